@@ -1,0 +1,37 @@
+// GELU (Hendrycks, Gimpel 2016): x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2; derivative Phi(x) + x phi(x).
+// tanh form: x (1 + tanh u) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3).
+#include <cmath>
+#include <numbers>
+
+#include "backends/reference/kernels.h"
+
+namespace plumb::reference {
+namespace {
+
+struct ValueAndSlope {
+  double value, slope;
+};
+
+ValueAndSlope gelu(Gelu form, double x) {
+  if (form == Gelu::erf) {
+    const double cdf = 0.5 * (1 + std::erf(x * std::numbers::sqrt2 / 2)),
+                 pdf = std::exp(-0.5 * x * x) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+    return {x * cdf, cdf + x * pdf};
+  }
+  const double c = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, t = std::tanh(c * (x + 0.044715 * x * x * x));
+  return {0.5 * x * (1 + t), 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * c * (1 + 3 * 0.044715 * x * x)};
+}
+
+}  // namespace
+
+void gelu_forward(Gelu form, const Array& x, const Array& b, const Array& y, const Array& dgelu) {
+  dispatch_float(x.dtype(), "gelu", [&]<class T>() {
+    for (std::int64_t i = 0; i < x.numel(); ++i) {
+      const auto [value, slope] = gelu(form, x.data<T>()[i] + (b.defined() ? b.data<T>()[i % b.numel()] : T{0}));
+      y.mutable_data<T>()[i] = static_cast<T>(value);
+      if (dgelu.defined()) dgelu.mutable_data<T>()[i] = static_cast<T>(slope);
+    }
+  });
+}
+
+}  // namespace plumb::reference

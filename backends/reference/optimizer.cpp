@@ -1,0 +1,44 @@
+// AdamW (Loshchilov, Hutter 2019), decoupled decay: p -= lr wd p; m, v updated; p -= lr (m / c1) / (sqrt(v / c2) + eps).
+// SGD: g += wd p; v = momentum v + g; p -= lr (nesterov ? g + momentum v : v).
+#include <cmath>
+
+#include "backends/reference/kernels.h"
+
+namespace plumb::reference {
+
+void adamw(const AdamWStep& s, const Array& gradient, const Array& parameter, const Array& moment1, const Array& moment2) {
+  dispatch_float(parameter.dtype(), "adamw", [&]<class T>() {
+    for (std::int64_t i = 0; i < parameter.numel(); ++i) {
+      const double g = s.gradient_scale * gradient.data<T>()[i];
+      T &p = parameter.mutable_data<T>()[i], &m = moment1.mutable_data<T>()[i], &v = moment2.mutable_data<T>()[i];
+      m = static_cast<T>(s.beta1 * m + (1 - s.beta1) * g);
+      v = static_cast<T>(s.beta2 * v + (1 - s.beta2) * g * g);
+      p = static_cast<T>(p - s.lr * s.weight_decay * p - s.lr * (m / s.correction1) / (std::sqrt(v / s.correction2) + s.eps));
+    }
+  });
+}
+
+void sgd(const SgdStep& s, const Array& gradient, const Array& parameter, const Array& velocity) {
+  dispatch_float(parameter.dtype(), "sgd", [&]<class T>() {
+    for (std::int64_t i = 0; i < parameter.numel(); ++i) {
+      T& p = parameter.mutable_data<T>()[i];
+      double g = s.gradient_scale * gradient.data<T>()[i] + s.weight_decay * p;
+      if (velocity.defined()) {
+        T& v = velocity.mutable_data<T>()[i];
+        v = static_cast<T>(s.momentum * v + g);
+        g = s.nesterov ? g + s.momentum * v : v;
+      }
+      p = static_cast<T>(p - s.lr * g);
+    }
+  });
+}
+
+double sum_of_squares(const Array& x) {
+  return dispatch_float(x.dtype(), "sum_of_squares", [&]<class T>() {
+    double sum = 0;
+    for (std::int64_t i = 0; i < x.numel(); ++i) sum += static_cast<double>(x.data<T>()[i]) * x.data<T>()[i];
+    return sum;
+  });
+}
+
+}  // namespace plumb::reference

@@ -1,0 +1,100 @@
+// Softmax, log-softmax and cross-entropy over the last axis; sums in f64.
+#include <algorithm>
+#include <cmath>
+
+#include "backends/reference/kernels.h"
+
+namespace plumb::reference {
+namespace {
+
+// log(sum exp(x)) of one row, by its maximum.
+template <class T>
+double log_sum_exp(const T* x, std::int64_t n) {
+  const double top = *std::max_element(x, x + n);
+  double sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum += std::exp(x[i] - top);
+  return top + std::log(sum);
+}
+
+// Calls f(row index, row length) for each row of x.
+template <class F>
+void each_row(const Array& x, F&& f) {
+  const std::int64_t n = x.dim(-1);
+  for (std::int64_t r = 0; r < x.numel() / std::max<std::int64_t>(n, 1); ++r) f(r, n);
+}
+
+// The target of class c of row r.
+template <class T>
+double target_of(const Array& labels, const Array& target, double smoothing, std::int64_t r, std::int64_t c, std::int64_t classes) {
+  if (target.defined()) return target.data<T>()[r * classes + c];
+  return (labels.data<std::int64_t>()[r] == c ? 1 - smoothing : 0) + smoothing / static_cast<double>(classes);
+}
+
+}  // namespace
+
+void softmax_forward(const Array& x, const Array& y) {
+  dispatch_float(x.dtype(), "softmax", [&]<class T>() {
+    each_row(x, [&](std::int64_t r, std::int64_t n) {
+      const double lse = log_sum_exp(x.data<T>() + r * n, n);
+      for (std::int64_t i = r * n; i < (r + 1) * n; ++i) y.mutable_data<T>()[i] = static_cast<T>(std::exp(x.data<T>()[i] - lse));
+    });
+  });
+}
+
+void softmax_backward(const Array& dy, const Array& y, const Array& dx) {
+  dispatch_float(y.dtype(), "softmax", [&]<class T>() {
+    each_row(y, [&](std::int64_t r, std::int64_t n) {
+      double dot = 0;
+      for (std::int64_t i = r * n; i < (r + 1) * n; ++i) dot += static_cast<double>(y.data<T>()[i]) * dy.data<T>()[i];
+      for (std::int64_t i = r * n; i < (r + 1) * n; ++i) dx.mutable_data<T>()[i] = static_cast<T>(y.data<T>()[i] * (dy.data<T>()[i] - dot));
+    });
+  });
+}
+
+void log_softmax_forward(const Array& x, const Array& y) {
+  dispatch_float(x.dtype(), "log_softmax", [&]<class T>() {
+    each_row(x, [&](std::int64_t r, std::int64_t n) {
+      const double lse = log_sum_exp(x.data<T>() + r * n, n);
+      for (std::int64_t i = r * n; i < (r + 1) * n; ++i) y.mutable_data<T>()[i] = static_cast<T>(x.data<T>()[i] - lse);
+    });
+  });
+}
+
+void log_softmax_backward(const Array& dy, const Array& y, const Array& dx) {
+  dispatch_float(y.dtype(), "log_softmax", [&]<class T>() {
+    each_row(y, [&](std::int64_t r, std::int64_t n) {
+      double sum = 0;
+      for (std::int64_t i = r * n; i < (r + 1) * n; ++i) sum += dy.data<T>()[i];
+      for (std::int64_t i = r * n; i < (r + 1) * n; ++i) dx.mutable_data<T>()[i] = static_cast<T>(dy.data<T>()[i] - std::exp(y.data<T>()[i]) * sum);
+    });
+  });
+}
+
+void cross_entropy_forward(const Array& x, const Array& labels, const Array& target, double smoothing, const Array& loss, const Array& lse) {
+  dispatch_float(x.dtype(), "cross_entropy", [&]<class T>() {
+    double sum = 0;
+    each_row(x, [&](std::int64_t r, std::int64_t n) {
+      const double l = log_sum_exp(x.data<T>() + r * n, n);
+      lse.mutable_data<T>()[r] = static_cast<T>(l);
+      for (std::int64_t c = 0; c < n; ++c) sum -= target_of<T>(labels, target, smoothing, r, c, n) * (x.data<T>()[r * n + c] - l);
+    });
+    *loss.mutable_data<T>() = static_cast<T>(sum / static_cast<double>(lse.numel()));
+  });
+}
+
+void cross_entropy_backward(const Array& dloss, const Array& x, const Array& labels, const Array& target, double smoothing, const Array& lse,
+                            const Array& dx) {
+  dispatch_float(x.dtype(), "cross_entropy", [&]<class T>() {
+    const double scale = *dloss.data<T>() / static_cast<double>(lse.numel());
+    each_row(x, [&](std::int64_t r, std::int64_t n) {
+      double total = 0;
+      for (std::int64_t c = 0; c < n; ++c) total += target_of<T>(labels, target, smoothing, r, c, n);
+      for (std::int64_t c = 0; c < n; ++c) {
+        const double p = std::exp(x.data<T>()[r * n + c] - lse.data<T>()[r]);
+        dx.mutable_data<T>()[r * n + c] = static_cast<T>(scale * (p * total - target_of<T>(labels, target, smoothing, r, c, n)));
+      }
+    });
+  });
+}
+
+}  // namespace plumb::reference

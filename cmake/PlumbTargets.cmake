@@ -1,0 +1,29 @@
+# Warnings, sanitizers and instruction-set flags, by target.
+
+function(plumb_configure_target target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow $<$<BOOL:${PLUMB_WERROR}>:-Werror>)
+  if(PLUMB_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${PLUMB_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(${target} PUBLIC -fsanitize=${PLUMB_SANITIZE})
+  endif()
+endfunction()
+
+# Files named *_simd.cpp hold Highway kernels: compiled once for each instruction set, chosen at run time. Debian's Highway has a
+# scalar baseline without 128-bit operations, hence x86-64-v2; the mask leaves SSSE3, AVX2 and AVX-512. -O2 would keep arrays of
+# vectors in memory.
+function(plumb_simd_sources target)
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "_simd\\.cpp$")
+  set(flags -O3)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    list(APPEND flags -march=x86-64-v2 -DHWY_DISABLED_TARGETS=0x48D0)
+  endif()
+  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${flags}")
+endfunction()
+
+function(plumb_add_program name)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE plumb::plumb)
+  plumb_configure_target(${name})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+endfunction()

@@ -1,0 +1,12 @@
+# Generates plumb/plumb.h (the umbrella header) and plumb/build_info.h (version, commit, build type, compiler).
+find_package(Git QUIET)
+set(PLUMB_COMMIT unknown)
+if(GIT_FOUND)
+  execute_process(COMMAND ${GIT_EXECUTABLE} -C ${PROJECT_SOURCE_DIR} rev-parse --short=12 HEAD
+                  OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE status)
+  if(status EQUAL 0)
+    set(PLUMB_COMMIT ${commit})
+  endif()
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/plumb.h.in ${PROJECT_BINARY_DIR}/include/plumb/plumb.h @ONLY)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/build_info.h.in ${PROJECT_BINARY_DIR}/include/plumb/build_info.h @ONLY)

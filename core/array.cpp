@@ -1,0 +1,77 @@
+#include "core/array.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/backend.h"
+
+namespace plumb {
+namespace {
+
+Defaults& thread_defaults() {
+  thread_local Defaults d;
+  return d;
+}
+
+template <class T>
+Array copied(std::span<const T> values, const Shape& shape, Device device) {
+  check(static_cast<std::int64_t>(values.size()) == shape.numel(), "[array] expected {} values for shape {}, got {}", shape.numel(), shape,
+        values.size());
+  Array a(shape, dtype_of<T>, device);
+  std::copy(values.begin(), values.end(), a.mutable_data<T>());
+  return a;
+}
+
+}  // namespace
+
+const Defaults& defaults() { return thread_defaults(); }
+DefaultsScope::DefaultsScope(Defaults d) : saved_(std::exchange(thread_defaults(), d)) {}
+DefaultsScope::~DefaultsScope() { thread_defaults() = saved_; }
+
+Array::Array(const Shape& shape, DType dtype, Device device)
+    : storage_(std::make_shared<Storage>(static_cast<std::size_t>(shape.numel()) * size_of(dtype))),
+      shape_(shape),
+      numel_(shape.numel()),
+      dtype_(dtype),
+      device_(device) {}
+
+Array Array::reshaped(const Shape& shape) const {
+  check(shape.numel() == numel_, "[reshape] expected a shape of {} elements like {}, got {}", numel_, shape_, shape);
+  Array a = *this;
+  a.shape_ = shape;
+  return a;
+}
+
+Array full_like(const Array& a, const Shape& shape, double value) {
+  Array y = empty_like(a, shape);
+  kernels(y).fill(value, y);
+  return y;
+}
+
+Array array_from(std::span<const double> values, const Shape& shape, DType dtype, Device device) {
+  if (dtype == DType::f64) return copied(values, shape, device);
+  check(dtype == DType::f32, "[array] expected f32 or f64 for floating values, got {}", name(dtype));
+  const std::vector<float> narrowed(values.begin(), values.end());
+  return copied<float>(narrowed, shape, device);
+}
+Array array_from(std::span<const float> values, const Shape& shape, Device device) { return copied(values, shape, device); }
+Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device) { return copied(values, shape, device); }
+Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Device device) { return copied(values, shape, device); }
+
+std::vector<double> to_vector(const Array& a) {
+  return dispatch_any(a.dtype(), [&]<class T>() { return std::vector<double>(a.data<T>(), a.data<T>() + a.numel()); });
+}
+
+double item(const Array& a) {
+  check(a.numel() == 1, "[item] expected one element, got shape {}", a.shape());
+  return dispatch_any(a.dtype(), [&]<class T>() { return static_cast<double>(*a.data<T>()); });
+}
+
+void copy_into(const Array& from, const Array& to) {
+  check(from.shape() == to.shape() && from.dtype() == to.dtype(), "[copy] expected {} {}, got {} {}", name(to.dtype()), to.shape(),
+        name(from.dtype()), from.shape());
+  std::memcpy(to.bytes(), from.bytes(), static_cast<std::size_t>(to.numel()) * size_of(to.dtype()));
+  to.bump_version();
+}
+
+}  // namespace plumb

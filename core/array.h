@@ -1,0 +1,88 @@
+// Array: data without a graph. A handle (copies share the buffer) to a dense, row-major block of one dtype on one device.
+// There are no strided views: reshaping shares the buffer, everything else that moves elements is a kernel. So every kernel gets
+// contiguous memory, and none of them checks for it.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+#include "core/device.h"
+#include "core/dtype.h"
+#include "core/shape.h"
+#include "core/storage.h"
+
+namespace plumb {
+
+class Array {
+ public:
+  Array() = default;                                      // no array: defined() is false
+  Array(const Shape& shape, DType dtype, Device device);  // uninitialised
+
+  bool defined() const { return storage_ != nullptr; }
+  const Shape& shape() const { return shape_; }
+  std::int64_t dim(int i) const { return shape_[i]; }
+  std::int64_t numel() const { return numel_; }
+  DType dtype() const { return dtype_; }
+  Device device() const { return device_; }
+
+  // The elements; T must be the dtype's type. mutable_data is for kernels that fill a fresh array and for in-place updates,
+  // which must call bump_version().
+  template <class T>
+  const T* data() const {
+    internal_check(dtype_of<T> == dtype_, "array of {} read as {}", name(dtype_), name(dtype_of<T>));
+    return static_cast<const T*>(storage_->data);
+  }
+  template <class T>
+  T* mutable_data() const {
+    return const_cast<T*>(data<T>());
+  }
+  void* bytes() const { return storage_->data; }
+
+  // The same elements under another shape of as many elements; shares the buffer.
+  Array reshaped(const Shape& shape) const;
+
+  std::uint32_t version() const { return storage_->version; }
+  void bump_version() const { ++storage_->version; }
+  bool shares_buffer_with(const Array& other) const { return storage_ == other.storage_; }
+  bool unique() const { return storage_.use_count() == 1; }
+
+ private:
+  std::shared_ptr<Storage> storage_;
+  Shape shape_;
+  std::int64_t numel_ = 0;
+  DType dtype_ = DType::f32;
+  Device device_ = Device::cpu;
+};
+
+// What `zeros({3})` and the like make when nothing else is said: f32 on cpu, per thread.
+struct Defaults {
+  DType dtype = DType::f32;
+  Device device = Device::cpu;
+};
+const Defaults& defaults();
+class DefaultsScope {
+ public:
+  explicit DefaultsScope(Defaults d);
+  ~DefaultsScope();
+  DefaultsScope(const DefaultsScope&) = delete;
+  DefaultsScope& operator=(const DefaultsScope&) = delete;
+
+ private:
+  Defaults saved_;
+};
+
+inline Array empty_like(const Array& a) { return Array(a.shape(), a.dtype(), a.device()); }
+inline Array empty_like(const Array& a, const Shape& shape) { return Array(shape, a.dtype(), a.device()); }
+Array full_like(const Array& a, const Shape& shape, double value);
+
+// Host values in, host values out. Floating arrays convert; integers must match the dtype.
+Array array_from(std::span<const double> values, const Shape& shape, DType dtype, Device device);
+Array array_from(std::span<const float> values, const Shape& shape, Device device);         // f32
+Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device);  // i64
+Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Device device);  // u8
+std::vector<double> to_vector(const Array& a);                                              // any dtype
+double item(const Array& a);                                                                // the one element of `a`
+void copy_into(const Array& from, const Array& to);                                         // same shape and dtype; bumps `to`'s version
+
+}  // namespace plumb

@@ -1,0 +1,159 @@
+// A backend is one plain table of kernels. Kernels get contiguous arrays whose shapes and dtypes the op has checked, outputs
+// allocated, and only compute; nothing here throws for the user's mistakes.
+//
+// Notation: x [R, D] means any array whose last axis is D, seen as R rows. An undefined Array is an operand that is not there or a
+// result that nobody wants. All floating operands of a call have one dtype; the result is written, not added to, unless said.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "core/array.h"
+#include "core/random.h"
+
+namespace plumb {
+
+enum class Unary {
+  exp,
+  log,
+  tanh,
+  erf,
+  sqrt,
+  rsqrt,
+  relu,
+  step,      // x > 0 ? 1 : 0
+  pow,       // x^parameter
+  multiply,  // x * parameter
+  add        // x + parameter
+};
+enum class Binary { add, subtract, multiply, divide, equal };  // equal: 1 where a == b, else 0
+enum class Reduce { sum, max };
+enum class Gelu { erf, tanh };  // x Phi(x), or its tanh approximation
+
+// What attention does with a query that lost every key to DropKey (METHODS: an empty row).
+enum class EmptyRow {
+  keep_all,  // the row ignores DropKey's mask
+  zero,      // output 0, gradient 0
+  paper      // uniform over all keys, scores treated as constants
+};
+
+// Where heads lie in a buffer: element (b, h, t, i) is at offset + b*batch + h*head + t*token + i. Serves both [B, H, T, hd] and the
+// packed product of a qkv projection [B, T, 3, H, hd].
+struct Heads {
+  Array array;
+  std::int64_t offset, batch, head, token;
+};
+
+// Random dropping inside attention; probability 0 draws nothing.
+struct AttentionDrop {
+  std::uint32_t threshold = 0;  // round(65536 p): DropKey's p, or attention dropout's
+  std::uint64_t key = 0;
+};
+
+struct AttentionCall {
+  std::int64_t batch, heads, queries, keys, head_dim;
+  double scale;            // of the scores, head_dim^-1/2
+  Array keep;              // u8 [B, H, N, M], 1 = key kept; undefined: all
+  AttentionDrop drop_key;  // before the softmax, survivors are renormalised by it
+  AttentionDrop dropout;   // after the softmax, survivors are scaled by 1 / (1 - p)
+  EmptyRow empty = EmptyRow::keep_all;
+  std::uint32_t step = 0, first_sample = 0;
+};
+
+struct AdamWStep {
+  double lr, beta1, beta2, eps, weight_decay;
+  double correction1, correction2;  // 1 - beta^t
+  double gradient_scale;            // global-norm clipping
+};
+
+struct SgdStep {
+  double lr, momentum, weight_decay;
+  bool nesterov;
+  double gradient_scale;
+};
+
+struct Kernels {
+  void (*fill)(double value, const Array& y);
+  void (*cast)(const Array& x, const Array& y);  // same shape, any dtypes
+
+  // Elementwise; y has the shape that the operands broadcast to.
+  void (*unary)(Unary op, double parameter, const Array& x, const Array& y);
+  void (*binary)(Binary op, const Array& a, const Array& b, const Array& y);
+  void (*where)(const Array& mask, const Array& a, const Array& b, const Array& y);  // mask u8: a where not 0, else b
+  void (*broadcast)(const Array& x, const Array& y);
+
+  // y's shape is x's with each reduced axis 1.
+  void (*reduce)(Reduce op, const Array& x, const Array& y);
+
+  // y = op(a) op(b) over the last two axes, transposed where asked; leading axes broadcast.
+  void (*matmul)(const Array& a, bool transpose_a, const Array& b, bool transpose_b, const Array& y);
+
+  // Movement, any dtype. permute: axis i of y is axis axes[i] of x. slice: y = x[.., start : start + y.dim(axis), ..].
+  // assign_slice: y[.., start : start + x.dim(axis), ..] = x. gather: y[i..] = x[index[i..], ..]; scatter_add: y[index[i..], ..] += x[i..].
+  void (*permute)(const Array& x, std::span<const int> axes, const Array& y);
+  void (*slice)(const Array& x, int axis, std::int64_t start, const Array& y);
+  void (*assign_slice)(const Array& x, int axis, std::int64_t start, const Array& y);
+  void (*gather)(const Array& x, const Array& index, const Array& y);
+  void (*scatter_add)(const Array& x, const Array& index, const Array& y);
+
+  // x [R, K], w [N, K], b [N] or undefined, y [R, N] = x w^T + b. Backward: dx = dy w, dw = dy^T x, db = column sums of dy.
+  void (*linear_forward)(const Array& x, const Array& w, const Array& b, const Array& y);
+  void (*linear_backward)(const Array& dy, const Array& x, const Array& w, const Array& dx, const Array& dw, const Array& db);
+
+  // y = gelu(x + b), b [D] or undefined; dgelu = gelu'(x + b) where wanted; y or dgelu may be x itself.
+  void (*gelu_forward)(Gelu form, const Array& x, const Array& b, const Array& y, const Array& dgelu);
+
+  // Over the last axis. softmax: dx = y (dy - sum(y dy)); log_softmax: dx = dy - exp(y) sum(dy).
+  void (*softmax_forward)(const Array& x, const Array& y);
+  void (*softmax_backward)(const Array& dy, const Array& y, const Array& dx);
+  void (*log_softmax_forward)(const Array& x, const Array& y);
+  void (*log_softmax_backward)(const Array& dy, const Array& y, const Array& dx);
+
+  // x [R, D], gamma, beta [D], mean, rstd [R]. Variance by two passes, divided by D.
+  void (*layer_norm_forward)(const Array& x, const Array& gamma, const Array& beta, double eps, const Array& y, const Array& mean, const Array& rstd);
+  void (*layer_norm_backward)(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Array& dx,
+                              const Array& dgamma, const Array& dbeta);
+  // y = gamma x / sqrt(mean(x^2) + eps)
+  void (*rms_norm_forward)(const Array& x, const Array& gamma, double eps, const Array& y, const Array& rstd);
+  void (*rms_norm_backward)(const Array& dy, const Array& x, const Array& gamma, const Array& rstd, const Array& dx, const Array& dgamma);
+
+  // out = softmax(scale q k^T) v per (sample, head); lse [B, H, N] is the log of each row's sum of exponentials, which is all that the
+  // backward pass needs to make the probabilities again: no N x M array is kept.
+  void (*attention_forward)(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, const Array& lse);
+  void (*attention_backward)(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Heads& out,
+                             const Array& lse, const Heads& dq, const Heads& dk, const Heads& dv);
+
+  // Mean over R rows of -sum_c t_c log_softmax(x)_c, t = (1 - smoothing) onehot(label) + smoothing / C, or `target` [R, C].
+  // loss is a scalar, lse [R]. Backward: dx = dloss (softmax(x) sum(t) - t) / R.
+  void (*cross_entropy_forward)(const Array& x, const Array& labels, const Array& target, double smoothing, const Array& loss, const Array& lse);
+  void (*cross_entropy_backward)(const Array& dloss, const Array& x, const Array& labels, const Array& target, double smoothing, const Array& lse,
+                                 const Array& dx);
+
+  // y = x / (1 - p) where element_draw keeps the element, else 0; p = threshold / 65536.
+  void (*dropout)(const Array& x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold, std::uint64_t first_element, const Array& y);
+
+  // y = skip + row_scale[sample] * gate * branch; x [B, .., D], gate [1] or [D] or undefined (1), row_scale [B] or undefined (1).
+  void (*gated_residual_forward)(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale, const Array& y);
+  void (*gated_residual_backward)(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale, const Array& dbranch,
+                                  const Array& dgate);
+
+  // Optimisers, in place.
+  void (*adamw)(const AdamWStep& s, const Array& gradient, const Array& parameter, const Array& moment1, const Array& moment2);
+  void (*sgd)(const SgdStep& s, const Array& gradient, const Array& parameter, const Array& velocity);  // velocity undefined: no momentum
+  double (*sum_of_squares)(const Array& x);                                                             // accumulated in f64, fixed order
+};
+
+// The tables, defined in backends/. Everything above core reaches kernels through these alone.
+const Kernels& reference_kernels();
+const Kernels& cpu_kernels();
+
+inline const Kernels& kernels(Device device) { return device == Device::cpu ? cpu_kernels() : reference_kernels(); }
+inline const Kernels& kernels(const Array& a) { return kernels(a.device()); }
+
+// Threads that the cpu backend uses; 0 means all that the process may run on. Set it before the first kernel.
+void set_num_threads(int n);
+int num_threads();
+// One line for logs: "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3".
+std::string cpu_description();
+
+}  // namespace plumb

@@ -1,0 +1,71 @@
+// Randomness is a function, not a stream: every draw is Philox-4x32-10 of a key and a counter.
+//
+// Key (64 bits): hash of (run seed, path of the module or parameter), so that adding a module moves no other number.
+// Counter (4 words): (step, purpose, a, b). One call yields 128 bits, used as eight 16-bit draws (draw i is the i-th half word,
+// low half first) or as four 32-bit words.
+//   DropKey, attention dropout:  a = global_sample * heads + head,  b = query << 16 | key / 8; draw key % 8
+//   drop-path:                   a = global_sample, b = branch; draw 0
+//   dropout, init, augmentation: (a, b) = element / 8 as 64 bits, high word first; draw element % 8 (init: see nn/init.h)
+// An entry is dropped if its draw < round(65536 p). The layout is frozen: the GPU draws the same numbers.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+
+namespace plumb {
+
+enum class Purpose : std::uint32_t { drop_key = 1, drop_path = 2, dropout = 3, init = 4, rounding = 5, augmentation = 6 };
+
+using Draw = std::array<std::uint32_t, 4>;
+
+// Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3", Philox-4x32 with 10 rounds.
+constexpr Draw philox(Draw c, std::uint64_t key) {
+  auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c[0], p1 = std::uint64_t{0xCD9E8D57u} * c[2];
+    c = {static_cast<std::uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<std::uint32_t>(p1), static_cast<std::uint32_t>(p0 >> 32) ^ c[3] ^ k1,
+         static_cast<std::uint32_t>(p0)};
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  return c;
+}
+static_assert(philox({0, 0, 0, 0}, 0) == Draw{0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u});
+static_assert(philox({~0u, ~0u, ~0u, ~0u}, ~0ull)[3] == 0x6d5451fdu);
+static_assert(philox({0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u}, 0x299f31d0a4093822ull)[0] == 0xd16cfe09u);
+
+// FNV-1a of the path, mixed with the seed by two rounds of splitmix64.
+constexpr std::uint64_t random_key(std::uint64_t seed, std::string_view path) {
+  std::uint64_t h = 0xcbf29ce484222325ull;
+  for (char c : path) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
+  for (std::uint64_t add : {seed, std::uint64_t{0}}) {
+    h += add + 0x9e3779b97f4a7c15ull;
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebull;
+    h ^= h >> 31;
+  }
+  return h;
+}
+
+constexpr std::uint32_t draw16(const Draw& d, int i) { return (d[static_cast<std::size_t>(i >> 1)] >> (16 * (i & 1))) & 0xFFFFu; }
+
+// round(65536 p) for a probability p in [0, 1]; an event happens if its 16-bit draw is below it.
+inline std::uint32_t drop_threshold(double p) { return static_cast<std::uint32_t>(std::lround(65536.0 * p)); }
+
+// The draws of eight keys 8 * key8 ... 8 * key8 + 7 of one query's row: DropKey, attention dropout.
+constexpr Draw attention_draw(std::uint64_t key, std::uint32_t step, Purpose purpose, std::uint32_t sample_head, std::uint32_t query,
+                              std::uint32_t key8) {
+  return philox({step, static_cast<std::uint32_t>(purpose), sample_head, query << 16 | key8}, key);
+}
+
+// The draws of eight elements 8 * block ... 8 * block + 7 of an array.
+constexpr Draw element_draw(std::uint64_t key, std::uint32_t step, Purpose purpose, std::uint64_t block) {
+  return philox({step, static_cast<std::uint32_t>(purpose), static_cast<std::uint32_t>(block >> 32), static_cast<std::uint32_t>(block)}, key);
+}
+
+// A draw word as a uniform number in [0, 1): 32 bits, exact in double.
+constexpr double uniform(std::uint32_t word) { return word * 0x1p-32; }
+
+}  // namespace plumb
