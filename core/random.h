@@ -12,6 +12,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace plumb {
@@ -67,5 +68,10 @@ constexpr Draw element_draw(std::uint64_t key, std::uint32_t step, Purpose purpo
 
 // A draw word as a uniform number in [0, 1): 32 bits, exact in double.
 constexpr double uniform(std::uint32_t word) { return word * 0x1p-32; }
+
+// Standard normal draws for initial values: element i comes from words 2(i%2), 2(i%2)+1 of the draw of block i/2 (purpose init,
+// step 0) by Box and Muller. `attempt` numbers further draws of the same elements (truncation): it takes the step's place.
+double normal_draw(std::uint64_t key, std::uint64_t element, std::uint32_t attempt = 0);
+void normal_draws(std::uint64_t key, std::span<double> values);
 
 }  // namespace plumb

@@ -1,0 +1,10 @@
+// Tensors, ops, gradients.
+#pragma once
+
+#include "autograd/backward.h"
+#include "autograd/check_gradients.h"
+#include "autograd/checkpoint.h"
+#include "autograd/debug.h"
+#include "autograd/ops.h"
+#include "autograd/tensor.h"
+#include "core/scope.h"

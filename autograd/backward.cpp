@@ -1,0 +1,206 @@
+#include "autograd/backward.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "autograd/debug.h"
+#include "autograd/node.h"
+#include "autograd/ops.h"
+
+namespace plumb {
+namespace {
+
+enum class Graph { keep, consume, record };  // what becomes of the graph: kept, freed on the way, or kept and its gradient recorded
+
+using NodeSet = std::unordered_set<const Node*>;
+
+// Every node that y depends on, newest first, which is an order of outputs before inputs. Does not look behind `stops`.
+std::vector<std::shared_ptr<Node>> collect(const std::shared_ptr<Node>& root, const NodeSet& stops) {
+  std::vector<std::shared_ptr<Node>> found{root};
+  NodeSet seen{root.get()};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::shared_ptr<Node> node = found[i];
+    if (stops.contains(node.get())) continue;
+    for (const Node::Input& input : node->inputs)
+      if (input.node && seen.insert(input.node.get()).second) found.push_back(input.node);
+  }
+  std::ranges::sort(found, std::ranges::greater{}, &Node::sequence);
+  return found;
+}
+
+// Keeps the nodes through which a gradient reaches one of `targets`.
+void prune(std::vector<std::shared_ptr<Node>>& newest_first, const NodeSet& targets, const NodeSet& stops) {
+  NodeSet useful(targets);
+  for (auto node = newest_first.rbegin(); node != newest_first.rend(); ++node)
+    if (!stops.contains(node->get()))
+      for (const Node::Input& input : (*node)->inputs)
+        if (input.node && useful.contains(input.node.get())) useful.insert(node->get());
+  std::erase_if(newest_first, [&](const auto& node) { return !useful.contains(node.get()); });
+}
+
+// Sums a gradient of the broadcast shape to the input's, and checks what a backward function returned.
+Tensor fitted(const Node& node, std::size_t i, const Tensor& gradient) {
+  const Node::Input& input = node.inputs[i];
+  internal_check(gradient.dtype() == input.dtype, "[{}] gradient {} is {}, its input {}", node.op, i, name(gradient.dtype()), name(input.dtype));
+  internal_check(broadcasts_to(input.shape, gradient.shape()), "[{}] gradient {} has shape {}, its input {}", node.op, i, gradient.shape(),
+                 input.shape);
+  return gradient.shape() == input.shape ? gradient : sum_to(gradient, input.shape);
+}
+
+void accumulate(Tensor& sum, const Tensor& gradient, bool in_place) {
+  if (!sum.defined()) {
+    sum = gradient;
+  } else if (in_place && sum.array().unique()) {
+    kernels(sum.array()).binary(Binary::add, sum.array(), gradient.array(), sum.array());
+  } else {
+    sum = sum + gradient;
+  }
+}
+
+// Walks from y to the variables (or to `targets`, if there are any) and returns the gradients of those found.
+std::unordered_map<const Node*, Tensor> propagate(const std::shared_ptr<Node>& root, Tensor dy, const NodeSet* targets, const NodeSet& stops,
+                                                  Graph graph, std::vector<std::shared_ptr<Node>>* variables) {
+  const PhaseScope phase("backward");
+  std::vector<std::shared_ptr<Node>> order = collect(root, stops);
+  if (targets) prune(order, *targets, stops);
+  NodeSet active;
+  for (const auto& node : order) active.insert(node.get());
+
+  std::unordered_map<const Node*, Tensor> pending, found;
+  pending[root.get()] = std::move(dy);
+  std::optional<NoGrad> no_grad;
+  std::optional<EnableGrad> enable_grad;
+  if (graph == Graph::record)
+    enable_grad.emplace();
+  else
+    no_grad.emplace();
+
+  for (auto& slot : order) {
+    const std::shared_ptr<Node> node = graph == Graph::consume ? std::move(slot) : slot;
+    const auto entry = pending.extract(node.get());
+    if (entry.empty()) continue;
+    Tensor gradient = std::move(entry.mapped());
+    const PathScope path(node->path);
+    const auto hooks = node->hooks;  // a hook may remove itself
+    for (const auto& [id, hook] : hooks)
+      if (const Tensor replaced = hook(gradient); replaced.defined()) gradient = replaced;
+    const bool is_variable = node->inputs.empty() && !node->backward;
+    if (targets ? targets->contains(node.get()) : is_variable) {
+      found[node.get()] = gradient;
+      if (variables) variables->push_back(node);
+    }
+    if (is_variable || stops.contains(node.get())) continue;
+
+    check(!node->consumed, "[{}] expected a graph to differentiate, got one that an earlier backward(std::move(loss)) has consumed", node->op);
+    const Backward& f = graph == Graph::record && node->differentiable_backward ? node->differentiable_backward : node->backward;
+    const Tensor y = node->output.defined() ? Tensor(node->output, graph == Graph::record ? node : nullptr) : Tensor();
+    Tensors gradients;
+    {
+      const detail::PauseAnomalyMode pause;
+      gradients = f(gradient, y);
+    }
+    gradient = Tensor();
+    internal_check(gradients.size() == node->inputs.size(), "[{}] returned {} gradients for {} inputs", node->op, gradients.size(),
+                   node->inputs.size());
+    if (graph == Graph::consume) {
+      node->backward = nullptr;
+      node->differentiable_backward = nullptr;
+      node->output = Array();
+      node->consumed = true;
+    }
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      const Node* input = node->inputs[i].node.get();
+      if (!input || !gradients[i].defined() || !active.contains(input)) continue;
+      detail::check_finite(node->op, gradients[i].array());
+      Tensor piece = fitted(*node, i, gradients[i]);
+      gradients[i] = Tensor();
+      accumulate(pending[input], piece, graph != Graph::record);
+    }
+  }
+  return found;
+}
+
+Gradients backward(const Tensor& loss, std::shared_ptr<Node> root, Graph graph) {
+  check(loss.numel() == 1, "[backward] expected a scalar loss, got shape {}", loss.shape());
+  check(root != nullptr, "[backward] expected a loss that depends on a variable, got a constant (NoGrad open? all parameters frozen?)");
+  std::vector<std::shared_ptr<Node>> variables;
+  const double value = loss.item();
+  auto found = propagate(root, ones_like(loss), nullptr, {}, graph, &variables);
+  std::ranges::sort(variables, {}, &Node::sequence);
+  std::vector<Gradients::Entry> entries;
+  for (auto& node : variables) entries.push_back({node, found.at(node.get())});
+  return Gradients(value, std::move(entries));
+}
+
+}  // namespace
+
+Gradients backward(const Tensor& loss) { return backward(loss, loss.node(), Graph::keep); }
+
+Gradients backward(Tensor&& loss) {
+  const Tensor value = loss.detach();
+  std::shared_ptr<Node> root = loss.node();
+  loss = Tensor();
+  return backward(value, std::move(root), Graph::consume);
+}
+
+Tensor grad(const Tensor& y, const Tensor& x, const GradOptions& options) { return grad(y, Tensors{x}, options)[0]; }
+
+Tensors grad(const Tensor& y, const Tensors& xs, const GradOptions& options) {
+  check(options.cotangent.defined() || y.numel() == 1, "[grad] expected a scalar or a cotangent of shape {}, got neither", y.shape());
+  check(!options.cotangent.defined() || options.cotangent.shape() == y.shape(), "[grad] expected a cotangent of shape {}, got {}", y.shape(),
+        options.cotangent.defined() ? options.cotangent.shape() : Shape{});
+  NodeSet targets;
+  for (const Tensor& x : xs) {
+    check(x.requires_grad(), "[grad] expected tensors that require a gradient, got a constant of shape {}", x.shape());
+    targets.insert(x.node().get());
+  }
+  Tensors result;
+  if (!y.node()) {
+    for (const Tensor& x : xs) result.push_back(zeros_like(x));
+    return result;
+  }
+  const Tensor dy = options.cotangent.defined() ? options.cotangent : ones_like(y);
+  auto found = propagate(y.node(), dy, &targets, {}, options.create_graph ? Graph::record : Graph::keep, nullptr);
+  for (const Tensor& x : xs) {
+    const auto entry = found.find(x.node().get());
+    result.push_back(entry == found.end() ? zeros_like(x) : entry->second);
+  }
+  return result;
+}
+
+namespace detail {
+
+Tensors partial_gradients(const Tensor& y, const Tensor& dy, const Tensors& xs, bool create_graph) {
+  Tensors result(xs.size());
+  if (!y.node()) return result;
+  NodeSet targets;
+  for (const Tensor& x : xs) targets.insert(x.node().get());
+  auto found = propagate(y.node(), dy, &targets, targets, create_graph ? Graph::record : Graph::keep, nullptr);
+  for (std::size_t i = 0; i < xs.size(); ++i)
+    if (const auto entry = found.find(xs[i].node().get()); entry != found.end()) result[i] = entry->second;
+  return result;
+}
+
+}  // namespace detail
+
+double Gradients::norm() const {
+  double sum = 0;
+  for (const Entry& e : entries_) sum += kernels(e.gradient.array()).sum_of_squares(e.gradient.array());
+  return std::sqrt(sum);
+}
+
+Tensor Gradients::find(const Tensor& x) const {
+  const auto entry = std::ranges::find(entries_, x.node(), &Entry::node);
+  return entry == entries_.end() ? Tensor() : entry->gradient;
+}
+
+const Tensor& Gradients::operator[](const std::string& parameter_name) const {
+  const auto entry = std::ranges::find_if(entries_, [&](const Entry& e) { return e.node->name == parameter_name; });
+  check(entry != entries_.end(), "[gradients] expected the name of a parameter that the loss depends on, got \"{}\" ({} gradients are here)",
+        parameter_name, entries_.size());
+  return entry->gradient;
+}
+
+}  // namespace plumb

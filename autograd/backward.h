@@ -1,0 +1,54 @@
+// Gradients. The graph is walked with loops, so its depth is bounded by memory alone.
+#pragma once
+
+#include <optional>
+
+#include "autograd/tensor.h"
+
+namespace plumb {
+
+// Gradients of a scalar with respect to every variable that it depends on: a value, looked up by variable or by parameter name.
+class Gradients {
+ public:
+  struct Entry {
+    std::shared_ptr<Node> node;  // of the variable
+    Tensor gradient;
+  };
+
+  Gradients(double loss, std::vector<Entry> entries) : loss_(loss), entries_(std::move(entries)) {}
+
+  double loss() const { return loss_; }  // value of the scalar that was differentiated
+  double norm() const;                   // sqrt of the sum of squares of all entries
+  const std::vector<Entry>& entries() const { return entries_; }
+
+  // Undefined if there is none.
+  Tensor find(const Tensor& variable) const;
+  // Throws if there is none, naming the nearest reason.
+  const Tensor& operator[](const std::string& parameter_name) const;
+
+ private:
+  double loss_;
+  std::vector<Entry> entries_;  // in the order in which the variables were made
+};
+
+// Differentiates a scalar. An lvalue keeps its graph and may be differentiated again; an rvalue gives it up, and buffers saved for the
+// backward pass are freed as soon as they have been used:
+//   Gradients g = backward(cross_entropy(model(images), labels));
+Gradients backward(const Tensor& loss);
+Gradients backward(Tensor&& loss);
+
+struct GradOptions {
+  bool create_graph = false;  // record the gradient itself, so that it can be differentiated
+  Tensor cotangent = {};      // gradient fed into y; needed unless y has one element
+};
+
+// dy/dx for a variable or an intermediate; zero where y does not depend on x.
+Tensor grad(const Tensor& y, const Tensor& x, const GradOptions& options = {});
+Tensors grad(const Tensor& y, const Tensors& xs, const GradOptions& options = {});
+
+namespace detail {
+// The gradients of y towards `targets`, not looking behind them; each target has a node of its own.
+Tensors partial_gradients(const Tensor& y, const Tensor& dy, const Tensors& targets, bool create_graph);
+}  // namespace detail
+
+}  // namespace plumb

@@ -1,0 +1,85 @@
+#include "autograd/check_gradients.h"
+
+#include <cmath>
+
+#include "autograd/backward.h"
+#include "autograd/ops.h"
+
+namespace plumb {
+namespace {
+
+using Function = std::function<Tensor(const Tensors&)>;
+
+// The numeric derivative of f along `direction` in input x.
+double numeric_derivative(const Function& f, const Tensors& inputs, const Tensor& x, const std::vector<double>& direction, double h) {
+  const std::vector<double> at = x.values();
+  double* const data = x.array().mutable_data<double>();
+  const auto moved = [&](double t) {
+    for (std::size_t i = 0; i < at.size(); ++i) data[i] = at[i] + t * direction[i];
+    x.array().bump_version();
+    return f(inputs).item();
+  };
+  const double derivative = (moved(h) - moved(-h)) / (2 * h);
+  std::copy(at.begin(), at.end(), data);
+  x.array().bump_version();
+  return derivative;
+}
+
+// Checks one scalar function of leaves; returns the worst error.
+double check_scalar(const Function& f, const Tensors& leaves, int order, const CheckGradientsOptions& o) {
+  const Tensor y = f(leaves);
+  const Tensors gradients = grad(y, leaves);
+  double worst = 0;
+  for (std::size_t k = 0; k < leaves.size(); ++k) {
+    const std::vector<double> analytic = gradients[k].values();
+    const bool elementwise = leaves[k].numel() <= o.elements;
+    for (std::size_t i = 0; i < (elementwise ? analytic.size() : 8); ++i) {
+      std::vector<double> direction(analytic.size());
+      if (elementwise)
+        direction[i] = 1;
+      else
+        normal_draws(random_key(o.seed, fmt::format("direction.{}.{}.{}", order, k, i)), direction);
+      double expected = 0;
+      for (std::size_t j = 0; j < analytic.size(); ++j) expected += analytic[j] * direction[j];
+      const double numeric = numeric_derivative(f, leaves, leaves[k], direction, o.step);
+      const double error = std::abs(expected - numeric) / std::max(1.0, std::abs(numeric));
+      check(error <= o.tolerance,
+            "[check_gradients] expected derivative {:.9g} of order {} for input {} {}, {} {}, got {:.9g} (error {:.2g}, tolerance {:.2g})", numeric,
+            order, k, leaves[k].shape(), elementwise ? "element" : "direction", i, expected, error, o.tolerance);
+      worst = std::max(worst, error);
+    }
+  }
+  return worst;
+}
+
+}  // namespace
+
+double check_gradients(const Function& f, const Tensors& inputs, const CheckGradientsOptions& o) {
+  check(o.order == 1 || o.order == 2, "[check_gradients] expected order 1 or 2, got {}", o.order);
+  Tensors leaves;
+  for (const Tensor& x : inputs) {
+    check(x.defined() && x.dtype() == DType::f64, "[check_gradients] expected f64 inputs, got {}",
+          x.defined() ? name(x.dtype()) : "an undefined one");
+    leaves.push_back(variable(x));
+  }
+  const EnableGrad grad_mode;
+  const auto random_like = [&](const Tensor& x, const std::string& what) { return random_normal(x.shape(), o.seed, what, {x.dtype(), x.device()}); };
+
+  const Function scalar = [&](const Tensors& in) {
+    const Tensor y = f(in);
+    return sum(y * random_like(y, "cotangent"));
+  };
+  double worst = check_scalar(scalar, leaves, 1, o);
+  if (o.order < 2) return worst;
+
+  // sum over inputs of <gradient, random>: its gradients are those of order two.
+  const Function directional = [&](const Tensors& in) {
+    const Tensors gradients = grad(scalar(in), in, {.create_graph = true});
+    Tensor total = zeros({}, {in[0].dtype(), in[0].device()});
+    for (std::size_t k = 0; k < in.size(); ++k) total = total + sum(gradients[k] * random_like(in[k], fmt::format("second.{}", k)));
+    return total;
+  };
+  return std::max(worst, check_scalar(directional, leaves, 2, o));
+}
+
+}  // namespace plumb

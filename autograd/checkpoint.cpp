@@ -1,0 +1,90 @@
+#include "autograd/checkpoint.h"
+
+#include <algorithm>
+
+#include "autograd/backward.h"
+#include "autograd/node.h"
+
+namespace plumb {
+namespace {
+
+// Tensors of the graph that the unrecorded forward pass of the innermost checkpoint used.
+Tensors*& noted() {
+  thread_local Tensors* list = nullptr;
+  return list;
+}
+
+// The state of a forward pass that its repetition needs.
+struct ForwardState {
+  Path path = current_path();
+  RandomState random = random_state();
+};
+
+}  // namespace
+
+namespace detail {
+
+void note_inputs(const Tensors& inputs) {
+  if (!noted()) return;
+  for (const Tensor& t : inputs)
+    if (t.requires_grad() && std::ranges::find(*noted(), t.node(), &Tensor::node) == noted()->end()) noted()->push_back(t);
+}
+
+}  // namespace detail
+
+Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs) {
+  if (!grad_enabled()) return f(inputs);
+  Tensors captured, constants;
+  for (const Tensor& x : inputs) constants.push_back(x.detach());
+  Array y;
+  {
+    const NoGrad no_grad;
+    Tensors* const outer = std::exchange(noted(), &captured);
+    try {
+      y = f(constants).array();
+    } catch (...) {
+      noted() = outer;
+      throw;
+    }
+    noted() = outer;
+  }
+  Tensors all = inputs;
+  all.insert(all.end(), captured.begin(), captured.end());
+  std::vector<Saved> saved(all.begin(), all.end());
+
+  const auto again = [f = std::move(f), saved = std::move(saved), count = inputs.size(), state = ForwardState()](const Tensor& dy,
+                                                                                                                 bool create_graph) {
+    // Explicit inputs get fresh nodes; captured tensors are used by f as they are, and the walk stops at them.
+    Tensors arguments, targets;
+    Tensor y_again;
+    {
+      const EnableGrad grad_mode;
+      const PathScope path(state.path);
+      const PhaseScope phase("forward (checkpoint)");
+      const RandomScope random(state.random);
+      for (std::size_t i = 0; i < count; ++i) {
+        const Tensor& x = saved[i];
+        if (!x.requires_grad())
+          arguments.push_back(x);
+        else if (create_graph)
+          arguments.push_back(record("alias", x.array(), {x}, [](const Tensor& d) { return Tensors{d}; }));
+        else
+          arguments.push_back(variable(x.array()));
+      }
+      y_again = f(arguments);
+    }
+    for (const Tensor& x : arguments)
+      if (x.requires_grad()) targets.push_back(x);
+    for (std::size_t i = count; i < saved.size(); ++i) targets.push_back(saved[i]);
+    const Tensors gradients = detail::partial_gradients(y_again, dy, targets, create_graph);
+    Tensors result;
+    std::size_t next = 0;
+    for (const Tensor& x : arguments) result.push_back(x.requires_grad() ? gradients[next++] : Tensor());
+    result.insert(result.end(), gradients.begin() + static_cast<std::ptrdiff_t>(next), gradients.end());
+    return result;
+  };
+  return record_fused(
+      "checkpoint", y, all, [again](const Tensor& dy) { return again(dy, false); }, [again](const Tensor& dy) { return again(dy, true); });
+}
+
+}  // namespace plumb

@@ -1,0 +1,58 @@
+#include "autograd/debug.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "autograd/node.h"
+
+namespace plumb {
+namespace {
+
+bool& anomaly() {
+  thread_local bool on = false;
+  return on;
+}
+
+bool& paused() {
+  thread_local bool p = false;
+  return p;
+}
+
+}  // namespace
+
+AnomalyMode::AnomalyMode() : saved_(std::exchange(anomaly(), true)) {}
+AnomalyMode::~AnomalyMode() { anomaly() = saved_; }
+
+bool all_finite(const Array& a) {
+  if (!is_float(a.dtype())) return true;
+  if (std::isfinite(kernels(a).sum_of_squares(a))) return true;
+  const std::vector<double> values = to_vector(a);  // squares of large f64 values overflow
+  return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
+}
+
+namespace detail {
+
+PauseAnomalyMode::PauseAnomalyMode() : saved_(std::exchange(paused(), true)) {}
+PauseAnomalyMode::~PauseAnomalyMode() { paused() = saved_; }
+
+void check_finite(const char* op, const Array& y) {
+  if (!anomaly() || paused() || all_finite(y)) return;
+  const std::vector<double> values = to_vector(y);
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  std::size_t bad = 0, first = values.size();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isfinite(values[i])) {
+      low = std::min(low, values[i]);
+      high = std::max(high, values[i]);
+    } else {
+      ++bad;
+      first = std::min(first, i);
+    }
+  }
+  fail(fmt::format("[{}] made {} of {} elements non-finite (first: {} at {}){}", op, bad, values.size(), values[first], first,
+                   bad < values.size() ? fmt::format(", finite ones lie in {:.3g}..{:.3g}", low, high) : ""));
+}
+
+}  // namespace detail
+}  // namespace plumb

@@ -1,0 +1,137 @@
+#include "autograd/node.h"
+
+#include <atomic>
+#include <cmath>
+#include <numbers>
+
+#include "autograd/backward.h"
+#include "autograd/checkpoint.h"
+#include "autograd/debug.h"
+
+namespace plumb {
+namespace {
+
+std::atomic<std::int64_t> live_count{0};
+std::atomic<std::uint64_t> next_sequence{0};
+
+bool& enabled() {
+  thread_local bool e = true;
+  return e;
+}
+
+// What dying nodes held. Dropping it may kill further nodes, which add theirs: the outermost destructor empties the list, so that a
+// chain of any length is freed without recursion.
+struct Remains {
+  std::vector<Node::Input> inputs;
+  Backward backward, differentiable_backward;
+};
+struct Graveyard {
+  std::vector<Remains> waiting;
+  bool emptying = false;
+};
+Graveyard& graveyard() {
+  thread_local Graveyard& g = *new Graveyard;  // outlives every tensor of the thread
+  return g;
+}
+
+}  // namespace
+
+Node::Node(const char* op_name, const Array& y) : op(op_name), sequence(next_sequence++), path(current_path()), shape(y.shape()), dtype(y.dtype()) {
+  ++live_count;
+}
+
+Node::~Node() {
+  --live_count;
+  if (inputs.empty() && !backward) return;
+  Graveyard& g = graveyard();
+  g.waiting.push_back({std::move(inputs), std::move(backward), std::move(differentiable_backward)});
+  if (g.emptying) return;
+  g.emptying = true;
+  while (!g.waiting.empty()) {
+    const Remains last = std::move(g.waiting.back());
+    g.waiting.pop_back();
+  }
+  g.emptying = false;
+}
+
+std::int64_t live_nodes() { return live_count; }
+
+NoGrad::NoGrad() : saved_(std::exchange(enabled(), false)) {}
+NoGrad::~NoGrad() { enabled() = saved_; }
+EnableGrad::EnableGrad() : saved_(std::exchange(enabled(), true)) {}
+EnableGrad::~EnableGrad() { enabled() = saved_; }
+bool grad_enabled() { return enabled(); }
+
+namespace detail {
+
+bool recording(const Tensors& inputs) {
+  if (!enabled()) {
+    note_inputs(inputs);
+    return false;
+  }
+  for (const Tensor& t : inputs)
+    if (t.requires_grad()) return true;
+  return false;
+}
+
+std::shared_ptr<Node> make_node(const char* op, const Array& y, const Tensors& inputs) {
+  auto node = std::make_shared<Node>(op, y);
+  node->inputs.reserve(inputs.size());
+  for (const Tensor& t : inputs)
+    node->inputs.push_back(t.defined() ? Node::Input{t.node(), t.shape(), t.dtype()} : Node::Input{nullptr, Shape{}, y.dtype()});
+  return node;
+}
+
+}  // namespace detail
+
+Backward through(std::function<Tensor(const Tensors&)> composed, const Tensors& inputs) {
+  std::vector<Saved> saved(inputs.begin(), inputs.end());
+  return [composed = std::move(composed), saved = std::move(saved)](const Tensor& dy, const Tensor&) {
+    // Each input gets a node of its own, so that one tensor passed twice has two gradients.
+    Tensors aliases;
+    Tensors wanted;
+    for (const Tensor& x : saved) {
+      aliases.push_back(x.requires_grad() ? record("alias", x.array(), {x}, [](const Tensor& d) { return Tensors{d}; }) : x);
+      if (x.requires_grad()) wanted.push_back(aliases.back());
+    }
+    const Tensors gradients = detail::partial_gradients(composed(aliases), dy, wanted, /*create_graph=*/true);
+    Tensors result;
+    std::size_t next = 0;
+    for (const Tensor& x : aliases) result.push_back(x.requires_grad() ? gradients[next++] : Tensor());
+    return result;
+  };
+}
+
+Handle Tensor::on_gradient(std::function<Tensor(const Tensor&)> hook) const {
+  check(node_ != nullptr, "[on_gradient] expected a tensor that requires a gradient, got a constant of shape {}", shape());
+  const int id = node_->hooks.empty() ? 0 : node_->hooks.rbegin()->first + 1;
+  node_->hooks[id] = std::move(hook);
+  return Handle([node = std::weak_ptr<Node>(node_), id] {
+    if (const auto alive = node.lock()) alive->hooks.erase(id);
+  });
+}
+
+Tensor variable(const Array& value) {
+  check(is_float(value.dtype()), "[variable] expected f32 or f64, got {}", name(value.dtype()));
+  return Tensor(value, std::make_shared<Node>("variable", value));
+}
+
+Tensor full(const Shape& shape, double value, Defaults where) {
+  Array y(shape, where.dtype, where.device);
+  kernels(y).fill(value, y);
+  return Tensor(y);
+}
+
+Tensor tensor(const std::vector<double>& values, const Shape& shape, Defaults where) {
+  return Tensor(array_from(values, shape, where.dtype, where.device));
+}
+
+Tensor integers(const std::vector<std::int64_t>& values, const Shape& shape, Device device) { return Tensor(array_from(values, shape, device)); }
+
+Tensor random_normal(const Shape& shape, std::uint64_t seed, std::string_view name, Defaults where) {
+  std::vector<double> values(static_cast<std::size_t>(shape.numel()));
+  normal_draws(random_key(seed, name), values);
+  return tensor(values, shape, where);
+}
+
+}  // namespace plumb

@@ -1,0 +1,116 @@
+// All ops on tensors. Each checks its operands and throws "[op] expected ..., got ..."; each has derivatives of any order.
+// Operands of one call share dtype and device. Elementwise ops broadcast by NumPy's rules. Negative axes count from the end.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "autograd/tensor.h"
+#include "core/backend.h"
+
+namespace plumb {
+
+// ---- elementwise (ops/arithmetic.cpp) --------------------------------------------------------------------------------------------
+Tensor operator+(const Tensor& a, const Tensor& b);
+Tensor operator-(const Tensor& a, const Tensor& b);
+Tensor operator*(const Tensor& a, const Tensor& b);
+Tensor operator/(const Tensor& a, const Tensor& b);
+Tensor operator+(const Tensor& x, double c);
+Tensor operator*(const Tensor& x, double c);
+inline Tensor operator+(double c, const Tensor& x) { return x + c; }
+inline Tensor operator*(double c, const Tensor& x) { return x * c; }
+inline Tensor operator-(const Tensor& x) { return x * -1.0; }
+inline Tensor operator-(const Tensor& x, double c) { return x + -c; }
+inline Tensor operator-(double c, const Tensor& x) { return -x + c; }
+inline Tensor operator/(const Tensor& x, double c) { return x * (1 / c); }
+Tensor exp(const Tensor& x);
+Tensor log(const Tensor& x);
+Tensor tanh(const Tensor& x);
+Tensor erf(const Tensor& x);
+Tensor sqrt(const Tensor& x);
+Tensor rsqrt(const Tensor& x);  // x^-1/2
+Tensor relu(const Tensor& x);   // derivative 0 at 0
+Tensor pow(const Tensor& x, double exponent);
+inline Tensor operator/(double c, const Tensor& x) { return pow(x, -1) * c; }
+Tensor cast(const Tensor& x, DType dtype);  // between f32 and f64
+
+// ---- selection (ops/where.cpp) ------------------------------------------------------------------------------------------------------
+// mask u8: a where it is not 0, else b.
+Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
+
+// ---- reductions (ops/reduce.cpp) ---------------------------------------------------------------------------------------------------
+using Axes = std::vector<int>;  // {} is all axes
+Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
+Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
+Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);  // ties share the gradient
+Tensor sum_to(const Tensor& x, const Shape& shape);                          // the sum that undoes a broadcast from `shape`
+Tensor broadcast_to(const Tensor& x, const Shape& shape);
+
+// ---- movement (ops/movement.cpp) ---------------------------------------------------------------------------------------------------
+Tensor reshape(const Tensor& x, const Shape& shape);  // shares the buffer
+Tensor permute(const Tensor& x, const Axes& axes);    // axis i of the result is axis axes[i] of x
+Tensor transpose(const Tensor& x, int axis_a = -2, int axis_b = -1);
+Tensor concat(const Tensors& parts, int axis);
+Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end);  // x[.., begin:end, ..]
+Tensor gather(const Tensor& x, const Tensor& index);                            // rows of x [V, ..] at index i64 [..]: [index.., ..]
+
+// ---- products (ops/matmul.cpp, ops/linear.cpp) -------------------------------------------------------------------------------------
+// a [.., M, K] b [.., K, N] -> [.., M, N], each transposed in its last two axes first where asked; leading axes broadcast.
+Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false);
+// x [.., K], weight [N, K], bias [N] or undefined -> x weight^T + bias [.., N]
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form = Gelu::erf);  // gelu(linear(..)), one pass less
+
+// ---- activations and softmax (ops/gelu.cpp, ops/softmax.cpp) -----------------------------------------------------------------------
+Tensor gelu(const Tensor& x, Gelu form = Gelu::erf);
+Tensor softmax(const Tensor& x, int axis = -1);
+Tensor log_softmax(const Tensor& x, int axis = -1);
+
+// ---- norms (ops/layer_norm.cpp, ops/rms_norm.cpp) ----------------------------------------------------------------------------------
+// Over the last axis: weight (x - mean) / sqrt(var + eps) + bias, var divided by D; weight, bias [D].
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
+// weight x / sqrt(mean(x^2) + eps); weight [D]
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps);
+
+// ---- attention (ops/attention.cpp) -------------------------------------------------------------------------------------------------
+struct AttentionOptions {
+  double drop_key = 0;                  // DropKey: probability that a key is dropped from a query's row, before the softmax, [0, 1]
+  double dropout = 0;                   // of the probabilities, after the softmax, [0, 1)
+  EmptyRow empty = EmptyRow::keep_all;  // what a query does that lost every key
+  Tensor keep = {};                     // u8, broadcasts to [B, H, N, M]; 1 = key kept
+  std::optional<double> scale = {};     // of the scores; head_dim^-1/2 if not given
+};
+// q [B, H, N, E], k, v [B, H, M, E] -> softmax(scale q k^T) v [B, H, N, E]. Random draws depend on seed, step and the open module path.
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
+// The same on a packed projection [B, T, 3 D] (q, k, v, each of `heads` heads side by side) -> [B, T, D]: no head is ever moved.
+Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options = {});
+
+// ---- loss (ops/cross_entropy.cpp) --------------------------------------------------------------------------------------------------
+// Mean over rows of logits [.., C]; labels i64 [..]. smoothing s: target (1 - s) onehot + s / C.
+Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing = 0);
+Tensor soft_cross_entropy(const Tensor& logits, const Tensor& target);  // target [.., C], a constant
+
+// ---- residual branches (ops/dropout.cpp, ops/gated_residual.cpp) -------------------------------------------------------------------
+// Zero with probability p, else x / (1 - p); p in [0, 1). Draws depend on seed, step, path and element (sample-major).
+Tensor dropout(const Tensor& x, double p);
+// skip + row_scale[sample] * gate * branch: skip, branch [B, .., D]; gate [1] or [D] or undefined; row_scale [B], a constant, or undefined.
+Tensor gated_residual(const Tensor& skip, const Tensor& branch, const Tensor& gate = {}, const Tensor& row_scale = {});
+
+// ---- what fused ops mean, written in the ops above: their reference in tests, and what is differentiated for higher orders ---------
+Tensor linear_composed(const Tensor& x, const Tensor& weight, const Tensor& bias);
+Tensor gelu_composed(const Tensor& x, Gelu form);
+Tensor softmax_composed(const Tensor& x);      // last axis
+Tensor log_softmax_composed(const Tensor& x);  // last axis
+Tensor layer_norm_composed(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
+Tensor rms_norm_composed(const Tensor& x, const Tensor& weight, double eps);
+// keep u8 [B, H, N, M], rows without a kept key give 0; multiplier [B, H, N, M] of the probabilities, or undefined.
+Tensor attention_composed(const Tensor& q, const Tensor& k, const Tensor& v, double scale, const Tensor& keep, const Tensor& multiplier);
+Tensor cross_entropy_composed(const Tensor& logits, const Tensor& target);
+Tensor gated_residual_composed(const Tensor& skip, const Tensor& branch, const Tensor& gate, const Tensor& row_scale);
+
+namespace detail {
+void check_operands(const char* op, const Tensor& a, const Tensor& b);  // both defined, floating, same dtype, same device
+void check_float(const char* op, const Tensor& x);
+}  // namespace detail
+
+}  // namespace plumb

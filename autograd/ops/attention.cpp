@@ -1,0 +1,159 @@
+// softmax(scale q k^T) v, with DropKey before the softmax and dropout after it. Kept for the backward pass: q, k, v, the output and
+// one number a row (the log of its sum of exponentials); no N x M array. The composed form, which higher derivatives go through,
+// draws the same masks and stores them.
+#include <cmath>
+
+#include "autograd/node.h"
+#include "autograd/ops.h"
+
+namespace plumb {
+namespace {
+
+constexpr const char* op = "attention";
+
+// What both forms share: q, k, v by their strides in the recorded inputs, and the call's numbers.
+AttentionCall make_call(std::int64_t batch, std::int64_t heads, std::int64_t queries, std::int64_t keys, std::int64_t head_dim, const Tensor& like,
+                        const AttentionOptions& o) {
+  check(0 <= o.drop_key && o.drop_key <= 1, "[{}] expected a DropKey probability in [0, 1], got {}", op, o.drop_key);
+  check(0 <= o.dropout && o.dropout < 1 && drop_threshold(o.dropout) < 65536, "[{}] expected a dropout probability in [0, 1), got {}", op, o.dropout);
+  check(queries < 65536 && keys < 524288, "[{}] expected fewer than 65536 queries and 524288 keys, got {} and {}", op, queries, keys);
+  const RandomState& random = random_state();
+  const std::uint64_t key = random_key(random.seed, current_path() ? *current_path() : "");
+  AttentionCall call{.batch = batch,
+                     .heads = heads,
+                     .queries = queries,
+                     .keys = keys,
+                     .head_dim = head_dim,
+                     .scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(head_dim))),
+                     .keep = {},
+                     .drop_key = {drop_threshold(o.drop_key), key},
+                     .dropout = {drop_threshold(o.dropout), key},
+                     .empty = o.empty,
+                     .step = random.step,
+                     .first_sample = random.first_sample};
+  if (o.keep.defined()) {
+    const Shape full{batch, heads, queries, keys};
+    check(o.keep.dtype() == DType::u8 && broadcasts_to(o.keep.shape(), full), "[{}] expected a u8 keep mask that broadcasts to {}, got {} {}", op,
+          full, name(o.keep.dtype()), o.keep.shape());
+    check(o.keep.device() == like.device(), "[{}] expected the keep mask on {}, got {}", op, name(like.device()), name(o.keep.device()));
+    call.keep = broadcast_to(o.keep, full).array();
+  }
+  return call;
+}
+
+// The masks that the kernels draw on the fly, as arrays: kept keys (after the policy for empty rows), and multipliers of P.
+struct Masks {
+  Tensor keep, multiplier, uniform_rows;  // u8 [B,H,N,M]; [B,H,N,M]; u8 [B,H,N,1]: rows of the policy `paper`
+};
+
+Masks draw_masks(const AttentionCall& call, const Tensor& like) {
+  const auto rows = static_cast<std::size_t>(call.batch * call.heads * call.queries), M = static_cast<std::size_t>(call.keys);
+  std::vector<std::uint8_t> keep(rows * M, 1), uniform_rows(rows, 0);
+  std::vector<double> multiplier(rows * M, 1.0);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const auto query = static_cast<std::uint32_t>(row % static_cast<std::size_t>(call.queries));
+    const auto sample_head =
+        static_cast<std::uint32_t>(row / static_cast<std::size_t>(call.queries)) + call.first_sample * static_cast<std::uint32_t>(call.heads);
+    const auto allowed = [&](std::size_t j) { return !call.keep.defined() || call.keep.data<std::uint8_t>()[row * M + j] != 0; };
+    bool allowed_any = false, kept_any = false;
+    for (std::size_t j = 0; j < M; ++j) {
+      const auto drawn = [&](const AttentionDrop& drop, Purpose purpose) {
+        return drop.threshold && draw16(attention_draw(drop.key, call.step, purpose, sample_head, query, static_cast<std::uint32_t>(j / 8)),
+                                        static_cast<int>(j % 8)) < drop.threshold;
+      };
+      const bool kept = allowed(j) && !drawn(call.drop_key, Purpose::drop_key);
+      keep[row * M + j] = kept;
+      if (call.dropout.threshold) multiplier[row * M + j] = drawn(call.dropout, Purpose::dropout) ? 0 : 1 / (1 - call.dropout.threshold / 65536.0);
+      allowed_any |= allowed(j);
+      kept_any |= kept;
+    }
+    if (kept_any) continue;
+    if (call.empty == EmptyRow::paper) uniform_rows[row] = 1;
+    for (std::size_t j = 0; j < M; ++j) keep[row * M + j] = call.empty == EmptyRow::keep_all && (!allowed_any || allowed(j));
+  }
+  const Shape shape{call.batch, call.heads, call.queries, call.keys};
+  return {Tensor(array_from(keep, shape, like.device())), tensor(multiplier, shape, {like.dtype(), like.device()}),
+          Tensor(array_from(uniform_rows, shape.with(-1, 1), like.device()))};
+}
+
+Tensor composed(const AttentionCall& call, const Tensor& q, const Tensor& k, const Tensor& v) {
+  const Masks masks = draw_masks(call, q);
+  const Tensor out = attention_composed(q, k, v, call.scale, masks.keep, masks.multiplier);
+  if (call.empty != EmptyRow::paper) return out;
+  const Tensor uniform = broadcast_to(full({1}, 1.0 / static_cast<double>(call.keys), {q.dtype(), q.device()}), masks.multiplier.shape());
+  return where(masks.uniform_rows, matmul(uniform * masks.multiplier, v), out);
+}
+
+Heads heads_of(const Array& a) {  // [B, H, T, E]
+  return {a, 0, a.dim(1) * a.dim(2) * a.dim(3), a.dim(2) * a.dim(3), a.dim(3)};
+}
+Heads packed(const Array& a, std::int64_t which, std::int64_t parts, std::int64_t head_dim) {  // [B, T, parts * D]
+  const std::int64_t D = a.dim(2) / parts;
+  return {a, which * D, a.dim(1) * a.dim(2), head_dim, a.dim(2)};
+}
+
+}  // namespace
+
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+  detail::check_operands(op, q, k);
+  detail::check_operands(op, q, v);
+  check(q.shape().rank() == 4 && k.shape() == v.shape() && k.shape().rank() == 4 && q.shape().with(2, 0) == k.shape().with(2, 0) && k.dim(2) > 0,
+        "[{}] expected q [B, H, N, E] and k, v [B, H, M, E], got {}, {} and {}", op, q.shape(), k.shape(), v.shape());
+  const AttentionCall call = make_call(q.dim(0), q.dim(1), q.dim(2), k.dim(2), q.dim(3), q, options);
+  Array y = empty_like(q.array()), lse = empty_like(y, q.shape().without(-1));
+  kernels(y).attention_forward(call, heads_of(q.array()), heads_of(k.array()), heads_of(v.array()), heads_of(y), lse);
+  return record_fused(
+      op, y, {q, k, v},
+      [q = Saved(q), k = Saved(k), v = Saved(v), call, lse](const Tensor& dy, const Tensor& out) {
+        Array dq = empty_like(q.array()), dk = empty_like(k.array()), dv = empty_like(v.array());
+        kernels(dq).attention_backward(call, heads_of(dy.array()), heads_of(q.array()), heads_of(k.array()), heads_of(v.array()),
+                                       heads_of(out.array()), lse, heads_of(dq), heads_of(dk), heads_of(dv));
+        return Tensors{Tensor(dq), Tensor(dk), Tensor(dv)};
+      },
+      through([call](const Tensors& in) { return composed(call, in[0], in[1], in[2]); }, {q, k, v}));
+}
+
+Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options) {
+  detail::check_float(op, qkv);
+  check(qkv.shape().rank() == 3 && heads > 0 && qkv.dim(2) % (3 * heads) == 0 && qkv.dim(1) > 0,
+        "[{}] expected qkv [B, T, 3 D] with D a multiple of {} heads, got {}", op, heads, qkv.shape());
+  const std::int64_t B = qkv.dim(0), T = qkv.dim(1), D = qkv.dim(2) / 3, E = D / heads;
+  const AttentionCall call = make_call(B, heads, T, T, E, qkv, options);
+  Array y = empty_like(qkv.array(), {B, T, D}), lse = empty_like(y, {B, heads, T});
+  const Array& a = qkv.array();
+  kernels(y).attention_forward(call, packed(a, 0, 3, E), packed(a, 1, 3, E), packed(a, 2, 3, E), packed(y, 0, 1, E), lse);
+  return record_fused(
+      op, y, {qkv},
+      [qkv = Saved(qkv), call, lse, E](const Tensor& dy, const Tensor& out) {
+        const Array& x = qkv.array();
+        const Array dx = empty_like(x);
+        kernels(dx).attention_backward(call, packed(dy.array(), 0, 1, E), packed(x, 0, 3, E), packed(x, 1, 3, E), packed(x, 2, 3, E),
+                                       packed(out.array(), 0, 1, E), lse, packed(dx, 0, 3, E), packed(dx, 1, 3, E), packed(dx, 2, 3, E));
+        return Tensors{Tensor(dx)};
+      },
+      through(
+          [call, B, T, D, heads, E](const Tensors& in) {
+            const Tensor split = permute(reshape(in[0], {B, T, 3, heads, E}), {2, 0, 3, 1, 4});  // [3, B, H, T, E]
+            const auto part = [&](std::int64_t i) { return reshape(slice(split, 0, i, i + 1), {B, heads, T, E}); };
+            return reshape(permute(composed(call, part(0), part(1), part(2)), {0, 2, 1, 3}), {B, T, D});
+          },
+          {qkv}));
+}
+
+// Rows without a kept key give 0.
+Tensor attention_composed(const Tensor& q, const Tensor& k, const Tensor& v, double scale, const Tensor& keep, const Tensor& multiplier) {
+  const Tensor scores = matmul(q, k, false, true) * scale;
+  const Tensor lowest = full({1}, -1e30, {q.dtype(), q.device()}), zero = full({1}, 0, {q.dtype(), q.device()}),
+               one = full({1}, 1, {q.dtype(), q.device()});
+  const Tensor top = max(where(keep, scores.detach(), lowest), {-1}, true);
+  const Tensor e = where(keep, exp(where(keep, scores - top, zero)), zero);
+  const Tensor total = sum(e, {-1}, true);
+  Array alive(total.shape(), DType::u8, q.device()), positive = empty_like(total.array());
+  kernels(alive).unary(Unary::step, 0, total.array(), positive);
+  kernels(alive).cast(positive, alive);
+  Tensor p = e / where(Tensor(alive), total, one);
+  if (multiplier.defined()) p = p * multiplier;
+  return matmul(p, v);
+}
+
+}  // namespace plumb

@@ -1,0 +1,27 @@
+// y = m x / (1 - p), m drawn per element. Linear in x with a mask that can be drawn again: its gradient is itself, and no mask is kept.
+#include "autograd/node.h"
+#include "autograd/ops.h"
+
+namespace plumb {
+namespace {
+
+Tensor masked(const Tensor& x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold, std::uint64_t first_element) {
+  Array y = empty_like(x.array());
+  kernels(y).dropout(x.array(), key, step, threshold, first_element, y);
+  return record("dropout", y, {x}, [=](const Tensor& dy) { return Tensors{masked(dy, key, step, threshold, first_element)}; });
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, double p) {
+  detail::check_float("dropout", x);
+  check(0 <= p && p < 1, "[dropout] expected a probability in [0, 1), got {}", p);
+  if (drop_threshold(p) == 0) return x;
+  check(drop_threshold(p) < 65536, "[dropout] expected a probability of at most 1 - 2^-16, got {}", p);
+  const RandomState& random = random_state();
+  const std::int64_t per_sample = x.shape().rank() > 0 ? x.numel() / x.dim(0) : 1;
+  return masked(x, random_key(random.seed, current_path() ? *current_path() : ""), random.step, drop_threshold(p),
+                static_cast<std::uint64_t>(random.first_sample) * static_cast<std::uint64_t>(per_sample));
+}
+
+}  // namespace plumb

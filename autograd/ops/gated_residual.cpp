@@ -1,0 +1,54 @@
+// y = skip + s[sample] g f, g scalar, per channel or absent. dskip = dy; df = s g dy; dg = sum of s dy f.
+#include "autograd/node.h"
+#include "autograd/ops.h"
+
+namespace plumb {
+namespace {
+
+// row_scale [B] as [B, 1, .., 1] beside a tensor of that rank.
+Tensor per_sample(const Tensor& row_scale, int rank) {
+  Shape shape = row_scale.shape();
+  while (shape.rank() < rank) shape = shape.appended(1);
+  return reshape(row_scale, shape);
+}
+
+}  // namespace
+
+Tensor gated_residual(const Tensor& skip, const Tensor& branch, const Tensor& gate, const Tensor& row_scale) {
+  detail::check_operands("gated_residual", skip, branch);
+  check(skip.shape() == branch.shape(), "[gated_residual] expected skip and branch of one shape, got {} and {}", skip.shape(), branch.shape());
+  if (gate.defined()) {
+    detail::check_operands("gated_residual", branch, gate);
+    check(gate.shape() == Shape{1} || (branch.shape().rank() > 0 && gate.shape() == Shape{branch.dim(-1)}),
+          "[gated_residual] expected a gate [1] or [{}] for branch {}, got {}", branch.shape().rank() > 0 ? branch.dim(-1) : 1, branch.shape(),
+          gate.shape());
+  }
+  if (row_scale.defined()) {
+    detail::check_operands("gated_residual", branch, row_scale);
+    check(branch.shape().rank() > 0 && row_scale.shape() == Shape{branch.dim(0)} && !row_scale.requires_grad(),
+          "[gated_residual] expected a constant row scale of one number a sample for branch {}, got {}", branch.shape(), row_scale.shape());
+  }
+  Array y = empty_like(skip.array());
+  kernels(y).gated_residual_forward(skip.array(), branch.array(), gate.array(), row_scale.array(), y);
+  return record_fused(
+      "gated_residual", y, {skip, branch, gate},
+      [branch = Saved(branch), gate = Saved(gate), row_scale](const Tensor& dy) {
+        const bool gated = gate.get().requires_grad();
+        if (!gate.get().defined() && !row_scale.defined()) return Tensors{dy, dy, Tensor()};
+        const Array df = empty_like(dy.array()), dg = gated ? empty_like(gate.array()) : Array();
+        kernels(df).gated_residual_backward(dy.array(), branch.array(), gate.array(), row_scale.array(), df, dg);
+        return Tensors{dy, Tensor(df), Tensor(dg)};
+      },
+      [branch = Saved(branch), gate = Saved(gate), row_scale](const Tensor& dy) {
+        const Tensor scaled = row_scale.defined() ? dy * per_sample(row_scale, dy.shape().rank()) : dy;
+        return gate.get().defined() ? Tensors{dy, scaled * gate, scaled * branch} : Tensors{dy, scaled, Tensor()};
+      });
+}
+
+Tensor gated_residual_composed(const Tensor& skip, const Tensor& branch, const Tensor& gate, const Tensor& row_scale) {
+  Tensor f = gate.defined() ? branch * gate : branch;
+  if (row_scale.defined()) f = f * per_sample(row_scale, branch.shape().rank());
+  return skip + f;
+}
+
+}  // namespace plumb

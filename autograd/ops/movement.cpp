@@ -1,0 +1,107 @@
+// Primitives that move elements; each one's gradient is another of them.
+#include <numeric>
+
+#include "autograd/node.h"
+#include "autograd/ops.h"
+
+namespace plumb {
+namespace {
+
+// A tensor of zeros with `part` at x[.., begin : begin + length, ..].
+Tensor embed(const Tensor& part, const Shape& shape, int axis, std::int64_t begin) {
+  Array y = full_like(part.array(), shape, 0);
+  kernels(y).assign_slice(part.array(), axis, begin, y);
+  return record("embed", y, {part},
+                [axis, begin, length = part.dim(axis)](const Tensor& dy) { return Tensors{slice(dy, axis, begin, begin + length)}; });
+}
+
+// Rows added at index[i..] of zeros.
+Tensor scatter(const Tensor& rows, const Tensor& index, const Shape& shape) {
+  Array y = full_like(rows.array(), shape, 0);
+  kernels(y).scatter_add(rows.array(), index.array(), y);
+  return record("scatter", y, {rows}, [index](const Tensor& dy) { return Tensors{gather(dy, index)}; });
+}
+
+}  // namespace
+
+Tensor reshape(const Tensor& x, const Shape& shape) {
+  check(x.defined() && x.numel() == shape.numel(), "[reshape] expected a shape of {} elements like {}, got {}", x.numel(), x.shape(), shape);
+  if (x.shape() == shape) return x;
+  return record("reshape", x.array().reshaped(shape), {x}, [from = x.shape()](const Tensor& dy) { return Tensors{reshape(dy, from)}; });
+}
+
+Tensor permute(const Tensor& x, const Axes& axes) {
+  const int rank = x.shape().rank();
+  check(static_cast<int>(axes.size()) == rank, "[permute] expected {} axes for shape {}, got {}", rank, x.shape(), axes.size());
+  Axes forward(axes), inverse(axes.size(), -1);
+  std::vector<std::int64_t> dims;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    forward[i] = x.shape().axis(axes[i]);
+    int& back = inverse[static_cast<std::size_t>(forward[i])];
+    check(back < 0, "[permute] expected each axis of {} once, got axis {} twice", x.shape(), axes[i]);
+    back = static_cast<int>(i);
+    dims.push_back(x.dim(forward[i]));
+  }
+  Array y = empty_like(x.array(), Shape(dims));
+  kernels(y).permute(x.array(), forward, y);
+  return record("permute", y, {x}, [inverse](const Tensor& dy) { return Tensors{permute(dy, inverse)}; });
+}
+
+Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
+  Axes axes(static_cast<std::size_t>(x.shape().rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  std::swap(axes[static_cast<std::size_t>(x.shape().axis(axis_a))], axes[static_cast<std::size_t>(x.shape().axis(axis_b))]);
+  return permute(x, axes);
+}
+
+Tensor concat(const Tensors& parts, int axis) {
+  check(!parts.empty(), "[concat] expected at least one tensor, got none");
+  axis = parts[0].shape().axis(axis);
+  std::int64_t extent = 0;
+  for (const Tensor& part : parts) {
+    detail::check_operands("concat", parts[0], part);
+    check(part.shape().rank() == parts[0].shape().rank() && part.shape().with(axis, 0) == parts[0].shape().with(axis, 0),
+          "[concat] expected shapes equal but for axis {}, got {} and {}", axis, parts[0].shape(), part.shape());
+    extent += part.dim(axis);
+  }
+  Array y = empty_like(parts[0].array(), parts[0].shape().with(axis, extent));
+  std::vector<std::int64_t> begins;
+  std::int64_t begin = 0;
+  for (const Tensor& part : parts) {
+    kernels(y).assign_slice(part.array(), axis, begin, y);
+    begins.push_back(begin);
+    begin += part.dim(axis);
+  }
+  begins.push_back(begin);
+  return record("concat", y, parts, [begins, axis](const Tensor& dy) {
+    Tensors gradients;
+    for (std::size_t i = 0; i + 1 < begins.size(); ++i) gradients.push_back(slice(dy, axis, begins[i], begins[i + 1]));
+    return gradients;
+  });
+}
+
+Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
+  axis = x.shape().axis(axis);
+  check(0 <= begin && begin <= end && end <= x.dim(axis), "[slice] expected 0 <= begin <= end <= {} on axis {} of {}, got {}..{}", x.dim(axis), axis,
+        x.shape(), begin, end);
+  if (begin == 0 && end == x.dim(axis)) return x;
+  Array y = empty_like(x.array(), x.shape().with(axis, end - begin));
+  kernels(y).slice(x.array(), axis, begin, y);
+  return record("slice", y, {x}, [shape = x.shape(), axis, begin](const Tensor& dy) { return Tensors{embed(dy, shape, axis, begin)}; });
+}
+
+Tensor gather(const Tensor& x, const Tensor& index) {
+  check(x.defined() && x.shape().rank() >= 1, "[gather] expected a tensor of at least one axis, got {}", x.shape());
+  check(index.dtype() == DType::i64, "[gather] expected i64 indices, got {} {}", name(index.dtype()), index.shape());
+  for (std::int64_t i = 0; i < index.numel(); ++i) {
+    const std::int64_t row = index.array().data<std::int64_t>()[i];
+    check(0 <= row && row < x.dim(0), "[gather] expected indices in 0..{} for {}, got {} at {}", x.dim(0) - 1, x.shape(), row, i);
+  }
+  std::vector<std::int64_t> dims(index.shape().begin(), index.shape().end());
+  dims.insert(dims.end(), x.shape().begin() + 1, x.shape().end());
+  Array y = empty_like(x.array(), Shape(dims));
+  kernels(y).gather(x.array(), index.array(), y);
+  return record("gather", y, {x}, [shape = x.shape(), index](const Tensor& dy) { return Tensors{scatter(dy, index, shape)}; });
+}
+
+}  // namespace plumb

@@ -1,0 +1,50 @@
+// softmax: exp(x) / sum exp(x); log_softmax: x - log sum exp(x). Kernels work on the last axis.
+#include "autograd/node.h"
+#include "autograd/ops.h"
+
+namespace plumb {
+namespace {
+
+using Forward = void (*)(const Array&, const Array&);
+using BackwardKernel = void (*)(const Array&, const Array&, const Array&);
+
+Tensor on_last_axis(const char* op, const Tensor& x, int axis, Forward Kernels::*forward, BackwardKernel Kernels::*backward,
+                    Tensor (*composed)(const Tensor&)) {
+  detail::check_float(op, x);
+  check(x.shape().rank() > 0 && x.dim(axis) > 0, "[{}] expected a non-empty axis {}, got shape {}", op, axis, x.shape());
+  if (x.shape().axis(axis) != x.shape().rank() - 1)
+    return transpose(on_last_axis(op, transpose(x, axis, -1), -1, forward, backward, composed), axis, -1);
+  Array y = empty_like(x.array());
+  (kernels(y).*forward)(x.array(), y);
+  return record_fused(
+      op, y, {x},
+      [backward](const Tensor& dy, const Tensor& result) {
+        Array dx = empty_like(result.array());
+        (kernels(dx).*backward)(dy.array(), result.array(), dx);
+        return Tensors{Tensor(dx)};
+      },
+      through([composed](const Tensors& in) { return composed(in[0]); }, {x}));
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& x, int axis) {
+  return on_last_axis("softmax", x, axis, &Kernels::softmax_forward, &Kernels::softmax_backward, softmax_composed);
+}
+
+Tensor log_softmax(const Tensor& x, int axis) {
+  return on_last_axis("log_softmax", x, axis, &Kernels::log_softmax_forward, &Kernels::log_softmax_backward, log_softmax_composed);
+}
+
+// The maximum is subtracted as a constant: the result does not depend on it.
+Tensor softmax_composed(const Tensor& x) {
+  const Tensor e = exp(x - max(x.detach(), {-1}, true));
+  return e / sum(e, {-1}, true);
+}
+
+Tensor log_softmax_composed(const Tensor& x) {
+  const Tensor shifted = x - max(x.detach(), {-1}, true);
+  return shifted - log(sum(exp(shifted), {-1}, true));
+}
+
+}  // namespace plumb

@@ -1,0 +1,18 @@
+// y = mask ? a : b
+#include "autograd/node.h"
+#include "autograd/ops.h"
+
+namespace plumb {
+
+Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
+  detail::check_operands("where", a, b);
+  check(mask.dtype() == DType::u8, "[where] expected a u8 mask, got {} {}", name(mask.dtype()), mask.shape());
+  Array y = empty_like(a.array(), broadcast(mask.shape(), broadcast(a.shape(), b.shape(), "where"), "where"));
+  kernels(y).where(mask.array(), a.array(), b.array(), y);
+  return record("where", y, {a, b}, [mask](const Tensor& dy) {
+    const Tensor zero = zeros_like(dy);
+    return Tensors{where(mask, dy, zero), where(mask, zero, dy)};
+  });
+}
+
+}  // namespace plumb

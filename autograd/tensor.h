@@ -1,0 +1,105 @@
+// Tensor: an Array with its place in the graph; the type users see. A handle: copies share data and node.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/array.h"
+
+namespace plumb {
+
+struct Node;
+class Tensor;
+using Tensors = std::vector<Tensor>;
+
+// Removes what it stands for (a hook) when destroyed.
+class [[nodiscard]] Handle {
+ public:
+  Handle() = default;
+  explicit Handle(std::function<void()> remove) : remove_(std::move(remove)) {}
+  ~Handle() { reset(); }
+  Handle(Handle&& other) noexcept : remove_(std::exchange(other.remove_, nullptr)) {}
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(remove_, other.remove_);
+    return *this;
+  }
+  void reset() {
+    if (auto remove = std::exchange(remove_, nullptr)) remove();
+  }
+
+ private:
+  std::function<void()> remove_;
+};
+
+class Tensor {
+ public:
+  Tensor() = default;  // no tensor: defined() is false
+  explicit Tensor(Array array, std::shared_ptr<Node> node = nullptr) : array_(std::move(array)), node_(std::move(node)) {}
+
+  bool defined() const { return array_.defined(); }
+  const Array& array() const { return array_; }
+  const Shape& shape() const { return array_.shape(); }
+  std::int64_t dim(int i) const { return array_.dim(i); }
+  std::int64_t numel() const { return array_.numel(); }
+  DType dtype() const { return array_.dtype(); }
+  Device device() const { return array_.device(); }
+
+  // Whether gradients flow to it: a variable, or computed from one while the graph was recorded.
+  bool requires_grad() const { return node_ != nullptr; }
+  const std::shared_ptr<Node>& node() const { return node_; }
+  Tensor detach() const { return Tensor(array_); }
+
+  double item() const { return plumb::item(array_); }               // the one element
+  std::vector<double> values() const { return to_vector(array_); }  // all elements, row-major
+
+  // Calls `hook` with the complete gradient of this tensor in each backward pass; what it returns, unless undefined, takes the
+  // gradient's place. The hook is gone with the handle. Throws for a tensor that requires no gradient.
+  Handle on_gradient(std::function<Tensor(const Tensor& gradient)> hook) const;
+
+ private:
+  Array array_;
+  std::shared_ptr<Node> node_;
+};
+
+// A leaf that gradients are collected for. The tensor shares the array's buffer: updating it in place moves the variable.
+Tensor variable(const Array& value);
+inline Tensor variable(const Tensor& value) { return variable(value.array()); }
+
+// Constants, in the thread's default dtype on its default device unless said (core/array.h).
+Tensor full(const Shape& shape, double value, Defaults where = defaults());
+inline Tensor zeros(const Shape& shape, Defaults where = defaults()) { return full(shape, 0, where); }
+inline Tensor ones(const Shape& shape, Defaults where = defaults()) { return full(shape, 1, where); }
+inline Tensor zeros_like(const Tensor& x) { return full(x.shape(), 0, {x.dtype(), x.device()}); }
+inline Tensor ones_like(const Tensor& x) { return full(x.shape(), 1, {x.dtype(), x.device()}); }
+Tensor tensor(const std::vector<double>& values, const Shape& shape, Defaults where = defaults());
+Tensor integers(const std::vector<std::int64_t>& values, const Shape& shape, Device device = defaults().device);
+// Standard normal draws: a function of (seed, name) and the element only.
+Tensor random_normal(const Shape& shape, std::uint64_t seed, std::string_view name, Defaults where = defaults());
+
+// While one is alive on this thread, nothing is recorded.
+class NoGrad {
+ public:
+  NoGrad();
+  ~NoGrad();
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+
+ private:
+  bool saved_;
+};
+// The opposite, inside a NoGrad.
+class EnableGrad {
+ public:
+  EnableGrad();
+  ~EnableGrad();
+  EnableGrad(const EnableGrad&) = delete;
+  EnableGrad& operator=(const EnableGrad&) = delete;
+
+ private:
+  bool saved_;
+};
+bool grad_enabled();
+
+}  // namespace plumb

@@ -1,0 +1,96 @@
+#include "nn/init.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/random.h"
+
+namespace plumb::nn {
+namespace {
+
+double truncated(std::uint64_t key, std::uint64_t element, double std) {
+  for (std::uint32_t attempt = 0;; ++attempt)
+    if (const double v = std * normal_draw(key, element, attempt); std::abs(v) <= 2) return v;
+}
+
+double uniform_draw(std::uint64_t key, std::uint64_t element) { return uniform(element_draw(key, 0, Purpose::init, element / 4)[element % 4]); }
+
+}  // namespace
+
+Init Init::constant(double value) {
+  Init i;
+  i.parameter_ = value;
+  return i;
+}
+
+Init Init::truncated_normal(double std) {
+  check(std > 0 && std <= 1, "[init] expected a deviation in (0, 1] for a normal cut at 2, got {}", std);
+  Init i;
+  i.kind_ = Kind::truncated_normal;
+  i.parameter_ = std;
+  return i;
+}
+
+Init Init::xavier_uniform(int parts) {
+  check(parts >= 1, "[init] expected at least one part, got {}", parts);
+  Init i;
+  i.kind_ = Kind::xavier_uniform;
+  i.parameter_ = parts;
+  return i;
+}
+
+Init Init::values(std::vector<double> values) {
+  if (!values.empty() && std::ranges::all_of(values, [&](double v) { return v == values[0]; })) return constant(values[0]);
+  Init i;
+  i.kind_ = Kind::values;
+  i.values_ = std::move(values);
+  return i;
+}
+
+Init Init::scaled(double factor) const {
+  Init i = *this;
+  i.factor_ *= factor;
+  return i;
+}
+
+void Init::fill(const Array& parameter, std::uint64_t seed, const std::string& name) const {
+  const std::uint64_t key = random_key(seed, name);
+  const auto value = [&]() -> std::function<double(std::uint64_t)> {
+    switch (kind_) {
+      case Kind::constant:
+        return [this](std::uint64_t) { return parameter_; };
+      case Kind::truncated_normal:
+        return [this, key](std::uint64_t i) { return truncated(key, i, parameter_); };
+      case Kind::xavier_uniform: {
+        check(parameter.shape().rank() == 2, "[init] expected a weight [out, in] for xavier_uniform, got {} {}", name, parameter.shape());
+        const double fan_out = static_cast<double>(parameter.dim(0)) / parameter_,
+                     bound = std::sqrt(6 / (fan_out + static_cast<double>(parameter.dim(1))));
+        return [key, bound](std::uint64_t i) { return bound * (2 * uniform_draw(key, i) - 1); };
+      }
+      case Kind::values:
+        break;
+    }
+    check(static_cast<std::int64_t>(values_.size()) == parameter.numel(), "[init] expected {} values for {} {}, got {}", parameter.numel(), name,
+          parameter.shape(), values_.size());
+    return [this](std::uint64_t i) { return values_[i]; };
+  }();
+  dispatch_float(parameter.dtype(), "init", [&]<class T>() {
+    for (std::int64_t i = 0; i < parameter.numel(); ++i)
+      parameter.mutable_data<T>()[i] = factor_ == 0 ? T{0} : static_cast<T>(factor_ * value(static_cast<std::uint64_t>(i)));
+  });
+  parameter.bump_version();
+}
+
+bool Init::is_zero() const { return factor_ == 0 || (kind_ == Kind::constant && parameter_ == 0); }
+
+std::string Init::description() const {
+  if (is_zero()) return "0";
+  const std::string base = kind_ == Kind::constant           ? fmt::format("{:g}", parameter_)
+                           : kind_ == Kind::truncated_normal ? fmt::format("truncated_normal({:g})", parameter_)
+                           : kind_ == Kind::xavier_uniform
+                               ? (parameter_ == 1 ? "xavier_uniform" : fmt::format("xavier_uniform({:g} parts)", parameter_))
+                               : "values";
+  return factor_ == 1 ? base : fmt::format("{} * {:.4g}", base, factor_);
+}
+
+}  // namespace plumb::nn

@@ -1,0 +1,37 @@
+// Initial values, declared beside the parameter and filled in by one pass over the model (initialize in nn/module.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autograd/tensor.h"
+
+namespace plumb::nn {
+
+// How a parameter starts. Weights are [out, in]; draws are a function of (seed, parameter name, element) alone.
+class Init {
+ public:
+  static Init constant(double value);
+  // Normal, redrawn outside [-2, 2] absolute, as timm has it: for std 0.02 in effect the plain normal.
+  static Init truncated_normal(double std);
+  // Glorot, Bengio 2010: U(-b, b), b = sqrt(6 / (fan_in + fan_out)). A packed projection of `parts` blocks of rows counts the fan_out of
+  // one block (METHODS: q, k, v apart) unless parts is 1.
+  static Init xavier_uniform(int parts = 1);
+  static Init values(std::vector<double> values);  // these, in row-major order
+
+  // The same, multiplied: what residual methods do to the weights of their branches.
+  Init scaled(double factor) const;
+
+  void fill(const Array& parameter, std::uint64_t seed, const std::string& name) const;
+  bool is_zero() const;             // every value is 0 by declaration
+  std::string description() const;  // "truncated_normal(0.02) * 0.1021"
+
+ private:
+  enum class Kind { constant, truncated_normal, xavier_uniform, values };
+  Kind kind_ = Kind::constant;
+  double parameter_ = 0;  // the constant, the deviation, or the number of parts
+  double factor_ = 1;
+  std::vector<double> values_;
+};
+
+}  // namespace plumb::nn

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "core/backend.h"
+#include "nn/branch.h"
+
+namespace plumb::nn {
+
+struct MlpOptions {
+  std::int64_t dim, hidden;
+  Gelu gelu = Gelu::erf;
+  Init init = Init::truncated_normal(0.02);  // of both weights
+};
+
+// x [.., dim] -> fc2(gelu(fc1(x))) [.., dim].
+class Mlp : public Branch {
+ public:
+  explicit Mlp(const MlpOptions& options);
+
+  const char* kind() const override { return "mlp"; }
+  Linear& first() override { return fc1_; }
+  Linear& last() override { return fc2_; }
+
+ protected:
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  Gelu gelu_;
+  Linear fc1_, fc2_;
+};
+
+}  // namespace plumb::nn

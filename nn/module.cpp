@@ -1,0 +1,156 @@
+#include "nn/module.h"
+
+#include <algorithm>
+
+#include "autograd/node.h"
+#include "core/random.h"
+
+namespace plumb::nn {
+namespace {
+
+template <class F>
+Handle add_hook(std::shared_ptr<std::map<int, F>>& hooks, F hook) {
+  if (!hooks) hooks = std::make_shared<std::map<int, F>>();
+  const int id = hooks->empty() ? 0 : hooks->rbegin()->first + 1;
+  (*hooks)[id] = std::move(hook);
+  return Handle([weak = std::weak_ptr(hooks), id] {
+    if (const auto alive = weak.lock()) alive->erase(id);
+  });
+}
+
+// A copy to walk over: hooks may remove themselves.
+template <class F>
+std::map<int, F> snapshot(const std::shared_ptr<std::map<int, F>>& hooks) {
+  return hooks ? *hooks : std::map<int, F>();
+}
+
+}  // namespace
+
+const char* name(Role role) {
+  constexpr const char* names[] = {"weight", "bias", "norm", "gate", "shift", "embedding", "position"};
+  return names[static_cast<int>(role)];
+}
+
+Module::Module(std::string type_name) : name_(std::move(type_name)) {}
+
+const Path& Module::path() const {
+  if (!path_) path_ = std::make_shared<const std::string>(parent_ ? *parent_->path() + "." + name_ : name_);
+  return path_;
+}
+
+Tensor Module::parameter(const std::string& name, const Shape& shape, Init init, Role role, double lr_factor) {
+  const Array value(shape, defaults().dtype, defaults().device);
+  init.fill(value, 0, name);
+  return add({name, variable(value), role, std::move(init), lr_factor});
+}
+
+Tensor Module::parameter(const std::string& name, const Tensor& initial, Role role, double lr_factor) {
+  const Array value = empty_like(initial.array());
+  copy_into(initial.array(), value);
+  return add({name, variable(value), role, Init::values(initial.values()), lr_factor});
+}
+
+Tensor Module::add(Parameter p) {
+  check(!p.name.empty() && p.name.find('.') == std::string::npos, "[module] expected a parameter name without dots, got \"{}\"", p.name);
+  check_new(p.name);
+  check(p.lr_factor >= 0, "[module] expected a learning-rate factor of at least 0 for {}.{}, got {}", *path(), p.name, p.lr_factor);
+  p.value.node()->name = p.name;
+  return parameters_.emplace_back(std::move(p)).value;
+}
+
+void Module::check_new(const std::string& name) const {
+  const bool taken = std::ranges::find(children_, name, &Child::name) != children_.end() ||
+                     std::ranges::find(parameters_, name, &Parameter::name) != parameters_.end();
+  check(!taken, "[module] expected a new name in {}, got \"{}\" again", *path(), name);
+}
+
+void Module::adopt(const std::string& name, Module& module) {
+  check(!name.empty(), "[module] expected a name for a child of {}, got none", *path());
+  check_new(name);
+  check(!module.parent_, "[module] expected a module without a parent for {}.{}, got one that is {} already", *path(), name, *module.path());
+  module.name_ = name;
+  module.parent_ = this;
+  module.forget_path();
+  children_.push_back({name, &module});
+}
+
+void Module::forget_path() {
+  path_ = nullptr;
+  for (const Child& c : children_) c.module->forget_path();
+}
+
+void Module::visit(const std::string& prefix, const std::function<void(const std::string&, Parameter&)>& f) const {
+  for (Parameter& p : parameters_) f(prefix + p.name, p);
+  for (const Child& c : children_) c.module->visit(prefix + c.name + ".", f);
+}
+
+std::vector<Parameter> Module::parameters() const {
+  std::vector<Parameter> all;
+  visit("", [&](const std::string& full_name, Parameter& p) {
+    p.value.node()->name = full_name;
+    all.push_back(p);
+    all.back().name = full_name;
+  });
+  return all;
+}
+
+std::int64_t Module::parameter_count() const {
+  std::int64_t count = 0;
+  visit("", [&](const std::string&, Parameter& p) { count += p.value.numel(); });
+  return count;
+}
+
+void Module::each_parameter(const std::function<void(const std::string&, Parameter&)>& f) { visit("", f); }
+
+Parameter& Module::own(const std::string& parameter_name) {
+  const auto p = std::ranges::find(parameters_, parameter_name, &Parameter::name);
+  check(p != parameters_.end(), "[module] expected a parameter of {}, got \"{}\"", *path(), parameter_name);
+  return *p;
+}
+
+void Module::freeze(bool frozen) {
+  each_parameter([&](const std::string&, Parameter& p) { p.frozen = frozen; });
+}
+
+void Module::train(bool on) {
+  training_ = on;
+  for (const Child& c : children_) c.module->train(on);
+}
+
+Tensor Layer::operator()(const Tensor& x) const {
+  const PathScope scope(path());
+  const PhaseScope phase(*current_phase() ? current_phase() : "forward");
+  Tensor input = x;
+  for (const auto& [id, hook] : snapshot(input_hooks_))
+    if (const Tensor replaced = hook(*this, input); replaced.defined()) input = replaced;
+  Tensor output = forward(input);
+  for (const auto& [id, hook] : snapshot(forward_hooks_))
+    if (const Tensor replaced = hook(*this, input, output); replaced.defined()) output = replaced;
+  if (backward_hooks_ && !backward_hooks_->empty() && output.requires_grad()) {
+    // The node keeps the hook for as long as the graph lives; the map inside is emptied when handles go.
+    const int id = output.node()->hooks.empty() ? 0 : output.node()->hooks.rbegin()->first + 1;
+    output.node()->hooks[id] = [this, hooks = backward_hooks_](const Tensor& gradient) {
+      for (const auto& [number, hook] : snapshot(hooks)) hook(*this, gradient);
+      return Tensor();
+    };
+  }
+  return output;
+}
+
+Handle Layer::on_forward(ForwardHook hook) const { return add_hook(forward_hooks_, std::move(hook)); }
+Handle Layer::on_input(InputHook hook) const { return add_hook(input_hooks_, std::move(hook)); }
+Handle Layer::on_backward(BackwardHook hook) const { return add_hook(backward_hooks_, std::move(hook)); }
+
+bool Layer::hooked() const {
+  const auto any = [](const auto& hooks) { return hooks && !hooks->empty(); };
+  return any(forward_hooks_) || any(input_hooks_) || any(backward_hooks_);
+}
+
+void initialize(Module& module, std::uint64_t seed) {
+  module.each_parameter([&](const std::string& full_name, Parameter& p) {
+    p.value.node()->name = full_name;
+    p.init.fill(p.value.array(), seed, full_name);
+  });
+}
+
+}  // namespace plumb::nn

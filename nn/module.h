@@ -1,0 +1,117 @@
+// Module: a named tree of parameters. Layer: a module that maps one tensor to one tensor.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "autograd/tensor.h"
+#include "core/scope.h"
+#include "nn/init.h"
+
+namespace plumb::nn {
+
+// What a parameter is for. The role, not the shape, says whether weight decay touches it: only weights decay.
+enum class Role { weight, bias, norm, gate, shift, embedding, position };
+const char* name(Role role);
+inline bool decays(Role role) { return role == Role::weight; }
+
+struct Parameter {
+  std::string name;  // within its module; parameters() gives full names
+  Tensor value;      // a variable; optimizers change its buffer in place
+  Role role;
+  Init init;
+  double lr_factor = 1;  // multiplies the optimizer's learning rate
+  bool frozen = false;   // optimizers leave it alone and do not miss its gradient
+};
+
+class Module {
+ public:
+  using Role = nn::Role;
+
+  explicit Module(std::string type_name);  // "Attention": names the root of paths in messages
+  virtual ~Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  // Every parameter below this module, in order of registration, under full names ("blocks.3.gate1.gamma").
+  std::vector<Parameter> parameters() const;
+  std::int64_t parameter_count() const;
+  // Applies f to each parameter below, with its full name, to change init, lr_factor or frozen.
+  void each_parameter(const std::function<void(const std::string& full_name, Parameter&)>& f);
+  Parameter& own(const std::string& parameter_name);  // of this module itself; throws if there is none
+  void freeze(bool frozen = true);                    // everything below
+
+  // Training mode (dropout of all kinds on) or evaluation mode, for this module and everything below. Modules start in training mode.
+  void train(bool on = true);
+  void eval() { train(false); }
+  bool training() const { return training_; }
+
+  // "ViT.blocks.3.attn": the root's type, then names.
+  const Path& path() const;
+
+ protected:
+  // Registers a parameter; names must be new and without dots.
+  Tensor parameter(const std::string& name, const Shape& shape, Init init, Role role, double lr_factor = 1);
+  // The same with initial values given as a tensor, which also gives dtype and device.
+  Tensor parameter(const std::string& name, const Tensor& initial, Role role, double lr_factor = 1);
+  // Registers a member as a child. Names are new; dots are allowed ("blocks.3").
+  template <class M>
+  M& child(const std::string& name, M& module) {
+    adopt(name, module);
+    return module;
+  }
+
+ private:
+  struct Child {
+    std::string name;
+    Module* module;
+  };
+  Tensor add(Parameter p);
+  void check_new(const std::string& name) const;
+  void adopt(const std::string& name, Module& module);
+  void forget_path();
+  void visit(const std::string& prefix, const std::function<void(const std::string&, Parameter&)>& f) const;
+
+  std::string name_;  // in the parent, or the type at the root
+  const Module* parent_ = nullptr;
+  mutable Path path_;
+  mutable std::deque<Parameter> parameters_;
+  std::vector<Child> children_;
+  bool training_ = true;
+};
+
+class Layer : public Module {
+ public:
+  using Module::Module;
+
+  // Runs forward inside this module's scope (messages, randomness) and between its hooks.
+  Tensor operator()(const Tensor& x) const;
+
+  // Called after each forward pass with input and output; a defined result replaces the output. Gone with the handle.
+  using ForwardHook = std::function<Tensor(const Layer& layer, const Tensor& input, const Tensor& output)>;
+  Handle on_forward(ForwardHook hook) const;
+  // Called before it with the input; a defined result replaces the input.
+  using InputHook = std::function<Tensor(const Layer& layer, const Tensor& input)>;
+  Handle on_input(InputHook hook) const;
+  // Called in each backward pass with the gradient of the output.
+  using BackwardHook = std::function<void(const Layer& layer, const Tensor& output_gradient)>;
+  Handle on_backward(BackwardHook hook) const;
+  bool hooked() const;  // whether any of them is set: a parent that computes past this layer then calls it instead
+
+ protected:
+  virtual Tensor forward(const Tensor& x) const = 0;
+
+ private:
+  template <class F>
+  using Hooks = std::shared_ptr<std::map<int, F>>;
+  mutable Hooks<ForwardHook> forward_hooks_;
+  mutable Hooks<InputHook> input_hooks_;
+  mutable Hooks<BackwardHook> backward_hooks_;
+};
+
+// Fills every parameter by its declared Init, drawn from (seed, full name). Idempotent; models call it themselves, last.
+void initialize(Module& module, std::uint64_t seed);
+
+}  // namespace plumb::nn

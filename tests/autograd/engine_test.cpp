@@ -1,0 +1,222 @@
+#include <chrono>
+#include <cmath>
+
+#include "autograd/autograd.h"
+#include "autograd/node.h"
+#include "tests/support/catch.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+TEST_CASE("a chain of a million nodes is built, differentiated and dropped on an ordinary stack") {
+  {
+    const Tensor x = variable(tensor({1.5}, {1}));
+    Tensor y = x;
+    for (int i = 0; i < 1'000'000; ++i) y = y + 1e-6;
+    CHECK(live_nodes() == 1'000'001);
+    CHECK(grad(y, x).item() == 1);
+    const Gradients g = backward(std::move(y));  // consumed on the way
+    CHECK(g.find(x).item() == 1);
+  }
+  CHECK(live_nodes() == 0);
+  const Tensor x = variable(tensor({2}, {1}));
+  Tensor y = x;
+  for (int i = 0; i < 300'000; ++i) y = y * 1.0;
+  y = Tensor();  // dropped without being differentiated
+  CHECK(live_nodes() == 1);
+}
+
+TEST_CASE("a wide graph shares its nodes: gradients of every path add up") {
+  const Tensor x = variable(tensor({3}, {1}));
+  Tensor y = x;
+  for (int i = 0; i < 20; ++i) y = y + y;  // 2^20 paths, 20 nodes
+  CHECK(grad(y, x).item() == 1 << 20);
+  const Tensor both = x * x + x * 2 + x;
+  CHECK(grad(both, x).item() == 9);
+}
+
+TEST_CASE("gradients are a value, by name and by variable") {
+  const Tensor a = variable(tensor({1, 2}, {2})), b = variable(tensor({3, 4}, {2})), constant = tensor({1, 1}, {2});
+  a.node()->name = "a";
+  b.node()->name = "b";
+  const Gradients g = backward(sum(a * b + constant));
+  CHECK(g.loss() == 13);
+  CHECK(g["a"].values() == std::vector<double>{3, 4});
+  CHECK(g.find(b).values() == std::vector<double>{1, 2});
+  CHECK_FALSE(g.find(constant).defined());
+  CHECK(g.norm() == Approx(std::sqrt(30.0)));
+  CHECK_THAT(error_of([&] { g["c"]; }), contains("expected the name of a parameter") && contains("\"c\""));
+}
+
+TEST_CASE("derivatives of any order") {
+  const Defaults f64{DType::f64, Device::reference};
+  const Tensor x = variable(tensor({0.7}, {1}, f64));
+  Tensor y = tanh(x) * x;
+  std::vector<double> derivatives;
+  for (int order = 0; order < 4; ++order) {
+    derivatives.push_back(y.item());
+    y = grad(y, x, {.create_graph = true});
+  }
+  // By hand: t = tanh 0.7, s = 1 - t^2: xt, t + xs, 2s - 2xts, -6ts - 2xs^2 + 4xt^2 s.
+  const double v = 0.7, t = std::tanh(v), s = 1 - t * t;
+  CHECK(derivatives[0] == Approx(v * t));
+  CHECK(derivatives[1] == Approx(t + v * s));
+  CHECK(derivatives[2] == Approx(2 * s - 2 * v * t * s));
+  CHECK(derivatives[3] == Approx(-6 * t * s - 2 * v * s * s + 4 * v * t * t * s));
+}
+
+TEST_CASE("grad with respect to an intermediate, to several tensors and to one that does not matter") {
+  const Tensor x = variable(tensor({2}, {1})), z = variable(tensor({5}, {1}));
+  const Tensor h = x * x, y = h * h + x;
+  const Tensors g = grad(y, {h, x, z});
+  CHECK(g[0].item() == 8);
+  CHECK(g[1].item() == 33);
+  CHECK(g[2].item() == 0);
+  CHECK(grad(h, x, {.cotangent = tensor({10}, {1})}).item() == 40);
+}
+
+TEST_CASE("nothing is recorded inside NoGrad") {
+  const Tensor x = variable(tensor({2}, {1}));
+  {
+    const NoGrad no_grad;
+    CHECK_FALSE((x * x).requires_grad());
+    const EnableGrad enable;
+    CHECK((x * x).requires_grad());
+  }
+  CHECK((x * x).requires_grad());
+  CHECK_FALSE((x * x).detach().requires_grad());
+}
+
+TEST_CASE("an rvalue loss gives up its graph, an lvalue keeps it") {
+  const Tensor x = variable(tensor({2}, {1}));
+  const Tensor h = x * x;
+  Tensor loss = h * h;
+  CHECK(backward(loss).find(x).item() == 32);
+  CHECK(backward(loss).find(x).item() == 32);
+  CHECK(backward(std::move(loss)).find(x).item() == 32);
+  CHECK_THAT(error_of([&] { grad(h, x); }), contains("[multiply] expected a graph to differentiate") && contains("consumed"));
+}
+
+TEST_CASE("a saved value that was changed in place is noticed") {
+  const Tensor x = variable(tensor({2}, {1})), w = variable(tensor({3}, {1}));
+  const Tensor y = x * w;
+  copy_into(tensor({4}, {1}).array(), w.array());
+  CHECK_THAT(error_of([&] { grad(y, x); }), contains("changed in place"));
+  CHECK_NOTHROW(grad(x + w, x));  // an op that saves nothing does not mind
+}
+
+TEST_CASE("tensor hooks see, and may replace, the complete gradient") {
+  const Tensor x = variable(tensor({2}, {1}));
+  const Tensor h = x * 3.0;
+  std::vector<double> seen;
+  {
+    const Handle watch = h.on_gradient([&](const Tensor& g) {
+      seen.push_back(g.item());
+      return Tensor();
+    });
+    const Handle twice = h.on_gradient([](const Tensor& g) { return g * 2.0; });
+    CHECK(grad(h * h + h, x).item() == 2 * 3 * 13);
+  }
+  CHECK(seen == std::vector<double>{13});
+  CHECK(grad(h * h + h, x).item() == 3 * 13);
+  CHECK(seen.size() == 1);
+  CHECK_THAT(error_of([&] { (void)tensor({1}, {1}).on_gradient([](const Tensor& g) { return g; }); }), contains("requires a gradient"));
+}
+
+TEST_CASE("anomaly mode names the first op that made a non-finite number, forward and backward") {
+  const Tensor x = variable(tensor({1, -1, 4}, {3}));
+  CHECK_NOTHROW(log(x));
+  const AnomalyMode anomaly;
+  const PathScope path(std::make_shared<const std::string>("ViT.blocks.3"));
+  const PhaseScope phase("forward");
+  const RandomScope random({.seed = 0, .step = 7});
+  CHECK_THAT(error_of([&] { exp(log(x)); }), contains("[log] made 1 of 3 elements non-finite (first:") && contains("at 1)") && contains("0..1.39") &&
+                                                 contains("in ViT.blocks.3, forward, step 7"));
+  const Tensor y = sum(sqrt(x * x - 1.0));  // finite, but its slope at 0 is not
+  CHECK_THAT(error_of([&] { grad(y, x); }), contains("[sqrt] made") && contains("backward"));
+}
+
+TEST_CASE("a graph whose users are gone is gone") {
+  const std::size_t before = memory_stats().in_use;
+  {
+    const Tensor w = variable(random_normal({64, 64}, 0, "w"));
+    for (int i = 0; i < 20; ++i) {
+      const Tensor y = softmax(gelu(linear(random_normal({8, 64}, 0, "x"), w)));
+      grad(grad(sum(y * y), w, {.create_graph = true}), w, {.cotangent = ones({64, 64})});  // a graph of a gradient
+      backward(sum(y * y));
+    }
+    CHECK(live_nodes() == 1);
+  }
+  CHECK(live_nodes() == 0);
+  CHECK(memory_stats().in_use == before);
+}
+
+TEST_CASE("consuming the graph frees activations while gradients grow") {
+  const auto peak_of = [](auto&& differentiate) {
+    Tensors weights;
+    for (int i = 0; i < 20; ++i) weights.push_back(variable(random_normal({256, 256}, 0, "w") * 0.05));
+    Tensor y = random_normal({256, 256}, 0, "x");
+    reset_peak_memory();
+    const std::size_t before = memory_stats().in_use;
+    for (const Tensor& w : weights) y = tanh(linear(y, w));
+    Tensor loss = sum(y);
+    y = Tensor();
+    differentiate(loss);
+    return memory_stats().peak - before;
+  };
+  const std::size_t kept = peak_of([](Tensor& loss) { backward(loss); });
+  const std::size_t consumed = peak_of([](Tensor& loss) { backward(std::move(loss)); });
+  CHECK(consumed * 4 < kept * 3);
+}
+
+TEST_CASE("mistakes are explained with both shapes") {
+  const Tensor x = variable(tensor({1, 2, 3, 4, 5, 6}, {2, 3})), y = variable(tensor({1, 2}, {2}));
+  CHECK_THAT(error_of([&] { x + y; }), contains("[add] expected shapes that broadcast together, got [2, 3] and [2]"));
+  CHECK_THAT(error_of([&] { matmul(x, x); }), contains("[matmul] expected equal inner extents, got [2, 3] and [2, 3]"));
+  CHECK_THAT(error_of([&] { linear(x, x, zeros({3})); }), contains("[linear] expected bias [2] for weight [2, 3], got [3]"));
+  CHECK_THAT(error_of([&] { linear(y, x); }), contains("[linear] expected input [.., 3] for weight [2, 3], got [2]"));
+  CHECK_THAT(error_of([&] { layer_norm(x, y, y, 1e-6); }), contains("[layer_norm] expected input [.., 2] for weight [2] and bias [2], got [2, 3]"));
+  CHECK_THAT(error_of([&] {
+               x + zeros({2, 3}, {DType::f64, Device::cpu});
+             }),
+             contains("[add] expected operands of one dtype, got f32 [2, 3] and f64 [2, 3]"));
+  CHECK_THAT(error_of([&] {
+               x + zeros({2, 3}, {DType::f32, Device::reference});
+             }),
+             contains("[add] expected operands on one device") && contains("reference"));
+  CHECK_THAT(error_of([&] { cross_entropy(x, integers({0, 3}, {2})); }), contains("[cross_entropy] expected labels in 0..2, got 3 at 1"));
+  CHECK_THAT(error_of([&] { gather(x, integers({2}, {1})); }), contains("[gather] expected indices in 0..1"));
+  CHECK_THAT(error_of([&] { slice(x, 1, 2, 4); }), contains("[slice]") && contains("got 2..4"));
+  CHECK_THAT(error_of([&] { reshape(x, {5}); }), contains("[reshape] expected a shape of 6 elements like [2, 3], got [5]"));
+  CHECK_THAT(error_of([&] { permute(x, {0, 0}); }), contains("axis 0 twice"));
+  CHECK_THAT(error_of([&] { dropout(x, 1); }), contains("[dropout] expected a probability in [0, 1), got 1"));
+  CHECK_THAT(error_of([&] { gated_residual(x, x, y); }), contains("[gated_residual] expected a gate [1] or [3]"));
+  CHECK_THAT(error_of([&] { backward(x); }), contains("[backward] expected a scalar loss, got shape [2, 3]"));
+  CHECK_THAT(error_of([&] { backward(sum(x.detach())); }), contains("got a constant"));
+  CHECK_THAT(error_of([&] { grad(x, x); }), contains("[grad] expected a scalar or a cotangent"));
+  CHECK_THAT(error_of([&] {
+               Tensor undefined;
+               exp(undefined);
+             }),
+             contains("[exp] expected a tensor, got an undefined one"));
+}
+
+TEST_CASE("check_gradients finds a wrong gradient, of either order") {
+  const Defaults f64{DType::f64, Device::reference};
+  const Tensor x = random_normal({5}, 0, "x", f64);
+  const auto cube = [](auto backward_of) {
+    return [backward_of](const Tensors& in) {
+      return record("cube", (in[0] * in[0] * in[0]).array(), {in[0]},
+                    [=, x = Saved(in[0])](const Tensor& dy) { return Tensors{backward_of(dy, x)}; });
+    };
+  };
+  CHECK(check_gradients(cube([](const Tensor& dy, const Tensor& v) { return dy * v * v * 3.0; }), {x}, {.order = 2}) < 1e-7);
+  CHECK_THAT(error_of([&] { check_gradients(cube([](const Tensor& dy, const Tensor& v) { return dy * v * v * 3.001; }), {x}); }),
+             contains("[check_gradients] expected derivative") && contains("of order 1 for input 0 [5], element 0"));
+  // Right at first, but cut from the graph: its own derivative is missing.
+  CHECK_THAT(error_of([&] {
+               check_gradients(cube([](const Tensor& dy, const Tensor& v) { return dy * v.detach() * v.detach() * 3.0; }), {x}, {.order = 2});
+             }),
+             contains("of order 2"));
+  CHECK_THAT(error_of([&] { check_gradients([](const Tensors& in) { return in[0]; }, {zeros({1})}); }), contains("expected f64 inputs, got f32"));
+}

@@ -1,0 +1,217 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "autograd/node.h"
+#include "nn/nn.h"
+#include "tests/support/catch.h"
+#include "tests/support/op_case.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+nn::ViT make_vit(const std::string& gate, std::int64_t depth = 2, bool paper_init = false) {
+  return nn::ViT(
+      {.image = 16, .channels = 1, .patch = 8, .classes = 7, .dim = 12, .depth = depth, .heads = 3, .gate = gate, .paper_init = paper_init});
+}
+
+std::map<std::string, nn::Parameter> by_name(const nn::Module& m) {
+  std::map<std::string, nn::Parameter> all;
+  for (nn::Parameter& p : m.parameters()) all.emplace(p.name, p);
+  return all;
+}
+
+double deviation(const Tensor& t) { return std::sqrt(mean(t * t).item()); }
+
+}  // namespace
+
+TEST_CASE("what a method claims about a fresh network holds") {
+  const DefaultsScope f64(reference_f64);
+  const Tensor x = random_normal({2, 5, 12}, 1, "stream"), images = random_normal({3, 1, 16, 16}, 1, "images");
+  for (const std::string& name : nn::gate_names()) {
+    INFO(name);
+    const nn::Method& method = nn::method_named(name);
+    CHECK_FALSE(method.formula.empty());
+    CHECK_FALSE(method.source.empty());
+    nn::ViT model = make_vit(name);
+    const bool identity = (*model.blocks()[0])(x).values() == x.values();
+    const Gradients g = backward(cross_entropy(model(images), integers({0, 3, 6}, {3})));
+    double branch_gradient = 0;
+    for (const char* weight : {"attn.qkv.weight", "attn.proj.weight", "mlp.fc1.weight", "mlp.fc2.weight"})
+      branch_gradient += deviation(g[fmt::format("blocks.0.{}", weight)]);
+    const auto claims = [&](nn::Claim c) { return std::ranges::find(method.claims, c) != method.claims.end(); };
+    CHECK(identity == claims(nn::Claim::identity_at_init));
+    // A zeroed head hides every gradient but its own, so silence proves a claim only without one.
+    if (!method.zero_head) CHECK((branch_gradient == 0) == claims(nn::Claim::zero_branch_gradient));
+    if (claims(nn::Claim::zero_branch_gradient)) CHECK(branch_gradient == 0);
+    CHECK((std::abs(g.loss() - std::log(7.0)) < 1e-12) == claims(nn::Claim::loss_is_log_classes));
+  }
+}
+
+TEST_CASE("parameters that methods add: names, shapes, roles, rates") {
+  const auto added = [](const std::string& gate) {
+    std::vector<std::string> lines;
+    for (const auto& [name, p] : by_name(make_vit(gate)))
+      if (name.starts_with("blocks.1.") &&
+          (name.find("gate") != std::string::npos || name.find("shifts") != std::string::npos || name.find("norm1.w") != std::string::npos))
+        lines.push_back(fmt::format("{} {} {} {:g} {:g}", name.substr(9), p.value.shape(), nn::name(p.role), p.lr_factor, p.value.values()[0]));
+    return lines;
+  };
+  using Lines = std::vector<std::string>;
+  CHECK(added("post") == Lines{"norm1.weight [12] norm 1 1"});
+  CHECK(added("pre") == Lines{"norm1.weight [12] norm 1 1"});
+  CHECK(added("rezero") == Lines{"gate.alpha [1] gate 1 0"});
+  CHECK(added("rezero_separate") == Lines{"gate1.alpha [1] gate 1 0", "gate2.alpha [1] gate 1 0"});
+  CHECK(added("skipinit") == Lines{"gate1.alpha [1] gate 1 0", "gate2.alpha [1] gate 1 0"});
+  CHECK(added("scalar_gate") == Lines{"gate1.alpha [1] gate 1 0.1", "gate2.alpha [1] gate 1 0.1", "norm1.weight [12] norm 1 1"});
+  CHECK(added("layerscale") == Lines{"gate1.gamma [12] gate 1 0.1", "gate2.gamma [12] gate 1 0.1", "norm1.weight [12] norm 1 1"});
+  CHECK(added("fixup") == Lines{"gate1.scale [1] gate 0.1 1", "gate2.scale [1] gate 0.1 1", "shifts.act [1] shift 0.1 0",
+                                "shifts.attn [1] shift 0.1 0", "shifts.fc1 [1] shift 0.1 0", "shifts.fc2 [1] shift 0.1 0"});
+}
+
+TEST_CASE("Fixup scales its branches by depth and zeroes last layers and head") {
+  const auto p = by_name(make_vit("fixup", 24)), plain = by_name(make_vit("pre", 24));
+  const auto ratio = [&](const std::string& name) { return deviation(p.at(name).value) / deviation(plain.at(name).value); };
+  CHECK(ratio("blocks.5.mlp.fc1.weight") == Approx(0.1443).epsilon(1e-3));   // (2 24)^-1/2
+  CHECK(ratio("blocks.5.attn.qkv.weight") == Approx(0.5246).epsilon(1e-3));  // (2 24)^-1/6
+  CHECK(deviation(p.at("blocks.5.attn.proj.weight").value) == 0);
+  CHECK(deviation(p.at("blocks.5.mlp.fc2.weight").value) == 0);
+  CHECK(deviation(p.at("head.weight").value) == 0);
+  CHECK(ratio("patch_embed.proj.weight") == 1);  // the trunk is everybody's
+}
+
+TEST_CASE("a method's own base init is taken when asked for") {
+  const auto p = by_name(make_vit("rezero", 2, true));
+  CHECK(deviation(p.at("blocks.0.mlp.fc1.weight").value) == Approx(std::sqrt(2.0 / (12 + 48))).epsilon(0.1));
+  CHECK(deviation(p.at("blocks.0.attn.qkv.weight").value) == Approx(std::sqrt(2.0 / (12 + 36))).epsilon(0.1));  // packed
+  CHECK(deviation(by_name(make_vit("post", 2, true)).at("blocks.0.attn.qkv.weight").value) == Approx(std::sqrt(2.0 / 24)).epsilon(0.1));
+  CHECK(deviation(by_name(make_vit("layerscale", 2, true)).at("blocks.0.attn.qkv.weight").value) == Approx(0.02).epsilon(0.1));
+}
+
+TEST_CASE("LayerScale as a module") {
+  nn::LayerScale scale(6);
+  CHECK(scale.gamma().shape() == Shape{6});
+  CHECK(scale.gamma().values()[3] == Approx(1e-4));
+  for (const Shape& shape : {Shape{6}, Shape{2, 6}, Shape{2, 3, 4, 6}}) {
+    const Tensor x = random_normal(shape, 0, "x"), y = scale(x);
+    CHECK(y.shape() == shape);
+    CHECK(y.dtype() == x.dtype());
+    CHECK(relative_error(y * 1e4, x) < 1e-6);
+  }
+  CHECK(scale.flop_count(65) == 65 * 6);
+  CHECK_FALSE(nn::decays(scale.parameters()[0].role));
+  const nn::LayerScale zero(6, 0);  // an initial value like any other
+  CHECK(zero.gamma().values()[0] == 0);
+  CHECK(zero(ones({2, 6})).values()[0] == 0);
+  CHECK_THAT(error_of([&] { scale(ones({2, 5})); }), contains("[layer_scale] expected input [.., 6], got [2, 5]"));
+  const DefaultsScope f64(reference_f64);
+  nn::LayerScale twice(3);
+  CHECK(twice(ones({2, 3})).dtype() == DType::f64);
+}
+
+TEST_CASE("CaiT's initial values by depth") {
+  CHECK(nn::layerscale_init(12) == 0.1);
+  CHECK(nn::layerscale_init(18) == 0.1);
+  CHECK(nn::layerscale_init(24) == 1e-5);
+  CHECK(nn::layerscale_init(36) == 1e-6);
+  CHECK(nn::layerscale_init(48) == 1e-6);
+  CHECK(by_name(make_vit("layerscale", 20)).at("blocks.19.gate2.gamma").value.values()[0] == Approx(1e-5));
+}
+
+TEST_CASE("folding LayerScale's gamma into the output projection leaves the block's output") {
+  const DefaultsScope f64(reference_f64);
+  nn::ViT model = make_vit("layerscale", 1);
+  auto p = by_name(model);
+  const Tensor x = random_normal({2, 5, 12}, 3, "x"), before = (*model.blocks()[0])(x);
+  for (const auto& [gate, linear] : {std::pair{"gate1", "attn.proj"}, {"gate2", "mlp.fc2"}}) {
+    const Tensor gamma = p.at(fmt::format("blocks.0.{}.gamma", gate)).value.detach();
+    const Array &w = p.at(fmt::format("blocks.0.{}.weight", linear)).value.array(), &b = p.at(fmt::format("blocks.0.{}.bias", linear)).value.array();
+    copy_into((Tensor(w) * reshape(gamma, {12, 1})).array(), w);
+    copy_into((Tensor(b) * gamma).array(), b);
+    copy_into(ones({12}).array(), gamma.array());
+  }
+  CHECK(relative_error((*model.blocks()[0])(x), before) < 1e-12);
+}
+
+TEST_CASE("a registered gate is in the table and trains; a bad registration is refused") {
+  struct TanhGate : nn::Gate {
+    Tensor a = parameter("a", zeros({1}), Role::gate);
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + tanh(a) * branch; }
+  };
+  struct Shrinking : nn::Gate {
+    Tensor combine(const Tensor& skip, const Tensor&) const override { return slice(skip, 1, 0, 1); }
+  };
+  static bool once = false;
+  if (!once) {
+    nn::register_gate<TanhGate>("tanh_gate", {.norm = nn::Norm::pre,
+                                              .claims = {nn::Claim::identity_at_init, nn::Claim::zero_branch_gradient},
+                                              .formula = "x + tanh(a) f(LN(x))",
+                                              .source = "test"});
+    once = true;
+  }
+  CHECK(nn::gate_names().back() == "tanh_gate");
+  nn::ViT model = make_vit("tanh_gate");
+  const Tensor images = random_normal({8, 1, 16, 16}, 0, "images"), labels = integers({0, 1, 2, 3, 4, 5, 6, 0}, {8});
+  nn::AdamW optimizer(model.parameters(), {.lr = 1e-2});
+  double first = 0, last = 0;
+  for (int step = 0; step < 30; ++step) {
+    const Gradients g = backward(cross_entropy(model(images), labels));
+    optimizer.step(g);
+    (step ? last : first) = g.loss();
+  }
+  CHECK(last < 0.5 * first);
+  CHECK_THAT(error_of([] { nn::register_gate<TanhGate>("pre"); }), contains("expected a new name, got \"pre\""));
+  CHECK_THAT(error_of([] { nn::register_gate<TanhGate>("Bad Name"); }), contains("lower-case"));
+  CHECK_THAT(error_of([] { make_vit("layer_scale"); }), contains("[gate] expected one of post, pre, rezero") && contains("got \"layer_scale\""));
+  nn::Method method{.formula = "-", .source = "-", .build = nn::gate_per_branch<Shrinking>};
+  // Built by hand, so that the table stays clean for the other tests.
+  const auto gates = method.build({.dim = 12, .heads = 3, .block = 0, .blocks = 1});
+  CHECK(gates.attn->combine(ones({2, 5, 12}), ones({2, 5, 12})).shape() == Shape({2, 1, 12}));
+}
+
+TEST_CASE("stochastic depth drops samples, keeps the expectation, and is off in evaluation") {
+  nn::DropPath drop(0.25);
+  const Tensor x = ones({4000, 3});
+  const RandomScope random({.seed = 3, .step = 1});
+  const std::vector<double> y = drop(x).values();
+  double kept = 0;
+  for (std::size_t i = 0; i < y.size(); i += 3) {
+    CHECK((y[i] == 0 || y[i] == Approx(1 / 0.75)));
+    CHECK((y[i] == y[i + 1] && y[i] == y[i + 2]));
+    kept += y[i] != 0;
+  }
+  CHECK(kept / 4000 == Approx(0.75).margin(0.02));
+  CHECK(drop(x).values() == y);
+  {
+    const RandomScope next({.seed = 3, .step = 2});
+    CHECK(drop(x).values() != y);
+  }
+  {
+    const RandomScope rest({.seed = 3, .step = 1, .first_sample = 1000});  // the second part of a larger batch
+    const std::vector<double> tail = drop(ones({10, 3})).values();
+    CHECK(std::equal(tail.begin(), tail.end(), y.begin() + 3000));
+  }
+  drop.eval();
+  CHECK(drop(x).values() == x.values());
+  CHECK_THAT(error_of([] { nn::DropPath bad(1); }), contains("[drop_path] expected a rate in [0, 1), got 1"));
+}
+
+TEST_CASE("rates over depth") {
+  using enum nn::Schedule;
+  const auto rates = [](nn::Schedule s) {
+    std::vector<double> r;
+    for (int l = 0; l < 6; ++l) r.push_back(nn::rate_at(s, 0.3, l, 6));
+    return r;
+  };
+  const auto near = [](const std::vector<double>& a, const std::vector<double>& b) { return relative_error(a, b) < 1e-12; };
+  CHECK(near(rates(constant), {0.3, 0.3, 0.3, 0.3, 0.3, 0.3}));
+  CHECK(near(rates(decreasing), {0.3, 0.24, 0.18, 0.12, 0.06, 0}));
+  CHECK(near(rates(increasing), {0, 0.06, 0.12, 0.18, 0.24, 0.3}));
+  CHECK(near(rates(dec_open), {0.3, 0.25, 0.2, 0.15, 0.1, 0.05}));
+  CHECK(nn::rate_at(increasing, 0.3, 0, 1) == 0.3);
+  CHECK(nn::schedule_named("uniform") == constant);
+  CHECK(nn::schedule_named("linear") == increasing);
+  CHECK_THAT(error_of([] { nn::schedule_named("cosine"); }), contains("got \"cosine\""));
+}

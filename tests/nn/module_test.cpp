@@ -1,0 +1,215 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "autograd/node.h"
+#include "nn/nn.h"
+#include "tests/support/catch.h"
+#include "tests/support/op_case.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+nn::ViTOptions small_vit(const std::string& gate = "layerscale") {
+  return {.image = 16, .channels = 3, .patch = 8, .classes = 5, .dim = 16, .depth = 3, .heads = 2, .gate = gate};
+}
+
+Tensor images(std::int64_t batch = 2, Defaults where = defaults()) { return random_normal({batch, 3, 16, 16}, 7, "images", where); }
+
+std::vector<std::string> names_of(const nn::Module& m) {
+  std::vector<std::string> names;
+  for (const nn::Parameter& p : m.parameters()) names.push_back(p.name);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("parameters have timm's names, in order of registration") {
+  nn::ViTOptions o = small_vit();
+  o.depth = 1;
+  CHECK(names_of(nn::ViT(o)) == std::vector<std::string>{"cls_token",
+                                                         "pos_embed",
+                                                         "patch_embed.proj.weight",
+                                                         "patch_embed.proj.bias",
+                                                         "blocks.0.norm1.weight",
+                                                         "blocks.0.norm1.bias",
+                                                         "blocks.0.norm2.weight",
+                                                         "blocks.0.norm2.bias",
+                                                         "blocks.0.attn.qkv.weight",
+                                                         "blocks.0.attn.qkv.bias",
+                                                         "blocks.0.attn.proj.weight",
+                                                         "blocks.0.attn.proj.bias",
+                                                         "blocks.0.mlp.fc1.weight",
+                                                         "blocks.0.mlp.fc1.bias",
+                                                         "blocks.0.mlp.fc2.weight",
+                                                         "blocks.0.mlp.fc2.bias",
+                                                         "blocks.0.gate1.gamma",
+                                                         "blocks.0.gate2.gamma",
+                                                         "norm.weight",
+                                                         "norm.bias",
+                                                         "head.weight",
+                                                         "head.bias"});
+}
+
+TEST_CASE("names are checked: new, without dots, one parent") {
+  struct Bad : nn::Module {
+    Bad() : Module("Bad") { parameter("w", {2}, nn::Init::constant(0), Role::weight); }
+    void again() { parameter("w", {2}, nn::Init::constant(0), Role::weight); }
+    void dotted() { parameter("a.b", {2}, nn::Init::constant(0), Role::weight); }
+    void adopt_twice(nn::Module& m) {
+      child("c", m);
+      child("d", m);
+    }
+  };
+  Bad bad;
+  nn::LayerNorm norm(4);
+  CHECK_THAT(error_of([&] { bad.again(); }), contains("expected a new name in Bad, got \"w\" again"));
+  CHECK_THAT(error_of([&] { bad.dotted(); }), contains("without dots"));
+  CHECK_THAT(error_of([&] { bad.adopt_twice(norm); }), contains("without a parent") && contains("Bad.c"));
+}
+
+TEST_CASE("an error inside a model names the module, the phase and both shapes") {
+  nn::ViT model(small_vit());
+  const Handle wrong = model.blocks()[1]->attn().on_input([](const nn::Layer&, const Tensor& x) { return slice(x, 2, 0, 8); });
+  const RandomScope random({.seed = 0, .step = 4});
+  CHECK(error_of([&] { model(images()); }) ==
+        "[linear] expected input [.., 16] for weight [48, 16], got [2, 5, 8]\n       in ViT.blocks.1.attn.qkv, forward, step 4");
+  CHECK_THAT(error_of([&] { model(zeros({2, 1, 16, 16})); }), contains("[patch_embed] expected images [B, 3, 16, 16], got [2, 1, 16, 16]"));
+  CHECK(where().empty());  // the scopes are closed again
+}
+
+TEST_CASE("initial values depend on seed and name alone, and initialising is idempotent") {
+  nn::ViT a(small_vit("layerscale")), b(small_vit("rezero"));
+  const auto values = [](nn::Module& m) {
+    std::map<std::string, std::vector<double>> all;
+    for (const nn::Parameter& p : m.parameters()) all[p.name] = p.value.values();
+    return all;
+  };
+  const auto of_a = values(a), of_b = values(b);
+  std::size_t shared = 0;
+  for (const auto& [name, v] : of_a)
+    if (of_b.contains(name)) {
+      CHECK(of_b.at(name) == v);
+      ++shared;
+    }
+  CHECK(shared >= 30);  // trunk and branch weights: arms are paired
+  nn::initialize(a, 0);
+  CHECK(values(a) == of_a);
+  nn::initialize(a, 1);
+  CHECK(values(a) != of_a);
+}
+
+TEST_CASE("initial values have the declared distribution") {
+  const auto draw = [](const nn::Init& init, const Shape& shape) {
+    const Array a(shape, DType::f64, Device::reference);
+    init.fill(a, 3, "weight");
+    return to_vector(a);
+  };
+  const auto moment = [](const std::vector<double>& v, int power) {
+    double sum = 0;
+    for (double x : v) sum += std::pow(x, power);
+    return sum / static_cast<double>(v.size());
+  };
+  const auto normal = draw(nn::Init::truncated_normal(0.02), {200, 500});
+  CHECK(std::abs(moment(normal, 1)) < 3e-4);
+  CHECK(moment(normal, 2) == Approx(4e-4).epsilon(0.02));
+  CHECK(moment(normal, 4) / std::pow(moment(normal, 2), 2) == Approx(3).epsilon(0.05));
+  const auto cut = draw(nn::Init::truncated_normal(1), {200, 500});
+  CHECK(*std::max_element(cut.begin(), cut.end()) <= 2);
+  CHECK(*std::max_element(cut.begin(), cut.end()) > 1.99);
+  const auto xavier = draw(nn::Init::xavier_uniform(), {300, 100});
+  CHECK(*std::max_element(xavier.begin(), xavier.end()) == Approx(std::sqrt(6.0 / 400)).epsilon(0.001));
+  CHECK(moment(xavier, 2) == Approx(2.0 / 400).epsilon(0.03));
+  const auto packed = draw(nn::Init::xavier_uniform(3), {300, 100});
+  CHECK(*std::max_element(packed.begin(), packed.end()) == Approx(std::sqrt(6.0 / 200)).epsilon(0.001));
+  CHECK(draw(nn::Init::truncated_normal(0.02).scaled(0.5), {4, 4})[5] == 0.5 * draw(nn::Init::truncated_normal(0.02), {4, 4})[5]);
+  CHECK(nn::Init::truncated_normal(0.02).scaled(0.5).description() == "truncated_normal(0.02) * 0.5");
+}
+
+TEST_CASE("hooks see input, output and gradient of a layer, may replace them, and go with their handle") {
+  nn::ViT model(small_vit());
+  std::vector<std::string> events;
+  {
+    nn::Block& block = *model.blocks()[0];
+    const Handle before = block.on_input([&](const nn::Layer& l, const Tensor& x) {
+      events.push_back("input " + *l.path() + " " + to_string(x.shape()));
+      return Tensor();
+    });
+    const Handle after = block.on_forward([&](const nn::Layer&, const Tensor& x, const Tensor& y) {
+      events.push_back("output " + to_string(y.shape()));
+      return x;  // replaces the block by the identity
+    });
+    const Handle gradient =
+        model.on_backward([&](const nn::Layer& l, const Tensor& g) { events.push_back("gradient " + *l.path() + " " + to_string(g.shape())); });
+    const Gradients g = backward(sum(model(images())));
+    CHECK(events == std::vector<std::string>{"input ViT.blocks.0 [2, 5, 16]", "output [2, 5, 16]", "gradient ViT [2, 5]"});
+    CHECK_THAT(error_of([&] { g["blocks.0.gate1.gamma"]; }), contains("expected the name of a parameter"));
+    CHECK_NOTHROW(g["blocks.1.gate1.gamma"]);
+  }
+  events.clear();
+  backward(sum(model(images())));
+  CHECK(events.empty());
+}
+
+TEST_CASE("a hooked linear is called even where its parent would compute past it") {
+  nn::ViT model(small_vit());
+  int calls = 0;
+  const Tensor plain = model(images());
+  const Handle watch = model.blocks()[1]->mlp().first().on_forward([&](const nn::Layer&, const Tensor&, const Tensor&) {
+    ++calls;
+    return Tensor();
+  });
+  CHECK(relative_error(model(images()), plain) < 1e-5);
+  CHECK(calls == 1);
+}
+
+TEST_CASE("a model with checkpointed blocks has the same gradients to rounding, DropKey and drop-path on") {
+  nn::ViTOptions o = small_vit();
+  o.drop_key.rate = 0.3;
+  o.drop_path.rate = 0.3;
+  nn::ViT model(o);
+  const RandomScope random({.seed = 2, .step = 5});
+  const Gradients plain = backward(sum(model(images(8))));
+  model.checkpoint_blocks(true);
+  const Gradients again = backward(sum(model(images(8))));
+  CHECK(plain.loss() == again.loss());
+  REQUIRE(plain.entries().size() == again.entries().size());
+  for (const nn::Parameter& p : model.parameters()) CHECK(relative_error(again[p.name], plain[p.name]) < 1e-5);
+}
+
+TEST_CASE("every gradient of a small model agrees with finite differences in f64") {
+  const DefaultsScope f64(reference_f64);
+  const RandomScope random({.seed = 1, .step = 0});
+  for (const std::string& gate : nn::gate_names()) {
+    INFO(gate);
+    nn::ViTOptions o = small_vit(gate);
+    o.depth = 1;
+    o.dim = 4;
+    o.drop_key.rate = 0.3;
+    o.drop_path.rate = 0.3;
+    nn::ViT model(o);
+    const Tensor x = images(2);
+    Tensors parameters;
+    for (const nn::Parameter& p : model.parameters()) {  // off the special values 0 and 1, so that no term hides
+      copy_into((p.value.detach() + 0.3 * random_normal(p.value.shape(), 9, p.name)).array(), p.value.array());
+      parameters.push_back(p.value);
+    }
+    const auto loss = [&] { return cross_entropy(model(x), integers({1, 3}, {2})); };
+    const Gradients g = backward(loss());
+    for (const nn::Parameter& p : model.parameters()) {
+      const Tensor direction = random_normal(p.value.shape(), 4, p.name);
+      const double analytic = sum(g[p.name] * direction).item(), h = 1e-6;
+      const Tensor at = Tensor(full_like(p.value.array(), p.value.shape(), 0)) + p.value.detach();
+      const auto moved = [&](double t) {
+        copy_into((at + t * direction).array(), p.value.array());
+        return loss().item();
+      };
+      const double numeric = (moved(h) - moved(-h)) / (2 * h);
+      copy_into(at.array(), p.value.array());
+      INFO(p.name);
+      CHECK(analytic == Approx(numeric).margin(1e-7).epsilon(1e-5));
+    }
+  }
+}
