@@ -1,0 +1,1 @@
+# nothing to install yet

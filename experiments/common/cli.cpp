@@ -1,0 +1,274 @@
+#include "experiments/common/cli.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <nlohmann/json.hpp>
+
+#include "experiments/common/atomic_file.h"
+#include "experiments/common/build_info.h"
+#include "experiments/common/nearest.h"
+
+namespace plumb::lab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Decides = CliOption::Decides;
+
+const std::string general = "General";
+
+std::string quoted(const std::string& word) {
+  const bool plain =
+      !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=.,/:+@%") == std::string::npos;
+  if (plain) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+// "[6, 24]" from "[6,24]".
+std::string spaced(const std::string& json) {
+  const Json value = Json::parse(json);
+  if (!value.is_array()) return json;
+  std::string text;
+  for (const Json& item : value) text += (text.empty() ? "" : ", ") + item.dump();
+  return "[" + text + "]";
+}
+
+// nlohmann's message without its "[json.exception.parse_error.101] ".
+std::string json_reason(const std::exception& e) {
+  const std::string text = e.what();
+  const std::size_t end = text.find("] ");
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
+Json parse_config(const std::string& path) {
+  std::string content;
+  try {
+    content = read_file(path);
+  } catch (const Error& e) {
+    throw UsageError(fmt::format("--config: {}", e.what()));
+  }
+  std::vector<std::string> keys;
+  const auto refuse_twice = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth == 1 && event == Json::parse_event_t::key) {
+      const auto key = parsed.get<std::string>();
+      usage_check(std::find(keys.begin(), keys.end(), key) == keys.end(), "{}: \"{}\" is given twice", path, key);
+      keys.push_back(key);
+    }
+    return true;
+  };
+  try {
+    Json config = Json::parse(content, refuse_twice, true, true);
+    usage_check(config.is_object(), "{}: expected an object like the one --print-config prints, got {}", path, config.type_name());
+    return config;
+  } catch (const Json::exception& e) {
+    throw UsageError(fmt::format("{}: {}", path, json_reason(e)));
+  }
+}
+
+std::string did_you_mean(const std::string& near, const std::string& otherwise) {
+  return near.empty() ? otherwise : fmt::format("did you mean {}?", near);
+}
+
+}  // namespace
+
+Cli::Cli(std::string program, std::string summary) : program_(std::move(program)), summary_(std::move(summary)), section_(general) {
+  option("--preset", &preset_, "A named set of values, listed below").decides_nothing_later();
+  option("--config", &config_, "Values from a file as --print-config prints it").value_name("FILE").decides_nothing_later();
+  option("--print-config", &print_config_, "Print all settings as a file for --config").decides_nothing_later();
+  option("--help", &help_, "Print this text (-h)").decides_nothing_later();
+  option("--version", &version_, "Print the version").decides_nothing_later();
+}
+
+void Cli::section(const std::string& title) {
+  section_ = title;
+  if (title != general && std::find(sections_.begin(), sections_.end(), title) == sections_.end()) sections_.push_back(title);
+}
+
+CliOption& Cli::option(const std::string& name, CliOption::Field field, const std::string& help) {
+  internal_check(name.starts_with("--") && !find(name), "option {} must begin with -- and be new", name);
+  return options_.emplace_back(name, section_, field, help);
+}
+
+void Cli::listing(const std::string& name, const std::string& help, std::function<std::string()> text) {
+  Listing& listing = listings_.emplace_back(Listing{false, std::move(text)});
+  option(name, &listing.wanted, help).decides_nothing_later();
+}
+
+void Cli::preset(const std::string& name, const std::string& help, std::function<void()> set) { presets_.push_back({name, help, std::move(set)}); }
+
+void Cli::rule(std::function<void()> check) { rules_.push_back(std::move(check)); }
+
+void Cli::example(const std::string& arguments) { examples_.push_back(arguments); }
+
+CliOption* Cli::find(std::string_view name) {
+  const auto it = std::find_if(options_.begin(), options_.end(), [&](const CliOption& o) { return o.name == name; });
+  return it == options_.end() ? nullptr : &*it;
+}
+
+std::vector<std::string> Cli::section_order() const {
+  std::vector<std::string> order = sections_;
+  order.push_back(general);
+  return order;
+}
+
+std::vector<Cli::Given> Cli::split_arguments(const std::vector<std::string>& arguments) {
+  std::vector<Given> given;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (!argument.starts_with('-')) {
+      const bool after_axis = !given.empty() && given.back().option->is_axis();
+      const std::string hint = after_axis ? fmt::format("a list takes commas: {} {},{}", given.back().option->name, given.back().value, argument)
+                                          : "every value belongs to an option, see --help";
+      throw UsageError(fmt::format("unexpected argument '{}'; {}", argument, hint));
+    }
+    const std::size_t equals = argument.find('=');
+    const std::string name = argument.substr(0, equals);
+    CliOption* option = find(name);
+    if (!option) {
+      std::vector<std::string> names;
+      for (const CliOption& o : options_) names.push_back(o.name.substr(2));
+      const std::string near = nearest_name(name.substr(std::min(name.find_first_not_of('-'), name.size())), names);
+      throw UsageError(fmt::format("unknown option {}; {}", name, did_you_mean(near.empty() ? "" : "--" + near, "--help lists them")));
+    }
+    for (const Given& earlier : given)
+      usage_check(earlier.option != option, "{} is given twice{}", name, option->is_axis() ? "; a list takes commas, such as 6,24" : "");
+    std::string value;
+    if (equals != std::string::npos) {
+      usage_check(!option->is_switch(), "{} takes no value, got '{}'", name, argument.substr(equals + 1));
+      value = argument.substr(equals + 1);
+    } else if (!option->is_switch()) {
+      usage_check(i + 1 < arguments.size() && !arguments[i + 1].starts_with("--"), "{} expects a value: {} {}", name, name, option->value_name());
+      value = arguments[++i];
+    }
+    given.push_back({option, std::move(value)});
+  }
+  return given;
+}
+
+void Cli::apply_preset(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Preset& preset : presets_) names.push_back(preset.name);
+  const auto it = std::find(names.begin(), names.end(), name);
+  if (it == names.end()) {
+    const std::string near = nearest_name(name, names);
+    throw UsageError(fmt::format("--preset: unknown preset '{}'; {}", name,
+                                 did_you_mean(near.empty() ? "" : "'" + near + "'", fmt::format("known: {}", fmt::join(names, ", ")))));
+  }
+  presets_[static_cast<std::size_t>(it - names.begin())].set();
+  for (CliOption& option : options_)
+    if (option.decides() != Decides::call) option.validate(fmt::format("preset {}: {}", name, option.key()));
+}
+
+void Cli::apply_config(const std::string& path) {
+  const Json config = parse_config(path);
+  for (const auto& [key, value] : config.items()) {
+    std::vector<std::string> keys;
+    CliOption* option = nullptr;
+    for (CliOption& o : options_) {
+      if (o.key() == key) option = &o;
+      if (o.decides() != Decides::call) keys.push_back(o.key());
+    }
+    if (!option) {
+      const std::string near = nearest_name(key, keys);
+      throw UsageError(fmt::format("{}: unknown key \"{}\"; {}", path, key,
+                                   did_you_mean(near.empty() ? "" : "\"" + near + "\"", "--print-config shows all keys")));
+    }
+    usage_check(option->decides() != Decides::call, "{}: \"{}\" belongs on the command line, as {}", path, key, option->name);
+    option->read_json(fmt::format("{}: \"{}\"", path, key), value.dump());
+  }
+}
+
+Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  command_line_ = program_;
+  for (const std::string& argument : arguments) command_line_ += " " + quoted(argument);
+
+  const auto print = [&](const std::string& text) {
+    write_result(text, out);
+    return Action::done;
+  };
+  // These two help also where the rest of the line is wrong.
+  for (const std::string& argument : arguments) {
+    if (argument == "--help" || argument == "-h") return print(help());
+    if (argument == "--version") return print(fmt::format("{} {}\n", program_, version()));
+  }
+  const std::vector<Given> given = split_arguments(arguments);
+  const auto read = [&](const Given& g) { g.option->read(g.option->name, g.value); };
+  for (const Given& g : given)
+    if (g.option->field == CliOption::Field(&preset_) || g.option->field == CliOption::Field(&config_)) read(g);
+  if (!preset_.empty()) apply_preset(preset_);
+  if (!config_.empty()) apply_config(config_);
+  for (const Given& g : given) read(g);
+  for (const auto& check : rules_) check();
+
+  for (const Listing& listing : listings_)
+    if (listing.wanted) return print(listing.text());
+  if (print_config_) return print(config());
+  return Action::run;
+}
+
+std::string Cli::settings() const {
+  Json settings = Json::object();
+  for (const CliOption& option : options_)
+    if (option.decides() != Decides::call) settings[option.key()] = Json::parse(option.json());
+  return settings.dump();
+}
+
+std::string Cli::config() const {
+  struct Line {
+    std::string section, setting, help;
+  };
+  std::vector<Line> lines;
+  for (const std::string& section : section_order())
+    for (const CliOption& option : options_) {
+      if (option.section != section || option.decides() == Decides::call) continue;
+      lines.push_back({section, fmt::format("\"{}\": {}", option.key(), spaced(option.json())), option.help});
+    }
+  std::string text = fmt::format("// Settings of {} {}; read with --config FILE\n{{\n", program_, version());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (i == 0 || lines[i].section != lines[i - 1].section) text += fmt::format("{}  // {}\n", i == 0 ? "" : "\n", lines[i].section);
+    text += fmt::format("  {:<34}  // {}\n", lines[i].setting + (i + 1 < lines.size() ? "," : ""), lines[i].help);
+  }
+  return text + "}\n";
+}
+
+std::string Cli::difference(const std::string& recorded_settings) const {
+  const Json ours = Json::parse(settings()), recorded = Json::parse(recorded_settings);
+  for (const CliOption& option : options_) {
+    const std::string key = option.key();
+    if (option.decides() != Decides::result) continue;
+    if (!recorded.contains(key)) return fmt::format("{} is not recorded there and {} here", key, ours[key].dump());
+    if (recorded[key] != ours[key]) return fmt::format("{} is {} there and {} here", key, recorded[key].dump(), ours[key].dump());
+  }
+  for (const auto& [key, value] : recorded.items())
+    if (!ours.contains(key)) return fmt::format("{} is {} there and unknown here", key, value.dump());
+  return "";
+}
+
+int exit_status(const std::function<int()>& body) {
+  const auto report = [](const char* message, int status) {
+    fmt::print(stderr, "error: {}\n", message);
+    return status;
+  };
+  try {
+    return body();
+  } catch (const UsageError& e) {
+    return report(e.what(), 2);
+  } catch (const std::bad_alloc&) {
+    return report("out of memory; try a smaller --batch", 1);
+  } catch (const std::exception& e) {
+    return report(e.what(), 1);
+  }
+}
+
+void write_result(std::string_view text, std::FILE* out) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0;
+  check(written, "cannot write the result: {}", std::strerror(errno));
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,97 @@
+// The command line of an experiment. One table of options feeds parsing, --help, --print-config, --config and the settings in run.json.
+//
+//   Cli cli("depth_stability", "Trains residual gates at several depths and reports which of them train.");
+//   cli.section("Axes");
+//   cli.option("--depths", &o.depths, "Residual blocks").at_least(1);
+//   cli.preset("quick", "two depths, one seed", [&] { o.depths = {6, 48}; });
+//   if (cli.parse(argc, argv) == Action::done) return 0;
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "experiments/common/cli_option.h"
+
+namespace plumb::lab {
+
+enum class Action { run, done };  // done: what was asked for (--help, --version, ...) is printed
+
+class Cli {
+ public:
+  Cli(std::string program, std::string summary);
+  Cli(const Cli&) = delete;  // the table points into it
+  Cli& operator=(const Cli&) = delete;
+
+  // Options that follow stand under this title in --help; a title may come again.
+  void section(const std::string& title);
+  // Declares an option that sets *field, which holds the default now and must outlive the Cli. Bounds and names: cli_option.h.
+  CliOption& option(const std::string& name, CliOption::Field field, const std::string& help);
+  // A switch that prints `text()` to stdout and ends, such as --list-gates.
+  void listing(const std::string& name, const std::string& help, std::function<std::string()> text);
+  // A named set of values, for --preset.
+  void preset(const std::string& name, const std::string& help, std::function<void()> set);
+  // Runs when all values are set; throws UsageError (usage_check) where values do not go together.
+  void rule(std::function<void()> check);
+  // A command line for the end of --help, without the program's name.
+  void example(const std::string& arguments);
+
+  // Sets the variables: flag beats --config beats --preset beats default. Throws UsageError for what is wrong on the command line or in
+  // the configuration. The text of --help and the like goes to `out`.
+  Action parse(int argc, const char* const* argv, std::FILE* out = stdout);
+
+  const std::string& program() const { return program_; }
+  const std::string& command_line() const { return command_line_; }  // quoted for a shell
+  std::string settings() const;                                      // what a run depends on, as a JSON object in the order of declaration
+  std::string config() const;                                        // settings() as a commented file for --config
+  std::string help() const;                                          // with the values of now as defaults
+  // "" when `recorded` settings give the results of ours; else the first that differs: "steps is 200 there and 100 here".
+  std::string difference(const std::string& recorded) const;
+
+ private:
+  struct Preset {
+    std::string name, help;
+    std::function<void()> set;
+  };
+  struct Listing {
+    bool wanted = false;
+    std::function<std::string()> text;
+  };
+  struct Given {
+    CliOption* option;
+    std::string value;
+  };
+
+  CliOption* find(std::string_view name);
+  std::vector<std::string> section_order() const;
+  std::vector<Given> split_arguments(const std::vector<std::string>& arguments);
+  void apply_preset(const std::string& name);
+  void apply_config(const std::string& path);
+
+  std::string program_, summary_, section_, command_line_;
+  std::deque<CliOption> options_;  // a deque keeps references valid
+  std::vector<std::string> sections_, examples_;
+  std::vector<Preset> presets_;
+  std::deque<Listing> listings_;
+  std::vector<std::function<void()>> rules_;
+  bool help_ = false, version_ = false, print_config_ = false;
+  std::string preset_, config_;
+};
+
+// For rules over several options: throws UsageError unless `ok`.
+template <class... Args>
+void usage_check(bool ok, fmt::format_string<Args...> message, Args&&... args) {
+  if (!ok) [[unlikely]]
+    throw UsageError(fmt::format(message, std::forward<Args>(args)...));
+}
+
+// What an experiment's main returns: body()'s value, or, after "error: ..." on stderr, 2 for a UsageError and 1 for any other exception.
+int exit_status(const std::function<int()>& body);
+
+// Writes a result; throws Error when it does not arrive (full disk, closed pipe).
+void write_result(std::string_view text, std::FILE* out = stdout);
+
+}  // namespace plumb::lab

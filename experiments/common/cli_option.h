@@ -1,0 +1,80 @@
+// One option of a command line: the variable it sets, what it accepts, and how its value reads as text and as JSON.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace plumb::lab {
+
+struct CliOption {
+  // The variable; what it holds when declared is the default. bool is a switch without a value; vector is an axis: "6,24,48", and for
+  // integers also ranges that include both ends: "0..2,7"; optional also takes a word for "none given" (or_word).
+  using Field = std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<std::int64_t>*, std::optional<double>*,
+                             std::vector<std::int64_t>*, std::vector<double>*, std::vector<std::string>*>;
+
+  // What a setting decides. `result`: equal settings give equal results, and --resume insists on them. `speed`: recorded, free to
+  // change. `call`: about this call only; neither in a configuration nor in run.json.
+  enum class Decides { result, speed, call };
+
+  CliOption(std::string name_, std::string section_, Field field_, std::string help_);
+
+  std::string name;  // "--drop-key"
+  std::string section;
+  Field field;
+  std::string help;
+
+  // Bounds on the number, or on each number of an axis.
+  CliOption& at_least(double low) { return bound(lowest_, low, low_open_, false); }
+  CliOption& above(double low) { return bound(lowest_, low, low_open_, true); }
+  CliOption& at_most(double high) { return bound(highest_, high, high_open_, false); }
+  CliOption& below(double high) { return bound(highest_, high, high_open_, true); }
+  // The names accepted; an axis also takes "all". `noun` is for messages: "unknown gate 'x'".
+  CliOption& one_of(std::string noun, std::vector<std::string> names);
+  // The word for an empty optional, such as "all" for --threads.
+  CliOption& or_word(std::string word);
+  // What stands for the value in --help, such as FILE.
+  CliOption& value_name(std::string name);
+  CliOption& decides_speed_only();
+  CliOption& decides_nothing_later();
+
+  std::string key() const;  // its name in JSON: "drop_key"
+  bool is_switch() const { return std::holds_alternative<bool*>(field); }
+  bool is_axis() const;
+  Decides decides() const { return decides_; }
+  const std::vector<std::string>& names() const { return names_; }
+  std::string value_name() const;  // "N", "N,...", "NAME"
+
+  // Set the variable. `where` begins the message of the UsageError that a wrong value is: "--batch", "quick.json: batch".
+  void read(const std::string& where, const std::string& text);
+  void read_json(const std::string& where, const std::string& json);
+  // Reads the variable's own value again: for values that a program sets.
+  void validate(const std::string& where);
+
+  std::string text() const;  // as it is typed: "6,24"; "" for nothing
+  std::string json() const;  // "[6,24]"
+
+ private:
+  CliOption& bound(double& limit, double value, bool& open, bool is_open);
+  void read_items(const std::string& where, std::vector<std::string> items);
+  std::string expected() const;  // "an integer of at least 1"
+  template <class T>
+  T item(const std::string& where, const std::string& text) const;
+  template <class T>
+  std::vector<T> axis(const std::string& where, const std::vector<std::string>& items) const;
+  [[noreturn]] void refuse(const std::string& where, const std::string& got) const;
+  [[noreturn]] void refuse_name(const std::string& where, const std::string& got) const;
+
+  double lowest_ = -std::numeric_limits<double>::infinity(), highest_ = std::numeric_limits<double>::infinity();
+  bool low_open_ = false, high_open_ = false;
+  std::string noun_;
+  std::vector<std::string> names_;
+  std::string word_;
+  std::string value_name_;
+  Decides decides_ = Decides::result;
+};
+
+}  // namespace plumb::lab

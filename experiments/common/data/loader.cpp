@@ -1,0 +1,127 @@
+#include "experiments/common/data/loader.h"
+
+#include <array>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace plumb::lab {
+namespace {
+
+// Bytes to normalised floats, by channel.
+class Normalizer {
+ public:
+  Normalizer(const ImageSet& set, const Normalization& normalization) : plane_(set.height * set.width) {
+    const auto channels = static_cast<std::size_t>(set.channels);
+    check(normalization.mean.size() == channels && normalization.std.size() == channels,
+          "[loader] expected a normalization of {} channels, got {} means and {} deviations", channels, normalization.mean.size(),
+          normalization.std.size());
+    tables_.resize(channels);
+    for (std::size_t c = 0; c < channels; ++c)
+      for (std::size_t v = 0; v < 256; ++v) tables_[c][v] = (static_cast<float>(v) / 255.0f - normalization.mean[c]) / normalization.std[c];
+  }
+
+  // One image [channels, height, width]; returns the end of what it wrote.
+  float* apply(const std::uint8_t* pixels, float* out) const {
+    for (const std::array<float, 256>& table : tables_)
+      for (std::int64_t i = 0; i < plane_; ++i) *out++ = table[*pixels++];
+    return out;
+  }
+
+ private:
+  std::int64_t plane_;
+  std::vector<std::array<float, 256>> tables_;
+};
+
+HostBatch empty_batch(const ImageSet& set, std::int64_t count, std::int64_t first, std::int64_t epoch) {
+  HostBatch batch;
+  batch.images.resize(static_cast<std::size_t>(count * set.image_bytes()));
+  batch.labels.reserve(static_cast<std::size_t>(count));
+  batch.first = first;
+  batch.epoch = epoch;
+  return batch;
+}
+
+// Makes the training batches one after another.
+class TrainingBatches {
+ public:
+  TrainingBatches(const ImageSet& set, const Normalization& normalization, const LoaderOptions& options)
+      : set_(set), normalizer_(set, normalization), options_(options), step_(options.start_step) {
+    check_consistent(set, "loader");
+    check(options.batch > 0, "[loader] expected a batch of at least one image, got {}", options.batch);
+    check(options.batch <= set.size(), "[loader] expected a batch of at most {}, the images of the training set, got {}", set.size(), options.batch);
+    check(options.start_step >= 0, "[loader] expected a start step of at least 0, got {}", options.start_step);
+    check(options.augment.crop_padding >= 0 && options.augment.crop_padding <= std::min(set.height, set.width),
+          "[loader] expected a crop padding in 0..{}, got {}", std::min(set.height, set.width), options.augment.crop_padding);
+    placed_.resize(static_cast<std::size_t>(set.image_bytes()));
+  }
+
+  HostBatch next() {
+    const std::int64_t batches = set_.size() / options_.batch, epoch = step_ / batches, first = step_ % batches * options_.batch;
+    check(epoch <= std::numeric_limits<std::uint32_t>::max(), "[loader] expected fewer than 2^32 epochs, got step {}", step_);
+    const auto epoch32 = static_cast<std::uint32_t>(epoch);
+    if (epoch != order_epoch_) {
+      order_ = epoch_order(set_.size(), options_.seed, epoch32);
+      order_epoch_ = epoch;
+    }
+    HostBatch batch = empty_batch(set_, options_.batch, first, epoch);
+    float* out = batch.images.data();
+    for (std::int64_t i = first; i < first + options_.batch; ++i) {
+      const std::int64_t sample = order_[static_cast<std::size_t>(i)];
+      const std::uint8_t* pixels = set_.image(sample);
+      if (options_.augment.any()) {
+        place_image(set_, sample, draw_placement(options_.augment, options_.seed, epoch32, sample), placed_.data());
+        pixels = placed_.data();
+      }
+      out = normalizer_.apply(pixels, out);
+      batch.labels.push_back(set_.labels[static_cast<std::size_t>(sample)]);
+    }
+    ++step_;
+    return batch;
+  }
+
+ private:
+  const ImageSet& set_;
+  const Normalizer normalizer_;
+  const LoaderOptions options_;
+  std::int64_t step_, order_epoch_ = -1;
+  std::vector<std::int64_t> order_;
+  std::vector<std::uint8_t> placed_;
+};
+
+}  // namespace
+
+std::vector<std::int64_t> epoch_order(std::int64_t count, std::uint64_t seed, std::uint32_t epoch) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  const std::uint64_t key = random_key(seed, "data.order");
+  Draw draw{};
+  for (std::size_t i = 0; i + 1 < order.size(); ++i) {  // Fisher-Yates, word i of the stream for position i
+    if (i % 4 == 0) draw = element_draw(key, epoch, Purpose::augmentation, i / 4);
+    const std::uint64_t rest = order.size() - i;
+    std::swap(order[i], order[i + static_cast<std::size_t>(draw[i % 4] * rest >> 32)]);
+  }
+  return order;
+}
+
+BatchLoader::BatchLoader(const ImageSet& set, Normalization normalization, LoaderOptions options)
+    : ahead_([batches = std::make_shared<TrainingBatches>(set, normalization, options)] { return batches->next(); }, 2) {}
+
+HostBatch evaluation_batch(const ImageSet& set, const Normalization& normalization, std::int64_t first, std::int64_t count) {
+  check(first >= 0 && count > 0 && first <= set.size() && count <= set.size() - first,
+        "[evaluation_batch] expected images within 0..{}, got {} from {} on", set.size() - 1, count, first);
+  const Normalizer normalizer(set, normalization);
+  HostBatch batch = empty_batch(set, count, first, 0);
+  float* out = batch.images.data();
+  for (std::int64_t i = first; i < first + count; ++i) {
+    out = normalizer.apply(set.image(i), out);
+    batch.labels.push_back(set.labels[static_cast<std::size_t>(i)]);
+  }
+  return batch;
+}
+
+}  // namespace plumb::lab

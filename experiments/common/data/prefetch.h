@@ -1,0 +1,81 @@
+// One thread that works ahead: it calls a function again and again and keeps the next few results ready.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace plumb::lab {
+
+// The function runs on the thread only, so it may keep state, and must not touch OpenMP: a region entered from a second thread starts a
+// second pool of workers. Results come in order; those made before an exception come before it.
+template <class T>
+class Prefetch {
+ public:
+  Prefetch(std::function<T()> produce, std::size_t capacity) : produce_(std::move(produce)), capacity_(capacity), thread_([this] { run(); }) {}
+
+  // Waits at most for the one result that is being made.
+  ~Prefetch() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  Prefetch(const Prefetch&) = delete;
+  Prefetch& operator=(const Prefetch&) = delete;
+
+  // The next result; waits until there is one. Rethrows what the function threw, at this and every later call.
+  T next() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !ready_.empty() || error_; });
+    if (ready_.empty()) std::rethrow_exception(error_);
+    T result = std::move(ready_.front());
+    ready_.pop_front();
+    lock.unlock();
+    changed_.notify_all();
+    return result;
+  }
+
+ private:
+  void run() {
+    try {
+      while (true) {
+        {
+          std::unique_lock lock(mutex_);
+          changed_.wait(lock, [this] { return stopping_ || ready_.size() < capacity_; });
+          if (stopping_) return;
+        }
+        T result = produce_();
+        {
+          const std::lock_guard lock(mutex_);
+          ready_.push_back(std::move(result));
+        }
+        changed_.notify_all();
+      }
+    } catch (...) {
+      {
+        const std::lock_guard lock(mutex_);
+        error_ = std::current_exception();
+      }
+      changed_.notify_all();
+    }
+  }
+
+  const std::function<T()> produce_;
+  const std::size_t capacity_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<T> ready_;
+  std::exception_ptr error_;
+  bool stopping_ = false;
+  std::thread thread_;  // last: it starts when all else is there
+};
+
+}  // namespace plumb::lab

@@ -1,0 +1,51 @@
+#include "experiments/common/nearest.h"
+
+#include <algorithm>
+
+namespace plumb::lab {
+namespace {
+
+std::string plain(std::string_view word) {
+  std::string result(word);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == '_') c = '-';
+  }
+  return result;
+}
+
+}  // namespace
+
+int edit_distance(std::string_view first, std::string_view second) {
+  const std::string a = plain(first), b = plain(second);
+  // Rows of the distances between a[0, i) and b[0, j): of i - 2, i - 1 and i.
+  std::vector<int> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::swap(before, last);
+    std::swap(last, row);
+    row[0] = static_cast<int>(i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+  }
+  return row[b.size()];
+}
+
+std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string* best = nullptr;
+  int least = 0;
+  for (const std::string& candidate : candidates) {
+    const int distance = edit_distance(word, candidate);
+    const int allowed = std::max(1, static_cast<int>(std::max(word.size(), candidate.size()) / 3));
+    const bool begins = word.size() >= 3 && plain(candidate).starts_with(plain(word));
+    if ((distance <= allowed || begins) && (!best || distance < least)) {
+      best = &candidate;
+      least = distance;
+    }
+  }
+  return best ? *best : std::string();
+}
+
+}  // namespace plumb::lab

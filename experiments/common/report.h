@@ -1,0 +1,33 @@
+// What a person reads after a study: report.html and the table at the end of a run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/common/results.h"
+
+namespace plumb::lab {
+
+using NamedTexts = std::vector<std::pair<std::string, std::string>>;
+
+struct ReportInput {
+  std::string title = {};
+  NamedTexts settings = {};          // what was compared and how: name, value
+  std::int64_t classes = 0;          // an untrained classifier has loss ln(classes); no chance level is drawn for fewer than two
+  std::vector<ArmResult> arms = {};  // gates, depths and rates appear in this order
+  std::vector<LossPoint> losses = {};
+  std::vector<LayerPoint> layers = {};
+  NamedTexts notes = {};  // where the numbers come from: version, commit, device, command line
+};
+
+// One HTML file that holds all it needs and opens in any browser without network or script, in light and dark mode, from 390 px up.
+// Everything in it is computed from the input; its text is escaped.
+std::string render_report(const ReportInput& input);
+
+// The arms for a terminal, one line each (gate, depth, lr), at most 100 columns wide as long as the numbers are of common size.
+// `colour` adds ANSI colours.
+std::string results_table(const std::vector<ArmResult>& arms, bool colour);
+
+}  // namespace plumb::lab

@@ -1,0 +1,294 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "experiments/common/report_parts.h"
+
+namespace plumb::lab {
+namespace {
+
+using ArmId = std::tuple<std::string, std::int64_t, double, std::uint64_t>;
+using Condition = std::pair<std::int64_t, double>;  // depth, lr
+
+template <class T>
+ArmId id_of(const T& t) {
+  return {t.gate, t.depth, t.lr, t.seed};
+}
+
+// The arms that the measurements speak of, in the order of the results: seeds of one gate under one condition.
+struct Lanes {
+  std::string gate = {};
+  int style = 0;
+  Condition condition = {};
+  std::vector<const ArmResult*> arms = {};
+};
+
+class Study {
+ public:
+  explicit Study(const ReportInput& input) {
+    for (const ArmResult& a : input.arms) {
+      const int style = styles_.try_emplace(a.gate, static_cast<int>(styles_.size())).first->second;
+      depths_.insert(a.depth);
+      rates_.insert(a.lr);
+      conditions_.insert({a.depth, a.lr});
+      const auto same = std::find_if(lanes_.begin(), lanes_.end(), [&](const Lanes& l) {
+        return l.gate == a.gate && l.condition == Condition{a.depth, a.lr};
+      });
+      if (same == lanes_.end())
+        lanes_.push_back({a.gate, style, {a.depth, a.lr}, {&a}});
+      else
+        same->arms.push_back(&a);
+    }
+    std::stable_sort(lanes_.begin(), lanes_.end(), [](const Lanes& a, const Lanes& b) { return a.style < b.style; });
+  }
+
+  const std::set<Condition>& conditions() const { return conditions_; }
+  const std::set<std::int64_t>& depths() const { return depths_; }
+  const std::set<double>& rates() const { return rates_; }
+  int style(const std::string& gate) const { return styles_.at(gate); }
+
+  std::vector<Lanes> under(const Condition& condition) const {
+    std::vector<Lanes> some;
+    for (const Lanes& l : lanes_)
+      if (l.condition == condition) some.push_back(l);
+    return some;
+  }
+
+  std::string name(const Condition& c) const {
+    return rates_.size() > 1 ? fmt::format("depth {}, lr {}", c.first, c.second) : fmt::format("depth {}", c.first);
+  }
+
+ private:
+  std::map<std::string, int> styles_;
+  std::set<std::int64_t> depths_;
+  std::set<double> rates_;
+  std::set<Condition> conditions_;
+  std::vector<Lanes> lanes_;
+};
+
+PlotPoint with_interval(double x, const Summary& s) {
+  PlotPoint p{.x = x, .y = s.mean};
+  if (s.half_width) p.low = s.low(), p.high = s.high();
+  return p;
+}
+
+// The arms a mean is taken over: those that ended ok, and only without any of these the others.
+std::vector<const ArmResult*> averaged(const Lanes& lanes) {
+  std::vector<const ArmResult*> ok;
+  for (const ArmResult* a : lanes.arms)
+    if (a->status == Status::ok) ok.push_back(a);
+  return ok.empty() ? lanes.arms : ok;
+}
+
+bool any_ok(const Lanes& lanes) {
+  return std::any_of(lanes.arms.begin(), lanes.arms.end(), [](const ArmResult* a) { return a->status == Status::ok; });
+}
+
+std::string death(const ArmResult& a) {
+  return fmt::format("{}, seed {}: diverged{}", a.gate, a.seed, a.diverged_at ? fmt::format(" at step {}", *a.diverged_at) : "");
+}
+
+using Curve = std::vector<PlotPoint>;
+
+// Means of `every` consecutive logged steps: minibatch noise of hundreds of steps would cover what the lines say.
+Curve binned(const std::vector<const LossPoint*>& points, std::size_t every) {
+  Curve curve;
+  for (std::size_t i = 0; i < points.size(); i += every) {
+    std::vector<double> steps, losses;
+    for (std::size_t k = i; k < std::min(i + every, points.size()); ++k) {
+      steps.push_back(static_cast<double>(points[k]->step));
+      losses.push_back(points[k]->loss);
+    }
+    curve.push_back({.x = std::floor(summarize(steps).mean), .y = summarize(losses).mean});
+  }
+  return curve;
+}
+
+Curve mean_over_seeds(const std::vector<Curve>& curves) {
+  std::map<double, std::vector<double>> at;
+  for (const Curve& c : curves)
+    for (const PlotPoint& p : c) at[p.x].push_back(p.y);
+  Curve mean;
+  for (const auto& [x, values] : at) mean.push_back(with_interval(x, summarize(values)));
+  return mean;
+}
+
+using LossLog = std::map<ArmId, std::vector<const LossPoint*>>;
+
+// The mean over the arms that ended ok, then each other arm as a thin line, with a cross where it diverged.
+void add_loss_curves(Plot& plot, const Lanes& lanes, const LossLog& log, std::size_t every) {
+  std::vector<Curve> ok;
+  std::vector<PlotSeries> others;
+  for (const ArmResult* a : lanes.arms) {
+    const auto points = log.find(id_of(*a));
+    Curve curve = points == log.end() ? Curve() : binned(points->second, every);
+    if (a->status == Status::diverged) {
+      PlotMark mark{.x = static_cast<double>(a->diverged_at.value_or(a->steps)), .style = lanes.style, .title = death(*a)};
+      for (const PlotPoint& p : curve)
+        if (std::isfinite(p.y)) mark.y = p.y;
+      plot.marks.push_back(std::move(mark));
+    }
+    if (a->status == Status::ok)
+      ok.push_back(std::move(curve));
+    else
+      others.push_back({.name = lanes.gate, .style = lanes.style, .points = std::move(curve), .thin = true});
+  }
+  if (!ok.empty()) plot.series.push_back({.name = lanes.gate, .style = lanes.style, .points = mean_over_seeds(ok)});
+  plot.series.insert(plot.series.end(), others.begin(), others.end());
+}
+
+// One range for all depths, from zero. An exploding arm leaves it at the top: it must not flatten the others.
+void share_loss_range(std::vector<Plot>& plots, const ReportInput& input) {
+  const double chance = chance_loss(input.classes);
+  double highest = 0, highest_mean = 0, last_step = 1;
+  for (const ArmResult& a : input.arms) last_step = std::max(last_step, static_cast<double>(a.steps));
+  for (const LossPoint& p : input.losses) last_step = std::max(last_step, static_cast<double>(p.step));
+  for (const Plot& plot : plots)
+    for (const PlotSeries& s : plot.series)
+      for (const PlotPoint& p : s.points) {
+        if (!std::isfinite(p.y)) continue;
+        highest = std::max(highest, p.y);
+        if (!s.thin) highest_mean = std::max(highest_mean, p.y);
+      }
+  if (std::isfinite(chance)) highest = std::min(std::max(highest, chance), std::clamp(highest_mean, 1.25 * chance, 2 * chance));
+  for (Plot& plot : plots)
+    if (highest > 0) plot.x.low = 0, plot.x.high = last_step, plot.y.low = 0, plot.y.high = 1.04 * highest;
+}
+
+// Geometric mean with its interval: the arithmetic of a log axis.
+PlotPoint log_mean(double x, const std::vector<double>& values) {
+  std::vector<double> logs;
+  for (double v : values) logs.push_back(v > 0 ? std::log(v) : std::nan(""));
+  PlotPoint p = with_interval(x, summarize(logs));
+  p.y = std::exp(p.y), p.low = std::exp(p.low), p.high = std::exp(p.high);
+  return p;
+}
+
+std::string branch_name(const std::string& branch) {
+  return branch == "attn" ? "attention branch" : branch == "mlp" ? "MLP branch" : branch + " branch";
+}
+
+// One y range for all, so that depths and branches compare at a glance; wide intervals may leave it.
+void share_log_range(std::vector<Plot>& plots) {
+  double low = std::numeric_limits<double>::infinity(), high = 0;
+  for (const Plot& plot : plots)
+    for (const PlotSeries& s : plot.series)
+      for (const PlotPoint& p : s.points)
+        if (std::isfinite(p.y) && p.y > 0) low = std::min(low, p.y), high = std::max(high, p.y);
+  for (Plot& plot : plots)
+    if (low <= high) plot.y.low = low / 2, plot.y.high = high * 2;
+}
+
+// One plot a condition and branch: `value` of each arm's last logged step against the block, log scale.
+std::vector<Plot> layer_plots(const ReportInput& input, const std::string& id, const std::string& y_title,
+                              const std::function<std::optional<double>(const LayerPoint&)>& value) {
+  const Study study(input);
+  std::map<ArmId, std::vector<const LayerPoint*>> by_arm;
+  std::map<ArmId, std::int64_t> last_step;
+  std::set<std::string> branches;
+  for (const LayerPoint& p : input.layers) {
+    by_arm[id_of(p)].push_back(&p);
+    std::int64_t& last = last_step.try_emplace(id_of(p), p.step).first->second;
+    last = std::max(last, p.step);
+    branches.insert(p.branch);
+  }
+  std::vector<Plot> plots;
+  for (const Condition& condition : study.conditions())
+    for (const std::string& branch : branches) {
+      Plot plot{.id = fmt::format("{}-{}", id, plots.size()), .title = study.name(condition) + ", " + branch_name(branch), .x = {.title = "block"}};
+      plot.y = {.title = y_title, .log = true};
+      for (const Lanes& lanes : study.under(condition)) {
+        std::map<std::int64_t, std::vector<double>> at;
+        for (const ArmResult* a : averaged(lanes))
+          if (const auto points = by_arm.find(id_of(*a)); points != by_arm.end())
+            for (const LayerPoint* p : points->second)
+              if (p->branch == branch && p->step == last_step.at(id_of(*a)))
+                if (const std::optional<double> v = value(*p)) at[p->block].push_back(*v);
+        if (at.empty()) continue;
+        PlotSeries series{.name = any_ok(lanes) ? lanes.gate : lanes.gate + " (diverged)", .style = lanes.style};
+        for (const auto& [block, values] : at) series.points.push_back(log_mean(static_cast<double>(block), values));
+        plot.series.push_back(std::move(series));
+      }
+      if (!plot.series.empty()) plots.push_back(std::move(plot));
+    }
+  share_log_range(plots);
+  return plots;
+}
+
+}  // namespace
+
+std::vector<Plot> loss_plots(const ReportInput& input) {
+  constexpr std::size_t most_points = 100;
+  const double chance = chance_loss(input.classes);
+  const Study study(input);
+  LossLog log;
+  for (const LossPoint& p : input.losses) log[id_of(p)].push_back(&p);
+  std::size_t longest = 1;
+  for (const auto& [arm, points] : log) longest = std::max(longest, points.size());
+  const std::size_t every = (longest + most_points - 1) / most_points;
+  std::vector<Plot> plots;
+  for (const Condition& condition : study.conditions()) {
+    Plot plot{.id = fmt::format("loss-{}", plots.size()), .title = study.name(condition), .x = {.title = "step"}, .y = {.title = "training loss"}};
+    plot.marks_name = "diverged";
+    for (const Lanes& lanes : study.under(condition)) add_loss_curves(plot, lanes, log, every);
+    if (std::isfinite(chance)) plot.rules.push_back({chance, fmt::format("chance, ln {} = {:.3f}", input.classes, chance)});
+    plots.push_back(std::move(plot));
+  }
+  share_loss_range(plots, input);
+  return plots;
+}
+
+std::vector<Plot> accuracy_plots(const ReportInput& input) {
+  const Study study(input);
+  const std::vector<ArmGroup> groups = group_arms(input.arms);
+  std::vector<Plot> plots;
+  for (double lr : study.rates()) {
+    Plot plot{.id = fmt::format("accuracy-{}", plots.size()),
+              .title = study.rates().size() > 1 ? fmt::format("lr {}", lr) : "",
+              .x = {.title = "depth (blocks, log scale)", .log = true},
+              .y = {.title = "validation accuracy, %"}};
+    for (std::int64_t depth : study.depths()) plot.x.ticks.push_back(static_cast<double>(depth));
+    plot.y.low = 0;
+    plot.interval = PlotInterval::bars;
+    plot.marks_name = "no seed finished";
+    std::map<int, PlotSeries> series;
+    for (const ArmGroup& g : groups) {
+      if (g.lr != lr) continue;
+      const int style = study.style(g.gate);
+      PlotSeries& s = series.try_emplace(style, PlotSeries{.name = g.gate, .style = style}).first->second;
+      PlotPoint p = with_interval(static_cast<double>(g.depth), g.val_accuracy);
+      p.y *= 100, p.low *= 100, p.high *= 100;
+      if (p.high > 100) plot.y.high = 100;
+      s.points.push_back(p);
+      if (g.ok == 0)
+        plot.marks.push_back(
+            {.x = static_cast<double>(g.depth), .style = style, .title = fmt::format("{}, depth {}: {}", g.gate, g.depth, outcome(g))});
+    }
+    if (std::none_of(groups.begin(), groups.end(), [&](const ArmGroup& g) { return g.lr == lr && g.val_accuracy.n > 0; })) plot.y.high = 100;
+    for (auto& [style, s] : series) {
+      std::sort(s.points.begin(), s.points.end(), [](const PlotPoint& a, const PlotPoint& b) { return a.x < b.x; });
+      plot.series.push_back(std::move(s));
+    }
+    if (input.classes >= 2) {
+      const double chance = 100.0 / static_cast<double>(input.classes);
+      plot.rules.push_back({chance, fmt::format("chance, {:.3g} %", chance)});
+    }
+    plots.push_back(std::move(plot));
+  }
+  return plots;
+}
+
+std::vector<Plot> ratio_plots(const ReportInput& input) {
+  return layer_plots(input, "ratio", "‖g(x)‖ / ‖x‖, log scale", [](const LayerPoint& p) { return std::optional(p.ratio); });
+}
+
+std::vector<Plot> gate_plots(const ReportInput& input) {
+  return layer_plots(input, "gate", "largest |gate entry|, log scale", [](const LayerPoint& p) { return p.gate_max; });
+}
+
+}  // namespace plumb::lab

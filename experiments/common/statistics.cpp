@@ -1,0 +1,105 @@
+#include "experiments/common/statistics.h"
+
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "core/error.h"
+
+namespace plumb::lab {
+namespace {
+
+// The regularised incomplete beta function I_x(a, b) by its continued fraction (modified Lentz), for x < (a + 1) / (a + b + 2).
+double beta_fraction(double x, double a, double b) {
+  constexpr double tiny = 1e-300, precision = 1e-16;
+  const auto away_from_zero = [](double v) { return std::abs(v) < tiny ? tiny : v; };
+  double c = 1, d = 1 / away_from_zero(1 - (a + b) * x / (a + 1)), h = d;
+  for (int m = 1; m <= 100000; ++m) {
+    const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+    d = 1 / away_from_zero(1 + even * d);
+    c = away_from_zero(1 + even / c);
+    h *= d * c;
+    const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+    d = 1 / away_from_zero(1 + odd * d);
+    c = away_from_zero(1 + odd / c);
+    h *= d * c;
+    if (std::abs(d * c - 1) < precision) break;
+  }
+  const double log_front = a * std::log(x) + b * std::log1p(-x) + std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b);
+  return std::exp(log_front) * h / a;
+}
+
+// P(T > t) for t >= 0.
+double student_t_tail(double t, double degrees) {
+  const double a = degrees / 2, b = 0.5, x = degrees / (degrees + t * t);
+  if (x < (a + 1) / (a + b + 2)) return beta_fraction(x, a, b) / 2;
+  const double complement = t * t / (degrees + t * t);
+  return complement > 0 ? (1 - beta_fraction(complement, b, a)) / 2 : 0.5;
+}
+
+// The t >= 0 at which a falling tail probability is `tail` <= 1/2, by bisection to the last bit.
+template <class Tail>
+double invert_tail(Tail&& probability, double tail) {
+  double low = 0, high = 1;
+  while (probability(high) > tail && high < 1e300) high *= 2;
+  for (;;) {
+    const double middle = low + (high - low) / 2;
+    if (middle <= low || middle >= high) return middle;
+    (probability(middle) > tail ? low : high) = middle;
+  }
+}
+
+}  // namespace
+
+double student_t_quantile(double p, double degrees) {
+  check(p > 0 && p < 1 && degrees > 0, "[student_t_quantile] expected 0 < p < 1 and degrees > 0, got p = {}, degrees = {}", p, degrees);
+  const double tail = std::min(p, 1 - p), sign = p < 0.5 ? -1 : 1;
+  if (degrees <= 1e5) return sign * invert_tail([&](double t) { return student_t_tail(t, degrees); }, tail);
+  // So many degrees cancel the digits of the gamma functions: Cornish and Fisher's expansion about the normal quantile is better.
+  const double z = invert_tail([](double t) { return std::erfc(t / std::sqrt(2.0)) / 2; }, tail), z2 = z * z;
+  return sign * (z + z * (z2 + 1) / (4 * degrees) + z * ((5 * z2 + 16) * z2 + 3) / (96 * degrees * degrees));
+}
+
+Summary summarize(const std::vector<double>& values) {
+  Summary s;
+  double sum = 0, squares = 0;
+  for (double v : values)
+    if (std::isfinite(v)) sum += v, ++s.n;
+  if (s.n == 0) return s;
+  const auto n = static_cast<double>(s.n);
+  s.mean = sum / n;
+  if (s.n == 1) return s;
+  for (double v : values)
+    if (std::isfinite(v)) squares += (v - s.mean) * (v - s.mean);
+  s.deviation = std::sqrt(squares / (n - 1));
+  s.half_width = student_t_quantile(0.975, n - 1) * *s.deviation / std::sqrt(n);
+  return s;
+}
+
+bool intervals_apart(const Summary& a, const Summary& b) { return a.half_width && b.half_width && (a.high() < b.low() || b.high() < a.low()); }
+
+std::vector<ArmGroup> group_arms(const std::vector<ArmResult>& arms) {
+  std::vector<ArmGroup> groups;
+  std::map<std::tuple<std::string, std::int64_t, double>, std::size_t> places;
+  for (const ArmResult& a : arms) {
+    const auto [place, is_new] = places.try_emplace({a.gate, a.depth, a.lr}, groups.size());
+    if (is_new) groups.push_back({.gate = a.gate, .depth = a.depth, .lr = a.lr});
+    ArmGroup& g = groups[place->second];
+    g.arms.push_back(a);
+    ++(a.status == Status::ok ? g.ok : a.status == Status::diverged ? g.diverged : g.failed);
+  }
+  for (ArmGroup& g : groups) {
+    const auto over_ok = [&](std::optional<double> ArmResult::*field) {
+      std::vector<double> values;
+      for (const ArmResult& a : g.arms)
+        if (a.status == Status::ok && a.*field) values.push_back(*(a.*field));
+      return summarize(values);
+    };
+    g.train_loss = over_ok(&ArmResult::train_loss);
+    g.val_loss = over_ok(&ArmResult::val_loss);
+    g.val_accuracy = over_ok(&ArmResult::val_accuracy);
+  }
+  return groups;
+}
+
+}  // namespace plumb::lab

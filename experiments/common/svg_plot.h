@@ -1,0 +1,69 @@
+// Line charts as SVG text. No script: values show on hover through <title> elements. Text and lines take the page's colours, so that a
+// chart is right in light and in dark mode; it scales with its container through the viewBox.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace plumb::lab {
+
+// One value of a line, with the interval [low, high] around it where both are finite. A value that is not finite, or not positive on a
+// log axis, breaks the line.
+struct PlotPoint {
+  double x = 0, y = 0;
+  double low = std::numeric_limits<double>::quiet_NaN(), high = std::numeric_limits<double>::quiet_NaN();
+};
+
+// One line, its points in drawing order. The style picks colour, dash pattern and marker together; 40 of them differ.
+struct PlotSeries {
+  std::string name = {};  // in the legend; series of one name and style share an entry
+  int style = 0;
+  std::vector<PlotPoint> points = {};
+  bool thin = false;  // a light line without markers, for single runs beside a mean
+};
+
+// A dashed horizontal line across the plot, named in the legend.
+struct PlotRule {
+  double y = 0;
+  std::string name = {};
+};
+
+// A cross in the colour of a style: something ended here. Without a finite y it sits on the lower edge.
+struct PlotMark {
+  double x = 0, y = std::numeric_limits<double>::quiet_NaN();
+  int style = 0;
+  std::string title = {};  // shown on hover
+};
+
+struct PlotAxis {
+  std::string title = {};
+  bool log = false;                           // base 10
+  std::optional<double> low = {}, high = {};  // fixed ends; what lies outside is cut off. Otherwise the data's, rounded
+  std::vector<double> ticks = {};             // fixed places; otherwise multiples of 1, 2 and 5
+};
+
+enum class PlotInterval { band, bars };
+
+struct Plot {
+  std::string id = {};  // unique in the page: letters, digits and hyphens
+  std::string title = {};
+  PlotAxis x = {}, y = {};
+  std::vector<PlotSeries> series = {};
+  std::vector<PlotRule> rules = {};
+  std::vector<PlotMark> marks = {};
+  std::string marks_name = {};                 // legend entry of the crosses
+  PlotInterval interval = PlotInterval::band;  // with bars, series step aside so that they do not hide each other
+};
+
+// True for a plot of more than eight styles, whose intervals are on hover alone.
+bool is_crowded(const Plot& plot);
+
+// One <svg> element, 480 units wide. Without a point to draw it says "no data".
+std::string render_svg(const Plot& plot);
+
+// CSS for the page: the colours of the styles in light and in dark mode. Without it the light ones are used.
+std::string plot_css();
+
+}  // namespace plumb::lab

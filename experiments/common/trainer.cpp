@@ -1,0 +1,114 @@
+#include "experiments/common/trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "autograd/autograd.h"
+#include "core/backend.h"
+
+namespace plumb::lab {
+namespace {
+
+constexpr std::int64_t averaged_steps = 20;  // of train_loss
+constexpr std::int64_t patience = 20;        // steps that the loss may stay above the bound
+constexpr double bound_in_log_classes = 10;
+
+using Clock = std::chrono::steady_clock;
+
+// Repeats a step with every op checked: the message of the first that makes a non-finite number. The pass is a function of weights,
+// batch, seed and step, so it dies where it died before.
+std::string first_non_finite_op(const nn::ViT& model, const Batch& batch) {
+  const AnomalyMode anomaly;
+  try {
+    backward(cross_entropy(model(batch.images), batch.labels));
+  } catch (const Error& e) {
+    std::string message = e.what();
+    std::ranges::replace(message, '\n', ' ');
+    return message;
+  }
+  return "the gradient's norm overflows though every gradient is finite";
+}
+
+}  // namespace
+
+Batch to_tensors(const HostBatch& batch, const ImageSet& set) {
+  const Tensor images(array_from(std::span<const float>(batch.images), {batch.size(), set.channels, set.height, set.width}, defaults().device));
+  return {cast(images, defaults().dtype), integers(batch.labels, {batch.size()})};
+}
+
+TrainOutcome train(nn::ViT& model, const ImageData& data, const Normalization& normalization, const TrainSettings& s, const TrainObserver& observer) {
+  const double limit = bound_in_log_classes * std::log(static_cast<double>(data.train.classes));
+  nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(s.lr, s.warmup, s.steps), .weight_decay = s.weight_decay});
+  BatchLoader loader(data.train, normalization, {.batch = s.batch, .seed = s.seed, .augment = s.augment});
+  TrainOutcome outcome;
+  std::vector<double> losses;
+  std::int64_t above = 0;
+  model.train();
+
+  const Clock::time_point start = Clock::now();
+  for (std::int64_t step = 0; step < s.steps; ++step) {
+    if (observer.stop && observer.stop()) {
+      outcome.stopped = true;
+      return outcome;
+    }
+    const RandomScope random({.seed = s.seed, .step = static_cast<std::uint32_t>(step)});
+    const Batch batch = to_tensors(loader.next(), data.train);
+    std::optional<JunctionProbe> probe;
+    if (observer.wants_junctions && observer.wants_junctions(step)) probe.emplace(model);
+    const Gradients gradients = backward(cross_entropy(model(batch.images), batch.labels));
+
+    StepRecord record{.step = step, .loss = gradients.loss(), .lr = optimizer.learning_rate(), .grad_norm = gradients.norm(), .junctions = {}, .divergence = {}};
+    if (probe) record.junctions = probe->finish(gradients);
+    probe.reset();
+    above = record.loss > limit ? above + 1 : 0;
+    if (!std::isfinite(record.loss) || !std::isfinite(record.grad_norm))
+      record.divergence = first_non_finite_op(model, batch);
+    else if (above >= patience)
+      record.divergence = fmt::format("loss above {:.4g}, ten times ln({}), for {} steps", limit, data.train.classes, patience);
+    if (observer.on_step) observer.on_step(record);
+    if (!record.divergence.empty()) {
+      outcome.diverged_at = step;
+      outcome.divergence = record.divergence;
+      break;
+    }
+    optimizer.step(gradients);
+    losses.push_back(record.loss);
+    ++outcome.steps;
+  }
+  outcome.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  outcome.images_per_second = static_cast<double>(outcome.steps * s.batch) / std::max(outcome.seconds, 1e-9);
+  if (outcome.diverged_at) return outcome;
+
+  const auto last = static_cast<std::ptrdiff_t>(std::min<std::size_t>(losses.size(), averaged_steps));
+  outcome.train_loss = std::accumulate(losses.end() - last, losses.end(), 0.0) / static_cast<double>(last);
+  const Evaluation evaluation = evaluate(model, data.validation, normalization);
+  outcome.val_loss = evaluation.loss;
+  outcome.val_accuracy = evaluation.accuracy;
+  return outcome;
+}
+
+Evaluation evaluate(nn::ViT& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch) {
+  const NoGrad no_grad;
+  const bool was_training = model.training();
+  model.eval();
+  double loss = 0;
+  std::int64_t correct = 0;
+  for (std::int64_t first = 0; first < set.size(); first += batch) {
+    const std::int64_t count = std::min(batch, set.size() - first);
+    const HostBatch host = evaluation_batch(set, normalization, first, count);
+    const Batch part = to_tensors(host, set);
+    const Tensor logits = model(part.images);
+    loss += cross_entropy(logits, part.labels).item() * static_cast<double>(count);
+    const std::vector<double> values = logits.values();
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto row = values.begin() + i * set.classes;
+      correct += std::max_element(row, row + set.classes) - row == host.labels[static_cast<std::size_t>(i)];
+    }
+  }
+  model.train(was_training);
+  return {loss / static_cast<double>(set.size()), static_cast<double>(correct) / static_cast<double>(set.size())};
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,62 @@
+// Trains one model: the loop that ablations share.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "experiments/common/data/loader.h"
+#include "experiments/common/probes.h"
+#include "nn/optim/optimizer.h"
+
+namespace plumb::lab {
+
+struct TrainSettings {
+  std::int64_t steps = 200, warmup = 0, batch = 64;
+  double lr = 1e-3;  // peak of warm-up and cosine to 0
+  double weight_decay = 0.05;
+  std::uint64_t seed = 0;  // of the batches' order and of dropping; the model has its own
+  Augmentation augment = {};
+};
+
+// One step as it happened; norms of branches only at steps that were asked for.
+struct StepRecord {
+  std::int64_t step;  // counted from 0
+  double loss, lr, grad_norm;
+  std::vector<JunctionStatistics> junctions;
+  std::string divergence;  // why the run ends here, with the first op that made a non-finite number; empty while it goes on
+};
+
+struct TrainObserver {
+  std::function<void(const StepRecord&)> on_step = {};
+  std::function<bool(std::int64_t step)> wants_junctions = {};
+  std::function<bool()> stop = {};  // asked before each step; true abandons the run
+};
+
+struct TrainOutcome {
+  bool stopped = false;                      // abandoned; nothing below is complete
+  std::optional<std::int64_t> diverged_at;   // step
+  std::string divergence;
+  std::int64_t steps = 0;                    // taken
+  std::optional<double> train_loss;          // mean over the last 20 steps; absent when diverged
+  std::optional<double> val_loss, val_accuracy;
+  double seconds = 0, images_per_second = 0;  // of the training steps
+};
+
+// AdamW, cross-entropy. The run has diverged when the loss or the gradient's norm is not finite, or the loss has been above ten times
+// ln(classes) for 20 steps in a row: it ends without another update, and that is a result.
+TrainOutcome train(nn::ViT& model, const ImageData& data, const Normalization& normalization, const TrainSettings& settings, const TrainObserver& observer);
+
+// Mean cross-entropy and accuracy in [0, 1] over a set, in evaluation mode.
+struct Evaluation {
+  double loss, accuracy;
+};
+Evaluation evaluate(nn::ViT& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch = 256);
+
+// A batch of the loader as tensors of the default dtype and device: images [B, C, H, W], labels [B].
+struct Batch {
+  Tensor images, labels;
+};
+Batch to_tensors(const HostBatch& batch, const ImageSet& set);
+
+}  // namespace plumb::lab

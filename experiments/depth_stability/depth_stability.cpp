@@ -1,0 +1,229 @@
+#include "experiments/depth_stability/depth_stability.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "autograd/autograd.h"
+#include "core/backend.h"
+#include "experiments/common/build_info.h"
+#include "experiments/common/cli.h"
+#include "experiments/common/data/open_data.h"
+#include "experiments/common/interrupt.h"
+#include "experiments/common/progress.h"
+#include "experiments/common/run_options.h"
+#include "experiments/common/trainer.h"
+#include "experiments/depth_stability/study.h"
+
+namespace plumb::lab {
+namespace {
+
+struct Options : RunOptions {
+  std::vector<std::string> gates{"post", "pre", "rezero", "skipinit", "fixup", "layerscale"};
+  std::vector<std::int64_t> depths{6, 24, 48};
+  std::vector<double> lrs{1e-3};
+  std::int64_t dim = 64, heads = 2, patch = 8;
+  double drop_key = 0, attn_drop = 0, drop_path = 0;
+  std::string drop_key_schedule = "constant", drop_path_schedule = "uniform", init = "shared";
+};
+
+std::string list_gates() {
+  std::string text;
+  for (const std::string& name : nn::gate_names()) text += fmt::format("{:<16} {:<44} {}\n", name, nn::method_named(name).formula, nn::method_named(name).source);
+  return text;
+}
+
+void declare(Cli& cli, Options& o) {
+  cli.section("Axes");
+  cli.option("--gates", &o.gates, "Residual gates to compare").one_of("gate", nn::gate_names());
+  cli.option("--depths", &o.depths, "Numbers of blocks (attention and MLP)").at_least(1);
+  cli.option("--lrs", &o.lrs, "Peak learning rates").above(0);
+  cli.section("Model");
+  cli.option("--dim", &o.dim, "Width").at_least(1);
+  cli.option("--heads", &o.heads, "Attention heads").at_least(1);
+  cli.option("--patch", &o.patch, "Side of a patch in pixels; images are 32x32").at_least(1);
+  cli.option("--init", &o.init, "Base of the initial weights: the same for all gates, or each paper's own").one_of("init", {"shared", "paper"});
+  cli.section("Dropping");
+  cli.option("--drop-key", &o.drop_key, "DropKey: chance that a query loses a key").at_least(0).at_most(1);
+  cli.option("--drop-key-schedule", &o.drop_key_schedule, "Its course over depth").one_of("schedule", nn::drop_key_schedule_names());
+  cli.option("--attn-drop", &o.attn_drop, "Dropout of attention probabilities").at_least(0).below(1);
+  cli.option("--drop-path", &o.drop_path, "Stochastic depth: chance that a sample skips a branch").at_least(0).below(1);
+  cli.option("--drop-path-schedule", &o.drop_path_schedule, "Its course over depth").one_of("schedule", nn::drop_path_schedule_names());
+  add_run_options(cli, o, {.data = data_set_names(), .dtypes = {"fp32", "fp64"}, .devices = {"cpu", "reference"}});
+  cli.listing("--list-gates", "Print the residual gates, their formulas and papers", list_gates);
+  cli.rule([&o] {
+    usage_check(o.dim % o.heads == 0, "--dim {} is not a multiple of --heads {}", o.dim, o.heads);
+    usage_check(32 % o.patch == 0, "--patch {} does not divide the image side 32", o.patch);
+  });
+  cli.preset("quick", "six gates at depths 6 and 48, one seed: minutes on two cores", [&o] {
+    o.gates = {"post", "pre", "rezero", "skipinit", "fixup", "layerscale"};
+    o.depths = {6, 48};
+    o.seeds = {0};
+  });
+  cli.example("--preset quick");
+  cli.example("--gates layerscale,rezero --depths 12,24,48 --seeds 0..4 --drop-path 0.1");
+  cli.example("--data fashion-mnist --data-dir data --gates all --out runs/fashion");
+}
+
+// Shallow ones first: they are done soon.
+std::vector<Arm> arms_of(const Options& o) {
+  std::vector<Arm> arms;
+  for (std::int64_t depth : o.depths)
+    for (const std::string& gate : o.gates)
+      for (double lr : o.lrs)
+        for (std::int64_t seed : o.seeds) arms.push_back({gate, depth, lr, static_cast<std::uint64_t>(seed)});
+  return arms;
+}
+
+nn::ViTOptions model_options(const Options& o, const Arm& arm, const ImageSet& images) {
+  return {.image = images.height,
+          .channels = images.channels,
+          .patch = o.patch,
+          .classes = images.classes,
+          .dim = o.dim,
+          .depth = arm.depth,
+          .heads = o.heads,
+          .gate = arm.gate,
+          .drop_key = {.rate = o.drop_key, .schedule = nn::schedule_named(o.drop_key_schedule)},
+          .attention_dropout = o.attn_drop,
+          .drop_path = {.rate = o.drop_path, .schedule = nn::schedule_named(o.drop_path_schedule)},
+          .paper_init = o.init == "paper",
+          .seed = arm.seed};
+}
+
+bool every(std::int64_t interval, std::int64_t step, std::int64_t steps) { return step % interval == 0 || step + 1 == steps; }
+
+// Trains one arm into the study. Returns false if it was interrupted.
+bool run_arm(const Options& o, const Arm& arm, const ImageData& data, const Normalization& normalization, Study& study, Progress& progress) {
+  ArmResult result{.gate = arm.gate, .depth = arm.depth, .lr = arm.lr, .seed = arm.seed};
+  std::vector<LossPoint> losses;
+  std::vector<LayerPoint> layers;
+  // About 200 points of a loss curve and 10 of each junction, whatever the length of the run.
+  const std::int64_t loss_interval = std::max<std::int64_t>(1, o.steps / 200), layer_interval = std::max<std::int64_t>(1, o.steps / 10);
+  const TrainObserver observer{
+      .on_step =
+          [&](const StepRecord& r) {
+            progress.step(r.step + 1, r.loss, r.lr);
+            if (every(loss_interval, r.step, o.steps) || !r.divergence.empty())
+              losses.push_back({arm.gate, arm.depth, arm.lr, arm.seed, r.step, r.loss, r.lr, r.grad_norm, r.divergence});
+            for (const JunctionStatistics& j : r.junctions)
+              layers.push_back({arm.gate, arm.depth, arm.lr, arm.seed, r.step, j.block, j.branch, j.stream_norm, j.branch_norm, j.ratio, j.gate_mean, j.gate_max,
+                                j.grad_norm});
+          },
+      .wants_junctions = [&](std::int64_t step) { return every(layer_interval, step, o.steps); },
+      .stop = interrupted};
+  std::string outcome_text;
+  try {
+    nn::ViT model(model_options(o, arm, data.train));
+    const TrainOutcome outcome = train(model, data, normalization, {.steps = o.steps, .warmup = o.warmup, .batch = o.batch, .lr = arm.lr, .seed = arm.seed}, observer);
+    if (outcome.stopped) return false;
+    result.status = outcome.diverged_at ? Status::diverged : Status::ok;
+    result.steps = outcome.steps;
+    result.train_loss = outcome.train_loss;
+    result.val_loss = outcome.val_loss;
+    result.val_accuracy = outcome.val_accuracy;
+    result.diverged_at = outcome.diverged_at;
+    result.seconds = outcome.seconds;
+    result.images_per_second = outcome.images_per_second;
+    outcome_text = outcome.diverged_at ? fmt::format("diverged at step {}: {}", *outcome.diverged_at, outcome.divergence)
+                                       : fmt::format("loss {:.3f}  acc {:.1f} %", *outcome.train_loss, 100 * *outcome.val_accuracy);
+  } catch (const std::exception& e) {  // one arm's failure is not the sweep's
+    result.status = Status::failed;
+    outcome_text = fmt::format("failed: {}", e.what());
+  }
+  progress.finish(result.status == Status::ok, outcome_text);
+  study.add(result, std::move(losses), std::move(layers));
+  study.write();
+  return true;
+}
+
+NamedTexts settings_of(const Options& o, const ImageData& data) {
+  const auto or_none = [](double rate, const std::string& schedule) { return rate > 0 ? fmt::format("{:g}, {}", rate, schedule) : "none"; };
+  return {{"data", fmt::format("{}, {} training and {} validation images, {} classes", data.name, data.train.size(), data.validation.size(), data.train.classes)},
+          {"model", fmt::format("ViT, dim {}, {} heads, patch {}, {} tokens", o.dim, o.heads, o.patch, (32 / o.patch) * (32 / o.patch) + 1)},
+          {"training", fmt::format("{} steps of batch {}, AdamW, decay 0.05 on weights, peak rate {}, warm-up {}, cosine to 0", o.steps, o.batch, fmt::join(o.lrs, ", "), o.warmup)},
+          {"initial weights", o.init == "paper" ? "each paper's own base" : "truncated normal, std 0.02, the same draws for all gates"},
+          {"DropKey", or_none(o.drop_key, o.drop_key_schedule)},
+          {"attention dropout", o.attn_drop > 0 ? fmt::format("{:g}", o.attn_drop) : "none"},
+          {"drop-path", or_none(o.drop_path, o.drop_path_schedule)},
+          {"number format", o.dtype}};
+}
+
+bool stdout_has_colour() {
+  const char* no_color = std::getenv("NO_COLOR");
+  return ::isatty(STDOUT_FILENO) && !(no_color && *no_color);
+}
+
+std::string results_json(const Study& study, const RunFolder& folder) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  const auto or_null = [](const auto& value) { return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(); };
+  for (const ArmResult& r : study.results())
+    rows.push_back({{"gate", r.gate}, {"depth", r.depth}, {"lr", r.lr}, {"seed", r.seed}, {"status", to_string(r.status)}, {"steps", r.steps},
+                    {"train_loss", or_null(r.train_loss)}, {"val_loss", or_null(r.val_loss)}, {"val_accuracy", or_null(r.val_accuracy)},
+                    {"diverged_at", or_null(r.diverged_at)}, {"seconds", r.seconds}, {"images_per_second", r.images_per_second}});
+  return nlohmann::ordered_json{{"folder", folder.path().string()}, {"report", (folder / "report.html").string()}, {"results", rows}}.dump(2) + "\n";
+}
+
+int run_study(const Cli& cli, const Options& o) {
+  const std::vector<Arm> arms = arms_of(o);
+  if (o.dry_run) {
+    for (const Arm& arm : arms) write_result(arm.label() + "\n");
+    return 0;
+  }
+  set_num_threads(static_cast<int>(o.threads.value_or(0)));
+  const Device device = o.device == "reference" ? Device::reference : Device::cpu;
+  const DefaultsScope defaults_scope({.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = device});
+  const ImageData data = open_data(o.data, o.data_dir);
+  const Normalization normalization = normalization_of(data.train);
+  const Machine machine{.device = cpu_description(), .threads = num_threads()};
+  const RunFolder folder(cli, o, machine);
+
+  Study study(folder, arms,
+              {.title = fmt::format("Depth stability on {}", data.name),
+               .settings = settings_of(o, data),
+               .classes = data.train.classes,
+               .notes = {{"version", fmt::format("{} ({}), {}", version(), commit(), build())}, {"machine", machine.device}, {"command", cli.command_line()}}});
+  std::vector<ProgressArm> bars;
+  for (const Arm& arm : arms) bars.push_back({arm.label(), static_cast<double>(arm.depth * o.steps)});
+  const InterruptHandler interrupt;
+  {
+    Progress progress(std::move(bars), ProgressOutput::standard_error(o.no_progress));
+    for (std::size_t i = 0; i < arms.size() && !interrupted(); ++i) {
+      if (study.finished(arms[i])) {
+        progress.skip(i);
+        continue;
+      }
+      progress.begin(i, o.steps);
+      if (!run_arm(o, arms[i], data, normalization, study, progress)) break;
+    }
+  }
+  study.write();
+
+  if (o.json)
+    write_result(results_json(study, folder));
+  else
+    write_result(fmt::format("\n{}\nreport: {}\n", results_table(study.results(), stdout_has_colour()), (folder / "report.html").string()));
+  if (interrupted()) {
+    fmt::print(stderr, "interrupted: {} of {} runs are finished; go on with --resume --out {}\n", study.results().size(), arms.size(), folder.path().string());
+    return interrupt_status();
+  }
+  const auto failed = std::ranges::count(study.results(), Status::failed, &ArmResult::status);
+  if (failed > 0) fmt::print(stderr, "error: {} of {} runs failed\n", failed, arms.size());
+  return failed > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+int depth_stability(int argc, const char* const* argv) {
+  return exit_status([&] {
+    Options options;
+    Cli cli("depth_stability", "Trains residual gates at several depths and reports which of them train.");
+    declare(cli, options);
+    return cli.parse(argc, argv) == Action::done ? 0 : run_study(cli, options);
+  });
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,127 @@
+#include "experiments/common/atomic_file.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "core/error.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace plumb;
+using namespace plumb::lab;
+namespace fs = std::filesystem;
+using test::contains;
+using test::error_of;
+using test::TemporaryFolder;
+
+namespace {
+
+std::size_t files_in(const fs::path& folder) { return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {})); }
+
+// While one lives, no file of this process grows beyond `bytes`: write() fails as on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &former_);
+    const rlimit limit{bytes, former_.rlim_max};
+    former_handler_ = ::signal(SIGXFSZ, SIG_IGN);
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &former_);
+    ::signal(SIGXFSZ, former_handler_);
+  }
+
+ private:
+  rlimit former_{};
+  void (*former_handler_)(int);
+};
+
+}  // namespace
+
+TEST_CASE("a file is written, replaced and read back byte by byte", "[experiments]") {
+  const TemporaryFolder folder;
+  const std::string bytes("one\0two\r\n\xff", 10);
+  write_file_atomically(folder / "a", bytes);
+  CHECK(read_file(folder / "a") == bytes);
+  write_file_atomically(folder / "a", std::string(300'000, 'x'));
+  CHECK(read_file(folder / "a") == std::string(300'000, 'x'));
+  write_file_atomically(folder / "a", "");
+  CHECK(read_file(folder / "a").empty());
+  CHECK(files_in(folder.path()) == 1);
+}
+
+TEST_CASE("a new file has the permissions of the umask", "[experiments]") {
+  const TemporaryFolder folder;
+  const mode_t former = ::umask(027);
+  write_file_atomically(folder / "a", "x");
+  ::umask(former);
+  CHECK(fs::status(folder / "a").permissions() == fs::perms(0640));
+}
+
+TEST_CASE("a write that fails half way leaves the old file and nothing else", "[experiments]") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "a", "old");
+  std::string message;
+  {
+    const FileSizeLimit limit(1000);
+    message = error_of([&] { write_file_atomically(folder / "a", std::string(5000, 'x')); });
+  }
+  CHECK(message == "cannot write " + (folder / "a").string() + ": File too large");
+  CHECK(read_file(folder / "a") == "old");
+  CHECK(files_in(folder.path()) == 1);
+}
+
+TEST_CASE("a full disk is a one-line error", "[experiments]") {
+  if (!fs::exists("/dev/full")) PLUMB_SKIP("no /dev/full");
+  CHECK(error_of([] { write_file_atomically("/dev/full", "x"); }) == "cannot write /dev/full: No space left on device");
+  CHECK(fs::is_character_file("/dev/full"));
+}
+
+TEST_CASE("a folder in the file's place stays", "[experiments]") {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "a");
+  CHECK_THAT(error_of([&] { write_file_atomically(folder / "a", "x"); }), contains("Is a directory"));
+  CHECK(fs::is_directory(folder / "a"));
+  CHECK(files_in(folder.path()) == 1);
+}
+
+TEST_CASE("a folder that is missing is named with the reason", "[experiments]") {
+  const TemporaryFolder folder;
+  CHECK(error_of([&] { write_file_atomically(folder / "no" / "a", "x"); }) ==
+        "cannot write " + (folder / "no/a").string() + ": No such file or directory");
+  CHECK_THAT(error_of([&] { read_file(folder / "no"); }), contains("cannot read"));
+}
+
+TEST_CASE("a folder that is not writable is named with the reason", "[experiments]") {
+  if (::geteuid() == 0) PLUMB_SKIP("root may write everywhere");
+  const TemporaryFolder folder;
+  fs::permissions(folder.path(), fs::perms::owner_read | fs::perms::owner_exec);
+  CHECK_THAT(error_of([&] { write_file_atomically(folder / "a", "x"); }), contains("Permission denied"));
+  fs::permissions(folder.path(), fs::perms::owner_all);
+}
+
+TEST_CASE("a process killed while it writes leaves whole files and recognisable leftovers", "[experiments]") {
+  const TemporaryFolder folder;
+  const std::string old_content(200'000, 'a'), new_content(200'000, 'b');
+  for (int round = 0; round < 20; ++round) {
+    write_file_atomically(folder / "a", old_content);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      for (;;) write_file_atomically(folder / "a", new_content);
+    }
+    ::usleep(static_cast<useconds_t>(round * 300));
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    const std::string content = read_file(folder / "a");
+    REQUIRE((content == old_content || content == new_content));
+    for (const auto& entry : fs::directory_iterator(folder.path())) REQUIRE((entry.path().filename() == "a" || is_temporary_file(entry.path())));
+  }
+  CHECK_FALSE(is_temporary_file("results.csv"));
+  CHECK_FALSE(is_temporary_file("folder.plumb-tmp/results.csv"));
+}

@@ -1,0 +1,105 @@
+// Data files as their publishers write them, in small, for the tests of the readers.
+#pragma once
+
+#include <zlib.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+
+namespace plumb::test {
+
+using Bytes = std::vector<std::uint8_t>;
+
+inline std::string write_bytes(const std::filesystem::path& path, const Bytes& bytes) {
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream out(path, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  if (!out.flush()) throw std::runtime_error("cannot write " + path.string());
+  return path.string();
+}
+
+inline Bytes read_bytes(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+// One gzip member.
+inline Bytes gzip(Bytes content) {
+  z_stream z{};
+  if (::deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) throw std::runtime_error("deflateInit2");
+  Bytes out(::deflateBound(&z, static_cast<uLong>(content.size())) + 64);
+  z.next_in = content.data();
+  z.avail_in = static_cast<uInt>(content.size());
+  z.next_out = out.data();
+  z.avail_out = static_cast<uInt>(out.size());
+  const int result = ::deflate(&z, Z_FINISH);
+  out.resize(z.total_out);
+  ::deflateEnd(&z);
+  if (result != Z_STREAM_END) throw std::runtime_error("deflate");
+  return out;
+}
+
+// What a gzip file holds, by zlib's own reader.
+inline Bytes gunzip(const std::filesystem::path& path) {
+  gzFile file = ::gzopen(path.c_str(), "rb");
+  Bytes out, part(1 << 20);
+  for (int got = 0; file && (got = ::gzread(file, part.data(), static_cast<unsigned>(part.size()))) > 0;)
+    out.insert(out.end(), part.begin(), part.begin() + got);
+  if (file) ::gzclose(file);
+  return out;
+}
+
+inline Bytes idx_file(const std::vector<std::uint32_t>& sizes, const Bytes& content) {
+  Bytes out{0, 0, 8, static_cast<std::uint8_t>(sizes.size())};
+  for (const std::uint32_t size : sizes)
+    for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<std::uint8_t>(size >> shift));
+  out.insert(out.end(), content.begin(), content.end());
+  return out;
+}
+
+// Bytes that look like pixels: a function of the index.
+inline Bytes some_pixels(std::size_t count, std::uint32_t seed = 1) {
+  Bytes out(count);
+  for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<std::uint8_t>((i + seed) * 2654435761u >> 13);
+  return out;
+}
+
+// A CIFAR record: label bytes, then 3072 pixels.
+inline Bytes cifar_record(const Bytes& labels, std::uint32_t seed = 1) {
+  Bytes out = labels;
+  const Bytes pixels = some_pixels(3072, seed);
+  out.insert(out.end(), pixels.begin(), pixels.end());
+  return out;
+}
+
+// The message of the plumb::Error that `f` throws: one line that names `path`. Another exception passes through.
+template <class F>
+std::string data_error_of(const std::string& path, F&& f) {
+  std::string message;
+  try {
+    f();
+    FAIL("expected an error about " << path << ", none came");
+  } catch (const Error& e) {
+    message = e.what();
+  }
+  CHECK(message.find('\n') == std::string::npos);
+  CHECK_THAT(message, contains(path));
+  return message;
+}
+
+// The folder of the real data sets; it need not exist.
+inline std::filesystem::path real_data() {
+  const char* given = std::getenv("PLUMB_TEST_DATA");
+  return std::filesystem::path(given ? std::string(given) : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "data";
+}
+
+}  // namespace plumb::test

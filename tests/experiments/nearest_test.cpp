@@ -1,0 +1,40 @@
+#include "experiments/common/nearest.h"
+
+#include "tests/support/catch.h"
+
+using namespace plumb::lab;
+
+TEST_CASE("edit distance counts insertions, deletions, replacements and swaps") {
+  CHECK(edit_distance("", "") == 0);
+  CHECK(edit_distance("rezero", "rezero") == 0);
+  CHECK(edit_distance("", "abc") == 3);
+  CHECK(edit_distance("abc", "") == 3);
+  CHECK(edit_distance("rezro", "rezero") == 1);
+  CHECK(edit_distance("rezeroo", "rezero") == 1);
+  CHECK(edit_distance("rexero", "rezero") == 1);
+  CHECK(edit_distance("rezeor", "rezero") == 1);
+  CHECK(edit_distance("kitten", "sitting") == 3);
+  CHECK(edit_distance("ca", "abc") == 3);  // optimal string alignment: no edit inside a swapped pair
+}
+
+TEST_CASE("edit distance takes capitals and underscores as their plain forms") {
+  CHECK(edit_distance("Fashion_MNIST", "fashion-mnist") == 0);
+  CHECK(edit_distance("CIFAR10", "cifar-10") == 1);
+}
+
+TEST_CASE("the nearest name is the one that was meant, or none") {
+  const std::vector<std::string> names{"glyphs", "fashion-mnist", "mnist", "cifar-10", "cifar-100"};
+  CHECK(nearest_name("glyph", names) == "glyphs");
+  CHECK(nearest_name("gylphs", names) == "glyphs");
+  CHECK(nearest_name("cifar10", names) == "cifar-10");
+  CHECK(nearest_name("cifar100", names) == "cifar-100");
+  CHECK(nearest_name("cifar", names) == "cifar-10");
+  CHECK(nearest_name("fashion", names) == "fashion-mnist");
+  CHECK(nearest_name("MNIST", names) == "mnist");
+  CHECK(nearest_name("imagenet", names).empty());
+  CHECK(nearest_name("c", names).empty());
+  CHECK(nearest_name("", names).empty());
+  CHECK(nearest_name("glyphs", {}).empty());
+}
+
+TEST_CASE("of equally near names the first is suggested") { CHECK(nearest_name("abx", {"abc", "abd"}) == "abc"); }
