@@ -61,10 +61,11 @@ void Init::fill(const Array& parameter, std::uint64_t seed, const std::string& n
         return [this](std::uint64_t) { return parameter_; };
       case Kind::truncated_normal:
         return [this, key](std::uint64_t i) { return truncated(key, i, parameter_); };
-      case Kind::xavier_uniform: {
-        check(parameter.shape().rank() == 2, "[init] expected a weight [out, in] for xavier_uniform, got {} {}", name, parameter.shape());
-        const double fan_out = static_cast<double>(parameter.dim(0)) / parameter_,
-                     bound = std::sqrt(6 / (fan_out + static_cast<double>(parameter.dim(1))));
+      case Kind::xavier_uniform:
+      case Kind::fan_in_uniform: {
+        check(parameter.shape().rank() == 2, "[init] expected a weight [out, in] for {}, got {} {}", description(), name, parameter.shape());
+        const auto fan_in = static_cast<double>(parameter.dim(1)), fan_out = static_cast<double>(parameter.dim(0)) / std::max(parameter_, 1.0);
+        const double bound = kind_ == Kind::fan_in_uniform ? 1 / std::sqrt(fan_in) : std::sqrt(6 / (fan_in + fan_out));
         return [key, bound](std::uint64_t i) { return bound * (2 * uniform_draw(key, i) - 1); };
       }
       case Kind::values:
@@ -87,6 +88,7 @@ std::string Init::description() const {
   if (is_zero()) return "0";
   const std::string base = kind_ == Kind::constant           ? fmt::format("{:g}", parameter_)
                            : kind_ == Kind::truncated_normal ? fmt::format("truncated_normal({:g})", parameter_)
+                           : kind_ == Kind::fan_in_uniform   ? "fan_in_uniform"
                            : kind_ == Kind::xavier_uniform
                                ? (parameter_ == 1 ? "xavier_uniform" : fmt::format("xavier_uniform({:g} parts)", parameter_))
                                : "values";

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/ops.h"
 #include "autograd/node.h"
+#include "autograd/ops.h"
 
 namespace plumb::lab {
 namespace {

@@ -59,7 +59,8 @@ TrainOutcome train(nn::ViT& model, const ImageData& data, const Normalization& n
     if (observer.wants_junctions && observer.wants_junctions(step)) probe.emplace(model);
     const Gradients gradients = backward(cross_entropy(model(batch.images), batch.labels));
 
-    StepRecord record{.step = step, .loss = gradients.loss(), .lr = optimizer.learning_rate(), .grad_norm = gradients.norm(), .junctions = {}, .divergence = {}};
+    StepRecord record{
+        .step = step, .loss = gradients.loss(), .lr = optimizer.learning_rate(), .grad_norm = gradients.norm(), .junctions = {}, .divergence = {}};
     if (probe) record.junctions = probe->finish(gradients);
     probe.reset();
     above = record.loss > limit ? above + 1 : 0;

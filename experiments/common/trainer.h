@@ -34,18 +34,19 @@ struct TrainObserver {
 };
 
 struct TrainOutcome {
-  bool stopped = false;                      // abandoned; nothing below is complete
-  std::optional<std::int64_t> diverged_at;   // step
+  bool stopped = false;                     // abandoned; nothing below is complete
+  std::optional<std::int64_t> diverged_at;  // step
   std::string divergence;
-  std::int64_t steps = 0;                    // taken
-  std::optional<double> train_loss;          // mean over the last 20 steps; absent when diverged
+  std::int64_t steps = 0;            // taken
+  std::optional<double> train_loss;  // mean over the last 20 steps; absent when diverged
   std::optional<double> val_loss, val_accuracy;
   double seconds = 0, images_per_second = 0;  // of the training steps
 };
 
 // AdamW, cross-entropy. The run has diverged when the loss or the gradient's norm is not finite, or the loss has been above ten times
 // ln(classes) for 20 steps in a row: it ends without another update, and that is a result.
-TrainOutcome train(nn::ViT& model, const ImageData& data, const Normalization& normalization, const TrainSettings& settings, const TrainObserver& observer);
+TrainOutcome train(nn::ViT& model, const ImageData& data, const Normalization& normalization, const TrainSettings& settings,
+                   const TrainObserver& observer);
 
 // Mean cross-entropy and accuracy in [0, 1] over a set, in evaluation mode.
 struct Evaluation {

@@ -32,7 +32,8 @@ struct Options : RunOptions {
 
 std::string list_gates() {
   std::string text;
-  for (const std::string& name : nn::gate_names()) text += fmt::format("{:<16} {:<44} {}\n", name, nn::method_named(name).formula, nn::method_named(name).source);
+  for (const std::string& name : nn::gate_names())
+    text += fmt::format("{:<16} {:<44} {}\n", name, nn::method_named(name).formula, nn::method_named(name).source);
   return text;
 }
 
@@ -103,22 +104,22 @@ bool run_arm(const Options& o, const Arm& arm, const ImageData& data, const Norm
   std::vector<LayerPoint> layers;
   // About 200 points of a loss curve and 10 of each junction, whatever the length of the run.
   const std::int64_t loss_interval = std::max<std::int64_t>(1, o.steps / 200), layer_interval = std::max<std::int64_t>(1, o.steps / 10);
-  const TrainObserver observer{
-      .on_step =
-          [&](const StepRecord& r) {
-            progress.step(r.step + 1, r.loss, r.lr);
-            if (every(loss_interval, r.step, o.steps) || !r.divergence.empty())
-              losses.push_back({arm.gate, arm.depth, arm.lr, arm.seed, r.step, r.loss, r.lr, r.grad_norm, r.divergence});
-            for (const JunctionStatistics& j : r.junctions)
-              layers.push_back({arm.gate, arm.depth, arm.lr, arm.seed, r.step, j.block, j.branch, j.stream_norm, j.branch_norm, j.ratio, j.gate_mean, j.gate_max,
-                                j.grad_norm});
-          },
-      .wants_junctions = [&](std::int64_t step) { return every(layer_interval, step, o.steps); },
-      .stop = interrupted};
+  const TrainObserver observer{.on_step =
+                                   [&](const StepRecord& r) {
+                                     progress.step(r.step + 1, r.loss, r.lr);
+                                     if (every(loss_interval, r.step, o.steps) || !r.divergence.empty())
+                                       losses.push_back({arm.gate, arm.depth, arm.lr, arm.seed, r.step, r.loss, r.lr, r.grad_norm, r.divergence});
+                                     for (const JunctionStatistics& j : r.junctions)
+                                       layers.push_back({arm.gate, arm.depth, arm.lr, arm.seed, r.step, j.block, j.branch, j.stream_norm,
+                                                         j.branch_norm, j.ratio, j.gate_mean, j.gate_max, j.grad_norm});
+                                   },
+                               .wants_junctions = [&](std::int64_t step) { return every(layer_interval, step, o.steps); },
+                               .stop = interrupted};
   std::string outcome_text;
   try {
     nn::ViT model(model_options(o, arm, data.train));
-    const TrainOutcome outcome = train(model, data, normalization, {.steps = o.steps, .warmup = o.warmup, .batch = o.batch, .lr = arm.lr, .seed = arm.seed}, observer);
+    const TrainOutcome outcome =
+        train(model, data, normalization, {.steps = o.steps, .warmup = o.warmup, .batch = o.batch, .lr = arm.lr, .seed = arm.seed}, observer);
     if (outcome.stopped) return false;
     result.status = outcome.diverged_at ? Status::diverged : Status::ok;
     result.steps = outcome.steps;
@@ -142,9 +143,11 @@ bool run_arm(const Options& o, const Arm& arm, const ImageData& data, const Norm
 
 NamedTexts settings_of(const Options& o, const ImageData& data) {
   const auto or_none = [](double rate, const std::string& schedule) { return rate > 0 ? fmt::format("{:g}, {}", rate, schedule) : "none"; };
-  return {{"data", fmt::format("{}, {} training and {} validation images, {} classes", data.name, data.train.size(), data.validation.size(), data.train.classes)},
+  return {{"data", fmt::format("{}, {} training and {} validation images, {} classes", data.name, data.train.size(), data.validation.size(),
+                               data.train.classes)},
           {"model", fmt::format("ViT, dim {}, {} heads, patch {}, {} tokens", o.dim, o.heads, o.patch, (32 / o.patch) * (32 / o.patch) + 1)},
-          {"training", fmt::format("{} steps of batch {}, AdamW, decay 0.05 on weights, peak rate {}, warm-up {}, cosine to 0", o.steps, o.batch, fmt::join(o.lrs, ", "), o.warmup)},
+          {"training", fmt::format("{} steps of batch {}, AdamW, decay 0.05 on weights, peak rate {}, warm-up {}, cosine to 0", o.steps, o.batch,
+                                   fmt::join(o.lrs, ", "), o.warmup)},
           {"initial weights", o.init == "paper" ? "each paper's own base" : "truncated normal, std 0.02, the same draws for all gates"},
           {"DropKey", or_none(o.drop_key, o.drop_key_schedule)},
           {"attention dropout", o.attn_drop > 0 ? fmt::format("{:g}", o.attn_drop) : "none"},
@@ -161,9 +164,18 @@ std::string results_json(const Study& study, const RunFolder& folder) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   const auto or_null = [](const auto& value) { return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(); };
   for (const ArmResult& r : study.results())
-    rows.push_back({{"gate", r.gate}, {"depth", r.depth}, {"lr", r.lr}, {"seed", r.seed}, {"status", to_string(r.status)}, {"steps", r.steps},
-                    {"train_loss", or_null(r.train_loss)}, {"val_loss", or_null(r.val_loss)}, {"val_accuracy", or_null(r.val_accuracy)},
-                    {"diverged_at", or_null(r.diverged_at)}, {"seconds", r.seconds}, {"images_per_second", r.images_per_second}});
+    rows.push_back({{"gate", r.gate},
+                    {"depth", r.depth},
+                    {"lr", r.lr},
+                    {"seed", r.seed},
+                    {"status", to_string(r.status)},
+                    {"steps", r.steps},
+                    {"train_loss", or_null(r.train_loss)},
+                    {"val_loss", or_null(r.val_loss)},
+                    {"val_accuracy", or_null(r.val_accuracy)},
+                    {"diverged_at", or_null(r.diverged_at)},
+                    {"seconds", r.seconds},
+                    {"images_per_second", r.images_per_second}});
   return nlohmann::ordered_json{{"folder", folder.path().string()}, {"report", (folder / "report.html").string()}, {"results", rows}}.dump(2) + "\n";
 }
 
@@ -181,11 +193,13 @@ int run_study(const Cli& cli, const Options& o) {
   const Machine machine{.device = cpu_description(), .threads = num_threads()};
   const RunFolder folder(cli, o, machine);
 
-  Study study(folder, arms,
-              {.title = fmt::format("Depth stability on {}", data.name),
-               .settings = settings_of(o, data),
-               .classes = data.train.classes,
-               .notes = {{"version", fmt::format("{} ({}), {}", version(), commit(), build())}, {"machine", machine.device}, {"command", cli.command_line()}}});
+  Study study(
+      folder, arms,
+      {.title = fmt::format("Depth stability on {}", data.name),
+       .settings = settings_of(o, data),
+       .classes = data.train.classes,
+       .notes = {
+           {"version", fmt::format("{} ({}), {}", version(), commit(), build())}, {"machine", machine.device}, {"command", cli.command_line()}}});
   std::vector<ProgressArm> bars;
   for (const Arm& arm : arms) bars.push_back({arm.label(), static_cast<double>(arm.depth * o.steps)});
   const InterruptHandler interrupt;
@@ -207,7 +221,8 @@ int run_study(const Cli& cli, const Options& o) {
   else
     write_result(fmt::format("\n{}\nreport: {}\n", results_table(study.results(), stdout_has_colour()), (folder / "report.html").string()));
   if (interrupted()) {
-    fmt::print(stderr, "interrupted: {} of {} runs are finished; go on with --resume --out {}\n", study.results().size(), arms.size(), folder.path().string());
+    fmt::print(stderr, "interrupted: {} of {} runs are finished; go on with --resume --out {}\n", study.results().size(), arms.size(),
+               folder.path().string());
     return interrupt_status();
   }
   const auto failed = std::ranges::count(study.results(), Status::failed, &ArmResult::status);

@@ -52,7 +52,7 @@ enum class Claim {
   loss_is_log_classes    // all logits are 0, so cross-entropy is ln(classes)
 };
 
-// Base distribution of the weights before a method scales them.
+// Base distribution of the weights before a method scales them (the patch embedding's is the same in all: fan_in_uniform).
 enum class Base {
   truncated_normal,  // std 0.02: ViT, DeiT; what all methods share unless a run asks for each paper's own
   xavier,            // Glorot uniform, q, k, v as three matrices

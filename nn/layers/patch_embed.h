@@ -6,7 +6,7 @@ namespace plumb::nn {
 
 struct PatchEmbedOptions {
   std::int64_t image, patch, channels, dim;  // square images and patches, extents in pixels
-  Init init = Init::truncated_normal(0.02);
+  Init init = Init::fan_in_uniform();        // as ViT, DeiT and CaiT leave it: their 0.02 is for linears, the patch convolution keeps PyTorch's
 };
 
 // Images [B, C, H, W] -> tokens [B, (H/p)(W/p), dim], row by row: each p x p patch, flattened as (channel, row, column), through one

@@ -12,7 +12,7 @@ Base base_of(const ViTOptions& o) { return o.paper_init ? method_named(o.gate).p
 ViT::ViT(const ViTOptions& o)
     : Layer("ViT"),
       options_(o),
-      patch_embed_({.image = o.image, .patch = o.patch, .channels = o.channels, .dim = o.dim, .init = weight_init(base_of(o))}),
+      patch_embed_({.image = o.image, .patch = o.patch, .channels = o.channels, .dim = o.dim}),
       norm_(o.dim, o.norm_eps),
       head_({.in = o.dim, .out = o.classes, .init = weight_init(base_of(o))}) {
   check(o.depth >= 1, "[vit] expected a depth of at least 1, got {}", o.depth);

@@ -125,6 +125,12 @@ TEST_CASE("an IDX header that promises the world is refused before anything is a
     }
 }
 
+TEST_CASE("IDX sizes whose product wraps around to nothing are refused") {
+  Pair pair;
+  pair.images = idx_file({1u << 30, 1u << 30, 16}, {});  // 2^64 bytes
+  CHECK_THAT(data_error_of(pair.images_path(), [&] { pair.read(); }), contains("at most 1024x1024, got a header with 1073741824x16"));
+}
+
 TEST_CASE("a small gzip file that unpacks to much more than its header says is left early") {
   Pair pair;
   pair.images = gzip(idx_file({3, 4, 5}, Bytes(64 << 20, 0)));

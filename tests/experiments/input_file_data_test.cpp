@@ -127,7 +127,8 @@ TEST_CASE("bytes after the gzip data are an error") {
   const TemporaryFolder folder;
   for (const Bytes& rest : {Bytes{0}, Bytes{0x1f}, Bytes{0x1f, 0x8b}, Bytes(1000, 0), Bytes(1000, 0x1f)}) {
     const std::string path = write_bytes(folder / "more.gz", joined(gzip(some_pixels(100)), rest));
-    data_error_of(path, [&] { read_all(path, 64); });
+    const std::string message = data_error_of(path, [&] { read_all(path, 64); });
+    if (rest[0] != 0x1f) CHECK_THAT(message, contains("expected the end of the file after its gzip data, got other bytes"));
     data_error_of(path, [&] {
       InputFile file(path);
       Bytes to;

@@ -124,6 +124,9 @@ TEST_CASE("initial values have the declared distribution") {
   CHECK(moment(xavier, 2) == Approx(2.0 / 400).epsilon(0.03));
   const auto packed = draw(nn::Init::xavier_uniform(3), {300, 100});
   CHECK(*std::max_element(packed.begin(), packed.end()) == Approx(std::sqrt(6.0 / 200)).epsilon(0.001));
+  const auto fan_in = draw(nn::Init::fan_in_uniform(), {300, 100});
+  CHECK(*std::max_element(fan_in.begin(), fan_in.end()) == Approx(0.1).epsilon(0.001));
+  CHECK(moment(fan_in, 2) == Approx(1.0 / 300).epsilon(0.03));
   CHECK(draw(nn::Init::truncated_normal(0.02).scaled(0.5), {4, 4})[5] == 0.5 * draw(nn::Init::truncated_normal(0.02), {4, 4})[5]);
   CHECK(nn::Init::truncated_normal(0.02).scaled(0.5).description() == "truncated_normal(0.02) * 0.5");
 }

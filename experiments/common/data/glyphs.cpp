@@ -14,8 +14,8 @@ namespace {
 
 constexpr int side = 32, channels = 3, classes = 10, orientations = 5;
 constexpr std::uint64_t key = random_key(0x676c797068730001u, "data.glyphs");
-// Chosen so that a transformer of width 64 and depth 48 with LayerScale ends 200 steps of 64 images near a loss of 0.9, one without
-// identity blocks near 2.
+// Chosen so that a transformer of width 64 and depth 48 with LayerScale ends 200 steps of 64 images near a loss of 0.9 while pre-norm and
+// post-norm without it stay at ln 10.
 constexpr int angle_jitter = 22;                                                     // 1024ths of a turn; neighbouring orientations are 102 apart
 constexpr int shortest_wave = 4, longest_wave = 8;                                   // pixels
 constexpr int weakest_contrast = 24, strongest_contrast = 64, noise_deviation = 40;  // grey levels

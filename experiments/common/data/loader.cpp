@@ -1,5 +1,6 @@
 #include "experiments/common/data/loader.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <memory>

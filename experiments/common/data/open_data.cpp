@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
-#include <functional>
 
 #include "core/error.h"
 #include "experiments/common/data/cifar.h"

@@ -1,0 +1,192 @@
+// What the two passes of attention share: the layout of a (sample, head) in scratch memory, and which keys its queries see.
+#if defined(PLUMB_CPU_ATTENTION_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef PLUMB_CPU_ATTENTION_INL
+#undef PLUMB_CPU_ATTENTION_INL
+#else
+#define PLUMB_CPU_ATTENTION_INL
+#endif
+
+#include <algorithm>
+
+#include "backends/cpu/attention.h"
+#include "backends/cpu/math-inl.h"
+#include "backends/cpu/parallel.h"
+#include "backends/cpu/philox-inl.h"
+#include "backends/cpu/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace plumb::cpu::HWY_NAMESPACE {
+
+constexpr std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+
+// Sizes of the padded matrices. Queries go in blocks of `rows`, so that a block's scores stay in the first two caches.
+struct Layout {
+  std::int64_t keys;     // row of scores: M up to whole vectors
+  std::int64_t dims;     // row of q, k, v, out: head_dim up to whole vectors
+  std::int64_t rows;     // queries a block, at most
+  std::int64_t columns;  // row of k^T and v^T: an odd number of cache lines, so that a column does not fall on few cache sets
+  std::int64_t groups;   // of eight keys
+  std::int64_t words;    // 64-bit words of a row of key bits
+
+  explicit Layout(const AttentionCall& call)
+      : keys(round_up(call.keys, W)),
+        dims(round_up(call.head_dim, W)),
+        columns(round_up(keys, 16)),
+        groups((call.keys + 7) / 8),
+        words((keys + 63) / 64) {
+    const std::int64_t most = std::clamp<std::int64_t>(6144 / keys, 8, 128), blocks = (call.queries + most - 1) / most;
+    rows = (call.queries + blocks - 1) / std::max<std::int64_t>(blocks, 1);
+    if (columns / 16 % 2 == 0) columns += 16;
+  }
+  std::int64_t key_vectors() const { return keys / W; }
+  std::int64_t dim_vectors() const { return dims / W; }
+  std::int64_t mask_floats() const {
+    return 2 * round_up(2 * (rows + 1) * (words + 1) + 16, 16) + 2 * round_up(rows * groups + 16, 16) + round_up(rows, 16);
+  }
+};
+
+// Hands out pieces of a scratch.
+class Carver {
+ public:
+  explicit Carver(float* p) : p_(p) {}
+  float* take(std::int64_t floats) {
+    float* const piece = p_;
+    p_ += round_up(floats, 16);
+    return piece;
+  }
+  template <class T>
+  T* take_as(std::int64_t count) {
+    return reinterpret_cast<T*>(take((count * static_cast<std::int64_t>(sizeof(T)) + 3) / 4));
+  }
+
+ private:
+  float* p_;
+};
+
+HWY_INLINE float* row(const Heads& h, std::int64_t b, std::int64_t head, std::int64_t token) {
+  return h.array.mutable_data<float>() + h.offset + b * h.batch + head * h.head + token * h.token;
+}
+
+// The rows that a product asks for while it computes, from row `first` of the block on.
+HWY_INLINE Ahead ahead(const Heads& h, std::int64_t b, std::int64_t head, std::int64_t tokens, std::int64_t dim, std::int64_t first) {
+  return {row(h, b, head, 0) + first * h.token, h.token, tokens - first, dim};
+}
+
+// x's rows with whole vectors: x itself where it has them, else a copy padded with zeros.
+struct Rows {
+  const float* data;
+  std::int64_t stride;
+};
+HWY_INLINE Rows padded(const float* x, std::int64_t rows, std::int64_t dim, std::int64_t stride, float* copy, std::int64_t dims) {
+  if (dim == dims) return {x, stride};
+  for (std::int64_t r = 0; r < rows; ++r)
+    for_lanes(dim, [&](std::int64_t i, auto part) HWY_ATTR { hn::StoreU(load(x + r * stride + i, part), f32, copy + r * dims + i); });
+  return {copy, dims};
+}
+
+// The other way: y's rows = scale x's.
+HWY_INLINE void unpad(const float* x, std::int64_t dims, std::int64_t rows, std::int64_t dim, float* y, std::int64_t stride) {
+  for (std::int64_t r = 0; r < rows; ++r)
+    for_lanes(dim, [&](std::int64_t i, auto part) HWY_ATTR { store(hn::LoadU(f32, x + r * dims + i), y + r * stride + i, part); });
+}
+
+enum class RowState : std::uint8_t { attends, zero, uniform };  // the last two: rows that lost every key, EmptyRow
+
+// Which keys a block of queries sees, as rows of bits; bits from M on are 0.
+class KeyBits {
+ public:
+  KeyBits(const AttentionCall& call, const Layout& layout, Carver& scratch)
+      : call_(call),
+        words_(layout.words),
+        groups_(layout.groups),
+        all_(scratch.take_as<std::uint64_t>(words_ + 1)),
+        kept_(scratch.take_as<std::uint64_t>(layout.rows * words_ + 1)),
+        undropped_(scratch.take_as<std::uint64_t>(layout.rows * words_ + 1)),
+        counters_(scratch.take_as<std::uint32_t>(layout.rows * groups_ + 8)),
+        drawn_(scratch.take_as<std::uint8_t>(layout.rows * groups_ + 16)),
+        state_(scratch.take_as<RowState>(layout.rows)) {
+    for (std::int64_t w = 0; w < words_; ++w) {
+      const std::int64_t bits = std::clamp<std::int64_t>(call.keys - 64 * w, 0, 64);
+      all_[w] = bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+    }
+    all_[words_] = 0;
+    std::fill_n(state_, layout.rows, RowState::attends);
+  }
+
+  // Draws the bits of queries first ... first + rows - 1.
+  void draw(std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
+    const auto sample_head = static_cast<std::uint32_t>((call_.first_sample + b) * call_.heads + h);
+    if (call_.drop_key.threshold || call_.dropout.threshold)
+      for (std::int64_t r = 0, i = 0; r < rows; ++r)
+        for (std::int64_t g = 0; g < groups_; ++g) counters_[i++] = static_cast<std::uint32_t>((first + r) << 16 | g);
+    if (call_.dropout.threshold) {
+      draws_below(call_.dropout.key, call_.step, Purpose::dropout, sample_head, counters_, rows * groups_, call_.dropout.threshold, drawn_);
+      for (std::int64_t r = 0; r < rows; ++r) without(all_, r, undropped_ + r * words_);
+    }
+    if (!masked()) return;
+    if (call_.drop_key.threshold)
+      draws_below(call_.drop_key.key, call_.step, Purpose::drop_key, sample_head, counters_, rows * groups_, call_.drop_key.threshold, drawn_);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      std::uint64_t* const kept = kept_ + r * words_;
+      const auto allow = [&] {
+        if (call_.keep.defined())
+          keep_bits(call_.keep.data<std::uint8_t>() + ((b * call_.heads + h) * call_.queries + first + r) * call_.keys, kept);
+        else
+          std::copy_n(all_, words_, kept);
+      };
+      allow();
+      if (call_.drop_key.threshold) without(kept, r, kept);
+      state_[r] = RowState::attends;
+      if (any(kept)) continue;
+      if (call_.empty == EmptyRow::keep_all) {
+        allow();
+        if (!any(kept)) std::copy_n(all_, words_, kept);
+      } else {
+        state_[r] = call_.empty == EmptyRow::zero ? RowState::zero : RowState::uniform;
+      }
+    }
+  }
+
+  RowState state(std::int64_t r) const { return state_[r]; }
+  // Lanes of keys j ... j + W - 1 of query `r` of the block.
+  Mask kept(std::int64_t r, std::int64_t j) const { return lanes(masked() ? kept_ + r * words_ : all_, j); }
+  Mask undropped(std::int64_t r, std::int64_t j) const { return lanes(undropped_ + r * words_, j); }
+  Mask inside(std::int64_t j) const { return lanes(all_, j); }
+
+ private:
+  bool masked() const { return call_.keep.defined() || call_.drop_key.threshold; }
+  bool any(const std::uint64_t* bits) const {
+    std::uint64_t all = 0;
+    for (std::int64_t w = 0; w < words_; ++w) all |= bits[w];
+    return all != 0;
+  }
+  // to = from without the drawn bits of row r.
+  void without(const std::uint64_t* from, std::int64_t r, std::uint64_t* to) const {
+    for (std::int64_t w = 0; w < words_; ++w) {
+      const std::int64_t bytes = std::min<std::int64_t>(8, groups_ - 8 * w);
+      std::uint64_t dropped = 0;
+      if (bytes > 0) std::memcpy(&dropped, drawn_ + r * groups_ + 8 * w, static_cast<std::size_t>(bytes));
+      to[w] = from[w] & ~dropped;
+    }
+  }
+  void keep_bits(const std::uint8_t* keep, std::uint64_t* bits) const {
+    for (std::int64_t w = 0; w < words_; ++w) {
+      bits[w] = 0;
+      const std::int64_t n = std::min<std::int64_t>(64, call_.keys - 64 * w);
+      for (std::int64_t j = 0; j < n; ++j) bits[w] |= std::uint64_t{keep[64 * w + j] != 0} << j;
+    }
+  }
+  static Mask lanes(const std::uint64_t* bits, std::int64_t j) { return lanes_of_bits(reinterpret_cast<const std::uint8_t*>(bits), j); }
+
+  const AttentionCall& call_;
+  std::int64_t words_, groups_;
+  std::uint64_t *all_, *kept_, *undropped_;
+  std::uint32_t* counters_;
+  std::uint8_t* drawn_;
+  RowState* state_;
+};
+
+}  // namespace plumb::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,152 @@
+// Attention, backward. With P = exp(scale q k^T - lse) made again, P' = m P / (1 - p) under dropout and dP = m (dout v^T) / (1 - p):
+//   dS = scale P (dP - D), D = sum_j P_j dP_j = dout . out;  dq = dS k, dk = dS^T q, dv = P'^T dout.
+// Rows without keys (EmptyRow): zero has P = 0; the uniform row has P = 1/M and dS = 0.
+#include "backends/cpu/attention.h"
+#include "backends/cpu/kernels.h"
+#include "backends/cpu/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/attention_backward_simd.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/cpu/attention-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace plumb::cpu::HWY_NAMESPACE {
+
+// One query: scores -> P' in s, dout v^T -> dS in d. `delta` is D.
+HWY_INLINE void differentiate_row(const AttentionCall& call, const KeyBits& bits, std::int64_t r, std::int64_t keys, float lse, float delta, float* s,
+                                  float* d) {
+  const bool dropout = call.dropout.threshold != 0;
+  const V survivors = set(survivor_scale(call)), scale = set(static_cast<float>(call.scale));
+  const V c = set(static_cast<float>(call.scale) * log2_e), vlse = set(lse * log2_e), vdelta = set(delta);
+  const bool attends = bits.state(r) == RowState::attends;
+  const V without_scores = set(bits.state(r) == RowState::uniform ? 1 / static_cast<float>(call.keys) : 0.0f);
+  for (std::int64_t j = 0; j < keys; j += W) {
+    V p, dp = hn::Load(f32, d + j), weight;
+    if (attends)
+      p = hn::IfThenElseZero(bits.kept(r, j), exp2_or_zero(hn::MulSub(hn::Load(f32, s + j), c, vlse)));
+    else
+      p = hn::IfThenElseZero(bits.inside(j), without_scores);
+    weight = p;
+    if (dropout) {
+      const Mask undropped = bits.undropped(r, j);
+      weight = hn::IfThenElseZero(undropped, hn::Mul(p, survivors));
+      dp = hn::IfThenElseZero(undropped, hn::Mul(dp, survivors));
+    }
+    hn::Store(weight, f32, s + j);
+    hn::Store(attends ? hn::Mul(hn::Mul(p, scale), hn::Sub(dp, vdelta)) : zero(), f32, d + j);
+  }
+}
+
+// (sample, head) pairs begin ... end - 1 of batch * heads.
+void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Heads& out,
+                       const float* lse, const Heads& dq, const Heads& dk, const Heads& dv, std::int64_t begin, std::int64_t end) {
+  const Layout l(call);
+  const std::int64_t hd = call.head_dim, N = call.queries, M = call.keys;
+  const Scratch scratch(2 * hd * l.columns + 3 * M * l.dims + 2 * l.rows * l.keys + 3 * l.rows * l.dims + l.mask_floats() + 256);
+  Carver carver(scratch.data());
+  float *const kt = carver.take(hd * l.columns), *const vt = carver.take(hd * l.columns);
+  float *const k_copy = carver.take(M * l.dims), *const dk_sum = carver.take(M * l.dims), *const dv_sum = carver.take(M * l.dims);
+  float *const s = carver.take(l.rows * l.keys), *const d = carver.take(l.rows * l.keys);
+  float *const q_copy = carver.take(l.rows * l.dims), *const dout_copy = carver.take(l.rows * l.dims), *const dq_rows = carver.take(l.rows * l.dims);
+  KeyBits bits(call, l, carver);
+
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t b = i / call.heads, h = i % call.heads;
+    const std::int64_t next = std::min(i + 1, call.batch * call.heads - 1), next_b = next / call.heads, next_h = next % call.heads;
+    transpose(row(k, b, h, 0), M, hd, k.token, kt, l.columns);
+    transpose(row(v, b, h, 0), M, hd, v.token, vt, l.columns);
+    const Rows keys = padded(row(k, b, h, 0), M, hd, k.token, k_copy, l.dims);
+    for (std::int64_t first = 0; first < N; first += l.rows) {
+      const std::int64_t rows = std::min(l.rows, N - first);
+      const bool accumulate = first > 0;
+      bits.draw(b, h, first, rows);
+      const Rows queries = padded(row(q, b, h, first), rows, hd, q.token, q_copy, l.dims);
+      const Rows gradients = padded(row(dout, b, h, first), rows, hd, dout.token, dout_copy, l.dims);
+      multiply({.a = queries.data,
+                .a_row = queries.stride,
+                .a_column = 1,
+                .b = kt,
+                .b_row = l.columns,
+                .c = s,
+                .c_row = l.keys,
+                .rows = rows,
+                .K = hd,
+                .vectors = l.key_vectors(),
+                .ahead = {ahead(dq, b, h, N, hd, first), ahead(k, next_b, next_h, M, hd, first)}});
+      multiply({.a = gradients.data,
+                .a_row = gradients.stride,
+                .a_column = 1,
+                .b = vt,
+                .b_row = l.columns,
+                .c = d,
+                .c_row = l.keys,
+                .rows = rows,
+                .K = hd,
+                .vectors = l.key_vectors(),
+                .ahead = {ahead(v, next_b, next_h, M, hd, first), ahead(q, next_b, next_h, N, hd, first)}});
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const float *g = row(dout, b, h, first + r), *o = row(out, b, h, first + r);
+        V delta = zero();
+        for_lanes(hd, [&](std::int64_t j, auto part) HWY_ATTR { delta = hn::MulAdd(load(g + j, part), load(o + j, part), delta); });
+        differentiate_row(call, bits, r, l.keys, lse[i * N + first + r], sum_lanes(delta), s + r * l.keys, d + r * l.keys);
+      }
+      multiply({.a = d,
+                .a_row = l.keys,
+                .a_column = 1,
+                .b = keys.data,
+                .b_row = keys.stride,
+                .c = dq_rows,
+                .c_row = l.dims,
+                .rows = rows,
+                .K = M,
+                .vectors = l.dim_vectors(),
+                .ahead = {ahead(dout, next_b, next_h, N, hd, first), ahead(out, next_b, next_h, N, hd, first)}});
+      unpad(dq_rows, l.dims, rows, hd, row(dq, b, h, first), dq.token);
+      multiply({.a = d,
+                .a_row = 1,
+                .a_column = l.keys,
+                .b = queries.data,
+                .b_row = queries.stride,
+                .c = dk_sum,
+                .c_row = l.dims,
+                .rows = M,
+                .K = rows,
+                .vectors = l.dim_vectors(),
+                .accumulate = accumulate,
+                .ahead = {ahead(dk, b, h, M, hd, 0), ahead(dv, b, h, M, hd, 0)}});
+      multiply({.a = s,
+                .a_row = 1,
+                .a_column = l.keys,
+                .b = gradients.data,
+                .b_row = gradients.stride,
+                .c = dv_sum,
+                .c_row = l.dims,
+                .rows = M,
+                .K = rows,
+                .vectors = l.dim_vectors(),
+                .accumulate = accumulate});
+    }
+    unpad(dk_sum, l.dims, M, hd, row(dk, b, h, 0), dk.token);
+    unpad(dv_sum, l.dims, M, hd, row(dv, b, h, 0), dv.token);
+  }
+}
+
+}  // namespace plumb::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace plumb::cpu {
+
+HWY_EXPORT(AttentionBackward);
+
+void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Heads& out,
+                        const Array& lse, const Heads& dq, const Heads& dk, const Heads& dv) {
+  parallel_for(call.batch * call.heads, attention_grain(call), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(AttentionBackward)(call, dout, q, k, v, out, lse.data<float>(), dq, dk, dv, begin, end);
+  });
+}
+
+}  // namespace plumb::cpu
+#endif

@@ -1,0 +1,121 @@
+// Attention, forward: one (sample, head) at a time, its scores in blocks of queries that stay in cache. K is transposed once, so that both
+// products run along rows.
+#include <cmath>
+#include <limits>
+
+#include "backends/cpu/attention.h"
+#include "backends/cpu/kernels.h"
+#include "backends/cpu/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/attention_forward_simd.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/cpu/attention-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace plumb::cpu::HWY_NAMESPACE {
+
+struct RowSum {
+  float scale;  // of the row's weights, to make them probabilities
+  float lse;
+};
+
+// Scores of one query -> weights, not yet normalised, with attention dropout applied.
+HWY_INLINE RowSum softmax_row(const AttentionCall& call, const KeyBits& bits, std::int64_t r, std::int64_t keys, float* s) {
+  const bool dropout = call.dropout.threshold != 0;
+  const auto weigh = [&](std::int64_t j, V p) HWY_ATTR { hn::Store(dropout ? hn::IfThenElseZero(bits.undropped(r, j), p) : p, f32, s + j); };
+  if (bits.state(r) == RowState::zero) {
+    for (std::int64_t j = 0; j < keys; j += W) hn::Store(zero(), f32, s + j);
+    return {0, std::numeric_limits<float>::infinity()};
+  }
+  if (bits.state(r) == RowState::uniform) {
+    for (std::int64_t j = 0; j < keys; j += W) weigh(j, hn::IfThenElseZero(bits.inside(j), set(1.0f)));
+    return {1 / static_cast<float>(call.keys), 0};
+  }
+  V top = hn::Neg(hn::Inf(f32)), sum = zero();
+  for (std::int64_t j = 0; j < keys; j += W) top = hn::Max(top, hn::IfThenElse(bits.kept(r, j), hn::Load(f32, s + j), top));
+  const float scale = static_cast<float>(call.scale), most = max_lanes(top);
+  const V c = set(scale * log2_e), vmost = set(most);
+  for (std::int64_t j = 0; j < keys; j += W) {
+    // Zeroed after the exponential: lanes that are not kept would else be denormal.
+    const V p = hn::IfThenElseZero(bits.kept(r, j), exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, s + j), vmost), c)));
+    sum = hn::Add(sum, p);
+    weigh(j, p);
+  }
+  const float total = sum_lanes(sum);
+  return {1 / total, most * scale + std::log(total)};
+}
+
+// (sample, head) pairs begin ... end - 1 of batch * heads.
+void AttentionForward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, float* lse, std::int64_t begin,
+                      std::int64_t end) {
+  const Layout l(call);
+  const std::int64_t hd = call.head_dim, N = call.queries, M = call.keys;
+  const Scratch scratch(hd * l.columns + M * l.dims + l.rows * (l.keys + l.dims) + l.mask_floats() + 64);
+  Carver carver(scratch.data());
+  float *const kt = carver.take(hd * l.columns), *const v_copy = carver.take(M * l.dims), *const s = carver.take(l.rows * l.keys),
+               *const o = carver.take(l.rows * l.dims);
+  KeyBits bits(call, l, carver);
+  const float survivors = survivor_scale(call);
+
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t b = i / call.heads, h = i % call.heads;
+    const std::int64_t next = std::min(i + 1, call.batch * call.heads - 1), next_b = next / call.heads, next_h = next % call.heads;
+    transpose(row(k, b, h, 0), M, hd, k.token, kt, l.columns);
+    const Rows values = padded(row(v, b, h, 0), M, hd, v.token, v_copy, l.dims);
+    for (std::int64_t first = 0; first < N; first += l.rows) {
+      const std::int64_t rows = std::min(l.rows, N - first);
+      bits.draw(b, h, first, rows);
+      multiply({.a = row(q, b, h, first),
+                .a_row = q.token,
+                .a_column = 1,
+                .b = kt,
+                .b_row = l.columns,
+                .c = s,
+                .c_row = l.keys,
+                .rows = rows,
+                .K = hd,
+                .vectors = l.key_vectors(),
+                .ahead = {ahead(out, b, h, N, hd, first), ahead(q, next_b, next_h, N, hd, first)}});
+      float scales[128];  // Layout's largest block
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const RowSum sum = softmax_row(call, bits, r, l.keys, s + r * l.keys);
+        scales[r] = sum.scale * survivors;
+        lse[i * N + first + r] = sum.lse;
+      }
+      multiply({.a = s,
+                .a_row = l.keys,
+                .a_column = 1,
+                .b = values.data,
+                .b_row = values.stride,
+                .c = o,
+                .c_row = l.dims,
+                .rows = rows,
+                .K = M,
+                .vectors = l.dim_vectors(),
+                .ahead = {ahead(k, next_b, next_h, M, hd, first), ahead(v, next_b, next_h, M, hd, first)}});
+      for (std::int64_t r = 0; r < rows; ++r) {
+        float* const to = row(out, b, h, first + r);
+        for_lanes(hd, [&](std::int64_t j, auto part) HWY_ATTR { store(hn::Mul(hn::Load(f32, o + r * l.dims + j), set(scales[r])), to + j, part); });
+      }
+    }
+  }
+}
+
+}  // namespace plumb::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace plumb::cpu {
+
+HWY_EXPORT(AttentionForward);
+
+void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, const Array& lse) {
+  parallel_for(call.batch * call.heads, attention_grain(call), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(AttentionForward)(call, q, k, v, out, lse.mutable_data<float>(), begin, end);
+  });
+}
+
+}  // namespace plumb::cpu
+#endif

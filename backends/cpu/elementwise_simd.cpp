@@ -1,0 +1,173 @@
+// Elementwise kernels: fill, unary, binary, where, broadcast. Operands that broadcast are walked row by row (walk.h); in a row each
+// operand is a run of elements or one element, because arrays are dense.
+#include <cmath>
+
+#include "backends/cpu/kernels.h"
+#include "backends/cpu/parallel.h"
+#include "backends/cpu/walk.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/elementwise_simd.cpp"
+#include <hwy/foreach_target.h>
+// The order matters: foreach_target.h first.
+#include <hwy/contrib/math/math-inl.h>
+
+#include "backends/cpu/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace plumb::cpu::HWY_NAMESPACE {
+
+void Fill(float value, float* y, std::int64_t n) {
+  const V v = set(value);
+  for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(v, y + i, part); });
+}
+
+template <class Op>
+HWY_INLINE void map(const float* x, float* y, std::int64_t n, Op op) {
+  for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(op(load(x + i, part)), y + i, part); });
+}
+
+// Highway's functions are for finite arguments in their domain; the rest is put right here.
+HWY_INLINE V exp(V x) { return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(f32, hn::Min(x, set(1000.0f)))); }
+HWY_INLINE V log(V x) {
+  const V infinity = hn::Inf(f32), nan = hn::NaN(f32);
+  V y = hn::Log(f32, x);
+  y = hn::IfThenElse(hn::Eq(x, infinity), infinity, y);
+  y = hn::IfThenElse(hn::Eq(x, zero()), hn::Neg(infinity), y);
+  return hn::IfThenElse(hn::Ge(x, zero()), y, nan);
+}
+HWY_INLINE V tanh(V x) {
+  const V clipped = hn::Min(hn::Max(set(-20.0f), x), set(20.0f));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Tanh(f32, clipped));
+}
+
+void Pow(float p, const float* x, float* y, std::int64_t n) {
+  if (p == 2) return map(x, y, n, [](V v) HWY_ATTR { return hn::Mul(v, v); });
+  if (p == 3) return map(x, y, n, [](V v) HWY_ATTR { return hn::Mul(v, hn::Mul(v, v)); });
+  if (p == 1) return map(x, y, n, [](V v) HWY_ATTR { return v; });
+  if (p == -1) return map(x, y, n, [](V v) HWY_ATTR { return hn::Div(set(1.0f), v); });
+  if (p == -2) return map(x, y, n, [](V v) HWY_ATTR { return hn::Div(set(1.0f), hn::Mul(v, v)); });
+  for (std::int64_t i = 0; i < n; ++i) y[i] = std::pow(x[i], p);
+}
+
+void UnaryRun(Unary op, float p, const float* x, float* y, std::int64_t n) {
+  switch (op) {
+    case Unary::exp:
+      return map(x, y, n, [](V v) HWY_ATTR { return exp(v); });
+    case Unary::log:
+      return map(x, y, n, [](V v) HWY_ATTR { return log(v); });
+    case Unary::tanh:
+      return map(x, y, n, [](V v) HWY_ATTR { return tanh(v); });
+    case Unary::erf:
+      return map(x, y, n, [](V v) HWY_ATTR { return erf(v); });
+    case Unary::sqrt:
+      return map(x, y, n, [](V v) HWY_ATTR { return hn::Sqrt(v); });
+    case Unary::rsqrt:
+      return map(x, y, n, [](V v) HWY_ATTR { return hn::Div(set(1.0f), hn::Sqrt(v)); });
+    case Unary::relu:
+      return map(x, y, n, [](V v) HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(v, zero()), v); });
+    case Unary::step:
+      return map(x, y, n, [](V v) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(v, zero()), set(1.0f)); });
+    case Unary::pow:
+      return Pow(p, x, y, n);
+    case Unary::multiply:
+      return map(x, y, n, [p](V v) HWY_ATTR { return hn::Mul(v, set(p)); });
+    case Unary::add:
+      return map(x, y, n, [p](V v) HWY_ATTR { return hn::Add(v, set(p)); });
+  }
+}
+
+template <class Op>
+HWY_INLINE void combine(const float* a, bool a_run, const float* b, bool b_run, float* y, std::int64_t n, Op op) {
+  if (a_run && b_run)
+    for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(op(load(a + i, part), load(b + i, part)), y + i, part); });
+  else if (a_run)
+    for_lanes(n, [&, v = set(*b)](std::int64_t i, auto part) HWY_ATTR { store(op(load(a + i, part), v), y + i, part); });
+  else if (b_run)
+    for_lanes(n, [&, v = set(*a)](std::int64_t i, auto part) HWY_ATTR { store(op(v, load(b + i, part)), y + i, part); });
+  else
+    for_lanes(n, [&, v = op(set(*a), set(*b))](std::int64_t i, auto part) HWY_ATTR { store(v, y + i, part); });
+}
+
+// a_run: a is n elements; else one. The same for b.
+void BinaryRun(Binary op, const float* a, bool a_run, const float* b, bool b_run, float* y, std::int64_t n) {
+  switch (op) {
+    case Binary::add:
+      return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::Add(u, v); });
+    case Binary::subtract:
+      return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::Sub(u, v); });
+    case Binary::multiply:
+      return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::Mul(u, v); });
+    case Binary::divide:
+      return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::Div(u, v); });
+    case Binary::equal:
+      return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::IfThenElseZero(hn::Eq(u, v), set(1.0f)); });
+  }
+}
+
+}  // namespace plumb::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace plumb::cpu {
+
+HWY_EXPORT(Fill);
+HWY_EXPORT(UnaryRun);
+HWY_EXPORT(BinaryRun);
+
+void fill(double value, const Array& y) {
+  float* const to = y.mutable_data<float>();
+  parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(Fill)(static_cast<float>(value), to + begin, end - begin);
+  });
+}
+
+void unary(Unary op, double parameter, const Array& x, const Array& y) {
+  const float* from = x.data<float>();
+  float* const to = y.mutable_data<float>();
+  parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(UnaryRun)(op, static_cast<float>(parameter), from + begin, to + begin, end - begin);
+  });
+}
+
+void binary(Binary op, const Array& a, const Array& b, const Array& y) {
+  const Walk<2> walk(y.shape(), {broadcast_strides(a.shape(), y.shape()), broadcast_strides(b.shape(), y.shape())});
+  const float *left = a.data<float>(), *right = b.data<float>();
+  float* const to = y.mutable_data<float>();
+  parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) {
+    walk.run(begin, end, [&](std::int64_t n, std::int64_t offset, const auto& from) {
+      HWY_DYNAMIC_DISPATCH(BinaryRun)(op, left + from[0], walk.inner_stride[0] != 0, right + from[1], walk.inner_stride[1] != 0, to + offset, n);
+    });
+  });
+}
+
+void where(const Array& mask, const Array& a, const Array& b, const Array& y) {
+  const auto strides = [&](const Array& from) { return broadcast_strides(from.shape(), y.shape()); };
+  const Walk<3> walk(y.shape(), {strides(mask), strides(a), strides(b)});
+  const std::int64_t sm = walk.inner_stride[0], sa = walk.inner_stride[1], sb = walk.inner_stride[2];
+  const std::uint8_t* chosen = mask.data<std::uint8_t>();
+  const float *yes = a.data<float>(), *no = b.data<float>();
+  float* const to = y.mutable_data<float>();
+  parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) {
+    walk.run(begin, end, [&](std::int64_t n, std::int64_t offset, const auto& from) {
+      for (std::int64_t i = 0; i < n; ++i) to[offset + i] = chosen[from[0] + i * sm] ? yes[from[1] + i * sa] : no[from[2] + i * sb];
+    });
+  });
+}
+
+void broadcast(const Array& x, const Array& y) {
+  const Walk<1> walk(y.shape(), {broadcast_strides(x.shape(), y.shape())});
+  const float* source = x.data<float>();
+  float* const to = y.mutable_data<float>();
+  parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) {
+    walk.run(begin, end, [&](std::int64_t n, std::int64_t offset, const auto& from) {
+      if (walk.inner_stride[0])
+        std::memcpy(to + offset, source + from[0], static_cast<std::size_t>(n) * sizeof(float));
+      else
+        std::fill_n(to + offset, n, source[from[0]]);
+    });
+  });
+}
+
+}  // namespace plumb::cpu
+#endif

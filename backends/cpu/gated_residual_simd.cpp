@@ -1,0 +1,118 @@
+// The residual junction y = skip + s g branch: gate g of one element or one a channel, s a factor of each sample (drop-path).
+// Backward: dbranch = s g dy, dg = sum s dy branch by partial sums of blocks of rows.
+#include "backends/cpu/column_sums.h"
+#include "backends/cpu/kernels.h"
+#include "backends/cpu/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/gated_residual_simd.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/cpu/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace plumb::cpu::HWY_NAMESPACE {
+
+// gate [D] or null; s is the factor of all rows.
+void GatedRows(const float* skip, const float* branch, const float* gate, float s, std::int64_t rows, std::int64_t D, float* y) {
+  const V vs = set(s);
+  for (std::int64_t r = 0; r < rows; ++r, skip += D, branch += D, y += D)
+    for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
+      const V g = gate ? hn::Mul(vs, load(gate + i, part)) : vs;
+      store(hn::MulAdd(g, load(branch + i, part), load(skip + i, part)), y + i, part);
+    });
+}
+
+void GatedBackwardRows(const float* dy, const float* gate, float s, std::int64_t rows, std::int64_t D, float* dbranch) {
+  const V vs = set(s);
+  for (std::int64_t r = 0; r < rows; ++r, dy += D, dbranch += D)
+    for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
+      const V g = gate ? hn::Mul(vs, load(gate + i, part)) : vs;
+      store(hn::Mul(g, load(dy + i, part)), dbranch + i, part);
+    });
+}
+
+// dgate [D] += s sum over rows of dy branch.
+void GateGradientRows(const float* dy, const float* branch, float s, std::int64_t rows, std::int64_t D, float* dgate) {
+  const V vs = set(s);
+  for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
+    V sum = zero();
+    for (std::int64_t r = 0; r < rows; ++r) sum = hn::MulAdd(load(dy + r * D + i, part), load(branch + r * D + i, part), sum);
+    store(hn::MulAdd(vs, sum, load(dgate + i, part)), dgate + i, part);
+  });
+}
+
+}  // namespace plumb::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace plumb::cpu {
+
+HWY_EXPORT(GatedRows);
+HWY_EXPORT(GatedBackwardRows);
+HWY_EXPORT(GateGradientRows);
+
+namespace {
+
+struct Junction {
+  std::int64_t D, R, rows_per_sample;
+  const float* gate;  // [D] or null
+  float factor;       // a gate of one element
+  const float* row_scale;
+
+  Junction(const Array& x, const Array& gate_array, const Array& scale_array)
+      : D(x.shape().rank() ? x.dim(-1) : 1),
+        R(D ? x.numel() / D : 0),
+        rows_per_sample(scale_array.defined() && scale_array.numel() ? R / scale_array.numel() : R),
+        gate(gate_array.defined() && gate_array.numel() > 1 ? gate_array.data<float>() : nullptr),
+        factor(gate_array.defined() && !gate ? *gate_array.data<float>() : 1.0f),
+        row_scale(scale_array.defined() ? scale_array.data<float>() : nullptr) {}
+
+  // Calls f(first row, rows, scale of their sample) for the parts of [begin, end) that belong to one sample each.
+  template <class F>
+  void each_sample(std::int64_t begin, std::int64_t end, F&& f) const {
+    while (begin < end) {
+      const std::int64_t sample = begin / rows_per_sample, stop = std::min(end, (sample + 1) * rows_per_sample);
+      f(begin, stop - begin, row_scale ? row_scale[sample] : 1.0f);
+      begin = stop;
+    }
+  }
+};
+
+}  // namespace
+
+void gated_residual_forward(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale, const Array& y) {
+  const Junction j(y, gate, row_scale);
+  parallel_rows(j.R, j.D, [&](std::int64_t begin, std::int64_t end) {
+    j.each_sample(begin, end, [&](std::int64_t row, std::int64_t rows, float s) {
+      const std::int64_t at = row * j.D;
+      HWY_DYNAMIC_DISPATCH(GatedRows)
+      (skip.data<float>() + at, branch.data<float>() + at, j.gate, s * j.factor, rows, j.D, y.mutable_data<float>() + at);
+    });
+  });
+}
+
+void gated_residual_backward(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale, const Array& dbranch,
+                             const Array& dgate) {
+  const Junction j(dy, gate, row_scale);
+  const float* gradient = dy.data<float>();
+  const std::int64_t grain = partial_rows(j.R), blocks = (j.R + grain - 1) / grain;
+  const Scratch partial(dgate.defined() ? (blocks + 1) * j.D : 0);
+  parallel_for(j.R, grain, [&](std::int64_t begin, std::int64_t end) {
+    float* const sums = dgate.defined() ? partial.data() + begin / grain * j.D : nullptr;
+    if (sums) std::fill_n(sums, j.D, 0.0f);
+    j.each_sample(begin, end, [&](std::int64_t row, std::int64_t rows, float s) {
+      const std::int64_t at = row * j.D;
+      if (dbranch.defined())
+        HWY_DYNAMIC_DISPATCH(GatedBackwardRows)(gradient + at, j.gate, s * j.factor, rows, j.D, dbranch.mutable_data<float>() + at);
+      if (sums) HWY_DYNAMIC_DISPATCH(GateGradientRows)(gradient + at, branch.data<float>() + at, s, rows, j.D, sums);
+    });
+  });
+  if (!dgate.defined()) return;
+  float* const columns = dgate.numel() == j.D ? dgate.mutable_data<float>() : partial.data() + blocks * j.D;
+  add_partials(partial.data(), blocks, j.D, columns);
+  if (dgate.numel() != j.D) add_partials(columns, j.D, 1, dgate.mutable_data<float>());
+}
+
+}  // namespace plumb::cpu
+#endif

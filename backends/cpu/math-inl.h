@@ -1,0 +1,66 @@
+// Elementary functions on vectors of f32, for each instruction set. Errors are the largest measured over the whole range
+// (tests/backends/cpu_kernels_test.cpp); NaN gives NaN.
+#if defined(PLUMB_CPU_MATH_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef PLUMB_CPU_MATH_INL
+#undef PLUMB_CPU_MATH_INL
+#else
+#define PLUMB_CPU_MATH_INL
+#endif
+
+#include "backends/cpu/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace plumb::cpu::HWY_NAMESPACE {
+
+constexpr float log2_e = 1.44269504f;
+
+// 2^t for t < 128, relative error 1e-7; 0 below t = -100. There it would not be seen in a sum of exponentials of which one is 1, and its
+// products would be denormal, which cost a hundred times an ordinary one.
+HWY_INLINE V exp2_or_zero(V t) {
+  const V magic = set(0x1.8p23f + 127);  // adding it rounds t to an integer n and leaves n + 127 in the low bits
+  const V z = hn::Add(t, magic), r = hn::Sub(t, hn::Sub(z, magic));
+  V p = set(0.0001559467759f);  // minimax on [-1/2, 1/2] with p(0) = 1
+  p = hn::MulAdd(p, r, set(0.00134066439f));
+  p = hn::MulAdd(p, r, set(0.00961769297f));
+  p = hn::MulAdd(p, r, set(0.0555031055f));
+  p = hn::MulAdd(p, r, set(0.240226528f));
+  p = hn::MulAdd(p, r, set(0.693147215f));
+  p = hn::MulAdd(p, r, set(1.0f));
+  const hn::RebindToSigned<F32> i32;
+  const V power = hn::BitCast(f32, hn::ShiftLeft<23>(hn::BitCast(i32, z)));  // 2^n
+  return hn::IfThenZeroElse(hn::Lt(t, set(-100.0f)), hn::Mul(p, power));     // p is NaN where t is
+}
+
+// 1 / x within 2 ulp, for normal x with a normal inverse.
+HWY_INLINE V reciprocal(V x) {
+  const V y = hn::ApproximateReciprocal(x);
+  const V z = hn::Mul(y, hn::NegMulAdd(x, y, set(2.0f)));
+#if HWY_TARGET == HWY_AVX3  // starts from 14 bits
+  return z;
+#else  // 12 or 8
+  return hn::Mul(z, hn::NegMulAdd(x, z, set(2.0f)));
+#endif
+}
+
+// erf(x), absolute error 4e-7: an odd rational function up to where erf is 1 in f32.
+HWY_INLINE V erf(V x) {
+  const V end = set(3.8325069f), c = hn::IfThenElse(hn::Gt(hn::Abs(x), end), hn::CopySign(end, x), x), s = hn::Mul(c, c);
+  V p = set(-2.72614225801306e-10f);
+  p = hn::MulAdd(p, s, set(2.77068142495902e-08f));
+  p = hn::MulAdd(p, s, set(-2.10102402082508e-06f));
+  p = hn::MulAdd(p, s, set(-5.69250639462346e-05f));
+  p = hn::MulAdd(p, s, set(-7.34990630326855e-04f));
+  p = hn::MulAdd(p, s, set(-2.95459980854025e-03f));
+  p = hn::MulAdd(p, s, set(-1.60960333262415e-02f));
+  V q = set(-1.45660718464996e-05f);
+  q = hn::MulAdd(q, s, set(-2.13374055278905e-04f));
+  q = hn::MulAdd(q, s, set(-1.68282697438203e-03f));
+  q = hn::MulAdd(q, s, set(-7.37332916720468e-03f));
+  q = hn::MulAdd(q, s, set(-1.42647390514189e-02f));
+  return hn::Mul(hn::Mul(c, p), reciprocal(q));
+}
+
+}  // namespace plumb::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

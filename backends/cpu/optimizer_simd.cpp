@@ -1,0 +1,107 @@
+// AdamW and SGD, one pass over each parameter, and the sum of squares that clipping needs.
+#include <vector>
+
+#include "backends/cpu/kernels.h"
+#include "backends/cpu/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/optimizer_simd.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/cpu/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace plumb::cpu::HWY_NAMESPACE {
+
+HWY_INLINE V set(double x) { return hn::Set(f32, static_cast<float>(x)); }
+// v, or 0 where |v| is below `limit`.
+HWY_INLINE V above(V v, float limit) { return hn::IfThenZeroElse(hn::Lt(hn::Abs(v), hn::Set(f32, limit)), v); }
+
+// Moments that would be denormal become 0: a parameter whose gradient vanished would else cost a hundredfold in every later step. Next to
+// eps neither is seen.
+void AdamWRun(const AdamWStep& s, const float* gradient, float* parameter, float* moment1, float* moment2, std::int64_t n) {
+  constexpr float least = 1.17549435e-38f, least_root = 1.08420217e-19f;
+  const V scale = set(s.gradient_scale), b1 = set(s.beta1), b2 = set(s.beta2), a1 = set(1 - s.beta1), a2 = set(1 - s.beta2);
+  const V rate = set(s.lr / s.correction1), c2 = set(1 / s.correction2), eps = set(s.eps), decay = set(s.lr * s.weight_decay);
+  for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR {
+    const V g = hn::Mul(scale, load(gradient + i, part)), h = above(g, least_root);
+    const V m = above(hn::MulAdd(b1, load(moment1 + i, part), hn::Mul(a1, g)), least);
+    const V v = above(hn::MulAdd(b2, load(moment2 + i, part), hn::Mul(a2, hn::Mul(h, h))), least);
+    const V update = hn::Div(hn::Mul(rate, m), hn::Add(hn::Sqrt(hn::Mul(v, c2)), eps));
+    store(m, moment1 + i, part);
+    store(v, moment2 + i, part);
+    const V p = load(parameter + i, part);
+    store(hn::Sub(hn::NegMulAdd(decay, p, p), update), parameter + i, part);
+  });
+}
+
+// velocity may be null.
+void SgdRun(const SgdStep& s, const float* gradient, float* parameter, float* velocity, std::int64_t n) {
+  const V scale = set(s.gradient_scale), decay = set(s.weight_decay), momentum = set(s.momentum), rate = set(s.lr);
+  for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR {
+    const V p = load(parameter + i, part);
+    V g = hn::MulAdd(decay, p, hn::Mul(scale, load(gradient + i, part)));
+    if (velocity) {
+      const V v = hn::MulAdd(momentum, load(velocity + i, part), g);
+      store(v, velocity + i, part);
+      g = s.nesterov ? hn::MulAdd(momentum, v, g) : v;
+    }
+    store(hn::NegMulAdd(rate, g, p), parameter + i, part);
+  });
+}
+
+double SumOfSquares(const float* x, std::int64_t n) {
+  const hn::ScalableTag<double> f64;
+  const hn::Rebind<float, decltype(f64)> half;
+  constexpr std::int64_t L = HWY_LANES(double);
+  auto a = hn::Zero(f64), b = a;
+  std::int64_t i = 0;
+  for (; i + 2 * L <= n; i += 2 * L) {
+    const auto u = hn::PromoteTo(f64, hn::LoadU(half, x + i)), v = hn::PromoteTo(f64, hn::LoadU(half, x + i + L));
+    a = hn::MulAdd(u, u, a);
+    b = hn::MulAdd(v, v, b);
+  }
+  double sum = hn::GetLane(hn::SumOfLanes(f64, hn::Add(a, b)));
+  for (; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  return sum;
+}
+
+}  // namespace plumb::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace plumb::cpu {
+
+HWY_EXPORT(AdamWRun);
+HWY_EXPORT(SgdRun);
+HWY_EXPORT(SumOfSquares);
+
+void adamw(const AdamWStep& s, const Array& gradient, const Array& parameter, const Array& moment1, const Array& moment2) {
+  parallel_elements(parameter.numel(), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(AdamWRun)
+    (s, gradient.data<float>() + begin, parameter.mutable_data<float>() + begin, moment1.mutable_data<float>() + begin,
+     moment2.mutable_data<float>() + begin, end - begin);
+  });
+}
+
+void sgd(const SgdStep& s, const Array& gradient, const Array& parameter, const Array& velocity) {
+  parallel_elements(parameter.numel(), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(SgdRun)
+    (s, gradient.data<float>() + begin, parameter.mutable_data<float>() + begin,
+     velocity.defined() ? velocity.mutable_data<float>() + begin : nullptr, end - begin);
+  });
+}
+
+double sum_of_squares(const Array& x) {
+  constexpr std::int64_t grain = 16384;
+  std::vector<double> partial(static_cast<std::size_t>((x.numel() + grain - 1) / grain));
+  parallel_for(x.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
+    partial[static_cast<std::size_t>(begin / grain)] = HWY_DYNAMIC_DISPATCH(SumOfSquares)(x.data<float>() + begin, end - begin);
+  });
+  double sum = 0;
+  for (double p : partial) sum += p;
+  return sum;
+}
+
+}  // namespace plumb::cpu
+#endif

@@ -1,0 +1,79 @@
+// Loops over blocks of work on several threads, and memory for the time of a kernel.
+//
+// The partition into blocks depends on the size of the work alone, never on the number of threads. So a kernel whose blocks do not
+// share results gives the same bits on any number of threads; one that sums over blocks keeps a partial sum for each and adds them
+// in order.
+//
+// Denormals: the kernels run with the processor's default mode, in which they are kept, because flushing them is a setting of each
+// thread and would make results depend on who computes. Kernels take care not to make needless ones instead (attention: masked keys).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "core/storage.h"
+
+namespace plumb::cpu {
+
+using BlockBody = void (*)(void* context, std::int64_t block);
+
+// Calls body(context, i) once for each i in [0, blocks), on all threads where `parallel`. The first exception that a body throws
+// leaves here, after all threads have stopped.
+void run_blocks(std::int64_t blocks, bool parallel, void* context, BlockBody body);
+
+// Calls f(begin, end) for the blocks [0, grain), [grain, 2 grain), ... of [0, n). Fewer than `worth` blocks run on the calling
+// thread: waking the others costs about a microsecond, and much more on a busy machine.
+template <class F>
+void parallel_for(std::int64_t n, std::int64_t grain, F&& f, std::int64_t worth = 2) {
+  struct Context {
+    std::int64_t n, grain;
+    std::remove_reference_t<F>& f;
+  } context{n, grain, f};
+  const std::int64_t blocks = (n + grain - 1) / grain;
+  run_blocks(blocks, blocks >= worth, &context, [](void* p, std::int64_t block) {
+    auto& c = *static_cast<Context*>(p);
+    c.f(block * c.grain, std::min(c.n, (block + 1) * c.grain));
+  });
+}
+
+// Passes over memory: about 16 KiB of f32 a block, in whole rows of `width` elements.
+template <class F>
+void parallel_rows(std::int64_t rows, std::int64_t width, F&& f) {
+  parallel_for(rows, std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(1, width)), f, 4);
+}
+template <class F>
+void parallel_elements(std::int64_t n, F&& f) {
+  parallel_rows(n, 1, f);
+}
+
+// Rows a block where each block keeps partial sums: at most 32 blocks, of at least 16 rows.
+inline std::int64_t partial_rows(std::int64_t rows) { return std::max<std::int64_t>(16, (rows + 31) / 32); }
+
+// While one lives, a library that threads by itself uses one thread when called from this one.
+class OneThread {
+ public:
+  OneThread();
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int saved_;
+};
+
+// The same number for such a library as for run_blocks; call it before the library. Returns the number.
+int share_num_threads();
+
+// Uninitialised memory for the time of a kernel, 64-byte aligned; cheap, because the allocator keeps what was used before.
+class Scratch {
+ public:
+  explicit Scratch(std::int64_t floats) : storage_(static_cast<std::size_t>(floats) * sizeof(float)) {}
+  float* data() const { return static_cast<float*>(storage_.data); }
+
+ private:
+  Storage storage_;
+};
+
+}  // namespace plumb::cpu

@@ -1,0 +1,151 @@
+// Small matrix products out of the first-level cache, c = a b with vectors along the columns: the inner part of attention.
+#if defined(PLUMB_CPU_TILE_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef PLUMB_CPU_TILE_INL
+#undef PLUMB_CPU_TILE_INL
+#else
+#define PLUMB_CPU_TILE_INL
+#endif
+
+#include <hwy/cache_control.h>
+
+#include <algorithm>
+
+#include "backends/cpu/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace plumb::cpu::HWY_NAMESPACE {
+
+// Rows of memory to ask for ahead of their use. Heads in a packed buffer lie too far apart for the processor to foresee them, and asked for
+// all at once they only queue; so each product asks for some of them between its tiles.
+struct Ahead {
+  const float* rows = nullptr;
+  std::int64_t stride = 0, count = 0, size = 0;
+
+  // Always inline: GCC takes a function that only prefetches for one without effect, and drops the call.
+  HWY_INLINE void prefetch(std::int64_t begin, std::int64_t end) const {
+    for (std::int64_t r = begin; r < std::min(end, count); ++r)
+      for (std::int64_t j = 0; j < size; j += 16) hwy::Prefetch(rows + r * stride + j);
+  }
+};
+
+// a [rows, K] with element (r, k) at a[r * row + k * column], so that it may be a transposed matrix; b [K, vectors * W] and
+// c [rows, vectors * W] with rows of `b_row` and `c_row` elements. Adds to c where `accumulate`.
+struct Product {
+  const float* a;
+  std::int64_t a_row, a_column;
+  const float* b;
+  std::int64_t b_row;
+  float* c;
+  std::int64_t c_row;
+  std::int64_t rows, K, vectors;
+  bool accumulate = false;
+  Ahead ahead[3] = {};
+};
+
+// A tile of c in registers: R * N sums, N vectors of b and one element of a fill the register file.
+#if HWY_TARGET == HWY_AVX3
+constexpr int max_vectors = 5;
+constexpr int max_rows(int vectors) { return vectors == 5 ? 5 : vectors == 4 ? 6 : vectors == 3 ? 8 : 12; }
+#else
+constexpr int max_vectors = 3;
+constexpr int max_rows(int vectors) { return vectors == 3 ? 4 : vectors == 2 ? 6 : 8; }
+#endif
+
+// Loops over registers must be gone before the compiler decides what lives in memory.
+#if HWY_COMPILER_CLANG
+#define PLUMB_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define PLUMB_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+template <int R, int N>
+HWY_NOINLINE void tile(const Product& p, std::int64_t row, std::int64_t column) {
+  const float* a = p.a + row * p.a_row;
+  const float* b = p.b + column;
+  float* const c = p.c + row * p.c_row + column;
+  V sum[R][N];
+  PLUMB_UNROLL
+  for (int r = 0; r < R; ++r) PLUMB_UNROLL
+  for (int n = 0; n < N; ++n) sum[r][n] = p.accumulate ? hn::LoadU(f32, c + r * p.c_row + n * W) : zero();
+  for (std::int64_t k = 0; k < p.K; ++k) {
+    V right[N];
+    PLUMB_UNROLL
+    for (int n = 0; n < N; ++n) right[n] = hn::LoadU(f32, b + n * W);
+    PLUMB_UNROLL
+    for (int r = 0; r < R; ++r) {
+      const V left = set(a[r * p.a_row]);
+      PLUMB_UNROLL
+      for (int n = 0; n < N; ++n) sum[r][n] = hn::MulAdd(left, right[n], sum[r][n]);
+    }
+    a += p.a_column;
+    b += p.b_row;
+  }
+  PLUMB_UNROLL
+  for (int r = 0; r < R; ++r) PLUMB_UNROLL
+  for (int n = 0; n < N; ++n) hn::StoreU(sum[r][n], f32, c + r * p.c_row + n * W);
+}
+#undef PLUMB_UNROLL
+
+template <int N, int R = max_rows(N)>
+HWY_INLINE void tile_of(std::int64_t rows, const Product& p, std::int64_t row, std::int64_t column) {
+  if (rows == R)
+    tile<R, N>(p, row, column);
+  else if constexpr (R > 1)
+    tile_of<N, R - 1>(rows, p, row, column);
+}
+
+// Calls f(begin, size) for ranges of [0, n) of at most `most`, of nearly equal size.
+template <class F>
+HWY_INLINE void even_parts(std::int64_t n, std::int64_t most, F&& f) {
+  const std::int64_t parts = (n + most - 1) / most;
+  for (std::int64_t i = 0; i < parts; ++i) f(n * i / parts, n * (i + 1) / parts - n * i / parts);
+}
+
+template <int N = max_vectors>
+HWY_INLINE void strip(const Product& p, std::int64_t vectors, std::int64_t column) {
+  if (vectors == N)
+    even_parts(p.rows, max_rows(N), [&](std::int64_t row, std::int64_t rows) HWY_ATTR {
+      if (column == 0)
+        for (const Ahead& x : p.ahead) x.prefetch(row, row + rows);
+      tile_of<N>(rows, p, row, column);
+    });
+  else if constexpr (N > 1)
+    strip<N - 1>(p, vectors, column);
+}
+
+HWY_INLINE void multiply(const Product& p) {
+  even_parts(p.vectors, max_vectors, [&](std::int64_t first, std::int64_t vectors) HWY_ATTR { strip(p, vectors, first * W); });
+}
+
+// t [columns, ld] = the transpose of x [rows, columns] with rows of `stride` elements; t's columns from `rows` to ld are set to 0.
+HWY_INLINE void transpose(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t stride, float* t, std::int64_t ld) {
+  const hn::FixedTag<float, 4> f4;
+  const hn::Repartition<double, decltype(f4)> d2;
+  std::int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    const float* const from = x + r * stride;
+    std::int64_t c = 0;
+    for (; c + 4 <= columns; c += 4) {
+      const auto a0 = hn::LoadU(f4, from + c), a1 = hn::LoadU(f4, from + stride + c), a2 = hn::LoadU(f4, from + 2 * stride + c),
+                 a3 = hn::LoadU(f4, from + 3 * stride + c);
+      const auto b0 = hn::BitCast(d2, hn::InterleaveLower(f4, a0, a1)), b1 = hn::BitCast(d2, hn::InterleaveLower(f4, a2, a3)),
+                 b2 = hn::BitCast(d2, hn::InterleaveUpper(f4, a0, a1)), b3 = hn::BitCast(d2, hn::InterleaveUpper(f4, a2, a3));
+      float* const to = t + c * ld + r;
+      hn::StoreU(hn::BitCast(f4, hn::InterleaveLower(d2, b0, b1)), f4, to);
+      hn::StoreU(hn::BitCast(f4, hn::InterleaveUpper(d2, b0, b1)), f4, to + ld);
+      hn::StoreU(hn::BitCast(f4, hn::InterleaveLower(d2, b2, b3)), f4, to + 2 * ld);
+      hn::StoreU(hn::BitCast(f4, hn::InterleaveUpper(d2, b2, b3)), f4, to + 3 * ld);
+    }
+    for (; c < columns; ++c)
+      for (std::int64_t i = 0; i < 4; ++i) t[c * ld + r + i] = from[i * stride + c];
+  }
+  for (std::int64_t c = 0; c < columns; ++c) {
+    for (std::int64_t i = r; i < rows; ++i) t[c * ld + i] = x[i * stride + c];
+    for (std::int64_t i = rows; i < ld; ++i) t[c * ld + i] = 0;
+  }
+}
+
+}  // namespace plumb::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,119 @@
+// Runs a kernel of the cpu backend and the reference kernel of the same name, and compares: values, the same bits on one, two and three
+// threads, and nothing written past the ends of the results.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/backend.h"
+#include "tests/support/catch.h"
+
+namespace plumb::test {
+
+// Largest |cpu - reference| <= absolute + relative |reference|. The reference sums in f64; eps is 6e-8.
+struct Tolerance {
+  double absolute, relative;
+};
+inline const std::map<std::string, Tolerance> tolerances{
+    {"exact", {0, 0}},                // moves or draws, computes nothing
+    {"unary", {3e-7, 1e-6}},          // erf is within 3e-7 absolutely, the others within 4 ulp
+    {"binary", {0, 1e-7}},            // one operation
+    {"dropout", {0, 2e-7}},           // 1 / (1 - p) rounded to f32, then one product
+    {"reduce", {5e-5, 1e-5}},         // sums of up to 60000 values of size 1 in f32, over 4 lanes at worst
+    {"product", {3e-5, 1e-5}},        // sums of up to 1088 products in f32
+    {"gelu", {1e-6, 1e-6}},           // erf's 3e-7 times |x| up to 4
+    {"softmax", {1e-6, 1e-6}},        // exp within 1e-7, a sum of up to 4099
+    {"log_softmax", {2e-6, 1e-6}},    // log of that sum
+    {"norm", {1e-5, 1e-5}},           // mean and variance in f32, times rstd up to 3
+    {"norm_gradient", {1e-4, 1e-5}},  // sums over up to 260 rows
+    {"attention", {3e-6, 1e-5}},      // products of length up to 80, exp, division
+    {"attention_gradient", {2e-5, 2e-5}},
+    {"cross_entropy", {2e-6, 2e-6}},   // lse of up to 1000 classes
+    {"gated_residual", {1e-6, 1e-6}},  // one multiply-add against two roundings
+    {"gate_gradient", {1e-4, 1e-5}},   // sums over up to 8192 elements
+    {"optimizer", {1e-7, 2e-6}},       // f32 against f64 inside
+};
+
+inline constexpr float canary = -7.25e33f;
+
+// A result, filled with canaries up to the end of its last cache line.
+inline Array fresh(const Shape& shape) {
+  Array a(shape, DType::f32, Device::cpu);
+  const auto line = static_cast<std::size_t>((a.numel() + 15) / 16 * 16);
+  std::fill_n(static_cast<float*>(a.bytes()), line, canary);
+  return a;
+}
+inline bool end_untouched(const Array& a) {
+  const float* p = a.data<float>();
+  return std::all_of(p + a.numel(), p + (a.numel() + 15) / 16 * 16, [](float v) { return v == canary; });
+}
+
+// Uniform values, with NaN behind the end: who reads there shows it.
+inline Array random(const Shape& shape, double low = -1, double high = 1) {
+  static std::mt19937 generator(7);
+  Array a = fresh(shape);
+  std::fill_n(static_cast<float*>(a.bytes()), (a.numel() + 15) / 16 * 16, std::numeric_limits<float>::quiet_NaN());
+  std::uniform_real_distribution<float> value(static_cast<float>(low), static_cast<float>(high));
+  std::generate_n(a.mutable_data<float>(), a.numel(), [&] { return value(generator); });
+  return a;
+}
+
+inline Array integers(const Shape& shape, std::int64_t below) {
+  static std::mt19937 generator(8);
+  Array a(shape, DType::i64, Device::cpu);
+  std::generate_n(a.mutable_data<std::int64_t>(), a.numel(), [&] { return static_cast<std::int64_t>(generator() % static_cast<unsigned>(below)); });
+  return a;
+}
+
+inline Array bytes(const Shape& shape, double ones) {
+  static std::mt19937 generator(9);
+  Array a(shape, DType::u8, Device::cpu);
+  std::generate_n(a.mutable_data<std::uint8_t>(), a.numel(), [&] { return static_cast<std::uint8_t>(generator() < ones * 4294967296.0); });
+  return a;
+}
+
+struct Threads {
+  explicit Threads(int n) { set_num_threads(n); }
+  ~Threads() { set_num_threads(0); }
+};
+
+using Results = std::vector<Array>;
+
+// Runs `f` with the reference's and the cpu's kernels, whose results have the given shapes.
+inline void compare(const std::string& name, const char* tolerance, const std::vector<Shape>& shapes,
+                    const std::function<void(const Kernels&, const Results&)>& f) {
+  const auto run = [&](const Kernels& kernels) {
+    Results results;
+    for (const Shape& s : shapes) results.push_back(fresh(s));
+    f(kernels, results);
+    return results;
+  };
+  const Results expected = run(reference_kernels());
+  Results got;
+  for (int threads : {1, 2, 3}) {
+    const Threads scope(threads);
+    Results now = run(cpu_kernels());
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      INFO(name << ", result " << i << " on " << threads << " threads");
+      REQUIRE(end_untouched(now[i]));
+      if (threads > 1) REQUIRE(std::memcmp(now[i].bytes(), got[i].bytes(), static_cast<std::size_t>(now[i].numel()) * sizeof(float)) == 0);
+    }
+    if (threads == 1) got = now;
+  }
+  const auto [absolute, relative] = tolerances.at(tolerance);
+  for (std::size_t i = 0; i < got.size(); ++i)
+    for (std::int64_t j = 0; j < got[i].numel(); ++j) {
+      const float g = got[i].data<float>()[j], e = expected[i].data<float>()[j];
+      if (g == e || (std::isnan(g) && std::isnan(e)) || std::abs(g - e) <= absolute + relative * std::abs(e)) continue;
+      FAIL(name << ", result " << i << " at " << j << ": expected " << e << ", got " << g << ", difference " << g - e << " (" << tolerance << ")");
+    }
+}
+
+}  // namespace plumb::test

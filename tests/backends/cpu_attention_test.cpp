@@ -1,0 +1,105 @@
+// The cpu backend's attention against the reference's (compare.h): odd sizes, masks, drops, every rule for empty rows.
+#include "tests/backends/compare.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+struct AttentionCase {
+  std::int64_t batch, heads, queries, keys, head_dim;
+  double keep, drop_key, dropout;  // share of keys that the mask keeps; probabilities
+  EmptyRow empty = EmptyRow::keep_all;
+};
+
+std::string describe(const AttentionCase& c) {
+  return fmt::format("attention {}x{}x{}x{}x{} keep {} drop_key {} dropout {} empty {}", c.batch, c.heads, c.queries, c.keys, c.head_dim, c.keep,
+                     c.drop_key, c.dropout, static_cast<int>(c.empty));
+}
+
+AttentionCall call_of(const AttentionCase& c) {
+  return {.batch = c.batch,
+          .heads = c.heads,
+          .queries = c.queries,
+          .keys = c.keys,
+          .head_dim = c.head_dim,
+          .scale = 1 / std::sqrt(static_cast<double>(c.head_dim)),
+          .keep = c.keep < 1 ? bytes({c.batch, c.heads, c.queries, c.keys}, c.keep) : Array(),
+          .drop_key = {drop_threshold(c.drop_key), 0x123456789abcdefull},
+          .dropout = {drop_threshold(c.dropout), 0xfedcba987654321ull},
+          .empty = c.empty,
+          .step = 3,
+          .first_sample = 100};
+}
+
+Heads separate(const Array& a) { return {a, 0, a.dim(1) * a.dim(2) * a.dim(3), a.dim(2) * a.dim(3), a.dim(3)}; }
+// Part 0, 1 or 2 of [B, T, 3, H, hd].
+Heads packed(const Array& a, int part) {
+  const std::int64_t hd = a.dim(4), row = 3 * a.dim(3) * hd;
+  return {a, part * a.dim(3) * hd, a.dim(1) * row, hd, row};
+}
+
+const std::vector<AttentionCase> attention_cases{{1, 1, 1, 1, 1, 1, 0, 0},          {2, 3, 5, 7, 3, 1, 0, 0},      {3, 2, 17, 17, 32, 1, 0, 0},
+                                                 {2, 3, 65, 65, 64, 1, 0, 0},       {1, 2, 1, 65, 48, 1, 0, 0},    {1, 2, 33, 64, 16, 1, 0, 0},
+                                                 {1, 1, 130, 197, 24, 1, 0.2, 0.1}, {2, 2, 17, 17, 32, 1, 0.3, 0}, {2, 2, 17, 17, 32, 1, 0, 0.3},
+                                                 {2, 2, 65, 65, 37, 1, 0.1, 0.2},   {2, 2, 13, 65, 20, 0.5, 0, 0}, {2, 2, 13, 65, 20, 0.5, 0.3, 0.2},
+                                                 {1, 2, 9, 200, 64, 0.9, 0.5, 0},   {2, 2, 5, 3, 8, 1, 1, 0},      {2, 2, 5, 3, 8, 1, 0, 1}};
+
+}  // namespace
+
+TEST_CASE("cpu attention, with masks, drops and every rule for empty rows") {
+  std::vector<AttentionCase> cases = attention_cases;
+  for (EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper})
+    for (double dropout : {0.0, 0.2})
+      cases.insert(cases.end(), {{4, 2, 9, 3, 16, 1, 0.7, dropout, empty},
+                                 {4, 2, 9, 3, 16, 0.4, 0, dropout, empty},
+                                 {4, 2, 9, 3, 16, 0.5, 0.5, dropout, empty},
+                                 {1, 2, 7, 65, 5, 0.02, 0.1, dropout, empty}});
+  for (const AttentionCase& c : cases) {
+    const AttentionCall call = call_of(c);
+    const Shape query{c.batch, c.heads, c.queries, c.head_dim}, key{c.batch, c.heads, c.keys, c.head_dim}, row{c.batch, c.heads, c.queries};
+    const Array q = random(query, -2, 2), k = random(key, -2, 2), v = random(key), dout = random(query);
+    compare(describe(c), "attention", {query, row}, [&](const Kernels& kernels, const Results& y) {
+      kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(y[0]), y[1]);
+    });
+    compare(describe(c) + " backward", "attention_gradient", {query, key, key}, [&](const Kernels& kernels, const Results& y) {
+      const Array out = fresh(query), lse = fresh(row);
+      kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(out), lse);
+      kernels.attention_backward(call, separate(dout), separate(q), separate(k), separate(v), separate(out), lse, separate(y[0]), separate(y[1]),
+                                 separate(y[2]));
+    });
+  }
+}
+
+TEST_CASE("cpu attention on packed heads in place") {
+  for (const AttentionCase& c : attention_cases) {
+    if (c.queries != c.keys) continue;
+    const AttentionCall call = call_of(c);
+    const Shape token{c.batch, c.queries, c.heads, c.head_dim};
+    const Array qkv = random({c.batch, c.queries, 3, c.heads, c.head_dim}), dout = random(token);
+    const auto tokens = [&](const Array& a) { return Heads{a, 0, c.queries * c.heads * c.head_dim, c.head_dim, c.heads * c.head_dim}; };
+    compare(describe(c) + " packed", "attention_gradient", {token, {c.batch, c.heads, c.queries}, qkv.shape()},
+            [&](const Kernels& k, const Results& y) {
+              k.attention_forward(call, packed(qkv, 0), packed(qkv, 1), packed(qkv, 2), tokens(y[0]), y[1]);
+              k.attention_backward(call, tokens(dout), packed(qkv, 0), packed(qkv, 1), packed(qkv, 2), tokens(y[0]), y[1], packed(y[2], 0),
+                                   packed(y[2], 1), packed(y[2], 2));
+            });
+  }
+}
+
+TEST_CASE("cpu attention drops exactly the keys that the reference drops") {
+  for (bool after : {false, true})
+    for (std::int64_t n : {3, 17, 65, 130}) {
+      // With v the identity the output is the row of probabilities.
+      const AttentionCall call = call_of({2, 2, 5, n, n, 1, after ? 0 : 0.25, after ? 0.25 : 0});
+      const Array q = random({2, 2, 5, n}), k = random({2, 2, n, n}), v = full_like(q, {2, 2, n, n}, 0);
+      for (std::int64_t m = 0; m < 4; ++m)
+        for (std::int64_t i = 0; i < n; ++i) v.mutable_data<float>()[m * n * n + i * n + i] = 1;
+      compare("dropped keys", "exact", {{2, 2, 5, n}}, [&](const Kernels& kernels, const Results& y) {
+        const Array lse = fresh({2, 2, 5});
+        kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(y[0]), lse);
+        float* p = y[0].mutable_data<float>();
+        std::transform(p, p + y[0].numel(), p, [](float x) { return x == 0 ? 0.0f : 1.0f; });
+      });
+    }
+}

@@ -1,0 +1,294 @@
+// Every f32 kernel of the cpu backend but attention against the reference kernel of the same name (compare.h).
+#include "tests/backends/compare.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+const std::int64_t sizes[] = {1, 3, 31, 32, 33, 65, 4099};
+const std::int64_t widths[] = {1, 5, 37, 64, 192};
+
+}  // namespace
+
+TEST_CASE("cpu fill, unary") {
+  const float specials[] = {0.0f, -0.0f, 1e-30f, -1e-30f, 90.0f, -90.0f, INFINITY, -INFINITY, NAN, 1.0f};
+  for (std::int64_t n : sizes) {
+    compare("fill", "exact", {{n}}, [](const Kernels& k, const Results& y) { k.fill(2.5, y[0]); });
+    const Array any = random({n}, -4, 4), positive = random({n}, 1e-3, 10);
+    const auto check = [&](Unary op, double p, const Array& x) {
+      compare("unary " + std::to_string(static_cast<int>(op)), "unary", {{n}}, [&](const Kernels& k, const Results& y) { k.unary(op, p, x, y[0]); });
+    };
+    for (Unary op : {Unary::exp, Unary::tanh, Unary::erf, Unary::relu, Unary::step}) check(op, 0, any);
+    for (Unary op : {Unary::log, Unary::sqrt, Unary::rsqrt}) check(op, 0, positive);
+    for (double p : {1.0, 2.0, 3.0, -1.0, -2.0, 0.5, -0.5, 1.7}) check(Unary::pow, p, positive);
+    for (Unary op : {Unary::multiply, Unary::add}) check(op, 0.3, any);
+  }
+  const Array x = array_from(std::span<const float>(specials), {10}, Device::cpu);
+  for (Unary op : {Unary::exp, Unary::log, Unary::tanh, Unary::erf, Unary::sqrt, Unary::rsqrt, Unary::relu, Unary::step})
+    compare("special values of unary " + std::to_string(static_cast<int>(op)), "unary", {{10}},
+            [&](const Kernels& k, const Results& y) { k.unary(op, 0, x, y[0]); });
+}
+
+TEST_CASE("cpu binary, where, broadcast over every kind of operand") {
+  std::vector<std::array<Shape, 3>> cases{{Shape{}, Shape{}, Shape{}},
+                                          {Shape{5, 1, 7}, Shape{3, 1}, Shape{5, 3, 7}},
+                                          {Shape{2, 3, 1, 5}, Shape{1, 4, 1}, Shape{2, 3, 4, 5}},
+                                          {Shape{64, 1, 37}, Shape{64, 17, 37}, Shape{64, 17, 37}}};
+  for (std::int64_t n : sizes)
+    cases.insert(cases.end(), {{Shape{n}, Shape{n}, Shape{n}}, {Shape{n}, Shape{1}, Shape{n}}, {Shape{}, Shape{n}, Shape{n}}});
+  for (std::int64_t d : widths) cases.insert(cases.end(), {{Shape{130, d}, Shape{d}, Shape{130, d}}, {Shape{130, 1}, Shape{130, d}, Shape{130, d}}});
+  for (const auto& [left, right, result] : cases) {
+    const Array a = random(left), b = random(right, 0.5, 2), mask = bytes(left, 0.4);
+    for (Binary op : {Binary::add, Binary::subtract, Binary::multiply, Binary::divide})
+      compare("binary " + to_string(left) + to_string(right), "binary", {result},
+              [&, &a = a, &b = b](const Kernels& k, const Results& y) { k.binary(op, a, b, y[0]); });
+    compare("equal", "exact", {left}, [&](const Kernels& k, const Results& y) { k.binary(Binary::equal, a, a, y[0]); });
+    compare("where", "exact", {result}, [&](const Kernels& k, const Results& y) { k.where(mask, a, b, y[0]); });
+    compare("broadcast", "exact", {result}, [&](const Kernels& k, const Results& y) { k.broadcast(a, y[0]); });
+  }
+}
+
+TEST_CASE("cpu reduce over every kind of axes") {
+  std::vector<std::pair<Shape, Shape>> cases{{{}, {}},
+                                             {{5, 6, 7}, {1, 6, 1}},
+                                             {{5, 6, 7}, {5, 1, 7}},
+                                             {{4, 5, 6, 7}, {1, 5, 1, 7}},
+                                             {{64, 65, 20}, {64, 1, 20}},
+                                             {{200, 300}, {1, 1}},
+                                             {{3, 20000}, {3, 1}},
+                                             {{2, 3, 4}, {2, 3, 4}}};
+  for (std::int64_t n : sizes) cases.push_back({{n}, {1}});
+  for (std::int64_t d : widths) cases.insert(cases.end(), {{{301, d}, {1, d}}, {{301, d}, {301, 1}}});
+  for (const auto& [from, to] : cases) {
+    const Array x = random(from);
+    for (Reduce op : {Reduce::sum, Reduce::max})
+      compare("reduce " + to_string(from), op == Reduce::sum ? "reduce" : "exact", {to},
+              [&](const Kernels& k, const Results& y) { k.reduce(op, x, y[0]); });
+  }
+  const Array x = random({40, 50});
+  x.mutable_data<float>()[777] = NAN;
+  for (const Shape& to : {Shape{1, 1}, Shape{40, 1}, Shape{1, 50}})
+    compare("reduce with NaN", "reduce", {to}, [&](const Kernels& k, const Results& y) { k.reduce(Reduce::max, x, y[0]); });
+}
+
+TEST_CASE("cpu matmul and linear") {
+  for (auto [M, N, K] :
+       std::vector<std::array<std::int64_t, 3>>{{1, 1, 1}, {3, 5, 7}, {64, 10, 64}, {33, 65, 31}, {200, 192, 64}, {130, 1, 37}, {1, 192, 64}})
+    for (int t = 0; t < 4; ++t) {
+      const bool ta = t & 1, tb = t & 2;
+      const Array a = random(ta ? Shape{K, M} : Shape{M, K}), b = random(tb ? Shape{N, K} : Shape{K, N});
+      compare("matmul", "product", {{M, N}}, [&](const Kernels& k, const Results& y) { k.matmul(a, ta, b, tb, y[0]); });
+      const Array batch = random(ta ? Shape{2, 3, K, M} : Shape{2, 3, M, K}), other = random(tb ? Shape{3, N, K} : Shape{3, K, N});
+      compare("batched matmul", "product", {{2, 3, M, N}}, [&](const Kernels& k, const Results& y) { k.matmul(batch, ta, other, tb, y[0]); });
+      compare("matmul, one side batched", "product", {{2, 3, M, N}}, [&](const Kernels& k, const Results& y) { k.matmul(batch, ta, b, tb, y[0]); });
+    }
+  for (auto [R, N, K] :
+       std::vector<std::array<std::int64_t, 3>>{{1, 1, 1}, {64, 10, 64}, {65, 37, 5}, {1088, 192, 64}, {1088, 64, 64}, {999, 64, 256}}) {
+    const Array x = random({R, K}), w = random({N, K}), b = random({N}), dy = random({R, N});
+    compare("linear", "product", {{R, N}, {R, N}}, [&](const Kernels& k, const Results& y) {
+      k.linear_forward(x, w, b, y[0]);
+      k.linear_forward(x, w, Array(), y[1]);
+    });
+    compare("linear_backward", "product", {{R, K}, {N, K}, {N}, {R, K}}, [&](const Kernels& k, const Results& y) {
+      k.linear_backward(dy, x, w, y[0], y[1], y[2]);
+      k.linear_backward(dy, x, w, y[3], Array(), Array());
+    });
+  }
+}
+
+TEST_CASE("cpu movement") {
+  const auto moved = [](const Shape& shape, std::vector<int> axes) {
+    std::vector<std::int64_t> dims;
+    for (int a : axes) dims.push_back(shape[a]);
+    const Array x = random(shape);
+    compare("permute " + to_string(shape), "exact", {Shape(dims)}, [&](const Kernels& k, const Results& y) { k.permute(x, axes, y[0]); });
+  };
+  moved({64, 17, 2, 32}, {0, 2, 1, 3});  // heads
+  moved({5, 7}, {1, 0});
+  moved({65, 33}, {1, 0});
+  moved({9, 3, 4, 8, 4, 8}, {0, 2, 4, 1, 3, 5});  // patches
+  moved({2, 3, 4, 5, 6}, {4, 2, 0, 3, 1});
+  moved({1, 5, 1, 3}, {3, 2, 1, 0});
+  moved({7}, {0});
+  const Array x = random({6, 9, 37}), part = random({6, 2, 37}), rows = integers({50}, 6), values = random({50, 9, 37});
+  for (std::int64_t start : {0, 4, 8})
+    compare("slice", "exact", {{6, 1, 37}}, [&](const Kernels& k, const Results& y) { k.slice(x, 1, start, y[0]); });
+  compare("slice, last axis", "exact", {{6, 9, 5}}, [&](const Kernels& k, const Results& y) { k.slice(x, 2, 32, y[0]); });
+  compare("assign_slice", "exact", {{6, 9, 37}}, [&](const Kernels& k, const Results& y) {
+    k.fill(0, y[0]);
+    k.assign_slice(part, 1, 7, y[0]);
+  });
+  compare("gather", "exact", {{50, 9, 37}}, [&](const Kernels& k, const Results& y) { k.gather(x, rows, y[0]); });
+  compare("scatter_add", "binary", {{6, 9, 37}}, [&](const Kernels& k, const Results& y) {
+    k.fill(0, y[0]);
+    k.scatter_add(values, rows, y[0]);
+  });
+  const Array pixels = bytes({3, 5, 7}, 0.5);
+  Array expected({7, 3, 5}, DType::u8, Device::cpu), got({7, 3, 5}, DType::u8, Device::cpu);
+  const std::vector<int> axes{2, 0, 1};
+  reference_kernels().permute(pixels, axes, expected);
+  cpu_kernels().permute(pixels, axes, got);
+  CHECK(to_vector(got) == to_vector(expected));
+}
+
+TEST_CASE("cpu gelu, with and without bias, in place") {
+  for (Gelu form : {Gelu::erf, Gelu::tanh}) {
+    for (std::int64_t n : sizes) {
+      const Array x = random({n}, -6, 6);
+      compare("gelu", "gelu", {{n}, {n}, {n}}, [&](const Kernels& k, const Results& y) {
+        k.gelu_forward(form, x, Array(), y[0], y[1]);
+        k.gelu_forward(form, x, Array(), y[2], Array());
+      });
+    }
+    for (std::int64_t d : widths) {
+      const Array x = random({70, d}, -6, 6), b = random({d});
+      compare("gelu with bias", "gelu", {{70, d}, {70, d}}, [&](const Kernels& k, const Results& y) {
+        copy_into(x, y[1]);
+        k.gelu_forward(form, y[1], b, y[0], y[1]);
+      });
+    }
+    const Array far = array_from(std::vector<double>{-1e4, -100, -20, -9, 9, 20, 100, 1e4, 0, NAN}, {10}, DType::f32, Device::cpu);
+    compare("gelu far out", "gelu", {{10}, {10}}, [&](const Kernels& k, const Results& y) { k.gelu_forward(form, far, Array(), y[0], y[1]); });
+  }
+}
+
+TEST_CASE("cpu softmax and log_softmax") {
+  for (std::int64_t d : {1, 3, 5, 31, 33, 64, 192, 1000, 4099}) {
+    const Array x = random({70, d}, -8, 8), dy = random({70, d}), p = random({70, d}, 0, 2.0 / static_cast<double>(d)), logs = random({70, d}, -9, 0);
+    compare("softmax", "softmax", {{70, d}, {70, d}}, [&](const Kernels& k, const Results& y) {
+      k.softmax_forward(x, y[0]);
+      k.softmax_backward(dy, p, y[1]);
+    });
+    compare("log_softmax", "log_softmax", {{70, d}}, [&](const Kernels& k, const Results& y) { k.log_softmax_forward(x, y[0]); });
+    compare("log_softmax_backward", "reduce", {{70, d}}, [&](const Kernels& k, const Results& y) { k.log_softmax_backward(dy, logs, y[0]); });
+  }
+  const Array x = random({4, 20});
+  x.mutable_data<float>()[3] = NAN;
+  x.mutable_data<float>()[25] = INFINITY;
+  x.mutable_data<float>()[45] = -INFINITY;
+  compare("softmax of NaN and infinities", "softmax", {{4, 20}}, [&](const Kernels& k, const Results& y) { k.softmax_forward(x, y[0]); });
+}
+
+TEST_CASE("cpu layer norm and rms norm") {
+  for (std::int64_t d : widths)
+    for (std::int64_t rows : {1, 3, 33, 260}) {
+      const Array x = random({rows, d}, 1, 3), dy = random({rows, d}), gamma = random({d}), beta = random({d}), mean = random({rows}, 1.5, 2.5),
+                  rstd = random({rows}, 0.5, 3);
+      compare("layer_norm", "norm", {{rows, d}, {rows}, {rows}},
+              [&](const Kernels& k, const Results& y) { k.layer_norm_forward(x, gamma, beta, 0.1, y[0], y[1], y[2]); });
+      compare("layer_norm_backward", "norm_gradient", {{rows, d}, {d}, {d}, {rows, d}}, [&](const Kernels& k, const Results& y) {
+        k.layer_norm_backward(dy, x, gamma, mean, rstd, y[0], y[1], y[2]);
+        k.layer_norm_backward(dy, x, gamma, mean, rstd, y[3], Array(), Array());
+      });
+      compare("rms_norm", "norm", {{rows, d}, {rows}}, [&](const Kernels& k, const Results& y) { k.rms_norm_forward(x, gamma, 1e-5, y[0], y[1]); });
+      compare("rms_norm_backward", "norm_gradient", {{rows, d}, {d}, {d}}, [&](const Kernels& k, const Results& y) {
+        k.rms_norm_backward(dy, x, gamma, rstd, y[0], y[1]);
+        k.rms_norm_backward(dy, x, gamma, rstd, Array(), y[2]);
+      });
+    }
+}
+
+TEST_CASE("cpu layer norm keeps its precision at a mean far from 0") {
+  const Array x = random({9, 64}, 999, 1001), one = full_like(x, {64}, 1), zero = full_like(x, {64}, 0);
+  compare("layer_norm far from 0", "norm_gradient", {{9}}, [&](const Kernels& k, const Results& y) {
+    const Array out = fresh({9, 64}), mean = fresh({9});
+    k.layer_norm_forward(x, one, zero, 1e-5, out, mean, y[0]);
+  });
+}
+
+TEST_CASE("cpu cross-entropy by labels, with smoothing, by targets") {
+  for (std::int64_t classes : {1, 5, 10, 37, 1000})
+    for (std::int64_t rows : {1, 3, 64}) {
+      const Array x = random({rows, classes}, -5, 5), labels = integers({rows}, classes),
+                  target = random({rows, classes}, 0, 2.0 / static_cast<double>(classes)), dloss = full_like(x, {}, 1.5), lse = random({rows}, 5, 7);
+      for (double smoothing : {0.0, 0.1})
+        compare("cross_entropy", "cross_entropy", {{}, {rows}, {rows, classes}}, [&](const Kernels& k, const Results& y) {
+          k.cross_entropy_forward(x, labels, Array(), smoothing, y[0], y[1]);
+          k.cross_entropy_backward(dloss, x, labels, Array(), smoothing, lse, y[2]);
+        });
+      compare("soft cross_entropy", "cross_entropy", {{}, {rows}, {rows, classes}}, [&](const Kernels& k, const Results& y) {
+        k.cross_entropy_forward(x, Array(), target, 0, y[0], y[1]);
+        k.cross_entropy_backward(dloss, x, Array(), target, 0, lse, y[2]);
+      });
+    }
+}
+
+TEST_CASE("cpu dropout has the reference's mask") {
+  for (std::int64_t n : sizes)
+    for (std::uint64_t first : {std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{8} << 32, (std::uint64_t{8} << 32) - 61})
+      for (double p : {0.0, 0.1, 0.5, 1.0}) {
+        const Array ones = full_like(random({1}), {n}, 1), x = random({n});
+        compare("dropout mask", "exact", {{n}}, [&](const Kernels& k, const Results& y) { k.dropout(ones, 42, 7, drop_threshold(p), first, y[0]); });
+        compare("dropout", "dropout", {{n}}, [&](const Kernels& k, const Results& y) { k.dropout(x, 42, 7, drop_threshold(p), first, y[0]); });
+      }
+}
+
+TEST_CASE("cpu gated residual with every gate and row scale") {
+  for (std::int64_t d : widths)
+    for (const Array& gate : {Array(), random({1}), random({d})})
+      for (const Array& row_scale : {Array(), random({6})}) {
+        const Shape shape{6, 7, d};
+        const Array skip = random(shape), branch = random(shape), dy = random(shape);
+        compare("gated_residual", "gated_residual", {shape, shape}, [&](const Kernels& k, const Results& y) {
+          k.gated_residual_forward(skip, branch, gate, row_scale, y[0]);
+          k.gated_residual_backward(dy, branch, gate, row_scale, y[1], Array());
+        });
+        if (gate.defined())
+          compare("gated_residual_backward", "gate_gradient", {shape, gate.shape(), gate.shape()}, [&](const Kernels& k, const Results& y) {
+            k.gated_residual_backward(dy, branch, gate, row_scale, y[0], y[1]);
+            k.gated_residual_backward(dy, branch, gate, row_scale, Array(), y[2]);
+          });
+      }
+}
+
+TEST_CASE("cpu optimizers") {
+  for (std::int64_t n : sizes) {
+    const Array g = random({n}), p = random({n}), m = random({n}, -0.1, 0.1), v = random({n}, 0, 0.1);
+    compare("adamw", "optimizer", {{n}, {n}, {n}}, [&](const Kernels& k, const Results& y) {
+      copy_into(p, y[0]), copy_into(m, y[1]), copy_into(v, y[2]);
+      k.adamw({.lr = 1e-3,
+               .beta1 = 0.9,
+               .beta2 = 0.999,
+               .eps = 1e-8,
+               .weight_decay = 0.05,
+               .correction1 = 0.2,
+               .correction2 = 0.01,
+               .gradient_scale = 0.7},
+              g, y[0], y[1], y[2]);
+    });
+    for (bool nesterov : {false, true})
+      compare("sgd", "optimizer", {{n}, {n}, {n}}, [&](const Kernels& k, const Results& y) {
+        copy_into(p, y[0]), copy_into(m, y[1]), copy_into(p, y[2]);
+        const SgdStep s{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01, .nesterov = nesterov, .gradient_scale = 0.7};
+        k.sgd(s, g, y[0], y[1]);
+        k.sgd(s, g, y[2], Array());
+      });
+    const double expected = reference_kernels().sum_of_squares(g);
+    for (int threads : {1, 2, 3}) {
+      const Threads scope(threads);
+      CHECK(cpu_kernels().sum_of_squares(g) == Approx(expected).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("cpu adamw leaves no denormal moments") {
+  const Array g = full_like(random({1}), {40}, 1e-25), p = full_like(g, {40}, 1), m = full_like(g, {40}, 1.3e-38), v = full_like(g, {40}, 1.2e-38);
+  cpu_kernels().adamw(
+      {.lr = 1e-3, .beta1 = 0.5, .beta2 = 0.9, .eps = 1e-8, .weight_decay = 0, .correction1 = 1, .correction2 = 1, .gradient_scale = 1e-20}, g, p, m,
+      v);
+  CHECK(to_vector(m) == std::vector<double>(40, 0.0));
+  CHECK(to_vector(v) == std::vector<double>(40, 0.0));
+}
+
+TEST_CASE("cpu kernels leave f64 to the reference") {
+  const Array x = array_from(std::vector<double>{1, 2, 3}, {3}, DType::f64, Device::cpu), y = empty_like(x), z = empty_like(x);
+  cpu_kernels().unary(Unary::exp, 0, x, y);
+  reference_kernels().unary(Unary::exp, 0, x, z);
+  CHECK(to_vector(y) == to_vector(z));
+}
+
+TEST_CASE("cpu description names processor, instructions, threads and oneDNN") {
+  const Threads scope(2);
+  CHECK_THAT(cpu_description(), test::contains("2 threads, oneDNN "));
+}

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Installs what Plumb needs from the system's packages (Debian 12, Ubuntu 24.04 and newer).
+# Usage: tools/install.sh build|test      build: to build and run programs; test: the tests, too
+set -euo pipefail
+
+build=(g++ cmake ninja-build ccache git libdnnl-dev libhwy-dev libfmt-dev nlohmann-json3-dev zlib1g-dev)
+case "${1:-}" in
+  build) wanted=("${build[@]}") ;;
+  test) wanted=("${build[@]}" catch2) ;;
+  *) sed -n 2,3p "$0" >&2; exit 2 ;;
+esac
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  cat >&2 <<'END'
+error: this system has no apt-get, so nothing was installed. Plumb needs:
+  a C++20 compiler with OpenMP (g++ 12 or newer), CMake 3.25, Ninja, git,
+  oneDNN 2.6 or 3.x, Highway 1.0, fmt 9, nlohmann-json 3.11, zlib; for the tests also Catch2 2.13 or 3.
+Install them, then: cmake --preset release && cmake --build --preset release
+END
+  exit 1
+fi
+
+missing=()
+for package in "${wanted[@]}"; do
+  [ "$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null)" = "install ok installed" ] || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || { echo "error: not root and no sudo; install by hand: apt-get install ${missing[*]}" >&2; exit 1; }
+  as_root=(sudo)
+fi
+echo "installing: ${missing[*]}" >&2
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -qq >&2
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
