@@ -117,7 +117,9 @@ std::vector<Row> rows_of(const Model& m) {
             p, m1, m2);
   });
   add("sum_of_squares of them", 4.0 * static_cast<double>(weights), 0, [=, &k] { k.sum_of_squares(g); });
-  add("unary on 16 elements", 0, 0, [=, &k] { k.unary(Unary::multiply, 0.5, random({16}), random({16})); });
+  const Array few = random({16}), few_y = empty_like(few), corner = random({4, 4}), corner_y = empty_like(corner);
+  add("unary on 16 elements: overhead", 0, 0, [=, &k] { k.unary(Unary::multiply, 0.5, few, few_y); });
+  add("matmul of 4 x 4: overhead", 0, 0, [=, &k] { k.matmul(corner, false, corner, false, corner_y); });
   return rows;
 }
 
@@ -133,7 +135,7 @@ int main(int argc, char** argv) {
     for (const Row& row : rows_of(m)) {
       if (row.name.find(filter) == std::string::npos) continue;
       const double s = seconds(row.run);
-      fmt::print("{:<40} {:>9.4f} {:>8.1f} {:>8}\n", row.name, s * 1e3, row.bytes / s * 1e-9,
+      fmt::print("{:<40} {:>9.5f} {:>8.1f} {:>8}\n", row.name, s * 1e3, row.bytes / s * 1e-9,
                  row.operations > 0 ? fmt::format("{:.1f}", row.operations / s * 1e-9) : "");
     }
   }

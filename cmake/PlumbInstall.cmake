@@ -1,1 +1,22 @@
-# nothing to install yet
+# find_package(plumb) -> plumb::plumb. Headers go under one folder, include/plumb, which the target adds to the path.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/plumb)
+install(TARGETS plumb EXPORT plumb-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT plumb-targets NAMESPACE plumb:: DESTINATION ${package_dir})
+install(DIRECTORY core autograd nn experiments DESTINATION include/plumb FILES_MATCHING PATTERN "*.h" PATTERN "*-inl.h" EXCLUDE)
+install(FILES ${PROJECT_BINARY_DIR}/include/plumb/plumb.h DESTINATION include/plumb)
+file(GLOB programs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/experiments ${PROJECT_SOURCE_DIR}/experiments/*/main.cpp)
+foreach(program IN LISTS programs)
+  cmake_path(GET program PARENT_PATH program)
+  if(TARGET ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)
+  endif()
+endforeach()
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/plumbConfig.cmake.in ${PROJECT_BINARY_DIR}/plumbConfig.cmake
+  INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/plumbConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/plumbConfig.cmake ${PROJECT_BINARY_DIR}/plumbConfigVersion.cmake cmake/FindOneDnn.cmake cmake/FindHighway.cmake
+  DESTINATION ${package_dir})

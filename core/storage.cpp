@@ -54,7 +54,7 @@ class Cache {
       stats_.in_use -= size;
       throw std::bad_alloc();
     }
-    if (huge) madvise(p, size, MADV_HUGEPAGE);
+    if (huge) madvise(p, (size + huge_page - 1) / huge_page * huge_page, MADV_HUGEPAGE);
     stats_.reserved += size;
     return p;
   }

@@ -39,6 +39,12 @@ Init Init::xavier_uniform(int parts) {
   return i;
 }
 
+Init Init::fan_in_uniform() {
+  Init i;
+  i.kind_ = Kind::fan_in_uniform;
+  return i;
+}
+
 Init Init::values(std::vector<double> values) {
   if (!values.empty() && std::ranges::all_of(values, [&](double v) { return v == values[0]; })) return constant(values[0]);
   Init i;

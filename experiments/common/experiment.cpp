@@ -1,0 +1,203 @@
+#include "experiments/common/experiment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/backend.h"
+#include "experiments/common/atomic_file.h"
+#include "experiments/common/data/open_data.h"
+#include "experiments/common/interrupt.h"
+#include "experiments/common/progress.h"
+#include "experiments/common/run_folder.h"
+#include "experiments/common/statistics.h"
+
+namespace plumb::lab {
+
+struct Run::State {
+  const RunOptions& options;
+  const ImageData& data;
+  const Normalization& normalization;
+  Progress& progress;
+  std::uint64_t seed;
+  std::int64_t step = 0;
+  std::string metrics = {};  // lines of metrics.jsonl of this seed
+  Values last = {};
+};
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+struct Interrupted {};
+
+struct SeedResult {
+  std::uint64_t seed;
+  Run::Values values;
+  std::string metrics;
+};
+
+double& value_named(Run::Values& values, const std::string& name) {
+  auto entry = std::ranges::find(values, name, &Run::Values::value_type::first);
+  if (entry == values.end()) entry = values.insert(values.end(), {name, unknown});
+  return entry->second;
+}
+
+std::string results_csv(const std::vector<SeedResult>& results) {
+  Run::Values names;
+  for (const SeedResult& r : results)
+    for (const auto& [name, value] : r.values) value_named(names, name);
+  std::string text = "seed";
+  for (const auto& [name, value] : names) text += "," + name;
+  text += '\n';
+  for (SeedResult r : results) {
+    text += fmt::format("{}", r.seed);
+    for (const auto& [name, none] : names) {
+      const double value = value_named(r.values, name);
+      text += std::isfinite(value) ? fmt::format(",{}", value) : ",";
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+// The finished seeds of an earlier call, in order of the metrics: a seed is finished when results.csv has it.
+std::vector<SeedResult> read_finished(const RunFolder& folder) {
+  std::vector<SeedResult> results;
+  if (!std::filesystem::exists(folder / "results.csv") || !std::filesystem::exists(folder / "metrics.jsonl")) return results;
+  std::istringstream rows(read_file(folder / "results.csv")), lines(read_file(folder / "metrics.jsonl"));
+  std::string line;
+  std::getline(rows, line);
+  while (std::getline(rows, line)) results.push_back({std::strtoull(line.c_str(), nullptr, 10), {}, {}});
+  while (std::getline(lines, line)) {
+    const Json object = Json::parse(line, nullptr, false);
+    check(object.is_object() && object.contains("seed"), "{}: expected one JSON object with a seed a line, got \"{}\"",
+          (folder / "metrics.jsonl").string(), line);
+    const auto result = std::ranges::find(results, object["seed"].get<std::uint64_t>(), &SeedResult::seed);
+    if (result == results.end()) continue;
+    result->metrics += line + '\n';
+    for (const auto& [name, value] : object.items())
+      if (name != "seed" && name != "step") value_named(result->values, name) = value.is_number() ? value.get<double>() : unknown;
+  }
+  return results;
+}
+
+std::string summary_table(const std::vector<SeedResult>& results) {
+  Run::Values names;
+  for (const SeedResult& r : results)
+    for (const auto& [name, value] : r.values) value_named(names, name);
+  std::string text;
+  for (const auto& [name, none] : names) {
+    std::vector<double> values;
+    for (SeedResult r : results) values.push_back(value_named(r.values, name));
+    const Summary s = summarize(values);
+    text += fmt::format("{:<20} {:>12.5g}{}  n = {}\n", name, s.mean, s.half_width ? fmt::format(" ± {:.3g}", *s.half_width) : "", s.n);
+  }
+  return text;
+}
+
+int run_seeds(const Cli& cli, const RunOptions& o, const std::function<void(Run&)>& body) {
+  if (o.dry_run) {
+    for (std::int64_t seed : o.seeds) write_result(fmt::format("{} seed {}\n", cli.program(), seed));
+    return 0;
+  }
+  set_num_threads(static_cast<int>(o.threads.value_or(0)));
+  const DefaultsScope defaults_scope(
+      {.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = o.device == "reference" ? Device::reference : Device::cpu});
+  const ImageData data = open_data(o.data, o.data_dir);
+  const Normalization normalization = normalization_of(data.train);
+  const RunFolder folder(cli, o, {.device = cpu_description(), .threads = num_threads()});
+  std::vector<SeedResult> results = read_finished(folder);
+  std::vector<ProgressArm> bars;
+  for (std::int64_t seed : o.seeds) bars.push_back({fmt::format("seed {}", seed), static_cast<double>(o.steps)});
+  const auto write = [&] {
+    std::ranges::sort(results, {}, [&](const SeedResult& r) { return std::ranges::find(o.seeds, static_cast<std::int64_t>(r.seed)); });
+    std::string metrics;
+    for (const SeedResult& r : results) metrics += r.metrics;
+    write_file_atomically(folder / "metrics.jsonl", metrics);
+    write_file_atomically(folder / "results.csv", results_csv(results));
+  };
+
+  const InterruptHandler interrupt;
+  {
+    Progress progress(std::move(bars), ProgressOutput::standard_error(o.no_progress));
+    for (std::size_t i = 0; i < o.seeds.size() && !interrupted(); ++i) {
+      const auto seed = static_cast<std::uint64_t>(o.seeds[i]);
+      if (std::ranges::find(results, seed, &SeedResult::seed) != results.end()) {
+        progress.skip(i);
+        continue;
+      }
+      progress.begin(i, o.steps);
+      Run::State state{.options = o, .data = data, .normalization = normalization, .progress = progress, .seed = seed};
+      Run run(state);
+      try {
+        body(run);
+      } catch (const Interrupted&) {
+        break;
+      }
+      std::string outcome;
+      for (const auto& [name, value] : state.last) outcome += fmt::format("{}{} {:.4g}", outcome.empty() ? "" : "  ", name, value);
+      progress.finish(true, outcome);
+      results.push_back({seed, state.last, state.metrics});
+      write();
+    }
+  }
+  write();
+  if (o.json) {
+    Json rows = Json::array();
+    for (const SeedResult& r : results) {
+      Json row{{"seed", r.seed}};
+      for (const auto& [name, value] : r.values) row[name] = value;  // written as null where not finite
+      rows.push_back(row);
+    }
+    write_result(Json{{"folder", folder.path().string()}, {"results", rows}}.dump(2) + "\n");
+  } else {
+    write_result(fmt::format("\n{}\nfolder: {}\n", summary_table(results), folder.path().string()));
+  }
+  return interrupt_status();
+}
+
+}  // namespace
+
+const RunOptions& Run::options() const { return state_.options; }
+std::uint64_t Run::seed() const { return state_.seed; }
+const ImageData& Run::data() const { return state_.data; }
+const Normalization& Run::normalization() const { return state_.normalization; }
+Batches Run::batches(const Augmentation& augment) { return Batches(state_, augment); }
+
+void Run::log(const Values& values) {
+  Json line{{"seed", state_.seed}, {"step", state_.step}};
+  for (const auto& [name, value] : values) {
+    check(name != "seed" && name != "step" && name.find_first_of(",\"\n") == std::string::npos,
+          "[log] expected a name other than seed and step, without comma, quote and line end, got \"{}\"", name);
+    line[name] = value;  // written as null where not finite
+    value_named(state_.last, name) = value;
+  }
+  state_.metrics += line.dump() + '\n';
+  state_.progress.step(state_.step + 1, value_named(state_.last, "loss"), value_named(state_.last, "lr"));
+  std::erase_if(state_.last, [](const auto& entry) { return (entry.first == "loss" || entry.first == "lr") && std::isnan(entry.second); });
+}
+
+Batches::Batches(Run::State& state, const Augmentation& augment)
+    : state_(state), loader_(state.data.train, state.normalization, {.batch = state.options.batch, .seed = state.seed, .augment = augment}) {}
+
+void Batches::advance() {
+  scope_.reset();
+  if (interrupted()) throw Interrupted();
+  if (++step_ >= state_.options.steps) return;
+  state_.step = step_;
+  batch_ = to_tensors(loader_.next(), state_.data.train);
+  scope_.emplace(RandomState{.seed = state_.seed, .step = static_cast<std::uint32_t>(step_)});
+}
+
+int experiment(int argc, const char* const* argv, const ExperimentInfo& info, const std::function<void(Run&)>& body) {
+  return exit_status([&] {
+    RunOptions options = info.defaults;
+    Cli cli(info.name, info.summary);
+    if (info.declare) info.declare(cli);
+    add_run_options(cli, options, {.data = data_set_names(), .dtypes = {"fp32", "fp64"}, .devices = {"cpu", "reference"}});
+    return cli.parse(argc, argv) == Action::done ? 0 : run_seeds(cli, options, body);
+  });
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,91 @@
+// Who may include whom: backends -> core; autograd -> core; nn -> autograd, core; experiments -> nn and below; nobody includes
+// experiments or tests.
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "tests/support/catch.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::map<std::string, std::set<std::string>> allowed{
+    {"core", {"core"}},
+    {"autograd", {"core", "autograd"}},
+    {"backends/reference", {"core", "backends/reference"}},
+    {"backends/cpu", {"core", "backends/cpu"}},
+    {"nn", {"core", "autograd", "nn"}},
+    {"experiments", {"core", "autograd", "nn", "experiments"}},
+};
+
+// "nn/gates/pre.cpp" -> "nn"; backends are layers of their own. "" for a path outside them.
+std::string layer_of(const std::string& path) {
+  for (const auto& [layer, may] : allowed)
+    if (path.starts_with(layer + "/")) return layer;
+  return path.starts_with("backends/") || path.starts_with("tests/") ? path.substr(0, path.find('/', 9)) : "";
+}
+
+// The files that a source includes in quotes.
+std::vector<std::string> includes_of(const fs::path& file) {
+  std::vector<std::string> found;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);)
+    if (const std::size_t at = line.find("#include \""); at != std::string::npos)
+      found.push_back(line.substr(at + 10, line.find('"', at + 10) - at - 10));
+  return found;
+}
+
+struct Violation {
+  std::string file, include;
+};
+
+std::vector<Violation> violations(const fs::path& root) {
+  std::vector<Violation> found;
+  for (const auto& [layer, may] : allowed)
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / layer)) {
+      if (entry.path().extension() != ".h" && entry.path().extension() != ".cpp") continue;
+      const std::string file = fs::relative(entry.path(), root).string();
+      for (const std::string& include : includes_of(entry.path()))
+        if (const std::string target = layer_of(include); !target.empty() && !may.contains(target)) found.push_back({file, include});
+    }
+  return found;
+}
+
+// Files that mention a text in an #include line.
+std::set<std::string> users_of(const fs::path& root, const std::string& header) {
+  std::set<std::string> found;
+  for (const auto& [layer, may] : allowed)
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / layer)) {
+      std::ifstream in(entry.path());
+      for (std::string line; std::getline(in, line);)
+        if (line.starts_with("#include") && line.find(header) != std::string::npos) found.insert(fs::relative(entry.path(), root).string());
+    }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("every include points down the layers") {
+  for (const Violation& v : violations(PLUMB_SOURCE_DIR)) FAIL_CHECK(v.file << " includes " << v.include);
+  SUCCEED();
+}
+
+TEST_CASE("the check sees an include that points up") {
+  const fs::path root = fs::path(PLUMB_BINARY_DIR) / "tests" / "layering";
+  fs::remove_all(root);
+  for (const auto& [layer, may] : allowed) fs::create_directories(root / layer);
+  std::ofstream(root / "core" / "bad.h") << "#pragma once\n#include \"nn/module.h\"\n#include \"core/shape.h\"\n";
+  std::ofstream(root / "autograd" / "bad.cpp") << "#include \"backends/cpu/kernels.h\"\n#include <vector>\n";
+  CHECK(violations(root).size() == 2);
+}
+
+TEST_CASE("heavy or replaceable dependencies have one user each") {
+  const fs::path root = PLUMB_SOURCE_DIR;
+  CHECK(users_of(root, "dnnl") == std::set<std::string>{"backends/cpu/onednn.cpp"});
+  CHECK(users_of(root, "<omp.h>").size() <= 1);
+  CHECK(users_of(root, "zlib.h") == std::set<std::string>{"experiments/common/data/input_file.cpp"});
+  for (const std::string& file : users_of(root, "nlohmann/")) CHECK(file.ends_with(".cpp"));
+}

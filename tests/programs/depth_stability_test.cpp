@@ -1,0 +1,246 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "experiments/common/results.h"
+#include "tests/programs/program.h"
+#include "tests/support/catch.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+const std::string small = program("depth_stability") + " --dim 8 --batch 4 --steps 4 --no-progress ";
+
+// The columns that depend on settings, code and data alone: all but the last two.
+std::string deterministic(const std::string& csv) {
+  std::string text;
+  std::istringstream lines(csv);
+  for (std::string line; std::getline(lines, line);) {
+    line.erase(line.rfind(','));
+    text += line.substr(0, line.rfind(',')) + '\n';
+  }
+  return text;
+}
+
+int lines_of(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }
+
+// One line that starts with "error: ".
+bool one_error_line(const Finished& f) { return f.err.starts_with("error: ") && lines_of(f.err) == 1 && f.out.empty(); }
+
+}  // namespace
+
+TEST_CASE("a study writes its folder, prints its table, and gives the same bytes again") {
+  const TemporaryFolder folder;
+  const Finished first = run(folder.path(), small + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --out a");
+  INFO(first.err);
+  REQUIRE(first.status == 0);
+  CHECK_THAT(first.out, contains("layerscale") && contains("report: a/report.html"));
+  const std::string csv = slurp(folder.path() / "a/results.csv");
+  CHECK(
+      csv.starts_with("gate,depth,lr,seed,status,steps,train_loss,val_loss,val_accuracy,diverged_at,seconds,images_per_second\npre,1,0.001,0,ok,4,"));
+  CHECK(lines_of(csv) == 1 + 8);
+  CHECK(lines_of(slurp(folder.path() / "a/metrics.jsonl")) == 8 * 4);
+  CHECK(lines_of(slurp(folder.path() / "a/layers.csv")) == 1 + 2 * 4 * (2 * 1 + 2 * 2) * 2);
+  CHECK_THAT(slurp(folder.path() / "a/report.html"), contains("<svg") && contains("layerscale"));
+  const auto info = nlohmann::json::parse(slurp(folder.path() / "a/run.json"));
+  CHECK(info["settings"]["depths"] == std::vector<int>{1, 2});
+
+  REQUIRE(run(folder.path(), small + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --out b --threads 1").status == 0);
+  CHECK(deterministic(slurp(folder.path() / "b/results.csv")) == deterministic(csv));
+  for (const char* file : {"metrics.jsonl", "layers.csv"}) CHECK(slurp(folder.path() / "b" / file) == slurp(folder.path() / "a" / file));
+}
+
+TEST_CASE("a folder with results is refused, resumed or overwritten as asked") {
+  const TemporaryFolder folder;
+  const std::string command = small + "--gates pre,rezero --depths 1 --out a ";
+  REQUIRE(run(folder.path(), command).status == 0);
+  const std::string csv = slurp(folder.path() / "a/results.csv"), metrics = slurp(folder.path() / "a/metrics.jsonl");
+
+  const Finished refused = run(folder.path(), command);
+  CHECK(refused.status == 2);
+  CHECK(one_error_line(refused));
+  CHECK_THAT(refused.err, contains("--resume") && contains("--overwrite"));
+  CHECK(slurp(folder.path() / "a/results.csv") == csv);
+
+  const Finished complete = run(folder.path(), command + "--resume");
+  CHECK(complete.status == 0);
+  CHECK(slurp(folder.path() / "a/results.csv") == csv);  // to the last byte: nothing ran
+
+  const Finished other = run(folder.path(), command + "--resume --steps 5");
+  CHECK(other.status == 2);
+  CHECK_THAT(other.err, contains("steps"));
+
+  // The second arm is lost, as if the process had been killed in it: only that one runs again.
+  { std::ofstream(folder.path() / "a/results.csv") << csv.substr(0, csv.rfind('\n', csv.size() - 2) + 1); }
+  REQUIRE(run(folder.path(), command + "--resume").status == 0);
+  CHECK(deterministic(slurp(folder.path() / "a/results.csv")) == deterministic(csv));
+  CHECK(slurp(folder.path() / "a/results.csv").starts_with(csv.substr(0, csv.rfind('\n', csv.size() - 2))));
+  CHECK(slurp(folder.path() / "a/metrics.jsonl") == metrics);
+
+  CHECK(run(folder.path(), command + "--overwrite").status == 0);
+  CHECK(run(folder.path(), "mkdir e && " + small + "--gates pre --depths 1 --resume --out e").status == 0);
+}
+
+TEST_CASE("Ctrl-C ends a sweep with 130, keeps what is finished, and the rest can be resumed") {
+  const TemporaryFolder folder;
+  const std::string command = program("depth_stability") + " --dim 8 --batch 4 --gates pre,post,rezero,layerscale --depths 1 --steps 400 --out a ";
+  const Finished stopped = run(folder.path(), command + " & pid=$!; until [ -s a/results.csv ]; do sleep 0.02; done; kill -INT $pid; wait $pid");
+  INFO(stopped.err);
+  REQUIRE(stopped.status == 130);
+  CHECK_THAT(stopped.err, contains("--resume"));
+  const auto finished = lab::parse_results(slurp(folder.path() / "a/results.csv"), "results.csv");
+  CHECK(!finished.empty());
+  CHECK(run(folder.path(), command + "--resume").status == 0);
+  CHECK(lab::parse_results(slurp(folder.path() / "a/results.csv"), "results.csv").size() == 4);
+  REQUIRE(run(folder.path(), command + "--out b").status == 2);  // --out twice
+  REQUIRE(run(folder.path(), program("depth_stability") + " --dim 8 --batch 4 --gates pre,post,rezero,layerscale --depths 1 --steps 400 --out b")
+              .status == 0);
+  CHECK(deterministic(slurp(folder.path() / "a/results.csv")) == deterministic(slurp(folder.path() / "b/results.csv")));
+}
+
+TEST_CASE("kill -9 at any moment leaves whole files, and loses at most the arm in progress") {
+  const TemporaryFolder folder;
+  const std::string command = small + "--gates pre,post,rezero,layerscale,fixup,skipinit --depths 1 --seeds 0..9 --out a ";
+  std::size_t before = 0;
+  for (const char* delay : {"0.9", "1.1", "1.3", "1.2"}) {
+    const Finished killed = run(folder.path(), command + "--resume & pid=$!; sleep " + delay + "; kill -9 $pid; wait $pid");
+    (void)killed;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "a"))
+      if (entry.path().filename() == "results.csv") {
+        const auto rows = lab::parse_results(slurp(entry.path()), "results.csv");
+        CHECK(rows.size() >= before);
+        before = rows.size();
+        CHECK_NOTHROW(lab::parse_losses(slurp(folder.path() / "a/metrics.jsonl"), "metrics.jsonl"));
+        CHECK_NOTHROW(lab::parse_layers(slurp(folder.path() / "a/layers.csv"), "layers.csv"));
+        CHECK_THAT(slurp(folder.path() / "a/report.html"), contains("</html>"));
+      }
+  }
+  const Finished rest = run(folder.path(), command + "--resume");
+  INFO(rest.err);
+  REQUIRE(rest.status == 0);
+  CHECK(lab::parse_results(slurp(folder.path() / "a/results.csv"), "results.csv").size() == 60);
+}
+
+TEST_CASE("divergence is a result: the sweep goes on, exit 0, no bare NaN") {
+  const TemporaryFolder folder;
+  const Finished f =
+      run(folder.path(), program("depth_stability") + " --dim 8 --batch 4 --steps 40 --gates rezero,layerscale --depths 2 --lrs 1e18,1e-3 --out a");
+  INFO(f.err);
+  REQUIRE(f.status == 0);
+  CHECK_THAT(f.err, contains("diverged at step"));
+  const auto rows = lab::parse_results(slurp(folder.path() / "a/results.csv"), "results.csv");
+  REQUIRE(rows.size() == 4);
+  for (const auto& row : rows) {
+    CHECK((row.status == lab::Status::diverged) == (row.lr > 1));
+    CHECK(row.train_loss.has_value() == (row.lr < 1));
+    CHECK(row.diverged_at.has_value() == (row.lr > 1));
+  }
+  const std::string metrics = slurp(folder.path() / "a/metrics.jsonl");
+  CHECK(metrics.find("NaN") == std::string::npos);
+  CHECK(metrics.find("nan,") == std::string::npos);
+  CHECK_THAT(metrics, contains("\"divergence\":\""));
+  std::istringstream lines(metrics);
+  for (std::string line; std::getline(lines, line);) CHECK(nlohmann::json::accept(line));
+}
+
+TEST_CASE("what is wrong on the command line ends with 2, one line, and a suggestion") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& flags) {
+    const Finished f = run(folder.path(), program("depth_stability") + " " + flags);
+    INFO(f.err);
+    CHECK(f.status == 2);
+    CHECK(one_error_line(f));
+    return f.err;
+  };
+  CHECK_THAT(refused("--gate pre"), contains("--gates"));
+  CHECK_THAT(refused("--gates layer_scale"), contains("layerscale"));
+  CHECK_THAT(refused("--data fashon-mnist"), contains("fashion-mnist"));
+  CHECK_THAT(refused("--preset quik"), contains("quick"));
+  CHECK_THAT(refused("--steps 0"), contains("--steps"));
+  CHECK_THAT(refused("--depths 6,,8"), contains("--depths"));
+  CHECK_THAT(refused("--drop-key 1.5"), contains("--drop-key"));
+  CHECK_THAT(refused("--dim 63"), contains("--heads 2"));
+  CHECK_THAT(refused("--patch 5"), contains("--patch 5"));
+  CHECK_THAT(refused("--device cuda"), contains("cpu"));
+  CHECK(std::filesystem::is_empty(folder.path()) == false);  // .stdout and .stderr only
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "runs"));
+}
+
+TEST_CASE("what is found at run time ends with 1, one line, and nothing is written") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "data/fashion-mnist");
+  std::ofstream(folder.path() / "data/fashion-mnist/train-images-idx3-ubyte")
+      << std::string("\x00\x00\x08\x03\x7f\xff\xff\xff\x00\x00\x00\x1c\x00\x00\x00\x1c", 16);
+  for (const char* file : {"train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"})
+    std::ofstream(folder.path() / "data/fashion-mnist" / file) << "x";
+  const auto failed = [&](const std::string& flags) {
+    const Finished f = run(folder.path(), small + "--gates pre --depths 1 --out a " + flags);
+    INFO(f.err);
+    CHECK(f.status == 1);
+    CHECK(one_error_line(f));
+    CHECK_FALSE(std::filesystem::exists(folder.path() / "a"));
+    return f.err;
+  };
+  CHECK_THAT(failed("--data fashion-mnist --data-dir nowhere"), contains("nowhere"));
+  CHECK_THAT(failed("--data fashion-mnist --data-dir data"), contains("train-images-idx3-ubyte"));
+  const Finished full = run(folder.path(), small + "--gates pre --depths 1 --json --out b > /dev/full");
+  CHECK(full.status == 1);
+  CHECK_THAT(full.err, contains("error: "));
+  const Finished disk = run(folder.path(), "ulimit -f 8; trap '' XFSZ; " + small + "--gates pre --depths 1 --out c");
+  CHECK(disk.status == 1);
+  CHECK_THAT(disk.err, contains("error: ") && contains("c/"));
+}
+
+TEST_CASE("settings printed are settings understood; lists and dry runs go to stdout") {
+  const TemporaryFolder folder;
+  const Finished printed =
+      run(folder.path(), program("depth_stability") + " --preset quick --seeds 0..2 --drop-path 0.1 --drop-path-schedule linear --print-config");
+  REQUIRE(printed.status == 0);
+  std::ofstream(folder.path() / "config.json") << printed.out;
+  const Finished again = run(folder.path(), program("depth_stability") + " --config config.json --print-config");
+  CHECK(again.out == printed.out);
+  const Finished list = run(folder.path(), program("depth_stability") + " --list-gates");
+  for (const char* gate : {"post", "pre", "rezero", "rezero_separate", "skipinit", "fixup", "scalar_gate", "layerscale"})
+    CHECK_THAT(list.out, contains(gate));
+  CHECK(lines_of(run(folder.path(), program("depth_stability") + " --preset quick --dry-run").out) == 12);
+  CHECK(lines_of(run(folder.path(), program("depth_stability") + " --gates all --depths 6,24,48 --seeds 0..2,7 --dry-run").out) == 8 * 3 * 4);
+  CHECK_THAT(run(folder.path(), program("depth_stability") + " --version").out, contains("depth_stability 0."));
+  CHECK_THAT(run(folder.path(), program("depth_stability") + " --help").out, contains("--drop-key-schedule") && contains("--gates"));
+}
+
+TEST_CASE("every kind of dropping, dtype, device and init runs, and --json is JSON") {
+  const TemporaryFolder folder;
+  const std::string dropping =
+      "--drop-key 0.3 --drop-key-schedule decreasing --attn-drop 0.1 --drop-path 0.2 --drop-path-schedule linear --init paper --warmup 2 ";
+  const Finished f = run(folder.path(), small + dropping + "--gates all --depths 2 --json --out a");
+  INFO(f.err);
+  REQUIRE(f.status == 0);
+  const auto json = nlohmann::json::parse(f.out);
+  CHECK(json["results"].size() == 8);
+  const Finished f64 =
+      run(folder.path(), small + dropping + "--gates rezero --depths 1 --dtype fp64 --device reference --steps 2 --batch 2 --json --out b");
+  const Finished f32 = run(folder.path(), small + dropping + "--gates rezero --depths 1 --steps 2 --batch 2 --json --out c");
+  INFO(f64.err);
+  REQUIRE(f64.status == 0);
+  REQUIRE(f32.status == 0);
+  const double a = nlohmann::json::parse(f64.out)["results"][0]["train_loss"], b = nlohmann::json::parse(f32.out)["results"][0]["train_loss"];
+  CHECK(std::abs(a - b) < 1e-5);  // the same draws on both backends
+}
+
+TEST_CASE("real data sets train") {
+  const char* set = std::getenv("PLUMB_TEST_DATA");
+  const std::filesystem::path data = std::filesystem::path(set ? set : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "data";
+  if (!std::filesystem::exists(data / "fashion-mnist")) PLUMB_SKIP("no data sets in " + data.string() + " (PLUMB_TEST_DATA)");
+  const TemporaryFolder folder;
+  const Finished fashion =
+      run(folder.path(), small + "--data fashion-mnist --data-dir '" + data.string() + "' --gates layerscale --depths 1 --out a");
+  INFO(fashion.err);
+  CHECK(fashion.status == 0);
+  std::filesystem::create_directories(folder.path() / "cifar-100-binary");
+  std::filesystem::create_symlink(data / "cifar-100/train.bin.part1of5.gz", folder.path() / "cifar-100-binary/train.bin.gz");
+  std::filesystem::create_symlink(data / "cifar-100/test.bin.gz", folder.path() / "cifar-100-binary/test.bin.gz");
+  const Finished cifar = run(folder.path(), small + "--data cifar-100 --data-dir . --gates layerscale --depths 1 --out b");
+  INFO(cifar.err);
+  CHECK(cifar.status == 0);
+}
