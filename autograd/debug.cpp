@@ -50,8 +50,11 @@ void check_finite(const char* op, const Array& y) {
       first = std::min(first, i);
     }
   }
-  fail(fmt::format("[{}] made {} of {} elements non-finite (first: {} at {}){}", op, bad, values.size(), values[first], first,
-                   bad < values.size() ? fmt::format(", finite ones lie in {:.3g}..{:.3g}", low, high) : ""));
+  fail(fmt::format("[{}] made {} of {} elements non-finite (first: {} at {}){}", op, bad, values.size(),
+                   std::isnan(values[first]) ? "nan"
+                   : values[first] > 0       ? "inf"
+                                             : "-inf",
+                   first, bad < values.size() ? fmt::format(", finite ones lie in {:.3g}..{:.3g}", low, high) : ""));
 }
 
 }  // namespace detail

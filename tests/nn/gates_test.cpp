@@ -135,7 +135,7 @@ TEST_CASE("folding LayerScale's gamma into the output projection leaves the bloc
   CHECK(relative_error((*model.blocks()[0])(x), before) < 1e-12);
 }
 
-TEST_CASE("a registered gate is in the table and trains; a bad registration is refused") {
+TEST_CASE("a registered gate is in the table and trains, and a bad registration is refused") {
   struct TanhGate : nn::Gate {
     Tensor a = parameter("a", zeros({1}), Role::gate);
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + tanh(a) * branch; }

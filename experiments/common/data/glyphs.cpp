@@ -18,7 +18,7 @@ constexpr std::uint64_t key = random_key(0x676c797068730001u, "data.glyphs");
 // post-norm without it stay at ln 10.
 constexpr int angle_jitter = 22;                                                     // 1024ths of a turn; neighbouring orientations are 102 apart
 constexpr int shortest_wave = 4, longest_wave = 8;                                   // pixels
-constexpr int weakest_contrast = 24, strongest_contrast = 64, noise_deviation = 40;  // grey levels
+constexpr int weakest_contrast = 32, strongest_contrast = 72, noise_deviation = 32;  // grey levels
 static_assert(classes == orientations * (orientations - 1) / 2);
 
 // A turn is 1024 steps and the amplitude 1024.

@@ -1,0 +1,20 @@
+// Tensors and gradients without a module: Newton's method on a scalar, with the second derivative from the graph of the first.
+#include <plumb/plumb.h>
+
+#include <cstdio>
+using namespace plumb;
+
+int main() {
+  const DefaultsScope f64({.dtype = DType::f64, .device = Device::reference});
+  Tensor x = variable(tensor({2.0}, {1}));
+  for (int i = 0; i < 8; ++i) {
+    const Tensor y = x * x * x * x - 3 * x * x + x;  // f(x) = x^4 - 3 x^2 + x
+    const Tensor slope = grad(y, x, {.create_graph = true});
+    const Tensor curvature = grad(slope, x);
+    std::printf("x %.12f  f %.12f  f' %+.3e\n", x.item(), y.item(), slope.item());
+    x = variable(x.detach() - slope.detach() / curvature);
+  }
+  std::printf("check_gradients: worst error %.1e\n",
+              check_gradients([](const Tensors& in) { return softmax(in[0]); }, {tensor({1, 2, 3}, {3})}, {.order = 2}));
+  return 0;
+}

@@ -1,0 +1,13 @@
+// A residual gate of one's own in every ablation: one struct, one line.
+#include <plumb/plumb.h>
+using namespace plumb;
+
+struct TanhGate : nn::Gate {  // x + tanh(a) f(LN(x)), the identity at init
+  Tensor a = parameter("a", zeros({1}), Role::gate);
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + tanh(a) * branch; }
+};
+
+int main(int argc, char** argv) {
+  nn::register_gate<TanhGate>("tanh_gate", {.norm = nn::Norm::pre, .claims = {nn::Claim::identity_at_init}});
+  return lab::depth_stability(argc, argv);  // --gates tanh_gate,layerscale --depths 12,48 --seeds 0..4
+}

@@ -1,0 +1,20 @@
+// Does warm-up save pre-norm at depth 24? An experiment with a loop of its own.
+#include <plumb/plumb.h>
+using namespace plumb;
+
+int main(int argc, char** argv) {
+  std::string gate = "pre";
+  const auto declare = [&](lab::Cli& cli) { cli.option("--gate", &gate, "Residual gate").one_of("gate", nn::gate_names()); };
+  return lab::experiment(
+      argc, argv, {.name = "warmup_study", .summary = "One gate at depth 24, with and without warm-up.", .declare = declare}, [&](lab::Run& run) {
+        nn::ViT model({.channels = run.data().train.channels, .classes = run.data().train.classes, .depth = 24, .gate = gate, .seed = run.seed()});
+        nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, run.options().warmup, run.steps())});
+        for (const lab::Batch& batch : run.batches()) {
+          const double lr = optimizer.learning_rate();
+          const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
+          optimizer.step(g);
+          run.log({{"loss", g.loss()}, {"grad_norm", g.norm()}, {"lr", lr}});
+        }
+        run.log({{"val_accuracy", lab::evaluate(model, run.data().validation, run.normalization()).accuracy}});
+      });
+}
