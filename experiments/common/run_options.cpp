@@ -18,7 +18,7 @@ void add_run_options(Cli& cli, RunOptions& o, const RunChoices& choices) {
   cli.section("Machine");
   cli.option("--dtype", &o.dtype, "Number format").one_of("dtype", choices.dtypes);
   cli.option("--device", &o.device, "Where to compute").one_of("device", choices.devices);
-  cli.option("--threads", &o.threads, "CPU threads").at_least(1).or_word("all").decides_speed_only();
+  cli.option("--threads", &o.threads, "CPU threads").at_least(1).at_most(256).or_word("all").decides_speed_only();
 
   cli.section("Output");
   cli.option("--out", &o.out, "Folder of the results; a new one under runs/ by default").value_name("DIR").decides_nothing_later();

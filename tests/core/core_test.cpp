@@ -1,0 +1,131 @@
+#include <cmath>
+#include <cstdint>
+
+#include "core/array.h"
+#include "core/backend.h"
+#include "core/random.h"
+#include "core/scope.h"
+#include "tests/support/catch.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+TEST_CASE("shapes print, index from both ends, and say what is wrong") {
+  const Shape s{64, 65, 192};
+  CHECK(to_string(s) == "[64, 65, 192]");
+  CHECK(to_string(Shape{}) == "[]");
+  CHECK(s.numel() == 64 * 65 * 192);
+  CHECK(Shape{}.numel() == 1);
+  CHECK(s[-1] == 192);
+  CHECK(s.without(1) == Shape({64, 192}));
+  CHECK(s.with(-1, 3) == Shape({64, 65, 3}));
+  CHECK(s.appended(2).rank() == 4);
+  CHECK_THAT(error_of([&] { (void)s[3]; }), contains("[shape] expected an axis in -3..2 of shape [64, 65, 192], got 3"));
+  CHECK_THAT(error_of([] { Shape{2, -1}; }), contains("got -1 on axis 1"));
+  CHECK_THAT(error_of([] { Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}; }), contains("at most 8 axes, got 9"));
+}
+
+TEST_CASE("broadcasting follows NumPy's rules") {
+  CHECK(broadcast({2, 1, 5}, {3, 1}, "add") == Shape({2, 3, 5}));
+  CHECK(broadcast({}, {4}, "add") == Shape({4}));
+  CHECK(broadcasts_to({3, 1}, {2, 3, 5}));
+  CHECK_FALSE(broadcasts_to({2, 3, 5}, {3, 5}));
+  CHECK_FALSE(broadcasts_to({2}, {3}));
+  CHECK_THAT(error_of([] { broadcast({2, 3}, {4}, "add"); }), contains("[add]") && contains("[2, 3] and [4] (axis -1: 3 and 4)"));
+}
+
+TEST_CASE("arrays are handles to one buffer, with a version") {
+  const Array a = array_from(std::vector<double>{1, 2, 3, 4}, {2, 2}, DType::f32, Device::cpu), flat = a.reshaped({4});
+  flat.mutable_data<float>()[3] = 7;
+  CHECK(to_vector(a) == std::vector<double>{1, 2, 3, 7});
+  CHECK(flat.shares_buffer_with(a));
+  const std::uint32_t before = a.version();
+  copy_into(array_from(std::vector<double>{0, 0, 0, 0}, {4}, DType::f32, Device::cpu), flat);
+  CHECK(a.version() == before + 1);
+  CHECK_THAT(error_of([&] { (void)a.reshaped({3}); }), contains("[reshape]"));
+  CHECK_THAT(error_of([&] { (void)a.data<double>(); }), contains("array of f32 read as f64"));
+  CHECK_THAT(error_of([&] { (void)item(a); }), contains("[item] expected one element, got shape [2, 2]"));
+  CHECK_THAT(error_of([] { (void)array_from(std::vector<double>{1}, {2}, DType::f32, Device::cpu); }),
+             contains("expected 2 values for shape [2], got 1"));
+  CHECK(reinterpret_cast<std::uintptr_t>(a.bytes()) % 64 == 0);
+  CHECK(Array({0, 3}, DType::f32, Device::cpu).numel() == 0);
+}
+
+TEST_CASE("freed buffers are used again, counted, and given back on request") {
+  release_cached_memory();
+  const MemoryStats start = memory_stats();
+  {
+    const Array big({3 << 20}, DType::u8, Device::cpu);
+    CHECK(memory_stats().in_use >= start.in_use + (3u << 20));
+    CHECK(memory_stats().in_use <= start.in_use + (4u << 20));  // at most 25 % more
+  }
+  CHECK(memory_stats().in_use == start.in_use);
+#if !defined(__SANITIZE_ADDRESS__)  // which gives every buffer red zones of its own instead
+  const std::size_t reserved = memory_stats().reserved;
+  CHECK(reserved > start.reserved);
+  for (int i = 0; i < 10; ++i) Array again({3 << 20}, DType::u8, Device::cpu);
+  CHECK(memory_stats().reserved == reserved);
+  release_cached_memory();
+  CHECK(memory_stats().reserved == start.reserved);
+#endif
+}
+
+TEST_CASE("draws depend on seed, path, step, purpose and element, and on nothing else") {
+  const std::uint64_t key = random_key(1, "blocks.3.attn");
+  CHECK(key == random_key(1, "blocks.3.attn"));
+  CHECK(key != random_key(2, "blocks.3.attn"));
+  CHECK(key != random_key(1, "blocks.4.attn"));
+  CHECK(attention_draw(key, 5, Purpose::drop_key, 2, 3, 1) == philox({5, 1, 2, 3u << 16 | 1}, key));
+  CHECK(element_draw(key, 5, Purpose::dropout, 0x100000002ull) == philox({5, 3, 1, 2}, key));
+  const Draw d{0x22221111u, 0x44443333u, 0x66665555u, 0x88887777u};
+  for (int i = 0; i < 8; ++i) CHECK(draw16(d, i) == 0x1111u * static_cast<unsigned>(i + 1));  // low half first
+  CHECK(drop_threshold(0) == 0);
+  CHECK(drop_threshold(0.1) == 6554);
+  CHECK(drop_threshold(1) == 65536);
+}
+
+TEST_CASE("normal draws have the moments and the independence of normal draws") {
+  std::vector<double> v(200'000);
+  normal_draws(random_key(0, "w"), v);
+  double mean = 0, square = 0, fourth = 0, neighbours = 0;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    mean += v[i];
+    square += v[i] * v[i];
+    fourth += std::pow(v[i], 4);
+    neighbours += i ? v[i] * v[i - 1] : 0;
+  }
+  const auto n = static_cast<double>(v.size());
+  CHECK(std::abs(mean / n) < 0.01);
+  CHECK(square / n == Approx(1).epsilon(0.01));
+  CHECK(fourth / n == Approx(3).epsilon(0.03));
+  CHECK(std::abs(neighbours / n) < 0.01);
+}
+
+TEST_CASE("scopes nest, end with their block, and are quoted in errors") {
+  CHECK(where().empty());
+  CHECK(error_of([] { check(false, "[op] expected {}, got {}", 1, 2); }) == "[op] expected 1, got 2");
+  {
+    const PathScope outer(std::make_shared<const std::string>("ViT"));
+    const PhaseScope phase("forward");
+    {
+      const PathScope inner(std::make_shared<const std::string>("ViT.head"));
+      CHECK(where() == " in ViT.head, forward");
+    }
+    const RandomScope random({.seed = 1, .step = 4});
+    CHECK(where() == " in ViT, forward, step 4");
+    CHECK(error_of([] { check(false, "[op] no"); }) == "[op] no\n       in ViT, forward, step 4");
+  }
+  CHECK(where().empty());
+  CHECK(random_state().seed == 0);
+}
+
+TEST_CASE("defaults are a scope") {
+  CHECK(defaults().dtype == DType::f32);
+  {
+    const DefaultsScope f64({DType::f64, Device::reference});
+    CHECK(defaults().dtype == DType::f64);
+  }
+  CHECK(defaults().device == Device::cpu);
+  CHECK(num_threads() >= 1);
+  CHECK_THAT(cpu_description(), contains("threads") && contains("oneDNN"));
+}
