@@ -8,7 +8,7 @@ root=$(cd "$(dirname "$0")" && pwd)
 (
   cd "$root"
   options=()
-  [ -e build/release/CMakeCache.txt ] || options=(-DPLUMB_BUILD_TESTS=OFF)
+  [ -e build/release/build.ninja ] || options=(-DPLUMB_BUILD_TESTS=OFF)
   mkdir -p build
   cmake --preset release "${options[@]}" >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
   echo "building depth_stability (a few minutes the first time)"

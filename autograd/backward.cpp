@@ -83,9 +83,11 @@ std::unordered_map<const Node*, Tensor> propagate(const std::shared_ptr<Node>& r
     if (entry.empty()) continue;
     Tensor gradient = std::move(entry.mapped());
     const PathScope path(node->path);
-    const auto hooks = node->hooks;  // a hook may remove itself
-    for (const auto& [id, hook] : hooks)
-      if (const Tensor replaced = hook(gradient); replaced.defined()) gradient = replaced;
+    if (!stops.contains(node.get())) {  // the hooks of a stop run in the walk that it belongs to
+      const auto hooks = node->hooks;   // a hook may remove itself
+      for (const auto& [id, hook] : hooks)
+        if (const Tensor replaced = hook(gradient); replaced.defined()) gradient = replaced;
+    }
     const bool is_variable = node->inputs.empty() && !node->backward;
     if (targets ? targets->contains(node.get()) : is_variable) {
       found[node.get()] = gradient;

@@ -19,10 +19,18 @@ double numeric_derivative(const Function& f, const Tensors& inputs, const Tensor
     x.array().bump_version();
     return f(inputs).item();
   };
-  const double derivative = (moved(h) - moved(-h)) / (2 * h);
-  std::copy(at.begin(), at.end(), data);
-  x.array().bump_version();
-  return derivative;
+  const auto restore = [&] {
+    std::copy(at.begin(), at.end(), data);
+    x.array().bump_version();
+  };
+  try {
+    const double derivative = (moved(h) - moved(-h)) / (2 * h);
+    restore();
+    return derivative;
+  } catch (...) {
+    restore();
+    throw;
+  }
 }
 
 // Checks one scalar function of leaves; returns the worst error.

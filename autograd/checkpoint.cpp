@@ -41,7 +41,9 @@ Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs
     const NoGrad no_grad;
     Tensors* const outer = std::exchange(noted(), &captured);
     try {
-      y = f(constants).array();
+      const Tensor result = f(constants);
+      detail::note_inputs({result});  // f may return what it captured
+      y = result.array();
     } catch (...) {
       noted() = outer;
       throw;

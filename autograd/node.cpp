@@ -112,6 +112,7 @@ Handle Tensor::on_gradient(std::function<Tensor(const Tensor&)> hook) const {
 }
 
 Tensor variable(const Array& value) {
+  check(value.defined(), "[variable] expected a value, got an undefined one");
   check(is_float(value.dtype()), "[variable] expected f32 or f64, got {}", name(value.dtype()));
   return Tensor(value, std::make_shared<Node>("variable", value));
 }

@@ -22,7 +22,8 @@ class [[nodiscard]] Handle {
   ~Handle() { reset(); }
   Handle(Handle&& other) noexcept : remove_(std::exchange(other.remove_, nullptr)) {}
   Handle& operator=(Handle&& other) noexcept {
-    std::swap(remove_, other.remove_);
+    reset();
+    remove_ = std::exchange(other.remove_, nullptr);
     return *this;
   }
   void reset() {

@@ -70,7 +70,7 @@ std::vector<Row> rows_of(const Model& m) {
   const auto plain = [=](const Array& a) { return Heads{a, 0, T * D, hd, D}; };
   const double product = 2.0 * static_cast<double>(B * H * T * T * hd);
   for (double p : {0.0, 0.1}) {
-    const AttentionCall call{.batch = B, .heads = H, .queries = T, .keys = T, .head_dim = hd, .scale = 0.125, .drop_key = {drop_threshold(p), 5}};
+    const AttentionCall call{.batch = B, .heads = H, .queries = T, .keys = T, .head_dim = hd, .scale = 0.125, .keep = {}, .drop_key = {drop_threshold(p), 5}, .dropout = {}};
     const char* suffix = p > 0 ? " with DropKey" : "";
     rows.push_back({fmt::format("attention_forward{}", suffix), 4 * X, 2 * product,
                     [=, &k] { k.attention_forward(call, part(qkv, 0), part(qkv, 1), part(qkv, 2), plain(y), lse); }});

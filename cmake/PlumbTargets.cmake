@@ -2,6 +2,9 @@
 
 function(plumb_configure_target target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow $<$<BOOL:${PLUMB_WERROR}>:-Werror>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarms in std::string (GCC bug 105651)
+  endif()
   if(PLUMB_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${PLUMB_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${PLUMB_SANITIZE})

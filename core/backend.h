@@ -32,7 +32,7 @@ enum class Gelu { erf, tanh };  // x Phi(x), or its tanh approximation
 
 // What attention does with a query that lost every key to DropKey (METHODS: an empty row).
 enum class EmptyRow {
-  keep_all,  // the row ignores DropKey's mask
+  keep_all,  // the row ignores DropKey's mask, and the keep mask too if that leaves no key
   zero,      // output 0, gradient 0
   paper      // uniform over all keys, scores treated as constants
 };
@@ -150,7 +150,7 @@ const Kernels& cpu_kernels();
 inline const Kernels& kernels(Device device) { return device == Device::cpu ? cpu_kernels() : reference_kernels(); }
 inline const Kernels& kernels(const Array& a) { return kernels(a.device()); }
 
-// Threads that the cpu backend uses; 0 means all that the process may run on. Set it before the first kernel.
+// Threads that the cpu backend uses; 0 means all processors that the process may run on, whatever OMP_NUM_THREADS says.
 void set_num_threads(int n);
 int num_threads();
 // One line for logs: "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3".

@@ -5,7 +5,7 @@
 // low half first) or as four 32-bit words.
 //   DropKey, attention dropout:  a = global_sample * heads + head,  b = query << 16 | key / 8; draw key % 8
 //   drop-path:                   a = global_sample, b = branch; draw 0
-//   dropout, init, augmentation: (a, b) = element / 8 as 64 bits, high word first; draw element % 8 (init: see nn/init.h)
+//   dropout, init, augmentation: (a, b) = element / 8 as 64 bits, high word first; draw element % 8 (init: two normals a call, below; four uniforms)
 // An entry is dropped if its draw < round(65536 p). The layout is frozen: the GPU draws the same numbers.
 #pragma once
 

@@ -14,6 +14,11 @@ Shape::Shape(std::span<const std::int64_t> dims) : rank_(static_cast<int>(dims.s
     check(dims[i] >= 0, "[shape] expected extents of at least 0, got {} on axis {}", dims[i], i);
     dims_[i] = dims[i];
   }
+  std::int64_t n = 1;
+  bool overflow = false;
+  for (std::int64_t d : dims)
+    if (d != 0) overflow |= __builtin_mul_overflow(n, d, &n);
+  check(!overflow && n <= (std::int64_t{1} << 59), "[shape] expected fewer than 2^59 elements, got {}", *this);
 }
 
 std::int64_t Shape::numel() const {

@@ -6,7 +6,8 @@ int main(int argc, char** argv) {
   std::string gate = "pre";
   const auto declare = [&](lab::Cli& cli) { cli.option("--gate", &gate, "Residual gate").one_of("gate", nn::gate_names()); };
   return lab::experiment(
-      argc, argv, {.name = "warmup_study", .summary = "One gate at depth 24, with and without warm-up.", .declare = declare}, [&](lab::Run& run) {
+      argc, argv, {.name = "warmup_study", .summary = "One gate at depth 24; compare --warmup 0 with --warmup 50.", .declare = declare},
+      [&](lab::Run& run) {
         nn::ViT model({.channels = run.data().train.channels, .classes = run.data().train.classes, .depth = 24, .gate = gate, .seed = run.seed()});
         nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, run.options().warmup, run.steps())});
         for (const lab::Batch& batch : run.batches()) {

@@ -1,5 +1,7 @@
 #include "nn/block.h"
 
+#include <string_view>
+
 namespace plumb::nn {
 
 Block::Block(const BlockOptions& o)
@@ -40,7 +42,8 @@ Tensor Block::join(const Tensor& x, const Branch& branch, const std::optional<La
     check(y.shape() == x.shape(), "[gate] expected combine to return the shape of the stream {}, got {}", x.shape(), y.shape());
   }
   if (placement_ == Norm::post) y = (*norm)(y);
-  for (const auto& [id, observer] : std::map(*observers_)) observer({index_, branch, gate, x, f, y});
+  if (std::string_view(current_phase()) == "forward")  // once a pass: not again when a checkpoint recomputes
+    for (const auto& [id, observer] : std::map(*observers_)) observer({index_, branch, gate, x, f, y});
   return y;
 }
 

@@ -127,6 +127,8 @@ Tensor Layer::operator()(const Tensor& x) const {
   for (const auto& [id, hook] : snapshot(forward_hooks_))
     if (const Tensor replaced = hook(*this, input, output); replaced.defined()) output = replaced;
   if (backward_hooks_ && !backward_hooks_->empty() && output.requires_grad()) {
+    // A layer that returned its input needs a node of its own: the input's other users are not this layer's.
+    if (output.node() == x.node()) output = record("identity", output.array(), {output}, [](const Tensor& dy) { return Tensors{dy}; });
     // The node keeps the hook for as long as the graph lives; the map inside is emptied when handles go.
     const int id = output.node()->hooks.empty() ? 0 : output.node()->hooks.rbegin()->first + 1;
     output.node()->hooks[id] = [this, hooks = backward_hooks_](const Tensor& gradient) {

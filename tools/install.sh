@@ -3,7 +3,7 @@
 # Usage: tools/install.sh build|test      build: to build and run programs; test: the tests, too
 set -euo pipefail
 
-build=(g++ cmake ninja-build ccache git libdnnl-dev libhwy-dev libfmt-dev nlohmann-json3-dev zlib1g-dev)
+build=(g++ cmake ninja-build ccache libdnnl-dev libhwy-dev libfmt-dev nlohmann-json3-dev zlib1g-dev)
 case "${1:-}" in
   build) wanted=("${build[@]}") ;;
   test) wanted=("${build[@]}" catch2) ;;
@@ -13,16 +13,16 @@ esac
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   cat >&2 <<'END'
 error: this system has no apt-get, so nothing was installed. Plumb needs:
-  a C++20 compiler with OpenMP (g++ 12 or newer), CMake 3.25, Ninja, git,
+  a C++20 compiler with OpenMP (g++ 12 or newer), CMake 3.25, Ninja (ccache helps),
   oneDNN 2.6 or 3.x, Highway 1.0, fmt 9, nlohmann-json 3.11, zlib; for the tests also Catch2 2.13 or 3.
-Install them, then: cmake --preset release && cmake --build --preset release
+Install them, then: cmake --preset release -DPLUMB_BUILD_TESTS=OFF && cmake --build --preset release
 END
   exit 1
 fi
 
 missing=()
 for package in "${wanted[@]}"; do
-  [ "$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null)" = "install ok installed" ] || missing+=("$package")
+  [[ "$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null)" == *" ok installed" ]] || missing+=("$package")
 done
 [ ${#missing[@]} -eq 0 ] && exit 0
 

@@ -31,6 +31,7 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
 }
 
 Tensor permute(const Tensor& x, const Axes& axes) {
+  check(x.defined(), "[permute] expected a tensor, got an undefined one");
   const int rank = x.shape().rank();
   check(static_cast<int>(axes.size()) == rank, "[permute] expected {} axes for shape {}, got {}", rank, x.shape(), axes.size());
   Axes forward(axes), inverse(axes.size(), -1);
@@ -81,6 +82,7 @@ Tensor concat(const Tensors& parts, int axis) {
 }
 
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
+  check(x.defined(), "[slice] expected a tensor, got an undefined one");
   axis = x.shape().axis(axis);
   check(0 <= begin && begin <= end && end <= x.dim(axis), "[slice] expected 0 <= begin <= end <= {} on axis {} of {}, got {}..{}", x.dim(axis), axis,
         x.shape(), begin, end);

@@ -252,7 +252,7 @@ std::string Cli::difference(const std::string& recorded_settings) const {
 
 int exit_status(const std::function<int()>& body) {
   const auto report = [](const char* message, int status) {
-    fmt::print(stderr, "error: {}\n", message);
+    note_error(std::string("error: ") + message + "\n");
     return status;
   };
   try {
@@ -263,8 +263,12 @@ int exit_status(const std::function<int()>& body) {
     return report("out of memory; try a smaller --batch", 1);
   } catch (const std::exception& e) {
     return report(e.what(), 1);
+  } catch (...) {
+    return report("something was thrown that is not an exception", 1);
   }
 }
+
+void note_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 void write_result(std::string_view text, std::FILE* out) {
   const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0;

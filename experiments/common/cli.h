@@ -91,6 +91,9 @@ void usage_check(bool ok, fmt::format_string<Args...> message, Args&&... args) {
 // What an experiment's main returns: body()'s value, or, after "error: ..." on stderr, 2 for a UsageError and 1 for any other exception.
 int exit_status(const std::function<int()>& body);
 
+// Writes a message to stderr; one that cannot be written is lost, and nothing else happens.
+void note_error(std::string_view text);
+
 // Writes a result; throws Error when it does not arrive (full disk, closed pipe).
 void write_result(std::string_view text, std::FILE* out = stdout);
 

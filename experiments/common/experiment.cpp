@@ -105,6 +105,7 @@ int run_seeds(const Cli& cli, const RunOptions& o, const std::function<void(Run&
   const DefaultsScope defaults_scope(
       {.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = o.device == "reference" ? Device::reference : Device::cpu});
   const ImageData data = open_data(o.data, o.data_dir);
+  check(o.batch <= data.train.size(), "--batch {} is more than the {} training images of {}", o.batch, data.train.size(), data.name);
   const Normalization normalization = normalization_of(data.train);
   const RunFolder folder(cli, o, {.device = cpu_description(), .threads = num_threads()});
   std::vector<SeedResult> results = read_finished(folder);
@@ -154,7 +155,12 @@ int run_seeds(const Cli& cli, const RunOptions& o, const std::function<void(Run&
   } else {
     write_result(fmt::format("\n{}\nfolder: {}\n", summary_table(results), folder.path().string()));
   }
-  return interrupt_status();
+  if (interrupted() && results.size() < o.seeds.size()) {
+    note_error(fmt::format("interrupted: {} of {} seeds are finished; go on with --resume --out {}\n", results.size(), o.seeds.size(),
+                           folder.path().string()));
+    return interrupt_status();
+  }
+  return 0;
 }
 
 }  // namespace

@@ -85,6 +85,12 @@ TrainOutcome train(nn::ViT& model, const ImageData& data, const Normalization& n
   const auto last = static_cast<std::ptrdiff_t>(std::min<std::size_t>(losses.size(), averaged_steps));
   outcome.train_loss = std::accumulate(losses.end() - last, losses.end(), 0.0) / static_cast<double>(last);
   const Evaluation evaluation = evaluate(model, data.validation, normalization);
+  if (!std::isfinite(evaluation.loss)) {  // the last update did it
+    outcome.train_loss.reset();
+    outcome.diverged_at = s.steps - 1;
+    outcome.divergence = "the validation loss is not finite";
+    return outcome;
+  }
   outcome.val_loss = evaluation.loss;
   outcome.val_accuracy = evaluation.accuracy;
   return outcome;

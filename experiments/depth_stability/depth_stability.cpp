@@ -134,6 +134,8 @@ bool run_arm(const Options& o, const Arm& arm, const ImageData& data, const Norm
   } catch (const std::exception& e) {  // one arm's failure is not the sweep's
     result.status = Status::failed;
     outcome_text = fmt::format("failed: {}", e.what());
+    std::ranges::replace(outcome_text, '\n', ' ');
+    losses.push_back({.gate = arm.gate, .depth = arm.depth, .lr = arm.lr, .seed = arm.seed, .divergence = outcome_text});
   }
   progress.finish(result.status == Status::ok, outcome_text);
   study.add(result, std::move(losses), std::move(layers));
@@ -189,6 +191,7 @@ int run_study(const Cli& cli, const Options& o) {
   const Device device = o.device == "reference" ? Device::reference : Device::cpu;
   const DefaultsScope defaults_scope({.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = device});
   const ImageData data = open_data(o.data, o.data_dir);
+  check(o.batch <= data.train.size(), "--batch {} is more than the {} training images of {}", o.batch, data.train.size(), data.name);
   const Normalization normalization = normalization_of(data.train);
   const Machine machine{.device = cpu_description(), .threads = num_threads()};
   const RunFolder folder(cli, o, machine);
@@ -220,13 +223,13 @@ int run_study(const Cli& cli, const Options& o) {
     write_result(results_json(study, folder));
   else
     write_result(fmt::format("\n{}\nreport: {}\n", results_table(study.results(), stdout_has_colour()), (folder / "report.html").string()));
-  if (interrupted()) {
-    fmt::print(stderr, "interrupted: {} of {} runs are finished; go on with --resume --out {}\n", study.results().size(), arms.size(),
-               folder.path().string());
+  if (interrupted() && study.results().size() < arms.size()) {
+    note_error(fmt::format("interrupted: {} of {} runs are finished; go on with --resume --out {}\n", study.results().size(), arms.size(),
+                           folder.path().string()));
     return interrupt_status();
   }
   const auto failed = std::ranges::count(study.results(), Status::failed, &ArmResult::status);
-  if (failed > 0) fmt::print(stderr, "error: {} of {} runs failed\n", failed, arms.size());
+  if (failed > 0) note_error(fmt::format("error: {} of {} runs failed\n", failed, arms.size()));
   return failed > 0 ? 1 : 0;
 }
 

@@ -1,4 +1,4 @@
-// The table of residual methods: one file and one line here for each.
+// The table of residual methods: one file, one declaration and one row here for each.
 #include <algorithm>
 
 #include "nn/gates/gate.h"

@@ -19,11 +19,17 @@ void Optimizer::step(const Gradients& gradients) {
   for (const Gradients::Entry& e : gradients.entries()) found[e.node.get()] = &e.gradient;
   for (const Parameter& p : parameters_)
     check(p.frozen || found.contains(p.value.node().get()),
-          "[optimizer] expected a gradient for {} {}, got none: the loss does not depend on it; freeze() it if that is meant", p.name,
-          p.value.shape());
+          "[optimizer] expected a gradient for {} {}, got none: the loss does not depend on it; freeze() it before the optimizer is made if that is "
+          "meant",
+          p.name, p.value.shape());
 
   double scale = 1;
-  if (clip_norm_ > 0) scale = std::min(1.0, clip_norm_ / (gradients.norm() + 1e-6));
+  if (clip_norm_ > 0) {  // the norm of what this optimizer moves
+    double squares = 0;
+    for (const Parameter& p : parameters_)
+      if (!p.frozen) squares += kernels(p.value.array()).sum_of_squares(found.at(p.value.node().get())->array());
+    scale = std::min(1.0, clip_norm_ / (std::sqrt(squares) + 1e-6));
+  }
   const double lr = learning_rate();
   ++steps_;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {

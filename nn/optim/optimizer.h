@@ -15,6 +15,7 @@ struct ParameterGroup {
   std::int64_t elements;
 };
 
+// Takes the parameters as they are when it is made: freeze() before that.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -28,7 +29,7 @@ class Optimizer {
   std::string describe_groups() const;                     // one line a group
 
  protected:
-  // clip_norm: gradients are scaled so that their global norm is at most this; 0 leaves them.
+  // clip_norm: gradients are scaled so that the norm of all that the optimizer moves is at most this; 0 leaves them.
   Optimizer(std::vector<Parameter> parameters, LearningRate lr, double weight_decay, double clip_norm);
 
   struct Update {

@@ -50,6 +50,19 @@ TEST_CASE("a checkpointed part can be differentiated twice") {
   CHECK(relative_error(again.dscale, plain.dscale) < 1e-12);
 }
 
+TEST_CASE("hooks of captured tensors run once, and a captured tensor may be the result") {
+  const Tensor x = variable(tensor({2}, {1})), w = variable(tensor({3}, {1}));
+  int calls = 0;
+  const Handle twice = w.on_gradient([&](const Tensor& g) {
+    ++calls;
+    return g * 2.0;
+  });
+  const Tensor y = checkpoint([&](const Tensors& in) { return in[0] * w; }, {x});
+  CHECK(grad(y, w).item() == 2 * 2);
+  CHECK(calls == 1);
+  CHECK(grad(checkpoint([&](const Tensors&) { return w; }, {x}) * 5.0, w).item() == 2 * 5);
+}
+
 TEST_CASE("a checkpoint keeps no activations, and leaves no nodes") {
   {
     const Tensor w = variable(random_normal({64, 64}, 1, "w"));

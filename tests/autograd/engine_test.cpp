@@ -123,6 +123,16 @@ TEST_CASE("tensor hooks see, and may replace, the complete gradient") {
   CHECK_THAT(error_of([&] { (void)tensor({1}, {1}).on_gradient([](const Tensor& g) { return g; }); }), contains("requires a gradient"));
 }
 
+TEST_CASE("a handle that is assigned to lets go of what it held") {
+  const Tensor x = variable(tensor({2}, {1}));
+  int first = 0, second = 0;
+  Handle handle = x.on_gradient([&](const Tensor&) { return ++first, Tensor(); });
+  handle = x.on_gradient([&](const Tensor&) { return ++second, Tensor(); });
+  grad(x * 3.0, x);
+  CHECK(first == 0);
+  CHECK(second == 1);
+}
+
 TEST_CASE("anomaly mode names the first op that made a non-finite number, forward and backward") {
   const Tensor x = variable(tensor({1, -1, 4}, {3}));
   CHECK_NOTHROW(log(x));
@@ -191,6 +201,8 @@ TEST_CASE("mistakes are explained with both shapes") {
   CHECK_THAT(error_of([&] { permute(x, {0, 0}); }), contains("axis 0 twice"));
   CHECK_THAT(error_of([&] { dropout(x, 1); }), contains("[dropout] expected a probability in [0, 1), got 1"));
   CHECK_THAT(error_of([&] { gated_residual(x, x, y); }), contains("[gated_residual] expected a gate [1] or [3]"));
+  CHECK_THAT(error_of([] { permute(Tensor(), {}); }), contains("[permute] expected a tensor"));
+  CHECK_THAT(error_of([] { variable(Tensor()); }), contains("[variable] expected a value"));
   CHECK_THAT(error_of([&] { backward(x); }), contains("[backward] expected a scalar loss, got shape [2, 3]"));
   CHECK_THAT(error_of([&] { backward(sum(x.detach())); }), contains("got a constant"));
   CHECK_THAT(error_of([&] { grad(x, x); }), contains("[grad] expected a scalar or a cotangent"));

@@ -22,6 +22,7 @@ TEST_CASE("shapes print, index from both ends, and say what is wrong") {
   CHECK(s.appended(2).rank() == 4);
   CHECK_THAT(error_of([&] { (void)s[3]; }), contains("[shape] expected an axis in -3..2 of shape [64, 65, 192], got 3"));
   CHECK_THAT(error_of([] { Shape{2, -1}; }), contains("got -1 on axis 1"));
+  CHECK_THAT(error_of([] { Shape{1ll << 32, 1ll << 32}; }), contains("fewer than 2^59 elements, got [4294967296, 4294967296]"));
   CHECK_THAT(error_of([] { Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}; }), contains("at most 8 axes, got 9"));
 }
 

@@ -217,7 +217,7 @@ TEST_CASE("values that are no numbers or out of range are refused", "[experiment
   CHECK(usage_error({"--drop-key", "1.5"}) == "--drop-key expects a number in [0, 1), got 1.5");
   CHECK(usage_error({"--drop-key", "1"}) == "--drop-key expects a number in [0, 1), got 1");
   CHECK(usage_error({"--lrs", "0"}) == "--lrs expects numbers above 0 such as 0.001,0.01, got 0");
-  CHECK(usage_error({"--threads", "0"}) == "--threads expects an integer of at least 1, or 'all', got 0");
+  CHECK(usage_error({"--threads", "0"}) == "--threads expects an integer in [1, 256], or 'all', got 0");
   for (const char* number : {"nan", "inf", "1e999", "1x", "0x1", " 1", "+1"}) CHECK_THAT(usage_error({"--lrs", number}), contains("--lrs expects"));
 }
 

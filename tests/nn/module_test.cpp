@@ -156,6 +156,27 @@ TEST_CASE("hooks see input, output and gradient of a layer, may replace them, an
   CHECK(events.empty());
 }
 
+TEST_CASE("a layer that returns its input shows its own gradient, not its input's") {
+  const nn::Dropout nothing(0);
+  const Tensor x = variable(ones({1}));
+  double seen = 0;
+  const Handle watch = nothing.on_backward([&](const nn::Layer&, const Tensor& g) { seen = g.item(); });
+  CHECK(grad(x * 5.0 + nothing(x), x).item() == 6);
+  CHECK(seen == 1);
+}
+
+TEST_CASE("observers see each junction once, checkpointed or not") {
+  nn::ViT model(small_vit());
+  for (const bool checkpointed : {false, true}) {
+    model.checkpoint_blocks(checkpointed);
+    int junctions = 0;
+    std::vector<Handle> watch;
+    for (const auto& block : model.blocks()) watch.push_back(block->observe([&](const nn::Junction&) { ++junctions; }));
+    backward(sum(model(images())));
+    CHECK(junctions == 6);
+  }
+}
+
 TEST_CASE("a hooked linear is called even where its parent would compute past it") {
   nn::ViT model(small_vit());
   int calls = 0;

@@ -70,6 +70,11 @@ TEST_CASE("global-norm clipping scales all gradients by one factor") {
   nn::Sgd(clipped.parameters(), {.lr = 1, .clip_norm = 1}).step(g);
   nn::Sgd(scaled.parameters(), {.lr = 1}).step(scaled.gradients(2 / std::sqrt(28.0)));
   CHECK(relative_error(clipped.weight, scaled.weight) < 1e-6);
+  Pair part;
+  part.own("gamma").frozen = true;  // its gradient does not count
+  nn::Sgd(part.parameters(), {.lr = 1, .clip_norm = 1}).step(part.gradients(2));
+  const Tensor moved = part.weight.detach() - tensor({1, -2, 3}, {3});
+  CHECK(sum(moved * moved).item() == Approx(1).epsilon(1e-5));
   Pair free, same;
   nn::Sgd(free.parameters(), {.lr = 1, .clip_norm = 100}).step(free.gradients(2));
   nn::Sgd(same.parameters(), {.lr = 1}).step(same.gradients(2));

@@ -85,7 +85,8 @@ TEST_CASE("a folder with results is refused, resumed or overwritten as asked") {
 TEST_CASE("Ctrl-C ends a sweep with 130, keeps what is finished, and the rest can be resumed") {
   const TemporaryFolder folder;
   const std::string command = program("depth_stability") + " --dim 8 --batch 4 --gates pre,post,rezero,layerscale --depths 1 --steps 400 --out a ";
-  const Finished stopped = run(folder.path(), command + " & pid=$!; until [ -s a/results.csv ]; do sleep 0.02; done; kill -INT $pid; wait $pid");
+  const Finished stopped =
+      run(folder.path(), command + " & pid=$!; until [ -s a/results.csv ] || ! kill -0 $pid; do sleep 0.02; done; kill -INT $pid; wait $pid");
   INFO(stopped.err);
   REQUIRE(stopped.status == 130);
   CHECK_THAT(stopped.err, contains("--resume"));
@@ -103,10 +104,13 @@ TEST_CASE("kill -9 at any moment leaves whole files, and loses at most the arm i
   const TemporaryFolder folder;
   const std::string command = small + "--gates pre,post,rezero,layerscale,fixup,skipinit --depths 1 --seeds 0..9 --out a ";
   std::size_t before = 0;
-  for (const char* delay : {"0.9", "1.1", "1.3", "1.2"}) {
-    const Finished killed = run(folder.path(), command + "--resume & pid=$!; sleep " + delay + "; kill -9 $pid; wait $pid");
-    CHECK(killed.status == 137);
-    if (!std::filesystem::exists(folder.path() / "a")) continue;  // killed before it began to write
+  for (const char* moment : {"0", "0.03", "0.07", "0.11", "0.19"}) {  // seconds after the first results of this call
+    const Finished killed =
+        run(folder.path(), "touch mark; " + command +
+                               "--resume & pid=$!; until [ a/results.csv -nt mark ] || ! kill -0 $pid; do sleep 0.01; done; sleep " + moment +
+                               "; kill -9 $pid; wait $pid");
+    REQUIRE(killed.status == 137);
+    REQUIRE(std::filesystem::exists(folder.path() / "a/results.csv"));
     for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "a"))
       if (entry.path().filename() == "results.csv") {
         const auto rows = lab::parse_results(slurp(entry.path()), "results.csv");
@@ -145,6 +149,15 @@ TEST_CASE("divergence is a result: the sweep goes on, exit 0, no bare NaN") {
   for (std::string line; std::getline(lines, line);) CHECK(nlohmann::json::accept(line));
 }
 
+TEST_CASE("an update that spoils the weights in the last step is a divergence, too") {
+  const TemporaryFolder folder;
+  REQUIRE(run(folder.path(), program("depth_stability") + " --dim 8 --batch 4 --steps 1 --gates pre --depths 1 --lrs 1e30 --out a").status == 0);
+  const auto rows = lab::parse_results(slurp(folder.path() / "a/results.csv"), "results.csv");
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].status == lab::Status::diverged);
+  CHECK_FALSE(rows[0].train_loss.has_value());
+}
+
 TEST_CASE("what is wrong on the command line ends with 2, one line, and a suggestion") {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& flags) {
@@ -159,6 +172,8 @@ TEST_CASE("what is wrong on the command line ends with 2, one line, and a sugges
   CHECK_THAT(refused("--data fashon-mnist"), contains("fashion-mnist"));
   CHECK_THAT(refused("--preset quik"), contains("quick"));
   CHECK_THAT(refused("--steps 0"), contains("--steps"));
+  CHECK_THAT(refused("--threads 100000"), contains("--threads"));
+  CHECK(run(folder.path(), program("depth_stability") + " --bad 2>/dev/full").status == 2);
   CHECK_THAT(refused("--depths 6,,8"), contains("--depths"));
   CHECK_THAT(refused("--drop-key 1.5"), contains("--drop-key"));
   CHECK_THAT(refused("--dim 63"), contains("--heads 2"));
@@ -184,6 +199,9 @@ TEST_CASE("what is found at run time ends with 1, one line, and nothing is writt
     return f.err;
   };
   CHECK_THAT(failed("--data fashion-mnist --data-dir nowhere"), contains("nowhere"));
+  const Finished large = run(folder.path(), program("depth_stability") + " --batch 100000 --gates pre --depths 1 --out a");
+  CHECK(large.status == 1);
+  CHECK_THAT(large.err, contains("--batch 100000 is more than the 12800 training images"));
   CHECK_THAT(failed("--data fashion-mnist --data-dir data"), contains("train-images-idx3-ubyte"));
   const Finished full = run(folder.path(), small + "--gates pre --depths 1 --json --out b > /dev/full");
   CHECK(full.status == 1);

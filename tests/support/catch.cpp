@@ -19,6 +19,7 @@ struct LeakCheck : Listener {
   using Listener::Listener;
   void testCaseEnded(const Catch::TestCaseStats&) override {
     if (plumb::live_nodes() == 0) return;
+    std::cout.flush();
     std::fprintf(stderr, "FAILED: %lld graph nodes are alive after the test case\n", static_cast<long long>(plumb::live_nodes()));
     std::_Exit(1);
   }

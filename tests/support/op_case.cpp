@@ -77,6 +77,7 @@ std::vector<OpCase> elementwise() {
        [](const Tensors& in) {
          return where(mask(in, {3, 5}), in[0] * in[0], in[1] * in[1]);
        }},
+      {"cast", {s}, [](const Tensors& in) { return cast(cast(in[0] * in[0], DType::f64), in[0].dtype()); }},
       {"long", {{4099}}, [](const Tensors& in) { return tanh(in[0]) * in[0]; }},
   };
 }
