@@ -12,7 +12,7 @@ using Path = std::shared_ptr<const std::string>;  // "ViT.blocks.3.attn.qkv"; nu
 // What every random draw of a pass depends on besides the module's path (core/random.h).
 struct RandomState {
   std::uint64_t seed = 0;
-  std::uint32_t step = 0;          // training step; -1 is never reached
+  std::uint32_t step = 0;          // training step
   std::uint32_t first_sample = 0;  // index of the batch's first sample in the whole (multi-worker) batch
 };
 

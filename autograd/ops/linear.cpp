@@ -5,7 +5,7 @@
 namespace plumb {
 namespace {
 
-Array forward(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+void check_linear(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   detail::check_operands(op, x, weight);
   check(weight.shape().rank() == 2 && x.shape().rank() >= 1 && x.dim(-1) == weight.dim(1), "[{}] expected input [.., {}] for weight {}, got {}", op,
         weight.shape().rank() == 2 ? weight.dim(1) : 0, weight.shape(), x.shape());
@@ -13,6 +13,9 @@ Array forward(const char* op, const Tensor& x, const Tensor& weight, const Tenso
     detail::check_operands(op, x, bias);
     check(bias.shape() == Shape{weight.dim(0)}, "[{}] expected bias [{}] for weight {}, got {}", op, weight.dim(0), weight.shape(), bias.shape());
   }
+}
+
+Array product(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Array y = empty_like(x.array(), x.shape().with(-1, weight.dim(0)));
   kernels(y).linear_forward(x.array(), weight.array(), bias.array(), y);
   return y;
@@ -39,8 +42,9 @@ Tensor linear_of(const Tensors& in) { return linear_composed(in[0], in[1], in[2]
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  check_linear("linear", x, weight, bias);
   return record_fused(
-      "linear", forward("linear", x, weight, bias), {x, weight, bias},
+      "linear", product(x, weight, bias), {x, weight, bias},
       [backward = LinearBackward(x, weight, bias)](const Tensor& dy) { return backward(dy.array()); }, through(linear_of, {x, weight, bias}));
 }
 
@@ -51,8 +55,8 @@ Tensor linear_composed(const Tensor& x, const Tensor& weight, const Tensor& bias
 
 // u = x W^T + b is replaced by gelu'(u) as soon as gelu(u) is known: the backward pass needs no more.
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form) {
-  Array slope = forward("linear_gelu", x, weight, Tensor());
-  if (bias.defined()) check(bias.shape() == Shape{weight.dim(0)}, "[linear_gelu] expected bias [{}], got {}", weight.dim(0), bias.shape());
+  check_linear("linear_gelu", x, weight, bias);
+  const Array slope = product(x, weight, Tensor());
   const bool recorded = grad_enabled() && (x.requires_grad() || weight.requires_grad() || bias.requires_grad());
   Array y = empty_like(slope);
   kernels(y).gelu_forward(form, slope, bias.array(), y, recorded ? slope : Array());

@@ -5,12 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "core/backend.h"
 #include "experiments/common/atomic_file.h"
 #include "experiments/common/data/open_data.h"
 #include "experiments/common/interrupt.h"
 #include "experiments/common/progress.h"
-#include "experiments/common/run_folder.h"
+#include "experiments/common/session.h"
 #include "experiments/common/statistics.h"
 
 namespace plumb::lab {
@@ -37,23 +36,35 @@ struct SeedResult {
   std::string metrics;
 };
 
+double value_or_unknown(const Run::Values& values, const std::string& name) {
+  const auto entry = std::ranges::find(values, name, &Run::Values::value_type::first);
+  return entry == values.end() ? unknown : entry->second;
+}
+
 double& value_named(Run::Values& values, const std::string& name) {
   auto entry = std::ranges::find(values, name, &Run::Values::value_type::first);
   if (entry == values.end()) entry = values.insert(values.end(), {name, unknown});
   return entry->second;
 }
 
-std::string results_csv(const std::vector<SeedResult>& results) {
-  Run::Values names;
+// Every name that a seed logged, in order of first appearance.
+std::vector<std::string> logged_names(const std::vector<SeedResult>& results) {
+  std::vector<std::string> names;
   for (const SeedResult& r : results)
-    for (const auto& [name, value] : r.values) value_named(names, name);
+    for (const auto& [name, value] : r.values)
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  return names;
+}
+
+std::string results_csv(const std::vector<SeedResult>& results) {
+  const std::vector<std::string> names = logged_names(results);
   std::string text = "seed";
-  for (const auto& [name, value] : names) text += "," + name;
+  for (const std::string& name : names) text += "," + name;
   text += '\n';
-  for (SeedResult r : results) {
+  for (const SeedResult& r : results) {
     text += fmt::format("{}", r.seed);
-    for (const auto& [name, none] : names) {
-      const double value = value_named(r.values, name);
+    for (const std::string& name : names) {
+      const double value = value_or_unknown(r.values, name);
       text += std::isfinite(value) ? fmt::format(",{}", value) : ",";
     }
     text += '\n';
@@ -83,13 +94,11 @@ std::vector<SeedResult> read_finished(const RunFolder& folder) {
 }
 
 std::string summary_table(const std::vector<SeedResult>& results) {
-  Run::Values names;
-  for (const SeedResult& r : results)
-    for (const auto& [name, value] : r.values) value_named(names, name);
+  const std::vector<std::string> names = logged_names(results);
   std::string text;
-  for (const auto& [name, none] : names) {
+  for (const std::string& name : names) {
     std::vector<double> values;
-    for (SeedResult r : results) values.push_back(value_named(r.values, name));
+    for (const SeedResult& r : results) values.push_back(value_or_unknown(r.values, name));
     const Summary s = summarize(values);
     text += fmt::format("{:<20} {:>12.5g}{}  n = {}\n", name, s.mean, s.half_width ? fmt::format(" ± {:.3g}", *s.half_width) : "", s.n);
   }
@@ -101,13 +110,8 @@ int run_seeds(const Cli& cli, const RunOptions& o, const std::function<void(Run&
     for (std::int64_t seed : o.seeds) write_result(fmt::format("{} seed {}\n", cli.program(), seed));
     return 0;
   }
-  set_num_threads(static_cast<int>(o.threads.value_or(0)));
-  const DefaultsScope defaults_scope(
-      {.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = o.device == "reference" ? Device::reference : Device::cpu});
-  const ImageData data = open_data(o.data, o.data_dir);
-  check(o.batch <= data.train.size(), "--batch {} is more than the {} training images of {}", o.batch, data.train.size(), data.name);
-  const Normalization normalization = normalization_of(data.train);
-  const RunFolder folder(cli, o, {.device = cpu_description(), .threads = num_threads()});
+  const Session session(cli, o);
+  const RunFolder& folder = session.folder;
   std::vector<SeedResult> results = read_finished(folder);
   std::vector<ProgressArm> bars;
   for (std::int64_t seed : o.seeds) bars.push_back({fmt::format("seed {}", seed), static_cast<double>(o.steps)});
@@ -129,7 +133,7 @@ int run_seeds(const Cli& cli, const RunOptions& o, const std::function<void(Run&
         continue;
       }
       progress.begin(i, o.steps);
-      Run::State state{.options = o, .data = data, .normalization = normalization, .progress = progress, .seed = seed};
+      Run::State state{.options = o, .data = session.data, .normalization = session.normalization, .progress = progress, .seed = seed};
       Run run(state);
       try {
         body(run);
@@ -155,12 +159,7 @@ int run_seeds(const Cli& cli, const RunOptions& o, const std::function<void(Run&
   } else {
     write_result(fmt::format("\n{}\nfolder: {}\n", summary_table(results), folder.path().string()));
   }
-  if (interrupted() && results.size() < o.seeds.size()) {
-    note_error(fmt::format("interrupted: {} of {} seeds are finished; go on with --resume --out {}\n", results.size(), o.seeds.size(),
-                           folder.path().string()));
-    return interrupt_status();
-  }
-  return 0;
+  return session.interrupted_status(results.size(), o.seeds.size(), "seeds");
 }
 
 }  // namespace
@@ -180,8 +179,7 @@ void Run::log(const Values& values) {
     value_named(state_.last, name) = value;
   }
   state_.metrics += line.dump() + '\n';
-  state_.progress.step(state_.step + 1, value_named(state_.last, "loss"), value_named(state_.last, "lr"));
-  std::erase_if(state_.last, [](const auto& entry) { return (entry.first == "loss" || entry.first == "lr") && std::isnan(entry.second); });
+  state_.progress.step(state_.step + 1, value_or_unknown(state_.last, "loss"), value_or_unknown(state_.last, "lr"));
 }
 
 Batches::Batches(Run::State& state, const Augmentation& augment)

@@ -30,6 +30,12 @@ bool locale_is_utf8() {
   return false;
 }
 
+// A terminal that understands escape codes.
+bool is_live(int file_descriptor) {
+  const std::string_view terminal = environment("TERM");
+  return ::isatty(file_descriptor) && !terminal.empty() && terminal != "dumb";
+}
+
 int terminal_width() {
   winsize size{};
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -39,12 +45,12 @@ double steady_seconds() { return std::chrono::duration<double>(std::chrono::stea
 
 }  // namespace
 
+bool shows_colour(int file_descriptor) { return is_live(file_descriptor) && environment("NO_COLOR").empty(); }
+
 ProgressOutput ProgressOutput::standard_error(bool no_progress) {
-  const std::string_view terminal = environment("TERM");
-  const bool live = ::isatty(STDERR_FILENO) && !terminal.empty() && terminal != "dumb";
   ProgressOutput output;
-  output.mode = no_progress ? Mode::finished : live ? Mode::bar : Mode::lines;
-  output.style = {.utf8 = locale_is_utf8(), .colour = live && environment("NO_COLOR").empty()};
+  output.mode = no_progress ? Mode::finished : is_live(STDERR_FILENO) ? Mode::bar : Mode::lines;
+  output.style = {.utf8 = locale_is_utf8(), .colour = shows_colour(STDERR_FILENO)};
   output.now = steady_seconds;
   output.width = terminal_width;
   return output;

@@ -39,6 +39,9 @@ std::string finished_line(bool trained, const std::string& label, const std::str
 // "24 s", "4:12", "1:02:33"
 std::string duration(double seconds);
 
+// Whether the file (STDOUT_FILENO, ..) is a terminal that shows escape codes and NO_COLOR is not set.
+bool shows_colour(int file_descriptor);
+
 // Where progress goes. Tests replace the clock and the width.
 struct ProgressOutput {
   enum class Mode { bar, lines, finished };  // finished: only the line of each finished run

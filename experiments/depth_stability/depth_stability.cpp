@@ -4,17 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "autograd/autograd.h"
-#include "core/backend.h"
 #include "experiments/common/build_info.h"
 #include "experiments/common/cli.h"
 #include "experiments/common/data/open_data.h"
 #include "experiments/common/interrupt.h"
 #include "experiments/common/progress.h"
 #include "experiments/common/run_options.h"
+#include "experiments/common/session.h"
 #include "experiments/common/trainer.h"
 #include "experiments/depth_stability/study.h"
 
@@ -150,16 +149,12 @@ NamedTexts settings_of(const Options& o, const ImageData& data) {
           {"model", fmt::format("ViT, dim {}, {} heads, patch {}, {} tokens", o.dim, o.heads, o.patch, (32 / o.patch) * (32 / o.patch) + 1)},
           {"training", fmt::format("{} steps of batch {}, AdamW, decay 0.05 on weights, peak rate {}, warm-up {}, cosine to 0", o.steps, o.batch,
                                    fmt::join(o.lrs, ", "), o.warmup)},
-          {"initial weights", o.init == "paper" ? "each paper's own base" : "truncated normal, std 0.02, the same draws for all gates"},
+          {"initial weights",
+           o.init == "paper" ? "each paper's own base" : "truncated normal, std 0.02 (patch embedding: uniform), the same draws for all gates"},
           {"DropKey", or_none(o.drop_key, o.drop_key_schedule)},
           {"attention dropout", o.attn_drop > 0 ? fmt::format("{:g}", o.attn_drop) : "none"},
           {"drop-path", or_none(o.drop_path, o.drop_path_schedule)},
           {"number format", o.dtype}};
-}
-
-bool stdout_has_colour() {
-  const char* no_color = std::getenv("NO_COLOR");
-  return ::isatty(STDOUT_FILENO) && !(no_color && *no_color);
 }
 
 std::string results_json(const Study& study, const RunFolder& folder) {
@@ -187,24 +182,18 @@ int run_study(const Cli& cli, const Options& o) {
     for (const Arm& arm : arms) write_result(arm.label() + "\n");
     return 0;
   }
-  set_num_threads(static_cast<int>(o.threads.value_or(0)));
-  const Device device = o.device == "reference" ? Device::reference : Device::cpu;
-  const DefaultsScope defaults_scope({.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = device});
-  const ImageData data = open_data(o.data, o.data_dir);
-  check(o.batch <= data.train.size(), "--batch {} is more than the {} training images of {}", o.batch, data.train.size(), data.name);
-  const Normalization normalization = normalization_of(data.train);
-  const Machine machine{.device = cpu_description(), .threads = num_threads()};
-  const RunFolder folder(cli, o, machine);
-
-  Study study(
-      folder, arms,
-      {.title = fmt::format("Depth stability on {}", data.name),
-       .settings = settings_of(o, data),
-       .classes = data.train.classes,
-       .notes = {
-           {"version", fmt::format("{} ({}), {}", version(), commit(), build())}, {"machine", machine.device}, {"command", cli.command_line()}}});
+  const Session session(cli, o);
+  const ImageData& data = session.data;
+  const RunFolder& folder = session.folder;
+  Study study(folder, arms,
+              {.title = fmt::format("Depth stability on {}", data.name),
+               .settings = settings_of(o, data),
+               .classes = data.train.classes,
+               .notes = {{"version", fmt::format("{} ({}), {}", version(), commit(), build())},
+                         {"machine", session.machine.device},
+                         {"command", cli.command_line()}}});
   std::vector<ProgressArm> bars;
-  for (const Arm& arm : arms) bars.push_back({arm.label(), static_cast<double>(arm.depth * o.steps)});
+  for (const Arm& arm : arms) bars.push_back({arm.label(), static_cast<double>(arm.depth) * static_cast<double>(o.steps)});
   const InterruptHandler interrupt;
   {
     Progress progress(std::move(bars), ProgressOutput::standard_error(o.no_progress));
@@ -214,7 +203,7 @@ int run_study(const Cli& cli, const Options& o) {
         continue;
       }
       progress.begin(i, o.steps);
-      if (!run_arm(o, arms[i], data, normalization, study, progress)) break;
+      if (!run_arm(o, arms[i], data, session.normalization, study, progress)) break;
     }
   }
   study.write();
@@ -222,12 +211,8 @@ int run_study(const Cli& cli, const Options& o) {
   if (o.json)
     write_result(results_json(study, folder));
   else
-    write_result(fmt::format("\n{}\nreport: {}\n", results_table(study.results(), stdout_has_colour()), (folder / "report.html").string()));
-  if (interrupted() && study.results().size() < arms.size()) {
-    note_error(fmt::format("interrupted: {} of {} runs are finished; go on with --resume --out {}\n", study.results().size(), arms.size(),
-                           folder.path().string()));
-    return interrupt_status();
-  }
+    write_result(fmt::format("\n{}\nreport: {}\n", results_table(study.results(), shows_colour(STDOUT_FILENO)), (folder / "report.html").string()));
+  if (const int status = session.interrupted_status(study.results().size(), arms.size(), "runs")) return status;
   const auto failed = std::ranges::count(study.results(), Status::failed, &ArmResult::status);
   if (failed > 0) note_error(fmt::format("error: {} of {} runs failed\n", failed, arms.size()));
   return failed > 0 ? 1 : 0;

@@ -1,4 +1,3 @@
-#include <chrono>
 #include <cmath>
 
 #include "autograd/autograd.h"
@@ -184,6 +183,7 @@ TEST_CASE("mistakes are explained with both shapes") {
   CHECK_THAT(error_of([&] { x + y; }), contains("[add] expected shapes that broadcast together, got [2, 3] and [2]"));
   CHECK_THAT(error_of([&] { matmul(x, x); }), contains("[matmul] expected equal inner extents, got [2, 3] and [2, 3]"));
   CHECK_THAT(error_of([&] { linear(x, x, zeros({3})); }), contains("[linear] expected bias [2] for weight [2, 3], got [3]"));
+  CHECK_THAT(error_of([&] { linear_gelu(x, x, zeros({2}, {DType::f64, Device::cpu})); }), contains("[linear_gelu] expected operands of one dtype"));
   CHECK_THAT(error_of([&] { linear(y, x); }), contains("[linear] expected input [.., 3] for weight [2, 3], got [2]"));
   CHECK_THAT(error_of([&] { layer_norm(x, y, y, 1e-6); }), contains("[layer_norm] expected input [.., 2] for weight [2] and bias [2], got [2, 3]"));
   CHECK_THAT(error_of([&] {

@@ -14,5 +14,5 @@ cmake --build "$work/build"
 "$work/build/outside_gate" --gates tanh_gate,pre --depths 2 --steps 3 --batch 4 --dim 8 --out "$work/run" --no-progress
 [ "$(grep -c '^tanh_gate,2,.*,ok,' "$work/run/results.csv")" = 1 ]
 grep -q '^tanh_gate,.*,attn,' "$work/run/layers.csv"
-lines=$(grep -cv '^ *$' "$here/outside_gate/main.cpp")
+lines=$(grep -cv '^ *$' "$here/../../examples/own_gate.cpp")
 [ "$lines" -le 20 ] || { echo "the outside gate takes $lines lines, more than 20" >&2; exit 1; }

@@ -1,0 +1,37 @@
+#include "experiments/common/session.h"
+
+#include "core/backend.h"
+#include "experiments/common/cli.h"
+#include "experiments/common/data/open_data.h"
+#include "experiments/common/interrupt.h"
+
+namespace plumb::lab {
+namespace {
+
+Defaults defaults_of(const RunOptions& o) {
+  return {.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = o.device == "reference" ? Device::reference : Device::cpu};
+}
+
+ImageData data_of(const RunOptions& o) {
+  ImageData data = open_data(o.data, o.data_dir);
+  check(o.batch <= data.train.size(), "--batch {} is more than the {} training images of {}", o.batch, data.train.size(), data.name);
+  return data;
+}
+
+Machine machine_of(const RunOptions& o) {
+  set_num_threads(static_cast<int>(o.threads.value_or(0)));
+  return {.device = cpu_description(), .threads = num_threads()};
+}
+
+}  // namespace
+
+Session::Session(const Cli& cli, const RunOptions& o)
+    : defaults_(defaults_of(o)), data(data_of(o)), normalization(normalization_of(data.train)), machine(machine_of(o)), folder(cli, o, machine) {}
+
+int Session::interrupted_status(std::size_t finished, std::size_t runs, const char* what) const {
+  if (!interrupted() || finished >= runs) return 0;
+  note_error(fmt::format("interrupted: {} of {} {} are finished; go on with --resume --out {}\n", finished, runs, what, folder.path().string()));
+  return interrupt_status();
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,29 @@
+// What every experiment sets up before its first run: threads, dtype and device, data, and the run folder.
+#pragma once
+
+#include "core/array.h"
+#include "experiments/common/data/image_set.h"
+#include "experiments/common/run_folder.h"
+#include "experiments/common/run_options.h"
+
+namespace plumb::lab {
+
+class Session {
+ public:
+  // The data come first: a set that is missing or smaller than --batch leaves no folder behind. Errors: open_data, RunFolder.
+  Session(const Cli& cli, const RunOptions& options);
+
+  // Tells on stderr how to go on, if an interrupt left some of `runs` unfinished; returns the status to exit with, 0 otherwise.
+  int interrupted_status(std::size_t finished, std::size_t runs, const char* what) const;
+
+ private:
+  DefaultsScope defaults_;  // while the session lives
+
+ public:
+  const ImageData data;
+  const Normalization normalization;
+  const Machine machine;
+  const RunFolder folder;
+};
+
+}  // namespace plumb::lab
