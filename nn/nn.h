@@ -2,8 +2,10 @@
 #pragma once
 
 #include "nn/block.h"
+#include "nn/gates/factors.h"
 #include "nn/gates/gate.h"
 #include "nn/gates/layerscale.h"
+#include "nn/gates/methods.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/drop_path.h"
 #include "nn/layers/linear.h"
@@ -13,3 +15,4 @@
 #include "nn/models/vit.h"
 #include "nn/optim/optimizer.h"
 #include "nn/schedule.h"
+#include "nn/stack.h"
