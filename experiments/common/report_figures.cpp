@@ -160,28 +160,8 @@ void share_loss_range(std::vector<Plot>& plots, const ReportInput& input) {
     if (highest > 0) plot.x.low = 0, plot.x.high = last_step, plot.y.low = 0, plot.y.high = 1.04 * highest;
 }
 
-// Geometric mean with its interval: the arithmetic of a log axis.
-PlotPoint log_mean(double x, const std::vector<double>& values) {
-  std::vector<double> logs;
-  for (double v : values) logs.push_back(v > 0 ? std::log(v) : std::nan(""));
-  PlotPoint p = with_interval(x, summarize(logs));
-  p.y = std::exp(p.y), p.low = std::exp(p.low), p.high = std::exp(p.high);
-  return p;
-}
-
 std::string branch_name(const std::string& branch) {
   return branch == "attn" ? "attention branch" : branch == "mlp" ? "MLP branch" : branch + " branch";
-}
-
-// One y range for all, so that depths and branches compare at a glance; wide intervals may leave it.
-void share_log_range(std::vector<Plot>& plots) {
-  double low = std::numeric_limits<double>::infinity(), high = 0;
-  for (const Plot& plot : plots)
-    for (const PlotSeries& s : plot.series)
-      for (const PlotPoint& p : s.points)
-        if (std::isfinite(p.y) && p.y > 0) low = std::min(low, p.y), high = std::max(high, p.y);
-  for (Plot& plot : plots)
-    if (low <= high) plot.y.low = low / 2, plot.y.high = high * 2;
 }
 
 // One plot a condition and branch: `value` of each arm's last logged step against the block, log scale.
@@ -221,6 +201,24 @@ std::vector<Plot> layer_plots(const ReportInput& input, const std::string& id, c
 }
 
 }  // namespace
+
+PlotPoint log_mean(double x, const std::vector<double>& values) {
+  std::vector<double> logs;
+  for (double v : values) logs.push_back(v > 0 ? std::log(v) : std::nan(""));
+  PlotPoint p = with_interval(x, summarize(logs));
+  p.y = std::exp(p.y), p.low = std::exp(p.low), p.high = std::exp(p.high);
+  return p;
+}
+
+void share_log_range(std::vector<Plot>& plots) {
+  double low = std::numeric_limits<double>::infinity(), high = 0;
+  for (const Plot& plot : plots)
+    for (const PlotSeries& s : plot.series)
+      for (const PlotPoint& p : s.points)
+        if (std::isfinite(p.y) && p.y > 0) low = std::min(low, p.y), high = std::max(high, p.y);
+  for (Plot& plot : plots)
+    if (low <= high) plot.y.low = low / 2, plot.y.high = high * 2;
+}
 
 std::vector<Plot> loss_plots(const ReportInput& input) {
   constexpr std::size_t most_points = 100;

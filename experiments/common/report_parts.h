@@ -1,4 +1,4 @@
-// The pieces render_report puts together; nobody else needs them.
+// The pieces that reports put together.
 #pragma once
 
 #include <string>
@@ -30,6 +30,11 @@ std::vector<std::string> verdicts(const std::vector<ArmGroup>& groups, std::int6
 
 // The <table> of the report.
 std::string html_table(const std::vector<ArmGroup>& groups, std::int64_t classes);
+
+// Geometric mean of positive values with its interval: the arithmetic of a log axis.
+PlotPoint log_mean(double x, const std::vector<double>& values);
+// One y range for all, so that plots compare at a glance; wide intervals may leave it.
+void share_log_range(std::vector<Plot>& plots);
 
 std::vector<Plot> loss_plots(const ReportInput& input);
 std::vector<Plot> accuracy_plots(const ReportInput& input);

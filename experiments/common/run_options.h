@@ -36,6 +36,7 @@ struct RunChoices {
   std::vector<std::string> data{"glyphs"};
   std::vector<std::string> dtypes{"fp32"};
   std::vector<std::string> devices{"cpu"};
+  std::int64_t least_steps = 1;
 };
 
 // Adds them to the sections Axes, Training, Machine and Output, with the rules that --warmup fits into --steps and that --resume and

@@ -57,16 +57,18 @@ TrainOutcome train(nn::Classifier& model, const ImageData& data, const Normaliza
     const RandomScope random({.seed = s.seed, .step = static_cast<std::uint32_t>(step)});
     const Batch batch = to_tensors(loader.next(), data.train);
     if (step == 0) nn::calibrate(model, batch.images);
-    std::optional<JunctionProbe> probe;
-    if (observer.wants_junctions && observer.wants_junctions(step)) probe.emplace(model.stack());
+    std::optional<PassportProbe> probe;
+    if (observer.wants_passport && observer.wants_passport(step)) probe.emplace(model.stack());
     const Gradients gradients = backward(cross_entropy(model(batch.images), batch.labels));
 
     StepRecord record{
-        .step = step, .loss = gradients.loss(), .lr = optimizer.learning_rate(), .grad_norm = gradients.norm(), .junctions = {}, .divergence = {}};
-    if (probe) record.junctions = probe->finish(gradients);
-    probe.reset();
+        .step = step, .loss = gradients.loss(), .lr = optimizer.learning_rate(), .grad_norm = gradients.norm(), .passport = {}, .divergence = {}};
     above = record.loss > limit ? above + 1 : 0;
-    if (!std::isfinite(record.loss) || !std::isfinite(record.grad_norm))
+    const bool finite = std::isfinite(record.loss) && std::isfinite(record.grad_norm);
+    if (finite && above < patience) optimizer.step(gradients);
+    if (probe) record.passport = probe->finish(gradients);
+    probe.reset();
+    if (!finite)
       record.divergence = first_non_finite_op(model, batch);
     else if (above >= patience)
       record.divergence = fmt::format("loss above {:.4g}, ten times ln({}), for {} steps", limit, data.train.classes, patience);
@@ -76,7 +78,6 @@ TrainOutcome train(nn::Classifier& model, const ImageData& data, const Normaliza
       outcome.divergence = record.divergence;
       break;
     }
-    optimizer.step(gradients);
     losses.push_back(record.loss);
     ++outcome.steps;
   }

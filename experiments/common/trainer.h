@@ -6,7 +6,7 @@
 #include <string>
 
 #include "experiments/common/data/loader.h"
-#include "experiments/common/probes.h"
+#include "experiments/common/passport.h"
 #include "nn/models/classifier.h"
 #include "nn/optim/optimizer.h"
 
@@ -20,17 +20,17 @@ struct TrainSettings {
   Augmentation augment = {};
 };
 
-// One step as it happened; norms of branches only at steps that were asked for.
+// One step as it happened; a passport only at steps that were asked for.
 struct StepRecord {
   std::int64_t step;  // counted from 0
   double loss, lr, grad_norm;
-  std::vector<JunctionStatistics> junctions;
+  std::optional<Passport> passport;
   std::string divergence;  // why the run ends here, with the first op that made a non-finite number; empty while it goes on
 };
 
 struct TrainObserver {
   std::function<void(const StepRecord&)> on_step = {};
-  std::function<bool(std::int64_t step)> wants_junctions = {};
+  std::function<bool(std::int64_t step)> wants_passport = {};
   std::function<bool()> stop = {};  // asked before each step; true abandons the run
 };
 

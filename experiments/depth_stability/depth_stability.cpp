@@ -109,11 +109,12 @@ bool run_arm(const Options& o, const Arm& arm, const ImageData& data, const Norm
                                      progress.step(r.step + 1, r.loss, r.lr);
                                      if (every(loss_interval, r.step, o.steps) || !r.divergence.empty())
                                        losses.push_back({arm.gate, arm.depth, arm.lr, arm.seed, r.step, r.loss, r.lr, r.grad_norm, r.divergence});
-                                     for (const JunctionStatistics& j : r.junctions)
-                                       layers.push_back({arm.gate, arm.depth, arm.lr, arm.seed, r.step, j.block, j.branch, j.stream_norm,
-                                                         j.branch_norm, j.ratio, j.gate_mean, j.gate_max, j.grad_norm});
+                                     if (!r.passport) return;
+                                     for (const BranchPassport& b : r.passport->branches)
+                                       layers.push_back({arm.gate, arm.depth, arm.lr, arm.seed, r.step, b.block, b.branch, b.stream_norm,
+                                                         b.branch_norm, b.ratio, b.gate_mean, b.gate_max, b.grad_norm});
                                    },
-                               .wants_junctions = [&](std::int64_t step) { return every(layer_interval, step, o.steps); },
+                               .wants_passport = [&](std::int64_t step) { return every(layer_interval, step, o.steps); },
                                .stop = interrupted};
   std::string outcome_text;
   try {

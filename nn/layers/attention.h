@@ -32,6 +32,7 @@ class Attention : public Branch {
   Linear& first() override { return qkv_; }
   Linear& last() override { return proj_; }
   void scale_value_path(double factor) override;
+  std::int64_t heads() const { return options_.heads; }
 
  protected:
   Tensor forward(const Tensor& x) const override;

@@ -1,0 +1,24 @@
+// What goes on inside a network while it trains: a passport every 50 steps of a loop of one's own.
+#include <plumb/plumb.h>
+using namespace plumb;
+
+int main(int argc, char** argv) {
+  return lab::experiment(argc, argv, {.name = "watch_signals", .summary = "Signals in a pre-norm network of 24 blocks."}, [](lab::Run& run) {
+    nn::ViT model({.channels = run.data().train.channels, .classes = run.data().train.classes, .depth = 24, .gate = "pre", .seed = run.seed()});
+    nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, 0, run.steps())});
+    for (std::int64_t step = 0; const lab::Batch& batch : run.batches()) {
+      std::optional<lab::PassportProbe> probe;
+      if (step++ % 50 == 0) probe.emplace(model.stack());  // watches the passes of this step
+      const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
+      optimizer.step(g);
+      run.log({{"loss", g.loss()}});
+      if (!probe) continue;
+      const lab::Passport passport = probe->finish(g);
+      const lab::BranchPassport &first = passport.branches[0], &last = passport.branches.back();
+      run.log({{"first_gradient", first.grad_norm},
+               {"first_entropy", *first.entropy},
+               {"last_ratio", last.ratio},
+               {"last_update", last.update.value_or(0)}});
+    }
+  });
+}

@@ -1,0 +1,3 @@
+#include "experiments/passport/passport.h"
+
+int main(int argc, char** argv) { return plumb::lab::passport(argc, argv); }

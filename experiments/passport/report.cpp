@@ -1,0 +1,277 @@
+#include "experiments/passport/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "experiments/common/report_page.h"
+#include "experiments/common/report_parts.h"
+
+namespace plumb::lab {
+namespace {
+
+using Values = std::vector<double>;  // over seeds
+// A value for each place on the x axis, from one passport; NaN where there is none.
+using Curve = std::function<std::map<double, double>(const Passport&)>;
+
+// Style of each gate: the same in all plots.
+class Styles {
+ public:
+  explicit Styles(const std::vector<PassportRecord>& records) {
+    for (const PassportRecord& r : records) styles_.try_emplace(r.arm.gate, static_cast<int>(styles_.size()));
+  }
+  int of(const std::string& gate) const { return styles_.at(gate); }
+
+ private:
+  std::map<std::string, int> styles_;
+};
+
+PlotSeries series_of(const PassportGroup& group, int style, const Curve& curve) {
+  std::map<double, Values> at;
+  for (const PassportRecord* r : group.seeds)
+    for (const auto& [x, y] : curve(r->passport)) at[x].push_back(y);
+  PlotSeries series{.name = group.gate, .style = style};
+  for (const auto& [x, values] : at) series.points.push_back(log_mean(x, values));
+  return series;
+}
+
+bool has_points(const PlotSeries& s) {
+  return std::ranges::any_of(s.points, [](const PlotPoint& p) { return std::isfinite(p.y) && p.y > 0; });
+}
+
+struct Subject {
+  std::string id, title;  // of its plots; the title follows the depth
+  std::string y_title;
+  std::string x_title = "block";
+  Curve curve;
+  Curve expected = {};  // drawn as thin lines
+};
+
+// A plot for each depth.
+std::vector<Plot> plots_of(const std::vector<PassportGroup>& groups, const Styles& styles, const Subject& subject) {
+  std::vector<Plot> plots;
+  for (const PassportGroup& g : groups) {
+    const std::string id = fmt::format("{}-{}", subject.id, g.depth);
+    if (plots.empty() || plots.back().id != id)
+      plots.push_back({.id = id,
+                       .title = fmt::format("depth {}{}", g.depth, subject.title),
+                       .x = {.title = subject.x_title},
+                       .y = {.title = subject.y_title, .log = true}});
+    if (PlotSeries s = series_of(g, styles.of(g.gate), subject.curve); has_points(s)) plots.back().series.push_back(std::move(s));
+    if (!subject.expected) continue;
+    PlotSeries s = series_of(g, styles.of(g.gate), subject.expected);
+    s.thin = true;
+    if (has_points(s)) plots.back().series.push_back(std::move(s));
+  }
+  std::erase_if(plots, [](const Plot& p) { return p.series.empty(); });
+  share_log_range(plots);
+  return plots;
+}
+
+// One number of the branches of one kind, by block.
+Curve by_block(const char* branch, std::function<std::optional<double>(const BranchPassport&)> value) {
+  return [=](const Passport& p) {
+    std::map<double, double> curve;
+    for (const BranchPassport& row : p.branches)
+      if (row.branch == branch)
+        if (const std::optional<double> v = value(row)) curve[static_cast<double>(row.block)] = *v;
+    return curve;
+  };
+}
+
+// The stream between blocks: 0 is the input, l what block l - 1 leaves.
+Curve stream(double BranchPassport::*member) {
+  return [=](const Passport& p) {
+    std::map<double, double> curve{{0, p.input_mean_square}};
+    for (const BranchPassport& row : p.branches)
+      if (row.branch == "mlp") curve[static_cast<double>(row.block + 1)] = row.*member;
+    return curve;
+  };
+}
+
+std::map<double, double> gradients(const Passport& p) {
+  std::map<double, double> curve;
+  for (std::int64_t b = 0; b < depth_of(p); ++b) curve[static_cast<double>(b)] = block_figures(p, b).grad_norm;
+  return curve;
+}
+
+// Three significant digits: there are many columns.
+std::string cell(double v) {
+  return fmt::format(R"(<td class="num">{}</td>)", std::isfinite(v) ? escape_markup(short_number(std::stod(fmt::format("{:.2e}", v)))) : "–");
+}
+
+std::string html_table(const std::vector<PassportGroup>& groups, Moment moment) {
+  const bool fresh = moment == Moment::fresh;
+  std::string html = R"(<table class="results"><thead><tr><th>gate</th><th class="num">depth</th><th class="num">stream²</th>)"
+                     R"(<th class="num">law</th><th class="num">g/x first</th><th class="num">middle</th><th class="num">last</th>)"
+                     R"(<th class="num">grad first</th><th class="num">last</th>)";
+  html += fresh ? R"(<th class="num">J²</th><th class="num">± s.e.</th><th>its law</th></tr></thead><tbody>)"
+                : R"(<th class="num">entropy</th><th class="num">logit</th><th class="num">loss</th><th>outcome</th></tr></thead><tbody>)";
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const PassportGroup& g = groups[i];
+    const PassportSummary s = summarize(g);
+    html += fmt::format(R"(<tr{}><td>{}</td><td class="num">{}</td>)", i > 0 && groups[i - 1].depth != g.depth ? R"( class="rule")" : "",
+                        escape_markup(g.gate), g.depth);
+    for (double v : {s.mean_square, s.predicted, s.ratio[0], s.ratio[1], s.ratio[2], s.grad_norm[0], s.grad_norm[1]}) html += cell(v);
+    if (fresh) {
+      html += cell(s.jacobian.value_or(std::nan(""))) + cell(s.jacobian_error.value_or(std::nan("")));
+      html += s.findings.empty() ? "<td>as stated</td>" : R"(<td class="bad">not as stated</td>)";
+    } else {
+      const auto diverged = std::ranges::count_if(g.seeds, [](const PassportRecord* r) { return !r->divergence.empty(); });
+      html += cell(s.entropy) + cell(s.largest_logit) + cell(s.loss);
+      html += diverged == 0 ? "<td>ok</td>" : fmt::format(R"(<td class="bad">{} of {} diverged</td>)", diverged, g.seeds.size());
+    }
+    html += "</tr>";
+  }
+  return html + "</tbody></table>";
+}
+
+std::string verdict(const std::vector<PassportGroup>& fresh) {
+  if (fresh.empty()) return "<p class=\"verdict\">No network has its passport yet.</p>\n";
+  std::string list;
+  int found = 0;
+  for (const PassportGroup& g : fresh) {
+    const std::vector<std::string> findings = summarize(g).findings;
+    found += !findings.empty();
+    for (const std::string& f : findings) list += fmt::format("<li>{}, depth {}: {}.</li>", escape_markup(g.gate), g.depth, escape_markup(f));
+  }
+  if (found == 0)
+    return fmt::format(
+        "<p class=\"verdict\">{} does what its method says: after every branch the mean square of the stream is within {:g} times of what its law of "
+        "growth predicts from the first block.</p>\n",
+        fresh.size() == 1 ? "The fresh network" : fmt::format("Each of the {} kinds of fresh network", fresh.size()), law_tolerance);
+  return fmt::format("<p class=\"verdict\">{} of {} kinds of fresh network {} not do what {} method says.</p>\n<ul class=\"verdicts\">{}</ul>\n",
+                     found, fresh.size(), found == 1 ? "does" : "do", found == 1 ? "its" : "their", list);
+}
+
+std::vector<Plot> both_branches(const std::vector<PassportGroup>& groups, const Styles& styles, const std::string& id, const std::string& y_title,
+                                const std::function<std::optional<double>(const BranchPassport&)>& value) {
+  std::vector<Plot> attention =
+      plots_of(groups, styles, {.id = id + "-attn", .title = ", attention branch", .y_title = y_title, .curve = by_block("attn", value)});
+  const std::vector<Plot> mlp =
+      plots_of(groups, styles, {.id = id + "-mlp", .title = ", MLP branch", .y_title = y_title, .curve = by_block("mlp", value)});
+  std::vector<Plot> plots;
+  for (std::size_t i = 0; i < std::max(attention.size(), mlp.size()); ++i) {
+    if (i < attention.size()) plots.push_back(attention[i]);
+    if (i < mlp.size()) plots.push_back(mlp[i]);
+  }
+  share_log_range(plots);
+  return plots;
+}
+
+std::string section_unless_empty(const std::string& title, const std::string& caption, const std::vector<Plot>& plots) {
+  return plots.empty() ? std::string() : section(title, caption, figures(plots));
+}
+
+// The plots of one moment; `when` stands in their titles, "at init".
+std::string plot_sections(const std::vector<PassportGroup>& groups, const Styles& styles, Moment moment, const std::string& when) {
+  const bool fresh = moment == Moment::fresh;
+  const std::string id = fresh ? "fresh" : "last";
+  Subject size{.id = id + "-stream",
+               .title = "",
+               .y_title = "mean square of x, log scale",
+               .x_title = "blocks passed",
+               .curve = stream(&BranchPassport::mean_square)};
+  if (fresh) size.expected = stream(&BranchPassport::predicted_mean_square);
+  std::string html = section_unless_empty(
+      "Size of the stream " + when,
+      std::string("Mean square of the residual stream, from what enters the first block to what leaves the last.") +
+          (fresh ? " Thin lines are the predictions: the method's law of growth, from what enters the network and what the first block adds; "
+                   "where they cannot be seen they lie under the measured line."
+                 : ""),
+      plots_of(groups, styles, size));
+  html += section_unless_empty(
+      "Branch against stream " + when,
+      "The norm of what a branch adds to the residual stream over the norm of what it is added to, by block. A branch that adds "
+      "nothing has no place on a log scale.",
+      both_branches(groups, styles, id + "-ratio", "‖g(x)‖ / ‖x‖, log scale", [](const BranchPassport& b) { return std::optional(b.ratio); }));
+  html += section_unless_empty(
+      "Gradients " + when, "Norm of the loss's gradient by the weights and biases of a block's two branches; zero has no place on a log scale.",
+      plots_of(groups, styles, {.id = id + "-gradient", .title = "", .y_title = "gradient norm, log scale", .curve = gradients}));
+  return html;
+}
+
+// One number of each passport of a training, against the step.
+std::vector<Plot> plots_by_step(const std::vector<PassportRecord>& records, const Styles& styles, const std::string& id, const std::string& y_title,
+                                const std::function<double(const Passport&)>& value) {
+  std::map<std::int64_t, std::map<std::string, std::map<double, Values>>> at;  // by depth, gate, step
+  for (const PassportRecord& r : records) at[r.arm.depth][r.arm.gate][static_cast<double>(r.step)].push_back(value(r.passport));
+  std::vector<Plot> plots;
+  for (const auto& [depth, gates] : at) {
+    Plot plot{
+        .id = fmt::format("{}-{}", id, depth), .title = fmt::format("depth {}", depth), .x = {.title = "step"}, .y = {.title = y_title, .log = true}};
+    for (const auto& [gate, steps] : gates) {
+      PlotSeries series{.name = gate, .style = styles.of(gate)};
+      for (const auto& [step, values] : steps) series.points.push_back(log_mean(step, values));
+      if (has_points(series)) plot.series.push_back(std::move(series));
+    }
+    std::ranges::sort(plot.series, {}, &PlotSeries::style);
+    if (!plot.series.empty()) plots.push_back(std::move(plot));
+  }
+  share_log_range(plots);
+  return plots;
+}
+
+// Mean, over the branches that have it, of an optional number.
+double mean_over_branches(const Passport& p, std::optional<double> BranchPassport::*member) {
+  Values values;
+  for (const BranchPassport& row : p.branches)
+    if (row.*member) values.push_back(*(row.*member));
+  return summarize(values).mean;
+}
+
+double largest_logit(const Passport& p) {
+  double largest = std::nan("");
+  for (const BranchPassport& row : p.branches)
+    if (row.largest_logit && !(largest >= *row.largest_logit)) largest = *row.largest_logit;
+  return largest;
+}
+
+std::string training_sections(const std::vector<PassportRecord>& records, const Styles& styles) {
+  return section_unless_empty("Updates while training",
+                              "What one optimizer step changes of a branch's weights and biases, relative to their norm: mean over all branches.",
+                              plots_by_step(records, styles, "steps-update", "‖Δp‖ / ‖p‖, log scale",
+                                            [](const Passport& p) { return mean_over_branches(p, &BranchPassport::update); })) +
+         section_unless_empty("Attention while training",
+                              "Largest logit q·k/√d of all blocks, from the first four samples of the batch: attention that grows without bound ends "
+                              "in one key.",
+                              plots_by_step(records, styles, "steps-logit", "largest logit, log scale", largest_logit)) +
+         section_unless_empty("Entropy of attention while training",
+                              "Mean over blocks, heads and queries, over ln T of T tokens: 1 is uniform attention. From the same samples.",
+                              plots_by_step(records, styles, "steps-entropy", "entropy / ln T, log scale",
+                                            [](const Passport& p) { return mean_over_branches(p, &BranchPassport::relative_entropy); }));
+}
+
+}  // namespace
+
+std::string render_passports(const PassportReport& input) {
+  const Styles styles(input.records);
+  const std::vector<PassportGroup> fresh = passport_groups(input.records, Moment::fresh), last = passport_groups(input.records, Moment::last);
+  const bool repeated = std::ranges::any_of(fresh, [](const PassportGroup& g) { return g.seeds.size() > 1; });
+  std::string html = verdict(fresh);
+  if (!input.settings.empty()) html += "<section>\n<h2>Settings</h2>\n" + facts(input.settings) + "</section>\n";
+  const std::string means = repeated ? " Geometric means over seeds." : "";
+  html += section(
+      "Networks at init",
+      "stream²: mean square of the stream after the last branch; law: what the method predicts for it. g/x: how much the branches of the first, "
+      "middle and last block add, over what they add it to. grad: gradient norm of the first and last block's branches. J²: mean squared singular "
+      "value of the Jacobian of the blocks, 1 for the identity, with its standard error." +
+          means,
+      scroll_region("Networks at init", html_table(fresh, Moment::fresh)));
+  html += plot_sections(fresh, styles, Moment::fresh, "at init");
+  if (!last.empty()) {
+    html += section(
+        "Networks at the last passport",
+        "The same, where training left them; entropy: lowest of all blocks, over ln T; logit: largest attention logit; loss: of the batch." + means,
+        scroll_region("Networks at the last passport", html_table(last, Moment::last)));
+    html += training_sections(input.records, styles) + plot_sections(last, styles, Moment::last, "at the last passport");
+  }
+  if (!input.notes.empty()) html += "<section>\n<h2>Provenance</h2>\n" + facts(input.notes, " notes") + "</section>\n";
+  return page(input.title, html);
+}
+
+}  // namespace plumb::lab

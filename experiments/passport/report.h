@@ -1,0 +1,21 @@
+// The page a person reads after the passport program.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/common/report.h"
+#include "experiments/passport/records.h"
+
+namespace plumb::lab {
+
+struct PassportReport {
+  std::string title = {};
+  NamedTexts settings = {}, notes = {};
+  std::vector<PassportRecord> records = {};
+};
+
+// One HTML file as render_report's.
+std::string render_passports(const PassportReport& input);
+
+}  // namespace plumb::lab

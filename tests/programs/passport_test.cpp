@@ -1,0 +1,116 @@
+#include <nlohmann/json.hpp>
+
+#include "nn/gates/gate.h"
+#include "tests/programs/program.h"
+#include "tests/support/catch.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+const std::string small = program("passport") + " --dim 8 --patch 16 --batch 4 --probes 2 --no-progress ";
+
+int lines_of(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }
+
+}  // namespace
+
+TEST_CASE("passport program: every gate at init, without a warning, and the same bytes again") {
+  const TemporaryFolder folder;
+  const int gates = static_cast<int>(nn::gate_names().size());
+  const Finished first = run(folder.path(), small + "--gates all --depths 1,3 --out a");
+  INFO(first.err << first.out);
+  REQUIRE(first.status == 0);
+  CHECK_THAT(first.out, contains("layernorm_scaling") && contains("report: a/report.html"));
+  CHECK(first.out.find('!') == std::string::npos);
+  const std::string csv = slurp(folder.path() / "a/passport.csv");
+  CHECK(
+      csv.starts_with("gate,depth,seed,step,block,branch,norm,stream_norm,branch_norm,ratio,cosine,mean_square,predicted_mean_square,gate_mean,"
+                      "gate_min,gate_max,grad_norm,update,entropy,relative_entropy,largest_logit\npost,1,0,0,0,attn,post,"));
+  CHECK(lines_of(csv) == 1 + gates * (2 * 1 + 2 * 3));
+  CHECK(csv.find("nan") == std::string::npos);
+  const std::string report = slurp(folder.path() / "a/report.html");
+  CHECK_THAT(report, contains("<svg") && contains("does what its method says"));
+  CHECK_THAT(report, contains("Each of the"));
+
+  const Finished json = run(folder.path(), small + "--gates all --depths 1,3 --out b --threads 1 --json");
+  REQUIRE(json.status == 0);
+  for (const char* file : {"metrics.jsonl", "passport.csv"}) CHECK(slurp(folder.path() / "b" / file) == slurp(folder.path() / "a" / file));
+  const auto results = nlohmann::json::parse(json.out)["results"];
+  REQUIRE(static_cast<int>(results.size()) == 2 * gates);
+  for (const auto& r : results) {
+    CHECK(r["warnings"].empty());
+    CHECK(r["jacobian"].is_number());
+    CHECK(r["block_ratios"].size() == r["depth"].get<std::size_t>());
+    if (r["gate"] == "rezero") CHECK(r["jacobian"].get<double>() == Approx(1));
+  }
+}
+
+TEST_CASE("passport program: it trains, with passports on the way") {
+  const TemporaryFolder folder;
+  const Finished f = run(folder.path(), small + "--gates pre,layerscale --depths 2 --seeds 0..1 --steps 6 --every 2 --out a");
+  INFO(f.err << f.out);
+  REQUIRE(f.status == 0);
+  CHECK_THAT(f.out, contains("At init") && contains("At the last passport"));
+  CHECK(lines_of(slurp(folder.path() / "a/metrics.jsonl")) == 2 * 2 * 4);  // steps 0, 2, 4 and the last, 5
+  CHECK(lines_of(slurp(folder.path() / "a/passport.csv")) == 1 + 2 * 2 * 4 * 4);
+  CHECK_THAT(slurp(folder.path() / "a/report.html"), contains("Updates while training") && contains("Geometric means over seeds"));
+
+  const Finished exploding = run(folder.path(), program("passport") +
+                                                    " --dim 8 --patch 16 --batch 4 --no-jacobian --gates rezero --depths 2 --steps 40 "
+                                                    "--lr 1e18 --json --out b");
+  INFO(exploding.err);
+  REQUIRE(exploding.status == 0);
+  const auto results = nlohmann::json::parse(exploding.out)["results"];
+  CHECK_THAT(results.back()["divergence"].get<std::string>(), contains("diverged at step"));
+  CHECK_FALSE(results[0].contains("jacobian"));
+}
+
+TEST_CASE("passport program: a folder is refused, resumed or overwritten as asked") {
+  const TemporaryFolder folder;
+  const std::string command = small + "--gates pre,rezero --depths 1 --steps 2 --out a ";
+  REQUIRE(run(folder.path(), command).status == 0);
+  const std::string metrics = slurp(folder.path() / "a/metrics.jsonl"), csv = slurp(folder.path() / "a/passport.csv");
+  const std::string report = slurp(folder.path() / "a/report.html");
+  const Finished refused = run(folder.path(), command);
+  CHECK(refused.status == 2);
+  CHECK_THAT(refused.err, contains("--resume"));
+  CHECK(run(folder.path(), command + "--resume --steps 3").status == 2);
+
+  // The second network is lost: only that one runs again.
+  { std::ofstream(folder.path() / "a/metrics.jsonl") << metrics.substr(0, metrics.find("\n{\"gate\":\"rezero\"") + 1); }
+  const Finished resumed = run(folder.path(), command + "--resume");
+  CHECK(resumed.status == 0);
+  CHECK(resumed.err.find("pre depth 1") == std::string::npos);
+  CHECK(slurp(folder.path() / "a/metrics.jsonl") == metrics);
+  CHECK(slurp(folder.path() / "a/passport.csv") == csv);
+  CHECK(slurp(folder.path() / "a/report.html").substr(0, report.find("Provenance")) == report.substr(0, report.find("Provenance")));
+
+  { std::ofstream(folder.path() / "a/metrics.jsonl") << metrics << "{\"gate\":\"pre\"}\n"; }
+  const Finished spoiled = run(folder.path(), command + "--resume");
+  CHECK(spoiled.status == 1);
+  CHECK_THAT(spoiled.err, contains("metrics.jsonl, line 5"));
+  CHECK(run(folder.path(), command + "--overwrite").status == 0);
+  CHECK(slurp(folder.path() / "a/metrics.jsonl") == metrics);
+}
+
+TEST_CASE("passport program: what is wrong on the command line ends with 2 and one line") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& flags) {
+    const Finished f = run(folder.path(), program("passport") + " " + flags);
+    INFO(f.err);
+    CHECK(f.status == 2);
+    CHECK((f.err.starts_with("error: ") && lines_of(f.err) == 1 && f.out.empty()));
+    return f.err;
+  };
+  CHECK_THAT(refused("--gates layer_scale"), contains("layerscale"));
+  CHECK_THAT(refused("--evry 3"), contains("--every"));
+  CHECK_THAT(refused("--every 0"), contains("--every"));
+  CHECK_THAT(refused("--probes 1"), contains("--probes"));
+  CHECK_THAT(refused("--steps -1"), contains("--steps"));
+  CHECK_THAT(refused("--warmup 1"), contains("--steps 0"));
+  CHECK_THAT(refused("--dim 63"), contains("--heads 2"));
+  CHECK_THAT(refused("--patch 5"), contains("--patch 5"));
+  CHECK(lines_of(run(folder.path(), program("passport") + " --gates pre,post --depths 1,2 --seeds 0..2 --dry-run").out) == 12);
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "runs"));
+}
