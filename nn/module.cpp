@@ -93,7 +93,7 @@ void Module::visit(const std::string& prefix, const std::function<void(const std
 std::vector<Parameter> Module::parameters() const {
   std::vector<Parameter> all;
   visit("", [&](const std::string& full_name, Parameter& p) {
-    p.value.node()->name = full_name;
+    if (!parent_) p.value.node()->name = full_name;  // gradients go by the names of the whole model
     all.push_back(p);
     all.back().name = full_name;
   });

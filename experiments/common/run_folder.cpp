@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* lock_name = ".lock";
 // run.json comes last: while a run's files are being deleted, what is left still shows that it is a run.
-constexpr const char* run_files[] = {"report.html", "layers.csv", "metrics.jsonl", "results.csv", "run.json"};
+constexpr const char* run_files[] = {"report.html", "layers.csv", "passport.csv", "metrics.jsonl", "results.csv", "run.json"};
 
 bool is_leftover(const fs::path& path) { return path.filename() == lock_name || is_temporary_file(path); }
 

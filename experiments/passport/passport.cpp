@@ -177,7 +177,7 @@ std::string results_json(const Passports& passports, const RunFolder& folder) {
 
 NamedTexts settings_of(const Options& o, const ImageData& data) {
   return {
-      {"data", fmt::format("{}, one batch of {} images", data.name, o.batch)},
+      {"data", fmt::format("{}, {} of {} images", data.name, o.steps == 0 ? "one batch" : "batches", o.batch)},
       {"model", fmt::format("ViT, dim {}, {} heads, patch {}, {} tokens", o.dim, o.heads, o.patch, (32 / o.patch) * (32 / o.patch) + 1)},
       {"initial weights",
        o.init == "paper" ? "each paper's own base" : "truncated normal, std 0.02 (patch embedding: uniform), the same draws for all gates"},

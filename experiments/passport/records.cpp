@@ -60,7 +60,7 @@ PassportRecord record_from(const Json& o) {
   r.passport.dim = o.at("dim");
   r.passport.input_mean_square = number(o.at("input_mean_square"));
   if (o.contains("jacobian")) r.jacobian = {number(o.at("jacobian")), number(o.at("jacobian_error")), o.at("jacobian_exact")};
-  const Json& norms = o.at("norm");
+  const Json &branches = o.at("branches"), &norms = branches.at("norm");
   r.passport.branches.resize(norms.size());
   for (std::size_t i = 0; i < norms.size(); ++i) {
     BranchPassport& row = r.passport.branches[i];
@@ -68,7 +68,7 @@ PassportRecord record_from(const Json& o) {
     row.branch = i % 2 == 0 ? "attn" : "mlp";
     row.norm = enum_named(norms[i].get<std::string>(), {nn::Norm::none, nn::Norm::pre, nn::Norm::post});
     for (const Column& c : columns) {
-      const Json& cell = o.at(c.name).at(i);
+      const Json& cell = branches.at(c.name).at(i);
       if (c.required)
         row.*c.required = number(cell);
       else if (!cell.is_null())
@@ -114,12 +114,13 @@ std::string format_record(const PassportRecord& r) {
     o["jacobian_error"] = r.jacobian->standard_error;
     o["jacobian_exact"] = r.jacobian->exact;
   }
-  o["norm"] = Json::array();
-  for (const BranchPassport& row : r.passport.branches) o["norm"].push_back(nn::name(row.norm));
+  Json branches{{"norm", Json::array()}};  // a list a column, attention and MLP of each block in turn
+  for (const BranchPassport& row : r.passport.branches) branches["norm"].push_back(nn::name(row.norm));
   for (const Column& c : columns) {
-    o[c.name] = Json::array();
-    for (const BranchPassport& row : r.passport.branches) o[c.name].push_back(value_of(row, c));
+    branches[c.name] = Json::array();
+    for (const BranchPassport& row : r.passport.branches) branches[c.name].push_back(value_of(row, c));
   }
+  o["branches"] = std::move(branches);
   return o.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
@@ -255,8 +256,8 @@ std::string passport_table(const std::vector<PassportRecord>& records, bool colo
   if (!last.empty()) text += "\n" + table_of(last, "At the last passport", false, colour);
   if (!fresh.empty())
     text +=
-        "\nstream, law: mean square behind the last block, measured and predicted at init; g/x: what a block's branches\n"
-        "add over what they add it to; grad: their gradient norm; J^2: mean squared singular value of the Jacobian\n";
+        "\nstream, law: mean square behind the last block, measured and by law from the first block; g/x: what a block's\n"
+        "branches add over what they add it to; grad: their gradient norm; J^2: mean squared singular value of the Jacobian\n";
   std::string findings;
   for (const PassportGroup& g : fresh)
     for (const std::string& finding : summarize(g).findings) findings += fmt::format("! {} depth {}: {}\n", g.gate, g.depth, finding);

@@ -231,6 +231,13 @@ double largest_logit(const Passport& p) {
   return largest;
 }
 
+std::vector<Plot> entropy_plots(const std::vector<PassportRecord>& records, const Styles& styles) {
+  std::vector<Plot> plots = plots_by_step(records, styles, "steps-entropy", "entropy / ln T",
+                                          [](const Passport& p) { return mean_over_branches(p, &BranchPassport::relative_entropy); });
+  for (Plot& p : plots) p.y = {.title = p.y.title, .low = 0, .high = 1};
+  return plots;
+}
+
 std::string training_sections(const std::vector<PassportRecord>& records, const Styles& styles) {
   return section_unless_empty("Updates while training",
                               "What one optimizer step changes of a branch's weights and biases, relative to their norm: mean over all branches.",
@@ -242,8 +249,7 @@ std::string training_sections(const std::vector<PassportRecord>& records, const 
                               plots_by_step(records, styles, "steps-logit", "largest logit, log scale", largest_logit)) +
          section_unless_empty("Entropy of attention while training",
                               "Mean over blocks, heads and queries, over ln T of T tokens: 1 is uniform attention. From the same samples.",
-                              plots_by_step(records, styles, "steps-entropy", "entropy / ln T, log scale",
-                                            [](const Passport& p) { return mean_over_branches(p, &BranchPassport::relative_entropy); }));
+                              entropy_plots(records, styles));
 }
 
 }  // namespace
