@@ -84,7 +84,7 @@ PassportProbe::PassportProbe(const nn::Stack& stack) : stack_(stack) {
     }
     if (const auto* attention = dynamic_cast<const nn::Attention*>(branches[i]))
       handles_.push_back(branches[i]->first().on_forward([this, i, heads = attention->heads()](const nn::Layer&, const Tensor&, const Tensor& qkv) {
-        if (std::string_view(current_phase()) == "forward") see_queries_and_keys(passport_.branches[i], qkv, heads);
+        see_queries_and_keys(passport_.branches[i], qkv, heads);
         return Tensor();
       }));
   }

@@ -132,7 +132,7 @@ TEST_CASE("passport: a tiny model's numbers by hand") {
   CHECK_FALSE(mlp.largest_logit.has_value());
 }
 
-TEST_CASE("passport: uniform attention has entropy ln T, heads are apart, and four samples count") {
+TEST_CASE("passport: uniform attention has entropy ln T, and heads are apart") {
   const DefaultsScope f64(reference_f64);
   nn::Stack stack({.dim = 4, .heads = 2, .hidden = 4, .depth = 1, .gate = "pre"});
   for (const nn::Parameter& p : stack.parameters())
@@ -144,6 +144,18 @@ TEST_CASE("passport: uniform attention has entropy ln T, heads are apart, and fo
   CHECK(attn.entropy.value() == Approx(std::log(5)));
   CHECK(attn.relative_entropy.value() == Approx(1));
   CHECK(attn.largest_logit.value() == Approx(21 / std::sqrt(2)));
+}
+
+TEST_CASE("passport: attention is read from the first four samples; one token has no relative entropy") {
+  const DefaultsScope f64(reference_f64);
+  nn::Stack stack = two_channel_stack();
+  make_simple(stack);
+  lab::PassportProbe probe(stack);
+  stack(tensor({1, 0, 2, 0, 3, 0, 4, 0, 100, 0}, {5, 1, 2}));
+  const lab::BranchPassport attn = probe.finish(Gradients(0, {})).branches[0];
+  CHECK(attn.largest_logit.value() == Approx(16 / std::numbers::sqrt2));
+  CHECK(attn.entropy.value() == 0);
+  CHECK_FALSE(attn.relative_entropy.has_value());
 }
 
 TEST_CASE("passport: the gradient of the branches' own parameters, whatever the model calls them") {
@@ -183,7 +195,7 @@ TEST_CASE("passport: a probe changes nothing, is gone when it is gone, and wants
   CHECK(gradient() == alone);
 }
 
-TEST_CASE("passport: recomputed blocks are seen once") {
+TEST_CASE("passport: blocks that are recomputed have the same passport") {
   const auto passport = [](bool checkpoints) {
     nn::ViT model = fresh("pre", 2);
     model.checkpoint_blocks(checkpoints);
