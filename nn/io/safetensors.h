@@ -6,12 +6,12 @@
 #include <map>
 #include <string>
 
-#include "autograd/tensor.h"
+#include "nn/named_tensors.h"
 
 namespace plumb::nn {
 
 struct TensorFile {
-  std::map<std::string, Tensor> tensors;
+  NamedTensors tensors;
   std::map<std::string, std::string> metadata;
 };
 
