@@ -6,6 +6,8 @@
 #include "nn/gates/gate.h"
 #include "nn/gates/layerscale.h"
 #include "nn/gates/methods.h"
+#include "nn/io/safetensors.h"
+#include "nn/io/weights.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/drop_path.h"
 #include "nn/layers/linear.h"
