@@ -5,6 +5,7 @@
 #include "autograd/check_gradients.h"
 #include "autograd/checkpoint.h"
 #include "autograd/debug.h"
+#include "autograd/jacobian.h"
 #include "autograd/ops.h"
 #include "autograd/tensor.h"
 #include "core/scope.h"

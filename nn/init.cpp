@@ -39,6 +39,22 @@ Init Init::xavier_uniform(int parts) {
   return i;
 }
 
+Init Init::xavier_normal(double gain) {
+  check(gain > 0, "[init] expected a gain above 0, got {}", gain);
+  Init i;
+  i.kind_ = Kind::xavier_normal;
+  i.factor_ = gain;
+  return i;
+}
+
+Init Init::uniform(double bound) {
+  check(bound > 0, "[init] expected a bound above 0, got {}", bound);
+  Init i;
+  i.kind_ = Kind::uniform;
+  i.parameter_ = bound;
+  return i;
+}
+
 Init Init::fan_in_uniform() {
   Init i;
   i.kind_ = Kind::fan_in_uniform;
@@ -76,10 +92,15 @@ void Init::fill(const Array& parameter, std::uint64_t seed, const std::string& n
         return [this](std::uint64_t) { return parameter_; };
       case Kind::truncated_normal:
         return [this, key](std::uint64_t i) { return truncated(key, i, parameter_); };
+      case Kind::uniform:
+        return [this, key](std::uint64_t i) { return parameter_ * (2 * uniform_draw(key, i) - 1); };
       case Kind::xavier_uniform:
+      case Kind::xavier_normal:
       case Kind::fan_in_uniform: {
         check(parameter.shape().rank() == 2, "[init] expected a weight [out, in] for {}, got {} {}", description(), name, parameter.shape());
         const auto fan_in = static_cast<double>(parameter.dim(1)), fan_out = static_cast<double>(parameter.dim(0)) / std::max(parameter_, 1.0);
+        if (kind_ == Kind::xavier_normal)
+          return [key, std = std::sqrt(2 / (fan_in + fan_out))](std::uint64_t i) { return std * normal_draw(key, i); };
         const double bound = kind_ == Kind::fan_in_uniform ? 1 / std::sqrt(fan_in) : std::sqrt(6 / (fan_in + fan_out));
         return [key, bound](std::uint64_t i) { return bound * (2 * uniform_draw(key, i) - 1); };
       }
@@ -114,6 +135,8 @@ std::string Init::description() const {
   const std::string base = kind_ == Kind::constant           ? fmt::format("{:g}", parameter_)
                            : kind_ == Kind::truncated_normal ? fmt::format("truncated_normal({:g})", parameter_)
                            : kind_ == Kind::fan_in_uniform   ? "fan_in_uniform"
+                           : kind_ == Kind::xavier_normal    ? "xavier_normal"
+                           : kind_ == Kind::uniform          ? fmt::format("uniform({:g})", parameter_)
                            : kind_ == Kind::xavier_uniform
                                ? (parameter_ == 1 ? "xavier_uniform" : fmt::format("xavier_uniform({:g} parts)", parameter_))
                                : "values";

@@ -17,8 +17,11 @@ class Init {
   // Glorot, Bengio 2010: U(-b, b), b = sqrt(6 / (fan_in + fan_out)). A packed projection of `parts` blocks of rows counts the fan_out of
   // one block (METHODS: q, k, v apart) unless parts is 1.
   static Init xavier_uniform(int parts = 1);
+  // Its normal form: N(0, std), std = gain sqrt(2 / (fan_in + fan_out)).
+  static Init xavier_normal(double gain = 1);
   // U(-b, b), b = 1 / sqrt(fan_in): the default of PyTorch's convolutions and linears.
   static Init fan_in_uniform();
+  static Init uniform(double bound);               // U(-bound, bound)
   static Init values(std::vector<double> values);  // these, in row-major order
 
   // The same, multiplied: what residual methods do to the weights of their branches.
@@ -31,9 +34,9 @@ class Init {
   std::string description() const;  // "truncated_normal(0.02) * 0.1021"
 
  private:
-  enum class Kind { constant, truncated_normal, xavier_uniform, fan_in_uniform, values };
+  enum class Kind { constant, truncated_normal, xavier_uniform, xavier_normal, fan_in_uniform, uniform, values };
   Kind kind_ = Kind::constant;
-  double parameter_ = 0;  // the constant, the deviation, or the number of parts
+  double parameter_ = 0;  // the constant, the deviation, the bound, or the number of parts
   double factor_ = 1;
   std::vector<double> part_factors_;  // empty: 1 everywhere
   std::vector<double> values_;

@@ -14,6 +14,7 @@
 #include "nn/layers/mlp.h"
 #include "nn/layers/norm.h"
 #include "nn/layers/patch_embed.h"
+#include "nn/models/deep_mlp.h"
 #include "nn/models/vit.h"
 #include "nn/optim/optimizer.h"
 #include "nn/schedule.h"
