@@ -13,5 +13,6 @@
 #include "nn/layers/norm.h"
 #include "nn/layers/patch_embed.h"
 #include "nn/models/vit.h"
+#include "nn/optim/ema.h"
 #include "nn/optim/optimizer.h"
 #include "nn/schedule.h"
