@@ -11,6 +11,16 @@ bool fits(const Tensor& to, const Tensor& from) {
 
 }  // namespace
 
+NamedTensors copies(const NamedTensors& tensors) {
+  NamedTensors all;
+  for (const auto& [name, t] : tensors) {
+    const Array copy = empty_like(t.array());
+    copy_into(t.array(), copy);
+    all[name] = Tensor(copy);
+  }
+  return all;
+}
+
 Leftovers assign(const NamedTensors& to, const NamedTensors& from, const std::string& what, Strictness strictness) {
   Leftovers left;
   std::vector<std::string> unfit;

@@ -11,6 +11,8 @@ namespace plumb::nn {
 
 using NamedTensors = std::map<std::string, Tensor>;
 
+NamedTensors copies(const NamedTensors& tensors);  // with buffers of their own
+
 // What may be left over when tensors are put back; nothing unless said.
 struct Strictness {
   bool allow_missing = false;     // targets that nothing is given for keep their values

@@ -16,6 +16,7 @@
 #include "nn/layers/patch_embed.h"
 #include "nn/models/deep_mlp.h"
 #include "nn/models/vit.h"
+#include "nn/optim/ema.h"
 #include "nn/optim/optimizer.h"
 #include "nn/schedule.h"
 #include "nn/stack.h"
