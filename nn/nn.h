@@ -1,7 +1,10 @@
 // Modules, gates, models, optimizers.
 #pragma once
 
+#include "nn/audit.h"
 #include "nn/block.h"
+#include "nn/drop_key.h"
+#include "nn/gate_check.h"
 #include "nn/gates/factors.h"
 #include "nn/gates/gate.h"
 #include "nn/gates/layerscale.h"
@@ -9,6 +12,7 @@
 #include "nn/io/safetensors.h"
 #include "nn/io/weights.h"
 #include "nn/layers/attention.h"
+#include "nn/layers/drop_head.h"
 #include "nn/layers/drop_path.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/mlp.h"
