@@ -61,6 +61,11 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool t
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form = Gelu::erf);  // gelu(linear(..)), one pass less
 
+// ---- convolution (ops/conv2d.cpp) ------------------------------------------------------------------------------------------------
+// Cross-correlation, as PyTorch's conv2d: x [B, C, H, W], weight [O, C, kh, kw], bias [O] or undefined -> [B, O, H', W'] with
+// H' = floor((H + 2 padding - kh) / stride) + 1. conv2d(x, w, b, {.stride = 2, .padding = 1})
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv2dOptions& options = {});
+
 // ---- activations and softmax (ops/gelu.cpp, ops/softmax.cpp) -----------------------------------------------------------------------
 Tensor gelu(const Tensor& x, Gelu form = Gelu::erf);
 Tensor softmax(const Tensor& x, int axis = -1);
@@ -71,6 +76,9 @@ Tensor log_softmax(const Tensor& x, int axis = -1);
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
 // weight x / sqrt(mean(x^2) + eps); weight [D]
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps);
+
+// DyT (Zhu et al. 2025; METHODS 5.8), a norm without statistics: weight tanh(alpha x) + bias; alpha [1], weight, bias [D] (ops/dyt.cpp)
+Tensor dyt(const Tensor& x, const Tensor& alpha, const Tensor& weight, const Tensor& bias);
 
 // ---- attention (ops/attention.cpp) -------------------------------------------------------------------------------------------------
 struct AttentionOptions {
@@ -103,6 +111,8 @@ Tensor softmax_composed(const Tensor& x);      // last axis
 Tensor log_softmax_composed(const Tensor& x);  // last axis
 Tensor layer_norm_composed(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
 Tensor rms_norm_composed(const Tensor& x, const Tensor& weight, double eps);
+Tensor dyt_composed(const Tensor& x, const Tensor& alpha, const Tensor& weight, const Tensor& bias);
+Tensor conv2d_composed(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options);
 // keep u8 [B, H, N, M], rows without a kept key give 0; multiplier [B, H, N, M] of the probabilities, or undefined.
 Tensor attention_composed(const Tensor& q, const Tensor& k, const Tensor& v, double scale, const Tensor& keep, const Tensor& multiplier);
 Tensor cross_entropy_composed(const Tensor& logits, const Tensor& target);

@@ -1,0 +1,42 @@
+// conv2d and dyt where the op cases do not look: known values, batches without samples, errors.
+#include "tests/support/catch.h"
+#include "tests/support/op_case.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+TEST_CASE("conv2d correlates, it does not flip the filter") {
+  for (Device device : {Device::reference, Device::cpu}) {
+    const Defaults where{DType::f32, device};
+    const Tensor x = tensor({1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 1, 3, 3}, where), w = tensor({1, 10, 100, 1000}, {1, 1, 2, 2}, where);
+    CHECK(conv2d(x, w).values() == std::vector<double>{5421, 6532, 8754, 9865});
+    CHECK(conv2d(x, w, tensor({0.5}, {1}, where), {.stride = 2, .padding = 1}).values() == std::vector<double>{1000.5, 3200.5, 7040.5, 9865.5});
+  }
+}
+
+TEST_CASE("conv2d of no images gives none and gradients of zero") {
+  const Tensor x = variable(zeros({0, 2, 5, 5})), w = variable(ones({3, 2, 3, 3})), b = variable(ones({3}));
+  const Tensor y = conv2d(x, w, b);
+  CHECK(y.shape() == Shape{0, 3, 3, 3});
+  const Tensors gradients = grad(sum(y), {x, w, b});
+  CHECK(gradients[1].values() == std::vector<double>(54, 0));
+  CHECK(gradients[2].values() == std::vector<double>(3, 0));
+}
+
+TEST_CASE("errors of conv2d and dyt say what was expected") {
+  const Tensor x = zeros({2, 3, 5, 5}), w = zeros({4, 3, 3, 3}), v = zeros({3});
+  CHECK_THAT(error_of([&] {
+               conv2d(x, zeros({4, 2, 3, 3}));
+             }),
+             contains("[conv2d] expected input [B, C, H, W] and weight [O, C, kh, kw] with the same C, got [2, 3, 5, 5] and [4, 2, 3, 3]"));
+  CHECK_THAT(error_of([&] { conv2d(v, w); }), contains("[conv2d] expected input [B, C, H, W]"));
+  CHECK_THAT(error_of([&] { conv2d(x, w, v); }), contains("[conv2d] expected bias [4] for weight [4, 3, 3, 3], got [3]"));
+  CHECK_THAT(error_of([&] { conv2d(x, w, {}, {.stride = 0}); }), contains("[conv2d] expected a stride of at least 1"));
+  CHECK_THAT(error_of([&] { conv2d(x, w, {}, {.padding = -1}); }), contains("padding of at least 0, got 1 and -1"));
+  CHECK_THAT(error_of([&] {
+               conv2d(x, zeros({4, 3, 6, 2}));
+             }),
+             contains("[conv2d] expected an image at least as large as the filter [4, 3, 6, 2] after padding by 0, got [2, 3, 5, 5]"));
+  CHECK_THAT(error_of([&] { dyt(x, v, zeros({5}), zeros({5})); }), contains("[dyt] expected alpha [1], got [3]"));
+  CHECK_THAT(error_of([&] { dyt(x, zeros({1}), v, v); }), contains("[dyt] expected input [.., 3] for weight [3] and bias [3], got [2, 3, 5, 5]"));
+}
