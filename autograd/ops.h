@@ -61,10 +61,20 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool t
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form = Gelu::erf);  // gelu(linear(..)), one pass less
 
-// ---- convolution (ops/conv2d.cpp) ------------------------------------------------------------------------------------------------
+// ---- convolution and batch norm (ops/conv2d.cpp, ops/batch_norm.cpp) ---------------------------------------------------------------
 // Cross-correlation, as PyTorch's conv2d: x [B, C, H, W], weight [O, C, kh, kw], bias [O] or undefined -> [B, O, H', W'] with
 // H' = floor((H + 2 padding - kh) / stride) + 1. conv2d(x, w, b, {.stride = 2, .padding = 1})
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv2dOptions& options = {});
+// Mean and variance of each channel of x [B, C, H, W], over (B, H, W): [C] each, the variance divided by B H W (biased).
+struct BatchStatistics {
+  Tensor mean, variance;
+};
+BatchStatistics batch_statistics(const Tensor& x);
+// Batch norm (Ioffe, Szegedy 2015): weight (x - mean) / sqrt(variance + eps) + bias; weight, bias [C]. With the statistics of this batch,
+// through which gradients flow (training), or with those given (evaluation, or a caller that has them). Composed: keeps about four arrays
+// of x's size for the backward pass.
+Tensor batch_norm2d(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
+Tensor batch_norm2d(const Tensor& x, const BatchStatistics& statistics, const Tensor& weight, const Tensor& bias, double eps);
 
 // ---- activations and softmax (ops/gelu.cpp, ops/softmax.cpp) -----------------------------------------------------------------------
 Tensor gelu(const Tensor& x, Gelu form = Gelu::erf);

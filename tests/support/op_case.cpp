@@ -266,6 +266,13 @@ std::vector<OpCase> images() {
       convolution("conv2d 1x1 strided", {3, 4, 5, 4}, {5, 4, 1, 1}, false, {.stride = 2}),
       convolution("conv2d oblong filter", {1, 2, 5, 6}, {2, 2, 2, 4}, true, {.stride = 3, .padding = 2}),
       convolution("conv2d whole image", {2, 1, 3, 3}, {1, 1, 3, 3}, false, {}),
+      {"batch_norm2d", {{3, 2, 3, 2}, {2}, {2}}, [](const Tensors& in) { return batch_norm2d(in[0] * 2 + 1, in[1], in[2], 1e-5); }},
+      {"batch_norm2d odd", {{5, 3, 7, 9}, {3}, {3}}, [](const Tensors& in) { return batch_norm2d(in[0], in[1], in[2], 1e-5); }},
+      {"batch_norm2d given statistics",
+       {{3, 2, 3, 2}, {2}, {2}, {2}, {2}},
+       [](const Tensors& in) {
+         return batch_norm2d(in[0], {in[3], in[4] * in[4]}, in[1], in[2], 0.5);
+       }},
   };
 }
 
