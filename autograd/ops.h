@@ -103,6 +103,17 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
 // The same on a packed projection [B, T, 3 D] (q, k, v, each of `heads` heads side by side) -> [B, T, D]: no head is ever moved.
 Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options = {});
 
+// Talking heads (Shazeer et al. 2020; METHODS 3.3; ops/attention_talking.cpp): x [B, H, N, M], weight [H, H], bias [H] ->
+// y_i = sum_j weight_ij x_j + bias_i over the head axis.
+Tensor mix_heads(const Tensor& x, const Tensor& weight, const Tensor& bias);
+// Attention whose heads are mixed before and after the softmax: A = softmax(mix(scale q k^T)), then mix(A) v, with pre_ and post_weight [H, H],
+// pre_ and post_bias [H]. DropKey, the keep mask and the policy for empty rows act on the scores already mixed, dropout on the mixed
+// probabilities; the draws are attention()'s. A row without keys under EmptyRow::zero is 0 in A, the other heads still flow into it. Not
+// fused, as each entry needs all heads: keeps several [B, H, N, M] arrays, and draws masks on the host. pre_bias shifts whole rows, which the
+// softmax undoes: its gradient is 0.
+Tensor attention_talking(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& pre_weight, const Tensor& pre_bias,
+                         const Tensor& post_weight, const Tensor& post_bias, const AttentionOptions& options = {});
+
 // ---- loss (ops/cross_entropy.cpp) --------------------------------------------------------------------------------------------------
 // Mean over rows of logits [.., C]; labels i64 [..]. smoothing s: target (1 - s) onehot + s / C.
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing = 0);

@@ -276,6 +276,23 @@ std::vector<OpCase> images() {
   };
 }
 
+std::vector<OpCase> talking_heads() {
+  const Shape s{2, 3, 5, 4}, mix{3, 3}, bias{3};
+  const auto run = [](AttentionOptions o) {
+    return [o](const Tensors& in) { return attention_talking(in[0], in[1], in[2], in[3], in[4], in[5], in[6], o); };
+  };
+  const std::vector<Shape> shapes{s, s, s, mix, bias, mix, bias};
+  return {
+      {"mix_heads", {{2, 3, 5, 4}, mix, bias}, [](const Tensors& in) { return mix_heads(in[0], in[1], in[2]); }},
+      {"attention_talking", shapes, run({})},
+      {"attention_talking cross", {{1, 2, 3, 4}, {1, 2, 7, 4}, {1, 2, 7, 4}, {2, 2}, {2}, {2, 2}, {2}}, run({.scale = 0.7})},
+      {"attention_talking drop_key", shapes, run({.drop_key = 0.8})},
+      {"attention_talking drop_key zero", shapes, run({.drop_key = 0.8, .empty = EmptyRow::zero})},
+      {"attention_talking drop_key paper and dropout", shapes, run({.drop_key = 0.8, .dropout = 0.3, .empty = EmptyRow::paper})},
+      {"attention_talking dropout", shapes, run({.dropout = 0.3})},
+  };
+}
+
 std::vector<OpCase> attention_cases() {
   const Shape s{2, 2, 5, 4};
   const auto run = [](AttentionOptions o) { return [o](const Tensors& in) { return attention(in[0], in[1], in[2], o); }; };
@@ -320,7 +337,7 @@ std::vector<OpCase> attention_cases() {
 const std::vector<OpCase>& op_cases() {
   static const std::vector<OpCase> all = [] {
     std::vector<OpCase> cases;
-    for (auto group : {elementwise(), shapes(), products(), fused(), images(), attention_cases()})
+    for (auto group : {elementwise(), shapes(), products(), fused(), images(), attention_cases(), talking_heads()})
       cases.insert(cases.end(), group.begin(), group.end());
     return cases;
   }();
