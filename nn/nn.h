@@ -12,6 +12,8 @@
 #include "nn/io/safetensors.h"
 #include "nn/io/weights.h"
 #include "nn/layers/attention.h"
+#include "nn/layers/batch_norm.h"
+#include "nn/layers/conv2d.h"
 #include "nn/layers/drop_head.h"
 #include "nn/layers/drop_path.h"
 #include "nn/layers/linear.h"
