@@ -79,6 +79,11 @@ struct AttentionOptions {
   EmptyRow empty = EmptyRow::keep_all;  // what a query does that lost every key
   Tensor keep = {};                     // u8, broadcasts to [B, H, N, M]; 1 = key kept
   std::optional<double> scale = {};     // of the scores; head_dim^-1/2 if not given
+  // DropKey's form, core/drop_key.h. The structured shapes want the grid that the last grid.cells() of the M keys lie on.
+  DropShape drop_shape = DropShape::plain;
+  std::int64_t drop_window = 0;  // 0: the shape's default
+  DropSharing drop_sharing = DropSharing::per_entry;
+  KeyGrid grid = {};
 };
 // q [B, H, N, E], k, v [B, H, M, E] -> softmax(scale q k^T) v [B, H, N, E]. Random draws depend on seed, step and the open module path.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "core/array.h"
+#include "core/drop_key.h"
 #include "core/random.h"
 
 namespace plumb {
@@ -30,13 +31,6 @@ enum class Binary { add, subtract, multiply, divide, equal };  // equal: 1 where
 enum class Reduce { sum, max };
 enum class Gelu { erf, tanh };  // x Phi(x), or its tanh approximation
 
-// What attention does with a query that lost every key to DropKey (METHODS: an empty row).
-enum class EmptyRow {
-  keep_all,  // the row ignores DropKey's mask, and the keep mask too if that leaves no key
-  zero,      // output 0, gradient 0
-  paper      // uniform over all keys, scores treated as constants
-};
-
 // Where heads lie in a buffer: element (b, h, t, i) is at offset + b*batch + h*head + t*token + i. Serves both [B, H, T, hd] and the
 // packed product of a qkv projection [B, T, 3, H, hd].
 struct Heads {
@@ -44,18 +38,18 @@ struct Heads {
   std::int64_t offset, batch, head, token;
 };
 
-// Random dropping inside attention; probability 0 draws nothing.
+// Attention dropout; probability 0 draws nothing.
 struct AttentionDrop {
-  std::uint32_t threshold = 0;  // round(65536 p): DropKey's p, or attention dropout's
+  std::uint32_t threshold = 0;  // round(65536 p)
   std::uint64_t key = 0;
 };
 
 struct AttentionCall {
   std::int64_t batch, heads, queries, keys, head_dim;
-  double scale;            // of the scores, head_dim^-1/2
-  Array keep;              // u8 [B, H, N, M], 1 = key kept; undefined: all
-  AttentionDrop drop_key;  // before the softmax, survivors are renormalised by it
-  AttentionDrop dropout;   // after the softmax, survivors are scaled by 1 / (1 - p)
+  double scale;           // of the scores, head_dim^-1/2
+  Array keep;             // u8 [B, H, N, M], 1 = key kept; undefined: all
+  KeyDrop drop_key;       // before the softmax, survivors are renormalised by it
+  AttentionDrop dropout;  // after the softmax, survivors are scaled by 1 / (1 - p)
   EmptyRow empty = EmptyRow::keep_all;
   std::uint32_t step = 0, first_sample = 0;
 };

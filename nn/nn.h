@@ -2,9 +2,11 @@
 #pragma once
 
 #include "nn/block.h"
+#include "nn/drop_key.h"
 #include "nn/gates/gate.h"
 #include "nn/gates/layerscale.h"
 #include "nn/layers/attention.h"
+#include "nn/layers/drop_head.h"
 #include "nn/layers/drop_path.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/mlp.h"

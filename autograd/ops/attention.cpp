@@ -14,7 +14,6 @@ constexpr const char* op = "attention";
 // What both forms share: q, k, v by their strides in the recorded inputs, and the call's numbers.
 AttentionCall make_call(std::int64_t batch, std::int64_t heads, std::int64_t queries, std::int64_t keys, std::int64_t head_dim, const Tensor& like,
                         const AttentionOptions& o) {
-  check(0 <= o.drop_key && o.drop_key <= 1, "[{}] expected a DropKey probability in [0, 1], got {}", op, o.drop_key);
   check(0 <= o.dropout && o.dropout < 1 && drop_threshold(o.dropout) < 65536, "[{}] expected a dropout probability in [0, 1), got {}", op, o.dropout);
   check(queries < 65536 && keys < 524288, "[{}] expected fewer than 65536 queries and 524288 keys, got {} and {}", op, queries, keys);
   const RandomState& random = random_state();
@@ -26,7 +25,7 @@ AttentionCall make_call(std::int64_t batch, std::int64_t heads, std::int64_t que
                      .head_dim = head_dim,
                      .scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(head_dim))),
                      .keep = {},
-                     .drop_key = {drop_threshold(o.drop_key), key},
+                     .drop_key = key_drop(o.drop_key, o.drop_shape, o.drop_window, o.drop_sharing, o.grid, keys, key),
                      .dropout = {drop_threshold(o.dropout), key},
                      .empty = o.empty,
                      .step = random.step,
@@ -49,19 +48,21 @@ struct Masks {
 Masks draw_masks(const AttentionCall& call, const Tensor& like) {
   const auto rows = static_cast<std::size_t>(call.batch * call.heads * call.queries), M = static_cast<std::size_t>(call.keys);
   std::vector<std::uint8_t> keep(rows * M, 1), uniform_rows(rows, 0);
+  std::vector<std::uint8_t> dropped(M, 0);
   std::vector<double> multiplier(rows * M, 1.0);
   for (std::size_t row = 0; row < rows; ++row) {
     const auto query = static_cast<std::uint32_t>(row % static_cast<std::size_t>(call.queries));
     const auto sample_head =
         static_cast<std::uint32_t>(row / static_cast<std::size_t>(call.queries)) + call.first_sample * static_cast<std::uint32_t>(call.heads);
     const auto allowed = [&](std::size_t j) { return !call.keep.defined() || call.keep.data<std::uint8_t>()[row * M + j] != 0; };
+    if (call.drop_key.threshold) drop_keys(call.drop_key, call.step, sample_head / call.heads, call.heads, sample_head % call.heads, query, dropped);
     bool allowed_any = false, kept_any = false;
     for (std::size_t j = 0; j < M; ++j) {
       const auto drawn = [&](const AttentionDrop& drop, Purpose purpose) {
-        return drop.threshold && draw16(attention_draw(drop.key, call.step, purpose, sample_head, query, static_cast<std::uint32_t>(j / 8)),
-                                        static_cast<int>(j % 8)) < drop.threshold;
+        return draw16(attention_draw(drop.key, call.step, purpose, sample_head, query, static_cast<std::uint32_t>(j / 8)), static_cast<int>(j % 8)) <
+               drop.threshold;
       };
-      const bool kept = allowed(j) && !drawn(call.drop_key, Purpose::drop_key);
+      const bool kept = allowed(j) && !dropped[j];
       keep[row * M + j] = kept;
       if (call.dropout.threshold) multiplier[row * M + j] = drawn(call.dropout, Purpose::dropout) ? 0 : 1 / (1 - call.dropout.threshold / 65536.0);
       allowed_any |= allowed(j);

@@ -276,9 +276,19 @@ std::vector<OpCase> attention_cases() {
       {"attention keep", {s, s, s}, masked(EmptyRow::keep_all)},
       {"attention keep zero", {s, s, s}, masked(EmptyRow::zero)},
       {"attention keep paper", {s, s, s}, masked(EmptyRow::paper)},
+      {"attention_qkv drop_key block",
+       {{2, 10, 12}},
+       [](const Tensors& in) {
+         return attention_qkv(in[0], 2, {.drop_key = 0.3, .drop_shape = DropShape::block, .grid = {3, 3}});
+       }},
       {"attention_qkv", {{2, 5, 24}}, [](const Tensors& in) { return attention_qkv(in[0], 2, {.drop_key = 0.3}); }},
       {"attention_qkv odd", {{1, 17, 3 * 3 * 16}}, [](const Tensors& in) { return attention_qkv(in[0], 3); }},
   };
+  for (DropShape shape : {DropShape::plain, DropShape::block, DropShape::cross})
+    for (DropSharing sharing : {DropSharing::per_entry, DropSharing::heads, DropSharing::column})
+      cases.push_back({fmt::format("attention drop_key {} {}", name(shape), name(sharing)),
+                       {{2, 2, 3, 3}, {2, 2, 13, 3}, {2, 2, 13, 3}},
+                       run({.drop_key = 0.5, .drop_shape = shape, .drop_sharing = sharing, .grid = {3, 4}})});
   return cases;
 }
 
