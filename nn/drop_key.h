@@ -8,8 +8,8 @@
 namespace plumb::nn {
 
 // DropKey (Li et al., CVPR 2023): while training, each (head, query) loses each key with probability `rate` before the softmax.
-// Survivors are not rescaled: the softmax renormalises. METHODS: a decreasing schedule over depth is best. By the authors the structured
-// shapes are worse than plain; one seed of a cross drops (H + W - 1) / (H W) of the keys, so its ratio varies much between draws: log it.
+// Survivors are not rescaled: the softmax renormalises. By its authors a decreasing schedule over depth is best, and the structured shapes
+// are worse than plain. One seed of a cross drops (H + W - 1) / (H W) of the keys, so its ratio varies much between draws: log it.
 struct DropKey {
   double rate = 0;
   Schedule schedule = Schedule::constant;
