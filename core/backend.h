@@ -72,6 +72,11 @@ struct SgdStep {
   double gradient_scale;
 };
 
+struct AdagradStep {
+  double lr, eps, weight_decay;
+  double gradient_scale;
+};
+
 struct Kernels {
   void (*fill)(double value, const Array& y);
   void (*cast)(const Array& x, const Array& y);  // same shape, any dtypes
@@ -140,7 +145,8 @@ struct Kernels {
   // Optimisers, in place.
   void (*adamw)(const AdamWStep& s, const Array& gradient, const Array& parameter, const Array& moment1, const Array& moment2);
   void (*sgd)(const SgdStep& s, const Array& gradient, const Array& parameter, const Array& velocity);  // velocity undefined: no momentum
-  double (*sum_of_squares)(const Array& x);                                                             // accumulated in f64, fixed order
+  void (*adagrad)(const AdagradStep& s, const Array& gradient, const Array& parameter, const Array& squares);
+  double (*sum_of_squares)(const Array& x);  // accumulated in f64, fixed order
 };
 
 // The tables, defined in backends/. Everything above core reaches kernels through these alone.

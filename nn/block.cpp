@@ -1,50 +1,91 @@
 #include "nn/block.h"
 
+#include <algorithm>
 #include <string_view>
 
+#include "nn/scoped_value.h"
+
 namespace plumb::nn {
+namespace {
+
+// Gate 0 times a branch of zeros: the gate's gradient is <dy, f> = 0, the branch's gate * dy = 0, for ever.
+void refuse_dead_junction(const Method& method, const Gate& gate, Branch& branch, std::int64_t dim) {
+  if (!branch.last().weight_init().is_zero()) return;
+  const NoGrad no_grad;
+  const Tensor f = ones({1, 1, dim}), x = zeros({1, 1, dim});
+  const std::vector<double> added = gate.combine(method.open ? method.open(x).x : x, f).values();
+  check(
+      !std::ranges::all_of(added, [](double v) { return v == 0; }),
+      "[block] expected method \"{}\" to start gate or branch off zero, got a gate that passes nothing and a last layer ({}) of zeros: neither would "
+      "ever get a gradient; start the gate at another value, or leave the last layer its weights",
+      method.name, *branch.last().path());
+}
+
+}  // namespace
 
 Block::Block(const BlockOptions& o)
     : Layer("Block"),
       index_(o.block),
-      placement_(method_named(o.gate).norm),
-      attn_({.dim = o.dim, .heads = o.heads, .drop_key = o.drop_key, .empty = o.empty, .dropout = o.attention_dropout, .init = weight_init(o.base)}),
+      method_(o.gate),
+      gates_(o.gate->build({.dim = o.dim, .heads = o.heads, .hidden = o.hidden, .block = o.block, .blocks = o.blocks, .norm_eps = o.norm_eps})),
+      norm_(gates_.norm.value_or(o.gate->norm)),
       mlp_({.dim = o.dim, .hidden = o.hidden, .init = weight_init(o.base)}),
       drop1_(o.drop_path, 0),
-      drop2_(o.drop_path, 1),
-      gates_(method_named(o.gate).build({.dim = o.dim, .heads = o.heads, .block = o.block, .blocks = o.blocks})) {
-  check(gates_.attn && gates_.mlp, "[block] expected method \"{}\" to build a gate for each branch, got none", o.gate);
-  if (placement_ != Norm::none) {
-    child("norm1", norm1_.emplace(o.dim, o.norm_eps));
-    child("norm2", norm2_.emplace(o.dim, o.norm_eps));
+      drop2_(o.drop_path, 1) {
+  check(gates_.attn && gates_.mlp, "[block] expected method \"{}\" to build a gate for each branch, got none", method_->name);
+  AttentionOptions attention = o.drop;
+  attention.dim = o.dim;
+  attention.heads = o.heads;
+  attention.init = weight_init(o.base);
+  attn_ = o.attention(attention);
+  attn_->first().weight_init() = weight_init(o.base, 3);
+  if (norm_ != Norm::none) {
+    const auto make = method_->norm_layer ? method_->norm_layer : [](std::int64_t dim, double eps) { return std::make_unique<LayerNorm>(dim, eps); };
+    norm1_ = make(o.dim, o.norm_eps);
+    norm2_ = make(o.dim, o.norm_eps);
+    child("norm1", *norm1_);
+    child("norm2", *norm2_);
   }
-  child("attn", attn_);
+  child("attn", *attn_);
   child("mlp", mlp_);
   child("drop_path1", drop1_);
   child("drop_path2", drop2_);
   for (auto& [name, module] : gates_.modules) child(name, *module);
-  attn_.first().weight_init() = weight_init(o.base, 3);
-  for (const auto& [gate, branch] : {std::pair<Gate*, Branch*>{gates_.attn, &attn_}, {gates_.mlp, &mlp_}}) {
-    gate->init_branch(*branch);
-    branch->set_inside(gate->inside());
-  }
+  gates_.attn->init_branch(*attn_);
+  gates_.mlp->init_branch(mlp_);
+  refuse_dead_junction(*method_, *gates_.attn, *attn_, o.dim);
+  refuse_dead_junction(*method_, *gates_.mlp, mlp_, o.dim);
+  const GateContext context{.dim = o.dim, .heads = o.heads, .hidden = o.hidden, .block = o.block, .blocks = o.blocks, .norm_eps = o.norm_eps};
+  if (method_->adjust) each_parameter([&](const std::string& name, Parameter& p) { method_->adjust(context, name, p); });
 }
 
-Tensor Block::forward(const Tensor& x) const { return join(join(x, attn_, norm1_, *gates_.attn, drop1_), mlp_, norm2_, *gates_.mlp, drop2_); }
+void Block::advance(Stream& stream) const {
+  const ScopedValue current(stream_, &stream);
+  stream.x = (*this)(stream.x);
+}
 
-Tensor Block::join(const Tensor& x, const Branch& branch, const std::optional<LayerNorm>& norm, const Gate& gate, const DropPath& drop) const {
-  const Tensor f = branch(placement_ == Norm::pre ? (*norm)(x) : x);
-  const Tensor row_scale = drop.row_scale(f);
-  Tensor y;
+Tensor Block::forward(const Tensor& x) const {
+  Stream alone;
+  if (!stream_) alone = method_->open ? method_->open(x) : Stream{x};
+  Stream& s = stream_ ? *stream_ : alone;
+  if (stream_) s.x = x;  // a hook may have replaced it
+  pass(s, *attn_, *gates_.attn, norm1_.get(), drop1_);
+  pass(s, mlp_, *gates_.mlp, norm2_.get(), drop2_);
+  return !stream_ && method_->close ? method_->close(s, nullptr) : s.x;
+}
+
+void Block::pass(Stream& s, const Branch& branch, const Gate& gate, const Layer* norm, const DropPath& drop) const {
+  const Tensor x = s.x, u = gate.read(s);
+  const std::unique_ptr<Inside> inside = gate.inside(s);
+  const Tensor f = branch(norm_ == Norm::pre ? (*norm)(u) : u, inside.get());
   {
     const PathScope scope(gate.path());
-    y = row_scale.defined() ? gate.combine_scaled(x, f, row_scale) : gate.combine(x, f);
-    check(y.shape() == x.shape(), "[gate] expected combine to return the shape of the stream {}, got {}", x.shape(), y.shape());
+    if (Calibration* calibration = calibrating()) gate.calibrate(x, f, *calibration);
+    gate.join(s, f, drop.row_scale(f), norm_ == Norm::post ? norm : nullptr);
+    check(s.x.shape() == x.shape(), "[gate] expected combine to return the shape of the stream {}, got {}", x.shape(), s.x.shape());
   }
-  if (placement_ == Norm::post) y = (*norm)(y);
   if (std::string_view(current_phase()) == "forward")  // once a pass: not again when a checkpoint recomputes
-    for (const auto& [id, observer] : std::map(*observers_)) observer({index_, branch, gate, x, f, y});
-  return y;
+    for (const auto& [id, observer] : std::map(*observers_)) observer({index_, branch, gate, norm_, x, f, s.x});
 }
 
 Handle Block::observe(Observer observer) {

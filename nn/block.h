@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "nn/gates/gate.h"
 #include "nn/layers/attention.h"
@@ -12,14 +11,22 @@
 
 namespace plumb::nn {
 
+// Makes the attention of a block; the options hold width, heads, init and this block's rates.
+using AttentionFactory = std::function<std::unique_ptr<Branch>(const AttentionOptions&)>;
+template <class A>
+std::unique_ptr<Branch> make_attention(const AttentionOptions& options) {
+  return std::make_unique<A>(options);
+}
+
 struct BlockOptions {
   std::int64_t dim, heads, hidden;
-  std::string gate;            // name of the residual method
+  GateChoice gate;             // the residual method
   std::int64_t block, blocks;  // index, and how many there are
   double norm_eps = 1e-6;
   Base base = Base::truncated_normal;
-  double drop_key = 0, attention_dropout = 0, drop_path = 0;  // rates of this block
-  EmptyRow empty = EmptyRow::keep_all;
+  AttentionOptions drop = {.dim = 0, .heads = 0};  // this block's rates of dropping in attention; the other fields are not read
+  double drop_path = 0;
+  AttentionFactory attention = make_attention<Attention>;
 };
 
 // A junction as it happened in a forward pass: what an observer of signal propagation looks at.
@@ -27,36 +34,44 @@ struct Junction {
   std::int64_t block;
   const Branch& branch;
   const Gate& gate;
+  Norm norm;            // where the block's norm sits
   Tensor stream;        // x, the skip input
   Tensor branch_value;  // f, before its gate
   Tensor output;        // after gate and post-norm
 };
 
-// x [B, T, D] -> [B, T, D]; parameters norm1, attn, norm2, mlp and the method's own.
+// x [B, T, D] -> [B, T, D]; parameters norm1, attn, norm2, mlp and the method's own. A method whose gate starts at 0 and whose branch
+// ends in a layer that starts at 0 is refused: neither would ever get a gradient.
 class Block : public Layer {
  public:
   explicit Block(const BlockOptions& options);
+
+  // The stream after this block: what a stack of blocks calls. operator() is the same for a block alone, opened and closed by its method.
+  void advance(Stream& stream) const;
 
   // Called at each junction of each forward pass while the handle lives.
   using Observer = std::function<void(const Junction&)>;
   Handle observe(Observer observer);
 
-  Branch& attn() { return attn_; }
+  Branch& attn() { return *attn_; }
   Branch& mlp() { return mlp_; }
+  Norm norm() const { return norm_; }
 
  protected:
   Tensor forward(const Tensor& x) const override;
 
  private:
-  Tensor join(const Tensor& x, const Branch& branch, const std::optional<LayerNorm>& norm, const Gate& gate, const DropPath& drop) const;
+  void pass(Stream& s, const Branch& branch, const Gate& gate, const Layer* norm, const DropPath& drop) const;
 
   std::int64_t index_;
-  Norm placement_;
-  std::optional<LayerNorm> norm1_, norm2_;
-  Attention attn_;
+  GateChoice method_;
+  BlockGates gates_;
+  Norm norm_;
+  std::unique_ptr<Layer> norm1_, norm2_;  // null if the block has none
+  std::unique_ptr<Branch> attn_;
   Mlp mlp_;
   DropPath drop1_, drop2_;
-  BlockGates gates_;
+  mutable Stream* stream_ = nullptr;  // during advance()
   std::shared_ptr<std::map<int, Observer>> observers_ = std::make_shared<std::map<int, Observer>>();
 };
 

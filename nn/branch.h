@@ -10,9 +10,11 @@ namespace plumb::nn {
 class Inside {
  public:
   virtual ~Inside() = default;
-  virtual Tensor input(const Tensor& x) const { return x; }       // before the first linear, after the norm [B, T, D]
-  virtual Tensor activation(const Tensor& u) const { return u; }  // before the activation [B, T, 4D]; Mlp only
-  virtual Tensor hidden(const Tensor& h) const { return h; }      // before the last linear [B, T, D] or [B, T, 4D]
+  virtual Tensor input(const Tensor& x) const { return x; }  // before the first linear, after the norm [B, T, D]
+  virtual Tensor projected(const Tensor& u) const {
+    return u;
+  }  // after the first linear: q, k, v packed [B, T, 3D], or before the activation [B, T, 4D]
+  virtual Tensor hidden(const Tensor& h) const { return h; }  // before the last linear [B, T, D] or [B, T, 4D]
 };
 
 class Branch : public Layer {
@@ -21,10 +23,15 @@ class Branch : public Layer {
   virtual const char* kind() const = 0;  // "attn" or "mlp"
   virtual Linear& first() = 0;           // qkv or fc1
   virtual Linear& last() = 0;            // proj or fc2
-  void set_inside(const Inside* inside) { inside_ = inside; }
+  // Multiplies the declared init of the weights that the values pass through: W_v and W_o, or fc1 and fc2. W_q and W_k stay.
+  virtual void scale_value_path(double factor) = 0;
+
+  using Layer::operator();
+  // The same with what the method does inside; null: nothing.
+  Tensor operator()(const Tensor& x, const Inside* inside) const;
 
  protected:
-  const Inside* inside_ = nullptr;  // owned by the gate
+  mutable const Inside* inside_ = nullptr;  // during a call
 };
 
 }  // namespace plumb::nn

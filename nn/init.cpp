@@ -75,6 +75,15 @@ Init Init::scaled(double factor) const {
   return i;
 }
 
+Init Init::scaled_part(std::size_t part, std::size_t parts, double factor) const {
+  check(part < parts && (part_factors_.empty() || part_factors_.size() == parts),
+        "[init] expected a part below {} of the same number of parts, got {} of {}", parts, part, part_factors_.size());
+  Init i = *this;
+  i.part_factors_.resize(parts, 1.0);
+  i.part_factors_[part] *= factor;
+  return i;
+}
+
 void Init::fill(const Array& parameter, std::uint64_t seed, const std::string& name) const {
   const std::uint64_t key = random_key(seed, name);
   const auto value = [&]() -> std::function<double(std::uint64_t)> {
@@ -102,14 +111,24 @@ void Init::fill(const Array& parameter, std::uint64_t seed, const std::string& n
           parameter.shape(), values_.size());
     return [this](std::uint64_t i) { return values_[i]; };
   }();
+  const std::size_t parts = std::max<std::size_t>(part_factors_.size(), 1);
+  check(parameter.shape().rank() == 0 || parameter.dim(0) % static_cast<std::int64_t>(parts) == 0,
+        "[init] expected rows in {} equal parts for {}, got {}", parts, name, parameter.shape());
+  const auto part_size = std::max<std::uint64_t>(static_cast<std::uint64_t>(parameter.numel()) / parts, 1);
   dispatch_float(parameter.dtype(), "init", [&]<class T>() {
-    for (std::int64_t i = 0; i < parameter.numel(); ++i)
-      parameter.mutable_data<T>()[i] = factor_ == 0 ? T{0} : static_cast<T>(factor_ * value(static_cast<std::uint64_t>(i)));
+    for (std::int64_t e = 0; e < parameter.numel(); ++e) {
+      const auto i = static_cast<std::uint64_t>(e);
+      const double factor = part_factors_.empty() ? factor_ : factor_ * part_factors_[i / part_size];
+      parameter.mutable_data<T>()[e] = factor == 0 ? T{0} : static_cast<T>(factor * value(i));
+    }
   });
   parameter.bump_version();
 }
 
-bool Init::is_zero() const { return factor_ == 0 || (kind_ == Kind::constant && parameter_ == 0); }
+bool Init::is_zero() const {
+  const bool no_part = !part_factors_.empty() && std::ranges::all_of(part_factors_, [](double f) { return f == 0; });
+  return factor_ == 0 || no_part || (kind_ == Kind::constant && parameter_ == 0);
+}
 
 std::string Init::description() const {
   if (is_zero()) return "0";
@@ -121,7 +140,13 @@ std::string Init::description() const {
                            : kind_ == Kind::xavier_uniform
                                ? (parameter_ == 1 ? "xavier_uniform" : fmt::format("xavier_uniform({:g} parts)", parameter_))
                                : "values";
-  return factor_ == 1 ? base : fmt::format("{} * {:.4g}", base, factor_);
+  std::string text = factor_ == 1 ? base : fmt::format("{} * {:.4g}", base, factor_);
+  if (!part_factors_.empty()) {
+    text += " * rows(";
+    for (std::size_t i = 0; i < part_factors_.size(); ++i) text += fmt::format("{}{:.4g}", i ? ", " : "", part_factors_[i]);
+    text += ")";
+  }
+  return text;
 }
 
 }  // namespace plumb::nn

@@ -26,6 +26,8 @@ class Init {
 
   // The same, multiplied: what residual methods do to the weights of their branches.
   Init scaled(double factor) const;
+  // The same for part `part` of `parts` equal blocks of rows: the values of a packed q, k, v are part 2 of 3.
+  Init scaled_part(std::size_t part, std::size_t parts, double factor) const;
 
   void fill(const Array& parameter, std::uint64_t seed, const std::string& name) const;
   bool is_zero() const;             // every value is 0 by declaration
@@ -36,6 +38,7 @@ class Init {
   Kind kind_ = Kind::constant;
   double parameter_ = 0;  // the constant, the deviation, the bound, or the number of parts
   double factor_ = 1;
+  std::vector<double> part_factors_;  // empty: 1 everywhere
   std::vector<double> values_;
 };
 

@@ -34,20 +34,21 @@ const char* name(Role role) {
 Module::Module(std::string type_name) : name_(std::move(type_name)) {}
 
 const Path& Module::path() const {
-  if (!path_) path_ = std::make_shared<const std::string>(parent_ ? *parent_->path() + "." + name_ : name_);
+  if (!path_)
+    path_ = parent_ && name_.empty() ? parent_->path() : std::make_shared<const std::string>(parent_ ? *parent_->path() + "." + name_ : name_);
   return path_;
 }
 
 Tensor Module::parameter(const std::string& name, const Shape& shape, Init init, Role role, double lr_factor) {
   const Array value(shape, defaults().dtype, defaults().device);
   init.fill(value, 0, name);
-  return add({name, variable(value), role, std::move(init), lr_factor});
+  return add({.name = name, .value = variable(value), .role = role, .init = std::move(init), .lr_factor = lr_factor});
 }
 
 Tensor Module::parameter(const std::string& name, const Tensor& initial, Role role, double lr_factor) {
   const Array value = empty_like(initial.array());
   copy_into(initial.array(), value);
-  return add({name, variable(value), role, Init::values(initial.values()), lr_factor});
+  return add({.name = name, .value = variable(value), .role = role, .init = Init::values(initial.values()), .lr_factor = lr_factor});
 }
 
 Tensor Module::add(Parameter p) {
@@ -58,15 +59,20 @@ Tensor Module::add(Parameter p) {
   return parameters_.emplace_back(std::move(p)).value;
 }
 
-void Module::check_new(const std::string& name) const {
-  const bool taken = std::ranges::find(children_, name, &Child::name) != children_.end() ||
-                     std::ranges::find(parameters_, name, &Parameter::name) != parameters_.end();
-  check(!taken, "[module] expected a new name in {}, got \"{}\" again", *path(), name);
+bool Module::has(const std::string& name) const {
+  return std::ranges::find(parameters_, name, &Parameter::name) != parameters_.end() ||
+         std::ranges::any_of(children_, [&](const Child& c) { return c.name == name || (c.name.empty() && c.module->has(name)); });
 }
 
+void Module::check_new(const std::string& name) const { check(!has(name), "[module] expected a new name in {}, got \"{}\" again", *path(), name); }
+
 void Module::adopt(const std::string& name, Module& module) {
-  check(!name.empty(), "[module] expected a name for a child of {}, got none", *path());
-  check_new(name);
+  if (name.empty()) {
+    for (const Parameter& p : module.parameters_) check_new(p.name);
+    for (const Child& c : module.children_) check_new(c.name);
+  } else {
+    check_new(name);
+  }
   check(!module.parent_, "[module] expected a module without a parent for {}.{}, got one that is {} already", *path(), name, *module.path());
   module.name_ = name;
   module.parent_ = this;
@@ -81,7 +87,7 @@ void Module::forget_path() {
 
 void Module::visit(const std::string& prefix, const std::function<void(const std::string&, Parameter&)>& f) const {
   for (Parameter& p : parameters_) f(prefix + p.name, p);
-  for (const Child& c : children_) c.module->visit(prefix + c.name + ".", f);
+  for (const Child& c : children_) c.module->visit(c.name.empty() ? prefix : prefix + c.name + ".", f);
 }
 
 std::vector<Parameter> Module::parameters() const {

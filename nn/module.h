@@ -22,8 +22,9 @@ struct Parameter {
   Tensor value;      // a variable; optimizers change its buffer in place
   Role role;
   Init init;
-  double lr_factor = 1;  // multiplies the optimizer's learning rate
-  bool frozen = false;   // optimizers leave it alone and do not miss its gradient
+  double lr_factor = 1;   // multiplies the optimizer's learning rate
+  double eps_factor = 1;  // multiplies the optimizer's eps, where it has one (CompleteP)
+  bool frozen = false;    // optimizers leave it alone and do not miss its gradient
 };
 
 class Module {
@@ -38,7 +39,7 @@ class Module {
   // Every parameter below this module, in order of registration, under full names ("blocks.3.gate1.gamma").
   std::vector<Parameter> parameters() const;
   std::int64_t parameter_count() const;
-  // Applies f to each parameter below, with its full name, to change init, lr_factor or frozen.
+  // Applies f to each parameter below, with its full name, to change init, lr_factor, eps_factor or frozen.
   void each_parameter(const std::function<void(const std::string& full_name, Parameter&)>& f);
   Parameter& own(const std::string& parameter_name);  // of this module itself; throws if there is none
   void freeze(bool frozen = true);                    // everything below
@@ -56,7 +57,8 @@ class Module {
   Tensor parameter(const std::string& name, const Shape& shape, Init init, Role role, double lr_factor = 1);
   // The same with initial values given as a tensor, which also gives dtype and device.
   Tensor parameter(const std::string& name, const Tensor& initial, Role role, double lr_factor = 1);
-  // Registers a member as a child. Names are new; dots are allowed ("blocks.3").
+  // Registers a member as a child. Names are new; dots are allowed ("blocks.3"). The name "" shows the child's parameters and children as
+  // this module's own; register such a child when it is complete.
   template <class M>
   M& child(const std::string& name, M& module) {
     adopt(name, module);
@@ -69,6 +71,7 @@ class Module {
     Module* module;
   };
   Tensor add(Parameter p);
+  bool has(const std::string& name) const;  // a parameter or child, those of a nameless child included
   void check_new(const std::string& name) const;
   void adopt(const std::string& name, Module& module);
   void forget_path();

@@ -2,8 +2,12 @@
 #pragma once
 
 #include "nn/block.h"
+#include "nn/gates/factors.h"
 #include "nn/gates/gate.h"
 #include "nn/gates/layerscale.h"
+#include "nn/gates/methods.h"
+#include "nn/io/safetensors.h"
+#include "nn/io/weights.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/drop_path.h"
 #include "nn/layers/linear.h"
@@ -12,5 +16,7 @@
 #include "nn/layers/patch_embed.h"
 #include "nn/models/deep_mlp.h"
 #include "nn/models/vit.h"
+#include "nn/optim/ema.h"
 #include "nn/optim/optimizer.h"
 #include "nn/schedule.h"
+#include "nn/stack.h"

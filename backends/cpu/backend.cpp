@@ -58,6 +58,7 @@ const Kernels& cpu_kernels() {
         .gated_residual_backward = f32<&Kernels::gated_residual_backward, cpu::gated_residual_backward>,
         .adamw = f32<&Kernels::adamw, cpu::adamw>,
         .sgd = f32<&Kernels::sgd, cpu::sgd>,
+        .adagrad = f32<&Kernels::adagrad, cpu::adagrad>,
         .sum_of_squares = f32<&Kernels::sum_of_squares, cpu::sum_of_squares>,
     };
   }();

@@ -63,6 +63,7 @@ void gated_residual_backward(const Array& dy, const Array& branch, const Array& 
 // optimizer.cpp
 void adamw(const AdamWStep& s, const Array& gradient, const Array& parameter, const Array& moment1, const Array& moment2);
 void sgd(const SgdStep& s, const Array& gradient, const Array& parameter, const Array& velocity);
+void adagrad(const AdagradStep& s, const Array& gradient, const Array& parameter, const Array& squares);
 double sum_of_squares(const Array& x);
 
 }  // namespace plumb::cpu

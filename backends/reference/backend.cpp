@@ -38,6 +38,7 @@ const Kernels& reference_kernels() {
       .gated_residual_backward = gated_residual_backward,
       .adamw = adamw,
       .sgd = sgd,
+      .adagrad = adagrad,
       .sum_of_squares = sum_of_squares,
   };
   return table;

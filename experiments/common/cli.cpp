@@ -8,7 +8,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
-#include "experiments/common/atomic_file.h"
+#include "core/atomic_file.h"
 #include "experiments/common/build_info.h"
 #include "experiments/common/nearest.h"
 

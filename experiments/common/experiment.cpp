@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "experiments/common/atomic_file.h"
+#include "core/atomic_file.h"
 #include "experiments/common/data/open_data.h"
 #include "experiments/common/interrupt.h"
 #include "experiments/common/progress.h"

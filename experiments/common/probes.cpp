@@ -50,8 +50,8 @@ JunctionStatistics measure(const nn::Junction& j) {
 
 }  // namespace
 
-JunctionProbe::JunctionProbe(nn::ViT& model) {
-  for (const auto& block : model.blocks()) handles_.push_back(block->observe([this](const nn::Junction& j) { seen_.push_back(measure(j)); }));
+JunctionProbe::JunctionProbe(const nn::Stack& stack) {
+  for (const auto& block : stack.blocks()) handles_.push_back(block->observe([this](const nn::Junction& j) { seen_.push_back(measure(j)); }));
 }
 
 std::vector<JunctionStatistics> JunctionProbe::finish(const Gradients& gradients) {

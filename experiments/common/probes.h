@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "autograd/backward.h"
-#include "nn/models/vit.h"
+#include "nn/stack.h"
 
 namespace plumb::lab {
 
@@ -22,7 +22,7 @@ struct JunctionStatistics {
 // Watches the forward passes that happen while it lives.
 class JunctionProbe {
  public:
-  explicit JunctionProbe(nn::ViT& model);
+  explicit JunctionProbe(const nn::Stack& stack);
 
   // The statistics of the forward passes so far, with the gradients of the backward pass that followed.
   std::vector<JunctionStatistics> finish(const Gradients& gradients);

@@ -243,7 +243,7 @@ std::string format_result(const ArmResult& a) {
 std::string format_loss(const LossPoint& p) {
   // nlohmann-json writes a number that is not finite as null.
   nlohmann::ordered_json json = {{"gate", p.gate}, {"depth", p.depth}, {"lr", p.lr},         {"seed", p.seed},
-                                       {"step", p.step}, {"loss", p.loss},   {"lr_now", p.lr_now}, {"grad_norm", p.grad_norm}};
+                                 {"step", p.step}, {"loss", p.loss},   {"lr_now", p.lr_now}, {"grad_norm", p.grad_norm}};
   if (!p.divergence.empty()) json["divergence"] = p.divergence;
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }

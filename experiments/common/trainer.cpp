@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 // Repeats a step with every op checked: the message of the first that makes a non-finite number. The pass is a function of weights,
 // batch, seed and step, so it dies where it died before.
-std::string first_non_finite_op(const nn::ViT& model, const Batch& batch) {
+std::string first_non_finite_op(const nn::Classifier& model, const Batch& batch) {
   const AnomalyMode anomaly;
   try {
     backward(cross_entropy(model(batch.images), batch.labels));
@@ -38,7 +38,8 @@ Batch to_tensors(const HostBatch& batch, const ImageSet& set) {
   return {cast(images, defaults().dtype), integers(batch.labels, {batch.size()})};
 }
 
-TrainOutcome train(nn::ViT& model, const ImageData& data, const Normalization& normalization, const TrainSettings& s, const TrainObserver& observer) {
+TrainOutcome train(nn::Classifier& model, const ImageData& data, const Normalization& normalization, const TrainSettings& s,
+                   const TrainObserver& observer) {
   const double limit = bound_in_log_classes * std::log(static_cast<double>(data.train.classes));
   nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(s.lr, s.warmup, s.steps), .weight_decay = s.weight_decay});
   BatchLoader loader(data.train, normalization, {.batch = s.batch, .seed = s.seed, .augment = s.augment});
@@ -55,8 +56,9 @@ TrainOutcome train(nn::ViT& model, const ImageData& data, const Normalization& n
     }
     const RandomScope random({.seed = s.seed, .step = static_cast<std::uint32_t>(step)});
     const Batch batch = to_tensors(loader.next(), data.train);
+    if (step == 0) nn::calibrate(model, batch.images);
     std::optional<JunctionProbe> probe;
-    if (observer.wants_junctions && observer.wants_junctions(step)) probe.emplace(model);
+    if (observer.wants_junctions && observer.wants_junctions(step)) probe.emplace(model.stack());
     const Gradients gradients = backward(cross_entropy(model(batch.images), batch.labels));
 
     StepRecord record{
@@ -96,7 +98,7 @@ TrainOutcome train(nn::ViT& model, const ImageData& data, const Normalization& n
   return outcome;
 }
 
-Evaluation evaluate(nn::ViT& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch) {
+Evaluation evaluate(nn::Classifier& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch) {
   const NoGrad no_grad;
   const bool was_training = model.training();
   model.eval();

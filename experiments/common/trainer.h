@@ -7,6 +7,7 @@
 
 #include "experiments/common/data/loader.h"
 #include "experiments/common/probes.h"
+#include "nn/models/classifier.h"
 #include "nn/optim/optimizer.h"
 
 namespace plumb::lab {
@@ -45,14 +46,14 @@ struct TrainOutcome {
 
 // AdamW, cross-entropy. The run has diverged when the loss or the gradient's norm is not finite, or the loss has been above ten times
 // ln(classes) for 20 steps in a row: it ends without another update, and that is a result.
-TrainOutcome train(nn::ViT& model, const ImageData& data, const Normalization& normalization, const TrainSettings& settings,
+TrainOutcome train(nn::Classifier& model, const ImageData& data, const Normalization& normalization, const TrainSettings& settings,
                    const TrainObserver& observer);
 
 // Mean cross-entropy and accuracy in [0, 1] over a set, in evaluation mode.
 struct Evaluation {
   double loss, accuracy;
 };
-Evaluation evaluate(nn::ViT& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch = 256);
+Evaluation evaluate(nn::Classifier& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch = 256);
 
 // A batch of the loader as tensors of the default dtype and device: images [B, C, H, W], labels [B].
 struct Batch {

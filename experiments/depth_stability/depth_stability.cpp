@@ -16,6 +16,7 @@
 #include "experiments/common/session.h"
 #include "experiments/common/trainer.h"
 #include "experiments/depth_stability/study.h"
+#include "nn/models/vit.h"
 
 namespace plumb::lab {
 namespace {

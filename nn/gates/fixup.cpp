@@ -3,10 +3,13 @@
 //   (3) a scalar shift (0) before every linear and activation, a scalar scale (1) at the end of the branch.
 // Attention counts m = 4 (q, k, v, out): qkv x L^(-1/6). MLP m = 2: fc1 x L^(-1/2). Scalars learn at a tenth of the rate.
 // The authors' transformer drops the biases of linears and subtracts its shifts; ours keeps the biases and adds. Their derivation of
-// m = 2 assumes ReLU; we have GELU.
+// m = 2 assumes ReLU; we have GELU. Their published transformer script warms up for 4000 steps although the claim is "none", and its
+// cross-attention is built without the number of layers and uses 12.
+// `fixup_ln` puts pre-norm (affine) back, as CaiT compared it; their port is not published, this one is ours.
 #include <cmath>
 
-#include "nn/gates/gate.h"
+#include "nn/gates/factors.h"
+#include "nn/gates/methods.h"
 
 namespace plumb::nn {
 namespace {
@@ -30,47 +33,62 @@ struct InsideAttention : Inside {
 struct InsideMlp : Inside {
   explicit InsideMlp(const Shifts& s) : shifts(s) {}
   Tensor input(const Tensor& x) const override { return x + shifts.fc1; }
-  Tensor activation(const Tensor& u) const override { return u + shifts.act; }
+  Tensor projected(const Tensor& u) const override { return u + shifts.act; }
   Tensor hidden(const Tensor& h) const override { return h + shifts.fc2; }
   const Shifts& shifts;
 };
 
+// I: what happens inside the branch; weight_layers: m.
+template <class I, int weight_layers>
 class FixupGate : public ScaleGate {
  public:
-  FixupGate(std::unique_ptr<Inside> inside, std::int64_t blocks, int weight_layers)
-      : inside_(std::move(inside)), factor_(std::pow(2.0 * static_cast<double>(blocks), -1.0 / (2 * weight_layers - 2))) {
+  FixupGate(const Shifts& shifts, const GateContext& c) : shifts_(shifts), factor_(fixup_factor(c.blocks, weight_layers)) {
     scale_ = parameter("scale", {1}, Init::constant(1), Role::gate, scalar_rate);
   }
   void init_branch(Branch& branch) override {
     branch.first().weight_init() = branch.first().weight_init().scaled(factor_);
     branch.last().weight_init() = branch.last().weight_init().scaled(0);
   }
-  const Inside* inside() const override { return inside_.get(); }
+  std::unique_ptr<Inside> inside(Stream&) const override { return std::make_unique<I>(shifts_); }
 
  private:
-  std::unique_ptr<Inside> inside_;
+  const Shifts& shifts_;
   double factor_;
 };
 
-}  // namespace
-
-Method fixup() {
-  return {.norm = Norm::none,
+Method method(Norm norm, const char* formula, const char* use) {
+  return {.norm = norm,
           .claims = {Claim::identity_at_init, Claim::loss_is_log_classes},
           .zero_head = true,
           .paper_base = Base::xavier,
-          .formula = "x + s f(x + b), s = 1, last layers and head 0",
+          .growth = Growth::identity,
+          .formula = formula,
           .source = "Zhang, Dauphin, Ma 2019, Fixup initialization",
+          .counts = "L = 2N branches",
+          .use = use,
+          .pitfalls =
+              "Scalars learn at a tenth of the rate; without that training can diverge. Never with a gate that starts at 0. Step 1 moves the "
+              "head alone. The paper's results need strong regularisation (mixup 0.7).",
           .build = [](const GateContext& c) {
+            BlockGates gates;
             auto shifts = std::make_unique<Shifts>();
-            auto attn = std::make_unique<FixupGate>(std::make_unique<InsideAttention>(*shifts), c.blocks, 4);
-            auto mlp = std::make_unique<FixupGate>(std::make_unique<InsideMlp>(*shifts), c.blocks, 2);
-            BlockGates gates{.modules = {}, .attn = attn.get(), .mlp = mlp.get()};
-            gates.modules.emplace_back("gate1", std::move(attn));
-            gates.modules.emplace_back("gate2", std::move(mlp));
-            gates.modules.emplace_back("shifts", std::move(shifts));
+            gates.attn = &gates.add("gate1", std::make_unique<FixupGate<InsideAttention, 4>>(*shifts, c));
+            gates.mlp = &gates.add("gate2", std::make_unique<FixupGate<InsideMlp, 2>>(*shifts, c));
+            gates.add("shifts", std::move(shifts));
             return gates;
           }};
+}
+
+}  // namespace
+
+double fixup_factor(std::int64_t blocks, int weight_layers) { return std::pow(2.0 * static_cast<double>(blocks), -1.0 / (2 * weight_layers - 2)); }
+
+Method methods::fixup() {
+  return method(Norm::none, "x + s f(x + b), s = 1, last layers and head 0", "Depth without any norm: its paper trains 10,000 layers.");
+}
+
+Method methods::fixup_ln() {
+  return method(Norm::pre, "x + s f(LN(x) + b), s = 1, last layers and head 0", "The Fixup column of CaiT's table 1: norm and warm-up put back.");
 }
 
 }  // namespace plumb::nn

@@ -1,19 +1,27 @@
 // The gate interface: how a residual method joins a branch to the stream.
 //
 // The block owns the formula (nn/block.cpp):
-//   u = norm(x) if the method's norm is pre, else x;  f = branch(u);  y = gate.combine(x, f);  y = norm(y) if it is post.
-// A gate supplies combine, and, where its paper asks for it, how the branch's weights start and what happens inside the branch.
+//   u = norm(gate.read(stream)) if the block's norm is pre, else gate.read(stream);  f = branch(u);  gate.join(stream, f, norm if it is post)
+// which for nearly every method means y = combine(x, f) or y = norm(combine(x, f)). A gate supplies combine, and, where its paper asks
+// for it, how the branch's weights start, what happens inside the branch, and what the stream carries.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "autograd/ops.h"
 #include "nn/branch.h"
+#include "nn/stream.h"
 
 namespace plumb::nn {
+
+// State of one data-dependent initialisation pass (calibrate, below).
+struct Calibration {
+  std::optional<double> carried = {};  // what one gate hands to the next
+};
 
 class Gate : public Module {
  public:
@@ -21,13 +29,28 @@ class Gate : public Module {
 
   // skip, branch [B, T, D] -> the stream after the junction.
   virtual Tensor combine(const Tensor& skip, const Tensor& branch) const = 0;
-  // The same with each sample's branch multiplied by row_scale [B] first (stochastic depth).
+  // The same with what the branch adds multiplied by row_scale [B], sample by sample (stochastic depth). By default the branch's output is.
   virtual Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const;
 
   // Changes how the branch's weights start: scales their declared Init. Called once, before the model is initialised.
   virtual void init_branch(Branch&) {}
-  // What the method does inside the branch; null leaves it its fused path.
-  virtual const Inside* inside() const { return nullptr; }
+  // What the method does inside the branch in this pass; null leaves it its fused path.
+  virtual std::unique_ptr<Inside> inside(Stream&) const { return nullptr; }
+
+  // What the branch reads, before the norm: [B, T, D].
+  virtual Tensor read(const Stream& stream) const { return stream.x; }
+  // The whole junction. By default x = norm(combine(x, branch)); norm is null unless the block's norm is post, row_scale undefined unless
+  // samples are dropped.
+  virtual void join(Stream& stream, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const;
+
+  // Sets data-dependent initial values from what the junction sees. Called by calibrate() alone, for each junction in order.
+  virtual void calibrate(const Tensor& /*skip*/, const Tensor& /*branch*/, Calibration&) const {}
+
+ protected:
+  Tensor mix(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const {
+    return row_scale.defined() ? combine_scaled(skip, branch, row_scale) : combine(skip, branch);
+  }
+  static void set(const Tensor& parameter, const Tensor& value) { copy_into(value.array(), parameter.array()); }  // for calibrate
 };
 
 // y = skip + scale * branch, fused: scale [1], [D], or undefined for a plain sum.
@@ -43,7 +66,23 @@ class ScaleGate : public Gate {
   Tensor scale_;
 };
 
+// y = skip + after(branch): for methods that put something between branch and sum.
+class AfterGate : public Gate {
+ public:
+  virtual Tensor after(const Tensor& branch) const = 0;
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + after(branch); }
+  Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
+    return gated_residual(skip, after(branch), {}, row_scale);
+  }
+};
+
+// One pass over x in evaluation mode, without a graph, in which gates with data-dependent initial values (Admin's profile, ActNorm) set them.
+// Changes nothing in a model that has none. Trainers call it with their first batch.
+void calibrate(Layer& model, const Tensor& x);
+Calibration* calibrating();  // the pass that runs on this thread, or null; for the block
+
 enum class Norm { none, pre, post };
+const char* name(Norm norm);
 
 // What a method promises about a freshly initialised network; tested for every registered method.
 enum class Claim {
@@ -51,6 +90,16 @@ enum class Claim {
   zero_branch_gradient,  // weights inside branches get gradient 0 in the first step
   loss_is_log_classes    // all logits are 0, so cross-entropy is ln(classes)
 };
+const char* name(Claim claim);
+
+// How the mean square of the stream grows over branches at init. Blocks whose norm is post need no law: each norm resets it to 1.
+enum class Growth {
+  identity,  // not at all: branches add nothing, or next to it
+  linear,    // every branch adds the same: they read a normalised stream
+  harmonic,  // block l adds 1/l of what the first adds
+  geometric  // every branch adds the same share of what it reads: no norm
+};
+const char* name(Growth growth);
 
 // Base distribution of the weights before a method scales them (the patch embedding's is the same in all: fan_in_uniform).
 enum class Base {
@@ -62,8 +111,9 @@ Init weight_init(Base base, int packed_parts = 1);
 
 // Where a gate is being built.
 struct GateContext {
-  std::int64_t dim, heads;
-  std::int64_t block, blocks;  // index of the block, number of blocks (a block is attention and MLP)
+  std::int64_t dim, heads, hidden;  // widths of stream and MLP
+  std::int64_t block, blocks;       // index of the block, number of blocks (a block is attention and MLP)
+  double norm_eps = 1e-6;
 };
 
 // A block's gates and whatever else the method keeps in the block, under the names they get there.
@@ -71,17 +121,54 @@ struct BlockGates {
   std::vector<std::pair<std::string, std::unique_ptr<Module>>> modules;
   Gate* attn = nullptr;  // each one of the modules; one gate may serve both branches
   Gate* mlp = nullptr;
+  std::optional<Norm> norm = {};  // of this block, where it differs from the method's
+
+  // Adds a module and returns it.
+  template <class M>
+  M& add(const std::string& name, std::unique_ptr<M> module) {
+    M& m = *module;
+    modules.emplace_back(name, std::move(module));
+    return m;
+  }
 };
 
 // A row of the table of residual methods.
 struct Method {
+  std::string name = {};  // given by the table
   Norm norm = Norm::pre;
   std::vector<Claim> claims = {};
   bool zero_head = false;  // the classifier starts at 0
   Base paper_base = Base::truncated_normal;
+  Growth growth = Growth::linear;
   std::string formula = {};  // one line, for lists and reports
   std::string source = {};   // paper
+  std::string counts = {};   // how the paper counts depth, where a constant depends on it: "N blocks", "L = 2N branches"
+  std::string use = {};      // when to take it
+  std::string pitfalls = {};
   std::function<BlockGates(const GateContext&)> build = {};
+  // What the norms of the stack are, the final one included; LayerNorm if not given.
+  std::function<std::unique_ptr<Layer>(std::int64_t dim, double eps)> norm_layer = {};
+  // Changes a parameter of a block (name within the block): learning-rate and eps factors.
+  std::function<void(const GateContext&, const std::string& name, Parameter&)> adjust = {};
+  // What enters the first block, given [B, T, D]; the plain stream if not given.
+  std::function<Stream(const Tensor& x)> open = {};
+  // What leaves the last one, [B, T, D]; norm is the final norm, or null where the stack has none. norm(x) if not given.
+  std::function<Tensor(const Stream&, const Layer* norm)> close = {};
+
+  bool claims_that(Claim c) const;
+};
+
+// A method by its name in the table, or one made by hand:  {.gate = "layerscale"}   {.gate = methods::layerscale(1e-5)}
+class GateChoice {
+ public:
+  GateChoice(const std::string& name);  // throws, listing the names, for an unknown one
+  GateChoice(const char* name) : GateChoice(std::string(name)) {}
+  GateChoice(Method method);
+  const Method& operator*() const { return *method_; }
+  const Method* operator->() const { return method_.get(); }
+
+ private:
+  std::shared_ptr<const Method> method_;
 };
 
 // Two gates of type G a block, gate1 for attention and gate2 for the MLP; G is made from a GateContext or from nothing.
@@ -93,11 +180,9 @@ BlockGates gate_per_branch(const GateContext& context) {
     else
       return std::make_unique<G>();
   };
-  auto attn = make();
-  auto mlp = make();
-  BlockGates gates{.modules = {}, .attn = attn.get(), .mlp = mlp.get()};
-  gates.modules.emplace_back("gate1", std::move(attn));
-  gates.modules.emplace_back("gate2", std::move(mlp));
+  BlockGates gates;
+  gates.attn = &gates.add("gate1", make());
+  gates.mlp = &gates.add("gate2", make());
   return gates;
 }
 

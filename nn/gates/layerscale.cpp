@@ -1,6 +1,9 @@
-// x' = x + gamma1 * Attn(LN(x)), y = x' + gamma2 * FFN(LN(x')). The gate sits after the output projection, inside DropPath.
-// Under Adam the first step moves every gamma by about the learning rate, whatever its start.
+// LayerScale (Touvron et al. 2021, CaiT): x' = x + gamma1 * Attn(LN(x)), y = x' + gamma2 * FFN(LN(x')), gamma [D] = eps by depth in blocks N.
+// The gate sits after the output projection, inside DropPath. timm's class default is 1e-5, DeiT's 1e-4; the authors keep gamma from
+// decaying through a rule for 1-D parameters only, here its role does.
 #include "nn/gates/layerscale.h"
+
+#include "nn/gates/methods.h"
 
 namespace plumb::nn {
 
@@ -11,19 +14,28 @@ LayerScale::LayerScale(std::int64_t dim, double init_value) {
   scale_ = parameter("gamma", {dim}, Init::constant(init_value), Role::gate);
 }
 
-LayerScale::LayerScale(const GateContext& context) : LayerScale(context.dim, layerscale_init(context.blocks)) {}
-
 Tensor LayerScale::operator()(const Tensor& x) const {
   const PathScope scope(path());
   check(x.shape().rank() > 0 && x.dim(-1) == scale_.numel(), "[layer_scale] expected input [.., {}], got {}", scale_.numel(), x.shape());
   return x * scale_;
 }
 
-Method layerscale() {
+Method methods::layerscale(std::optional<double> init) {
   return {.norm = Norm::pre,
           .formula = "x + g * f(LN(x)), g [D] = eps by depth",
           .source = "Touvron et al. 2021, Going deeper with image transformers",
-          .build = gate_per_branch<LayerScale>};
+          .counts = "N blocks (eps)",
+          .use = "The default for deep vision transformers: trains at depths where pre-norm stops.",
+          .pitfalls =
+              "Keep gates and stream in fp32: x + 1e-6 f is x in bf16. Under Adam the first step moves every gamma by about the learning "
+              "rate, whatever its start, so that eps matters only with a warm-up from near 0.",
+          .build = [init](const GateContext& c) {
+            const double eps = init.value_or(layerscale_init(c.blocks));
+            BlockGates gates;
+            gates.attn = &gates.add("gate1", std::make_unique<LayerScale>(c.dim, eps));
+            gates.mlp = &gates.add("gate2", std::make_unique<LayerScale>(c.dim, eps));
+            return gates;
+          }};
 }
 
 }  // namespace plumb::nn

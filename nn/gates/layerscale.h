@@ -13,7 +13,6 @@ double layerscale_init(std::int64_t blocks);
 class LayerScale : public ScaleGate {
  public:
   explicit LayerScale(std::int64_t dim, double init_value = 1e-4);
-  explicit LayerScale(const GateContext& context);  // CaiT's value for the depth
 
   Tensor operator()(const Tensor& x) const;  // x [.., dim] -> gamma * x, same shape and dtype
   const Tensor& gamma() const { return scale_; }

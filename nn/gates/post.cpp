@@ -1,14 +1,18 @@
 // Post-norm (Vaswani et al. 2017): x' = LN1(x + Attn(x)), y = LN2(x' + FFN(x')). No gate.
 // The paper has no norm after the last block (LN2 is it) and needs warm-up; our trunk ends in a norm for every method.
-#include "nn/gates/gate.h"
+#include "nn/gates/methods.h"
 
 namespace plumb::nn {
 
-Method post() {
+Method methods::post() {
   return {.norm = Norm::post,
           .paper_base = Base::xavier,
           .formula = "LN(x + f(x))",
           .source = "Vaswani et al. 2017, Attention is all you need",
+          .use = "The baseline of shallow networks, up to about 6 blocks, with warm-up.",
+          .pitfalls =
+              "Loses the gradient of early layers: its input Jacobian goes to 0 with depth. Without warm-up it stays at chance from about "
+              "12 blocks on.",
           .build = gate_per_branch<ScaleGate>};
 }
 

@@ -1,22 +1,31 @@
 // Scalar gate a = eps (CaiT's strengthened ReZero): x + a f(LN(x)), one scalar a branch that starts at eps, not 0. LayerScale tied to
-// one number: the ablation of "per channel". eps by the same depth rule as LayerScale.
-#include "nn/gates/gate.h"
+// one number: the ablation of "per channel". eps by LayerScale's rule for the depth in blocks N.
 #include "nn/gates/layerscale.h"
+#include "nn/gates/methods.h"
 
 namespace plumb::nn {
 namespace {
 
 struct ScalarGate : ScaleGate {
-  explicit ScalarGate(const GateContext& c) { scale_ = parameter("alpha", {1}, Init::constant(layerscale_init(c.blocks)), Role::gate); }
+  explicit ScalarGate(double init) { scale_ = parameter("alpha", {1}, Init::constant(init), Role::gate); }
 };
 
 }  // namespace
 
-Method scalar_gate() {
+Method methods::scalar_gate(std::optional<double> init) {
   return {.norm = Norm::pre,
           .formula = "x + a f(LN(x)), a = eps by depth",
           .source = "Touvron et al. 2021, Going deeper with image transformers",
-          .build = gate_per_branch<ScalarGate>};
+          .counts = "N blocks (eps)",
+          .use = "Beside layerscale: what one number a branch instead of one a channel costs. CaiT found eps better than 0.",
+          .pitfalls = "Under Adam the first step moves a by about the learning rate, whatever eps is.",
+          .build = [init](const GateContext& c) {
+            const double eps = init.value_or(layerscale_init(c.blocks));
+            BlockGates gates;
+            gates.attn = &gates.add("gate1", std::make_unique<ScalarGate>(eps));
+            gates.mlp = &gates.add("gate2", std::make_unique<ScalarGate>(eps));
+            return gates;
+          }};
 }
 
 }  // namespace plumb::nn

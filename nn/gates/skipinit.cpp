@@ -1,6 +1,7 @@
 // SkipInit (De, Smith 2020): x + a f(x), one scalar a branch that starts at 0, no norm, and a classifier that starts at 0.
-// Written for residual CNNs; in a transformer it is ReZero with separate scalars and a zeroed head.
-#include "nn/gates/gate.h"
+// Written for residual CNNs, where convolutions get biases; in a transformer it is ReZero with separate scalars and a zeroed head.
+// The paper also starts a at 1/sqrt(number of branches); its code puts the scalar at the very end of the branch, after stochastic depth.
+#include "nn/gates/methods.h"
 
 namespace plumb::nn {
 namespace {
@@ -11,12 +12,15 @@ struct SkipInitGate : ScaleGate {
 
 }  // namespace
 
-Method skipinit() {
+Method methods::skipinit() {
   return {.norm = Norm::none,
           .claims = {Claim::identity_at_init, Claim::zero_branch_gradient, Claim::loss_is_log_classes},
           .zero_head = true,
+          .growth = Growth::identity,
           .formula = "x + a f(x), a = 0, head = 0",
           .source = "De, Smith 2020, Batch normalization biases residual blocks towards the identity function",
+          .use = "Residual networks without norm; beside ReZero it shows what a zeroed head changes.",
+          .pitfalls = "Step 1 moves the head alone, step 2 the gates, step 3 the rest.",
           .build = gate_per_branch<SkipInitGate>};
 }
 

@@ -9,11 +9,16 @@ Attention::Attention(const AttentionOptions& o)
   child("proj", proj_);
 }
 
+void Attention::scale_value_path(double factor) {
+  qkv_.weight_init() = qkv_.weight_init().scaled_part(2, 3, factor);
+  proj_.weight_init() = proj_.weight_init().scaled(factor);
+}
+
 Tensor Attention::forward(const Tensor& x) const {
   const plumb::AttentionOptions drop{
       .drop_key = training() ? options_.drop_key : 0, .dropout = training() ? options_.dropout : 0, .empty = options_.empty};
-  const Tensor heads = attention_qkv(qkv_(inside_ ? inside_->input(x) : x), options_.heads, drop);
-  return proj_(inside_ ? inside_->hidden(heads) : heads);
+  if (!inside_) return proj_(attention_qkv(qkv_(x), options_.heads, drop));
+  return proj_(inside_->hidden(attention_qkv(inside_->projected(qkv_(inside_->input(x))), options_.heads, drop)));
 }
 
 }  // namespace plumb::nn

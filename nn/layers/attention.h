@@ -31,6 +31,7 @@ class Attention : public Branch {
   const char* kind() const override { return "attn"; }
   Linear& first() override { return qkv_; }
   Linear& last() override { return proj_; }
+  void scale_value_path(double factor) override;
 
  protected:
   Tensor forward(const Tensor& x) const override;

@@ -10,11 +10,15 @@ Mlp::Mlp(const MlpOptions& o)
   child("fc2", fc2_);
 }
 
+void Mlp::scale_value_path(double factor) {
+  for (Linear* layer : {&fc1_, &fc2_}) layer->weight_init() = layer->weight_init().scaled(factor);
+}
+
 Tensor Mlp::forward(const Tensor& x) const {
   if (!inside_ && !fc1_.hooked()) return fc2_(linear_gelu(x, fc1_.weight(), fc1_.bias(), gelu_));
   static const Inside nothing;
   const Inside& inside = inside_ ? *inside_ : nothing;
-  return fc2_(inside.hidden(gelu(inside.activation(fc1_(inside.input(x))), gelu_)));
+  return fc2_(inside.hidden(gelu(inside.projected(fc1_(inside.input(x))), gelu_)));
 }
 
 }  // namespace plumb::nn

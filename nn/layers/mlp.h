@@ -19,6 +19,7 @@ class Mlp : public Branch {
   const char* kind() const override { return "mlp"; }
   Linear& first() override { return fc1_; }
   Linear& last() override { return fc2_; }
+  void scale_value_path(double factor) override;
 
  protected:
   Tensor forward(const Tensor& x) const override;

@@ -264,6 +264,10 @@ TEST_CASE("cpu optimizers") {
         k.sgd(s, g, y[0], y[1]);
         k.sgd(s, g, y[2], Array());
       });
+    compare("adagrad", "optimizer", {{n}, {n}}, [&](const Kernels& k, const Results& y) {
+      copy_into(p, y[0]), copy_into(v, y[1]);
+      k.adagrad({.lr = 0.1, .eps = 1e-3, .weight_decay = 0.01, .gradient_scale = 0.7}, g, y[0], y[1]);
+    });
     const double expected = reference_kernels().sum_of_squares(g);
     for (int threads : {1, 2, 3}) {
       const Threads scope(threads);

@@ -41,27 +41,18 @@ Case read_case(const std::filesystem::path& path) {
   return c;
 }
 
-struct Stack : nn::Layer {
-  Stack(const Case& c) : Layer("Stack") {
-    const std::int64_t dim = c.settings["dim"], heads = c.settings["heads"], depth = c.settings["depth"];
-    for (std::int64_t i = 0; i < depth; ++i) {
-      blocks.push_back(std::make_unique<nn::Block>(nn::BlockOptions{.dim = dim,
-                                                                    .heads = heads,
-                                                                    .hidden = 4 * dim,
-                                                                    .gate = c.settings["method"],
-                                                                    .block = i,
-                                                                    .blocks = depth,
-                                                                    .norm_eps = c.settings["norm_eps"]}));
-      child(fmt::format("blocks.{}", i), *blocks.back());
-    }
-  }
-  Tensor forward(const Tensor& x) const override {
-    Tensor y = x;
-    for (const auto& block : blocks) y = (*block)(y);
-    return y;
-  }
-  std::vector<std::unique_ptr<nn::Block>> blocks;
-};
+nn::StackOptions options_of(const Case& c) {
+  const std::int64_t dim = c.settings["dim"];
+  nn::GateChoice gate = c.settings["method"].get<std::string>();
+  if (c.settings.contains("multiplier")) gate = nn::methods::branch_scale(c.settings["multiplier"].get<double>());
+  return {.dim = dim,
+          .heads = c.settings["heads"],
+          .hidden = 4 * dim,
+          .depth = c.settings["depth"],
+          .gate = gate,
+          .norm_eps = c.settings["norm_eps"],
+          .final_norm = c.tensors.contains("param.norm.weight")};
+}
 
 // The measure of the cases' authors: largest difference / max(largest entry, 1e-3 x largest gradient of the case).
 double error_of_case(const Tensor& ours, const Tensor& theirs, double floor) {
@@ -81,10 +72,11 @@ TEST_CASE("blocks under each residual method agree with PyTorch in f64") {
   const auto folder = std::filesystem::path(set ? set : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "reference/cases";
   if (!std::filesystem::exists(folder)) PLUMB_SKIP("no reference cases in " + folder.string() + " (PLUMB_TEST_DATA)");
   const DefaultsScope f64(reference_f64);
-  for (const std::string method : {"post", "pre", "rezero", "rezero_separate", "skipinit", "fixup", "scalar_gate", "layerscale"}) {
+  for (const std::string& method : nn::gate_names()) {
+    if (!std::filesystem::exists(folder / ("stack_" + method + ".safetensors"))) continue;
     INFO(method);
     const Case c = read_case(folder / ("stack_" + method + ".safetensors"));
-    Stack stack(c);
+    nn::Stack stack(options_of(c));
     std::size_t given = 0;
     for (const auto& [name, value] : c.tensors) given += name.starts_with("param.");
     const auto parameters = stack.parameters();

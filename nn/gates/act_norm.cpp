@@ -1,0 +1,36 @@
+// ActNorm (Kingma, Dhariwal 2018) as a gate: x + s * f(LN(x)) + t, s, t [D] set from the first batch so that every channel of what the branch adds
+// has mean 0 and variance 1 over samples and tokens, then learned. Set beside LayerScale, which starts small instead and looks at no data.
+// Before the pass over data s = 1, t = 0 (pre-norm).
+#include "nn/gates/methods.h"
+
+namespace plumb::nn {
+namespace {
+
+class ActNormGate : public AfterGate {
+ public:
+  explicit ActNormGate(const GateContext& c)
+      : scale_(parameter("scale", {c.dim}, Init::constant(1), Role::gate)), shift_(parameter("shift", {c.dim}, Init::constant(0), Role::gate)) {}
+  Tensor after(const Tensor& branch) const override { return branch * scale_ + shift_; }
+  void calibrate(const Tensor&, const Tensor& branch, Calibration&) const override {
+    const Tensor rows = reshape(branch, {branch.numel() / branch.dim(-1), branch.dim(-1)});
+    const Tensor centre = mean(rows, {0}), spread = rsqrt(mean((rows - centre) * (rows - centre), {0}) + 1e-12);
+    set(scale_, spread);
+    set(shift_, -centre * spread);
+  }
+
+ private:
+  Tensor scale_, shift_;
+};
+
+}  // namespace
+
+Method methods::act_norm() {
+  return {.norm = Norm::pre,
+          .formula = "x + s * f(LN(x)) + t, s, t [D] from the first batch",
+          .source = "Kingma, Dhariwal 2018, Glow; compared by Touvron et al. 2021",
+          .use = "The data-dependent counterpart of LayerScale.",
+          .pitfalls = "Depends on the first batch. Every branch adds a variance of 1 from the first step.",
+          .build = gate_per_branch<ActNormGate>};
+}
+
+}  // namespace plumb::nn

@@ -1,0 +1,39 @@
+// B2T, bottom-to-top connection (Takase et al. 2022): m = LN1(x + Attn(x)), y = LN2(m + FFN(m) + x). Post-norm with a bypass of LN1.
+// No constants; the paper keeps post-norm's warm-up.
+#include "nn/gates/methods.h"
+
+namespace plumb::nn {
+namespace {
+
+struct FromBottom : ScaleGate {  // keeps x for the top
+  void join(Stream& s, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const override {
+    s.carried = {s.x};
+    Gate::join(s, branch, row_scale, norm);
+  }
+};
+
+struct ToTop : ScaleGate {
+  void join(Stream& s, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const override {
+    s.x = (*norm)(mix(s.x, branch, row_scale) + s.carried[0]);
+    s.carried.clear();
+  }
+};
+
+}  // namespace
+
+Method methods::b2t() {
+  return {.norm = Norm::post,
+          .paper_base = Base::xavier,
+          .formula = "m = LN(x + f1(x)), y = LN(m + f2(m) + x)",
+          .source = "Takase et al. 2022, B2T connection: serving stability and performance in deep transformers",
+          .use = "Post-norm with a path around all norms but one a block.",
+          .pitfalls = "Still post-norm: warm-up.",
+          .build = [](const GateContext&) {
+            BlockGates gates;
+            gates.attn = &gates.add("gate1", std::make_unique<FromBottom>());
+            gates.mlp = &gates.add("gate2", std::make_unique<ToTop>());
+            return gates;
+          }};
+}
+
+}  // namespace plumb::nn

@@ -1,0 +1,46 @@
+// DeepNorm (Wang et al. 2022): y = LN(alpha x + f(x)) at each branch, alpha = (2N)^(1/4) a constant, N = blocks (encoder only).
+// W_v, W_o, fc1, fc2 start x beta = (8N)^(-1/4); W_q, W_k x 1 (Xavier normal in the paper; ours with the paper's base is Xavier uniform).
+// No final norm in the paper; our trunk ends in one. Encoder-decoder forms have other constants and are not built.
+#include <cmath>
+
+#include "nn/gates/factors.h"
+#include "nn/gates/methods.h"
+
+namespace plumb::nn {
+namespace {
+
+class DeepNormGate : public Gate {
+ public:
+  DeepNormGate(double alpha, double beta) : alpha_(alpha), beta_(beta) {}
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return gated_residual(skip * alpha_, branch); }
+  Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
+    return gated_residual(skip * alpha_, branch, {}, row_scale);
+  }
+  void init_branch(Branch& branch) override { branch.scale_value_path(beta_); }
+
+ private:
+  double alpha_, beta_;
+};
+
+}  // namespace
+
+double deepnorm_alpha(std::int64_t blocks) { return std::pow(2.0 * static_cast<double>(blocks), 0.25); }
+double deepnorm_beta(std::int64_t blocks) { return std::pow(8.0 * static_cast<double>(blocks), -0.25); }
+
+Method methods::deepnorm(std::optional<double> alpha) {
+  return {.norm = Norm::post,
+          .paper_base = Base::xavier,
+          .formula = "LN(a x + f(x)), a = (2N)^1/4, v, o, fc1, fc2 x (8N)^-1/4",
+          .source = "Wang et al. 2022, DeepNet: scaling transformers to 1,000 layers",
+          .counts = "N blocks",
+          .use = "Post-norm that goes deep: 1000 layers in its paper, with warm-up.",
+          .pitfalls = "Counts blocks: taking branches instead changes alpha by 19 %. Published comparisons with it may scale q and k too.",
+          .build = [alpha](const GateContext& c) {
+            BlockGates gates;
+            for (auto [name, gate] : {std::pair{"gate1", &gates.attn}, {"gate2", &gates.mlp}})
+              *gate = &gates.add(name, std::make_unique<DeepNormGate>(alpha.value_or(deepnorm_alpha(c.blocks)), deepnorm_beta(c.blocks)));
+            return gates;
+          }};
+}
+
+}  // namespace plumb::nn

@@ -1,0 +1,74 @@
+#include "nn/gates/gate.h"
+
+#include <algorithm>
+
+namespace plumb::nn {
+namespace {
+
+Calibration*& current_calibration() {
+  thread_local Calibration* calibration = nullptr;
+  return calibration;
+}
+
+}  // namespace
+
+Tensor Gate::combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const {
+  return combine(skip, gated_residual(zeros_like(branch), branch, {}, row_scale));
+}
+
+void Gate::join(Stream& stream, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const {
+  stream.x = mix(stream.x, branch, row_scale);
+  if (norm) stream.x = (*norm)(stream.x);
+}
+
+Calibration* calibrating() { return current_calibration(); }
+
+void calibrate(Layer& model, const Tensor& x) {
+  struct Pass {  // restores both, whatever the model throws
+    explicit Pass(Layer& m) : model(m), was_training(m.training()) {
+      model.eval();
+      outer = std::exchange(current_calibration(), &calibration);
+    }
+    ~Pass() {
+      current_calibration() = outer;
+      model.train(was_training);
+    }
+    Layer& model;
+    bool was_training;
+    Calibration calibration;
+    Calibration* outer;
+  };
+  const NoGrad no_grad;
+  const Pass pass(model);
+  model(x);
+}
+
+const char* name(Norm norm) {
+  constexpr const char* names[] = {"none", "pre", "post"};
+  return names[static_cast<int>(norm)];
+}
+
+const char* name(Claim claim) {
+  constexpr const char* names[] = {"identity at init", "zero branch gradient", "loss ln(classes)"};
+  return names[static_cast<int>(claim)];
+}
+
+const char* name(Growth growth) {
+  constexpr const char* names[] = {"identity", "linear", "harmonic", "geometric"};
+  return names[static_cast<int>(growth)];
+}
+
+Init weight_init(Base base, int packed_parts) {
+  if (base == Base::truncated_normal) return Init::truncated_normal(0.02);
+  return Init::xavier_uniform(base == Base::xavier ? packed_parts : 1);
+}
+
+bool Method::claims_that(Claim c) const { return std::ranges::find(claims, c) != claims.end(); }
+
+GateChoice::GateChoice(const std::string& name) : method_(std::make_shared<const Method>(method_named(name))) {}
+
+GateChoice::GateChoice(Method method) : method_(std::make_shared<const Method>(std::move(method))) {
+  check(static_cast<bool>(method_->build), "[gate] expected a method that builds gates, got one without");
+}
+
+}  // namespace plumb::nn

@@ -1,0 +1,34 @@
+// GPT-2's scaled init (Radford et al. 2019): pre-norm; the two projections into the stream, W_o and fc2, start x (2N)^(-1/2), N = blocks.
+// Initialisation only: training can grow them again. All weights N(0, 0.02), biases 0.
+#include <cmath>
+
+#include "nn/gates/factors.h"
+#include "nn/gates/methods.h"
+
+namespace plumb::nn {
+namespace {
+
+class Gpt2Gate : public ScaleGate {
+ public:
+  explicit Gpt2Gate(const GateContext& c) : factor_(gpt2_factor(c.blocks)) {}
+  void init_branch(Branch& branch) override { branch.last().weight_init() = branch.last().weight_init().scaled(factor_); }
+
+ private:
+  double factor_;
+};
+
+}  // namespace
+
+double gpt2_factor(std::int64_t blocks) { return 1 / std::sqrt(2.0 * static_cast<double>(blocks)); }
+
+Method methods::gpt2_init() {
+  return {.norm = Norm::pre,
+          .formula = "x + f(LN(x)), o, fc2 x (2N)^-1/2",
+          .source = "Radford et al. 2019, Language models are unsupervised multitask learners",
+          .counts = "L = 2N branches",
+          .use = "The cheapest change to pre-norm: all branches together add what one adds without it.",
+          .pitfalls = "Not together with LayerNorm-Scaling or a depth multiplier.",
+          .build = gate_per_branch<Gpt2Gate>};
+}
+
+}  // namespace plumb::nn

@@ -1,0 +1,71 @@
+// Hyper-connections, static (Zhu et al. 2024): n streams H_i, x repeated at the start, summed at the end. Branch l (two a block) reads
+// sum_i a_i H_i and then H'_i = sum_j R_ji H_j + b_i f. Start: a = onehot(l mod n), R = I, b = 1: pre-norm (the sum is n x; the final norm removes
+// n). The paper's dynamic part adds 0.01 tanh(norm(H) W), W = 0, to each: not built.
+#include "nn/gates/methods.h"
+
+namespace plumb::nn {
+namespace {
+
+std::vector<double> one_hot(std::int64_t i, std::int64_t n) {
+  std::vector<double> v(static_cast<std::size_t>(n), 0);
+  v[static_cast<std::size_t>(i % n)] = 1;
+  return v;
+}
+
+std::vector<double> identity(std::int64_t n) {
+  std::vector<double> v;
+  for (std::int64_t i = 0; i < n; ++i)
+    for (double x : one_hot(i, n)) v.push_back(x);
+  return v;
+}
+
+class HyperGate : public Gate {  // the stream is [B, T, n, D]
+ public:
+  HyperGate(std::int64_t streams, std::int64_t branch)
+      : read_(parameter("read", {streams}, Init::values(one_hot(branch, streams)), Role::gate)),
+        mix_(parameter("mix", {streams, streams}, Init::values(identity(streams)), Role::gate)),
+        write_(parameter("write", {streams}, Init::constant(1), Role::gate)) {}
+
+  Tensor read(const Stream& s) const override {
+    const std::int64_t n = read_.numel();
+    return reshape(matmul(reshape(read_, {1, n}), s.x), {s.x.dim(0), s.x.dim(1), s.x.dim(3)});
+  }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    const Tensor written = reshape(branch, {branch.dim(0), branch.dim(1), 1, branch.dim(2)}) * reshape(write_, {write_.numel(), 1});
+    return matmul(mix_, skip, true) + written;
+  }
+
+ private:
+  Tensor read_, mix_, write_;
+};
+
+}  // namespace
+
+Method methods::hyper_connections(std::int64_t streams) {
+  check(streams >= 1, "[hyper_connections] expected at least one stream, got {}", streams);
+  return {.norm = Norm::pre,
+          .formula = "H' = R^T H + b f(LN(a H)), 4 streams, R = I, b = 1",
+          .source = "Zhu et al. 2024, Hyper-connections",
+          .counts = "l: index of the branch",
+          .use = "Lets training choose between sequential and parallel branches.",
+          .pitfalls = "The stream takes n times the memory. The final norm is needed: it removes the factor n of the sum.",
+          .build =
+              [streams](const GateContext& c) {
+                BlockGates gates;
+                gates.attn = &gates.add("gate1", std::make_unique<HyperGate>(streams, 2 * c.block));
+                gates.mlp = &gates.add("gate2", std::make_unique<HyperGate>(streams, 2 * c.block + 1));
+                return gates;
+              },
+          .open =
+              [streams](const Tensor& x) {
+                const Shape wide{x.dim(0), x.dim(1), streams, x.dim(2)};
+                return Stream{broadcast_to(reshape(x, {x.dim(0), x.dim(1), 1, x.dim(2)}), wide)};
+              },
+          .close =
+              [](const Stream& s, const Layer* norm) {
+                const Tensor x = sum(s.x, {2});
+                return norm ? (*norm)(x) : x;
+              }};
+}
+
+}  // namespace plumb::nn

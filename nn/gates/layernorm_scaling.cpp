@@ -1,0 +1,39 @@
+// LayerNorm-Scaling (Sun et al. 2025): x' = x + Attn(LN1(x) / sqrt(l)), y = x' + FFN(LN2(x') / sqrt(l)), l = index of the BLOCK from 1, the same for
+// both branches; a constant. The final norm is not scaled.
+// In the authors' code a name is lower-cased and then compared with upper case, so that the branch is never taken; this is the paper's form.
+#include <cmath>
+
+#include "nn/gates/methods.h"
+
+namespace plumb::nn {
+namespace {
+
+struct ScaledInput : Inside {
+  explicit ScaledInput(double s) : scale(s) {}
+  Tensor input(const Tensor& x) const override { return x * scale; }
+  double scale;
+};
+
+class ScaledNormGate : public ScaleGate {
+ public:
+  explicit ScaledNormGate(const GateContext& c) : factor_(1 / std::sqrt(static_cast<double>(c.block + 1))) {}
+  std::unique_ptr<Inside> inside(Stream&) const override { return std::make_unique<ScaledInput>(factor_); }
+
+ private:
+  double factor_;
+};
+
+}  // namespace
+
+Method methods::layernorm_scaling() {
+  return {.norm = Norm::pre,
+          .growth = Growth::harmonic,
+          .formula = "x + f(LN(x) / sqrt(l)), l = 1..N",
+          .source = "Sun et al. 2025, The curse of depth in large language models",
+          .counts = "l: index of the block from 1",
+          .use = "Pre-norm whose late blocks keep mattering: the stream grows like the logarithm of depth.",
+          .pitfalls = "Not together with scaled last layers (gpt2_init).",
+          .build = gate_per_branch<ScaledNormGate>};
+}
+
+}  // namespace plumb::nn

@@ -1,0 +1,40 @@
+// The residual methods by name, for use with other constants than their papers': {.gate = methods::layerscale(0.3)}.
+// Each is defined, with formula, source and pitfalls, in nn/gates/<name>.cpp. N = number of blocks.
+#pragma once
+
+#include "nn/gates/gate.h"
+
+namespace plumb::nn::methods {
+
+Method post();
+Method pre();
+Method rezero();           // one scalar a block
+Method rezero_separate();  // one a branch
+Method rezero_ln();        // one a branch, pre-norm
+Method skipinit();
+Method fixup();
+Method fixup_ln();  // pre-norm
+Method t_fixup();
+Method t_fixup_ln();                                  // pre-norm
+Method scalar_gate(std::optional<double> init = {});  // eps by depth
+Method layerscale(std::optional<double> init = {});   // eps by depth
+Method deepnorm(std::optional<double> alpha = {});    // (2N)^1/4
+Method admin();                                       // closed form
+Method admin_profile();                               // a pass over the first batch
+Method residual_dual();                               // ResiDual
+Method b2t();
+Method sub_ln();
+Method normformer();
+Method sandwich();
+Method peri_ln();
+Method layernorm_scaling();
+Method mix_ln(double post_share = 0.25);  // the first ceil(share N) blocks are post-norm
+Method gpt2_init();
+Method branch_scale(std::optional<double> multiplier = {});  // N^-1/2
+Method depth_mup(double base_depth = 2);                     // exponent 1/2
+Method complete_p(double base_depth = 2);                    // exponent 1
+Method value_residual();
+Method hyper_connections(std::int64_t streams = 4);
+Method act_norm();
+
+}  // namespace plumb::nn::methods

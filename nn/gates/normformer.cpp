@@ -1,0 +1,63 @@
+// NormFormer (Shleifer et al. 2021), pre-norm plus: c [heads] = 1 times each head before W_o; LN after attention, before the sum; LN after the
+// activation, before fc2; w [D] = 1 times the skip (not the branch) at the MLP.
+// The authors' code multiplies c after W_o, on its output seen as heads: other mathematics; this is the paper's form.
+#include "nn/gates/inner_norm.h"
+#include "nn/gates/methods.h"
+
+namespace plumb::nn {
+namespace {
+
+struct HeadScale : Inside {
+  explicit HeadScale(const Tensor& s) : scale(s) {}
+  Tensor hidden(const Tensor& h) const override {
+    const Shape split{h.dim(0), h.dim(1), scale.numel(), h.dim(2) / scale.numel()};
+    return reshape(reshape(h, split) * reshape(scale, {scale.numel(), 1}), h.shape());
+  }
+  const Tensor& scale;
+};
+
+class AttentionGate : public NormAfter {
+ public:
+  AttentionGate(const Layer& norm, const GateContext& c)
+      : NormAfter(norm), head_scale_(parameter("head_scale", {c.heads}, Init::constant(1), Role::gate)) {}
+  std::unique_ptr<Inside> inside(Stream&) const override { return std::make_unique<HeadScale>(head_scale_); }
+
+ private:
+  Tensor head_scale_;
+};
+
+class MlpGate : public Gate {
+ public:
+  MlpGate(const Layer& norm, const GateContext& c)
+      : norm_(norm), residual_scale_(parameter("residual_scale", {c.dim}, Init::constant(1), Role::gate)) {}
+  std::unique_ptr<Inside> inside(Stream&) const override { return std::make_unique<InnerNorm>(norm_); }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return gated_residual(branch, skip, residual_scale_); }
+  Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
+    return gated_residual(skip * residual_scale_, branch, {}, row_scale);
+  }
+
+ private:
+  const Layer& norm_;
+  Tensor residual_scale_;
+};
+
+}  // namespace
+
+Method methods::normformer() {
+  return {.norm = Norm::pre,
+          .formula = "x + LN(f1(LN(x))), w * x + W LN(f2'(LN(x))), head scales c",
+          .source = "Shleifer et al. 2021, NormFormer: improved transformer pretraining with extra normalization",
+          .use = "Pre-norm whose gradients are the same size in early and late layers.",
+          .pitfalls = "Head scales act before W_o. w multiplies the skip.",
+          .build = [](const GateContext& c) {
+            BlockGates gates;
+            auto attn_norm = std::make_unique<LayerNorm>(c.dim, c.norm_eps), mlp_norm = std::make_unique<LayerNorm>(c.hidden, c.norm_eps);
+            gates.attn = &gates.add("gate1", std::make_unique<AttentionGate>(*attn_norm, c));
+            gates.mlp = &gates.add("gate2", std::make_unique<MlpGate>(*mlp_norm, c));
+            gates.add("attn_norm", std::move(attn_norm));
+            gates.add("mlp_norm", std::move(mlp_norm));
+            return gates;
+          }};
+}
+
+}  // namespace plumb::nn

@@ -1,0 +1,32 @@
+// ResiDual (Xie et al. 2023), two streams from x0 = r0: a = f(x); r <- r + a; x <- LN(x + a). Output x + LN_f(r).
+// Here the stack's final norm is LN_f, so a model has no further norm. The authors' eps of LN_f is 1e-7; ours is that of all norms.
+#include "nn/gates/methods.h"
+
+namespace plumb::nn {
+namespace {
+
+struct DualGate : Gate {
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch; }
+  void join(Stream& s, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const override {
+    s.carried[0] = mix(s.carried[0], branch, row_scale);
+    s.x = (*norm)(mix(s.x, branch, row_scale));
+  }
+};
+
+}  // namespace
+
+Method methods::residual_dual() {
+  return {.norm = Norm::post,
+          .formula = "x = LN(x + f(x)), r = r + f(x), out x + LN(r)",
+          .source = "Xie et al. 2023, ResiDual: transformer with dual residual connections",
+          .use = "Post-norm's representation with pre-norm's gradient path.",
+          .pitfalls = "The final norm belongs to the second stream alone.",
+          .build = gate_per_branch<DualGate>,
+          .open =
+              [](const Tensor& x) {
+                return Stream{x, {x}};
+              },
+          .close = [](const Stream& s, const Layer* norm) { return s.x + (norm ? (*norm)(s.carried[0]) : s.carried[0]); }};
+}
+
+}  // namespace plumb::nn

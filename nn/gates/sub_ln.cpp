@@ -1,0 +1,47 @@
+// Sub-LN, Magneto (Wang et al. 2022): x' = x + W_o LN(heads(LN1(x))), y = x' + fc2(LN(act(fc1(LN2(x'))))): a norm before the last linear of
+// each branch, besides pre-norm. W_v, W_o, fc1, fc2 start x sqrt(ln 2N), N = blocks (encoder or decoder only).
+// W_v is followed by a norm, so its factor has no forward effect. The authors' code scales biases too (ours start at 0).
+#include <cmath>
+
+#include "nn/gates/factors.h"
+#include "nn/gates/inner_norm.h"
+#include "nn/gates/methods.h"
+
+namespace plumb::nn {
+namespace {
+
+class SubLnGate : public ScaleGate {
+ public:
+  SubLnGate(const Layer& norm, double factor) : norm_(norm), factor_(factor) {}
+  void init_branch(Branch& branch) override { branch.scale_value_path(factor_); }
+  std::unique_ptr<Inside> inside(Stream&) const override { return std::make_unique<InnerNorm>(norm_); }
+
+ private:
+  const Layer& norm_;
+  double factor_;
+};
+
+}  // namespace
+
+double sub_ln_factor(std::int64_t blocks) { return std::sqrt(std::log(2.0 * static_cast<double>(blocks))); }
+
+Method methods::sub_ln() {
+  return {.norm = Norm::pre,
+          .paper_base = Base::xavier,
+          .formula = "x + W LN(f'(LN(x))), v, o, fc1, fc2 x sqrt(ln 2N)",
+          .source = "Wang et al. 2022, Foundation transformers (Magneto)",
+          .counts = "N blocks",
+          .use = "Pre-norm with a bounded update of the output at init; four norms a block.",
+          .pitfalls = "The factor grows with depth. One block has ln 2N < 1.",
+          .build = [](const GateContext& c) {
+            BlockGates gates;
+            auto attn_norm = std::make_unique<LayerNorm>(c.dim, c.norm_eps), mlp_norm = std::make_unique<LayerNorm>(c.hidden, c.norm_eps);
+            gates.attn = &gates.add("gate1", std::make_unique<SubLnGate>(*attn_norm, sub_ln_factor(c.blocks)));
+            gates.mlp = &gates.add("gate2", std::make_unique<SubLnGate>(*mlp_norm, sub_ln_factor(c.blocks)));
+            gates.add("attn_norm", std::move(attn_norm));
+            gates.add("mlp_norm", std::move(mlp_norm));
+            return gates;
+          }};
+}
+
+}  // namespace plumb::nn

@@ -1,0 +1,61 @@
+// Value residual (ResFormer, Zhou et al. 2024): pre-norm whose values are v_l <- c1 v_1 + c2 v_l for every block but the first, before heads are
+// split; c1 = c2 = 0.5 at the start, learned. v_1 keeps its graph: its gradient sums over all blocks.
+// The authors also have fixed c, SVFormer (v_l = v_1) and NeuTRENO (adds 0.4 (v_1 - v_l) to the output): not built.
+#include "nn/gates/methods.h"
+
+namespace plumb::nn {
+namespace {
+
+struct KeepValues : Inside {
+  explicit KeepValues(Stream& s) : stream(s) {}
+  Tensor projected(const Tensor& qkv) const override {
+    stream.carried = {slice(qkv, -1, qkv.dim(-1) / 3 * 2, qkv.dim(-1))};
+    return qkv;
+  }
+  Stream& stream;
+};
+
+struct MixValues : Inside {
+  MixValues(const Tensor& first_values, const Tensor& l) : first(first_values), lambdas(l) {}
+  Tensor projected(const Tensor& qkv) const override {
+    const std::int64_t D = qkv.dim(-1) / 3;
+    const Tensor values = slice(lambdas, 0, 0, 1) * first + slice(lambdas, 0, 1, 2) * slice(qkv, -1, 2 * D, 3 * D);
+    return concat({slice(qkv, -1, 0, 2 * D), values}, -1);
+  }
+  const Tensor &first, &lambdas;
+};
+
+struct FirstGate : ScaleGate {
+  std::unique_ptr<Inside> inside(Stream& s) const override { return std::make_unique<KeepValues>(s); }
+};
+
+class LaterGate : public ScaleGate {
+ public:
+  LaterGate() : lambdas_(parameter("lambdas", {2}, Init::constant(0.5), Role::gate)) {}
+  std::unique_ptr<Inside> inside(Stream& s) const override {
+    check(!s.carried.empty(), "[value_residual] expected the values of the first block in the stream, got none: run the blocks in a Stack");
+    return std::make_unique<MixValues>(s.carried[0], lambdas_);
+  }
+
+ private:
+  Tensor lambdas_;
+};
+
+}  // namespace
+
+Method methods::value_residual() {
+  return {.norm = Norm::pre,
+          .formula = "x + f(LN(x)), v_l = c1 v_1 + c2 v_l, c = 0.5",
+          .source = "Zhou et al. 2024, Value residual learning",
+          .use = "Deep pre-norm whose attention concentrates: all blocks see the first block's values.",
+          .pitfalls = "Keeps the first values alive for the whole pass.",
+          .build = [](const GateContext& c) {
+            BlockGates gates;
+            gates.attn = c.block == 0 ? static_cast<Gate*>(&gates.add("gate1", std::make_unique<FirstGate>()))
+                                      : &gates.add("gate1", std::make_unique<LaterGate>());
+            gates.mlp = &gates.add("gate2", std::make_unique<ScaleGate>());
+            return gates;
+          }};
+}
+
+}  // namespace plumb::nn

@@ -1,0 +1,50 @@
+// N residual blocks under one method.
+#pragma once
+
+#include "nn/block.h"
+
+namespace plumb::nn {
+
+struct DropPathOptions {
+  double rate = 0;
+  Schedule schedule = Schedule::constant;  // uniform over blocks (CaiT), or increasing (DeiT's linear)
+};
+
+struct StackOptions {
+  std::int64_t dim, heads, hidden, depth;
+  GateChoice gate = "layerscale";
+  double norm_eps = 1e-6;
+  Base base = Base::truncated_normal;
+  DropKey drop_key = {};
+  double attention_dropout = 0;
+  DropPathOptions drop_path = {};
+  bool final_norm = false;  // a norm after the last block, as the method has it: most normalise x, ResiDual its second stream
+  AttentionFactory attention = make_attention<Attention>;
+};
+
+// x [B, T, D] -> [B, T, D]; parameters blocks.N.*, and norm.* if it has a final norm. A model that adopts it under the name "" shows these
+// as its own.
+class Stack : public Layer {
+ public:
+  explicit Stack(const StackOptions& options);
+
+  // The two halves of operator(): a model that reads one token closes that one alone.
+  Stream run(const Tensor& x) const;
+  Tensor close(const Stream& stream) const;
+
+  const Method& method() const { return *options_.gate; }
+  const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
+  // Recompute each block in the backward pass instead of keeping its activations.
+  void checkpoint_blocks(bool on) { checkpoint_blocks_ = on; }
+
+ protected:
+  Tensor forward(const Tensor& x) const override { return close(run(x)); }
+
+ private:
+  StackOptions options_;
+  std::vector<std::unique_ptr<Block>> blocks_;
+  std::unique_ptr<Layer> norm_;  // null without a final norm
+  bool checkpoint_blocks_ = false;
+};
+
+}  // namespace plumb::nn
