@@ -3,7 +3,7 @@
 
 #include "autograd/node.h"
 #include "nn/gate_check.h"
-#include "nn/layers/norm.h"
+#include "nn/stack.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;

@@ -85,7 +85,9 @@ TEST_CASE("loading casts between f32 and f64") {
     copy_into(full_like(loaded->weight.array(), {2, 3}, 0), loaded->weight.array());
     copy_into(full_like(loaded->gamma.array(), {1}, 0), loaded->gamma.array());
     nn::save_weights(*saved, folder / "w");
+    const std::uint32_t version = loaded->gamma.array().version();
     nn::load_weights(*loaded, folder / "w");
+    CHECK(loaded->gamma.array().version() > version);
     CHECK(loaded->weight.dtype() == to.dtype);
     CHECK(loaded->weight.values() == std::vector<double>{1, 2, 3, 4, 5, 6});
     CHECK(loaded->gamma.item() == static_cast<double>(0.1f));
@@ -135,6 +137,10 @@ TEST_CASE("timm's ViT: names and shapes both ways") {
       expected.insert(std::string(block) + name);
   CHECK(keys(theirs) == expected);
   CHECK(theirs.at("patch_embed.proj.weight").shape() == Shape{8, 3, 4, 4});
+  const nn::NamedTensors ours = nn::weights(model);
+  for (const auto& [name, their_name] :
+       {std::pair("blocks.1.gate1.gamma", "blocks.1.ls1.gamma"), std::pair("blocks.1.gate2.gamma", "blocks.1.ls2.gamma")})
+    CHECK(theirs.at(their_name).array().shares_buffer_with(ours.at(name).array()));
 
   nn::save_weights(model, folder / "w", nn::timm_vit());
   nn::ViTOptions o = vit;
@@ -157,6 +163,10 @@ TEST_CASE("timm's CaiT: names both ways") {
   CHECK(keys(nn::weights(ours, nn::timm_cait())) == std::set<std::string>{"blocks.0.attn.proj_l.weight", "blocks.11.gamma_1", "blocks.11.gamma_2",
                                                                           "blocks_token_only.1.gamma_1", "blocks_token_only.1.gamma_2",
                                                                           "blocks_token_only.1.attn.q.weight", "head.bias"});
+  const nn::NamedTensors before = nn::weights(ours), after = nn::weights(ours, nn::timm_cait());
+  for (const std::string block : {"blocks.11.", "blocks_token_only.1."})
+    for (const std::string gate : {"1", "2"})
+      CHECK(after.at(block + "gamma_" + gate).array().shares_buffer_with(before.at(block + "gate" + gate + ".gamma").array()));
 }
 
 TEST_CASE("a star stands for one segment, and no two parameters share a name") {
