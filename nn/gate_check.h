@@ -30,7 +30,7 @@ struct GateReport {
 // The rules, in order:
 //   builds              a block can be built; gate and last layer do not both start at 0
 //   gradients           of order one, f64, against finite differences, parameters off their special values
-//   second order        gradients of the gradients, likewise
+//   second order        gradients of the gradients, likewise; left out while those of order one are wrong
 //   identity at init, zero branch gradient, loss ln(classes)    what the method claims holds; what it does not claim is only reported
 //   initial values      the model is what its parameters declare (audit_init)
 //   roles               no parameter of a gate decays
