@@ -40,6 +40,10 @@ std::unique_ptr<nn::Optimizer> make_optimizer(const nlohmann::json& s, const Par
         nn::SgdOptions{.lr = lr, .momentum = s.value("momentum", 0.0), .nesterov = s.value("nesterov", false), .weight_decay = decay});
   if (name == "adagrad")
     return std::make_unique<nn::Adagrad>(parameters.parameters(), nn::AdagradOptions{.lr = lr, .eps = s.at("eps"), .weight_decay = decay});
+  if (name == "lamb")
+    return std::make_unique<nn::Lamb>(
+        parameters.parameters(),
+        nn::LambOptions{.lr = lr, .beta1 = s.at("betas").at(0), .beta2 = s.at("betas").at(1), .eps = s.at("eps"), .weight_decay = decay});
   fail(fmt::format("expected an optimizer that is known, got \"{}\"", name));
 }
 
