@@ -60,6 +60,13 @@ struct AttentionCall {
   std::uint32_t step = 0, first_sample = 0;
 };
 
+// Of a 2-d convolution, the same along both axes: x is padded with `padding` zeros on each side, the filter moves by `stride`.
+struct Conv2dOptions {
+  std::int64_t stride = 1, padding = 0;
+  // Extent of the output, where the input has `extent` and the filter `kernel`.
+  std::int64_t output(std::int64_t extent, std::int64_t kernel) const { return (extent + 2 * padding - kernel) / stride + 1; }
+};
+
 struct AdamWStep {
   double lr, beta1, beta2, eps, weight_decay;
   double correction1, correction2;  // 1 - beta^t
@@ -100,6 +107,11 @@ struct Kernels {
   void (*linear_forward)(const Array& x, const Array& w, const Array& b, const Array& y);
   void (*linear_backward)(const Array& dy, const Array& x, const Array& w, const Array& dx, const Array& dw, const Array& db);
 
+  // Cross-correlation: x [B, C, H, W], w [O, C, kh, kw], b [O] or undefined, y [B, O, H', W'], extents by Conv2dOptions.
+  void (*conv2d_forward)(const Array& x, const Array& w, const Array& b, const Conv2dOptions& options, const Array& y);
+  void (*conv2d_backward)(const Array& dy, const Array& x, const Array& w, const Conv2dOptions& options, const Array& dx, const Array& dw,
+                          const Array& db);
+
   // y = gelu(x + b), b [D] or undefined; dgelu = gelu'(x + b) where wanted; y or dgelu may be x itself.
   void (*gelu_forward)(Gelu form, const Array& x, const Array& b, const Array& y, const Array& dgelu);
 
@@ -116,6 +128,11 @@ struct Kernels {
   // y = gamma x / sqrt(mean(x^2) + eps)
   void (*rms_norm_forward)(const Array& x, const Array& gamma, double eps, const Array& y, const Array& rstd);
   void (*rms_norm_backward)(const Array& dy, const Array& x, const Array& gamma, const Array& rstd, const Array& dx, const Array& dgamma);
+  // y = gamma tanh(alpha x) + beta, alpha [1], gamma, beta [D]. Backward, t = tanh(alpha x), u = gamma dy (1 - t^2): dx = alpha u,
+  // dalpha = sum u x, dgamma = sum dy t, dbeta = sum dy.
+  void (*dyt_forward)(const Array& x, const Array& alpha, const Array& gamma, const Array& beta, const Array& y);
+  void (*dyt_backward)(const Array& dy, const Array& x, const Array& alpha, const Array& gamma, const Array& dx, const Array& dalpha,
+                       const Array& dgamma, const Array& dbeta);
 
   // out = softmax(scale q k^T) v per (sample, head); lse [B, H, N] is the log of each row's sum of exponentials, which is all that the
   // backward pass needs to make the probabilities again: no N x M array is kept.

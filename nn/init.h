@@ -8,7 +8,8 @@
 
 namespace plumb::nn {
 
-// How a parameter starts. Weights are [out, in]; draws are a function of (seed, parameter name, element) alone.
+// How a parameter starts. Weights are [out, in], fan_in = in and fan_out = out, or [out, in, kh, kw], where both count kh kw times; draws are a
+// function of (seed, parameter name, element) alone.
 class Init {
  public:
   static Init constant(double value);
@@ -19,6 +20,8 @@ class Init {
   static Init xavier_uniform(int parts = 1);
   // U(-b, b), b = 1 / sqrt(fan_in): the default of PyTorch's convolutions and linears.
   static Init fan_in_uniform();
+  // N(0, 2 / fan_out), He et al. 2015 (PyTorch's kaiming_normal_, mode fan_out): keeps the size of gradients through convolutions and ReLUs.
+  static Init he_normal();
   static Init values(std::vector<double> values);  // these, in row-major order
 
   // The same, multiplied: what residual methods do to the weights of their branches.
@@ -31,7 +34,7 @@ class Init {
   std::string description() const;  // "truncated_normal(0.02) * 0.1021"
 
  private:
-  enum class Kind { constant, truncated_normal, xavier_uniform, fan_in_uniform, values };
+  enum class Kind { constant, truncated_normal, xavier_uniform, fan_in_uniform, he_normal, values };
   Kind kind_ = Kind::constant;
   double parameter_ = 0;  // the constant, the deviation, or the number of parts
   double factor_ = 1;

@@ -7,6 +7,8 @@
 #include "nn/gates/layerscale.h"
 #include "nn/gates/methods.h"
 #include "nn/layers/attention.h"
+#include "nn/layers/batch_norm.h"
+#include "nn/layers/conv2d.h"
 #include "nn/layers/drop_path.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/mlp.h"

@@ -5,13 +5,17 @@
 
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "autograd/ops/attention_masks.h"
 
 namespace plumb {
 namespace {
 
 constexpr const char* op = "attention";
 
-// What both forms share: q, k, v by their strides in the recorded inputs, and the call's numbers.
+}  // namespace
+
+namespace detail {
+
 AttentionCall make_call(std::int64_t batch, std::int64_t heads, std::int64_t queries, std::int64_t keys, std::int64_t head_dim, const Tensor& like,
                         const AttentionOptions& o) {
   check(0 <= o.drop_key && o.drop_key <= 1, "[{}] expected a DropKey probability in [0, 1], got {}", op, o.drop_key);
@@ -40,11 +44,6 @@ AttentionCall make_call(std::int64_t batch, std::int64_t heads, std::int64_t que
   }
   return call;
 }
-
-// The masks that the kernels draw on the fly, as arrays: kept keys (after the policy for empty rows), and multipliers of P.
-struct Masks {
-  Tensor keep, multiplier, uniform_rows;  // u8 [B,H,N,M]; [B,H,N,M]; u8 [B,H,N,1]: rows of the policy `paper`
-};
 
 Masks draw_masks(const AttentionCall& call, const Tensor& like) {
   const auto rows = static_cast<std::size_t>(call.batch * call.heads * call.queries), M = static_cast<std::size_t>(call.keys);
@@ -75,6 +74,12 @@ Masks draw_masks(const AttentionCall& call, const Tensor& like) {
   return {Tensor(array_from(keep, shape, like.device())), tensor(multiplier, shape, {like.dtype(), like.device()}),
           Tensor(array_from(uniform_rows, shape.with(-1, 1), like.device()))};
 }
+
+}  // namespace detail
+
+namespace {
+
+using detail::make_call, detail::Masks, detail::draw_masks;
 
 Tensor composed(const AttentionCall& call, const Tensor& q, const Tensor& k, const Tensor& v) {
   const Masks masks = draw_masks(call, q);
@@ -140,18 +145,20 @@ Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptio
           {qkv}));
 }
 
-// Rows without a kept key give 0.
-Tensor attention_composed(const Tensor& q, const Tensor& k, const Tensor& v, double scale, const Tensor& keep, const Tensor& multiplier) {
-  const Tensor scores = matmul(q, k, false, true) * scale;
-  const Tensor lowest = full({1}, -1e30, {q.dtype(), q.device()}), zero = full({1}, 0, {q.dtype(), q.device()}),
-               one = full({1}, 1, {q.dtype(), q.device()});
+Tensor detail::kept_softmax(const Tensor& scores, const Tensor& keep) {
+  const Defaults like{scores.dtype(), scores.device()};
+  const Tensor lowest = full({1}, -1e30, like), zero = full({1}, 0, like), one = full({1}, 1, like);
   const Tensor top = max(where(keep, scores.detach(), lowest), {-1}, true);
   const Tensor e = where(keep, exp(where(keep, scores - top, zero)), zero);
   const Tensor total = sum(e, {-1}, true);
-  Array alive(total.shape(), DType::u8, q.device()), positive = empty_like(total.array());
+  Array alive(total.shape(), DType::u8, scores.device()), positive = empty_like(total.array());
   kernels(alive).unary(Unary::step, 0, total.array(), positive);
   kernels(alive).cast(positive, alive);
-  Tensor p = e / where(Tensor(alive), total, one);
+  return e / where(Tensor(alive), total, one);
+}
+
+Tensor attention_composed(const Tensor& q, const Tensor& k, const Tensor& v, double scale, const Tensor& keep, const Tensor& multiplier) {
+  Tensor p = detail::kept_softmax(matmul(q, k, false, true) * scale, keep);
   if (multiplier.defined()) p = p * multiplier;
   return matmul(p, v);
 }
