@@ -17,6 +17,7 @@
 #include "nn/layers/patch_embed.h"
 #include "nn/layers/talking_heads.h"
 #include "nn/models/cait.h"
+#include "nn/models/cait_presets.h"
 #include "nn/models/vit.h"
 #include "nn/optim/optimizer.h"
 #include "nn/schedule.h"
