@@ -49,8 +49,7 @@ Stack::Stack(const StackOptions& o) : Layer("Stack"), options_(o) {
     AttentionOptions drop{.dim = o.dim,
                           .heads = o.heads,
                           .drop_key = o.drop_key,
-                          .grid_height = o.grid.height,
-                          .grid_width = o.grid.width,
+                          .grid = o.grid,
                           .dropout = o.attention_dropout,
                           .drop_head = o.drop_head.rate,
                           .drop_head_steps = o.drop_head.steps};

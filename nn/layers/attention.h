@@ -8,12 +8,16 @@ namespace plumb::nn {
 
 struct AttentionOptions {
   std::int64_t dim, heads;
-  DropKey drop_key = {};                         // its rate is this layer's
-  std::int64_t grid_height = 0, grid_width = 0;  // of the patches, the last tokens; asked for by DropKey's structured shapes. 0: no grid
-  double dropout = 0;                            // of the attention probabilities
-  double drop_head = 0;                          // DropHead's rate, [0, 1)
-  std::int64_t drop_head_steps = 0;              // of training, over which that rate follows drop_head_rate; 0: constant
-  Init init = Init::truncated_normal(0.02);      // of both weights
+  DropKey drop_key = {};                     // its rate is this layer's
+  KeyGrid grid = {};                         // of the patches, the last tokens; asked for by DropKey's structured shapes
+  double dropout = 0;                        // of the attention probabilities
+  double drop_head = 0;                      // DropHead's rate, [0, 1)
+  std::int64_t drop_head_steps = 0;          // of training, over which that rate follows drop_head_rate; 0: constant
+  Init init = Init::truncated_normal(0.02);  // of both weights
+
+  void check_values(const char* op) const;                      // throws for what no attention can be
+  plumb::AttentionOptions call(bool training) const;            // the op's options of one pass
+  Tensor drop_heads(const Tensor& heads, bool training) const;  // DropHead on the output [B, T, D], heads side by side
 };
 
 // Multi-head self-attention (Vaswani et al. 2017): x [B, T, D] -> [B, T, D]. qkv packs q, k, v in this order (weight [3D, D]), proj
@@ -36,8 +40,6 @@ class Attention : public Branch {
   Tensor forward(const Tensor& x) const override;
 
  private:
-  Tensor drop_heads(const Tensor& heads) const;  // [B, T, D]
-
   AttentionOptions options_;
   Linear qkv_, proj_;
 };

@@ -27,12 +27,8 @@ std::vector<nn::DropKeyStatistics> rows(const nn::DropKey& o, std::int64_t keys,
 }
 
 nn::AttentionOptions layer_options(DropShape shape, DropSharing sharing = DropSharing::per_entry) {
-  return {.dim = 12,
-          .heads = 3,
-          .drop_key = {.rate = 0.6, .shape = shape, .sharing = sharing},
-          .grid_height = 3,
-          .grid_width = 3,
-          .init = nn::Init::truncated_normal(0.5)};
+  return {
+      .dim = 12, .heads = 3, .drop_key = {.rate = 0.6, .shape = shape, .sharing = sharing}, .grid = {3, 3}, .init = nn::Init::truncated_normal(0.5)};
 }
 
 }  // namespace
@@ -186,11 +182,11 @@ TEST_CASE("a layer passes its DropKey to attention in training and drops nothing
 
 TEST_CASE("a layer with a structured DropKey needs a grid that fits its tokens") {
   nn::AttentionOptions o = layer_options(DropShape::block);
-  o.grid_width = 0;
+  o.grid.width = 0;
   CHECK_THAT(error_of([&] { nn::Attention bad(o); }), contains("expected the grid of patches that the shape block drops on, got 3 x 0"));
-  o.grid_width = 2;
+  o.grid.width = 2;
   CHECK_THAT(error_of([&] { nn::Attention bad(o); }), contains("expected an odd window that fits into the grid of 3 x 2 patches, got 3"));
-  o.grid_width = 4;
+  o.grid.width = 4;
   nn::Attention layer(o);
   CHECK_THAT(error_of([&] { layer(zeros({1, 10, 12})); }), contains("expected a grid of at most 10 keys, got 3 x 4 patches"));
   layer.eval();

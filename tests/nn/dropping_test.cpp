@@ -93,8 +93,7 @@ TEST_CASE("a layer with DropHead and a structured DropKey has right gradients of
   nn::Attention layer({.dim = 4,
                        .heads = 2,
                        .drop_key = {.rate = 0.4, .shape = DropShape::cross, .sharing = DropSharing::heads},
-                       .grid_height = 2,
-                       .grid_width = 2,
+                       .grid = {2, 2},
                        .drop_head = 0.5,
                        .init = nn::Init::truncated_normal(0.5)});
   initialize(layer, 1);
