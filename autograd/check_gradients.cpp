@@ -62,14 +62,16 @@ double check_scalar(const Function& f, const Tensors& leaves, int order, const C
 
 }  // namespace
 
-double check_gradients(const Function& f, const Tensors& inputs, const CheckGradientsOptions& o) {
-  check(o.order == 1 || o.order == 2, "[check_gradients] expected order 1 or 2, got {}", o.order);
-  Tensors leaves;
-  for (const Tensor& x : inputs) {
+namespace {
+
+void check_inputs(const Tensors& inputs) {
+  for (const Tensor& x : inputs)
     check(x.defined() && x.dtype() == DType::f64, "[check_gradients] expected f64 inputs, got {}",
           x.defined() ? name(x.dtype()) : "an undefined one");
-    leaves.push_back(variable(x));
-  }
+}
+
+double check_leaves(const Function& f, const Tensors& leaves, const CheckGradientsOptions& o) {
+  check(o.order == 1 || o.order == 2, "[check_gradients] expected order 1 or 2, got {}", o.order);
   const EnableGrad grad_mode;
   const auto random_like = [&](const Tensor& x, const std::string& what) { return random_normal(x.shape(), o.seed, what, {x.dtype(), x.device()}); };
 
@@ -88,6 +90,21 @@ double check_gradients(const Function& f, const Tensors& inputs, const CheckGrad
     return total;
   };
   return std::max(worst, check_scalar(directional, leaves, 2, o));
+}
+
+}  // namespace
+
+double check_gradients(const Function& f, const Tensors& inputs, const CheckGradientsOptions& o) {
+  check_inputs(inputs);
+  Tensors leaves;
+  for (const Tensor& x : inputs) leaves.push_back(variable(x));
+  return check_leaves(f, leaves, o);
+}
+
+double check_gradients(const std::function<Tensor()>& f, const Tensors& variables, const CheckGradientsOptions& o) {
+  check_inputs(variables);
+  for (const Tensor& x : variables) check(x.requires_grad(), "[check_gradients] expected variables, got a constant {}", x.shape());
+  return check_leaves([&f](const Tensors&) { return f(); }, variables, o);
 }
 
 }  // namespace plumb

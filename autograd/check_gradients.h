@@ -20,4 +20,8 @@ struct CheckGradientsOptions {
 //   check_gradients([](const Tensors& in) { return layer_norm(in[0], in[1], in[2], 1e-6); }, {x, weight, bias}, {.order = 2});
 double check_gradients(const std::function<Tensor(const Tensors&)>& f, const Tensors& inputs, const CheckGradientsOptions& options = {});
 
+// The same towards variables that f captures, such as a module's parameters.
+//   check_gradients([&] { return model(x); }, {model.weight()});
+double check_gradients(const std::function<Tensor()>& f, const Tensors& variables, const CheckGradientsOptions& options = {});
+
 }  // namespace plumb

@@ -61,6 +61,21 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool t
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form = Gelu::erf);  // gelu(linear(..)), one pass less
 
+// ---- convolution and batch norm (ops/conv2d.cpp, ops/batch_norm.cpp) ---------------------------------------------------------------
+// Cross-correlation, as PyTorch's conv2d: x [B, C, H, W], weight [O, C, kh, kw], bias [O] or undefined -> [B, O, H', W'] with
+// H' = floor((H + 2 padding - kh) / stride) + 1. conv2d(x, w, b, {.stride = 2, .padding = 1})
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv2dOptions& options = {});
+// Mean and variance of each channel of x [B, C, H, W], over (B, H, W): [C] each, the variance divided by B H W (biased).
+struct BatchStatistics {
+  Tensor mean, variance;
+};
+BatchStatistics batch_statistics(const Tensor& x);
+// Batch norm (Ioffe, Szegedy 2015): weight (x - mean) / sqrt(variance + eps) + bias; weight, bias [C]. With the statistics of this batch,
+// through which gradients flow (training), or with those given (evaluation, or a caller that has them). Composed: keeps about four arrays
+// of x's size for the backward pass.
+Tensor batch_norm2d(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
+Tensor batch_norm2d(const Tensor& x, const BatchStatistics& statistics, const Tensor& weight, const Tensor& bias, double eps);
+
 // ---- activations and softmax (ops/gelu.cpp, ops/softmax.cpp) -----------------------------------------------------------------------
 Tensor gelu(const Tensor& x, Gelu form = Gelu::erf);
 Tensor softmax(const Tensor& x, int axis = -1);
@@ -72,6 +87,9 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 // weight x / sqrt(mean(x^2) + eps); weight [D]
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps);
 
+// DyT (Zhu et al. 2025; METHODS 5.8), a norm without statistics: weight tanh(alpha x) + bias; alpha [1], weight, bias [D] (ops/dyt.cpp)
+Tensor dyt(const Tensor& x, const Tensor& alpha, const Tensor& weight, const Tensor& bias);
+
 // ---- attention (ops/attention.cpp) -------------------------------------------------------------------------------------------------
 struct AttentionOptions {
   double drop_key = 0;                  // DropKey: probability that a key is dropped from a query's row, before the softmax, [0, 1]
@@ -79,11 +97,27 @@ struct AttentionOptions {
   EmptyRow empty = EmptyRow::keep_all;  // what a query does that lost every key
   Tensor keep = {};                     // u8, broadcasts to [B, H, N, M]; 1 = key kept
   std::optional<double> scale = {};     // of the scores; head_dim^-1/2 if not given
+  // DropKey's form, core/drop_key.h. The structured shapes want the grid that the last grid.cells() of the M keys lie on.
+  DropShape drop_shape = DropShape::plain;
+  std::int64_t drop_window = 0;  // 0: the shape's default
+  DropSharing drop_sharing = DropSharing::per_entry;
+  KeyGrid grid = {};
 };
 // q [B, H, N, E], k, v [B, H, M, E] -> softmax(scale q k^T) v [B, H, N, E]. Random draws depend on seed, step and the open module path.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
 // The same on a packed projection [B, T, 3 D] (q, k, v, each of `heads` heads side by side) -> [B, T, D]: no head is ever moved.
 Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options = {});
+
+// Talking heads (Shazeer et al. 2020; METHODS 3.3; ops/attention_talking.cpp): x [B, H, N, M], weight [H, H], bias [H] ->
+// y_i = sum_j weight_ij x_j + bias_i over the head axis.
+Tensor mix_heads(const Tensor& x, const Tensor& weight, const Tensor& bias);
+// Attention whose heads are mixed before and after the softmax: A = softmax(mix(scale q k^T)), then mix(A) v, with pre_ and post_weight [H, H],
+// pre_ and post_bias [H]. DropKey, the keep mask and the policy for empty rows act on the scores already mixed, dropout on the mixed
+// probabilities; the draws are attention()'s. A row without keys under EmptyRow::zero is 0 in A, the other heads still flow into it. Not
+// fused, as each entry needs all heads: keeps several [B, H, N, M] arrays, and draws masks on the host. pre_bias shifts whole rows, which the
+// softmax undoes: its gradient is 0.
+Tensor attention_talking(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& pre_weight, const Tensor& pre_bias,
+                         const Tensor& post_weight, const Tensor& post_bias, const AttentionOptions& options = {});
 
 // ---- loss (ops/cross_entropy.cpp) --------------------------------------------------------------------------------------------------
 // Mean over rows of logits [.., C]; labels i64 [..]. smoothing s: target (1 - s) onehot + s / C.
@@ -103,6 +137,8 @@ Tensor softmax_composed(const Tensor& x);      // last axis
 Tensor log_softmax_composed(const Tensor& x);  // last axis
 Tensor layer_norm_composed(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
 Tensor rms_norm_composed(const Tensor& x, const Tensor& weight, double eps);
+Tensor dyt_composed(const Tensor& x, const Tensor& alpha, const Tensor& weight, const Tensor& bias);
+Tensor conv2d_composed(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options);
 // keep u8 [B, H, N, M], rows without a kept key give 0; multiplier [B, H, N, M] of the probabilities, or undefined.
 Tensor attention_composed(const Tensor& q, const Tensor& k, const Tensor& v, double scale, const Tensor& keep, const Tensor& multiplier);
 Tensor cross_entropy_composed(const Tensor& logits, const Tensor& target);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <random>
@@ -69,9 +70,20 @@ std::vector<Row> rows_of(const Model& m) {
   const auto part = [=](const Array& a, int i) { return Heads{a, i * D, T * 3 * D, hd, 3 * D}; };
   const auto plain = [=](const Array& a) { return Heads{a, 0, T * D, hd, D}; };
   const double product = 2.0 * static_cast<double>(B * H * T * T * hd);
-  for (double p : {0.0, 0.1}) {
-    const AttentionCall call{.batch = B, .heads = H, .queries = T, .keys = T, .head_dim = hd, .scale = 0.125, .keep = {}, .drop_key = {drop_threshold(p), 5}, .dropout = {}};
-    const char* suffix = p > 0 ? " with DropKey" : "";
+  const auto side = static_cast<std::int64_t>(std::sqrt(T - 1));  // of the patch grid
+  for (const auto& [p, shape, suffix] : {std::tuple{0.0, DropShape::plain, ""},
+                                         {0.1, DropShape::plain, " with DropKey"},
+                                         {0.1, DropShape::block, " with DropKey block"},
+                                         {0.1, DropShape::cross, " with DropKey cross"}}) {
+    const AttentionCall call{.batch = B,
+                             .heads = H,
+                             .queries = T,
+                             .keys = T,
+                             .head_dim = hd,
+                             .scale = 0.125,
+                             .keep = {},
+                             .drop_key = key_drop(p, shape, 0, DropSharing::per_entry, {side, side}, T, 5),
+                             .dropout = {}};
     rows.push_back({fmt::format("attention_forward{}", suffix), 4 * X, 2 * product,
                     [=, &k] { k.attention_forward(call, part(qkv, 0), part(qkv, 1), part(qkv, 2), plain(y), lse); }});
     rows.push_back({fmt::format("attention_backward{}", suffix), 8 * X, 5 * product, [=, &k] {

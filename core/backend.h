@@ -9,6 +9,7 @@
 #include <span>
 
 #include "core/array.h"
+#include "core/drop_key.h"
 #include "core/random.h"
 
 namespace plumb {
@@ -30,13 +31,6 @@ enum class Binary { add, subtract, multiply, divide, equal };  // equal: 1 where
 enum class Reduce { sum, max };
 enum class Gelu { erf, tanh };  // x Phi(x), or its tanh approximation
 
-// What attention does with a query that lost every key to DropKey (METHODS: an empty row).
-enum class EmptyRow {
-  keep_all,  // the row ignores DropKey's mask, and the keep mask too if that leaves no key
-  zero,      // output 0, gradient 0
-  paper      // uniform over all keys, scores treated as constants
-};
-
 // Where heads lie in a buffer: element (b, h, t, i) is at offset + b*batch + h*head + t*token + i. Serves both [B, H, T, hd] and the
 // packed product of a qkv projection [B, T, 3, H, hd].
 struct Heads {
@@ -44,20 +38,27 @@ struct Heads {
   std::int64_t offset, batch, head, token;
 };
 
-// Random dropping inside attention; probability 0 draws nothing.
+// Attention dropout; probability 0 draws nothing.
 struct AttentionDrop {
-  std::uint32_t threshold = 0;  // round(65536 p): DropKey's p, or attention dropout's
+  std::uint32_t threshold = 0;  // round(65536 p)
   std::uint64_t key = 0;
 };
 
 struct AttentionCall {
   std::int64_t batch, heads, queries, keys, head_dim;
-  double scale;            // of the scores, head_dim^-1/2
-  Array keep;              // u8 [B, H, N, M], 1 = key kept; undefined: all
-  AttentionDrop drop_key;  // before the softmax, survivors are renormalised by it
-  AttentionDrop dropout;   // after the softmax, survivors are scaled by 1 / (1 - p)
+  double scale;           // of the scores, head_dim^-1/2
+  Array keep;             // u8 [B, H, N, M], 1 = key kept; undefined: all
+  KeyDrop drop_key;       // before the softmax, survivors are renormalised by it
+  AttentionDrop dropout;  // after the softmax, survivors are scaled by 1 / (1 - p)
   EmptyRow empty = EmptyRow::keep_all;
   std::uint32_t step = 0, first_sample = 0;
+};
+
+// Of a 2-d convolution, the same along both axes: x is padded with `padding` zeros on each side, the filter moves by `stride`.
+struct Conv2dOptions {
+  std::int64_t stride = 1, padding = 0;
+  // Extent of the output, where the input has `extent` and the filter `kernel`.
+  std::int64_t output(std::int64_t extent, std::int64_t kernel) const { return (extent + 2 * padding - kernel) / stride + 1; }
 };
 
 struct AdamWStep {
@@ -69,6 +70,11 @@ struct AdamWStep {
 struct SgdStep {
   double lr, momentum, weight_decay;
   bool nesterov;
+  double gradient_scale;
+};
+
+struct AdagradStep {
+  double lr, eps, weight_decay;
   double gradient_scale;
 };
 
@@ -100,6 +106,11 @@ struct Kernels {
   void (*linear_forward)(const Array& x, const Array& w, const Array& b, const Array& y);
   void (*linear_backward)(const Array& dy, const Array& x, const Array& w, const Array& dx, const Array& dw, const Array& db);
 
+  // Cross-correlation: x [B, C, H, W], w [O, C, kh, kw], b [O] or undefined, y [B, O, H', W'], extents by Conv2dOptions.
+  void (*conv2d_forward)(const Array& x, const Array& w, const Array& b, const Conv2dOptions& options, const Array& y);
+  void (*conv2d_backward)(const Array& dy, const Array& x, const Array& w, const Conv2dOptions& options, const Array& dx, const Array& dw,
+                          const Array& db);
+
   // y = gelu(x + b), b [D] or undefined; dgelu = gelu'(x + b) where wanted; y or dgelu may be x itself.
   void (*gelu_forward)(Gelu form, const Array& x, const Array& b, const Array& y, const Array& dgelu);
 
@@ -116,6 +127,11 @@ struct Kernels {
   // y = gamma x / sqrt(mean(x^2) + eps)
   void (*rms_norm_forward)(const Array& x, const Array& gamma, double eps, const Array& y, const Array& rstd);
   void (*rms_norm_backward)(const Array& dy, const Array& x, const Array& gamma, const Array& rstd, const Array& dx, const Array& dgamma);
+  // y = gamma tanh(alpha x) + beta, alpha [1], gamma, beta [D]. Backward, t = tanh(alpha x), u = gamma dy (1 - t^2): dx = alpha u,
+  // dalpha = sum u x, dgamma = sum dy t, dbeta = sum dy.
+  void (*dyt_forward)(const Array& x, const Array& alpha, const Array& gamma, const Array& beta, const Array& y);
+  void (*dyt_backward)(const Array& dy, const Array& x, const Array& alpha, const Array& gamma, const Array& dx, const Array& dalpha,
+                       const Array& dgamma, const Array& dbeta);
 
   // out = softmax(scale q k^T) v per (sample, head); lse [B, H, N] is the log of each row's sum of exponentials, which is all that the
   // backward pass needs to make the probabilities again: no N x M array is kept.
@@ -140,7 +156,8 @@ struct Kernels {
   // Optimisers, in place.
   void (*adamw)(const AdamWStep& s, const Array& gradient, const Array& parameter, const Array& moment1, const Array& moment2);
   void (*sgd)(const SgdStep& s, const Array& gradient, const Array& parameter, const Array& velocity);  // velocity undefined: no momentum
-  double (*sum_of_squares)(const Array& x);                                                             // accumulated in f64, fixed order
+  void (*adagrad)(const AdagradStep& s, const Array& gradient, const Array& parameter, const Array& squares);
+  double (*sum_of_squares)(const Array& x);  // accumulated in f64, fixed order
 };
 
 // The tables, defined in backends/. Everything above core reaches kernels through these alone.

@@ -4,9 +4,13 @@
 // Counter (4 words): (step, purpose, a, b). One call yields 128 bits, used as eight 16-bit draws (draw i is the i-th half word,
 // low half first) or as four 32-bit words.
 //   DropKey, attention dropout:  a = global_sample * heads + head,  b = query << 16 | key / 8; draw key % 8
+//     a mask shared over heads has head = 0, one shared over queries query = 0. DropKey's structured shapes draw whether cell (i, j) of the
+//     patch grid [H, W] is a seed as key keys - H W + i W + j, against the threshold of the seed rate (core/drop_key.h)
 //   drop-path:                   a = global_sample, b = branch; draw 0
+//   DropHead:                    a = global_sample, b = head / 8; draw head % 8
 //   dropout, init, augmentation: (a, b) = element / 8 as 64 bits, high word first; draw element % 8 (init: two normals a call, below; four uniforms)
-// An entry is dropped if its draw < round(65536 p). The layout is frozen: the GPU draws the same numbers.
+// An entry is dropped if its draw < round(65536 p). The layout and the purposes' numbers are frozen: the GPU
+// draws the same.
 #pragma once
 
 #include <array>
@@ -17,7 +21,7 @@
 
 namespace plumb {
 
-enum class Purpose : std::uint32_t { drop_key = 1, drop_path = 2, dropout = 3, init = 4, rounding = 5, augmentation = 6 };
+enum class Purpose : std::uint32_t { drop_key = 1, drop_path = 2, dropout = 3, init = 4, rounding = 5, augmentation = 6, drop_head = 7 };
 
 using Draw = std::array<std::uint32_t, 4>;
 

@@ -30,8 +30,8 @@ Block::Block(const BlockOptions& o)
       gates_(o.gate->build({.dim = o.dim, .heads = o.heads, .hidden = o.hidden, .block = o.block, .blocks = o.blocks, .norm_eps = o.norm_eps})),
       norm_(gates_.norm.value_or(o.gate->norm)),
       mlp_({.dim = o.dim, .hidden = o.hidden, .init = weight_init(o.base)}),
-      drop1_(o.drop_path, 0),
-      drop2_(o.drop_path, 1) {
+      drop1_(o.drop_path, 0, o.drop_path_form),
+      drop2_(o.drop_path, 1, o.drop_path_form) {
   check(gates_.attn && gates_.mlp, "[block] expected method \"{}\" to build a gate for each branch, got none", method_->name);
   AttentionOptions attention = o.drop;
   attention.dim = o.dim;

@@ -26,6 +26,7 @@ struct BlockOptions {
   Base base = Base::truncated_normal;
   AttentionOptions drop = {.dim = 0, .heads = 0};  // this block's rates of dropping in attention; the other fields are not read
   double drop_path = 0;
+  DropPathForm drop_path_form = DropPathForm::rescaled;
   AttentionFactory attention = make_attention<Attention>;
 };
 

@@ -13,6 +13,18 @@ double truncated(std::uint64_t key, std::uint64_t element, double std) {
     if (const double v = std * normal_draw(key, element, attempt); std::abs(v) <= 2) return v;
 }
 
+// Of a weight [out, in] or [out, in, kh, kw].
+struct Fans {
+  double in, out;
+
+  Fans(const Shape& shape, const std::string& init, const std::string& name) {
+    check(shape.rank() == 2 || shape.rank() == 4, "[init] expected a weight [out, in] or [out, in, kh, kw] for {}, got {} {}", init, name, shape);
+    const auto taps = static_cast<double>(shape.rank() == 4 ? shape[2] * shape[3] : 1);
+    in = taps * static_cast<double>(shape[1]);
+    out = taps * static_cast<double>(shape[0]);
+  }
+};
+
 double uniform_draw(std::uint64_t key, std::uint64_t element) { return uniform(element_draw(key, 0, Purpose::init, element / 4)[element % 4]); }
 
 }  // namespace
@@ -39,10 +51,11 @@ Init Init::xavier_uniform(int parts) {
   return i;
 }
 
-Init Init::xavier_normal(double gain) {
-  check(gain > 0, "[init] expected a gain above 0, got {}", gain);
+Init Init::xavier_normal(double gain, int parts) {
+  check(gain > 0 && parts >= 1, "[init] expected a gain above 0 and at least one part, got {} and {}", gain, parts);
   Init i;
   i.kind_ = Kind::xavier_normal;
+  i.parameter_ = parts;
   i.factor_ = gain;
   return i;
 }
@@ -58,6 +71,12 @@ Init Init::uniform(double bound) {
 Init Init::fan_in_uniform() {
   Init i;
   i.kind_ = Kind::fan_in_uniform;
+  return i;
+}
+
+Init Init::he_normal() {
+  Init i;
+  i.kind_ = Kind::he_normal;
   return i;
 }
 
@@ -97,13 +116,14 @@ void Init::fill(const Array& parameter, std::uint64_t seed, const std::string& n
       case Kind::xavier_uniform:
       case Kind::xavier_normal:
       case Kind::fan_in_uniform: {
-        check(parameter.shape().rank() == 2, "[init] expected a weight [out, in] for {}, got {} {}", description(), name, parameter.shape());
-        const auto fan_in = static_cast<double>(parameter.dim(1)), fan_out = static_cast<double>(parameter.dim(0)) / std::max(parameter_, 1.0);
+        const Fans fan(parameter.shape(), description(), name);
         if (kind_ == Kind::xavier_normal)
-          return [key, std = std::sqrt(2 / (fan_in + fan_out))](std::uint64_t i) { return std * normal_draw(key, i); };
-        const double bound = kind_ == Kind::fan_in_uniform ? 1 / std::sqrt(fan_in) : std::sqrt(6 / (fan_in + fan_out));
+          return [key, std = std::sqrt(2 / (fan.in + fan.out / parameter_))](std::uint64_t i) { return std * normal_draw(key, i); };
+        const double bound = kind_ == Kind::fan_in_uniform ? 1 / std::sqrt(fan.in) : std::sqrt(6 / (fan.in + fan.out / parameter_));
         return [key, bound](std::uint64_t i) { return bound * (2 * uniform_draw(key, i) - 1); };
       }
+      case Kind::he_normal:
+        return [key, std = std::sqrt(2 / Fans(parameter.shape(), description(), name).out)](std::uint64_t i) { return std * normal_draw(key, i); };
       case Kind::values:
         break;
     }
@@ -135,8 +155,9 @@ std::string Init::description() const {
   const std::string base = kind_ == Kind::constant           ? fmt::format("{:g}", parameter_)
                            : kind_ == Kind::truncated_normal ? fmt::format("truncated_normal({:g})", parameter_)
                            : kind_ == Kind::fan_in_uniform   ? "fan_in_uniform"
-                           : kind_ == Kind::xavier_normal    ? "xavier_normal"
-                           : kind_ == Kind::uniform          ? fmt::format("uniform({:g})", parameter_)
+                           : kind_ == Kind::xavier_normal ? (parameter_ == 1 ? "xavier_normal" : fmt::format("xavier_normal({:g} parts)", parameter_))
+                           : kind_ == Kind::uniform       ? fmt::format("uniform({:g})", parameter_)
+                           : kind_ == Kind::he_normal     ? "he_normal"
                            : kind_ == Kind::xavier_uniform
                                ? (parameter_ == 1 ? "xavier_uniform" : fmt::format("xavier_uniform({:g} parts)", parameter_))
                                : "values";

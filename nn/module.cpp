@@ -42,13 +42,13 @@ const Path& Module::path() const {
 Tensor Module::parameter(const std::string& name, const Shape& shape, Init init, Role role, double lr_factor) {
   const Array value(shape, defaults().dtype, defaults().device);
   init.fill(value, 0, name);
-  return add({name, variable(value), role, std::move(init), lr_factor});
+  return add({.name = name, .value = variable(value), .role = role, .init = std::move(init), .lr_factor = lr_factor});
 }
 
 Tensor Module::parameter(const std::string& name, const Tensor& initial, Role role, double lr_factor) {
   const Array value = empty_like(initial.array());
   copy_into(initial.array(), value);
-  return add({name, variable(value), role, Init::values(initial.values()), lr_factor});
+  return add({.name = name, .value = variable(value), .role = role, .init = Init::values(initial.values()), .lr_factor = lr_factor});
 }
 
 Tensor Module::add(Parameter p) {

@@ -23,7 +23,7 @@ struct Parameter {
   Role role;
   Init init;
   double lr_factor = 1;   // multiplies the optimizer's learning rate
-  double eps_factor = 1;  // multiplies the optimizer's eps
+  double eps_factor = 1;  // multiplies the optimizer's eps, where it has one (CompleteP)
   bool frozen = false;    // optimizers leave it alone and do not miss its gradient
 };
 
@@ -39,7 +39,7 @@ class Module {
   // Every parameter below this module, in order of registration, under full names ("blocks.3.gate1.gamma").
   std::vector<Parameter> parameters() const;
   std::int64_t parameter_count() const;
-  // Applies f to each parameter below, with its full name, to change init, lr_factor or frozen.
+  // Applies f to each parameter below, with its full name, to change init, lr_factor, eps_factor or frozen.
   void each_parameter(const std::function<void(const std::string& full_name, Parameter&)>& f);
   Parameter& own(const std::string& parameter_name);  // of this module itself; throws if there is none
   void freeze(bool frozen = true);                    // everything below

@@ -8,6 +8,12 @@ namespace plumb::nn {
 struct DropPathOptions {
   double rate = 0;
   Schedule schedule = Schedule::constant;  // uniform over blocks (CaiT), or increasing (DeiT's linear)
+  DropPathForm form = DropPathForm::rescaled;
+};
+
+struct DropHeadOptions {
+  double rate = 0;
+  std::int64_t steps = 0;  // of training, over which the rate falls to 0 and rises again; 0: constant
 };
 
 struct StackOptions {
@@ -16,7 +22,9 @@ struct StackOptions {
   double norm_eps = 1e-6;
   Base base = Base::truncated_normal;
   DropKey drop_key = {};
+  KeyGrid grid = {};  // of the patches, the last tokens; asked for by DropKey's structured shapes
   double attention_dropout = 0;
+  DropHeadOptions drop_head = {};
   DropPathOptions drop_path = {};
   bool final_norm = false;  // a norm after the last block, as the method has it: most normalise x, ResiDual its second stream
   AttentionFactory attention = make_attention<Attention>;

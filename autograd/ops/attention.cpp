@@ -5,16 +5,19 @@
 
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "autograd/ops/attention_masks.h"
 
 namespace plumb {
 namespace {
 
 constexpr const char* op = "attention";
 
-// What both forms share: q, k, v by their strides in the recorded inputs, and the call's numbers.
+}  // namespace
+
+namespace detail {
+
 AttentionCall make_call(std::int64_t batch, std::int64_t heads, std::int64_t queries, std::int64_t keys, std::int64_t head_dim, const Tensor& like,
                         const AttentionOptions& o) {
-  check(0 <= o.drop_key && o.drop_key <= 1, "[{}] expected a DropKey probability in [0, 1], got {}", op, o.drop_key);
   check(0 <= o.dropout && o.dropout < 1 && drop_threshold(o.dropout) < 65536, "[{}] expected a dropout probability in [0, 1), got {}", op, o.dropout);
   check(queries < 65536 && keys < 524288, "[{}] expected fewer than 65536 queries and 524288 keys, got {} and {}", op, queries, keys);
   const RandomState& random = random_state();
@@ -26,7 +29,7 @@ AttentionCall make_call(std::int64_t batch, std::int64_t heads, std::int64_t que
                      .head_dim = head_dim,
                      .scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(head_dim))),
                      .keep = {},
-                     .drop_key = {drop_threshold(o.drop_key), key},
+                     .drop_key = key_drop(o.drop_key, o.drop_shape, o.drop_window, o.drop_sharing, o.grid, keys, key),
                      .dropout = {drop_threshold(o.dropout), key},
                      .empty = o.empty,
                      .step = random.step,
@@ -41,27 +44,24 @@ AttentionCall make_call(std::int64_t batch, std::int64_t heads, std::int64_t que
   return call;
 }
 
-// The masks that the kernels draw on the fly, as arrays: kept keys (after the policy for empty rows), and multipliers of P.
-struct Masks {
-  Tensor keep, multiplier, uniform_rows;  // u8 [B,H,N,M]; [B,H,N,M]; u8 [B,H,N,1]: rows of the policy `paper`
-};
-
 Masks draw_masks(const AttentionCall& call, const Tensor& like) {
   const auto rows = static_cast<std::size_t>(call.batch * call.heads * call.queries), M = static_cast<std::size_t>(call.keys);
   std::vector<std::uint8_t> keep(rows * M, 1), uniform_rows(rows, 0);
+  std::vector<std::uint8_t> dropped(M, 0);
   std::vector<double> multiplier(rows * M, 1.0);
   for (std::size_t row = 0; row < rows; ++row) {
     const auto query = static_cast<std::uint32_t>(row % static_cast<std::size_t>(call.queries));
     const auto sample_head =
         static_cast<std::uint32_t>(row / static_cast<std::size_t>(call.queries)) + call.first_sample * static_cast<std::uint32_t>(call.heads);
     const auto allowed = [&](std::size_t j) { return !call.keep.defined() || call.keep.data<std::uint8_t>()[row * M + j] != 0; };
+    if (call.drop_key.threshold) drop_keys(call.drop_key, call.step, sample_head / call.heads, call.heads, sample_head % call.heads, query, dropped);
     bool allowed_any = false, kept_any = false;
     for (std::size_t j = 0; j < M; ++j) {
       const auto drawn = [&](const AttentionDrop& drop, Purpose purpose) {
-        return drop.threshold && draw16(attention_draw(drop.key, call.step, purpose, sample_head, query, static_cast<std::uint32_t>(j / 8)),
-                                        static_cast<int>(j % 8)) < drop.threshold;
+        return draw16(attention_draw(drop.key, call.step, purpose, sample_head, query, static_cast<std::uint32_t>(j / 8)), static_cast<int>(j % 8)) <
+               drop.threshold;
       };
-      const bool kept = allowed(j) && !drawn(call.drop_key, Purpose::drop_key);
+      const bool kept = allowed(j) && !dropped[j];
       keep[row * M + j] = kept;
       if (call.dropout.threshold) multiplier[row * M + j] = drawn(call.dropout, Purpose::dropout) ? 0 : 1 / (1 - call.dropout.threshold / 65536.0);
       allowed_any |= allowed(j);
@@ -75,6 +75,12 @@ Masks draw_masks(const AttentionCall& call, const Tensor& like) {
   return {Tensor(array_from(keep, shape, like.device())), tensor(multiplier, shape, {like.dtype(), like.device()}),
           Tensor(array_from(uniform_rows, shape.with(-1, 1), like.device()))};
 }
+
+}  // namespace detail
+
+namespace {
+
+using detail::make_call, detail::Masks, detail::draw_masks;
 
 Tensor composed(const AttentionCall& call, const Tensor& q, const Tensor& k, const Tensor& v) {
   const Masks masks = draw_masks(call, q);
@@ -140,18 +146,20 @@ Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptio
           {qkv}));
 }
 
-// Rows without a kept key give 0.
-Tensor attention_composed(const Tensor& q, const Tensor& k, const Tensor& v, double scale, const Tensor& keep, const Tensor& multiplier) {
-  const Tensor scores = matmul(q, k, false, true) * scale;
-  const Tensor lowest = full({1}, -1e30, {q.dtype(), q.device()}), zero = full({1}, 0, {q.dtype(), q.device()}),
-               one = full({1}, 1, {q.dtype(), q.device()});
+Tensor detail::kept_softmax(const Tensor& scores, const Tensor& keep) {
+  const Defaults like{scores.dtype(), scores.device()};
+  const Tensor lowest = full({1}, -1e30, like), zero = full({1}, 0, like), one = full({1}, 1, like);
   const Tensor top = max(where(keep, scores.detach(), lowest), {-1}, true);
   const Tensor e = where(keep, exp(where(keep, scores - top, zero)), zero);
   const Tensor total = sum(e, {-1}, true);
-  Array alive(total.shape(), DType::u8, q.device()), positive = empty_like(total.array());
+  Array alive(total.shape(), DType::u8, scores.device()), positive = empty_like(total.array());
   kernels(alive).unary(Unary::step, 0, total.array(), positive);
   kernels(alive).cast(positive, alive);
-  Tensor p = e / where(Tensor(alive), total, one);
+  return e / where(Tensor(alive), total, one);
+}
+
+Tensor attention_composed(const Tensor& q, const Tensor& k, const Tensor& v, double scale, const Tensor& keep, const Tensor& multiplier) {
+  Tensor p = detail::kept_softmax(matmul(q, k, false, true) * scale, keep);
   if (multiplier.defined()) p = p * multiplier;
   return matmul(p, v);
 }

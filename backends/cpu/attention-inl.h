@@ -41,7 +41,8 @@ struct Layout {
   std::int64_t key_vectors() const { return keys / W; }
   std::int64_t dim_vectors() const { return dims / W; }
   std::int64_t mask_floats() const {
-    return 2 * round_up(2 * (rows + 1) * (words + 1) + 16, 16) + 2 * round_up(rows * groups + 16, 16) + round_up(rows, 16);
+    return 2 * round_up(2 * (rows + 1) * (words + 1) + 16, 16) + 2 * round_up(rows * groups + 16, 16) + round_up(rows, 16) +
+           round_up(groups / 4 + 16, 16);
   }
 };
 
@@ -104,6 +105,7 @@ class KeyBits {
         undropped_(scratch.take_as<std::uint64_t>(layout.rows * words_ + 1)),
         counters_(scratch.take_as<std::uint32_t>(layout.rows * groups_ + 8)),
         drawn_(scratch.take_as<std::uint8_t>(layout.rows * groups_ + 16)),
+        seeds_(scratch.take_as<std::uint8_t>(groups_)),
         state_(scratch.take_as<RowState>(layout.rows)) {
     for (std::int64_t w = 0; w < words_; ++w) {
       const std::int64_t bits = std::clamp<std::int64_t>(call.keys - 64 * w, 0, 64);
@@ -116,16 +118,25 @@ class KeyBits {
   // Draws the bits of queries first ... first + rows - 1.
   void draw(std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
     const auto sample_head = static_cast<std::uint32_t>((call_.first_sample + b) * call_.heads + h);
-    if (call_.drop_key.threshold || call_.dropout.threshold)
-      for (std::int64_t r = 0, i = 0; r < rows; ++r)
-        for (std::int64_t g = 0; g < groups_; ++g) counters_[i++] = static_cast<std::uint32_t>((first + r) << 16 | g);
     if (call_.dropout.threshold) {
+      count(first, rows);
       draws_below(call_.dropout.key, call_.step, Purpose::dropout, sample_head, counters_, rows * groups_, call_.dropout.threshold, drawn_);
       for (std::int64_t r = 0; r < rows; ++r) without(all_, r, undropped_ + r * words_);
     }
     if (!masked()) return;
-    if (call_.drop_key.threshold)
-      draws_below(call_.drop_key.key, call_.step, Purpose::drop_key, sample_head, counters_, rows * groups_, call_.drop_key.threshold, drawn_);
+    const KeyDrop& drop = call_.drop_key;
+    const bool column = drop.sharing == DropSharing::column;  // one row of draws serves all queries
+    if (drop.threshold) {
+      const std::int64_t drawn_rows = column ? 1 : rows;
+      count(column ? 0 : first, drawn_rows);
+      draws_below(drop.key, call_.step, Purpose::drop_key,
+                  drop.sharing == DropSharing::heads ? sample_head - static_cast<std::uint32_t>(h) : sample_head, counters_, drawn_rows * groups_,
+                  drop.threshold, drawn_);
+      for (std::int64_t r = 0; drop.shape != DropShape::plain && r < drawn_rows; ++r) {
+        std::copy_n(drawn_ + r * groups_, groups_, seeds_);
+        drop_by_seeds(drop, call_.keys, seeds_, drawn_ + r * groups_);
+      }
+    }
     for (std::int64_t r = 0; r < rows; ++r) {
       std::uint64_t* const kept = kept_ + r * words_;
       const auto allow = [&] {
@@ -135,7 +146,7 @@ class KeyBits {
           std::copy_n(all_, words_, kept);
       };
       allow();
-      if (call_.drop_key.threshold) without(kept, r, kept);
+      if (drop.threshold) without(kept, column ? 0 : r, kept);
       state_[r] = RowState::attends;
       if (any(kept)) continue;
       if (call_.empty == EmptyRow::keep_all) {
@@ -160,6 +171,11 @@ class KeyBits {
     for (std::int64_t w = 0; w < words_; ++w) all |= bits[w];
     return all != 0;
   }
+  // The counters of `rows` rows of draws from query `first` on.
+  void count(std::int64_t first, std::int64_t rows) {
+    for (std::int64_t r = 0, i = 0; r < rows; ++r)
+      for (std::int64_t g = 0; g < groups_; ++g) counters_[i++] = static_cast<std::uint32_t>((first + r) << 16 | g);
+  }
   // to = from without the drawn bits of row r.
   void without(const std::uint64_t* from, std::int64_t r, std::uint64_t* to) const {
     for (std::int64_t w = 0; w < words_; ++w) {
@@ -182,7 +198,7 @@ class KeyBits {
   std::int64_t words_, groups_;
   std::uint64_t *all_, *kept_, *undropped_;
   std::uint32_t* counters_;
-  std::uint8_t* drawn_;
+  std::uint8_t *drawn_, *seeds_;
   RowState* state_;
 };
 

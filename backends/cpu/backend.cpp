@@ -40,6 +40,8 @@ const Kernels& cpu_kernels() {
         .scatter_add = f32<&Kernels::scatter_add, cpu::scatter_add>,
         .linear_forward = f32<&Kernels::linear_forward, cpu::linear_forward>,
         .linear_backward = f32<&Kernels::linear_backward, cpu::linear_backward>,
+        .conv2d_forward = f32<&Kernels::conv2d_forward, cpu::conv2d_forward>,
+        .conv2d_backward = f32<&Kernels::conv2d_backward, cpu::conv2d_backward>,
         .gelu_forward = f32<&Kernels::gelu_forward, cpu::gelu_forward>,
         .softmax_forward = f32<&Kernels::softmax_forward, cpu::softmax_forward>,
         .softmax_backward = f32<&Kernels::softmax_backward, cpu::softmax_backward>,
@@ -49,6 +51,8 @@ const Kernels& cpu_kernels() {
         .layer_norm_backward = f32<&Kernels::layer_norm_backward, cpu::layer_norm_backward>,
         .rms_norm_forward = f32<&Kernels::rms_norm_forward, cpu::rms_norm_forward>,
         .rms_norm_backward = f32<&Kernels::rms_norm_backward, cpu::rms_norm_backward>,
+        .dyt_forward = f32<&Kernels::dyt_forward, cpu::dyt_forward>,
+        .dyt_backward = f32<&Kernels::dyt_backward, cpu::dyt_backward>,
         .attention_forward = f32<&Kernels::attention_forward, cpu::attention_forward>,
         .attention_backward = f32<&Kernels::attention_backward, cpu::attention_backward>,
         .cross_entropy_forward = f32<&Kernels::cross_entropy_forward, cpu::cross_entropy_forward>,
@@ -58,6 +62,7 @@ const Kernels& cpu_kernels() {
         .gated_residual_backward = f32<&Kernels::gated_residual_backward, cpu::gated_residual_backward>,
         .adamw = f32<&Kernels::adamw, cpu::adamw>,
         .sgd = f32<&Kernels::sgd, cpu::sgd>,
+        .adagrad = f32<&Kernels::adagrad, cpu::adagrad>,
         .sum_of_squares = f32<&Kernels::sum_of_squares, cpu::sum_of_squares>,
     };
   }();

@@ -9,8 +9,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/elementwise_simd.cpp"
 #include <hwy/foreach_target.h>
-// The order matters: foreach_target.h first.
-#include <hwy/contrib/math/math-inl.h>
 
 #include "backends/cpu/math-inl.h"
 
@@ -35,10 +33,6 @@ HWY_INLINE V log(V x) {
   y = hn::IfThenElse(hn::Eq(x, infinity), infinity, y);
   y = hn::IfThenElse(hn::Eq(x, zero()), hn::Neg(infinity), y);
   return hn::IfThenElse(hn::Ge(x, zero()), y, nan);
-}
-HWY_INLINE V tanh(V x) {
-  const V clipped = hn::Min(hn::Max(set(-20.0f), x), set(20.0f));
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Tanh(f32, clipped));
 }
 
 void Pow(float p, const float* x, float* y, std::int64_t n) {

@@ -30,6 +30,11 @@ void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, 
 void linear_forward(const Array& x, const Array& w, const Array& b, const Array& y);
 void linear_backward(const Array& dy, const Array& x, const Array& w, const Array& dx, const Array& dw, const Array& db);
 
+// conv2d.cpp
+void conv2d_forward(const Array& x, const Array& w, const Array& b, const Conv2dOptions& options, const Array& y);
+void conv2d_backward(const Array& dy, const Array& x, const Array& w, const Conv2dOptions& options, const Array& dx, const Array& dw,
+                     const Array& db);
+
 // gelu.cpp
 void gelu_forward(Gelu form, const Array& x, const Array& b, const Array& y, const Array& dgelu);
 
@@ -49,6 +54,11 @@ void layer_norm_backward(const Array& dy, const Array& x, const Array& gamma, co
 void rms_norm_forward(const Array& x, const Array& gamma, double eps, const Array& y, const Array& rstd);
 void rms_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& rstd, const Array& dx, const Array& dgamma);
 
+// dyt.cpp
+void dyt_forward(const Array& x, const Array& alpha, const Array& gamma, const Array& beta, const Array& y);
+void dyt_backward(const Array& dy, const Array& x, const Array& alpha, const Array& gamma, const Array& dx, const Array& dalpha, const Array& dgamma,
+                  const Array& dbeta);
+
 // attention.cpp
 void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, const Array& lse);
 void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Heads& out,
@@ -63,6 +73,7 @@ void gated_residual_backward(const Array& dy, const Array& branch, const Array& 
 // optimizer.cpp
 void adamw(const AdamWStep& s, const Array& gradient, const Array& parameter, const Array& moment1, const Array& moment2);
 void sgd(const SgdStep& s, const Array& gradient, const Array& parameter, const Array& velocity);
+void adagrad(const AdagradStep& s, const Array& gradient, const Array& parameter, const Array& squares);
 double sum_of_squares(const Array& x);
 
 }  // namespace plumb::cpu

@@ -7,6 +7,8 @@
 #define PLUMB_CPU_MATH_INL
 #endif
 
+#include <hwy/contrib/math/math-inl.h>
+
 #include "backends/cpu/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -40,6 +42,12 @@ HWY_INLINE V reciprocal(V x) {
 #else  // 12 or 8
   return hn::Mul(z, hn::NegMulAdd(x, z, set(2.0f)));
 #endif
+}
+
+// tanh(x) within 4 ulp. Highway's is for finite arguments; beyond 20 it is 1 in f32.
+HWY_INLINE V tanh(V x) {
+  const V clipped = hn::Min(hn::Max(set(-20.0f), x), set(20.0f));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Tanh(f32, clipped));
 }
 
 // erf(x), absolute error 4e-7: an odd rational function up to where erf is 1 in f32.

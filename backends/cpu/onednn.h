@@ -1,4 +1,4 @@
-// Matrix products by oneDNN, the one user of its headers. f32, row-major.
+// Matrix products and convolutions by oneDNN, the one user of its headers. f32, row-major.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,20 @@ void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape
 // y [M, N] = a^T b, a [K, M], b [K, N]: a weight gradient, where K is long. Computed in blocks of y that depend on the shape alone,
 // one thread each: the same bits on any number of threads.
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* y);
+
+// A 2-d convolution: x [samples, channels, height, width], w [filters, channels, kernel_height, kernel_width], bias [filters] or null,
+// y [samples, filters, out_height, out_width].
+struct Convolution {
+  std::int64_t samples, channels, height, width, filters, kernel_height, kernel_width, stride, padding;
+  std::int64_t out_height() const { return (height + 2 * padding - kernel_height) / stride + 1; }
+  std::int64_t out_width() const { return (width + 2 * padding - kernel_width) / stride + 1; }
+  bool operator==(const Convolution&) const = default;
+};
+
+// Each on the calling thread alone: callers split the samples, so the bits do not depend on the number of threads.
+void convolve(const Convolution& c, const float* x, const float* w, const float* bias, float* y);
+void convolve_to_data(const Convolution& c, const float* dy, const float* w, float* dx);
+void convolve_to_weights(const Convolution& c, const float* x, const float* dy, float* dw);
 
 std::string onednn_version();  // "oneDNN 2.6.3"
 

@@ -1,4 +1,4 @@
-// AdamW and SGD, one pass over each parameter, and the sum of squares that clipping needs.
+// AdamW, SGD and Adagrad, one pass over each parameter, and the sum of squares that clipping needs.
 #include <vector>
 
 #include "backends/cpu/kernels.h"
@@ -50,6 +50,17 @@ void SgdRun(const SgdStep& s, const float* gradient, float* parameter, float* ve
   });
 }
 
+void AdagradRun(const AdagradStep& s, const float* gradient, float* parameter, float* squares, std::int64_t n) {
+  const V scale = set(s.gradient_scale), decay = set(s.weight_decay), rate = set(s.lr), eps = set(s.eps);
+  for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR {
+    const V p = load(parameter + i, part);
+    const V g = hn::MulAdd(decay, p, hn::Mul(scale, load(gradient + i, part)));
+    const V sum = hn::MulAdd(g, g, load(squares + i, part));
+    store(sum, squares + i, part);
+    store(hn::Sub(p, hn::Div(hn::Mul(rate, g), hn::Add(hn::Sqrt(sum), eps))), parameter + i, part);
+  });
+}
+
 double SumOfSquares(const float* x, std::int64_t n) {
   const hn::ScalableTag<double> f64;
   const hn::Rebind<float, decltype(f64)> half;
@@ -74,6 +85,7 @@ namespace plumb::cpu {
 
 HWY_EXPORT(AdamWRun);
 HWY_EXPORT(SgdRun);
+HWY_EXPORT(AdagradRun);
 HWY_EXPORT(SumOfSquares);
 
 void adamw(const AdamWStep& s, const Array& gradient, const Array& parameter, const Array& moment1, const Array& moment2) {
@@ -89,6 +101,13 @@ void sgd(const SgdStep& s, const Array& gradient, const Array& parameter, const 
     HWY_DYNAMIC_DISPATCH(SgdRun)
     (s, gradient.data<float>() + begin, parameter.mutable_data<float>() + begin,
      velocity.defined() ? velocity.mutable_data<float>() + begin : nullptr, end - begin);
+  });
+}
+
+void adagrad(const AdagradStep& s, const Array& gradient, const Array& parameter, const Array& squares) {
+  parallel_elements(parameter.numel(), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(AdagradRun)
+    (s, gradient.data<float>() + begin, parameter.mutable_data<float>() + begin, squares.mutable_data<float>() + begin, end - begin);
   });
 }
 

@@ -31,20 +31,21 @@ template <class T>
 Row attend(const AttentionCall& call, const Heads& q, const Heads& k, std::int64_t b, std::int64_t h, std::int64_t n) {
   const auto M = static_cast<std::size_t>(call.keys);
   const auto sample_head = static_cast<std::uint32_t>((call.first_sample + b) * call.heads + h);
-  const auto drawn = [&](const AttentionDrop& drop, Purpose purpose, std::size_t j) {
-    const Draw d = attention_draw(drop.key, call.step, purpose, sample_head, static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(j / 8));
-    return draw16(d, static_cast<int>(j % 8)) < drop.threshold;
-  };
-
   std::vector<bool> allowed(M, true), kept(M);
   if (call.keep.defined())
     for (std::size_t j = 0; j < M; ++j)
       allowed[j] = call.keep.data<std::uint8_t>()[((b * call.heads + h) * call.queries + n) * call.keys + static_cast<std::int64_t>(j)] != 0;
-  for (std::size_t j = 0; j < M; ++j) kept[j] = allowed[j] && !(call.drop_key.threshold && drawn(call.drop_key, Purpose::drop_key, j));
+  std::vector<std::uint8_t> dropped(M, 0);
+  if (call.drop_key.threshold) drop_keys(call.drop_key, call.step, call.first_sample + b, call.heads, h, n, dropped);
+  for (std::size_t j = 0; j < M; ++j) kept[j] = allowed[j] && !dropped[j];
 
   Row row{.p = std::vector<double>(M, 0.0), .multiplier = std::vector<double>(M, 1.0)};
   if (call.dropout.threshold)
-    for (std::size_t j = 0; j < M; ++j) row.multiplier[j] = drawn(call.dropout, Purpose::dropout, j) ? 0 : 1 / (1 - call.dropout.threshold / 65536.0);
+    for (std::size_t j = 0; j < M; ++j) {
+      const Draw d = attention_draw(call.dropout.key, call.step, Purpose::dropout, sample_head, static_cast<std::uint32_t>(n),
+                                    static_cast<std::uint32_t>(j / 8));
+      row.multiplier[j] = draw16(d, static_cast<int>(j % 8)) < call.dropout.threshold ? 0 : 1 / (1 - call.dropout.threshold / 65536.0);
+    }
 
   if (std::ranges::none_of(kept, std::identity{})) {
     if (call.empty != EmptyRow::keep_all) {

@@ -20,6 +20,8 @@ const Kernels& reference_kernels() {
       .scatter_add = scatter_add,
       .linear_forward = linear_forward,
       .linear_backward = linear_backward,
+      .conv2d_forward = conv2d_forward,
+      .conv2d_backward = conv2d_backward,
       .gelu_forward = gelu_forward,
       .softmax_forward = softmax_forward,
       .softmax_backward = softmax_backward,
@@ -29,6 +31,8 @@ const Kernels& reference_kernels() {
       .layer_norm_backward = layer_norm_backward,
       .rms_norm_forward = rms_norm_forward,
       .rms_norm_backward = rms_norm_backward,
+      .dyt_forward = dyt_forward,
+      .dyt_backward = dyt_backward,
       .attention_forward = attention_forward,
       .attention_backward = attention_backward,
       .cross_entropy_forward = cross_entropy_forward,
@@ -38,6 +42,7 @@ const Kernels& reference_kernels() {
       .gated_residual_backward = gated_residual_backward,
       .adamw = adamw,
       .sgd = sgd,
+      .adagrad = adagrad,
       .sum_of_squares = sum_of_squares,
   };
   return table;

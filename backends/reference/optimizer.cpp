@@ -1,5 +1,6 @@
 // AdamW (Loshchilov, Hutter 2019), decoupled decay: p -= lr wd p; m, v updated; p -= lr (m / c1) / (sqrt(v / c2) + eps).
 // SGD: g += wd p; v = momentum v + g; p -= lr (nesterov ? g + momentum v : v).
+// Adagrad (Duchi, Hazan, Singer 2011): g += wd p; squares += g^2; p -= lr g / (sqrt(squares) + eps).
 #include <cmath>
 
 #include "backends/reference/kernels.h"
@@ -29,6 +30,17 @@ void sgd(const SgdStep& s, const Array& gradient, const Array& parameter, const 
         g = s.nesterov ? g + s.momentum * v : v;
       }
       p = static_cast<T>(p - s.lr * g);
+    }
+  });
+}
+
+void adagrad(const AdagradStep& s, const Array& gradient, const Array& parameter, const Array& squares) {
+  dispatch_float(parameter.dtype(), "adagrad", [&]<class T>() {
+    for (std::int64_t i = 0; i < parameter.numel(); ++i) {
+      T &p = parameter.mutable_data<T>()[i], &sum = squares.mutable_data<T>()[i];
+      const double g = s.gradient_scale * gradient.data<T>()[i] + s.weight_decay * p;
+      sum = static_cast<T>(sum + g * g);
+      p = static_cast<T>(p - s.lr * g / (std::sqrt(sum) + s.eps));
     }
   });
 }

@@ -7,10 +7,11 @@
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
-#include "experiments/common/atomic_file.h"
+#include "core/atomic_file.h"
+#include "core/nearest.h"
 #include "experiments/common/build_info.h"
-#include "experiments/common/nearest.h"
 
 namespace plumb::lab {
 namespace {
@@ -95,9 +96,28 @@ CliOption& Cli::option(const std::string& name, CliOption::Field field, const st
 }
 
 void Cli::listing(const std::string& name, const std::string& help, std::function<std::string()> text) {
-  Listing& listing = listings_.emplace_back(Listing{false, std::move(text)});
+  Listing& listing = listings_.emplace_back(Listing{false, nullptr, std::move(text)});
   option(name, &listing.wanted, help).decides_nothing_later();
 }
+
+CliOption& Cli::listing(const std::string& name, std::vector<std::string>* about, const std::string& help, std::function<std::string()> text) {
+  listings_.push_back({false, about, std::move(text)});
+  return option(name, about, help).decides_nothing_later();
+}
+
+void Cli::default_preset(const std::string& name) {
+  preset_ = name;
+  apply_preset(name);
+}
+
+void Cli::explain(const std::string& name, const std::string& source) {
+  CliOption* option = find(name);
+  internal_check(option, "option {} is explained and not declared", name);
+  option->source = source;
+  option->explained = option->text();
+}
+
+bool Cli::given(const std::string& name) const { return std::find(given_.begin(), given_.end(), name) != given_.end(); }
 
 void Cli::preset(const std::string& name, const std::string& help, std::function<void()> set) { presets_.push_back({name, help, std::move(set)}); }
 
@@ -144,6 +164,7 @@ std::vector<Cli::Given> Cli::split_arguments(const std::vector<std::string>& arg
     } else if (!option->is_switch()) {
       usage_check(i + 1 < arguments.size() && !arguments[i + 1].starts_with("--"), "{} expects a value: {} {}", name, name, option->value_name());
       value = arguments[++i];
+      if (option->is_pair() && i + 1 < arguments.size() && !arguments[i + 1].starts_with('-')) value += "," + arguments[++i];
     }
     given.push_back({option, std::move(value)});
   }
@@ -180,6 +201,7 @@ void Cli::apply_config(const std::string& path) {
     }
     usage_check(option->decides() != Decides::call, "{}: \"{}\" belongs on the command line, as {}", path, key, option->name);
     option->read_json(fmt::format("{}: \"{}\"", path, key), value.dump());
+    given_.push_back(option->name);
   }
 }
 
@@ -203,11 +225,14 @@ Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
     if (g.option->field == CliOption::Field(&preset_) || g.option->field == CliOption::Field(&config_)) read(g);
   if (!preset_.empty()) apply_preset(preset_);
   if (!config_.empty()) apply_config(config_);
-  for (const Given& g : given) read(g);
+  for (const Given& g : given) {
+    read(g);
+    given_.push_back(g.option->name);
+  }
   for (const auto& check : rules_) check();
 
   for (const Listing& listing : listings_)
-    if (listing.wanted) return print(listing.text());
+    if (listing.wanted || (listing.about && !listing.about->empty())) return print(listing.text());
   if (print_config_) return print(config());
   return Action::run;
 }
@@ -223,18 +248,26 @@ std::string Cli::config() const {
   struct Line {
     std::string section, setting, help;
   };
+  const auto comment = [&](const CliOption& o) {
+    if (o.source.empty()) return o.help;
+    return fmt::format("{} [{}]", o.help, o.text() == o.explained ? o.source : fmt::format("given; {} has {}", preset_, o.explained));
+  };
   std::vector<Line> lines;
   for (const std::string& section : section_order())
     for (const CliOption& option : options_) {
       if (option.section != section || option.decides() == Decides::call) continue;
-      lines.push_back({section, fmt::format("\"{}\": {}", option.key(), spaced(option.json())), option.help});
+      lines.push_back({section, fmt::format("\"{}\": {}", option.key(), spaced(option.json())), comment(option)});
     }
   std::string text = fmt::format("// Settings of {} {}; read with --config FILE\n{{\n", program_, version());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (i == 0 || lines[i].section != lines[i - 1].section) text += fmt::format("{}  // {}\n", i == 0 ? "" : "\n", lines[i].section);
     text += fmt::format("  {:<34}  // {}\n", lines[i].setting + (i + 1 < lines.size() ? "," : ""), lines[i].help);
   }
-  return text + "}\n";
+  text += "}\n";
+  if (!config_note_) return text;
+  std::istringstream note(config_note_());
+  for (std::string line; std::getline(note, line);) text += (line.empty() ? "//" : "// " + line) + "\n";
+  return text;
 }
 
 std::string Cli::difference(const std::string& recorded_settings) const {

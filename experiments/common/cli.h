@@ -32,8 +32,19 @@ class Cli {
   CliOption& option(const std::string& name, CliOption::Field field, const std::string& help);
   // A switch that prints `text()` to stdout and ends, such as --list-gates.
   void listing(const std::string& name, const std::string& help, std::function<std::string()> text);
-  // A named set of values, for --preset.
+  // The same about names given with it, such as --preset-diff A B.
+  CliOption& listing(const std::string& name, std::vector<std::string>* about, const std::string& help, std::function<std::string()> text);
+  // A named set of values, for --preset. `set` may explain() them.
   void preset(const std::string& name, const std::string& help, std::function<void()> set);
+  // Applies a preset now, to stand where the command line names none. Its options and itself are declared before.
+  void default_preset(const std::string& name);
+  // Says where the value that a preset or a rule has just set comes from: --print-config shows it. A value that is given instead, on the command line
+  // or in --config, is shown as such.
+  void explain(const std::string& option, const std::string& source);
+  // Whether the command line or --config gave it, for rules that derive a value.
+  bool given(const std::string& option) const;
+  // Lines that --print-config shows below the settings.
+  void config_note(std::function<std::string()> text) { config_note_ = std::move(text); }
   // Runs when all values are set; throws UsageError (usage_check) where values do not go together.
   void rule(std::function<void()> check);
   // A command line for the end of --help, without the program's name.
@@ -58,6 +69,7 @@ class Cli {
   };
   struct Listing {
     bool wanted = false;
+    std::vector<std::string>* about = nullptr;
     std::function<std::string()> text;
   };
   struct Given {
@@ -77,6 +89,8 @@ class Cli {
   std::vector<Preset> presets_;
   std::deque<Listing> listings_;
   std::vector<std::function<void()>> rules_;
+  std::function<std::string()> config_note_;
+  std::vector<std::string> given_;
   bool help_ = false, version_ = false, print_config_ = false;
   std::string preset_, config_;
 };

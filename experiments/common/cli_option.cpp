@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "core/error.h"
-#include "experiments/common/nearest.h"
+#include "core/nearest.h"
 
 namespace plumb::lab {
 namespace {
@@ -75,6 +75,11 @@ CliOption& CliOption::one_of(std::string noun, std::vector<std::string> names) {
 
 CliOption& CliOption::or_word(std::string word) {
   word_ = std::move(word);
+  return *this;
+}
+
+CliOption& CliOption::pair() {
+  pair_ = true;
   return *this;
 }
 

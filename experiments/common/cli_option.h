@@ -26,6 +26,7 @@ struct CliOption {
   std::string section;
   Field field;
   std::string help;
+  std::string source = {}, explained = {};  // where a value comes from, and which (as text()); set by Cli::explain
 
   // Bounds on the number, or on each number of an axis.
   CliOption& at_least(double low) { return bound(lowest_, low, low_open_, false); }
@@ -36,6 +37,8 @@ struct CliOption {
   CliOption& one_of(std::string noun, std::vector<std::string> names);
   // The word for an empty optional, such as "all" for --threads.
   CliOption& or_word(std::string word);
+  // An axis of two names, which may also be typed as two words: --preset-diff A B.
+  CliOption& pair();
   // What stands for the value in --help, such as FILE.
   CliOption& value_name(std::string name);
   CliOption& decides_speed_only();
@@ -44,6 +47,7 @@ struct CliOption {
   std::string key() const;  // its name in JSON: "drop_key"
   bool is_switch() const { return std::holds_alternative<bool*>(field); }
   bool is_axis() const;
+  bool is_pair() const { return pair_; }
   Decides decides() const { return decides_; }
   const std::vector<std::string>& names() const { return names_; }
   std::string value_name() const;  // "N", "N,...", "NAME"
@@ -74,6 +78,7 @@ struct CliOption {
   std::vector<std::string> names_;
   std::string word_;
   std::string value_name_;
+  bool pair_ = false;
   Decides decides_ = Decides::result;
 };
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "experiments/common/atomic_file.h"
+#include "core/atomic_file.h"
 #include "experiments/common/data/open_data.h"
 #include "experiments/common/interrupt.h"
 #include "experiments/common/progress.h"
@@ -200,6 +200,7 @@ int experiment(int argc, const char* const* argv, const ExperimentInfo& info, co
     Cli cli(info.name, info.summary);
     if (info.declare) info.declare(cli);
     add_run_options(cli, options, {.data = data_set_names(), .dtypes = {"fp32", "fp64"}, .devices = {"cpu", "reference"}});
+    if (info.derive) cli.rule([&] { info.derive(cli, options); });
     return cli.parse(argc, argv) == Action::done ? 0 : run_seeds(cli, options, body);
   });
 }

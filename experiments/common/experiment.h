@@ -95,6 +95,8 @@ struct ExperimentInfo {
   std::string name, summary;
   RunOptions defaults = {};
   std::function<void(Cli&)> declare = {};  // adds options of its own, whose variables outlive the experiment
+  // Runs when all values are set: derives some from others, where the caller gave none (Cli::given).
+  std::function<void(Cli&, RunOptions&)> derive = {};
 };
 
 // Runs body once a seed and returns the exit status, as depth_stability does. Writes run.json, metrics.jsonl and results.csv (one row a

@@ -83,10 +83,11 @@ PassportProbe::PassportProbe(const nn::Stack& stack) : stack_(stack) {
       copy_into(p.value.array(), copies.back().array());
     }
     if (const auto* attention = dynamic_cast<const nn::Attention*>(branches[i]))
-      handles_.push_back(branches[i]->first().on_forward([this, i, heads = attention->heads()](const nn::Layer&, const Tensor&, const Tensor& qkv) {
-        see_queries_and_keys(passport_.branches[i], qkv, heads);
-        return Tensor();
-      }));
+      handles_.push_back(
+          branches[i]->first().on_forward([this, i, heads = attention->options().heads](const nn::Layer&, const Tensor&, const Tensor& qkv) {
+            see_queries_and_keys(passport_.branches[i], qkv, heads);
+            return Tensor();
+          }));
   }
   for (const auto& block : stack.blocks()) handles_.push_back(block->observe([this](const nn::Junction& j) { see(j); }));
 }

@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "experiments/common/atomic_file.h"
+#include "core/atomic_file.h"
 #include "experiments/common/build_info.h"
 #include "experiments/common/cli.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "autograd/autograd.h"
-#include "experiments/common/atomic_file.h"
+#include "core/atomic_file.h"
 #include "experiments/common/cli.h"
 #include "experiments/common/data/open_data.h"
 #include "experiments/common/interrupt.h"
@@ -73,7 +73,7 @@ std::optional<MlpRecord> train_arm(const Options& o, const MlpArm& arm, const Im
                    .end = {.value = unknown},
                    .seconds = 0};
 
-  nn::Sgd optimizer(model.parameters(), {.lr = nn::warmup_constant(o.lr, o.warmup)});
+  nn::Adagrad optimizer(model.parameters(), {.lr = nn::warmup_constant(o.lr, o.warmup)});
   BatchLoader loader(images, half_and_half(images), {.batch = o.batch, .seed = arm.seed});
   const auto start = std::chrono::steady_clock::now();
   for (std::int64_t step = 0; step < o.steps && !record.diverged; ++step) {

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "experiments/common/progress.h"
 #include "experiments/common/statistics.h"
 
 namespace plumb::lab {
@@ -47,10 +48,6 @@ std::string text_of(const Summary& s) {
   const int decimals = std::clamp(3 - static_cast<int>(std::floor(std::log10(std::max(std::abs(s.mean), 1e-3)))), 0, 4);
   const auto shown = [&](double v) { return wide ? fmt::format("{:.3g}", v) : fmt::format("{:.{}f}", v, decimals); };
   return shown(s.mean) + (s.half_width ? " ± " + shown(*s.half_width) : "");
-}
-
-std::size_t letters(const std::string& text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 }  // namespace
@@ -139,9 +136,9 @@ std::string mlp_table(const std::vector<MlpRecord>& records, std::int64_t steps,
   std::string text;
   for (const auto& row : rows)
     for (std::size_t c = 0; c < row.size(); ++c) {
-      std::size_t width = 0;
-      for (const auto& other : rows) width = std::max(width, letters(other[c]));
-      text += row[c] + (c + 1 < row.size() ? std::string(width - letters(row[c]) + 2, ' ') : "\n");
+      int width = 0;
+      for (const auto& other : rows) width = std::max(width, display_width(other[c]));
+      text += row[c] + (c + 1 < row.size() ? std::string(static_cast<std::size_t>(width - display_width(row[c]) + 2), ' ') : "\n");
     }
   if (const std::int64_t rest = steps % steps_per_epoch; rest != 0)
     text += fmt::format("Mean training loss of each epoch; epoch {} was trained for {} of its {} steps.\n", steps / steps_per_epoch + 1, rest,

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "experiments/common/atomic_file.h"
+#include "core/atomic_file.h"
 
 namespace plumb::lab {
 

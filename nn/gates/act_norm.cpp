@@ -1,6 +1,8 @@
 // ActNorm (Kingma, Dhariwal 2018) as a gate: x + s * f(LN(x)) + t, s, t [D] set from the first batch so that every channel of what the branch adds
 // has mean 0 and variance 1 over samples and tokens, then learned. Set beside LayerScale, which starts small instead and looks at no data.
 // Before the pass over data s = 1, t = 0 (pre-norm).
+#include <cmath>
+
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -13,9 +15,12 @@ class ActNormGate : public AfterGate {
   Tensor after(const Tensor& branch) const override { return branch * scale_ + shift_; }
   void calibrate(const Tensor&, const Tensor& branch, Calibration&) const override {
     const Tensor rows = reshape(branch, {branch.numel() / branch.dim(-1), branch.dim(-1)});
-    const Tensor centre = mean(rows, {0}), spread = rsqrt(mean((rows - centre) * (rows - centre), {0}) + 1e-12);
-    set(scale_, spread);
-    set(shift_, -centre * spread);
+    const Tensor centre = mean(rows, {0});
+    std::vector<double> scales = mean((rows - centre) * (rows - centre), {0}).values();
+    for (double& v : scales) v = v > 0 ? 1 / std::sqrt(v) : 1;  // a channel that does not vary stays as it is
+    const Tensor scale = tensor(scales, scale_.shape(), {scale_.dtype(), scale_.device()});
+    set(scale_, scale);
+    set(shift_, -centre * scale);
   }
 
  private:

@@ -1,5 +1,5 @@
 // DeepNorm (Wang et al. 2022): y = LN(alpha x + f(x)) at each branch, alpha = (2N)^(1/4) a constant, N = blocks (encoder only).
-// W_v, W_o, fc1, fc2 start x beta = (8N)^(-1/4); W_q, W_k x 1 (Xavier normal in the paper; ours with the paper's base is Xavier uniform).
+// W_v, W_o, fc1, fc2 start x beta = (8N)^(-1/4); W_q, W_k x 1, on Xavier normal with the paper's base init.
 // No final norm in the paper; our trunk ends in one. Encoder-decoder forms have other constants and are not built.
 #include <cmath>
 
@@ -29,7 +29,7 @@ double deepnorm_beta(std::int64_t blocks) { return std::pow(8.0 * static_cast<do
 
 Method methods::deepnorm(std::optional<double> alpha) {
   return {.norm = Norm::post,
-          .paper_base = Base::xavier,
+          .paper_base = Base::xavier_normal,
           .formula = "LN(a x + f(x)), a = (2N)^1/4, v, o, fc1, fc2 x (8N)^-1/4",
           .source = "Wang et al. 2022, DeepNet: scaling transformers to 1,000 layers",
           .counts = "N blocks",

@@ -60,6 +60,7 @@ const char* name(Growth growth) {
 
 Init weight_init(Base base, int packed_parts) {
   if (base == Base::truncated_normal) return Init::truncated_normal(0.02);
+  if (base == Base::xavier_normal) return Init::xavier_normal(1, packed_parts);
   return Init::xavier_uniform(base == Base::xavier ? packed_parts : 1);
 }
 

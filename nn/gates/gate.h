@@ -105,6 +105,7 @@ const char* name(Growth growth);
 enum class Base {
   truncated_normal,  // std 0.02: ViT, DeiT; what all methods share unless a run asks for each paper's own
   xavier,            // Glorot uniform, q, k, v as three matrices
+  xavier_normal,     // Glorot normal, likewise
   xavier_packed      // Glorot uniform of the packed qkv matrix
 };
 Init weight_init(Base base, int packed_parts = 1);

@@ -41,6 +41,7 @@ std::vector<Method>& table() {
     row("branch_scale", branch_scale());
     row("depth_mup", depth_mup());
     row("complete_p", complete_p());
+    row("dyt", dyt());
     row("value_residual", value_residual());
     row("hyper_connections", hyper_connections());
     row("act_norm", act_norm());

@@ -33,6 +33,7 @@ Method gpt2_init();
 Method branch_scale(std::optional<double> multiplier = {});  // N^-1/2
 Method depth_mup(double base_depth = 2);                     // exponent 1/2
 Method complete_p(double base_depth = 2);                    // exponent 1
+Method dyt();
 Method value_residual();
 Method hyper_connections(std::int64_t streams = 4);
 Method act_norm();

@@ -36,6 +36,8 @@ Method method(Norm norm, Growth growth, const char* formula, const char* use) {
 
 double t_fixup_factor(std::int64_t blocks) { return 0.67 * std::pow(static_cast<double>(blocks), -0.25); }
 
+double t_fixup_decoder_factor(std::int64_t blocks) { return std::pow(9.0 * static_cast<double>(blocks), -0.25); }
+
 Method methods::t_fixup() {
   return method(Norm::none, Growth::geometric, "x + f(x), v, o, fc1, fc2 x 0.67 N^-1/4",
                 "How far initialisation alone goes: no norm, no gate, no warm-up.");

@@ -1,10 +1,38 @@
 #include "nn/layers/attention.h"
 
+#include "core/random.h"
+#include "nn/layers/drop_head.h"
+
 namespace plumb::nn {
+
+void AttentionOptions::check_values(const char* op) const {
+  check(heads > 0 && dim % heads == 0, "[{}] expected a width that is a multiple of the heads, got dim {} and {} heads", op, dim, heads);
+  check(0 <= drop_head && drop_head < 1, "[{}] expected a DropHead rate in [0, 1), got {}", op, drop_head);
+  check(drop_head_steps >= 0, "[{}] expected a number of training steps for DropHead, or 0, got {}", op, drop_head_steps);
+  key_drop(drop_key.rate, drop_key.shape, drop_key.window, drop_key.sharing, grid, grid.cells(), 0);  // checks
+}
+
+plumb::AttentionOptions AttentionOptions::call(bool training) const {
+  if (!training) return {};
+  return {.drop_key = drop_key.rate,
+          .dropout = dropout,
+          .empty = drop_key.empty,
+          .drop_shape = drop_key.shape,
+          .drop_window = drop_key.window,
+          .drop_sharing = drop_key.sharing,
+          .grid = grid};
+}
+
+Tensor AttentionOptions::drop_heads(const Tensor& x, bool training) const {
+  if (!training || drop_head == 0) return x;
+  const double rate = drop_head_steps ? drop_head_rate(drop_head, random_state().step, drop_head_steps) : drop_head;
+  const Tensor split = reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads});
+  return reshape(split * drop_head_scale(x.dim(0), heads, rate, x), x.shape());
+}
 
 Attention::Attention(const AttentionOptions& o)
     : Branch("Attention"), options_(o), qkv_({.in = o.dim, .out = 3 * o.dim, .init = o.init}), proj_({.in = o.dim, .out = o.dim, .init = o.init}) {
-  check(o.heads > 0 && o.dim % o.heads == 0, "[attention] expected a width that is a multiple of the heads, got dim {} and {} heads", o.dim, o.heads);
+  o.check_values("attention");
   child("qkv", qkv_);
   child("proj", proj_);
 }
@@ -15,10 +43,16 @@ void Attention::scale_value_path(double factor) {
 }
 
 Tensor Attention::forward(const Tensor& x) const {
-  const plumb::AttentionOptions drop{
-      .drop_key = training() ? options_.drop_key : 0, .dropout = training() ? options_.dropout : 0, .empty = options_.empty};
-  if (!inside_) return proj_(attention_qkv(qkv_(x), options_.heads, drop));
-  return proj_(inside_->hidden(attention_qkv(inside_->projected(qkv_(inside_->input(x))), options_.heads, drop)));
+  const AttentionOptions& o = options_;
+  const auto attend = [&](const Tensor& qkv) { return o.drop_heads(attention_qkv(qkv, o.heads, o.call(training())), training()); };
+  if (!inside_) return proj_(attend(qkv_(x)));
+  return proj_(inside_->hidden(attend(inside_->projected(qkv_(inside_->input(x))))));
+}
+
+DropKeyStatistics Attention::drop_key_statistics(std::int64_t batch, std::int64_t tokens) const {
+  if (!training()) return {};
+  const RandomState& random = random_state();
+  return nn::drop_key_statistics(options_.drop_key, options_.grid, batch, options_.heads, tokens, tokens, random_key(random.seed, *path()), random);
 }
 
 }  // namespace plumb::nn

@@ -5,19 +5,36 @@
 
 namespace plumb::nn {
 
-DropPath::DropPath(double rate, std::uint32_t branch) : Layer("DropPath"), rate_(rate), branch_(branch) {
-  check(0 <= rate && rate < 1, "[drop_path] expected a rate in [0, 1), got {}", rate);
+const char* name(DropPathForm form) { return drop_path_form_names()[static_cast<std::size_t>(form)].c_str(); }
+
+const std::vector<std::string>& drop_path_form_names() {
+  static const std::vector<std::string> names{"rescaled", "original"};
+  return names;
+}
+
+DropPathForm drop_path_form_named(const std::string& wanted) {
+  for (DropPathForm form : {DropPathForm::rescaled, DropPathForm::original})
+    if (wanted == name(form)) return form;
+  fail(fmt::format("[drop_path] expected rescaled or original, got \"{}\"", wanted));
+}
+
+DropPath::DropPath(double rate, std::uint32_t branch, DropPathForm form) : Layer("DropPath"), rate_(rate), branch_(branch), form_(form) {
+  check(0 <= rate && rate < 1 && drop_threshold(rate) < 65536, "[drop_path] expected a rate in [0, 1), got {}", rate);
 }
 
 Tensor DropPath::row_scale(const Tensor& like) const {
-  if (!training() || drop_threshold(rate_) == 0) return {};
+  const std::uint32_t threshold = drop_threshold(rate_);
+  const double survival = 1 - threshold / 65536.0;
+  if (threshold == 0 || (!training() && form_ == DropPathForm::rescaled)) return {};
+  if (!training()) return full({like.dim(0)}, survival, {like.dtype(), like.device()});
   const RandomState& random = random_state();
   const std::uint64_t key = random_key(random.seed, *path());
+  const double kept = form_ == DropPathForm::rescaled ? 1 / survival : 1;
   std::vector<double> scale(static_cast<std::size_t>(like.dim(0)));
   for (std::size_t b = 0; b < scale.size(); ++b) {
     const Draw d =
         philox({random.step, static_cast<std::uint32_t>(Purpose::drop_path), random.first_sample + static_cast<std::uint32_t>(b), branch_}, key);
-    scale[b] = draw16(d, 0) < drop_threshold(rate_) ? 0 : 1 / (1 - drop_threshold(rate_) / 65536.0);
+    scale[b] = draw16(d, 0) < threshold ? 0 : kept;
   }
   return tensor(scale, {like.dim(0)}, {like.dtype(), like.device()});
 }

@@ -5,14 +5,24 @@
 
 namespace plumb::nn {
 
-// x [B, ..]: each sample is 0 with probability `rate`, else x / (1 - rate); the identity in evaluation. Two of them in one block pass
-// different `branch` numbers, so that they draw apart (the draws also depend on seed, step and path).
+// Where the factor goes that makes training and evaluation agree in expectation.
+//   rescaled  a kept branch times 1 / (1 - rate) in training, the identity in evaluation (timm, DeiT, CaiT)
+//   original  the paper's: nothing in training, every branch times 1 - rate in evaluation
+// DeepMind's NF-ResNets rescale neither time, and so do not agree.
+enum class DropPathForm { rescaled, original };
+const char* name(DropPathForm form);
+const std::vector<std::string>& drop_path_form_names();      // rescaled, original
+DropPathForm drop_path_form_named(const std::string& name);  // throws for another
+
+// x [B, ..]: in training each sample is 0 with probability `rate` in [0, 1), else as the form says. Two of them in one block pass different
+// `branch` numbers, so that they draw apart (the draws also depend on seed, step and path). Both forms draw the same.
 class DropPath : public Layer {
  public:
-  explicit DropPath(double rate, std::uint32_t branch = 0);
+  explicit DropPath(double rate, std::uint32_t branch = 0, DropPathForm form = DropPathForm::rescaled);
 
   double rate() const { return rate_; }
-  // The factors [B] of this step's samples; undefined when nothing is dropped (evaluation, rate 0).
+  DropPathForm form() const { return form_; }
+  // The factors [B] of this step's samples; undefined where all are 1 (rate 0, rescaled in evaluation).
   Tensor row_scale(const Tensor& like) const;
 
  protected:
@@ -21,6 +31,7 @@ class DropPath : public Layer {
  private:
   double rate_;
   std::uint32_t branch_;
+  DropPathForm form_;
 };
 
 // Zero with probability p, else x / (1 - p), per element; the identity in evaluation.

@@ -1,4 +1,4 @@
-// Normalisation over the last axis.
+// Normalisation over the last axis, and what takes its place.
 #pragma once
 
 #include "nn/module.h"
@@ -29,6 +29,19 @@ class RmsNorm : public Layer {
  private:
   double eps_;
   Tensor weight_;
+};
+
+// DyT (Zhu et al. 2025; METHODS 5.8), which takes a norm's place: weight tanh(alpha x) + bias. alpha [1] starts at `alpha`, weight [dim]
+// at 1, bias [dim] at 0; none of them decays.
+class DyT : public Layer {
+ public:
+  explicit DyT(std::int64_t dim, double alpha = 0.5);
+
+ protected:
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  Tensor alpha_, weight_, bias_;
 };
 
 }  // namespace plumb::nn

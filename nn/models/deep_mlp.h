@@ -29,7 +29,6 @@ class DeepMlp : public Layer {
   explicit DeepMlp(const DeepMlpOptions& options);
   ~DeepMlp() override;
 
-  const DeepMlpOptions& options() const { return options_; }
   Tensor first(const Tensor& x) const;   // [B, ..] -> [B, width]: what the hidden layers are given
   Tensor hidden(const Tensor& x) const;  // [B, width] -> [B, width]: through all of them
 

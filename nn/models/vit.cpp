@@ -19,7 +19,9 @@ ViT::ViT(const ViTOptions& o)
               .norm_eps = o.norm_eps,
               .base = base_of(o),
               .drop_key = o.drop_key,
+              .grid = {o.image / o.patch, o.image / o.patch},
               .attention_dropout = o.attention_dropout,
+              .drop_head = o.drop_head,
               .drop_path = o.drop_path,
               .final_norm = true}),
       head_({.in = o.dim, .out = o.classes, .init = weight_init(base_of(o))}) {

@@ -14,6 +14,7 @@ struct ViTOptions {
   double norm_eps = 1e-6;
   DropKey drop_key = {};
   double attention_dropout = 0;
+  DropHeadOptions drop_head = {};
   DropPathOptions drop_path = {};
   bool paper_init = false;  // the method's own base init instead of the truncated normal (std 0.02) that all share
   std::uint64_t seed = 0;   // of the initial values

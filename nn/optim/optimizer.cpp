@@ -11,6 +11,9 @@ namespace plumb::nn {
 Optimizer::Optimizer(std::vector<Parameter> parameters, LearningRate lr, double weight_decay, double clip_norm)
     : parameters_(std::move(parameters)), lr_(std::move(lr)), weight_decay_(weight_decay), clip_norm_(clip_norm) {
   check(!parameters_.empty(), "[optimizer] expected at least one parameter, got none");
+  for (const Parameter& p : parameters_)
+    check(p.lr_factor >= 0 && p.eps_factor > 0, "[optimizer] expected a rate factor of at least 0 and an eps factor above 0 for {}, got {} and {}",
+          p.name, p.lr_factor, p.eps_factor);
   check(weight_decay >= 0 && clip_norm >= 0, "[optimizer] expected weight decay and clip norm of at least 0, got {} and {}", weight_decay, clip_norm);
 }
 
@@ -35,7 +38,14 @@ void Optimizer::step(const Gradients& gradients) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];
     if (p.frozen) continue;
-    update({i, found.at(p.value.node().get())->array(), p.value.array(), lr * p.lr_factor, decays(p.role) ? weight_decay_ : 0, scale, steps_});
+    update({.index = i,
+            .gradient = found.at(p.value.node().get())->array(),
+            .parameter = p.value.array(),
+            .lr = lr * p.lr_factor,
+            .weight_decay = decays(p.role) ? weight_decay_ : 0,
+            .eps_factor = p.eps_factor,
+            .gradient_scale = scale,
+            .step = steps_});
     p.value.array().bump_version();
   }
 }
@@ -45,8 +55,9 @@ std::vector<ParameterGroup> Optimizer::groups() const {
   for (const Parameter& p : parameters_) {
     if (p.frozen) continue;
     const double decay = decays(p.role) ? weight_decay_ : 0;
-    auto group = std::ranges::find_if(groups, [&](const ParameterGroup& g) { return g.lr_factor == p.lr_factor && g.weight_decay == decay; });
-    if (group == groups.end()) group = groups.insert(groups.end(), ParameterGroup{p.lr_factor, decay, {}, 0});
+    auto group = std::ranges::find_if(
+        groups, [&](const ParameterGroup& g) { return g.lr_factor == p.lr_factor && g.weight_decay == decay && g.eps_factor == p.eps_factor; });
+    if (group == groups.end()) group = groups.insert(groups.end(), ParameterGroup{p.lr_factor, decay, p.eps_factor, {}, 0});
     group->names.push_back(p.name);
     group->elements += p.value.numel();
   }
@@ -57,24 +68,49 @@ std::vector<ParameterGroup> Optimizer::groups() const {
 std::string Optimizer::describe_groups() const {
   std::string text;
   for (const ParameterGroup& g : groups())
-    text += fmt::format("lr x {:<4g} decay {:<5g} {:>6} tensors {:>10} elements, first {}\n", g.lr_factor, g.weight_decay, g.names.size(), g.elements,
-                        g.names[0]);
+    text += fmt::format("lr x {:<4g} decay {:<5g}{} {:>6} tensors {:>10} elements, first {}\n", g.lr_factor, g.weight_decay,
+                        g.eps_factor == 1 ? "" : fmt::format(" eps x {:<4g}", g.eps_factor), g.names.size(), g.elements, g.names[0]);
   return text;
 }
 
-AdamW::AdamW(std::vector<Parameter> ps, const AdamWOptions& o) : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o) {
-  for (const Parameter& p : parameters()) {
-    moment1_.push_back(full_like(p.value.array(), p.value.shape(), 0));
-    moment2_.push_back(full_like(p.value.array(), p.value.shape(), 0));
-  }
+std::vector<Array> Optimizer::remembered(const std::string& name, double initial) {
+  std::vector<Array>& arrays = memory_[name];
+  for (const Parameter& p : parameters_) arrays.push_back(p.frozen ? Array() : full_like(p.value.array(), p.value.shape(), initial));
+  return arrays;
 }
+
+NamedTensors Optimizer::memory() const {
+  NamedTensors all;
+  for (const auto& [name, arrays] : memory_)
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+      if (arrays[i].defined())
+        check(all.emplace(parameters_[i].name + "." + name, Tensor(arrays[i])).second,
+              "[optimizer] expected parameters with names of their own to save its state, got two named {}", parameters_[i].name);
+  return all;
+}
+
+NamedTensors Optimizer::state() const {
+  NamedTensors state = copies(memory());
+  state["steps"] = integers({steps_}, {});
+  return state;
+}
+
+void Optimizer::load_state(const NamedTensors& state) {
+  NamedTensors to = memory();
+  const Tensor steps = to["steps"] = integers({0}, {});
+  assign(to, state, "[optimizer] load_state");
+  steps_ = steps.array().data<std::int64_t>()[0];
+}
+
+AdamW::AdamW(std::vector<Parameter> ps, const AdamWOptions& o)
+    : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o), moment1_(remembered("moment1")), moment2_(remembered("moment2")) {}
 
 void AdamW::update(const Update& u) {
   const auto t = static_cast<double>(u.step);
   const AdamWStep step{.lr = u.lr,
                        .beta1 = options_.beta1,
                        .beta2 = options_.beta2,
-                       .eps = options_.eps,
+                       .eps = options_.eps * u.eps_factor,
                        .weight_decay = u.weight_decay,
                        .correction1 = 1 - std::pow(options_.beta1, t),
                        .correction2 = 1 - std::pow(options_.beta2, t),
@@ -82,15 +118,57 @@ void AdamW::update(const Update& u) {
   kernels(u.parameter).adamw(step, u.gradient, u.parameter, moment1_[u.index], moment2_[u.index]);
 }
 
+Lamb::Lamb(std::vector<Parameter> ps, const LambOptions& o)
+    : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o), moment1_(remembered("moment1")), moment2_(remembered("moment2")) {}
+
+void Lamb::update(const Update& u) {
+  const auto t = static_cast<double>(u.step);
+  const Kernels& k = kernels(u.parameter);
+  // Adam's step of rate -1 from 0 is its direction.
+  const Array direction = full_like(u.parameter, u.parameter.shape(), 0);
+  k.adamw({.lr = -1,
+           .beta1 = options_.beta1,
+           .beta2 = options_.beta2,
+           .eps = options_.eps * u.eps_factor,
+           .weight_decay = 0,
+           .correction1 = 1 - std::pow(options_.beta1, t),
+           .correction2 = 1 - std::pow(options_.beta2, t),
+           .gradient_scale = u.gradient_scale},
+          u.gradient, direction, moment1_[u.index], moment2_[u.index]);
+  double trust = 1;
+  if (u.weight_decay > 0) {
+    const Array decay = empty_like(u.parameter);
+    k.unary(Unary::multiply, u.weight_decay, u.parameter, decay);
+    k.binary(Binary::add, direction, decay, direction);
+    const double p = std::sqrt(k.sum_of_squares(u.parameter)), d = std::sqrt(k.sum_of_squares(direction));
+    if (p > 0 && d > 0) trust = p / d;
+  }
+  k.sgd({.lr = u.lr * trust, .momentum = 0, .weight_decay = 0, .nesterov = false, .gradient_scale = 1}, direction, u.parameter, Array());
+}
+
 Sgd::Sgd(std::vector<Parameter> ps, const SgdOptions& o) : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o) {
   check(!o.nesterov || o.momentum > 0, "[sgd] expected momentum above 0 for Nesterov's form, got {}", o.momentum);
-  for (const Parameter& p : parameters()) velocity_.push_back(o.momentum > 0 ? full_like(p.value.array(), p.value.shape(), 0) : Array());
+  if (o.momentum > 0) velocity_ = remembered("velocity");
 }
 
 void Sgd::update(const Update& u) {
   const SgdStep step{
       .lr = u.lr, .momentum = options_.momentum, .weight_decay = u.weight_decay, .nesterov = options_.nesterov, .gradient_scale = u.gradient_scale};
-  kernels(u.parameter).sgd(step, u.gradient, u.parameter, velocity_[u.index]);
+  kernels(u.parameter).sgd(step, u.gradient, u.parameter, velocity_.empty() ? Array() : velocity_[u.index]);
+}
+
+Adagrad::Adagrad(std::vector<Parameter> ps, const AdagradOptions& o) : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o) {
+  check(o.lr_decay >= 0 && o.initial_accumulator >= 0, "[adagrad] expected lr_decay and initial_accumulator of at least 0, got {} and {}", o.lr_decay,
+        o.initial_accumulator);
+  sum_ = remembered("sum", o.initial_accumulator);
+}
+
+void Adagrad::update(const Update& u) {
+  const AdagradStep step{.lr = u.lr / (1 + static_cast<double>(u.step - 1) * options_.lr_decay),
+                         .eps = options_.eps * u.eps_factor,
+                         .weight_decay = u.weight_decay,
+                         .gradient_scale = u.gradient_scale};
+  kernels(u.parameter).adagrad(step, u.gradient, u.parameter, sum_[u.index]);
 }
 
 }  // namespace plumb::nn

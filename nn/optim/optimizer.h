@@ -3,14 +3,14 @@
 
 #include "autograd/backward.h"
 #include "nn/module.h"
+#include "nn/named_tensors.h"
 #include "nn/optim/learning_rate.h"
 
 namespace plumb::nn {
 
-// Parameters that are treated alike: what a role and a rate factor resolve to.
+// Parameters that are treated alike: what a role and the factors resolve to.
 struct ParameterGroup {
-  double lr_factor;
-  double weight_decay;
+  double lr_factor, weight_decay, eps_factor;
   std::vector<std::string> names;
   std::int64_t elements;
 };
@@ -28,6 +28,11 @@ class Optimizer {
   std::vector<ParameterGroup> groups() const;              // for logs, by descending size
   std::string describe_groups() const;                     // one line a group
 
+  // All that it remembers: "steps", and "<parameter>.moment1" and the like, with the shapes of the parameters. A copy. Put back into an
+  // optimizer with the same options it continues as if it had never stopped; load_state throws one Error that lists all that does not fit.
+  NamedTensors state() const;
+  void load_state(const NamedTensors& state);
+
  protected:
   // clip_norm: gradients are scaled so that the norm of all that the optimizer moves is at most this; 0 leaves them.
   Optimizer(std::vector<Parameter> parameters, LearningRate lr, double weight_decay, double clip_norm);
@@ -35,17 +40,23 @@ class Optimizer {
   struct Update {
     std::size_t index;  // of the parameter
     Array gradient, parameter;
-    double lr, weight_decay, gradient_scale;
+    double lr, weight_decay, eps_factor, gradient_scale;
     std::int64_t step;  // counted from 1
   };
   virtual void update(const Update& u) = 0;
-  const std::vector<Parameter>& parameters() const { return parameters_; }
+
+  // One array for each parameter, of its shape and filled with `initial` (undefined for frozen ones), which state() holds under
+  // "<parameter>.<name>".
+  std::vector<Array> remembered(const std::string& name, double initial = 0);
 
  private:
+  NamedTensors memory() const;  // what state() copies, without "steps"
+
   std::vector<Parameter> parameters_;
   LearningRate lr_;
   double weight_decay_, clip_norm_;
   std::int64_t steps_ = 0;
+  std::map<std::string, std::vector<Array>> memory_;
 };
 
 struct AdamWOptions {
@@ -68,6 +79,27 @@ class AdamW : public Optimizer {
   std::vector<Array> moment1_, moment2_;
 };
 
+struct LambOptions {
+  LearningRate lr = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-6;
+  double weight_decay = 0.01;
+  double clip_norm = 0;  // timm clips at 1 unless told
+};
+
+// LAMB (You et al. 2020) as timm has it: u = m^ / (sqrt(v^) + eps) + wd p; p -= lr r u, with the trust ratio r = |p| / |u| of each tensor, 1
+// where either norm is 0, without bounds. Parameters that do not decay have r = 1 (timm without always_adapt; the paper adapts all).
+class Lamb : public Optimizer {
+ public:
+  Lamb(std::vector<Parameter> parameters, const LambOptions& options);
+
+ protected:
+  void update(const Update& u) override;
+
+ private:
+  LambOptions options_;
+  std::vector<Array> moment1_, moment2_;
+};
+
 struct SgdOptions {
   LearningRate lr = 0.1;
   double momentum = 0;
@@ -87,6 +119,27 @@ class Sgd : public Optimizer {
  private:
   SgdOptions options_;
   std::vector<Array> velocity_;
+};
+
+struct AdagradOptions {
+  LearningRate lr = 0.01;
+  double lr_decay = 0;  // step s, counted from 0, has lr / (1 + s lr_decay)
+  double eps = 1e-10, initial_accumulator = 0;
+  double weight_decay = 0;
+  double clip_norm = 0;
+};
+
+// Adagrad (Duchi, Hazan, Singer 2011) as PyTorch has it: g += wd p; sum += g^2; p -= lr g / (sqrt(sum) + eps).
+class Adagrad : public Optimizer {
+ public:
+  Adagrad(std::vector<Parameter> parameters, const AdagradOptions& options);
+
+ protected:
+  void update(const Update& u) override;
+
+ private:
+  AdagradOptions options_;
+  std::vector<Array> sum_;
 };
 
 }  // namespace plumb::nn

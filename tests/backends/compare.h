@@ -33,8 +33,11 @@ inline const std::map<std::string, Tolerance> tolerances{
     {"log_softmax", {2e-6, 1e-6}},    // log of that sum
     {"norm", {1e-5, 1e-5}},           // mean and variance in f32, times rstd up to 3
     {"norm_gradient", {1e-4, 1e-5}},  // sums over up to 260 rows
+    {"dyt", {2e-6, 1e-6}},            // tanh within 4 ulp, one multiply-add
+    {"dyt_gradient", {1e-4, 1e-5}},   // 1 - tanh^2 within 4e-7; sums over up to 260 x 192 elements
     {"attention", {3e-6, 1e-5}},      // products of length up to 80, exp, division
     {"attention_gradient", {2e-5, 2e-5}},
+    {"conv2d_gradient", {1e-4, 2e-5}},
     {"cross_entropy", {2e-6, 2e-6}},   // lse of up to 1000 classes
     {"gated_residual", {1e-6, 1e-6}},  // one multiply-add against two roundings
     {"gate_gradient", {1e-4, 1e-5}},   // sums over up to 8192 elements

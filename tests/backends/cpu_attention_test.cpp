@@ -10,11 +10,14 @@ struct AttentionCase {
   std::int64_t batch, heads, queries, keys, head_dim;
   double keep, drop_key, dropout;  // share of keys that the mask keeps; probabilities
   EmptyRow empty = EmptyRow::keep_all;
+  DropShape shape = DropShape::plain;
+  DropSharing sharing = DropSharing::per_entry;
+  KeyGrid grid{};
 };
 
 std::string describe(const AttentionCase& c) {
-  return fmt::format("attention {}x{}x{}x{}x{} keep {} drop_key {} dropout {} empty {}", c.batch, c.heads, c.queries, c.keys, c.head_dim, c.keep,
-                     c.drop_key, c.dropout, static_cast<int>(c.empty));
+  return fmt::format("attention {}x{}x{}x{}x{} keep {} drop_key {} dropout {} empty {} {} {}", c.batch, c.heads, c.queries, c.keys, c.head_dim,
+                     c.keep, c.drop_key, c.dropout, name(c.empty), name(c.shape), name(c.sharing));
 }
 
 AttentionCall call_of(const AttentionCase& c) {
@@ -25,7 +28,7 @@ AttentionCall call_of(const AttentionCase& c) {
           .head_dim = c.head_dim,
           .scale = 1 / std::sqrt(static_cast<double>(c.head_dim)),
           .keep = c.keep < 1 ? bytes({c.batch, c.heads, c.queries, c.keys}, c.keep) : Array(),
-          .drop_key = {drop_threshold(c.drop_key), 0x123456789abcdefull},
+          .drop_key = key_drop(c.drop_key, c.shape, 0, c.sharing, c.grid, c.keys, 0x123456789abcdefull),
           .dropout = {drop_threshold(c.dropout), 0xfedcba987654321ull},
           .empty = c.empty,
           .step = 3,
@@ -55,6 +58,14 @@ TEST_CASE("cpu attention, with masks, drops and every rule for empty rows") {
                                  {4, 2, 9, 3, 16, 0.4, 0, dropout, empty},
                                  {4, 2, 9, 3, 16, 0.5, 0.5, dropout, empty},
                                  {1, 2, 7, 65, 5, 0.02, 0.1, dropout, empty}});
+  for (DropShape shape : {DropShape::plain, DropShape::block, DropShape::cross})
+    for (DropSharing sharing : {DropSharing::per_entry, DropSharing::heads, DropSharing::column})
+      for (double keep : {1.0, 0.6})
+        cases.insert(cases.end(), {{2, 3, 5, 10, 3, keep, 0.4, 0, EmptyRow::keep_all, shape, sharing, {3, 3}},
+                                   {2, 2, 65, 65, 16, keep, 0.3, 0.2, EmptyRow::keep_all, shape, sharing, {8, 8}},
+                                   {1, 2, 130, 197, 8, keep, 0.1, 0, EmptyRow::zero, shape, sharing, {14, 14}},
+                                   {2, 3, 9, 12, 4, keep, 0.95, 0.2, EmptyRow::paper, shape, sharing, {3, 4}},
+                                   {2, 3, 9, 75, 4, keep, 0.95, 0, EmptyRow::zero, shape, sharing, {5, 12}}});
   for (const AttentionCase& c : cases) {
     const AttentionCall call = call_of(c);
     const Shape query{c.batch, c.heads, c.queries, c.head_dim}, key{c.batch, c.heads, c.keys, c.head_dim}, row{c.batch, c.heads, c.queries};
@@ -88,18 +99,26 @@ TEST_CASE("cpu attention on packed heads in place") {
 }
 
 TEST_CASE("cpu attention drops exactly the keys that the reference drops") {
-  for (bool after : {false, true})
-    for (std::int64_t n : {3, 17, 65, 130}) {
-      // With v the identity the output is the row of probabilities.
-      const AttentionCall call = call_of({2, 2, 5, n, n, 1, after ? 0 : 0.25, after ? 0.25 : 0});
-      const Array q = random({2, 2, 5, n}), k = random({2, 2, n, n}), v = full_like(q, {2, 2, n, n}, 0);
-      for (std::int64_t m = 0; m < 4; ++m)
-        for (std::int64_t i = 0; i < n; ++i) v.mutable_data<float>()[m * n * n + i * n + i] = 1;
-      compare("dropped keys", "exact", {{2, 2, 5, n}}, [&](const Kernels& kernels, const Results& y) {
-        const Array lse = fresh({2, 2, 5});
-        kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(y[0]), lse);
-        float* p = y[0].mutable_data<float>();
-        std::transform(p, p + y[0].numel(), p, [](float x) { return x == 0 ? 0.0f : 1.0f; });
-      });
-    }
+  std::vector<AttentionCase> cases;
+  for (std::int64_t n : {3, 17, 65, 130}) {
+    for (double after : {0.0, 0.25}) cases.push_back({2, 2, 5, n, n, 1, 0.25 - after, after});
+    if (n == 3) continue;
+    for (DropShape shape : {DropShape::plain, DropShape::block, DropShape::cross})
+      for (DropSharing sharing : {DropSharing::per_entry, DropSharing::heads, DropSharing::column})
+        cases.push_back({2, 2, 5, n, n, 1, 0.25, 0, EmptyRow::keep_all, shape, sharing, {n / 4, 4}});
+  }
+  for (const AttentionCase& c : cases) {
+    // With v the identity the output is the row of probabilities.
+    const std::int64_t n = c.keys;
+    const AttentionCall call = call_of(c);
+    const Array q = random({2, 2, 5, n}), k = random({2, 2, n, n}), v = full_like(q, {2, 2, n, n}, 0);
+    for (std::int64_t m = 0; m < 4; ++m)
+      for (std::int64_t i = 0; i < n; ++i) v.mutable_data<float>()[m * n * n + i * n + i] = 1;
+    compare(describe(c), "exact", {{2, 2, 5, n}}, [&](const Kernels& kernels, const Results& y) {
+      const Array lse = fresh({2, 2, 5});
+      kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(y[0]), lse);
+      float* p = y[0].mutable_data<float>();
+      std::transform(p, p + y[0].numel(), p, [](float x) { return x == 0 ? 0.0f : 1.0f; });
+    });
+  }
 }

@@ -189,6 +189,52 @@ TEST_CASE("cpu layer norm and rms norm") {
     }
 }
 
+TEST_CASE("cpu dyt") {
+  for (std::int64_t d : widths)
+    for (std::int64_t rows : {1, 3, 33, 260}) {
+      const Array x = random({rows, d}, -3, 3), dy = random({rows, d}), alpha = random({1}, 0.5, 2), gamma = random({d}), beta = random({d});
+      compare("dyt", "dyt", {{rows, d}}, [&](const Kernels& k, const Results& y) { k.dyt_forward(x, alpha, gamma, beta, y[0]); });
+      compare("dyt_backward", "dyt_gradient", {{rows, d}, {1}, {d}, {d}},
+              [&](const Kernels& k, const Results& y) { k.dyt_backward(dy, x, alpha, gamma, y[0], y[1], y[2], y[3]); });
+      compare("dyt_backward in part", "dyt_gradient", {{rows, d}, {d}}, [&](const Kernels& k, const Results& y) {
+        k.dyt_backward(dy, x, alpha, gamma, y[0], Array(), Array(), Array());
+        k.dyt_backward(dy, x, alpha, gamma, Array(), Array(), y[1], Array());
+      });
+    }
+  const Array far = array_from(std::vector<double>{-1e30, -100, -9, 9, 100, 1e30, 0, NAN}, {1, 8}, DType::f32, Device::cpu),
+              one = full_like(far, {1}, 1), ones = full_like(far, {8}, 1);
+  compare("dyt far out", "dyt_gradient", {{1, 8}, {1, 8}}, [&](const Kernels& k, const Results& y) {
+    k.dyt_forward(far, one, ones, ones, y[0]);
+    k.dyt_backward(ones.reshaped({1, 8}), far, one, ones, y[1], Array(), Array(), Array());
+  });
+}
+
+TEST_CASE("cpu conv2d at odd sizes, strides and paddings") {
+  struct Case {
+    Shape x, w;
+    Conv2dOptions options;
+  };
+  for (const Case& c : {Case{{1, 1, 1, 1}, {1, 1, 1, 1}, {}}, Case{{2, 3, 9, 8}, {5, 3, 3, 3}, {1, 1}}, Case{{2, 3, 9, 8}, {5, 3, 3, 3}, {2, 1}},
+                        Case{{2, 3, 9, 8}, {5, 3, 1, 1}, {2, 0}}, Case{{3, 17, 5, 7}, {31, 17, 2, 4}, {1, 3}}, Case{{1, 2, 3, 3}, {4, 2, 3, 3}, {}},
+                        Case{{2, 2, 4, 4}, {3, 2, 2, 2}, {5, 0}}, Case{{1, 3, 2, 2}, {2, 3, 1, 1}, {1, 2}},
+                        Case{{9, 16, 14, 14}, {32, 16, 3, 3}, {1, 1}},  // several blocks of samples, the last one smaller
+                        Case{{17, 3, 16, 16}, {16, 3, 3, 3}, {1, 1}}, Case{{8, 64, 8, 8}, {64, 64, 3, 3}, {2, 1}}}) {
+    const Shape result{c.x[0], c.w[0], c.options.output(c.x[2], c.w[2]), c.options.output(c.x[3], c.w[3])}, bias{c.w[0]};
+    const Array x = random(c.x), w = random(c.w), b = random(bias), dy = random(result);
+    const std::string name = "conv2d " + to_string(c.x) + to_string(c.w);
+    compare(name, "product", {result, result}, [&](const Kernels& k, const Results& y) {
+      k.conv2d_forward(x, w, b, c.options, y[0]);
+      k.conv2d_forward(x, w, Array(), c.options, y[1]);
+    });
+    compare(name + " backward", "conv2d_gradient", {c.x, c.w, bias},
+            [&](const Kernels& k, const Results& y) { k.conv2d_backward(dy, x, w, c.options, y[0], y[1], y[2]); });
+    compare(name + " backward in part", "conv2d_gradient", {c.x, c.w}, [&](const Kernels& k, const Results& y) {
+      k.conv2d_backward(dy, x, w, c.options, y[0], Array(), Array());
+      k.conv2d_backward(dy, x, w, c.options, Array(), y[1], Array());
+    });
+  }
+}
+
 TEST_CASE("cpu layer norm keeps its precision at a mean far from 0") {
   const Array x = random({9, 64}, 999, 1001), one = full_like(x, {64}, 1), zero = full_like(x, {64}, 0);
   compare("layer_norm far from 0", "norm_gradient", {{9}}, [&](const Kernels& k, const Results& y) {
@@ -264,6 +310,10 @@ TEST_CASE("cpu optimizers") {
         k.sgd(s, g, y[0], y[1]);
         k.sgd(s, g, y[2], Array());
       });
+    compare("adagrad", "optimizer", {{n}, {n}}, [&](const Kernels& k, const Results& y) {
+      copy_into(p, y[0]), copy_into(v, y[1]);
+      k.adagrad({.lr = 0.1, .eps = 1e-3, .weight_decay = 0.01, .gradient_scale = 0.7}, g, y[0], y[1]);
+    });
     const double expected = reference_kernels().sum_of_squares(g);
     for (int threads : {1, 2, 3}) {
       const Threads scope(threads);

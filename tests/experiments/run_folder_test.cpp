@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "experiments/common/atomic_file.h"
+#include "core/atomic_file.h"
 #include "experiments/common/build_info.h"
 #include "experiments/common/cli.h"
 #include "tests/support/catch.h"

@@ -298,3 +298,48 @@ TEST_CASE("a preset that breaks a rule is a mistake that shows", "[experiments]"
   s.cli.preset("broken", "names a gate that is not there", [&s] { s.gates = {"pots"}; });
   CHECK(test::error_of([&] { s.parse({"--preset", "broken"}); }) == "preset broken: gates: unknown gate 'pots'; did you mean 'post'?");
 }
+
+TEST_CASE("values that a preset explains show where they come from until something else is given", "[experiments]") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "c.json") << R"({"width": 6})";
+  const auto printed = [&](std::vector<const char*> arguments) {
+    std::int64_t width = 0, twice = 0;
+    std::vector<std::string> about;
+    Cli cli("study", "A study.");
+    cli.option("--width", &width, "Width");
+    cli.option("--twice", &twice, "Twice the width");
+    for (const std::int64_t w : {3, 4})
+      cli.preset(fmt::format("w{}", w), "a width", [&, w] {
+        width = w;
+        cli.explain("--width", fmt::format("paper {}", w));
+      });
+    cli.default_preset("w3");
+    cli.listing("--compare", &about, "Compare", [&] { return fmt::format("{}", fmt::join(about, "|")); }).one_of("preset", {"w3", "w4"}).pair();
+    cli.rule([&] {
+      if (cli.given("--twice")) return;
+      twice = 2 * width;
+      cli.explain("--twice", "2 x width");
+    });
+    cli.config_note([] { return std::string("a note\n\nof two lines"); });
+    arguments.insert(arguments.begin(), "study");
+    std::FILE* file = std::tmpfile();
+    CHECK(cli.parse(static_cast<int>(arguments.size()), arguments.data(), file) == Action::done);
+    std::string text(static_cast<std::size_t>(std::ftell(file)), ' ');
+    std::rewind(file);
+    REQUIRE(std::fread(text.data(), 1, text.size(), file) == text.size());
+    std::fclose(file);
+    return text;
+  };
+  const std::string file = (folder / "c.json").string();
+  CHECK_THAT(printed({"--print-config"}), contains("\"width\": 3,") && contains("// Width [paper 3]\n") && contains("\"twice\": 6") &&
+                                              contains("// Twice the width [2 x width]\n") && contains("}\n// a note\n//\n// of two lines\n"));
+  CHECK_THAT(printed({"--print-config", "--preset", "w4"}), contains("\"width\": 4,") && contains("// Width [paper 4]\n"));
+  CHECK_THAT(printed({"--print-config", "--width", "5"}), contains("// Width [given; w3 has 3]\n") && contains("\"twice\": 10"));
+  CHECK_THAT(printed({"--print-config", "--config", file.c_str(), "--preset", "w4"}), contains("// Width [given; w4 has 4]\n"));
+  CHECK_THAT(printed({"--print-config", "--config", file.c_str(), "--width", "3"}), contains("// Width [paper 3]\n"));
+  CHECK_THAT(printed({"--print-config", "--twice", "1"}), contains("\"twice\": 1 ") && contains("// Twice the width\n"));
+  CHECK_THAT(printed({"--help"}), contains("Width [3]"));
+  CHECK(printed({"--compare", "w3", "w4"}) == "w3|w4");
+  CHECK(printed({"--compare", "w4,w3"}) == "w4|w3");
+  CHECK(printed({"--compare", "w4", "--width", "9"}) == "w4");
+}

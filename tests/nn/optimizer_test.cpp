@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "autograd/node.h"
 #include "nn/nn.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace plumb;
 using namespace plumb::test;
@@ -62,6 +64,172 @@ TEST_CASE("SGD: plain, momentum, Nesterov") {
   CHECK_THAT(error_of([&] { nn::Sgd bad(pair.parameters(), {.nesterov = true}); }), contains("expected momentum above 0"));
 }
 
+// timm 1.0.31 in float64: w = sin(i + 1) [2, 3], gamma = sin(i + 7) [3], Lamb([w with weight_decay 0.1, gamma with 0], lr 0.02, betas (0.9, 0.99),
+// eps, max_grad_norm), 5 steps t = 1.. with gradients cos(t (i + 1)) and cos(t (i + 7)).
+TEST_CASE("LAMB follows timm: trust ratio for parameters that decay, Adam for the rest") {
+  struct Model : nn::Module {
+    Model() : Module("Model") {}
+    static Tensor sines(std::int64_t first, const Shape& shape) {
+      std::vector<double> v(static_cast<std::size_t>(shape.numel()));
+      for (std::size_t i = 0; i < v.size(); ++i) v[i] = std::sin(static_cast<double>(first) + static_cast<double>(i));
+      return tensor(v, shape);
+    }
+    Tensor w = parameter("w", sines(1, {2, 3}), Role::weight), gamma = parameter("gamma", sines(7, {3}), Role::gate);
+    Gradients gradients(int t) const {
+      std::vector<double> g(6), h(3);
+      for (int i = 0; i < 6; ++i) g[static_cast<std::size_t>(i)] = std::cos(t * (i + 1));
+      for (int i = 0; i < 3; ++i) h[static_cast<std::size_t>(i)] = std::cos(t * (i + 7));
+      return backward(sum(w * tensor(g, {2, 3})) + sum(gamma * tensor(h, {3})));
+    }
+  };
+  struct Answer {
+    double eps, clip_norm;
+    std::vector<double> w, gamma;
+  };
+  const Answer answers[] = {{1e-6,
+                             0,
+                             {0.861443711306943, 0.946379921878403, 0.16784163189807, -0.705265435577398, -0.92650918395533, -0.395121115076873},
+                             {0.636311640920445, 1.03253500236844, 0.443750607174742}},
+                            {1e-6,
+                             1,
+                             {0.860604503515992, 0.949659501404392, 0.16621649425012, -0.702492636315679, -0.928230995651379, -0.394873734912122},
+                             {0.635579272291664, 1.03314016985747, 0.443265487303317}},
+                            {0.01,
+                             0,
+                             {0.861254915367726, 0.946090878588514, 0.167979688418607, -0.70514791934141, -0.926158904753676, -0.395343583999209},
+                             {0.636659910158299, 1.03090450956548, 0.44335705001758}}};
+  for (const Defaults where : {reference_f64, cpu_f32})
+    for (const Answer& a : answers) {
+      const DefaultsScope scope(where);
+      Model model;
+      nn::Lamb optimizer(model.parameters(), {.lr = 0.02, .beta1 = 0.9, .beta2 = 0.99, .eps = a.eps, .weight_decay = 0.1, .clip_norm = a.clip_norm});
+      for (int t = 1; t <= 5; ++t) optimizer.step(model.gradients(t));
+      // Clipping divides by norm + 1e-6 (PyTorch's clip_grad_norm_), in timm's Lamb by the norm.
+      const double tolerance = where.dtype == DType::f32 ? 1e-5 : a.clip_norm > 0 ? 1e-7 : 1e-13;
+      CHECK(relative_error(model.w.values(), a.w) < tolerance);
+      CHECK(relative_error(model.gamma.values(), a.gamma) < tolerance);
+    }
+}
+
+TEST_CASE("LAMB takes a trust ratio of 1 where a norm is 0") {
+  const DefaultsScope scope(reference_f64);
+  struct Zero : nn::Module {
+    Zero() : Module("Zero") {}
+    Tensor w = parameter("w", tensor({0, 0}, {2}), Role::weight);
+  } model;
+  nn::Lamb optimizer(model.parameters(), {.lr = 0.1, .eps = 1e-12, .weight_decay = 0.1});
+  optimizer.step(backward(sum(model.w * tensor({0, 0}, {2}))));
+  CHECK(model.w.values() == std::vector<double>{0, 0});
+  optimizer.step(backward(sum(model.w * tensor({3, -3}, {2}))));
+  const double direction = 0.1 / (1 - 0.9 * 0.9) / std::sqrt(0.001 / (1 - 0.999 * 0.999));
+  CHECK(relative_error(model.w.values(), {-0.1 * direction, 0.1 * direction}) < 1e-10);
+}
+
+TEST_CASE("Adagrad follows its equations, with rate decay, initial accumulator and weight decay") {
+  for (const Defaults where : {reference_f64, cpu_f32}) {
+    const DefaultsScope scope(where);
+    Pair pair;
+    nn::Adagrad optimizer(pair.parameters(), {.lr = 0.1, .lr_decay = 0.5, .eps = 0.01, .initial_accumulator = 0.2, .weight_decay = 0.1});
+    double w = 1, gamma = 0.5, w_sum = 0.2, gamma_sum = 0.2;
+    for (int t = 1; t <= 4; ++t) {
+      optimizer.step(pair.gradients(t));
+      const double g = t + 0.1 * w, rate = 0.1 / (1 + (t - 1) * 0.5);
+      w_sum += g * g;
+      gamma_sum += t * t;
+      w -= rate * g / (std::sqrt(w_sum) + 0.01);
+      gamma -= 0.1 * rate * t / (std::sqrt(gamma_sum) + 0.01);
+    }
+    CHECK(pair.weight.values()[0] == Approx(w).epsilon(1e-6));
+    CHECK(pair.gamma.values()[0] == Approx(gamma).epsilon(1e-6));
+  }
+  Pair pair;
+  CHECK_THAT(error_of([&] { nn::Adagrad bad(pair.parameters(), {.lr_decay = -1}); }), contains("[adagrad] expected lr_decay"));
+}
+
+TEST_CASE("a parameter's eps factor multiplies the optimizer's eps") {
+  const DefaultsScope scope(reference_f64);
+  const auto moved = [](double factor, const std::function<std::unique_ptr<nn::Optimizer>(const nn::Module&)>& make) {
+    Pair pair;
+    pair.own("gamma").eps_factor = factor;
+    make(pair)->step(pair.gradients(2));
+    return std::pair(pair.weight.values()[0], 0.5 - pair.gamma.item());
+  };
+  // First step of gradient 2: Adam's direction is 2 / (2 + eps), Adagrad's too. The factor of the rate is 0.1.
+  const double expected = 0.1 * 2 / (2 + 0.25 * 4), without = 0.1 * 2 / (2 + 4.0);
+  for (const auto& make : std::vector<std::function<std::unique_ptr<nn::Optimizer>(const nn::Module&)>>{
+           [](const nn::Module& m) { return std::make_unique<nn::AdamW>(m.parameters(), nn::AdamWOptions{.lr = 1, .eps = 4}); },
+           [](const nn::Module& m) { return std::make_unique<nn::Lamb>(m.parameters(), nn::LambOptions{.lr = 1, .eps = 4}); },
+           [](const nn::Module& m) { return std::make_unique<nn::Adagrad>(m.parameters(), nn::AdagradOptions{.lr = 1, .eps = 4}); }}) {
+    CHECK(moved(0.25, make).second == Approx(expected));
+    CHECK(moved(1, make).second == Approx(without));
+    CHECK(moved(0.25, make).first == moved(1, make).first);
+  }
+  Pair pair;
+  pair.own("gamma").eps_factor = 0;
+  CHECK_THAT(error_of([&] { nn::Sgd bad(pair.parameters(), {}); }), contains("an eps factor above 0 for gamma, got 0.1 and 0"));
+}
+
+TEST_CASE("an optimizer that is saved and loaded continues to the bit") {
+  using Make = std::function<std::unique_ptr<nn::Optimizer>(const nn::Module&)>;
+  const nn::LearningRate lr = nn::warmup_cosine(0.1, 2, 8);
+  const std::pair<Make, std::set<std::string>> cases[] = {
+      {[&](const nn::Module& m) { return std::make_unique<nn::AdamW>(m.parameters(), nn::AdamWOptions{.lr = lr}); },
+       {"steps", "weight.moment1", "weight.moment2", "gamma.moment1", "gamma.moment2"}},
+      {[&](const nn::Module& m) { return std::make_unique<nn::Lamb>(m.parameters(), nn::LambOptions{.lr = lr}); },
+       {"steps", "weight.moment1", "weight.moment2", "gamma.moment1", "gamma.moment2"}},
+      {[&](const nn::Module& m) { return std::make_unique<nn::Adagrad>(m.parameters(), nn::AdagradOptions{.lr = lr, .lr_decay = 0.1}); },
+       {"steps", "weight.sum", "gamma.sum"}},
+      {[&](const nn::Module& m) { return std::make_unique<nn::Sgd>(m.parameters(), nn::SgdOptions{.lr = lr, .momentum = 0.9}); },
+       {"steps", "weight.velocity", "gamma.velocity"}},
+      {[&](const nn::Module& m) { return std::make_unique<nn::Sgd>(m.parameters(), nn::SgdOptions{.lr = lr}); }, {"steps"}}};
+  const TemporaryFolder folder;
+  for (const Defaults where : {reference_f64, cpu_f32})
+    for (const auto& [make, names] : cases) {
+      const DefaultsScope scope(where);
+      Pair whole, halved, resumed;
+      const auto a = make(whole), b = make(halved), c = make(resumed);
+      for (int t = 1; t <= 3; ++t) a->step(whole.gradients(0.3 * t)), b->step(halved.gradients(0.3 * t));
+      nn::save_weights(halved, folder / "weights");
+      const nn::NamedTensors state = b->state();
+      b->step(halved.gradients(9));  // the state is a copy
+      nn::write_safetensors(folder / "optimizer", {.tensors = state, .metadata = {}});
+
+      nn::load_weights(resumed, folder / "weights");
+      c->load_state(nn::read_safetensors(folder / "optimizer").tensors);
+      CHECK(c->steps_taken() == 3);
+      for (int t = 4; t <= 7; ++t) a->step(whole.gradients(0.3 * t)), c->step(resumed.gradients(0.3 * t));
+      CHECK(whole.weight.values() == resumed.weight.values());
+      CHECK(whole.gamma.values() == resumed.gamma.values());
+
+      std::set<std::string> saved;
+      for (const auto& [name, t] : state) saved.insert(name);
+      CHECK(saved == names);
+    }
+}
+
+TEST_CASE("state that does not belong to the optimizer is refused as a whole") {
+  Pair pair;
+  pair.own("gamma").frozen = true;  // nothing is remembered for it
+  nn::AdamW optimizer(pair.parameters(), {});
+  optimizer.step(pair.gradients(1));
+  nn::NamedTensors state = optimizer.state();
+  CHECK(state.size() == 3);
+  const std::vector<double> before = state.at("weight.moment1").values();
+  state["weight.moment1"] = zeros({3});
+  state["weight.moment2"] = zeros({2});
+  state["weight.velocity"] = zeros({3});
+  state.erase("steps");
+  CHECK(error_of([&] { optimizer.load_state(state); }) ==
+        "[optimizer] load_state: expected 3 tensors with the names and shapes they have here, got 1 missing: steps; 1 unexpected: weight.velocity; "
+        "1 that do not fit: weight.moment2 (expected f32 [3], got f32 [2])");
+  CHECK(optimizer.state().at("weight.moment1").values() == before);
+  CHECK(optimizer.steps_taken() == 1);
+
+  std::vector<nn::Parameter> twice = pair.parameters();
+  twice.push_back(twice[0]);
+  CHECK_THAT(error_of([&] { nn::AdamW(twice, {}).state(); }), contains("got two named weight"));
+}
+
 TEST_CASE("global-norm clipping scales all gradients by one factor") {
   const DefaultsScope scope(reference_f64);
   Pair clipped, scaled;
@@ -93,7 +261,12 @@ TEST_CASE("groups are resolved from roles and shown") {
   CHECK(groups[2].names.size() == 2 * 6);
   for (const std::string& name : groups[0].names) CHECK(name.ends_with("weight"));
   for (const char* name : {"cls_token", "pos_embed", "head.bias"}) CHECK(std::ranges::find(groups[1].names, name) != groups[1].names.end());
-  CHECK_THAT(optimizer.describe_groups(), contains("decay 0.05") && contains("lr x 0.1"));
+  CHECK_THAT(optimizer.describe_groups(), contains("decay 0.05") && contains("lr x 0.1") && !contains("eps"));
+
+  model.each_parameter([](const std::string& name, nn::Parameter& p) { p.eps_factor = name == "blocks.1.mlp.fc1.weight" ? 0.5 : 1; });
+  const nn::AdamW parted(model.parameters(), {.weight_decay = 0.05});
+  REQUIRE(parted.groups().size() == 4);
+  CHECK_THAT(parted.describe_groups(), contains("decay 0.05  eps x 0.5       1 tensors        256 elements, first blocks.1.mlp.fc1.weight"));
 }
 
 TEST_CASE("a parameter without gradient is an error unless frozen") {
@@ -120,5 +293,27 @@ TEST_CASE("learning rates") {
   CHECK(nn::warmup_constant(3, 2).at(0) == 1.5);
   CHECK(nn::warmup_constant(3, 2).at(7) == 3);
   CHECK(nn::LearningRate(0.1).at(5) == 0.1);
+
+  const nn::LearningRate vaswani = nn::warmup_inverse_sqrt(2, 4);
+  for (const auto& [step, rate] : {std::pair(0, 0.5), std::pair(3, 2.0), std::pair(15, 1.0), std::pair(4, 2 * std::sqrt(0.8))})
+    CHECK(vaswani.at(step) == Approx(rate));
+  const nn::LearningRate t_fixup = nn::inverse_sqrt(5e-4, 4000);
+  CHECK(t_fixup.at(0) == 5e-4);
+  CHECK(t_fixup.at(1) == Approx(5e-4 * std::sqrt(4000.0 / 4001)));
+  CHECK(t_fixup.at(12000) == Approx(2.5e-4));
+  const nn::LearningRate resnet = nn::step_decay(0.1, {100, 150});
+  for (const auto& [step, rate] : {std::pair(99, 0.1), std::pair(100, 0.01), std::pair(149, 0.01), std::pair(150, 0.001), std::pair(999, 0.001)})
+    CHECK(resnet.at(step) == Approx(rate));
+  CHECK(nn::exponential_decay(0.01, 0.9, 10).at(9) == 0.01);
+  CHECK(nn::exponential_decay(0.01, 0.9, 10).at(25) == Approx(0.0081));
+  const nn::LearningRate late = nn::warmed_up(nn::step_decay(1, {10}, 0.5), 4);
+  for (const auto& [step, rate] : {std::pair(0, 0.25), std::pair(3, 1.0), std::pair(13, 1.0), std::pair(14, 0.5)})
+    CHECK(late.at(step) == Approx(rate));
+
+  CHECK_THAT(error_of([] { nn::warmed_up(1, -1); }), contains("at least 0 warm-up steps, got -1"));
+  CHECK_THAT(error_of([] { nn::warmup_inverse_sqrt(1, 0); }), contains("at least 1 warm-up step"));
+  CHECK_THAT(error_of([] { nn::inverse_sqrt(1, 0); }), contains("a period of at least 1 step, got 0"));
+  CHECK_THAT(error_of([] { nn::exponential_decay(1, 0.9, 0); }), contains("a period of at least 1 step, got 0"));
+  CHECK_THAT(error_of([] { nn::step_decay(1, {3, 2}); }), contains("ascending order, got 3, 2"));
   CHECK_THAT(error_of([] { nn::warmup_cosine(1, 5, 4); }), contains("expected warm-up steps in 0..4, got 5"));
 }

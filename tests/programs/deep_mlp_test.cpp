@@ -66,6 +66,27 @@ TEST_CASE("deep_mlp resumes what is missing and repeats nothing") {
   CHECK_THAT(broken.err, contains("a/metrics.jsonl line 1: expected one run of deep_mlp as a JSON object, got \"{}\""));
 }
 
+TEST_CASE("deep_mlp: Ctrl-C ends with 130, keeps what is finished, and the rest can be resumed to the same losses") {
+  const TemporaryFolder folder;
+  const std::string command = program("deep_mlp") + " --depths 3 --width 8 --batch 4 --steps 600 --no-progress --seeds 0 --out ";
+  const Finished stopped =
+      run(folder.path(), command + "a & pid=$!; until [ -s a/results.csv ] || ! kill -0 $pid; do sleep 0.02; done; kill -INT $pid; wait $pid");
+  INFO(stopped.err);
+  REQUIRE(stopped.status == 130);
+  CHECK_THAT(stopped.err, contains("runs are finished; go on with --resume --out a"));
+  const std::size_t finished = records_in(folder.path() / "a/metrics.jsonl").size();
+  CHECK((finished >= 1 && finished < 4));
+  REQUIRE(run(folder.path(), command + "a --resume").status == 0);
+  REQUIRE(run(folder.path(), command + "b").status == 0);
+  const auto resumed = records_in(folder.path() / "a/metrics.jsonl"), whole = records_in(folder.path() / "b/metrics.jsonl");
+  REQUIRE(resumed.size() == 4);
+  REQUIRE(whole.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(resumed[i].arm == whole[i].arm);
+    CHECK(resumed[i].losses == whole[i].losses);
+  }
+}
+
 TEST_CASE("deep_mlp: divergence is a result, and --json is JSON") {
   const TemporaryFolder folder;
   const Finished f = run(folder.path(), small + "--methods vanilla,rezero --seeds 0 --lr 1e30 --json --out a");

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/common/results.h"
+#include "nn/gates/gate.h"
 #include "tests/programs/program.h"
 #include "tests/support/catch.h"
 
@@ -220,10 +221,10 @@ TEST_CASE("settings printed are settings understood, and lists and dry runs go t
   const Finished again = run(folder.path(), program("depth_stability") + " --config config.json --print-config");
   CHECK(again.out == printed.out);
   const Finished list = run(folder.path(), program("depth_stability") + " --list-gates");
-  for (const char* gate : {"post", "pre", "rezero", "rezero_separate", "skipinit", "fixup", "scalar_gate", "layerscale"})
-    CHECK_THAT(list.out, contains(gate));
+  for (const std::string& gate : nn::gate_names()) CHECK_THAT(list.out, contains(gate));
   CHECK(lines_of(run(folder.path(), program("depth_stability") + " --preset quick --dry-run").out) == 12);
-  CHECK(lines_of(run(folder.path(), program("depth_stability") + " --gates all --depths 6,24,48 --seeds 0..2,7 --dry-run").out) == 8 * 3 * 4);
+  CHECK(lines_of(run(folder.path(), program("depth_stability") + " --gates all --depths 6,24,48 --seeds 0..2,7 --dry-run").out) ==
+        static_cast<long>(nn::gate_names().size()) * 3 * 4);
   CHECK_THAT(run(folder.path(), program("depth_stability") + " --version").out, contains("depth_stability 0."));
   CHECK_THAT(run(folder.path(), program("depth_stability") + " --help").out, contains("--drop-key-schedule") && contains("--gates"));
 }
@@ -236,7 +237,7 @@ TEST_CASE("every kind of dropping, dtype, device and init runs, and --json is JS
   INFO(f.err);
   REQUIRE(f.status == 0);
   const auto json = nlohmann::json::parse(f.out);
-  CHECK(json["results"].size() == 8);
+  CHECK(json["results"].size() == nn::gate_names().size());
   const std::string tiny = program("depth_stability") + " --dim 8 --batch 2 --steps 2 --json --no-progress ";
   const Finished f64 = run(folder.path(), tiny + dropping + "--gates rezero --depths 1 --dtype fp64 --device reference --out b");
   const Finished f32 = run(folder.path(), tiny + dropping + "--gates rezero --depths 1 --out c");

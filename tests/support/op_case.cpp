@@ -208,6 +208,16 @@ std::vector<OpCase> fused() {
        [](const Tensors& in) { return rms_norm(in[0], in[1], 1e-6); },
        0,
        [](const Tensors& in) { return rms_norm_composed(in[0], in[1], 1e-6); }},
+      {"dyt",
+       {{2, 3, 5}, {1}, {5}, {5}},
+       [](const Tensors& in) { return dyt(in[0], in[1], in[2], in[3]); },
+       0,
+       [](const Tensors& in) { return dyt_composed(in[0], in[1], in[2], in[3]); }},
+      {"dyt odd",
+       {{65, 33}, {1}, {33}, {33}},
+       [](const Tensors& in) { return dyt(in[0] * 2, in[1], in[2], in[3]); },
+       0,
+       [](const Tensors& in) { return dyt_composed(in[0] * 2, in[1], in[2], in[3]); }},
       {"cross_entropy", {{6, 9}}, [](const Tensors& in) { return cross_entropy(in[0] * 3, labels(in, 6, 9)); }},
       {"cross_entropy smooth", {{33, 10}}, [](const Tensors& in) { return cross_entropy(in[0] * 3, labels(in, 33, 10), 0.1); }},
       {"soft_cross_entropy",
@@ -240,6 +250,46 @@ std::vector<OpCase> fused() {
        [](const Tensors& in) { return gated_residual(in[0], in[1], {}, constant(in, {3}, "rows")); },
        0,
        [](const Tensors& in) { return gated_residual_composed(in[0], in[1], {}, constant(in, {3}, "rows")); }},
+  };
+}
+
+std::vector<OpCase> images() {
+  const auto convolution = [](const char* name, const Shape& x, const Shape& w, bool bias, Conv2dOptions o) {
+    return OpCase{.name = name,
+                  .shapes = bias ? std::vector<Shape>{x, w, {w[0]}} : std::vector<Shape>{x, w},
+                  .f = [o](const Tensors& in) { return conv2d(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), o); },
+                  .composed = [o](const Tensors& in) { return conv2d_composed(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), o); }};
+  };
+  return {
+      convolution("conv2d", {2, 3, 4, 5}, {2, 3, 3, 3}, true, {.stride = 1, .padding = 1}),
+      convolution("conv2d strided", {2, 2, 7, 6}, {3, 2, 3, 3}, true, {.stride = 2, .padding = 1}),
+      convolution("conv2d 1x1 strided", {3, 4, 5, 4}, {5, 4, 1, 1}, false, {.stride = 2}),
+      convolution("conv2d oblong filter", {1, 2, 5, 6}, {2, 2, 2, 4}, true, {.stride = 3, .padding = 2}),
+      convolution("conv2d whole image", {2, 1, 3, 3}, {1, 1, 3, 3}, false, {}),
+      {"batch_norm2d", {{3, 2, 3, 2}, {2}, {2}}, [](const Tensors& in) { return batch_norm2d(in[0] * 2 + 1, in[1], in[2], 1e-5); }},
+      {"batch_norm2d odd", {{5, 3, 7, 9}, {3}, {3}}, [](const Tensors& in) { return batch_norm2d(in[0], in[1], in[2], 1e-5); }},
+      {"batch_norm2d given statistics",
+       {{3, 2, 3, 2}, {2}, {2}, {2}, {2}},
+       [](const Tensors& in) {
+         return batch_norm2d(in[0], {in[3], in[4] * in[4]}, in[1], in[2], 0.5);
+       }},
+  };
+}
+
+std::vector<OpCase> talking_heads() {
+  const Shape s{2, 3, 5, 4}, mix{3, 3}, bias{3};
+  const auto run = [](AttentionOptions o) {
+    return [o](const Tensors& in) { return attention_talking(in[0], in[1], in[2], in[3], in[4], in[5], in[6], o); };
+  };
+  const std::vector<Shape> shapes{s, s, s, mix, bias, mix, bias};
+  return {
+      {"mix_heads", {{2, 3, 5, 4}, mix, bias}, [](const Tensors& in) { return mix_heads(in[0], in[1], in[2]); }},
+      {"attention_talking", shapes, run({})},
+      {"attention_talking cross", {{1, 2, 3, 4}, {1, 2, 7, 4}, {1, 2, 7, 4}, {2, 2}, {2}, {2, 2}, {2}}, run({.scale = 0.7})},
+      {"attention_talking drop_key", shapes, run({.drop_key = 0.8})},
+      {"attention_talking drop_key zero", shapes, run({.drop_key = 0.8, .empty = EmptyRow::zero})},
+      {"attention_talking drop_key paper and dropout", shapes, run({.drop_key = 0.8, .dropout = 0.3, .empty = EmptyRow::paper})},
+      {"attention_talking dropout", shapes, run({.dropout = 0.3})},
   };
 }
 
@@ -276,9 +326,19 @@ std::vector<OpCase> attention_cases() {
       {"attention keep", {s, s, s}, masked(EmptyRow::keep_all)},
       {"attention keep zero", {s, s, s}, masked(EmptyRow::zero)},
       {"attention keep paper", {s, s, s}, masked(EmptyRow::paper)},
+      {"attention_qkv drop_key block",
+       {{2, 10, 12}},
+       [](const Tensors& in) {
+         return attention_qkv(in[0], 2, {.drop_key = 0.3, .drop_shape = DropShape::block, .grid = {3, 3}});
+       }},
       {"attention_qkv", {{2, 5, 24}}, [](const Tensors& in) { return attention_qkv(in[0], 2, {.drop_key = 0.3}); }},
       {"attention_qkv odd", {{1, 17, 3 * 3 * 16}}, [](const Tensors& in) { return attention_qkv(in[0], 3); }},
   };
+  for (DropShape shape : {DropShape::plain, DropShape::block, DropShape::cross})
+    for (DropSharing sharing : {DropSharing::per_entry, DropSharing::heads, DropSharing::column})
+      cases.push_back({fmt::format("attention drop_key {} {}", name(shape), name(sharing)),
+                       {{2, 2, 3, 3}, {2, 2, 13, 3}, {2, 2, 13, 3}},
+                       run({.drop_key = 0.5, .drop_shape = shape, .drop_sharing = sharing, .grid = {3, 4}})});
   return cases;
 }
 
@@ -287,7 +347,8 @@ std::vector<OpCase> attention_cases() {
 const std::vector<OpCase>& op_cases() {
   static const std::vector<OpCase> all = [] {
     std::vector<OpCase> cases;
-    for (auto group : {elementwise(), shapes(), products(), fused(), attention_cases()}) cases.insert(cases.end(), group.begin(), group.end());
+    for (auto group : {elementwise(), shapes(), products(), fused(), images(), attention_cases(), talking_heads()})
+      cases.insert(cases.end(), group.begin(), group.end());
     return cases;
   }();
   return all;

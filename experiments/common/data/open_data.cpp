@@ -9,7 +9,7 @@
 #include "experiments/common/data/glyphs.h"
 #include "experiments/common/data/idx.h"
 #include "experiments/common/data/input_file.h"
-#include "experiments/common/nearest.h"
+#include "core/nearest.h"
 
 namespace plumb::lab {
 namespace {

@@ -1,8 +1,8 @@
-#include "experiments/common/nearest.h"
+#include "core/nearest.h"
 
 #include "tests/support/catch.h"
 
-using namespace plumb::lab;
+using namespace plumb;
 
 TEST_CASE("edit distance counts insertions, deletions, replacements and swaps") {
   CHECK(edit_distance("", "") == 0);

@@ -1,4 +1,4 @@
-#include "experiments/common/atomic_file.h"
+#include "core/atomic_file.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -13,7 +13,6 @@
 #include "tests/support/temporary_folder.h"
 
 using namespace plumb;
-using namespace plumb::lab;
 namespace fs = std::filesystem;
 using test::contains;
 using test::error_of;
@@ -44,7 +43,7 @@ class FileSizeLimit {
 
 }  // namespace
 
-TEST_CASE("a file is written, replaced and read back byte by byte", "[experiments]") {
+TEST_CASE("a file is written, replaced and read back byte by byte", "[core]") {
   const TemporaryFolder folder;
   const std::string bytes("one\0two\r\n\xff", 10);
   write_file_atomically(folder / "a", bytes);
@@ -56,7 +55,7 @@ TEST_CASE("a file is written, replaced and read back byte by byte", "[experiment
   CHECK(files_in(folder.path()) == 1);
 }
 
-TEST_CASE("a new file has the permissions of the umask", "[experiments]") {
+TEST_CASE("a new file has the permissions of the umask", "[core]") {
   const TemporaryFolder folder;
   const mode_t former = ::umask(027);
   write_file_atomically(folder / "a", "x");
@@ -64,7 +63,7 @@ TEST_CASE("a new file has the permissions of the umask", "[experiments]") {
   CHECK(fs::status(folder / "a").permissions() == fs::perms(0640));
 }
 
-TEST_CASE("a write that fails half way leaves the old file and nothing else", "[experiments]") {
+TEST_CASE("a write that fails half way leaves the old file and nothing else", "[core]") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "a", "old");
   std::string message;
@@ -77,13 +76,13 @@ TEST_CASE("a write that fails half way leaves the old file and nothing else", "[
   CHECK(files_in(folder.path()) == 1);
 }
 
-TEST_CASE("a full disk is a one-line error", "[experiments]") {
+TEST_CASE("a full disk is a one-line error", "[core]") {
   if (!fs::exists("/dev/full")) PLUMB_SKIP("no /dev/full");
   CHECK(error_of([] { write_file_atomically("/dev/full", "x"); }) == "cannot write /dev/full: No space left on device");
   CHECK(fs::is_character_file("/dev/full"));
 }
 
-TEST_CASE("a folder in the file's place stays", "[experiments]") {
+TEST_CASE("a folder in the file's place stays", "[core]") {
   const TemporaryFolder folder;
   fs::create_directory(folder / "a");
   CHECK_THAT(error_of([&] { write_file_atomically(folder / "a", "x"); }), contains("Is a directory"));
@@ -91,14 +90,14 @@ TEST_CASE("a folder in the file's place stays", "[experiments]") {
   CHECK(files_in(folder.path()) == 1);
 }
 
-TEST_CASE("a folder that is missing is named with the reason", "[experiments]") {
+TEST_CASE("a folder that is missing is named with the reason", "[core]") {
   const TemporaryFolder folder;
   CHECK(error_of([&] { write_file_atomically(folder / "no" / "a", "x"); }) ==
         "cannot write " + (folder / "no/a").string() + ": No such file or directory");
   CHECK_THAT(error_of([&] { read_file(folder / "no"); }), contains("cannot read"));
 }
 
-TEST_CASE("a folder that is not writable is named with the reason", "[experiments]") {
+TEST_CASE("a folder that is not writable is named with the reason", "[core]") {
   if (::geteuid() == 0) PLUMB_SKIP("root may write everywhere");
   const TemporaryFolder folder;
   fs::permissions(folder.path(), fs::perms::owner_read | fs::perms::owner_exec);
@@ -106,7 +105,7 @@ TEST_CASE("a folder that is not writable is named with the reason", "[experiment
   fs::permissions(folder.path(), fs::perms::owner_all);
 }
 
-TEST_CASE("a process killed while it writes leaves whole files and recognisable leftovers", "[experiments]") {
+TEST_CASE("a process killed while it writes leaves whole files and recognisable leftovers", "[core]") {
   const TemporaryFolder folder;
   const std::string old_content(200'000, 'a'), new_content(200'000, 'b');
   for (int round = 0; round < 20; ++round) {

@@ -1,4 +1,4 @@
-#include "experiments/common/atomic_file.h"
+#include "core/atomic_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 
-namespace plumb::lab {
+namespace plumb {
 namespace {
 
 constexpr std::string_view temporary_suffix = ".plumb-tmp";
@@ -107,4 +107,4 @@ bool is_temporary_file(const std::filesystem::path& path) {
   return name.starts_with('.') && name.ends_with(temporary_suffix);
 }
 
-}  // namespace plumb::lab
+}  // namespace plumb

@@ -1,8 +1,8 @@
-#include "experiments/common/nearest.h"
+#include "core/nearest.h"
 
 #include <algorithm>
 
-namespace plumb::lab {
+namespace plumb {
 namespace {
 
 std::string plain(std::string_view word) {
@@ -48,4 +48,4 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
   return best ? *best : std::string();
 }
 
-}  // namespace plumb::lab
+}  // namespace plumb

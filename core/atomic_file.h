@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace plumb::lab {
+namespace plumb {
 
 // Replaces the file at `path` by `content`: written beside it, synced, renamed. A device or pipe cannot be renamed over and is written
 // straight. Throws Error with the path and the system's reason; the old file then is as it was, and no temporary file is left.
@@ -17,4 +17,4 @@ std::string read_file(const std::filesystem::path& path);
 // Whether this is the name of a temporary file of write_file_atomically, which a killed process leaves behind.
 bool is_temporary_file(const std::filesystem::path& path);
 
-}  // namespace plumb::lab
+}  // namespace plumb

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace plumb::lab {
+namespace plumb {
 
 // How many letters have to be inserted, dropped, replaced or swapped with their neighbour to turn one word into the other; capital and
 // small letters, '-' and '_' are the same (optimal string alignment).
@@ -15,4 +15,4 @@ int edit_distance(std::string_view a, std::string_view b);
 // may), or the word, of three letters or more, begins it ("cifar" for "cifar-10").
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates);
 
-}  // namespace plumb::lab
+}  // namespace plumb

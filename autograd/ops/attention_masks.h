@@ -1,0 +1,22 @@
+// What the forms of attention share: a call's numbers, its masks as arrays, and probabilities under a mask.
+#pragma once
+
+#include "autograd/ops.h"
+
+namespace plumb::detail {
+
+// Checks the options and fills in all but strides; `like` says on which device the masks belong. The random key is that of the open
+// module path.
+AttentionCall make_call(std::int64_t batch, std::int64_t heads, std::int64_t queries, std::int64_t keys, std::int64_t head_dim, const Tensor& like,
+                        const AttentionOptions& options);
+
+// The masks that the kernels draw on the fly, as arrays: kept keys (after the policy for empty rows), and multipliers of P.
+struct Masks {
+  Tensor keep, multiplier, uniform_rows;  // u8 [B,H,N,M]; [B,H,N,M]; u8 [B,H,N,1]: rows of the policy `paper`
+};
+Masks draw_masks(const AttentionCall& call, const Tensor& like);
+
+// Softmax of scores [.., M] over the keys that `keep` (u8, the same shape) keeps; a row that keeps none is 0.
+Tensor kept_softmax(const Tensor& scores, const Tensor& keep);
+
+}  // namespace plumb::detail

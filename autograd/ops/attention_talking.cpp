@@ -1,0 +1,34 @@
+// Talking heads (Shazeer et al. 2020), as in CaiT: S = scale q k^T, S'_i = sum_j P_ij S_j + p_i, A = softmax(S'), A'_i = sum_j R_ij A_j + r_i,
+// then dropout, then A' v. Every entry needs all heads, so no kernel that walks keys can fuse it: composed of primitives.
+#include "autograd/ops/attention_masks.h"
+
+namespace plumb {
+
+Tensor mix_heads(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  detail::check_operands("mix_heads", x, weight);
+  detail::check_operands("mix_heads", x, bias);
+  check(x.shape().rank() == 4, "[mix_heads] expected x [B, H, N, M], got {}", x.shape());
+  const std::int64_t H = x.dim(1);
+  check(weight.shape() == Shape{H, H} && bias.shape() == Shape{H}, "[mix_heads] expected weight [{0}, {0}] and bias [{0}] for x {1}, got {2} and {3}",
+        H, x.shape(), weight.shape(), bias.shape());
+  return reshape(matmul(weight, reshape(x, {x.dim(0), H, x.dim(2) * x.dim(3)})) + reshape(bias, {H, 1}), x.shape());
+}
+
+Tensor attention_talking(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& pre_weight, const Tensor& pre_bias,
+                         const Tensor& post_weight, const Tensor& post_bias, const AttentionOptions& options) {
+  detail::check_operands("attention_talking", q, k);
+  detail::check_operands("attention_talking", q, v);
+  check(q.shape().rank() == 4 && k.shape() == v.shape() && k.shape().rank() == 4 && q.shape().with(2, 0) == k.shape().with(2, 0) && k.dim(2) > 0,
+        "[attention_talking] expected q [B, H, N, E] and k, v [B, H, M, E], got {}, {} and {}", q.shape(), k.shape(), v.shape());
+  const AttentionCall call = detail::make_call(q.dim(0), q.dim(1), q.dim(2), k.dim(2), q.dim(3), q, options);
+  const Tensor scores = mix_heads(matmul(q, k, false, true) * call.scale, pre_weight, pre_bias);
+  const bool masked = call.keep.defined() || call.drop_key.threshold, dropped = call.dropout.threshold;
+  const detail::Masks masks = masked || dropped ? detail::draw_masks(call, q) : detail::Masks();
+  Tensor p = masked ? detail::kept_softmax(scores, masks.keep) : softmax(scores);
+  if (masked && call.empty == EmptyRow::paper)
+    p = where(masks.uniform_rows, full({1}, 1.0 / static_cast<double>(call.keys), {q.dtype(), q.device()}), p);
+  p = mix_heads(p, post_weight, post_bias);
+  return matmul(dropped ? p * masks.multiplier : p, v);
+}
+
+}  // namespace plumb

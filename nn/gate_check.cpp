@@ -1,0 +1,334 @@
+#include "nn/gate_check.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <filesystem>
+
+#include "autograd/autograd.h"
+#include "nn/audit.h"
+#include "nn/io/weights.h"
+#include "nn/models/vit.h"
+#include "nn/optim/optimizer.h"
+
+namespace plumb::nn {
+namespace {
+
+constexpr std::int64_t dim = 8, heads = 2, classes = 5, depth = 3;
+constexpr Defaults f64_reference{DType::f64, Device::reference}, f64_cpu{DType::f64, Device::cpu}, f32_cpu{DType::f32, Device::cpu};
+
+std::unique_ptr<Stack> make_stack(const GateChoice& gate, std::int64_t blocks = depth) {
+  auto stack = std::make_unique<Stack>(
+      StackOptions{.dim = dim, .heads = heads, .hidden = 4 * dim, .depth = blocks, .gate = gate, .norm_eps = 1e-6, .final_norm = true});
+  initialize(*stack, 0);
+  return stack;
+}
+
+std::unique_ptr<ViT> make_vit(const GateChoice& gate, std::uint64_t seed = 0) {
+  return std::make_unique<ViT>(
+      ViTOptions{.image = 8, .channels = 1, .patch = 4, .classes = classes, .dim = dim, .depth = 2, .heads = heads, .gate = gate, .seed = seed});
+}
+
+Tensor stream() { return random_normal({2, 5, dim}, 0, "stream"); }
+Tensor images() { return random_normal({3, 1, 8, 8}, 0, "images"); }
+Tensor labels() { return integers({0, 3, 4}, {3}); }
+
+// Moves every parameter off its special value, so that no term of a gradient is hidden by a 0 or a 1.
+void shake(const Module& module) {
+  for (const Parameter& p : module.parameters()) {
+    const Tensor noise = random_normal(p.value.shape(), 1, p.name) * (p.value.shape().rank() > 1 ? 0.3 : 0.2);
+    copy_into((p.value.detach() + noise).array(), p.value.array());
+  }
+}
+
+Tensors values_of(const Module& module) {
+  Tensors all;
+  for (const Parameter& p : module.parameters()) all.push_back(p.value);
+  return all;
+}
+
+double largest(const Tensor& x) {
+  double m = 0;
+  for (double v : x.values()) m = std::isnan(v) ? v : std::max(m, std::abs(v));
+  return m;
+}
+
+// Largest difference / largest entry of b, over pairs.
+double difference(const Tensors& a, const Tensors& b) {
+  double gap = 0, size = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const std::vector<double> x = a[i].values(), y = b[i].values();
+    check(x.size() == y.size(), "expected shape {}, got {}", b[i].shape(), a[i].shape());
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      const double d = std::abs(x[j] - y[j]);
+      gap = std::isnan(d) ? d : std::max(gap, d);
+      size = std::max(size, std::abs(y[j]));
+    }
+  }
+  return gap == 0 ? 0 : gap / size;
+}
+
+// Outputs and gradients of a shaken stack.
+Tensors pass_of(const GateChoice& gate, Defaults where) {
+  const DefaultsScope scope(where);
+  const auto stack = make_stack(gate);
+  shake(*stack);
+  const Tensor x = variable(stream()), y = (*stack)(x);
+  Tensors inputs = values_of(*stack);
+  inputs.push_back(x);
+  Tensors results = grad(sum(y * random_normal(y.shape(), 2, "cotangent")), inputs);
+  results.push_back(y);
+  return results;
+}
+
+struct Outcome {
+  bool passed;
+  std::string detail;
+};
+
+Outcome limited(double error, double limit) { return {error <= limit, fmt::format("error {:.1e}, limit {:g}", error, limit)}; }
+
+Outcome builds(const GateChoice& gate) {
+  const auto stack = make_stack(gate);
+  return {true, fmt::format("{} parameters in {} blocks", stack->parameter_count(), depth)};
+}
+
+Outcome gradients(const GateChoice& gate) {
+  const DefaultsScope scope(f64_reference);
+  const auto stack = make_stack(gate, 2);
+  shake(*stack);
+  const Tensor x = variable(stream());
+  Tensors inputs = values_of(*stack);
+  inputs.push_back(x);
+  constexpr double limit = 1e-6;
+  return limited(check_gradients([&] { return (*stack)(x); }, inputs, {.tolerance = limit, .elements = 8}), limit);
+}
+
+Outcome second_order(const GateChoice& gate) {
+  const DefaultsScope scope(f64_reference);
+  const auto stack = make_stack(gate, 2);
+  shake(*stack);
+  const Tensor x = variable(stream());
+  Tensors inputs = values_of(*stack);
+  inputs.push_back(x);
+  const auto directional = [&] {
+    const Tensor y = (*stack)(x);
+    const Tensors g = grad(sum(y * y), inputs, {.create_graph = true});
+    Tensor total = sum(g.back() * random_normal(x.shape(), 3, "direction"));
+    for (std::size_t i = 0; i + 1 < g.size(); ++i) total = total + sum(g[i] * random_normal(g[i].shape(), 3, fmt::format("direction {}", i)));
+    return total;
+  };
+  constexpr double limit = 1e-5;
+  return limited(check_gradients(directional, inputs, {.tolerance = limit, .elements = 4}), limit);
+}
+
+// Whether a claim holds, and a few words about it.
+Outcome claim(const GateChoice& gate, Claim c) {
+  const DefaultsScope scope(f64_reference);
+  bool holds = false;
+  std::string measure;
+  if (c == Claim::identity_at_init) {
+    const auto stack = make_stack(gate);
+    double changed = 0;
+    std::vector<Handle> watch;
+    for (const auto& block : stack->blocks())
+      watch.push_back(block->observe([&](const Junction& j) { changed = std::max(changed, difference({j.output}, {j.stream})); }));
+    (*stack)(stream());
+    holds = changed == 0;
+    measure = fmt::format("a block changes its input by {:.1e}", changed);
+  } else {
+    const auto model = make_vit(gate);
+    const Gradients g = backward(cross_entropy((*model)(images()), labels()));
+    if (c == Claim::loss_is_log_classes) {
+      holds = std::abs(g.loss() - std::log(static_cast<double>(classes))) < 1e-12;
+      measure = fmt::format("loss {:.6f}, ln({}) = {:.6f}", g.loss(), classes, std::log(static_cast<double>(classes)));
+    } else {
+      double squares = 0;
+      for (const char* weight : {"attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2"}) squares += largest(g[fmt::format("blocks.0.{}.weight", weight)]);
+      holds = squares == 0;
+      measure = squares == 0 && gate->zero_head ? "hidden by the head of zeros" : fmt::format("largest gradient {:.1e}", squares);
+    }
+  }
+  return {holds || !gate->claims_that(c), measure + (gate->claims_that(c) ? "" : "; not claimed")};
+}
+
+Outcome initial_values(const GateChoice& gate) {
+  audit_init(*make_vit(gate, 7), 7);
+  return {true, "as declared"};
+}
+
+Outcome roles(const GateChoice& gate) {
+  std::vector<std::string> decaying;
+  const BlockGates gates = gate->build({.dim = dim, .heads = heads, .hidden = 4 * dim, .block = 1, .blocks = 4});
+  std::size_t count = 0;
+  for (const auto& [name, module] : gates.modules)
+    for (const Parameter& p : module->parameters()) {
+      ++count;
+      if (decays(p.role)) decaying.push_back(fmt::format("{}.{} has role {}", name, p.name, nn::name(p.role)));
+    }
+  return {decaying.empty(), decaying.empty() ? fmt::format("{} tensors without decay", count) : fmt::format("{}", fmt::join(decaying, ", "))};
+}
+
+Outcome learning(const GateChoice& gate) {
+  const DefaultsScope scope(f64_reference);
+  const auto model = make_vit(gate);
+  calibrate(*model, images());
+  std::map<std::string, std::vector<double>> before;
+  for (const Parameter& p : model->parameters()) before[p.name] = p.value.values();
+  AdamW optimizer(model->parameters(), {.lr = 1e-2, .weight_decay = 0});
+  for (int step = 0; step < 5; ++step) optimizer.step(backward(cross_entropy((*model)(images()), labels())));
+  std::vector<std::string> still;
+  for (const Parameter& p : model->parameters())
+    if (p.value.values() == before[p.name]) still.push_back(p.name);
+  return {still.empty(), still.empty() ? "5 steps move every parameter" : fmt::format("5 steps do not move {}", fmt::join(still, ", "))};
+}
+
+Outcome stochastic_depth(const GateChoice& gate) {
+  const DefaultsScope scope(f64_reference);
+  const auto stack = make_stack(gate);
+  shake(*stack);
+  double worst = 0;
+  std::vector<Handle> watch;
+  for (const auto& block : stack->blocks())
+    watch.push_back(block->observe([&](const Junction& j) {
+      const Tensor x = j.stream.detach(), f = j.branch_value.detach(), other = random_normal(f.shape(), 4, "other"), half = tensor({0, 1}, {2});
+      const Tensor y = j.gate.combine_scaled(x, f, half), z = j.gate.combine_scaled(x, other, half), whole = j.gate.combine(x, f);
+      worst = std::max({worst, difference({slice(y, 0, 0, 1)}, {slice(z, 0, 0, 1)}), difference({slice(y, 0, 1, 2)}, {slice(whole, 0, 1, 2)})});
+    }));
+  (*stack)(stream());
+  return limited(worst, 1e-12);
+}
+
+Outcome checkpointed(const GateChoice& gate) {
+  const DefaultsScope scope(f64_reference);
+  const auto stack = make_stack(gate);
+  shake(*stack);
+  const Tensor x = variable(stream());
+  Tensors inputs = values_of(*stack);
+  inputs.push_back(x);
+  const auto run = [&](bool recompute) {
+    stack->checkpoint_blocks(recompute);
+    const Tensor y = (*stack)(x);
+    return grad(sum(y * y), inputs);
+  };
+  return limited(difference(run(true), run(false)), 1e-12);
+}
+
+Outcome devices(const GateChoice& gate) {
+  const Tensors expected = pass_of(gate, f64_reference);
+  const double f64_error = difference(pass_of(gate, f64_cpu), expected), f32_error = difference(pass_of(gate, f32_cpu), expected);
+  return {f64_error <= 1e-9 && f32_error <= 2e-4, fmt::format("cpu f64 {:.1e}, limit 1e-09; cpu f32 {:.1e}, limit 2e-04", f64_error, f32_error)};
+}
+
+Outcome save_and_load(const GateChoice& gate) {
+  const auto model = make_vit(gate, 1), other = make_vit(gate, 2);
+  shake(*model);
+  calibrate(*model, images());
+  const auto file = std::filesystem::temp_directory_path() / fmt::format("plumb_gate_check.{}.safetensors", getpid());
+  struct Removed {
+    const std::filesystem::path& path;
+    ~Removed() {
+      std::error_code ignored;
+      std::filesystem::remove(path, ignored);
+    }
+  } const removed{file};
+  save_weights(*model, file);
+  load_weights(*other, file);
+  model->eval();
+  other->eval();
+  const double gap = difference({(*other)(images())}, {(*model)(images())});
+  return {gap == 0, gap == 0 ? "the same outputs" : fmt::format("outputs differ by {:.1e}: is something that the gate keeps not a parameter?", gap)};
+}
+
+Outcome deep(const GateChoice& gate) {
+  const DefaultsScope scope(f32_cpu);
+  const auto stack = make_stack(gate, 48);
+  const Tensor x = variable(stream()), y = (*stack)(x), dx = grad(sum(y * random_normal(y.shape(), 2, "cotangent")), x);
+  return {all_finite(y.array()) && all_finite(dx.array()),
+          fmt::format("48 blocks: largest value {:.2g}, largest gradient {:.2g}", largest(y), largest(dx))};
+}
+
+float to_bf16(double v) {  // to nearest, ties to even
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(v));
+  return std::bit_cast<float>((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000u);
+}
+
+Outcome bf16(const GateChoice& gate) {
+  const auto stack = make_stack(gate, 24);
+  std::vector<double> shares;
+  std::vector<Handle> watch;
+  for (const auto& block : stack->blocks())
+    watch.push_back(block->observe([&](const Junction& j) {
+      const Tensor added = j.gate.combine(zeros_like(j.stream), j.branch_value);
+      if (largest(added) > 0) shares.push_back(unchanged_in_bf16(j.stream.values(), added.values()));
+    }));
+  (*stack)(stream());
+  if (shares.empty()) return {true, "branches add nothing at init"};
+  return {true, fmt::format("24 blocks: bf16 would lose {:.0f} % of what a branch adds", 100 * *std::ranges::max_element(shares))};
+}
+
+Outcome documented(const GateChoice& gate) {
+  const bool both = !gate->formula.empty() && !gate->source.empty();
+  return {both, both ? gate->formula : "give the Method a formula and a source"};
+}
+
+}  // namespace
+
+double unchanged_in_bf16(const std::vector<double>& stream, const std::vector<double>& added) {
+  check(stream.size() == added.size() && !stream.empty(), "[unchanged_in_bf16] expected as many elements of both, got {} and {}", stream.size(),
+        added.size());
+  std::size_t unchanged = 0;
+  for (std::size_t i = 0; i < stream.size(); ++i) {
+    const float x = to_bf16(stream[i]);
+    unchanged += added[i] != 0 && to_bf16(static_cast<double>(x) + static_cast<double>(to_bf16(added[i]))) == x;
+  }
+  return static_cast<double>(unchanged) / static_cast<double>(stream.size());
+}
+
+bool GateReport::passed() const { return std::ranges::all_of(rules, &RuleResult::passed); }
+
+std::string GateReport::text() const {
+  std::string text = fmt::format("{}\n", gate);
+  for (const RuleResult& r : rules) text += fmt::format("  {:<7} {:<20} {}\n", r.passed ? "ok" : "FAILED", r.rule, r.detail);
+  return text;
+}
+
+GateReport check_gate(const GateChoice& gate) {
+  const auto of_claim = [](Claim c) { return [c](const GateChoice& g) { return claim(g, c); }; };
+  const std::vector<std::pair<std::string, std::function<Outcome(const GateChoice&)>>> rules{
+      {"builds", builds},
+      {"gradients", gradients},
+      {"second order", second_order},
+      {name(Claim::identity_at_init), of_claim(Claim::identity_at_init)},
+      {name(Claim::zero_branch_gradient), of_claim(Claim::zero_branch_gradient)},
+      {name(Claim::loss_is_log_classes), of_claim(Claim::loss_is_log_classes)},
+      {"initial values", initial_values},
+      {"roles", roles},
+      {"learning", learning},
+      {"stochastic depth", stochastic_depth},
+      {"checkpoint", checkpointed},
+      {"devices and dtypes", devices},
+      {"save and load", save_and_load},
+      {"depth", deep},
+      {"bf16", bf16},
+      {"documented", documented},
+  };
+  GateReport report{gate->name, {}};
+  for (const auto& [rule, check_rule] : rules) {
+    if (rule == "second order" && !report.rules.back().passed) continue;  // follows from the first
+    Outcome outcome{};
+    try {
+      outcome = check_rule(gate);
+    } catch (const std::exception& e) {
+      outcome = {false, e.what()};
+      std::ranges::replace(outcome.detail, '\n', ' ');
+    }
+    report.rules.push_back({rule, outcome.passed, outcome.detail});
+    if (rule == "builds" && !outcome.passed) break;  // nothing else can run
+  }
+  return report;
+}
+
+}  // namespace plumb::nn

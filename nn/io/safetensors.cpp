@@ -1,0 +1,220 @@
+#include "nn/io/safetensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/atomic_file.h"
+
+namespace plumb::nn {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the format is little-endian");
+
+using Json = nlohmann::ordered_json;                   // keeps the order of the tensors
+constexpr std::uint64_t longest_header = 100'000'000;  // as the format's own library has it
+constexpr const char* metadata_key = "__metadata__";
+
+struct Format {
+  const char* name;
+  std::uint64_t bytes;  // of an element in the file
+  DType dtype;          // in memory
+};
+constexpr Format formats[] = {{"F64", 8, DType::f64}, {"F32", 4, DType::f32}, {"I64", 8, DType::i64},
+                              {"U8", 1, DType::u8},   {"F16", 2, DType::f32}, {"BF16", 2, DType::f32}};
+
+float from_f16(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const float size = exponent == 31 ? fraction ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity()
+                     : exponent ? std::ldexp(static_cast<float>(1024 + fraction), exponent - 25)
+                                    : std::ldexp(static_cast<float>(fraction), -24);
+  return bits >> 15 ? -size : size;
+}
+
+float from_bf16(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+
+// One tensor as the header describes it, checked.
+struct Entry {
+  std::string name;
+  Format format;
+  Shape shape;
+  std::uint64_t begin, end;  // after the header
+};
+
+class Reader {
+ public:
+  explicit Reader(const std::filesystem::path& path) : path_(path.string()) {
+    std::error_code error;
+    check(std::filesystem::is_regular_file(path, error), "{}: expected a safetensors file, got {}", path_,
+          std::filesystem::exists(path, error) ? "something that is not a file" : "nothing there");
+    size_ = std::filesystem::file_size(path, error);
+    in_.open(path, std::ios::binary);
+    check(!error && in_.is_open(), "{}: cannot be opened", path_);
+  }
+
+  TensorFile read() {
+    check(size_ >= 8, "{}: expected a safetensors file of at least 8 bytes, got {}", path_, size_);
+    std::uint64_t length = 0;
+    bytes(&length, sizeof length);
+    check(length <= std::min(size_ - 8, longest_header), "{}: expected a header of at most {} bytes (the file has {}), got a length of {}", path_,
+          std::min(size_ - 8, longest_header), size_, length);
+    std::string text(length, '\0');
+    bytes(text.data(), length);
+    const Json header = parse(text);
+
+    TensorFile file;
+    std::vector<Entry> entries;
+    for (const auto& [name, value] : header.items()) {
+      if (name == metadata_key)
+        file.metadata = metadata_of(value);
+      else
+        entries.push_back(entry_of(name, value));
+    }
+    check_extents(entries, size_ - 8 - length);
+    for (const Entry& e : entries) file.tensors[e.name] = Tensor(array_of(e, 8 + length + e.begin));
+    return file;
+  }
+
+ private:
+  void bytes(void* to, std::uint64_t count) {
+    in_.read(static_cast<char*>(to), static_cast<std::streamsize>(count));
+    check(in_.good(), "{}: expected {} bytes more, got fewer: it cannot be read, or changes while it is read", path_, count);
+  }
+
+  // A JSON object whose names are new in each object (the parser alone would keep the last of two).
+  Json parse(const std::string& text) const {
+    std::vector<std::set<std::string>> open;
+    const auto watch = [&](int, Json::parse_event_t event, Json& value) {
+      if (event == Json::parse_event_t::object_start) open.emplace_back();
+      if (event == Json::parse_event_t::object_end) open.pop_back();
+      if (event == Json::parse_event_t::key) {
+        const auto name = value.get<std::string>();
+        check(open.back().insert(name).second, "{}: expected each name once in the header, got \"{}\" again", path_, name);
+      }
+      return true;
+    };
+    try {
+      Json header = Json::parse(text, watch);
+      check(header.is_object(), "{}: expected a JSON object as header, got {}", path_, header.type_name());
+      return header;
+    } catch (const Json::exception& e) {
+      fail(fmt::format("{}: expected a header in JSON: {}", path_, e.what()));
+    }
+  }
+
+  std::map<std::string, std::string> metadata_of(const Json& value) const {
+    check(value.is_object(), "{}: expected strings by name under {}, got {}", path_, metadata_key, value.type_name());
+    std::map<std::string, std::string> metadata;
+    for (const auto& [name, text] : value.items()) {
+      check(text.is_string(), "{}: expected a string for {} \"{}\", got {}", path_, metadata_key, name, text.type_name());
+      metadata[name] = text.get<std::string>();
+    }
+    return metadata;
+  }
+
+  // The unsigned integers under value[key].
+  std::vector<std::uint64_t> integers_of(const std::string& name, const Json& value, const char* key) const {
+    const auto list = value.find(key);
+    const bool good = list != value.end() && list->is_array() && std::ranges::all_of(*list, [](const Json& j) { return j.is_number_unsigned(); });
+    check(good, "{}: expected a list of integers of at least 0 as {} of \"{}\"", path_, key, name);
+    return list->get<std::vector<std::uint64_t>>();
+  }
+
+  Entry entry_of(const std::string& name, const Json& value) const {
+    check(value.is_object(), "{}: expected dtype, shape and data_offsets for \"{}\", got {}", path_, name, value.type_name());
+    const std::string dtype = value.contains("dtype") && value["dtype"].is_string() ? value["dtype"].get<std::string>() : "none";
+    const auto format = std::ranges::find(formats, dtype, &Format::name);
+    check(format != std::end(formats), "{}: expected dtype F64, F32, F16, BF16, I64 or U8 for \"{}\", got {}", path_, name, dtype);
+
+    const std::vector<std::uint64_t> dims = integers_of(name, value, "shape"), offsets = integers_of(name, value, "data_offsets");
+    std::uint64_t numel = 1;
+    bool overflow = false;
+    for (std::uint64_t d : dims)
+      if (d) overflow |= __builtin_mul_overflow(numel, d, &numel);
+    check(!overflow && numel < (std::uint64_t{1} << 59) && dims.size() <= Shape::max_rank,
+          "{}: expected at most {} axes and fewer than 2^59 elements for \"{}\", got [{}]", path_, Shape::max_rank, name, fmt::join(dims, ", "));
+    if (std::ranges::count(dims, 0u)) numel = 0;
+
+    check(offsets.size() == 2 && offsets[0] <= offsets[1] && offsets[1] - offsets[0] == numel * format->bytes,
+          "{}: expected a begin and an end {} bytes apart for \"{}\" {} [{}], got [{}]", path_, numel * format->bytes, name, dtype,
+          fmt::join(dims, ", "), fmt::join(offsets, ", "));
+    const std::vector<std::int64_t> extents(dims.begin(), dims.end());
+    return {name, *format, Shape(extents), offsets[0], offsets[1]};
+  }
+
+  // The tensors, in the order of their bytes, fill the rest of the file: no overlap, no gap, nothing beyond the end.
+  void check_extents(std::vector<Entry>& entries, std::uint64_t size) const {
+    std::ranges::sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
+    std::uint64_t end = 0;
+    for (const Entry& e : entries) {
+      check(e.begin == end, "{}: expected \"{}\" to begin at byte {}, where the tensor before it ends, got {}", path_, e.name, end, e.begin);
+      end = e.end;
+    }
+    check(end == size, "{}: expected {} bytes of tensors, got {}: the file is cut off or has bytes that belong to none", path_, end, size);
+  }
+
+  Array array_of(const Entry& e, std::uint64_t position) {
+    in_.seekg(static_cast<std::streamoff>(position));
+    const Array a(e.shape, e.format.dtype, defaults().device);
+    if (e.format.bytes == size_of(e.format.dtype)) {
+      bytes(a.bytes(), e.end - e.begin);
+    } else {
+      std::vector<std::uint16_t> half(static_cast<std::size_t>(a.numel()));
+      bytes(half.data(), e.end - e.begin);
+      std::ranges::transform(half, a.mutable_data<float>(), std::string_view(e.format.name) == "F16" ? from_f16 : from_bf16);
+    }
+    return a;
+  }
+
+  std::string path_;
+  std::uint64_t size_ = 0;
+  std::ifstream in_;
+};
+
+const Format& format_of(DType dtype) { return *std::ranges::find(formats, dtype, &Format::dtype); }
+
+}  // namespace
+
+TensorFile read_safetensors(const std::filesystem::path& path) { return Reader(path).read(); }
+
+void write_safetensors(const std::filesystem::path& path, const TensorFile& file) {
+  std::vector<std::pair<std::string, Array>> order;
+  for (const auto& [name, t] : file.tensors) {
+    check(t.defined() && name != metadata_key, "{}: expected defined tensors under names other than {}, got \"{}\"{}", path.string(), metadata_key,
+          name, t.defined() ? "" : ", which is not defined");
+    order.emplace_back(name, t.array());
+  }
+  std::ranges::stable_sort(order, std::ranges::greater{}, [](const auto& entry) { return size_of(entry.second.dtype()); });
+
+  Json header = Json::object();
+  if (!file.metadata.empty()) header[metadata_key] = file.metadata;
+  std::uint64_t end = 0;
+  for (const auto& [name, a] : order) {
+    const std::uint64_t begin = std::exchange(end, end + static_cast<std::uint64_t>(a.numel()) * size_of(a.dtype()));
+    header[name] = {{"dtype", format_of(a.dtype()).name}, {"shape", std::vector(a.shape().begin(), a.shape().end())}, {"data_offsets", {begin, end}}};
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const Json::exception& e) {
+    fail(fmt::format("{}: expected names and metadata in UTF-8: {}", path.string(), e.what()));
+  }
+  text.append((8 - text.size() % 8) % 8, ' ');
+  check(text.size() <= longest_header, "{}: expected a header of at most {} bytes, got {}: fewer tensors or shorter names", path.string(),
+        longest_header, text.size());
+
+  const std::uint64_t length = text.size();
+  std::string content(8, '\0');
+  content.reserve(8 + length + end);
+  std::memcpy(content.data(), &length, 8);
+  content += text;
+  for (const auto& [name, a] : order) content.append(static_cast<const char*>(a.bytes()), static_cast<std::size_t>(a.numel()) * size_of(a.dtype()));
+  write_file_atomically(path, content);
+}
+
+}  // namespace plumb::nn

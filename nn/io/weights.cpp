@@ -1,0 +1,91 @@
+#include "nn/io/weights.h"
+
+#include <cmath>
+#include <optional>
+
+#include "nn/io/safetensors.h"
+
+namespace plumb::nn {
+namespace {
+
+std::vector<std::string> segments_of(const std::string& name) {
+  std::vector<std::string> segments(1);
+  for (const char c : name)
+    if (c == '.')
+      segments.emplace_back();
+    else
+      segments.back() += c;
+  return segments;
+}
+
+// Their name for ours, if the rule matches.
+std::optional<std::string> renamed(const KeyRule& rule, const std::string& name) {
+  const std::vector<std::string> pattern = segments_of(rule.ours), given = segments_of(name);
+  if (pattern.size() != given.size()) return std::nullopt;
+  std::vector<std::string> stars;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (pattern[i] == "*")
+      stars.push_back(given[i]);
+    else if (pattern[i] != given[i])
+      return std::nullopt;
+  }
+  std::vector<std::string> theirs = segments_of(rule.theirs);
+  std::size_t next = 0;
+  for (std::string& segment : theirs)
+    if (segment == "*") {
+      check(next < stars.size(), "[weights] expected as many * on both sides of a rule, got \"{}\" and \"{}\"", rule.ours, rule.theirs);
+      segment = stars[next++];
+    }
+  return fmt::format("{}", fmt::join(theirs, "."));
+}
+
+KeyRule patch_projection(std::int64_t channels) {
+  return {"patch_embed.proj.weight", "patch_embed.proj.weight", [channels](const Shape& ours) {
+            const auto p = std::lround(std::sqrt(static_cast<double>(ours[-1]) / static_cast<double>(channels)));
+            check(channels * p * p == ours[-1], "[weights] expected a patch projection [dim, {} p p] for {} channels, got {}", channels, channels,
+                  ours);
+            return Shape{ours[0], channels, p, p};
+          }};
+}
+
+}  // namespace
+
+KeyMap timm_vit(std::int64_t channels) {
+  return {{"blocks.*.gate1.gamma", "blocks.*.ls1.gamma"}, {"blocks.*.gate2.gamma", "blocks.*.ls2.gamma"}, patch_projection(channels)};
+}
+
+KeyMap timm_cait(std::int64_t channels) {
+  return {{"blocks.*.gate1.gamma", "blocks.*.gamma_1"},
+          {"blocks.*.gate2.gamma", "blocks.*.gamma_2"},
+          {"blocks_token_only.*.gate1.gamma", "blocks_token_only.*.gamma_1"},
+          {"blocks_token_only.*.gate2.gamma", "blocks_token_only.*.gamma_2"},
+          patch_projection(channels)};
+}
+
+NamedTensors weights(const Module& module, const KeyMap& map) {
+  NamedTensors all;
+  for (const Parameter& p : module.parameters()) {
+    std::string name = p.name;
+    Array value = p.value.array();
+    for (const KeyRule& rule : map)
+      if (const auto theirs = renamed(rule, p.name)) {
+        name = *theirs;
+        if (rule.shape) value = value.reshaped(rule.shape(value.shape()));
+        break;
+      }
+    check(all.emplace(name, Tensor(value)).second, "[weights] expected one parameter of {} for \"{}\", got another: {}", *module.path(), name,
+          p.name);
+  }
+  return all;
+}
+
+void save_weights(const Module& module, const std::filesystem::path& path, const KeyMap& map) {
+  write_safetensors(path, {.tensors = weights(module, map), .metadata = {}});
+}
+
+Leftovers load_weights(Module& module, const std::filesystem::path& path, const KeyMap& map, Strictness strictness) {
+  const NamedTensors to = weights(module, map);
+  return assign(to, read_safetensors(path).tensors, fmt::format("[load_weights] {} into {}", path.string(), *module.path()), strictness);
+}
+
+}  // namespace plumb::nn

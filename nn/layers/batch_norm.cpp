@@ -1,0 +1,40 @@
+#include "nn/layers/batch_norm.h"
+
+#include <string_view>
+
+#include "autograd/ops.h"
+
+namespace plumb::nn {
+namespace {
+
+constexpr double momentum = 0.1;
+
+void move_towards(const Tensor& running, const Tensor& batch) {
+  copy_into((running.detach() * (1 - momentum) + batch.detach() * momentum).array(), running.array());
+}
+
+}  // namespace
+
+BatchNorm2d::BatchNorm2d(std::int64_t channels, double eps)
+    : Layer("BatchNorm2d"),
+      eps_(eps),
+      weight_(parameter("weight", {channels}, Init::constant(1), Role::norm)),
+      bias_(parameter("bias", {channels}, Init::constant(0), Role::norm)),
+      running_mean_(parameter("running_mean", {channels}, Init::constant(0), Role::norm)),
+      running_var_(parameter("running_var", {channels}, Init::constant(1), Role::norm)) {
+  own("running_mean").frozen = own("running_var").frozen = true;
+}
+
+Tensor BatchNorm2d::forward(const Tensor& images) const {
+  if (!training()) return batch_norm2d(images, {running_mean_.detach(), running_var_.detach()}, weight_, bias_, eps_);
+  const BatchStatistics batch = batch_statistics(images);
+  const std::int64_t count = images.numel() / images.dim(1);
+  check(count > 1, "[batch_norm2d] expected more than one value a channel in training, got images {}", images.shape());
+  if (std::string_view(current_phase()) == "forward") {
+    move_towards(running_mean_, batch.mean);
+    move_towards(running_var_, batch.variance.detach() * (static_cast<double>(count) / static_cast<double>(count - 1)));
+  }
+  return batch_norm2d(images, batch, weight_, bias_, eps_);
+}
+
+}  // namespace plumb::nn

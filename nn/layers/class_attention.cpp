@@ -1,0 +1,54 @@
+#include "nn/layers/class_attention.h"
+
+#include "nn/layers/heads.h"
+
+namespace plumb::nn {
+
+ClassAttention::ClassAttention(const AttentionOptions& o)
+    : Layer("ClassAttention"),
+      options_(o),
+      q_({.in = o.dim, .out = o.dim, .init = o.init}),
+      k_({.in = o.dim, .out = o.dim, .init = o.init}),
+      v_({.in = o.dim, .out = o.dim, .init = o.init}),
+      proj_({.in = o.dim, .out = o.dim, .init = o.init}) {
+  check(o.heads > 0 && o.dim % o.heads == 0, "[class_attention] expected a width that is a multiple of the heads, got dim {} and {} heads", o.dim,
+        o.heads);
+  child("q", q_);
+  child("k", k_);
+  child("v", v_);
+  child("proj", proj_);
+}
+
+Tensor ClassAttention::forward(const Tensor& u) const {
+  check(u.shape().rank() == 3 && u.dim(1) > 0 && u.dim(2) == options_.dim, "[class_attention] expected [B, 1 + T, {}], the class token first, got {}",
+        options_.dim, u.shape());
+  const std::int64_t H = options_.heads;
+  const Tensor heads = attention(split_heads(q_(slice(u, 1, 0, 1)), H), split_heads(k_(u), H), split_heads(v_(u), H), options_.call(training()));
+  return proj_(options_.drop_heads(merge_heads(heads), training()));
+}
+
+LayerScaleBlockClassAttn::LayerScaleBlockClassAttn(const ClassBlockOptions& o)
+    : Module("LayerScaleBlockClassAttn"),
+      norm1_(o.dim, o.norm_eps),
+      norm2_(o.dim, o.norm_eps),
+      attn_({.dim = o.dim, .heads = o.heads}),
+      mlp_({.dim = o.dim, .hidden = o.hidden}),
+      gate1_(o.dim, o.init),
+      gate2_(o.dim, o.init) {
+  child("norm1", norm1_);
+  child("attn", attn_);
+  child("norm2", norm2_);
+  child("mlp", mlp_);
+  child("gate1", gate1_);
+  child("gate2", gate2_);
+}
+
+Tensor LayerScaleBlockClassAttn::operator()(const Tensor& patches, const Tensor& cls) const {
+  const PathScope scope(path());
+  check(patches.shape().rank() == 3 && cls.shape() == patches.shape().with(1, 1),
+        "[class_block] expected patches [B, T, D] and a class token [B, 1, D], got {} and {}", patches.shape(), cls.shape());
+  const Tensor c = gate1_.combine(cls, attn_(norm1_(concat({cls, patches}, 1))));
+  return gate2_.combine(c, mlp_(norm2_(c)));
+}
+
+}  // namespace plumb::nn

@@ -1,0 +1,54 @@
+#include "nn/models/cait.h"
+
+#include "nn/gates/methods.h"
+
+namespace plumb::nn {
+
+CaiT::CaiT(const CaiTOptions& o)
+    : Classifier("CaiT"),
+      options_(o),
+      patch_embed_({.image = o.image, .patch = o.patch, .channels = o.channels, .dim = o.dim}),
+      stack_({.dim = o.dim,
+              .heads = o.heads,
+              .hidden = o.mlp_ratio * o.dim,
+              .depth = o.depth,
+              .gate = o.gate->name == "layerscale" && o.init ? methods::layerscale(o.init) : o.gate,
+              .norm_eps = o.norm_eps,
+              .drop_key = o.drop_key,
+              .grid = {o.image / o.patch, o.image / o.patch},
+              .attention_dropout = o.attention_dropout,
+              .drop_path = o.drop_path,
+              .attention = o.attention}),
+      norm_(o.dim, o.norm_eps),
+      head_({.in = o.dim, .out = o.classes}) {
+  check(o.depth_token_only >= 1, "[cait] expected at least one block for the class token to read the patches, got {}", o.depth_token_only);
+  cls_token_ = parameter("cls_token", {1, 1, o.dim}, Init::truncated_normal(0.02), Role::embedding);
+  pos_embed_ = parameter("pos_embed", {1, patch_embed_.tokens(), o.dim}, Init::truncated_normal(0.02), Role::position);
+  child("patch_embed", patch_embed_);
+  child("", stack_);
+  for (std::int64_t i = 0; i < o.depth_token_only; ++i) {
+    blocks_token_only_.push_back(std::make_unique<LayerScaleBlockClassAttn>(ClassBlockOptions{
+        .dim = o.dim, .heads = o.heads, .hidden = o.mlp_ratio * o.dim, .init = o.init.value_or(layerscale_init(o.depth)), .norm_eps = o.norm_eps}));
+    child(fmt::format("blocks_token_only.{}", i), *blocks_token_only_.back());
+  }
+  child("norm", norm_);
+  child("head", head_);
+  if (o.gate->zero_head) head_.weight_init() = head_.weight_init().scaled(0);
+  initialize(*this, o.seed);
+}
+
+Tensor CaiT::patches(const Tensor& images) const { return stack_(patch_embed_(images) + pos_embed_); }
+
+Tensor CaiT::class_token(const Tensor& patches) const {
+  Tensor cls = broadcast_to(cls_token_, {patches.dim(0), 1, patches.dim(2)});
+  for (const auto& block : blocks_token_only_) cls = (*block)(patches, cls);
+  return cls;
+}
+
+// The authors normalise [class token; patches] and read the class token: a norm looks at one token at a time, so that one is enough.
+Tensor CaiT::forward(const Tensor& images) const {
+  const Tensor cls = norm_(class_token(patches(images)));
+  return head_(reshape(cls, {cls.dim(0), cls.dim(2)}));
+}
+
+}  // namespace plumb::nn

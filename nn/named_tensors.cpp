@@ -1,0 +1,60 @@
+#include "nn/named_tensors.h"
+
+#include "core/backend.h"
+
+namespace plumb::nn {
+namespace {
+
+bool fits(const Tensor& to, const Tensor& from) {
+  return from.defined() && to.shape() == from.shape() && (to.dtype() == from.dtype() || (is_float(to.dtype()) && is_float(from.dtype())));
+}
+
+}  // namespace
+
+NamedTensors copies(const NamedTensors& tensors) {
+  NamedTensors all;
+  for (const auto& [name, t] : tensors) {
+    const Array copy = empty_like(t.array());
+    copy_into(t.array(), copy);
+    all[name] = Tensor(copy);
+  }
+  return all;
+}
+
+Leftovers assign(const NamedTensors& to, const NamedTensors& from, const std::string& what, Strictness strictness) {
+  Leftovers left;
+  std::vector<std::string> unfit;
+  for (const auto& [name, target] : to) {
+    const auto given = from.find(name);
+    if (given == from.end())
+      left.missing.push_back(name);
+    else if (!fits(target, given->second))
+      unfit.push_back(fmt::format("{} (expected {} {}, got {} {})", name, plumb::name(target.dtype()), target.shape(),
+                                  plumb::name(given->second.dtype()), given->second.shape()));
+  }
+  for (const auto& [name, given] : from)
+    if (!to.contains(name)) left.unexpected.push_back(name);
+
+  std::vector<std::string> wrong;
+  const auto list = [&](const char* kind, const std::vector<std::string>& names) {
+    if (!names.empty()) wrong.push_back(fmt::format("{} {}: {}", names.size(), kind, fmt::join(names, ", ")));
+  };
+  if (!strictness.allow_missing) list("missing", left.missing);
+  if (!strictness.allow_unexpected) list("unexpected", left.unexpected);
+  list("that do not fit", unfit);
+  check(wrong.empty(), "{}: expected {} tensors with the names and shapes they have here, got {}", what, to.size(), fmt::join(wrong, "; "));
+
+  for (const auto& [name, given] : from)
+    if (const auto target = to.find(name); target != to.end()) {
+      const Array &x = given.array(), &y = target->second.array();
+      if (x.dtype() == y.dtype()) {
+        copy_into(x, y);
+      } else {
+        kernels(y).cast(x, y);
+        y.bump_version();
+      }
+    }
+  return left;
+}
+
+}  // namespace plumb::nn

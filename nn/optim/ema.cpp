@@ -1,0 +1,59 @@
+#include "nn/optim/ema.h"
+
+#include <algorithm>
+
+#include "core/backend.h"
+
+namespace plumb::nn {
+
+Ema::Ema(std::vector<Parameter> parameters, const EmaOptions& options) : parameters_(std::move(parameters)), options_(options) {
+  check(0 <= options.decay && options.decay <= 1, "[ema] expected a decay in 0..1, got {}", options.decay);
+  for (const Parameter& p : parameters_) {
+    averages_.push_back(empty_like(p.value.array()));
+    copy_into(p.value.array(), averages_.back());
+  }
+}
+
+void Ema::update() {
+  check(!swapped_, "[ema] expected update() with the weights in place, got it while the averages are: end the EmaScope first");
+  const auto t = static_cast<double>(updates_++);
+  const double decay = options_.warm_up ? std::min(options_.decay, (1 + t) / (10 + t)) : options_.decay;
+  // average -= (1 - decay) (average - weight): SGD's step with the negated weight as gradient and a weight decay of 1.
+  const SgdStep step{.lr = 1 - decay, .momentum = 0, .weight_decay = 1, .nesterov = false, .gradient_scale = -1};
+  for (std::size_t i = 0; i < averages_.size(); ++i) kernels(averages_[i]).sgd(step, parameters_[i].value.array(), averages_[i], Array());
+}
+
+void Ema::swap() {
+  for (std::size_t i = 0; i < averages_.size(); ++i) {
+    const Array& weight = parameters_[i].value.array();
+    auto* bytes = static_cast<std::byte*>(weight.bytes());
+    std::swap_ranges(bytes, bytes + static_cast<std::size_t>(weight.numel()) * size_of(weight.dtype()),
+                     static_cast<std::byte*>(averages_[i].bytes()));
+    weight.bump_version();
+  }
+  swapped_ = !swapped_;
+}
+
+NamedTensors Ema::averages() const {
+  check(!swapped_, "[ema] expected state with the weights in place, got it while the averages are: end the EmaScope first");
+  NamedTensors all;
+  for (std::size_t i = 0; i < averages_.size(); ++i)
+    check(all.emplace(parameters_[i].name + ".average", Tensor(averages_[i])).second,
+          "[ema] expected parameters with names of their own to save its state, got two named {}", parameters_[i].name);
+  return all;
+}
+
+NamedTensors Ema::state() const {
+  NamedTensors state = copies(averages());
+  state["updates"] = integers({updates_}, {});
+  return state;
+}
+
+void Ema::load_state(const NamedTensors& state) {
+  NamedTensors to = averages();
+  const Tensor updates = to["updates"] = integers({0}, {});
+  assign(to, state, "[ema] load_state");
+  updates_ = updates.array().data<std::int64_t>()[0];
+}
+
+}  // namespace plumb::nn

@@ -1,0 +1,53 @@
+// Exponential moving average of a model's weights, to evaluate with.
+#pragma once
+
+#include "nn/module.h"
+#include "nn/named_tensors.h"
+
+namespace plumb::nn {
+
+struct EmaOptions {
+  double decay = 0.9999;
+  // Update t, counted from 0, has decay min(decay, (1 + t) / (10 + t)), as TensorFlow's ExponentialMovingAverage has it with num_updates: the
+  // first weights are soon forgotten. (timm's ModelEmaV3 warms up by another formula.)
+  bool warm_up = false;
+};
+
+// average = decay average + (1 - decay) weight, begun with the weights as they are when it is made.
+class Ema {
+ public:
+  Ema(std::vector<Parameter> parameters, const EmaOptions& options);
+
+  // To be called after each step of the optimizer. Throws while the averages are swapped in.
+  void update();
+  // Exchanges averages and weights, in the parameters' own buffers; a second call puts the weights back.
+  void swap();
+
+  std::int64_t updates() const { return updates_; }
+  // "updates", and "<parameter>.average" in the parameters' shapes: a copy. To be saved and loaded while the weights are in place.
+  NamedTensors state() const;
+  void load_state(const NamedTensors& state);
+
+ private:
+  NamedTensors averages() const;
+
+  std::vector<Parameter> parameters_;
+  EmaOptions options_;
+  std::vector<Array> averages_;
+  std::int64_t updates_ = 0;
+  bool swapped_ = false;
+};
+
+// While one lives, the model has the averaged weights.
+class EmaScope {
+ public:
+  explicit EmaScope(Ema& ema) : ema_(ema) { ema_.swap(); }
+  ~EmaScope() { ema_.swap(); }
+  EmaScope(const EmaScope&) = delete;
+  EmaScope& operator=(const EmaScope&) = delete;
+
+ private:
+  Ema& ema_;
+};
+
+}  // namespace plumb::nn

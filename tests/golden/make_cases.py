@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Writes tests/golden/cases: small problems with PyTorch's answers in float64, for bin/parity on a clone that has nothing else.
+
+Usage: make_cases.py OUT_DIR      Needs: pip install torch safetensors
+
+One .safetensors file a case; metadata "case" is JSON (kind and settings); tensors in.*, param.*, out.*, cot.y, grad.*, as tests/parity/case.h says.
+Stacks of every residual method, in particular of those for which nobody else has an implementation to compare with, and LAMB.
+"""
+import json
+import pathlib
+import sys
+
+import torch
+from safetensors.torch import save_file
+from torch.nn.functional import gelu, layer_norm, linear
+
+torch.set_default_dtype(torch.float64)
+DIM, HEADS, DEPTH, TOKENS, EPS = 4, 2, 3, 3, 1e-6
+
+
+class Weights:
+    """Parameters that come into being when they are first asked for, off every special value."""
+
+    def __init__(self):
+        self.values = {}
+
+    def __call__(self, name, *shape, around=0.0):
+        if name not in self.values:
+            self.values[name] = (around + torch.randn(*shape) * (0.3 if len(shape) > 1 else 0.2)).requires_grad_()
+        return self.values[name]
+
+
+def norm(w, name, x):
+    return layer_norm(x, x.shape[-1:], w(name + ".weight", x.shape[-1], around=1.0), w(name + ".bias", x.shape[-1]), EPS)
+
+
+def dense(w, name, x, out):
+    return linear(x, w(name + ".weight", out, x.shape[-1]), w(name + ".bias", out))
+
+
+def attention(w, name, x, qkv_change=lambda t: t, before_proj=lambda t: t):
+    b, n, d = x.shape
+    q, k, v = qkv_change(dense(w, name + ".qkv", x, 3 * d)).view(b, n, 3, HEADS, d // HEADS).permute(2, 0, 3, 1, 4)
+    p = torch.softmax(q @ k.mT * (d // HEADS) ** -0.5, -1)
+    return dense(w, name + ".proj", before_proj((p @ v).transpose(1, 2).reshape(b, n, d)), d)
+
+
+def mlp(w, name, x, before_act=lambda t: t, before_fc2=lambda t: t):
+    return dense(w, name + ".fc2", before_fc2(gelu(before_act(dense(w, name + ".fc1", x, 4 * DIM)))), DIM)
+
+
+def forward(method, w, x, **settings):
+    first, second, carried = x, x, None
+    streams = torch.stack([x] * 4, 2) if method == "hyper_connections" else None
+    for i in range(DEPTH):
+        b = f"blocks.{i}."
+        attn, ffn = lambda t, **kw: attention(w, b + "attn", t, **kw), lambda t, **kw: mlp(w, b + "mlp", t, **kw)
+        n1, n2 = lambda t: norm(w, b + "norm1", t), lambda t: norm(w, b + "norm2", t)
+        if method in ("pre", "gpt2_init", "t_fixup_ln") or (method == "mix_ln" and i >= 1):  # ceil(3 / 4) = 1 block is post-norm
+            x = x + attn(n1(x))
+            x = x + ffn(n2(x))
+        elif method in ("post", "mix_ln"):
+            x = n1(x + attn(x))
+            x = n2(x + ffn(x))
+        elif method == "layerscale":
+            x = x + w(b + "gate1.gamma", DIM) * attn(n1(x))
+            x = x + w(b + "gate2.gamma", DIM) * ffn(n2(x))
+        elif method == "rezero_ln":
+            x = x + w(b + "gate1.alpha", 1) * attn(n1(x))
+            x = x + w(b + "gate2.alpha", 1) * ffn(n2(x))
+        elif method == "rezero":
+            a = w(b + "gate.alpha", 1)
+            x = x + a * attn(x)
+            x = x + a * ffn(x)
+        elif method == "fixup_ln":
+            s = {k: w(b + "shifts." + k, 1) for k in ("attn", "fc1", "act", "fc2")}
+            x = x + w(b + "gate1.scale", 1) * attn(n1(x) + s["attn"])
+            x = x + w(b + "gate2.scale", 1) * ffn(n2(x) + s["fc1"], before_act=lambda t: t + s["act"], before_fc2=lambda t: t + s["fc2"])
+        elif method == "act_norm":
+            x = x + w(b + "gate1.scale", DIM) * attn(n1(x)) + w(b + "gate1.shift", DIM)
+            x = x + w(b + "gate2.scale", DIM) * ffn(n2(x)) + w(b + "gate2.shift", DIM)
+        elif method == "peri_ln":
+            x = x + norm(w, b + "norm1_out", attn(n1(x)))
+            x = x + norm(w, b + "norm2_out", ffn(n2(x)))
+        elif method in ("depth_mup", "complete_p"):
+            m = (DEPTH / 2) ** (-0.5 if method == "depth_mup" else -1.0)
+            x = x + m * attn(n1(x))
+            x = x + m * ffn(n2(x))
+        elif method == "admin_profile":
+            x = n1(w(b + "gate1.omega", DIM, around=1.0) * x + attn(x))
+            x = n2(w(b + "gate2.omega", DIM, around=1.0) * x + ffn(x))
+        elif method == "residual_dual":
+            for name, f in (("norm1", attn), ("norm2", ffn)):
+                a = f(x)
+                second = second + a
+                x = norm(w, b + name, x + a)
+        elif method == "b2t":
+            m = n1(x + attn(x))
+            x = n2(m + ffn(m) + x)
+        elif method == "value_residual":
+
+            def mix(qkv, i=i, b=b):
+                nonlocal carried
+                qk, v = qkv[..., : 2 * DIM], qkv[..., 2 * DIM :]
+                if i == 0:
+                    carried = v
+                    return qkv
+                c = w(b + "gate1.lambdas", 2)
+                return torch.cat([qk, c[0] * carried + c[1] * v], -1)
+
+            x = x + attn(n1(x), qkv_change=mix)
+            x = x + ffn(n2(x))
+        elif method == "hyper_connections":
+            for gate, f, n in (("gate1", attn, n1), ("gate2", ffn, n2)):
+                read, mixing, write = w(b + gate + ".read", 4), w(b + gate + ".mix", 4, 4), w(b + gate + ".write", 4)
+                u = f(n(torch.einsum("i,btid->btd", read, streams)))
+                streams = torch.einsum("ji,btjd->btid", mixing, streams) + torch.einsum("i,btd->btid", write, u)
+        else:
+            raise ValueError(method)
+    if method == "hyper_connections":
+        return streams.sum(2)
+    return x + norm(w, "norm", second) if method == "residual_dual" else x
+
+
+METHODS = ("post pre rezero rezero_ln layerscale fixup_ln t_fixup_ln mix_ln gpt2_init depth_mup complete_p admin_profile residual_dual b2t peri_ln "
+           "value_residual hyper_connections act_norm").split()
+
+
+def save(folder, name, case, tensors):
+    save_file({k: v.detach().clone().contiguous() for k, v in tensors.items()}, folder / f"{name}.safetensors", {"case": json.dumps(case)})
+
+
+def stack_case(folder, method):
+    w, x = Weights(), torch.randn(2, TOKENS, DIM, requires_grad=True)
+    y = forward(method, w, x)
+    cotangent = torch.randn_like(y)
+    y.backward(cotangent)
+    tensors = {"in.x": x, "out.y": y, "cot.y": cotangent, "grad.in.x": x.grad}
+    for name, value in w.values.items():
+        tensors |= {"param." + name: value, "grad.param." + name: value.grad}
+    save(folder, "stack_" + method, dict(kind="stack", method=method, dim=DIM, heads=HEADS, depth=DEPTH, norm_eps=EPS), tensors)
+
+
+def attention_case(folder, policy):
+    q, k, v = (torch.randn(1, 2, 3, 2, requires_grad=True) for _ in range(3))
+    keep = torch.rand(1, 2, 3, 3) > 0.4
+    keep[0, 1, 2] = False  # a row that lost every key
+    alive = keep.any(-1, keepdim=True)
+    p = torch.softmax((q @ k.mT * 2**-0.5).masked_fill(~(keep | ~alive), float("-inf")), -1)
+    if policy == "zero":
+        p = p * alive
+    if policy == "paper":
+        p = torch.where(alive, p, torch.full_like(p, 1 / 3))
+    y = p @ v
+    cotangent = torch.randn_like(y)
+    y.backward(cotangent)
+    tensors = {"in.q": q, "in.k": k, "in.v": v, "in.keep": keep.to(torch.uint8), "out.y": y, "cot.y": cotangent}
+    save(folder, "attention_" + policy, dict(kind="attention", empty=policy), tensors | {f"grad.in.{n}": t.grad for n, t in zip("qkv", (q, k, v))})
+
+
+def lamb_case(folder, steps=6):
+    """You et al. 2020 as timm has it: bias-corrected Adam direction plus decay, times |p| / |u|; parameters that do not decay keep ratio 1."""
+    values = {"weight": torch.randn(3, 2), "gamma": torch.randn(3)}
+    decay, (beta1, beta2), eps = {"weight": 0.1, "gamma": 0.0}, (0.9, 0.95), 1e-6
+    tensors = {f"param.{k}": v.clone() for k, v in values.items()}
+    rates, moments = [0.01 * min(1, (i + 1) / 3) for i in range(steps)], {k: [0, 0] for k in values}
+    for i in range(steps):
+        for k, p in values.items():
+            g = torch.randn_like(p)
+            tensors[f"step.{i}.grad.{k}"] = g
+            m = moments[k]
+            m[0], m[1] = beta1 * m[0] + (1 - beta1) * g, beta2 * m[1] + (1 - beta2) * g * g
+            u = m[0] / (1 - beta1 ** (i + 1)) / ((m[1] / (1 - beta2 ** (i + 1))) ** 0.5 + eps) + decay[k] * p
+            p -= rates[i] * (p.norm() / u.norm() if decay[k] else 1.0) * u
+    save(folder, "optimizer_lamb", dict(kind="optimizer", optimizer="lamb", steps=steps, lr=rates, weight_decay=decay, betas=[beta1, beta2], eps=eps),
+         tensors | {f"out.{k}": v for k, v in values.items()})
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(0)
+    for method in METHODS:
+        stack_case(folder, method)
+    for policy in ("keep_all", "zero", "paper"):
+        attention_case(folder, policy)
+    lamb_case(folder)
+
+
+if __name__ == "__main__":
+    main()

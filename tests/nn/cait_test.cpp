@@ -1,0 +1,350 @@
+// Talking heads, class attention, CaiT and its presets; CaiT against timm.
+#include <algorithm>
+#include <set>
+
+#include "nn/nn.h"
+#include "tests/support/reference_case.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+void set(const Tensor& parameter, const Tensor& value) { copy_into(reshape(value, parameter.shape()).array(), parameter.array()); }
+
+// Moves every parameter off its special value, so that no term of a gradient is hidden by a 0 or a 1.
+void shake(nn::Module& m, double scale = 0.5) {
+  for (const nn::Parameter& p : m.parameters()) set(p.value, p.value.detach() + random_normal(p.value.shape(), 1, p.name) * scale);
+}
+
+Tensor named(const nn::Module& m, const std::string& name) {
+  for (const nn::Parameter& p : m.parameters())
+    if (p.name == name) return p.value;
+  FAIL("no parameter " + name);
+  return {};
+}
+
+Tensor identity(std::int64_t n) {
+  std::vector<double> values(static_cast<std::size_t>(n * n));
+  for (std::int64_t i = 0; i < n; ++i) values[static_cast<std::size_t>(i * (n + 1))] = 1;
+  return tensor(values, {n, n});
+}
+
+double largest(const Tensor& t) {
+  double most = 0;
+  for (double v : t.values()) most = std::max(most, std::abs(v));
+  return most;
+}
+
+nn::CaiTOptions tiny() { return {.image = 8, .channels = 2, .patch = 4, .classes = 5, .dim = 8, .depth = 2, .heads = 2}; }
+
+}  // namespace
+
+TEST_CASE("CaiT agrees with timm in f64, in logits, loss and every gradient") {
+  const auto file = reference_cases() / "model_cait.safetensors";
+  if (!std::filesystem::exists(file)) PLUMB_SKIP("no " + file.string() + " (PLUMB_TEST_DATA)");
+  const DefaultsScope f64(reference_f64);
+  const ReferenceCase c = read_case(file);
+  nn::CaiT model({.image = c.settings["img_size"],
+                  .channels = c.settings["in_chans"],
+                  .patch = c.settings["patch_size"],
+                  .classes = c.settings["num_classes"],
+                  .dim = c.settings["embed_dim"],
+                  .depth = c.settings["depth"],
+                  .heads = c.settings["num_heads"],
+                  .depth_token_only = c.settings["depth_token_only"],
+                  .init = c.settings["init_values"].get<double>(),
+                  .norm_eps = c.settings["norm_eps"]});
+  const auto theirs = [](std::string name) {
+    for (const char* gate : {"1", "2"})
+      if (const std::size_t at = name.find(fmt::format("gate{}.gamma", gate)); at != std::string::npos)
+        name.replace(at, std::string::npos, fmt::format("gamma_{}", gate));
+    return name;
+  };
+  const auto parameters = model.parameters();
+  REQUIRE(parameters.size() ==
+          static_cast<std::size_t>(std::ranges::count_if(c.tensors, [](const auto& t) { return t.first.starts_with("param."); })));
+  Tensors wanted{variable(c.tensors.at("in.x"))};
+  for (const nn::Parameter& p : parameters) {
+    set(p.value, c.tensors.at("param." + theirs(p.name)));
+    wanted.push_back(p.value);
+  }
+  const Tensor logits = model(wanted[0]), loss = cross_entropy(logits, c.tensors.at("in.labels"));
+  CHECK(error_of_case(logits, c.tensors.at("out.y"), 0) < 1e-9);
+  CHECK(error_of_case(loss, c.tensors.at("out.loss"), 0) < 1e-9);
+  const Tensors gradients = grad(loss, wanted);
+  CHECK(error_of_case(gradients[0], c.tensors.at("grad.in.x"), c.floor) < 1e-9);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    INFO(parameters[i].name);
+    CHECK(error_of_case(gradients[i + 1], c.tensors.at("grad.param." + theirs(parameters[i].name)), c.floor) < 1e-9);
+  }
+}
+
+TEST_CASE("CaiT's parameters: names, shapes, and what decays") {
+  nn::CaiT model(tiny());
+  std::vector<std::string> lines;
+  for (const nn::Parameter& p : model.parameters())
+    if (p.name.find("blocks.1.") == std::string::npos && p.name.find("only.1.") == std::string::npos && !p.name.ends_with("bias"))
+      lines.push_back(fmt::format("{} {}{}", p.name, p.value.shape(), nn::decays(p.role) ? "" : " no decay"));
+  const std::vector<std::string> expected{"cls_token [1, 1, 8] no decay",
+                                          "pos_embed [1, 4, 8] no decay",
+                                          "patch_embed.proj.weight [8, 32]",
+                                          "blocks.0.norm1.weight [8] no decay",
+                                          "blocks.0.norm2.weight [8] no decay",
+                                          "blocks.0.attn.qkv.weight [24, 8]",
+                                          "blocks.0.attn.proj.weight [8, 8]",
+                                          "blocks.0.attn.proj_l.weight [2, 2]",
+                                          "blocks.0.attn.proj_w.weight [2, 2]",
+                                          "blocks.0.mlp.fc1.weight [32, 8]",
+                                          "blocks.0.mlp.fc2.weight [8, 32]",
+                                          "blocks.0.gate1.gamma [8] no decay",
+                                          "blocks.0.gate2.gamma [8] no decay",
+                                          "blocks_token_only.0.norm1.weight [8] no decay",
+                                          "blocks_token_only.0.attn.q.weight [8, 8]",
+                                          "blocks_token_only.0.attn.k.weight [8, 8]",
+                                          "blocks_token_only.0.attn.v.weight [8, 8]",
+                                          "blocks_token_only.0.attn.proj.weight [8, 8]",
+                                          "blocks_token_only.0.norm2.weight [8] no decay",
+                                          "blocks_token_only.0.mlp.fc1.weight [32, 8]",
+                                          "blocks_token_only.0.mlp.fc2.weight [8, 32]",
+                                          "blocks_token_only.0.gate1.gamma [8] no decay",
+                                          "blocks_token_only.0.gate2.gamma [8] no decay",
+                                          "norm.weight [8] no decay",
+                                          "head.weight [5, 8]"};
+  CHECK(lines == expected);
+}
+
+TEST_CASE("LayerScale's initial value is the same in both stages of CaiT, by depth or as given") {
+  const auto gammas = [](const nn::CaiTOptions& o) {
+    std::set<double> values;
+    nn::CaiT model(o);
+    for (const nn::Parameter& p : model.parameters())
+      if (p.name.ends_with("gamma"))
+        for (double v : p.value.values()) values.insert(v);
+    return values;
+  };
+  const DefaultsScope f64(reference_f64);
+  nn::CaiTOptions o = tiny();
+  CHECK(gammas(o) == std::set<double>{0.1});
+  o.depth = 24;
+  CHECK(gammas(o) == std::set<double>{1e-5});
+  o.init = 0.3;
+  CHECK(gammas(o) == std::set<double>{0.3});
+  o.gate = nn::methods::layerscale(0.2);  // made by hand: of stage 1 alone
+  CHECK(gammas(o) == std::set<double>{0.2, 0.3});
+}
+
+TEST_CASE("talking heads that start from the identity are plain attention in every residual method, drops included") {
+  const DefaultsScope f64(reference_f64);
+  const RandomScope random({.seed = 3, .step = 2});
+  const Tensor x = random_normal({2, 5, 12}, 1, "x");
+  for (const std::string& gate : nn::gate_names()) {
+    INFO(gate);
+    nn::StackOptions o{.dim = 12, .heads = 3, .hidden = 24, .depth = 2, .gate = gate, .drop_key = {.rate = 0.3}, .attention_dropout = 0.2};
+    nn::Stack plain(o);
+    o.attention = [](const nn::AttentionOptions& a) { return std::make_unique<nn::TalkingHeadsAttention>(a, nn::HeadMixInit::identity); };
+    nn::Stack talking(o);
+    initialize(plain, 7);
+    initialize(talking, 7);
+    CHECK(relative_error(talking(x), plain(x)) < 1e-12);
+    plain.eval();
+    talking.eval();
+    CHECK(relative_error(talking(x), plain(x)) < 1e-12);
+  }
+}
+
+TEST_CASE("talking heads as CaiT starts them: near-uniform rows, which do not sum to 1") {
+  const DefaultsScope f64(reference_f64);
+  const std::int64_t D = 12, H = 3;
+  const Tensor x = random_normal({2, 7, D}, 1, "x");
+  // Scores far from uniform, values read out as they are, no second mix.
+  const auto spread = [&](nn::HeadMixInit mix) {
+    nn::TalkingHeadsAttention attention({.dim = D, .heads = H}, mix);
+    initialize(attention, 5);
+    set(named(attention, "qkv.weight"), random_normal({3 * D, D}, 2, "qkv") * 0.5);
+    set(named(attention, "proj.weight"), identity(D));
+    set(named(attention, "proj_w.weight"), identity(H));
+    const Tensor y = attention(x), over_queries = mean(y, {1}, true);
+    return largest(y - over_queries) / largest(over_queries);
+  };
+  CHECK(spread(nn::HeadMixInit::identity) > 0.5);
+  CHECK(spread(nn::HeadMixInit::truncated_normal) < 0.2);
+
+  // With values of 1 everywhere, what a query collects is the sum of its row of A'.
+  nn::TalkingHeadsAttention attention({.dim = D, .heads = H});
+  initialize(attention, 5);
+  set(named(attention, "qkv.weight"), zeros({3 * D, D}));
+  set(named(attention, "qkv.bias"), concat({zeros({2 * D}), ones({D})}, 0));
+  set(named(attention, "proj.weight"), identity(D));
+  const Tensor rows = sum(named(attention, "proj_w.weight").detach(), {1});
+  const Tensor expected = reshape(broadcast_to(reshape(rows, {H, 1}), {H, D / H}), {D});
+  CHECK(relative_error(attention(x), broadcast_to(expected, {2, 7, D})) < 1e-14);
+  CHECK(largest(rows) < 0.2);  // N(0, 0.02^2 H)
+  CHECK(largest(rows) > 1e-4);
+}
+
+TEST_CASE("the bias of the first mix gets a gradient of 0, up to rounding") {
+  const DefaultsScope f64(reference_f64);
+  nn::CaiT model(tiny());
+  shake(model);
+  const Gradients g = backward(cross_entropy(model(random_normal({3, 2, 8, 8}, 1, "images")), integers({0, 3, 4}, {3})));
+  for (const char* block : {"blocks.0", "blocks.1"}) {
+    CHECK(largest(g[fmt::format("{}.attn.proj_l.bias", block)]) < 1e-15);
+    CHECK(largest(g[fmt::format("{}.attn.proj_l.weight", block)]) > 1e-8);
+    CHECK(largest(g[fmt::format("{}.attn.proj_w.bias", block)]) > 1e-5);
+  }
+}
+
+TEST_CASE("class attention is the attention of one query over class token and patches") {
+  const DefaultsScope f64(reference_f64);
+  const std::int64_t B = 2, T = 5, D = 8, H = 2, E = D / H;
+  nn::ClassAttention attention({.dim = D, .heads = H});
+  shake(attention);
+  const Tensor u = random_normal({B, 1 + T, D}, 4, "u");
+  const auto project = [&](const char* name, const Tensor& x) {
+    return linear(x, named(attention, fmt::format("{}.weight", name)), named(attention, fmt::format("{}.bias", name)));
+  };
+  const Tensor q = project("q", slice(u, 1, 0, 1)), k = project("k", u), v = project("v", u);
+  Tensors heads;
+  for (std::int64_t h = 0; h < H; ++h) {
+    const auto head = [&](const Tensor& x) { return slice(x, 2, h * E, (h + 1) * E); };
+    heads.push_back(matmul(softmax(matmul(head(q), head(k), false, true) * (1 / std::sqrt(static_cast<double>(E)))), head(v)));
+  }
+  const Tensor expected = project("proj", concat(heads, 2));
+  CHECK(attention(u).shape() == Shape{B, 1, D});
+  CHECK(relative_error(attention(u), expected) < 1e-13);
+}
+
+TEST_CASE("a block of stage 2 updates the class token alone, which reads the patches through keys and values") {
+  const DefaultsScope f64(reference_f64);
+  nn::CaiT model(tiny());
+  shake(model);
+  const Tensor patches = variable(random_normal({3, 4, 8}, 2, "patches"));
+  // Every block reads the patches as stage 1 left them.
+  Tensor cls = broadcast_to(named(model, "cls_token"), {3, 1, 8});
+  for (const auto& block : model.blocks_token_only()) cls = (*block)(patches, cls);
+  const Tensor token = model.class_token(patches);
+  CHECK(token.values() == cls.values());
+  // No order among patches: their positions were added before stage 1.
+  const Tensor turned = concat({slice(patches, 1, 2, 4), slice(patches, 1, 0, 2)}, 1);
+  CHECK(relative_error(model.class_token(turned), token) < 1e-13);
+  CHECK(largest(grad(sum(token * token), patches)) > 1e-6);
+  // norm1 sees class token and patches, each on its own.
+  const nn::LayerScaleBlockClassAttn& block = *model.blocks_token_only()[0];
+  const Tensor c = random_normal({3, 1, 8}, 5, "c");
+  CHECK(relative_error(block(patches * 3 + 2, c), block(patches, c)) < 1e-5);
+  for (const char* layer : {"k", "v"})
+    for (const int index : {0, 1}) set(named(model, fmt::format("blocks_token_only.{}.attn.{}.weight", index, layer)), zeros({8, 8}));
+  const Tensor blind = model.class_token(patches);
+  CHECK(largest(grad(sum(blind * blind), patches)) == 0);
+}
+
+// Towards their inputs; those of the parameters are compared with timm's above.
+TEST_CASE("gradients of talking heads, class attention and its block are right to order two") {
+  const DefaultsScope f64(reference_f64);
+  const Tensor x = random_normal({2, 4, 6}, 1, "x");
+  nn::TalkingHeadsAttention talking({.dim = 6, .heads = 3});
+  nn::ClassAttention attention({.dim = 6, .heads = 3});
+  nn::LayerScaleBlockClassAttn block({.dim = 6, .heads = 2, .hidden = 8, .init = 0.5});
+  for (nn::Module* m : std::initializer_list<nn::Module*>{&talking, &attention, &block}) shake(*m, 0.3);
+  check_gradients([&](const Tensors& in) { return talking(in[0]); }, {x}, {.order = 2});
+  check_gradients([&](const Tensors& in) { return attention(in[0]); }, {x}, {.order = 2});
+  check_gradients([&](const Tensors& in) { return block(slice(in[0], 1, 1, 4), slice(in[0], 1, 0, 1)); }, {x}, {.order = 2});
+}
+
+TEST_CASE("CaiT takes every residual method in stage 1, and recomputing blocks changes nothing") {
+  const Tensor images = random_normal({2, 2, 8, 8}, 1, "images"), labels = integers({1, 4}, {2});
+  for (const std::string& gate : nn::gate_names()) {
+    INFO(gate);
+    nn::CaiTOptions o = tiny();
+    o.gate = gate;
+    o.drop_path = {.rate = 0.2};
+    nn::CaiT model(o);
+    const RandomScope random({.seed = 1, .step = 1});
+    const Gradients g = backward(cross_entropy(model(images), labels));
+    CHECK(std::isfinite(g.loss()));
+    CHECK((std::abs(g.loss() - std::log(5.0)) < 1e-6) == nn::method_named(gate).zero_head);
+    model.checkpoint_blocks(true);
+    const Gradients again = backward(cross_entropy(model(images), labels));
+    CHECK(again.loss() == g.loss());
+    CHECK(again.norm() == Approx(g.norm()).epsilon(1e-6));
+  }
+}
+
+// timm 1.0.31: sum(p.numel() for p in timm.create_model("cait_" + name).parameters())
+TEST_CASE("presets have as many parameters as timm's models") {
+  struct Known {
+    const char* size;
+    std::int64_t image, count;
+  };
+  for (const Known& k : {Known{"xxs24", 224, 11956264}, Known{"xxs24", 384, 12029224}, Known{"xxs36", 224, 17299720}, Known{"xxs36", 384, 17372680},
+                         Known{"xs24", 384, 26670088}, Known{"s24", 224, 46916200}, Known{"s36", 384, 68366632}, Known{"m36", 384, 271221352},
+                         Known{"m48", 448, 356460520}}) {
+    nn::CaiTOptions o = nn::options_of(nn::cait_preset(fmt::format("cait-timm-{}", k.size)), {.image = k.image});
+    const std::int64_t blocks = std::exchange(o.depth, 1);  // they are alike: the others are counted, not built
+    nn::CaiT model(o);
+    INFO(k.size);
+    CHECK(model.parameter_count() + (blocks - 1) * model.blocks()[0]->parameter_count() == k.count);
+  }
+}
+
+TEST_CASE("presets: the published constants, and where paper and timm differ") {
+  const auto value = [](const std::string& preset, const std::string& constant) { return nn::cait_preset(preset).at(constant).value; };
+  CHECK(nn::cait_preset_names().size() == 24);
+  struct Row {
+    const char* size;
+    double dim, heads, paper_init, timm_init, drop_path;
+  };
+  for (const Row& r : {Row{"xxs24", 192, 4, 1e-5, 1e-5, 0.05}, Row{"xxs36", 192, 4, 1e-6, 1e-5, 0.1}, Row{"xs24", 288, 6, 1e-5, 1e-5, 0.05},
+                       Row{"xs36", 288, 6, 1e-6, 1e-6, 0.1}, Row{"s24", 384, 8, 1e-5, 1e-5, 0.1}, Row{"s36", 384, 8, 1e-6, 1e-6, 0.2},
+                       Row{"s48", 384, 8, 1e-6, 1e-6, 0.3}, Row{"m24", 768, 16, 1e-5, 1e-5, 0.2}, Row{"m36", 768, 16, 1e-6, 1e-6, 0.3},
+                       Row{"m48", 768, 16, 1e-6, 1e-6, 0.4}}) {
+    INFO(r.size);
+    const std::string paper = fmt::format("cait-paper-{}", r.size), timm = fmt::format("cait-timm-{}", r.size);
+    CHECK(value(paper, "dim") == r.dim);
+    CHECK(value(paper, "heads") == r.heads);
+    CHECK(value(paper, "init") == r.paper_init);
+    CHECK(value(timm, "init") == r.timm_init);
+    CHECK(value(paper, "drop_path") == r.drop_path);
+    CHECK(value(timm, "drop_path") == 0);
+  }
+  std::vector<std::string> differing;
+  for (const nn::CaitDifference& d : nn::differences(nn::cait_preset("cait-paper-xxs36"), nn::cait_preset("cait-timm-xxs36")))
+    differing.push_back(fmt::format("{} {:g} {:g}", d.name, d.a.value, d.b.value));
+  CHECK(differing == std::vector<std::string>{"init 1e-06 1e-05", "drop_path 0.1 0"});
+  for (const std::string& name : nn::cait_preset_names())
+    for (const auto& [constant, c] : nn::cait_preset(name).constants) {
+      INFO(name << " " << constant);
+      CHECK_FALSE(c.source.empty());
+    }
+  const nn::Constant derived = nn::cait_preset("cait-paper-xs48").at("drop_path");
+  CHECK(derived.value == Approx(0.15));
+  CHECK(derived.source.starts_with("rule: "));
+  const nn::CaiTOptions o = nn::options_of(nn::cait_preset("cait-paper-s36"), {.image = 32, .channels = 1, .classes = 10, .seed = 4});
+  CHECK((o.image == 32 && o.channels == 1 && o.classes == 10 && o.seed == 4 && o.patch == 16 && o.dim == 384 && o.depth == 36 && o.heads == 8 &&
+         o.depth_token_only == 2 && o.mlp_ratio == 4 && o.init == 1e-6 && o.norm_eps == 1e-6 && o.drop_path.rate == 0.2));
+  CHECK(o.drop_path.schedule == nn::Schedule::constant);
+}
+
+TEST_CASE("errors of CaiT and its parts say what was expected") {
+  nn::CaiTOptions o = tiny();
+  o.depth_token_only = 0;
+  CHECK_THAT(error_of([&] { nn::CaiT{o}; }), contains("[cait] expected at least one block for the class token to read the patches, got 0"));
+  CHECK_THAT(error_of([&] { nn::TalkingHeadsAttention({.dim = 8, .heads = 3}); }), contains("[talking_heads] expected a width that is a multiple"));
+  CHECK_THAT(error_of([&] { nn::TalkingHeadsAttention({.dim = 8, .heads = 0}); }), contains("[talking_heads] expected at least one head, got 0"));
+  CHECK_THAT(error_of([&] { nn::ClassAttention({.dim = 8, .heads = 3}); }), contains("[class_attention] expected a width that is a multiple"));
+  nn::ClassAttention attention({.dim = 8, .heads = 2});
+  CHECK_THAT(error_of([&] {
+               attention(zeros({2, 3, 4}));
+             }),
+             contains("[class_attention] expected [B, 1 + T, 8], the class token first, got [2, 3, 4]"));
+  nn::LayerScaleBlockClassAttn block({.dim = 8, .heads = 2, .hidden = 16});
+  CHECK_THAT(error_of([&] {
+               block(zeros({2, 3, 8}), zeros({2, 2, 8}));
+             }),
+             contains("[class_block] expected patches [B, T, D] and a class token [B, 1, D], got [2, 3, 8] and [2, 2, 8]"));
+  CHECK_THAT(error_of([&] { nn::cait_preset("cait-papr-xxs36"); }),
+             contains("expected a preset such as cait-paper-xxs36, ") && contains("got \"cait-papr-xxs36\""));
+  CHECK_THAT(error_of([&] { nn::cait_preset("cait-timm-s24").at("drop"); }),
+             contains("[cait] expected a constant of preset cait-timm-s24, got \"drop\""));
+}

@@ -1,0 +1,197 @@
+// What DropKey is expected to drop, and what it drops.
+#include "nn/drop_key.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/autograd.h"
+#include "core/random.h"
+#include "nn/layers/attention.h"
+#include "tests/support/catch.h"
+#include "tests/support/op_case.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+const std::vector<DropShape> shapes{DropShape::plain, DropShape::block, DropShape::cross};
+const std::vector<DropSharing> sharings{DropSharing::per_entry, DropSharing::heads, DropSharing::column};
+constexpr std::int64_t steps = 4000;
+
+// The statistics of one row in each of many steps.
+std::vector<nn::DropKeyStatistics> rows(const nn::DropKey& o, std::int64_t keys, KeyGrid grid) {
+  std::vector<nn::DropKeyStatistics> all;
+  for (std::uint32_t step = 0; step < steps; ++step) all.push_back(nn::drop_key_statistics(o, grid, 1, 1, 1, keys, 99, {.step = step}));
+  return all;
+}
+
+nn::AttentionOptions layer_options(DropShape shape, DropSharing sharing = DropSharing::per_entry) {
+  return {
+      .dim = 12, .heads = 3, .drop_key = {.rate = 0.6, .shape = shape, .sharing = sharing}, .grid = {3, 3}, .init = nn::Init::truncated_normal(0.5)};
+}
+
+}  // namespace
+
+TEST_CASE("the expected ratio is what draws drop on average, within four standard errors") {
+  for (DropShape shape : shapes)
+    for (std::int64_t window : {1, 3})
+      for (double rate : {0.05, 0.3, 0.8})
+        for (std::int64_t off_grid : {0, 2}) {
+          const nn::DropKey o{.rate = rate, .shape = shape, .window = window};
+          const KeyGrid grid{5, 6};
+          const std::int64_t keys = grid.cells() + off_grid;
+          INFO(name(shape) << " window " << window << " rate " << rate << " keys " << keys);
+          double sum = 0, squares = 0;
+          for (const auto& row : rows(o, keys, grid)) {
+            sum += row.drop_ratio;
+            squares += row.drop_ratio * row.drop_ratio;
+          }
+          const double mean = sum / steps, error = std::sqrt((squares / steps - mean * mean) / steps);
+          CHECK(std::abs(mean - nn::expected_drop_ratio(o, keys, grid)) < 4 * error);
+        }
+}
+
+TEST_CASE("a block drops an interior key as often as wished and border keys less, a cross all alike at window 1") {
+  const KeyGrid grid{5, 6};
+  const nn::DropKey block{.rate = 0.3, .shape = DropShape::block};
+  const std::vector<double> p = nn::key_drop_probabilities(block, 31, grid);
+  REQUIRE(p.size() == 31);
+  CHECK(p[0] == 0);
+  const auto at = [&](std::size_t i, std::size_t j) { return p[1 + i * 6 + j]; };
+  CHECK(at(2, 2) == Approx(0.3).epsilon(1e-3));  // rounding of the seed rate to 16 bits
+  CHECK(at(0, 0) == Approx(1 - std::pow(0.7, 1.0 / 9)).epsilon(1e-3));
+  CHECK(at(0, 5) == at(0, 0));
+  CHECK(at(4, 2) == Approx(1 - std::pow(0.7, 3.0 / 9)).epsilon(1e-3));
+  CHECK(at(1, 1) == Approx(1 - std::pow(0.7, 4.0 / 9)).epsilon(1e-3));
+  for (double each : nn::key_drop_probabilities({.rate = 0.3, .shape = DropShape::cross}, 30, grid)) CHECK(each == Approx(0.3).epsilon(2e-3));
+  for (double each : nn::key_drop_probabilities({.rate = 0.3}, 30)) CHECK(each == drop_threshold(0.3) / 65536.0);
+  // Key by key against draws.
+  for (const nn::DropKey& o : {block, nn::DropKey{.rate = 0.3, .shape = DropShape::cross, .window = 3}}) {
+    const KeyDrop drop = key_drop(o.rate, o.shape, o.window, o.sharing, grid, 31, 5);
+    std::vector<double> count(31);
+    std::vector<std::uint8_t> row(31);
+    for (std::uint32_t step = 0; step < steps; ++step) {
+      drop_keys(drop, step, 0, 1, 0, 0, row);
+      for (std::size_t j = 0; j < 31; ++j) count[j] += row[j];
+    }
+    const std::vector<double> expected = nn::key_drop_probabilities(o, 31, grid);
+    for (std::size_t j = 0; j < 31; ++j) CHECK(std::abs(count[j] / steps - expected[j]) <= 4.5 * std::sqrt(expected[j] * (1 - expected[j]) / steps));
+  }
+}
+
+TEST_CASE("the probability of an empty row is exact where it can be, else an estimate with its error") {
+  for (DropSharing sharing : sharings) {
+    const nn::Estimate e = nn::empty_row_probability({.rate = 0.75, .sharing = sharing}, 5);
+    CHECK(e.probability == Approx(std::pow(0.75, 5)));
+    CHECK(e.standard_error == 0);
+  }
+  for (DropShape shape : {DropShape::block, DropShape::cross}) {
+    const nn::Estimate e = nn::empty_row_probability({.rate = 1, .shape = shape}, 13, {3, 4});  // a key is off the grid
+    CHECK((e.probability == 0 && e.standard_error == 0));
+    CHECK(nn::empty_row_probability({.rate = 1, .shape = shape}, 12, {3, 4}).probability == 1);
+    CHECK(nn::empty_row_probability({.rate = 1, .shape = shape}, 42, {6, 7}).probability == 1);
+  }
+  // A 3 x 3 block needs the seed of each of its corners' windows on a grid of 4 x 4: all four centres.
+  const nn::DropKey block{.rate = 0.9, .shape = DropShape::block};
+  const double q = key_drop(0.9, DropShape::block, 0, DropSharing::per_entry, {4, 4}, 16, 0).threshold / 65536.0;
+  CHECK(nn::empty_row_probability(block, 16, {4, 4}).probability == Approx(std::pow(q, 4)));
+  // A cross of window 1 empties a 2 x 3 grid where each row, or each column, has a seed.
+  const nn::DropKey cross{.rate = 0.8, .shape = DropShape::cross};
+  const double s = 1 - key_drop(0.8, DropShape::cross, 0, DropSharing::per_entry, {2, 3}, 6, 0).threshold / 65536.0;  // no seed
+  const double rows_hit = std::pow(1 - std::pow(s, 3), 2), columns_hit = std::pow(1 - std::pow(s, 2), 3);
+  double both = 0;  // by inclusion and exclusion over columns without a seed
+  for (int k = 0; k <= 3; ++k) both += (k % 2 ? -1 : 1) * (k == 0 || k == 3 ? 1 : 3) * std::pow(s, 2 * k) * std::pow(1 - std::pow(s, 3 - k), 2);
+  CHECK(nn::empty_row_probability(cross, 6, {2, 3}).probability == Approx(rows_hit + columns_hit - both));
+  // Both ways against rows of other draws; 5 x 6 is past what is enumerated.
+  for (const KeyGrid grid : {KeyGrid{3, 4}, KeyGrid{5, 6}}) {
+    const nn::DropKey o{.rate = 0.9, .shape = DropShape::cross};
+    const nn::Estimate e = nn::empty_row_probability(o, grid.cells(), grid);
+    CHECK((e.standard_error == 0) == (grid.height == 3));
+    double empty = 0;
+    for (const auto& row : rows(o, grid.cells(), grid)) empty += row.empty_rows;
+    const double p = empty / steps;
+    CHECK(p > 0.05);
+    CHECK(std::abs(p - e.probability) < 4 * (std::sqrt(p * (1 - p) / steps) + e.standard_error));
+    CHECK(e.standard_error < 0.002);
+  }
+  const nn::Estimate rare = nn::empty_row_probability({.rate = 0.05, .shape = DropShape::cross}, 64, {8, 8});
+  CHECK(rare.probability == 0);
+  CHECK(rare.standard_error == Approx(1e-5).epsilon(0.01));
+}
+
+TEST_CASE("a layer's statistics are those of the mask that its forward pass draws") {
+  const std::int64_t batch = 4, tokens = 10;
+  const RandomScope random({.seed = 2, .step = 9, .first_sample = 8});
+  for (DropShape shape : shapes)
+    for (DropSharing sharing : sharings) {
+      INFO(name(shape) << " " << name(sharing));
+      const nn::AttentionOptions o = layer_options(shape, sharing);
+      struct Root : nn::Module {
+        explicit Root(const nn::AttentionOptions& options) : Module("Root"), attn(options) { child("attn", attn); }
+        nn::Attention attn;
+      } root(o);
+      // The op under the layer's path, with v such that the output is the row of probabilities.
+      const PathScope scope(root.attn.path());
+      std::vector<double> one(100);
+      for (std::size_t i = 0; i < 100; ++i) one[i] = i % 11 == 0;
+      const Tensor q = random_normal({batch, 3, tokens, 10}, 1, "q"), v = broadcast_to(tensor(one, {10, 10}), {batch, 3, 10, 10});
+      const std::vector<double> p =
+          attention(q, q, v, {.drop_key = 0.6, .empty = EmptyRow::zero, .drop_shape = shape, .drop_sharing = sharing, .grid = {3, 3}}).values();
+      double zeros = 0, empty = 0;
+      for (std::size_t row = 0; row < p.size(); row += 10) {
+        const auto n = std::count(&p[row], &p[row] + 10, 0.0);
+        zeros += static_cast<double>(n);
+        empty += n == 10;
+      }
+      const nn::DropKeyStatistics got = root.attn.drop_key_statistics(batch, tokens);
+      CHECK(got.drop_ratio == Approx(zeros / static_cast<double>(p.size())));
+      CHECK(got.empty_rows == Approx(empty * 10 / static_cast<double>(p.size())));
+      CHECK(got.drop_ratio > 0.05);
+      root.attn.eval();
+      CHECK(root.attn.drop_key_statistics(batch, tokens).drop_ratio == 0);
+    }
+}
+
+TEST_CASE("a layer passes its DropKey to attention in training and drops nothing in evaluation") {
+  const RandomScope random({.seed = 2, .step = 9});
+  for (DropShape shape : shapes)
+    for (DropSharing sharing : sharings) {
+      INFO(name(shape) << " " << name(sharing));
+      nn::AttentionOptions options = layer_options(shape, sharing);
+      options.drop_key.window = 3;
+      options.drop_key.empty = EmptyRow::zero;
+      nn::Attention layer(options);
+      options.drop_key = {};
+      nn::Attention plain(options);
+      initialize(layer, 1);
+      initialize(plain, 1);
+      const Tensor x = random_normal({4, 9, 12}, 3, "x");
+      const Tensor qkv = layer.first()(x);
+      {
+        const PathScope scope(layer.path());
+        const Tensor heads = attention_qkv(
+            qkv, 3, {.drop_key = 0.6, .empty = EmptyRow::zero, .drop_shape = shape, .drop_window = 3, .drop_sharing = sharing, .grid = {3, 3}});
+        CHECK(layer(x).values() == layer.last()(heads).values());
+      }
+      CHECK(layer(x).values() != plain(x).values());
+      layer.eval();
+      CHECK(layer(x).values() == plain(x).values());
+    }
+}
+
+TEST_CASE("a layer with a structured DropKey needs a grid that fits its tokens") {
+  nn::AttentionOptions o = layer_options(DropShape::block);
+  o.grid.width = 0;
+  CHECK_THAT(error_of([&] { nn::Attention bad(o); }), contains("expected the grid of patches that the shape block drops on, got 3 x 0"));
+  o.grid.width = 2;
+  CHECK_THAT(error_of([&] { nn::Attention bad(o); }), contains("expected an odd window that fits into the grid of 3 x 2 patches, got 3"));
+  o.grid.width = 4;
+  nn::Attention layer(o);
+  CHECK_THAT(error_of([&] { layer(zeros({1, 10, 12})); }), contains("expected a grid of at most 10 keys, got 3 x 4 patches"));
+  layer.eval();
+  CHECK(layer(zeros({1, 10, 12})).shape() == Shape{1, 10, 12});
+  CHECK_THAT(error_of([&] { nn::drop_key_statistics({.rate = 0.1}, {}, 0, 1, 1, 1, 0, {}); }),
+             contains("at least one sample, head and query, got 0"));
+  CHECK_THAT(error_of([&] { nn::expected_drop_ratio({.rate = 0.1}, 0); }), contains("[drop_key] expected at least one key, got 0"));
+}

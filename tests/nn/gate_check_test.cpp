@@ -1,0 +1,164 @@
+// Every method of the table passes the conformance kit, and for each rule there is a gate that breaks it and nothing else.
+#include <algorithm>
+
+#include "autograd/node.h"
+#include "nn/gate_check.h"
+#include "nn/stack.h"
+#include "tests/support/catch.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+const std::vector<std::string> built_in_gates = nn::gate_names();  // before a test registers more
+
+// A method that passes, to be broken in one place: x + (1 + a) f(LN(x)).
+struct Sound : nn::Gate {
+  Tensor a = parameter("a", {1}, nn::Init::constant(0), Role::gate);
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + (1 + a) * branch; }
+};
+
+template <class G>
+nn::Method method_of(std::vector<nn::Claim> claims = {}) {
+  return {.name = "under_test", .claims = std::move(claims), .formula = "x + f(x)", .source = "test", .build = nn::gate_per_branch<G>};
+}
+
+std::vector<std::string> broken_rules(const nn::Method& method) {
+  std::vector<std::string> broken;
+  for (const nn::RuleResult& r : nn::check_gate(method).rules)
+    if (!r.passed) broken.push_back(r.rule);
+  return broken;
+}
+
+using Broken = std::vector<std::string>;
+
+struct WrongGradient : Sound {
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    const Tensor b = (1 + a) * branch;
+    return skip + record("slack", b.array(), {b}, [](const Tensor& dy) { return Tensors{dy * 1.01}; });
+  }
+};
+
+// The right gradient, which is differentiated as if it were constant.
+struct WrongSecondOrder : Sound {
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    const Tensor y = skip + (1 + a) * branch;
+    const Tensor value = tanh(y).detach();
+    return record("frozen_tanh", value.array(), {y}, [value](const Tensor& dy) { return Tensors{dy * (1 - value * value)}; });
+  }
+};
+
+struct Decaying : nn::Gate {
+  Tensor a = parameter("a", {1}, nn::Init::constant(1), Role::weight);
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + a * branch; }
+};
+
+struct Idle : Sound {  // a parameter whose gradient is always 0
+  Tensor idle = parameter("idle", {1}, nn::Init::constant(1), Role::gate);
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return Sound::combine(skip, branch) + idle * 0; }
+};
+
+struct WithoutStochasticDepth : Sound {
+  Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor&) const override { return combine(skip, branch); }
+};
+
+// The attention's gate keeps the block's input in the gates, where a recomputed block finds that of another pass.
+struct Kept {
+  Tensor x;
+};
+struct Keeps : Sound {
+  explicit Keeps(std::shared_ptr<Kept> k) : kept(std::move(k)) {}
+  void join(nn::Stream& s, const Tensor& branch, const Tensor& row_scale, const nn::Layer* norm) const override {
+    if (!kept->x.defined()) kept->x = s.x;
+    nn::Gate::join(s, branch, row_scale, norm);
+  }
+  std::shared_ptr<Kept> kept;
+};
+struct DeviceDependent : Sound {
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return Sound::combine(skip, branch) * (skip.dtype() == DType::f32 ? 1.01 : 1.0);
+  }
+};
+
+struct Forgetful : Sound {  // data-dependent, kept outside the parameters
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return Sound::combine(skip, branch * scale); }
+  void calibrate(const Tensor&, const Tensor& branch, nn::Calibration&) const override { scale = 1 + std::abs(mean(branch).item()); }
+  mutable double scale = 1;
+};
+
+struct Exploding : Sound {
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return Sound::combine(skip * 10, branch); }
+};
+
+struct ChangedAfterwards : Sound {  // fills in its parameter itself whenever it is used
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return Sound::combine(skip, branch); }
+};
+
+struct Dead : nn::Gate {
+  Tensor a = parameter("a", {1}, nn::Init::constant(0), Role::gate);
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + a * branch; }
+  void init_branch(nn::Branch& branch) override { branch.last().weight_init() = branch.last().weight_init().scaled(0); }
+};
+
+}  // namespace
+
+TEST_CASE("every method of the table passes the conformance kit") {
+  for (const std::string& name : built_in_gates) {
+    const nn::GateReport report = nn::check_gate(name);
+    INFO(report.text());
+    CHECK(report.passed());
+    CHECK(report.rules.size() == 16);
+  }
+}
+
+TEST_CASE("what the methods of the table claim is all that holds") {
+  for (const std::string& name : built_in_gates) {
+    const nn::GateReport claimed = nn::check_gate(name);
+    nn::Method all = nn::method_named(name);
+    all.claims = {nn::Claim::identity_at_init, nn::Claim::zero_branch_gradient, nn::Claim::loss_is_log_classes};
+    const nn::GateReport everything = nn::check_gate(all);
+    for (const nn::Claim c : all.claims) {
+      INFO(name << ", " << nn::name(c));
+      const auto holds = std::ranges::find(everything.rules, nn::name(c), &nn::RuleResult::rule)->passed;
+      // A head of zeros hides every gradient but its own.
+      if (!(c == nn::Claim::zero_branch_gradient && all.zero_head)) CHECK(holds == nn::method_named(name).claims_that(c));
+    }
+  }
+}
+
+TEST_CASE("the kit finds each broken rule, and only that") {
+  using enum nn::Claim;
+  CHECK(broken_rules(method_of<Sound>()) == Broken{});
+  CHECK(broken_rules(method_of<WrongGradient>()) == Broken{"gradients"});
+  CHECK(broken_rules(method_of<WrongSecondOrder>()) == Broken{"second order"});
+  CHECK(broken_rules(method_of<Sound>({identity_at_init})) == Broken{"identity at init"});
+  CHECK(broken_rules(method_of<Sound>({zero_branch_gradient})) == Broken{"zero branch gradient"});
+  CHECK(broken_rules(method_of<Sound>({loss_is_log_classes})) == Broken{"loss ln(classes)"});
+  CHECK(broken_rules(method_of<Decaying>()) == Broken{"roles"});
+  CHECK(broken_rules(method_of<Idle>()) == Broken{"learning"});
+  CHECK(broken_rules(method_of<WithoutStochasticDepth>()) == Broken{"stochastic depth"});
+  CHECK(broken_rules(method_of<DeviceDependent>()) == Broken{"devices and dtypes"});
+  CHECK(broken_rules(method_of<Forgetful>()) == Broken{"save and load"});
+  CHECK(broken_rules(method_of<Exploding>()) == Broken{"depth"});
+  CHECK(broken_rules(method_of<Dead>()) == Broken{"builds"});
+  nn::Method nameless = method_of<Sound>();
+  nameless.formula.clear();
+  CHECK(broken_rules(nameless) == Broken{"documented"});
+}
+
+TEST_CASE("a dead combination is refused at construction with the reason") {
+  CHECK_THAT(error_of([] { nn::Stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = method_of<Dead>()}); }),
+             contains("got a gate that passes nothing and a last layer (Block.attn.proj) of zeros: neither would ever get a gradient"));
+}
+
+TEST_CASE("what bf16 would not see of a branch") {
+  CHECK(nn::unchanged_in_bf16({1, 1, 1, 1}, {1e-6, 1e-3, 0.01, 0}) == 0.5);  // a bf16 ulp at 1 is 1/128; half of it rounds away
+  CHECK(nn::unchanged_in_bf16({1, -2}, {1, 1}) == 0);
+  const auto detail = [](const std::string& gate) {
+    const nn::GateReport report = nn::check_gate(gate);
+    return std::ranges::find(report.rules, "bf16", &nn::RuleResult::rule)->detail;
+  };
+  CHECK_THAT(detail("layerscale"), contains("bf16 would lose 100 %"));
+  CHECK_THAT(detail("rezero"), contains("add nothing"));
+}

@@ -1,0 +1,339 @@
+// Exact relations between methods, without data: each with its special constants is its parent.
+#include <cmath>
+#include <map>
+
+#include "autograd/autograd.h"
+#include "nn/nn.h"
+#include "tests/support/catch.h"
+#include "tests/support/op_case.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+constexpr std::int64_t dim = 8;
+
+Tensor stream() { return random_normal({2, 5, dim}, 0, "stream"); }
+
+std::unique_ptr<nn::Stack> make_stack(const nn::GateChoice& gate, std::int64_t depth = 3, bool final_norm = true) {
+  auto stack = std::make_unique<nn::Stack>(
+      nn::StackOptions{.dim = dim, .heads = 2, .hidden = 4 * dim, .depth = depth, .gate = gate, .final_norm = final_norm});
+  nn::initialize(*stack, 0);
+  return stack;
+}
+
+void set_all(const nn::Module& module, const std::string& ending, double value) {
+  int count = 0;
+  for (const nn::Parameter& p : module.parameters())
+    if (p.name.ends_with(ending)) {
+      copy_into(full(p.value.shape(), value, {p.value.dtype(), p.value.device()}).array(), p.value.array());
+      ++count;
+    }
+  REQUIRE(count > 0);
+}
+
+// Shared parameters get the same values, larger than at init, so that branches matter.
+void shake_weights(const nn::Module& module) {
+  for (const nn::Parameter& p : module.parameters())
+    if (p.role == nn::Role::weight) copy_into((random_normal(p.value.shape(), 1, p.name) * 0.3).array(), p.value.array());
+}
+
+std::vector<double> output(const nn::Stack& stack) { return stack(stream()).values(); }
+
+}  // namespace
+
+TEST_CASE("a method with its special constants is its parent") {
+  const DefaultsScope f64(reference_f64);
+  const auto pre = make_stack("pre"), post = make_stack("post");
+  shake_weights(*pre);
+  shake_weights(*post);
+  const std::vector<double> as_pre = output(*pre), as_post = output(*post);
+
+  SECTION("DeepNorm with alpha 1") {
+    const auto s = make_stack(nn::methods::deepnorm(1));
+    shake_weights(*s);
+    CHECK(relative_error(output(*s), as_post) < 1e-14);
+  }
+  SECTION("Admin with omega 1") {
+    const auto s = make_stack("admin");
+    shake_weights(*s);
+    set_all(*s, "omega", 1);
+    CHECK(relative_error(output(*s), as_post) < 1e-14);
+  }
+  SECTION("Mix-LN with no post-norm blocks, and with nothing else") {
+    const auto none = make_stack(nn::methods::mix_ln(0)), all = make_stack(nn::methods::mix_ln(1));
+    shake_weights(*none);
+    shake_weights(*all);
+    CHECK(output(*none) == as_pre);
+    CHECK(output(*all) == as_post);
+  }
+  SECTION("NormFormer with its extra norms taken out") {
+    nn::Method m = nn::methods::normformer();
+    std::vector<Handle> removed;
+    m.build = [&, build = m.build](const nn::GateContext& c) {
+      nn::BlockGates gates = build(c);
+      for (const auto& [name, module] : gates.modules)
+        if (name.ends_with("_norm"))
+          removed.push_back(dynamic_cast<nn::Layer&>(*module).on_forward([](const nn::Layer&, const Tensor& in, const Tensor&) { return in; }));
+      return gates;
+    };
+    const auto s = make_stack(m);
+    shake_weights(*s);
+    CHECK(removed.size() == 6);
+    CHECK(relative_error(output(*s), as_pre) < 1e-14);
+  }
+  SECTION("LayerNorm-Scaling in the first block") {
+    const auto one = make_stack("layernorm_scaling", 1), parent = make_stack("pre", 1);
+    shake_weights(*one);
+    shake_weights(*parent);
+    CHECK(relative_error(output(*one), output(*parent)) < 1e-14);
+  }
+  SECTION("hyper-connections with one stream, and with four at init") {
+    for (const std::int64_t streams : {1, 4}) {
+      const auto s = make_stack(nn::methods::hyper_connections(streams));
+      shake_weights(*s);
+      CHECK(relative_error(output(*s), as_pre) < 1e-6);  // the sum of four is normalised with the same eps
+      if (streams == 1) CHECK(relative_error(output(*s), as_pre) < 1e-13);
+    }
+  }
+  SECTION("scalar gate, LayerScale and branch_scale with 1; value residual that keeps its own values") {
+    for (const nn::Method& m :
+         {nn::methods::scalar_gate(1.0), nn::methods::layerscale(1.0), nn::methods::branch_scale(1.0), nn::methods::act_norm()}) {
+      const auto s = make_stack(m);
+      shake_weights(*s);
+      CHECK(relative_error(output(*s), as_pre) < 1e-14);
+    }
+    const auto s = make_stack("value_residual");
+    shake_weights(*s);
+    for (const nn::Parameter& p : s->parameters())
+      if (p.name.ends_with("lambdas")) copy_into(tensor({0, 1}, {2}).array(), p.value.array());
+    CHECK(relative_error(output(*s), as_pre) < 1e-14);
+  }
+  SECTION("B2T without the bypass differs, ResiDual's first stream is post-norm") {
+    const auto b2t = make_stack("b2t");
+    shake_weights(*b2t);
+    CHECK(relative_error(output(*b2t), as_post) > 0.01);
+    const auto dual = make_stack("residual_dual", 3, false), plain = make_stack("post", 3, false);
+    shake_weights(*dual);
+    shake_weights(*plain);
+    CHECK(dual->run(stream()).x.values() == plain->run(stream()).x.values());
+  }
+}
+
+TEST_CASE("depth-muP and CompleteP at their base depth are pre-norm to the bit, training included") {
+  for (const bool complete : {false, true}) {
+    const nn::Method at_base = complete ? nn::methods::complete_p(4) : nn::methods::depth_mup(4);
+    nn::ViT a({.image = 16, .channels = 1, .dim = 12, .depth = 4, .heads = 3, .gate = at_base}),
+        b({.image = 16, .channels = 1, .dim = 12, .depth = 4, .heads = 3, .gate = "pre"});
+    const Tensor images = random_normal({4, 1, 16, 16}, 0, "images"), labels = integers({0, 1, 2, 3}, {4});
+    for (nn::ViT* model : {&a, &b}) {
+      nn::AdamW optimizer(model->parameters(), {.lr = 1e-2});
+      for (int step = 0; step < 3; ++step) optimizer.step(backward(cross_entropy((*model)(images), labels)));
+    }
+    CHECK(a(images).values() == b(images).values());
+  }
+}
+
+TEST_CASE("depth-muP and CompleteP beyond their base depth: multiplier, rates and eps") {
+  const DefaultsScope f64(reference_f64);
+  const auto factors = [](const nn::GateChoice& gate) {
+    const auto stack = make_stack(gate, 8, true);
+    std::map<std::string, std::pair<double, double>> all;
+    for (const nn::Parameter& p : stack->parameters()) all[p.name] = {p.lr_factor, p.eps_factor};
+    return all;
+  };
+  const auto mup = factors(nn::methods::depth_mup(2)), complete = factors(nn::methods::complete_p(2));
+  for (const char* name : {"blocks.3.attn.qkv.weight", "blocks.3.mlp.fc2.bias", "blocks.3.norm1.weight"}) {
+    CHECK(mup.at(name).first == Approx(0.5));  // (8/2)^-1/2
+    CHECK(mup.at(name).second == Approx(0.5));
+    CHECK(complete.at(name).first == Approx(1));
+    CHECK(complete.at(name).second == Approx(0.25));
+  }
+  CHECK(mup.at("norm.weight") == std::pair{1.0, 1.0});  // not a block's
+  // The branch of a block weighs m: y - x is linear in it.
+  const auto gain = [](const nn::Method& m) {
+    const auto stack = make_stack(m, 8, false);
+    double largest = 0;
+    const Tensor x = stream();
+    std::vector<Handle> watch;
+    watch.push_back(stack->blocks()[0]->observe([&](const nn::Junction& j) {
+      if (std::string(j.branch.kind()) == "attn")
+        largest = mean((j.output - j.stream) * (j.output - j.stream)).item() / mean(j.branch_value * j.branch_value).item();
+    }));
+    stack->run(x);
+    return std::sqrt(largest);
+  };
+  CHECK(gain(nn::methods::depth_mup(2)) == Approx(0.5));
+  CHECK(gain(nn::methods::complete_p(2)) == Approx(0.25));
+  CHECK(gain(nn::methods::branch_scale()) == Approx(std::pow(8, -0.5)));
+}
+
+TEST_CASE("what LayerScale adds is linear in eps") {
+  const DefaultsScope f64(reference_f64);
+  const auto added = [](double eps) {
+    const auto s = make_stack(nn::methods::layerscale(eps), 1, false);
+    shake_weights(*s);
+    const Tensor x = stream();
+    Tensor first;
+    const Handle watch = s->blocks()[0]->observe([&](const nn::Junction& j) {
+      if (!first.defined()) first = j.output - j.stream;
+    });
+    s->run(x);
+    return first;
+  };
+  CHECK(relative_error(added(0.1) * 2, added(0.2)) < 1e-13);
+  CHECK(relative_error(added(0.1) * 1e-4, added(1e-5)) < 1e-9);
+}
+
+TEST_CASE("the branch of Peri-LN is scale-free, and adds a mean square of 1") {
+  const DefaultsScope f64(reference_f64);
+  const auto added = [](double scale) {
+    const auto s = make_stack("peri_ln", 1, false);
+    shake_weights(*s);
+    for (const nn::Parameter& p : s->parameters())
+      if (p.name.ends_with("attn.proj.weight")) copy_into((p.value.detach() * scale).array(), p.value.array());
+    Tensor first;
+    const Handle watch = s->blocks()[0]->observe([&](const nn::Junction& j) {
+      if (!first.defined()) first = j.output - j.stream;
+    });
+    s->run(stream());
+    return first;
+  };
+  CHECK(relative_error(added(10), added(1)) < 1e-4);  // up to eps
+  CHECK(mean(added(1) * added(1)).item() == Approx(1).epsilon(1e-4));
+}
+
+TEST_CASE("Admin's profile: omega grows by the variances it meets, in order") {
+  const DefaultsScope f64(reference_f64);
+  const auto stack = make_stack("admin_profile", 3, false);
+  shake_weights(*stack);
+  const auto variance = [](const Tensor& x) { return mean(x * x).item() - std::pow(mean(x).item(), 2); };
+  nn::calibrate(*stack, stream());
+  std::vector<double> omega;
+  for (const nn::Parameter& p : stack->parameters())
+    if (p.name.ends_with("omega")) {
+      omega.push_back(p.value.values()[0]);
+      for (double v : p.value.values()) CHECK(v == omega.back());
+    }
+  REQUIRE(omega.size() == 6);
+  CHECK(omega[0] == 1);
+  double expected = 1;
+  std::size_t i = 0;
+  std::vector<Handle> watch;
+  for (const auto& block : stack->blocks())
+    watch.push_back(block->observe([&](const nn::Junction& j) {
+      CHECK(omega[i] == Approx(expected));
+      expected = std::sqrt(omega[i] * omega[i] * variance(j.stream) + variance(j.branch_value));
+      ++i;
+    }));
+  stack->run(stream());
+  CHECK(i == 6);
+  CHECK(expected > 1.5);
+}
+
+TEST_CASE("ActNorm: after the first batch every channel of what a branch adds has mean 0 and variance 1") {
+  const DefaultsScope f64(reference_f64);
+  const auto stack = make_stack("act_norm", 3, false);
+  nn::calibrate(*stack, stream());
+  int seen = 0;
+  std::vector<Handle> watch;
+  for (const auto& block : stack->blocks())
+    watch.push_back(block->observe([&](const nn::Junction& j) {
+      const Tensor rows = reshape(j.output - j.stream, {10, dim});
+      for (double m : mean(rows, {0}).values()) CHECK(std::abs(m) < 1e-9);
+      for (double v : mean(rows * rows, {0}).values()) CHECK(v == Approx(1).epsilon(1e-6));
+      ++seen;
+    }));
+  stack->run(stream());
+  CHECK(seen == 6);
+  CHECK(stack->training());  // calibrate puts the mode back
+}
+
+TEST_CASE("calibrate leaves a model without data-dependent values as it is, and a thrown error leaves no trace") {
+  const auto stack = make_stack("layerscale");
+  nn::calibrate(*stack, stream());
+  nn::audit_init(*stack, 0);
+  const auto profiled = make_stack("admin_profile");
+  CHECK_THAT(error_of([&] { nn::calibrate(*profiled, random_normal({2, 5, dim + 1}, 0, "x")); }), contains("expected"));
+  CHECK(nn::calibrating() == nullptr);
+  CHECK(profiled->training());
+}
+
+TEST_CASE("initial weights that methods scale") {
+  const auto ratio = [](const std::string& gate, const std::string& name, std::int64_t depth = 24) {
+    const auto of = [&](const std::string& method) {
+      const auto s = make_stack(method, depth);
+      for (const nn::Parameter& p : s->parameters())
+        if (p.name == name) return std::sqrt(mean(p.value * p.value).item());
+      FAIL("no parameter " << name);
+      return 0.0;
+    };
+    return of(gate) / of("pre");
+  };
+  const auto near = [](double value) { return Approx(value).epsilon(1e-3); };
+  for (const char* name : {"blocks.5.attn.proj.weight", "blocks.5.mlp.fc1.weight", "blocks.5.mlp.fc2.weight"}) {
+    CHECK(ratio("t_fixup", name) == near(0.3027));
+    CHECK(ratio("t_fixup_ln", name) == near(0.3027));
+    CHECK(ratio("deepnorm", name) == near(0.2686));
+    CHECK(ratio("sub_ln", name) == near(1.9675));
+  }
+  CHECK(ratio("gpt2_init", "blocks.5.mlp.fc2.weight") == near(0.1443));
+  CHECK(ratio("gpt2_init", "blocks.5.attn.proj.weight") == near(0.1443));
+  CHECK(ratio("gpt2_init", "blocks.5.mlp.fc1.weight") == 1);
+  CHECK(ratio("sandwich", "blocks.5.mlp.fc2.weight") == near(0.1443));
+  CHECK(ratio("peri_ln", "blocks.5.mlp.fc2.weight") == 1);
+  // Of the packed projection the values alone are scaled.
+  const auto parts = [](const std::string& gate) {
+    const auto s = make_stack(gate, 24), plain = make_stack("pre", 24);
+    std::vector<double> r;
+    for (const auto& [p, q] : {std::pair{s->parameters(), plain->parameters()}})
+      for (std::size_t i = 0; i < q.size(); ++i)
+        for (const nn::Parameter& scaled : p)
+          if (q[i].name == "blocks.2.attn.qkv.weight" && scaled.name == q[i].name)
+            for (int part = 0; part < 3; ++part) {
+              const auto rms = [&](const Tensor& w) {
+                const Tensor rows = slice(w, 0, part * dim, (part + 1) * dim);
+                return std::sqrt(mean(rows * rows).item());
+              };
+              r.push_back(rms(scaled.value) / rms(q[i].value));
+            }
+    return r;
+  };
+  for (const auto& [gate, factor] : {std::pair{"t_fixup", 0.3027}, {"deepnorm", 0.2686}, {"sub_ln", 1.9675}}) {
+    const std::vector<double> r = parts(gate);
+    REQUIRE(r.size() == 3);
+    CHECK(r[0] == 1);
+    CHECK(r[1] == 1);
+    CHECK(r[2] == near(factor));
+  }
+}
+
+TEST_CASE("audit_init finds what does not start as declared") {
+  const auto stack = make_stack("layerscale", 2);
+  nn::audit_init(*stack, 0);
+  nn::initialize(*stack, 0);  // idempotent
+  nn::audit_init(*stack, 0);
+  CHECK_THAT(error_of([&] { nn::audit_init(*stack, 1); }),
+             contains("[audit_init] expected every tensor of Stack to start as it declares for seed 1"));
+  set_all(*stack, "blocks.1.gate1.gamma", 1);  // "reset to ones": a bug that happened elsewhere
+  CHECK_THAT(error_of([&] { nn::audit_init(*stack, 0); }),
+             contains("got 1 that do not") && contains("blocks.1.gate1.gamma [8]: declared 0.1, element 0 would be 0.1, found 1"));
+  stack->blocks()[0]->mlp().first().weight_init() = nn::Init::xavier_uniform();  // declared after the pass
+  CHECK_THAT(error_of([&] { nn::audit_init(*stack, 0); }),
+             contains("got 2 that do not") && contains("blocks.0.mlp.fc1.weight [32, 8]: declared xavier_uniform"));
+}
+
+TEST_CASE("parameters in groups of the same declaration") {
+  const auto stack = make_stack("fixup", 3);
+  bool found = false;
+  for (const nn::InitGroup& g : nn::init_groups(*stack))
+    if (g.names == "blocks.*.mlp.fc1.weight") {
+      found = true;
+      CHECK(g.tensors == 3);
+      CHECK(g.init == "truncated_normal(0.02) * 0.4082");
+      CHECK(g.shape == Shape{32, 8});
+      CHECK(g.role == nn::Role::weight);
+    }
+  CHECK(found);
+}

@@ -1,0 +1,183 @@
+// DropKey in attention: every shape, sharing and rule for empty rows, in the fused and the composed form, on both backends.
+#include <algorithm>
+#include <cmath>
+
+#include "core/random.h"
+#include "tests/support/catch.h"
+#include "tests/support/op_case.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+constexpr std::int64_t B = 2, H = 3, N = 6, E = 5, M = 31;  // keys: a class token and a grid of 5 x 6
+constexpr KeyGrid grid{5, 6};
+const RandomState state{.seed = 11, .step = 3, .first_sample = 40};
+const Path path = std::make_shared<const std::string>("blocks.0.attn");
+
+const std::vector<DropShape> shapes{DropShape::plain, DropShape::block, DropShape::cross};
+const std::vector<DropSharing> sharings{DropSharing::per_entry, DropSharing::heads, DropSharing::column};
+const std::vector<Defaults> places{reference_f64, reference_f32, cpu_f32};
+
+template <class F>
+void each_form(F&& f) {
+  const RandomScope random(state);
+  const PathScope scope(path);
+  for (DropShape shape : shapes)
+    for (DropSharing sharing : sharings) {
+      INFO(name(shape) << " " << name(sharing));
+      f(AttentionOptions{.drop_key = 0.5, .drop_shape = shape, .drop_sharing = sharing, .grid = grid});
+    }
+}
+
+struct Inputs {
+  Tensor q, k, v;
+};
+Inputs inputs(Defaults where, std::int64_t keys = M) {
+  return {random_normal({B, H, N, E}, 1, "q", where), random_normal({B, H, keys, E}, 1, "k", where), random_normal({B, H, keys, E}, 1, "v", where)};
+}
+
+// v such that the output is the row of probabilities.
+Tensor identity(std::int64_t keys, Defaults where) {
+  std::vector<double> one(static_cast<std::size_t>(keys * keys));
+  for (std::int64_t i = 0; i < keys; ++i) one[static_cast<std::size_t>(i * keys + i)] = 1;
+  return broadcast_to(tensor(one, {keys, keys}, where), {B, H, keys, keys});
+}
+
+// P [B, H, N, keys]: q and k get as many columns as there are keys, so that v may be the identity.
+std::vector<double> probabilities(const AttentionOptions& o, Defaults where, std::int64_t keys) {
+  return attention(random_normal({B, H, N, keys}, 1, "q", where), random_normal({B, H, keys, keys}, 1, "k", where), identity(keys, where), o)
+      .values();
+}
+
+// What the draws drop [B, H, N, keys], 1 = dropped.
+std::vector<std::uint8_t> drawn(const AttentionOptions& o, std::int64_t keys) {
+  const KeyDrop drop = key_drop(o.drop_key, o.drop_shape, o.drop_window, o.drop_sharing, o.grid, keys, random_key(state.seed, *path));
+  std::vector<std::uint8_t> all, row(static_cast<std::size_t>(keys));
+  for (std::int64_t i = 0; i < B * H * N; ++i) {
+    drop_keys(drop, state.step, state.first_sample + i / (H * N), H, i / N % H, i % N, row);
+    all.insert(all.end(), row.begin(), row.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("attention with DropKey at rate 0 is plain attention bit for bit") {
+  each_form([](AttentionOptions o) {
+    o.drop_key = 0;
+    for (Defaults where : places) {
+      const Inputs x = inputs(where);
+      CHECK(attention(x.q, x.k, x.v, o).values() == attention(x.q, x.k, x.v).values());
+    }
+  });
+}
+
+TEST_CASE("attention drops the keys that drop_keys names, and its rows sum to 1 over the others") {
+  each_form([](const AttentionOptions& o) {
+    const std::vector<std::uint8_t> dropped = drawn(o, M);
+    CHECK(std::ranges::count(dropped, 1) > 0);
+    for (Defaults where : places) {
+      const std::vector<double> p = probabilities(o, where, M);
+      for (std::size_t row = 0; row < p.size(); row += M) {
+        if (std::all_of(&dropped[row], &dropped[row] + M, [](auto d) { return d != 0; })) continue;  // empty: keep_all
+        double sum = 0;
+        for (std::size_t j = 0; j < M; ++j) {
+          if ((p[row + j] == 0) != (dropped[row + j] != 0)) FAIL_CHECK("key " << j << " of row " << row / M << ": p " << p[row + j]);
+          sum += p[row + j];
+        }
+        CHECK(sum == Approx(1).epsilon(1e-6));
+      }
+      const Inputs x = inputs(where);
+      for (double y : attention(x.q, x.k, ones_like(x.v), o).values())
+        if (!(std::abs(y - 1) < 1e-6)) FAIL_CHECK("attention to ones gives " << y);
+    }
+  });
+}
+
+TEST_CASE("plain DropKey in attention drops the keys it always dropped") {
+  const RandomScope random(state);
+  const PathScope scope(path);
+  const std::string rows[] = {"1100010100", "0010001000", "1100111110"};
+  for (Defaults where : places) {
+    const Tensor q = random_normal({2, 2, 4, 10}, 1, "q", where), k = random_normal({2, 2, 10, 10}, 1, "k", where);
+    std::vector<double> one(400);
+    for (std::size_t i = 0; i < 400; ++i) one[i] = i % 100 % 11 == 0;
+    const std::vector<double> p = attention(q, k, tensor(one, {2, 2, 10, 10}, where), {.drop_key = 0.4}).values();
+    for (const auto& [row, expected] : {std::pair<std::size_t, std::string>{0, rows[0]}, {6, rows[1]}, {15, rows[2]}}) {  // [sample, head, query]
+      std::string got;
+      for (std::size_t j = 0; j < 10; ++j) got += p[row * 10 + j] == 0 ? '1' : '0';
+      CHECK(got == expected);
+    }
+  }
+}
+
+TEST_CASE("DropKey is attention dropout's mask followed by renormalisation of the row, value and gradients") {
+  each_form([](const AttentionOptions& o) {
+    const std::vector<std::uint8_t> dropped = drawn(o, M);
+    std::vector<double> kept(dropped.begin(), dropped.end());
+    for (std::size_t row = 0; row < kept.size(); row += M) {
+      const bool empty = std::all_of(&dropped[row], &dropped[row] + M, [](auto d) { return d != 0; });
+      for (std::size_t j = 0; j < M; ++j) kept[row + j] = empty || !dropped[row + j];
+    }
+    const Tensor m = tensor(kept, {B, H, N, M}, reference_f64);
+    const Inputs x = inputs(reference_f64);
+    const Tensors fused = value_and_gradients([&](const Tensors& in) { return attention(in[0], in[1], in[2], o); }, {x.q, x.k, x.v});
+    const Tensors renormalised = value_and_gradients(
+        [&](const Tensors& in) {
+          const Tensor p = m * softmax(matmul(in[0], in[1], false, true) * (1 / std::sqrt(static_cast<double>(E))));
+          return matmul(p / sum(p, {-1}, true), in[2]);
+        },
+        {x.q, x.k, x.v});
+    for (std::size_t i = 0; i < fused.size(); ++i) CHECK(relative_error(fused[i], renormalised[i]) < 1e-12);
+  });
+}
+
+TEST_CASE("rows that lose every key follow the rule for empty rows, whatever the shape") {
+  constexpr std::int64_t keys = 12;  // the grid alone
+  each_form([](AttentionOptions o) {
+    o.grid = {3, 4};
+    o.drop_key = o.drop_shape == DropShape::plain ? 0.97 : o.drop_shape == DropShape::block ? 0.9999 : 0.9;  // about half of the rows
+    const std::vector<std::uint8_t> dropped = drawn(o, keys);
+    const auto is_empty = [&](std::size_t row) {
+      return std::all_of(&dropped[row * keys], &dropped[row * keys] + keys, [](auto d) { return d != 0; });
+    };
+    std::size_t empty_rows = 0;
+    for (std::size_t row = 0; row < B * H * N; ++row) empty_rows += is_empty(row);
+    CHECK(empty_rows > 0);
+    CHECK(empty_rows < B * H * N);
+    for (Defaults where : places) {
+      const std::vector<double> plain = probabilities({}, where, keys);
+      for (EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper}) {
+        o.empty = empty;
+        INFO(name(empty));
+        const std::vector<double> p = probabilities(o, where, keys);
+        for (std::size_t i = 0; i < p.size(); ++i) {
+          const double expected = empty == EmptyRow::keep_all ? plain[i] : empty == EmptyRow::zero ? 0 : 1.0 / keys;
+          if (is_empty(i / keys) ? std::abs(p[i] - expected) > 1e-6 : (p[i] == 0) != (dropped[i] != 0)) FAIL_CHECK("entry " << i << ": " << p[i]);
+        }
+        // An empty row has no gradient of its scores, but under keep_all.
+        const Inputs x = inputs(where, keys);
+        const Tensors g = value_and_gradients([&](const Tensors& in) { return attention(in[0], in[1], in[2], o); }, {x.q, x.k, x.v});
+        const std::vector<double> dq = g[1].values();
+        for (std::size_t row = 0; row < B * H * N; ++row)
+          if (is_empty(row)) {
+            const bool none = std::all_of(&dq[row * E], &dq[row * E] + E, [](double d) { return d == 0; });
+            CHECK(none == (empty != EmptyRow::keep_all));
+          }
+      }
+    }
+  });
+}
+
+TEST_CASE("attention refuses a structured DropKey without a grid that fits") {
+  const Inputs x = inputs(reference_f32);
+  CHECK_THAT(error_of([&] { attention(x.q, x.k, x.v, {.drop_key = 0.1, .drop_shape = DropShape::block}); }),
+             contains("[drop_key] expected the grid of patches that the shape block drops on, got 0 x 0"));
+  CHECK_THAT(error_of([&] {
+               attention(x.q, x.k, x.v, {.drop_key = 0.1, .drop_shape = DropShape::cross, .grid = {4, 8}});
+             }),
+             contains("[drop_key] expected a grid of at most 31 keys, got 4 x 8 patches"));
+  CHECK_THAT(error_of([&] { attention(x.q, x.k, x.v, {.drop_key = -0.1}); }), contains("[drop_key] expected a probability in [0, 1], got -0.1"));
+}

@@ -1,0 +1,91 @@
+#include "tests/parity/case.h"
+
+#include <cmath>
+
+#include "autograd/autograd.h"
+#include "nn/io/safetensors.h"
+
+namespace plumb::parity {
+
+Tensor Case::tensor(const std::string& name) const {
+  const auto found = tensors.find(name);
+  check(found != tensors.end(), "expected the case to hold {}, got none", name);
+  const Tensor& t = found->second;
+  if (is_float(t.dtype())) return plumb::tensor(t.values(), t.shape());
+  if (t.dtype() == DType::i64)
+    return Tensor(array_from(std::span(t.array().data<std::int64_t>(), static_cast<std::size_t>(t.numel())), t.shape(), defaults().device));
+  return Tensor(array_from(std::span(t.array().data<std::uint8_t>(), static_cast<std::size_t>(t.numel())), t.shape(), defaults().device));
+}
+
+std::vector<std::string> Case::names(const std::string& prefix) const {
+  std::vector<std::string> found;
+  for (const auto& [name, value] : tensors)
+    if (name.starts_with(prefix)) found.push_back(name.substr(prefix.size()));
+  return found;
+}
+
+Case read_case(const std::filesystem::path& file) {
+  nn::TensorFile content = nn::read_safetensors(file);
+  check(content.metadata.contains("case"), "expected a metadata entry \"case\", got none");
+  return {nlohmann::json::parse(content.metadata.at("case")), std::move(content.tensors)};
+}
+
+Judge::Judge(const Case& c, double output_limit, double gradient_limit) : case_(c), output_limit_(output_limit), gradient_limit_(gradient_limit) {
+  for (const auto& [name, value] : c.tensors) {
+    if (name.starts_with("out.") || name.starts_with("grad.")) open_.insert(name);
+    if (name.starts_with("grad."))
+      for (double v : value.values()) floor_ = std::max(floor_, 1e-3 * std::abs(v));
+  }
+}
+
+void Judge::answer(const std::string& name, const Tensor& ours) {
+  check(open_.erase(name) == 1, "expected an answer that the case asks for, once; got {}", name);
+  const Tensor& theirs = case_.tensors.at(name);
+  const bool is_gradient = name.starts_with("grad.");
+  const double limit = is_gradient ? gradient_limit_ : output_limit_;
+  if (ours.numel() != theirs.numel()) {
+    verdict_.failures.push_back(fmt::format("{}: expected {}, got {}", name, theirs.shape(), ours.shape()));
+    return;
+  }
+  const std::vector<double> a = ours.values(), b = theirs.values();
+  double difference = 0, size = floor_;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    const double d = std::abs(a[i] - b[i]);
+    difference = std::isnan(d) ? d : std::max(difference, d);  // once NaN, always NaN: max(NaN, d) is NaN
+    size = std::max(size, std::abs(b[i]));
+  }
+  const double error = difference == 0 ? 0 : difference / size;
+  double& worst = is_gradient ? verdict_.gradient_error : verdict_.output_error;
+  if (!(error <= worst)) worst = error;
+  if (!(error / limit <= worst_share_)) {
+    worst_share_ = error / limit;
+    verdict_.worst = name;
+  }
+  if (!(error <= limit)) verdict_.failures.push_back(fmt::format("{}: error {:.2g} above {:g}", name, error, limit));
+}
+
+void Judge::only_report(const std::string& name) { open_.erase(name); }
+
+void Judge::gradients(const Tensor& y, const nn::NamedTensors& variables) {
+  Tensors xs;
+  for (const auto& [name, x] : variables) xs.push_back(x);
+  const Tensors g = grad(y, xs, {.cotangent = case_.has("cot.y") ? reshape(case_.tensor("cot.y"), y.shape()) : Tensor()});
+  std::size_t i = 0;
+  for (const auto& [name, x] : variables) answer("grad." + name, g[i++]);
+}
+
+Verdict Judge::finish() {
+  for (const std::string& name : open_) verdict_.failures.push_back(name + ": not computed");
+  return verdict_;
+}
+
+void run(const Case& c, Judge& judge) {
+  const std::map<std::string, void (*)(const Case&, Judge&)> kinds{{"op", run_op},       {"attention", run_attention}, {"stack", run_stack},
+                                                                   {"model", run_model}, {"training", run_training},   {"optimizer", run_optimizer},
+                                                                   {"clip", run_clip}};
+  const auto kind = kinds.find(c.kind());
+  check(kind != kinds.end(), "expected a kind that is known, got \"{}\"", c.kind());
+  kind->second(c, judge);
+}
+
+}  // namespace plumb::parity

@@ -1,0 +1,123 @@
+// parity DIR: every case of a folder against PyTorch's and timm's answers, in f64 on the reference backend and in fp32 on every other.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+
+#include "core/array.h"
+#include "tests/parity/case.h"
+
+namespace {
+
+using namespace plumb;
+using namespace plumb::parity;
+namespace fs = std::filesystem;
+
+struct Target {
+  const char* name;
+  Defaults defaults;
+  double limit, training_limit;  // largest error; of the losses of a training case, whose rounding grows from step to step
+};
+constexpr Target targets[] = {{"reference f64", {DType::f64, Device::reference}, 1e-9, 1e-8}, {"cpu fp32", {DType::f32, Device::cpu}, 2e-4, 1e-3}};
+
+constexpr const char* usage =
+    "usage: parity DIR\n"
+    "\n"
+    "Runs every case (*.safetensors, tables.json) of DIR in f64 on the reference backend and in fp32 on every other, and prints the worst\n"
+    "error of outputs and of gradients: largest difference / max(largest entry, 1e-3 x largest gradient of the case).\n"
+    "Limits: f64 1e-9 (losses of training runs 1e-8), fp32 2e-4 (1e-3).\n"
+    "Ends with \"N passed, N failed\"; exits 1 if a case failed or is not known, 2 for a wrong command line.\n";
+
+// By kind and target, over all cases.
+struct Worst {
+  double output = 0, gradient = 0;
+};
+using WorstByKind = std::map<std::string, std::vector<Worst>>;
+
+struct Result {
+  std::string columns;
+  std::vector<std::string> failures;
+};
+
+Result run_case(const fs::path& file, WorstByKind& worst) {
+  Result result;
+  const Case c = read_case(file);
+  const bool training = c.kind() == "training";
+  std::vector<Worst>& of_kind = worst.try_emplace(c.kind(), std::size(targets)).first->second;
+  for (std::size_t i = 0; i < std::size(targets); ++i) {
+    const Target& target = targets[i];
+    const DefaultsScope scope(target.defaults);
+    const double limit = training ? target.training_limit : target.limit;
+    Judge judge(c, limit, limit);
+    run(c, judge);
+    const Verdict v = judge.finish();
+    result.columns += fmt::format("  {:8.1e} {:8.1e}", v.output_error, v.gradient_error);
+    of_kind[i].output = std::max(of_kind[i].output, v.output_error);
+    of_kind[i].gradient = std::max(of_kind[i].gradient, v.gradient_error);
+    for (const std::string& f : v.failures) result.failures.push_back(fmt::format("{}, {}", target.name, f));
+  }
+  return result;
+}
+
+Result run_tables(const fs::path& file) {
+  std::ifstream in(file);
+  return {.columns = std::string(19 * std::size(targets), ' '), .failures = check_tables(nlohmann::json::parse(in))};
+}
+
+int run_folder(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".safetensors" || entry.path().filename() == "tables.json") files.push_back(entry.path());
+  std::ranges::sort(files);
+  if (files.empty()) {
+    fmt::print(stderr, "error: expected cases (*.safetensors, tables.json) in {}, got none\n", folder.string());
+    return 1;
+  }
+  fmt::print("{:<34}", "");
+  for (const Target& t : targets) fmt::print("  {:<17}", t.name);
+  fmt::print("\n{:<34}", "worst error of");
+  for ([[maybe_unused]] const Target& t : targets) fmt::print("  {:<8} {:<8}", "output", "gradient");
+  fmt::print("\n");
+
+  WorstByKind worst;
+  int passed = 0, failed = 0;
+  for (const fs::path& file : files) {
+    Result result;
+    try {
+      result = file.filename() == "tables.json" ? run_tables(file) : run_case(file, worst);
+    } catch (const std::exception& e) {
+      result.failures.push_back(e.what());
+    }
+    fmt::print("{:<34}{}  {}\n", file.stem().string(), result.columns, result.failures.empty() ? "ok" : "FAILED");
+    for (const std::string& f : result.failures) fmt::print("    {}\n", f);
+    ++(result.failures.empty() ? passed : failed);
+  }
+  fmt::print("\n");
+  for (const auto& [kind, errors] : worst) {
+    fmt::print("worst of {:<25}", kind);
+    for (const Worst& w : errors) fmt::print("  {:8.1e} {:8.1e}", w.output, w.gradient);
+    fmt::print("\n");
+  }
+  fmt::print("{} passed, {} failed\n", passed, failed);
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string argument = argc == 2 ? argv[1] : "";
+  if (argument == "--help" || argument == "-h") {
+    fmt::print("{}", usage);
+    return 0;
+  }
+  if (argc != 2 || argument.starts_with("-")) {
+    fmt::print(stderr, "error: expected one folder, got {}\n\n{}", argc == 2 ? argument : fmt::format("{} arguments", argc - 1), usage);
+    return 2;
+  }
+  if (!fs::is_directory(argument)) {
+    fmt::print(stderr, "error: expected a folder of cases, got {}\n", argument);
+    return 1;
+  }
+  return run_folder(argument);
+}

@@ -1,0 +1,97 @@
+// bin/parity: the cases that the repository holds, those of PyTorch and timm where they are, and what it says of answers that are wrong.
+#include <cmath>
+#include <filesystem>
+
+#include "nn/io/safetensors.h"
+#include "tests/programs/program.h"
+#include "tests/support/catch.h"
+
+using namespace plumb;
+using namespace plumb::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path golden = fs::path(PLUMB_SOURCE_DIR) / "tests/golden/cases";
+
+Finished parity(const fs::path& folder) {
+  const TemporaryFolder here;
+  return run(here.path(), program("parity") + " '" + folder.string() + "'");
+}
+
+std::string last_line(const std::string& text) {
+  const std::size_t end = text.find_last_not_of('\n'), begin = text.rfind('\n', end);
+  return text.substr(begin + 1, end - begin);
+}
+
+void write(const fs::path& file, const std::string& text) { std::ofstream(file, std::ios::binary) << text; }
+
+}  // namespace
+
+TEST_CASE("parity with PyTorch on the cases in the repository") {
+  const Finished f = parity(golden);
+  INFO(f.out << f.err);
+  CHECK(f.status == 0);
+  CHECK(last_line(f.out) == "22 passed, 0 failed");
+}
+
+TEST_CASE("parity with PyTorch and timm on the reference cases") {
+  const char* set = std::getenv("PLUMB_TEST_DATA");
+  const auto folder = fs::path(set ? set : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "reference/cases";
+  if (!fs::exists(folder)) PLUMB_SKIP("no reference cases in " + folder.string() + " (PLUMB_TEST_DATA)");
+  const Finished f = parity(folder);
+  INFO(f.out << f.err);
+  CHECK(f.status == 0);
+  CHECK_THAT(last_line(f.out), contains(" passed, 0 failed"));
+}
+
+TEST_CASE("parity fails a case whose answers differ, are too many, or are not known") {
+  const TemporaryFolder cases;
+  const nn::TensorFile sound = nn::read_safetensors(golden / "stack_pre.safetensors");
+  const auto with = [&](const std::string& name, const auto& change) {
+    nn::TensorFile file{nn::copies(sound.tensors), sound.metadata};
+    change(file);
+    nn::write_safetensors(cases / (name + ".safetensors"), file);
+  };
+  const auto settings = [](const std::string& from, const std::string& to) {
+    return [=](nn::TensorFile& file) {
+      std::string& text = file.metadata.at("case");
+      const std::size_t at = text.find(from);
+      REQUIRE(at != std::string::npos);
+      text.replace(at, from.size(), to);
+    };
+  };
+  const auto nudge = [](const std::string& tensor_name) {
+    return [=](nn::TensorFile& file) { file.tensors.at(tensor_name).array().mutable_data<double>()[0] += 1e-3; };
+  };
+  with("a_sound", [](nn::TensorFile&) {});
+  with("b_output", nudge("out.y"));
+  with("c_gradient", nudge("grad.param.blocks.1.mlp.fc1.weight"));
+  with("d_nan", [](nn::TensorFile& file) { file.tensors.at("out.y").array().mutable_data<double>()[3] = std::nan(""); });
+  with("e_more", [](nn::TensorFile& file) { file.tensors["out.z"] = file.tensors.at("out.y"); });
+  with("f_kind", settings("\"stack\"", "\"tower\""));
+  with("g_method", settings("\"pre\"", "\"pre_post\""));
+  with("h_parameter", [](nn::TensorFile& file) { file.tensors.erase("param.blocks.0.norm1.bias"); });
+  write(cases / "i_broken.safetensors", slurp(golden / "stack_pre.safetensors").substr(0, 1000));
+  write(cases / "tables.json", R"({"factors": [{"blocks": 6, "deepnorm_alpha": 1.8612097182041991, "layerscale_init": 0.2}], "other": 1})");
+  const Finished f = parity(cases.path());
+  INFO(f.out << f.err);
+  CHECK(f.status == 1);
+  CHECK(last_line(f.out) == "1 passed, 9 failed");
+  CHECK_THAT(f.out, contains("reference f64, out.y: error") && contains("cpu fp32, out.y: error") && contains("above 1e-09"));
+  CHECK_THAT(f.out, contains("grad.param.blocks.1.mlp.fc1.weight: error"));
+  CHECK_THAT(f.out, contains("out.y: error nan") && contains("out.z: not computed"));
+  CHECK_THAT(f.out, contains("expected a kind that is known, got \"tower\"") && contains("got \"pre_post\""));
+  CHECK_THAT(f.out, contains("layerscale_init of 6 blocks: expected 0.2, got 0.1") && contains("table that is not known: other"));
+  CHECK_THAT(f.out, !contains("deepnorm_alpha"));
+}
+
+TEST_CASE("parity says what it wants") {
+  const TemporaryFolder empty;
+  CHECK(parity(empty.path()).status == 1);
+  CHECK_THAT(parity(empty.path()).err, contains("expected cases"));
+  CHECK_THAT(parity(empty / "nowhere").err, contains("expected a folder of cases"));
+  CHECK(run(empty.path(), program("parity")).status == 2);
+  CHECK_THAT(run(empty.path(), program("parity") + " --quickly").err, contains("usage: parity DIR"));
+  CHECK(run(empty.path(), program("parity") + " --help").status == 0);
+}

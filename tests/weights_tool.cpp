@@ -1,0 +1,69 @@
+// What tools/check_timm.sh needs of Plumb.
+//   weights_tool save MODEL FILE             writes a model with random weights under timm's names
+//   weights_tool logits MODEL FILE IMAGES OUT   loads FILE and writes the "logits" of the "images" in the file IMAGES to OUT
+#include <cstdio>
+#include <functional>
+
+#include "nn/nn.h"
+
+using namespace plumb;
+
+namespace {
+
+struct Model {
+  std::unique_ptr<nn::Layer> layer;
+  nn::KeyMap map;
+};
+
+// One entry a model; tools/check_timm.py has the same in timm's terms.
+const std::map<std::string, std::function<Model()>> models{
+    {"vit",
+     [] {
+       return Model{std::make_unique<nn::ViT>(nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .gate = "pre"}), nn::timm_vit()};
+     }},
+    {"vit_layerscale",
+     [] {
+       return Model{std::make_unique<nn::ViT>(nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .gate = "layerscale"}), nn::timm_vit()};
+     }},
+};
+
+// Every parameter moved off its initial value, so that no term is hidden by a 0, a 1 or a small gate.
+void shake(nn::Module& module) {
+  module.each_parameter([](const std::string& name, nn::Parameter& p) {
+    const Tensor moved = p.value.detach() + 0.2 * random_normal(p.value.shape(), 1, name);
+    copy_into(moved.array(), p.value.array());
+  });
+}
+
+int run(int argc, char** argv) {
+  const std::string command = argc > 1 ? argv[1] : "", name = argc > 2 ? argv[2] : "";
+  const bool save = command == "save" && argc == 4, logits = command == "logits" && argc == 6;
+  if (!(save || logits) || !models.contains(name)) {
+    std::fprintf(stderr, "usage: weights_tool save MODEL FILE | logits MODEL FILE IMAGES OUT; MODEL is one of:");
+    for (const auto& [known, make] : models) std::fprintf(stderr, " %s", known.c_str());
+    std::fprintf(stderr, "\n");
+    return 2;
+  }
+  Model m = models.at(name)();
+  m.layer->eval();
+  if (save) {
+    shake(*m.layer);
+    nn::save_weights(*m.layer, argv[3], m.map);
+    return 0;
+  }
+  nn::load_weights(*m.layer, argv[3], m.map);
+  const NoGrad no_grad;
+  nn::write_safetensors(argv[5], {.tensors = {{"logits", (*m.layer)(nn::read_safetensors(argv[4]).tensors.at("images"))}}, .metadata = {}});
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "error: %s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Exchanges weights with timm in both directions and compares logits. Not part of ./test.sh: it needs torch and timm, which it gets from PyPI.
+# Usage: tools/check_timm.sh [PYTHON]      PYTHON has torch, timm and safetensors; without it a virtual environment is made in build/timm.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python=${1:-build/timm/bin/python}
+if [ $# -eq 0 ] && ! "$python" -c 'import safetensors, timm, torch' 2>/dev/null; then
+  python3 -m venv build/timm
+  build/timm/bin/pip install -q --disable-pip-version-check torch timm safetensors numpy
+fi
+cmake --preset release -DPLUMB_BUILD_TESTS=ON >/dev/null
+cmake --build build/release --target weights_tool
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$python" tools/check_timm.py build/release/bin/weights_tool "$work"

@@ -1,0 +1,146 @@
+// gate_pages SOURCE_DIR [--check]: writes docs/gates/: a page for every residual method and an index, from what the code declares and the comment
+// that opens the method's file. With --check it compares instead, and exits 1 if a page is not what it would write.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "core/atomic_file.h"
+#include "nn/nn.h"
+
+namespace {
+
+using namespace plumb;
+namespace fs = std::filesystem;
+
+constexpr std::int64_t dim = 192, heads = 3, depth = 24;
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// The file that defines the method, relative to the source folder.
+fs::path source_of(const fs::path& root, const std::string& method) {
+  for (const auto& entry : fs::directory_iterator(root / "nn/gates"))
+    if (entry.path().extension() == ".cpp" && text_of(entry.path()).find(fmt::format("Method methods::{}(", method)) != std::string::npos)
+      return fs::relative(entry.path(), root);
+  fail(fmt::format("expected a file in nn/gates that defines methods::{}, got none", method));
+}
+
+std::string opening_comment(const std::string& source) {
+  std::istringstream lines(source);
+  std::string comment, line;
+  while (std::getline(lines, line) && line.starts_with("//")) comment += line.substr(std::min<std::size_t>(3, line.size())) + "\n";
+  return comment;
+}
+
+// One row a parameter; where blocks declare it differently (hyper-connections' streams), that of the first that has it.
+std::string parameter_rows(const nn::Stack& stack) {
+  std::string rows;
+  std::set<std::string> seen;
+  for (const nn::InitGroup& g : nn::init_groups(stack)) {
+    const std::string name = g.names.starts_with("blocks.*.") ? g.names.substr(9) : g.names;
+    const bool bias_of_linear = name.ends_with(".bias") && g.role == nn::Role::bias;
+    if (bias_of_linear || !seen.insert(name).second) continue;
+    rows += fmt::format("| `{}` | {} | {} | {} | {} | {:.4g} | {:.4g} |\n", name, g.shape, nn::name(g.role), g.init,
+                        nn::decays(g.role) ? "yes" : "no", g.lr_factor, g.eps_factor);
+  }
+  return rows;
+}
+
+std::string page(const fs::path& root, const nn::Method& m) {
+  nn::Stack stack({.dim = dim, .heads = heads, .hidden = 4 * dim, .depth = depth, .gate = m, .final_norm = true});
+  const nn::Stack plain({.dim = dim, .heads = heads, .hidden = 4 * dim, .depth = depth, .gate = "pre", .final_norm = true});
+  const fs::path source = source_of(root, m.name);
+  std::vector<std::string> claims;
+  for (const nn::Claim c : m.claims) claims.emplace_back(nn::name(c));
+  std::vector<std::int64_t> post_blocks;
+  for (const auto& block : stack.blocks()) post_blocks.push_back(block->norm() == nn::Norm::post);
+  const auto posts = std::ranges::count(post_blocks, 1);
+  const std::string placement = m.norm == nn::Norm::none ? "none"
+                                : posts == depth         ? "after each junction (post)"
+                                : posts == 0             ? "before each branch (pre)"
+                                                         : fmt::format("post in {} of {} blocks, then pre", posts, depth);
+  const char* bases[] = {"truncated normal, std 0.02", "Xavier uniform; q, k, v apart", "Xavier normal; q, k, v apart",
+                         "Xavier uniform of the packed qkv"};
+  std::string text = fmt::format("# {}\n\n`{}`\n\n{}.\n\n", m.name, m.formula, m.source);
+  text += fmt::format("```cpp\nnn::ViT model({{.depth = 24, .gate = \"{}\"}});  // or depth_stability --gates {}\n```\n\n", m.name, m.name);
+  text += fmt::format("**When to use.** {}\n\n**Pitfalls.** {}\n\n", m.use, m.pitfalls);
+  text += "| | |\n| --- | --- |\n";
+  text += fmt::format("| norm | {} |\n", placement);
+  text += fmt::format("| counts | {} |\n", m.counts.empty() ? "nothing" : m.counts);
+  text += fmt::format("| at init | {} |\n", claims.empty() ? "no claim" : fmt::format("{}", fmt::join(claims, ", ")));
+  text += fmt::format("| growth of the stream's mean square at init | {} |\n", posts == depth ? "reset to 1 by every norm"
+                                                                               : posts > 0
+                                                                                   ? fmt::format("reset by post-norms, then {}", nn::name(m.growth))
+                                                                                   : nn::name(m.growth));
+  text += fmt::format("| classifier | {} |\n", m.zero_head ? "starts at 0" : "ordinary");
+  text += fmt::format("| base of the paper's initial weights (`--init paper`) | {} |\n", bases[static_cast<int>(m.paper_base)]);
+  text +=
+      fmt::format("| parameters beside pre-norm's | {:+} a block of dim {} |\n\n", (stack.parameter_count() - plain.parameter_count()) / depth, dim);
+  text += fmt::format(
+      "## Parameters and how they start\n\nOf a block (and of the stack: `norm`) at dim {}, {} heads, {} blocks, with the shared base. "
+      "Biases of linears start at 0.\n\n",
+      dim, heads, depth);
+  text += "| parameter | shape | role | init | decays | rate x | eps x |\n| --- | --- | --- | --- | --- | ---: | ---: |\n";
+  text += parameter_rows(stack);
+  text += fmt::format("\n## The method and its paper\n\nFrom [{}](../../{}):\n\n```text\n{}```\n", source.string(), source.string(),
+                      opening_comment(text_of(root / source)));
+  return text;
+}
+
+std::string index() {
+  std::string text =
+      "# Residual methods\n\nOne page each, written by `gate_pages` from what the code declares. How they train at 24 blocks: "
+      "[methods_at_depth_24.md](../methods_at_depth_24.md).\n\n| method | formula | source | claims at init |\n| --- | --- | --- | --- |\n";
+  for (const std::string& name : nn::gate_names()) {
+    const nn::Method& m = nn::method_named(name);
+    std::vector<std::string> claims;
+    for (const nn::Claim c : m.claims) claims.emplace_back(nn::name(c));
+    text += fmt::format("| [{}]({}.md) | `{}` | {} | {} |\n", name, name, m.formula, m.source, fmt::join(claims, ", "));
+  }
+  return text;
+}
+
+int run(const fs::path& root, bool check_only) {
+  std::map<std::string, std::string> pages{{"README.md", index()}};
+  for (const std::string& name : nn::gate_names()) pages[name + ".md"] = page(root, nn::method_named(name));
+  const fs::path folder = root / "docs/gates";
+  if (!check_only) fs::create_directories(folder);
+  int different = 0;
+  for (const auto& [file, text] : pages) {
+    if (!check_only)
+      write_file_atomically(folder / file, text);
+    else if (!fs::exists(folder / file) || text_of(folder / file) != text) {
+      fmt::print(stderr, "docs/gates/{} is not what the code declares\n", file);
+      ++different;
+    }
+  }
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (!pages.contains(entry.path().filename().string())) {
+      fmt::print(stderr, "docs/gates/{} belongs to no method\n", entry.path().filename().string());
+      ++different;
+    }
+  if (different > 0) fmt::print(stderr, "run: build/release/bin/gate_pages .\n");
+  return different > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc == 2 && argv[1][0] != '-') return run(argv[1], false);
+    if (argc == 3 && std::string(argv[2]) == "--check") return run(argv[1], true);
+    fmt::print(stderr, "usage: gate_pages SOURCE_DIR [--check]\n");
+    return 2;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "error: {}\n", e.what());
+    return 1;
+  }
+}
