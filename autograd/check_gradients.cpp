@@ -41,7 +41,7 @@ double check_scalar(const Function& f, const Tensors& leaves, int order, const C
   for (std::size_t k = 0; k < leaves.size(); ++k) {
     const std::vector<double> analytic = gradients[k].values();
     const bool elementwise = leaves[k].numel() <= o.elements;
-    for (std::size_t i = 0; i < (elementwise ? analytic.size() : 8); ++i) {
+    for (std::size_t i = 0; i < (elementwise ? analytic.size() : static_cast<std::size_t>(o.directions)); ++i) {
       std::vector<double> direction(analytic.size());
       if (elementwise)
         direction[i] = 1;

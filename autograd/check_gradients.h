@@ -12,7 +12,8 @@ struct CheckGradientsOptions {
   double step = 1e-5;          // of the central difference, h
   double tolerance = 1e-6;     // of |analytic - numeric| / max(1, |numeric|); f64 with h = 1e-5 leaves about 1e-9 for smooth functions
   std::uint64_t seed = 0;      // of the random cotangent, and of directions where there are many elements
-  std::int64_t elements = 64;  // inputs with more elements than this are checked along 8 random directions instead of element by element
+  std::int64_t elements = 64;  // inputs with more elements than this are checked along random directions instead of element by element
+  std::int64_t directions = 8;
 };
 
 // Compares the gradients of f towards each input with central differences of <f(inputs), c>, c random. Inputs are f64 and are moved a

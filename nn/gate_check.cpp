@@ -103,7 +103,7 @@ Outcome gradients(const GateChoice& gate) {
   Tensors inputs = values_of(*stack);
   inputs.push_back(x);
   constexpr double limit = 1e-6;
-  return limited(check_gradients([&] { return (*stack)(x); }, inputs, {.tolerance = limit, .elements = 8}), limit);
+  return limited(check_gradients([&] { return (*stack)(x); }, inputs, {.tolerance = limit, .elements = 2, .directions = 2}), limit);
 }
 
 Outcome second_order(const GateChoice& gate) {
@@ -121,7 +121,7 @@ Outcome second_order(const GateChoice& gate) {
     return total;
   };
   constexpr double limit = 1e-5;
-  return limited(check_gradients(directional, inputs, {.tolerance = limit, .elements = 4}), limit);
+  return limited(check_gradients(directional, inputs, {.tolerance = limit, .elements = 1, .directions = 1}), limit);
 }
 
 // Whether a claim holds, and a few words about it.

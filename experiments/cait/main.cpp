@@ -177,6 +177,7 @@ nn::LearningRate schedule(std::int64_t warmup, std::int64_t steps) {
 
 void train(lab::Run& run) {
   nn::CaiT model(model_options(run.data().train, run.seed()));
+  nn::audit_init(model, run.seed());
   model.checkpoint_blocks(o.checkpoint);
   nn::AdamW optimizer(
       model.parameters(),

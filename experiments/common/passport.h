@@ -40,6 +40,9 @@ struct BranchPassport {
   std::optional<double> entropy = {};           // mean, in nats
   std::optional<double> relative_entropy = {};  // the same / ln T: 1 is uniform
   std::optional<double> largest_logit = {};     // largest q.k / sqrt(head_dim)
+
+  // Of nn::Attention under DropKey: the share of keys that this pass dropped, and of queries that lost all (nn/drop_key.h).
+  std::optional<double> drop_ratio = {}, empty_rows = {};
 };
 
 struct Passport {

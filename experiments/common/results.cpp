@@ -249,8 +249,9 @@ std::string format_loss(const LossPoint& p) {
 }
 
 std::string format_layer(const LayerPoint& p) {
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", cell(p.gate), p.depth, p.lr, p.seed, p.step, p.block, cell(p.branch),
-                     cell(p.stream_norm), cell(p.branch_norm), cell(p.ratio), cell(p.gate_mean), cell(p.gate_max), cell(p.grad_norm));
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", cell(p.gate), p.depth, p.lr, p.seed, p.step, p.block, cell(p.branch),
+                     cell(p.stream_norm), cell(p.branch_norm), cell(p.ratio), cell(p.gate_mean), cell(p.gate_max), cell(p.grad_norm),
+                     cell(p.drop_ratio), cell(p.empty_rows));
 }
 
 std::string format_results(const std::vector<ArmResult>& arms) {
@@ -317,7 +318,9 @@ std::vector<LayerPoint> parse_layers(std::string_view text, const std::string& f
                       .ratio = r.number_or_nan(),
                       .gate_mean = r.maybe_number(),
                       .gate_max = r.maybe_number(),
-                      .grad_norm = r.number_or_nan()};
+                      .grad_norm = r.number_or_nan(),
+                      .drop_ratio = r.maybe_number(),
+                      .empty_rows = r.maybe_number()};
   });
 }
 

@@ -58,12 +58,14 @@ struct LayerPoint {
   double ratio = std::numeric_limits<double>::quiet_NaN();        // branch_norm / stream_norm
   std::optional<double> gate_mean = {}, gate_max = {};            // mean and largest magnitude of the gate's entries
   double grad_norm = std::numeric_limits<double>::quiet_NaN();
+  std::optional<double> drop_ratio = {}, empty_rows = {};  // shares of keys that DropKey dropped, and of queries that lost all; absent without it
 };
 
 // First lines of the two tables, without line end.
 inline constexpr std::string_view results_header =
     "gate,depth,lr,seed,status,steps,train_loss,val_loss,val_accuracy,diverged_at,seconds,images_per_second";
-inline constexpr std::string_view layers_header = "gate,depth,lr,seed,step,block,branch,stream_norm,branch_norm,ratio,gate_mean,gate_max,grad_norm";
+inline constexpr std::string_view layers_header =
+    "gate,depth,lr,seed,step,block,branch,stream_norm,branch_norm,ratio,gate_mean,gate_max,grad_norm,drop_ratio,empty_rows";
 
 // One row or object each, ending in '\n'. Text with a comma, a quote or a line end is quoted as RFC 4180 has it.
 std::string format_result(const ArmResult& arm);

@@ -15,6 +15,7 @@
 #include "experiments/common/session.h"
 #include "experiments/common/trainer.h"
 #include "experiments/deep_mlp/records.h"
+#include "nn/audit.h"
 #include "nn/models/deep_mlp.h"
 
 namespace plumb::lab {
@@ -63,6 +64,7 @@ Normalization half_and_half(const ImageSet& set) {
 std::optional<MlpRecord> train_arm(const Options& o, const MlpArm& arm, const ImageSet& images, Progress& progress) {
   const nn::DeepMlp model(
       {.inputs = images.image_bytes(), .width = o.width, .depth = arm.depth, .classes = images.classes, .method = arm.method, .seed = arm.seed});
+  nn::audit_init(model, arm.seed);
   // Ten inputs as the notebook draws them: the Jacobian of a batch is the mean over its samples.
   const Tensor noise = random_normal({10, images.image_bytes()}, arm.seed, "jacobian.inputs");
   const auto through_hidden = [&](const Tensor& x) { return model.hidden(x); };

@@ -10,12 +10,15 @@
 #include "experiments/common/build_info.h"
 #include "experiments/common/cli.h"
 #include "experiments/common/data/open_data.h"
+#include "experiments/common/drop_options.h"
 #include "experiments/common/interrupt.h"
 #include "experiments/common/progress.h"
 #include "experiments/common/run_options.h"
 #include "experiments/common/session.h"
 #include "experiments/common/trainer.h"
 #include "experiments/depth_stability/study.h"
+#include "nn/audit.h"
+#include "nn/gate_check.h"
 #include "nn/models/vit.h"
 
 namespace plumb::lab {
@@ -26,9 +29,16 @@ struct Options : RunOptions {
   std::vector<std::int64_t> depths{6, 24, 48};
   std::vector<double> lrs{1e-3};
   std::int64_t dim = 64, heads = 2, patch = 8;
-  double drop_key = 0, attn_drop = 0, drop_path = 0;
-  std::string drop_key_schedule = "constant", drop_path_schedule = "uniform", init = "shared";
+  DropOptions drop;
+  std::string init = "shared";
+  bool check_gates = false;
 };
+
+// A class token and the patches of a 32x32 image.
+std::string describe_drop_key(const Options& o) {
+  const std::int64_t side = 32 / o.patch;
+  return o.drop.describe_key(side * side + 1, {side, side});
+}
 
 std::string list_gates() {
   std::string text;
@@ -47,17 +57,15 @@ void declare(Cli& cli, Options& o) {
   cli.option("--heads", &o.heads, "Attention heads").at_least(1);
   cli.option("--patch", &o.patch, "Side of a patch in pixels; images are 32x32").at_least(1);
   cli.option("--init", &o.init, "Base of the initial weights: the same for all gates, or each paper's own").one_of("init", {"shared", "paper"});
-  cli.section("Dropping");
-  cli.option("--drop-key", &o.drop_key, "DropKey: chance that a query loses a key").at_least(0).at_most(1);
-  cli.option("--drop-key-schedule", &o.drop_key_schedule, "Its course over depth").one_of("schedule", nn::drop_key_schedule_names());
-  cli.option("--attn-drop", &o.attn_drop, "Dropout of attention probabilities").at_least(0).below(1);
-  cli.option("--drop-path", &o.drop_path, "Stochastic depth: chance that a sample skips a branch").at_least(0).below(1);
-  cli.option("--drop-path-schedule", &o.drop_path_schedule, "Its course over depth").one_of("schedule", nn::drop_path_schedule_names());
+  o.drop.declare(cli);
   add_run_options(cli, o, {.data = data_set_names(), .dtypes = {"fp32", "fp64"}, .devices = {"cpu", "reference"}});
+  cli.option("--check-gates", &o.check_gates, "Check what --gates must fulfil (gradients, claims, save and load, ...) and train nothing")
+      .decides_nothing_later();
   cli.listing("--list-gates", "Print the residual gates, their formulas and papers", list_gates);
   cli.rule([&o] {
     usage_check(o.dim % o.heads == 0, "--dim {} is not a multiple of --heads {}", o.dim, o.heads);
     usage_check(32 % o.patch == 0, "--patch {} does not divide the image side 32", o.patch);
+    describe_drop_key(o);  // throws for a shape that does not fit the grid
   });
   cli.preset("quick", "six gates at depths 6 and 48, one seed: minutes on two cores", [&o] {
     o.gates = {"post", "pre", "rezero", "skipinit", "fixup", "layerscale"};
@@ -88,9 +96,10 @@ nn::ViTOptions model_options(const Options& o, const Arm& arm, const ImageSet& i
           .depth = arm.depth,
           .heads = o.heads,
           .gate = arm.gate,
-          .drop_key = {.rate = o.drop_key, .schedule = nn::schedule_named(o.drop_key_schedule)},
-          .attention_dropout = o.attn_drop,
-          .drop_path = {.rate = o.drop_path, .schedule = nn::schedule_named(o.drop_path_schedule)},
+          .drop_key = o.drop.key(),
+          .attention_dropout = o.drop.attn_drop,
+          .drop_head = o.drop.head(o.steps),
+          .drop_path = o.drop.path(),
           .paper_init = o.init == "paper",
           .seed = arm.seed};
 }
@@ -112,13 +121,14 @@ bool run_arm(const Options& o, const Arm& arm, const ImageData& data, const Norm
                                      if (!r.passport) return;
                                      for (const BranchPassport& b : r.passport->branches)
                                        layers.push_back({arm.gate, arm.depth, arm.lr, arm.seed, r.step, b.block, b.branch, b.stream_norm,
-                                                         b.branch_norm, b.ratio, b.gate_mean, b.gate_max, b.grad_norm});
+                                                         b.branch_norm, b.ratio, b.gate_mean, b.gate_max, b.grad_norm, b.drop_ratio, b.empty_rows});
                                    },
                                .wants_passport = [&](std::int64_t step) { return every(layer_interval, step, o.steps); },
                                .stop = interrupted};
   std::string outcome_text;
   try {
     nn::ViT model(model_options(o, arm, data.train));
+    nn::audit_init(model, arm.seed);
     const TrainOutcome outcome =
         train(model, data, normalization, {.steps = o.steps, .warmup = o.warmup, .batch = o.batch, .lr = arm.lr, .seed = arm.seed}, observer);
     if (outcome.stopped) return false;
@@ -145,7 +155,6 @@ bool run_arm(const Options& o, const Arm& arm, const ImageData& data, const Norm
 }
 
 NamedTexts settings_of(const Options& o, const ImageData& data) {
-  const auto or_none = [](double rate, const std::string& schedule) { return rate > 0 ? fmt::format("{:g}, {}", rate, schedule) : "none"; };
   return {{"data", fmt::format("{}, {} training and {} validation images, {} classes", data.name, data.train.size(), data.validation.size(),
                                data.train.classes)},
           {"model", fmt::format("ViT, dim {}, {} heads, patch {}, {} tokens", o.dim, o.heads, o.patch, (32 / o.patch) * (32 / o.patch) + 1)},
@@ -153,9 +162,10 @@ NamedTexts settings_of(const Options& o, const ImageData& data) {
                                    fmt::join(o.lrs, ", "), o.warmup)},
           {"initial weights",
            o.init == "paper" ? "each paper's own base" : "truncated normal, std 0.02 (patch embedding: uniform), the same draws for all gates"},
-          {"DropKey", or_none(o.drop_key, o.drop_key_schedule)},
-          {"attention dropout", o.attn_drop > 0 ? fmt::format("{:g}", o.attn_drop) : "none"},
-          {"drop-path", or_none(o.drop_path, o.drop_path_schedule)},
+          {"DropKey", describe_drop_key(o)},
+          {"attention dropout", o.drop.attn_drop > 0 ? fmt::format("{:g}", o.drop.attn_drop) : "none"},
+          {"DropHead", o.drop.drop_head > 0 ? fmt::format("{:g} at the ends of training, 0 at its middle", o.drop.drop_head) : "none"},
+          {"drop-path", o.drop.describe_path()},
           {"number format", o.dtype}};
 }
 
@@ -178,7 +188,20 @@ std::string results_json(const Study& study, const RunFolder& folder) {
   return nlohmann::ordered_json{{"folder", folder.path().string()}, {"report", (folder / "report.html").string()}, {"results", rows}}.dump(2) + "\n";
 }
 
+// Prints the kit's report on every gate; 1 if one failed.
+int check_gates(const Options& o) {
+  int failed = 0;
+  for (const std::string& gate : o.gates) {
+    const nn::GateReport report = nn::check_gate(gate);
+    write_result(report.text());
+    failed += !report.passed();
+  }
+  write_result(fmt::format("{} gates conform, {} do not\n", o.gates.size() - static_cast<std::size_t>(failed), failed));
+  return failed > 0 ? 1 : 0;
+}
+
 int run_study(const Cli& cli, const Options& o) {
+  if (o.check_gates) return check_gates(o);
   const std::vector<Arm> arms = arms_of(o);
   if (o.dry_run) {
     for (const Arm& arm : arms) write_result(arm.label() + "\n");
@@ -187,6 +210,7 @@ int run_study(const Cli& cli, const Options& o) {
   const Session session(cli, o);
   const ImageData& data = session.data;
   const RunFolder& folder = session.folder;
+  if (o.drop.drop_key > 0) note_error(fmt::format("DropKey {}\n", describe_drop_key(o)));
   Study study(folder, arms,
               {.title = fmt::format("Depth stability on {}", data.name),
                .settings = settings_of(o, data),

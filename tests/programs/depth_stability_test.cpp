@@ -248,6 +248,52 @@ TEST_CASE("every kind of dropping, dtype, device and init runs, and --json is JS
   CHECK(std::abs(a - b) < 1e-5);  // the same draws on both backends
 }
 
+TEST_CASE("DropKey's forms: what is expected is said before, what was dropped is logged") {
+  const TemporaryFolder folder;
+  for (const std::string shape : {"plain", "block", "cross"})
+    for (const std::string sharing : {"per_entry", "heads", "column"}) {
+      const std::string name = shape + "_" + sharing;
+      const Finished f = run(folder.path(), small + "--drop-key 0.4 --drop-key-shape " + shape + " --drop-key-sharing " + sharing +
+                                                " --empty-rows zero --drop-head 0.3 --drop-path 0.2 --drop-path-form original --gates layerscale "
+                                                "--depths 1 --out " +
+                                                name);
+      INFO(name << f.err);
+      REQUIRE(f.status == 0);
+      CHECK_THAT(f.err,
+                 contains("DropKey 0.4, constant, " + shape + ", " + sharing + "; expected share of keys 0.") && contains("chance of an empty row"));
+      std::istringstream rows(slurp(folder / (name + "/layers.csv")));
+      std::string line;
+      std::getline(rows, line);
+      REQUIRE(line.ends_with(",drop_ratio,empty_rows"));
+      int logged = 0;
+      while (std::getline(rows, line)) {
+        const bool attention = line.find(",attn,") != std::string::npos;
+        const std::size_t last = line.rfind(','), before = line.rfind(',', last - 1);
+        const std::string ratio = line.substr(before + 1, last - before - 1);
+        CHECK(ratio.empty() != attention);
+        if (!attention) continue;
+        ++logged;
+        const double dropped = std::stod(ratio);
+        CHECK((dropped > 0.02 && dropped < 0.9));
+      }
+      CHECK(logged > 0);
+    }
+  const Finished wide = run(folder.path(), small + "--drop-key 0.4 --drop-key-shape block --drop-key-window 7 --gates pre --depths 1 --out wide");
+  CHECK(wide.status == 2);
+  CHECK_THAT(wide.err, contains("window"));
+  CHECK_FALSE(std::filesystem::exists(folder / "wide"));
+  CHECK(run(folder.path(), small + "--drop-key-shape square --gates pre").status == 2);
+}
+
+TEST_CASE("--check-gates reports every rule") {
+  const TemporaryFolder folder;
+  const Finished f = run(folder.path(), program("depth_stability") + " --check-gates --gates layerscale,hyper_connections");
+  INFO(f.out << f.err);
+  CHECK(f.status == 0);
+  CHECK_THAT(f.out, contains("layerscale\n  ok") && contains("second order") && contains("2 gates conform, 0 do not"));
+  CHECK_FALSE(std::filesystem::exists(folder / "runs"));
+}
+
 TEST_CASE("real data sets train") {
   const char* set = std::getenv("PLUMB_TEST_DATA");
   const std::filesystem::path data = std::filesystem::path(set ? set : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "data";

@@ -16,7 +16,7 @@ namespace {
 using namespace plumb;
 namespace fs = std::filesystem;
 
-constexpr std::int64_t dim = 192, heads = 3, depth = 24;
+constexpr std::int64_t dim = 64, heads = 2, depth = 24;
 
 std::string text_of(const fs::path& file) {
   std::ifstream in(file);
