@@ -25,6 +25,11 @@ const std::map<std::string, std::function<Model()>> models{
      [] {
        return Model{std::make_unique<nn::ViT>(nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .gate = "layerscale"}), nn::timm_vit()};
      }},
+    {"cait",
+     [] {
+       return Model{std::make_unique<nn::CaiT>(nn::CaiTOptions{.image = 32, .patch = 8, .classes = 10, .dim = 48, .depth = 4, .heads = 4}),
+                    nn::timm_cait()};
+     }},
 };
 
 // Every parameter moved off its initial value, so that no term is hidden by a 0, a 1 or a small gate.

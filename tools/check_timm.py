@@ -6,18 +6,22 @@ import sys
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
+from timm.models.cait import Cait
 from timm.models.vision_transformer import VisionTransformer
 
 tool, work = sys.argv[1:]
 TOLERANCE = 1e-5  # largest difference of logits, relative to the largest logit (f32)
 
 
-def vit(**options):
-    return VisionTransformer(img_size=32, patch_size=8, num_classes=10, embed_dim=48, depth=4, num_heads=4, **options)
+SHAPE = dict(img_size=32, patch_size=8, num_classes=10, embed_dim=48, depth=4, num_heads=4)
 
 
 # The models of tests/weights_tool.cpp, in timm's terms.
-MODELS = {"vit": lambda: vit(), "vit_layerscale": lambda: vit(init_values=1e-5)}
+MODELS = {
+    "vit": lambda: VisionTransformer(**SHAPE),
+    "vit_layerscale": lambda: VisionTransformer(**SHAPE, init_values=1e-5),
+    "cait": lambda: Cait(**SHAPE),
+}
 
 
 def plumb(*arguments):
