@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/autograd.h"
-#include "experiments/common/atomic_file.h"
+#include "core/atomic_file.h"
 #include "experiments/common/build_info.h"
 #include "experiments/common/cli.h"
 #include "experiments/common/data/open_data.h"
