@@ -257,8 +257,12 @@ TEST_CASE("passport: the Jacobian of blocks that are the identity is 1, exactly 
   CHECK(exact.value == Approx(1));
   CHECK(model.stack().training());
   nn::ViT pre = fresh("peri_ln", 3);
-  const double grown = lab::jacobian(pre.stack(), forward_passport(pre)).value;
+  passport = forward_passport(pre);
+  const double grown = lab::jacobian(pre.stack(), passport).value;
   CHECK(grown > 1.2);
+  nn::ViT dropping(
+      {.image = 32, .channels = 1, .patch = 8, .classes = 7, .dim = 32, .depth = 3, .heads = 2, .gate = "peri_ln", .drop_path = {.rate = 0.5}});
+  CHECK(lab::jacobian(dropping.stack(), passport).value == grown);  // in evaluation mode
 }
 
 TEST_CASE("passport: the trainer takes one from the steps asked for, without changing the training") {
