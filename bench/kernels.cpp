@@ -54,7 +54,7 @@ std::vector<Row> rows_of(const Model& m) {
   const double X = 4.0 * static_cast<double>(R * D), F = static_cast<double>(R * D);  // bytes and elements of [R, D]
   const Array x = random({B, T, D}), dy = random({B, T, D}), y = empty_like(x), wide = random({R, 4 * D}), wide_y = empty_like(wide),
               slope = empty_like(wide), gamma = random({D}), beta = random({D}), mean = random({R}), rstd = random({R}), dgamma = empty_like(gamma),
-              dbeta = empty_like(gamma), qkv = random({B, T, 3, H, hd}), dqkv = empty_like(qkv), lse = random({B, H, T}), row_scale = random({B}),
+              dbeta = empty_like(gamma), qkv = random({B, T, 3, H, hd}), dqkv = empty_like(qkv), sums = random({B, H, T, 2}), row_scale = random({B}),
               logits = random({B, 1000}), dlogits = empty_like(logits), lse_rows = random({B}), loss = random({}), token = random({B, 1, D}),
               heads = random({B, H, T, hd}), scalar = random({1}), wide_bias = random({4 * D});
   Array labels({B}, DType::i64, Device::cpu);
@@ -85,9 +85,9 @@ std::vector<Row> rows_of(const Model& m) {
                              .drop_key = key_drop(p, shape, 0, DropSharing::per_entry, {side, side}, T, 5),
                              .dropout = {}};
     rows.push_back({fmt::format("attention_forward{}", suffix), 4 * X, 2 * product,
-                    [=, &k] { k.attention_forward(call, part(qkv, 0), part(qkv, 1), part(qkv, 2), plain(y), lse); }});
+                    [=, &k] { k.attention_forward(call, part(qkv, 0), part(qkv, 1), part(qkv, 2), plain(y), sums); }});
     rows.push_back({fmt::format("attention_backward{}", suffix), 8 * X, 5 * product, [=, &k] {
-                      k.attention_backward(call, plain(dy), part(qkv, 0), part(qkv, 1), part(qkv, 2), plain(x), lse, part(dqkv, 0), part(dqkv, 1),
+                      k.attention_backward(call, plain(dy), part(qkv, 0), part(qkv, 1), part(qkv, 2), sums, part(dqkv, 0), part(dqkv, 1),
                                            part(dqkv, 2));
                     }});
   }

@@ -133,11 +133,12 @@ struct Kernels {
   void (*dyt_backward)(const Array& dy, const Array& x, const Array& alpha, const Array& gamma, const Array& dx, const Array& dalpha,
                        const Array& dgamma, const Array& dbeta);
 
-  // out = softmax(scale q k^T) v per (sample, head); lse [B, H, N] is the log of each row's sum of exponentials, which is all that the
-  // backward pass needs to make the probabilities again: no N x M array is kept.
-  void (*attention_forward)(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, const Array& lse);
-  void (*attention_backward)(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Heads& out,
-                             const Array& lse, const Heads& dq, const Heads& dk, const Heads& dv);
+  // out = softmax(scale q k^T) v per (sample, head). sums [B, H, N, 2] is what the backward pass needs to make the probabilities again, so that
+  // no N x M array is kept: each row's largest q.k and its sum of exponentials relative to that. (The logarithm of the sum, one number,
+  // would round away what tells large scores apart.)
+  void (*attention_forward)(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, const Array& sums);
+  void (*attention_backward)(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Array& sums,
+                             const Heads& dq, const Heads& dk, const Heads& dv);
 
   // Mean over R rows of -sum_c t_c log_softmax(x)_c, t = (1 - smoothing) onehot(label) + smoothing / C, or `target` [R, C].
   // loss is a scalar, lse [R]. Backward: dx = dloss (softmax(x) sum(t) - t) / R.

@@ -1,5 +1,5 @@
-// softmax(scale q k^T) v, with DropKey before the softmax and dropout after it. Kept for the backward pass: q, k, v, the output and
-// one number a row (the log of its sum of exponentials); no N x M array. The composed form, which higher derivatives go through,
+// softmax(scale q k^T) v, with DropKey before the softmax and dropout after it. Kept for the backward pass: q, k, v and
+// two numbers a row (its largest q.k, its sum of exponentials); no N x M array. The composed form, which higher derivatives go through,
 // draws the same masks and stores them.
 #include <cmath>
 
@@ -34,6 +34,7 @@ AttentionCall make_call(std::int64_t batch, std::int64_t heads, std::int64_t que
                      .empty = o.empty,
                      .step = random.step,
                      .first_sample = random.first_sample};
+  check(call.scale >= 0, "[{}] expected a scale of the scores of at least 0, got {}", op, call.scale);
   if (o.keep.defined()) {
     const Shape full{batch, heads, queries, keys};
     check(o.keep.dtype() == DType::u8 && broadcasts_to(o.keep.shape(), full), "[{}] expected a u8 keep mask that broadcasts to {}, got {} {}", op,
@@ -106,14 +107,14 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   check(q.shape().rank() == 4 && k.shape() == v.shape() && k.shape().rank() == 4 && q.shape().with(2, 0) == k.shape().with(2, 0) && k.dim(2) > 0,
         "[{}] expected q [B, H, N, E] and k, v [B, H, M, E], got {}, {} and {}", op, q.shape(), k.shape(), v.shape());
   const AttentionCall call = make_call(q.dim(0), q.dim(1), q.dim(2), k.dim(2), q.dim(3), q, options);
-  Array y = empty_like(q.array()), lse = empty_like(y, q.shape().without(-1));
-  kernels(y).attention_forward(call, heads_of(q.array()), heads_of(k.array()), heads_of(v.array()), heads_of(y), lse);
+  Array y = empty_like(q.array()), sums = empty_like(y, q.shape().with(-1, 2));
+  kernels(y).attention_forward(call, heads_of(q.array()), heads_of(k.array()), heads_of(v.array()), heads_of(y), sums);
   return record_fused(
       op, y, {q, k, v},
-      [q = Saved(q), k = Saved(k), v = Saved(v), call, lse](const Tensor& dy, const Tensor& out) {
+      [q = Saved(q), k = Saved(k), v = Saved(v), call, sums](const Tensor& dy) {
         Array dq = empty_like(q.array()), dk = empty_like(k.array()), dv = empty_like(v.array());
-        kernels(dq).attention_backward(call, heads_of(dy.array()), heads_of(q.array()), heads_of(k.array()), heads_of(v.array()),
-                                       heads_of(out.array()), lse, heads_of(dq), heads_of(dk), heads_of(dv));
+        kernels(dq).attention_backward(call, heads_of(dy.array()), heads_of(q.array()), heads_of(k.array()), heads_of(v.array()), sums, heads_of(dq),
+                                       heads_of(dk), heads_of(dv));
         return Tensors{Tensor(dq), Tensor(dk), Tensor(dv)};
       },
       through([call](const Tensors& in) { return composed(call, in[0], in[1], in[2]); }, {q, k, v}));
@@ -125,16 +126,16 @@ Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptio
         "[{}] expected qkv [B, T, 3 D] with D a multiple of {} heads, got {}", op, heads, qkv.shape());
   const std::int64_t B = qkv.dim(0), T = qkv.dim(1), D = qkv.dim(2) / 3, E = D / heads;
   const AttentionCall call = make_call(B, heads, T, T, E, qkv, options);
-  Array y = empty_like(qkv.array(), {B, T, D}), lse = empty_like(y, {B, heads, T});
+  Array y = empty_like(qkv.array(), {B, T, D}), sums = empty_like(y, {B, heads, T, 2});
   const Array& a = qkv.array();
-  kernels(y).attention_forward(call, packed(a, 0, 3, E), packed(a, 1, 3, E), packed(a, 2, 3, E), packed(y, 0, 1, E), lse);
+  kernels(y).attention_forward(call, packed(a, 0, 3, E), packed(a, 1, 3, E), packed(a, 2, 3, E), packed(y, 0, 1, E), sums);
   return record_fused(
       op, y, {qkv},
-      [qkv = Saved(qkv), call, lse, E](const Tensor& dy, const Tensor& out) {
+      [qkv = Saved(qkv), call, sums, E](const Tensor& dy) {
         const Array& x = qkv.array();
         const Array dx = empty_like(x);
-        kernels(dx).attention_backward(call, packed(dy.array(), 0, 1, E), packed(x, 0, 3, E), packed(x, 1, 3, E), packed(x, 2, 3, E),
-                                       packed(out.array(), 0, 1, E), lse, packed(dx, 0, 3, E), packed(dx, 1, 3, E), packed(dx, 2, 3, E));
+        kernels(dx).attention_backward(call, packed(dy.array(), 0, 1, E), packed(x, 0, 3, E), packed(x, 1, 3, E), packed(x, 2, 3, E), sums,
+                                       packed(dx, 0, 3, E), packed(dx, 1, 3, E), packed(dx, 2, 3, E));
         return Tensors{Tensor(dx)};
       },
       through(

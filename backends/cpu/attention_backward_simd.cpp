@@ -1,5 +1,8 @@
-// Attention, backward. With P = exp(scale q k^T - lse) made again, P' = m P / (1 - p) under dropout and dP = m (dout v^T) / (1 - p):
-//   dS = scale P (dP - D), D = sum_j P_j dP_j = dout . out;  dq = dS k, dk = dS^T q, dv = P'^T dout.
+// Attention, backward. With P = exp(scale (q k^T - top)) / total made again as forward made it, P' = m P / (1 - p) under dropout and
+// dP = m (dout v^T) / (1 - p):
+//   dS = scale P (dP - D), D = sum_j P_j dP_j;  dq = dS k, dk = dS^T q, dv = P'^T dout.
+// D is summed from the very P and dP: D = dout . out is the same number rounded otherwise, and a saturated row (P = 1 at one key), whose dS
+// is 0, would be left with the difference of the two, times k.
 // Rows without keys (EmptyRow): zero has P = 0; the uniform row has P = 1/M and dS = 0.
 #include "backends/cpu/attention.h"
 #include "backends/cpu/kernels.h"
@@ -14,42 +17,51 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// One query: scores -> P' in s, dout v^T -> dS in d. `delta` is D.
-HWY_INLINE void differentiate_row(const AttentionCall& call, const KeyBits& bits, std::int64_t r, std::int64_t keys, float lse, float delta, float* s,
-                                  float* d) {
+// One query: scores -> P' in s, dout v^T -> dS in d; `p` is scratch for a row. `sums` are the row's top and total.
+HWY_INLINE void differentiate_row(const AttentionCall& call, const KeyBits& bits, std::int64_t r, std::int64_t keys, const float* sums, float* p,
+                                  float* s, float* d) {
   const bool dropout = call.dropout.threshold != 0;
-  const V survivors = set(survivor_scale(call)), scale = set(static_cast<float>(call.scale));
-  const V c = set(static_cast<float>(call.scale) * log2_e), vlse = set(lse * log2_e), vdelta = set(delta);
-  const bool attends = bits.state(r) == RowState::attends;
-  const V without_scores = set(bits.state(r) == RowState::uniform ? 1 / static_cast<float>(call.keys) : 0.0f);
+  if (bits.state(r) != RowState::attends) {
+    const V weight = set(bits.state(r) == RowState::uniform ? (dropout ? survivor_scale(call) : 1.0f) / static_cast<float>(call.keys) : 0.0f);
+    for (std::int64_t j = 0; j < keys; j += W) {
+      hn::Store(hn::IfThenElseZero(dropout ? bits.undropped(r, j) : bits.inside(j), weight), f32, s + j);
+      hn::Store(zero(), f32, d + j);
+    }
+    return;
+  }
+  const V survivors = set(survivor_scale(call)), scale = set(static_cast<float>(call.scale)), c = set(static_cast<float>(call.scale) * log2_e);
+  const V top = set(sums[0]), share = set(1 / sums[1]);
+  V total = zero();
   for (std::int64_t j = 0; j < keys; j += W) {
-    V p, dp = hn::Load(f32, d + j), weight;
-    if (attends)
-      p = hn::IfThenElseZero(bits.kept(r, j), exp2_or_zero(hn::MulSub(hn::Load(f32, s + j), c, vlse)));
-    else
-      p = hn::IfThenElseZero(bits.inside(j), without_scores);
-    weight = p;
+    const V pj = hn::IfThenElseZero(bits.kept(r, j), hn::Mul(exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, s + j), top), c)), share));
+    V dp = hn::Load(f32, d + j), weight = pj;
     if (dropout) {
       const Mask undropped = bits.undropped(r, j);
-      weight = hn::IfThenElseZero(undropped, hn::Mul(p, survivors));
+      weight = hn::IfThenElseZero(undropped, hn::Mul(pj, survivors));
       dp = hn::IfThenElseZero(undropped, hn::Mul(dp, survivors));
+      hn::Store(dp, f32, d + j);
     }
+    total = hn::MulAdd(pj, dp, total);
+    hn::Store(pj, f32, p + j);
     hn::Store(weight, f32, s + j);
-    hn::Store(attends ? hn::Mul(hn::Mul(p, scale), hn::Sub(dp, vdelta)) : zero(), f32, d + j);
   }
+  const V delta = set(sum_lanes(total));
+  for (std::int64_t j = 0; j < keys; j += W)
+    hn::Store(hn::Mul(hn::Mul(hn::Load(f32, p + j), scale), hn::Sub(hn::Load(f32, d + j), delta)), f32, d + j);
 }
 
 // (sample, head) pairs begin ... end - 1 of batch * heads.
-void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Heads& out,
-                       const float* lse, const Heads& dq, const Heads& dk, const Heads& dv, std::int64_t begin, std::int64_t end) {
+void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const float* sums,
+                       const Heads& dq, const Heads& dk, const Heads& dv, std::int64_t begin, std::int64_t end) {
   const Layout l(call);
   const std::int64_t hd = call.head_dim, N = call.queries, M = call.keys;
-  const Scratch scratch(2 * hd * l.columns + 3 * M * l.dims + 2 * l.rows * l.keys + 3 * l.rows * l.dims + l.mask_floats() + 256);
+  const Scratch scratch(2 * hd * l.columns + 3 * M * l.dims + 2 * l.rows * l.keys + 3 * l.rows * l.dims + l.keys + l.mask_floats() + 256);
   Carver carver(scratch.data());
   float *const kt = carver.take(hd * l.columns), *const vt = carver.take(hd * l.columns);
   float *const k_copy = carver.take(M * l.dims), *const dk_sum = carver.take(M * l.dims), *const dv_sum = carver.take(M * l.dims);
   float *const s = carver.take(l.rows * l.keys), *const d = carver.take(l.rows * l.keys);
   float *const q_copy = carver.take(l.rows * l.dims), *const dout_copy = carver.take(l.rows * l.dims), *const dq_rows = carver.take(l.rows * l.dims);
+  float* const p = carver.take(l.keys);
   KeyBits bits(call, l, carver);
 
   for (std::int64_t i = begin; i < end; ++i) {
@@ -86,12 +98,8 @@ void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads
                 .K = hd,
                 .vectors = l.key_vectors(),
                 .ahead = {ahead(v, next_b, next_h, M, hd, first), ahead(q, next_b, next_h, N, hd, first)}});
-      for (std::int64_t r = 0; r < rows; ++r) {
-        const float *g = row(dout, b, h, first + r), *o = row(out, b, h, first + r);
-        V delta = zero();
-        for_lanes(hd, [&](std::int64_t j, auto part) HWY_ATTR { delta = hn::MulAdd(load(g + j, part), load(o + j, part), delta); });
-        differentiate_row(call, bits, r, l.keys, lse[i * N + first + r], sum_lanes(delta), s + r * l.keys, d + r * l.keys);
-      }
+      for (std::int64_t r = 0; r < rows; ++r)
+        differentiate_row(call, bits, r, l.keys, sums + 2 * (i * N + first + r), p, s + r * l.keys, d + r * l.keys);
       multiply({.a = d,
                 .a_row = l.keys,
                 .a_column = 1,
@@ -102,7 +110,7 @@ void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads
                 .rows = rows,
                 .K = M,
                 .vectors = l.dim_vectors(),
-                .ahead = {ahead(dout, next_b, next_h, N, hd, first), ahead(out, next_b, next_h, N, hd, first)}});
+                .ahead = {ahead(dout, next_b, next_h, N, hd, first), {}}});
       unpad(dq_rows, l.dims, rows, hd, row(dq, b, h, first), dq.token);
       multiply({.a = d,
                 .a_row = 1,
@@ -141,10 +149,10 @@ namespace plumb::cpu {
 
 HWY_EXPORT(AttentionBackward);
 
-void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Heads& out,
-                        const Array& lse, const Heads& dq, const Heads& dk, const Heads& dv) {
+void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Array& sums,
+                        const Heads& dq, const Heads& dk, const Heads& dv) {
   parallel_for(call.batch * call.heads, attention_grain(call), [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(AttentionBackward)(call, dout, q, k, v, out, lse.data<float>(), dq, dk, dv, begin, end);
+    HWY_DYNAMIC_DISPATCH(AttentionBackward)(call, dout, q, k, v, sums.data<float>(), dq, dk, dv, begin, end);
   });
 }
 

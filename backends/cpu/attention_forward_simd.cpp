@@ -17,8 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
 struct RowSum {
-  float scale;  // of the row's weights, to make them probabilities
-  float lse;
+  float scale;       // of the row's weights, to make them probabilities
+  float top, total;  // largest q.k, sum of exponentials relative to it
 };
 
 // Scores of one query -> weights, not yet normalised, with attention dropout applied.
@@ -27,11 +27,11 @@ HWY_INLINE RowSum softmax_row(const AttentionCall& call, const KeyBits& bits, st
   const auto weigh = [&](std::int64_t j, V p) HWY_ATTR { hn::Store(dropout ? hn::IfThenElseZero(bits.undropped(r, j), p) : p, f32, s + j); };
   if (bits.state(r) == RowState::zero) {
     for (std::int64_t j = 0; j < keys; j += W) hn::Store(zero(), f32, s + j);
-    return {0, std::numeric_limits<float>::infinity()};
+    return {0, 0, 1};
   }
   if (bits.state(r) == RowState::uniform) {
     for (std::int64_t j = 0; j < keys; j += W) weigh(j, hn::IfThenElseZero(bits.inside(j), set(1.0f)));
-    return {1 / static_cast<float>(call.keys), 0};
+    return {1 / static_cast<float>(call.keys), 0, 1};
   }
   V top = hn::Neg(hn::Inf(f32)), sum = zero();
   for (std::int64_t j = 0; j < keys; j += W) top = hn::Max(top, hn::IfThenElse(bits.kept(r, j), hn::Load(f32, s + j), top));
@@ -44,11 +44,11 @@ HWY_INLINE RowSum softmax_row(const AttentionCall& call, const KeyBits& bits, st
     weigh(j, p);
   }
   const float total = sum_lanes(sum);
-  return {1 / total, most * scale + std::log(total)};
+  return {1 / total, most, total};
 }
 
 // (sample, head) pairs begin ... end - 1 of batch * heads.
-void AttentionForward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, float* lse, std::int64_t begin,
+void AttentionForward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, float* sums, std::int64_t begin,
                       std::int64_t end) {
   const Layout l(call);
   const std::int64_t hd = call.head_dim, N = call.queries, M = call.keys;
@@ -82,7 +82,8 @@ void AttentionForward(const AttentionCall& call, const Heads& q, const Heads& k,
       for (std::int64_t r = 0; r < rows; ++r) {
         const RowSum sum = softmax_row(call, bits, r, l.keys, s + r * l.keys);
         scales[r] = sum.scale * survivors;
-        lse[i * N + first + r] = sum.lse;
+        sums[2 * (i * N + first + r)] = sum.top;
+        sums[2 * (i * N + first + r) + 1] = sum.total;
       }
       multiply({.a = s,
                 .a_row = l.keys,
@@ -111,9 +112,9 @@ namespace plumb::cpu {
 
 HWY_EXPORT(AttentionForward);
 
-void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, const Array& lse) {
+void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, const Array& sums) {
   parallel_for(call.batch * call.heads, attention_grain(call), [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(AttentionForward)(call, q, k, v, out, lse.mutable_data<float>(), begin, end);
+    HWY_DYNAMIC_DISPATCH(AttentionForward)(call, q, k, v, out, sums.mutable_data<float>(), begin, end);
   });
 }
 

@@ -60,9 +60,9 @@ void dyt_backward(const Array& dy, const Array& x, const Array& alpha, const Arr
                   const Array& dbeta);
 
 // attention.cpp
-void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, const Array& lse);
-void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Heads& out,
-                        const Array& lse, const Heads& dq, const Heads& dk, const Heads& dv);
+void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, const Array& sums);
+void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Array& sums,
+                        const Heads& dq, const Heads& dk, const Heads& dv);
 
 // residual.cpp
 void dropout(const Array& x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold, std::uint64_t first_element, const Array& y);

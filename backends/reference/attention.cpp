@@ -24,7 +24,7 @@ struct Row {
   std::vector<double> p;           // softmax over the kept keys
   std::vector<double> multiplier;  // attention dropout: 0 or 1 / (1 - p); 1 without it
   bool differentiable = true;      // false: the scores of this row are constants
-  double lse = 0;
+  double top = 0, sum = 1;         // largest q.k, and the sum of exponentials relative to it
 };
 
 template <class T>
@@ -50,14 +50,13 @@ Row attend(const AttentionCall& call, const Heads& q, const Heads& k, std::int64
   if (std::ranges::none_of(kept, std::identity{})) {
     if (call.empty != EmptyRow::keep_all) {
       row.differentiable = false;
-      row.lse = call.empty == EmptyRow::zero ? std::numeric_limits<double>::infinity() : 0;
       if (call.empty == EmptyRow::paper) std::ranges::fill(row.p, 1.0 / static_cast<double>(M));
       return row;
     }
     kept = std::ranges::none_of(allowed, std::identity{}) ? std::vector<bool>(M, true) : allowed;
   }
 
-  double top = -std::numeric_limits<double>::infinity(), sum = 0;
+  double top = -std::numeric_limits<double>::infinity(), sum = 0;  // of scaled scores
   for (std::size_t j = 0; j < M; ++j) {
     if (!kept[j]) continue;
     for (std::int64_t i = 0; i < call.head_dim; ++i)
@@ -67,7 +66,8 @@ Row attend(const AttentionCall& call, const Heads& q, const Heads& k, std::int64
   }
   for (std::size_t j = 0; j < M; ++j) sum += kept[j] ? std::exp(row.p[j] - top) : 0;
   for (std::size_t j = 0; j < M; ++j) row.p[j] = kept[j] ? std::exp(row.p[j] - top) / sum : 0;
-  row.lse = top + std::log(sum);
+  row.top = call.scale > 0 ? top / call.scale : 0;
+  row.sum = sum;
   return row;
 }
 
@@ -80,11 +80,13 @@ void each_row(const AttentionCall& call, F&& f) {
 
 }  // namespace
 
-void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, const Array& lse) {
+void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, const Array& sums) {
   dispatch_float(out.array.dtype(), "attention", [&]<class T>() {
     each_row(call, [&](std::int64_t b, std::int64_t h, std::int64_t n) {
       const Row row = attend<T>(call, q, k, b, h, n);
-      lse.mutable_data<T>()[(b * call.heads + h) * call.queries + n] = static_cast<T>(row.lse);
+      T* const kept = sums.mutable_data<T>() + 2 * ((b * call.heads + h) * call.queries + n);
+      kept[0] = static_cast<T>(row.top);
+      kept[1] = static_cast<T>(row.sum);
       for (std::int64_t i = 0; i < call.head_dim; ++i) {
         double sum = 0;
         for (std::int64_t j = 0; j < call.keys; ++j)
@@ -95,7 +97,7 @@ void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k
   });
 }
 
-void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Heads&, const Array&,
+void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Array&,
                         const Heads& dq, const Heads& dk, const Heads& dv) {
   dispatch_float(dout.array.dtype(), "attention", [&]<class T>() {
     const auto hd = static_cast<std::size_t>(call.head_dim), M = static_cast<std::size_t>(call.keys);
