@@ -87,7 +87,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 // weight x / sqrt(mean(x^2) + eps); weight [D]
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps);
 
-// DyT (Zhu et al. 2025; METHODS 5.8), a norm without statistics: weight tanh(alpha x) + bias; alpha [1], weight, bias [D] (ops/dyt.cpp)
+// DyT (Zhu et al. 2025), a norm without statistics: weight tanh(alpha x) + bias; alpha [1], weight, bias [D] (ops/dyt.cpp)
 Tensor dyt(const Tensor& x, const Tensor& alpha, const Tensor& weight, const Tensor& bias);
 
 // ---- attention (ops/attention.cpp) -------------------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
 // The same on a packed projection [B, T, 3 D] (q, k, v, each of `heads` heads side by side) -> [B, T, D]: no head is ever moved.
 Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options = {});
 
-// Talking heads (Shazeer et al. 2020; METHODS 3.3; ops/attention_talking.cpp): x [B, H, N, M], weight [H, H], bias [H] ->
+// Talking heads (Shazeer et al. 2020; ops/attention_talking.cpp): x [B, H, N, M], weight [H, H], bias [H] ->
 // y_i = sum_j weight_ij x_j + bias_i over the head axis.
 Tensor mix_heads(const Tensor& x, const Tensor& weight, const Tensor& bias);
 // Attention whose heads are mixed before and after the softmax: A = softmax(mix(scale q k^T)), then mix(A) v, with pre_ and post_weight [H, H],

@@ -16,7 +16,7 @@ class Init {
   // Normal, redrawn outside [-2, 2] absolute, as timm has it: for std 0.02 in effect the plain normal.
   static Init truncated_normal(double std);
   // Glorot, Bengio 2010: U(-b, b), b = sqrt(6 / (fan_in + fan_out)). A packed projection of `parts` blocks of rows counts the fan_out of
-  // one block (METHODS: q, k, v apart) unless parts is 1.
+  // one block (q, k, v apart) unless parts is 1.
   static Init xavier_uniform(int parts = 1);
   // Its normal form: N(0, std), std = gain sqrt(2 / (fan_in + fan_out)).
   static Init xavier_normal(double gain = 1, int parts = 1);

@@ -31,7 +31,7 @@ class RmsNorm : public Layer {
   Tensor weight_;
 };
 
-// DyT (Zhu et al. 2025; METHODS 5.8), which takes a norm's place: weight tanh(alpha x) + bias. alpha [1] starts at `alpha`, weight [dim]
+// DyT (Zhu et al. 2025), which takes a norm's place: weight tanh(alpha x) + bias. alpha [1] starts at `alpha`, weight [dim]
 // at 1, bias [dim] at 0; none of them decays.
 class DyT : public Layer {
  public:
