@@ -12,7 +12,7 @@ namespace {
 void refuse_dead_junction(const Method& method, const Gate& gate, Branch& branch, std::int64_t dim) {
   if (!branch.last().weight_init().is_zero()) return;
   const NoGrad no_grad;
-  const Tensor f = ones({1, 1, dim}), x = zeros({1, 1, dim});
+  const Tensor f = random_normal({1, 1, dim}, 0, "branch"), x = zeros({1, 1, dim});
   const std::vector<double> added = gate.combine(method.open ? method.open(x).x : x, f).values();
   check(
       !std::ranges::all_of(added, [](double v) { return v == 0; }),
@@ -21,13 +21,17 @@ void refuse_dead_junction(const Method& method, const Gate& gate, Branch& branch
       method.name, *branch.last().path());
 }
 
+GateContext context_of(const BlockOptions& o) {
+  return {.dim = o.dim, .heads = o.heads, .hidden = o.hidden, .block = o.block, .blocks = o.blocks, .norm_eps = o.norm_eps};
+}
+
 }  // namespace
 
 Block::Block(const BlockOptions& o)
     : Layer("Block"),
       index_(o.block),
       method_(o.gate),
-      gates_(o.gate->build({.dim = o.dim, .heads = o.heads, .hidden = o.hidden, .block = o.block, .blocks = o.blocks, .norm_eps = o.norm_eps})),
+      gates_(o.gate->build(context_of(o))),
       norm_(gates_.norm.value_or(o.gate->norm)),
       mlp_({.dim = o.dim, .hidden = o.hidden, .init = weight_init(o.base)}),
       drop1_(o.drop_path, 0, o.drop_path_form),
@@ -38,7 +42,7 @@ Block::Block(const BlockOptions& o)
   attention.heads = o.heads;
   attention.init = weight_init(o.base);
   attn_ = o.attention(attention);
-  attn_->first().weight_init() = weight_init(o.base, 3);
+  attn_->first().weight_init() = weight_init(o.base, 3);  // q, k, v apart
   if (norm_ != Norm::none) {
     const auto make = method_->norm_layer ? method_->norm_layer : [](std::int64_t dim, double eps) { return std::make_unique<LayerNorm>(dim, eps); };
     norm1_ = make(o.dim, o.norm_eps);
@@ -55,8 +59,7 @@ Block::Block(const BlockOptions& o)
   gates_.mlp->init_branch(mlp_);
   refuse_dead_junction(*method_, *gates_.attn, *attn_, o.dim);
   refuse_dead_junction(*method_, *gates_.mlp, mlp_, o.dim);
-  const GateContext context{.dim = o.dim, .heads = o.heads, .hidden = o.hidden, .block = o.block, .blocks = o.blocks, .norm_eps = o.norm_eps};
-  if (method_->adjust) each_parameter([&](const std::string& name, Parameter& p) { method_->adjust(context, name, p); });
+  if (method_->adjust) each_parameter([&](const std::string& name, Parameter& p) { method_->adjust(context_of(o), name, p); });
 }
 
 void Block::advance(Stream& stream) const {
@@ -84,7 +87,7 @@ void Block::pass(Stream& s, const Branch& branch, const Gate& gate, const Layer*
     gate.join(s, f, drop.row_scale(f), norm_ == Norm::post ? norm : nullptr);
     check(s.x.shape() == x.shape(), "[gate] expected combine to return the shape of the stream {}, got {}", x.shape(), s.x.shape());
   }
-  if (std::string_view(current_phase()) == "forward")  // once a pass: not again when a checkpoint recomputes
+  if (std::string_view(current_phase()) == "forward" && !calibrating())  // once a pass: not again when a checkpoint recomputes
     for (const auto& [id, observer] : std::map(*observers_)) observer({index_, branch, gate, norm_, x, f, s.x});
 }
 

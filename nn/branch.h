@@ -10,11 +10,12 @@ namespace plumb::nn {
 class Inside {
  public:
   virtual ~Inside() = default;
-  virtual Tensor input(const Tensor& x) const { return x; }  // before the first linear, after the norm [B, T, D]
-  virtual Tensor projected(const Tensor& u) const {
-    return u;
-  }  // after the first linear: q, k, v packed [B, T, 3D], or before the activation [B, T, 4D]
-  virtual Tensor hidden(const Tensor& h) const { return h; }  // before the last linear [B, T, D] or [B, T, 4D]
+  // Before the first linear, after the norm: [B, T, D].
+  virtual Tensor input(const Tensor& x) const { return x; }
+  // After the first linear: q, k, v packed [B, T, 3D], or what the activation gets [B, T, 4D].
+  virtual Tensor projected(const Tensor& u) const { return u; }
+  // Before the last linear: [B, T, D] or [B, T, 4D].
+  virtual Tensor hidden(const Tensor& h) const { return h; }
 };
 
 class Branch : public Layer {

@@ -49,9 +49,12 @@ Tensors values_of(const Module& module) {
   return all;
 }
 
+// The larger one; NaN if either is.
+double worse(double a, double b) { return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b); }
+
 double largest(const Tensor& x) {
   double m = 0;
-  for (double v : x.values()) m = std::isnan(v) ? v : std::max(m, std::abs(v));
+  for (double v : x.values()) m = worse(m, std::abs(v));
   return m;
 }
 
@@ -62,8 +65,7 @@ double difference(const Tensors& a, const Tensors& b) {
     const std::vector<double> x = a[i].values(), y = b[i].values();
     check(x.size() == y.size(), "expected shape {}, got {}", b[i].shape(), a[i].shape());
     for (std::size_t j = 0; j < x.size(); ++j) {
-      const double d = std::abs(x[j] - y[j]);
-      gap = std::isnan(d) ? d : std::max(gap, d);
+      gap = worse(gap, std::abs(x[j] - y[j]));
       size = std::max(size, std::abs(y[j]));
     }
   }
@@ -134,7 +136,7 @@ Outcome claim(const GateChoice& gate, Claim c) {
     double changed = 0;
     std::vector<Handle> watch;
     for (const auto& block : stack->blocks())
-      watch.push_back(block->observe([&](const Junction& j) { changed = std::max(changed, difference({j.output}, {j.stream})); }));
+      watch.push_back(block->observe([&](const Junction& j) { changed = worse(changed, difference({j.output}, {j.stream})); }));
     (*stack)(stream());
     holds = changed == 0;
     measure = fmt::format("a block changes its input by {:.1e}", changed);
@@ -154,20 +156,29 @@ Outcome claim(const GateChoice& gate, Claim c) {
   return {holds || !gate->claims_that(c), measure + (gate->claims_that(c) ? "" : "; not claimed")};
 }
 
+// Still as declared after passes that change nothing.
 Outcome initial_values(const GateChoice& gate) {
-  audit_init(*make_vit(gate, 7), 7);
+  const auto model = make_vit(gate, 7);
+  AdamW optimizer(model->parameters(), {.lr = 0});
+  optimizer.step(backward(cross_entropy((*model)(images()), labels())));
+  audit_init(*model, 7);
   return {true, "as declared"};
+}
+
+bool of_gate(const Parameter& p) {
+  for (const char* part : {".attn.", ".mlp.", ".norm1.", ".norm2."})
+    if (p.name.find(part) != std::string::npos) return false;
+  return p.name.starts_with("blocks.");
 }
 
 Outcome roles(const GateChoice& gate) {
   std::vector<std::string> decaying;
-  const BlockGates gates = gate->build({.dim = dim, .heads = heads, .hidden = 4 * dim, .block = 1, .blocks = 4});
   std::size_t count = 0;
-  for (const auto& [name, module] : gates.modules)
-    for (const Parameter& p : module->parameters()) {
-      ++count;
-      if (decays(p.role)) decaying.push_back(fmt::format("{}.{} has role {}", name, p.name, nn::name(p.role)));
-    }
+  for (const Parameter& p : make_stack(gate)->parameters()) {
+    if (!of_gate(p)) continue;
+    ++count;
+    if (decays(p.role)) decaying.push_back(fmt::format("{} has role {}", p.name, nn::name(p.role)));
+  }
   return {decaying.empty(), decaying.empty() ? fmt::format("{} tensors without decay", count) : fmt::format("{}", fmt::join(decaying, ", "))};
 }
 
@@ -185,20 +196,43 @@ Outcome learning(const GateChoice& gate) {
   return {still.empty(), still.empty() ? "5 steps move every parameter" : fmt::format("5 steps do not move {}", fmt::join(still, ", "))};
 }
 
+// What is added is proportional to the sample's factor; and where all samples are dropped, branches do not matter.
 Outcome stochastic_depth(const GateChoice& gate) {
   const DefaultsScope scope(f64_reference);
-  const auto stack = make_stack(gate);
-  shake(*stack);
-  double worst = 0;
-  std::vector<Handle> watch;
-  for (const auto& block : stack->blocks())
-    watch.push_back(block->observe([&](const Junction& j) {
-      const Tensor x = j.stream.detach(), f = j.branch_value.detach(), other = random_normal(f.shape(), 4, "other"), half = tensor({0, 1}, {2});
-      const Tensor y = j.gate.combine_scaled(x, f, half), z = j.gate.combine_scaled(x, other, half), whole = j.gate.combine(x, f);
-      worst = std::max({worst, difference({slice(y, 0, 0, 1)}, {slice(z, 0, 0, 1)}), difference({slice(y, 0, 1, 2)}, {slice(whole, 0, 1, 2)})});
-    }));
-  (*stack)(stream());
-  return limited(worst, 1e-12);
+  double proportion = 0;
+  {
+    const auto stack = make_stack(gate);
+    shake(*stack);
+    std::vector<Handle> watch;
+    for (const auto& block : stack->blocks())
+      watch.push_back(block->observe([&](const Junction& j) {
+        const auto with = [&](double factor) { return j.gate.combine_scaled(j.stream.detach(), j.branch_value.detach(), full({2}, factor)); };
+        const Tensor none = with(0), once = with(1), twice = with(2);
+        proportion = worse(proportion, difference({twice - none}, {(once - none) * 2}));
+        proportion = worse(proportion, difference({once}, {j.gate.combine(j.stream.detach(), j.branch_value.detach())}));
+      }));
+    (*stack)(stream());
+  }
+  const auto all_dropped = [&](double weights) {
+    Stack stack({.dim = dim,
+                 .heads = heads,
+                 .hidden = 4 * dim,
+                 .depth = depth,
+                 .gate = gate,
+                 .norm_eps = 1e-6,
+                 .drop_path = {.rate = 0.9999},
+                 .final_norm = true});
+    shake(stack);
+    for (const Parameter& p : stack.parameters())
+      if (p.role == Role::weight) copy_into((p.value.detach() * weights).array(), p.value.array());
+    return stack(stream());
+  };
+  const RandomScope random({.seed = 1, .step = 1});
+  const double leak = difference({all_dropped(2)}, {all_dropped(1)});
+  if (!(proportion <= 1e-9))
+    return {false,
+            fmt::format("what the gate adds is not in proportion to the sample's factor (off by {:.1e}): override combine_scaled", proportion)};
+  return {leak <= 1e-12, fmt::format("in proportion to {:.1e}; dropped branches change the output by {:.1e}", proportion, leak)};
 }
 
 Outcome checkpointed(const GateChoice& gate) {
@@ -226,7 +260,8 @@ Outcome save_and_load(const GateChoice& gate) {
   const auto model = make_vit(gate, 1), other = make_vit(gate, 2);
   shake(*model);
   calibrate(*model, images());
-  const auto file = std::filesystem::temp_directory_path() / fmt::format("plumb_gate_check.{}.safetensors", getpid());
+  const auto file =
+      std::filesystem::temp_directory_path() / fmt::format("plumb_gate_check.{}.{}.safetensors", getpid(), static_cast<const void*>(model.get()));
   struct Removed {
     const std::filesystem::path& path;
     ~Removed() {
@@ -262,7 +297,7 @@ Outcome bf16(const GateChoice& gate) {
   for (const auto& block : stack->blocks())
     watch.push_back(block->observe([&](const Junction& j) {
       const Tensor added = j.gate.combine(zeros_like(j.stream), j.branch_value);
-      if (largest(added) > 0) shares.push_back(unchanged_in_bf16(j.stream.values(), added.values()));
+      if (!(largest(added) == 0)) shares.push_back(unchanged_in_bf16(j.stream.values(), added.values()));
     }));
   (*stack)(stream());
   if (shares.empty()) return {true, "branches add nothing at init"};

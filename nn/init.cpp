@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/random.h"
 
@@ -81,7 +82,6 @@ Init Init::he_normal() {
 }
 
 Init Init::values(std::vector<double> values) {
-  if (!values.empty() && std::ranges::all_of(values, [&](double v) { return v == values[0]; })) return constant(values[0]);
   Init i;
   i.kind_ = Kind::values;
   i.values_ = std::move(values);
@@ -147,8 +147,19 @@ void Init::fill(const Array& parameter, std::uint64_t seed, const std::string& n
 
 bool Init::is_zero() const {
   const bool no_part = !part_factors_.empty() && std::ranges::all_of(part_factors_, [](double f) { return f == 0; });
-  return factor_ == 0 || no_part || (kind_ == Kind::constant && parameter_ == 0);
+  const bool no_value = kind_ == Kind::values && std::ranges::all_of(values_, [](double v) { return v == 0; });
+  return factor_ == 0 || no_part || no_value || (kind_ == Kind::constant && parameter_ == 0);
 }
+
+namespace {
+
+// "0.1" for values that are all the same, "(1, 0, 0, 0)" for a few, "16 values" for more.
+std::string short_list(const std::vector<double>& values) {
+  if (std::ranges::adjacent_find(values, std::not_equal_to{}) == values.end()) return fmt::format("{:g}", values.empty() ? 0 : values[0]);
+  return values.size() <= 8 ? fmt::format("({:g})", fmt::join(values, ", ")) : fmt::format("{} values", values.size());
+}
+
+}  // namespace
 
 std::string Init::description() const {
   if (is_zero()) return "0";
@@ -160,12 +171,11 @@ std::string Init::description() const {
                            : kind_ == Kind::he_normal     ? "he_normal"
                            : kind_ == Kind::xavier_uniform
                                ? (parameter_ == 1 ? "xavier_uniform" : fmt::format("xavier_uniform({:g} parts)", parameter_))
-                               : "values";
+                               : short_list(values_);
   std::string text = factor_ == 1 ? base : fmt::format("{} * {:.4g}", base, factor_);
   if (!part_factors_.empty()) {
-    text += " * rows(";
-    for (std::size_t i = 0; i < part_factors_.size(); ++i) text += fmt::format("{}{:.4g}", i ? ", " : "", part_factors_[i]);
-    text += ")";
+    for (std::size_t i = 0; i < part_factors_.size(); ++i)
+      if (part_factors_[i] != 1) text += fmt::format(", part {} of {} * {:.4g}", i + 1, part_factors_.size(), part_factors_[i]);
   }
   return text;
 }

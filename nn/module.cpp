@@ -1,6 +1,7 @@
 #include "nn/module.h"
 
 #include <algorithm>
+#include <set>
 
 #include "autograd/node.h"
 #include "core/random.h"
@@ -59,21 +60,26 @@ Tensor Module::add(Parameter p) {
   return parameters_.emplace_back(std::move(p)).value;
 }
 
-bool Module::has(const std::string& name) const {
-  return std::ranges::find(parameters_, name, &Parameter::name) != parameters_.end() ||
-         std::ranges::any_of(children_, [&](const Child& c) { return c.name == name || (c.name.empty() && c.module->has(name)); });
+void Module::check_new(const std::string& name) const {
+  check(!shown_by_parent(), "[module] expected a nameless child to be complete when it is registered, got \"{}\" for {} afterwards", name, *path());
+  const bool taken = std::ranges::find(children_, name, &Child::name) != children_.end() ||
+                     std::ranges::find(parameters_, name, &Parameter::name) != parameters_.end();
+  check(!taken, "[module] expected a new name in {}, got \"{}\" again", *path(), name);
+  for (const Child& c : children_)  // "blocks" beside "blocks.3" could bring a second blocks.3
+    check(!c.name.starts_with(name + ".") && !name.starts_with(c.name + "."),
+          "[module] expected a name in {} that no other one continues, got \"{}\" beside \"{}\"", *path(), name, c.name);
 }
 
-void Module::check_new(const std::string& name) const { check(!has(name), "[module] expected a new name in {}, got \"{}\" again", *path(), name); }
-
 void Module::adopt(const std::string& name, Module& module) {
-  if (name.empty()) {
-    for (const Parameter& p : module.parameters_) check_new(p.name);
-    for (const Child& c : module.children_) check_new(c.name);
-  } else {
-    check_new(name);
-  }
+  if (!name.empty()) check_new(name);
   check(!module.parent_, "[module] expected a module without a parent for {}.{}, got one that is {} already", *path(), name, *module.path());
+  if (name.empty()) {  // it may bring what is there already
+    std::set<std::string> names;
+    visit("", [&](const std::string& full_name, Parameter&) { names.insert(full_name); });
+    module.visit("", [&](const std::string& full_name, Parameter&) {
+      check(!names.contains(full_name), "[module] expected a new name in {}, got \"{}\" again", *path(), full_name);
+    });
+  }
   module.name_ = name;
   module.parent_ = this;
   module.forget_path();
@@ -112,6 +118,11 @@ Parameter& Module::own(const std::string& parameter_name) {
   const auto p = std::ranges::find(parameters_, parameter_name, &Parameter::name);
   check(p != parameters_.end(), "[module] expected a parameter of {}, got \"{}\"", *path(), parameter_name);
   return *p;
+}
+
+void Module::each_module(const std::function<void(Module&)>& f) {
+  f(*this);
+  for (const Child& c : children_) c.module->each_module(f);
 }
 
 void Module::freeze(bool frozen) {

@@ -41,8 +41,9 @@ class Module {
   std::int64_t parameter_count() const;
   // Applies f to each parameter below, with its full name, to change init, lr_factor, eps_factor or frozen.
   void each_parameter(const std::function<void(const std::string& full_name, Parameter&)>& f);
-  Parameter& own(const std::string& parameter_name);  // of this module itself; throws if there is none
-  void freeze(bool frozen = true);                    // everything below
+  Parameter& own(const std::string& parameter_name);        // of this module itself; throws if there is none
+  void freeze(bool frozen = true);                          // everything below
+  void each_module(const std::function<void(Module&)>& f);  // this one and everything below, parents first
 
   // Training mode (dropout of all kinds on) or evaluation mode, for this module and everything below. Modules start in training mode.
   void train(bool on = true);
@@ -58,7 +59,7 @@ class Module {
   // The same with initial values given as a tensor, which also gives dtype and device.
   Tensor parameter(const std::string& name, const Tensor& initial, Role role, double lr_factor = 1);
   // Registers a member as a child. Names are new; dots are allowed ("blocks.3"). The name "" shows the child's parameters and children as
-  // this module's own; register such a child when it is complete.
+  // this module's own; it is registered when it is complete and gets nothing further.
   template <class M>
   M& child(const std::string& name, M& module) {
     adopt(name, module);
@@ -71,10 +72,10 @@ class Module {
     Module* module;
   };
   Tensor add(Parameter p);
-  bool has(const std::string& name) const;  // a parameter or child, those of a nameless child included
   void check_new(const std::string& name) const;
   void adopt(const std::string& name, Module& module);
   void forget_path();
+  bool shown_by_parent() const { return parent_ && name_.empty(); }
   void visit(const std::string& prefix, const std::function<void(const std::string&, Parameter&)>& f) const;
 
   std::string name_;  // in the parent, or the type at the root

@@ -36,7 +36,7 @@ class Stack : public Layer {
  public:
   explicit Stack(const StackOptions& options);
 
-  // The two halves of operator(): a model that reads one token closes that one alone.
+  // The two halves of operator(), for a model that reads one token and closes that one alone. Hooks on the stack itself belong to operator().
   Stream run(const Tensor& x) const;
   Tensor close(const Stream& stream) const;
 

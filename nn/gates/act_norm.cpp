@@ -16,8 +16,10 @@ class ActNormGate : public AfterGate {
   void calibrate(const Tensor&, const Tensor& branch, Calibration&) const override {
     const Tensor rows = reshape(branch, {branch.numel() / branch.dim(-1), branch.dim(-1)});
     const Tensor centre = mean(rows, {0});
+    const std::vector<double> centres = centre.values();
     std::vector<double> scales = mean((rows - centre) * (rows - centre), {0}).values();
-    for (double& v : scales) v = v > 0 ? 1 / std::sqrt(v) : 1;  // a channel that does not vary stays as it is
+    for (std::size_t i = 0; i < scales.size(); ++i)  // a channel that does not vary, but for rounding, stays as it is
+      scales[i] = scales[i] > 1e-12 * centres[i] * centres[i] ? 1 / std::sqrt(scales[i]) : 1;
     const Tensor scale = tensor(scales, scale_.shape(), {scale_.dtype(), scale_.device()});
     set(scale_, scale);
     set(shift_, -centre * scale);
@@ -30,11 +32,12 @@ class ActNormGate : public AfterGate {
 }  // namespace
 
 Method methods::act_norm() {
-  return {.norm = Norm::pre,
+  return {.name = "act_norm",
+          .norm = Norm::pre,
           .formula = "x + s * f(LN(x)) + t, s, t [D] from the first batch",
-          .source = "Kingma, Dhariwal 2018, Glow; compared by Touvron et al. 2021",
+          .source = "Kingma, Dhariwal 2018, Glow: generative flow with invertible 1x1 convolutions",
           .use = "The data-dependent counterpart of LayerScale.",
-          .pitfalls = "Depends on the first batch. Every branch adds a variance of 1 from the first step.",
+          .pitfalls = "Before calibrate() it is pre-norm. Depends on the first batch. Every branch adds a variance of 1 from the first step.",
           .build = gate_per_branch<ActNormGate>};
 }
 

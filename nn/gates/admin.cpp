@@ -10,16 +10,8 @@
 namespace plumb::nn {
 namespace {
 
-class AdminGate : public Gate {
- public:
-  explicit AdminGate(const GateContext& c) : omega_(parameter("omega", {c.dim}, Init::constant(admin_omega(c.blocks)), Role::gate)) {}
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return gated_residual(branch, skip, omega_); }
-  Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
-    return gated_residual(skip * omega_, branch, {}, row_scale);
-  }
-
- protected:
-  Tensor omega_;
+struct AdminGate : SkipScaleGate {
+  explicit AdminGate(const GateContext& c) { scale_ = parameter("omega", {c.dim}, Init::constant(admin_omega(c.blocks)), Role::gate); }
 };
 
 double variance(const Tensor& x) {
@@ -31,21 +23,21 @@ struct ProfiledAdminGate : AdminGate {
   using AdminGate::AdminGate;
   void calibrate(const Tensor& skip, const Tensor& branch, Calibration& pass) const override {
     const double omega = pass.carried.value_or(1);
-    set(omega_, full(omega_.shape(), omega, {omega_.dtype(), omega_.device()}));
+    set(scale_, full(scale_.shape(), omega, {scale_.dtype(), scale_.device()}));
     pass.carried = std::sqrt(omega * omega * variance(skip) + variance(branch));
   }
 };
 
-Method method(const char* formula, const char* use) {
-  return {
-      .norm = Norm::post,
-      .paper_base = Base::xavier,
-      .formula = formula,
-      .source = "Liu et al. 2020, Understanding the difficulty of training transformers",
-      .counts = "R = 2N branches",
-      .use = use,
-      .pitfalls = "omega is a vector on the skip and learned: no decay. The profile depends on seed and data: use the same for profile and training.",
-      .build = {}};
+Method method(const char* name, const char* formula, const char* use, const char* pitfalls) {
+  return {.name = name,
+          .norm = Norm::post,
+          .paper_base = Base::xavier,
+          .formula = formula,
+          .source = "Liu et al. 2020, Understanding the difficulty of training transformers",
+          .counts = "R = 2N branches",
+          .use = use,
+          .pitfalls = pitfalls,
+          .build = {}};
 }
 
 }  // namespace
@@ -56,14 +48,16 @@ double admin_omega(std::int64_t blocks) {
 }
 
 Method methods::admin() {
-  Method m =
-      method("LN(w * x + f(x)), w [D] = sqrt((R+1)/ln(R+1) - 1)", "Post-norm whose skip weighs more with depth; the closed form needs no data.");
+  Method m = method("admin", "LN(w * x + f(x)), w [D] = sqrt((R+1)/ln(R+1) - 1)",
+                    "Post-norm whose skip weighs more with depth; the closed form needs no data.",
+                    "Counts branches. omega is a learned vector on the skip: it does not decay.");
   m.build = gate_per_branch<AdminGate>;
   return m;
 }
 
 Method methods::admin_profile() {
-  Method m = method("LN(w * x + f(x)), w [D] profiled on one batch", "Admin as its paper has it: omega measured branch by branch.");
+  Method m = method("admin_profile", "LN(w * x + f(x)), w [D] profiled on one batch", "Admin as its paper has it: omega measured branch by branch.",
+                    "Before calibrate() it is `admin`. The profile depends on seed and data: use the same for profile and training.");
   m.build = gate_per_branch<ProfiledAdminGate>;
   return m;
 }

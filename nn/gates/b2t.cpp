@@ -22,11 +22,12 @@ struct ToTop : ScaleGate {
 }  // namespace
 
 Method methods::b2t() {
-  return {.norm = Norm::post,
+  return {.name = "b2t",
+          .norm = Norm::post,
           .paper_base = Base::xavier,
           .formula = "m = LN(x + f1(x)), y = LN(m + f2(m) + x)",
           .source = "Takase et al. 2022, B2T connection: serving stability and performance in deep transformers",
-          .use = "Post-norm with a path around all norms but one a block.",
+          .use = "Post-norm with a path around the first of the two norms of a block.",
           .pitfalls = "Still post-norm: warm-up.",
           .build = [](const GateContext&) {
             BlockGates gates;

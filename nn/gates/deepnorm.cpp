@@ -9,17 +9,13 @@
 namespace plumb::nn {
 namespace {
 
-class DeepNormGate : public Gate {
+class DeepNormGate : public SkipScaleGate {
  public:
-  DeepNormGate(double alpha, double beta) : alpha_(alpha), beta_(beta) {}
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return gated_residual(skip * alpha_, branch); }
-  Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
-    return gated_residual(skip * alpha_, branch, {}, row_scale);
-  }
+  DeepNormGate(double alpha, double beta) : SkipScaleGate(full({1}, alpha)), beta_(beta) {}
   void init_branch(Branch& branch) override { branch.scale_value_path(beta_); }
 
  private:
-  double alpha_, beta_;
+  double beta_;
 };
 
 }  // namespace
@@ -28,19 +24,18 @@ double deepnorm_alpha(std::int64_t blocks) { return std::pow(2.0 * static_cast<d
 double deepnorm_beta(std::int64_t blocks) { return std::pow(8.0 * static_cast<double>(blocks), -0.25); }
 
 Method methods::deepnorm(std::optional<double> alpha) {
-  return {.norm = Norm::post,
-          .paper_base = Base::xavier_normal,
-          .formula = "LN(a x + f(x)), a = (2N)^1/4, v, o, fc1, fc2 x (8N)^-1/4",
-          .source = "Wang et al. 2022, DeepNet: scaling transformers to 1,000 layers",
-          .counts = "N blocks",
-          .use = "Post-norm that goes deep: 1000 layers in its paper, with warm-up.",
-          .pitfalls = "Counts blocks: taking branches instead changes alpha by 19 %. Published comparisons with it may scale q and k too.",
-          .build = [alpha](const GateContext& c) {
-            BlockGates gates;
-            for (auto [name, gate] : {std::pair{"gate1", &gates.attn}, {"gate2", &gates.mlp}})
-              *gate = &gates.add(name, std::make_unique<DeepNormGate>(alpha.value_or(deepnorm_alpha(c.blocks)), deepnorm_beta(c.blocks)));
-            return gates;
-          }};
+  return {
+      .name = "deepnorm",
+      .norm = Norm::post,
+      .paper_base = Base::xavier_normal,
+      .formula = "LN(a x + f(x)), a = (2N)^1/4, v, o, fc1, fc2 x (8N)^-1/4",
+      .source = "Wang et al. 2022, DeepNet: scaling transformers to 1,000 layers",
+      .counts = "N blocks",
+      .use = "Post-norm that goes deep: 1000 layers in its paper, with warm-up.",
+      .pitfalls =
+          "Counts blocks: taking branches instead changes alpha by 19 %. Published comparisons with it have used an inverted factor "
+          "or a fixed alpha.",
+      .build = [alpha](const GateContext& c) { return two_gates<DeepNormGate>(alpha.value_or(deepnorm_alpha(c.blocks)), deepnorm_beta(c.blocks)); }};
 }
 
 }  // namespace plumb::nn

@@ -16,23 +16,17 @@ class MultiplierGate : public ScaleGate {
   explicit MultiplierGate(double multiplier) : ScaleGate(full({1}, multiplier)) {}
 };
 
-BlockGates build(double multiplier) {
-  BlockGates gates;
-  gates.attn = &gates.add("gate1", std::make_unique<MultiplierGate>(multiplier));
-  gates.mlp = &gates.add("gate2", std::make_unique<MultiplierGate>(multiplier));
-  return gates;
-}
-
-Method depth_scaled(double base_depth, double a, const char* formula, const char* source, const char* use) {
+Method depth_scaled(const char* name, double base_depth, double a, const char* formula, const char* source, const char* use) {
   check(base_depth > 0, "[depth_mup] expected a positive base depth, got {}", base_depth);
   const auto ratio = [base_depth](const GateContext& c) { return static_cast<double>(c.blocks) / base_depth; };
-  return {.norm = Norm::pre,
+  return {.name = name,
+          .norm = Norm::pre,
           .formula = formula,
           .source = source,
-          .counts = "N blocks",
+          .counts = fmt::format("N blocks; Nb = {:g}, the depth at which rates were tuned", base_depth),
           .use = use,
           .pitfalls = "Tune the learning rate at the base depth, with the same method. Not together with GPT-2's scaled init.",
-          .build = [=](const GateContext& c) { return build(std::pow(ratio(c), -a)); },
+          .build = [=](const GateContext& c) { return two_gates<MultiplierGate>(std::pow(ratio(c), -a)); },
           .adjust =
               [=](const GateContext& c, const std::string&, Parameter& p) {
                 p.lr_factor *= std::pow(ratio(c), a - 1);
@@ -45,24 +39,25 @@ Method depth_scaled(double base_depth, double a, const char* formula, const char
 double branch_multiplier(std::int64_t blocks) { return 1 / std::sqrt(static_cast<double>(blocks)); }
 
 Method methods::branch_scale(std::optional<double> multiplier) {
-  return {.norm = Norm::pre,
+  return {.name = "branch_scale",
+          .norm = Norm::pre,
           .formula = "x + m f(LN(x)), m = N^-1/2",
-          .source = "Hanin, Rolnick 2018, How to start training: the effect of initialization and architecture",
+          .source = "constant multiplier, no single paper",
           .counts = "N blocks",
           .use = "The multiplier of depth_mup without its rules for rate and eps.",
           .pitfalls = "A constant, not learned: the branch must grow by its weights.",
-          .build = [multiplier](const GateContext& c) { return build(multiplier.value_or(branch_multiplier(c.blocks))); }};
+          .build = [multiplier](const GateContext& c) { return two_gates<MultiplierGate>(multiplier.value_or(branch_multiplier(c.blocks))); }};
 }
 
 Method methods::depth_mup(double base_depth) {
-  return depth_scaled(base_depth, 0.5, "x + m f(LN(x)), m = (N/Nb)^-1/2, lr and eps x (N/Nb)^-1/2", "Yang et al. 2023, Tensor programs VI",
-                      "One learning rate for all depths; diversity of features over depth.");
+  return depth_scaled("depth_mup", base_depth, 0.5, "x + m f(LN(x)), m = (N/Nb)^-1/2, lr and eps x (N/Nb)^-1/2",
+                      "Yang et al. 2023, Tensor programs VI", "One learning rate for all depths.");
 }
 
 Method methods::complete_p(double base_depth) {
-  return depth_scaled(base_depth, 1, "x + m f(LN(x)), m = (N/Nb)^-1, eps x (N/Nb)^-1",
+  return depth_scaled("complete_p", base_depth, 1, "x + m f(LN(x)), m = (N/Nb)^-1, eps x (N/Nb)^-1",
                       "Dey et al. 2025, Don't be lazy: CompleteP enables compute-efficient deep transformers",
-                      "As depth_mup; every block keeps learning non-linearly at any depth.");
+                      "As depth_mup, with the branches weighing less and the rate not falling with depth.");
 }
 
 }  // namespace plumb::nn

@@ -6,7 +6,9 @@
 namespace plumb::nn {
 
 Method methods::dyt() {
-  return {.norm = Norm::pre,
+  return {.name = "dyt",
+          .norm = Norm::pre,
+          .growth = Growth::geometric,  // until tanh saturates: it keeps the size of small signals
           .formula = "x + f(w tanh(a x) + b), a = 0.5, for all norms",
           .source = "Zhu et al. 2025, Transformers without normalization",
           .use = "Pre-norm without statistics over channels.",

@@ -5,6 +5,8 @@
 // The authors' transformer drops the biases of linears and subtracts its shifts; ours keeps the biases and adds. Their derivation of
 // m = 2 assumes ReLU; we have GELU. Their published transformer script warms up for 4000 steps although the claim is "none", and its
 // cross-attention is built without the number of layers and uses 12.
+// The authors end the encoder in a shift and a scale and decay everything; our trunk ends in a norm, as for every method, and scalars do not decay.
+// At step 0 the head alone gets a gradient.
 // `fixup_ln` puts pre-norm (affine) back, as CaiT compared it; their port is not published, this one is ours.
 #include <cmath>
 
@@ -46,8 +48,8 @@ class FixupGate : public ScaleGate {
     scale_ = parameter("scale", {1}, Init::constant(1), Role::gate, scalar_rate);
   }
   void init_branch(Branch& branch) override {
-    branch.first().weight_init() = branch.first().weight_init().scaled(factor_);
-    branch.last().weight_init() = branch.last().weight_init().scaled(0);
+    branch.first().scale_init(factor_);
+    branch.last().scale_init(0);
   }
   std::unique_ptr<Inside> inside(Stream&) const override { return std::make_unique<I>(shifts_); }
 
@@ -56,9 +58,10 @@ class FixupGate : public ScaleGate {
   double factor_;
 };
 
-Method method(Norm norm, const char* formula, const char* use) {
-  return {.norm = norm,
-          .claims = {Claim::identity_at_init, Claim::loss_is_log_classes},
+Method method(const char* name, Norm norm, const char* formula, const char* use) {
+  return {.name = name,
+          .norm = norm,
+          .claims = {Claim::identity_at_init, Claim::zero_branch_gradient, Claim::loss_is_log_classes},
           .zero_head = true,
           .paper_base = Base::xavier,
           .growth = Growth::identity,
@@ -84,11 +87,13 @@ Method method(Norm norm, const char* formula, const char* use) {
 double fixup_factor(std::int64_t blocks, int weight_layers) { return std::pow(2.0 * static_cast<double>(blocks), -1.0 / (2 * weight_layers - 2)); }
 
 Method methods::fixup() {
-  return method(Norm::none, "x + s f(x + b), s = 1, last layers and head 0", "Depth without any norm: its paper trains 10,000 layers.");
+  return method("fixup", Norm::none, "x + s f(x + b), s = 1, last layers and head 0",
+                "Depth without any norm in the blocks: its paper trains 10,000 layers.");
 }
 
 Method methods::fixup_ln() {
-  return method(Norm::pre, "x + s f(LN(x) + b), s = 1, last layers and head 0", "The Fixup column of CaiT's table 1: norm and warm-up put back.");
+  return method("fixup_ln", Norm::pre, "x + s f(LN(x) + b), s = 1, last layers and head 0",
+                "The Fixup column of CaiT's table 1: norm and warm-up put back.");
 }
 
 }  // namespace plumb::nn

@@ -24,17 +24,17 @@ void Gate::join(Stream& stream, const Tensor& branch, const Tensor& row_scale, c
 Calibration* calibrating() { return current_calibration(); }
 
 void calibrate(Layer& model, const Tensor& x) {
-  struct Pass {  // restores both, whatever the model throws
-    explicit Pass(Layer& m) : model(m), was_training(m.training()) {
+  struct Pass {  // restores modes and state, whatever the model throws
+    explicit Pass(Layer& model) {
+      model.each_module([&](Module& m) { modes.emplace_back(&m, m.training()); });
       model.eval();
       outer = std::exchange(current_calibration(), &calibration);
     }
     ~Pass() {
       current_calibration() = outer;
-      model.train(was_training);
+      for (const auto& [module, training] : modes) module->train(training);  // parents first, so that children have the last word
     }
-    Layer& model;
-    bool was_training;
+    std::vector<std::pair<Module*, bool>> modes;
     Calibration calibration;
     Calibration* outer;
   };

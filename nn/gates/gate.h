@@ -25,11 +25,12 @@ struct Calibration {
 
 class Gate : public Module {
  public:
-  Gate() : Module("Gate") {}
+  explicit Gate(const std::string& type_name = "Gate") : Module(type_name) {}
 
   // skip, branch [B, T, D] -> the stream after the junction.
   virtual Tensor combine(const Tensor& skip, const Tensor& branch) const = 0;
-  // The same with what the branch adds multiplied by row_scale [B], sample by sample (stochastic depth). By default the branch's output is.
+  // The same with what the branch adds multiplied by row_scale [B], sample by sample (stochastic depth). By default the branch's output is
+  // multiplied; a gate that does not hand that on in proportion (it normalises or shifts) has its own.
   virtual Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const;
 
   // Changes how the branch's weights start: scales their declared Init. Called once, before the model is initialised.
@@ -56,10 +57,29 @@ class Gate : public Module {
 // y = skip + scale * branch, fused: scale [1], [D], or undefined for a plain sum.
 class ScaleGate : public Gate {
  public:
-  explicit ScaleGate(Tensor scale = {}) : scale_(std::move(scale)) {}
+  explicit ScaleGate(Tensor scale = {}, const std::string& type_name = "Gate") : Gate(type_name), scale_(std::move(scale)) {}
   Tensor combine(const Tensor& skip, const Tensor& branch) const override { return gated_residual(skip, branch, scale_); }
   Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
     return gated_residual(skip, branch, scale_, row_scale);
+  }
+
+ protected:
+  Tensor scale_;
+};
+
+// y = skip + alpha * branch, alpha [1] learned.
+class AlphaGate : public ScaleGate {
+ public:
+  explicit AlphaGate(double init) { scale_ = parameter("alpha", {1}, Init::constant(init), Role::gate); }
+};
+
+// y = scale * skip + branch: scale [1] or [D].
+class SkipScaleGate : public Gate {
+ public:
+  explicit SkipScaleGate(Tensor scale = {}) : scale_(std::move(scale)) {}
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return gated_residual(branch, skip, scale_); }
+  Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
+    return gated_residual(skip * scale_, branch, {}, row_scale);
   }
 
  protected:
@@ -77,7 +97,7 @@ class AfterGate : public Gate {
 };
 
 // One pass over x in evaluation mode, without a graph, in which gates with data-dependent initial values (Admin's profile, ActNorm) set them.
-// Changes nothing in a model that has none. Trainers call it with their first batch.
+// Changes nothing in a model that has none, and no observer of a block sees it. Trainers call it with their first batch.
 void calibrate(Layer& model, const Tensor& x);
 Calibration* calibrating();  // the pass that runs on this thread, or null; for the block
 
@@ -135,7 +155,7 @@ struct BlockGates {
 
 // A row of the table of residual methods.
 struct Method {
-  std::string name = {};  // given by the table
+  std::string name = {};
   Norm norm = Norm::pre;
   std::vector<Claim> claims = {};
   bool zero_head = false;  // the classifier starts at 0
@@ -172,19 +192,21 @@ class GateChoice {
   std::shared_ptr<const Method> method_;
 };
 
-// Two gates of type G a block, gate1 for attention and gate2 for the MLP; G is made from a GateContext or from nothing.
+// Two gates of type G a block, gate1 for attention and gate2 for the MLP, each made from `arguments`.
+template <class G, class... Arguments>
+BlockGates two_gates(const Arguments&... arguments) {
+  BlockGates gates;
+  gates.attn = &gates.add("gate1", std::make_unique<G>(arguments...));
+  gates.mlp = &gates.add("gate2", std::make_unique<G>(arguments...));
+  return gates;
+}
+// The same as a Method's build; G is made from a GateContext or from nothing.
 template <class G>
 BlockGates gate_per_branch(const GateContext& context) {
-  const auto make = [&] {
-    if constexpr (std::is_constructible_v<G, const GateContext&>)
-      return std::make_unique<G>(context);
-    else
-      return std::make_unique<G>();
-  };
-  BlockGates gates;
-  gates.attn = &gates.add("gate1", make());
-  gates.mlp = &gates.add("gate2", make());
-  return gates;
+  if constexpr (std::is_constructible_v<G, const GateContext&>)
+    return two_gates<G>(context);
+  else
+    return two_gates<G>();
 }
 
 // Adds a method under a new name: from then on it is in --gates, in every experiment and in the reports.

@@ -11,7 +11,7 @@ namespace {
 class Gpt2Gate : public ScaleGate {
  public:
   explicit Gpt2Gate(const GateContext& c) : factor_(gpt2_factor(c.blocks)) {}
-  void init_branch(Branch& branch) override { branch.last().weight_init() = branch.last().weight_init().scaled(factor_); }
+  void init_branch(Branch& branch) override { branch.last().scale_init(factor_); }
 
  private:
   double factor_;
@@ -22,7 +22,8 @@ class Gpt2Gate : public ScaleGate {
 double gpt2_factor(std::int64_t blocks) { return 1 / std::sqrt(2.0 * static_cast<double>(blocks)); }
 
 Method methods::gpt2_init() {
-  return {.norm = Norm::pre,
+  return {.name = "gpt2_init",
+          .norm = Norm::pre,
           .formula = "x + f(LN(x)), o, fc2 x (2N)^-1/2",
           .source = "Radford et al. 2019, Language models are unsupervised multitask learners",
           .counts = "L = 2N branches",

@@ -43,7 +43,8 @@ class HyperGate : public Gate {  // the stream is [B, T, n, D]
 
 Method methods::hyper_connections(std::int64_t streams) {
   check(streams >= 1, "[hyper_connections] expected at least one stream, got {}", streams);
-  return {.norm = Norm::pre,
+  return {.name = "hyper_connections",
+          .norm = Norm::pre,
           .formula = "H' = R^T H + b f(LN(a H)), 4 streams, R = I, b = 1",
           .source = "Zhu et al. 2024, Hyper-connections",
           .counts = "l: index of the branch",

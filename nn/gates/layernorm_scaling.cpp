@@ -26,7 +26,8 @@ class ScaledNormGate : public ScaleGate {
 }  // namespace
 
 Method methods::layernorm_scaling() {
-  return {.norm = Norm::pre,
+  return {.name = "layernorm_scaling",
+          .norm = Norm::pre,
           .growth = Growth::harmonic,
           .formula = "x + f(LN(x) / sqrt(l)), l = 1..N",
           .source = "Sun et al. 2025, The curse of depth in large language models",

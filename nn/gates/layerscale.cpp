@@ -9,7 +9,7 @@ namespace plumb::nn {
 
 double layerscale_init(std::int64_t blocks) { return blocks <= 18 ? 0.1 : blocks <= 24 ? 1e-5 : 1e-6; }
 
-LayerScale::LayerScale(std::int64_t dim, double init_value) {
+LayerScale::LayerScale(std::int64_t dim, double init_value) : ScaleGate({}, "LayerScale") {
   check(dim > 0, "[layer_scale] expected a positive width, got {}", dim);
   scale_ = parameter("gamma", {dim}, Init::constant(init_value), Role::gate);
 }
@@ -21,7 +21,8 @@ Tensor LayerScale::operator()(const Tensor& x) const {
 }
 
 Method methods::layerscale(std::optional<double> init) {
-  return {.norm = Norm::pre,
+  return {.name = "layerscale",
+          .norm = Norm::pre,
           .formula = "x + g * f(LN(x)), g [D] = eps by depth",
           .source = "Touvron et al. 2021, Going deeper with image transformers",
           .counts = "N blocks (eps)",
@@ -29,13 +30,7 @@ Method methods::layerscale(std::optional<double> init) {
           .pitfalls =
               "Keep gates and stream in fp32: x + 1e-6 f is x in bf16. Under Adam the first step moves every gamma by about the learning "
               "rate, whatever its start, so that eps matters only with a warm-up from near 0.",
-          .build = [init](const GateContext& c) {
-            const double eps = init.value_or(layerscale_init(c.blocks));
-            BlockGates gates;
-            gates.attn = &gates.add("gate1", std::make_unique<LayerScale>(c.dim, eps));
-            gates.mlp = &gates.add("gate2", std::make_unique<LayerScale>(c.dim, eps));
-            return gates;
-          }};
+          .build = [init](const GateContext& c) { return two_gates<LayerScale>(c.dim, init.value_or(layerscale_init(c.blocks))); }};
 }
 
 }  // namespace plumb::nn

@@ -1,6 +1,7 @@
 // NormFormer (Shleifer et al. 2021), pre-norm plus: c [heads] = 1 times each head before W_o; LN after attention, before the sum; LN after the
 // activation, before fc2; w [D] = 1 times the skip (not the branch) at the MLP.
-// The authors' code multiplies c after W_o, on its output seen as heads: other mathematics; this is the paper's form.
+// The authors' code multiplies c after W_o, on its output seen as heads: other mathematics; this is the paper's form. It is written
+// for decoders alone.
 #include "nn/gates/inner_norm.h"
 #include "nn/gates/methods.h"
 
@@ -26,28 +27,23 @@ class AttentionGate : public NormAfter {
   Tensor head_scale_;
 };
 
-class MlpGate : public Gate {
+class MlpGate : public SkipScaleGate {
  public:
-  MlpGate(const Layer& norm, const GateContext& c)
-      : norm_(norm), residual_scale_(parameter("residual_scale", {c.dim}, Init::constant(1), Role::gate)) {}
+  MlpGate(const Layer& norm, const GateContext& c) : norm_(norm) { scale_ = parameter("residual_scale", {c.dim}, Init::constant(1), Role::gate); }
   std::unique_ptr<Inside> inside(Stream&) const override { return std::make_unique<InnerNorm>(norm_); }
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return gated_residual(branch, skip, residual_scale_); }
-  Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
-    return gated_residual(skip * residual_scale_, branch, {}, row_scale);
-  }
 
  private:
   const Layer& norm_;
-  Tensor residual_scale_;
 };
 
 }  // namespace
 
 Method methods::normformer() {
-  return {.norm = Norm::pre,
+  return {.name = "normformer",
+          .norm = Norm::pre,
           .formula = "x + LN(f1(LN(x))), w * x + W LN(f2'(LN(x))), head scales c",
           .source = "Shleifer et al. 2021, NormFormer: improved transformer pretraining with extra normalization",
-          .use = "Pre-norm whose gradients are the same size in early and late layers.",
+          .use = "Pre-norm with more norms: its authors' aim is faster pretraining of language models.",
           .pitfalls = "Head scales act before W_o. w multiplies the skip.",
           .build = [](const GateContext& c) {
             BlockGates gates;

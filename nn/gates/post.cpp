@@ -5,14 +5,15 @@
 namespace plumb::nn {
 
 Method methods::post() {
-  return {.norm = Norm::post,
+  return {.name = "post",
+          .norm = Norm::post,
           .paper_base = Base::xavier,
           .formula = "LN(x + f(x))",
           .source = "Vaswani et al. 2017, Attention is all you need",
-          .use = "The baseline of shallow networks, up to about 6 blocks, with warm-up.",
+          .use = "The baseline of shallow networks, with warm-up.",
           .pitfalls =
-              "Loses the gradient of early layers: its input Jacobian goes to 0 with depth. Without warm-up it stays at chance from about "
-              "12 blocks on.",
+              "Loses the gradient of early layers: its input Jacobian goes to 0 with depth. Without warm-up it trains at 6 blocks and stays "
+              "at chance at 48 in our runs of 200 steps.",
           .build = gate_per_branch<ScaleGate>};
 }
 

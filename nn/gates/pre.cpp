@@ -5,7 +5,8 @@
 namespace plumb::nn {
 
 Method methods::pre() {
-  return {.norm = Norm::pre,
+  return {.name = "pre",
+          .norm = Norm::pre,
           .formula = "x + f(LN(x))",
           .source = "Dosovitskiy et al. 2021, An image is worth 16x16 words",
           .use = "The baseline that every other method is measured against.",

@@ -16,10 +16,11 @@ struct DualGate : Gate {
 }  // namespace
 
 Method methods::residual_dual() {
-  return {.norm = Norm::post,
+  return {.name = "residual_dual",
+          .norm = Norm::post,
           .formula = "x = LN(x + f(x)), r = r + f(x), out x + LN(r)",
           .source = "Xie et al. 2023, ResiDual: transformer with dual residual connections",
-          .use = "Post-norm's representation with pre-norm's gradient path.",
+          .use = "Both streams at once: x is post-norm, r collects all branches as pre-norm does.",
           .pitfalls = "The final norm belongs to the second stream alone.",
           .build = gate_per_branch<DualGate>,
           .open =

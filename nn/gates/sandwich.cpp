@@ -12,7 +12,7 @@ namespace {
 class SandwichGate : public NormAfter {
  public:
   SandwichGate(const Layer& norm, double last_factor) : NormAfter(norm), last_factor_(last_factor) {}
-  void init_branch(Branch& branch) override { branch.last().weight_init() = branch.last().weight_init().scaled(last_factor_); }
+  void init_branch(Branch& branch) override { branch.last().scale_init(last_factor_); }
 
  private:
   double last_factor_;
@@ -31,17 +31,19 @@ BlockGates build(const GateContext& c, double last_factor) {
 }  // namespace
 
 Method methods::sandwich() {
-  return {.norm = Norm::pre,
+  return {.name = "sandwich",
+          .norm = Norm::pre,
           .formula = "x + LN(f(LN(x))), o, fc2 x (2N)^-1/2",
           .source = "Ding et al. 2021, CogView: mastering text-to-image generation via transformers",
           .counts = "L = 2N branches",
-          .use = "Where activations overflow in half precision: every branch adds the same size.",
+          .use = "Every branch adds the same size, whatever its weights.",
           .pitfalls = "Scaling the last layer has no forward effect before a norm, but shows through eps where the output is tiny.",
           .build = [](const GateContext& c) { return build(c, gpt2_factor(c.blocks)); }};
 }
 
 Method methods::peri_ln() {
-  return {.norm = Norm::pre,
+  return {.name = "peri_ln",
+          .norm = Norm::pre,
           .formula = "x + LN(f(LN(x)))",
           .source = "Kim et al. 2025, Peri-LN: revisiting layer normalization in the transformer architecture",
           .use = "As sandwich, with the last layers left as they start.",

@@ -4,28 +4,15 @@
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
-namespace {
-
-struct ScalarGate : ScaleGate {
-  explicit ScalarGate(double init) { scale_ = parameter("alpha", {1}, Init::constant(init), Role::gate); }
-};
-
-}  // namespace
-
 Method methods::scalar_gate(std::optional<double> init) {
-  return {.norm = Norm::pre,
+  return {.name = "scalar_gate",
+          .norm = Norm::pre,
           .formula = "x + a f(LN(x)), a = eps by depth",
           .source = "Touvron et al. 2021, Going deeper with image transformers",
           .counts = "N blocks (eps)",
           .use = "Beside layerscale: what one number a branch instead of one a channel costs. CaiT found eps better than 0.",
           .pitfalls = "Under Adam the first step moves a by about the learning rate, whatever eps is.",
-          .build = [init](const GateContext& c) {
-            const double eps = init.value_or(layerscale_init(c.blocks));
-            BlockGates gates;
-            gates.attn = &gates.add("gate1", std::make_unique<ScalarGate>(eps));
-            gates.mlp = &gates.add("gate2", std::make_unique<ScalarGate>(eps));
-            return gates;
-          }};
+          .build = [init](const GateContext& c) { return two_gates<AlphaGate>(init.value_or(layerscale_init(c.blocks))); }};
 }
 
 }  // namespace plumb::nn

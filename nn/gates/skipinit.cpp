@@ -1,19 +1,13 @@
 // SkipInit (De, Smith 2020): x + a f(x), one scalar a branch that starts at 0, no norm, and a classifier that starts at 0.
 // Written for residual CNNs, where convolutions get biases; in a transformer it is ReZero with separate scalars and a zeroed head.
-// The paper also starts a at 1/sqrt(number of branches); its code puts the scalar at the very end of the branch, after stochastic depth.
+// 1/sqrt(number of blocks) also works as a start. The authors' code puts the scalar at the very end of the branch, after stochastic depth.
+// There is no final norm there; our trunk ends in one for every method.
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
-namespace {
-
-struct SkipInitGate : ScaleGate {
-  SkipInitGate() { scale_ = parameter("alpha", {1}, Init::constant(0), Role::gate); }
-};
-
-}  // namespace
-
 Method methods::skipinit() {
-  return {.norm = Norm::none,
+  return {.name = "skipinit",
+          .norm = Norm::none,
           .claims = {Claim::identity_at_init, Claim::zero_branch_gradient, Claim::loss_is_log_classes},
           .zero_head = true,
           .growth = Growth::identity,
@@ -21,7 +15,7 @@ Method methods::skipinit() {
           .source = "De, Smith 2020, Batch normalization biases residual blocks towards the identity function",
           .use = "Residual networks without norm; beside ReZero it shows what a zeroed head changes.",
           .pitfalls = "Step 1 moves the head alone, step 2 the gates, step 3 the rest.",
-          .build = gate_per_branch<SkipInitGate>};
+          .build = [](const GateContext&) { return two_gates<AlphaGate>(0.0); }};
 }
 
 }  // namespace plumb::nn

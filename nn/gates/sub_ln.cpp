@@ -26,12 +26,13 @@ class SubLnGate : public ScaleGate {
 double sub_ln_factor(std::int64_t blocks) { return std::sqrt(std::log(2.0 * static_cast<double>(blocks))); }
 
 Method methods::sub_ln() {
-  return {.norm = Norm::pre,
+  return {.name = "sub_ln",
+          .norm = Norm::pre,
           .paper_base = Base::xavier,
           .formula = "x + W LN(f'(LN(x))), v, o, fc1, fc2 x sqrt(ln 2N)",
           .source = "Wang et al. 2022, Foundation transformers (Magneto)",
           .counts = "N blocks",
-          .use = "Pre-norm with a bounded update of the output at init; four norms a block.",
+          .use = "Pre-norm with four norms a block, meant by its authors for language and vision alike.",
           .pitfalls = "The factor grows with depth. One block has ln 2N < 1.",
           .build = [](const GateContext& c) {
             BlockGates gates;

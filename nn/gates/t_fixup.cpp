@@ -1,7 +1,8 @@
 // T-Fixup (Huang et al. 2020): plain x + f(x); no norm, no warm-up, no gate: initialisation alone. N = blocks of the stack.
 // Encoder: W_v, W_o, fc1, fc2 x 0.67 N^(-1/4); W_q, W_k keep Xavier. (Decoder: (9N)^(-1/4), embeddings too.)
 // The authors' code starts q, k, v at Xavier gain 1/sqrt(2) and undoes that for v alone, so its q and k are sqrt(2) smaller than ours.
-// Its patch embedding does not exist: ours is left alone. `t_fixup_ln` puts pre-norm back, as CaiT compared it.
+// It has token embeddings, which its decoder scales; our patch embedding is left alone. No final norm there; our trunk ends in one for every
+// method. `t_fixup_ln` puts pre-norm back, as CaiT compared it.
 #include <cmath>
 
 #include "nn/gates/factors.h"
@@ -19,8 +20,9 @@ class TFixupGate : public ScaleGate {
   double factor_;
 };
 
-Method method(Norm norm, Growth growth, const char* formula, const char* use) {
+Method method(const char* name, Norm norm, Growth growth, const char* formula, const char* use) {
   return {
+      .name = name,
       .norm = norm,
       .paper_base = Base::xavier,
       .growth = growth,
@@ -39,12 +41,12 @@ double t_fixup_factor(std::int64_t blocks) { return 0.67 * std::pow(static_cast<
 double t_fixup_decoder_factor(std::int64_t blocks) { return std::pow(9.0 * static_cast<double>(blocks), -0.25); }
 
 Method methods::t_fixup() {
-  return method(Norm::none, Growth::geometric, "x + f(x), v, o, fc1, fc2 x 0.67 N^-1/4",
+  return method("t_fixup", Norm::none, Growth::geometric, "x + f(x), v, o, fc1, fc2 x 0.67 N^-1/4",
                 "How far initialisation alone goes: no norm, no gate, no warm-up.");
 }
 
 Method methods::t_fixup_ln() {
-  return method(Norm::pre, Growth::linear, "x + f(LN(x)), v, o, fc1, fc2 x 0.67 N^-1/4",
+  return method("t_fixup_ln", Norm::pre, Growth::linear, "x + f(LN(x)), v, o, fc1, fc2 x 0.67 N^-1/4",
                 "The T-Fixup column of CaiT's table 1: norm and warm-up put back.");
 }
 

@@ -44,10 +44,11 @@ class LaterGate : public ScaleGate {
 }  // namespace
 
 Method methods::value_residual() {
-  return {.norm = Norm::pre,
+  return {.name = "value_residual",
+          .norm = Norm::pre,
           .formula = "x + f(LN(x)), v_l = c1 v_1 + c2 v_l, c = 0.5",
           .source = "Zhou et al. 2024, Value residual learning",
-          .use = "Deep pre-norm whose attention concentrates: all blocks see the first block's values.",
+          .use = "All blocks see the first block's values.",
           .pitfalls = "Keeps the first values alive for the whole pass.",
           .build = [](const GateContext& c) {
             BlockGates gates;

@@ -39,7 +39,7 @@ Attention::Attention(const AttentionOptions& o)
 
 void Attention::scale_value_path(double factor) {
   qkv_.weight_init() = qkv_.weight_init().scaled_part(2, 3, factor);
-  proj_.weight_init() = proj_.weight_init().scaled(factor);
+  proj_.scale_init(factor);
 }
 
 Tensor Attention::forward(const Tensor& x) const {

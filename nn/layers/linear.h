@@ -18,6 +18,7 @@ class Linear : public Layer {
   const Tensor& weight() const { return weight_; }
   const Tensor& bias() const { return bias_; }  // undefined without one
   Init& weight_init() { return own("weight").init; }
+  void scale_init(double factor) { weight_init() = weight_init().scaled(factor); }
 
  protected:
   Tensor forward(const Tensor& x) const override;

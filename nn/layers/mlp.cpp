@@ -11,7 +11,7 @@ Mlp::Mlp(const MlpOptions& o)
 }
 
 void Mlp::scale_value_path(double factor) {
-  for (Linear* layer : {&fc1_, &fc2_}) layer->weight_init() = layer->weight_init().scaled(factor);
+  for (Linear* layer : {&fc1_, &fc2_}) layer->scale_init(factor);
 }
 
 Tensor Mlp::forward(const Tensor& x) const {

@@ -36,7 +36,7 @@ TalkingHeadsAttention::TalkingHeadsAttention(const AttentionOptions& o, HeadMixI
 
 void TalkingHeadsAttention::scale_value_path(double factor) {
   qkv_.weight_init() = qkv_.weight_init().scaled_part(2, 3, factor);
-  proj_.weight_init() = proj_.weight_init().scaled(factor);
+  proj_.scale_init(factor);
 }
 
 Tensor TalkingHeadsAttention::forward(const Tensor& x) const {

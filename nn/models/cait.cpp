@@ -33,7 +33,7 @@ CaiT::CaiT(const CaiTOptions& o)
   }
   child("norm", norm_);
   child("head", head_);
-  if (o.gate->zero_head) head_.weight_init() = head_.weight_init().scaled(0);
+  if (o.gate->zero_head) head_.scale_init(0);
   initialize(*this, o.seed);
 }
 

@@ -30,7 +30,7 @@ ViT::ViT(const ViTOptions& o)
   child("patch_embed", patch_embed_);
   child("", stack_);
   child("head", head_);
-  if (o.gate->zero_head) head_.weight_init() = head_.weight_init().scaled(0);
+  if (o.gate->zero_head) head_.scale_init(0);
   initialize(*this, o.seed);
 }
 

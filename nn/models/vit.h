@@ -22,7 +22,7 @@ struct ViTOptions {
 
 // Images [B, C, H, W] -> logits [B, classes]. Parameters under timm's names: patch_embed.proj, cls_token (1, 1, D), pos_embed
 // (1, T + 1, D), blocks.N.*, norm, head. The trunk (everything but blocks.*) is the same for every method, and so are its initial
-// values, except that a method may ask for a head of zeros.
+// values, except that a method may ask for a head of zeros, and that with paper_init the head starts from the method's base.
 class ViT : public Classifier {
  public:
   explicit ViT(const ViTOptions& options);

@@ -7,6 +7,7 @@ One .safetensors file a case; metadata "case" is JSON (kind and settings); tenso
 Stacks of every residual method, in particular of those for which nobody else has an implementation to compare with, and LAMB.
 """
 import json
+import math
 import pathlib
 import sys
 
@@ -15,7 +16,7 @@ from safetensors.torch import save_file
 from torch.nn.functional import gelu, layer_norm, linear
 
 torch.set_default_dtype(torch.float64)
-DIM, HEADS, DEPTH, TOKENS, EPS = 4, 2, 3, 3, 1e-6
+DIM, HEADS, DEPTH, TOKENS, EPS = 4, 2, 3, 2, 1e-6
 
 
 class Weights:
@@ -65,7 +66,39 @@ def forward(method, w, x, **settings):
         elif method == "layerscale":
             x = x + w(b + "gate1.gamma", DIM) * attn(n1(x))
             x = x + w(b + "gate2.gamma", DIM) * ffn(n2(x))
-        elif method == "rezero_ln":
+        elif method in ("rezero_separate", "skipinit"):
+            x = x + w(b + "gate1.alpha", 1) * attn(x)
+            x = x + w(b + "gate2.alpha", 1) * ffn(x)
+        elif method == "t_fixup":
+            x = x + attn(x)
+            x = x + ffn(x)
+        elif method == "fixup":
+            s = {k: w(b + "shifts." + k, 1) for k in ("attn", "fc1", "act", "fc2")}
+            x = x + w(b + "gate1.scale", 1) * attn(x + s["attn"])
+            x = x + w(b + "gate2.scale", 1) * ffn(x + s["fc1"], before_act=lambda t: t + s["act"], before_fc2=lambda t: t + s["fc2"])
+        elif method == "deepnorm":
+            alpha = (2 * DEPTH) ** 0.25
+            x = n1(alpha * x + attn(x))
+            x = n2(alpha * x + ffn(x))
+        elif method == "sub_ln":
+            x = x + attn(n1(x), before_proj=lambda t: norm(w, b + "attn_norm", t))
+            x = x + ffn(n2(x), before_fc2=lambda t: norm(w, b + "mlp_norm", t))
+        elif method == "normformer":
+            c = w(b + "gate1.head_scale", HEADS)
+            heads = lambda t: (t.view(*t.shape[:2], HEADS, -1) * c[:, None]).reshape(t.shape)
+            x = x + norm(w, b + "attn_norm", attn(n1(x), before_proj=heads))
+            x = w(b + "gate2.residual_scale", DIM) * x + ffn(n2(x), before_fc2=lambda t: norm(w, b + "mlp_norm", t))
+        elif method == "layernorm_scaling":
+            x = x + attn(n1(x) / (i + 1) ** 0.5)
+            x = x + ffn(n2(x) / (i + 1) ** 0.5)
+        elif method == "dyt":
+            for name, f in (("norm1", attn), ("norm2", ffn)):
+                t = torch.tanh(w(b + name + ".alpha", 1, around=0.5) * x)
+                x = x + f(w(b + name + ".weight", DIM, around=1.0) * t + w(b + name + ".bias", DIM))
+        elif method == "branch_scale":
+            x = x + DEPTH**-0.5 * attn(n1(x))
+            x = x + DEPTH**-0.5 * ffn(n2(x))
+        elif method in ("rezero_ln", "scalar_gate"):
             x = x + w(b + "gate1.alpha", 1) * attn(n1(x))
             x = x + w(b + "gate2.alpha", 1) * ffn(n2(x))
         elif method == "rezero":
@@ -79,14 +112,14 @@ def forward(method, w, x, **settings):
         elif method == "act_norm":
             x = x + w(b + "gate1.scale", DIM) * attn(n1(x)) + w(b + "gate1.shift", DIM)
             x = x + w(b + "gate2.scale", DIM) * ffn(n2(x)) + w(b + "gate2.shift", DIM)
-        elif method == "peri_ln":
+        elif method in ("sandwich", "peri_ln"):
             x = x + norm(w, b + "norm1_out", attn(n1(x)))
             x = x + norm(w, b + "norm2_out", ffn(n2(x)))
         elif method in ("depth_mup", "complete_p"):
             m = (DEPTH / 2) ** (-0.5 if method == "depth_mup" else -1.0)
             x = x + m * attn(n1(x))
             x = x + m * ffn(n2(x))
-        elif method == "admin_profile":
+        elif method in ("admin", "admin_profile"):
             x = n1(w(b + "gate1.omega", DIM, around=1.0) * x + attn(x))
             x = n2(w(b + "gate2.omega", DIM, around=1.0) * x + ffn(x))
         elif method == "residual_dual":
@@ -122,8 +155,11 @@ def forward(method, w, x, **settings):
     return x + norm(w, "norm", second) if method == "residual_dual" else x
 
 
-METHODS = ("post pre rezero rezero_ln layerscale fixup_ln t_fixup_ln mix_ln gpt2_init depth_mup complete_p admin_profile residual_dual b2t peri_ln "
-           "value_residual hyper_connections act_norm").split()
+METHODS = (
+    "post pre rezero rezero_separate rezero_ln skipinit fixup fixup_ln t_fixup t_fixup_ln scalar_gate layerscale deepnorm admin admin_profile "
+    "residual_dual b2t sub_ln normformer sandwich peri_ln layernorm_scaling mix_ln gpt2_init branch_scale depth_mup complete_p dyt value_residual "
+    "hyper_connections act_norm"
+).split()
 
 
 def save(folder, name, case, tensors):
@@ -141,8 +177,9 @@ def stack_case(folder, method):
     save(folder, "stack_" + method, dict(kind="stack", method=method, dim=DIM, heads=HEADS, depth=DEPTH, norm_eps=EPS), tensors)
 
 
-def attention_case(folder, policy):
-    q, k, v = (torch.randn(1, 2, 3, 2, requires_grad=True) for _ in range(3))
+def attention_case(folder, policy, size=1.0):
+    """size 100: saturated rows, whose scores get next to no gradient."""
+    q, k, v = (torch.randn(1, 2, 3, 2).mul(s).requires_grad_() for s in (size, size, 1.0))
     keep = torch.rand(1, 2, 3, 3) > 0.4
     keep[0, 1, 2] = False  # a row that lost every key
     alive = keep.any(-1, keepdim=True)
@@ -155,7 +192,7 @@ def attention_case(folder, policy):
     cotangent = torch.randn_like(y)
     y.backward(cotangent)
     tensors = {"in.q": q, "in.k": k, "in.v": v, "in.keep": keep.to(torch.uint8), "out.y": y, "cot.y": cotangent}
-    save(folder, "attention_" + policy, dict(kind="attention", empty=policy), tensors | {f"grad.in.{n}": t.grad for n, t in zip("qkv", (q, k, v))})
+    save(folder, f"attention_{policy}" + ("_saturated" if size > 1 else ""), dict(kind="attention", empty=policy), tensors | {f"grad.in.{n}": t.grad for n, t in zip("qkv", (q, k, v))})
 
 
 def lamb_case(folder, steps=6):
@@ -176,6 +213,24 @@ def lamb_case(folder, steps=6):
          tensors | {f"out.{k}": v for k, v in values.items()})
 
 
+def tables():
+    """Factors by number of blocks N (Fixup and GPT-2 count 2N branches), schedules, and masks that seeds drop."""
+    rows = [
+        dict(blocks=n, layerscale_init=eps, deepnorm_alpha=(2 * n) ** 0.25, deepnorm_beta=(8 * n) ** -0.25, t_fixup_encoder=0.67 * n**-0.25,
+             t_fixup_decoder=(9 * n) ** -0.25, fixup_fc1=(2 * n) ** -0.5, fixup_qkv=(2 * n) ** (-1 / 6), gpt2_residual=(2 * n) ** -0.5,
+             sub_ln=math.log(2 * n) ** 0.5, admin_omega=((2 * n + 1) / math.log(2 * n + 1) - 1) ** 0.5)
+        for n, eps in ((6, 0.1), (18, 0.1), (24, 1e-5), (48, 1e-6), (1000, 1e-6))
+    ]
+    key = dict(rate=0.2, blocks=3, constant=[0.2, 0.2, 0.2], decreasing=[0.2, 0.1, 0.0], increasing=[0.0, 0.1, 0.2], dec_open=[0.2, 0.4 / 3, 0.2 / 3])
+    path = dict(rate=0.3, blocks=4, uniform=[0.3] * 4, linear=[0.0, 0.1, 0.2, 0.3])
+    # A seed in the middle, and one at the border: too near for a block, not for a cross.
+    mask = dict(height=3, width=4, window=3, seeds=[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]],
+                block=[[1, 1, 1, 0]] * 3, cross=[[1, 1, 1, 1]] * 3)
+    stripe = dict(height=3, width=4, window=1, seeds=[[0, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]],
+                  block=[[0, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]], cross=[[0, 0, 1, 0], [1, 1, 1, 1], [0, 0, 1, 0]])
+    return dict(factors=rows, schedules=dict(dropkey=key, drop_path=path), masks=[mask, stripe])
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
@@ -184,6 +239,8 @@ def main():
         stack_case(folder, method)
     for policy in ("keep_all", "zero", "paper"):
         attention_case(folder, policy)
+    attention_case(folder, "keep_all", size=100.0)
+    (folder / "tables.json").write_text(json.dumps(tables(), indent=1))
     lamb_case(folder)
 
 

@@ -239,3 +239,30 @@ TEST_CASE("every gradient of a small model agrees with finite differences in f64
     }
   }
 }
+
+TEST_CASE("a nameless child shows its parameters as its parent's") {
+  struct Leaf : nn::Module {
+    explicit Leaf(const std::string& name) : Module("Leaf") { parameter(name, {1}, nn::Init::constant(1), Role::gate); }
+    void late() { parameter("late", {1}, nn::Init::constant(1), Role::gate); }
+  };
+  struct Root : nn::Module {
+    Root() : Module("Root") {}
+    void add(const std::string& name, nn::Module& m) { child(name, m); }
+    void own_parameter(const std::string& name) { parameter(name, {1}, nn::Init::constant(1), Role::gate); }
+  };
+  Root root, inner, other;
+  Leaf a("a"), b("b"), again("a");
+  inner.add("", a);
+  inner.add("part", b);
+  root.add("", inner);
+  std::vector<std::string> names;
+  for (const nn::Parameter& p : root.parameters()) names.push_back(p.name);
+  CHECK(names == std::vector<std::string>{"a", "part.b"});
+  CHECK(*a.path() == "Root");
+  CHECK(*b.path() == "Root.part");
+  CHECK_THAT(error_of([&] { root.add("", again); }), contains("expected a new name in Root, got \"a\" again"));
+  CHECK_THAT(error_of([&] { a.late(); }), contains("expected a nameless child to be complete when it is registered"));
+  Leaf three("w"), four("w");
+  other.add("blocks.3", three);
+  CHECK_THAT(error_of([&] { other.add("blocks", four); }), contains("that no other one continues, got \"blocks\" beside \"blocks.3\""));
+}

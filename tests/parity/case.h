@@ -30,9 +30,9 @@ Case read_case(const std::filesystem::path& file);
 
 // What is still wrong after a case ran on one backend.
 struct Verdict {
-  double output_error = 0, gradient_error = 0;
-  std::string worst;                  // the tensor with the largest error relative to its limit
-  std::vector<std::string> failures;  // tensors beyond the limit, or that nobody computed; empty: passed
+  double output_error = 0, gradient_error = 0;  // NaN if an answer is
+  double reported_error = 0;                    // of what is not judged
+  std::vector<std::string> failures;            // tensors beyond the limit, or that nobody computed; empty: passed
 };
 
 // Collects our answers to one case. Every out.* and grad.* of the case must be given once.
@@ -41,14 +41,14 @@ class Judge {
   Judge(const Case& c, double output_limit, double gradient_limit);
 
   void answer(const std::string& name, const Tensor& ours);  // "out.y", "grad.in.x"
-  void only_report(const std::string& name);                 // known, but not judged
+  void report(const std::string& name, const Tensor& ours);  // the same, not judged
   // The gradients of y (fed cot.y) or of a scalar loss, for inputs and parameters given under their names in the case.
   void gradients(const Tensor& y, const nn::NamedTensors& variables);
   Verdict finish();
 
  private:
   const Case& case_;
-  double output_limit_, gradient_limit_, floor_ = 0, worst_share_ = 0;
+  double output_limit_, gradient_limit_, floor_ = 0;
   std::set<std::string> open_;  // answers that are still missing
   Verdict verdict_;
 };

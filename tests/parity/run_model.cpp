@@ -109,7 +109,7 @@ void run_training(const Case& c, Judge& judge) {
   const nlohmann::json& s = c.settings;
   check(s.at("pooling") == "mean over tokens", "expected pooling \"mean over tokens\", got {}", s.at("pooling").dump());
   const Net net(c);
-  load(c, net);
+  const nn::NamedTensors variables = load(c, net);
   nn::AdamW optimizer(net.parameters(), {.lr = s.at("lr").get<double>(),
                                          .beta1 = s.at("betas").at(0),
                                          .beta2 = s.at("betas").at(1),
@@ -123,7 +123,7 @@ void run_training(const Case& c, Judge& judge) {
   }
   const auto steps = static_cast<std::int64_t>(losses.size());
   judge.answer("out.losses", tensor(losses, {steps}, {DType::f64, Device::reference}));
-  for (const std::string& name : c.names("out.param.")) judge.only_report("out.param." + name);
+  for (const auto& [name, value] : variables) judge.report("out." + name, value);
 }
 
 }  // namespace plumb::parity

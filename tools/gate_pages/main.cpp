@@ -54,6 +54,15 @@ std::string parameter_rows(const nn::Stack& stack) {
   return rows;
 }
 
+// Whether calibrate() changes anything.
+bool looks_at_data(nn::Stack& stack) {
+  std::vector<std::vector<double>> before, after;
+  for (const nn::Parameter& p : stack.parameters()) before.push_back(p.value.values());
+  nn::calibrate(stack, random_normal({2, 3, dim}, 0, "x"));
+  for (const nn::Parameter& p : stack.parameters()) after.push_back(p.value.values());
+  return before != after;
+}
+
 std::string page(const fs::path& root, const nn::Method& m) {
   nn::Stack stack({.dim = dim, .heads = heads, .hidden = 4 * dim, .depth = depth, .gate = m, .final_norm = true});
   const nn::Stack plain({.dim = dim, .heads = heads, .hidden = 4 * dim, .depth = depth, .gate = "pre", .final_norm = true});
@@ -63,18 +72,20 @@ std::string page(const fs::path& root, const nn::Method& m) {
   std::vector<std::int64_t> post_blocks;
   for (const auto& block : stack.blocks()) post_blocks.push_back(block->norm() == nn::Norm::post);
   const auto posts = std::ranges::count(post_blocks, 1);
-  const std::string placement = m.norm == nn::Norm::none ? "none"
+  const std::string placement = m.norm == nn::Norm::none ? "none in blocks; the model's final norm stays"
                                 : posts == depth         ? "after each junction (post)"
                                 : posts == 0             ? "before each branch (pre)"
                                                          : fmt::format("post in {} of {} blocks, then pre", posts, depth);
   const char* bases[] = {"truncated normal, std 0.02", "Xavier uniform; q, k, v apart", "Xavier normal; q, k, v apart",
                          "Xavier uniform of the packed qkv"};
   std::string text = fmt::format("# {}\n\n`{}`\n\n{}.\n\n", m.name, m.formula, m.source);
-  text += fmt::format("```cpp\nnn::ViT model({{.depth = 24, .gate = \"{}\"}});  // or depth_stability --gates {}\n```\n\n", m.name, m.name);
+  text += fmt::format(
+      "```cpp\nnn::ViT model({{.depth = 24, .gate = \"{}\"}});  // or depth_stability --gates {}\n{}```\n\n", m.name, m.name,
+      looks_at_data(stack) ? "nn::calibrate(model, images);  // sets the gates from a batch; the experiments do it with their first\n" : "");
   text += fmt::format("**When to use.** {}\n\n**Pitfalls.** {}\n\n", m.use, m.pitfalls);
   text += "| | |\n| --- | --- |\n";
   text += fmt::format("| norm | {} |\n", placement);
-  text += fmt::format("| counts | {} |\n", m.counts.empty() ? "nothing" : m.counts);
+  if (!m.counts.empty()) text += fmt::format("| counts | {} |\n", m.counts);
   text += fmt::format("| at init | {} |\n", claims.empty() ? "no claim" : fmt::format("{}", fmt::join(claims, ", ")));
   text += fmt::format("| growth of the stream's mean square at init | {} |\n", posts == depth ? "reset to 1 by every norm"
                                                                                : posts > 0
@@ -82,8 +93,8 @@ std::string page(const fs::path& root, const nn::Method& m) {
                                                                                    : nn::name(m.growth));
   text += fmt::format("| classifier | {} |\n", m.zero_head ? "starts at 0" : "ordinary");
   text += fmt::format("| base of the paper's initial weights (`--init paper`) | {} |\n", bases[static_cast<int>(m.paper_base)]);
-  text +=
-      fmt::format("| parameters beside pre-norm's | {:+} a block of dim {} |\n\n", (stack.parameter_count() - plain.parameter_count()) / depth, dim);
+  text += fmt::format("| parameters beside pre-norm's | {:+} in {} blocks of dim {} |\n\n", stack.parameter_count() - plain.parameter_count(), depth,
+                      dim);
   text += fmt::format(
       "## Parameters and how they start\n\nOf a block (and of the stack: `norm`) at dim {}, {} heads, {} blocks, with the shared base. "
       "Biases of linears start at 0.\n\n",
@@ -125,6 +136,13 @@ int run(const fs::path& root, bool check_only) {
   for (const auto& entry : fs::directory_iterator(folder))
     if (!pages.contains(entry.path().filename().string())) {
       fmt::print(stderr, "docs/gates/{} belongs to no method\n", entry.path().filename().string());
+      ++different;
+    }
+  for (const auto& [file, text] : pages)
+    for (std::size_t at = 0; (at = text.find("](", at)) != std::string::npos; ++at) {
+      const std::string target = text.substr(at + 2, text.find(')', at) - at - 2);
+      if (target.starts_with("http") || fs::exists(folder / target)) continue;
+      fmt::print(stderr, "docs/gates/{} links {}, which is not there\n", file, target);
       ++different;
     }
   if (different > 0) fmt::print(stderr, "run: build/release/bin/gate_pages .\n");
