@@ -3,6 +3,8 @@
 #include <set>
 
 #include "nn/nn.h"
+#include "tests/support/catch.h"
+#include "tests/support/op_case.h"
 
 using namespace plumb;
 using namespace plumb::test;
