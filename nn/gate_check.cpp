@@ -166,7 +166,8 @@ Outcome roles(const GateChoice& gate) {
   for (const auto& [name, module] : gates.modules)
     for (const Parameter& p : module->parameters()) {
       ++count;
-      if (decays(p.role)) decaying.push_back(fmt::format("{}.{} has role {}", name, p.name, nn::name(p.role)));
+      if (p.decay_factor != 0)
+        decaying.push_back(fmt::format("{}.{} (role {}) has decay factor {:g}", name, p.name, nn::name(p.role), p.decay_factor));
     }
   return {decaying.empty(), decaying.empty() ? fmt::format("{} tensors without decay", count) : fmt::format("{}", fmt::join(decaying, ", "))};
 }
