@@ -152,6 +152,7 @@ Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptio
 }
 
 Tensor detail::kept_softmax(const Tensor& scores, const Tensor& keep) {
+  if (scores.numel() == 0) return scores;  // no rows: max() has nothing to take
   const Defaults like{scores.dtype(), scores.device()};
   const Tensor lowest = full({1}, -1e30, like), zero = full({1}, 0, like), one = full({1}, 1, like);
   const Tensor top = max(where(keep, scores.detach(), lowest), {-1}, true);
