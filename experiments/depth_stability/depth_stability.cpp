@@ -165,21 +165,22 @@ bool run_arm(const Options& o, const Arm& arm, const ImageData& data, const Norm
 }
 
 NamedTexts settings_of(const Options& o, const ImageData& data) {
-  return {{"data", fmt::format("{}, {} training and {} validation images, {} classes", data.name, data.train.size(), data.validation.size(),
-                               data.train.classes)},
-          {"model", fmt::format("ViT, dim {}, {} heads, patch {}, {} tokens", o.dim, o.heads, o.patch, (32 / o.patch) * (32 / o.patch) + 1)},
-          {"training",
-           fmt::format("{} steps of batch {}, {}, decay {} on weights, peak rate {}, warm-up {}, {}{}", o.steps, o.batch,
-                       optimizer_title(o.train.optimizer), o.train.weight_decay, fmt::join(o.lrs, ", "), o.warmup, schedule_title(o.train.schedule),
-                       o.train.clip_norm > 0 ? fmt::format(", gradients clipped at norm {}", o.train.clip_norm) : "")},
-          {"evaluated weights", o.train.ema_decay > 0 ? fmt::format("their moving average, decay {}", o.train.ema_decay) : "the last"},
-          {"initial weights",
-           o.init == "paper" ? "each paper's own base" : "truncated normal, std 0.02 (patch embedding: uniform), the same draws for all gates"},
-          {"DropKey", describe_drop_key(o)},
-          {"attention dropout", o.drop.attn_drop > 0 ? fmt::format("{:g}", o.drop.attn_drop) : "none"},
-          {"DropHead", o.drop.drop_head > 0 ? fmt::format("{:g} at the ends of training, 0 at its middle", o.drop.drop_head) : "none"},
-          {"drop-path", o.drop.describe_path()},
-          {"number format", o.dtype}};
+  return {
+      {"data",
+       fmt::format("{}, {} training and {} validation images, {} classes", data.name, data.train.size(), data.validation.size(), data.train.classes)},
+      {"model", fmt::format("ViT, dim {}, {} heads, patch {}, {} tokens", o.dim, o.heads, o.patch, (32 / o.patch) * (32 / o.patch) + 1)},
+      {"training",
+       fmt::format("{} steps of batch {}, {}, decay {} on weights, peak rate {}, warm-up {}, {}{}", o.steps, o.batch,
+                   optimizer_title(o.train.optimizer), o.train.weight_decay, fmt::join(o.lrs, ", "), o.warmup, schedule_title(o.train.schedule),
+                   o.train.clip_norm > 0 ? fmt::format(", gradients clipped at norm {}", o.train.clip_norm) : "")},
+      {"evaluated weights", o.train.ema_decay > 0 ? fmt::format("their moving average, decay {} after a warm-up", o.train.ema_decay) : "the last"},
+      {"initial weights",
+       o.init == "paper" ? "each paper's own base" : "truncated normal, std 0.02 (patch embedding: uniform), the same draws for all gates"},
+      {"DropKey", describe_drop_key(o)},
+      {"attention dropout", o.drop.attn_drop > 0 ? fmt::format("{:g}", o.drop.attn_drop) : "none"},
+      {"DropHead", o.drop.drop_head > 0 ? fmt::format("{:g} at the ends of training, 0 at its middle", o.drop.drop_head) : "none"},
+      {"drop-path", o.drop.describe_path()},
+      {"number format", o.dtype}};
 }
 
 std::string results_json(const Study& study, const RunFolder& folder) {
