@@ -63,7 +63,7 @@ Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Ge
 
 // ---- convolution and batch norm (ops/conv2d.cpp, ops/batch_norm.cpp) ---------------------------------------------------------------
 // Cross-correlation, as PyTorch's conv2d: x [B, C, H, W], weight [O, C, kh, kw], bias [O] or undefined -> [B, O, H', W'] with
-// H' = floor((H + 2 padding - kh) / stride) + 1. conv2d(x, w, b, {.stride = 2, .padding = 1})
+// H' = floor((H + 2 padding - kh) / stride) + 1; 1 <= stride < 2^31, 0 <= padding < 2^31. conv2d(x, w, b, {.stride = 2, .padding = 1})
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv2dOptions& options = {});
 // Mean and variance of each channel of x [B, C, H, W], over (B, H, W): [C] each, the variance divided by B H W (biased).
 struct BatchStatistics {
@@ -93,10 +93,10 @@ Tensor dyt(const Tensor& x, const Tensor& alpha, const Tensor& weight, const Ten
 // ---- attention (ops/attention.cpp) -------------------------------------------------------------------------------------------------
 struct AttentionOptions {
   double drop_key = 0;                  // DropKey: probability that a key is dropped from a query's row, before the softmax, [0, 1]
-  double dropout = 0;                   // of the probabilities, after the softmax, [0, 1)
+  double dropout = 0;                   // of the probabilities, after the softmax, as dropout() takes it
   EmptyRow empty = EmptyRow::keep_all;  // what a query does that lost every key
   Tensor keep = {};                     // u8, broadcasts to [B, H, N, M]; 1 = key kept
-  std::optional<double> scale = {};     // of the scores; head_dim^-1/2 if not given
+  std::optional<double> scale = {};     // of the scores, at least 0; head_dim^-1/2 if not given
   // DropKey's form, core/drop_key.h. The structured shapes want the grid that the last grid.cells() of the M keys lie on.
   DropShape drop_shape = DropShape::plain;
   std::int64_t drop_window = 0;  // 0: the shape's default
@@ -125,7 +125,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothin
 Tensor soft_cross_entropy(const Tensor& logits, const Tensor& target);  // target [.., C], a constant
 
 // ---- residual branches (ops/dropout.cpp, ops/gated_residual.cpp) -------------------------------------------------------------------
-// Zero with probability p, else x / (1 - p); p in [0, 1). Draws depend on seed, step, path and element (sample-major).
+// Zero with probability p, else x / (1 - p); p in [0, 1), rounded to the 16 bits of a draw: one below 2^-17 drops nothing, one above 1 - 2^-16
+// is refused. Draws depend on seed, step, path and element (sample-major).
 Tensor dropout(const Tensor& x, double p);
 // skip + row_scale[sample] * gate * branch: skip, branch [B, .., D]; gate [1] or [D] or undefined; row_scale [B], a constant, or undefined.
 Tensor gated_residual(const Tensor& skip, const Tensor& branch, const Tensor& gate = {}, const Tensor& row_scale = {});

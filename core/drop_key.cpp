@@ -3,17 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.h"
+#include "core/names.h"
 #include "core/random.h"
 
 namespace plumb {
 namespace {
 
-template <class Enum>
-Enum named(const char* op, const std::vector<std::string>& names, const std::string& wanted) {
-  const auto found = std::ranges::find(names, wanted);
-  check(found != names.end(), "[{}] expected {}, {} or {}, got \"{}\"", op, names[0], names[1], names[2], wanted);
-  return static_cast<Enum>(found - names.begin());
+// Sides that products and draws have room for.
+void check_grid(std::int64_t height, std::int64_t width) {
+  check(height < 65536 && width < 65536, "[drop_key] expected sides of the grid below 65536, got {} x {}", height, width);
 }
 
 }  // namespace
@@ -35,12 +33,15 @@ const char* name(EmptyRow empty) { return empty_row_names()[static_cast<std::siz
 const char* name(DropShape shape) { return drop_shape_names()[static_cast<std::size_t>(shape)].c_str(); }
 const char* name(DropSharing sharing) { return drop_sharing_names()[static_cast<std::size_t>(sharing)].c_str(); }
 
-EmptyRow empty_row_named(const std::string& wanted) { return named<EmptyRow>("empty_row", empty_row_names(), wanted); }
-DropShape drop_shape_named(const std::string& wanted) { return named<DropShape>("drop_shape", drop_shape_names(), wanted); }
-DropSharing drop_sharing_named(const std::string& wanted) { return named<DropSharing>("drop_sharing", drop_sharing_names(), wanted); }
+EmptyRow empty_row_named(const std::string& wanted) { return static_cast<EmptyRow>(index_of_name("empty_row", empty_row_names(), wanted)); }
+DropShape drop_shape_named(const std::string& wanted) { return static_cast<DropShape>(index_of_name("drop_shape", drop_shape_names(), wanted)); }
+DropSharing drop_sharing_named(const std::string& wanted) {
+  return static_cast<DropSharing>(index_of_name("drop_sharing", drop_sharing_names(), wanted));
+}
 
 std::vector<std::uint8_t> dropped_by_seeds(DropShape shape, std::int64_t height, std::int64_t width, std::int64_t window,
                                            std::span<const std::uint8_t> seeds) {
+  check_grid(height, width);
   check(height > 0 && width > 0 && static_cast<std::int64_t>(seeds.size()) == height * width, "[drop_key] expected {} x {} seeds, got {}", height,
         width, seeds.size());
   check(window > 0 && window % 2 == 1, "[drop_key] expected an odd window, got {}", window);
@@ -79,6 +80,7 @@ KeyDrop key_drop(double rate, DropShape shape, std::int64_t window, DropSharing 
   if (window == 0) window = shape == DropShape::block ? 3 : 1;
   check(grid.height > 0 && grid.width > 0, "[drop_key] expected the grid of patches that the shape {} drops on, got {} x {}: set height and width",
         name(shape), grid.height, grid.width);
+  check_grid(grid.height, grid.width);
   check(grid.cells() <= keys, "[drop_key] expected a grid of at most {} keys, got {} x {} patches", keys, grid.height, grid.width);
   check(window > 0 && window % 2 == 1 && window <= std::min(grid.height, grid.width),
         "[drop_key] expected an odd window that fits into the grid of {} x {} patches, got {}", grid.height, grid.width, window);

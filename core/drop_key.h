@@ -41,7 +41,7 @@ DropShape drop_shape_named(const std::string& name);
 DropSharing drop_sharing_named(const std::string& name);
 
 // The patches that keys stand for: the last height * width keys, row by row. Keys before them (a class token and the like) are not on
-// the grid, and the structured shapes never drop them. 0 x 0: no grid.
+// the grid, and the structured shapes never drop them. 0 x 0: no grid. Sides are below 65536.
 struct KeyGrid {
   std::int64_t height = 0, width = 0;
   std::int64_t cells() const { return height * width; }

@@ -2,7 +2,15 @@
 
 #include <numbers>
 
+#include "core/error.h"
+
 namespace plumb {
+
+std::uint32_t survivable_threshold(const char* op, const char* what, double p) {
+  check(0 <= p && p < 1, "[{}] expected a {} in [0, 1), got {}", op, what, p);
+  check(drop_threshold(p) < 65536, "[{}] expected a {} of at most 1 - 2^-16, got {}: draws have 16 bits", op, what, p);
+  return drop_threshold(p);
+}
 
 double normal_draw(std::uint64_t key, std::uint64_t element, std::uint32_t attempt) {
   const Draw d = element_draw(key, attempt, Purpose::init, element / 2);

@@ -59,6 +59,10 @@ constexpr std::uint32_t draw16(const Draw& d, int i) { return (d[static_cast<std
 // round(65536 p) for a probability p in [0, 1]; an event happens if its 16-bit draw is below it.
 inline std::uint32_t drop_threshold(double p) { return static_cast<std::uint32_t>(std::lround(65536.0 * p)); }
 
+// The same of a probability in [0, 1) that must leave survivors. Throws "[op] expected a <what> in [0, 1)", or "of at most 1 - 2^-16" for one that
+// rounds to 1. A probability below 2^-17 rounds to 0: nothing is dropped.
+std::uint32_t survivable_threshold(const char* op, const char* what, double p);
+
 // The draws of eight keys 8 * key8 ... 8 * key8 + 7 of one query's row: DropKey, attention dropout.
 constexpr Draw attention_draw(std::uint64_t key, std::uint32_t step, Purpose purpose, std::uint32_t sample_head, std::uint32_t query,
                               std::uint32_t key8) {

@@ -16,7 +16,7 @@ struct InitGroup {
   Shape shape;
   Role role;
   std::string init;  // Init::description()
-  double lr_factor, eps_factor;
+  double lr_factor, eps_factor, decay_factor;
   std::int64_t tensors;
 };
 std::vector<InitGroup> init_groups(const Module& module);  // in order of registration

@@ -177,7 +177,7 @@ Outcome roles(const GateChoice& gate) {
   for (const Parameter& p : make_stack(gate)->parameters()) {
     if (!of_gate(p)) continue;
     ++count;
-    if (decays(p.role)) decaying.push_back(fmt::format("{} has role {}", p.name, nn::name(p.role)));
+    if (p.decay_factor != 0) decaying.push_back(fmt::format("{} (role {}) has decay factor {:g}", p.name, nn::name(p.role), p.decay_factor));
   }
   return {decaying.empty(), decaying.empty() ? fmt::format("{} tensors without decay", count) : fmt::format("{}", fmt::join(decaying, ", "))};
 }

@@ -12,7 +12,8 @@
 
 namespace plumb::nn {
 
-// What a parameter is for. The role, not the shape, says whether weight decay touches it: only weights decay.
+// What a parameter is for. The role, not the shape, says whether weight decay touches it, until each_parameter() says otherwise: only weights
+// decay.
 enum class Role { weight, bias, norm, gate, shift, embedding, position };
 const char* name(Role role);
 inline bool decays(Role role) { return role == Role::weight; }
@@ -22,9 +23,10 @@ struct Parameter {
   Tensor value;      // a variable; optimizers change its buffer in place
   Role role;
   Init init;
-  double lr_factor = 1;   // multiplies the optimizer's learning rate
-  double eps_factor = 1;  // multiplies the optimizer's eps, where it has one (CompleteP)
-  bool frozen = false;    // optimizers leave it alone and do not miss its gradient
+  double lr_factor = 1;                        // multiplies the optimizer's learning rate
+  double eps_factor = 1;                       // multiplies the optimizer's eps, where it has one (CompleteP)
+  double decay_factor = decays(role) ? 1 : 0;  // multiplies the optimizer's weight decay
+  bool frozen = false;                         // optimizers leave it alone and do not miss its gradient
 };
 
 class Module {
@@ -39,7 +41,7 @@ class Module {
   // Every parameter below this module, in order of registration, under full names ("blocks.3.gate1.gamma").
   std::vector<Parameter> parameters() const;
   std::int64_t parameter_count() const;
-  // Applies f to each parameter below, with its full name, to change init, lr_factor, eps_factor or frozen.
+  // Applies f to each parameter below, with its full name, to change init, a factor or frozen.
   void each_parameter(const std::function<void(const std::string& full_name, Parameter&)>& f);
   Parameter& own(const std::string& parameter_name);        // of this module itself; throws if there is none
   void freeze(bool frozen = true);                          // everything below

@@ -27,4 +27,7 @@ struct Leftovers {
 // ("[load_weights] file"), and nothing has changed.
 Leftovers assign(const NamedTensors& to, const NamedTensors& from, const std::string& what, Strictness strictness = {});
 
+// Throws if `from` has a counter `name` (i64 []) below 0. What is missing or does not fit is assign()'s to say.
+void check_counter(const NamedTensors& from, const std::string& name, const std::string& what);
+
 }  // namespace plumb::nn

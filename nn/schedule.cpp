@@ -1,8 +1,17 @@
 #include "nn/schedule.h"
 
-#include "core/error.h"
+#include "core/names.h"
 
 namespace plumb::nn {
+namespace {
+
+// In the enum's order; stochastic depth's names for the first two stand behind.
+const std::vector<std::string>& all_names() {
+  static const std::vector<std::string> names{"constant", "increasing", "decreasing", "dec_open", "uniform", "linear"};
+  return names;
+}
+
+}  // namespace
 
 double rate_at(Schedule schedule, double rate, std::int64_t layer, std::int64_t layers) {
   check(0 <= layer && layer < layers, "[schedule] expected a layer in 0..{}, got {}", layers - 1, layer);
@@ -21,10 +30,7 @@ double rate_at(Schedule schedule, double rate, std::int64_t layer, std::int64_t 
   return rate;
 }
 
-const char* name(Schedule schedule) {
-  constexpr const char* names[] = {"constant", "increasing", "decreasing", "dec_open"};
-  return names[static_cast<int>(schedule)];
-}
+const char* name(Schedule schedule) { return all_names()[static_cast<std::size_t>(schedule)].c_str(); }
 
 const std::vector<std::string>& drop_key_schedule_names() {
   static const std::vector<std::string> names{"constant", "decreasing", "increasing", "dec_open"};
@@ -36,12 +42,6 @@ const std::vector<std::string>& drop_path_schedule_names() {
   return names;
 }
 
-Schedule schedule_named(const std::string& wanted) {
-  if (wanted == "uniform") return Schedule::constant;
-  if (wanted == "linear") return Schedule::increasing;
-  for (Schedule s : {Schedule::constant, Schedule::increasing, Schedule::decreasing, Schedule::dec_open})
-    if (wanted == name(s)) return s;
-  fail(fmt::format("[schedule] expected constant, decreasing, increasing, dec_open, uniform or linear, got \"{}\"", wanted));
-}
+Schedule schedule_named(const std::string& wanted) { return static_cast<Schedule>(index_of_name("schedule", all_names(), wanted) % 4); }
 
 }  // namespace plumb::nn

@@ -2,7 +2,11 @@
 //   weights_tool save MODEL FILE             writes a model with random weights under timm's names
 //   weights_tool logits MODEL FILE IMAGES OUT   loads FILE and writes the "logits" of the "images" in the file IMAGES to OUT
 #include <cstdio>
+#include <exception>
 #include <functional>
+#include <map>
+#include <memory>
+#include <string>
 
 #include "nn/nn.h"
 
@@ -57,8 +61,11 @@ int run(int argc, char** argv) {
     return 0;
   }
   nn::load_weights(*m.layer, argv[3], m.map);
+  const nn::NamedTensors inputs = nn::read_safetensors(argv[4]).tensors;
+  const auto images = inputs.find("images");
+  check(images != inputs.end(), "[weights_tool] expected a tensor \"images\" [B, C, H, W] in {}, got {} others", argv[4], inputs.size());
   const NoGrad no_grad;
-  nn::write_safetensors(argv[5], {.tensors = {{"logits", (*m.layer)(nn::read_safetensors(argv[4]).tensors.at("images"))}}, .metadata = {}});
+  nn::write_safetensors(argv[5], {.tensors = {{"logits", (*m.layer)(images->second)}}, .metadata = {}});
   return 0;
 }
 

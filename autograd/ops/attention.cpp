@@ -1,6 +1,7 @@
 // softmax(scale q k^T) v, with DropKey before the softmax and dropout after it. Kept for the backward pass: q, k, v and
 // two numbers a row (its largest q.k, its sum of exponentials); no N x M array. The composed form, which higher derivatives go through,
 // draws the same masks and stores them.
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/node.h"
@@ -8,17 +9,12 @@
 #include "autograd/ops/attention_masks.h"
 
 namespace plumb {
-namespace {
-
-constexpr const char* op = "attention";
-
-}  // namespace
 
 namespace detail {
 
-AttentionCall make_call(std::int64_t batch, std::int64_t heads, std::int64_t queries, std::int64_t keys, std::int64_t head_dim, const Tensor& like,
-                        const AttentionOptions& o) {
-  check(0 <= o.dropout && o.dropout < 1 && drop_threshold(o.dropout) < 65536, "[{}] expected a dropout probability in [0, 1), got {}", op, o.dropout);
+AttentionCall make_call(const char* op, std::int64_t batch, std::int64_t heads, std::int64_t queries, std::int64_t keys, std::int64_t head_dim,
+                        const Tensor& like, const AttentionOptions& o) {
+  const std::uint32_t dropout = survivable_threshold(op, "dropout probability", o.dropout);
   check(queries < 65536 && keys < 524288, "[{}] expected fewer than 65536 queries and 524288 keys, got {} and {}", op, queries, keys);
   const RandomState& random = random_state();
   const std::uint64_t key = random_key(random.seed, current_path() ? *current_path() : "");
@@ -30,11 +26,11 @@ AttentionCall make_call(std::int64_t batch, std::int64_t heads, std::int64_t que
                      .scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(head_dim))),
                      .keep = {},
                      .drop_key = key_drop(o.drop_key, o.drop_shape, o.drop_window, o.drop_sharing, o.grid, keys, key),
-                     .dropout = {drop_threshold(o.dropout), key},
+                     .dropout = {dropout, key},
                      .empty = o.empty,
                      .step = random.step,
                      .first_sample = random.first_sample};
-  check(call.scale >= 0, "[{}] expected a scale of the scores of at least 0, got {}", op, call.scale);
+  check(std::isfinite(call.scale) && call.scale >= 0, "[{}] expected a finite scale of the scores of at least 0, got {}", op, call.scale);
   if (o.keep.defined()) {
     const Shape full{batch, heads, queries, keys};
     check(o.keep.dtype() == DType::u8 && broadcasts_to(o.keep.shape(), full), "[{}] expected a u8 keep mask that broadcasts to {}, got {} {}", op,
@@ -45,26 +41,35 @@ AttentionCall make_call(std::int64_t batch, std::int64_t heads, std::int64_t que
   return call;
 }
 
+AttentionCall make_call(const char* op, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+  check_operands(op, q, k);
+  check_operands(op, q, v);
+  check(q.shape().rank() == 4 && k.shape() == v.shape() && k.shape().rank() == 4 && q.shape().with(2, 0) == k.shape().with(2, 0) && k.dim(2) > 0,
+        "[{}] expected q [B, H, N, E] and k, v [B, H, M, E], got {}, {} and {}", op, q.shape(), k.shape(), v.shape());
+  return make_call(op, q.dim(0), q.dim(1), q.dim(2), k.dim(2), q.dim(3), q, options);
+}
+
 Masks draw_masks(const AttentionCall& call, const Tensor& like) {
   const auto rows = static_cast<std::size_t>(call.batch * call.heads * call.queries), M = static_cast<std::size_t>(call.keys);
   std::vector<std::uint8_t> keep(rows * M, 1), uniform_rows(rows, 0);
   std::vector<std::uint8_t> dropped(M, 0);
-  std::vector<double> multiplier(rows * M, 1.0);
+  std::vector<double> multiplier(call.dropout.threshold ? rows * M : 0);
+  const double scaled_up = 1 / (1 - call.dropout.threshold / 65536.0);
   for (std::size_t row = 0; row < rows; ++row) {
     const auto query = static_cast<std::uint32_t>(row % static_cast<std::size_t>(call.queries));
     const auto sample_head =
         static_cast<std::uint32_t>(row / static_cast<std::size_t>(call.queries)) + call.first_sample * static_cast<std::uint32_t>(call.heads);
     const auto allowed = [&](std::size_t j) { return !call.keep.defined() || call.keep.data<std::uint8_t>()[row * M + j] != 0; };
     if (call.drop_key.threshold) drop_keys(call.drop_key, call.step, sample_head / call.heads, call.heads, sample_head % call.heads, query, dropped);
+    for (std::size_t first = 0; call.dropout.threshold && first < M; first += 8) {
+      const Draw draw = attention_draw(call.dropout.key, call.step, Purpose::dropout, sample_head, query, static_cast<std::uint32_t>(first / 8));
+      for (std::size_t j = first; j < std::min(first + 8, M); ++j)
+        multiplier[row * M + j] = draw16(draw, static_cast<int>(j % 8)) < call.dropout.threshold ? 0 : scaled_up;
+    }
     bool allowed_any = false, kept_any = false;
     for (std::size_t j = 0; j < M; ++j) {
-      const auto drawn = [&](const AttentionDrop& drop, Purpose purpose) {
-        return draw16(attention_draw(drop.key, call.step, purpose, sample_head, query, static_cast<std::uint32_t>(j / 8)), static_cast<int>(j % 8)) <
-               drop.threshold;
-      };
       const bool kept = allowed(j) && !dropped[j];
       keep[row * M + j] = kept;
-      if (call.dropout.threshold) multiplier[row * M + j] = drawn(call.dropout, Purpose::dropout) ? 0 : 1 / (1 - call.dropout.threshold / 65536.0);
       allowed_any |= allowed(j);
       kept_any |= kept;
     }
@@ -73,7 +78,8 @@ Masks draw_masks(const AttentionCall& call, const Tensor& like) {
     for (std::size_t j = 0; j < M; ++j) keep[row * M + j] = call.empty == EmptyRow::keep_all && (!allowed_any || allowed(j));
   }
   const Shape shape{call.batch, call.heads, call.queries, call.keys};
-  return {Tensor(array_from(keep, shape, like.device())), tensor(multiplier, shape, {like.dtype(), like.device()}),
+  return {Tensor(array_from(keep, shape, like.device())),
+          call.dropout.threshold ? tensor(multiplier, shape, {like.dtype(), like.device()}) : Tensor(),
           Tensor(array_from(uniform_rows, shape.with(-1, 1), like.device()))};
 }
 
@@ -87,8 +93,8 @@ Tensor composed(const AttentionCall& call, const Tensor& q, const Tensor& k, con
   const Masks masks = draw_masks(call, q);
   const Tensor out = attention_composed(q, k, v, call.scale, masks.keep, masks.multiplier);
   if (call.empty != EmptyRow::paper) return out;
-  const Tensor uniform = broadcast_to(full({1}, 1.0 / static_cast<double>(call.keys), {q.dtype(), q.device()}), masks.multiplier.shape());
-  return where(masks.uniform_rows, matmul(uniform * masks.multiplier, v), out);
+  const Tensor uniform = broadcast_to(full({1}, 1.0 / static_cast<double>(call.keys), {q.dtype(), q.device()}), masks.keep.shape());
+  return where(masks.uniform_rows, matmul(masks.multiplier.defined() ? uniform * masks.multiplier : uniform, v), out);
 }
 
 Heads heads_of(const Array& a) {  // [B, H, T, E]
@@ -102,11 +108,8 @@ Heads packed(const Array& a, std::int64_t which, std::int64_t parts, std::int64_
 }  // namespace
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  detail::check_operands(op, q, k);
-  detail::check_operands(op, q, v);
-  check(q.shape().rank() == 4 && k.shape() == v.shape() && k.shape().rank() == 4 && q.shape().with(2, 0) == k.shape().with(2, 0) && k.dim(2) > 0,
-        "[{}] expected q [B, H, N, E] and k, v [B, H, M, E], got {}, {} and {}", op, q.shape(), k.shape(), v.shape());
-  const AttentionCall call = make_call(q.dim(0), q.dim(1), q.dim(2), k.dim(2), q.dim(3), q, options);
+  constexpr const char* op = "attention";
+  const AttentionCall call = make_call(op, q, k, v, options);
   Array y = empty_like(q.array()), sums = empty_like(y, q.shape().with(-1, 2));
   kernels(y).attention_forward(call, heads_of(q.array()), heads_of(k.array()), heads_of(v.array()), heads_of(y), sums);
   return record_fused(
@@ -121,11 +124,12 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
 }
 
 Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options) {
+  constexpr const char* op = "attention_qkv";
   detail::check_float(op, qkv);
   check(qkv.shape().rank() == 3 && heads > 0 && qkv.dim(2) % (3 * heads) == 0 && qkv.dim(1) > 0,
         "[{}] expected qkv [B, T, 3 D] with D a multiple of {} heads, got {}", op, heads, qkv.shape());
   const std::int64_t B = qkv.dim(0), T = qkv.dim(1), D = qkv.dim(2) / 3, E = D / heads;
-  const AttentionCall call = make_call(B, heads, T, T, E, qkv, options);
+  const AttentionCall call = make_call(op, B, heads, T, T, E, qkv, options);
   Array y = empty_like(qkv.array(), {B, T, D}), sums = empty_like(y, {B, heads, T, 2});
   const Array& a = qkv.array();
   kernels(y).attention_forward(call, packed(a, 0, 3, E), packed(a, 1, 3, E), packed(a, 2, 3, E), packed(y, 0, 1, E), sums);
@@ -148,6 +152,7 @@ Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptio
 }
 
 Tensor detail::kept_softmax(const Tensor& scores, const Tensor& keep) {
+  if (scores.numel() == 0) return scores;  // no rows: max() has nothing to take
   const Defaults like{scores.dtype(), scores.device()};
   const Tensor lowest = full({1}, -1e30, like), zero = full({1}, 0, like), one = full({1}, 1, like);
   const Tensor top = max(where(keep, scores.detach(), lowest), {-1}, true);

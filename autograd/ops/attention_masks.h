@@ -6,13 +6,16 @@
 namespace plumb::detail {
 
 // Checks the options and fills in all but strides; `like` says on which device the masks belong. The random key is that of the open
-// module path.
-AttentionCall make_call(std::int64_t batch, std::int64_t heads, std::int64_t queries, std::int64_t keys, std::int64_t head_dim, const Tensor& like,
-                        const AttentionOptions& options);
+// module path. Messages begin with `op`.
+AttentionCall make_call(const char* op, std::int64_t batch, std::int64_t heads, std::int64_t queries, std::int64_t keys, std::int64_t head_dim,
+                        const Tensor& like, const AttentionOptions& options);
+// The call on q [B, H, N, E], k, v [B, H, M, E] with M > 0, which it checks.
+AttentionCall make_call(const char* op, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);
 
-// The masks that the kernels draw on the fly, as arrays: kept keys (after the policy for empty rows), and multipliers of P.
+// The masks that the kernels draw on the fly, as arrays: kept keys (after the policy for empty rows), multipliers of P (undefined without
+// dropout), and the rows that the policy `paper` makes uniform.
 struct Masks {
-  Tensor keep, multiplier, uniform_rows;  // u8 [B,H,N,M]; [B,H,N,M]; u8 [B,H,N,1]: rows of the policy `paper`
+  Tensor keep, multiplier, uniform_rows;  // u8 [B,H,N,M]; [B,H,N,M]; u8 [B,H,N,1]
 };
 Masks draw_masks(const AttentionCall& call, const Tensor& like);
 

@@ -16,11 +16,7 @@ Tensor mix_heads(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 
 Tensor attention_talking(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& pre_weight, const Tensor& pre_bias,
                          const Tensor& post_weight, const Tensor& post_bias, const AttentionOptions& options) {
-  detail::check_operands("attention_talking", q, k);
-  detail::check_operands("attention_talking", q, v);
-  check(q.shape().rank() == 4 && k.shape() == v.shape() && k.shape().rank() == 4 && q.shape().with(2, 0) == k.shape().with(2, 0) && k.dim(2) > 0,
-        "[attention_talking] expected q [B, H, N, E] and k, v [B, H, M, E], got {}, {} and {}", q.shape(), k.shape(), v.shape());
-  const AttentionCall call = detail::make_call(q.dim(0), q.dim(1), q.dim(2), k.dim(2), q.dim(3), q, options);
+  const AttentionCall call = detail::make_call("attention_talking", q, k, v, options);
   const Tensor scores = mix_heads(matmul(q, k, false, true) * call.scale, pre_weight, pre_bias);
   const bool masked = call.keep.defined() || call.drop_key.threshold, dropped = call.dropout.threshold;
   const detail::Masks masks = masked || dropped ? detail::draw_masks(call, q) : detail::Masks();

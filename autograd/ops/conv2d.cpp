@@ -13,8 +13,9 @@ Shape output_shape(const Tensor& x, const Tensor& weight, const Conv2dOptions& o
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
   detail::check_operands("conv2d", x, weight);
-  check(options.stride >= 1 && options.padding >= 0, "[conv2d] expected a stride of at least 1 and a padding of at least 0, got {} and {}",
-        options.stride, options.padding);
+  constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
+  check(1 <= options.stride && options.stride <= most && 0 <= options.padding && options.padding <= most,
+        "[conv2d] expected a stride of at least 1 and a padding of at least 0, both below 2^31, got {} and {}", options.stride, options.padding);
   check(x.shape().rank() == 4 && weight.shape().rank() == 4 && x.dim(1) == weight.dim(1) && weight.numel() > 0,
         "[conv2d] expected input [B, C, H, W] and weight [O, C, kh, kw] with the same C, got {} and {}", x.shape(), weight.shape());
   const std::int64_t p = options.padding;

@@ -15,12 +15,11 @@ Tensor masked(const Tensor& x, std::uint64_t key, std::uint32_t step, std::uint3
 
 Tensor dropout(const Tensor& x, double p) {
   detail::check_float("dropout", x);
-  check(0 <= p && p < 1, "[dropout] expected a probability in [0, 1), got {}", p);
-  if (drop_threshold(p) == 0) return x;
-  check(drop_threshold(p) < 65536, "[dropout] expected a probability of at most 1 - 2^-16, got {}", p);
+  const std::uint32_t threshold = survivable_threshold("dropout", "probability", p);
+  if (threshold == 0 || x.numel() == 0) return x;
   const RandomState& random = random_state();
   const std::int64_t per_sample = x.shape().rank() > 0 ? x.numel() / x.dim(0) : 1;
-  return masked(x, random_key(random.seed, current_path() ? *current_path() : ""), random.step, drop_threshold(p),
+  return masked(x, random_key(random.seed, current_path() ? *current_path() : ""), random.step, threshold,
                 static_cast<std::uint64_t>(random.first_sample) * static_cast<std::uint64_t>(per_sample));
 }
 

@@ -7,6 +7,8 @@
 
 #include "autograd/autograd.h"
 #include "core/backend.h"
+#include "experiments/common/optimization.h"
+#include "nn/optim/ema.h"
 
 namespace plumb::lab {
 namespace {
@@ -41,7 +43,9 @@ Batch to_tensors(const HostBatch& batch, const ImageSet& set) {
 TrainOutcome train(nn::Classifier& model, const ImageData& data, const Normalization& normalization, const TrainSettings& s,
                    const TrainObserver& observer) {
   const double limit = bound_in_log_classes * std::log(static_cast<double>(data.train.classes));
-  nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(s.lr, s.warmup, s.steps), .weight_decay = s.weight_decay});
+  const auto optimizer =
+      make_optimizer(s.optimizer, model.parameters(), make_schedule(s.schedule, s.lr, s.warmup, s.steps), s.weight_decay, s.clip_norm);
+  std::optional<nn::Ema> ema;
   BatchLoader loader(data.train, normalization, {.batch = s.batch, .seed = s.seed, .augment = s.augment});
   TrainOutcome outcome;
   std::vector<double> losses;
@@ -56,16 +60,22 @@ TrainOutcome train(nn::Classifier& model, const ImageData& data, const Normaliza
     }
     const RandomScope random({.seed = s.seed, .step = static_cast<std::uint32_t>(step)});
     const Batch batch = to_tensors(loader.next(), data.train);
-    if (step == 0) nn::calibrate(model, batch.images);
+    if (step == 0) {
+      nn::calibrate(model, batch.images);
+      if (s.ema_decay > 0) ema.emplace(model.parameters(), nn::EmaOptions{.decay = s.ema_decay, .warm_up = true});
+    }
     std::optional<PassportProbe> probe;
     if (observer.wants_passport && observer.wants_passport(step)) probe.emplace(model.stack());
     const Gradients gradients = backward(cross_entropy(model(batch.images), batch.labels));
 
     StepRecord record{
-        .step = step, .loss = gradients.loss(), .lr = optimizer.learning_rate(), .grad_norm = gradients.norm(), .passport = {}, .divergence = {}};
+        .step = step, .loss = gradients.loss(), .lr = optimizer->learning_rate(), .grad_norm = gradients.norm(), .passport = {}, .divergence = {}};
     above = record.loss > limit ? above + 1 : 0;
     const bool finite = std::isfinite(record.loss) && std::isfinite(record.grad_norm);
-    if (finite && above < patience) optimizer.step(gradients);
+    if (finite && above < patience) {
+      optimizer->step(gradients);
+      if (ema) ema->update();
+    }
     if (probe) record.passport = probe->finish(gradients);
     probe.reset();
     if (!finite)
@@ -87,6 +97,8 @@ TrainOutcome train(nn::Classifier& model, const ImageData& data, const Normaliza
 
   const auto last = static_cast<std::ptrdiff_t>(std::min<std::size_t>(losses.size(), averaged_steps));
   outcome.train_loss = std::accumulate(losses.end() - last, losses.end(), 0.0) / static_cast<double>(last);
+  std::optional<nn::EmaScope> averaged;
+  if (ema) averaged.emplace(*ema);
   const Evaluation evaluation = evaluate(model, data.validation, normalization);
   if (!std::isfinite(evaluation.loss)) {  // the last update did it
     outcome.train_loss.reset();

@@ -14,8 +14,10 @@ namespace plumb::lab {
 
 struct TrainSettings {
   std::int64_t steps = 200, warmup = 0, batch = 64;
-  double lr = 1e-3;  // peak of warm-up and cosine to 0
-  double weight_decay = 0.05;
+  double lr = 1e-3;                                      // peak
+  std::string optimizer = "adamw", schedule = "cosine";  // names of experiments/common/optimization.h
+  double weight_decay = 0.05, clip_norm = 0;
+  double ema_decay = 0;    // above 0: the evaluation has the moving average of the weights, with nn::Ema's warm-up of this decay
   std::uint64_t seed = 0;  // of the batches' order and of dropping; the model has its own
   Augmentation augment = {};
 };
@@ -44,8 +46,9 @@ struct TrainOutcome {
   double seconds = 0, images_per_second = 0;  // of the training steps
 };
 
-// AdamW, cross-entropy. The run has diverged when the loss or the gradient's norm is not finite, or the loss has been above ten times
-// ln(classes) for 20 steps in a row: it ends without another update, and that is a result.
+// Minimises the cross-entropy. Afterwards the model has its weights, whether they were evaluated or their average. The run has diverged when the loss
+// or the gradient's norm is not finite, or the loss has been above ten times ln(classes) for 20 steps in a row: it ends without another update, and
+// that is a result.
 TrainOutcome train(nn::Classifier& model, const ImageData& data, const Normalization& normalization, const TrainSettings& settings,
                    const TrainObserver& observer);
 

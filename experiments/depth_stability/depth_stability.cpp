@@ -12,6 +12,7 @@
 #include "experiments/common/data/open_data.h"
 #include "experiments/common/drop_options.h"
 #include "experiments/common/interrupt.h"
+#include "experiments/common/optimization.h"
 #include "experiments/common/progress.h"
 #include "experiments/common/run_options.h"
 #include "experiments/common/session.h"
@@ -29,6 +30,7 @@ struct Options : RunOptions {
   std::vector<std::int64_t> depths{6, 24, 48};
   std::vector<double> lrs{1e-3};
   std::int64_t dim = 64, heads = 2, patch = 8;
+  TrainSettings train;  // what the options below set; an arm's rate and seed, and what RunOptions holds, are filled in for each run
   DropOptions drop;
   std::string init = "shared";
   bool check_gates = false;
@@ -57,6 +59,12 @@ void declare(Cli& cli, Options& o) {
   cli.option("--heads", &o.heads, "Attention heads").at_least(1);
   cli.option("--patch", &o.patch, "Side of a patch in pixels; images are 32x32").at_least(1);
   cli.option("--init", &o.init, "Base of the initial weights: the same for all gates, or each paper's own").one_of("init", {"shared", "paper"});
+  cli.section("Training");
+  cli.option("--optimizer", &o.train.optimizer, "Optimizer; sgd has Nesterov's momentum 0.9").one_of("optimizer", optimizer_names());
+  cli.option("--schedule", &o.train.schedule, "Course of the learning rate after the warm-up").one_of("schedule", schedule_names());
+  cli.option("--weight-decay", &o.train.weight_decay, "Weight decay, of weights only").at_least(0);
+  cli.option("--clip-norm", &o.train.clip_norm, "Largest norm of all gradients together; 0: any").at_least(0);
+  cli.option("--ema", &o.train.ema_decay, "Decay of a moving average of the weights, which is then evaluated; 0: none").at_least(0).below(1);
   o.drop.declare(cli);
   add_run_options(cli, o, {.data = data_set_names(), .dtypes = {"fp32", "fp64"}, .devices = {"cpu", "reference"}});
   cli.option("--check-gates", &o.check_gates, "Check what --gates must fulfil (gradients, claims, save and load, ...) and train nothing")
@@ -129,8 +137,10 @@ bool run_arm(const Options& o, const Arm& arm, const ImageData& data, const Norm
   try {
     nn::ViT model(model_options(o, arm, data.train));
     nn::audit_init(model, arm.seed);
-    const TrainOutcome outcome =
-        train(model, data, normalization, {.steps = o.steps, .warmup = o.warmup, .batch = o.batch, .lr = arm.lr, .seed = arm.seed}, observer);
+    TrainSettings settings = o.train;
+    settings.steps = o.steps, settings.warmup = o.warmup, settings.batch = o.batch;
+    settings.lr = arm.lr, settings.seed = arm.seed;
+    const TrainOutcome outcome = train(model, data, normalization, settings, observer);
     if (outcome.stopped) return false;
     result.status = outcome.diverged_at ? Status::diverged : Status::ok;
     result.steps = outcome.steps;
@@ -155,18 +165,22 @@ bool run_arm(const Options& o, const Arm& arm, const ImageData& data, const Norm
 }
 
 NamedTexts settings_of(const Options& o, const ImageData& data) {
-  return {{"data", fmt::format("{}, {} training and {} validation images, {} classes", data.name, data.train.size(), data.validation.size(),
-                               data.train.classes)},
-          {"model", fmt::format("ViT, dim {}, {} heads, patch {}, {} tokens", o.dim, o.heads, o.patch, (32 / o.patch) * (32 / o.patch) + 1)},
-          {"training", fmt::format("{} steps of batch {}, AdamW, decay 0.05 on weights, peak rate {}, warm-up {}, cosine to 0", o.steps, o.batch,
-                                   fmt::join(o.lrs, ", "), o.warmup)},
-          {"initial weights",
-           o.init == "paper" ? "each paper's own base" : "truncated normal, std 0.02 (patch embedding: uniform), the same draws for all gates"},
-          {"DropKey", describe_drop_key(o)},
-          {"attention dropout", o.drop.attn_drop > 0 ? fmt::format("{:g}", o.drop.attn_drop) : "none"},
-          {"DropHead", o.drop.drop_head > 0 ? fmt::format("{:g} at the ends of training, 0 at its middle", o.drop.drop_head) : "none"},
-          {"drop-path", o.drop.describe_path()},
-          {"number format", o.dtype}};
+  return {
+      {"data",
+       fmt::format("{}, {} training and {} validation images, {} classes", data.name, data.train.size(), data.validation.size(), data.train.classes)},
+      {"model", fmt::format("ViT, dim {}, {} heads, patch {}, {} tokens", o.dim, o.heads, o.patch, (32 / o.patch) * (32 / o.patch) + 1)},
+      {"training",
+       fmt::format("{} steps of batch {}, {}, decay {} on weights, peak rate {}, warm-up {}, {}{}", o.steps, o.batch,
+                   optimizer_title(o.train.optimizer), o.train.weight_decay, fmt::join(o.lrs, ", "), o.warmup, schedule_title(o.train.schedule),
+                   o.train.clip_norm > 0 ? fmt::format(", gradients clipped at norm {}", o.train.clip_norm) : "")},
+      {"evaluated weights", o.train.ema_decay > 0 ? fmt::format("their moving average, decay {} after a warm-up", o.train.ema_decay) : "the last"},
+      {"initial weights",
+       o.init == "paper" ? "each paper's own base" : "truncated normal, std 0.02 (patch embedding: uniform), the same draws for all gates"},
+      {"DropKey", describe_drop_key(o)},
+      {"attention dropout", o.drop.attn_drop > 0 ? fmt::format("{:g}", o.drop.attn_drop) : "none"},
+      {"DropHead", o.drop.drop_head > 0 ? fmt::format("{:g} at the ends of training, 0 at its middle", o.drop.drop_head) : "none"},
+      {"drop-path", o.drop.describe_path()},
+      {"number format", o.dtype}};
 }
 
 std::string results_json(const Study& study, const RunFolder& folder) {

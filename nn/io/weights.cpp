@@ -1,5 +1,6 @@
 #include "nn/io/weights.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -32,14 +33,18 @@ std::optional<std::string> renamed(const KeyRule& rule, const std::string& name)
   std::vector<std::string> theirs = segments_of(rule.theirs);
   std::size_t next = 0;
   for (std::string& segment : theirs)
-    if (segment == "*") {
-      check(next < stars.size(), "[weights] expected as many * on both sides of a rule, got \"{}\" and \"{}\"", rule.ours, rule.theirs);
-      segment = stars[next++];
-    }
+    if (segment == "*") segment = stars[next++];
   return fmt::format("{}", fmt::join(theirs, "."));
 }
 
+void check_rule(const KeyRule& rule) {
+  const auto stars = [](const std::string& name) { return std::ranges::count(segments_of(name), "*"); };
+  check(stars(rule.ours) == stars(rule.theirs), "[weights] expected as many * on both sides of a rule, got \"{}\" and \"{}\"", rule.ours,
+        rule.theirs);
+}
+
 KeyRule patch_projection(std::int64_t channels) {
+  check(channels > 0, "[weights] expected at least one channel of the images, got {}", channels);
   return {"patch_embed.proj.weight", "patch_embed.proj.weight", [channels](const Shape& ours) {
             const auto p = std::lround(std::sqrt(static_cast<double>(ours[-1]) / static_cast<double>(channels)));
             check(channels * p * p == ours[-1], "[weights] expected a patch projection [dim, {} p p] for {} channels, got {}", channels, channels,
@@ -63,6 +68,7 @@ KeyMap timm_cait(std::int64_t channels) {
 }
 
 NamedTensors weights(const Module& module, const KeyMap& map) {
+  for (const KeyRule& rule : map) check_rule(rule);
   NamedTensors all;
   for (const Parameter& p : module.parameters()) {
     std::string name = p.name;

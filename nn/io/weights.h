@@ -19,12 +19,13 @@ struct KeyRule {
 using KeyMap = std::vector<KeyRule>;
 
 // timm's VisionTransformer, pre-norm or with LayerScale. The patch projection [dim, C p p] is a convolution's [dim, C, p, p] there.
+// Both throw unless C is above 0.
 KeyMap timm_vit(std::int64_t channels = 3);
 // timm's Cait (and the official one, whose names it keeps).
 KeyMap timm_cait(std::int64_t channels = 3);
 
 // The module's parameters under the names and shapes that the map gives them, sharing their buffers: saved, they are the weights; assigned
-// to, they change the module. Throws if two parameters get one name.
+// to, they change the module. Throws if two parameters get one name, or a rule has not as many * on both sides.
 NamedTensors weights(const Module& module, const KeyMap& map = {});
 
 // Throws as write_safetensors does.

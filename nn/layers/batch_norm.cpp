@@ -1,5 +1,6 @@
 #include "nn/layers/batch_norm.h"
 
+#include <cmath>
 #include <string_view>
 
 #include "autograd/ops.h"
@@ -13,11 +14,18 @@ void move_towards(const Tensor& running, const Tensor& batch) {
   copy_into((running.detach() * (1 - momentum) + batch.detach() * momentum).array(), running.array());
 }
 
+// Before any parameter is made.
+double checked_eps(std::int64_t channels, double eps) {
+  check(channels > 0 && std::isfinite(eps) && eps >= 0, "[batch_norm2d] expected at least one channel and an eps of at least 0, got {} and {}",
+        channels, eps);
+  return eps;
+}
+
 }  // namespace
 
 BatchNorm2d::BatchNorm2d(std::int64_t channels, double eps)
     : Layer("BatchNorm2d"),
-      eps_(eps),
+      eps_(checked_eps(channels, eps)),
       weight_(parameter("weight", {channels}, Init::constant(1), Role::norm)),
       bias_(parameter("bias", {channels}, Init::constant(0), Role::norm)),
       running_mean_(parameter("running_mean", {channels}, Init::constant(0), Role::norm)),

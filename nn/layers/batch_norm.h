@@ -12,6 +12,7 @@ namespace plumb::nn {
 // weights: frozen, Role::norm. They are counted by parameter_count(), and freeze(false) on a module above would hand them to the optimizer.
 class BatchNorm2d : public Layer {
  public:
+  // At least one channel, eps of at least 0.
   explicit BatchNorm2d(std::int64_t channels, double eps = 1e-5);
 
  protected:

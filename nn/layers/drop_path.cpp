@@ -1,6 +1,7 @@
 #include "nn/layers/drop_path.h"
 
 #include "autograd/ops.h"
+#include "core/names.h"
 #include "core/random.h"
 
 namespace plumb::nn {
@@ -13,13 +14,11 @@ const std::vector<std::string>& drop_path_form_names() {
 }
 
 DropPathForm drop_path_form_named(const std::string& wanted) {
-  for (DropPathForm form : {DropPathForm::rescaled, DropPathForm::original})
-    if (wanted == name(form)) return form;
-  fail(fmt::format("[drop_path] expected rescaled or original, got \"{}\"", wanted));
+  return static_cast<DropPathForm>(index_of_name("drop_path", drop_path_form_names(), wanted));
 }
 
 DropPath::DropPath(double rate, std::uint32_t branch, DropPathForm form) : Layer("DropPath"), rate_(rate), branch_(branch), form_(form) {
-  check(0 <= rate && rate < 1 && drop_threshold(rate) < 65536, "[drop_path] expected a rate in [0, 1), got {}", rate);
+  survivable_threshold("drop_path", "rate", rate);
 }
 
 Tensor DropPath::row_scale(const Tensor& like) const {
@@ -44,7 +43,7 @@ Tensor DropPath::forward(const Tensor& x) const {
   return scale.defined() ? gated_residual(zeros_like(x), x, {}, scale) : x;
 }
 
-Dropout::Dropout(double p) : Layer("Dropout"), p_(p) { check(0 <= p && p < 1, "[dropout] expected a probability in [0, 1), got {}", p); }
+Dropout::Dropout(double p) : Layer("Dropout"), p_(p) { survivable_threshold("dropout", "probability", p); }
 
 Tensor Dropout::forward(const Tensor& x) const { return training() ? dropout(x, p_) : x; }
 

@@ -15,7 +15,8 @@ const std::vector<std::string>& drop_path_form_names();      // rescaled, origin
 DropPathForm drop_path_form_named(const std::string& name);  // throws for another
 
 // x [B, ..]: in training each sample is 0 with probability `rate` in [0, 1), else as the form says. Two of them in one block pass different
-// `branch` numbers, so that they draw apart (the draws also depend on seed, step and path). Both forms draw the same.
+// `branch` numbers, so that they draw apart (the draws also depend on seed, step and path). Both forms draw the same. The rate is rounded to the 16
+// bits of a draw: one below 2^-17 drops nothing, one above 1 - 2^-16 is refused.
 class DropPath : public Layer {
  public:
   explicit DropPath(double rate, std::uint32_t branch = 0, DropPathForm form = DropPathForm::rescaled);
@@ -34,7 +35,7 @@ class DropPath : public Layer {
   DropPathForm form_;
 };
 
-// Zero with probability p, else x / (1 - p), per element; the identity in evaluation.
+// Zero with probability p, else x / (1 - p), per element; the identity in evaluation. p as dropout() takes it.
 class Dropout : public Layer {
  public:
   explicit Dropout(double p);

@@ -52,6 +52,7 @@ NamedTensors Ema::state() const {
 void Ema::load_state(const NamedTensors& state) {
   NamedTensors to = averages();
   const Tensor updates = to["updates"] = integers({0}, {});
+  check_counter(state, "updates", "[ema] load_state");
   assign(to, state, "[ema] load_state");
   updates_ = updates.array().data<std::int64_t>()[0];
 }

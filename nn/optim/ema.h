@@ -7,7 +7,7 @@
 namespace plumb::nn {
 
 struct EmaOptions {
-  double decay = 0.9999;
+  double decay = 0.9999;  // in [0, 1]
   // Update t, counted from 0, has decay min(decay, (1 + t) / (10 + t)), as TensorFlow's ExponentialMovingAverage has it with num_updates: the
   // first weights are soon forgotten. (timm's ModelEmaV3 warms up by another formula.)
   bool warm_up = false;
@@ -26,6 +26,7 @@ class Ema {
   std::int64_t updates() const { return updates_; }
   // "updates", and "<parameter>.average" in the parameters' shapes: a copy. To be saved and loaded while the weights are in place.
   NamedTensors state() const;
+  // Throws, and changes nothing, for what does not fit or a negative "updates".
   void load_state(const NamedTensors& state);
 
  private:

@@ -7,14 +7,28 @@
 #include "core/backend.h"
 
 namespace plumb::nn {
+namespace {
+
+void check_eps(const char* op, double eps) { check(std::isfinite(eps) && eps > 0, "[{}] expected an eps above 0, got {}", op, eps); }
+
+void check_moments(const char* op, double beta1, double beta2, double eps) {
+  check(0 <= beta1 && beta1 < 1 && 0 <= beta2 && beta2 < 1, "[{}] expected beta1 and beta2 in [0, 1), got {} and {}", op, beta1, beta2);
+  check_eps(op, eps);
+}
+
+bool at_least_0(double x) { return std::isfinite(x) && x >= 0; }
+
+}  // namespace
 
 Optimizer::Optimizer(std::vector<Parameter> parameters, LearningRate lr, double weight_decay, double clip_norm)
     : parameters_(std::move(parameters)), lr_(std::move(lr)), weight_decay_(weight_decay), clip_norm_(clip_norm) {
   check(!parameters_.empty(), "[optimizer] expected at least one parameter, got none");
   for (const Parameter& p : parameters_)
-    check(p.lr_factor >= 0 && p.eps_factor > 0, "[optimizer] expected a rate factor of at least 0 and an eps factor above 0 for {}, got {} and {}",
-          p.name, p.lr_factor, p.eps_factor);
-  check(weight_decay >= 0 && clip_norm >= 0, "[optimizer] expected weight decay and clip norm of at least 0, got {} and {}", weight_decay, clip_norm);
+    check(at_least_0(p.lr_factor) && at_least_0(p.decay_factor) && at_least_0(p.eps_factor) && p.eps_factor > 0,
+          "[optimizer] expected finite factors for {}: of the rate and the decay at least 0, of eps above 0; got {}, {} and {}", p.name, p.lr_factor,
+          p.decay_factor, p.eps_factor);
+  check(at_least_0(weight_decay) && at_least_0(clip_norm), "[optimizer] expected a finite weight decay and clip norm of at least 0, got {} and {}",
+        weight_decay, clip_norm);
 }
 
 void Optimizer::step(const Gradients& gradients) {
@@ -26,6 +40,8 @@ void Optimizer::step(const Gradients& gradients) {
           "meant",
           p.name, p.value.shape());
 
+  const double lr = learning_rate();
+  check(at_least_0(lr), "[optimizer] expected a finite learning rate of at least 0 in step {}, got {}: look at its schedule", steps_, lr);
   double scale = 1;
   if (clip_norm_ > 0) {  // the norm of what this optimizer moves
     double squares = 0;
@@ -33,7 +49,6 @@ void Optimizer::step(const Gradients& gradients) {
       if (!p.frozen) squares += kernels(p.value.array()).sum_of_squares(found.at(p.value.node().get())->array());
     scale = std::min(1.0, clip_norm_ / (std::sqrt(squares) + 1e-6));
   }
-  const double lr = learning_rate();
   ++steps_;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];
@@ -42,7 +57,7 @@ void Optimizer::step(const Gradients& gradients) {
             .gradient = found.at(p.value.node().get())->array(),
             .parameter = p.value.array(),
             .lr = lr * p.lr_factor,
-            .weight_decay = decays(p.role) ? weight_decay_ : 0,
+            .weight_decay = weight_decay_ * p.decay_factor,
             .eps_factor = p.eps_factor,
             .gradient_scale = scale,
             .step = steps_});
@@ -54,7 +69,7 @@ std::vector<ParameterGroup> Optimizer::groups() const {
   std::vector<ParameterGroup> groups;
   for (const Parameter& p : parameters_) {
     if (p.frozen) continue;
-    const double decay = decays(p.role) ? weight_decay_ : 0;
+    const double decay = weight_decay_ * p.decay_factor;
     auto group = std::ranges::find_if(
         groups, [&](const ParameterGroup& g) { return g.lr_factor == p.lr_factor && g.weight_decay == decay && g.eps_factor == p.eps_factor; });
     if (group == groups.end()) group = groups.insert(groups.end(), ParameterGroup{p.lr_factor, decay, p.eps_factor, {}, 0});
@@ -98,12 +113,15 @@ NamedTensors Optimizer::state() const {
 void Optimizer::load_state(const NamedTensors& state) {
   NamedTensors to = memory();
   const Tensor steps = to["steps"] = integers({0}, {});
+  check_counter(state, "steps", "[optimizer] load_state");
   assign(to, state, "[optimizer] load_state");
   steps_ = steps.array().data<std::int64_t>()[0];
 }
 
 AdamW::AdamW(std::vector<Parameter> ps, const AdamWOptions& o)
-    : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o), moment1_(remembered("moment1")), moment2_(remembered("moment2")) {}
+    : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o), moment1_(remembered("moment1")), moment2_(remembered("moment2")) {
+  check_moments("adamw", o.beta1, o.beta2, o.eps);
+}
 
 void AdamW::update(const Update& u) {
   const auto t = static_cast<double>(u.step);
@@ -119,7 +137,9 @@ void AdamW::update(const Update& u) {
 }
 
 Lamb::Lamb(std::vector<Parameter> ps, const LambOptions& o)
-    : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o), moment1_(remembered("moment1")), moment2_(remembered("moment2")) {}
+    : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o), moment1_(remembered("moment1")), moment2_(remembered("moment2")) {
+  check_moments("lamb", o.beta1, o.beta2, o.eps);
+}
 
 void Lamb::update(const Update& u) {
   const auto t = static_cast<double>(u.step);
@@ -147,6 +167,7 @@ void Lamb::update(const Update& u) {
 }
 
 Sgd::Sgd(std::vector<Parameter> ps, const SgdOptions& o) : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o) {
+  check(0 <= o.momentum && o.momentum < 1, "[sgd] expected a momentum in [0, 1), got {}", o.momentum);
   check(!o.nesterov || o.momentum > 0, "[sgd] expected momentum above 0 for Nesterov's form, got {}", o.momentum);
   if (o.momentum > 0) velocity_ = remembered("velocity");
 }
@@ -158,8 +179,9 @@ void Sgd::update(const Update& u) {
 }
 
 Adagrad::Adagrad(std::vector<Parameter> ps, const AdagradOptions& o) : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o) {
-  check(o.lr_decay >= 0 && o.initial_accumulator >= 0, "[adagrad] expected lr_decay and initial_accumulator of at least 0, got {} and {}", o.lr_decay,
-        o.initial_accumulator);
+  check(at_least_0(o.lr_decay) && at_least_0(o.initial_accumulator),
+        "[adagrad] expected lr_decay and initial_accumulator of at least 0, got {} and {}", o.lr_decay, o.initial_accumulator);
+  check_eps("adagrad", o.eps);
   sum_ = remembered("sum", o.initial_accumulator);
 }
 

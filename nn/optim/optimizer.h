@@ -8,19 +8,21 @@
 
 namespace plumb::nn {
 
-// Parameters that are treated alike: what a role and the factors resolve to.
+// Parameters that are treated alike: what the factors resolve to.
 struct ParameterGroup {
-  double lr_factor, weight_decay, eps_factor;
+  double lr_factor, weight_decay, eps_factor;  // weight_decay: the optimizer's times the parameter's decay_factor
   std::vector<std::string> names;
   std::int64_t elements;
 };
 
-// Takes the parameters as they are when it is made: freeze() before that.
+// Takes the parameters as they are when it is made: freeze() and change factors before that. Its constructor throws for options outside the
+// bounds that they state.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // One update. Throws if a parameter that is not frozen has no gradient.
+  // One update. Throws, and changes nothing, if a parameter that is not frozen has no gradient or the learning rate of this step is negative or
+  // not finite.
   void step(const Gradients& gradients);
 
   std::int64_t steps_taken() const { return steps_; }
@@ -29,12 +31,14 @@ class Optimizer {
   std::string describe_groups() const;                     // one line a group
 
   // All that it remembers: "steps", and "<parameter>.moment1" and the like, with the shapes of the parameters. A copy. Put back into an
-  // optimizer with the same options it continues as if it had never stopped; load_state throws one Error that lists all that does not fit.
+  // optimizer with the same options it continues as if it had never stopped; load_state throws one Error that lists all that does not fit, or says
+  // that "steps" is negative; nothing has changed then.
   NamedTensors state() const;
   void load_state(const NamedTensors& state);
 
  protected:
-  // clip_norm: gradients are scaled so that the norm of all that the optimizer moves is at most this; 0 leaves them.
+  // weight_decay: of parameters by their decay_factor: 1 for weights, 0 for others, unless each_parameter() changed it. clip_norm: gradients are
+  // scaled so that the norm of all that the optimizer moves is at most this; 0 leaves them. Both finite and at least 0.
   Optimizer(std::vector<Parameter> parameters, LearningRate lr, double weight_decay, double clip_norm);
 
   struct Update {
@@ -61,8 +65,8 @@ class Optimizer {
 
 struct AdamWOptions {
   LearningRate lr = 1e-3;
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-  double weight_decay = 0.05;  // of parameters whose role decays: weights
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  // betas in [0, 1), eps above 0
+  double weight_decay = 0.05;
   double clip_norm = 0;
 };
 
@@ -81,7 +85,7 @@ class AdamW : public Optimizer {
 
 struct LambOptions {
   LearningRate lr = 1e-3;
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-6;
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-6;  // betas in [0, 1), eps above 0
   double weight_decay = 0.01;
   double clip_norm = 0;  // timm clips at 1 unless told
 };
@@ -102,8 +106,8 @@ class Lamb : public Optimizer {
 
 struct SgdOptions {
   LearningRate lr = 0.1;
-  double momentum = 0;
-  bool nesterov = false;
+  double momentum = 0;    // in [0, 1)
+  bool nesterov = false;  // wants momentum above 0
   double weight_decay = 0;
   double clip_norm = 0;
 };
@@ -123,8 +127,8 @@ class Sgd : public Optimizer {
 
 struct AdagradOptions {
   LearningRate lr = 0.01;
-  double lr_decay = 0;  // step s, counted from 0, has lr / (1 + s lr_decay)
-  double eps = 1e-10, initial_accumulator = 0;
+  double lr_decay = 0;                          // step s, counted from 0, has lr / (1 + s lr_decay); at least 0
+  double eps = 1e-10, initial_accumulator = 0;  // above 0, at least 0
   double weight_decay = 0;
   double clip_norm = 0;
 };

@@ -94,6 +94,9 @@ TEST_CASE("DropKey refuses rates, grids and windows that mean nothing") {
   CHECK_THAT(make(0.1, cross, 0, {3, 4}, 11), contains("expected a grid of at most 11 keys, got 3 x 4 patches"));
   CHECK_THAT(make(0.1, block, 2, {3, 4}, 12), contains("expected an odd window that fits into the grid of 3 x 4 patches, got 2"));
   CHECK_THAT(make(0.1, block, 0, {2, 6}, 12), contains("fits into the grid of 2 x 6 patches, got 3"));
+  CHECK_THAT(make(0.1, cross, 1, {65536, 1}, 1 << 17), contains("[drop_key] expected sides of the grid below 65536, got 65536 x 1"));
+  CHECK_THAT(make(0.1, block, 1, {std::int64_t{1} << 32, std::int64_t{1} << 32}, 9), contains("below 65536"));  // whose product is 2^64
+  CHECK_THAT(error_of([] { dropped_by_seeds(cross, std::int64_t{1} << 32, std::int64_t{1} << 32, 1, {}); }), contains("below 65536"));
   CHECK_THAT(make(0.1, cross, -1, {2, 6}, 12), contains("got -1"));
   CHECK(key_drop(0, block, 0, DropSharing::per_entry, {}, 9, 1).threshold == 0);
 }

@@ -58,7 +58,8 @@ TEST_CASE("DropHead's rate follows a V over training") {
   CHECK(nn::drop_head_rate(0.2, 0, 1) == 0.2);
   CHECK_THAT(error_of([] { nn::drop_head_rate(0.2, 5, 5); }), contains("[drop_head] expected a step in 0..4, got 5"));
   CHECK_THAT(error_of([] { nn::drop_head_scale(1, 2, 1, zeros({1})); }), contains("[drop_head] expected a rate in [0, 1), got 1"));
-  CHECK_THAT(error_of([] { nn::drop_head_scale(0, 2, 0.1, zeros({1})); }), contains("at least one sample and head, got 0 and 2"));
+  CHECK_THAT(error_of([] { nn::drop_head_scale(2, 0, 0.1, zeros({1})); }), contains("at least 0 samples and one head, got 2 and 0"));
+  CHECK(nn::drop_head_scale(0, 2, 0.1, zeros({1})).shape() == Shape{0, 1, 2, 1});
 }
 
 TEST_CASE("a layer scales its heads by DropHead's factors in training, also along the V, and not in evaluation") {
@@ -122,5 +123,8 @@ TEST_CASE("the original form of stochastic depth scales in evaluation instead, a
   for (const std::string& n : nn::drop_path_form_names()) CHECK(nn::name(nn::drop_path_form_named(n)) == n);
   CHECK(nn::drop_path_form_named("original") == nn::DropPathForm::original);
   CHECK_THAT(error_of([] { nn::drop_path_form_named("none"); }), contains("[drop_path] expected rescaled or original, got \"none\""));
-  CHECK_THAT(error_of([] { nn::DropPath bad(0.999999); }), contains("[drop_path] expected a rate in [0, 1), got 0.999999"));
+  CHECK_THAT(error_of([] { nn::DropPath bad(0.999999); }), contains("[drop_path] expected a rate of at most 1 - 2^-16, got 0.999999"));
+  CHECK_THAT(error_of([] { nn::DropPath bad(1); }), contains("[drop_path] expected a rate in [0, 1), got 1"));
+  CHECK_THAT(error_of([] { nn::Dropout bad(0.999999); }), contains("[dropout] expected a probability of at most 1 - 2^-16, got 0.999999"));
+  CHECK_FALSE(nn::DropPath(0x1p-18).row_scale(x).defined());  // drops nothing
 }

@@ -74,6 +74,11 @@ TEST_CASE("an average that is saved and loaded continues to the bit") {
   CHECK(a.state().at("w.average").values() == b.state().at("w.average").values());
   CHECK(a.state().at("w.average").values() != state.at("w.average").values());
   CHECK_THAT(error_of([&] { b.load_state({{"w.average", zeros({3})}}); }), contains("[ema] load_state: ") && contains("1 missing: updates"));
+  const std::vector<double> average = b.state().at("w.average").values();
+  CHECK(error_of([&] {
+          b.load_state({{"w.average", zeros({3})}, {"updates", integers({-2}, {})}});
+        }) == "[ema] load_state: expected \"updates\" of at least 0, got -2");
+  CHECK(b.state().at("w.average").values() == average);
   std::vector<nn::Parameter> twice = one.parameters();
   twice.push_back(twice[0]);
   CHECK_THAT(error_of([&] { nn::Ema(twice, {}).state(); }), contains("got two named w"));

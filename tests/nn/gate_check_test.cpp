@@ -55,6 +55,10 @@ struct Decaying : nn::Gate {
   Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + a * branch; }
 };
 
+struct MadeToDecay : Sound {  // its role says no, its factor yes
+  MadeToDecay() { own("a").decay_factor = 0.5; }
+};
+
 struct Idle : Sound {  // a parameter whose gradient is always 0
   Tensor idle = parameter("idle", {1}, nn::Init::constant(1), Role::gate);
   Tensor combine(const Tensor& skip, const Tensor& branch) const override { return Sound::combine(skip, branch) + idle * 0; }
@@ -143,6 +147,7 @@ TEST_CASE("the kit finds each broken rule, and only that") {
   CHECK(broken_rules(method_of<Sound>({zero_branch_gradient})) == Broken{"zero branch gradient"});
   CHECK(broken_rules(method_of<Sound>({loss_is_log_classes})) == Broken{"loss ln(classes)"});
   CHECK(broken_rules(method_of<Decaying>()) == Broken{"roles"});
+  CHECK(broken_rules(method_of<MadeToDecay>()) == Broken{"roles"});
   CHECK(broken_rules(method_of<Idle>()) == Broken{"learning"});
   CHECK(broken_rules(method_of<WithoutStochasticDepth>()) == Broken{"stochastic depth"});
   CHECK(broken_rules(method_of<IgnoredRowScale>()) == Broken{"stochastic depth"});

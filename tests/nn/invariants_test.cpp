@@ -371,6 +371,7 @@ TEST_CASE("parameters in groups of the same declaration") {
       CHECK(g.init == "truncated_normal(0.02) * 0.4082");
       CHECK(g.shape == Shape{32, 8});
       CHECK(g.role == nn::Role::weight);
+      CHECK(g.decay_factor == 1);
     }
   CHECK(found);
 }

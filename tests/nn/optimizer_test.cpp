@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "autograd/node.h"
@@ -166,7 +167,78 @@ TEST_CASE("a parameter's eps factor multiplies the optimizer's eps") {
   }
   Pair pair;
   pair.own("gamma").eps_factor = 0;
-  CHECK_THAT(error_of([&] { nn::Sgd bad(pair.parameters(), {}); }), contains("an eps factor above 0 for gamma, got 0.1 and 0"));
+  CHECK_THAT(error_of([&] { nn::Sgd bad(pair.parameters(), {}); }),
+             contains("finite factors for gamma: of the rate and the decay at least 0, of eps above 0; got 0.1, 0 and 0"));
+}
+
+TEST_CASE("a parameter's decay factor multiplies the optimizer's weight decay, whatever its role") {
+  const DefaultsScope scope(reference_f64);
+  using Make = std::function<std::unique_ptr<nn::Optimizer>(const nn::Module&, double)>;
+  const Make makes[] = {
+      [](const nn::Module& m, double decay) { return std::make_unique<nn::AdamW>(m.parameters(), nn::AdamWOptions{.weight_decay = decay}); },
+      [](const nn::Module& m, double decay) { return std::make_unique<nn::Lamb>(m.parameters(), nn::LambOptions{.weight_decay = decay}); },
+      [](const nn::Module& m, double decay) { return std::make_unique<nn::Sgd>(m.parameters(), nn::SgdOptions{.weight_decay = decay}); },
+      [](const nn::Module& m, double decay) { return std::make_unique<nn::Adagrad>(m.parameters(), nn::AdagradOptions{.weight_decay = decay}); }};
+  // What the weight and the bias are after three steps.
+  const auto trained = [](const Make& make, double decay, double weight_factor, double bias_factor) {
+    struct Model : nn::Module {
+      Model() : Module("Model") {}
+      Tensor weight = parameter("weight", tensor({1, -2}, {2}), Role::weight), bias = parameter("bias", tensor({3, 0.5}, {2}), Role::bias);
+    } model;
+    model.own("weight").decay_factor = weight_factor;
+    model.own("bias").decay_factor = bias_factor;
+    const auto optimizer = make(model, decay);
+    for (int t = 1; t <= 3; ++t) optimizer->step(backward(sum((model.weight + model.bias) * tensor({0.3 * t, -1}, {2}))));
+    return std::pair(model.weight.values(), model.bias.values());
+  };
+  for (const Make& make : makes) {
+    const auto none = trained(make, 0, 1, 1), both = trained(make, 0.2, 1, 1);
+    CHECK(none.first != both.first);
+    CHECK(none.second != both.second);
+    // A bias that decays, a weight that does not.
+    CHECK(trained(make, 0.2, 0, 1) == std::pair(none.first, both.second));
+    CHECK(trained(make, 0.1, 0, 2) == std::pair(none.first, both.second));
+  }
+  Pair pair;
+  CHECK(pair.own("weight").decay_factor == 1);
+  CHECK(pair.own("gamma").decay_factor == 0);
+  pair.own("gamma").decay_factor = 0.5;
+  const nn::AdamW optimizer(pair.parameters(), {.weight_decay = 0.05});
+  REQUIRE(optimizer.groups().size() == 2);
+  CHECK(optimizer.groups()[1].weight_decay == 0.025);
+  CHECK_THAT(optimizer.describe_groups(), contains("lr x 0.1  decay 0.025      1 tensors"));
+  pair.own("gamma").decay_factor = -1;
+  CHECK_THAT(error_of([&] { nn::Sgd bad(pair.parameters(), {}); }),
+             contains("[optimizer] expected finite factors for gamma") && contains("0.1, -1 and 1"));
+}
+
+TEST_CASE("options outside their bounds are refused") {
+  Pair pair;
+  const std::vector<nn::Parameter> ps = pair.parameters();
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  for (const double beta : {-0.1, 1.0, nan}) {
+    CHECK_THAT(error_of([&] { nn::AdamW bad(ps, {.beta1 = beta}); }), contains("[adamw] expected beta1 and beta2 in [0, 1), got "));
+    CHECK_THAT(error_of([&] { nn::AdamW bad(ps, {.beta2 = beta}); }), contains("[adamw] expected beta1 and beta2 in [0, 1), got 0.9 and "));
+    CHECK_THAT(error_of([&] { nn::Lamb bad(ps, {.beta1 = beta}); }), contains("[lamb] expected beta1 and beta2 in [0, 1), got "));
+    CHECK_THAT(error_of([&] { nn::Sgd bad(ps, {.momentum = beta}); }), contains("[sgd] expected a momentum in [0, 1), got "));
+  }
+  for (const double eps : {0.0, -1e-8, nan, infinity}) {
+    CHECK_THAT(error_of([&] { nn::AdamW bad(ps, {.eps = eps}); }), contains("[adamw] expected an eps above 0, got "));
+    CHECK_THAT(error_of([&] { nn::Lamb bad(ps, {.eps = eps}); }), contains("[lamb] expected an eps above 0, got "));
+    CHECK_THAT(error_of([&] { nn::Adagrad bad(ps, {.eps = eps}); }), contains("[adagrad] expected an eps above 0, got "));
+  }
+  for (const double bad_number : {-1.0, nan, infinity}) {
+    CHECK_THAT(error_of([&] { nn::Adagrad bad(ps, {.initial_accumulator = bad_number}); }), contains("[adagrad] expected lr_decay and initial_acc"));
+    CHECK_THAT(error_of([&] { nn::AdamW bad(ps, {.weight_decay = bad_number}); }),
+               contains("[optimizer] expected a finite weight decay and clip norm"));
+    CHECK_THAT(error_of([&] { nn::Sgd bad(ps, {.clip_norm = bad_number}); }), contains("[optimizer] expected a finite weight decay and clip norm"));
+    nn::Sgd optimizer(ps, {.lr = bad_number});
+    CHECK_THAT(error_of([&] { optimizer.step(pair.gradients(1)); }), contains("expected a finite learning rate of at least 0 in step 0, got "));
+    CHECK(optimizer.steps_taken() == 0);
+  }
+  CHECK(pair.weight.values() == std::vector<double>{1, -2, 3});
+  nn::Sgd({ps}, {.lr = 0}).step(pair.gradients(1));  // a rate of 0 is one
+  CHECK(pair.weight.values() == std::vector<double>{1, -2, 3});
 }
 
 TEST_CASE("an optimizer that is saved and loaded continues to the bit") {
@@ -224,6 +296,12 @@ TEST_CASE("state that does not belong to the optimizer is refused as a whole") {
         "1 that do not fit: weight.moment2 (expected f32 [3], got f32 [2])");
   CHECK(optimizer.state().at("weight.moment1").values() == before);
   CHECK(optimizer.steps_taken() == 1);
+
+  state = optimizer.state();
+  state["weight.moment1"] = zeros({3});
+  state["steps"] = integers({-1}, {});
+  CHECK(error_of([&] { optimizer.load_state(state); }) == "[optimizer] load_state: expected \"steps\" of at least 0, got -1");
+  CHECK(optimizer.state().at("weight.moment1").values() == before);
 
   std::vector<nn::Parameter> twice = pair.parameters();
   twice.push_back(twice[0]);

@@ -174,8 +174,15 @@ TEST_CASE("a star stands for one segment, and no two parameters share a name") {
   CHECK(keys(nn::weights(tree, {{"a.*.w", "c.*.v"}, {"x.*.y.*.w", "*.*.z"}})) == std::set<std::string>{"c.0.v", "a.0.b.w", "1.2.z"});
   CHECK(keys(nn::weights(tree, {{"a.*.w", "first.*"}, {"a.0.w", "second"}})).contains("first.0"));
   CHECK_THAT(error_of([&] {
-               nn::weights(tree, {{"a.*.w", "same"}, {"x.*.y.*.w", "same"}});
+               nn::weights(tree, {{"a.0.w", "same"}, {"x.1.y.2.w", "same"}});
              }),
              contains("expected one parameter of Tree for \"same\", got another: x.1.y.2.w"));
-  CHECK_THAT(error_of([&] { nn::weights(tree, {{"a.0.w", "b.*"}}); }), contains("as many * on both sides"));
+  // On either side, and whether the rule matches or not.
+  for (const nn::KeyRule& rule : {nn::KeyRule{"a.0.w", "b.*"}, nn::KeyRule{"a.*.w", "b"}, nn::KeyRule{"none.*", "b"}})
+    CHECK_THAT(error_of([&] { nn::weights(tree, {rule}); }),
+               contains("[weights] expected as many * on both sides of a rule, got \"" + rule.ours + "\" and \"" + rule.theirs + "\""));
+  for (const std::int64_t channels : {0, -3}) {
+    CHECK_THAT(error_of([&] { nn::timm_vit(channels); }), contains("[weights] expected at least one channel of the images, got "));
+    CHECK_THAT(error_of([&] { nn::timm_cait(channels); }), contains("[weights] expected at least one channel of the images, got "));
+  }
 }

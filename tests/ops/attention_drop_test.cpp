@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/ops/attention_masks.h"
 #include "core/random.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
@@ -180,4 +181,40 @@ TEST_CASE("attention refuses a structured DropKey without a grid that fits") {
              }),
              contains("[drop_key] expected a grid of at most 31 keys, got 4 x 8 patches"));
   CHECK_THAT(error_of([&] { attention(x.q, x.k, x.v, {.drop_key = -0.1}); }), contains("[drop_key] expected a probability in [0, 1], got -0.1"));
+}
+
+TEST_CASE("errors of attention name the op that was called") {
+  const Inputs x = inputs(reference_f32);
+  for (const double scale : {-0.5, std::nan("")})
+    CHECK_THAT(error_of([&] { attention(x.q, x.k, x.v, {.scale = scale}); }),
+               contains("[attention] expected a finite scale of the scores of at least 0, got "));
+  CHECK_THAT(error_of([&] { attention(x.q, x.k, x.q); }), contains("[attention] expected q [B, H, N, E] and k, v [B, H, M, E], got "));
+  CHECK_THAT(error_of([&] { attention(x.q, x.k, x.v, {.dropout = 0.999999}); }),
+             contains("[attention] expected a dropout probability of at most 1 - 2^-16, got 0.999999"));
+  const Tensor qkv = zeros({2, 3, 12});
+  CHECK_THAT(error_of([&] { attention_qkv(qkv, 5); }),
+             contains("[attention_qkv] expected qkv [B, T, 3 D] with D a multiple of 5 heads, got [2, 3, 12]"));
+  CHECK_THAT(error_of([&] { attention_qkv(qkv, 2, {.scale = -1}); }), contains("[attention_qkv] expected a finite scale"));
+  CHECK_THAT(error_of([&] { attention_qkv(qkv, 2, {.dropout = 1}); }), contains("[attention_qkv] expected a dropout probability in [0, 1), got 1"));
+}
+
+TEST_CASE("dropout's mask in the composed form is drawn eight keys a call, and is absent without dropout") {
+  const RandomScope random(state);
+  const PathScope scope(path);
+  const std::uint64_t key = random_key(state.seed, *path);
+  for (const double rate : {0.0, 0.4}) {
+    const Inputs x = inputs(reference_f64);
+    const AttentionCall call = detail::make_call("attention", x.q, x.k, x.v, {.dropout = rate});
+    const detail::Masks masks = detail::draw_masks(call, x.q);
+    REQUIRE(masks.multiplier.defined() == (rate > 0));
+    CHECK(attention(x.q, x.k, x.v, {.dropout = rate}).shape() == attention_composed(x.q, x.k, x.v, call.scale, masks.keep, masks.multiplier).shape());
+    if (rate == 0) continue;
+    const std::vector<double> multiplier = masks.multiplier.values();
+    for (std::uint32_t row = 0; row < B * H * N; ++row)
+      for (std::uint32_t j = 0; j < M; ++j) {
+        const Draw draw = attention_draw(key, state.step, Purpose::dropout, state.first_sample * H + row / N, row % N, j / 8);
+        const double expected = draw16(draw, static_cast<int>(j % 8)) < 26214 ? 0 : 65536 / (65536 - 26214.0);
+        if (multiplier[row * M + j] != Approx(expected)) FAIL_CHECK("row " << row << " key " << j << ": " << multiplier[row * M + j]);
+      }
+  }
 }

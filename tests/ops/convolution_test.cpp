@@ -61,7 +61,13 @@ TEST_CASE("errors of conv2d, batch_norm2d and dyt say what was expected") {
   CHECK_THAT(error_of([&] { conv2d(v, w); }), contains("[conv2d] expected input [B, C, H, W]"));
   CHECK_THAT(error_of([&] { conv2d(x, w, v); }), contains("[conv2d] expected bias [4] for weight [4, 3, 3, 3], got [3]"));
   CHECK_THAT(error_of([&] { conv2d(x, w, {}, {.stride = 0}); }), contains("[conv2d] expected a stride of at least 1"));
-  CHECK_THAT(error_of([&] { conv2d(x, w, {}, {.padding = -1}); }), contains("padding of at least 0, got 1 and -1"));
+  CHECK_THAT(error_of([&] { conv2d(x, w, {}, {.padding = -1}); }), contains("padding of at least 0, both below 2^31, got 1 and -1"));
+  for (const std::int64_t large : {std::int64_t{1} << 31, std::int64_t{1} << 62}) {
+    CHECK_THAT(error_of([&] { conv2d(x, w, {}, {.padding = large}); }), contains("both below 2^31, got 1 and "));
+    CHECK_THAT(error_of([&] { conv2d(x, w, {}, {.stride = large}); }), contains("both below 2^31, got ") && contains(" and 0"));
+  }
+  CHECK_THAT(error_of([&] { conv2d(x, w, {}, {.padding = (std::int64_t{1} << 31) - 1}); }), contains("[shape] expected fewer than 2^59 elements"));
+  CHECK(conv2d(x, w, {}, {.stride = (std::int64_t{1} << 31) - 1}).shape() == Shape{2, 4, 1, 1});
   CHECK_THAT(error_of([&] {
                conv2d(x, zeros({4, 3, 6, 2}));
              }),

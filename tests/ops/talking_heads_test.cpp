@@ -94,6 +94,22 @@ TEST_CASE("talking heads drop keys between mixing and softmax, and mixed probabi
   CHECK(relative_error(max(counts), full({}, 9, reference_f64)) > 0.1);
 }
 
+TEST_CASE("talking heads of no samples give none, and gradients of zero, as attention() does") {
+  for (const Defaults where : {reference_f64, cpu_f32})
+    for (const EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper})
+      for (const AttentionOptions& o : {AttentionOptions{}, AttentionOptions{.drop_key = 0.5, .empty = empty},
+                                        AttentionOptions{.drop_key = 0.5, .dropout = 0.4, .empty = empty, .keep = keep_mask(5, 9, where.device)}}) {
+        const Inputs in(0, 3, 5, 9, 4, where);
+        const Tensor weight = variable(in.weight);
+        CHECK(attention(in.q, in.k, in.v, o).shape() == Shape{0, 3, 5, 4});
+        const Tensor y = attention_talking(in.q, in.k, in.v, weight, in.bias, in.weight, in.bias, o);
+        CHECK(y.shape() == Shape{0, 3, 5, 4});
+        const Tensors gradients = grad(sum(y), {in.q, weight});
+        CHECK(gradients[0].shape() == in.q.shape());
+        CHECK(gradients[1].values() == std::vector<double>(9, 0));
+      }
+}
+
 TEST_CASE("mix_heads is the sum over heads that it says") {
   const Tensor x = tensor({1, 2, 3, 4}, {1, 2, 1, 2}), weight = tensor({10, 1, 0, 2}, {2, 2}), bias = tensor({0.5, -1}, {2});
   CHECK(mix_heads(x, weight, bias).values() == std::vector<double>{13.5, 24.5, 5, 7});
@@ -109,5 +125,7 @@ TEST_CASE("errors of talking heads say what was expected") {
   CHECK_THAT(error_of([&] { attention_talking(in.q, in.k, in.bias, in.weight, in.bias, in.weight, in.bias); }),
              contains("[attention_talking] expected q [B, H, N, E] and k, v [B, H, M, E]"));
   CHECK_THAT(error_of([&] { attention_talking(in.q, in.k, in.v, in.weight, in.bias, in.weight, in.bias, {.dropout = 1}); }),
-             contains("expected a dropout probability in [0, 1), got 1"));
+             contains("[attention_talking] expected a dropout probability in [0, 1), got 1"));
+  CHECK_THAT(error_of([&] { attention_talking(in.q, in.k, in.v, in.weight, in.bias, in.weight, in.bias, {.scale = -1}); }),
+             contains("[attention_talking] expected a finite scale of the scores of at least 0, got -1"));
 }

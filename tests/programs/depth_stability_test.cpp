@@ -1,5 +1,8 @@
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
 
 #include "experiments/common/results.h"
 #include "nn/gates/gate.h"
@@ -283,6 +286,70 @@ TEST_CASE("DropKey's forms: what is expected is said before, what was dropped is
   CHECK_THAT(wide.err, contains("window"));
   CHECK_FALSE(std::filesystem::exists(folder / "wide"));
   CHECK(run(folder.path(), small + "--drop-key-shape square --gates pre").status == 2);
+}
+
+TEST_CASE("every optimizer and schedule trains, and the report names them") {
+  const TemporaryFolder folder;
+  const std::string command =
+      program("depth_stability") + " --dim 8 --batch 4 --no-progress --gates layerscale --depths 1 --steps 8 --warmup 2 --lrs 0.01 ";
+  const auto trained = [&](const std::string& name, const std::string& flags) {
+    const Finished f = run(folder.path(), command + flags + " --out " + name);
+    INFO(f.err);
+    REQUIRE(f.status == 0);
+    const auto rows = lab::parse_results(slurp(folder / (name + "/results.csv")), "results.csv");
+    REQUIRE(rows.size() == 1);
+    CHECK(rows[0].steps == 8);
+    std::vector<double> rates;
+    std::istringstream lines(slurp(folder / (name + "/metrics.jsonl")));
+    for (std::string line; std::getline(lines, line);) rates.push_back(nlohmann::json::parse(line)["lr_now"]);
+    CHECK(rates.size() == 8);
+    return std::tuple(*rows[0].train_loss, *rows[0].val_loss, rates, slurp(folder / (name + "/report.html")));
+  };
+  const auto [loss, val_loss, rates, report] = trained("default", "");
+  CHECK_THAT(report, contains("AdamW, decay 0.05 on weights, peak rate 0.01, warm-up 2, cosine to 0"));
+  std::set<double> losses;
+  for (const auto& [name, title] : std::map<std::string, std::string>{
+           {"adamw", "AdamW, decay"}, {"sgd", "SGD with Nesterov&#39;s momentum 0.9"}, {"lamb", "LAMB"}, {"adagrad", "Adagrad"}}) {
+    const auto [l, v, r, text] = trained(name, "--optimizer " + name);
+    CHECK(r == rates);
+    CHECK((l == loss) == (name == "adamw"));
+    losses.insert(l);
+    INFO(name);
+    CHECK_THAT(text, contains(title));
+  }
+  CHECK(losses.size() == 4);
+  const std::map<std::string, std::vector<double>> courses{{"constant", {5e-3, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01}},
+                                                           {"cosine", rates},
+                                                           {"inverse_sqrt",
+                                                            {5e-3, 0.01, 0.01 * std::sqrt(2 / 3.), 0.01 * std::sqrt(2 / 4.), 0.01 * std::sqrt(2 / 5.),
+                                                             0.01 * std::sqrt(2 / 6.), 0.01 * std::sqrt(2 / 7.), 0.01 * std::sqrt(2 / 8.)}},
+                                                           {"step", {5e-3, 0.01, 0.01, 0.01, 0.01, 1e-3, 1e-3, 1e-4}}};
+  for (const auto& [name, expected] : courses) {
+    const auto r = std::get<2>(trained("s_" + name, "--schedule " + name));
+    INFO(name);
+    for (std::size_t i = 0; i < 8; ++i) CHECK(r[i] == Approx(expected[i]));
+  }
+  CHECK(std::get<0>(trained("decay", "--weight-decay 2")) != loss);
+  const auto clipped = trained("clip", "--clip-norm 0.01 --optimizer sgd");
+  CHECK(!losses.contains(std::get<0>(clipped)));
+  CHECK_THAT(std::get<3>(clipped), contains("gradients clipped at norm 0.01"));
+  const auto averaged = trained("ema", "--ema 0.9");  // the training is the same, the evaluation is not
+  CHECK(std::get<0>(averaged) == loss);
+  CHECK(std::get<1>(averaged) != val_loss);
+  CHECK_THAT(std::get<3>(averaged), contains("their moving average, decay 0.9"));
+
+  for (const auto& [flags, message] : std::map<std::string, std::string>{{"--optimizer rmsprop", "known: adamw, sgd, lamb, adagrad"},
+                                                                         {"--schedule exponential", "known: constant, cosine, inverse_sqrt, step"},
+                                                                         {"--weight-decay -1", "--weight-decay"},
+                                                                         {"--clip-norm -1", "--clip-norm"},
+                                                                         {"--ema 1", "--ema"}}) {
+    const Finished f = run(folder.path(), command + flags + " --out refused");
+    INFO(f.err);
+    CHECK(f.status == 2);
+    CHECK(one_error_line(f));
+    CHECK_THAT(f.err, contains(message));
+  }
+  CHECK_FALSE(std::filesystem::exists(folder / "refused"));
 }
 
 TEST_CASE("--check-gates reports every rule") {

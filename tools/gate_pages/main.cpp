@@ -49,7 +49,10 @@ std::string parameter_rows(const nn::Stack& stack) {
     const bool bias_of_linear = name.ends_with(".bias") && g.role == nn::Role::bias;
     if (bias_of_linear || !seen.insert(name).second) continue;
     rows += fmt::format("| `{}` | {} | {} | {} | {} | {:.4g} | {:.4g} |\n", name, g.shape, nn::name(g.role), g.init,
-                        nn::decays(g.role) ? "yes" : "no", g.lr_factor, g.eps_factor);
+                        g.decay_factor == 0   ? "no"
+                        : g.decay_factor == 1 ? "yes"
+                                              : fmt::format("x {:.4g}", g.decay_factor),
+                        g.lr_factor, g.eps_factor);
   }
   return rows;
 }
