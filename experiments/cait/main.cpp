@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <utility>
 #include <variant>
 
 #include "autograd/autograd.h"
 #include "experiments/common/data/open_data.h"
+#include "experiments/common/drop_options.h"
 #include "experiments/common/experiment.h"
 #include "nn/nn.h"
 
@@ -13,12 +16,16 @@ using namespace plumb;
 
 namespace {
 
+constexpr std::int64_t drop_logged_every = 10;  // steps: the statistics draw every mask again
+
 struct Options {
   nn::CaitPreset preset;  // as published: values that options change are in them alone
   std::int64_t dim = 0, heads = 0, depth = 0, depth_token_only = 0, mlp_ratio = 0, patch = 0;
-  double norm_eps = 0, init = 0, drop_path = 0, drop_key = 0;
+  double norm_eps = 0, init = 0, ema_decay = 0;
   double lr = 0, lr_start = 0, lr_end = 0, weight_decay = 0, adam_eps = 0, clip_norm = 0, label_smoothing = 0;
-  std::string gate = "layerscale", talking_heads = "cait", drop_key_schedule = "constant";
+  std::string gate = "layerscale", talking_heads = "cait";
+  lab::DropOptions drop;
+  std::string drop_key_comes_to;  // to be said before the training; "" without DropKey
   bool checkpoint = false;
   std::vector<std::string> diff;
 
@@ -32,13 +39,15 @@ struct Options {
             {"patch", &patch},
             {"norm_eps", &norm_eps},
             {"init", &init},
-            {"drop_path", &drop_path},
+            {"drop_path", &drop.drop_path},
+            {"attn_drop", &drop.attn_drop},
             {"lr_start", &lr_start},
             {"lr_end", &lr_end},
             {"weight_decay", &weight_decay},
             {"adam_eps", &adam_eps},
             {"clip_norm", &clip_norm},
-            {"label_smoothing", &label_smoothing}};
+            {"label_smoothing", &label_smoothing},
+            {"ema_decay", &ema_decay}};
   }
 } o;
 
@@ -56,14 +65,23 @@ void apply(lab::Cli& cli, const nn::CaitPreset& preset) {
   }
   o.lr = preset.at("lr_per_512").value;
   o.patch = 4;
+  o.ema_decay = 0;
+  cli.explain("--ema-decay", fmt::format("ours: {:g} of {} is too slow for short runs", preset.at("ema_decay").value, preset.name));
+  cli.explain("--gate", "Touvron et al. 2021");
+  cli.explain("--talking-heads", preset.at("talking_heads_std").source);
+  for (const char* option : {"--drop-key", "--drop-key-schedule", "--drop-key-shape", "--drop-key-window", "--drop-key-sharing", "--empty-rows"})
+    cli.explain(option, "ours: CaiT has no DropKey");
+  cli.explain("--drop-head", "ours: CaiT has no DropHead");
+  cli.explain("--drop-path-schedule", "Touvron et al. 2021");
+  cli.explain("--drop-path-form", "facebookresearch/deit, through timm's DropPath");
   cli.explain("--patch", fmt::format("ours, for images of 32 x 32; {} has {:g} at 224 x 224", preset.name, preset.at("patch").value));
 }
 
 // What the published recipe states by a rule, for the size and length of this run.
 void derive(lab::Cli& cli, lab::RunOptions& run) {
-  if (cli.given("--depth") && !cli.given("--init")) {
+  if (static_cast<double>(o.depth) != o.preset.at("depth").value && !cli.given("--init")) {
     o.init = nn::layerscale_init(o.depth);
-    cli.explain("--init", "rule: by --depth; Touvron et al. 2021: 0.1 up to 18 blocks, 1e-5 for 24, 1e-6 deeper");
+    cli.explain("--init", "rule: by --depth; " + nn::layerscale_init_source(o.depth));
   }
   const nn::Constant &rate = o.preset.at("lr_per_512"), &warmup = o.preset.at("warmup_epochs"), &epochs = o.preset.at("epochs");
   if (!cli.given("--lr")) {
@@ -77,12 +95,16 @@ void derive(lab::Cli& cli, lab::RunOptions& run) {
 }
 
 std::string further_constants() {
-  std::string text =
-      fmt::format("Further constants of {}; lr and warmup follow from the first three, the others this program does not have.\n", o.preset.name);
+  std::string text = fmt::format(
+      "Further constants of {}. lr and warmup follow from lr_per_512, warmup_epochs and epochs. Betas, initial values and stage 2 are the same "
+      "here;\n"
+      "the others this program does not have.\n",
+      o.preset.name);
   const auto fields = o.fields();
   for (const auto& [name, constant] : o.preset.constants)
     if (!fields.contains(name)) text += fmt::format("  {:<24} {:<8g} [{}]\n", name, constant.value, constant.source);
-  return text;
+  return text + fmt::format("  {:<24} {:<8} [{}]\n", "schedule", "cosine",
+                            "ours: per step, begun after the warm-up; timm's CosineLRScheduler does not begin it anew there");
 }
 
 std::string list_presets() {
@@ -106,30 +128,31 @@ std::string preset_difference() {
 }
 
 void declare(lab::Cli& cli) {
+  constexpr double largest = 1 << 20;  // far beyond any machine, and products of such sizes do not overflow
   cli.section("Model");
-  cli.option("--dim", &o.dim, "Width").at_least(1);
-  cli.option("--heads", &o.heads, "Attention heads").at_least(1);
-  cli.option("--depth", &o.depth, "Blocks of stage 1, over the patches").at_least(1);
-  cli.option("--depth-token-only", &o.depth_token_only, "Blocks of stage 2, for the class token").at_least(1);
-  cli.option("--mlp-ratio", &o.mlp_ratio, "Hidden width of the MLPs, in widths").at_least(1);
-  cli.option("--patch", &o.patch, "Side of a patch in pixels; images are 32x32").at_least(1);
+  cli.option("--dim", &o.dim, "Width").at_least(1).at_most(largest);
+  cli.option("--heads", &o.heads, "Attention heads").at_least(1).at_most(largest);
+  cli.option("--depth", &o.depth, "Blocks of stage 1, over the patches").at_least(1).at_most(largest);
+  cli.option("--depth-token-only", &o.depth_token_only, "Blocks of stage 2, for the class token").at_least(1).at_most(largest);
+  cli.option("--mlp-ratio", &o.mlp_ratio, "Hidden width of the MLPs, in widths").at_least(1).at_most(largest);
+  cli.option("--patch", &o.patch, "Side of a patch in pixels; images are 32x32").at_least(1).at_most(largest);
   cli.option("--norm-eps", &o.norm_eps, "Epsilon of the norms").above(0);
   cli.option("--gate", &o.gate, "Residual method of stage 1; stage 2 keeps LayerScale").one_of("gate", nn::gate_names());
-  cli.option("--init", &o.init, "LayerScale's initial value");
+  cli.option("--init", &o.init, "LayerScale's initial value").at_least(0).at_most(10);
   cli.option("--talking-heads", &o.talking_heads, "Mixes of heads in stage 1: as CaiT starts them, from the identity, or none")
       .one_of("start of talking heads", {"cait", "identity", "none"});
-  cli.section("Dropping");
-  cli.option("--drop-path", &o.drop_path, "Stochastic depth in stage 1, uniform over blocks").at_least(0).below(1);
-  cli.option("--drop-key", &o.drop_key, "DropKey in stage 1: chance that a query loses a key").at_least(0).at_most(1);
-  cli.option("--drop-key-schedule", &o.drop_key_schedule, "Its course over depth").one_of("schedule", nn::drop_key_schedule_names());
+  o.drop.declare(cli);
   cli.section("Training");
   cli.option("--lr", &o.lr, "Peak learning rate; if not given, the preset's x batch / 512").above(0);
+  cli.by_rule("--lr");
+  cli.by_rule("--warmup");
   cli.option("--lr-start", &o.lr_start, "Learning rate of the first step of a warm-up").at_least(0);
   cli.option("--lr-end", &o.lr_end, "Learning rate at the end of the cosine, or the peak if that is lower").at_least(0);
   cli.option("--weight-decay", &o.weight_decay, "Of weights; never of gates, norms, biases, class token and positions").at_least(0);
   cli.option("--adam-eps", &o.adam_eps, "AdamW's epsilon").above(0);
   cli.option("--clip-norm", &o.clip_norm, "Bound on the gradient's norm; 0: none").at_least(0);
   cli.option("--label-smoothing", &o.label_smoothing, "Share of the target that all classes get alike").at_least(0).below(1);
+  cli.option("--ema-decay", &o.ema_decay, "Moving average of the weights, then evaluated and kept in their place; 0: none").at_least(0).below(1);
   cli.section("Machine");
   cli.option("--checkpoint", &o.checkpoint, "Recompute the blocks of stage 1 in the backward pass, for less memory").decides_speed_only();
   for (const std::string& name : nn::cait_preset_names()) {
@@ -147,19 +170,28 @@ void declare(lab::Cli& cli) {
   cli.rule([] {
     lab::usage_check(o.dim % o.heads == 0, "--dim {} is not a multiple of --heads {}", o.dim, o.heads);
     lab::usage_check(32 % o.patch == 0, "--patch {} does not divide the image side 32", o.patch);
+    const std::int64_t side = 32 / o.patch;
+    if (o.drop.drop_key == 0) return;
+    o.drop_key_comes_to = "DropKey: " + o.drop.describe_key(side * side, {side, side});
+    if (o.talking_heads != "none" && o.drop.drop_key_sharing != "heads")
+      o.drop_key_comes_to += "; under talking heads a key dropped in one head comes back through others, unless --drop-key-sharing heads";
   });
   cli.example("--preset cait-paper-xxs24 --print-config");
   cli.example("--preset-diff cait-paper-xxs36 cait-timm-xxs36");
   cli.example("--preset cait-timm-s24 --dim 48 --heads 2 --depth 12 --lr 1e-3 --seeds 0..2");
 }
 
-nn::CaiTOptions model_options(const lab::ImageSet& images, std::uint64_t seed) {
+nn::CaiTOptions model_options(const lab::Run& run) {
+  const lab::ImageSet& images = run.data().train;
   nn::CaitPreset resolved = o.preset;
   for (const auto& [name, field] : o.fields())
     resolved.at(name).value = std::visit([](const auto* variable) { return static_cast<double>(*variable); }, field);
-  nn::CaiTOptions model = nn::options_of(resolved, {.image = images.height, .channels = images.channels, .classes = images.classes, .seed = seed});
+  nn::CaiTOptions model =
+      nn::options_of(resolved, {.image = images.height, .channels = images.channels, .classes = images.classes, .seed = run.seed()});
   model.gate = o.gate;
-  model.drop_key = {.rate = o.drop_key, .schedule = nn::schedule_named(o.drop_key_schedule)};
+  model.drop_key = o.drop.key();
+  model.drop_head = o.drop.head(run.steps());
+  model.drop_path = o.drop.path();
   if (o.talking_heads == "none") model.attention = nn::make_attention<nn::Attention>;
   if (o.talking_heads == "identity")
     model.attention = [](const nn::AttentionOptions& a) { return std::make_unique<nn::TalkingHeadsAttention>(a, nn::HeadMixInit::identity); };
@@ -175,35 +207,63 @@ nn::LearningRate schedule(std::int64_t warmup, std::int64_t steps) {
   });
 }
 
+// What DropKey drops in this step: means over the attention layers of stage 1.
+lab::Run::Values dropped(const nn::CaiT& model, std::int64_t batch) {
+  const std::int64_t side = model.options().image / model.options().patch;
+  double ratio = 0, empty = 0;
+  for (const auto& block : model.blocks()) {
+    const nn::DropKeyStatistics s = dynamic_cast<const nn::SelfAttention&>(block->attn()).drop_key_statistics(batch, side * side);
+    ratio += s.drop_ratio / static_cast<double>(model.blocks().size());
+    empty += s.empty_rows / static_cast<double>(model.blocks().size());
+  }
+  return {{"drop_ratio", ratio}, {"empty_rows", empty}};
+}
+
 void train(lab::Run& run) {
-  nn::CaiT model(model_options(run.data().train, run.seed()));
+  if (!o.drop_key_comes_to.empty()) run.note(std::exchange(o.drop_key_comes_to, ""));  // once, not for each seed
+  nn::CaiT model(model_options(run));
   nn::audit_init(model, run.seed());
   model.checkpoint_blocks(o.checkpoint);
-  nn::AdamW optimizer(
-      model.parameters(),
-      {.lr = schedule(run.options().warmup, run.steps()), .eps = o.adam_eps, .weight_decay = o.weight_decay, .clip_norm = o.clip_norm});
+  nn::AdamW optimizer(model.parameters(), {.lr = schedule(run.options().warmup, run.steps()),
+                                           .beta1 = o.preset.at("beta1").value,
+                                           .beta2 = o.preset.at("beta2").value,
+                                           .eps = o.adam_eps,
+                                           .weight_decay = o.weight_decay,
+                                           .clip_norm = o.clip_norm});
+  std::optional<nn::Ema> ema;
+  lab::DivergenceWatch watch(run.data().train.classes);
   for (const lab::Batch& batch : run.batches()) {
-    if (optimizer.steps_taken() == 0) nn::calibrate(model, batch.images);
-    const double lr = optimizer.learning_rate();
-    const Gradients g = backward(cross_entropy(model(batch.images), batch.labels, o.label_smoothing));
-    run.log({{"loss", g.loss()}, {"grad_norm", g.norm()}, {"lr", lr}});
-    if (!std::isfinite(g.loss()) || !std::isfinite(g.norm())) {
-      run.log({{"diverged_at", static_cast<double>(optimizer.steps_taken())}});
-      return;
+    const std::int64_t step = optimizer.steps_taken();
+    if (step == 0) {
+      nn::calibrate(model, batch.images);
+      if (o.ema_decay > 0) ema.emplace(model.parameters(), nn::EmaOptions{.decay = o.ema_decay});
     }
+    const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels, o.label_smoothing); };
+    const Gradients g = backward(loss());
+    lab::Run::Values values{{"loss", g.loss()}, {"grad_norm", g.norm()}, {"lr", optimizer.learning_rate()}};
+    if (o.drop.drop_key > 0 && step % drop_logged_every == 0) std::ranges::copy(dropped(model, batch.images.dim(0)), std::back_inserter(values));
+    run.log(values);
+    if (watch.diverged(g)) return run.diverged(step, watch.reason(loss));
     optimizer.step(g);
+    if (ema) ema->update();
   }
+  std::optional<nn::EmaScope> averaged;
+  if (ema) averaged.emplace(*ema);
   const lab::Evaluation evaluation = lab::evaluate(model, run.data().validation, run.normalization());
+  if (!std::isfinite(evaluation.loss)) return run.diverged(run.steps() - 1, "the validation loss is not finite");
   run.log({{"val_loss", evaluation.loss}, {"val_accuracy", evaluation.accuracy}});
+  nn::save_weights(model, run.folder() / fmt::format("weights-{}.safetensors", run.seed()), nn::timm_cait(model.options().channels));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return lab::experiment(argc, argv,
-                         {.name = "cait",
-                          .summary = "Trains a CaiT, as published or at another size, and says where each of its constants comes from.",
-                          .declare = declare,
-                          .derive = derive},
-                         train);
+  return lab::experiment(
+      argc, argv,
+      {.name = "cait",
+       .summary = "Trains a CaiT, as published or at another size, and says where each of its constants comes from. A seed that does not diverge "
+                  "leaves its weights as weights-SEED.safetensors in the run's folder, under timm's names.",
+       .declare = declare,
+       .derive = derive},
+      train);
 }

@@ -78,7 +78,6 @@ std::string did_you_mean(const std::string& near, const std::string& otherwise) 
 }  // namespace
 
 Cli::Cli(std::string program, std::string summary) : program_(std::move(program)), summary_(std::move(summary)), section_(general) {
-  option("--preset", &preset_, "A named set of values, listed below").decides_nothing_later();
   option("--config", &config_, "Values from a file as --print-config prints it").value_name("FILE").decides_nothing_later();
   option("--print-config", &print_config_, "Print all settings as a file for --config").decides_nothing_later();
   option("--help", &help_, "Print this text (-h)").decides_nothing_later();
@@ -107,7 +106,7 @@ CliOption& Cli::listing(const std::string& name, std::vector<std::string>* about
 
 void Cli::default_preset(const std::string& name) {
   preset_ = name;
-  apply_preset(name);
+  apply_preset(name, "default_preset");
 }
 
 void Cli::explain(const std::string& name, const std::string& source) {
@@ -119,7 +118,10 @@ void Cli::explain(const std::string& name, const std::string& source) {
 
 bool Cli::given(const std::string& name) const { return std::find(given_.begin(), given_.end(), name) != given_.end(); }
 
-void Cli::preset(const std::string& name, const std::string& help, std::function<void()> set) { presets_.push_back({name, help, std::move(set)}); }
+void Cli::preset(const std::string& name, const std::string& help, std::function<void()> set) {
+  if (presets_.empty()) options_.emplace_front("--preset", general, &preset_, "A named set of values, listed below").decides_speed_only();
+  presets_.push_back({name, help, std::move(set)});
+}
 
 void Cli::rule(std::function<void()> check) { rules_.push_back(std::move(check)); }
 
@@ -142,8 +144,10 @@ std::vector<Cli::Given> Cli::split_arguments(const std::vector<std::string>& arg
     const std::string& argument = arguments[i];
     if (!argument.starts_with('-')) {
       const bool after_axis = !given.empty() && given.back().option->is_axis();
-      const std::string hint = after_axis ? fmt::format("a list takes commas: {} {},{}", given.back().option->name, given.back().value, argument)
-                                          : "every value belongs to an option, see --help";
+      const bool after_pair = !given.empty() && given.back().option->is_pair();
+      const std::string hint = after_pair   ? fmt::format("{} takes two names", given.back().option->name)
+                               : after_axis ? fmt::format("a list takes commas: {} {},{}", given.back().option->name, given.back().value, argument)
+                                            : "every value belongs to an option, see --help";
       throw UsageError(fmt::format("unexpected argument '{}'; {}", argument, hint));
     }
     const std::size_t equals = argument.find('=');
@@ -171,13 +175,13 @@ std::vector<Cli::Given> Cli::split_arguments(const std::vector<std::string>& arg
   return given;
 }
 
-void Cli::apply_preset(const std::string& name) {
+void Cli::apply_preset(const std::string& name, const std::string& where) {
   std::vector<std::string> names;
   for (const Preset& preset : presets_) names.push_back(preset.name);
   const auto it = std::find(names.begin(), names.end(), name);
   if (it == names.end()) {
     const std::string near = nearest_name(name, names);
-    throw UsageError(fmt::format("--preset: unknown preset '{}'; {}", name,
+    throw UsageError(fmt::format("{}: unknown preset '{}'; {}", where, name,
                                  did_you_mean(near.empty() ? "" : "'" + near + "'", fmt::format("known: {}", fmt::join(names, ", ")))));
   }
   presets_[static_cast<std::size_t>(it - names.begin())].set();
@@ -187,6 +191,11 @@ void Cli::apply_preset(const std::string& name) {
 
 void Cli::apply_config(const std::string& path) {
   const Json config = parse_config(path);
+  // The preset it was made from, unless the command line names another.
+  if (const auto preset = config.find("preset"); preset != config.end() && !given("--preset") && find("--preset")) {
+    find("--preset")->read_json(fmt::format("{}: \"preset\"", path), preset->dump());
+    if (!preset_.empty()) apply_preset(preset_, fmt::format("{}: \"preset\"", path));
+  }
   for (const auto& [key, value] : config.items()) {
     std::vector<std::string> keys;
     CliOption* option = nullptr;
@@ -222,8 +231,11 @@ Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
   const std::vector<Given> given = split_arguments(arguments);
   const auto read = [&](const Given& g) { g.option->read(g.option->name, g.value); };
   for (const Given& g : given)
-    if (g.option->field == CliOption::Field(&preset_) || g.option->field == CliOption::Field(&config_)) read(g);
-  if (!preset_.empty()) apply_preset(preset_);
+    if (g.option->field == CliOption::Field(&preset_) || g.option->field == CliOption::Field(&config_)) {
+      read(g);
+      given_.push_back(g.option->name);
+    }
+  if (!preset_.empty()) apply_preset(preset_, "--preset");
   if (!config_.empty()) apply_config(config_);
   for (const Given& g : given) {
     read(g);

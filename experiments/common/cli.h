@@ -34,7 +34,8 @@ class Cli {
   void listing(const std::string& name, const std::string& help, std::function<std::string()> text);
   // The same about names given with it, such as --preset-diff A B.
   CliOption& listing(const std::string& name, std::vector<std::string>* about, const std::string& help, std::function<std::string()> text);
-  // A named set of values, for --preset. `set` may explain() them.
+  // A named set of values, for --preset, which the first one declares. `set` may explain() them. The name is recorded with the settings, so that
+  // a configuration comes back with its preset; it decides nothing by itself.
   void preset(const std::string& name, const std::string& help, std::function<void()> set);
   // Applies a preset now, to stand where the command line names none. Its options and itself are declared before.
   void default_preset(const std::string& name);
@@ -43,6 +44,8 @@ class Cli {
   void explain(const std::string& option, const std::string& source);
   // Whether the command line or --config gave it, for rules that derive a value.
   bool given(const std::string& option) const;
+  // Says in --help that a rule sets this option unless it is given, in place of a default that no run uses. It may be declared later.
+  void by_rule(const std::string& option) { by_rule_.push_back(option); }
   // Lines that --print-config shows below the settings.
   void config_note(std::function<std::string()> text) { config_note_ = std::move(text); }
   // Runs when all values are set; throws UsageError (usage_check) where values do not go together.
@@ -80,7 +83,7 @@ class Cli {
   CliOption* find(std::string_view name);
   std::vector<std::string> section_order() const;
   std::vector<Given> split_arguments(const std::vector<std::string>& arguments);
-  void apply_preset(const std::string& name);
+  void apply_preset(const std::string& name, const std::string& where);
   void apply_config(const std::string& path);
 
   std::string program_, summary_, section_, command_line_;
@@ -90,7 +93,7 @@ class Cli {
   std::deque<Listing> listings_;
   std::vector<std::function<void()>> rules_;
   std::function<std::string()> config_note_;
-  std::vector<std::string> given_;
+  std::vector<std::string> given_, by_rule_;
   bool help_ = false, version_ = false, print_config_ = false;
   std::string preset_, config_;
 };

@@ -29,8 +29,8 @@ std::string replace_commas(std::string list) {
 }
 
 // "Data set: glyphs, fashion. [glyphs]"
-std::string described(const CliOption& option) {
-  const std::string standard = option.is_switch() ? "" : option.text();
+std::string described(const CliOption& option, bool by_rule) {
+  const std::string standard = option.is_switch() ? "" : by_rule ? "by rule" : option.text();
   constexpr std::size_t few = 6;
   std::string text = option.help;
   const auto& names = option.names();
@@ -52,7 +52,9 @@ std::string Cli::help() const {
   for (const std::string& section : section_order()) {
     text += fmt::format("\n{}:\n", section);
     for (std::size_t i = 0; i < options_.size(); ++i)
-      if (options_[i].section == section) text += fmt::format("{:<{}}{}", left[i], column, wrapped(described(options_[i]), column));
+      if (options_[i].section == section)
+        text += fmt::format("{:<{}}{}", left[i], column,
+                            wrapped(described(options_[i], std::ranges::find(by_rule_, options_[i].name) != by_rule_.end()), column));
   }
   if (!presets_.empty()) text += "\nPresets:\n";
   for (const Preset& preset : presets_) text += fmt::format("{:<{}}{}", "  " + preset.name, column, wrapped(preset.help, column));

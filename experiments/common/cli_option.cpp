@@ -160,7 +160,7 @@ template <class T>
 std::vector<T> CliOption::axis(const std::string& where, const std::vector<std::string>& items) const {
   std::vector<T> values;
   const auto append = [&](const T& value) {
-    if (std::find(values.begin(), values.end(), value) != values.end())
+    if (!pair_ && std::find(values.begin(), values.end(), value) != values.end())
       throw UsageError(fmt::format("{}: {} is given twice; each value once", where, value));
     values.push_back(value);
   };

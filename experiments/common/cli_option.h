@@ -17,7 +17,7 @@ struct CliOption {
                              std::vector<std::int64_t>*, std::vector<double>*, std::vector<std::string>*>;
 
   // What a setting decides. `result`: equal settings give equal results, and --resume insists on them. `speed`: recorded, free to
-  // change. `call`: about this call only; neither in a configuration nor in run.json.
+  // change (a preset's name is such: what it sets is recorded by itself). `call`: about this call only; neither in a configuration nor in run.json.
   enum class Decides { result, speed, call };
 
   CliOption(std::string name_, std::string section_, Field field_, std::string help_);
@@ -37,7 +37,7 @@ struct CliOption {
   CliOption& one_of(std::string noun, std::vector<std::string> names);
   // The word for an empty optional, such as "all" for --threads.
   CliOption& or_word(std::string word);
-  // An axis of two names, which may also be typed as two words: --preset-diff A B.
+  // An axis of two names, which may be the same and may also be typed as two words: --preset-diff A B.
   CliOption& pair();
   // What stands for the value in --help, such as FILE.
   CliOption& value_name(std::string name);

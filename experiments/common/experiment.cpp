@@ -19,13 +19,17 @@ struct Run::State {
   const ImageData& data;
   const Normalization& normalization;
   Progress& progress;
+  const std::filesystem::path& folder;
   std::uint64_t seed;
   std::int64_t step = 0;
   std::string metrics = {};  // lines of metrics.jsonl of this seed
   Values last = {};
+  std::string divergence = {};  // what the progress says of a seed that diverged
 };
 
 namespace {
+
+const std::string diverged_at = "diverged_at";  // the value that marks a seed
 
 using Json = nlohmann::ordered_json;
 struct Interrupted {};
@@ -36,10 +40,12 @@ struct SeedResult {
   std::string metrics;
 };
 
-double value_or_unknown(const Run::Values& values, const std::string& name) {
+std::optional<double> logged(const Run::Values& values, const std::string& name) {
   const auto entry = std::ranges::find(values, name, &Run::Values::value_type::first);
-  return entry == values.end() ? unknown : entry->second;
+  return entry == values.end() ? std::nullopt : std::optional(entry->second);
 }
+
+double value_or_unknown(const Run::Values& values, const std::string& name) { return logged(values, name).value_or(unknown); }
 
 double& value_named(Run::Values& values, const std::string& name) {
   auto entry = std::ranges::find(values, name, &Run::Values::value_type::first);
@@ -88,20 +94,31 @@ std::vector<SeedResult> read_finished(const RunFolder& folder) {
     if (result == results.end()) continue;
     result->metrics += line + '\n';
     for (const auto& [name, value] : object.items())
-      if (name != "seed" && name != "step") value_named(result->values, name) = value.is_number() ? value.get<double>() : unknown;
+      if (name != "seed" && name != "step" && name != "divergence")
+        value_named(result->values, name) = value.is_number() ? value.get<double>() : unknown;
   }
   return results;
 }
 
+std::string shown(double value, int digits) { return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "not finite"; }
+
 std::string summary_table(const std::vector<SeedResult>& results) {
-  const std::vector<std::string> names = logged_names(results);
-  std::string text;
-  for (const std::string& name : names) {
-    std::vector<double> values;
-    for (const SeedResult& r : results) values.push_back(value_or_unknown(r.values, name));
-    const Summary s = summarize(values);
-    text += fmt::format("{:<20} {:>12.5g}{}  n = {}\n", name, s.mean, s.half_width ? fmt::format(" ± {:.3g}", *s.half_width) : "", s.n);
+  std::vector<SeedResult> trained;
+  std::vector<std::string> diverged;
+  for (const SeedResult& r : results) {
+    if (const double step = value_or_unknown(r.values, diverged_at); std::isnan(step))
+      trained.push_back(r);
+    else
+      diverged.push_back(fmt::format("seed {} at step {:.0f}", r.seed, step));
   }
+  std::string text;
+  for (const std::string& name : logged_names(trained)) {
+    std::vector<double> values;
+    for (const SeedResult& r : trained) values.push_back(value_or_unknown(r.values, name));
+    const Summary s = summarize(values);
+    text += fmt::format("{:<20} {:>12}{}  n = {}\n", name, shown(s.mean, 5), s.half_width ? fmt::format(" ± {:.3g}", *s.half_width) : "", s.n);
+  }
+  if (!diverged.empty()) text += fmt::format("{:<20} {} of {} seeds: {}\n", "diverged", diverged.size(), results.size(), fmt::join(diverged, ", "));
   return text;
 }
 
@@ -133,16 +150,18 @@ int run_seeds(const Cli& cli, const RunOptions& o, const std::function<void(Run&
         continue;
       }
       progress.begin(i, o.steps);
-      Run::State state{.options = o, .data = session.data, .normalization = session.normalization, .progress = progress, .seed = seed};
+      Run::State state{
+          .options = o, .data = session.data, .normalization = session.normalization, .progress = progress, .folder = folder.path(), .seed = seed};
       Run run(state);
       try {
         body(run);
       } catch (const Interrupted&) {
         break;
       }
-      std::string outcome;
-      for (const auto& [name, value] : state.last) outcome += fmt::format("{}{} {:.4g}", outcome.empty() ? "" : "  ", name, value);
-      progress.finish(true, outcome);
+      std::string outcome = state.divergence;
+      if (outcome.empty())
+        for (const auto& [name, value] : state.last) outcome += fmt::format("{}{} {}", outcome.empty() ? "" : "  ", name, shown(value, 4));
+      progress.finish(state.divergence.empty(), outcome);
       results.push_back({seed, state.last, state.metrics});
       write();
     }
@@ -173,14 +192,24 @@ Batches Run::batches(const Augmentation& augment) { return Batches(state_, augme
 void Run::log(const Values& values) {
   Json line{{"seed", state_.seed}, {"step", state_.step}};
   for (const auto& [name, value] : values) {
-    check(name != "seed" && name != "step" && name.find_first_of(",\"\n") == std::string::npos,
-          "[log] expected a name other than seed and step, without comma, quote and line end, got \"{}\"", name);
+    check(name != "seed" && name != "step" && name != diverged_at && name != "divergence" && name.find_first_of(",\"\n") == std::string::npos,
+          "[log] expected a name other than seed, step, diverged_at and divergence, without comma, quote and line end, got \"{}\"", name);
     line[name] = value;  // written as null where not finite
     value_named(state_.last, name) = value;
   }
   state_.metrics += line.dump() + '\n';
-  state_.progress.step(state_.step + 1, value_or_unknown(state_.last, "loss"), value_or_unknown(state_.last, "lr"));
+  state_.progress.step(state_.step + 1, logged(state_.last, "loss"), value_or_unknown(state_.last, "lr"));
 }
+
+void Run::diverged(std::int64_t step, const std::string& reason) {
+  check(state_.divergence.empty(), "[diverged] expected one divergence a seed, got a second at step {}", step);
+  value_named(state_.last, diverged_at) = static_cast<double>(step);
+  state_.metrics += Json{{"seed", state_.seed}, {"step", step}, {diverged_at, step}, {"divergence", reason}}.dump() + '\n';
+  state_.divergence = fmt::format("diverged at step {}: {}", step, reason);
+}
+
+void Run::note(const std::string& text) { state_.progress.note(text); }
+const std::filesystem::path& Run::folder() const { return state_.folder; }
 
 Batches::Batches(Run::State& state, const Augmentation& augment)
     : state_(state), loader_(state.data.train, state.normalization, {.batch = state.options.batch, .seed = state.seed, .augment = augment}) {}

@@ -13,6 +13,7 @@
 //   }
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -48,6 +49,16 @@ class Run {
   // Adds one object to metrics.jsonl: seed, step and these values; "loss" and "lr" also show in the progress. The last value logged under
   // a name is the seed's result for it.
   void log(const Values& values);
+
+  // Marks this seed as diverged at that step (DivergenceWatch, trainer.h), counted from 0: a result of its own, "diverged_at", after which the
+  // body returns. The values that it logged are kept in the files and left out of the statistics over seeds.
+  void diverged(std::int64_t step, const std::string& reason);
+
+  // A line on stderr, above the progress.
+  void note(const std::string& text);
+
+  // Where the run's files are.
+  const std::filesystem::path& folder() const;
 
   struct State;  // internal
   explicit Run(State& state) : state_(state) {}
@@ -95,12 +106,13 @@ struct ExperimentInfo {
   std::string name, summary;
   RunOptions defaults = {};
   std::function<void(Cli&)> declare = {};  // adds options of its own, whose variables outlive the experiment
-  // Runs when all values are set: derives some from others, where the caller gave none (Cli::given).
+  // Runs when all values are set: derives some from others, where the caller gave none (Cli::given); Cli::by_rule names them in --help.
   std::function<void(Cli&, RunOptions&)> derive = {};
 };
 
 // Runs body once a seed and returns the exit status, as depth_stability does. Writes run.json, metrics.jsonl and results.csv (one row a
-// finished seed: the last value under each name) and prints mean and 95 % t interval over seeds. --resume repeats no finished seed.
+// finished seed: the last value under each name) and prints mean and 95 % t interval over the seeds that did not diverge, and which did.
+// --resume repeats no finished seed.
 int experiment(int argc, const char* const* argv, const ExperimentInfo& info, const std::function<void(Run&)>& body);
 
 }  // namespace plumb::lab

@@ -115,7 +115,7 @@ void PassportProbe::see(const nn::Junction& j) {
   row.ratio = mean_of(ratios);
   row.cosine = mean_of(cosines);
   row.mean_square = mean_square(j.output);
-  if (const auto* attention = dynamic_cast<const nn::Attention*>(&j.branch);
+  if (const auto* attention = dynamic_cast<const nn::SelfAttention*>(&j.branch);
       attention && attention->training() && attention->options().drop_key.rate > 0) {
     const nn::DropKeyStatistics dropped = attention->drop_key_statistics(stream.dim(0), stream.dim(1));
     row.drop_ratio = dropped.drop_ratio;

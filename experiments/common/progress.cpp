@@ -78,13 +78,14 @@ void Progress::begin(std::size_t arm, std::int64_t steps) {
   arm_start_ = now;
   steps_ = steps;
   step_ = 0;
-  loss_ = lr_ = unknown;
+  loss_.reset();
+  lr_ = unknown;
   running_ = true;
   ++begun_;
   if (output_.mode == ProgressOutput::Mode::bar) draw(now);
 }
 
-void Progress::step(std::int64_t steps_done, double loss, double lr) {
+void Progress::step(std::int64_t steps_done, std::optional<double> loss, double lr) {
   step_ = steps_done;
   loss_ = loss;
   lr_ = lr;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ struct ProgressState {
   std::int64_t run = 1, runs = 1;  // counted from 1
   std::string label;               // "layerscale depth 48 seed 0"
   std::int64_t step = 0, steps = 0;
-  double loss = unknown, lr = unknown;  // an unknown value is left out
+  std::optional<double> loss = {};  // absent: left out
+  double lr = unknown;              // an unknown value is left out
   double steps_per_second = unknown;
   double seconds_left = unknown;  // of the whole sweep
   double fraction = 0;            // of the whole sweep
@@ -70,7 +72,7 @@ class Progress {
 
   void skip(std::size_t arm);  // complete from an earlier call: takes no time
   void begin(std::size_t arm, std::int64_t steps);
-  void step(std::int64_t steps_done, double loss, double lr);  // cheap: draws at most 10 times a second
+  void step(std::int64_t steps_done, std::optional<double> loss, double lr);  // cheap: draws at most 10 times a second
   // Leaves a permanent line; the outcome is what it says after the label: "loss 1.234  acc 61.2 %", "diverged at step 12".
   void finish(bool trained, const std::string& outcome);
   // A line of its own, above the bar.
@@ -90,7 +92,8 @@ class Progress {
   std::size_t arm_ = 0, begun_ = 0;
   int label_width_ = 0;
   std::int64_t step_ = 0, steps_ = 0;
-  double loss_ = unknown, lr_ = unknown;
+  std::optional<double> loss_;
+  double lr_ = unknown;
   int bar_columns_ = 0;  // of the bar on the screen
   bool running_ = false;
 };

@@ -35,7 +35,10 @@ std::string gauge(double fraction, int width, ProgressStyle style) {
   return (style.utf8 ? "▕" : "[") + coloured(cyan, blocks, style) + rest + (style.utf8 ? "▏" : "]");
 }
 
-std::string shown_loss(double loss) { return std::abs(loss) < 1000 ? fmt::format("loss {:.3f}", loss) : fmt::format("loss {:.1e}", loss); }
+std::string shown_loss(double loss) {
+  if (!std::isfinite(loss)) return "loss not finite";
+  return std::abs(loss) < 1000 ? fmt::format("loss {:.3f}", loss) : fmt::format("loss {:.1e}", loss);
+}
 std::string shown_step(const ProgressState& s) { return fmt::format("step {:{}}/{}", s.step, fmt::formatted_size("{}", s.steps), s.steps); }
 std::string shown_speed(double speed) { return speed < 10 ? fmt::format("{:.2f} steps/s", speed) : fmt::format("{:.0f} steps/s", speed); }
 
@@ -70,7 +73,7 @@ std::string progress_bar(const ProgressState& s, int width, ProgressStyle style)
   const std::string room_for_gauge(narrowest_gauge, ' ');
   std::vector<Field> fields{{fmt::format("{:{}}/{}", s.run, fmt::formatted_size("{}", s.runs), s.runs), dim}, {s.label}, {room_for_gauge, "", 4}};
   if (s.steps > 0) fields.push_back({shown_step(s), "", 3});
-  if (s.step > 0) fields.push_back({shown_loss(s.loss), "", 1});
+  if (s.step > 0 && s.loss) fields.push_back({shown_loss(*s.loss), "", 1});
   if (!std::isnan(s.lr)) fields.push_back({fmt::format("lr {:.1e}", s.lr), dim, 6});
   if (!std::isnan(s.steps_per_second)) fields.push_back({shown_speed(s.steps_per_second), dim, 5});
   if (!std::isnan(s.seconds_left)) fields.push_back({"ETA " + duration(s.seconds_left), "", 2});
@@ -108,7 +111,7 @@ std::string progress_bar(const ProgressState& s, int width, ProgressStyle style)
 std::string progress_line(const ProgressState& s) {
   std::string line = fmt::format("{}/{}  {}", s.run, s.runs, s.label);
   if (s.steps > 0) line += "  " + shown_step(s);
-  if (s.step > 0) line += "  " + shown_loss(s.loss);
+  if (s.step > 0 && s.loss) line += "  " + shown_loss(*s.loss);
   if (!std::isnan(s.lr)) line += fmt::format("  lr {:.1e}", s.lr);
   if (!std::isnan(s.steps_per_second)) line += "  " + shown_speed(s.steps_per_second);
   if (!std::isnan(s.seconds_left)) line += "  ETA " + duration(s.seconds_left);

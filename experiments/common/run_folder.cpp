@@ -28,11 +28,18 @@ constexpr const char* lock_name = ".lock";
 // run.json comes last: while a run's files are being deleted, what is left still shows that it is a run.
 constexpr const char* run_files[] = {"report.html", "layers.csv", "passport.csv", "metrics.jsonl", "results.csv", "run.json"};
 
+// "weights-7.safetensors": what a seed of an experiment may leave.
+bool is_weights_file(const std::string& name) {
+  constexpr std::string_view prefix = "weights-", suffix = ".safetensors";
+  if (!name.starts_with(prefix) || !name.ends_with(suffix) || name.size() <= prefix.size() + suffix.size()) return false;
+  return std::all_of(name.begin() + prefix.size(), name.end() - suffix.size(), [](char c) { return '0' <= c && c <= '9'; });
+}
+
 bool is_leftover(const fs::path& path) { return path.filename() == lock_name || is_temporary_file(path); }
 
 bool is_run_file(const fs::directory_entry& entry) {
   const std::string name = entry.path().filename().string();
-  const bool known = std::find(std::begin(run_files), std::end(run_files), name) != std::end(run_files);
+  const bool known = is_weights_file(name) || std::find(std::begin(run_files), std::end(run_files), name) != std::end(run_files);
   return (known || is_leftover(entry.path())) && !fs::is_directory(entry.symlink_status());
 }
 
@@ -133,8 +140,11 @@ RunFolder::RunFolder(const Cli& cli, const RunOptions& options, const Machine& m
     resumed_ = options.resume && fs::exists(path_ / "run.json");
     for (const fs::directory_entry& entry : entries_of(path_))
       if (is_temporary_file(entry.path())) remove_file(entry.path());
-    if (options.overwrite)
+    if (options.overwrite) {
+      for (const fs::directory_entry& entry : entries_of(path_))
+        if (is_weights_file(entry.path().filename().string())) remove_file(entry.path());
       for (const char* file : run_files) remove_file(path_ / file);
+    }
     if (!resumed_) write_file_atomically(path_ / "run.json", description(cli, machine).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   } catch (...) {
     unlock();

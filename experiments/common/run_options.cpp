@@ -10,8 +10,8 @@ void add_run_options(Cli& cli, RunOptions& o, const RunChoices& choices) {
 
   cli.section("Training");
   cli.option("--steps", &o.steps, "Optimizer steps of a run").at_least(static_cast<double>(choices.least_steps)).at_most(4294967295.0);
-  cli.option("--warmup", &o.warmup, "First steps, in which the learning rate rises from 0").at_least(0);
-  cli.option("--batch", &o.batch, "Samples in a step").at_least(1);
+  cli.option("--warmup", &o.warmup, "First steps, in which the learning rate rises").at_least(0);
+  cli.option("--batch", &o.batch, "Samples in a step").at_least(1).at_most(1 << 20);
   cli.option("--data", &o.data, "Data set").one_of("data set", choices.data);
   cli.option("--data-dir", &o.data_dir, "Folder with the files of the data set").value_name("DIR");
 

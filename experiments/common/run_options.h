@@ -19,7 +19,7 @@ struct RunOptions {
   std::vector<std::int64_t> seeds{0};
 
   std::int64_t steps = 200;  // optimizer steps of a run
-  std::int64_t warmup = 0;   // of these, steps in which the learning rate rises from 0
+  std::int64_t warmup = 0;   // of these, steps in which the learning rate rises
   std::int64_t batch = 64;   // samples in a step
   std::string data = "glyphs";
   std::string data_dir;  // "": where the data set looks by itself

@@ -21,10 +21,10 @@ using Clock = std::chrono::steady_clock;
 
 // Repeats a step with every op checked: the message of the first that makes a non-finite number. The pass is a function of weights,
 // batch, seed and step, so it dies where it died before.
-std::string first_non_finite_op(const nn::Classifier& model, const Batch& batch) {
+std::string first_non_finite_op(const std::function<Tensor()>& loss) {
   const AnomalyMode anomaly;
   try {
-    backward(cross_entropy(model(batch.images), batch.labels));
+    backward(loss());
   } catch (const Error& e) {
     std::string message = e.what();
     std::ranges::replace(message, '\n', ' ');
@@ -33,7 +33,22 @@ std::string first_non_finite_op(const nn::Classifier& model, const Batch& batch)
   return "the gradient's norm overflows though every gradient is finite";
 }
 
+double loss_limit(std::int64_t classes) { return bound_in_log_classes * std::log(static_cast<double>(classes)); }
+
 }  // namespace
+
+DivergenceWatch::DivergenceWatch(std::int64_t classes) : classes_(classes) {}
+
+bool DivergenceWatch::diverged(const Gradients& step) {
+  above_ = step.loss() > loss_limit(classes_) ? above_ + 1 : 0;
+  finite_ = std::isfinite(step.loss()) && std::isfinite(step.norm());
+  return !finite_ || above_ >= patience;
+}
+
+std::string DivergenceWatch::reason(const std::function<Tensor()>& loss) const {
+  if (!finite_) return first_non_finite_op(loss);
+  return fmt::format("loss above {:.4g}, ten times ln({}), for {} steps", loss_limit(classes_), classes_, patience);
+}
 
 Batch to_tensors(const HostBatch& batch, const ImageSet& set) {
   const Tensor images(array_from(std::span<const float>(batch.images), {batch.size(), set.channels, set.height, set.width}, defaults().device));
@@ -42,14 +57,13 @@ Batch to_tensors(const HostBatch& batch, const ImageSet& set) {
 
 TrainOutcome train(nn::Classifier& model, const ImageData& data, const Normalization& normalization, const TrainSettings& s,
                    const TrainObserver& observer) {
-  const double limit = bound_in_log_classes * std::log(static_cast<double>(data.train.classes));
   const auto optimizer =
       make_optimizer(s.optimizer, model.parameters(), make_schedule(s.schedule, s.lr, s.warmup, s.steps), s.weight_decay, s.clip_norm);
   std::optional<nn::Ema> ema;
   BatchLoader loader(data.train, normalization, {.batch = s.batch, .seed = s.seed, .augment = s.augment});
   TrainOutcome outcome;
   std::vector<double> losses;
-  std::int64_t above = 0;
+  DivergenceWatch watch(data.train.classes);
   model.train();
 
   const Clock::time_point start = Clock::now();
@@ -66,22 +80,19 @@ TrainOutcome train(nn::Classifier& model, const ImageData& data, const Normaliza
     }
     std::optional<PassportProbe> probe;
     if (observer.wants_passport && observer.wants_passport(step)) probe.emplace(model.stack());
-    const Gradients gradients = backward(cross_entropy(model(batch.images), batch.labels));
+    const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
+    const Gradients gradients = backward(loss());
 
     StepRecord record{
         .step = step, .loss = gradients.loss(), .lr = optimizer->learning_rate(), .grad_norm = gradients.norm(), .passport = {}, .divergence = {}};
-    above = record.loss > limit ? above + 1 : 0;
-    const bool finite = std::isfinite(record.loss) && std::isfinite(record.grad_norm);
-    if (finite && above < patience) {
+    const bool diverged = watch.diverged(gradients);
+    if (!diverged) {
       optimizer->step(gradients);
       if (ema) ema->update();
     }
     if (probe) record.passport = probe->finish(gradients);
     probe.reset();
-    if (!finite)
-      record.divergence = first_non_finite_op(model, batch);
-    else if (above >= patience)
-      record.divergence = fmt::format("loss above {:.4g}, ten times ln({}), for {} steps", limit, data.train.classes, patience);
+    if (diverged) record.divergence = watch.reason(loss);
     if (observer.on_step) observer.on_step(record);
     if (!record.divergence.empty()) {
       outcome.diverged_at = step;

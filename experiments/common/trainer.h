@@ -46,9 +46,25 @@ struct TrainOutcome {
   double seconds = 0, images_per_second = 0;  // of the training steps
 };
 
-// Minimises the cross-entropy. Afterwards the model has its weights, whether they were evaluated or their average. The run has diverged when the loss
-// or the gradient's norm is not finite, or the loss has been above ten times ln(classes) for 20 steps in a row: it ends without another update, and
-// that is a result.
+// When a training has diverged: the loss or the gradient's norm is not finite, or the loss has been above ten times ln(classes) for 20
+// steps in a row.
+class DivergenceWatch {
+ public:
+  explicit DivergenceWatch(std::int64_t classes);
+
+  // Of each step in turn, before its update.
+  bool diverged(const Gradients& step);
+  // Why, once it has. `loss` computes that step's again, within its random scope: every op is then checked, and the first one that makes a
+  // non-finite number is named.
+  std::string reason(const std::function<Tensor()>& loss) const;
+
+ private:
+  std::int64_t classes_, above_ = 0;
+  bool finite_ = true;
+};
+
+// Minimises the cross-entropy. Afterwards the model has its weights, whether they were evaluated or their average. A run that has diverged
+// (DivergenceWatch) ends without another update, and that is a result.
 TrainOutcome train(nn::Classifier& model, const ImageData& data, const Normalization& normalization, const TrainSettings& settings,
                    const TrainObserver& observer);
 

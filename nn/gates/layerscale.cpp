@@ -3,14 +3,22 @@
 // decaying through a rule for 1-D parameters only, here its role does.
 #include "nn/gates/layerscale.h"
 
+#include <cmath>
+
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
 
 double layerscale_init(std::int64_t blocks) { return blocks <= 18 ? 0.1 : blocks <= 24 ? 1e-5 : 1e-6; }
 
+std::string layerscale_init_source(std::int64_t blocks) {
+  const bool between = (18 < blocks && blocks < 24) || (24 < blocks && blocks < 36);
+  return std::string(between ? "ours between the published depths; " : "") + "Touvron et al. 2021: 0.1 up to 18 blocks, 1e-5 for 24, 1e-6 deeper";
+}
+
 LayerScale::LayerScale(std::int64_t dim, double init_value) : ScaleGate({}, "LayerScale") {
   check(dim > 0, "[layer_scale] expected a positive width, got {}", dim);
+  check(std::isfinite(init_value), "[layer_scale] expected a finite initial value, got {}", init_value);
   scale_ = parameter("gamma", {dim}, Init::constant(init_value), Role::gate);
 }
 

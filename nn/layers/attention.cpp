@@ -7,6 +7,7 @@ namespace plumb::nn {
 
 void AttentionOptions::check_values(const char* op) const {
   check(heads > 0 && dim % heads == 0, "[{}] expected a width that is a multiple of the heads, got dim {} and {} heads", op, dim, heads);
+  check(0 <= dropout && dropout < 1, "[{}] expected a dropout rate in [0, 1), got {}", op, dropout);
   check(0 <= drop_head && drop_head < 1, "[{}] expected a DropHead rate in [0, 1), got {}", op, drop_head);
   check(drop_head_steps >= 0, "[{}] expected a number of training steps for DropHead, or 0, got {}", op, drop_head_steps);
   key_drop(drop_key.rate, drop_key.shape, drop_key.window, drop_key.sharing, grid, grid.cells(), 0);  // checks
@@ -30,29 +31,35 @@ Tensor AttentionOptions::drop_heads(const Tensor& x, bool training) const {
   return reshape(split * drop_head_scale(x.dim(0), heads, rate, x), x.shape());
 }
 
-Attention::Attention(const AttentionOptions& o)
-    : Branch("Attention"), options_(o), qkv_({.in = o.dim, .out = 3 * o.dim, .init = o.init}), proj_({.in = o.dim, .out = o.dim, .init = o.init}) {
-  o.check_values("attention");
+SelfAttention::SelfAttention(std::string type, const char* op, const AttentionOptions& o)
+    : Branch(std::move(type)),
+      options_(o),
+      qkv_({.in = o.dim, .out = 3 * o.dim, .init = o.init}),
+      proj_({.in = o.dim, .out = o.dim, .init = o.init}) {
+  o.check_values(op);
   child("qkv", qkv_);
   child("proj", proj_);
 }
 
-void Attention::scale_value_path(double factor) {
+void SelfAttention::scale_value_path(double factor) {
   qkv_.weight_init() = qkv_.weight_init().scaled_part(2, 3, factor);
   proj_.scale_init(factor);
 }
 
-Tensor Attention::forward(const Tensor& x) const {
-  const AttentionOptions& o = options_;
-  const auto attend = [&](const Tensor& qkv) { return o.drop_heads(attention_qkv(qkv, o.heads, o.call(training())), training()); };
-  if (!inside_) return proj_(attend(qkv_(x)));
-  return proj_(inside_->hidden(attend(inside_->projected(qkv_(inside_->input(x))))));
+Tensor SelfAttention::forward(const Tensor& x) const {
+  const auto heads = [&](const Tensor& qkv) { return options_.drop_heads(attend(qkv), training()); };
+  if (!inside_) return proj_(heads(qkv_(x)));
+  return proj_(inside_->hidden(heads(inside_->projected(qkv_(inside_->input(x))))));
 }
 
-DropKeyStatistics Attention::drop_key_statistics(std::int64_t batch, std::int64_t tokens) const {
+DropKeyStatistics SelfAttention::drop_key_statistics(std::int64_t batch, std::int64_t tokens) const {
   if (!training()) return {};
   const RandomState& random = random_state();
   return nn::drop_key_statistics(options_.drop_key, options_.grid, batch, options_.heads, tokens, tokens, random_key(random.seed, *path()), random);
 }
+
+Attention::Attention(const AttentionOptions& o) : SelfAttention("Attention", "attention", o) {}
+
+Tensor Attention::attend(const Tensor& qkv) const { return attention_qkv(qkv, options().heads, options().call(training())); }
 
 }  // namespace plumb::nn

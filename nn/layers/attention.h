@@ -20,12 +20,10 @@ struct AttentionOptions {
   Tensor drop_heads(const Tensor& heads, bool training) const;  // DropHead on the output [B, T, D], heads side by side
 };
 
-// Multi-head self-attention (Vaswani et al. 2017): x [B, T, D] -> [B, T, D]. qkv packs q, k, v in this order (weight [3D, D]), proj
-// [D, D]; both with bias; scores are scaled by head_dim^-1/2. DropKey, dropout and DropHead are off in evaluation.
-class Attention : public Branch {
+// What every self-attention x [B, T, D] -> [B, T, D] has around its heads: qkv packs q, k, v in this order (weight [3D, D]), proj [D, D]; both
+// with bias. DropKey, dropout and DropHead are off in evaluation.
+class SelfAttention : public Branch {
  public:
-  explicit Attention(const AttentionOptions& options);
-
   const char* kind() const override { return "attn"; }
   Linear& first() override { return qkv_; }
   Linear& last() override { return proj_; }
@@ -37,11 +35,23 @@ class Attention : public Branch {
   DropKeyStatistics drop_key_statistics(std::int64_t batch, std::int64_t tokens) const;
 
  protected:
+  SelfAttention(std::string type, const char* op, const AttentionOptions& options);  // op: the name in errors of the options
+
   Tensor forward(const Tensor& x) const override;
+  virtual Tensor attend(const Tensor& qkv) const = 0;  // [B, T, 3D] -> what the heads collect, side by side [B, T, D]
 
  private:
   AttentionOptions options_;
   Linear qkv_, proj_;
+};
+
+// Multi-head self-attention (Vaswani et al. 2017); scores are scaled by head_dim^-1/2.
+class Attention : public SelfAttention {
+ public:
+  explicit Attention(const AttentionOptions& options);
+
+ protected:
+  Tensor attend(const Tensor& qkv) const override;
 };
 
 }  // namespace plumb::nn

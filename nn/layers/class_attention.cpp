@@ -11,8 +11,7 @@ ClassAttention::ClassAttention(const AttentionOptions& o)
       k_({.in = o.dim, .out = o.dim, .init = o.init}),
       v_({.in = o.dim, .out = o.dim, .init = o.init}),
       proj_({.in = o.dim, .out = o.dim, .init = o.init}) {
-  check(o.heads > 0 && o.dim % o.heads == 0, "[class_attention] expected a width that is a multiple of the heads, got dim {} and {} heads", o.dim,
-        o.heads);
+  o.check_values("class_attention");
   child("q", q_);
   child("k", k_);
   child("v", v_);

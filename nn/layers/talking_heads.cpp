@@ -21,32 +21,16 @@ HeadMix::HeadMix(std::int64_t heads, HeadMixInit init) : Module("HeadMix") {
 }
 
 TalkingHeadsAttention::TalkingHeadsAttention(const AttentionOptions& o, HeadMixInit mix)
-    : Branch("TalkingHeadsAttention"),
-      options_(o),
-      qkv_({.in = o.dim, .out = 3 * o.dim, .init = o.init}),
-      proj_({.in = o.dim, .out = o.dim, .init = o.init}),
-      proj_l_(o.heads, mix),
-      proj_w_(o.heads, mix) {
-  o.check_values("talking_heads");
-  child("qkv", qkv_);
-  child("proj", proj_);
+    : SelfAttention("TalkingHeadsAttention", "talking_heads", o), proj_l_(o.heads, mix), proj_w_(o.heads, mix) {
   child("proj_l", proj_l_);
   child("proj_w", proj_w_);
 }
 
-void TalkingHeadsAttention::scale_value_path(double factor) {
-  qkv_.weight_init() = qkv_.weight_init().scaled_part(2, 3, factor);
-  proj_.scale_init(factor);
-}
-
-Tensor TalkingHeadsAttention::forward(const Tensor& x) const {
-  static const Inside nothing;
-  const Inside& inside = inside_ ? *inside_ : nothing;
-  const Tensor qkv = inside.projected(qkv_(inside.input(x)));
-  const auto part = [&](std::int64_t i) { return split_heads(slice(qkv, 2, i * options_.dim, (i + 1) * options_.dim), options_.heads); };
-  const Tensor heads =
-      attention_talking(part(0), part(1), part(2), proj_l_.weight(), proj_l_.bias(), proj_w_.weight(), proj_w_.bias(), options_.call(training()));
-  return proj_(inside.hidden(options_.drop_heads(merge_heads(heads), training())));
+Tensor TalkingHeadsAttention::attend(const Tensor& qkv) const {
+  const AttentionOptions& o = options();
+  const auto part = [&](std::int64_t i) { return split_heads(slice(qkv, 2, i * o.dim, (i + 1) * o.dim), o.heads); };
+  return merge_heads(
+      attention_talking(part(0), part(1), part(2), proj_l_.weight(), proj_l_.bias(), proj_w_.weight(), proj_w_.bias(), o.call(training())));
 }
 
 }  // namespace plumb::nn

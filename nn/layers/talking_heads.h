@@ -22,21 +22,18 @@ class HeadMix : public Module {
 
 // Self-attention x [B, T, D] -> [B, T, D] whose scores are mixed over heads by proj_l before the softmax, whose probabilities by proj_w after
 // it (ops.h: attention_talking). Parameters qkv, proj as Attention's, proj_l, proj_w. Not fused: keeps several [B, heads, T, T] arrays.
-class TalkingHeadsAttention : public Branch {
+//
+// DropKey drops in each head of mixed scores. With a mask per entry a key dropped in one head comes back: proj_w mixes in the probabilities
+// of heads that kept it, and proj_w's bias gives every key the same weight, dropped or not. DropSharing::heads, one mask for all heads, leaves
+// the bias alone; prefer it here.
+class TalkingHeadsAttention : public SelfAttention {
  public:
   explicit TalkingHeadsAttention(const AttentionOptions& options, HeadMixInit mix = HeadMixInit::truncated_normal);
 
-  const char* kind() const override { return "attn"; }
-  Linear& first() override { return qkv_; }
-  Linear& last() override { return proj_; }
-  void scale_value_path(double factor) override;
-
  protected:
-  Tensor forward(const Tensor& x) const override;
+  Tensor attend(const Tensor& qkv) const override;
 
  private:
-  AttentionOptions options_;
-  Linear qkv_, proj_;
   HeadMix proj_l_, proj_w_;
 };
 

@@ -17,6 +17,7 @@ CaiT::CaiT(const CaiTOptions& o)
               .drop_key = o.drop_key,
               .grid = {o.image / o.patch, o.image / o.patch},
               .attention_dropout = o.attention_dropout,
+              .drop_head = o.drop_head,
               .drop_path = o.drop_path,
               .attention = o.attention}),
       norm_(o.dim, o.norm_eps),

@@ -22,13 +22,13 @@ const std::vector<std::string> families{"cait-paper", "cait-timm"};
 bool among(const std::vector<std::string>& names, const std::string& name) { return std::ranges::find(names, name) != names.end(); }
 
 Constant paper_drop_path(const Size& size, std::size_t i) {
-  if (size.drop_path[i]) return {*size.drop_path[i], "reported, not verified"};
+  if (size.drop_path[i]) return {*size.drop_path[i], "reported in secondary texts, not verified"};
   return {2 * *size.drop_path[1] - *size.drop_path[0], "rule: goes on from 24 and 36 blocks in a straight line, as the reported S48 and M48 do"};
 }
 
 // The paper gives eps by depth; the authors' XXS36, which timm copies, does not keep to it.
 Constant paper_init(const std::string& size, std::int64_t depth) {
-  const std::string rule = "Touvron et al. 2021: 0.1 up to 18 blocks, 1e-5 for 24, 1e-6 deeper";
+  const std::string rule = layerscale_init_source(depth);
   return {layerscale_init(depth), size == "xxs36"         ? rule + "; the released model has 1e-5"
                                   : among(released, size) ? rule + "; the released model has it"
                                                           : rule};
@@ -43,6 +43,7 @@ CaitPreset make(bool paper, const Size& size, std::int64_t depth) {
   const std::string name = fmt::format("{}{}", size.name, depth), &code = paper ? authors : timm;
   const std::string shape = among(released, name) ? code : "rule: the size's at every depth";
   const std::string recipe = paper ? script : script + "; timm states no recipe for CaiT";
+  const std::string betas = "PyTorch's default; " + script + " leaves opt-betas None";
   return {.name = fmt::format("{}-{}", paper ? families[0] : families[1], name),
           .constants = {{"dim", {size.dim, shape}},
                         {"heads", {size.heads, shape}},
@@ -51,25 +52,33 @@ CaitPreset make(bool paper, const Size& size, std::int64_t depth) {
                         {"mlp_ratio", {4, code}},
                         {"patch", {16, code}},
                         {"norm_eps", {1e-6, code}},
+                        {"weight_std", {0.02, code}},
+                        {"talking_heads_std", {0.02, code}},
+                        {"talking_heads_bias", {0, code}},
                         {"init", paper ? paper_init(name, depth) : timm_init(name, depth)},
                         {"drop_path", paper ? paper_drop_path(size, static_cast<std::size_t>(depth / 12 - 2)) : Constant{0, timm + ", default"}},
                         {"lr_per_512", {5e-4, recipe}},
                         {"lr_start", {1e-6, recipe}},
                         {"lr_end", {1e-5, recipe}},
                         {"warmup_epochs", {5, recipe}},
-                        {"epochs", {400, "CaiT's final models; the default of " + recipe + " is 300"}},
+                        {"epochs", {400, "Touvron et al. 2021: 400 epochs for the final models; " + script + " has 300"}},
                         {"weight_decay", {0.05, recipe}},
+                        {"beta1", {0.9, betas}},
+                        {"beta2", {0.999, betas}},
                         {"adam_eps", {1e-8, recipe}},
                         {"clip_norm", {0, recipe}},
                         {"label_smoothing", {0.1, recipe}},
                         {"dropout", {0, recipe}},
+                        {"attn_drop", {0, code}},
+                        {"drop_path_token_only", {0, code}},
                         {"mixup", {0.8, recipe}},
                         {"cutmix", {1, recipe}},
                         {"rand_augment_magnitude", {9, recipe}},
                         {"rand_augment_std", {0.5, recipe}},
                         {"random_erasing", {0.25, recipe}},
-                        {"repeated_augmentation", {3, recipe}},
-                        {"ema_decay", {0.99996, recipe}}}};
+                        {"repeated_augmentation", {3, "facebookresearch/deit, samplers.py (num_repeats = 3)"}},
+                        {"ema_decay", {0.99996, recipe}},
+                        {"eval_crop", {1, code}}}};
 }
 
 const std::vector<CaitPreset>& table() {
@@ -121,6 +130,7 @@ CaiTOptions options_of(const CaitPreset& p, const CaitTask& task) {
           .mlp_ratio = whole("mlp_ratio"),
           .init = p.at("init").value,
           .norm_eps = p.at("norm_eps").value,
+          .attention_dropout = p.at("attn_drop").value,
           .drop_path = {.rate = p.at("drop_path").value},
           .seed = task.seed};
 }

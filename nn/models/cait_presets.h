@@ -9,7 +9,7 @@ namespace plumb::nn {
 
 struct Constant {
   double value;
-  // A paper, a file of the authors' or of timm; "reported, not verified: .." where we have it at second hand; "rule: .." where nobody states
+  // A paper, a file of the authors' or of timm; "reported in .., not verified" where we have it at second hand; "rule: .." where nobody states
   // it for this size and we derive it.
   std::string source;
 };

@@ -210,6 +210,17 @@ TEST_CASE("passport: blocks that are recomputed have the same passport") {
   }
 }
 
+TEST_CASE("passport: what DropKey drops is seen under talking heads, too") {
+  nn::CaiT model({.image = 8, .channels = 1, .patch = 4, .classes = 3, .dim = 8, .depth = 2, .heads = 2, .drop_key = {.rate = 0.4}});
+  const lab::PassportProbe probe(model.stack());
+  const lab::Passport passport = probe.finish(backward(cross_entropy(model(random_normal({4, 1, 8, 8}, 3, "images")), integers({0, 1, 2, 0}, {4}))));
+  REQUIRE(passport.branches[0].drop_ratio.has_value());
+  CHECK(std::abs(*passport.branches[0].drop_ratio - 0.4) < 0.25);
+  CHECK(passport.branches[0].empty_rows.has_value());
+  CHECK_FALSE(passport.branches[0].entropy.has_value());  // of scores that are mixed we do not know it
+  CHECK_FALSE(passport.branches[1].drop_ratio.has_value());
+}
+
 TEST_CASE("passport: no fresh network of a built-in method is warned of") {
   for (const std::string& gate : built_in_gates)
     for (std::int64_t depth : {12, 24, 48})

@@ -186,6 +186,21 @@ TEST_CASE("overwriting deletes the files of a run, whatever its settings", "[exp
   CHECK(nlohmann::json::parse(read_file(run.file("run.json")))["settings"]["steps"] == 10);
 }
 
+TEST_CASE("overwriting deletes the weights of a run's seeds, and no other weights", "[experiments]") {
+  const FinishedRun run;
+  for (const char* name : {"weights-0.safetensors", "weights-12.safetensors"}) put(run.file(name));
+  for (const char* name : {"weights-.safetensors", "weights-best.safetensors", "weights.safetensors"}) {
+    put(run.file(name));
+    CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains(std::string("also holds ") + name));
+    fs::remove(run.file(name));
+  }
+  CHECK(fs::exists(run.file("weights-12.safetensors")));
+  Study({"--out", run.out.c_str(), "--resume"}).open();
+  CHECK(fs::exists(run.file("weights-12.safetensors")));
+  Study({"--out", run.out.c_str(), "--overwrite"}).open();
+  CHECK(names_in(run.out) == std::set<std::string>{"run.json"});
+}
+
 TEST_CASE("overwriting refuses a folder that holds anything else", "[experiments]") {
   const FinishedRun run;
   put(run.file("notes.txt"));

@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "experiments/common/build_info.h"
@@ -211,9 +212,9 @@ TEST_CASE("unknown options and names suggest the nearest", "[experiments]") {
 }
 
 TEST_CASE("values that are no numbers or out of range are refused", "[experiments]") {
-  CHECK(usage_error({"--batch", "0"}) == "--batch expects an integer of at least 1, got 0");
-  CHECK(usage_error({"--batch", "1.5"}) == "--batch expects an integer of at least 1, got '1.5'");
-  CHECK(usage_error({"--batch", "9999999999999999999"}) == "--batch expects an integer of at least 1, got '9999999999999999999'");
+  CHECK(usage_error({"--batch", "0"}) == "--batch expects an integer in [1, 1048576], got 0");
+  CHECK(usage_error({"--batch", "1.5"}) == "--batch expects an integer in [1, 1048576], got '1.5'");
+  CHECK(usage_error({"--batch", "9999999999999999999"}) == "--batch expects an integer in [1, 1048576], got '9999999999999999999'");
   CHECK(usage_error({"--drop-key", "1.5"}) == "--drop-key expects a number in [0, 1), got 1.5");
   CHECK(usage_error({"--drop-key", "1"}) == "--drop-key expects a number in [0, 1), got 1");
   CHECK(usage_error({"--lrs", "0"}) == "--lrs expects numbers above 0 such as 0.001,0.01, got 0");
@@ -251,14 +252,16 @@ TEST_CASE("a configuration is checked like the command line", "[experiments]") {
   CHECK(config_error(R"({"qqqqqqqqqq": 1})") == "unknown key \"qqqqqqqqqq\"; --print-config shows all keys");
   CHECK(config_error(R"({"out": "x"})") == "\"out\" belongs on the command line, as --out");
   CHECK(config_error(R"({"batch": 1, "batch": 2})") == "\"batch\" is given twice");
-  CHECK(config_error(R"({"batch": 0})") == "\"batch\" expects an integer of at least 1, got 0");
-  CHECK(config_error(R"({"batch": 2.5})") == "\"batch\" expects an integer of at least 1, got '2.5'");
-  CHECK(config_error(R"({"batch": [2]})") == "\"batch\" expects an integer of at least 1, got [2]");
-  CHECK(config_error(R"({"batch": null})") == "\"batch\" expects an integer of at least 1, got null");
+  CHECK(config_error(R"({"batch": 0})") == "\"batch\" expects an integer in [1, 1048576], got 0");
+  CHECK(config_error(R"({"batch": 2.5})") == "\"batch\" expects an integer in [1, 1048576], got '2.5'");
+  CHECK(config_error(R"({"batch": [2]})") == "\"batch\" expects an integer in [1, 1048576], got [2]");
+  CHECK(config_error(R"({"batch": null})") == "\"batch\" expects an integer in [1, 1048576], got null");
   CHECK(config_error(R"({"shared": 1})") == "\"shared\" expects true or false, got 1");
   CHECK(config_error(R"({"data": 3})") == "\"data\" expects text in quotes, got 3");
   CHECK(config_error(R"({"gates": ["pots"]})") == "\"gates\": unknown gate 'pots'; did you mean 'post'?");
   CHECK(config_error(R"({"depths": []})") == "\"depths\" expects at least one value, got an empty list");
+  CHECK(config_error(R"({"preset": "quik"})") == "\"preset\": unknown preset 'quik'; did you mean 'quick'?");
+  CHECK(config_error(R"({"preset": 1})") == "\"preset\" expects text in quotes, got 1");
   CHECK_THAT(config_error("[]"), contains("expected an object"));
   CHECK_THAT(config_error(""), contains("parse error at line 1"));
   CHECK_THAT(config_error("{\"batch\": 1,\n \"steps\" 2}"), contains("parse error at line 2"));
@@ -308,6 +311,7 @@ TEST_CASE("values that a preset explains show where they come from until somethi
     Cli cli("study", "A study.");
     cli.option("--width", &width, "Width");
     cli.option("--twice", &twice, "Twice the width");
+    cli.by_rule("--twice");
     for (const std::int64_t w : {3, 4})
       cli.preset(fmt::format("w{}", w), "a width", [&, w] {
         width = w;
@@ -322,12 +326,12 @@ TEST_CASE("values that a preset explains show where they come from until somethi
     });
     cli.config_note([] { return std::string("a note\n\nof two lines"); });
     arguments.insert(arguments.begin(), "study");
-    std::FILE* file = std::tmpfile();
-    CHECK(cli.parse(static_cast<int>(arguments.size()), arguments.data(), file) == Action::done);
-    std::string text(static_cast<std::size_t>(std::ftell(file)), ' ');
-    std::rewind(file);
-    REQUIRE(std::fread(text.data(), 1, text.size(), file) == text.size());
-    std::fclose(file);
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+    const Action action = cli.parse(static_cast<int>(arguments.size()), arguments.data(), file.get());
+    CHECK(action == Action::done);
+    std::string text(static_cast<std::size_t>(std::ftell(file.get())), ' ');
+    std::rewind(file.get());
+    REQUIRE(std::fread(text.data(), 1, text.size(), file.get()) == text.size());
     return text;
   };
   const std::string file = (folder / "c.json").string();
@@ -338,8 +342,36 @@ TEST_CASE("values that a preset explains show where they come from until somethi
   CHECK_THAT(printed({"--print-config", "--config", file.c_str(), "--preset", "w4"}), contains("// Width [given; w4 has 4]\n"));
   CHECK_THAT(printed({"--print-config", "--config", file.c_str(), "--width", "3"}), contains("// Width [paper 3]\n"));
   CHECK_THAT(printed({"--print-config", "--twice", "1"}), contains("\"twice\": 1 ") && contains("// Twice the width\n"));
-  CHECK_THAT(printed({"--help"}), contains("Width [3]"));
+  CHECK_THAT(printed({"--help"}), contains("Width [3]") && contains("Twice the width [by rule]"));
   CHECK(printed({"--compare", "w3", "w4"}) == "w3|w4");
   CHECK(printed({"--compare", "w4,w3"}) == "w4|w3");
   CHECK(printed({"--compare", "w4", "--width", "9"}) == "w4");
+  CHECK(printed({"--compare", "w4", "w4"}) == "w4|w4");
+  CHECK(test::error_of([&] { printed({"--compare", "w3", "w4", "w4"}); }) == "unexpected argument 'w4'; --compare takes two names");
+}
+
+TEST_CASE("a configuration keeps the name of its preset, which decides nothing by itself", "[experiments]") {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "c.json").string();
+  std::ofstream(file) << R"({"preset": "quick", "batch": 4})";
+  Study s, other, plain;
+  s.parse({"--config", file});
+  CHECK((s.steps == 20 && s.batch == 4));
+  CHECK_THAT(s.cli.settings(), contains("\"preset\":\"quick\""));
+  other.cli.preset("slow", "many steps", [&other] { other.steps = 900; });
+  other.parse({"--config", file, "--preset", "slow"});
+  CHECK((other.steps == 900 && other.batch == 4));
+  CHECK_THAT(other.cli.settings(), contains("\"preset\":\"slow\""));
+  plain.parse({"--depths", "6,12", "--steps", "20", "--batch", "4"});
+  CHECK(plain.cli.difference(s.cli.settings()) == "");
+}
+
+TEST_CASE("a program without presets has no option for them", "[experiments]") {
+  RunOptions options;
+  Cli cli("study", "Studies.");
+  add_run_options(cli, options);
+  CHECK_THAT(cli.help(), !contains("--preset N"));
+  const char* arguments[] = {"study", "--preset", "quick"};
+  CHECK_THAT(test::error_of([&] { cli.parse(3, arguments); }), contains("unknown option --preset"));
+  CHECK_THAT(Study().cli.help(), contains("--preset NAME"));
 }

@@ -200,6 +200,38 @@ TEST_CASE("a block of stage 2 updates the class token alone, which reads the pat
   CHECK(largest(grad(sum(blind * blind), patches)) == 0);
 }
 
+TEST_CASE("CaiT's stage 1 drops heads, and only while it trains") {
+  const DefaultsScope f64(reference_f64);
+  nn::CaiTOptions o = tiny();
+  const Tensor images = random_normal({6, 2, 8, 8}, 1, "images");
+  nn::CaiT plain(o);
+  o.drop_head = {.rate = 0.6};
+  nn::CaiT dropping(o);
+  shake(plain);
+  shake(dropping);
+  const RandomScope random({.seed = 3, .step = 2});
+  CHECK(dropping(images).values() != plain(images).values());
+  dropping.eval();
+  CHECK(dropping(images).values() == plain(images).values());
+}
+
+TEST_CASE("talking heads report what DropKey drops as plain attention does") {
+  struct Root : nn::Module {
+    explicit Root(std::unique_ptr<nn::Branch> branch) : Module("Root"), attn(std::move(branch)) { child("attn", *attn); }
+    const nn::SelfAttention& attention() const { return dynamic_cast<const nn::SelfAttention&>(*attn); }
+    std::unique_ptr<nn::Branch> attn;
+  };
+  const RandomScope random({.seed = 3, .step = 2});
+  const nn::AttentionOptions o{.dim = 8, .heads = 2, .drop_key = {.rate = 0.4}};
+  Root plain(nn::make_attention<nn::Attention>(o)), talking(nn::make_attention<nn::TalkingHeadsAttention>(o));
+  const nn::DropKeyStatistics a = plain.attention().drop_key_statistics(3, 4), b = talking.attention().drop_key_statistics(3, 4);
+  CHECK(a.drop_ratio > 0.2);
+  CHECK(b.drop_ratio == a.drop_ratio);
+  CHECK(b.empty_rows == a.empty_rows);
+  talking.eval();
+  CHECK(talking.attention().drop_key_statistics(3, 4).drop_ratio == 0);
+}
+
 // Towards their inputs; those of the parameters are compared with timm's above.
 TEST_CASE("gradients of talking heads, class attention and its block are right to order two") {
   const DefaultsScope f64(reference_f64);
@@ -278,6 +310,22 @@ TEST_CASE("presets: the published constants, and where paper and timm differ") {
       INFO(name << " " << constant);
       CHECK_FALSE(c.source.empty());
     }
+  const nn::CaitPreset timm = nn::cait_preset("cait-timm-xxs36");
+  CHECK(timm.at("epochs").source == "Touvron et al. 2021: 400 epochs for the final models; facebookresearch/deit, main.py has 300");
+  CHECK(timm.at("repeated_augmentation").source == "facebookresearch/deit, samplers.py (num_repeats = 3)");
+  CHECK(nn::cait_preset("cait-paper-s36").at("drop_path").source == "reported in secondary texts, not verified");
+  CHECK_THAT(timm.at("beta2").source, contains("PyTorch's default") && contains("opt-betas None"));
+  for (const auto& [constant, wanted] : {std::pair{"beta1", 0.9},
+                                         {"beta2", 0.999},
+                                         {"weight_std", 0.02},
+                                         {"talking_heads_std", 0.02},
+                                         {"talking_heads_bias", 0.0},
+                                         {"attn_drop", 0.0},
+                                         {"drop_path_token_only", 0.0},
+                                         {"eval_crop", 1.0}})
+    CHECK(timm.at(constant).value == wanted);
+  for (const std::int64_t depth : {19, 23, 25, 35}) CHECK_THAT(nn::layerscale_init_source(depth), contains("ours between the published depths"));
+  for (const std::int64_t depth : {6, 18, 24, 36, 48}) CHECK_THAT(nn::layerscale_init_source(depth), !contains("ours"));
   const nn::Constant derived = nn::cait_preset("cait-paper-xs48").at("drop_path");
   CHECK(derived.value == Approx(0.15));
   CHECK(derived.source.starts_with("rule: "));
@@ -292,8 +340,18 @@ TEST_CASE("errors of CaiT and its parts say what was expected") {
   o.depth_token_only = 0;
   CHECK_THAT(error_of([&] { nn::CaiT{o}; }), contains("[cait] expected at least one block for the class token to read the patches, got 0"));
   CHECK_THAT(error_of([&] { nn::TalkingHeadsAttention({.dim = 8, .heads = 3}); }), contains("[talking_heads] expected a width that is a multiple"));
-  CHECK_THAT(error_of([&] { nn::TalkingHeadsAttention({.dim = 8, .heads = 0}); }), contains("[talking_heads] expected at least one head, got 0"));
+  CHECK_THAT(error_of([&] { nn::TalkingHeadsAttention({.dim = 8, .heads = 0}); }),
+             contains("[talking_heads] expected a width that is a multiple of the heads, got dim 8 and 0 heads"));
+  CHECK_THAT(error_of([&] { nn::HeadMix(0, nn::HeadMixInit::identity); }), contains("[talking_heads] expected at least one head, got 0"));
   CHECK_THAT(error_of([&] { nn::ClassAttention({.dim = 8, .heads = 3}); }), contains("[class_attention] expected a width that is a multiple"));
+  CHECK_THAT(error_of([&] { nn::ClassAttention({.dim = 8, .heads = 2, .drop_head = 1}); }),
+             contains("[class_attention] expected a DropHead rate in [0, 1), got 1"));
+  for (const double rate : {-0.1, 1.0})
+    CHECK_THAT(error_of([&] { nn::Attention({.dim = 8, .heads = 2, .dropout = rate}); }),
+               contains(fmt::format("[attention] expected a dropout rate in [0, 1), got {}", rate)));
+  o = tiny();
+  o.init = std::numeric_limits<double>::infinity();
+  CHECK_THAT(error_of([&] { nn::CaiT{o}; }), contains("[layer_scale] expected a finite initial value, got inf"));
   nn::ClassAttention attention({.dim = 8, .heads = 2});
   CHECK_THAT(error_of([&] {
                attention(zeros({2, 3, 4}));
