@@ -70,7 +70,12 @@ TEST_CASE("seeds that diverge are marked, counted, and left out of the statistic
         status = experiment(static_cast<int>(arguments.size()), arguments.data(), {.name = "study", .summary = "A study."}, [&](Run& r) {
           ++bodies;
           if (r.seed() == 2) r.note("a note");
-          r.log({{"loss", r.seed() == 1 ? std::nan("") : r.seed() == 3 ? 4.0 : 2.0}, {"odd", r.seed() == 2 ? -std::nan("") : 1}});
+          r.log({{"loss", r.seed() == 1   ? std::nan("")
+                          : r.seed() == 3 ? 4.0
+                                          : 2.0},
+                 {"odd", r.seed() == 2   ? -std::nan("")
+                         : r.seed() == 1 ? 100
+                                         : 1}});
           if (r.seed() == 1) r.diverged(5, "because");
         });
       });
@@ -82,15 +87,15 @@ TEST_CASE("seeds that diverge are marked, counted, and left out of the statistic
   CHECK(status == 0);
   CHECK_THAT(progress,
              contains("seed 1") && contains("diverged at step 5: because") && contains("a note\n") && contains("odd not finite") && !contains("nan"));
-  CHECK_THAT(table,
-             contains("diverged             1 of 4 seeds: seed 1 at step 5\n") && contains("2.6667 ") && contains("n = 3") && !contains("nan"));
-  CHECK(read_file(folder / "run/results.csv") == "seed,loss,odd,diverged_at\n0,2,1,\n1,,1,5\n2,2,,\n3,4,1,\n");
+  CHECK_THAT(table, contains("diverged             1 of 4 seeds: seed 1 at step 5\n") && contains("2.6667 ") && contains("n = 3") &&
+                        contains(" 1 ± 0  n = 2") && !contains("nan"));
+  CHECK(read_file(folder / "run/results.csv") == "seed,loss,odd,diverged_at\n0,2,1,\n1,,100,5\n2,2,,\n3,4,1,\n");
   CHECK_THAT(read_file(folder / "run/metrics.jsonl"), contains("{\"seed\":1,\"step\":5,\"diverged_at\":5,\"divergence\":\"because\"}\n"));
   const auto again = run({"--resume"});
   CHECK(status == 0);
   CHECK(bodies == 4);
   CHECK(again.first == table);
-  CHECK(read_file(folder / "run/results.csv") == "seed,loss,odd,diverged_at\n0,2,1,\n1,,1,5\n2,2,,\n3,4,1,\n");
+  CHECK(read_file(folder / "run/results.csv") == "seed,loss,odd,diverged_at\n0,2,1,\n1,,100,5\n2,2,,\n3,4,1,\n");
 }
 
 TEST_CASE("a seed diverges once, and its mark is not logged by hand") {
