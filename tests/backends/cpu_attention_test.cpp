@@ -129,7 +129,13 @@ TEST_CASE("cpu attention: saturated rows give their scores no gradient") {
   const Shape shape{1, 2, n, width};
   const Array q = random(shape, -300, 300), k = random(shape, -300, 300), v = random(shape), dout = random(shape);
   for (const double drop : {0.0, 0.3}) {
-    const AttentionCall call{.batch = 1, .heads = 2, .queries = n, .keys = n, .head_dim = width, .scale = 1, .dropout = {drop_threshold(drop), 7}};
+    AttentionCall call{};
+    call.batch = 1;
+    call.heads = 2;
+    call.queries = call.keys = n;
+    call.head_dim = width;
+    call.scale = 1;
+    call.dropout = {drop_threshold(drop), 7};
     const Array out = fresh(shape), sums = fresh({1, 2, n, 2}), dq = fresh(shape), dk = fresh(shape), dv = fresh(shape);
     cpu_kernels().attention_forward(call, separate(q), separate(k), separate(v), separate(out), sums);
     cpu_kernels().attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums, separate(dq), separate(dk), separate(dv));

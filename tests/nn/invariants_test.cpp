@@ -328,8 +328,8 @@ TEST_CASE("with a head of zeros the head alone gets a gradient in the first step
     if (!nn::method_named(name).zero_head) continue;
     ++methods;
     const nn::ViT model({.image = 16, .channels = 1, .dim = 12, .depth = 2, .heads = 3, .gate = name});
-    for (const Gradients::Entry& e :
-         backward(cross_entropy(model(random_normal({4, 1, 16, 16}, 0, "images")), integers({0, 1, 2, 3}, {4}))).entries()) {
+    const Gradients g = backward(cross_entropy(model(random_normal({4, 1, 16, 16}, 0, "images")), integers({0, 1, 2, 3}, {4})));
+    for (const Gradients::Entry& e : g.entries()) {
       INFO(name << ", " << e.node->name);
       CHECK((mean(e.gradient * e.gradient).item() > 0) == e.node->name.starts_with("head."));
     }
