@@ -65,18 +65,17 @@ void Module::check_new(const std::string& name) const {
   const bool taken = std::ranges::find(children_, name, &Child::name) != children_.end() ||
                      std::ranges::find(parameters_, name, &Parameter::name) != parameters_.end();
   check(!taken, "[module] expected a new name in {}, got \"{}\" again", *path(), name);
-  for (const Child& c : children_)  // "blocks" beside "blocks.3" could bring a second blocks.3
-    check(!c.name.starts_with(name + ".") && !name.starts_with(c.name + "."),
-          "[module] expected a name in {} that no other one continues, got \"{}\" beside \"{}\"", *path(), name, c.name);
 }
 
 void Module::adopt(const std::string& name, Module& module) {
   if (!name.empty()) check_new(name);
   check(!module.parent_, "[module] expected a module without a parent for {}.{}, got one that is {} already", *path(), name, *module.path());
-  if (name.empty()) {  // it may bring what is there already
+  // A nameless child, or "blocks" beside "blocks.3", may bring a full name that is there already.
+  const auto continues = [&](const Child& c) { return c.name.empty() || c.name.starts_with(name + ".") || name.starts_with(c.name + "."); };
+  if (name.empty() || std::ranges::any_of(children_, continues)) {
     std::set<std::string> names;
     visit("", [&](const std::string& full_name, Parameter&) { names.insert(full_name); });
-    module.visit("", [&](const std::string& full_name, Parameter&) {
+    module.visit(name.empty() ? "" : name + ".", [&](const std::string& full_name, Parameter&) {
       check(!names.contains(full_name), "[module] expected a new name in {}, got \"{}\" again", *path(), full_name);
     });
   }

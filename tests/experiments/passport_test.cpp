@@ -146,7 +146,7 @@ TEST_CASE("passport: uniform attention has entropy ln T, and heads are apart") {
   CHECK(attn.largest_logit.value() == Approx(21 / std::sqrt(2)));
 }
 
-TEST_CASE("passport: attention is read from the first four samples; one token has no relative entropy") {
+TEST_CASE("passport: attention is read from the first four samples, one token has no relative entropy") {
   const DefaultsScope f64(reference_f64);
   nn::Stack stack = two_channel_stack();
   make_simple(stack);

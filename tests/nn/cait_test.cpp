@@ -91,8 +91,10 @@ TEST_CASE("LayerScale's initial value is the same in both stages of CaiT, by dep
   CHECK(gammas(o) == std::set<double>{1e-5});
   o.init = 0.3;
   CHECK(gammas(o) == std::set<double>{0.3});
-  o.gate = nn::methods::layerscale(0.2);  // made by hand: of stage 1 alone
-  CHECK(gammas(o) == std::set<double>{0.2, 0.3});
+  o.gate = nn::methods::layerscale(0.2);
+  CHECK(gammas(o) == std::set<double>{0.3});
+  o.init.reset();
+  CHECK(gammas(o) == std::set<double>{0.2, 1e-5});  // of stage 1 alone; stage 2 goes by depth
 }
 
 TEST_CASE("talking heads that start from the identity are plain attention in every residual method, drops included") {

@@ -42,11 +42,11 @@ struct WrongGradient : Sound {
 };
 
 // The right gradient, which is differentiated as if it were constant.
-struct WrongSecondOrder : Sound {
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
-    const Tensor y = skip + (1 + a) * branch;
-    const Tensor value = tanh(y).detach();
-    return record("frozen_tanh", value.array(), {y}, [value](const Tensor& dy) { return Tensors{dy * (1 - value * value)}; });
+struct WrongSecondOrder : nn::AfterGate {
+  Tensor a = parameter("a", {1}, nn::Init::constant(0), Role::gate);
+  Tensor after(const Tensor& branch) const override {
+    const Tensor x = (1 + a) * branch, value = tanh(x).detach();
+    return record("frozen_tanh", value.array(), {x}, [value](const Tensor& dy) { return Tensors{dy * (1 - value * value)}; });
   }
 };
 
@@ -70,16 +70,17 @@ struct WithoutStochasticDepth : Sound {
 
 // Adds what entered the block before, which it keeps outside the stream: a recomputed block finds that of another pass.
 struct OutOfSight : Sound {
-  OutOfSight(std::shared_ptr<Tensor> kept, bool uses, bool keeps) : previous(std::move(kept)), first_in_block(uses), last(!keeps) {}
+  OutOfSight(std::shared_ptr<Tensor> kept, const nn::GateContext& c, bool attention)
+      : previous(std::move(kept)), keeps(attention), uses(attention && c.block > 0), last(!attention && c.block + 1 == c.blocks) {}
   void join(nn::Stream& s, const Tensor& branch, const Tensor& row_scale, const nn::Layer* norm) const override {
-    const Tensor before = first_in_block ? std::exchange(*previous, s.x) : Tensor();
+    const Tensor before = keeps ? std::exchange(*previous, s.x) : Tensor();
     Gate::join(s, branch, row_scale, norm);
-    if (before.defined() && before.shape() == s.x.shape() && before.dtype() == s.x.dtype() && before.device() == s.x.device())
+    if (uses && before.defined() && before.shape() == s.x.shape() && before.dtype() == s.x.dtype() && before.device() == s.x.device())
       s.x = s.x + before * 0.5;
     if (last) *previous = Tensor();
   }
   std::shared_ptr<Tensor> previous;
-  bool first_in_block, last;
+  bool keeps, uses, last;
 };
 
 struct DeviceDependent : Sound {
@@ -98,11 +99,11 @@ struct Exploding : Sound {
   Tensor combine(const Tensor& skip, const Tensor& branch) const override { return Sound::combine(skip * 10, branch); }
 };
 
-struct Counting : Sound {  // changes a parameter whenever it is used
-  Tensor visits = parameter("visits", {1}, nn::Init::constant(0), Role::gate);
+struct Noting : Sound {  // notes in a parameter that it was used
+  Tensor used = parameter("used", {1}, nn::Init::constant(0), Role::gate);
   Tensor combine(const Tensor& skip, const Tensor& branch) const override {
-    set(visits, visits.detach() + 1);
-    return Sound::combine(skip, branch) + visits * 0;
+    if (used.values()[0] == 0) set(used, ones_like(used));
+    return skip + (1 + a + used * 0.01) * branch;
   }
 };
 
@@ -152,13 +153,13 @@ TEST_CASE("the kit finds each broken rule, and only that") {
   CHECK(broken_rules(method_of<WithoutStochasticDepth>()) == Broken{"stochastic depth"});
   CHECK(broken_rules(method_of<IgnoredRowScale>()) == Broken{"stochastic depth"});
   CHECK(broken_rules(method_of<NormAfterWithoutScaled>()) == Broken{"stochastic depth"});
-  CHECK(broken_rules(method_of<Counting>()) == Broken{"initial values"});
+  CHECK(broken_rules(method_of<Noting>()) == Broken{"initial values"});
   nn::Method hidden = method_of<Sound>();
   const auto kept = std::make_shared<Tensor>();
   hidden.build = [kept](const nn::GateContext& c) {
     nn::BlockGates gates;
-    gates.attn = &gates.add("gate1", std::make_unique<OutOfSight>(kept, true, true));
-    gates.mlp = &gates.add("gate2", std::make_unique<OutOfSight>(kept, false, c.block + 1 < c.blocks));
+    gates.attn = &gates.add("gate1", std::make_unique<OutOfSight>(kept, c, true));
+    gates.mlp = &gates.add("gate2", std::make_unique<OutOfSight>(kept, c, false));
     return gates;
   };
   CHECK(broken_rules(hidden) == Broken{"checkpoint"});

@@ -262,7 +262,9 @@ TEST_CASE("a nameless child shows its parameters as its parent's") {
   CHECK(*b.path() == "Root.part");
   CHECK_THAT(error_of([&] { root.add("", again); }), contains("expected a new name in Root, got \"a\" again"));
   CHECK_THAT(error_of([&] { a.late(); }), contains("expected a nameless child to be complete when it is registered"));
-  Leaf three("w"), four("w");
+  Leaf three("w"), leaf("w");
+  Root four;
+  four.add("3", leaf);
   other.add("blocks.3", three);
-  CHECK_THAT(error_of([&] { other.add("blocks", four); }), contains("that no other one continues, got \"blocks\" beside \"blocks.3\""));
+  CHECK_THAT(error_of([&] { other.add("blocks", four); }), contains("expected a new name in Root, got \"blocks.3.w\" again"));
 }

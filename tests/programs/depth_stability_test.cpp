@@ -352,7 +352,7 @@ TEST_CASE("every optimizer and schedule trains, and the report names them") {
   CHECK_FALSE(std::filesystem::exists(folder / "refused"));
 }
 
-TEST_CASE("--check-gates reports every rule") {
+TEST_CASE("the switch --check-gates reports every rule") {
   const TemporaryFolder folder;
   const Finished f = run(folder.path(), program("depth_stability") + " --check-gates --gates layerscale,hyper_connections");
   INFO(f.out << f.err);
