@@ -44,8 +44,13 @@ std::string describe_drop_key(const Options& o) {
 
 std::string list_gates() {
   std::string text;
+  std::size_t names = 0, formulas = 0;
+  for (const std::string& name : nn::gate_names()) {
+    names = std::max(names, name.size());
+    formulas = std::max(formulas, nn::method_named(name).formula.size());
+  }
   for (const std::string& name : nn::gate_names())
-    text += fmt::format("{:<16} {:<44} {}\n", name, nn::method_named(name).formula, nn::method_named(name).source);
+    text += fmt::format("{:<{}}  {:<{}}  {}\n", name, names, nn::method_named(name).formula, formulas, nn::method_named(name).source);
   return text;
 }
 
