@@ -62,9 +62,20 @@ Tensor Module::add(Parameter p) {
 
 void Module::check_new(const std::string& name) const {
   check(!shown_by_parent(), "[module] expected a nameless child to be complete when it is registered, got \"{}\" for {} afterwards", name, *path());
-  const bool taken = std::ranges::find(children_, name, &Child::name) != children_.end() ||
-                     std::ranges::find(parameters_, name, &Parameter::name) != parameters_.end();
-  check(!taken, "[module] expected a new name in {}, got \"{}\" again", *path(), name);
+  check(!shows(name), "[module] expected a new name in {}, got \"{}\" again", *path(), name);
+}
+
+bool Module::shows(const std::string& name) const {
+  return std::ranges::find(parameters_, name, &Parameter::name) != parameters_.end() ||
+         std::ranges::any_of(children_, [&](const Child& c) { return c.name == name || (c.name.empty() && c.module->shows(name)); });
+}
+
+void Module::collect_names(const std::string& prefix, std::set<std::string>& names) const {
+  for (const Parameter& p : parameters_) names.insert(prefix + p.name);
+  for (const Child& c : children_) {
+    if (!c.name.empty()) names.insert(prefix + c.name);
+    c.module->collect_names(c.name.empty() ? prefix : prefix + c.name + ".", names);
+  }
 }
 
 void Module::adopt(const std::string& name, Module& module) {
@@ -73,11 +84,11 @@ void Module::adopt(const std::string& name, Module& module) {
   // A nameless child, or "blocks" beside "blocks.3", may bring a full name that is there already.
   const auto continues = [&](const Child& c) { return c.name.empty() || c.name.starts_with(name + ".") || name.starts_with(c.name + "."); };
   if (name.empty() || std::ranges::any_of(children_, continues)) {
-    std::set<std::string> names;
-    visit("", [&](const std::string& full_name, Parameter&) { names.insert(full_name); });
-    module.visit(name.empty() ? "" : name + ".", [&](const std::string& full_name, Parameter&) {
+    std::set<std::string> names, brought;
+    collect_names("", names);
+    module.collect_names(name.empty() ? "" : name + ".", brought);
+    for (const std::string& full_name : brought)
       check(!names.contains(full_name), "[module] expected a new name in {}, got \"{}\" again", *path(), full_name);
-    });
   }
   module.name_ = name;
   module.parent_ = this;

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,8 @@ class Module {
   void check_new(const std::string& name) const;
   void adopt(const std::string& name, Module& module);
   void forget_path();
+  bool shows(const std::string& name) const;                                          // a parameter or child of its own, or of a nameless child
+  void collect_names(const std::string& prefix, std::set<std::string>& names) const;  // of all parameters and modules below, in full
   bool shown_by_parent() const { return parent_ && name_.empty(); }
   void visit(const std::string& prefix, const std::function<void(const std::string&, Parameter&)>& f) const;
 

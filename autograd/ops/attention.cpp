@@ -16,6 +16,7 @@ AttentionCall make_call(const char* op, std::int64_t batch, std::int64_t heads, 
                         const Tensor& like, const AttentionOptions& o) {
   const std::uint32_t dropout = survivable_threshold(op, "dropout probability", o.dropout);
   check(queries < 65536 && keys < 524288, "[{}] expected fewer than 65536 queries and 524288 keys, got {} and {}", op, queries, keys);
+  check(head_dim > 0, "[{}] expected a head width above 0, got {}", op, head_dim);
   const RandomState& random = random_state();
   const std::uint64_t key = random_key(random.seed, current_path() ? *current_path() : "");
   AttentionCall call{.batch = batch,

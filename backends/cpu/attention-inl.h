@@ -35,7 +35,7 @@ struct Layout {
         groups((call.keys + 7) / 8),
         words((keys + 63) / 64) {
     const std::int64_t most = std::clamp<std::int64_t>(6144 / keys, 8, 128), blocks = (call.queries + most - 1) / most;
-    rows = (call.queries + blocks - 1) / std::max<std::int64_t>(blocks, 1);
+    rows = std::max<std::int64_t>(1, (call.queries + blocks - 1) / std::max<std::int64_t>(blocks, 1));
     if (columns / 16 % 2 == 0) columns += 16;
   }
   std::int64_t key_vectors() const { return keys / W; }
@@ -85,7 +85,7 @@ HWY_INLINE Rows padded(const float* x, std::int64_t rows, std::int64_t dim, std:
   return {copy, dims};
 }
 
-// The other way: y's rows = scale x's.
+// The other way: y's rows = x's.
 HWY_INLINE void unpad(const float* x, std::int64_t dims, std::int64_t rows, std::int64_t dim, float* y, std::int64_t stride) {
   for (std::int64_t r = 0; r < rows; ++r)
     for_lanes(dim, [&](std::int64_t i, auto part) HWY_ATTR { store(hn::LoadU(f32, x + r * dims + i), y + r * stride + i, part); });

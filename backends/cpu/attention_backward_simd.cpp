@@ -136,6 +136,10 @@ void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads
                 .vectors = l.dim_vectors(),
                 .accumulate = accumulate});
     }
+    if (N == 0) {  // nobody asked: no block wrote the sums
+      std::fill_n(dk_sum, M * l.dims, 0.0f);
+      std::fill_n(dv_sum, M * l.dims, 0.0f);
+    }
     unpad(dk_sum, l.dims, M, hd, row(dk, b, h, 0), dk.token);
     unpad(dv_sum, l.dims, M, hd, row(dv, b, h, 0), dv.token);
   }

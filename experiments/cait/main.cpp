@@ -1,6 +1,7 @@
 // Trains a CaiT: a published configuration, or its shape at another size, on any data set.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>

@@ -12,7 +12,7 @@ enum class OptimizerKind { adamw, sgd, lamb, adagrad };
 enum class ScheduleKind { constant, cosine, inverse_sqrt, step };
 
 OptimizerKind optimizer_named(const std::string& name) { return static_cast<OptimizerKind>(index_of_name("optimizer", optimizer_names(), name)); }
-ScheduleKind schedule_named(const std::string& name) { return static_cast<ScheduleKind>(index_of_name("schedule", schedule_names(), name)); }
+ScheduleKind schedule_named(const std::string& name) { return static_cast<ScheduleKind>(index_of_name("learning_rate", schedule_names(), name)); }
 
 }  // namespace
 
@@ -54,7 +54,7 @@ std::unique_ptr<nn::Optimizer> make_optimizer(const std::string& name, std::vect
 }
 
 nn::LearningRate make_schedule(const std::string& name, double peak, std::int64_t warmup, std::int64_t steps) {
-  check(0 <= warmup && warmup <= steps, "[schedule] expected warm-up steps in 0..{}, got {}", steps, warmup);
+  check(0 <= warmup && warmup <= steps, "[learning_rate] expected warm-up steps in 0..{}, got {}", steps, warmup);
   const std::int64_t rest = std::max<std::int64_t>(steps - warmup, 1);
   switch (schedule_named(name)) {
     case ScheduleKind::constant:

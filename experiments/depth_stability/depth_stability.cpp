@@ -69,7 +69,9 @@ void declare(Cli& cli, Options& o) {
   cli.option("--schedule", &o.train.schedule, "Course of the learning rate after the warm-up").one_of("schedule", schedule_names());
   cli.option("--weight-decay", &o.train.weight_decay, "Weight decay, of weights only").at_least(0);
   cli.option("--clip-norm", &o.train.clip_norm, "Largest norm of all gradients together; 0: any").at_least(0);
-  cli.option("--ema", &o.train.ema_decay, "Decay of a moving average of the weights, which is then evaluated; 0: none").at_least(0).below(1);
+  cli.option("--ema-decay", &o.train.ema_decay, "Decay, after a warm-up, of a moving average of the weights, which is then evaluated; 0: none")
+      .at_least(0)
+      .below(1);
   o.drop.declare(cli);
   add_run_options(cli, o, {.data = data_set_names(), .dtypes = {"fp32", "fp64"}, .devices = {"cpu", "reference"}});
   cli.option("--check-gates", &o.check_gates, "Check what --gates must fulfil (gradients, claims, save and load, ...) and train nothing")

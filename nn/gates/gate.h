@@ -79,7 +79,7 @@ class SkipScaleGate : public Gate {
   explicit SkipScaleGate(Tensor scale = {}) : scale_(std::move(scale)) {}
   Tensor combine(const Tensor& skip, const Tensor& branch) const override { return gated_residual(branch, skip, scale_); }
   Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
-    return gated_residual(skip * scale_, branch, {}, row_scale);
+    return gated_residual(scale_.defined() ? skip * scale_ : skip, branch, {}, row_scale);
   }
 
  protected:

@@ -7,7 +7,7 @@ namespace plumb::nn {
 
 void AttentionOptions::check_values(const char* op) const {
   check(heads > 0 && dim % heads == 0, "[{}] expected a width that is a multiple of the heads, got dim {} and {} heads", op, dim, heads);
-  check(0 <= dropout && dropout < 1, "[{}] expected a dropout rate in [0, 1), got {}", op, dropout);
+  survivable_threshold(op, "dropout rate", dropout);
   check(0 <= drop_head && drop_head < 1, "[{}] expected a DropHead rate in [0, 1), got {}", op, drop_head);
   check(drop_head_steps >= 0, "[{}] expected a number of training steps for DropHead, or 0, got {}", op, drop_head_steps);
   key_drop(drop_key.rate, drop_key.shape, drop_key.window, drop_key.sharing, grid, grid.cells(), 0);  // checks

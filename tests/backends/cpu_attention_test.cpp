@@ -146,3 +146,21 @@ TEST_CASE("cpu attention: saturated rows give their scores no gradient") {
     CHECK(most > 0.1);
   }
 }
+
+TEST_CASE("cpu attention without queries leaves keys and values without gradient") {
+  for (const std::int64_t keys : {3, 2000}) {
+    AttentionCall call{};
+    call.batch = call.heads = 1;
+    call.queries = 0;
+    call.keys = keys;
+    call.head_dim = 5;
+    call.scale = 1;
+    const Shape query{1, 1, 0, 5}, key{1, 1, keys, 5};
+    const Array q = fresh(query), k = random(key), v = random(key), out = fresh(query), sums = fresh({1, 1, 0, 2}), dq = fresh(query),
+                dk = fresh(key), dv = fresh(key);
+    cpu_kernels().attention_forward(call, separate(q), separate(k), separate(v), separate(out), sums);
+    cpu_kernels().attention_backward(call, separate(out), separate(q), separate(k), separate(v), sums, separate(dq), separate(dk), separate(dv));
+    for (const Array& d : {dk, dv})
+      for (double x : to_vector(d)) CHECK(x == 0);
+  }
+}

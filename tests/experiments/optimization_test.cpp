@@ -58,8 +58,8 @@ TEST_CASE("schedules by name: short ones, and ones that are warm-up alone") {
   CHECK(course("cosine", 1, 5)[3] == Approx(0.5));
   for (const std::string& name : lab::schedule_names()) {
     CHECK(course(name, 2, 2) == std::vector<double>{0.5, 1});
-    CHECK_THAT(error_of([&] { lab::make_schedule(name, 1, 3, 2); }), contains("[schedule] expected warm-up steps in 0..2, got 3"));
+    CHECK_THAT(error_of([&] { lab::make_schedule(name, 1, 3, 2); }), contains("[learning_rate] expected warm-up steps in 0..2, got 3"));
     CHECK(!lab::schedule_title(name).empty());
   }
-  CHECK(error_of([] { lab::make_schedule("linear", 1, 0, 2); }) == "[schedule] expected constant, cosine, inverse_sqrt or step, got \"linear\"");
+  CHECK(error_of([] { lab::make_schedule("linear", 1, 0, 2); }) == "[learning_rate] expected constant, cosine, inverse_sqrt or step, got \"linear\"");
 }

@@ -261,10 +261,14 @@ TEST_CASE("a nameless child shows its parameters as its parent's") {
   CHECK(*a.path() == "Root");
   CHECK(*b.path() == "Root.part");
   CHECK_THAT(error_of([&] { root.add("", again); }), contains("expected a new name in Root, got \"a\" again"));
+  CHECK_THAT(error_of([&] { root.own_parameter("a"); }), contains("expected a new name in Root, got \"a\" again"));
+  Root empty_part, one_more;
+  one_more.add("part", empty_part);  // no parameters, but a path, by which random draws are keyed
+  CHECK_THAT(error_of([&] { root.add("", one_more); }), contains("expected a new name in Root, got \"part\" again"));
   CHECK_THAT(error_of([&] { a.late(); }), contains("expected a nameless child to be complete when it is registered"));
   Leaf three("w"), leaf("w");
   Root four;
   four.add("3", leaf);
   other.add("blocks.3", three);
-  CHECK_THAT(error_of([&] { other.add("blocks", four); }), contains("expected a new name in Root, got \"blocks.3.w\" again"));
+  CHECK_THAT(error_of([&] { other.add("blocks", four); }), contains("expected a new name in Root, got \"blocks.3\" again"));
 }

@@ -7,6 +7,8 @@
 
 namespace plumb::parity {
 
+double worse(double a, double b) { return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b); }
+
 Tensor Case::tensor(const std::string& name) const {
   const auto found = tensors.find(name);
   check(found != tensors.end(), "expected the case to hold {}, got none", name);
@@ -39,9 +41,6 @@ Judge::Judge(const Case& c, double output_limit, double gradient_limit) : case_(
 }
 
 namespace {
-
-// The larger one; NaN if either is.
-double worse(double a, double b) { return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b); }
 
 double error_of(const std::vector<double>& ours, const std::vector<double>& theirs, double floor) {
   double difference = 0, size = floor;

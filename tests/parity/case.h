@@ -13,6 +13,9 @@
 
 namespace plumb::parity {
 
+// The larger one; NaN if either is.
+double worse(double a, double b);
+
 struct Case {
   nlohmann::json settings;
   nn::NamedTensors tensors;

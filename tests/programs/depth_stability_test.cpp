@@ -333,7 +333,7 @@ TEST_CASE("every optimizer and schedule trains, and the report names them") {
   const auto clipped = trained("clip", "--clip-norm 0.01 --optimizer sgd");
   CHECK(!losses.contains(std::get<0>(clipped)));
   CHECK_THAT(std::get<3>(clipped), contains("gradients clipped at norm 0.01"));
-  const auto averaged = trained("ema", "--ema 0.9");  // the training is the same, the evaluation is not
+  const auto averaged = trained("ema", "--ema-decay 0.9");  // the training is the same, the evaluation is not
   CHECK(std::get<0>(averaged) == loss);
   CHECK(std::get<1>(averaged) != val_loss);
   CHECK_THAT(std::get<3>(averaged), contains("their moving average, decay 0.9"));
@@ -342,7 +342,7 @@ TEST_CASE("every optimizer and schedule trains, and the report names them") {
                                                                          {"--schedule exponential", "known: constant, cosine, inverse_sqrt, step"},
                                                                          {"--weight-decay -1", "--weight-decay"},
                                                                          {"--clip-norm -1", "--clip-norm"},
-                                                                         {"--ema 1", "--ema"}}) {
+                                                                         {"--ema-decay 1", "--ema-decay"}}) {
     const Finished f = run(folder.path(), command + flags + " --out refused");
     INFO(f.err);
     CHECK(f.status == 2);
