@@ -17,6 +17,7 @@
 #include "experiments/common/trainer.h"
 #include "experiments/passport/records.h"
 #include "experiments/passport/report.h"
+#include "nn/audit.h"
 #include "nn/models/vit.h"
 
 namespace plumb::lab {
@@ -91,6 +92,7 @@ std::optional<std::vector<PassportRecord>> run_arm(const Options& o, const Passp
                  .gate = arm.gate,
                  .paper_init = o.init == "paper",
                  .seed = arm.seed});
+  nn::audit_init(model, arm.seed);
   std::vector<PassportRecord> records{at_init(model, arm, o, session)};
   if (o.steps == 0) return records;
   const TrainObserver observer{
