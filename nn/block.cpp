@@ -44,9 +44,8 @@ Block::Block(const BlockOptions& o)
   attn_ = o.attention(attention);
   attn_->first().weight_init() = weight_init(o.base, 3);  // q, k, v apart
   if (norm_ != Norm::none) {
-    const auto make = method_->norm_layer ? method_->norm_layer : [](std::int64_t dim, double eps) { return std::make_unique<LayerNorm>(dim, eps); };
-    norm1_ = make(o.dim, o.norm_eps);
-    norm2_ = make(o.dim, o.norm_eps);
+    norm1_ = method_->norm_layer(o.dim, o.norm_eps);
+    norm2_ = method_->norm_layer(o.dim, o.norm_eps);
     child("norm1", *norm1_);
     child("norm2", *norm2_);
   }

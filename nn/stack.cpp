@@ -69,7 +69,7 @@ Stack::Stack(const StackOptions& o) : Layer("Stack"), options_(o) {
     child(fmt::format("blocks.{}", i), *blocks_.back());
   }
   if (o.final_norm) {
-    norm_ = o.gate->norm_layer ? o.gate->norm_layer(o.dim, o.norm_eps) : std::make_unique<LayerNorm>(o.dim, o.norm_eps);
+    norm_ = o.gate->norm_layer(o.dim, o.norm_eps);
     child("norm", *norm_);
   }
 }

@@ -17,7 +17,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// One query: scores -> P' in s, dout v^T -> dS in d; `p` is scratch for a row. `sums` are the row's top and total.
+// One query: scores -> P' in s, dout v^T -> dS in d; `p` is scratch for a row: where dropout is on, P is not P'. `sums` are the row's top and total.
 HWY_INLINE void differentiate_row(const AttentionCall& call, const KeyBits& bits, std::int64_t r, std::int64_t keys, const float* sums, float* p,
                                   float* s, float* d) {
   const bool dropout = call.dropout.threshold != 0;
@@ -40,14 +40,15 @@ HWY_INLINE void differentiate_row(const AttentionCall& call, const KeyBits& bits
       weight = hn::IfThenElseZero(undropped, hn::Mul(pj, survivors));
       dp = hn::IfThenElseZero(undropped, hn::Mul(dp, survivors));
       hn::Store(dp, f32, d + j);
+      hn::Store(pj, f32, p + j);
     }
     total = hn::MulAdd(pj, dp, total);
-    hn::Store(pj, f32, p + j);
     hn::Store(weight, f32, s + j);
   }
   const V delta = set(sum_lanes(total));
+  const float* const probabilities = dropout ? p : s;
   for (std::int64_t j = 0; j < keys; j += W)
-    hn::Store(hn::Mul(hn::Mul(hn::Load(f32, p + j), scale), hn::Sub(hn::Load(f32, d + j), delta)), f32, d + j);
+    hn::Store(hn::Mul(hn::Mul(hn::Load(f32, probabilities + j), scale), hn::Sub(hn::Load(f32, d + j), delta)), f32, d + j);
 }
 
 // (sample, head) pairs begin ... end - 1 of batch * heads.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "nn/layers/norm.h"
+
 namespace plumb::nn {
 namespace {
 
@@ -58,11 +60,19 @@ const char* name(Growth growth) {
   return names[static_cast<int>(growth)];
 }
 
+const char* name(Base base) {
+  constexpr const char* names[] = {"truncated normal, std 0.02", "Xavier uniform; q, k, v apart", "Xavier normal; q, k, v apart",
+                                   "Xavier uniform of the packed qkv"};
+  return names[static_cast<int>(base)];
+}
+
 Init weight_init(Base base, int packed_parts) {
   if (base == Base::truncated_normal) return Init::truncated_normal(0.02);
   if (base == Base::xavier_normal) return Init::xavier_normal(1, packed_parts);
   return Init::xavier_uniform(base == Base::xavier ? packed_parts : 1);
 }
+
+std::unique_ptr<Layer> make_layer_norm(std::int64_t dim, double eps) { return std::make_unique<LayerNorm>(dim, eps); }
 
 bool Method::claims_that(Claim c) const { return std::ranges::find(claims, c) != claims.end(); }
 

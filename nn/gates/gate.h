@@ -128,6 +128,7 @@ enum class Base {
   xavier_normal,     // Glorot normal, likewise
   xavier_packed      // Glorot uniform of the packed qkv matrix
 };
+const char* name(Base base);
 Init weight_init(Base base, int packed_parts = 1);
 
 // Where a gate is being built.
@@ -153,6 +154,8 @@ struct BlockGates {
   }
 };
 
+std::unique_ptr<Layer> make_layer_norm(std::int64_t dim, double eps);
+
 // A row of the table of residual methods.
 struct Method {
   std::string name = {};
@@ -167,8 +170,8 @@ struct Method {
   std::string use = {};      // when to take it
   std::string pitfalls = {};
   std::function<BlockGates(const GateContext&)> build = {};
-  // What the norms of the stack are, the final one included; LayerNorm if not given.
-  std::function<std::unique_ptr<Layer>(std::int64_t dim, double eps)> norm_layer = {};
+  // What the norms of the stack are, the final one included.
+  std::function<std::unique_ptr<Layer>(std::int64_t dim, double eps)> norm_layer = make_layer_norm;
   // Changes a parameter of a block (name within the block): learning-rate and eps factors.
   std::function<void(const GateContext&, const std::string& name, Parameter&)> adjust = {};
   // What enters the first block, given [B, T, D]; the plain stream if not given.

@@ -45,15 +45,7 @@ Method methods::normformer() {
           .source = "Shleifer et al. 2021, NormFormer: improved transformer pretraining with extra normalization",
           .use = "Pre-norm with more norms: its authors' aim is faster pretraining of language models.",
           .pitfalls = "Head scales act before W_o. w multiplies the skip.",
-          .build = [](const GateContext& c) {
-            BlockGates gates;
-            auto attn_norm = std::make_unique<LayerNorm>(c.dim, c.norm_eps), mlp_norm = std::make_unique<LayerNorm>(c.hidden, c.norm_eps);
-            gates.attn = &gates.add("gate1", std::make_unique<AttentionGate>(*attn_norm, c));
-            gates.mlp = &gates.add("gate2", std::make_unique<MlpGate>(*mlp_norm, c));
-            gates.add("attn_norm", std::move(attn_norm));
-            gates.add("mlp_norm", std::move(mlp_norm));
-            return gates;
-          }};
+          .build = [](const GateContext& c) { return gates_with_norms<AttentionGate, MlpGate>(c, "attn_norm", "mlp_norm", c.hidden, c); }};
 }
 
 }  // namespace plumb::nn

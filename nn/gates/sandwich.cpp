@@ -19,13 +19,7 @@ class SandwichGate : public NormAfter {
 };
 
 BlockGates build(const GateContext& c, double last_factor) {
-  BlockGates gates;
-  auto norm1 = std::make_unique<LayerNorm>(c.dim, c.norm_eps), norm2 = std::make_unique<LayerNorm>(c.dim, c.norm_eps);
-  gates.attn = &gates.add("gate1", std::make_unique<SandwichGate>(*norm1, last_factor));
-  gates.mlp = &gates.add("gate2", std::make_unique<SandwichGate>(*norm2, last_factor));
-  gates.add("norm1_out", std::move(norm1));
-  gates.add("norm2_out", std::move(norm2));
-  return gates;
+  return gates_with_norms<SandwichGate, SandwichGate>(c, "norm1_out", "norm2_out", c.dim, last_factor);
 }
 
 }  // namespace

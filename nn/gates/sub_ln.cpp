@@ -35,13 +35,7 @@ Method methods::sub_ln() {
           .use = "Pre-norm with four norms a block, meant by its authors for language and vision alike.",
           .pitfalls = "The factor grows with depth. One block has ln 2N < 1.",
           .build = [](const GateContext& c) {
-            BlockGates gates;
-            auto attn_norm = std::make_unique<LayerNorm>(c.dim, c.norm_eps), mlp_norm = std::make_unique<LayerNorm>(c.hidden, c.norm_eps);
-            gates.attn = &gates.add("gate1", std::make_unique<SubLnGate>(*attn_norm, sub_ln_factor(c.blocks)));
-            gates.mlp = &gates.add("gate2", std::make_unique<SubLnGate>(*mlp_norm, sub_ln_factor(c.blocks)));
-            gates.add("attn_norm", std::move(attn_norm));
-            gates.add("mlp_norm", std::move(mlp_norm));
-            return gates;
+            return gates_with_norms<SubLnGate, SubLnGate>(c, "attn_norm", "mlp_norm", c.hidden, sub_ln_factor(c.blocks));
           }};
 }
 

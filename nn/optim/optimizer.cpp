@@ -16,6 +16,20 @@ void check_moments(const char* op, double beta1, double beta2, double eps) {
   check_eps(op, eps);
 }
 
+// What AdamW and LAMB share: Adam's step number u.step.
+template <class Options, class Update>
+AdamWStep adam_step(const Options& o, const Update& u, double lr, double weight_decay) {
+  const auto t = static_cast<double>(u.step);
+  return {.lr = lr,
+          .beta1 = o.beta1,
+          .beta2 = o.beta2,
+          .eps = o.eps * u.eps_factor,
+          .weight_decay = weight_decay,
+          .correction1 = 1 - std::pow(o.beta1, t),
+          .correction2 = 1 - std::pow(o.beta2, t),
+          .gradient_scale = u.gradient_scale};
+}
+
 bool at_least_0(double x) { return std::isfinite(x) && x >= 0; }
 
 }  // namespace
@@ -124,16 +138,7 @@ AdamW::AdamW(std::vector<Parameter> ps, const AdamWOptions& o)
 }
 
 void AdamW::update(const Update& u) {
-  const auto t = static_cast<double>(u.step);
-  const AdamWStep step{.lr = u.lr,
-                       .beta1 = options_.beta1,
-                       .beta2 = options_.beta2,
-                       .eps = options_.eps * u.eps_factor,
-                       .weight_decay = u.weight_decay,
-                       .correction1 = 1 - std::pow(options_.beta1, t),
-                       .correction2 = 1 - std::pow(options_.beta2, t),
-                       .gradient_scale = u.gradient_scale};
-  kernels(u.parameter).adamw(step, u.gradient, u.parameter, moment1_[u.index], moment2_[u.index]);
+  kernels(u.parameter).adamw(adam_step(options_, u, u.lr, u.weight_decay), u.gradient, u.parameter, moment1_[u.index], moment2_[u.index]);
 }
 
 Lamb::Lamb(std::vector<Parameter> ps, const LambOptions& o)
@@ -142,19 +147,10 @@ Lamb::Lamb(std::vector<Parameter> ps, const LambOptions& o)
 }
 
 void Lamb::update(const Update& u) {
-  const auto t = static_cast<double>(u.step);
   const Kernels& k = kernels(u.parameter);
   // Adam's step of rate -1 from 0 is its direction.
   const Array direction = full_like(u.parameter, u.parameter.shape(), 0);
-  k.adamw({.lr = -1,
-           .beta1 = options_.beta1,
-           .beta2 = options_.beta2,
-           .eps = options_.eps * u.eps_factor,
-           .weight_decay = 0,
-           .correction1 = 1 - std::pow(options_.beta1, t),
-           .correction2 = 1 - std::pow(options_.beta2, t),
-           .gradient_scale = u.gradient_scale},
-          u.gradient, direction, moment1_[u.index], moment2_[u.index]);
+  k.adamw(adam_step(options_, u, -1, 0), u.gradient, direction, moment1_[u.index], moment2_[u.index]);
   double trust = 1;
   if (u.weight_decay > 0) {
     const Array decay = empty_like(u.parameter);

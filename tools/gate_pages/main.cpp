@@ -72,15 +72,11 @@ std::string page(const fs::path& root, const nn::Method& m) {
   const fs::path source = source_of(root, m.name);
   std::vector<std::string> claims;
   for (const nn::Claim c : m.claims) claims.emplace_back(nn::name(c));
-  std::vector<std::int64_t> post_blocks;
-  for (const auto& block : stack.blocks()) post_blocks.push_back(block->norm() == nn::Norm::post);
-  const auto posts = std::ranges::count(post_blocks, 1);
+  const auto posts = std::ranges::count_if(stack.blocks(), [](const auto& block) { return block->norm() == nn::Norm::post; });
   const std::string placement = m.norm == nn::Norm::none ? "none in blocks; the model's final norm stays"
                                 : posts == depth         ? "after each junction (post)"
                                 : posts == 0             ? "before each branch (pre)"
                                                          : fmt::format("post in {} of {} blocks, then pre", posts, depth);
-  const char* bases[] = {"truncated normal, std 0.02", "Xavier uniform; q, k, v apart", "Xavier normal; q, k, v apart",
-                         "Xavier uniform of the packed qkv"};
   std::string text = fmt::format("# {}\n\n`{}`\n\n{}.\n\n", m.name, m.formula, m.source);
   text += fmt::format(
       "```cpp\nnn::ViT model({{.depth = 24, .gate = \"{}\"}});  // or depth_stability --gates {}\n{}```\n\n", m.name, m.name,
@@ -95,7 +91,7 @@ std::string page(const fs::path& root, const nn::Method& m) {
                                                                                    ? fmt::format("reset by post-norms, then {}", nn::name(m.growth))
                                                                                    : nn::name(m.growth));
   text += fmt::format("| classifier | {} |\n", m.zero_head ? "starts at 0" : "ordinary");
-  text += fmt::format("| base of the paper's initial weights (`--init paper`) | {} |\n", bases[static_cast<int>(m.paper_base)]);
+  text += fmt::format("| base of the paper's initial weights (`--init paper`) | {} |\n", nn::name(m.paper_base));
   text += fmt::format("| parameters beside pre-norm's | {:+} in {} blocks of dim {} |\n\n", stack.parameter_count() - plain.parameter_count(), depth,
                       dim);
   text += fmt::format(
