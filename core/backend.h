@@ -165,7 +165,15 @@ struct Kernels {
 const Kernels& reference_kernels();
 const Kernels& cpu_kernels();
 
-inline const Kernels& kernels(Device device) { return device == Device::cpu ? cpu_kernels() : reference_kernels(); }
+namespace detail {
+inline thread_local bool profiling = false;      // a Profile of this thread lives (core/profile.h)
+const Kernels& profiled_kernels(Device device);  // the same kernels, each call recorded
+}  // namespace detail
+
+inline const Kernels& kernels(Device device) {
+  if (detail::profiling) return detail::profiled_kernels(device);
+  return device == Device::cpu ? cpu_kernels() : reference_kernels();
+}
 inline const Kernels& kernels(const Array& a) { return kernels(a.device()); }
 
 // Threads that the cpu backend uses; 0 means all processors that the process may run on, whatever OMP_NUM_THREADS says.

@@ -42,6 +42,7 @@ class Cache {
     const std::size_t size = size_class(bytes);
     const std::lock_guard lock(mutex_);
     stats_.in_use += size;
+    stats_.allocated += size;
     stats_.peak = std::max(stats_.peak, stats_.in_use);
     if (std::vector<void*>& free = free_[size]; !free.empty()) {
       void* p = free.back();

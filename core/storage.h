@@ -22,9 +22,10 @@ struct Storage {
 
 // Memory use of this process's arrays, in bytes.
 struct MemoryStats {
-  std::size_t in_use;    // held by live storages
-  std::size_t peak;      // highest in_use since the last reset_peak_memory()
-  std::size_t reserved;  // taken from the system, live or cached
+  std::size_t in_use;       // held by live storages
+  std::size_t peak;         // highest in_use since the last reset_peak_memory()
+  std::size_t reserved;     // taken from the system, live or cached
+  std::uint64_t allocated;  // handed out since the program began
 };
 MemoryStats memory_stats();
 void reset_peak_memory();

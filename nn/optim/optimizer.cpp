@@ -46,6 +46,7 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, LearningRate lr, double 
 }
 
 void Optimizer::step(const Gradients& gradients) {
+  const PhaseScope phase("optimizer");
   std::unordered_map<const Node*, const Tensor*> found;
   for (const Gradients::Entry& e : gradients.entries()) found[e.node.get()] = &e.gradient;
   for (const Parameter& p : parameters_)

@@ -1,0 +1,57 @@
+// Where a program's time goes: every kernel call, with its module, phase and step.
+//
+//   {
+//     Profile profile;
+//     for (...) { ... a few training steps ... }
+//     fmt::print("{}", profile.table());
+//     write_file_atomically("trace.json", profile.chrome_trace());
+//   }
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/scope.h"
+
+namespace plumb {
+
+// Records the kernel calls of the thread that made it, while it lives; one at a time. Without one, nothing is measured and nothing slows down.
+class Profile {
+ public:
+  struct Event {
+    const char* kernel;       // its name in core/backend.h
+    Path path;                // module
+    const char* phase;        // "forward", "backward", "optimizer" or ""
+    std::uint32_t step;       // of RandomScope
+    std::int64_t start, end;  // ns since the profile began
+    double operations;        // floating-point operations of matrix products; 0 for other kernels
+    double bytes;             // of the arrays that the kernel got
+    double allocated;         // bytes taken from the allocator since the event before
+  };
+
+  Profile();
+  ~Profile();
+  Profile(const Profile&) = delete;
+  Profile& operator=(const Profile&) = delete;
+
+  const std::vector<Event>& events() const { return events_; }
+  // Ends the recording (as the destructor does), so that what follows does not count. May be called again.
+  void stop();
+  // ns from construction to stop(), or to now.
+  std::int64_t duration() const;
+
+  // For people: time by kernel and by module (numbers in paths become *: "blocks.*.attn.qkv"), forward and backward, GFLOP/s, GB/s, bytes
+  // allocated, the share of matrix products, and what was spent outside kernels.
+  std::string table() const;
+  // Chrome's trace event format (JSON object format, "X" events; ts and dur in microseconds): open it in chrome://tracing or Perfetto.
+  std::string chrome_trace() const;
+
+ private:
+  friend struct ProfileRecorder;  // core/profile.cpp
+
+  std::vector<Event> events_;
+  std::int64_t began_, ended_ = 0;
+  std::uint64_t allocated_;  // cumulative, at the last event
+};
+
+}  // namespace plumb
