@@ -59,6 +59,26 @@ void accumulate(Tensor& sum, const Tensor& gradient, bool in_place) {
   }
 }
 
+using Pending = std::unordered_map<const Node*, Tensor>;
+
+// What take_gradient() may take from, while a plain backward function runs.
+struct Taking {
+  const Node* node = nullptr;
+  Pending* pending = nullptr;
+};
+thread_local Taking taking;
+
+class TakingScope {
+ public:
+  explicit TakingScope(Taking now) : saved_(std::exchange(taking, now)) {}
+  ~TakingScope() { taking = saved_; }
+  TakingScope(const TakingScope&) = delete;
+  TakingScope& operator=(const TakingScope&) = delete;
+
+ private:
+  Taking saved_;
+};
+
 // Walks from y to the variables (or to `targets`, if there are any) and returns the gradients of those found.
 std::unordered_map<const Node*, Tensor> propagate(const std::shared_ptr<Node>& root, Tensor dy, const NodeSet* targets, const NodeSet& stops,
                                                   Graph graph, std::vector<std::shared_ptr<Node>>* variables) {
@@ -68,7 +88,7 @@ std::unordered_map<const Node*, Tensor> propagate(const std::shared_ptr<Node>& r
   NodeSet active;
   for (const auto& node : order) active.insert(node.get());
 
-  std::unordered_map<const Node*, Tensor> pending, found;
+  Pending pending, found;
   pending[root.get()] = std::move(dy);
   std::optional<NoGrad> no_grad;
   std::optional<EnableGrad> enable_grad;
@@ -101,6 +121,7 @@ std::unordered_map<const Node*, Tensor> propagate(const std::shared_ptr<Node>& r
     Tensors gradients;
     {
       const detail::PauseAnomalyMode pause;
+      const TakingScope scope(graph == Graph::record ? Taking{} : Taking{node.get(), &pending});
       gradients = f(gradient, y);
     }
     gradient = Tensor();
@@ -173,6 +194,16 @@ Tensors grad(const Tensor& y, const Tensors& xs, const GradOptions& options) {
 }
 
 namespace detail {
+
+Array take_gradient(std::size_t i) {
+  if (!taking.node) return {};
+  const Node::Input& input = taking.node->inputs[i];
+  const auto entry = input.node ? taking.pending->find(input.node.get()) : taking.pending->end();
+  if (entry == taking.pending->end() || !entry->second.array().unique() || entry->second.shape() != input.shape) return {};
+  const Array taken = entry->second.array();
+  taking.pending->erase(entry);
+  return taken;
+}
 
 Tensors partial_gradients(const Tensor& y, const Tensor& dy, const Tensors& xs, bool create_graph) {
   Tensors result(xs.size());

@@ -68,6 +68,9 @@ namespace detail {
 bool recording(const Tensors& inputs);  // whether an op on these enters the graph; also notes inputs for checkpoint()
 std::shared_ptr<Node> make_node(const char* op, const Array& y, const Tensors& inputs);
 void check_finite(const char* op, const Array& y);  // in anomaly mode, throws for a non-finite element
+// For a fused op's plain backward function: the sum of the gradients that input i has got from others so far, if nobody else holds it;
+// else undefined. Whoever takes it must return it, updated in place, as (part of) the gradient of input i: one pass less.
+Array take_gradient(std::size_t i);
 
 // Backward functions may take (dy) or, if they read the output, (dy, y). Only then is the output kept, and only its data.
 template <class F>

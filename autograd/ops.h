@@ -59,7 +59,19 @@ Tensor gather(const Tensor& x, const Tensor& index);                            
 Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false);
 // x [.., K], weight [N, K], bias [N] or undefined -> x weight^T + bias [.., N]
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
-Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form = Gelu::erf);  // gelu(linear(..)), one pass less
+
+// The same with its neighbours in one pass over the rows, so that what lies between is neither written nor kept. Equal to the ops that they
+// name up to rounding.
+struct NormParameters {  // of a layer norm over the last axis: weight, bias [K]
+  Tensor weight = {}, bias = {};
+  double eps = 0;
+};
+Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form = Gelu::erf);            // gelu(linear(x, ..))
+Tensor norm_linear(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias = {});  // linear(layer_norm(x, ..), ..)
+Tensor norm_linear_gelu(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias, Gelu form = Gelu::erf);
+// gated_residual(skip, linear(x, ..), gate, row_scale)
+Tensor linear_residual(const Tensor& skip, const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Tensor& gate = {},
+                       const Tensor& row_scale = {});
 
 // ---- convolution and batch norm (ops/conv2d.cpp, ops/batch_norm.cpp) ---------------------------------------------------------------
 // Cross-correlation, as PyTorch's conv2d: x [B, C, H, W], weight [O, C, kh, kw], bias [O] or undefined -> [B, O, H', W'] with
@@ -148,6 +160,8 @@ Tensor gated_residual_composed(const Tensor& skip, const Tensor& branch, const T
 namespace detail {
 void check_operands(const char* op, const Tensor& a, const Tensor& b);  // both defined, floating, same dtype, same device
 void check_float(const char* op, const Tensor& x);
+// Operands of the residual junction, where the branch has this shape.
+void check_junction(const char* op, const Tensor& skip, const Shape& branch, const Tensor& gate, const Tensor& row_scale);
 }  // namespace detail
 
 }  // namespace plumb

@@ -64,8 +64,9 @@ std::vector<Row> rows_of(const Model& m) {
     const Array input = random({R, in}), w = random({out, in}), b = random({out}), output = random({R, out}), dx = empty_like(input),
                 dw = empty_like(w), db = empty_like(b);
     const double flops = 2.0 * static_cast<double>(R * in * out), bytes = 4.0 * static_cast<double>(R * (in + out) + in * out);
-    rows.push_back({fmt::format("linear_forward {}", label), bytes, flops, [=, &k] { k.linear_forward(input, w, b, output); }});
-    rows.push_back({fmt::format("linear_backward {}", label), 2 * bytes, 2 * flops, [=, &k] { k.linear_backward(output, input, w, dx, dw, db); }});
+    rows.push_back({fmt::format("linear_forward {}", label), bytes, flops, [=, &k] { k.linear_forward({}, input, w, b, output); }});
+    rows.push_back({fmt::format("linear_backward {}", label), 2 * bytes, 2 * flops,
+                    [=, &k] { k.linear_backward({}, output, input, w, b, {.dx = dx, .dw = dw, .db = db}); }});
   }
   const auto part = [=](const Array& a, int i) { return Heads{a, i * D, T * 3 * D, hd, 3 * D}; };
   const auto plain = [=](const Array& a) { return Heads{a, 0, T * D, hd, D}; };

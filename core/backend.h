@@ -61,6 +61,27 @@ struct Conv2dOptions {
   std::int64_t output(std::int64_t extent, std::int64_t kernel) const { return (extent + 2 * padding - kernel) / stride + 1; }
 };
 
+// What stands before and after the product of a linear layer, y = after(before(x) w^T + b), so that one pass over the rows does it all.
+struct LinearCall {
+  // Before: layer norm over the last axis, if gamma is defined. mean, rstd [R] are written by forward and read by backward.
+  Array gamma = {}, beta = {};
+  double eps = 0;
+  Array mean = {}, rstd = {};
+  // After: with u = before(x) w^T + b, y = u, gelu(u), or skip + row_scale[sample] gate u.
+  enum class After { nothing, gelu, residual } after = After::nothing;
+  Gelu gelu = Gelu::erf;
+  Array slope = {};      // gelu'(u) [R, N]: written by forward where defined, read by backward
+  Array skip = {};       // [R, N]
+  Array gate = {};       // [1] or [N]; undefined: 1
+  Array row_scale = {};  // [B], of R / B rows each; undefined: 1
+};
+// Its gradients; what is undefined is not wanted. (That of the skip is dy.)
+struct LinearGradients {
+  Array dx = {};
+  bool add_to_dx = false;  // dx holds a gradient already, to which this one is added
+  Array dw = {}, db = {}, dgamma = {}, dbeta = {}, dgate = {};
+};
+
 struct AdamWStep {
   double lr, beta1, beta2, eps, weight_decay;
   double correction1, correction2;  // 1 - beta^t
@@ -102,9 +123,10 @@ struct Kernels {
   void (*gather)(const Array& x, const Array& index, const Array& y);
   void (*scatter_add)(const Array& x, const Array& index, const Array& y);
 
-  // x [R, K], w [N, K], b [N] or undefined, y [R, N] = x w^T + b. Backward: dx = dy w, dw = dy^T x, db = column sums of dy.
-  void (*linear_forward)(const Array& x, const Array& w, const Array& b, const Array& y);
-  void (*linear_backward)(const Array& dy, const Array& x, const Array& w, const Array& dx, const Array& dw, const Array& db);
+  // x [R, K], w [N, K], b [N] or undefined, y [R, N]. Backward, with du the gradient of u = before(x) w^T + b: dw = du^T before(x),
+  // db = column sums of du, and du w goes on to x.
+  void (*linear_forward)(const LinearCall& call, const Array& x, const Array& w, const Array& b, const Array& y);
+  void (*linear_backward)(const LinearCall& call, const Array& dy, const Array& x, const Array& w, const Array& b, const LinearGradients& gradients);
 
   // Cross-correlation: x [B, C, H, W], w [O, C, kh, kw], b [O] or undefined, y [B, O, H', W'], extents by Conv2dOptions.
   void (*conv2d_forward)(const Array& x, const Array& w, const Array& b, const Conv2dOptions& options, const Array& y);

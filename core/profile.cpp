@@ -17,6 +17,8 @@ std::int64_t now() { return std::chrono::duration_cast<std::chrono::nanoseconds>
 
 double bytes_of(const Array& a) { return a.defined() ? static_cast<double>(a.numel()) * static_cast<double>(size_of(a.dtype())) : 0; }
 double bytes_of(const Heads&) { return 0; }  // attention's are counted by its extents
+double bytes_of(const LinearCall& c) { return bytes_of(c.mean) + bytes_of(c.rstd) + bytes_of(c.slope) + bytes_of(c.skip); }
+double bytes_of(const LinearGradients& d) { return bytes_of(d.dx) * (d.add_to_dx ? 2 : 1) + bytes_of(d.dw) + bytes_of(d.db); }
 template <class T>
 double bytes_of(const T&) {
   return 0;
@@ -40,12 +42,14 @@ struct Operations<&Kernels::matmul> {
 };
 template <>
 struct Operations<&Kernels::linear_forward> {
-  static double of(const Array& x, const Array&, const Array&, const Array& y) { return 2 * elements(y) * static_cast<double>(x.dim(-1)); }
+  static double of(const LinearCall&, const Array& x, const Array&, const Array&, const Array& y) {
+    return 2 * elements(y) * static_cast<double>(x.dim(-1));
+  }
 };
 template <>
 struct Operations<&Kernels::linear_backward> {
-  static double of(const Array& dy, const Array&, const Array& w, const Array& dx, const Array& dw, const Array&) {
-    return 2 * elements(dy) * static_cast<double>(w.dim(1)) * (dx.defined() + dw.defined());
+  static double of(const LinearCall&, const Array& dy, const Array&, const Array& w, const Array&, const LinearGradients& d) {
+    return 2 * elements(dy) * static_cast<double>(w.dim(1)) * (d.dx.defined() + d.dw.defined());
   }
 };
 template <>

@@ -79,14 +79,25 @@ Tensor Block::forward(const Tensor& x) const {
 void Block::pass(Stream& s, const Branch& branch, const Gate& gate, const Layer* norm, const DropPath& drop) const {
   const Tensor x = s.x, u = gate.read(s);
   const std::unique_ptr<Inside> inside = gate.inside(s);
-  const Tensor f = branch(norm_ == Norm::pre ? (*norm)(u) : u, inside.get());
-  {
+  const Layer* const before = norm_ == Norm::pre ? norm : nullptr;
+  const Layer* const after = norm_ == Norm::post ? norm : nullptr;
+  // Once a pass: not again when a checkpoint recomputes.
+  const bool watched = !observers_->empty() && std::string_view(current_phase()) == "forward" && !calibrating();
+  const std::optional<Tensor> scale = calibrating() ? std::nullopt : gate.plain_scale();
+  Tensor f;
+  if (scale) {
+    const Place::Junction junction{x, *scale, drop.row_scale(x)};
+    const Tensor y = branch(u, {.inside = inside.get(), .norm = before, .junction = &junction, .value = watched ? &f : nullptr});
+    const PathScope scope(gate.path());
+    s.x = after ? (*after)(y) : y;
+  } else {
+    f = branch(u, {.inside = inside.get(), .norm = before});
     const PathScope scope(gate.path());
     if (Calibration* calibration = calibrating()) gate.calibrate(x, f, *calibration);
-    gate.join(s, f, drop.row_scale(f), norm_ == Norm::post ? norm : nullptr);
-    check(s.x.shape() == x.shape(), "[gate] expected combine to return the shape of the stream {}, got {}", x.shape(), s.x.shape());
+    gate.join(s, f, drop.row_scale(f), after);
   }
-  if (std::string_view(current_phase()) == "forward" && !calibrating())  // once a pass: not again when a checkpoint recomputes
+  check(s.x.shape() == x.shape(), "[gate] expected combine to return the shape of the stream {}, got {}", x.shape(), s.x.shape());
+  if (watched)
     for (const auto& [id, observer] : std::map(*observers_)) observer({index_, branch, gate, norm_, x, f, s.x});
 }
 

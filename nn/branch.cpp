@@ -1,12 +1,54 @@
 #include "nn/branch.h"
 
+#include "autograd/ops.h"
 #include "nn/scoped_value.h"
 
 namespace plumb::nn {
+namespace {
 
-Tensor Branch::operator()(const Tensor& x, const Inside* inside) const {
-  const ScopedValue current(inside_, inside);
-  return (*this)(x);
+const Place nowhere;
+
+Tensor normed(const Layer* norm, const Tensor& x) { return norm ? (*norm)(x) : x; }
+
+}  // namespace
+
+Tensor Branch::operator()(const Tensor& x, const Place& place) const {
+  if (hooked()) {
+    const Place alone{.inside = place.inside};
+    const ScopedValue current(place_, &alone);
+    const Tensor f = (*this)(normed(place.norm, x));
+    if (!place.junction) return f;
+    if (place.value) *place.value = f.detach();
+    return gated_residual(place.junction->skip, f, place.junction->gate, place.junction->row_scale);
+  }
+  const ScopedValue current(place_, &place);
+  left_ = false;
+  const Tensor y = (*this)(x);
+  internal_check(left_, "{}'s forward() ended without leave()", *path());
+  return y;
+}
+
+Tensor Branch::enter(const Linear& first, const Tensor& x) const {
+  const Place& place = place_ ? *place_ : nowhere;
+  if (!place.inside) return first.after(place.norm, x);
+  return place.inside->projected(first(place.inside->input(normed(place.norm, x))));
+}
+
+Tensor Branch::enter_gelu(const Linear& first, const Tensor& x, Gelu form) const {
+  const Place& place = place_ ? *place_ : nowhere;
+  return place.inside ? gelu(enter(first, x), form) : first.gelu_after(place.norm, x, form);
+}
+
+Tensor Branch::leave(const Linear& last, const Tensor& h) const {
+  const Place& place = place_ ? *place_ : nowhere;
+  left_ = true;
+  const Tensor hidden = place.inside ? place.inside->hidden(h) : h;
+  if (!place.junction) return last(hidden);
+  if (place.value) {
+    const NoGrad no_grad;
+    *place.value = last(hidden.detach());
+  }
+  return last.joined(place.junction->skip, hidden, place.junction->gate, place.junction->row_scale);
 }
 
 }  // namespace plumb::nn

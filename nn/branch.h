@@ -18,6 +18,17 @@ class Inside {
   virtual Tensor hidden(const Tensor& h) const { return h; }
 };
 
+// Where a branch stands in its block: what it shares its first and last product with. All of it may be missing.
+struct Place {
+  const Inside* inside = nullptr;  // what the method does inside
+  const Layer* norm = nullptr;     // before the branch
+  struct Junction {                // after it: skip + row_scale gate f, as gated_residual() has it
+    Tensor skip, gate, row_scale;
+  };
+  const Junction* junction = nullptr;
+  Tensor* value = nullptr;  // where there is a junction: gets f, without a graph, for who watches
+};
+
 class Branch : public Layer {
  public:
   using Layer::Layer;
@@ -28,11 +39,18 @@ class Branch : public Layer {
   virtual void scale_value_path(double factor) = 0;
 
   using Layer::operator();
-  // The same with what the method does inside; null: nothing.
-  Tensor operator()(const Tensor& x, const Inside* inside) const;
+  // The branch in its place: norm, branch and junction. Hooks on the branch see it without norm and junction.
+  Tensor operator()(const Tensor& x, const Place& place) const;
 
  protected:
-  mutable const Inside* inside_ = nullptr;  // during a call
+  // For forward(), which must begin with the one and end with the other.
+  Tensor enter(const Linear& first, const Tensor& x) const;                  // norm and first product
+  Tensor enter_gelu(const Linear& first, const Tensor& x, Gelu form) const;  // with the activation
+  Tensor leave(const Linear& last, const Tensor& h) const;                   // last product and junction
+
+ private:
+  mutable const Place* place_ = nullptr;  // during a call
+  mutable bool left_ = false;
 };
 
 }  // namespace plumb::nn

@@ -14,20 +14,23 @@ Tensor per_sample(const Tensor& row_scale, int rank) {
 
 }  // namespace
 
-Tensor gated_residual(const Tensor& skip, const Tensor& branch, const Tensor& gate, const Tensor& row_scale) {
-  detail::check_operands("gated_residual", skip, branch);
-  check(skip.shape() == branch.shape(), "[gated_residual] expected skip and branch of one shape, got {} and {}", skip.shape(), branch.shape());
+void detail::check_junction(const char* op, const Tensor& skip, const Shape& branch, const Tensor& gate, const Tensor& row_scale) {
+  check(skip.shape() == branch, "[{}] expected skip and branch of one shape, got {} and {}", op, skip.shape(), branch);
   if (gate.defined()) {
-    detail::check_operands("gated_residual", branch, gate);
-    check(gate.shape() == Shape{1} || (branch.shape().rank() > 0 && gate.shape() == Shape{branch.dim(-1)}),
-          "[gated_residual] expected a gate [1] or [{}] for branch {}, got {}", branch.shape().rank() > 0 ? branch.dim(-1) : 1, branch.shape(),
-          gate.shape());
+    check_operands(op, skip, gate);
+    check(gate.shape() == Shape{1} || (branch.rank() > 0 && gate.shape() == Shape{branch[-1]}),
+          "[{}] expected a gate [1] or [{}] for branch {}, got {}", op, branch.rank() > 0 ? branch[-1] : 1, branch, gate.shape());
   }
   if (row_scale.defined()) {
-    detail::check_operands("gated_residual", branch, row_scale);
-    check(branch.shape().rank() > 0 && row_scale.shape() == Shape{branch.dim(0)} && !row_scale.requires_grad(),
-          "[gated_residual] expected a constant row scale of one number a sample for branch {}, got {}", branch.shape(), row_scale.shape());
+    check_operands(op, skip, row_scale);
+    check(branch.rank() > 0 && row_scale.shape() == Shape{branch[0]} && !row_scale.requires_grad(),
+          "[{}] expected a constant row scale of one number a sample for branch {}, got {}", op, branch, row_scale.shape());
   }
+}
+
+Tensor gated_residual(const Tensor& skip, const Tensor& branch, const Tensor& gate, const Tensor& row_scale) {
+  detail::check_operands("gated_residual", skip, branch);
+  detail::check_junction("gated_residual", skip, branch.shape(), gate, row_scale);
   Array y = empty_like(skip.array());
   kernels(y).gated_residual_forward(skip.array(), branch.array(), gate.array(), row_scale.array(), y);
   return record_fused(

@@ -1,9 +1,19 @@
-// y = x W^T + b, x [.., K], W [N, K], b [N]; and gelu of it.
+// y = x W^T + b, x [.., K], W [N, K], b [N], with what may stand before it (layer norm) and after it (GELU, the residual junction).
+// Kept for the backward pass: x (not its norm), the norm's two numbers a row, and gelu'(u); the branch's output is not.
+#include <algorithm>
+
 #include "autograd/node.h"
 #include "autograd/ops.h"
 
 namespace plumb {
 namespace {
+
+// The operands besides x, weight and bias; undefined ones are not there.
+struct Around {
+  NormParameters norm = {};
+  std::optional<Gelu> gelu = {};
+  Tensor skip = {}, gate = {}, row_scale = {};
+};
 
 void check_linear(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   detail::check_operands(op, x, weight);
@@ -15,59 +25,92 @@ void check_linear(const char* op, const Tensor& x, const Tensor& weight, const T
   }
 }
 
-Array product(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  Array y = empty_like(x.array(), x.shape().with(-1, weight.dim(0)));
-  kernels(y).linear_forward(x.array(), weight.array(), bias.array(), y);
-  return y;
+Tensor composed(const Around& around, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const NormParameters& norm = around.norm;
+  const Tensor u = linear_composed(norm.weight.defined() ? layer_norm_composed(x, norm.weight, norm.bias, norm.eps) : x, weight, bias);
+  if (around.gelu) return gelu(u, *around.gelu);
+  return around.skip.defined() ? gated_residual_composed(around.skip, u, around.gate, around.row_scale) : u;
 }
 
-// Gradients of x, weight and bias; those that nobody wants are not computed.
-struct LinearBackward {
-  Saved x, weight;
-  bool want_x, want_weight, want_bias;
-
-  LinearBackward(const Tensor& input, const Tensor& w, const Tensor& b)
-      : x(input), weight(w), want_x(input.requires_grad()), want_weight(w.requires_grad()), want_bias(b.requires_grad()) {}
-
-  Tensors operator()(const Array& dy) const {
-    const Array dx = want_x ? empty_like(x.array()) : Array(), dw = want_weight ? empty_like(weight.array()) : Array(),
-                db = want_bias ? empty_like(dy, {dy.dim(-1)}) : Array();
-    kernels(dy).linear_backward(dy, x.array(), weight.array(), dx, dw, db);
-    return {Tensor(dx), Tensor(dw), Tensor(db)};
+Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  check_linear(op, x, weight, bias);
+  const NormParameters& norm = around.norm;
+  const Tensors inputs{x, weight, bias, norm.weight, norm.bias, around.skip, around.gate};
+  Array y = empty_like(x.array(), x.shape().with(-1, weight.dim(0)));
+  LinearCall call{.gamma = norm.weight.array(), .beta = norm.bias.array(), .eps = norm.eps};
+  if (norm.weight.defined()) {
+    call.mean = empty_like(y, x.shape().with(-1, 1));
+    call.rstd = empty_like(call.mean);
   }
-};
+  if (around.gelu) {
+    call.after = LinearCall::After::gelu;
+    call.gelu = *around.gelu;
+    const bool recorded = grad_enabled() && std::ranges::any_of(inputs, &Tensor::requires_grad);
+    if (recorded) call.slope = empty_like(y);
+  } else if (around.skip.defined()) {
+    call.after = LinearCall::After::residual;
+    call.skip = around.skip.array();
+    call.gate = around.gate.array();
+    call.row_scale = around.row_scale.array();
+  }
+  kernels(y).linear_forward(call, x.array(), weight.array(), bias.array(), y);
+  call.skip = Array();  // not needed any more
+  const auto backward = [call, x = Saved(x), weight = Saved(weight), bias = Saved(bias), gamma = Saved(norm.weight), beta = Saved(norm.bias),
+                         gate = Saved(around.gate), with_skip = around.skip.defined()](const Tensor& dy) {
+    const auto wanted = [](const Saved& t) { return t.requires_grad() ? empty_like(t.array()) : Array(); };
+    LinearGradients g;
+    if (x.requires_grad()) {
+      g.dx = detail::take_gradient(0);
+      g.add_to_dx = g.dx.defined();
+      if (!g.add_to_dx) g.dx = empty_like(x.array());
+    }
+    g.dw = wanted(weight), g.db = wanted(bias), g.dgamma = wanted(gamma), g.dbeta = wanted(beta), g.dgate = wanted(gate);
+    kernels(dy.array()).linear_backward(call, dy.array(), x.array(), weight.array(), bias.array(), g);
+    return Tensors{Tensor(g.dx), Tensor(g.dw), Tensor(g.db), Tensor(g.dgamma), Tensor(g.dbeta), with_skip ? dy : Tensor(), Tensor(g.dgate)};
+  };
+  const auto whole = [eps = norm.eps, form = around.gelu, row_scale = around.row_scale](const Tensors& in) {
+    return composed({{in[3], in[4], eps}, form, in[5], in[6], row_scale}, in[0], in[1], in[2]);
+  };
+  return record_fused(op, y, inputs, backward, through(whole, inputs));
+}
 
-Tensor linear_of(const Tensors& in) { return linear_composed(in[0], in[1], in[2]); }
+void check_norm(const char* op, const Tensor& x, const NormParameters& norm) {
+  detail::check_operands(op, x, norm.weight);
+  detail::check_operands(op, x, norm.bias);
+  check(x.shape().rank() >= 1 && norm.weight.shape() == Shape{x.dim(-1)} && norm.bias.shape() == norm.weight.shape(),
+        "[{}] expected input [.., {}] for norm weight {} and bias {}, got {}", op, norm.weight.numel(), norm.weight.shape(), norm.bias.shape(),
+        x.shape());
+}
 
 }  // namespace
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  check_linear("linear", x, weight, bias);
-  return record_fused(
-      "linear", product(x, weight, bias), {x, weight, bias},
-      [backward = LinearBackward(x, weight, bias)](const Tensor& dy) { return backward(dy.array()); }, through(linear_of, {x, weight, bias}));
-}
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) { return fused("linear", {}, x, weight, bias); }
 
 Tensor linear_composed(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Tensor y = reshape(matmul(reshape(x, {x.numel() / x.dim(-1), x.dim(-1)}), weight, false, true), x.shape().with(-1, weight.dim(0)));
   return bias.defined() ? y + bias : y;
 }
 
-// u = x W^T + b is replaced by gelu'(u) as soon as gelu(u) is known: the backward pass needs no more.
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form) {
-  check_linear("linear_gelu", x, weight, bias);
-  const Array slope = product(x, weight, Tensor());
-  const bool recorded = grad_enabled() && (x.requires_grad() || weight.requires_grad() || bias.requires_grad());
-  Array y = empty_like(slope);
-  kernels(y).gelu_forward(form, slope, bias.array(), y, recorded ? slope : Array());
-  return record_fused(
-      "linear_gelu", y, {x, weight, bias},
-      [backward = LinearBackward(x, weight, bias), slope](const Tensor& dy) {
-        const Array du = empty_like(slope);
-        kernels(du).binary(Binary::multiply, dy.array(), slope, du);
-        return backward(du);
-      },
-      through([form](const Tensors& in) { return gelu(linear_of(in), form); }, {x, weight, bias}));
+  return fused("linear_gelu", {.gelu = form}, x, weight, bias);
+}
+
+Tensor norm_linear(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias) {
+  check_norm("norm_linear", x, norm);
+  return fused("norm_linear", {.norm = norm}, x, weight, bias);
+}
+
+Tensor norm_linear_gelu(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias, Gelu form) {
+  check_norm("norm_linear_gelu", x, norm);
+  return fused("norm_linear_gelu", {.norm = norm, .gelu = form}, x, weight, bias);
+}
+
+Tensor linear_residual(const Tensor& skip, const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& gate, const Tensor& row_scale) {
+  constexpr const char* op = "linear_residual";
+  check_linear(op, x, weight, bias);
+  detail::check_operands(op, skip, x);
+  detail::check_junction(op, skip, x.shape().with(-1, weight.dim(0)), gate, row_scale);
+  return fused(op, {.skip = skip, .gate = gate, .row_scale = row_scale}, x, weight, bias);
 }
 
 }  // namespace plumb

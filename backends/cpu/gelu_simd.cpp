@@ -1,7 +1,4 @@
-// GELU and its derivative in one pass over memory: y = u Phi(u), dgelu = Phi(u) + u phi(u), u = x + b. As an epilogue of oneDNN's product
-// it costs more than this pass, and the backward pass needs the derivative anyway.
-#include <numbers>
-
+// GELU by itself; after a product it is part of linear_simd.cpp.
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
 
@@ -9,68 +6,13 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/gelu_simd.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/cpu/math-inl.h"
+#include "backends/cpu/gelu-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// For negative u, Phi(u) = exp(-u^2 / 2) P(t), t = 1 / (1 + 0.2316419 |u|): P is fitted, relative error 7e-8, so Phi is as exact in its tail as
-// in the middle, which (1 + erf) / 2 is not; the derivative needs the exponential anyway. phi(u) = exp(-u^2 / 2) / sqrt(2 pi).
-struct ErfForm {
-  V u, bell, cdf;  // bell = exp(-u^2 / 2)
-
-  explicit ErfForm(V x) : u(x) {
-    bell = exp2_or_zero(hn::Mul(hn::Mul(u, u), set(-0.5f * log2_e)));
-    const V t = reciprocal(hn::MulAdd(hn::Abs(u), set(0.2316419f), set(1.0f)));
-    V p = set(-0.0719413392f);
-    p = hn::MulAdd(p, t, set(0.254234595f));
-    p = hn::MulAdd(p, t, set(-0.213439092f));
-    p = hn::MulAdd(p, t, set(0.236678673f));
-    p = hn::MulAdd(p, t, set(0.00710985104f));
-    p = hn::MulAdd(p, t, set(0.104758162f));
-    p = hn::MulAdd(p, t, set(0.0900500281f));
-    p = hn::MulAdd(p, t, set(0.0925491218f));
-    const V tail = hn::Mul(bell, hn::Mul(p, t));
-    cdf = hn::IfThenElse(hn::Lt(u, zero()), tail, hn::Sub(set(1.0f), tail));
-  }
-  V value() const { return hn::Mul(u, cdf); }
-  V slope() const { return hn::MulAdd(hn::Mul(u, set(std::numbers::inv_sqrtpi_v<float> / std::numbers::sqrt2_v<float>)), bell, cdf); }
-};
-
-// y = u s, s = (1 + tanh(z)) / 2 = 1 / (1 + exp(-2 z)), z = c (u + 0.044715 u^3).
-struct TanhForm {
-  static constexpr float c = std::numbers::sqrt2_v<float> * std::numbers::inv_sqrtpi_v<float>, cube = 0.044715f;
-  V u, e, s;  // e = exp(-2 z)
-
-  explicit TanhForm(V x) : u(x) {
-    const V z = hn::Mul(u, hn::MulAdd(hn::Mul(u, u), set(c * cube), set(c)));
-    // At the clipped end s is 2^-100, so nothing is lost; the comparison lets NaN pass.
-    const V t = hn::Mul(z, set(-2 * log2_e));
-    e = exp2_or_zero(hn::IfThenElse(hn::Gt(t, set(100.0f)), set(100.0f), t));
-    s = reciprocal(hn::Add(set(1.0f), e));
-  }
-  V value() const { return hn::Mul(u, s); }
-  V slope() const {
-    const V dz = hn::MulAdd(hn::Mul(u, u), set(6 * c * cube), set(2 * c));  // 2 dz/du
-    return hn::MulAdd(hn::Mul(hn::Mul(u, s), hn::Mul(e, s)), dz, s);        // 1 - s = e s
-  }
-};
-
-template <class Form>
-HWY_INLINE void gelu_rows(const float* x, const float* b, std::int64_t rows, std::int64_t D, float* y, float* dgelu) {
-  for (std::int64_t r = 0; r < rows; ++r)
-    for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
-      const std::int64_t at = r * D + i;
-      V u = load(x + at, part);
-      if (b) u = hn::Add(u, load(b + i, part));
-      const Form form(u);
-      store(form.value(), y + at, part);
-      if (dgelu) store(form.slope(), dgelu + at, part);
-    });
-}
-
 void GeluRows(Gelu form, const float* x, const float* b, std::int64_t rows, std::int64_t D, float* y, float* dgelu) {
-  form == Gelu::erf ? gelu_rows<ErfForm>(x, b, rows, D, y, dgelu) : gelu_rows<TanhForm>(x, b, rows, D, y, dgelu);
+  gelu_rows(form, x, b, rows, D, y, dgelu);
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE

@@ -25,10 +25,12 @@ void assign_slice(const Array& x, int axis, std::int64_t start, const Array& y);
 void gather(const Array& x, const Array& index, const Array& y);
 void scatter_add(const Array& x, const Array& index, const Array& y);
 
-// linear.cpp
+// matmul.cpp
 void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, const Array& y);
-void linear_forward(const Array& x, const Array& w, const Array& b, const Array& y);
-void linear_backward(const Array& dy, const Array& x, const Array& w, const Array& dx, const Array& dw, const Array& db);
+
+// linear_simd.cpp
+void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const Array& y);
+void linear_backward(const LinearCall& call, const Array& dy, const Array& x, const Array& w, const Array& b, const LinearGradients& gradients);
 
 // conv2d.cpp
 void conv2d_forward(const Array& x, const Array& w, const Array& b, const Conv2dOptions& options, const Array& y);

@@ -23,8 +23,8 @@ void scatter_add(const Array& x, const Array& index, const Array& y);
 
 // linear.cpp
 void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, const Array& y);
-void linear_forward(const Array& x, const Array& w, const Array& b, const Array& y);
-void linear_backward(const Array& dy, const Array& x, const Array& w, const Array& dx, const Array& dw, const Array& db);
+void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const Array& y);
+void linear_backward(const LinearCall& call, const Array& dy, const Array& x, const Array& w, const Array& b, const LinearGradients& gradients);
 
 // conv2d.cpp
 void conv2d_forward(const Array& x, const Array& w, const Array& b, const Conv2dOptions& options, const Array& y);

@@ -41,24 +41,67 @@ void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, 
   });
 }
 
-void linear_forward(const Array& x, const Array& w, const Array& b, const Array& y) {
+namespace {
+
+// x w^T + b.
+Array affine(const Array& x, const Array& w, const Array& b) {
   const std::int64_t N = w.dim(0), K = w.dim(1);
+  const Array u = empty_like(x, {x.numel() / K, N});
   dispatch_float(x.dtype(), "linear", [&]<class T>() {
-    product<T>(x.numel() / K, N, K, x.data<T>(), K, 1, w.data<T>(), 1, K, b.defined() ? b.data<T>() : nullptr, y.mutable_data<T>());
+    product<T>(x.numel() / K, N, K, x.data<T>(), K, 1, w.data<T>(), 1, K, b.defined() ? b.data<T>() : nullptr, u.mutable_data<T>());
   });
+  return u;
 }
 
-void linear_backward(const Array& dy, const Array& x, const Array& w, const Array& dx, const Array& dw, const Array& db) {
+Array before(const LinearCall& call, const Array& x) {
+  if (!call.gamma.defined()) return x;
+  const Array h = empty_like(x);
+  layer_norm_forward(x, call.gamma, call.beta, call.eps, h, call.mean, call.rstd);
+  return h;
+}
+
+}  // namespace
+
+void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const Array& y) {
+  const Array u = affine(before(call, x), w, b).reshaped(y.shape());
+  switch (call.after) {
+    case LinearCall::After::nothing:
+      return unary(Unary::multiply, 1, u, y);
+    case LinearCall::After::gelu:
+      return gelu_forward(call.gelu, u, Array(), y, call.slope);
+    case LinearCall::After::residual:
+      return gated_residual_forward(call.skip, u, call.gate, call.row_scale, y);
+  }
+}
+
+void linear_backward(const LinearCall& call, const Array& dy, const Array& x, const Array& w, const Array& b, const LinearGradients& g) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = x.numel() / K;
+  const Array h = before(call, x);
+  Array du = dy;
+  if (call.after == LinearCall::After::gelu) {
+    du = empty_like(dy);
+    binary(Binary::multiply, dy, call.slope, du);
+  } else if (call.after == LinearCall::After::residual) {
+    du = empty_like(dy);
+    gated_residual_backward(dy, affine(h, w, b).reshaped(dy.shape()), call.gate, call.row_scale, du, g.dgate);
+  }
   dispatch_float(x.dtype(), "linear", [&]<class T>() {
-    if (dx.defined()) product<T>(R, K, N, dy.data<T>(), N, 1, w.data<T>(), K, 1, nullptr, dx.mutable_data<T>());
-    if (dw.defined()) product<T>(N, K, R, dy.data<T>(), 1, N, x.data<T>(), K, 1, nullptr, dw.mutable_data<T>());
-    if (db.defined())
+    if (g.dw.defined()) product<T>(N, K, R, du.data<T>(), 1, N, h.data<T>(), K, 1, nullptr, g.dw.mutable_data<T>());
+    if (g.db.defined())
       for (std::int64_t n = 0; n < N; ++n) {
         double sum = 0;
-        for (std::int64_t r = 0; r < R; ++r) sum += dy.data<T>()[r * N + n];
-        db.mutable_data<T>()[n] = static_cast<T>(sum);
+        for (std::int64_t r = 0; r < R; ++r) sum += du.data<T>()[r * N + n];
+        g.db.mutable_data<T>()[n] = static_cast<T>(sum);
       }
+    if (!g.dx.defined() && !g.dgamma.defined() && !g.dbeta.defined()) return;
+    Array dx = empty_like(x);
+    product<T>(R, K, N, du.data<T>(), N, 1, w.data<T>(), K, 1, nullptr, dx.mutable_data<T>());
+    if (call.gamma.defined()) {
+      const Array dh = dx;
+      dx = empty_like(x);
+      layer_norm_backward(dh, x, call.gamma, call.mean, call.rstd, dx, g.dgamma, g.dbeta);
+    }
+    if (g.dx.defined()) g.add_to_dx ? binary(Binary::add, dx, g.dx, g.dx) : unary(Unary::multiply, 1, dx, g.dx);
   });
 }
 

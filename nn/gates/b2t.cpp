@@ -5,14 +5,21 @@
 namespace plumb::nn {
 namespace {
 
-struct FromBottom : ScaleGate {  // keeps x for the top
+struct Sum : Gate {
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return gated_residual(skip, branch); }
+  Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
+    return gated_residual(skip, branch, {}, row_scale);
+  }
+};
+
+struct FromBottom : Sum {  // keeps x for the top
   void join(Stream& s, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const override {
     s.carried = {s.x};
     Gate::join(s, branch, row_scale, norm);
   }
 };
 
-struct ToTop : ScaleGate {
+struct ToTop : Sum {
   void join(Stream& s, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const override {
     s.x = (*norm)(mix(s.x, branch, row_scale) + s.carried[0]);
     s.carried.clear();

@@ -44,6 +44,10 @@ class Gate : public Module {
   // samples are dropped.
   virtual void join(Stream& stream, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const;
 
+  // Where the junction is y = skip + scale * branch and nothing else: the scale, [1], [D] or undefined (1). The block then makes it a part of
+  // the branch's last product, and calls neither combine nor join. nullopt: they are called.
+  virtual std::optional<Tensor> plain_scale() const { return std::nullopt; }
+
   // Sets data-dependent initial values from what the junction sees. Called by calibrate() alone, for each junction in order.
   virtual void calibrate(const Tensor& /*skip*/, const Tensor& /*branch*/, Calibration&) const {}
 
@@ -54,14 +58,18 @@ class Gate : public Module {
   static void set(const Tensor& parameter, const Tensor& value) { copy_into(value.array(), parameter.array()); }  // for calibrate
 };
 
-// y = skip + scale * branch, fused: scale [1], [D], or undefined for a plain sum.
+// y = skip + scale * branch, fused: scale [1], [D], or undefined for a plain sum. A gate with another formula derives from Gate.
 class ScaleGate : public Gate {
  public:
   explicit ScaleGate(Tensor scale = {}, const std::string& type_name = "Gate") : Gate(type_name), scale_(std::move(scale)) {}
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return gated_residual(skip, branch, scale_); }
-  Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
+  Tensor combine(const Tensor& skip, const Tensor& branch) const final { return gated_residual(skip, branch, scale_); }
+  Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const final {
     return gated_residual(skip, branch, scale_, row_scale);
   }
+  void join(Stream& stream, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const final {
+    Gate::join(stream, branch, row_scale, norm);
+  }
+  std::optional<Tensor> plain_scale() const final { return scale_; }
 
  protected:
   Tensor scale_;

@@ -46,11 +46,7 @@ void SelfAttention::scale_value_path(double factor) {
   proj_.scale_init(factor);
 }
 
-Tensor SelfAttention::forward(const Tensor& x) const {
-  const auto heads = [&](const Tensor& qkv) { return options_.drop_heads(attend(qkv), training()); };
-  if (!inside_) return proj_(heads(qkv_(x)));
-  return proj_(inside_->hidden(heads(inside_->projected(qkv_(inside_->input(x))))));
-}
+Tensor SelfAttention::forward(const Tensor& x) const { return leave(proj_, options_.drop_heads(attend(enter(qkv_, x)), training())); }
 
 DropKeyStatistics SelfAttention::drop_key_statistics(std::int64_t batch, std::int64_t tokens) const {
   if (!training()) return {};

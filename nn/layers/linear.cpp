@@ -1,6 +1,7 @@
 #include "nn/layers/linear.h"
 
 #include "autograd/ops.h"
+#include "nn/layers/norm.h"
 
 namespace plumb::nn {
 
@@ -8,6 +9,38 @@ Linear::Linear(const LinearOptions& o) : Layer("Linear") {
   check(o.in > 0 && o.out > 0, "[linear] expected positive extents, got in {} and out {}", o.in, o.out);
   weight_ = parameter("weight", {o.out, o.in}, o.init, Role::weight);
   if (o.bias) bias_ = parameter("bias", {o.out}, Init::constant(0), Role::bias);
+}
+
+namespace {
+
+// The norm's parameters where it can be a part of the op; nullopt: it must be called.
+std::optional<NormParameters> fusible(const Layer* norm) {
+  if (!norm) return NormParameters{};
+  const auto* layer_norm = dynamic_cast<const LayerNorm*>(norm);
+  if (!layer_norm || layer_norm->hooked()) return std::nullopt;
+  return layer_norm->own_parameters();
+}
+
+}  // namespace
+
+Tensor Linear::after(const Layer* norm, const Tensor& x) const {
+  const auto parameters = fusible(norm);
+  if (!norm || !parameters || hooked()) return (*this)(norm ? (*norm)(x) : x);
+  const PathScope scope(path());
+  return norm_linear(x, *parameters, weight_, bias_);
+}
+
+Tensor Linear::gelu_after(const Layer* norm, const Tensor& x, Gelu form) const {
+  const auto parameters = fusible(norm);
+  if (!parameters || hooked()) return gelu((*this)(norm ? (*norm)(x) : x), form);
+  const PathScope scope(path());
+  return norm ? norm_linear_gelu(x, *parameters, weight_, bias_, form) : linear_gelu(x, weight_, bias_, form);
+}
+
+Tensor Linear::joined(const Tensor& skip, const Tensor& x, const Tensor& gate, const Tensor& row_scale) const {
+  if (hooked()) return gated_residual(skip, (*this)(x), gate, row_scale);
+  const PathScope scope(path());
+  return linear_residual(skip, x, weight_, bias_, gate, row_scale);
 }
 
 Tensor Linear::forward(const Tensor& x) const { return linear(x, weight_, bias_); }

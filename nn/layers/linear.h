@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/backend.h"
 #include "nn/module.h"
 
 namespace plumb::nn {
@@ -19,6 +20,12 @@ class Linear : public Layer {
   const Tensor& bias() const { return bias_; }  // undefined without one
   Init& weight_init() { return own("weight").init; }
   void scale_init(double factor) { weight_init() = weight_init().scaled(factor); }
+
+  // The layer with its neighbours, fused into one op where nobody has hooked one of them and a norm is a LayerNorm; the result is the same.
+  Tensor after(const Layer* norm, const Tensor& x) const;                  // (*this)(norm(x)); null: no norm
+  Tensor gelu_after(const Layer* norm, const Tensor& x, Gelu form) const;  // gelu of it
+  // gated_residual(skip, (*this)(x), gate, row_scale)
+  Tensor joined(const Tensor& skip, const Tensor& x, const Tensor& gate, const Tensor& row_scale) const;
 
  protected:
   Tensor forward(const Tensor& x) const override;

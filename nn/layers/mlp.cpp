@@ -14,11 +14,6 @@ void Mlp::scale_value_path(double factor) {
   for (Linear* layer : {&fc1_, &fc2_}) layer->scale_init(factor);
 }
 
-Tensor Mlp::forward(const Tensor& x) const {
-  if (!inside_ && !fc1_.hooked()) return fc2_(linear_gelu(x, fc1_.weight(), fc1_.bias(), gelu_));
-  static const Inside nothing;
-  const Inside& inside = inside_ ? *inside_ : nothing;
-  return fc2_(inside.hidden(gelu(inside.projected(fc1_(inside.input(x))), gelu_)));
-}
+Tensor Mlp::forward(const Tensor& x) const { return leave(fc2_, enter_gelu(fc1_, x, gelu_)); }
 
 }  // namespace plumb::nn

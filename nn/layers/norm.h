@@ -1,14 +1,16 @@
 // Normalisation over the last axis, and what takes its place.
 #pragma once
 
+#include "autograd/ops.h"
 #include "nn/module.h"
 
 namespace plumb::nn {
 
 // Layer norm (Ba et al. 2016): weight [dim] starts at 1, bias [dim] at 0.
-class LayerNorm : public Layer {
+class LayerNorm final : public Layer {
  public:
   explicit LayerNorm(std::int64_t dim, double eps = 1e-6);
+  NormParameters own_parameters() const { return {weight_, bias_, eps_}; }
 
  protected:
   Tensor forward(const Tensor& x) const override;

@@ -87,13 +87,63 @@ TEST_CASE("cpu matmul and linear") {
        std::vector<std::array<std::int64_t, 3>>{{1, 1, 1}, {64, 10, 64}, {65, 37, 5}, {1088, 192, 64}, {1088, 64, 64}, {999, 64, 256}}) {
     const Array x = random({R, K}), w = random({N, K}), b = random({N}), dy = random({R, N});
     compare("linear", "product", {{R, N}, {R, N}}, [&](const Kernels& k, const Results& y) {
-      k.linear_forward(x, w, b, y[0]);
-      k.linear_forward(x, w, Array(), y[1]);
+      k.linear_forward({}, x, w, b, y[0]);
+      k.linear_forward({}, x, w, Array(), y[1]);
     });
-    compare("linear_backward", "product", {{R, K}, {N, K}, {N}, {R, K}}, [&](const Kernels& k, const Results& y) {
-      k.linear_backward(dy, x, w, y[0], y[1], y[2]);
-      k.linear_backward(dy, x, w, y[3], Array(), Array());
+    compare("linear_backward", "product", {{R, K}, {N, K}, {N}, {R, K}, {R, K}}, [&](const Kernels& k, const Results& y) {
+      k.linear_backward({}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
+      k.linear_backward({}, dy, x, w, b, {.dx = y[3]});
+      copy_into(x, y[4]);
+      k.linear_backward({}, dy, x, w, b, {.dx = y[4], .add_to_dx = true});
     });
+  }
+}
+
+TEST_CASE("cpu linear with its neighbours") {
+  using After = LinearCall::After;
+  for (auto [B, T, N, K] : std::vector<std::array<std::int64_t, 4>>{{1, 1, 1, 1}, {3, 5, 7, 5}, {13, 5, 37, 19}, {8, 17, 64, 48}, {64, 9, 48, 33}}) {
+    const std::int64_t R = B * T;
+    const Array x = random({R, K}), w = random({N, K}), b = random({N}), dy = random({R, N}), gamma = random({K}, 0.5, 2), beta = random({K}),
+                skip = random({R, N}), gate = random({N}), scalar = random({1}), rows = random({B}), slope = random({R, N});
+    const Array mean = random({R}), rstd = random({R}, 0.5, 3);
+    compare("norm before", "norm", {{R, N}, {R}, {R}}, [&](const Kernels& k, const Results& y) {
+      k.linear_forward({.gamma = gamma, .beta = beta, .eps = 1e-6, .mean = y[1], .rstd = y[2]}, x, w, b, y[0]);
+    });
+    for (Gelu form : {Gelu::erf, Gelu::tanh})
+      compare("gelu after", "product", {{R, N}, {R, N}, {R, N}}, [&](const Kernels& k, const Results& y) {
+        k.linear_forward({.after = After::gelu, .gelu = form, .slope = y[1]}, x, w, b, y[0]);
+        k.linear_forward({.after = After::gelu, .gelu = form}, x, w, b, y[2]);
+      });
+    for (const Array& g : {Array(), scalar, gate})
+      for (const Array& s : {Array(), rows}) {
+        compare("junction after", "product", {{R, N}}, [&](const Kernels& k, const Results& y) {
+          k.linear_forward({.after = After::residual, .skip = skip, .gate = g, .row_scale = s}, x, w, b, y[0]);
+        });
+        compare("junction backward", "norm_gradient", {{R, K}, {N, K}, {N}, g.defined() ? g.shape() : Shape{1}, {R, K}},
+                [&](const Kernels& k, const Results& y) {
+                  const LinearCall call{.after = After::residual, .gate = g, .row_scale = s};
+                  if (!g.defined()) k.fill(0, y[3]);
+                  k.linear_backward(call, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2], .dgate = g.defined() ? y[3] : Array()});
+                  k.linear_backward(call, dy, x, w, b, {.dx = y[4]});
+                });
+        if (g.defined())
+          compare("gate's gradient alone", "norm_gradient", {g.shape(), g.shape()}, [&](const Kernels& k, const Results& y) {
+            const LinearCall call{.after = After::residual, .gate = g, .row_scale = s};
+            k.linear_backward(call, dy, x, w, b, {.dgate = y[0]});
+            k.linear_backward(call, dy, x, w, Array(), {.dgate = y[1]});
+          });
+      }
+    for (bool gelu : {false, true})
+      compare("norm backward", "norm_gradient", {{R, K}, {N, K}, {N}, {K}, {K}, {R, K}, {N, K}}, [&](const Kernels& k, const Results& y) {
+        // Statistics that belong to x: the reference makes them again.
+        LinearCall call{.gamma = gamma, .beta = beta, .eps = 1e-6, .mean = empty_like(mean), .rstd = empty_like(rstd)};
+        k.layer_norm_forward(x, gamma, beta, call.eps, empty_like(x), call.mean, call.rstd);
+        if (gelu) call.after = After::gelu, call.slope = slope;
+        copy_into(x, y[0]);
+        k.linear_backward(call, dy, x, w, b, {.dx = y[0], .add_to_dx = true, .dw = y[1], .db = y[2], .dgamma = y[3], .dbeta = y[4]});
+        k.linear_backward(call, dy, x, w, b, {.dx = y[5]});
+        k.linear_backward(call, dy, x, w, b, {.dw = y[6]});
+      });
   }
 }
 

@@ -237,7 +237,8 @@ TEST_CASE("passport: a method that does not do what it says is warned of") {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + factor * branch; }
     double factor;
   };
-  struct WithoutNorm : nn::ScaleGate {
+  struct WithoutNorm : nn::Gate {
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch; }
     void join(nn::Stream& s, const Tensor& branch, const Tensor&, const nn::Layer*) const override { s.x = s.x + branch; }
   };
   struct Overflowing : nn::Gate {

@@ -166,6 +166,57 @@ std::vector<OpCase> products() {
        [](const Tensors& in) { return linear_gelu(in[0], in[1], in[2], Gelu::tanh); },
        0,
        [](const Tensors& in) { return gelu_composed(linear_composed(in[0], in[1], in[2]), Gelu::tanh); }},
+      {"norm_linear",
+       {{2, 37, 19}, {19}, {19}, {21, 19}, {21}},
+       [](const Tensors& in) {
+         return norm_linear(in[0] * 3 + 2, {in[1], in[2], 1e-6}, in[3], in[4]);
+       },
+       0,
+       [](const Tensors& in) { return linear_composed(layer_norm_composed(in[0] * 3 + 2, in[1], in[2], 1e-6), in[3], in[4]); }},
+      {"norm_linear_gelu",
+       {{3, 5}, {5}, {5}, {7, 5}, {7}},
+       [](const Tensors& in) {
+         return norm_linear_gelu(in[0], {in[1], in[2], 1e-6}, in[3], in[4]);
+       },
+       0,
+       [](const Tensors& in) { return gelu_composed(linear_composed(layer_norm_composed(in[0], in[1], in[2], 1e-6), in[3], in[4]), Gelu::erf); }},
+      {"linear_residual",
+       {{3, 2, 5}, {3, 2, 4}, {5, 4}, {5}},
+       [](const Tensors& in) { return linear_residual(in[0], in[1], in[2], in[3]); },
+       0,
+       [](const Tensors& in) { return in[0] + linear_composed(in[1], in[2], in[3]); }},
+      {"linear_residual scalar",
+       {{3, 2, 5}, {3, 2, 4}, {5, 4}, {1}},
+       [](const Tensors& in) { return linear_residual(in[0], in[1], in[2], {}, in[3]); },
+       0,
+       [](const Tensors& in) { return in[0] + in[3] * linear_composed(in[1], in[2], {}); }},
+      {"linear_residual channels and rows",
+       {{3, 22, 35}, {3, 22, 40}, {35, 40}, {35}, {35}},
+       [](const Tensors& in) { return linear_residual(in[0], in[1], in[2], in[3], in[4], constant(in, {3}, "rows")); },
+       0,
+       [](const Tensors& in) { return gated_residual_composed(in[0], linear_composed(in[1], in[2], in[3]), in[4], constant(in, {3}, "rows")); }},
+      {"a pre-norm branch",  // the stream's gradient is added to in place
+       {{3, 2, 5}, {5}, {5}, {7, 5}, {7}, {5, 7}, {5}, {5}},
+       [](const Tensors& in) {
+         const Tensor x = in[0] * 2;
+         return linear_residual(x, norm_linear_gelu(x, {in[1], in[2], 1e-6}, in[3], in[4]), in[5], in[6], in[7]) * x;
+       },
+       0,
+       [](const Tensors& in) {
+         const Tensor x = in[0] * 2, h = gelu_composed(linear_composed(layer_norm_composed(x, in[1], in[2], 1e-6), in[3], in[4]), Gelu::erf);
+         return (x + in[7] * linear_composed(h, in[5], in[6])) * x;
+       }},
+      {"a branch without norm",
+       {{70, 5}, {7, 5}, {5, 7}},
+       [](const Tensors& in) {
+         const Tensor x = in[0] * 2;
+         return linear_residual(x, linear_gelu(x, in[1], {}), in[2]);
+       },
+       0,
+       [](const Tensors& in) {
+         const Tensor x = in[0] * 2;
+         return x + linear_composed(gelu_composed(linear_composed(x, in[1], {}), Gelu::erf), in[2], {});
+       }},
   };
 }
 

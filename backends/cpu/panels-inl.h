@@ -1,0 +1,103 @@
+// Products of many rows by one matrix: y = x B, where B [K, N] is packed once into panels that suit the registers.
+#if defined(PLUMB_CPU_PANELS_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef PLUMB_CPU_PANELS_INL
+#undef PLUMB_CPU_PANELS_INL
+#else
+#define PLUMB_CPU_PANELS_INL
+#endif
+
+#include "backends/cpu/linear.h"
+#include "backends/cpu/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace plumb::cpu::HWY_NAMESPACE {
+
+// Columns first ... first + vectors * W - 1 of B as [K, vectors * W], padded with zeros beyond N.
+struct Panel {
+  std::int64_t first, vectors;
+};
+
+// Panels of N columns: as wide as the best tile that divides them evenly.
+struct PanelLayout {
+  std::int64_t vectors, parts;
+
+  explicit PanelLayout(std::int64_t N) : vectors((N + W - 1) / W) {
+#if HWY_TARGET == HWY_AVX3
+    const std::int64_t widest = vectors % 3 == 0 ? 3 : 4;
+#else
+    const std::int64_t widest = vectors % 3 == 0 ? 3 : 2;
+#endif
+    parts = (vectors + widest - 1) / widest;
+  }
+  Panel operator[](std::int64_t i) const {
+    const std::int64_t first = vectors * i / parts;
+    return {first * W, vectors * (i + 1) / parts - first};
+  }
+};
+
+// Packs part i of B: B = w^T for w [N, K] if `transposed`, else B = w [K, N], whose row k is multiplied by scale[k] where that is given.
+HWY_INLINE void pack_panel(const PackedMatrix& b, std::int64_t i) {
+  const Panel panel = PanelLayout(b.N)[i];
+  const std::int64_t width = panel.vectors * W, columns = std::min(width, b.N - panel.first);
+  float* const to = b.panels + panel.first * b.K;
+  if (b.transposed) return transpose(b.w + panel.first * b.K, columns, b.K, b.K, to, width);
+  for (std::int64_t k = 0; k < b.K; ++k) {
+    const float* const from = b.w + k * b.N + panel.first;
+    const V s = set(b.scale ? b.scale[k] : 1.0f);
+    std::int64_t j = 0;
+    for_lanes(columns, [&](std::int64_t c, auto part) HWY_ATTR {
+      hn::StoreU(hn::Mul(load(from + c, part), s), f32, to + k * width + c);
+      j = c + W;
+    });
+    for (; j < width; j += W) hn::StoreU(zero(), f32, to + k * width + j);
+  }
+}
+
+// c [rows, N] (+)= a B, or start + a B, where start [N up to whole vectors] is a row of the initial values.
+HWY_INLINE void multiply_panels(const PackedMatrix& b, const float* a, std::int64_t rows, const float* start, bool accumulate, float* c) {
+  const PanelLayout layout(b.N);
+  constexpr std::int64_t edge_rows = 12;
+  for (std::int64_t i = 0; i < layout.parts; ++i) {
+    const Panel panel = layout[i];
+    Product p{.a = a,
+              .a_row = b.K,
+              .a_column = 1,
+              .b = b.panels + panel.first * b.K,
+              .b_row = panel.vectors * W,
+              .c = c + panel.first,
+              .c_row = b.N,
+              .rows = rows,
+              .K = b.K,
+              .vectors = panel.vectors,
+              .accumulate = accumulate,
+              .start = start ? start + panel.first : nullptr};
+    const std::int64_t columns = b.N - panel.first;
+    if (columns >= panel.vectors * W) {
+      p.ahead[0] = {p.c, p.c_row, rows, panel.vectors * W};  // rows of c are asked for just before their tile
+      multiply(p);
+      continue;
+    }
+    // The last columns fill no whole vector: by way of a buffer.
+    HWY_ALIGN float edge[edge_rows * max_vectors * W];
+    for (std::int64_t r = 0; r < rows; r += edge_rows) {
+      Product q = p;
+      q.rows = std::min(edge_rows, rows - r);
+      q.a += r * b.K;
+      q.c = edge;
+      q.c_row = panel.vectors * W;
+      q.accumulate = false;
+      multiply(q);
+      for (std::int64_t e = 0; e < q.rows; ++e)
+        for_lanes(columns, [&](std::int64_t j, auto part) HWY_ATTR {
+          float* const to = p.c + (r + e) * p.c_row + j;
+          const V v = hn::LoadU(f32, edge + e * q.c_row + j);
+          store(accumulate ? hn::Add(load(to, part), v) : v, to, part);
+        });
+    }
+  }
+}
+
+}  // namespace plumb::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
