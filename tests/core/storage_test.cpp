@@ -77,22 +77,28 @@ TEST_CASE("threads get storages of their own") {
 #if !defined(__SANITIZE_ADDRESS__)  // which gives every buffer red zones of its own instead
 
 TEST_CASE("freed buffers are used again, counted, and given back on request") {
-  release_cached_memory();
-  const MemoryStats start = memory_stats();
-  {
-    const Array big({3 << 20}, DType::u8, Device::cpu), small({3000}, DType::u8, Device::cpu);
-    CHECK(memory_stats().in_use == start.in_use + (3u << 20) + 3008);
+  for (std::size_t size : {50'000u, 3'000'000u}) {
+    INFO(size);
+    release_cached_memory();
+    const MemoryStats start = memory_stats();
+    std::vector<std::unique_ptr<Storage>> storages(100);
+    const auto make = [&] {
+      for (auto& s : storages) s = std::make_unique<Storage>(size);
+      storages = std::vector<std::unique_ptr<Storage>>(100);
+    };
+    make();
+    const MemoryStats cached = memory_stats();
+    CHECK(cached.in_use == start.in_use);
+    CHECK(cached.reserved > start.reserved + 90 * size);
+    CHECK(cached.reserved < start.reserved + 102 * size + (4 << 20));
+    CHECK(cached.system_allocations > start.system_allocations);
+    for (int i = 0; i < 10; ++i) make();
+    CHECK(memory_stats().reserved == cached.reserved);
+    CHECK(memory_stats().system_allocations == cached.system_allocations);
+    CHECK(memory_stats().allocations == cached.allocations + 1000);
+    release_cached_memory();
+    CHECK(memory_stats().reserved == start.reserved);
   }
-  const MemoryStats cached = memory_stats();
-  CHECK(cached.in_use == start.in_use);
-  CHECK(cached.reserved > start.reserved);
-  CHECK(cached.system_allocations > start.system_allocations);
-  for (int i = 0; i < 10; ++i) Array again({3 << 20}, DType::u8, Device::cpu);
-  CHECK(memory_stats().reserved == cached.reserved);
-  CHECK(memory_stats().system_allocations == cached.system_allocations);
-  CHECK(memory_stats().allocations == cached.allocations + 10);
-  release_cached_memory();
-  CHECK(memory_stats().reserved == start.reserved);
 }
 
 namespace {
