@@ -219,9 +219,10 @@ Tensors partial_gradients(const Tensor& y, const Tensor& dy, const Tensors& xs, 
 }  // namespace detail
 
 double Gradients::norm() const {
-  double sum = 0;
-  for (const Entry& e : entries_) sum += kernels(e.gradient.array()).sum_of_squares(e.gradient.array());
-  return std::sqrt(sum);
+  if (entries_.empty()) return 0;
+  std::vector<Array> arrays;
+  for (const Entry& e : entries_) arrays.push_back(e.gradient.array());
+  return std::sqrt(kernels(arrays[0]).sum_of_squares(arrays));
 }
 
 Tensor Gradients::find(const Tensor& x) const {

@@ -26,7 +26,7 @@ AnomalyMode::~AnomalyMode() { anomaly() = saved_; }
 
 bool all_finite(const Array& a) {
   if (!is_float(a.dtype())) return true;
-  if (std::isfinite(kernels(a).sum_of_squares(a))) return true;
+  if (std::isfinite(sum_of_squares(a))) return true;
   const std::vector<double> values = to_vector(a);  // squares of large f64 values overflow
   return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
 }

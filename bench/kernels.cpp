@@ -126,10 +126,15 @@ std::vector<Row> rows_of(const Model& m) {
   const std::int64_t weights = 12 * D * D;
   const Array g = random({weights}), p = random({weights}), m1 = random({weights}), m2 = full_like(g, {weights}, 0.5);
   add("adamw on a block's weights", 28.0 * static_cast<double>(weights), 0, [=, &k] {
-    k.adamw({.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.05, .correction1 = 1, .correction2 = 1, .gradient_scale = 1}, g,
-            p, m1, m2);
+    const AdamWUpdate u{
+        {.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.05, .correction1 = 1, .correction2 = 1, .gradient_scale = 1},
+        g,
+        p,
+        m1,
+        m2};
+    k.adamw({&u, 1});
   });
-  add("sum_of_squares of them", 4.0 * static_cast<double>(weights), 0, [=, &k] { k.sum_of_squares(g); });
+  add("sum_of_squares of them", 4.0 * static_cast<double>(weights), 0, [=, &k] { k.sum_of_squares({&g, 1}); });
   const Array few = random({16}), few_y = empty_like(few), corner = random({4, 4}), corner_y = empty_like(corner);
   add("unary on 16 elements: overhead", 0, 0, [=, &k] { k.unary(Unary::multiply, 0.5, few, few_y); });
   add("matmul of 4 x 4: overhead", 0, 0, [=, &k] { k.matmul(corner, false, corner, false, corner_y); });

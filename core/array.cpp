@@ -13,12 +13,12 @@ Defaults& thread_defaults() {
   return d;
 }
 
-template <class T>
-Array copied(std::span<const T> values, const Shape& shape, Device device) {
+template <class T, class From>
+Array copied(std::span<const From> values, const Shape& shape, Device device) {
   check(static_cast<std::int64_t>(values.size()) == shape.numel(), "[array] expected {} values for shape {}, got {}", shape.numel(), shape,
         values.size());
   Array a(shape, dtype_of<T>, device);
-  std::copy(values.begin(), values.end(), a.mutable_data<T>());
+  std::ranges::transform(values, a.mutable_data<T>(), [](From v) { return static_cast<T>(v); });
   return a;
 }
 
@@ -49,14 +49,13 @@ Array full_like(const Array& a, const Shape& shape, double value) {
 }
 
 Array array_from(std::span<const double> values, const Shape& shape, DType dtype, Device device) {
-  if (dtype == DType::f64) return copied(values, shape, device);
+  if (dtype == DType::f64) return copied<double>(values, shape, device);
   check(dtype == DType::f32, "[array] expected f32 or f64 for floating values, got {}", name(dtype));
-  const std::vector<float> narrowed(values.begin(), values.end());
-  return copied<float>(narrowed, shape, device);
+  return copied<float>(values, shape, device);
 }
-Array array_from(std::span<const float> values, const Shape& shape, Device device) { return copied(values, shape, device); }
-Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device) { return copied(values, shape, device); }
-Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Device device) { return copied(values, shape, device); }
+Array array_from(std::span<const float> values, const Shape& shape, Device device) { return copied<float>(values, shape, device); }
+Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device) { return copied<std::int64_t>(values, shape, device); }
+Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Device device) { return copied<std::uint8_t>(values, shape, device); }
 
 std::vector<double> to_vector(const Array& a) {
   return dispatch_any(a.dtype(), [&]<class T>() { return std::vector<double>(a.data<T>(), a.data<T>() + a.numel()); });

@@ -88,6 +88,11 @@ struct AdamWStep {
   double gradient_scale;            // global-norm clipping
 };
 
+struct AdamWUpdate {
+  AdamWStep step;
+  Array gradient, parameter, moment1, moment2;
+};
+
 struct SgdStep {
   double lr, momentum, weight_decay;
   bool nesterov;
@@ -176,11 +181,11 @@ struct Kernels {
   void (*gated_residual_backward)(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale, const Array& dbranch,
                                   const Array& dgate);
 
-  // Optimisers, in place.
-  void (*adamw)(const AdamWStep& s, const Array& gradient, const Array& parameter, const Array& moment1, const Array& moment2);
+  // Optimisers, in place. All parameters of a step at once, most of which are small.
+  void (*adamw)(std::span<const AdamWUpdate> updates);
   void (*sgd)(const SgdStep& s, const Array& gradient, const Array& parameter, const Array& velocity);  // velocity undefined: no momentum
   void (*adagrad)(const AdagradStep& s, const Array& gradient, const Array& parameter, const Array& squares);
-  double (*sum_of_squares)(const Array& x);  // accumulated in f64, fixed order
+  double (*sum_of_squares)(std::span<const Array> arrays);  // of all their elements; accumulated in f64, fixed order
 };
 
 // The tables, defined in backends/. Everything above core reaches kernels through these alone.
@@ -197,6 +202,8 @@ inline const Kernels& kernels(Device device) {
   return device == Device::cpu ? cpu_kernels() : reference_kernels();
 }
 inline const Kernels& kernels(const Array& a) { return kernels(a.device()); }
+
+inline double sum_of_squares(const Array& a) { return kernels(a).sum_of_squares({&a, 1}); }
 
 // Threads that the cpu backend uses; 0 means all processors that the process may run on, whatever OMP_NUM_THREADS says.
 void set_num_threads(int n);

@@ -19,6 +19,16 @@ double bytes_of(const Array& a) { return a.defined() ? static_cast<double>(a.num
 double bytes_of(const Heads&) { return 0; }  // attention's are counted by its extents
 double bytes_of(const LinearCall& c) { return bytes_of(c.mean) + bytes_of(c.rstd) + bytes_of(c.slope) + bytes_of(c.skip); }
 double bytes_of(const LinearGradients& d) { return bytes_of(d.dx) * (d.add_to_dx ? 2 : 1) + bytes_of(d.dw) + bytes_of(d.db); }
+double bytes_of(std::span<const Array> arrays) {
+  double sum = 0;
+  for (const Array& a : arrays) sum += bytes_of(a);
+  return sum;
+}
+double bytes_of(std::span<const AdamWUpdate> updates) {  // reads four arrays, writes three
+  double sum = 0;
+  for (const AdamWUpdate& u : updates) sum += 7 * bytes_of(u.parameter);
+  return sum;
+}
 template <class T>
 double bytes_of(const T&) {
   return 0;

@@ -1,17 +1,14 @@
-// The caching allocator. Fresh memory costs as much as the arithmetic that fills it (page faults), so freed buffers are kept by
-// size class and used again. Classes are four to a power of two: at most 25 % is wasted. Buffers of 1 MiB and more are aligned to
-// huge pages and the system is asked for them.
+// The caching allocator. Fresh memory costs as much as the arithmetic that fills it (page faults), so freed buffers are used again.
+// Small ones have a heap of their own: those that live long would keep the large ones from growing together again.
 #include "core/storage.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <new>
-#include <unordered_map>
-#include <vector>
+
+#include "core/heap.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define PLUMB_CACHE_BUFFERS 0  // every buffer gets red zones of its own
@@ -27,77 +24,84 @@
 namespace plumb {
 namespace {
 
-constexpr std::size_t cache_line = 64, huge_page = std::size_t{2} << 20, huge_from = std::size_t{1} << 20;
+#if PLUMB_CACHE_BUFFERS
+using Pool = Heap;
+#else
+// Each block straight from the system, and back.
+class Pool {
+ public:
+  HeapBlock* allocate(std::size_t bytes) {
+    auto block = std::make_unique<HeapBlock>();
+    block->bytes = std::max<std::size_t>(bytes + 63, 64) / 64 * 64;
+    block->data = static_cast<std::byte*>(std::aligned_alloc(64, block->bytes));
+    if (!block->data) throw std::bad_alloc();
+    reserved_ += block->bytes;
+    ++system_allocations_;
+    return block.release();
+  }
+  void release(HeapBlock* block) noexcept {
+    reserved_ -= block->bytes;
+    std::free(block->data);
+    delete block;
+  }
+  void trim() noexcept {}
+  std::size_t reserved() const { return reserved_; }
+  std::uint64_t system_allocations() const { return system_allocations_; }
 
-std::size_t size_class(std::size_t bytes) {
-  bytes = std::max(bytes, cache_line);
-  if (!PLUMB_CACHE_BUFFERS) return (bytes + cache_line - 1) / cache_line * cache_line;
-  const std::size_t step = std::max(std::bit_floor(bytes) / 4, cache_line);
-  return (bytes + step - 1) / step * step;
-}
+ private:
+  std::size_t reserved_ = 0;
+  std::uint64_t system_allocations_ = 0;
+};
+#endif
+
+constexpr std::size_t large_from = std::size_t{64} << 10;  // bytes
 
 class Cache {
  public:
-  void* allocate(std::size_t bytes) {
-    const std::size_t size = size_class(bytes);
+  HeapBlock* allocate(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    stats_.in_use += size;
-    stats_.allocated += size;
-    stats_.peak = std::max(stats_.peak, stats_.in_use);
-    if (std::vector<void*>& free = free_[size]; !free.empty()) {
-      void* p = free.back();
-      free.pop_back();
-      return p;
-    }
-    const bool huge = PLUMB_CACHE_BUFFERS && size >= huge_from;
-    void* p = std::aligned_alloc(huge ? huge_page : cache_line, huge ? (size + huge_page - 1) / huge_page * huge_page : size);
-    if (!p) {
-      stats_.in_use -= size;
-      throw std::bad_alloc();
-    }
-    if (huge) madvise(p, (size + huge_page - 1) / huge_page * huge_page, MADV_HUGEPAGE);
-    stats_.reserved += size;
-    return p;
+    HeapBlock* const block = pool(bytes).allocate(bytes);
+    in_use_ += block->bytes;
+    peak_ = std::max(peak_, in_use_);
+    ++allocations_;
+    allocated_ += block->bytes;
+    return block;
   }
 
-  void release(void* p, std::size_t bytes) noexcept {
-    const std::size_t size = size_class(bytes);
+  void release(HeapBlock* block, std::size_t bytes) noexcept {
     const std::lock_guard lock(mutex_);
-    stats_.in_use -= size;
-    if (PLUMB_CACHE_BUFFERS) {
-      try {
-        free_[size].push_back(p);
-        return;
-      } catch (const std::bad_alloc&) {  // no room to remember it: give it back
-      }
-    }
-    stats_.reserved -= size;
-    std::free(p);
+    in_use_ -= block->bytes;
+    pool(bytes).release(block);
   }
 
   void trim() {
     const std::lock_guard lock(mutex_);
-    for (auto& [size, buffers] : free_) {
-      stats_.reserved -= size * buffers.size();
-      for (void* p : buffers) std::free(p);
-      buffers.clear();
-    }
+    small_.trim();
+    large_.trim();
   }
 
   MemoryStats stats() {
     const std::lock_guard lock(mutex_);
-    return stats_;
+    return {.in_use = in_use_,
+            .peak = peak_,
+            .reserved = small_.reserved() + large_.reserved(),
+            .allocations = allocations_,
+            .allocated = allocated_,
+            .system_allocations = small_.system_allocations() + large_.system_allocations()};
   }
 
   void reset_peak() {
     const std::lock_guard lock(mutex_);
-    stats_.peak = stats_.in_use;
+    peak_ = in_use_;
   }
 
  private:
+  Pool& pool(std::size_t bytes) { return bytes < large_from ? small_ : large_; }
+
   std::mutex mutex_;
-  std::unordered_map<std::size_t, std::vector<void*>> free_;
-  MemoryStats stats_{};
+  Pool small_, large_;
+  std::size_t in_use_ = 0, peak_ = 0;
+  std::uint64_t allocations_ = 0, allocated_ = 0;
 };
 
 // Never destroyed: storages with static lifetime may outlive any static object.
@@ -108,8 +112,8 @@ Cache& cache() {
 
 }  // namespace
 
-Storage::Storage(std::size_t size) : data(cache().allocate(size)), bytes(size) {}
-Storage::~Storage() { cache().release(data, bytes); }
+Storage::Storage(std::size_t size) : bytes(size), block_(cache().allocate(size)) { data = block_->data; }
+Storage::~Storage() { cache().release(block_, bytes); }
 
 MemoryStats memory_stats() { return cache().stats(); }
 void reset_peak_memory() { cache().reset_peak(); }

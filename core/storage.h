@@ -7,6 +7,8 @@
 
 namespace plumb {
 
+struct HeapBlock;
+
 // 64-byte aligned host memory, uninitialised. `version` counts in-place changes, so that a value saved for the backward pass
 // can tell that somebody changed it.
 struct Storage {
@@ -18,18 +20,23 @@ struct Storage {
   void* data;
   std::size_t bytes;
   std::uint32_t version = 0;
+
+ private:
+  HeapBlock* block_;
 };
 
-// Memory use of this process's arrays, in bytes.
+// Memory use of this process's arrays.
 struct MemoryStats {
-  std::size_t in_use;       // held by live storages
-  std::size_t peak;         // highest in_use since the last reset_peak_memory()
-  std::size_t reserved;     // taken from the system, live or cached
-  std::uint64_t allocated;  // handed out since the program began
+  std::size_t in_use;                // bytes held by live storages, each rounded up to 64
+  std::size_t peak;                  // highest in_use since the last reset_peak_memory()
+  std::size_t reserved;              // bytes taken from the system, live or cached
+  std::uint64_t allocations;         // storages made since the process began
+  std::uint64_t allocated;           // bytes of them
+  std::uint64_t system_allocations;  // those of them for which memory was taken from the system
 };
 MemoryStats memory_stats();
 void reset_peak_memory();
-// Gives cached, unused buffers back to the system.
+// Gives cached memory back to the system: huge pages on which no live storage lies.
 void release_cached_memory();
 
 }  // namespace plumb

@@ -54,24 +54,46 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
     call.row_scale = around.row_scale.array();
   }
   kernels(y).linear_forward(call, x.array(), weight.array(), bias.array(), y);
-  call.skip = Array();  // not needed any more
-  const auto backward = [call, x = Saved(x), weight = Saved(weight), bias = Saved(bias), gamma = Saved(norm.weight), beta = Saved(norm.bias),
-                         gate = Saved(around.gate), with_skip = around.skip.defined()](const Tensor& dy) {
+  call.skip = Array();  // the backward pass does without
+  struct Kept {
+    LinearCall call;
+    Saved x, weight, bias, gamma, beta, skip, gate;
+    Tensor row_scale;
+    double eps;
+    std::optional<Gelu> gelu;
+  };
+  const auto kept = std::make_shared<const Kept>(Kept{.call = call,
+                                                      .x = Saved(x),
+                                                      .weight = Saved(weight),
+                                                      .bias = Saved(bias),
+                                                      .gamma = Saved(norm.weight),
+                                                      .beta = Saved(norm.bias),
+                                                      .skip = Saved(around.skip),
+                                                      .gate = Saved(around.gate),
+                                                      .row_scale = around.row_scale,
+                                                      .eps = norm.eps,
+                                                      .gelu = around.gelu});
+  const auto backward = [kept](const Tensor& dy) {
     const auto wanted = [](const Saved& t) { return t.requires_grad() ? empty_like(t.array()) : Array(); };
     LinearGradients g;
-    if (x.requires_grad()) {
+    if (kept->x.requires_grad()) {
       g.dx = detail::take_gradient(0);
       g.add_to_dx = g.dx.defined();
-      if (!g.add_to_dx) g.dx = empty_like(x.array());
+      if (!g.add_to_dx) g.dx = empty_like(kept->x.array());
     }
-    g.dw = wanted(weight), g.db = wanted(bias), g.dgamma = wanted(gamma), g.dbeta = wanted(beta), g.dgate = wanted(gate);
-    kernels(dy.array()).linear_backward(call, dy.array(), x.array(), weight.array(), bias.array(), g);
-    return Tensors{Tensor(g.dx), Tensor(g.dw), Tensor(g.db), Tensor(g.dgamma), Tensor(g.dbeta), with_skip ? dy : Tensor(), Tensor(g.dgate)};
+    g.dw = wanted(kept->weight), g.db = wanted(kept->bias), g.dgamma = wanted(kept->gamma), g.dbeta = wanted(kept->beta),
+    g.dgate = wanted(kept->gate);
+    kernels(dy.array()).linear_backward(kept->call, dy.array(), kept->x.array(), kept->weight.array(), kept->bias.array(), g);
+    const bool junction = kept->call.after == LinearCall::After::residual;
+    return Tensors{Tensor(g.dx), Tensor(g.dw), Tensor(g.db), Tensor(g.dgamma), Tensor(g.dbeta), junction ? dy : Tensor(), Tensor(g.dgate)};
   };
-  const auto whole = [eps = norm.eps, form = around.gelu, row_scale = around.row_scale](const Tensors& in) {
-    return composed({{in[3], in[4], eps}, form, in[5], in[6], row_scale}, in[0], in[1], in[2]);
+  const auto differentiable = [kept](const Tensor& dy) {
+    const auto whole = [&](const Tensors& in) {
+      return composed({{in[3], in[4], kept->eps}, kept->gelu, in[5], in[6], kept->row_scale}, in[0], in[1], in[2]);
+    };
+    return through(whole, {kept->x, kept->weight, kept->bias, kept->gamma, kept->beta, kept->skip, kept->gate})(dy, Tensor());
   };
-  return record_fused(op, y, inputs, backward, through(whole, inputs));
+  return record_fused(op, y, inputs, backward, differentiable);
 }
 
 void check_norm(const char* op, const Tensor& x, const NormParameters& norm) {

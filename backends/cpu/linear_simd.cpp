@@ -137,8 +137,8 @@ float* out(const Array& a) { return a.defined() ? a.mutable_data<float>() : null
 
 void pack(const PackedMatrix& b) {
   const std::int64_t parts = HWY_DYNAMIC_DISPATCH(PanelCount)(b.N);
-  // A panel is worth another thread from 16 K elements on.
-  parallel_for(parts, std::max<std::int64_t>(1, 16384 * parts / std::max<std::int64_t>(1, b.K * b.N)), [&](std::int64_t begin, std::int64_t end) {
+  // Panels are worth another thread from 4 K elements on.
+  parallel_for(parts, std::max<std::int64_t>(1, 4096 * parts / std::max<std::int64_t>(1, b.K * b.N)), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(PackPanels)(b, begin, end);
   });
 }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "backends/cpu/parallel.h"
+#include "core/backend.h"
 #include "core/error.h"
 
 namespace plumb::cpu {
@@ -263,10 +264,10 @@ void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape
 
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* y) {
   if (m == 0 || n == 0) return;
-  // Up to eight blocks across the longer side; the other operand is packed again for each, so none is narrower than 32. Below half
+  // A block for each thread across the longer side; the other operand is packed again for each, so none is narrower than 32. Below half
   // a million operations (5 us on one core) other threads are not worth waking.
-  const std::int64_t longer = std::max(m, n);
-  const std::int64_t grain = 2 * m * n * k < 500'000 ? longer : std::max<std::int64_t>(32, ((longer + 7) / 8 + 15) / 16 * 16);
+  const std::int64_t longer = std::max(m, n), blocks = num_threads();
+  const std::int64_t grain = 2 * m * n * k < 500'000 ? longer : std::max<std::int64_t>(32, ((longer + blocks - 1) / blocks + 15) / 16 * 16);
   parallel_for(longer, grain, [&](std::int64_t begin, std::int64_t end) {
     const OneThread one;
     const bool by_rows = m >= n;

@@ -1,4 +1,5 @@
-// AdamW, SGD and Adagrad, one pass over each parameter, and the sum of squares that clipping needs.
+// AdamW, one pass over all parameters, SGD and Adagrad, one over each, and the sum of squares that clipping needs.
+#include <algorithm>
 #include <vector>
 
 #include "backends/cpu/kernels.h"
@@ -88,12 +89,37 @@ HWY_EXPORT(SgdRun);
 HWY_EXPORT(AdagradRun);
 HWY_EXPORT(SumOfSquares);
 
-void adamw(const AdamWStep& s, const Array& gradient, const Array& parameter, const Array& moment1, const Array& moment2) {
-  parallel_elements(parameter.numel(), [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(AdamWRun)
-    (s, gradient.data<float>() + begin, parameter.mutable_data<float>() + begin, moment1.mutable_data<float>() + begin,
-     moment2.mutable_data<float>() + begin, end - begin);
-  });
+namespace {
+
+// A run of elements of the i-th of several arrays.
+struct Run {
+  std::size_t i;
+  std::int64_t begin, end;
+};
+
+// Arrays of these sizes in runs of at most `grain`, so that one parallel loop covers them all, small or large.
+template <class Size>
+std::vector<Run> runs_of(std::size_t arrays, std::int64_t grain, Size&& size) {
+  std::vector<Run> runs;
+  for (std::size_t i = 0; i < arrays; ++i)
+    for (std::int64_t begin = 0, n = size(i); begin < n; begin += grain) runs.push_back({i, begin, std::min(n, begin + grain)});
+  return runs;
+}
+
+}  // namespace
+
+void adamw(std::span<const AdamWUpdate> updates) {
+  const std::vector<Run> runs = runs_of(updates.size(), 4096, [&](std::size_t i) { return updates[i].parameter.numel(); });
+  parallel_for(
+      static_cast<std::int64_t>(runs.size()), 1,
+      [&](std::int64_t first, std::int64_t) {
+        const Run& run = runs[static_cast<std::size_t>(first)];
+        const AdamWUpdate& u = updates[run.i];
+        HWY_DYNAMIC_DISPATCH(AdamWRun)
+        (u.step, u.gradient.data<float>() + run.begin, u.parameter.mutable_data<float>() + run.begin, u.moment1.mutable_data<float>() + run.begin,
+         u.moment2.mutable_data<float>() + run.begin, run.end - run.begin);
+      },
+      4);
 }
 
 void sgd(const SgdStep& s, const Array& gradient, const Array& parameter, const Array& velocity) {
@@ -111,12 +137,16 @@ void adagrad(const AdagradStep& s, const Array& gradient, const Array& parameter
   });
 }
 
-double sum_of_squares(const Array& x) {
-  constexpr std::int64_t grain = 16384;
-  std::vector<double> partial(static_cast<std::size_t>((x.numel() + grain - 1) / grain));
-  parallel_for(x.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
-    partial[static_cast<std::size_t>(begin / grain)] = HWY_DYNAMIC_DISPATCH(SumOfSquares)(x.data<float>() + begin, end - begin);
-  });
+double sum_of_squares(std::span<const Array> arrays) {
+  const std::vector<Run> runs = runs_of(arrays.size(), 16384, [&](std::size_t i) { return arrays[i].numel(); });
+  std::vector<double> partial(runs.size());
+  parallel_for(
+      static_cast<std::int64_t>(runs.size()), 1,
+      [&](std::int64_t first, std::int64_t) {
+        const Run& run = runs[static_cast<std::size_t>(first)];
+        partial[static_cast<std::size_t>(first)] = HWY_DYNAMIC_DISPATCH(SumOfSquares)(arrays[run.i].data<float>() + run.begin, run.end - run.begin);
+      },
+      4);
   double sum = 0;
   for (double p : partial) sum += p;
   return sum;

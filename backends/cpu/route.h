@@ -1,6 +1,8 @@
 // Which kernel serves a call: the f32 one of this backend where it can, else the reference.
 #pragma once
 
+#include <algorithm>
+
 #include "core/backend.h"
 
 namespace plumb::cpu {
@@ -11,6 +13,10 @@ constexpr bool is(DType dtype, const T& argument) {
     return argument.defined() && argument.dtype() == dtype;
   else if constexpr (std::is_same_v<T, Heads>)
     return is(dtype, argument.array);
+  else if constexpr (std::is_same_v<T, std::span<const Array>>)
+    return std::ranges::all_of(argument, [&](const Array& a) { return is(dtype, a); });
+  else if constexpr (std::is_same_v<T, std::span<const AdamWUpdate>>)
+    return std::ranges::all_of(argument, [&](const AdamWUpdate& u) { return is(dtype, u.parameter); });
   else
     return false;
 }

@@ -97,8 +97,8 @@ void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k
   });
 }
 
-void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Array&,
-                        const Heads& dq, const Heads& dk, const Heads& dv) {
+void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Array&, const Heads& dq,
+                        const Heads& dk, const Heads& dv) {
   dispatch_float(dout.array.dtype(), "attention", [&]<class T>() {
     const auto hd = static_cast<std::size_t>(call.head_dim), M = static_cast<std::size_t>(call.keys);
     for (std::int64_t b = 0; b < call.batch; ++b)

@@ -67,9 +67,9 @@ void gated_residual_backward(const Array& dy, const Array& branch, const Array& 
                              const Array& dgate);
 
 // optimizer.cpp
-void adamw(const AdamWStep& s, const Array& gradient, const Array& parameter, const Array& moment1, const Array& moment2);
+void adamw(std::span<const AdamWUpdate> updates);
 void sgd(const SgdStep& s, const Array& gradient, const Array& parameter, const Array& velocity);
 void adagrad(const AdagradStep& s, const Array& gradient, const Array& parameter, const Array& squares);
-double sum_of_squares(const Array& x);
+double sum_of_squares(std::span<const Array> arrays);
 
 }  // namespace plumb::reference

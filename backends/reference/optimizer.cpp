@@ -7,16 +7,18 @@
 
 namespace plumb::reference {
 
-void adamw(const AdamWStep& s, const Array& gradient, const Array& parameter, const Array& moment1, const Array& moment2) {
-  dispatch_float(parameter.dtype(), "adamw", [&]<class T>() {
-    for (std::int64_t i = 0; i < parameter.numel(); ++i) {
-      const double g = s.gradient_scale * gradient.data<T>()[i];
-      T &p = parameter.mutable_data<T>()[i], &m = moment1.mutable_data<T>()[i], &v = moment2.mutable_data<T>()[i];
-      m = static_cast<T>(s.beta1 * m + (1 - s.beta1) * g);
-      v = static_cast<T>(s.beta2 * v + (1 - s.beta2) * g * g);
-      p = static_cast<T>(p - s.lr * s.weight_decay * p - s.lr * (m / s.correction1) / (std::sqrt(v / s.correction2) + s.eps));
-    }
-  });
+void adamw(std::span<const AdamWUpdate> updates) {
+  for (const AdamWUpdate& u : updates)
+    dispatch_float(u.parameter.dtype(), "adamw", [&]<class T>() {
+      const AdamWStep& s = u.step;
+      for (std::int64_t i = 0; i < u.parameter.numel(); ++i) {
+        const double g = s.gradient_scale * u.gradient.data<T>()[i];
+        T &p = u.parameter.mutable_data<T>()[i], &m = u.moment1.mutable_data<T>()[i], &v = u.moment2.mutable_data<T>()[i];
+        m = static_cast<T>(s.beta1 * m + (1 - s.beta1) * g);
+        v = static_cast<T>(s.beta2 * v + (1 - s.beta2) * g * g);
+        p = static_cast<T>(p - s.lr * s.weight_decay * p - s.lr * (m / s.correction1) / (std::sqrt(v / s.correction2) + s.eps));
+      }
+    });
 }
 
 void sgd(const SgdStep& s, const Array& gradient, const Array& parameter, const Array& velocity) {
@@ -45,12 +47,13 @@ void adagrad(const AdagradStep& s, const Array& gradient, const Array& parameter
   });
 }
 
-double sum_of_squares(const Array& x) {
-  return dispatch_float(x.dtype(), "sum_of_squares", [&]<class T>() {
-    double sum = 0;
-    for (std::int64_t i = 0; i < x.numel(); ++i) sum += static_cast<double>(x.data<T>()[i]) * x.data<T>()[i];
-    return sum;
-  });
+double sum_of_squares(std::span<const Array> arrays) {
+  double sum = 0;
+  for (const Array& x : arrays)
+    dispatch_float(x.dtype(), "sum_of_squares", [&]<class T>() {
+      for (std::int64_t i = 0; i < x.numel(); ++i) sum += static_cast<double>(x.data<T>()[i]) * x.data<T>()[i];
+    });
+  return sum;
 }
 
 }  // namespace plumb::reference

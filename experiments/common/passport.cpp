@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t attention_samples = 4;
 
-double squares(const Tensor& x) { return kernels(x.array()).sum_of_squares(x.array()); }
+double squares(const Tensor& x) { return sum_of_squares(x.array()); }
 double mean_square(const Tensor& x) { return squares(x) / static_cast<double>(x.numel()); }
 
 double mean_of(const std::vector<double>& values) {

@@ -57,27 +57,29 @@ void Optimizer::step(const Gradients& gradients) {
 
   const double lr = learning_rate();
   check(at_least_0(lr), "[optimizer] expected a finite learning rate of at least 0 in step {}, got {}: look at its schedule", steps_, lr);
+  std::vector<Array> moved;
+  for (const Parameter& p : parameters_)
+    if (!p.frozen) moved.push_back(found.at(p.value.node().get())->array());
   double scale = 1;
-  if (clip_norm_ > 0) {  // the norm of what this optimizer moves
-    double squares = 0;
-    for (const Parameter& p : parameters_)
-      if (!p.frozen) squares += kernels(p.value.array()).sum_of_squares(found.at(p.value.node().get())->array());
-    scale = std::min(1.0, clip_norm_ / (std::sqrt(squares) + 1e-6));
-  }
+  if (clip_norm_ > 0 && !moved.empty())  // the norm of what this optimizer moves
+    scale = std::min(1.0, clip_norm_ / (std::sqrt(kernels(moved[0]).sum_of_squares(moved)) + 1e-6));
   ++steps_;
+  std::vector<Update> updates;
+  updates.reserve(moved.size());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];
     if (p.frozen) continue;
-    update({.index = i,
-            .gradient = found.at(p.value.node().get())->array(),
-            .parameter = p.value.array(),
-            .lr = lr * p.lr_factor,
-            .weight_decay = weight_decay_ * p.decay_factor,
-            .eps_factor = p.eps_factor,
-            .gradient_scale = scale,
-            .step = steps_});
-    p.value.array().bump_version();
+    updates.push_back({.index = i,
+                       .gradient = std::move(moved[updates.size()]),
+                       .parameter = p.value.array(),
+                       .lr = lr * p.lr_factor,
+                       .weight_decay = weight_decay_ * p.decay_factor,
+                       .eps_factor = p.eps_factor,
+                       .gradient_scale = scale,
+                       .step = steps_});
   }
+  update(updates);
+  for (const Update& u : updates) u.parameter.bump_version();
 }
 
 std::vector<ParameterGroup> Optimizer::groups() const {
@@ -138,8 +140,13 @@ AdamW::AdamW(std::vector<Parameter> ps, const AdamWOptions& o)
   check_moments("adamw", o.beta1, o.beta2, o.eps);
 }
 
-void AdamW::update(const Update& u) {
-  kernels(u.parameter).adamw(adam_step(options_, u, u.lr, u.weight_decay), u.gradient, u.parameter, moment1_[u.index], moment2_[u.index]);
+void AdamW::update(std::span<const Update> updates) {
+  if (updates.empty()) return;
+  std::vector<AdamWUpdate> all;
+  all.reserve(updates.size());
+  for (const Update& u : updates)
+    all.push_back({adam_step(options_, u, u.lr, u.weight_decay), u.gradient, u.parameter, moment1_[u.index], moment2_[u.index]});
+  kernels(all[0].parameter).adamw(all);
 }
 
 Lamb::Lamb(std::vector<Parameter> ps, const LambOptions& o)
@@ -147,17 +154,22 @@ Lamb::Lamb(std::vector<Parameter> ps, const LambOptions& o)
   check_moments("lamb", o.beta1, o.beta2, o.eps);
 }
 
+void Lamb::update(std::span<const Update> updates) {
+  for (const Update& u : updates) update(u);
+}
+
 void Lamb::update(const Update& u) {
   const Kernels& k = kernels(u.parameter);
   // Adam's step of rate -1 from 0 is its direction.
   const Array direction = full_like(u.parameter, u.parameter.shape(), 0);
-  k.adamw(adam_step(options_, u, -1, 0), u.gradient, direction, moment1_[u.index], moment2_[u.index]);
+  const AdamWUpdate adam{adam_step(options_, u, -1, 0), u.gradient, direction, moment1_[u.index], moment2_[u.index]};
+  k.adamw({&adam, 1});
   double trust = 1;
   if (u.weight_decay > 0) {
     const Array decay = empty_like(u.parameter);
     k.unary(Unary::multiply, u.weight_decay, u.parameter, decay);
     k.binary(Binary::add, direction, decay, direction);
-    const double p = std::sqrt(k.sum_of_squares(u.parameter)), d = std::sqrt(k.sum_of_squares(direction));
+    const double p = std::sqrt(sum_of_squares(u.parameter)), d = std::sqrt(sum_of_squares(direction));
     if (p > 0 && d > 0) trust = p / d;
   }
   k.sgd({.lr = u.lr * trust, .momentum = 0, .weight_decay = 0, .nesterov = false, .gradient_scale = 1}, direction, u.parameter, Array());
@@ -169,10 +181,12 @@ Sgd::Sgd(std::vector<Parameter> ps, const SgdOptions& o) : Optimizer(std::move(p
   if (o.momentum > 0) velocity_ = remembered("velocity");
 }
 
-void Sgd::update(const Update& u) {
-  const SgdStep step{
-      .lr = u.lr, .momentum = options_.momentum, .weight_decay = u.weight_decay, .nesterov = options_.nesterov, .gradient_scale = u.gradient_scale};
-  kernels(u.parameter).sgd(step, u.gradient, u.parameter, velocity_.empty() ? Array() : velocity_[u.index]);
+void Sgd::update(std::span<const Update> updates) {
+  for (const Update& u : updates) {
+    const SgdStep step{
+        .lr = u.lr, .momentum = options_.momentum, .weight_decay = u.weight_decay, .nesterov = options_.nesterov, .gradient_scale = u.gradient_scale};
+    kernels(u.parameter).sgd(step, u.gradient, u.parameter, velocity_.empty() ? Array() : velocity_[u.index]);
+  }
 }
 
 Adagrad::Adagrad(std::vector<Parameter> ps, const AdagradOptions& o) : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o) {
@@ -182,12 +196,14 @@ Adagrad::Adagrad(std::vector<Parameter> ps, const AdagradOptions& o) : Optimizer
   sum_ = remembered("sum", o.initial_accumulator);
 }
 
-void Adagrad::update(const Update& u) {
-  const AdagradStep step{.lr = u.lr / (1 + static_cast<double>(u.step - 1) * options_.lr_decay),
-                         .eps = options_.eps * u.eps_factor,
-                         .weight_decay = u.weight_decay,
-                         .gradient_scale = u.gradient_scale};
-  kernels(u.parameter).adagrad(step, u.gradient, u.parameter, sum_[u.index]);
+void Adagrad::update(std::span<const Update> updates) {
+  for (const Update& u : updates) {
+    const AdagradStep step{.lr = u.lr / (1 + static_cast<double>(u.step - 1) * options_.lr_decay),
+                           .eps = options_.eps * u.eps_factor,
+                           .weight_decay = u.weight_decay,
+                           .gradient_scale = u.gradient_scale};
+    kernels(u.parameter).adagrad(step, u.gradient, u.parameter, sum_[u.index]);
+  }
 }
 
 }  // namespace plumb::nn

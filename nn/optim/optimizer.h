@@ -1,6 +1,8 @@
 // Optimizers: step(gradients) changes parameters in place.
 #pragma once
 
+#include <span>
+
 #include "autograd/backward.h"
 #include "nn/module.h"
 #include "nn/named_tensors.h"
@@ -47,7 +49,8 @@ class Optimizer {
     double lr, weight_decay, eps_factor, gradient_scale;
     std::int64_t step;  // counted from 1
   };
-  virtual void update(const Update& u) = 0;
+  // One step of all parameters that are not frozen.
+  virtual void update(std::span<const Update> updates) = 0;
 
   // One array for each parameter, of its shape and filled with `initial` (undefined for frozen ones), which state() holds under
   // "<parameter>.<name>".
@@ -76,7 +79,7 @@ class AdamW : public Optimizer {
   AdamW(std::vector<Parameter> parameters, const AdamWOptions& options);
 
  protected:
-  void update(const Update& u) override;
+  void update(std::span<const Update> updates) override;
 
  private:
   AdamWOptions options_;
@@ -97,9 +100,11 @@ class Lamb : public Optimizer {
   Lamb(std::vector<Parameter> parameters, const LambOptions& options);
 
  protected:
-  void update(const Update& u) override;
+  void update(std::span<const Update> updates) override;
 
  private:
+  void update(const Update& u);
+
   LambOptions options_;
   std::vector<Array> moment1_, moment2_;
 };
@@ -118,7 +123,7 @@ class Sgd : public Optimizer {
   Sgd(std::vector<Parameter> parameters, const SgdOptions& options);
 
  protected:
-  void update(const Update& u) override;
+  void update(std::span<const Update> updates) override;
 
  private:
   SgdOptions options_;
@@ -139,7 +144,7 @@ class Adagrad : public Optimizer {
   Adagrad(std::vector<Parameter> parameters, const AdagradOptions& options);
 
  protected:
-  void update(const Update& u) override;
+  void update(std::span<const Update> updates) override;
 
  private:
   AdagradOptions options_;

@@ -341,17 +341,22 @@ TEST_CASE("cpu gated residual with every gate and row scale") {
 TEST_CASE("cpu optimizers") {
   for (std::int64_t n : sizes) {
     const Array g = random({n}), p = random({n}), m = random({n}, -0.1, 0.1), v = random({n}, 0, 0.1);
-    compare("adamw", "optimizer", {{n}, {n}, {n}}, [&](const Kernels& k, const Results& y) {
+    const Array g2 = random({7}), p2 = random({7}), m2 = random({7}, -0.1, 0.1), v2 = random({7}, 0, 0.1);
+    compare("adamw", "optimizer", {{n}, {n}, {n}, {7}, {7}, {7}}, [&](const Kernels& k, const Results& y) {
       copy_into(p, y[0]), copy_into(m, y[1]), copy_into(v, y[2]);
-      k.adamw({.lr = 1e-3,
-               .beta1 = 0.9,
-               .beta2 = 0.999,
-               .eps = 1e-8,
-               .weight_decay = 0.05,
-               .correction1 = 0.2,
-               .correction2 = 0.01,
-               .gradient_scale = 0.7},
-              g, y[0], y[1], y[2]);
+      copy_into(p2, y[3]), copy_into(m2, y[4]), copy_into(v2, y[5]);
+      const AdamWStep step{.lr = 1e-3,
+                           .beta1 = 0.9,
+                           .beta2 = 0.999,
+                           .eps = 1e-8,
+                           .weight_decay = 0.05,
+                           .correction1 = 0.2,
+                           .correction2 = 0.01,
+                           .gradient_scale = 0.7};
+      AdamWStep other = step;
+      other.weight_decay = 0;
+      const std::vector<AdamWUpdate> both{{step, g, y[0], y[1], y[2]}, {other, g2, y[3], y[4], y[5]}};
+      k.adamw(both);
     });
     for (bool nesterov : {false, true})
       compare("sgd", "optimizer", {{n}, {n}, {n}}, [&](const Kernels& k, const Results& y) {
@@ -364,19 +369,24 @@ TEST_CASE("cpu optimizers") {
       copy_into(p, y[0]), copy_into(v, y[1]);
       k.adagrad({.lr = 0.1, .eps = 1e-3, .weight_decay = 0.01, .gradient_scale = 0.7}, g, y[0], y[1]);
     });
-    const double expected = reference_kernels().sum_of_squares(g);
+    const std::vector<Array> both{g, p};
+    const double expected = reference_kernels().sum_of_squares(both);
     for (int threads : {1, 2, 3}) {
       const Threads scope(threads);
-      CHECK(cpu_kernels().sum_of_squares(g) == Approx(expected).epsilon(1e-12));
+      CHECK(cpu_kernels().sum_of_squares(both) == Approx(expected).epsilon(1e-12));
     }
   }
 }
 
 TEST_CASE("cpu adamw leaves no denormal moments") {
   const Array g = full_like(random({1}), {40}, 1e-25), p = full_like(g, {40}, 1), m = full_like(g, {40}, 1.3e-38), v = full_like(g, {40}, 1.2e-38);
-  cpu_kernels().adamw(
-      {.lr = 1e-3, .beta1 = 0.5, .beta2 = 0.9, .eps = 1e-8, .weight_decay = 0, .correction1 = 1, .correction2 = 1, .gradient_scale = 1e-20}, g, p, m,
-      v);
+  const AdamWUpdate update{
+      {.lr = 1e-3, .beta1 = 0.5, .beta2 = 0.9, .eps = 1e-8, .weight_decay = 0, .correction1 = 1, .correction2 = 1, .gradient_scale = 1e-20},
+      g,
+      p,
+      m,
+      v};
+  cpu_kernels().adamw({&update, 1});
   CHECK(to_vector(m) == std::vector<double>(40, 0.0));
   CHECK(to_vector(v) == std::vector<double>(40, 0.0));
 }

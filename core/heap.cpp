@@ -1,0 +1,213 @@
+#include "core/heap.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <new>
+#include <utility>
+
+namespace plumb {
+namespace {
+
+constexpr std::size_t roomy = std::size_t{64} << 30, tight = std::size_t{32} << 20;  // bytes a region
+
+std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
+
+// `bytes` of address space without memory, aligned to chunks, or nullptr. What is inaccessible is not accounted for; the system decides on whether
+// there is memory when a chunk is made accessible.
+std::byte* reserve_addresses(std::size_t bytes) {
+  void* p = mmap(nullptr, bytes + Heap::chunk, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  auto* const begin = static_cast<std::byte*>(p);
+  auto* const aligned = reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(p), Heap::chunk));
+  if (aligned != begin) munmap(begin, static_cast<std::size_t>(aligned - begin));
+  munmap(aligned + bytes, static_cast<std::size_t>(begin + Heap::chunk - aligned));
+  madvise(aligned, bytes, MADV_HUGEPAGE);  // fewer page faults; without it the heap works as well
+  return aligned;
+}
+
+// Where address space itself is limited (ulimit -v), it is not for us to hoard.
+std::size_t usual_region() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? tight : roomy;
+}
+
+}  // namespace
+
+struct HeapRegion {
+  std::byte* data;
+  std::size_t bytes;
+  HeapBlock* first = nullptr;
+  std::vector<bool> supplied = std::vector<bool>(bytes / Heap::chunk);  // chunks that have memory
+
+  HeapRegion(std::byte* p, std::size_t n) : data(p), bytes(n) {}
+  ~HeapRegion() { munmap(data, bytes); }
+  HeapRegion(const HeapRegion&) = delete;
+  HeapRegion& operator=(const HeapRegion&) = delete;
+
+  // Calls f(begin, end) for the longest runs in chunks [begin, end) that are `supplied` or not.
+  template <class F>
+  void runs(std::size_t begin, std::size_t end, bool value, F&& f) {
+    while (begin < end) {
+      std::size_t stop = begin;
+      while (stop < end && supplied[stop] == value) ++stop;
+      if (stop > begin) f(begin, stop);
+      begin = stop + 1;
+    }
+  }
+
+  void mark(std::size_t begin, std::size_t end, bool value) {
+    std::fill(supplied.begin() + static_cast<std::ptrdiff_t>(begin), supplied.begin() + static_cast<std::ptrdiff_t>(end), value);
+  }
+};
+
+Heap::Heap() = default;
+Heap::~Heap() = default;
+
+// One list for each number of granules below 2 * steps; above that, `steps` to a power of two.
+std::size_t Heap::list_of(std::size_t bytes) {
+  const std::size_t n = bytes / granule;
+  if (n < steps) return n;
+  const auto shift = static_cast<std::size_t>(std::bit_width(n)) - static_cast<std::size_t>(std::bit_width(steps));
+  return shift * steps + (n >> shift);
+}
+
+// The smallest free block that holds `bytes`, or nullptr; of equal ones the last freed, which the caches may still hold.
+HeapBlock* Heap::best_fit(std::size_t bytes) const {
+  for (std::size_t list = next_filled(list_of(bytes)); list < lists; list = next_filled(list + 1)) {
+    HeapBlock* best = nullptr;
+    for (HeapBlock* b = free_[list]; b && (!best || best->bytes > bytes); b = b->next) {
+      if (b->bytes >= bytes && (!best || b->bytes < best->bytes)) best = b;
+    }
+    if (best) return best;
+  }
+  return nullptr;
+}
+
+// The first list from `list` on that is not empty, or `lists`.
+std::size_t Heap::next_filled(std::size_t list) const {
+  std::uint64_t ignored = (std::uint64_t{1} << (list % 64)) - 1;
+  for (std::size_t word = list / 64; word < filled_.size(); ++word, ignored = 0) {
+    if (const std::uint64_t left = filled_[word] & ~ignored) return word * 64 + static_cast<std::size_t>(std::countr_zero(left));
+  }
+  return lists;
+}
+
+// A new region whose first `bytes` have memory, as one free block.
+HeapBlock* Heap::add_region(std::size_t bytes) {
+  std::byte* data = nullptr;
+  std::size_t size = 0;
+  for (const std::size_t usual : {usual_region(), tight}) {
+    if (data) break;
+    size = std::max(round_up(bytes, chunk), usual);
+    data = reserve_addresses(size);
+  }
+  if (!data) throw std::bad_alloc();
+  HeapRegion& region = *regions_.emplace_back(std::make_unique<HeapRegion>(data, size));
+  try {
+    supply(region, data, bytes);
+  } catch (...) {
+    regions_.pop_back();
+    throw;
+  }
+  HeapBlock* const block = take_record();
+  *block = {.data = data, .bytes = size, .region = &region};
+  region.first = block;
+  link(block);
+  return block;
+}
+
+// Takes memory from the system for the chunks of [data, data + bytes) that have none.
+void Heap::supply(HeapRegion& region, const std::byte* data, std::size_t bytes) {
+  const auto offset = static_cast<std::size_t>(data - region.data);
+  bool taken = false;
+  region.runs(offset / chunk, (offset + bytes - 1) / chunk + 1, false, [&](std::size_t begin, std::size_t end) {
+    if (mprotect(region.data + begin * chunk, (end - begin) * chunk, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+    region.mark(begin, end, true);
+    reserved_ += (end - begin) * chunk;
+    taken = true;
+  });
+  system_allocations_ += taken;
+}
+
+HeapBlock* Heap::allocate(std::size_t bytes) {
+  if (bytes > std::numeric_limits<std::ptrdiff_t>::max() - chunk) throw std::bad_alloc();
+  bytes = round_up(std::max(bytes, granule), granule);
+  while (!spare_ || !spare_->next) {  // for a region and a split: from here on only the system can refuse
+    HeapBlock& record = records_.emplace_back();
+    record.next = std::exchange(spare_, &record);
+  }
+  HeapBlock* block = best_fit(bytes);
+  if (!block) block = add_region(bytes);
+  supply(*block->region, block->data, bytes);
+  unlink(block);
+  block->free = false;
+  if (block->bytes > bytes) {
+    HeapBlock* const rest = take_record();
+    *rest = {.data = block->data + bytes, .bytes = block->bytes - bytes, .region = block->region, .before = block, .after = block->after};
+    if (rest->after) rest->after->before = rest;
+    block->after = rest;
+    block->bytes = bytes;
+    link(rest);
+  }
+  return block;
+}
+
+void Heap::release(HeapBlock* block) noexcept {
+  if (HeapBlock* const before = block->before; before && before->free) {
+    unlink(before);
+    swallow_next(before);
+    block = before;
+  }
+  if (HeapBlock* const after = block->after; after && after->free) {
+    unlink(after);
+    swallow_next(block);
+  }
+  link(block);
+}
+
+void Heap::trim() noexcept {
+  for (const auto& region : regions_) {
+    for (HeapBlock* b = region->first; b; b = b->after) {
+      if (!b->free) continue;
+      const auto offset = static_cast<std::size_t>(b->data - region->data);
+      region->runs((offset + chunk - 1) / chunk, (offset + b->bytes) / chunk, true, [&](std::size_t begin, std::size_t end) {
+        madvise(region->data + begin * chunk, (end - begin) * chunk, MADV_DONTNEED);
+        region->mark(begin, end, false);
+        reserved_ -= (end - begin) * chunk;
+      });
+    }
+  }
+}
+
+HeapBlock* Heap::take_record() noexcept { return std::exchange(spare_, spare_->next); }
+
+// Joins the neighbour behind to `block`; both are out of the lists.
+void Heap::swallow_next(HeapBlock* block) noexcept {
+  HeapBlock* const gone = block->after;
+  block->bytes += gone->bytes;
+  block->after = gone->after;
+  if (block->after) block->after->before = block;
+  gone->next = std::exchange(spare_, gone);
+}
+
+void Heap::link(HeapBlock* block) noexcept {
+  const std::size_t list = list_of(block->bytes);
+  block->free = true;
+  block->previous = nullptr;
+  block->next = std::exchange(free_[list], block);
+  if (block->next) block->next->previous = block;
+  filled_[list / 64] |= std::uint64_t{1} << (list % 64);
+}
+
+void Heap::unlink(HeapBlock* block) noexcept {
+  const std::size_t list = list_of(block->bytes);
+  (block->previous ? block->previous->next : free_[list]) = block->next;
+  if (block->next) block->next->previous = block->previous;
+  if (!free_[list]) filled_[list / 64] &= ~(std::uint64_t{1} << (list % 64));
+}
+
+}  // namespace plumb
