@@ -14,9 +14,9 @@ inline float survivor_scale(const AttentionCall& call) {
   return t >= 65536 ? 0.0f : static_cast<float>(1 / (1 - t / 65536.0));
 }
 
-// (sample, head) pairs a parallel block: at least about 20 us of work.
+// (sample, head) pairs a parallel block: at least about 5 us of work, few enough that the threads' shares are even.
 inline std::int64_t attention_grain(const AttentionCall& call) {
-  return std::max<std::int64_t>(1, 500'000 / std::max<std::int64_t>(1, call.queries * call.keys * call.head_dim));
+  return std::max<std::int64_t>(1, 125'000 / std::max<std::int64_t>(1, call.queries * call.keys * call.head_dim));
 }
 
 // The keys that a row's seeds drop (core/drop_key.h: dropped_by_seeds), both as bits of keys; every bit of `dropped` is written.

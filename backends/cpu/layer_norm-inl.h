@@ -37,9 +37,11 @@ inline void layer_norm_rows(const float* x, const float* gamma, const float* bet
   }
 }
 
-// dx may be null, and is added to where `accumulate`; dgamma and dbeta [D] are this block's partial sums.
+// dx may be null, and is added to where `accumulate`; dgamma and dbeta [D] are this block's partial sums. y, where not null, gets the forward
+// pass's result again, with the same bits; it wants beta.
 inline void layer_norm_backward_rows(const float* dy, const float* x, const float* gamma, const float* mean, const float* rstd, std::int64_t rows,
-                                     std::int64_t D, float* dx, bool accumulate, float* dgamma, float* dbeta) {
+                                     std::int64_t D, float* dx, bool accumulate, float* dgamma, float* dbeta, const float* beta = nullptr,
+                                     float* y = nullptr) {
   const float scale = 1 / static_cast<float>(D);
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
     store(zero(), dgamma + i, part);
@@ -49,12 +51,14 @@ inline void layer_norm_backward_rows(const float* dy, const float* x, const floa
     const V m = set(mean[r]), s = set(rstd[r]);
     V sum_u = zero(), sum_uh = zero();
     for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
-      const V g = load(dy + i, part), h = hn::Mul(hn::Sub(load(x + i, part), m), s), u = hn::Mul(g, load(gamma + i, part));
+      const V g = load(dy + i, part), h = hn::Mul(hn::Sub(load(x + i, part), m), s), gain = load(gamma + i, part), u = hn::Mul(g, gain);
+      if (y) store(hn::MulAdd(h, gain, load(beta + i, part)), y + i, part);
       sum_u = hn::Add(sum_u, u);
       sum_uh = hn::MulAdd(u, h, sum_uh);
       store(hn::MulAdd(g, h, load(dgamma + i, part)), dgamma + i, part);
       store(hn::Add(g, load(dbeta + i, part)), dbeta + i, part);
     });
+    if (y) y += D;
     if (!dx) continue;
     const V mean_u = set(sum_lanes(sum_u) * scale), mean_uh = set(sum_lanes(sum_uh) * scale);
     for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {

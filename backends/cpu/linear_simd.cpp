@@ -71,20 +71,8 @@ HWY_INLINE void gradient_of_u(const LinearBackward& f, std::int64_t begin, std::
     });
 }
 
-void LinearBackwardRows(const LinearBackward& f, std::int64_t block, std::int64_t begin, std::int64_t end) {
-  const std::int64_t N = f.b.K, K = f.b.N, rows = end - begin;
-  if (f.slope || f.db) gradient_of_u(f, begin, end, f.db ? f.db + block * N : nullptr);
-  if (!f.want_dx) return;
-  const float* const du = (f.slope ? f.du : f.dy) + begin * N;
-  if (!f.gamma) return multiply_panels(f.b, du, rows, nullptr, f.add_to_dx, f.dx + begin * K);
-  const Scratch dh(rows * K);
-  multiply_panels(f.b, du, rows, nullptr, false, dh.data());
-  layer_norm_backward_rows(dh.data(), f.x + begin * K, f.gamma, f.mean + begin, f.rstd + begin, rows, K, f.dx ? f.dx + begin * K : nullptr,
-                           f.add_to_dx, f.dgamma + block * K, f.dbeta + block * K);
-}
-
 // Rows begin ... end - 1 of the layer norm of x, from its mean and rstd.
-void NormAgain(const LinearBackward& f, std::int64_t begin, std::int64_t end) {
+HWY_INLINE void norm_again(const LinearBackward& f, std::int64_t begin, std::int64_t end) {
   const std::int64_t K = f.b.N;
   for (std::int64_t r = begin; r < end; ++r) {
     const V m = set(f.mean[r]), s = set(f.rstd[r]);
@@ -93,6 +81,21 @@ void NormAgain(const LinearBackward& f, std::int64_t begin, std::int64_t end) {
       store(hn::MulAdd(h, load(f.gamma + i, part), load(f.beta + i, part)), f.normed + r * K + i, part);
     });
   }
+}
+
+void LinearBackwardRows(const LinearBackward& f, std::int64_t block, std::int64_t begin, std::int64_t end) {
+  const std::int64_t N = f.b.K, K = f.b.N, rows = end - begin;
+  if (f.slope || f.db) gradient_of_u(f, begin, end, f.db ? f.db + block * N : nullptr);
+  if (!f.want_dx) {
+    if (f.normed) norm_again(f, begin, end);
+    return;
+  }
+  const float* const du = (f.slope ? f.du : f.dy) + begin * N;
+  if (!f.gamma) return multiply_panels(f.b, du, rows, nullptr, f.add_to_dx, f.dx + begin * K);
+  const Scratch dh(rows * K);
+  multiply_panels(f.b, du, rows, nullptr, false, dh.data());
+  layer_norm_backward_rows(dh.data(), f.x + begin * K, f.gamma, f.mean + begin, f.rstd + begin, rows, K, f.dx ? f.dx + begin * K : nullptr,
+                           f.add_to_dx, f.dgamma + block * K, f.dbeta + block * K, f.beta, f.normed ? f.normed + begin * K : nullptr);
 }
 
 // Of one output: dgate = <w, dw> + b db; then dw and db are multiplied by the gate g. Returns dgate.
@@ -126,7 +129,6 @@ HWY_EXPORT(PanelCount);
 HWY_EXPORT(PackPanels);
 HWY_EXPORT(LinearForwardRows);
 HWY_EXPORT(LinearBackwardRows);
-HWY_EXPORT(NormAgain);
 HWY_EXPORT(GateGradient);
 HWY_EXPORT(ScaleRows);
 
@@ -216,7 +218,7 @@ void linear_backward(const LinearCall& call, const Array& dy, const Array& x, co
                          .beta = in(call.beta),
                          .mean = in(call.mean),
                          .rstd = in(call.rstd),
-                         .normed = normed_x.data(),
+                         .normed = normed && want_dw ? normed_x.data() : nullptr,
                          .dx = out(g.dx),
                          .add_to_dx = g.add_to_dx,
                          .dgamma = norm_blocks.data(),
@@ -224,7 +226,6 @@ void linear_backward(const LinearCall& call, const Array& dy, const Array& x, co
   if (want_dx) pack(f.b);
   each_block(R, N, K, [&](std::int64_t block, std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(LinearBackwardRows)(f, block, begin, end);
-    if (normed && want_dw) HWY_DYNAMIC_DISPATCH(NormAgain)(f, begin, end);
   });
   if (g.dgamma.defined()) add_partials(f.dgamma, blocks, K, out(g.dgamma));
   if (g.dbeta.defined()) add_partials(f.dbeta, blocks, K, out(g.dbeta));

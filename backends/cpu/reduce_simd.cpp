@@ -1,6 +1,7 @@
 // Sums and maxima over axes. Neighbouring axes that are both reduced or both kept count as one, and the groups of reduced axes are done
 // from the innermost outwards, so every pass is x [O, R, I] -> y [O, I].
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <vector>
 
@@ -113,10 +114,13 @@ void reduce_middle(Reduce op, const float* x, std::int64_t O, std::int64_t R, st
 }  // namespace
 
 void add_partials(const float* partial, std::int64_t blocks, std::int64_t columns, float* y) {
-  for (std::int64_t c = 0; c < columns; ++c) {
-    double sum = 0;
-    for (std::int64_t b = 0; b < blocks; ++b) sum += static_cast<double>(partial[b * columns + c]);
-    y[c] = static_cast<float>(sum);
+  constexpr std::int64_t width = 64;
+  for (std::int64_t first = 0; first < columns; first += width) {
+    const std::int64_t n = std::min(width, columns - first);
+    std::array<double, width> sum{};
+    for (std::int64_t b = 0; b < blocks; ++b)
+      for (std::int64_t c = 0; c < n; ++c) sum[static_cast<std::size_t>(c)] += static_cast<double>(partial[b * columns + first + c]);
+    for (std::int64_t c = 0; c < n; ++c) y[first + c] = static_cast<float>(sum[static_cast<std::size_t>(c)]);
   }
 }
 

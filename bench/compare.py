@@ -1,0 +1,161 @@
+"""Alternates bench_step and its peers, and prints how their times and memory compare. Run by compare.sh, which finds Python and builds."""
+import argparse
+import csv
+import datetime
+import json
+import pathlib
+import subprocess
+import sys
+
+BENCH = pathlib.Path(__file__).resolve().parent
+STEP = BENCH.parent / "build/release/bin/bench_step"
+COMMON = ["--gate", "layerscale", "--dropkey", "0.1", "--image", "32", "--classes", "100"]
+MODELS = {
+    "dim192": dict(dim=192, depth=12, heads=3, patch=4, batch=64),
+    "dim64": dict(dim=64, depth=48, heads=2, patch=8, batch=64),
+    "dim384": dict(dim=384, depth=12, heads=6, patch=4, batch=32),
+}
+TORCH = ["torch eager", "torch compile"]
+
+
+def arguments():
+    def names(known):
+        def parse(text):
+            chosen = known if text == "all" else text.split(",")
+            for name in chosen:
+                if name not in known:
+                    raise argparse.ArgumentTypeError(f"unknown '{name}'; known: {', '.join(known)}, all")
+            return list(chosen)
+
+        return parse
+
+    p = argparse.ArgumentParser(prog="bench/compare.sh", description="Times a training step of Plumb beside PyTorch's.")
+    p.add_argument("--rounds", type=int, default=3, help="runs of each program, taking turns; the best counts [3]")
+    p.add_argument("--models", type=names(list(MODELS)), default="all", help="of dim192,dim64,dim384 [all]")
+    p.add_argument("--dtype", type=names(["fp32", "bf16"]), default="fp32", help="of fp32,bf16 [fp32]")
+    p.add_argument("--threads", type=int, default=2, help="[2]")
+    p.add_argument("--steps", type=int, default=10, help="steps measured a run; the fastest counts [10]")
+    p.add_argument("--warmup", type=int, default=3, help="steps before them [3]")
+    p.add_argument("--jax", action="store_true", help="time peer_jax.py, too; needs pip install jax")
+    p.add_argument("--quick", action="store_true", help="one round of two steps: to see that everything runs, not to compare")
+    p.add_argument("--csv", help="write the table here, too", metavar="FILE")
+    p.add_argument("--step", default=str(STEP), help="another build of bench_step", metavar="PROGRAM")
+    p.add_argument("--python", help="a Python with torch and numpy [$PYTHON, .venv/bin/python, python3]", metavar="PATH")  # taken by compare.sh
+    o = p.parse_args()
+    if o.quick:
+        o.rounds, o.steps, o.warmup = 1, 2, 1
+    for name in ["rounds", "steps"]:
+        if getattr(o, name) < 1:
+            p.error(f"--{name} expects at least 1")
+    return o
+
+
+def programs(o):
+    peer = [sys.executable, str(BENCH / "peer_torch.py")]
+    commands = {"plumb": [o.step], "torch eager": peer + ["--mode", "eager"], "torch compile": peer + ["--mode", "compile"]}
+    if o.jax:
+        commands["jax"] = [sys.executable, str(BENCH / "peer_jax.py")]
+    return commands
+
+
+def run(command):
+    """The result of a program: the JSON object in its last line; or None, and why there is none."""
+    finished = subprocess.run(command, capture_output=True, text=True)
+    if finished.returncode == 0:
+        try:
+            return json.loads(finished.stdout.strip().split("\n")[-1]), ""
+        except ValueError as e:
+            return None, f"its last line is no JSON: {e}"
+    said = [line for line in finished.stderr.strip().split("\n") if line.strip()]
+    return None, f"exit status {finished.returncode}: {said[-1] if said else 'it said nothing'}"
+
+
+def measure(o, model, dtype, failures):
+    """The results of all rounds by program."""
+    settings = dict(MODELS[model], dtype=dtype, threads=o.threads, steps=o.steps, warmup=o.warmup)
+    flags = [text for name, value in settings.items() for text in (f"--{name}", str(value))] + COMMON
+    results = {name: [] for name in programs(o)}
+    for turn in range(o.rounds):
+        for name, command in programs(o).items():
+            result, why = run(command + flags)
+            what = f"{model} {dtype}, round {turn + 1} of {o.rounds}, {name}"
+            print(f"{what}: {result['min_s']:.4f} s" if result else f"{what}: FAILED, {why}", file=sys.stderr, flush=True)
+            if result:
+                results[name].append(result)
+            else:
+                failures.append(f"{what}: {why}")
+    counts = {r["parameters"] for each in results.values() for r in each}
+    if len(counts) > 1:
+        sys.exit(f"error: the programs train different models: {sorted(counts)} parameters")
+    return results
+
+
+def row(model, dtype, results):
+    """One line of the table. Times are the best of all rounds; None where a program never ran."""
+
+    def best(names, key):
+        values = [r[key] for name in names for r in results.get(name, [])]
+        return min(values) if values else None
+
+    def ratio(a, b):
+        return a / b if a and b else None
+
+    ours, torch = ["plumb"], TORCH
+    line = dict(model=model, dtype=dtype, plumb_s=best(ours, "min_s"))
+    line |= {name.replace(" ", "_") + "_s": best([name], "min_s") for name in results if name != "plumb"}
+    line["ratio"] = ratio(best(torch, "min_s"), line["plumb_s"])
+    if "jax" in results:
+        line["jax_ratio"] = ratio(line["jax_s"], line["plumb_s"])
+    line |= dict(plumb_bytes=best(ours, "peak_bytes"), torch_bytes=best(torch, "peak_bytes"))
+    line["memory_ratio"] = ratio(line["plumb_bytes"], line["torch_bytes"])
+    return line
+
+
+def text(value, key):
+    if value is None:
+        return "-"
+    if key.endswith("_bytes"):
+        return f"{value / 2**20:.0f} MiB"
+    return value if isinstance(value, str) else f"{value:.4f}" if key.endswith("_s") else f"{value:.2f}"
+
+
+def print_table(lines):
+    keys = list(lines[0])
+    titles = [k.replace("_bytes", " peak").replace("_ratio", " ratio").replace("_s", " s").replace("_", " ") for k in keys]
+    cells = [titles] + [[text(line[k], k) for k in keys] for line in lines]
+    widths = [max(len(c[i]) for c in cells) for i in range(len(keys))]
+    for c in cells:
+        print("  ".join(value.ljust(w) if i < 2 else value.rjust(w) for i, (value, w) in enumerate(zip(c, widths))))
+
+
+def main():
+    o = arguments()
+    failures, lines, facts = [], [], {}
+    for model in o.models:
+        for dtype in o.dtype:
+            results = measure(o, model, dtype, failures)
+            lines.append(row(model, dtype, results))
+            for result in (r for each in results.values() for r in each):
+                facts |= {k: result[k] for k in ["machine", "commit", "build", "torch", "jax"] if k in result}
+
+    peers = ", ".join(f"{title} {facts[k]}" for k, title in [("torch", "PyTorch"), ("jax", "JAX")] if k in facts)
+    date = datetime.date.today().isoformat()
+    print(f"\nmachine: {facts.get('machine', 'unknown')}\nplumb {facts.get('commit', '?')} ({facts.get('build', '?')}), {peers}; {date}")
+    for model in o.models:
+        print(f"{model}: ViT " + ", ".join(f"{k} {v}" for k, v in MODELS[model].items()) + ", LayerScale, DropKey 0.1")
+    print(f"seconds a training step: the fastest of {o.steps} steps in each of {o.rounds} runs that took turns; peak: of the whole process")
+    print("ratio: the faster torch / plumb, above 1 plumb is faster; memory ratio: plumb / the smaller torch, below 1 plumb needs less\n")
+    print_table(lines)
+    if failures:
+        print("\nleft out:", *failures, sep="\n  ")
+    if o.csv:
+        common = dict(facts, date=date, threads=o.threads, rounds=o.rounds, steps=o.steps, failures="; ".join(failures))
+        with open(o.csv, "w", newline="") as file:
+            writer = csv.DictWriter(file, [*lines[0], *common])
+            writer.writeheader()
+            writer.writerows(line | common for line in lines)
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Times one training step of Plumb beside PyTorch's, eager and compiled, in rounds that alternate, and prints the ratios.
+# Usage: bench/compare.sh [--rounds 3] [--models dim192,dim64,dim384] [--dtype fp32,bf16] [--jax] [--quick] [--csv FILE] [--python PATH]
+#        bench/compare.sh --help         all options
+# Needs a Python with torch and numpy: --python PATH, $PYTHON, or .venv/bin/python in this repository, made by
+#   python3 -m venv .venv && .venv/bin/pip install torch numpy
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+
+python=${PYTHON:-}
+[ -n "$python" ] || { [ -x "$root/.venv/bin/python" ] && python=$root/.venv/bin/python; } || python=python3
+options=()
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --python) [ $# -gt 1 ] || { echo "error: --python expects a path" >&2; exit 2; }; python=$2; shift 2 ;;
+    --python=*) python=${1#*=}; shift ;;
+    --help | -h) exec python3 "$root/bench/compare.py" --help ;;
+    *) options+=("$1"); shift ;;
+  esac
+done
+if ! "$python" -c 'import numpy, torch' 2>/dev/null; then
+  cat >&2 <<END
+error: $python has no torch and numpy to compare with. Make an environment that has, then run this again:
+  python3 -m venv "$root/.venv" && "$root/.venv/bin/pip" install torch numpy
+or name a Python that has them: --python PATH
+END
+  exit 1
+fi
+
+if [ ! -x "$root/build/release/bin/bench_step" ]; then
+  "$root/tools/install.sh" test
+  (
+    cd "$root"
+    mkdir -p build
+    cmake --preset release -DPLUMB_BUILD_TESTS=ON >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+    echo "building bench_step (a few minutes the first time)"
+    cmake --build --preset release --target bench_step
+  ) >&2
+fi
+
+exec "$python" "$root/bench/compare.py" "${options[@]}"

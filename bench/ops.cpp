@@ -1,0 +1,398 @@
+// Times every kernel of a training step on the shapes of three models, beside what the machine can do at best: products at the speed of a
+// large one, or bytes at the speed of a copy. `cold` has its operands in memory, as a step mostly has: several sets of them take turns.
+// `warm` calls again and again on one set.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "bench/machine.h"
+#include "core/atomic_file.h"
+#include "experiments/common/cli.h"
+
+using namespace plumb;
+
+namespace {
+
+using bench::random_array;
+using Call = std::function<void()>;
+
+struct Model {
+  std::string name;
+  std::int64_t dim, tokens, batch, heads;
+};
+
+const std::vector<Model> models{{"dim192", 192, 65, 64, 3}, {"dim64", 64, 17, 64, 2}, {"dim384", 384, 65, 32, 6}};
+
+struct Row {
+  std::string name;
+  double bytes, flops;         // moved and computed by one call, as the algorithm needs them; 0: only the call's overhead is of interest
+  std::function<Call()> make;  // allocates operands of its own
+};
+
+// What the machine does at best, a second.
+struct Limits {
+  std::size_t cache_bytes;
+  double gemm, memory, cache;
+};
+
+struct Timing {
+  double seconds, share;  // share of the limit's speed that is reached
+};
+
+struct Result {
+  std::string model, name, bound;
+  double bytes, flops;
+  std::optional<Timing> cold, warm;
+};
+
+Array like(const Array& a) { return random_array(a.shape()); }  // outputs are touched before they are timed
+
+void linear_rows(const Model& m, std::vector<Row>& rows) {
+  using After = LinearCall::After;
+  const Kernels& k = cpu_kernels();
+  const std::int64_t R = m.batch * m.tokens, D = m.dim;
+  // As the step calls them: norm before qkv and fc1, GELU after fc1, the junction after proj and fc2.
+  struct Layer {
+    const char* label;
+    std::int64_t out, in;
+    bool norm;
+    After after;
+  };
+  const Layer layers[] = {{"norm, qkv", 3 * D, D, true, After::nothing},
+                          {"proj, junction", D, D, false, After::residual},
+                          {"norm, fc1, gelu", 4 * D, D, true, After::gelu},
+                          {"fc2, junction", D, 4 * D, false, After::residual}};
+  const auto call_of = [R](const Layer& l) {
+    LinearCall call{.after = l.after};
+    if (l.norm)
+      call.gamma = random_array({l.in}), call.beta = like(call.gamma), call.eps = 1e-5, call.mean = random_array({R}), call.rstd = like(call.mean);
+    if (l.after == After::gelu) call.slope = random_array({R, l.out});
+    if (l.after == After::residual) call.skip = random_array({R, l.out}), call.gate = random_array({l.out});
+    return call;
+  };
+  const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in, int products, const std::function<Call()>& make) {
+    const double flops = 2.0 * static_cast<double>(R * in * out), bytes = 4.0 * static_cast<double>(R * (in + out) + in * out);
+    rows.push_back({name, products * bytes, products * flops, make});
+  };
+  for (const Layer& l : layers) {
+    const auto operands = [=] {
+      return std::array{random_array({R, l.in}), random_array({l.out, l.in}), random_array({l.out}), random_array({R, l.out})};
+    };
+    linear(fmt::format("linear_forward {}", l.label), l.out, l.in, 1, [=, &k] {
+      const auto [x, w, b, y] = operands();
+      return [=, &k, x = x, w = w, b = b, y = y, call = call_of(l)] { k.linear_forward(call, x, w, b, y); };
+    });
+    linear(fmt::format("linear_backward {}", l.label), l.out, l.in, 2, [=, &k] {
+      const auto [x, w, b, dy] = operands();
+      const LinearGradients g{.dx = like(x),
+                              .dw = like(w),
+                              .db = like(b),
+                              .dgamma = l.norm ? random_array({l.in}) : Array(),
+                              .dbeta = l.norm ? random_array({l.in}) : Array(),
+                              .dgate = l.after == After::residual ? random_array({l.out}) : Array()};
+      return [=, &k, x = x, w = w, b = b, dy = dy, call = call_of(l)] { k.linear_backward(call, dy, x, w, b, g); };
+    });
+  }
+  const auto plain = [&](const char* name, bool dw) {
+    linear(name, 4 * D, D, 1, [=, &k] {
+      const Array x = random_array({R, D}), w = random_array({4 * D, D}), dy = random_array({R, 4 * D}), d = like(dw ? w : x);
+      return [=, &k] { k.linear_backward({}, dy, x, w, Array(), dw ? LinearGradients{.dw = d} : LinearGradients{.dx = d}); };
+    });
+  };
+  plain("linear_backward fc1: dx alone", false);
+  plain("linear_backward fc1: dw alone", true);
+}
+
+void attention_rows(const Model& m, std::vector<Row>& rows) {
+  const Kernels& k = cpu_kernels();
+  const std::int64_t B = m.batch, T = m.tokens, D = m.dim, H = m.heads, hd = D / H;
+  const double X = 4.0 * static_cast<double>(B * T * D), product = 2.0 * static_cast<double>(B * H * T * T * hd);
+  const auto part = [=](const Array& a, int i) { return Heads{a, i * D, T * 3 * D, hd, 3 * D}; };
+  const auto plain = [=](const Array& a) { return Heads{a, 0, T * D, hd, D}; };
+  const auto side = static_cast<std::int64_t>(std::sqrt(T - 1));  // of the patch grid
+  for (const auto& [p, shape, suffix] : {std::tuple{0.0, DropShape::plain, ""},
+                                         {0.1, DropShape::plain, ", DropKey"},
+                                         {0.1, DropShape::block, ", DropKey block"},
+                                         {0.1, DropShape::cross, ", DropKey cross"}}) {
+    const AttentionCall call{.batch = B,
+                             .heads = H,
+                             .queries = T,
+                             .keys = T,
+                             .head_dim = hd,
+                             .scale = 1 / std::sqrt(static_cast<double>(hd)),
+                             .keep = {},
+                             .drop_key = key_drop(p, shape, 0, DropSharing::per_entry, {side, side}, T, 5),
+                             .dropout = {}};
+    rows.push_back({fmt::format("attention_forward{}", suffix), 4 * X, 2 * product, [=, &k] {
+                      const Array qkv = random_array({B, T, 3, H, hd}), y = random_array({B, T, D}), sums = random_array({B, H, T, 2});
+                      return [=, &k] { k.attention_forward(call, part(qkv, 0), part(qkv, 1), part(qkv, 2), plain(y), sums); };
+                    }});
+    rows.push_back({fmt::format("attention_backward{}", suffix), 7 * X, 5 * product, [=, &k] {
+                      const Array qkv = random_array({B, T, 3, H, hd}), dqkv = like(qkv), dy = random_array({B, T, D}),
+                                  sums({B, H, T, 2}, DType::f32, Device::cpu);
+                      k.attention_forward(call, part(qkv, 0), part(qkv, 1), part(qkv, 2), plain(like(dy)), sums);
+                      return [=, &k] {
+                        k.attention_backward(call, plain(dy), part(qkv, 0), part(qkv, 1), part(qkv, 2), sums, part(dqkv, 0), part(dqkv, 1),
+                                             part(dqkv, 2));
+                      };
+                    }});
+  }
+}
+
+// Over activations [B, T, D] or [R, 4 D]; X is the bytes of the former.
+void activation_rows(const Model& m, std::vector<Row>& rows) {
+  const Kernels& k = cpu_kernels();
+  const std::int64_t B = m.batch, T = m.tokens, D = m.dim, H = m.heads, R = B * T;
+  const double X = 4.0 * static_cast<double>(R * D);
+  const auto add = [&](const std::string& name, double bytes, std::function<Call()> make) { rows.push_back({name, bytes, 0, std::move(make)}); };
+  const auto x_array = [=] { return random_array({B, T, D}); };
+  const auto wide_array = [=] { return random_array({R, 4 * D}); };
+
+  for (const auto& [form, name] : {std::pair{Gelu::erf, "gelu_forward erf: y"}, {Gelu::tanh, "gelu_forward tanh: y"}})
+    add(name, 8 * X, [=, &k, form = form] {
+      const Array x = wide_array(), b = random_array({4 * D}), y = like(x);
+      return [=, &k] { k.gelu_forward(form, x, b, y, Array()); };
+    });
+  for (const auto& [form, name] : {std::pair{Gelu::erf, "gelu_forward erf: y, dgelu"}, {Gelu::tanh, "gelu_forward tanh: y, dgelu"}})
+    add(name, 12 * X, [=, &k, form = form] {
+      const Array x = wide_array(), b = random_array({4 * D}), y = like(x), slope = like(x);
+      return [=, &k] { k.gelu_forward(form, x, b, y, slope); };
+    });
+  add("binary multiply [R, 4 D]", 12 * X, [=, &k] {
+    const Array a = wide_array(), b = like(a), y = like(a);
+    return [=, &k] { k.binary(Binary::multiply, a, b, y); };
+  });
+  add("binary add", 3 * X, [=, &k] {
+    const Array a = x_array(), b = like(a), y = like(a);
+    return [=, &k] { k.binary(Binary::add, a, b, y); };
+  });
+  add("binary multiply [D]", 2 * X, [=, &k] {
+    const Array a = x_array(), gamma = random_array({D}), y = like(a);
+    return [=, &k] { k.binary(Binary::multiply, a, gamma, y); };
+  });
+  add("layer_norm_forward", 2 * X, [=, &k] {
+    const Array x = x_array(), gamma = random_array({D}), beta = like(gamma), y = like(x), mean = random_array({R}), rstd = like(mean);
+    return [=, &k] { k.layer_norm_forward(x, gamma, beta, 1e-5, y, mean, rstd); };
+  });
+  add("layer_norm_backward", 3 * X, [=, &k] {
+    const Array dy = x_array(), x = like(dy), gamma = random_array({D}), mean = random_array({R}), rstd = like(mean), dx = like(x);
+    const Array dgamma = like(gamma), dbeta = like(gamma);
+    return [=, &k] { k.layer_norm_backward(dy, x, gamma, mean, rstd, dx, dgamma, dbeta); };
+  });
+  add("rms_norm_forward", 2 * X, [=, &k] {
+    const Array x = x_array(), gamma = random_array({D}), y = like(x), rstd = random_array({R});
+    return [=, &k] { k.rms_norm_forward(x, gamma, 1e-5, y, rstd); };
+  });
+  add("rms_norm_backward", 3 * X, [=, &k] {
+    const Array dy = x_array(), x = like(dy), gamma = random_array({D}), rstd = random_array({R}), dx = like(x), dgamma = like(gamma);
+    return [=, &k] { k.rms_norm_backward(dy, x, gamma, rstd, dx, dgamma); };
+  });
+  for (const auto& [gates, scaled, suffix] : {std::tuple{D, false, "[D]"}, {std::int64_t{1}, true, "[1], row_scale"}}) {
+    add(fmt::format("gated_residual_forward {}", suffix), 3 * X, [=, &k, gates = gates, scaled = scaled] {
+      const Array skip = x_array(), branch = like(skip), y = like(skip), gate = random_array({gates}), rows_of = scaled ? random_array({B}) : Array();
+      return [=, &k] { k.gated_residual_forward(skip, branch, gate, rows_of, y); };
+    });
+    add(fmt::format("gated_residual_backward {}", suffix), 3 * X, [=, &k, gates = gates, scaled = scaled] {
+      const Array dy = x_array(), branch = like(dy), dbranch = like(dy), gate = random_array({gates}), dgate = like(gate);
+      const Array rows_of = scaled ? random_array({B}) : Array();
+      return [=, &k] { k.gated_residual_backward(dy, branch, gate, rows_of, dbranch, dgate); };
+    });
+  }
+  add("dropout", 2 * X, [=, &k] {
+    const Array x = x_array(), y = like(x);
+    return [=, &k] { k.dropout(x, 1, 2, drop_threshold(0.1), 0, y); };
+  });
+  add("unary exp", 2 * X, [=, &k] {
+    const Array x = x_array(), y = like(x);
+    return [=, &k] { k.unary(Unary::exp, 0, x, y); };
+  });
+  add("reduce to a scalar", X, [=, &k] {
+    const Array x = x_array(), y = random_array({1, 1, 1});
+    return [=, &k] { k.reduce(Reduce::sum, x, y); };
+  });
+  add("reduce to [D]", X, [=, &k] {
+    const Array x = x_array(), y = random_array({1, 1, D});
+    return [=, &k] { k.reduce(Reduce::sum, x, y); };
+  });
+  add("reduce over tokens", X, [=, &k] {
+    const Array x = x_array(), y = random_array({B, 1, D});
+    return [=, &k] { k.reduce(Reduce::sum, x, y); };
+  });
+  add("permute heads", 2 * X, [=, &k] {
+    const Array x = random_array({B, T, H, D / H}), y = random_array({B, H, T, D / H});
+    return [=, &k] {
+      const int axes[] = {0, 2, 1, 3};
+      k.permute(x, std::span<const int>(axes), y);
+    };
+  });
+  add("slice of a token", 2 * X / static_cast<double>(T), [=, &k] {
+    const Array x = x_array(), y = random_array({B, 1, D});
+    return [=, &k] { k.slice(x, 1, 0, y); };
+  });
+}
+
+// The loss, over 1000 classes, and the optimizer, over the weights of a block.
+void loss_and_optimizer_rows(const Model& m, std::vector<Row>& rows) {
+  const Kernels& k = cpu_kernels();
+  const std::int64_t B = m.batch, weights = 12 * m.dim * m.dim;
+  const double logits = 4000.0 * static_cast<double>(B), block = 4.0 * static_cast<double>(weights);
+  const auto add = [&](const std::string& name, double bytes, std::function<Call()> make) { rows.push_back({name, bytes, 0, std::move(make)}); };
+  add("softmax_forward [B, 1000]", 2 * logits, [=, &k] {
+    const Array x = random_array({B, 1000}), y = like(x);
+    return [=, &k] { k.softmax_forward(x, y); };
+  });
+  for (const bool backward : {false, true})
+    add(backward ? "cross_entropy_backward [B, 1000]" : "cross_entropy_forward [B, 1000]", (backward ? 2 : 1) * logits, [=, &k] {
+      const Array x = random_array({B, 1000}), dx = like(x), lse = random_array({B}), loss = random_array({}), labels({B}, DType::i64, Device::cpu);
+      k.fill(3, labels);
+      k.cross_entropy_forward(x, labels, Array(), 0.1, loss, lse);
+      return backward ? Call([=, &k] { k.cross_entropy_backward(loss, x, labels, Array(), 0.1, lse, dx); })
+                      : Call([=, &k] { k.cross_entropy_forward(x, labels, Array(), 0.1, loss, lse); });
+    });
+  add("adamw on a block's weights", 7 * block, [=, &k] {
+    const Array g = random_array({weights}), p = like(g), moment1 = like(g), moment2 = full_like(g, {weights}, 0.5);
+    const AdamWStep s{
+        .lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.05, .correction1 = 1, .correction2 = 1, .gradient_scale = 1};
+    return [=, &k, u = AdamWUpdate{s, g, p, moment1, moment2}] { k.adamw({&u, 1}); };
+  });
+  add("sum_of_squares of them", block, [=, &k] {
+    const Array g = random_array({weights});
+    return [=, &k] { k.sum_of_squares({&g, 1}); };
+  });
+  add("unary on 16 elements: overhead", 0, [=, &k] {
+    const Array x = random_array({16}), y = like(x);
+    return [=, &k] { k.unary(Unary::multiply, 0.5, x, y); };
+  });
+  add("linear_forward 4 x 4: overhead", 0, [=, &k] {
+    const Array x = random_array({4, 4}), w = like(x), y = like(x);
+    return [=, &k] { k.linear_forward({}, x, w, Array(), y); };
+  });
+}
+
+std::vector<Row> rows_of(const Model& m) {
+  std::vector<Row> rows;
+  linear_rows(m, rows);
+  attention_rows(m, rows);
+  activation_rows(m, rows);
+  loss_and_optimizer_rows(m, rows);
+  return rows;
+}
+
+// Seconds a call, the best of several batches of some milliseconds. The calls take turns.
+double seconds_a_call(const std::vector<Call>& calls) {
+  const auto time = [&](int turns) {
+    return bench::elapsed([&] {
+             for (int i = 0; i < turns; ++i)
+               for (const Call& call : calls) call();
+           }) /
+           static_cast<double>(turns) / static_cast<double>(calls.size());
+  };
+  time(1);
+  const int turns = std::max(1, static_cast<int>(3e-3 / (time(1) * static_cast<double>(calls.size()))));
+  double best = time(turns);
+  for (int i = 0; i < 8; ++i) best = std::min(best, time(turns));
+  return best;
+}
+
+Result measure(const Model& m, const Row& row, const Limits& limits) {
+  Result result{m.name, row.name, "", row.bytes, row.flops, {}, {}};
+  const std::size_t before = memory_stats().in_use;
+  std::vector<Call> sets{row.make()};
+  const std::size_t set = memory_stats().in_use - before;
+  const auto timing = [&](double copy) {
+    const double seconds = seconds_a_call(sets);
+    return Timing{seconds, std::max(row.flops / limits.gemm, row.bytes / copy) / seconds};
+  };
+  result.warm = timing(2 * set < limits.cache_bytes ? limits.cache : limits.memory);
+  if (row.bytes == 0) return result;
+  result.bound = row.flops / limits.gemm > row.bytes / limits.memory ? "products" : "memory";
+  const std::size_t wanted = std::clamp<std::size_t>(1 + 4 * limits.cache_bytes / set, 2, 1000);
+  while (sets.size() < wanted) sets.push_back(row.make());
+  result.cold = timing(limits.memory);
+  return result;
+}
+
+std::string cells(const Result& r, const std::optional<Timing>& t) {
+  if (!t) return fmt::format("{:>10} {:>14} {:>5}", "", "", "");
+  const std::string time = fmt::format("{:>10.2f}", t->seconds * 1e6);
+  if (r.bytes == 0) return time + fmt::format(" {:>14} {:>5}", "", "");
+  const std::string rate =
+      r.bound == "products" ? fmt::format("{:.0f} GFLOP/s", r.flops / t->seconds * 1e-9) : fmt::format("{:.1f} GB/s", r.bytes / t->seconds * 1e-9);
+  return time + fmt::format(" {:>14} {:>4.0f}%", rate, 100 * t->share);
+}
+
+std::string csv_line(const Result& r) {
+  const auto numbers = [](const std::optional<Timing>& t) { return t ? fmt::format("{:.1f},{:.4f}", t->seconds * 1e9, t->share) : std::string(","); };
+  return fmt::format("{},\"{}\",{},{:.0f},{:.0f},{},{}\n", r.model, r.name, r.bound, r.bytes, r.flops, numbers(r.cold), numbers(r.warm));
+}
+
+struct Options {
+  std::vector<std::string> models;
+  std::string filter, csv;
+  std::int64_t threads = 0;
+};
+
+// Measured anew for each model: on a machine that is shared with others, memory is faster at one time than at another.
+Limits measure_limits() {
+  const std::size_t cache = bench::last_level_cache(), small = std::max<std::size_t>(std::size_t{1} << 20, cache / 8);
+  return {.cache_bytes = cache, .gemm = bench::gemm_speed(), .memory = bench::copy_speed(2 * cache), .cache = bench::copy_speed(small)};
+}
+
+void print_heading(const Model& m, const Limits& l) {
+  lab::write_result(fmt::format(
+      "\n{}: batch {}, {} tokens, {} heads. Large products run at {:.0f} GFLOP/s, copies at {:.1f} GB/s beyond the cache, {:.1f} in it\n"
+      "{:<38} {:<8}   {:>10} {:>14} {:>5}   {:>10} {:>14} {:>5}\n",
+      m.name, m.batch, m.tokens, m.heads, l.gemm * 1e-9, l.memory * 1e-9, l.cache * 1e-9, "kernel", "limit", "cold us", "", "%", "warm us", "", "%"));
+}
+
+int measure_all(const Options& o) {
+  set_num_threads(static_cast<int>(o.threads));
+  lab::write_result(
+      fmt::format("{}, cache of {} MiB\n"
+                  "%: of the speed that the limit allows, the slower of the operations at the speed of large products and the bytes at\n"
+                  "that of copies, reads and writes counted. Beyond 100: a part of the operands stays in the cache\n",
+                  cpu_description(), bench::last_level_cache() >> 20));
+  std::string csv = "model,kernel,bound,bytes,flops,cold_ns,cold_share,warm_ns,warm_share\n";
+  for (const Model& m : models) {
+    if (std::ranges::find(o.models, m.name) == o.models.end()) continue;
+    const Limits limits = measure_limits();
+    print_heading(m, limits);
+    for (const Row& row : rows_of(m)) {
+      if (row.name.find(o.filter) == std::string::npos) continue;
+      const Result r = measure(m, row, limits);
+      lab::write_result(fmt::format("{:<38} {:<8}   {}   {}\n", r.name, r.bound, cells(r, r.cold), cells(r, r.warm)));
+      csv += csv_line(r);
+    }
+  }
+  if (!o.csv.empty()) write_file_atomically(o.csv, csv);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return lab::exit_status([&] {
+    Options o;
+    std::vector<std::string> names;
+    for (const Model& m : models) names.push_back(m.name);
+    o.models = names;
+    lab::Cli cli("bench_ops", "Times every kernel of a training step beside the machine's limits.");
+    cli.section("Measurement");
+    cli.option("--models", &o.models, "Whose shapes").one_of("model", names);
+    cli.option("--filter", &o.filter, "Only kernels whose name contains this");
+    cli.option("--threads", &o.threads, "CPU threads; 0: all").at_least(0);
+    cli.option("--csv", &o.csv, "Write the table here, too").value_name("FILE");
+    cli.listing("--list", "Print the names of the kernels", [] {
+      std::string text;
+      for (const Row& row : rows_of(models[0])) text += row.name + "\n";
+      return text;
+    });
+    cli.rule([&] {
+      const std::vector<Row> rows = rows_of(models[0]);
+      lab::usage_check(std::ranges::any_of(rows, [&](const Row& r) { return r.name.find(o.filter) != std::string::npos; }),
+                       "--filter '{}' is part of no kernel's name; --list shows them", o.filter);
+    });
+    cli.example("--filter linear --models dim192");
+    return cli.parse(argc, argv) == lab::Action::done ? 0 : measure_all(o);
+  });
+}

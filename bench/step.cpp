@@ -1,0 +1,138 @@
+// Time of one training step of a ViT on fixed random data: forward, cross-entropy, backward, AdamW. The last line of stdout is a JSON object
+// with the keys of peer_torch.py and peer_jax.py, which take the same step in PyTorch and JAX. compare.sh runs them side by side.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "core/backend.h"
+#include "experiments/common/build_info.h"
+#include "experiments/common/cli.h"
+#include "nn/nn.h"
+
+using namespace plumb;
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::int64_t depth = 12, dim = 192, heads = 3, batch = 64, image = 32, patch = 4, classes = 100, threads = 2, steps = 20, warmup = 5, seed = 0;
+  std::string gate = "none", dtype = "fp32";
+  double dropkey = 0;
+};
+
+// "none" is what the peers call a plain pre-norm residual; their LayerScale starts at 1e-4 at every depth.
+nn::GateChoice gate_of(const std::string& name) {
+  if (name == "none") return "pre";
+  if (name == "layerscale") return nn::methods::layerscale(1e-4);
+  return name;
+}
+
+std::vector<std::string> gate_names() {
+  std::vector<std::string> names = nn::gate_names();
+  names.insert(names.begin(), "none");
+  return names;
+}
+
+void declare(lab::Cli& cli, Options& o) {
+  cli.section("Model");
+  cli.option("--depth", &o.depth, "Blocks").at_least(1);
+  cli.option("--dim", &o.dim, "Width").at_least(1);
+  cli.option("--heads", &o.heads, "Attention heads").at_least(1);
+  cli.option("--image", &o.image, "Side of an image").at_least(1);
+  cli.option("--patch", &o.patch, "Side of a patch").at_least(1);
+  cli.option("--classes", &o.classes, "Classes").at_least(2);
+  cli.option("--gate", &o.gate, "Residual method; none: plain pre-norm; layerscale starts at 1e-4").one_of("gate", gate_names());
+  cli.option("--dropkey", &o.dropkey, "DropKey rate").at_least(0).at_most(1);
+  cli.section("Measurement");
+  cli.option("--batch", &o.batch, "Images a step").at_least(1);
+  cli.option("--dtype", &o.dtype, "Arithmetic of the matrix products").one_of("dtype", {"fp32", "bf16"});
+  cli.option("--threads", &o.threads, "CPU threads; 0: all").at_least(0);
+  cli.option("--steps", &o.steps, "Steps measured").at_least(1);
+  cli.option("--warmup", &o.warmup, "Steps before them").at_least(0);
+  cli.option("--seed", &o.seed, "Of initial values, data and dropping").at_least(0);
+  cli.rule([&] {
+    lab::usage_check(o.dim % o.heads == 0, "--dim {} is not a multiple of --heads {}", o.dim, o.heads);
+    lab::usage_check(o.image % o.patch == 0, "--patch {} does not divide the image side {}", o.patch, o.image);
+    lab::usage_check(o.dtype == "fp32", "--dtype {} is not implemented; fp32 is", o.dtype);
+  });
+  cli.example("--gate layerscale --dropkey 0.1");
+}
+
+// Of the matrix products of a step: forward, and twice as many backward.
+double matmul_flops(const Options& o) {
+  const auto patches = static_cast<double>((o.image / o.patch) * (o.image / o.patch)), tokens = patches + 1, dim = static_cast<double>(o.dim);
+  const double block = 2 * tokens * 12 * dim * dim + 4 * tokens * tokens * dim;
+  const double embed = 2 * patches * 3 * static_cast<double>(o.patch * o.patch) * dim, head = 2 * dim * static_cast<double>(o.classes);
+  return 3 * static_cast<double>(o.batch) * (static_cast<double>(o.depth) * block + embed + head);
+}
+
+rusage usage() {
+  rusage u{};
+  getrusage(RUSAGE_SELF, &u);
+  return u;
+}
+
+Json measure(const Options& o) {
+  const auto seed = static_cast<std::uint64_t>(o.seed);
+  nn::ViT model({.image = o.image,
+                 .patch = o.patch,
+                 .classes = o.classes,
+                 .dim = o.dim,
+                 .depth = o.depth,
+                 .heads = o.heads,
+                 .gate = gate_of(o.gate),
+                 .norm_eps = 1e-5,  // PyTorch's default
+                 .drop_key = {.rate = o.dropkey},
+                 .seed = seed});
+  nn::AdamW optimizer(model.parameters(), {.lr = 1e-3, .weight_decay = 0.05});
+  const Tensor images = random_normal({o.batch, 3, o.image, o.image}, seed, "images");
+  std::vector<std::int64_t> labels;
+  for (std::int64_t i = 0; i < o.batch; ++i)
+    labels.push_back(philox({static_cast<std::uint32_t>(i), 0, 0, 0}, random_key(seed, "labels"))[0] % o.classes);
+  const Tensor targets = integers(labels, {o.batch});
+
+  std::vector<double> seconds;
+  double loss = 0;
+  std::int64_t faults = 0;
+  for (std::int64_t step = 0; step < o.warmup + o.steps; ++step) {
+    const RandomScope random({.seed = seed, .step = static_cast<std::uint32_t>(step)});
+    if (step == o.warmup) faults = usage().ru_minflt;
+    const auto start = std::chrono::steady_clock::now();
+    const Gradients g = backward(cross_entropy(model(images), targets));
+    optimizer.step(g);
+    if (step >= o.warmup) seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    loss = g.loss();
+  }
+  const rusage end = usage();
+  std::ranges::sort(seconds);
+  const double median = seconds[seconds.size() / 2];
+  return {{"min_s", seconds[0]},
+          {"median_s", median},
+          {"images_per_s", static_cast<double>(o.batch) / median},
+          {"gflops_per_s", matmul_flops(o) / median * 1e-9},
+          {"loss", loss},
+          {"peak_bytes", static_cast<std::int64_t>(end.ru_maxrss) * 1024},
+          {"parameters", model.parameter_count()},
+          {"page_faults", end.ru_minflt - faults}};  // minor ones, of the measured steps
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return lab::exit_status([&] {
+    Options o;
+    lab::Cli cli("bench_step", "Time of one training step of a ViT on random data, as a line of JSON.");
+    declare(cli, o);
+    if (cli.parse(argc, argv) == lab::Action::done) return 0;
+    set_num_threads(static_cast<int>(o.threads));
+    Json result = Json::parse(cli.settings());
+    result["threads"] = num_threads();
+    result.update(measure(o));
+    result.update(Json{{"machine", cpu_description()}, {"commit", lab::commit()}, {"build", lab::build()}});
+    lab::write_result(result.dump() + "\n");
+    return 0;
+  });
+}
