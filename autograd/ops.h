@@ -32,7 +32,8 @@ Tensor rsqrt(const Tensor& x);  // x^-1/2
 Tensor relu(const Tensor& x);   // derivative 0 at 0
 Tensor pow(const Tensor& x, double exponent);
 inline Tensor operator/(double c, const Tensor& x) { return pow(x, -1) * c; }
-Tensor cast(const Tensor& x, DType dtype);  // between f32 and f64
+// Between f32, f64 and bf16, rounded to the nearest, ties to even; the gradient is cast back.
+Tensor cast(const Tensor& x, DType dtype);
 
 // ---- selection (ops/where.cpp) ------------------------------------------------------------------------------------------------------
 // mask u8: a where it is not 0, else b.

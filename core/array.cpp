@@ -49,10 +49,10 @@ Array full_like(const Array& a, const Shape& shape, double value) {
 }
 
 Array array_from(std::span<const double> values, const Shape& shape, DType dtype, Device device) {
+  check(is_real(dtype), "[array] expected f32, f64 or bf16 for floating values, got {}", name(dtype));
   if (dtype == DType::f64) return copied(values, shape, device);
-  check(dtype == DType::f32, "[array] expected f32 or f64 for floating values, got {}", name(dtype));
-  const std::vector<float> narrowed(values.begin(), values.end());
-  return copied<float>(narrowed, shape, device);
+  if (dtype == DType::f32) return copied<float>(std::vector<float>(values.begin(), values.end()), shape, device);
+  return copied<bfloat16>(std::vector<bfloat16>(values.begin(), values.end()), shape, device);
 }
 Array array_from(std::span<const float> values, const Shape& shape, Device device) { return copied(values, shape, device); }
 Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device) { return copied(values, shape, device); }

@@ -171,7 +171,10 @@ inline const Kernels& kernels(const Array& a) { return kernels(a.device()); }
 // Threads that the cpu backend uses; 0 means all processors that the process may run on, whatever OMP_NUM_THREADS says.
 void set_num_threads(int n);
 int num_threads();
-// One line for logs: "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3".
+// Whether products in bf16 are worth it here: the processor and the system have AVX-512's bf16 instructions or AMX's. ONEDNN_MAX_CPU_ISA, with
+// which oneDNN can be told to do without, is respected.
+bool bf16_products();
+// One line for logs: "AMD EPYC, AVX-512 with bf16, 2 threads, oneDNN 2.6.3".
 std::string cpu_description();
 
 }  // namespace plumb

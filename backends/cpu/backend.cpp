@@ -26,7 +26,7 @@ const Kernels& cpu_kernels() {
     choose_instruction_set();
     return Kernels{
         .fill = f32<&Kernels::fill, cpu::fill>,
-        .cast = reference_kernels().cast,
+        .cast = cpu::cast,
         .unary = f32<&Kernels::unary, cpu::unary>,
         .binary = f32<&Kernels::binary, cpu::binary>,
         .where = f32<&Kernels::where, cpu::where>,
@@ -69,8 +69,12 @@ const Kernels& cpu_kernels() {
   return table;
 }
 
+bool bf16_products() { return *cpu::bf16_instructions() != '\0'; }
+
 std::string cpu_description() {
-  return fmt::format("{}, {}, {} threads, {}", processor_name(), cpu::instruction_set(), num_threads(), cpu::onednn_version());
+  const std::string bf16 = cpu::bf16_instructions();
+  return fmt::format("{}, {}{}, {} threads, {}", processor_name(), cpu::instruction_set(), bf16.empty() ? "" : " with " + bf16, num_threads(),
+                     cpu::onednn_version());
 }
 
 }  // namespace plumb

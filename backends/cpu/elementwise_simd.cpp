@@ -1,4 +1,4 @@
-// Elementwise kernels: fill, unary, binary, where, broadcast. Operands that broadcast are walked row by row (walk.h); in a row each
+// Elementwise kernels: fill, cast, unary, binary, where, broadcast. Operands that broadcast are walked row by row (walk.h); in a row each
 // operand is a run of elements or one element, because arrays are dense.
 #include <cmath>
 
@@ -18,6 +18,12 @@ namespace plumb::cpu::HWY_NAMESPACE {
 void Fill(float value, float* y, std::int64_t n) {
   const V v = set(value);
   for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(v, y + i, part); });
+}
+
+void Cast(const Elements& x, const Elements& y, std::int64_t n) {
+  typed(x, [&](const auto* from) HWY_ATTR {
+    typed(y, [&](auto* to) HWY_ATTR { for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(load(from + i, part), to + i, part); }); });
+  });
 }
 
 template <class Op>
@@ -106,6 +112,7 @@ HWY_AFTER_NAMESPACE();
 namespace plumb::cpu {
 
 HWY_EXPORT(Fill);
+HWY_EXPORT(Cast);
 HWY_EXPORT(UnaryRun);
 HWY_EXPORT(BinaryRun);
 
@@ -114,6 +121,13 @@ void fill(double value, const Array& y) {
   parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(Fill)(static_cast<float>(value), to + begin, end - begin);
   });
+}
+
+void cast(const Array& x, const Array& y) {
+  const auto fast = [](DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; };
+  if (!fast(x.dtype()) || !fast(y.dtype())) return reference_kernels().cast(x, y);
+  const Elements from(x), to(y);
+  parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) { HWY_DYNAMIC_DISPATCH(Cast)(from + begin, to + begin, end - begin); });
 }
 
 void unary(Unary op, double parameter, const Array& x, const Array& y) {

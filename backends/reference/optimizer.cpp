@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backends/reference/kernels.h"
+#include "backends/reference/values.h"
 
 namespace plumb::reference {
 
@@ -46,11 +47,10 @@ void adagrad(const AdagradStep& s, const Array& gradient, const Array& parameter
 }
 
 double sum_of_squares(const Array& x) {
-  return dispatch_float(x.dtype(), "sum_of_squares", [&]<class T>() {
-    double sum = 0;
-    for (std::int64_t i = 0; i < x.numel(); ++i) sum += static_cast<double>(x.data<T>()[i]) * x.data<T>()[i];
-    return sum;
-  });
+  const Values v(x);
+  double sum = 0;
+  for (std::int64_t i = 0; i < x.numel(); ++i) sum += v[i] * v[i];
+  return sum;
 }
 
 }  // namespace plumb::reference
