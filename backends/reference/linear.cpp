@@ -1,5 +1,6 @@
 // Matrix products: three loops, sums in f64.
 #include "backends/reference/kernels.h"
+#include "backends/reference/values.h"
 
 namespace plumb::reference {
 namespace {
@@ -17,15 +18,22 @@ std::int64_t batch_offset(std::int64_t i, const Shape& y, const Shape& a) {
   return index;
 }
 
-// c [M, N] = a b with element (m, k) of a at a[m * am + k * ak] and so on; c0 is added to each row where given.
-template <class T>
-void product(std::int64_t M, std::int64_t N, std::int64_t K, const T* a, std::int64_t am, std::int64_t ak, const T* b, std::int64_t bk,
-             std::int64_t bn, const T* row, T* c) {
+// A matrix in an array: element (i, j) is at offset + i * row + j * column.
+struct Matrix {
+  Values values;
+  std::int64_t offset, row, column;
+  double operator()(std::int64_t i, std::int64_t j) const { return values[offset + i * row + j * column]; }
+};
+
+// c [M, N] = a [M, K] b [K, N] + bias, from element `offset` of c on; bias [N] or undefined.
+void product(std::int64_t M, std::int64_t N, std::int64_t K, const Matrix& a, const Matrix& b, const Array& bias, const Array& c,
+             std::int64_t offset = 0) {
+  const Values start(bias), result(c);
   for (std::int64_t m = 0; m < M; ++m)
     for (std::int64_t n = 0; n < N; ++n) {
-      double sum = row ? row[n] : 0;
-      for (std::int64_t k = 0; k < K; ++k) sum += static_cast<double>(a[m * am + k * ak]) * b[k * bk + n * bn];
-      c[m * N + n] = static_cast<T>(sum);
+      double sum = bias.defined() ? start[n] : 0;
+      for (std::int64_t k = 0; k < K; ++k) sum += a(m, k) * b(k, n);
+      result.set(offset + m * N + n, sum);
     }
 }
 
@@ -33,33 +41,26 @@ void product(std::int64_t M, std::int64_t N, std::int64_t K, const T* a, std::in
 
 void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, const Array& y) {
   const std::int64_t M = y.dim(-2), N = y.dim(-1), K = a.dim(transpose_a ? -2 : -1), batches = y.numel() / std::max<std::int64_t>(M * N, 1);
-  dispatch_float(y.dtype(), "matmul", [&]<class T>() {
-    for (std::int64_t i = 0; i < batches; ++i)
-      product<T>(M, N, K, a.data<T>() + batch_offset(i, y.shape(), a.shape()), transpose_a ? 1 : K, transpose_a ? M : 1,
-                 b.data<T>() + batch_offset(i, y.shape(), b.shape()), transpose_b ? 1 : N, transpose_b ? K : 1, nullptr,
-                 y.mutable_data<T>() + i * M * N);
-  });
+  for (std::int64_t i = 0; i < batches; ++i)
+    product(M, N, K, {Values(a), batch_offset(i, y.shape(), a.shape()), transpose_a ? 1 : K, transpose_a ? M : 1},
+            {Values(b), batch_offset(i, y.shape(), b.shape()), transpose_b ? 1 : N, transpose_b ? K : 1}, Array(), y, i * M * N);
 }
 
 void linear_forward(const Array& x, const Array& w, const Array& b, const Array& y) {
   const std::int64_t N = w.dim(0), K = w.dim(1);
-  dispatch_float(x.dtype(), "linear", [&]<class T>() {
-    product<T>(x.numel() / K, N, K, x.data<T>(), K, 1, w.data<T>(), 1, K, b.defined() ? b.data<T>() : nullptr, y.mutable_data<T>());
-  });
+  product(x.numel() / K, N, K, {Values(x), 0, K, 1}, {Values(w), 0, 1, K}, b, y);
 }
 
 void linear_backward(const Array& dy, const Array& x, const Array& w, const Array& dx, const Array& dw, const Array& db) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = x.numel() / K;
-  dispatch_float(x.dtype(), "linear", [&]<class T>() {
-    if (dx.defined()) product<T>(R, K, N, dy.data<T>(), N, 1, w.data<T>(), K, 1, nullptr, dx.mutable_data<T>());
-    if (dw.defined()) product<T>(N, K, R, dy.data<T>(), 1, N, x.data<T>(), K, 1, nullptr, dw.mutable_data<T>());
-    if (db.defined())
-      for (std::int64_t n = 0; n < N; ++n) {
-        double sum = 0;
-        for (std::int64_t r = 0; r < R; ++r) sum += dy.data<T>()[r * N + n];
-        db.mutable_data<T>()[n] = static_cast<T>(sum);
-      }
-  });
+  const Values d(dy), dbias(db);
+  if (dx.defined()) product(R, K, N, {d, 0, N, 1}, {Values(w), 0, K, 1}, Array(), dx);
+  if (dw.defined()) product(N, K, R, {d, 0, 1, N}, {Values(x), 0, K, 1}, Array(), dw);
+  for (std::int64_t n = 0; n < (db.defined() ? N : 0); ++n) {
+    double sum = 0;
+    for (std::int64_t r = 0; r < R; ++r) sum += d[r * N + n];
+    dbias.set(n, sum);
+  }
 }
 
 }  // namespace plumb::reference
