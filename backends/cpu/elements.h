@@ -16,6 +16,9 @@ struct Elements {
     data = a.bytes();
     dtype = a.dtype();
   }
+  // A kernel writes only to its results.
+  explicit Elements(const float* p) : data(const_cast<float*>(p)) {}
+  explicit Elements(const bfloat16* p) : data(const_cast<bfloat16*>(p)), dtype(DType::bf16) {}
   // From the n-th on; nothing stays nothing.
   Elements operator+(std::int64_t n) const {
     Elements e = *this;

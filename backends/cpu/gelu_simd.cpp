@@ -56,8 +56,8 @@ struct TanhForm {
   }
 };
 
-template <class Form>
-HWY_INLINE void gelu_rows(const float* x, const float* b, std::int64_t rows, std::int64_t D, float* y, float* dgelu) {
+template <class Form, class X, class Y>
+HWY_INLINE void gelu_rows(const X* x, const float* b, std::int64_t rows, std::int64_t D, Y* y, Y* dgelu) {
   for (std::int64_t r = 0; r < rows; ++r)
     for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
       const std::int64_t at = r * D + i;
@@ -69,8 +69,14 @@ HWY_INLINE void gelu_rows(const float* x, const float* b, std::int64_t rows, std
     });
 }
 
-void GeluRows(Gelu form, const float* x, const float* b, std::int64_t rows, std::int64_t D, float* y, float* dgelu) {
-  form == Gelu::erf ? gelu_rows<ErfForm>(x, b, rows, D, y, dgelu) : gelu_rows<TanhForm>(x, b, rows, D, y, dgelu);
+// y and dgelu have one type.
+void GeluRows(Gelu form, const Elements& x, const float* b, std::int64_t rows, std::int64_t D, const Elements& y, const Elements& dgelu) {
+  typed(x, [&](const auto* from) HWY_ATTR {
+    typed(y, [&]<class Y>(Y* value) HWY_ATTR {
+      Y* const slope = static_cast<Y*>(dgelu.data);
+      form == Gelu::erf ? gelu_rows<ErfForm>(from, b, rows, D, value, slope) : gelu_rows<TanhForm>(from, b, rows, D, value, slope);
+    });
+  });
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE
@@ -82,10 +88,10 @@ namespace plumb::cpu {
 HWY_EXPORT(GeluRows);
 
 void gelu_forward(Gelu form, const Array& x, const Array& b, const Array& y, const Array& dgelu) {
-  const float *from = x.data<float>(), *bias = b.defined() ? b.data<float>() : nullptr;
-  float *value = y.mutable_data<float>(), *slope = dgelu.defined() ? dgelu.mutable_data<float>() : nullptr;
+  const Elements from(x), value(y), slope(dgelu);
+  const float* bias = b.defined() ? b.data<float>() : nullptr;
   const auto run = [&](std::int64_t begin, std::int64_t rows, std::int64_t D) {
-    HWY_DYNAMIC_DISPATCH(GeluRows)(form, from + begin, bias, rows, D, value + begin, slope ? slope + begin : nullptr);
+    HWY_DYNAMIC_DISPATCH(GeluRows)(form, from + begin, bias, rows, D, value + begin, slope + begin);
   };
   if (!bias) return parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t end) { run(begin, 1, end - begin); });
   const std::int64_t D = b.numel();
