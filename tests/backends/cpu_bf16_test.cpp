@@ -144,3 +144,18 @@ TEST_CASE("cpu gated residual with a branch in bf16") {
           }
     }
 }
+
+TEST_CASE("cpu linear with operands in bf16") {
+  for (auto [R, N, K] : std::vector<std::array<std::int64_t, 3>>{{1, 1, 1}, {65, 37, 5}, {70, 17, 191}}) {
+    const Array x = random16({R, K}), w = random16({N, K}), b = random({N});
+    for (DType type : both) {
+      const Array dy = random({R, N}, -1, 1, type);
+      compare_results("linear", "product", {{{R, N}, type}, {{R, N}, type}}, [&](const Kernels& k, const Results& y) {
+        k.linear_forward(x, w, b, y[0]);
+        k.linear_forward(x, w, Array(), y[1]);
+      });
+      compare_results("linear_backward", "product", {{{R, K}, type}, as_f32({N, K}), as_f32({N})},
+                      [&](const Kernels& k, const Results& y) { k.linear_backward(dy, x, w, y[0], y[1], y[2]); });
+    }
+  }
+}
