@@ -18,11 +18,11 @@ std::int64_t batch_offset(std::int64_t i, const Shape& y, const Shape& a) {
   return index;
 }
 
-// A matrix in an array: element (i, j) is at offset + i * row + j * column.
+// Element (i, j) is at data[i * row + j * column].
 struct Matrix {
-  Values values;
-  std::int64_t offset, row, column;
-  double operator()(std::int64_t i, std::int64_t j) const { return values[offset + i * row + j * column]; }
+  const double* data;
+  std::int64_t row, column;
+  double operator()(std::int64_t i, std::int64_t j) const { return data[i * row + j * column]; }
 };
 
 // c [M, N] = a [M, K] b [K, N] + bias, from element `offset` of c on; bias [N] or undefined.
@@ -41,25 +41,28 @@ void product(std::int64_t M, std::int64_t N, std::int64_t K, const Matrix& a, co
 
 void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, const Array& y) {
   const std::int64_t M = y.dim(-2), N = y.dim(-1), K = a.dim(transpose_a ? -2 : -1), batches = y.numel() / std::max<std::int64_t>(M * N, 1);
+  const std::vector<double> left = to_vector(a), right = to_vector(b);
   for (std::int64_t i = 0; i < batches; ++i)
-    product(M, N, K, {Values(a), batch_offset(i, y.shape(), a.shape()), transpose_a ? 1 : K, transpose_a ? M : 1},
-            {Values(b), batch_offset(i, y.shape(), b.shape()), transpose_b ? 1 : N, transpose_b ? K : 1}, Array(), y, i * M * N);
+    product(M, N, K, {left.data() + batch_offset(i, y.shape(), a.shape()), transpose_a ? 1 : K, transpose_a ? M : 1},
+            {right.data() + batch_offset(i, y.shape(), b.shape()), transpose_b ? 1 : N, transpose_b ? K : 1}, Array(), y, i * M * N);
 }
 
 void linear_forward(const Array& x, const Array& w, const Array& b, const Array& y) {
   const std::int64_t N = w.dim(0), K = w.dim(1);
-  product(x.numel() / K, N, K, {Values(x), 0, K, 1}, {Values(w), 0, 1, K}, b, y);
+  const std::vector<double> inputs = to_vector(x), weights = to_vector(w);
+  product(x.numel() / K, N, K, {inputs.data(), K, 1}, {weights.data(), 1, K}, b, y);
 }
 
 void linear_backward(const Array& dy, const Array& x, const Array& w, const Array& dx, const Array& dw, const Array& db) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = x.numel() / K;
-  const Values d(dy), dbias(db);
-  if (dx.defined()) product(R, K, N, {d, 0, N, 1}, {Values(w), 0, K, 1}, Array(), dx);
-  if (dw.defined()) product(N, K, R, {d, 0, 1, N}, {Values(x), 0, K, 1}, Array(), dw);
+  const std::vector<double> gradients = to_vector(dy), inputs = to_vector(x), weights = to_vector(w);
+  if (dx.defined()) product(R, K, N, {gradients.data(), N, 1}, {weights.data(), K, 1}, Array(), dx);
+  if (dw.defined()) product(N, K, R, {gradients.data(), 1, N}, {inputs.data(), K, 1}, Array(), dw);
+  const Values bias_gradient(db);
   for (std::int64_t n = 0; n < (db.defined() ? N : 0); ++n) {
     double sum = 0;
-    for (std::int64_t r = 0; r < R; ++r) sum += d[r * N + n];
-    dbias.set(n, sum);
+    for (std::int64_t r = 0; r < R; ++r) sum += gradients[static_cast<std::size_t>(r * N + n)];
+    bias_gradient.set(n, sum);
   }
 }
 
