@@ -85,7 +85,7 @@ struct Kernels {
   void (*fill)(double value, const Array& y);
   void (*cast)(const Array& x, const Array& y);  // same shape, any dtypes
 
-  // Elementwise; y has the shape that the operands broadcast to. bf16 in binary: any of a, b and y (fast for multiply).
+  // Elementwise; y has the shape that the operands broadcast to. bf16 in binary: any of a, b and y (fast for add and multiply).
   void (*unary)(Unary op, double parameter, const Array& x, const Array& y);
   void (*binary)(Binary op, const Array& a, const Array& b, const Array& y);
   void (*where)(const Array& mask, const Array& a, const Array& b, const Array& y);  // mask u8: a where not 0, else b

@@ -106,11 +106,16 @@ void BinaryRun(Binary op, const float* a, bool a_run, const float* b, bool b_run
   }
 }
 
-// The product, of which each may be bf16.
-void MultiplyRun(const Elements& a, bool a_run, const Elements& b, bool b_run, const Elements& y, std::int64_t n) {
+// Add or multiply, where each may be bf16.
+void MixedRun(Binary op, const Elements& a, bool a_run, const Elements& b, bool b_run, const Elements& y, std::int64_t n) {
   typed(a, [&](const auto* left) HWY_ATTR {
     typed(b, [&](const auto* right) HWY_ATTR {
-      typed(y, [&](auto* to) HWY_ATTR { combine(left, a_run, right, b_run, to, n, [](V u, V v) HWY_ATTR { return hn::Mul(u, v); }); });
+      typed(y, [&](auto* to) HWY_ATTR {
+        if (op == Binary::add)
+          combine(left, a_run, right, b_run, to, n, [](V u, V v) HWY_ATTR { return hn::Add(u, v); });
+        else
+          combine(left, a_run, right, b_run, to, n, [](V u, V v) HWY_ATTR { return hn::Mul(u, v); });
+      });
     });
   });
 }
@@ -125,7 +130,7 @@ HWY_EXPORT(Fill);
 HWY_EXPORT(Cast);
 HWY_EXPORT(UnaryRun);
 HWY_EXPORT(BinaryRun);
-HWY_EXPORT(MultiplyRun);
+HWY_EXPORT(MixedRun);
 
 void fill(double value, const Array& y) {
   float* const to = y.mutable_data<float>();
@@ -153,11 +158,11 @@ void binary(Binary op, const Array& a, const Array& b, const Array& y) {
   const Walk<2> walk(y.shape(), {broadcast_strides(a.shape(), y.shape()), broadcast_strides(b.shape(), y.shape())});
   const bool a_run = walk.inner_stride[0] != 0, b_run = walk.inner_stride[1] != 0;
   if (is(DType::bf16, a) || is(DType::bf16, b) || is(DType::bf16, y)) {
-    if (op != Binary::multiply) return reference_kernels().binary(op, a, b, y);
+    if (op != Binary::add && op != Binary::multiply) return reference_kernels().binary(op, a, b, y);
     const Elements left(a), right(b), to(y);
     return parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) {
       walk.run(begin, end, [&](std::int64_t n, std::int64_t offset, const auto& from) {
-        HWY_DYNAMIC_DISPATCH(MultiplyRun)(left + from[0], a_run, right + from[1], b_run, to + offset, n);
+        HWY_DYNAMIC_DISPATCH(MixedRun)(op, left + from[0], a_run, right + from[1], b_run, to + offset, n);
       });
     });
   }

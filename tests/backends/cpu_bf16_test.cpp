@@ -37,7 +37,7 @@ TEST_CASE("cpu cast between f32 and bf16 rounds like bfloat16") {
   }
 }
 
-TEST_CASE("cpu multiply of every mixture with bf16, other operations by the reference") {
+TEST_CASE("cpu add and multiply of every mixture with bf16, other operations by the reference") {
   std::vector<std::array<Shape, 3>> cases{{Shape{}, Shape{}, Shape{}}, {Shape{5, 1, 7}, Shape{3, 1}, Shape{5, 3, 7}}};
   for (std::int64_t d : widths)
     cases.insert(cases.end(), {{Shape{d}, Shape{d}, Shape{d}},
@@ -50,11 +50,14 @@ TEST_CASE("cpu multiply of every mixture with bf16, other operations by the refe
       for (DType tb : both)
         for (DType ty : both) {
           const Array a = random(left, -2, 2, ta), b = random(right, -2, 2, tb);
-          compare_results("multiply " + to_string(left) + to_string(right) + name(ta) + name(tb) + name(ty), "binary", {{result, ty}},
-                          [&](const Kernels& k, const Results& y) { k.binary(Binary::multiply, a, b, y[0]); });
+          compare_results(to_string(left) + to_string(right) + name(ta) + name(tb) + name(ty), "binary", {{result, ty}, {result, ty}},
+                          [&](const Kernels& k, const Results& y) {
+                            k.binary(Binary::multiply, a, b, y[0]);
+                            k.binary(Binary::add, a, b, y[1]);
+                          });
         }
   const Array a = random16({70, 17}), b = random16({17});
-  for (Binary op : {Binary::add, Binary::subtract, Binary::divide})
+  for (Binary op : {Binary::subtract, Binary::divide, Binary::equal})
     compare_results("binary in bf16", "exact", {as_bf16({70, 17})}, [&](const Kernels& k, const Results& y) { k.binary(op, a, b, y[0]); });
 }
 
