@@ -25,7 +25,7 @@ AnomalyMode::AnomalyMode() : saved_(std::exchange(anomaly(), true)) {}
 AnomalyMode::~AnomalyMode() { anomaly() = saved_; }
 
 bool all_finite(const Array& a) {
-  if (!is_float(a.dtype())) return true;
+  if (!is_real(a.dtype())) return true;
   if (std::isfinite(sum_of_squares(a))) return true;
   const std::vector<double> values = to_vector(a);  // squares of large f64 values overflow
   return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });

@@ -32,7 +32,8 @@ Tensor rsqrt(const Tensor& x);  // x^-1/2
 Tensor relu(const Tensor& x);   // derivative 0 at 0
 Tensor pow(const Tensor& x, double exponent);
 inline Tensor operator/(double c, const Tensor& x) { return pow(x, -1) * c; }
-Tensor cast(const Tensor& x, DType dtype);  // between f32 and f64
+// Between f32, f64 and bf16, rounded to the nearest, ties to even; the gradient is cast back.
+Tensor cast(const Tensor& x, DType dtype);
 
 // ---- selection (ops/where.cpp) ------------------------------------------------------------------------------------------------------
 // mask u8: a where it is not 0, else b.
@@ -58,7 +59,10 @@ Tensor gather(const Tensor& x, const Tensor& index);                            
 // a [.., M, K] b [.., K, N] -> [.., M, N], each transposed in its last two axes first where asked; leading axes broadcast.
 Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false);
 // x [.., K], weight [N, K], bias [N] or undefined -> x weight^T + bias [.., N]
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+//
+// While PrecisionScope says bf16 (core/precision.h), linear layers of f32 operands round what they multiply to bf16. Their results are f32, or,
+// where `bf16_result` asks for it, bf16 for an op that takes such: these here as x, attention_qkv(), cast(). In f32 it asks for nothing.
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, bool bf16_result = false);
 
 // The same with its neighbours in one pass over the rows, so that what lies between is neither written nor kept. Equal to the ops that they
 // name up to rounding.
@@ -66,9 +70,12 @@ struct NormParameters {  // of a layer norm over the last axis: weight, bias [K]
   Tensor weight = {}, bias = {};
   double eps = 0;
 };
-Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form = Gelu::erf);            // gelu(linear(x, ..))
-Tensor norm_linear(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias = {});  // linear(layer_norm(x, ..), ..)
-Tensor norm_linear_gelu(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias, Gelu form = Gelu::erf);
+// gelu(linear(x, ..))
+Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form = Gelu::erf, bool bf16_result = false);
+// linear(layer_norm(x, ..), ..), and gelu of that
+Tensor norm_linear(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias = {}, bool bf16_result = false);
+Tensor norm_linear_gelu(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias, Gelu form = Gelu::erf,
+                        bool bf16_result = false);
 // gated_residual(skip, linear(x, ..), gate, row_scale)
 Tensor linear_residual(const Tensor& skip, const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Tensor& gate = {},
                        const Tensor& row_scale = {});
@@ -117,7 +124,8 @@ struct AttentionOptions {
 };
 // q [B, H, N, E], k, v [B, H, M, E] -> softmax(scale q k^T) v [B, H, N, E]. Random draws depend on seed, step and the open module path.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
-// The same on a packed projection [B, T, 3 D] (q, k, v, each of `heads` heads side by side) -> [B, T, D]: no head is ever moved.
+// The same on a packed projection [B, T, 3 D] (q, k, v, each of `heads` heads side by side) -> [B, T, D]: no head is ever moved. qkv may be
+// bf16, then so is the result; scores, softmax and sums are f32.
 Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options = {});
 
 // Talking heads (Shazeer et al. 2020; ops/attention_talking.cpp): x [B, H, N, M], weight [H, H], bias [H] ->

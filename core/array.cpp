@@ -49,9 +49,9 @@ Array full_like(const Array& a, const Shape& shape, double value) {
 }
 
 Array array_from(std::span<const double> values, const Shape& shape, DType dtype, Device device) {
+  check(is_real(dtype), "[array] expected f32, f64 or bf16 for floating values, got {}", name(dtype));
   if (dtype == DType::f64) return copied<double>(values, shape, device);
-  check(dtype == DType::f32, "[array] expected f32 or f64 for floating values, got {}", name(dtype));
-  return copied<float>(values, shape, device);
+  return dtype == DType::f32 ? copied<float>(values, shape, device) : copied<bfloat16>(values, shape, device);
 }
 Array array_from(std::span<const float> values, const Shape& shape, Device device) { return copied<float>(values, shape, device); }
 Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device) { return copied<std::int64_t>(values, shape, device); }

@@ -77,12 +77,12 @@ inline Array empty_like(const Array& a, const Shape& shape) { return Array(shape
 Array full_like(const Array& a, const Shape& shape, double value);
 
 // Host values in, host values out. Floating arrays convert; integers must match the dtype.
-Array array_from(std::span<const double> values, const Shape& shape, DType dtype, Device device);
-Array array_from(std::span<const float> values, const Shape& shape, Device device);         // f32
-Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device);  // i64
-Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Device device);  // u8
-std::vector<double> to_vector(const Array& a);                                              // any dtype
-double item(const Array& a);                                                                // the one element of `a`
-void copy_into(const Array& from, const Array& to);                                         // same shape and dtype; bumps `to`'s version
+Array array_from(std::span<const double> values, const Shape& shape, DType dtype, Device device);  // f32, f64 or bf16
+Array array_from(std::span<const float> values, const Shape& shape, Device device);                // f32
+Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device);         // i64
+Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Device device);         // u8
+std::vector<double> to_vector(const Array& a);                                                     // any dtype
+double item(const Array& a);                                                                       // the one element of `a`
+void copy_into(const Array& from, const Array& to);                                                // same shape and dtype; bumps `to`'s version
 
 }  // namespace plumb

@@ -2,7 +2,10 @@
 // allocated, and only compute; nothing here throws for the user's mistakes.
 //
 // Notation: x [R, D] means any array whose last axis is D, seen as R rows. An undefined Array is an operand that is not there or a
-// result that nobody wants. All floating operands of a call have one dtype; the result is written, not added to, unless said.
+// result that nobody wants. All floating operands of a call have one dtype, f32 or f64; the result is written, not added to, unless said.
+//
+// bf16 stands between fused ops where a kernel says so, and then all its other floating operands are f32. It is read exactly, nothing is
+// computed in it, and results are rounded to it once, to the nearest, ties to even. The movement kernels, fill and cast take it as any dtype.
 #pragma once
 
 #include <array>
@@ -10,6 +13,7 @@
 
 #include "core/array.h"
 #include "core/drop_key.h"
+#include "core/precision.h"
 #include "core/random.h"
 
 namespace plumb {
@@ -74,6 +78,9 @@ struct LinearCall {
   Array skip = {};       // [R, N]
   Array gate = {};       // [1] or [N]; undefined: 1
   Array row_scale = {};  // [B], of R / B rows each; undefined: 1
+  // bf16: the operands of the products are rounded to it, sums stay f32. x, y, slope, dy and dx may then be bf16; x with a norm before it, and
+  // y and dy of a junction, are f32. Weights and their gradients are f32 always.
+  Precision products = Precision::f32;
 };
 // Its gradients; what is undefined is not wanted. (That of the skip is dy.)
 struct LinearGradients {
@@ -108,13 +115,13 @@ struct Kernels {
   void (*fill)(double value, const Array& y);
   void (*cast)(const Array& x, const Array& y);  // same shape, any dtypes
 
-  // Elementwise; y has the shape that the operands broadcast to.
+  // Elementwise; y has the shape that the operands broadcast to. bf16 in binary: any of a, b and y (fast for add and multiply).
   void (*unary)(Unary op, double parameter, const Array& x, const Array& y);
   void (*binary)(Binary op, const Array& a, const Array& b, const Array& y);
   void (*where)(const Array& mask, const Array& a, const Array& b, const Array& y);  // mask u8: a where not 0, else b
   void (*broadcast)(const Array& x, const Array& y);
 
-  // y's shape is x's with each reduced axis 1.
+  // y's shape is x's with each reduced axis 1. bf16: x.
   void (*reduce)(Reduce op, const Array& x, const Array& y);
 
   // y = op(a) op(b) over the last two axes, transposed where asked; leading axes broadcast.
@@ -138,7 +145,7 @@ struct Kernels {
   void (*conv2d_backward)(const Array& dy, const Array& x, const Array& w, const Conv2dOptions& options, const Array& dx, const Array& dw,
                           const Array& db);
 
-  // y = gelu(x + b), b [D] or undefined; dgelu = gelu'(x + b) where wanted; y or dgelu may be x itself.
+  // y = gelu(x + b), b [D] or undefined; dgelu = gelu'(x + b) where wanted; y or dgelu may be x itself. bf16: x; y together with dgelu.
   void (*gelu_forward)(Gelu form, const Array& x, const Array& b, const Array& y, const Array& dgelu);
 
   // Over the last axis. softmax: dx = y (dy - sum(y dy)); log_softmax: dx = dy - exp(y) sum(dy).
@@ -147,7 +154,7 @@ struct Kernels {
   void (*log_softmax_forward)(const Array& x, const Array& y);
   void (*log_softmax_backward)(const Array& dy, const Array& y, const Array& dx);
 
-  // x [R, D], gamma, beta [D], mean, rstd [R]. Variance by two passes, divided by D.
+  // x [R, D], gamma, beta [D], mean, rstd [R]. Variance by two passes, divided by D. bf16: y, dy; the same for rms_norm.
   void (*layer_norm_forward)(const Array& x, const Array& gamma, const Array& beta, double eps, const Array& y, const Array& mean, const Array& rstd);
   void (*layer_norm_backward)(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Array& dx,
                               const Array& dgamma, const Array& dbeta);
@@ -162,7 +169,7 @@ struct Kernels {
 
   // out = softmax(scale q k^T) v per (sample, head). sums [B, H, N, 2] is what the backward pass needs to make the probabilities again, so that
   // no N x M array is kept: each row's largest q.k and its sum of exponentials relative to that. (The logarithm of the sum, one number,
-  // would round away what tells large scores apart.)
+  // would round away what tells large scores apart.) bf16: all of q, k, v, out and their gradients.
   void (*attention_forward)(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, const Array& sums);
   void (*attention_backward)(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Array& sums,
                              const Heads& dq, const Heads& dk, const Heads& dv);
@@ -177,6 +184,7 @@ struct Kernels {
   void (*dropout)(const Array& x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold, std::uint64_t first_element, const Array& y);
 
   // y = skip + row_scale[sample] * gate * branch; x [B, .., D], gate [1] or [D] or undefined (1), row_scale [B] or undefined (1).
+  // bf16: branch, dbranch.
   void (*gated_residual_forward)(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale, const Array& y);
   void (*gated_residual_backward)(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale, const Array& dbranch,
                                   const Array& dgate);
@@ -185,7 +193,7 @@ struct Kernels {
   void (*adamw)(std::span<const AdamWUpdate> updates);
   void (*sgd)(const SgdStep& s, const Array& gradient, const Array& parameter, const Array& velocity);  // velocity undefined: no momentum
   void (*adagrad)(const AdagradStep& s, const Array& gradient, const Array& parameter, const Array& squares);
-  double (*sum_of_squares)(std::span<const Array> arrays);  // of all their elements; accumulated in f64, fixed order
+  double (*sum_of_squares)(std::span<const Array> arrays);  // of all their elements; accumulated in f64, fixed order; may be bf16
 };
 
 // The tables, defined in backends/. Everything above core reaches kernels through these alone.
@@ -208,7 +216,10 @@ inline double sum_of_squares(const Array& a) { return kernels(a).sum_of_squares(
 // Threads that the cpu backend uses; 0 means all processors that the process may run on, whatever OMP_NUM_THREADS says.
 void set_num_threads(int n);
 int num_threads();
-// One line for logs: "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3".
+// Whether products in bf16 are worth it here: the processor and the system have AVX-512's bf16 instructions or AMX's. ONEDNN_MAX_CPU_ISA, with
+// which oneDNN can be told to do without, is respected.
+bool bf16_products();
+// One line for logs: "AMD EPYC, AVX-512 with bf16, 2 threads, oneDNN 2.6.3".
 std::string cpu_description();
 
 }  // namespace plumb

@@ -4,23 +4,27 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/bfloat16.h"
 #include "core/error.h"
 
 namespace plumb {
 
-enum class DType : std::uint8_t { f32, f64, i64, u8 };
+enum class DType : std::uint8_t { f32, f64, i64, u8, bf16 };
 
 inline const char* name(DType dtype) {
-  constexpr const char* names[] = {"f32", "f64", "i64", "u8"};
+  constexpr const char* names[] = {"f32", "f64", "i64", "u8", "bf16"};
   return names[static_cast<int>(dtype)];
 }
 
 inline std::size_t size_of(DType dtype) {
-  constexpr std::size_t sizes[] = {4, 8, 8, 1};
+  constexpr std::size_t sizes[] = {4, 8, 8, 1, 2};
   return sizes[static_cast<int>(dtype)];
 }
 
+// What ops compute in.
 inline bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
+// These and bf16, which only moves between fused ops: those say where they take it, cast() converts.
+inline bool is_real(DType dtype) { return is_float(dtype) || dtype == DType::bf16; }
 
 template <class T>
 inline constexpr DType dtype_of = [] { static_assert(sizeof(T) == 0, "no DType for this type"); }();
@@ -32,6 +36,8 @@ template <>
 inline constexpr DType dtype_of<std::int64_t> = DType::i64;
 template <>
 inline constexpr DType dtype_of<std::uint8_t> = DType::u8;
+template <>
+inline constexpr DType dtype_of<bfloat16> = DType::bf16;
 
 // Calls f.template operator()<T>() with the C++ type of a floating dtype; throws "[op] expected f32 or f64, got ...".
 template <class F>
@@ -50,6 +56,8 @@ decltype(auto) dispatch_any(DType dtype, F&& f) {
       return f.template operator()<double>();
     case DType::i64:
       return f.template operator()<std::int64_t>();
+    case DType::bf16:
+      return f.template operator()<bfloat16>();
     default:
       return f.template operator()<std::uint8_t>();
   }

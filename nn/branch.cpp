@@ -28,15 +28,15 @@ Tensor Branch::operator()(const Tensor& x, const Place& place) const {
   return y;
 }
 
-Tensor Branch::enter(const Linear& first, const Tensor& x) const {
+Tensor Branch::enter(const Linear& first, const Tensor& x, bool bf16_result) const {
   const Place& place = place_ ? *place_ : nowhere;
-  if (!place.inside) return first.after(place.norm, x);
+  if (!place.inside) return first.after(place.norm, x, bf16_result);
   return place.inside->projected(first(place.inside->input(normed(place.norm, x))));
 }
 
 Tensor Branch::enter_gelu(const Linear& first, const Tensor& x, Gelu form) const {
   const Place& place = place_ ? *place_ : nowhere;
-  return place.inside ? gelu(enter(first, x), form) : first.gelu_after(place.norm, x, form);
+  return place.inside ? gelu(enter(first, x), form) : first.gelu_after(place.norm, x, form, true);
 }
 
 Tensor Branch::leave(const Linear& last, const Tensor& h) const {

@@ -44,7 +44,8 @@ class Branch : public Layer {
 
  protected:
   // For forward(), which must begin with the one and end with the other.
-  Tensor enter(const Linear& first, const Tensor& x) const;                  // norm and first product
+  // Norm and first product; bf16_result: in a bf16 run, as the branch goes on with an op that takes it.
+  Tensor enter(const Linear& first, const Tensor& x, bool bf16_result = false) const;
   Tensor enter_gelu(const Linear& first, const Tensor& x, Gelu form) const;  // with the activation
   Tensor leave(const Linear& last, const Tensor& h) const;                   // last product and junction
 

@@ -272,11 +272,6 @@ Outcome deep(const GateChoice& gate) {
           fmt::format("48 blocks: largest value {:.2g}, largest gradient {:.2g}", largest(y), largest(dx))};
 }
 
-float to_bf16(double v) {  // to nearest, ties to even
-  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(v));
-  return std::bit_cast<float>((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000u);
-}
-
 Outcome bf16(const GateChoice& gate) {
   const auto stack = make_stack(gate, 24);
   std::vector<double> shares;
@@ -303,8 +298,8 @@ double unchanged_in_bf16(const std::vector<double>& stream, const std::vector<do
         added.size());
   std::size_t unchanged = 0;
   for (std::size_t i = 0; i < stream.size(); ++i) {
-    const float x = to_bf16(stream[i]);
-    unchanged += added[i] != 0 && to_bf16(static_cast<double>(x) + static_cast<double>(to_bf16(added[i]))) == x;
+    const float x = bfloat16(stream[i]), branch = bfloat16(added[i]);
+    unchanged += added[i] != 0 && bfloat16(static_cast<double>(x) + static_cast<double>(branch)) == x;
   }
   return static_cast<double>(unchanged) / static_cast<double>(stream.size());
 }

@@ -10,7 +10,8 @@ namespace detail {
 
 void check_float(const char* op, const Tensor& x) {
   check(x.defined(), "[{}] expected a tensor, got an undefined one", op);
-  check(is_float(x.dtype()), "[{}] expected f32 or f64, got {} {}", op, name(x.dtype()), x.shape());
+  check(is_float(x.dtype()), "[{}] expected f32 or f64, got {} {}{}", op, name(x.dtype()), x.shape(),
+        x.dtype() == DType::bf16 ? ": cast() it to f32 first" : "");
 }
 
 void check_operands(const char* op, const Tensor& a, const Tensor& b) {
@@ -108,8 +109,9 @@ Tensor pow(const Tensor& x, double exponent) {
 }
 
 Tensor cast(const Tensor& x, DType dtype) {
-  detail::check_float("cast", x);
-  check(is_float(dtype), "[cast] expected f32 or f64 to cast to, got {}", name(dtype));
+  check(x.defined(), "[cast] expected a tensor, got an undefined one");
+  check(is_real(x.dtype()), "[cast] expected f32, f64 or bf16, got {} {}", name(x.dtype()), x.shape());
+  check(is_real(dtype), "[cast] expected f32, f64 or bf16 to cast to, got {}", name(dtype));
   if (x.dtype() == dtype) return x;
   Array y(x.shape(), dtype, x.device());
   kernels(y).cast(x.array(), y);

@@ -126,12 +126,13 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
 
 Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options) {
   constexpr const char* op = "attention_qkv";
-  detail::check_float(op, qkv);
+  if (!qkv.defined() || qkv.dtype() != DType::bf16) detail::check_float(op, qkv);
   check(qkv.shape().rank() == 3 && heads > 0 && qkv.dim(2) % (3 * heads) == 0 && qkv.dim(1) > 0,
         "[{}] expected qkv [B, T, 3 D] with D a multiple of {} heads, got {}", op, heads, qkv.shape());
   const std::int64_t B = qkv.dim(0), T = qkv.dim(1), D = qkv.dim(2) / 3, E = D / heads;
   const AttentionCall call = make_call(op, B, heads, T, T, E, qkv, options);
-  Array y = empty_like(qkv.array(), {B, T, D}), sums = empty_like(y, {B, heads, T, 2});
+  const bool bf16 = qkv.dtype() == DType::bf16;
+  const Array y = empty_like(qkv.array(), {B, T, D}), sums({B, heads, T, 2}, bf16 ? DType::f32 : qkv.dtype(), qkv.device());
   const Array& a = qkv.array();
   kernels(y).attention_forward(call, packed(a, 0, 3, E), packed(a, 1, 3, E), packed(a, 2, 3, E), packed(y, 0, 1, E), sums);
   return record_fused(
@@ -144,10 +145,12 @@ Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptio
         return Tensors{Tensor(dx)};
       },
       through(
-          [call, B, T, D, heads, E](const Tensors& in) {
-            const Tensor split = permute(reshape(in[0], {B, T, 3, heads, E}), {2, 0, 3, 1, 4});  // [3, B, H, T, E]
+          [call, B, T, D, heads, E, bf16](const Tensors& in) {
+            const Tensor x = bf16 ? cast(in[0], DType::f32) : in[0];
+            const Tensor split = permute(reshape(x, {B, T, 3, heads, E}), {2, 0, 3, 1, 4});  // [3, B, H, T, E]
             const auto part = [&](std::int64_t i) { return reshape(slice(split, 0, i, i + 1), {B, heads, T, E}); };
-            return reshape(permute(composed(call, part(0), part(1), part(2)), {0, 2, 1, 3}), {B, T, D});
+            const Tensor merged = reshape(permute(composed(call, part(0), part(1), part(2)), {0, 2, 1, 3}), {B, T, D});
+            return bf16 ? cast(merged, DType::bf16) : merged;
           },
           {qkv}));
 }

@@ -13,33 +13,47 @@ struct Around {
   NormParameters norm = {};
   std::optional<Gelu> gelu = {};
   Tensor skip = {}, gate = {}, row_scale = {};
+  bool bf16_result = false;
 };
 
+Tensor as_f32(const Tensor& x) { return x.dtype() == DType::bf16 ? cast(x, DType::f32) : x; }
+
 void check_linear(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  detail::check_operands(op, x, weight);
+  if (x.defined() && x.dtype() == DType::bf16) {  // from an op before it in a bf16 run; weights have f32 masters
+    detail::check_float(op, weight);
+    check(weight.dtype() == DType::f32 && weight.device() == x.device(), "[{}] expected an f32 weight on {} for a bf16 input, got {} on {}", op,
+          name(x.device()), name(weight.dtype()), name(weight.device()));
+  } else {
+    detail::check_operands(op, x, weight);
+  }
   check(weight.shape().rank() == 2 && x.shape().rank() >= 1 && x.dim(-1) == weight.dim(1), "[{}] expected input [.., {}] for weight {}, got {}", op,
         weight.shape().rank() == 2 ? weight.dim(1) : 0, weight.shape(), x.shape());
   if (bias.defined()) {
-    detail::check_operands(op, x, bias);
+    detail::check_operands(op, weight, bias);
     check(bias.shape() == Shape{weight.dim(0)}, "[{}] expected bias [{}] for weight {}, got {}", op, weight.dim(0), weight.shape(), bias.shape());
   }
 }
 
-Tensor composed(const Around& around, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+Tensor composed(const Around& around, const Tensor& input, const Tensor& weight, const Tensor& bias) {
   const NormParameters& norm = around.norm;
-  const Tensor u = linear_composed(norm.weight.defined() ? layer_norm_composed(x, norm.weight, norm.bias, norm.eps) : x, weight, bias);
-  if (around.gelu) return gelu(u, *around.gelu);
-  return around.skip.defined() ? gated_residual_composed(around.skip, u, around.gate, around.row_scale) : u;
+  const Tensor x = as_f32(input),
+               u = linear_composed(norm.weight.defined() ? layer_norm_composed(x, norm.weight, norm.bias, norm.eps) : x, weight, bias);
+  const Tensor y = around.gelu             ? gelu(u, *around.gelu)
+                   : around.skip.defined() ? gated_residual_composed(around.skip, u, around.gate, around.row_scale)
+                                           : u;
+  return around.bf16_result ? cast(y, DType::bf16) : y;
 }
 
 Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_linear(op, x, weight, bias);
   const NormParameters& norm = around.norm;
   const Tensors inputs{x, weight, bias, norm.weight, norm.bias, around.skip, around.gate};
-  Array y = empty_like(x.array(), x.shape().with(-1, weight.dim(0)));
-  LinearCall call{.gamma = norm.weight.array(), .beta = norm.bias.array(), .eps = norm.eps};
+  // f64 is for checks: it stays exact.
+  const bool bf16 = x.dtype() == DType::bf16 || (x.dtype() == DType::f32 && precision() == Precision::bf16), bf16_result = bf16 && around.bf16_result;
+  Array y(x.shape().with(-1, weight.dim(0)), bf16_result ? DType::bf16 : weight.dtype(), x.device());
+  LinearCall call{.gamma = norm.weight.array(), .beta = norm.bias.array(), .eps = norm.eps, .products = bf16 ? Precision::bf16 : Precision::f32};
   if (norm.weight.defined()) {
-    call.mean = empty_like(y, x.shape().with(-1, 1));
+    call.mean = empty_like(x.array(), x.shape().with(-1, 1));
     call.rstd = empty_like(call.mean);
   }
   if (around.gelu) {
@@ -61,6 +75,7 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
     Tensor row_scale;
     double eps;
     std::optional<Gelu> gelu;
+    bool bf16_result;
   };
   const auto kept = std::make_shared<const Kept>(Kept{.call = call,
                                                       .x = Saved(x),
@@ -72,7 +87,8 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
                                                       .gate = Saved(around.gate),
                                                       .row_scale = around.row_scale,
                                                       .eps = norm.eps,
-                                                      .gelu = around.gelu});
+                                                      .gelu = around.gelu,
+                                                      .bf16_result = bf16_result});
   const auto backward = [kept](const Tensor& dy) {
     const auto wanted = [](const Saved& t) { return t.requires_grad() ? empty_like(t.array()) : Array(); };
     LinearGradients g;
@@ -89,7 +105,7 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
   };
   const auto differentiable = [kept](const Tensor& dy) {
     const auto whole = [&](const Tensors& in) {
-      return composed({{in[3], in[4], kept->eps}, kept->gelu, in[5], in[6], kept->row_scale}, in[0], in[1], in[2]);
+      return composed({{in[3], in[4], kept->eps}, kept->gelu, in[5], in[6], kept->row_scale, kept->bf16_result}, in[0], in[1], in[2]);
     };
     return through(whole, {kept->x, kept->weight, kept->bias, kept->gamma, kept->beta, kept->skip, kept->gate})(dy, Tensor());
   };
@@ -106,31 +122,33 @@ void check_norm(const char* op, const Tensor& x, const NormParameters& norm) {
 
 }  // namespace
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) { return fused("linear", {}, x, weight, bias); }
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, bool bf16_result) {
+  return fused("linear", {.bf16_result = bf16_result}, x, weight, bias);
+}
 
 Tensor linear_composed(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Tensor y = reshape(matmul(reshape(x, {x.numel() / x.dim(-1), x.dim(-1)}), weight, false, true), x.shape().with(-1, weight.dim(0)));
   return bias.defined() ? y + bias : y;
 }
 
-Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form) {
-  return fused("linear_gelu", {.gelu = form}, x, weight, bias);
+Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form, bool bf16_result) {
+  return fused("linear_gelu", {.gelu = form, .bf16_result = bf16_result}, x, weight, bias);
 }
 
-Tensor norm_linear(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias) {
+Tensor norm_linear(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias, bool bf16_result) {
   check_norm("norm_linear", x, norm);
-  return fused("norm_linear", {.norm = norm}, x, weight, bias);
+  return fused("norm_linear", {.norm = norm, .bf16_result = bf16_result}, x, weight, bias);
 }
 
-Tensor norm_linear_gelu(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias, Gelu form) {
+Tensor norm_linear_gelu(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias, Gelu form, bool bf16_result) {
   check_norm("norm_linear_gelu", x, norm);
-  return fused("norm_linear_gelu", {.norm = norm, .gelu = form}, x, weight, bias);
+  return fused("norm_linear_gelu", {.norm = norm, .gelu = form, .bf16_result = bf16_result}, x, weight, bias);
 }
 
 Tensor linear_residual(const Tensor& skip, const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& gate, const Tensor& row_scale) {
   constexpr const char* op = "linear_residual";
   check_linear(op, x, weight, bias);
-  detail::check_operands(op, skip, x);
+  detail::check_operands(op, skip, weight);
   detail::check_junction(op, skip, x.shape().with(-1, weight.dim(0)), gate, row_scale);
   return fused(op, {.skip = skip, .gate = gate, .row_scale = row_scale}, x, weight, bias);
 }

@@ -64,29 +64,42 @@ class Carver {
   float* p_;
 };
 
-HWY_INLINE float* row(const Heads& h, std::int64_t b, std::int64_t head, std::int64_t token) {
-  return h.array.mutable_data<float>() + h.offset + b * h.batch + head * h.head + token * h.token;
+// Heads are f32 or bf16, all of a call; T is their type.
+template <class T>
+HWY_INLINE T* row(const Heads& h, std::int64_t b, std::int64_t head, std::int64_t token) {
+  return h.array.mutable_data<T>() + h.offset + b * h.batch + head * h.head + token * h.token;
 }
 
 // The rows that a product asks for while it computes, from row `first` of the block on.
+template <class T>
 HWY_INLINE Ahead ahead(const Heads& h, std::int64_t b, std::int64_t head, std::int64_t tokens, std::int64_t dim, std::int64_t first) {
-  return {row(h, b, head, 0) + first * h.token, h.token, tokens - first, dim};
+  constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
+  return {reinterpret_cast<const char*>(row<T>(h, b, head, 0) + first * h.token), h.token * bytes, tokens - first, dim * bytes};
 }
 
-// x's rows with whole vectors: x itself where it has them, else a copy padded with zeros.
+// x's rows as f32 with whole vectors: x itself where it has them, else a copy padded with zeros.
 struct Rows {
   const float* data;
   std::int64_t stride;
 };
-HWY_INLINE Rows padded(const float* x, std::int64_t rows, std::int64_t dim, std::int64_t stride, float* copy, std::int64_t dims) {
-  if (dim == dims) return {x, stride};
+template <class T>
+HWY_INLINE Rows padded(const T* x, std::int64_t rows, std::int64_t dim, std::int64_t stride, float* copy, std::int64_t dims) {
+  if constexpr (std::is_same_v<T, float>)
+    if (dim == dims) return {x, stride};
   for (std::int64_t r = 0; r < rows; ++r)
     for_lanes(dim, [&](std::int64_t i, auto part) HWY_ATTR { hn::StoreU(load(x + r * stride + i, part), f32, copy + r * dims + i); });
   return {copy, dims};
 }
 
+// The same where vectors need not be whole.
+HWY_INLINE Rows as_f32(const float* x, std::int64_t, std::int64_t, std::int64_t stride, float*, std::int64_t) { return {x, stride}; }
+HWY_INLINE Rows as_f32(const bfloat16* x, std::int64_t rows, std::int64_t dim, std::int64_t stride, float* copy, std::int64_t dims) {
+  return padded(x, rows, dim, stride, copy, dims);
+}
+
 // The other way: y's rows = x's.
-HWY_INLINE void unpad(const float* x, std::int64_t dims, std::int64_t rows, std::int64_t dim, float* y, std::int64_t stride) {
+template <class T>
+HWY_INLINE void unpad(const float* x, std::int64_t dims, std::int64_t rows, std::int64_t dim, T* y, std::int64_t stride) {
   for (std::int64_t r = 0; r < rows; ++r)
     for_lanes(dim, [&](std::int64_t i, auto part) HWY_ATTR { store(hn::LoadU(f32, x + r * dims + i), y + r * stride + i, part); });
 }

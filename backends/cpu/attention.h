@@ -14,6 +14,10 @@ inline float survivor_scale(const AttentionCall& call) {
   return t >= 65536 ? 0.0f : static_cast<float>(1 / (1 - t / 65536.0));
 }
 
+inline bool of_one_dtype(std::initializer_list<Heads> all) {
+  return std::ranges::all_of(all, [&](const Heads& h) { return h.array.dtype() == all.begin()->array.dtype(); });
+}
+
 // (sample, head) pairs a parallel block: at least about 5 us of work, few enough that the threads' shares are even.
 inline std::int64_t attention_grain(const AttentionCall& call) {
   return std::max<std::int64_t>(1, 125'000 / std::max<std::int64_t>(1, call.queries * call.keys * call.head_dim));

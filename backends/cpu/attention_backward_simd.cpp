@@ -51,9 +51,9 @@ HWY_INLINE void differentiate_row(const AttentionCall& call, const KeyBits& bits
     hn::Store(hn::Mul(hn::Mul(hn::Load(f32, probabilities + j), scale), hn::Sub(hn::Load(f32, d + j), delta)), f32, d + j);
 }
 
-// (sample, head) pairs begin ... end - 1 of batch * heads.
-void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const float* sums,
-                       const Heads& dq, const Heads& dk, const Heads& dv, std::int64_t begin, std::int64_t end) {
+template <class T>
+HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const float* sums,
+                                const Heads& dq, const Heads& dk, const Heads& dv, std::int64_t begin, std::int64_t end) {
   const Layout l(call);
   const std::int64_t hd = call.head_dim, N = call.queries, M = call.keys;
   const Scratch scratch(2 * hd * l.columns + 3 * M * l.dims + 2 * l.rows * l.keys + 3 * l.rows * l.dims + l.keys + l.mask_floats() + 256);
@@ -68,15 +68,16 @@ void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t b = i / call.heads, h = i % call.heads;
     const std::int64_t next = std::min(i + 1, call.batch * call.heads - 1), next_b = next / call.heads, next_h = next % call.heads;
-    transpose(row(k, b, h, 0), M, hd, k.token, kt, l.columns);
-    transpose(row(v, b, h, 0), M, hd, v.token, vt, l.columns);
-    const Rows keys = padded(row(k, b, h, 0), M, hd, k.token, k_copy, l.dims);
+    const Rows keys = padded(row<T>(k, b, h, 0), M, hd, k.token, k_copy, l.dims);
+    transpose(keys.data, M, hd, keys.stride, kt, l.columns);
+    const Rows values = as_f32(row<T>(v, b, h, 0), M, hd, v.token, dv_sum, l.dims);  // dv_sum is free until the first block is done
+    transpose(values.data, M, hd, values.stride, vt, l.columns);
     for (std::int64_t first = 0; first < N; first += l.rows) {
       const std::int64_t rows = std::min(l.rows, N - first);
       const bool accumulate = first > 0;
       bits.draw(b, h, first, rows);
-      const Rows queries = padded(row(q, b, h, first), rows, hd, q.token, q_copy, l.dims);
-      const Rows gradients = padded(row(dout, b, h, first), rows, hd, dout.token, dout_copy, l.dims);
+      const Rows queries = padded(row<T>(q, b, h, first), rows, hd, q.token, q_copy, l.dims);
+      const Rows gradients = padded(row<T>(dout, b, h, first), rows, hd, dout.token, dout_copy, l.dims);
       multiply({.a = queries.data,
                 .a_row = queries.stride,
                 .a_column = 1,
@@ -87,7 +88,7 @@ void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads
                 .rows = rows,
                 .K = hd,
                 .vectors = l.key_vectors(),
-                .ahead = {ahead(dq, b, h, N, hd, first), ahead(k, next_b, next_h, M, hd, first)}});
+                .ahead = {ahead<T>(dq, b, h, N, hd, first), ahead<T>(k, next_b, next_h, M, hd, first)}});
       multiply({.a = gradients.data,
                 .a_row = gradients.stride,
                 .a_column = 1,
@@ -98,7 +99,7 @@ void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads
                 .rows = rows,
                 .K = hd,
                 .vectors = l.key_vectors(),
-                .ahead = {ahead(v, next_b, next_h, M, hd, first), ahead(q, next_b, next_h, N, hd, first)}});
+                .ahead = {ahead<T>(v, next_b, next_h, M, hd, first), ahead<T>(q, next_b, next_h, N, hd, first)}});
       for (std::int64_t r = 0; r < rows; ++r)
         differentiate_row(call, bits, r, l.keys, sums + 2 * (i * N + first + r), p, s + r * l.keys, d + r * l.keys);
       multiply({.a = d,
@@ -111,8 +112,8 @@ void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads
                 .rows = rows,
                 .K = M,
                 .vectors = l.dim_vectors(),
-                .ahead = {ahead(dout, next_b, next_h, N, hd, first), {}}});
-      unpad(dq_rows, l.dims, rows, hd, row(dq, b, h, first), dq.token);
+                .ahead = {ahead<T>(dout, next_b, next_h, N, hd, first), {}}});
+      unpad(dq_rows, l.dims, rows, hd, row<T>(dq, b, h, first), dq.token);
       multiply({.a = d,
                 .a_row = 1,
                 .a_column = l.keys,
@@ -124,7 +125,7 @@ void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads
                 .K = rows,
                 .vectors = l.dim_vectors(),
                 .accumulate = accumulate,
-                .ahead = {ahead(dk, b, h, M, hd, 0), ahead(dv, b, h, M, hd, 0)}});
+                .ahead = {ahead<T>(dk, b, h, M, hd, 0), ahead<T>(dv, b, h, M, hd, 0)}});
       multiply({.a = s,
                 .a_row = 1,
                 .a_column = l.keys,
@@ -141,9 +142,15 @@ void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads
       std::fill_n(dk_sum, M * l.dims, 0.0f);
       std::fill_n(dv_sum, M * l.dims, 0.0f);
     }
-    unpad(dk_sum, l.dims, M, hd, row(dk, b, h, 0), dk.token);
-    unpad(dv_sum, l.dims, M, hd, row(dv, b, h, 0), dv.token);
+    unpad(dk_sum, l.dims, M, hd, row<T>(dk, b, h, 0), dk.token);
+    unpad(dv_sum, l.dims, M, hd, row<T>(dv, b, h, 0), dv.token);
   }
+}
+
+// (sample, head) pairs begin ... end - 1 of batch * heads.
+void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const float* sums,
+                       const Heads& dq, const Heads& dk, const Heads& dv, std::int64_t begin, std::int64_t end) {
+  (dout.array.dtype() == DType::bf16 ? differentiate<bfloat16> : differentiate<float>)(call, dout, q, k, v, sums, dq, dk, dv, begin, end);
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE
@@ -156,6 +163,7 @@ HWY_EXPORT(AttentionBackward);
 
 void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Array& sums,
                         const Heads& dq, const Heads& dk, const Heads& dv) {
+  if (!of_one_dtype({dout, q, k, v, dq, dk, dv})) return reference_kernels().attention_backward(call, dout, q, k, v, sums, dq, dk, dv);
   parallel_for(call.batch * call.heads, attention_grain(call), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(AttentionBackward)(call, dout, q, k, v, sums.data<float>(), dq, dk, dv, begin, end);
   });

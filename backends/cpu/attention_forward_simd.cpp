@@ -47,28 +47,31 @@ HWY_INLINE RowSum softmax_row(const AttentionCall& call, const KeyBits& bits, st
   return {1 / total, most, total};
 }
 
-// (sample, head) pairs begin ... end - 1 of batch * heads.
-void AttentionForward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, float* sums, std::int64_t begin,
-                      std::int64_t end) {
+template <class T>
+HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, float* sums, std::int64_t begin,
+                         std::int64_t end) {
   const Layout l(call);
   const std::int64_t hd = call.head_dim, N = call.queries, M = call.keys;
-  const Scratch scratch(hd * l.columns + M * l.dims + l.rows * (l.keys + l.dims) + l.mask_floats() + 64);
+  const std::int64_t q_floats = std::is_same_v<T, float> ? 0 : l.rows * l.dims;
+  const Scratch scratch(hd * l.columns + M * l.dims + l.rows * (l.keys + l.dims) + q_floats + l.mask_floats() + 64);
   Carver carver(scratch.data());
-  float *const kt = carver.take(hd * l.columns), *const v_copy = carver.take(M * l.dims), *const s = carver.take(l.rows * l.keys),
-               *const o = carver.take(l.rows * l.dims);
+  float *const kt = carver.take(hd * l.columns), *const copy = carver.take(M * l.dims), *const s = carver.take(l.rows * l.keys),
+               *const o = carver.take(l.rows * l.dims), *const q_copy = carver.take(q_floats);
   KeyBits bits(call, l, carver);
   const float survivors = survivor_scale(call);
 
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t b = i / call.heads, h = i % call.heads;
     const std::int64_t next = std::min(i + 1, call.batch * call.heads - 1), next_b = next / call.heads, next_h = next % call.heads;
-    transpose(row(k, b, h, 0), M, hd, k.token, kt, l.columns);
-    const Rows values = padded(row(v, b, h, 0), M, hd, v.token, v_copy, l.dims);
+    const Rows keys = as_f32(row<T>(k, b, h, 0), M, hd, k.token, copy, l.dims);
+    transpose(keys.data, M, hd, keys.stride, kt, l.columns);
+    const Rows values = padded(row<T>(v, b, h, 0), M, hd, v.token, copy, l.dims);
     for (std::int64_t first = 0; first < N; first += l.rows) {
       const std::int64_t rows = std::min(l.rows, N - first);
       bits.draw(b, h, first, rows);
-      multiply({.a = row(q, b, h, first),
-                .a_row = q.token,
+      const Rows queries = as_f32(row<T>(q, b, h, first), rows, hd, q.token, q_copy, l.dims);
+      multiply({.a = queries.data,
+                .a_row = queries.stride,
                 .a_column = 1,
                 .b = kt,
                 .b_row = l.columns,
@@ -77,7 +80,7 @@ void AttentionForward(const AttentionCall& call, const Heads& q, const Heads& k,
                 .rows = rows,
                 .K = hd,
                 .vectors = l.key_vectors(),
-                .ahead = {ahead(out, b, h, N, hd, first), ahead(q, next_b, next_h, N, hd, first)}});
+                .ahead = {ahead<T>(out, b, h, N, hd, first), ahead<T>(q, next_b, next_h, N, hd, first)}});
       float scales[128];  // Layout's largest block
       for (std::int64_t r = 0; r < rows; ++r) {
         const RowSum sum = softmax_row(call, bits, r, l.keys, s + r * l.keys);
@@ -95,13 +98,19 @@ void AttentionForward(const AttentionCall& call, const Heads& q, const Heads& k,
                 .rows = rows,
                 .K = M,
                 .vectors = l.dim_vectors(),
-                .ahead = {ahead(k, next_b, next_h, M, hd, first), ahead(v, next_b, next_h, M, hd, first)}});
+                .ahead = {ahead<T>(k, next_b, next_h, M, hd, first), ahead<T>(v, next_b, next_h, M, hd, first)}});
       for (std::int64_t r = 0; r < rows; ++r) {
-        float* const to = row(out, b, h, first + r);
+        T* const to = row<T>(out, b, h, first + r);
         for_lanes(hd, [&](std::int64_t j, auto part) HWY_ATTR { store(hn::Mul(hn::Load(f32, o + r * l.dims + j), set(scales[r])), to + j, part); });
       }
     }
   }
+}
+
+// (sample, head) pairs begin ... end - 1 of batch * heads.
+void AttentionForward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, float* sums, std::int64_t begin,
+                      std::int64_t end) {
+  (out.array.dtype() == DType::bf16 ? attend<bfloat16> : attend<float>)(call, q, k, v, out, sums, begin, end);
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE
@@ -113,6 +122,7 @@ namespace plumb::cpu {
 HWY_EXPORT(AttentionForward);
 
 void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, const Array& sums) {
+  if (!of_one_dtype({q, k, v, out})) return reference_kernels().attention_forward(call, q, k, v, out, sums);
   parallel_for(call.batch * call.heads, attention_grain(call), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(AttentionForward)(call, q, k, v, out, sums.mutable_data<float>(), begin, end);
   });

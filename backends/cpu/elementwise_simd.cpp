@@ -1,9 +1,10 @@
-// Elementwise kernels: fill, unary, binary, where, broadcast. Operands that broadcast are walked row by row (walk.h); in a row each
+// Elementwise kernels: fill, cast, unary, binary, where, broadcast. Operands that broadcast are walked row by row (walk.h); in a row each
 // operand is a run of elements or one element, because arrays are dense.
 #include <cmath>
 
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/route.h"
 #include "backends/cpu/walk.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -18,6 +19,12 @@ namespace plumb::cpu::HWY_NAMESPACE {
 void Fill(float value, float* y, std::int64_t n) {
   const V v = set(value);
   for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(v, y + i, part); });
+}
+
+void Cast(const Elements& x, const Elements& y, std::int64_t n) {
+  typed(x, [&](const auto* from) HWY_ATTR {
+    typed(y, [&](auto* to) HWY_ATTR { for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(load(from + i, part), to + i, part); }); });
+  });
 }
 
 template <class Op>
@@ -71,8 +78,8 @@ void UnaryRun(Unary op, float p, const float* x, float* y, std::int64_t n) {
   }
 }
 
-template <class Op>
-HWY_INLINE void combine(const float* a, bool a_run, const float* b, bool b_run, float* y, std::int64_t n, Op op) {
+template <class A, class B, class Y, class Op>
+HWY_INLINE void combine(const A* a, bool a_run, const B* b, bool b_run, Y* y, std::int64_t n, Op op) {
   if (a_run && b_run)
     for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(op(load(a + i, part), load(b + i, part)), y + i, part); });
   else if (a_run)
@@ -99,6 +106,20 @@ void BinaryRun(Binary op, const float* a, bool a_run, const float* b, bool b_run
   }
 }
 
+// Add or multiply, where each may be bf16.
+void MixedRun(Binary op, const Elements& a, bool a_run, const Elements& b, bool b_run, const Elements& y, std::int64_t n) {
+  typed(a, [&](const auto* left) HWY_ATTR {
+    typed(b, [&](const auto* right) HWY_ATTR {
+      typed(y, [&](auto* to) HWY_ATTR {
+        if (op == Binary::add)
+          combine(left, a_run, right, b_run, to, n, [](V u, V v) HWY_ATTR { return hn::Add(u, v); });
+        else
+          combine(left, a_run, right, b_run, to, n, [](V u, V v) HWY_ATTR { return hn::Mul(u, v); });
+      });
+    });
+  });
+}
+
 }  // namespace plumb::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -106,14 +127,23 @@ HWY_AFTER_NAMESPACE();
 namespace plumb::cpu {
 
 HWY_EXPORT(Fill);
+HWY_EXPORT(Cast);
 HWY_EXPORT(UnaryRun);
 HWY_EXPORT(BinaryRun);
+HWY_EXPORT(MixedRun);
 
 void fill(double value, const Array& y) {
   float* const to = y.mutable_data<float>();
   parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(Fill)(static_cast<float>(value), to + begin, end - begin);
   });
+}
+
+void cast(const Array& x, const Array& y) {
+  const auto fast = [](DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; };
+  if (!fast(x.dtype()) || !fast(y.dtype())) return reference_kernels().cast(x, y);
+  const Elements from(x), to(y);
+  parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) { HWY_DYNAMIC_DISPATCH(Cast)(from + begin, to + begin, end - begin); });
 }
 
 void unary(Unary op, double parameter, const Array& x, const Array& y) {
@@ -126,11 +156,21 @@ void unary(Unary op, double parameter, const Array& x, const Array& y) {
 
 void binary(Binary op, const Array& a, const Array& b, const Array& y) {
   const Walk<2> walk(y.shape(), {broadcast_strides(a.shape(), y.shape()), broadcast_strides(b.shape(), y.shape())});
+  const bool a_run = walk.inner_stride[0] != 0, b_run = walk.inner_stride[1] != 0;
+  if (is(DType::bf16, a) || is(DType::bf16, b) || is(DType::bf16, y)) {
+    if (op != Binary::add && op != Binary::multiply) return reference_kernels().binary(op, a, b, y);
+    const Elements left(a), right(b), to(y);
+    return parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) {
+      walk.run(begin, end, [&](std::int64_t n, std::int64_t offset, const auto& from) {
+        HWY_DYNAMIC_DISPATCH(MixedRun)(op, left + from[0], a_run, right + from[1], b_run, to + offset, n);
+      });
+    });
+  }
   const float *left = a.data<float>(), *right = b.data<float>();
   float* const to = y.mutable_data<float>();
   parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) {
     walk.run(begin, end, [&](std::int64_t n, std::int64_t offset, const auto& from) {
-      HWY_DYNAMIC_DISPATCH(BinaryRun)(op, left + from[0], walk.inner_stride[0] != 0, right + from[1], walk.inner_stride[1] != 0, to + offset, n);
+      HWY_DYNAMIC_DISPATCH(BinaryRun)(op, left + from[0], a_run, right + from[1], b_run, to + offset, n);
     });
   });
 }

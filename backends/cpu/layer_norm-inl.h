@@ -14,8 +14,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-inline void layer_norm_rows(const float* x, const float* gamma, const float* beta, float eps, std::int64_t rows, std::int64_t D, float* y,
-                            float* mean, float* rstd) {
+template <class Y>
+HWY_INLINE void layer_norm_rows(const float* x, const float* gamma, const float* beta, float eps, std::int64_t rows, std::int64_t D, Y* y,
+                                float* mean, float* rstd) {
   const float scale = 1 / static_cast<float>(D);
   for (std::int64_t r = 0; r < rows; ++r, x += D, y += D) {
     V sum = zero(), squares = zero();
@@ -39,9 +40,9 @@ inline void layer_norm_rows(const float* x, const float* gamma, const float* bet
 
 // dx may be null, and is added to where `accumulate`; dgamma and dbeta [D] are this block's partial sums. y, where not null, gets the forward
 // pass's result again, with the same bits; it wants beta.
-inline void layer_norm_backward_rows(const float* dy, const float* x, const float* gamma, const float* mean, const float* rstd, std::int64_t rows,
-                                     std::int64_t D, float* dx, bool accumulate, float* dgamma, float* dbeta, const float* beta = nullptr,
-                                     float* y = nullptr) {
+template <class DY, class Y>
+HWY_INLINE void layer_norm_backward_rows(const DY* dy, const float* x, const float* gamma, const float* mean, const float* rstd, std::int64_t rows,
+                                         std::int64_t D, float* dx, bool accumulate, float* dgamma, float* dbeta, const float* beta, Y* y) {
   const float scale = 1 / static_cast<float>(D);
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
     store(zero(), dgamma + i, part);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "backends/cpu/elements.h"
+#include "backends/cpu/onednn.h"
 #include "core/backend.h"
 
 namespace plumb::cpu {
@@ -14,38 +16,41 @@ struct PackedMatrix {
   bool transposed;
   const float* scale;  // [K], a factor of each row of B, or null; not with `transposed`
   float* panels;       // room for packed_floats
+  bool rounded;        // B's elements to bf16
 };
 inline std::int64_t packed_floats(std::int64_t K, std::int64_t N) { return K * ((N + 15) / 16 * 16); }
 
 // What one block of rows needs to know. Pointers are to the whole arrays; null: not there or not wanted.
 struct LinearForward {
   PackedMatrix b;             // w^T
-  const float* x;             // [R, K]
+  const PackedBf16* half;     // the same, where the product runs in bf16 by oneDNN
+  Elements x;                 // [R, K]
   const float *gamma, *beta;  // layer norm before
   float eps;
   float *mean, *rstd;
   const float* bias;  // [N up to 16]
   LinearCall::After after;
   Gelu gelu;
-  float* slope;
+  Elements slope;
   const float *skip, *gate;  // gate [N] or null
   float factor;              // a gate of one element
   const float* row_scale;
   std::int64_t rows_per_sample;
-  float* y;  // [R, N]
+  Elements y;  // [R, N]
 };
 
 struct LinearBackward {
-  PackedMatrix b;      // w; its rows multiplied by the gate
-  bool want_dx;        // or what stands before it
-  const float* dy;     // [R, N]
-  const float* slope;  // [R, N]
-  float* du;           // [R, N]: dy slope
-  float* db;           // [blocks, N]: sums of each block of rows
-  const float* x;      // [R, K]
+  PackedMatrix b;  // w; its rows multiplied by the gate
+  const PackedBf16* half;
+  bool want_dx;    // or what stands before it
+  Elements dy;     // [R, N]
+  Elements slope;  // [R, N]
+  Elements du;     // [R, N]: dy slope, rounded where the products are; dy itself where that is the same
+  float* db;       // [blocks, N]: sums of each block of rows
+  Elements x;      // [R, K]
   const float *gamma, *beta, *mean, *rstd;
-  float* normed;  // [R, K]: the layer norm of x made again
-  float* dx;      // [R, K]
+  Elements operand;  // [R, K]: the layer norm of x made again, or x rounded; what dw is a product with
+  Elements dx;       // [R, K]
   bool add_to_dx;
   float *dgamma, *dbeta;  // [blocks, K]
 };

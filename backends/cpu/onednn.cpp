@@ -107,6 +107,98 @@ class Product {
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
+// A product of bf16 operands on one thread, c [M, N] = a [M, K] b [K, N] + bias. Element (i, j) of a is at i * a_row + j * a_column, and so on.
+struct HalfKey {
+  std::int64_t M, K, N, a_row, a_column, b_row, c_row;
+  std::int64_t packed_rows;  // b is packed for blocks of so many rows; 0: b_row apart
+  bool bias, half_result;
+
+  bool operator==(const HalfKey&) const = default;
+};
+
+struct HalfKeyHash {
+  std::size_t operator()(const HalfKey& key) const {
+    std::uint64_t h = static_cast<std::uint64_t>(key.bias) << 1 | static_cast<std::uint64_t>(key.half_result);
+    for (std::int64_t d : {key.M, key.K, key.N, key.a_row, key.a_column, key.b_row, key.c_row, key.packed_rows})
+      h = (h ^ static_cast<std::uint64_t>(d)) * 0x9e3779b97f4a7c15ull, h ^= h >> 29;
+    return static_cast<std::size_t>(h);
+  }
+};
+
+constexpr auto half = dnnl::memory::data_type::bf16, single = dnnl::memory::data_type::f32;
+
+// How oneDNN wants B [K, N] for blocks of `rows` rows.
+dnnl::memory::desc packed_descriptor(std::int64_t rows, std::int64_t K, std::int64_t N) {
+  const OneThread one;
+  const auto pd = primitive_descriptor<dnnl::matmul>(dnnl::memory::desc({rows, K}, half, Dims{K, 1}),
+                                                     dnnl::memory::desc({K, N}, half, dnnl::memory::format_tag::any),
+                                                     dnnl::memory::desc({rows, N}, single, Dims{N, 1}));
+  return dnnl::matmul::primitive_desc(pd).weights_desc();
+}
+
+class HalfProduct {
+ public:
+  explicit HalfProduct(const HalfKey& key) {
+    const OneThread one;
+    const dnnl::memory::desc a({key.M, key.K}, half, Dims{key.a_row, key.a_column}),
+        c({key.M, key.N}, key.half_result ? half : single, Dims{key.c_row, 1}), bias({1, key.N}, single, Dims{key.N, 1}),
+        b = key.packed_rows ? packed_descriptor(key.packed_rows, key.K, key.N) : dnnl::memory::desc({key.K, key.N}, half, Dims{key.b_row, 1});
+    primitive_ = dnnl::matmul(key.bias ? primitive_descriptor<dnnl::matmul>(a, b, bias, c) : primitive_descriptor<dnnl::matmul>(a, b, c));
+    a_ = dnnl::memory(a, engine(), nullptr);
+    b_ = dnnl::memory(b, engine(), nullptr);
+    c_ = dnnl::memory(c, engine(), nullptr);
+    arguments_ = {{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}};
+    if (key.bias) bias_ = arguments_[DNNL_ARG_BIAS] = dnnl::memory(bias, engine(), nullptr);
+  }
+
+  void run(dnnl::stream& stream, const bfloat16* a, const void* b, const float* bias, void* c) {
+    a_.set_data_handle(const_cast<bfloat16*>(a));
+    b_.set_data_handle(const_cast<void*>(b));
+    if (bias) bias_.set_data_handle(const_cast<float*>(bias));
+    c_.set_data_handle(c);
+    primitive_.execute(stream, arguments_);
+  }
+
+ private:
+  dnnl::matmul primitive_;
+  dnnl::memory a_, b_, c_, bias_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+};
+
+// Rounds f32 weights and packs them; on all threads.
+struct PackKey {
+  std::int64_t K, N, rows;
+  bool transposed;
+  int threads;
+
+  bool operator==(const PackKey&) const = default;
+};
+struct PackKeyHash {
+  std::size_t operator()(const PackKey& key) const {
+    std::uint64_t h = static_cast<std::uint64_t>(key.threads) << 1 | static_cast<std::uint64_t>(key.transposed);
+    for (std::int64_t d : {key.K, key.N, key.rows}) h = (h ^ static_cast<std::uint64_t>(d)) * 0x9e3779b97f4a7c15ull, h ^= h >> 29;
+    return static_cast<std::size_t>(h);
+  }
+};
+class Pack {
+ public:
+  explicit Pack(const PackKey& key)
+      : from_(dnnl::memory::desc({key.K, key.N}, single, key.transposed ? Dims{1, key.K} : Dims{key.N, 1}), engine(), nullptr),
+        to_(packed_descriptor(key.rows, key.K, key.N), engine(), nullptr),
+        reorder_(from_, to_) {}
+
+  std::size_t bytes() const { return to_.get_desc().get_size(); }
+  void run(dnnl::stream& stream, const float* from, void* to) {
+    from_.set_data_handle(const_cast<float*>(from));
+    to_.set_data_handle(to);
+    reorder_.execute(stream, from_, to_);
+  }
+
+ private:
+  dnnl::memory from_, to_;
+  dnnl::reorder reorder_;
+};
+
 enum class Pass { forward, data, weights };  // computes y, dx or dw
 
 struct ConvolutionKey {
@@ -210,6 +302,8 @@ class ConvolutionPass {
 struct Cache {
   dnnl::stream stream{engine()};
   std::unordered_map<Key, Product, KeyHash> products;
+  std::unordered_map<HalfKey, HalfProduct, HalfKeyHash> half_products;
+  std::unordered_map<PackKey, Pack, PackKeyHash> packs;
   std::unordered_map<ConvolutionKey, ConvolutionPass, ConvolutionKeyHash> convolutions;
 
   static Cache& of_thread() {
@@ -239,6 +333,24 @@ void run_convolution(Pass pass, const Convolution& c, const float* first, const 
   } catch (const dnnl::error& e) {
     fail(fmt::format("[conv2d] oneDNN refused {} images [{}, {}, {}] with filters [{}, {}, {}, {}], stride {}, padding {}: {}", c.samples, c.channels,
                      c.height, c.width, c.filters, c.channels, c.kernel_height, c.kernel_width, c.stride, c.padding, e.what()));
+  }
+}
+
+void run_half(const HalfKey& key, const bfloat16* a, const void* b, const float* bias, void* c) {
+  const OneThread one;
+  try {
+    Cache& cache = Cache::of_thread();
+    found_or_made(cache.half_products, key).run(cache.stream, a, b, bias, c);
+  } catch (const dnnl::error& e) {
+    fail(fmt::format("[linear] oneDNN refused [{}, {}] x [{}, {}] in bf16: {}", key.M, key.K, key.K, key.N, e.what()));
+  }
+}
+
+Pack& pack_of(std::int64_t K, std::int64_t N, std::int64_t rows, bool transposed) {
+  try {
+    return found_or_made(Cache::of_thread().packs, PackKey{K, N, rows, transposed, share_num_threads()});
+  } catch (const dnnl::error& e) {
+    fail(fmt::format("[linear] oneDNN refused to pack weights [{}, {}] in bf16: {}", K, N, e.what()));
   }
 }
 
@@ -275,6 +387,36 @@ void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const flo
     const float *a_block = by_rows ? a + begin : a, *b_block = by_rows ? b : b + begin;
     float* y_block = by_rows ? y + begin * n : y + begin;
     check_status(dnnl_sgemm('T', 'N', rows, columns, k, 1.0f, a_block, m, b_block, n, 0.0f, y_block, n));
+  });
+}
+
+PackedBf16::PackedBf16(std::int64_t K, std::int64_t N, const float* w, bool transposed, std::int64_t rows)
+    : K_(K), N_(N), rows_(rows), panels_(static_cast<std::int64_t>(pack_of(K, N, rows, transposed).bytes() / sizeof(float) + 1)) {
+  pack_of(K, N, rows, transposed).run(Cache::of_thread().stream, w, panels_.data());
+}
+
+void PackedBf16::multiply(const bfloat16* a, std::int64_t n, const float* bias, float* c) const {
+  run_half({n, K_, N_, K_, 1, 0, N_, rows_, bias != nullptr, false}, a, panels_.data(), bias, c);
+}
+void PackedBf16::multiply(const bfloat16* a, std::int64_t n, const float* bias, bfloat16* c) const {
+  run_half({n, K_, N_, K_, 1, 0, N_, rows_, bias != nullptr, true}, a, panels_.data(), bias, c);
+}
+
+void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const bfloat16* a, const bfloat16* b, float* y) {
+  if (m == 0 || n == 0) return;
+  if (k == 0) {
+    std::fill_n(y, m * n, 0.0f);
+    return;
+  }
+  // Blocks by the shape alone: in bf16 oneDNN's bits depend on them.
+  constexpr std::int64_t blocks = 8;
+  const bool by_rows = m >= n;
+  const std::int64_t longer = std::max(m, n);
+  const std::int64_t grain = 2 * m * n * k < 2'000'000 ? longer : std::max<std::int64_t>(32, ((longer + blocks - 1) / blocks + 15) / 16 * 16);
+  parallel_for(longer, grain, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t rows = by_rows ? end - begin : m, columns = by_rows ? n : end - begin;
+    run_half({rows, k, columns, 1, m, n, n, 0, false, false}, by_rows ? a + begin : a, by_rows ? b : b + begin, nullptr,
+             by_rows ? y + begin * n : y + begin);
   });
 }
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "backends/cpu/parallel.h"
+#include "core/bfloat16.h"
 #include "core/shape.h"
 
 namespace plumb::cpu {
@@ -17,6 +19,23 @@ void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape
 // y [M, N] = a^T b, a [K, M], b [K, N]: a weight gradient, where K is long. Computed in blocks of y that depend on the shape alone,
 // one thread each: the same bits on any number of threads.
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* y);
+
+// B [K, N] in bf16, packed for products x B of blocks of `rows` rows (or fewer): B = w^T for w [N, K] if `transposed`, else B = w [K, N].
+// w is f32 and rounded on the way. Only where bf16_products().
+class PackedBf16 {
+ public:
+  PackedBf16(std::int64_t K, std::int64_t N, const float* w, bool transposed, std::int64_t rows);
+  // c [n, N] = a B + bias: a [n, K], bias [N] or null, sums in f32, c f32 or bf16. On the calling thread alone; several may call at once.
+  void multiply(const bfloat16* a, std::int64_t n, const float* bias, float* c) const;
+  void multiply(const bfloat16* a, std::int64_t n, const float* bias, bfloat16* c) const;
+
+ private:
+  std::int64_t K_, N_, rows_;
+  Scratch panels_;
+};
+
+// product_over_rows of operands in bf16, sums and y in f32. Only where bf16_products().
+void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const bfloat16* a, const bfloat16* b, float* y);
 
 // A 2-d convolution: x [samples, channels, height, width], w [filters, channels, kernel_height, kernel_width], bias [filters] or null,
 // y [samples, filters, out_height, out_width].

@@ -35,18 +35,27 @@ struct PanelLayout {
   }
 };
 
+// v rounded to bf16, as f32.
+HWY_INLINE V to_bf16(V v) { return widen(narrow(v)); }
+
 // Packs part i of B: B = w^T for w [N, K] if `transposed`, else B = w [K, N], whose row k is multiplied by scale[k] where that is given.
 HWY_INLINE void pack_panel(const PackedMatrix& b, std::int64_t i) {
   const Panel panel = PanelLayout(b.N)[i];
   const std::int64_t width = panel.vectors * W, columns = std::min(width, b.N - panel.first);
   float* const to = b.panels + panel.first * b.K;
-  if (b.transposed) return transpose(b.w + panel.first * b.K, columns, b.K, b.K, to, width);
+  if (b.transposed) {
+    transpose(b.w + panel.first * b.K, columns, b.K, b.K, to, width);
+    if (b.rounded)
+      for (std::int64_t j = 0; j < b.K * width; j += W) hn::StoreU(to_bf16(hn::LoadU(f32, to + j)), f32, to + j);
+    return;
+  }
   for (std::int64_t k = 0; k < b.K; ++k) {
     const float* const from = b.w + k * b.N + panel.first;
     const V s = set(b.scale ? b.scale[k] : 1.0f);
     std::int64_t j = 0;
     for_lanes(columns, [&](std::int64_t c, auto part) HWY_ATTR {
-      hn::StoreU(hn::Mul(load(from + c, part), s), f32, to + k * width + c);
+      const V v = hn::Mul(load(from + c, part), s);
+      hn::StoreU(b.rounded ? to_bf16(v) : v, f32, to + k * width + c);
       j = c + W;
     });
     for (; j < width; j += W) hn::StoreU(zero(), f32, to + k * width + j);
@@ -73,7 +82,8 @@ HWY_INLINE void multiply_panels(const PackedMatrix& b, const float* a, std::int6
               .start = start ? start + panel.first : nullptr};
     const std::int64_t columns = b.N - panel.first;
     if (columns >= panel.vectors * W) {
-      p.ahead[0] = {p.c, p.c_row, rows, panel.vectors * W};  // rows of c are asked for just before their tile
+      constexpr auto bytes = static_cast<std::int64_t>(sizeof(float));
+      p.ahead[0] = {reinterpret_cast<const char*>(p.c), p.c_row * bytes, rows, panel.vectors * W * bytes};  // asked for just before their tile
       multiply(p);
       continue;
     }

@@ -1,4 +1,4 @@
-// Which kernel serves a call: the f32 one of this backend where it can, else the reference.
+// Which kernel serves a call: the one of this backend where it can, else the reference.
 #pragma once
 
 #include <algorithm>
@@ -21,15 +21,24 @@ constexpr bool is(DType dtype, const T& argument) {
     return false;
 }
 
-// f32<&Kernels::exp, cpu::exp> is an entry of the table: cpu::exp for calls with f32 arrays, reference_kernels().exp for f64 and for
-// calls without any floating array.
+// f32<&Kernels::exp, cpu::exp> is an entry of the table: cpu::exp for calls with f32 arrays and none of bf16, reference_kernels().exp for f64,
+// bf16 and calls without any floating array. f32_or_bf16 is one whose cpu kernel also takes the mixtures with bf16 that the table allows.
 template <auto entry, auto fast>
 struct Route;
 template <class Result, class... Args, Result (*Kernels::*entry)(Args...), Result (*fast)(Args...)>
 struct Route<entry, fast> {
-  static Result call(Args... args) { return (is(DType::f32, args) || ...) ? fast(args...) : (reference_kernels().*entry)(args...); }
+  static Result of_f32(Args... args) {
+    const bool yes = (is(DType::f32, args) || ...) && !(is(DType::bf16, args) || ...);
+    return yes ? fast(args...) : (reference_kernels().*entry)(args...);
+  }
+  static Result of_both(Args... args) {
+    const bool yes = (is(DType::f32, args) || ...) || (is(DType::bf16, args) || ...);
+    return yes ? fast(args...) : (reference_kernels().*entry)(args...);
+  }
 };
 template <auto entry, auto fast>
-constexpr auto f32 = &Route<entry, fast>::call;
+constexpr auto f32 = &Route<entry, fast>::of_f32;
+template <auto entry, auto fast>
+constexpr auto f32_or_bf16 = &Route<entry, fast>::of_both;
 
 }  // namespace plumb::cpu

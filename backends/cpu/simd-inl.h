@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "backends/cpu/elements.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
@@ -50,6 +52,45 @@ HWY_INLINE void store(V v, float* p, Part part) {
 }
 #endif
 
+// The same of bf16 in memory, as vectors of f32. A store rounds as bfloat16's constructor does, by integers: Highway's own conversion
+// truncates, and the processor's flushes denormals.
+using HalfBits = hn::Rebind<std::uint16_t, F32>;
+constexpr HalfBits half_bits{};
+constexpr hn::RebindToUnsigned<F32> f32_bits{};
+
+HWY_INLINE V widen(hn::Vec<HalfBits> v) { return hn::BitCast(f32, hn::ShiftLeft<16>(hn::PromoteTo(f32_bits, v))); }
+HWY_INLINE hn::Vec<HalfBits> narrow(V v) {
+  const auto x = hn::BitCast(f32_bits, v), upper = hn::ShiftRight<16>(x);
+  const auto rounded = hn::ShiftRight<16>(hn::Add(x, hn::Add(hn::And(upper, hn::Set(f32_bits, 1)), hn::Set(f32_bits, 0x7fff))));
+  const auto quiet = hn::Or(upper, hn::Set(f32_bits, 0x40));
+  return hn::TruncateTo(half_bits, hn::IfThenElse(hn::RebindMask(f32_bits, hn::IsNaN(v)), quiet, rounded));
+}
+inline const std::uint16_t* bits_of(const bfloat16* p) { return reinterpret_cast<const std::uint16_t*>(p); }
+inline std::uint16_t* bits_of(bfloat16* p) { return reinterpret_cast<std::uint16_t*>(p); }
+
+HWY_INLINE V load(const bfloat16* p, Whole) { return widen(hn::LoadU(half_bits, bits_of(p))); }
+HWY_INLINE void store(V v, bfloat16* p, Whole) { hn::StoreU(narrow(v), half_bits, bits_of(p)); }
+
+#if HWY_TARGET == HWY_AVX3
+HWY_INLINE V load(const bfloat16* p, Part part) {
+  return widen(hn::MaskedLoad(hn::FirstN(half_bits, static_cast<std::size_t>(part.n)), half_bits, bits_of(p)));
+}
+HWY_INLINE void store(V v, bfloat16* p, Part part) {
+  hn::BlendedStore(narrow(v), hn::FirstN(half_bits, static_cast<std::size_t>(part.n)), half_bits, bits_of(p));
+}
+#else
+HWY_INLINE V load(const bfloat16* p, Part part) {
+  HWY_ALIGN std::uint16_t lanes[W] = {};
+  std::memcpy(lanes, p, static_cast<std::size_t>(part.n) * sizeof(bfloat16));
+  return widen(hn::Load(half_bits, lanes));
+}
+HWY_INLINE void store(V v, bfloat16* p, Part part) {
+  HWY_ALIGN std::uint16_t lanes[W];
+  hn::Store(narrow(v), half_bits, lanes);
+  std::memcpy(bits_of(p), lanes, static_cast<std::size_t>(part.n) * sizeof(bfloat16));
+}
+#endif
+
 // v, with the lanes that a load of this part did not read set to `other`.
 HWY_INLINE V or_else(V v, V, Whole) { return v; }
 HWY_INLINE V or_else(V v, V other, Part part) { return hn::IfThenElse(hn::FirstN(f32, static_cast<std::size_t>(part.n)), v, other); }
@@ -60,6 +101,15 @@ HWY_INLINE void for_lanes(std::int64_t n, Body&& body) {
   std::int64_t i = 0;
   for (; i + W <= n; i += W) body(i, Whole{});
   if (i < n) body(i, Part{n - i});
+}
+
+// Calls f with the elements in their type, float* or bfloat16*. Kernels are templates on it; which one runs is decided for a block of work.
+template <class F>
+HWY_INLINE void typed(const Elements& e, F&& f) {
+  if (e.dtype == DType::bf16)
+    f(static_cast<bfloat16*>(e.data));
+  else
+    f(static_cast<float*>(e.data));
 }
 
 HWY_INLINE V set(float x) { return hn::Set(f32, x); }

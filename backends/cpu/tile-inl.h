@@ -18,13 +18,13 @@ namespace plumb::cpu::HWY_NAMESPACE {
 // Rows of memory to ask for ahead of their use. Heads in a packed buffer lie too far apart for the processor to foresee them, and asked for
 // all at once they only queue; so each product asks for some of them between its tiles.
 struct Ahead {
-  const float* rows = nullptr;
-  std::int64_t stride = 0, count = 0, size = 0;
+  const char* rows = nullptr;
+  std::int64_t stride = 0, count = 0, size = 0;  // in bytes, but for the count
 
   // Always inline: GCC takes a function that only prefetches for one without effect, and drops the call.
   HWY_INLINE void prefetch(std::int64_t begin, std::int64_t end) const {
     for (std::int64_t r = begin; r < std::min(end, count); ++r)
-      for (std::int64_t j = 0; j < size; j += 16) hwy::Prefetch(rows + r * stride + j);
+      for (std::int64_t j = 0; j < size; j += 64) hwy::Prefetch(rows + r * stride + j);
   }
 };
 

@@ -7,18 +7,26 @@
 #include <limits>
 
 #include "backends/reference/kernels.h"
+#include "backends/reference/values.h"
 
 namespace plumb::reference {
 namespace {
 
-template <class T>
-const T* row_of(const Heads& h, std::int64_t b, std::int64_t head, std::int64_t token) {
-  return h.array.data<T>() + h.offset + b * h.batch + head * h.head + token * h.token;
-}
-template <class T>
-T* mutable_row_of(const Heads& h, std::int64_t b, std::int64_t head, std::int64_t token) {
-  return const_cast<T*>(row_of<T>(h, b, head, token));
-}
+// One head of one sample: element i of a token.
+class Head {
+ public:
+  Head(const Heads& h, std::int64_t b, std::int64_t head) : values_(h.array), first_(h.offset + b * h.batch + head * h.head), token_(h.token) {}
+  double operator()(std::size_t token, std::size_t i) const { return values_[at(token, i)]; }
+  void set(std::size_t token, std::size_t i, double value) const { values_.set(at(token, i), value); }
+
+ private:
+  std::int64_t at(std::size_t token, std::size_t i) const {
+    return first_ + static_cast<std::int64_t>(token) * token_ + static_cast<std::int64_t>(i);
+  }
+
+  Values values_;
+  std::int64_t first_, token_;
+};
 
 struct Row {
   std::vector<double> p;           // softmax over the kept keys
@@ -27,9 +35,9 @@ struct Row {
   double top = 0, sum = 1;         // largest q.k, and the sum of exponentials relative to it
 };
 
-template <class T>
-Row attend(const AttentionCall& call, const Heads& q, const Heads& k, std::int64_t b, std::int64_t h, std::int64_t n) {
-  const auto M = static_cast<std::size_t>(call.keys);
+// Query n of head h of sample b.
+Row attend(const AttentionCall& call, const Head& q, const Head& k, std::int64_t b, std::int64_t h, std::int64_t n) {
+  const auto M = static_cast<std::size_t>(call.keys), hd = static_cast<std::size_t>(call.head_dim), query = static_cast<std::size_t>(n);
   const auto sample_head = static_cast<std::uint32_t>((call.first_sample + b) * call.heads + h);
   std::vector<bool> allowed(M, true), kept(M);
   if (call.keep.defined())
@@ -59,8 +67,7 @@ Row attend(const AttentionCall& call, const Heads& q, const Heads& k, std::int64
   double top = -std::numeric_limits<double>::infinity(), sum = 0;  // of scaled scores
   for (std::size_t j = 0; j < M; ++j) {
     if (!kept[j]) continue;
-    for (std::int64_t i = 0; i < call.head_dim; ++i)
-      row.p[j] += static_cast<double>(row_of<T>(q, b, h, n)[i]) * row_of<T>(k, b, h, static_cast<std::int64_t>(j))[i];
+    for (std::size_t i = 0; i < hd; ++i) row.p[j] += q(query, i) * k(j, i);
     row.p[j] *= call.scale;
     top = std::max(top, row.p[j]);
   }
@@ -71,67 +78,61 @@ Row attend(const AttentionCall& call, const Heads& q, const Heads& k, std::int64
   return row;
 }
 
-template <class F>
-void each_row(const AttentionCall& call, F&& f) {
-  for (std::int64_t b = 0; b < call.batch; ++b)
-    for (std::int64_t h = 0; h < call.heads; ++h)
-      for (std::int64_t n = 0; n < call.queries; ++n) f(b, h, n);
-}
-
 }  // namespace
 
 void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, const Array& sums) {
-  dispatch_float(out.array.dtype(), "attention", [&]<class T>() {
-    each_row(call, [&](std::int64_t b, std::int64_t h, std::int64_t n) {
-      const Row row = attend<T>(call, q, k, b, h, n);
-      T* const kept = sums.mutable_data<T>() + 2 * ((b * call.heads + h) * call.queries + n);
-      kept[0] = static_cast<T>(row.top);
-      kept[1] = static_cast<T>(row.sum);
-      for (std::int64_t i = 0; i < call.head_dim; ++i) {
-        double sum = 0;
-        for (std::int64_t j = 0; j < call.keys; ++j)
-          sum += row.p[static_cast<std::size_t>(j)] * row.multiplier[static_cast<std::size_t>(j)] * row_of<T>(v, b, h, j)[i];
-        mutable_row_of<T>(out, b, h, n)[i] = static_cast<T>(sum);
+  const auto hd = static_cast<std::size_t>(call.head_dim), M = static_cast<std::size_t>(call.keys);
+  const Values kept(sums);
+  for (std::int64_t b = 0; b < call.batch; ++b)
+    for (std::int64_t h = 0; h < call.heads; ++h) {
+      const Head queries(q, b, h), keys(k, b, h), values(v, b, h), result(out, b, h);
+      for (std::int64_t n = 0; n < call.queries; ++n) {
+        const Row row = attend(call, queries, keys, b, h, n);
+        const std::int64_t at = 2 * ((b * call.heads + h) * call.queries + n);
+        kept.set(at, row.top);
+        kept.set(at + 1, row.sum);
+        for (std::size_t i = 0; i < hd; ++i) {
+          double sum = 0;
+          for (std::size_t j = 0; j < M; ++j) sum += row.p[j] * row.multiplier[j] * values(j, i);
+          result.set(static_cast<std::size_t>(n), i, sum);
+        }
       }
-    });
-  });
+    }
 }
 
 void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Array&, const Heads& dq,
                         const Heads& dk, const Heads& dv) {
-  dispatch_float(dout.array.dtype(), "attention", [&]<class T>() {
-    const auto hd = static_cast<std::size_t>(call.head_dim), M = static_cast<std::size_t>(call.keys);
-    for (std::int64_t b = 0; b < call.batch; ++b)
-      for (std::int64_t h = 0; h < call.heads; ++h) {
-        std::vector<double> sum_dk(M * hd), sum_dv(M * hd);
-        for (std::int64_t n = 0; n < call.queries; ++n) {
-          const Row row = attend<T>(call, q, k, b, h, n);
-          const T *g = row_of<T>(dout, b, h, n), *qn = row_of<T>(q, b, h, n);
-          std::vector<double> dp(M), sum_dq(hd);
-          double dot = 0;
-          for (std::size_t j = 0; j < M; ++j) {
-            for (std::size_t i = 0; i < hd; ++i) {
-              dp[j] += row.multiplier[j] * g[i] * row_of<T>(v, b, h, static_cast<std::int64_t>(j))[i];
-              sum_dv[j * hd + i] += row.p[j] * row.multiplier[j] * g[i];
-            }
-            dot += row.p[j] * dp[j];
-          }
-          for (std::size_t j = 0; j < M; ++j) {
-            const double ds = row.differentiable ? call.scale * row.p[j] * (dp[j] - dot) : 0;
-            for (std::size_t i = 0; i < hd; ++i) {
-              sum_dq[i] += ds * row_of<T>(k, b, h, static_cast<std::int64_t>(j))[i];
-              sum_dk[j * hd + i] += ds * qn[i];
-            }
-          }
-          for (std::size_t i = 0; i < hd; ++i) mutable_row_of<T>(dq, b, h, n)[i] = static_cast<T>(sum_dq[i]);
-        }
-        for (std::size_t j = 0; j < M; ++j)
+  const auto hd = static_cast<std::size_t>(call.head_dim), M = static_cast<std::size_t>(call.keys);
+  for (std::int64_t b = 0; b < call.batch; ++b)
+    for (std::int64_t h = 0; h < call.heads; ++h) {
+      const Head gradients(dout, b, h), queries(q, b, h), keys(k, b, h), values(v, b, h), q_result(dq, b, h), k_result(dk, b, h), v_result(dv, b, h);
+      std::vector<double> sum_dk(M * hd), sum_dv(M * hd);
+      for (std::size_t n = 0; n < static_cast<std::size_t>(call.queries); ++n) {
+        const Row row = attend(call, queries, keys, b, h, static_cast<std::int64_t>(n));
+        std::vector<double> dp(M), sum_dq(hd);
+        double dot = 0;
+        for (std::size_t j = 0; j < M; ++j) {
           for (std::size_t i = 0; i < hd; ++i) {
-            mutable_row_of<T>(dk, b, h, static_cast<std::int64_t>(j))[i] = static_cast<T>(sum_dk[j * hd + i]);
-            mutable_row_of<T>(dv, b, h, static_cast<std::int64_t>(j))[i] = static_cast<T>(sum_dv[j * hd + i]);
+            dp[j] += row.multiplier[j] * gradients(n, i) * values(j, i);
+            sum_dv[j * hd + i] += row.p[j] * row.multiplier[j] * gradients(n, i);
           }
+          dot += row.p[j] * dp[j];
+        }
+        for (std::size_t j = 0; j < M; ++j) {
+          const double ds = row.differentiable ? call.scale * row.p[j] * (dp[j] - dot) : 0;
+          for (std::size_t i = 0; i < hd; ++i) {
+            sum_dq[i] += ds * keys(j, i);
+            sum_dk[j * hd + i] += ds * queries(n, i);
+          }
+        }
+        for (std::size_t i = 0; i < hd; ++i) q_result.set(n, i, sum_dq[i]);
       }
-  });
+      for (std::size_t j = 0; j < M; ++j)
+        for (std::size_t i = 0; i < hd; ++i) {
+          k_result.set(j, i, sum_dk[j * hd + i]);
+          v_result.set(j, i, sum_dv[j * hd + i]);
+        }
+    }
 }
 
 }  // namespace plumb::reference

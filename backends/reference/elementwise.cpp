@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "backends/reference/kernels.h"
+#include "backends/reference/values.h"
 
 namespace plumb::reference {
 namespace {
@@ -86,13 +87,9 @@ void unary(Unary op, double parameter, const Array& x, const Array& y) {
 }
 
 void binary(Binary op, const Array& a, const Array& b, const Array& y) {
-  dispatch_float(y.dtype(), "binary", [&]<class T>() {
-    for (std::int64_t i = 0; i < y.numel(); ++i) {
-      const T u = a.data<T>()[broadcast_index(i, y.shape(), a.shape())];
-      const T v = b.data<T>()[broadcast_index(i, y.shape(), b.shape())];
-      y.mutable_data<T>()[i] = static_cast<T>(apply(op, u, v));
-    }
-  });
+  const Values left(a), right(b), result(y);
+  for (std::int64_t i = 0; i < y.numel(); ++i)
+    result.set(i, apply(op, left[broadcast_index(i, y.shape(), a.shape())], right[broadcast_index(i, y.shape(), b.shape())]));
 }
 
 void where(const Array& mask, const Array& a, const Array& b, const Array& y) {
@@ -111,16 +108,15 @@ void broadcast(const Array& x, const Array& y) {
 }
 
 void reduce(Reduce op, const Array& x, const Array& y) {
-  dispatch_float(x.dtype(), "reduce", [&]<class T>() {
-    const double start = op == Reduce::sum ? 0 : -std::numeric_limits<double>::infinity();
-    std::vector<double> result(static_cast<std::size_t>(y.numel()), start);
-    for (std::int64_t i = 0; i < x.numel(); ++i) {
-      double& r = result[static_cast<std::size_t>(broadcast_index(i, x.shape(), y.shape()))];
-      const double v = x.data<T>()[i];
-      r = op == Reduce::sum ? r + v : (std::isnan(v) || v > r ? v : r);
-    }
-    std::transform(result.begin(), result.end(), y.mutable_data<T>(), [](double v) { return static_cast<T>(v); });
-  });
+  const Values from(x), to(y);
+  const double start = op == Reduce::sum ? 0 : -std::numeric_limits<double>::infinity();
+  std::vector<double> result(static_cast<std::size_t>(y.numel()), start);
+  for (std::int64_t i = 0; i < x.numel(); ++i) {
+    double& r = result[static_cast<std::size_t>(broadcast_index(i, x.shape(), y.shape()))];
+    const double v = from[i];
+    r = op == Reduce::sum ? r + v : (std::isnan(v) || v > r ? v : r);
+  }
+  for (std::int64_t i = 0; i < y.numel(); ++i) to.set(i, result[static_cast<std::size_t>(i)]);
 }
 
 }  // namespace plumb::reference

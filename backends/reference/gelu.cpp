@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "backends/reference/kernels.h"
+#include "backends/reference/values.h"
 
 namespace plumb::reference {
 namespace {
@@ -25,13 +26,12 @@ ValueAndSlope gelu(Gelu form, double x) {
 }  // namespace
 
 void gelu_forward(Gelu form, const Array& x, const Array& b, const Array& y, const Array& dgelu) {
-  dispatch_float(x.dtype(), "gelu", [&]<class T>() {
-    for (std::int64_t i = 0; i < x.numel(); ++i) {
-      const auto [value, slope] = gelu(form, x.data<T>()[i] + (b.defined() ? b.data<T>()[i % b.numel()] : T{0}));
-      y.mutable_data<T>()[i] = static_cast<T>(value);
-      if (dgelu.defined()) dgelu.mutable_data<T>()[i] = static_cast<T>(slope);
-    }
-  });
+  const Values from(x), bias(b), values(y), slopes(dgelu);
+  for (std::int64_t i = 0; i < x.numel(); ++i) {
+    const auto [value, slope] = gelu(form, from[i] + (b.defined() ? bias[i % b.numel()] : 0));
+    values.set(i, value);
+    if (dgelu.defined()) slopes.set(i, slope);
+  }
 }
 
 }  // namespace plumb::reference

@@ -1,5 +1,6 @@
 // Matrix products: three loops, sums in f64.
 #include "backends/reference/kernels.h"
+#include "backends/reference/values.h"
 
 namespace plumb::reference {
 namespace {
@@ -17,15 +18,22 @@ std::int64_t batch_offset(std::int64_t i, const Shape& y, const Shape& a) {
   return index;
 }
 
-// c [M, N] = a b with element (m, k) of a at a[m * am + k * ak] and so on; c0 is added to each row where given.
-template <class T>
-void product(std::int64_t M, std::int64_t N, std::int64_t K, const T* a, std::int64_t am, std::int64_t ak, const T* b, std::int64_t bk,
-             std::int64_t bn, const T* row, T* c) {
+// Element (i, j) is at data[i * row + j * column].
+struct Matrix {
+  const double* data;
+  std::int64_t row, column;
+  double operator()(std::int64_t i, std::int64_t j) const { return data[i * row + j * column]; }
+};
+
+// c [M, N] = a [M, K] b [K, N] + bias, from element `offset` of c on; bias [N] or undefined.
+void product(std::int64_t M, std::int64_t N, std::int64_t K, const Matrix& a, const Matrix& b, const Array& bias, const Array& c,
+             std::int64_t offset = 0) {
+  const Values start(bias), result(c);
   for (std::int64_t m = 0; m < M; ++m)
     for (std::int64_t n = 0; n < N; ++n) {
-      double sum = row ? row[n] : 0;
-      for (std::int64_t k = 0; k < K; ++k) sum += static_cast<double>(a[m * am + k * ak]) * b[k * bk + n * bn];
-      c[m * N + n] = static_cast<T>(sum);
+      double sum = bias.defined() ? start[n] : 0;
+      for (std::int64_t k = 0; k < K; ++k) sum += a(m, k) * b(k, n);
+      result.set(offset + m * N + n, sum);
     }
 }
 
@@ -33,23 +41,31 @@ void product(std::int64_t M, std::int64_t N, std::int64_t K, const T* a, std::in
 
 void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, const Array& y) {
   const std::int64_t M = y.dim(-2), N = y.dim(-1), K = a.dim(transpose_a ? -2 : -1), batches = y.numel() / std::max<std::int64_t>(M * N, 1);
-  dispatch_float(y.dtype(), "matmul", [&]<class T>() {
-    for (std::int64_t i = 0; i < batches; ++i)
-      product<T>(M, N, K, a.data<T>() + batch_offset(i, y.shape(), a.shape()), transpose_a ? 1 : K, transpose_a ? M : 1,
-                 b.data<T>() + batch_offset(i, y.shape(), b.shape()), transpose_b ? 1 : N, transpose_b ? K : 1, nullptr,
-                 y.mutable_data<T>() + i * M * N);
-  });
+  const std::vector<double> left = to_vector(a), right = to_vector(b);
+  for (std::int64_t i = 0; i < batches; ++i)
+    product(M, N, K, {left.data() + batch_offset(i, y.shape(), a.shape()), transpose_a ? 1 : K, transpose_a ? M : 1},
+            {right.data() + batch_offset(i, y.shape(), b.shape()), transpose_b ? 1 : N, transpose_b ? K : 1}, Array(), y, i * M * N);
 }
 
 namespace {
 
+// The operands of a product, rounded to bf16 where it runs in that.
+std::vector<double> operand(const LinearCall& call, const Array& a) {
+  std::vector<double> values = to_vector(a);
+  if (call.products == Precision::bf16)
+    for (double& v : values) v = bfloat16(v);
+  return values;
+}
+
+// In the wider of the call's types: what lies between two kernels here is not rounded to bf16.
+Array between(const Array& like, const Shape& shape) { return Array(shape, like.dtype() == DType::bf16 ? DType::f32 : like.dtype(), like.device()); }
+
 // x w^T + b.
-Array affine(const Array& x, const Array& w, const Array& b) {
+Array affine(const LinearCall& call, const Array& x, const Array& w, const Array& b) {
   const std::int64_t N = w.dim(0), K = w.dim(1);
-  const Array u = empty_like(x, {x.numel() / K, N});
-  dispatch_float(x.dtype(), "linear", [&]<class T>() {
-    product<T>(x.numel() / K, N, K, x.data<T>(), K, 1, w.data<T>(), 1, K, b.defined() ? b.data<T>() : nullptr, u.mutable_data<T>());
-  });
+  const Array u = between(x, {x.numel() / K, N});
+  const std::vector<double> inputs = operand(call, x), weights = operand(call, w);
+  product(x.numel() / K, N, K, {inputs.data(), K, 1}, {weights.data(), 1, K}, b, u);
   return u;
 }
 
@@ -63,10 +79,10 @@ Array before(const LinearCall& call, const Array& x) {
 }  // namespace
 
 void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const Array& y) {
-  const Array u = affine(before(call, x), w, b).reshaped(y.shape());
+  const Array u = affine(call, before(call, x), w, b).reshaped(y.shape());
   switch (call.after) {
     case LinearCall::After::nothing:
-      return unary(Unary::multiply, 1, u, y);
+      return cast(u, y);
     case LinearCall::After::gelu:
       return gelu_forward(call.gelu, u, Array(), y, call.slope);
     case LinearCall::After::residual:
@@ -79,30 +95,30 @@ void linear_backward(const LinearCall& call, const Array& dy, const Array& x, co
   const Array h = before(call, x);
   Array du = dy;
   if (call.after == LinearCall::After::gelu) {
-    du = empty_like(dy);
+    du = between(dy, dy.shape());
     binary(Binary::multiply, dy, call.slope, du);
   } else if (call.after == LinearCall::After::residual) {
-    du = empty_like(dy);
-    gated_residual_backward(dy, affine(h, w, b).reshaped(dy.shape()), call.gate, call.row_scale, du, g.dgate);
+    du = between(dy, dy.shape());
+    gated_residual_backward(dy, affine(call, h, w, b).reshaped(dy.shape()), call.gate, call.row_scale, du, g.dgate);
   }
-  dispatch_float(x.dtype(), "linear", [&]<class T>() {
-    if (g.dw.defined()) product<T>(N, K, R, du.data<T>(), 1, N, h.data<T>(), K, 1, nullptr, g.dw.mutable_data<T>());
-    if (g.db.defined())
-      for (std::int64_t n = 0; n < N; ++n) {
-        double sum = 0;
-        for (std::int64_t r = 0; r < R; ++r) sum += du.data<T>()[r * N + n];
-        g.db.mutable_data<T>()[n] = static_cast<T>(sum);
-      }
-    if (!g.dx.defined() && !g.dgamma.defined() && !g.dbeta.defined()) return;
-    Array dx = empty_like(x);
-    product<T>(R, K, N, du.data<T>(), N, 1, w.data<T>(), K, 1, nullptr, dx.mutable_data<T>());
-    if (call.gamma.defined()) {
-      const Array dh = dx;
-      dx = empty_like(x);
-      layer_norm_backward(dh, x, call.gamma, call.mean, call.rstd, dx, g.dgamma, g.dbeta);
-    }
-    if (g.dx.defined()) g.add_to_dx ? binary(Binary::add, dx, g.dx, g.dx) : unary(Unary::multiply, 1, dx, g.dx);
-  });
+  const std::vector<double> gradients = operand(call, du), inputs = operand(call, h), weights = operand(call, w);
+  if (g.dw.defined()) product(N, K, R, {gradients.data(), 1, N}, {inputs.data(), K, 1}, Array(), g.dw);
+  const std::vector<double> exact = to_vector(du);
+  const Values bias_gradient(g.db);
+  for (std::int64_t n = 0; n < (g.db.defined() ? N : 0); ++n) {
+    double sum = 0;
+    for (std::int64_t r = 0; r < R; ++r) sum += exact[static_cast<std::size_t>(r * N + n)];
+    bias_gradient.set(n, sum);
+  }
+  if (!g.dx.defined() && !g.dgamma.defined() && !g.dbeta.defined()) return;
+  Array dx = between(x, x.shape());
+  product(R, K, N, {gradients.data(), N, 1}, {weights.data(), K, 1}, Array(), dx);
+  if (call.gamma.defined()) {
+    const Array dh = dx;
+    dx = empty_like(x);
+    layer_norm_backward(dh, x, call.gamma, call.mean, call.rstd, dx, g.dgamma, g.dbeta);
+  }
+  if (g.dx.defined()) g.add_to_dx ? binary(Binary::add, dx, g.dx, g.dx) : cast(dx, g.dx);
 }
 
 }  // namespace plumb::reference

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backends/reference/kernels.h"
+#include "backends/reference/values.h"
 
 namespace plumb::reference {
 namespace {
@@ -11,50 +12,45 @@ namespace {
 // Both backward passes: RMS norm is the one without mean (undefined) and beta.
 void norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Array& dx, const Array& dgamma,
                    const Array& dbeta) {
-  dispatch_float(x.dtype(), "norm", [&]<class T>() {
-    const std::int64_t D = x.dim(-1), R = rstd.numel();
-    std::vector<double> dg(static_cast<std::size_t>(D)), db(static_cast<std::size_t>(D));
-    for (std::int64_t r = 0; r < R; ++r) {
-      const T *xr = x.data<T>() + r * D, *dyr = dy.data<T>() + r * D;
-      const double m = mean.defined() ? mean.data<T>()[r] : 0, s = rstd.data<T>()[r];
-      double mean_u = 0, mean_uh = 0;
-      for (std::int64_t i = 0; i < D; ++i) {
-        const double h = (xr[i] - m) * s, u = static_cast<double>(gamma.data<T>()[i]) * dyr[i];
-        mean_u += u / static_cast<double>(D);
-        mean_uh += u * h / static_cast<double>(D);
-        dg[static_cast<std::size_t>(i)] += dyr[i] * h;
-        db[static_cast<std::size_t>(i)] += dyr[i];
-      }
-      if (!dx.defined()) continue;
-      for (std::int64_t i = 0; i < D; ++i) {
-        const double h = (xr[i] - m) * s, u = static_cast<double>(gamma.data<T>()[i]) * dyr[i];
-        dx.mutable_data<T>()[r * D + i] = static_cast<T>(s * (u - (mean.defined() ? mean_u : 0) - h * mean_uh));
-      }
-    }
+  const Values from(x), d(dy), gain(gamma), means(mean), rstds(rstd), gradient(dx), gain_gradient(dgamma), shift_gradient(dbeta);
+  const std::int64_t D = x.dim(-1), R = rstd.numel();
+  std::vector<double> dg(static_cast<std::size_t>(D)), db(static_cast<std::size_t>(D));
+  for (std::int64_t r = 0; r < R; ++r) {
+    const double m = mean.defined() ? means[r] : 0, s = rstds[r];
+    double mean_u = 0, mean_uh = 0;
     for (std::int64_t i = 0; i < D; ++i) {
-      if (dgamma.defined()) dgamma.mutable_data<T>()[i] = static_cast<T>(dg[static_cast<std::size_t>(i)]);
-      if (dbeta.defined()) dbeta.mutable_data<T>()[i] = static_cast<T>(db[static_cast<std::size_t>(i)]);
+      const double g = d[r * D + i], h = (from[r * D + i] - m) * s, u = gain[i] * g;
+      mean_u += u / static_cast<double>(D);
+      mean_uh += u * h / static_cast<double>(D);
+      dg[static_cast<std::size_t>(i)] += g * h;
+      db[static_cast<std::size_t>(i)] += g;
     }
-  });
+    if (!dx.defined()) continue;
+    for (std::int64_t i = 0; i < D; ++i) {
+      const double h = (from[r * D + i] - m) * s, u = gain[i] * d[r * D + i];
+      gradient.set(r * D + i, s * (u - (mean.defined() ? mean_u : 0) - h * mean_uh));
+    }
+  }
+  for (std::int64_t i = 0; i < D; ++i) {
+    if (dgamma.defined()) gain_gradient.set(i, dg[static_cast<std::size_t>(i)]);
+    if (dbeta.defined()) shift_gradient.set(i, db[static_cast<std::size_t>(i)]);
+  }
 }
 
 }  // namespace
 
 void layer_norm_forward(const Array& x, const Array& gamma, const Array& beta, double eps, const Array& y, const Array& mean, const Array& rstd) {
-  dispatch_float(x.dtype(), "layer_norm", [&]<class T>() {
-    const std::int64_t D = x.dim(-1);
-    for (std::int64_t r = 0; r < rstd.numel(); ++r) {
-      const T* xr = x.data<T>() + r * D;
-      double m = 0, var = 0;
-      for (std::int64_t i = 0; i < D; ++i) m += xr[i] / static_cast<double>(D);
-      for (std::int64_t i = 0; i < D; ++i) var += (xr[i] - m) * (xr[i] - m) / static_cast<double>(D);
-      const double s = 1 / std::sqrt(var + eps);
-      mean.mutable_data<T>()[r] = static_cast<T>(m);
-      rstd.mutable_data<T>()[r] = static_cast<T>(s);
-      for (std::int64_t i = 0; i < D; ++i)
-        y.mutable_data<T>()[r * D + i] = static_cast<T>(gamma.data<T>()[i] * ((xr[i] - m) * s) + beta.data<T>()[i]);
-    }
-  });
+  const Values from(x), gain(gamma), shift(beta), result(y), means(mean), rstds(rstd);
+  const std::int64_t D = x.dim(-1);
+  for (std::int64_t r = 0; r < rstd.numel(); ++r) {
+    double m = 0, var = 0;
+    for (std::int64_t i = 0; i < D; ++i) m += from[r * D + i] / static_cast<double>(D);
+    for (std::int64_t i = 0; i < D; ++i) var += (from[r * D + i] - m) * (from[r * D + i] - m) / static_cast<double>(D);
+    const double s = 1 / std::sqrt(var + eps);
+    means.set(r, m);
+    rstds.set(r, s);
+    for (std::int64_t i = 0; i < D; ++i) result.set(r * D + i, gain[i] * ((from[r * D + i] - m) * s) + shift[i]);
+  }
 }
 
 void layer_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Array& dx,
@@ -63,17 +59,15 @@ void layer_norm_backward(const Array& dy, const Array& x, const Array& gamma, co
 }
 
 void rms_norm_forward(const Array& x, const Array& gamma, double eps, const Array& y, const Array& rstd) {
-  dispatch_float(x.dtype(), "rms_norm", [&]<class T>() {
-    const std::int64_t D = x.dim(-1);
-    for (std::int64_t r = 0; r < rstd.numel(); ++r) {
-      const T* xr = x.data<T>() + r * D;
-      double square = 0;
-      for (std::int64_t i = 0; i < D; ++i) square += static_cast<double>(xr[i]) * xr[i] / static_cast<double>(D);
-      const double s = 1 / std::sqrt(square + eps);
-      rstd.mutable_data<T>()[r] = static_cast<T>(s);
-      for (std::int64_t i = 0; i < D; ++i) y.mutable_data<T>()[r * D + i] = static_cast<T>(gamma.data<T>()[i] * (xr[i] * s));
-    }
-  });
+  const Values from(x), gain(gamma), result(y), rstds(rstd);
+  const std::int64_t D = x.dim(-1);
+  for (std::int64_t r = 0; r < rstd.numel(); ++r) {
+    double square = 0;
+    for (std::int64_t i = 0; i < D; ++i) square += from[r * D + i] * from[r * D + i] / static_cast<double>(D);
+    const double s = 1 / std::sqrt(square + eps);
+    rstds.set(r, s);
+    for (std::int64_t i = 0; i < D; ++i) result.set(r * D + i, gain[i] * (from[r * D + i] * s));
+  }
 }
 
 void rms_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& rstd, const Array& dx, const Array& dgamma) {

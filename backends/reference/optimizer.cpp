@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backends/reference/kernels.h"
+#include "backends/reference/values.h"
 
 namespace plumb::reference {
 
@@ -49,10 +50,10 @@ void adagrad(const AdagradStep& s, const Array& gradient, const Array& parameter
 
 double sum_of_squares(std::span<const Array> arrays) {
   double sum = 0;
-  for (const Array& x : arrays)
-    dispatch_float(x.dtype(), "sum_of_squares", [&]<class T>() {
-      for (std::int64_t i = 0; i < x.numel(); ++i) sum += static_cast<double>(x.data<T>()[i]) * x.data<T>()[i];
-    });
+  for (const Array& x : arrays) {
+    const Values v(x);
+    for (std::int64_t i = 0; i < x.numel(); ++i) sum += v[i] * v[i];
+  }
   return sum;
 }
 

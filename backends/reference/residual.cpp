@@ -1,5 +1,6 @@
 // The residual junction y = skip + row_scale[sample] * gate * branch, and dropout.
 #include "backends/reference/kernels.h"
+#include "backends/reference/values.h"
 
 namespace plumb::reference {
 
@@ -15,27 +16,25 @@ void dropout(const Array& x, std::uint64_t key, std::uint32_t step, std::uint32_
 }
 
 void gated_residual_forward(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale, const Array& y) {
-  dispatch_float(y.dtype(), "gated_residual", [&]<class T>() {
-    const std::int64_t per_sample = row_scale.defined() ? y.numel() / row_scale.numel() : 1;
-    for (std::int64_t i = 0; i < y.numel(); ++i) {
-      const T g = gate.defined() ? gate.data<T>()[i % gate.numel()] : T{1}, s = row_scale.defined() ? row_scale.data<T>()[i / per_sample] : T{1};
-      y.mutable_data<T>()[i] = skip.data<T>()[i] + s * g * branch.data<T>()[i];
-    }
-  });
+  const Values x(skip), f(branch), gates(gate), scales(row_scale), result(y);
+  const std::int64_t per_sample = row_scale.defined() ? y.numel() / row_scale.numel() : 1;
+  for (std::int64_t i = 0; i < y.numel(); ++i) {
+    const double g = gate.defined() ? gates[i % gate.numel()] : 1, s = row_scale.defined() ? scales[i / per_sample] : 1;
+    result.set(i, x[i] + s * g * f[i]);
+  }
 }
 
 void gated_residual_backward(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale, const Array& dbranch,
                              const Array& dgate) {
-  dispatch_float(dy.dtype(), "gated_residual", [&]<class T>() {
-    const std::int64_t per_sample = row_scale.defined() ? dy.numel() / row_scale.numel() : 1;
-    std::vector<double> sum(static_cast<std::size_t>(dgate.defined() ? dgate.numel() : 0));
-    for (std::int64_t i = 0; i < dy.numel(); ++i) {
-      const T g = gate.defined() ? gate.data<T>()[i % gate.numel()] : T{1}, s = row_scale.defined() ? row_scale.data<T>()[i / per_sample] : T{1};
-      if (dbranch.defined()) dbranch.mutable_data<T>()[i] = s * g * dy.data<T>()[i];
-      if (dgate.defined()) sum[static_cast<std::size_t>(i % dgate.numel())] += static_cast<double>(s) * dy.data<T>()[i] * branch.data<T>()[i];
-    }
-    for (std::size_t i = 0; i < sum.size(); ++i) dgate.mutable_data<T>()[i] = static_cast<T>(sum[i]);
-  });
+  const Values d(dy), f(branch), gates(gate), scales(row_scale), df(dbranch), dg(dgate);
+  const std::int64_t per_sample = row_scale.defined() ? dy.numel() / row_scale.numel() : 1;
+  std::vector<double> sum(static_cast<std::size_t>(dgate.defined() ? dgate.numel() : 0));
+  for (std::int64_t i = 0; i < dy.numel(); ++i) {
+    const double g = gate.defined() ? gates[i % gate.numel()] : 1, s = row_scale.defined() ? scales[i / per_sample] : 1;
+    if (dbranch.defined()) df.set(i, s * g * d[i]);
+    if (dgate.defined()) sum[static_cast<std::size_t>(i % dgate.numel())] += s * d[i] * f[i];
+  }
+  for (std::size_t i = 0; i < sum.size(); ++i) dg.set(static_cast<std::int64_t>(i), sum[i]);
 }
 
 }  // namespace plumb::reference

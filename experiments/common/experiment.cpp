@@ -228,7 +228,7 @@ int experiment(int argc, const char* const* argv, const ExperimentInfo& info, co
     RunOptions options = info.defaults;
     Cli cli(info.name, info.summary);
     if (info.declare) info.declare(cli);
-    add_run_options(cli, options, {.data = data_set_names(), .dtypes = {"fp32", "fp64"}, .devices = {"cpu", "reference"}});
+    add_run_options(cli, options, {.data = data_set_names(), .devices = {"cpu", "reference"}});
     if (info.derive) cli.rule([&] { info.derive(cli, options); });
     return cli.parse(argc, argv) == Action::done ? 0 : run_seeds(cli, options, body);
   });

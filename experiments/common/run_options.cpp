@@ -16,7 +16,7 @@ void add_run_options(Cli& cli, RunOptions& o, const RunChoices& choices) {
   cli.option("--data-dir", &o.data_dir, "Folder with the files of the data set").value_name("DIR");
 
   cli.section("Machine");
-  cli.option("--dtype", &o.dtype, "Number format").one_of("dtype", choices.dtypes);
+  cli.option("--dtype", &o.dtype, "Number format; bf16: of what is multiplied, sums and all else stay f32").one_of("dtype", choices.dtypes);
   cli.option("--device", &o.device, "Where to compute").one_of("device", choices.devices);
   cli.option("--threads", &o.threads, "CPU threads").at_least(1).at_most(256).or_word("all").decides_speed_only();
 

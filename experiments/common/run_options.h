@@ -34,7 +34,7 @@ struct RunOptions {
 // The names that --data, --dtype and --device take.
 struct RunChoices {
   std::vector<std::string> data{"glyphs"};
-  std::vector<std::string> dtypes{"fp32"};
+  std::vector<std::string> dtypes{"fp32", "bf16", "fp64"};
   std::vector<std::string> devices{"cpu"};
   std::int64_t least_steps = 1;
 };

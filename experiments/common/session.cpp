@@ -25,8 +25,20 @@ Machine machine_of(const RunOptions& o) {
 
 }  // namespace
 
+Precision precision_for(const std::string& dtype, Device device) {
+  if (dtype != "bf16") return Precision::f32;
+  if (device != Device::cpu || bf16_products()) return Precision::bf16;
+  note_error("--dtype bf16: this processor has neither AMX nor AVX-512's bf16 instructions, without which bf16 is slower than f32; running in f32\n");
+  return Precision::f32;
+}
+
 Session::Session(const Cli& cli, const RunOptions& o)
-    : defaults_(defaults_of(o)), data(data_of(o)), normalization(normalization_of(data.train)), machine(machine_of(o)), folder(cli, o, machine) {}
+    : defaults_(defaults_of(o)),
+      precision_(precision_for(o.dtype, defaults().device)),
+      data(data_of(o)),
+      normalization(normalization_of(data.train)),
+      machine(machine_of(o)),
+      folder(cli, o, machine) {}
 
 int Session::interrupted_status(std::size_t finished, std::size_t runs, const char* what) const {
   if (!interrupted() || finished >= runs) return 0;

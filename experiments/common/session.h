@@ -2,11 +2,15 @@
 #pragma once
 
 #include "core/array.h"
+#include "core/precision.h"
 #include "experiments/common/data/image_set.h"
 #include "experiments/common/run_folder.h"
 #include "experiments/common/run_options.h"
 
 namespace plumb::lab {
+
+// What products run in under --dtype and --device. bf16 on a processor that has no instructions for it is f32, and says so on stderr.
+Precision precision_for(const std::string& dtype, Device device);
 
 class Session {
  public:
@@ -18,6 +22,7 @@ class Session {
 
  private:
   DefaultsScope defaults_;  // while the session lives
+  PrecisionScope precision_;
 
  public:
   const ImageData data;

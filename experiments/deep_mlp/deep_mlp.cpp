@@ -41,7 +41,7 @@ void declare(Cli& cli, Options& o) {
   cli.option("--width", &o.width, "Width of the hidden layers").at_least(1);
   cli.section("Training");
   cli.option("--lr", &o.lr, "Learning rate of Adagrad").above(0);
-  add_run_options(cli, o, {.data = data_set_names(), .dtypes = {"fp32", "fp64"}, .devices = {"cpu", "reference"}});
+  add_run_options(cli, o, {.data = data_set_names(), .devices = {"cpu", "reference"}});
   cli.example("--data fashion-mnist --data-dir DIR");
   cli.example("--data cifar-10 --data-dir DIR --steps 5000 --seeds 0");
 }

@@ -73,7 +73,7 @@ void declare(Cli& cli, Options& o) {
       .at_least(0)
       .below(1);
   o.drop.declare(cli);
-  add_run_options(cli, o, {.data = data_set_names(), .dtypes = {"fp32", "fp64"}, .devices = {"cpu", "reference"}});
+  add_run_options(cli, o, {.data = data_set_names(), .devices = {"cpu", "reference"}});
   cli.option("--check-gates", &o.check_gates, "Check what --gates must fulfil (gradients, claims, save and load, ...) and train nothing")
       .decides_nothing_later();
   cli.listing("--list-gates", "Print the residual gates, their formulas and papers", list_gates);

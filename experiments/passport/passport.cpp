@@ -49,7 +49,7 @@ void declare(Cli& cli, Options& o) {
   cli.option("--every", &o.every, "Steps between passports while it trains").at_least(1);
   cli.option("--probes", &o.probes, "Random vectors that estimate the Jacobian").at_least(2);
   cli.option("--no-jacobian", &o.no_jacobian, "Leave out the Jacobian, which takes --probes backward passes");
-  add_run_options(cli, o, {.data = data_set_names(), .dtypes = {"fp32", "fp64"}, .devices = {"cpu", "reference"}, .least_steps = 0});
+  add_run_options(cli, o, {.data = data_set_names(), .devices = {"cpu", "reference"}, .least_steps = 0});
   cli.rule([&o] {
     usage_check(o.dim % o.heads == 0, "--dim {} is not a multiple of --heads {}", o.dim, o.heads);
     usage_check(32 % o.patch == 0, "--patch {} does not divide the image side 32", o.patch);

@@ -23,7 +23,7 @@ constexpr const char* metadata_key = "__metadata__";
 struct Format {
   const char* name;
   std::uint64_t bytes;  // of an element in the file
-  DType dtype;          // in memory
+  DType dtype;          // in memory, read
 };
 constexpr Format formats[] = {{"F64", 8, DType::f64}, {"F32", 4, DType::f32}, {"I64", 8, DType::i64},
                               {"U8", 1, DType::u8},   {"F16", 2, DType::f32}, {"BF16", 2, DType::f32}};
@@ -36,7 +36,7 @@ float from_f16(std::uint16_t bits) {
   return bits >> 15 ? -size : size;
 }
 
-float from_bf16(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+float from_bf16(std::uint16_t bits) { return bfloat16::from_bits(bits); }
 
 // One tensor as the header describes it, checked.
 struct Entry {
@@ -176,7 +176,8 @@ class Reader {
   std::ifstream in_;
 };
 
-const Format& format_of(DType dtype) { return *std::ranges::find(formats, dtype, &Format::dtype); }
+// What a dtype is written as: bf16 as it is, although it is read as f32.
+const char* format_name(DType dtype) { return dtype == DType::bf16 ? "BF16" : std::ranges::find(formats, dtype, &Format::dtype)->name; }
 
 }  // namespace
 
@@ -196,7 +197,7 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& file
   std::uint64_t end = 0;
   for (const auto& [name, a] : order) {
     const std::uint64_t begin = std::exchange(end, end + static_cast<std::uint64_t>(a.numel()) * size_of(a.dtype()));
-    header[name] = {{"dtype", format_of(a.dtype()).name}, {"shape", std::vector(a.shape().begin(), a.shape().end())}, {"data_offsets", {begin, end}}};
+    header[name] = {{"dtype", format_name(a.dtype())}, {"shape", std::vector(a.shape().begin(), a.shape().end())}, {"data_offsets", {begin, end}}};
   }
   std::string text;
   try {

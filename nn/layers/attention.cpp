@@ -46,7 +46,7 @@ void SelfAttention::scale_value_path(double factor) {
   proj_.scale_init(factor);
 }
 
-Tensor SelfAttention::forward(const Tensor& x) const { return leave(proj_, options_.drop_heads(attend(enter(qkv_, x)), training())); }
+Tensor SelfAttention::forward(const Tensor& x) const { return leave(proj_, options_.drop_heads(attend(enter(qkv_, x, takes_bf16())), training())); }
 
 DropKeyStatistics SelfAttention::drop_key_statistics(std::int64_t batch, std::int64_t tokens) const {
   if (!training()) return {};

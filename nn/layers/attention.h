@@ -39,6 +39,7 @@ class SelfAttention : public Branch {
 
   Tensor forward(const Tensor& x) const override;
   virtual Tensor attend(const Tensor& qkv) const = 0;  // [B, T, 3D] -> what the heads collect, side by side [B, T, D]
+  virtual bool takes_bf16() const { return false; }    // whether attend() does, in a bf16 run
 
  private:
   AttentionOptions options_;
@@ -52,6 +53,7 @@ class Attention : public SelfAttention {
 
  protected:
   Tensor attend(const Tensor& qkv) const override;
+  bool takes_bf16() const override { return options().drop_head == 0; }
 };
 
 }  // namespace plumb::nn

@@ -21,20 +21,25 @@ std::optional<NormParameters> fusible(const Layer* norm) {
   return layer_norm->own_parameters();
 }
 
-}  // namespace
-
-Tensor Linear::after(const Layer* norm, const Tensor& x) const {
-  const auto parameters = fusible(norm);
-  if (!norm || !parameters || hooked()) return (*this)(norm ? (*norm)(x) : x);
-  const PathScope scope(path());
-  return norm_linear(x, *parameters, weight_, bias_);
+// What a fused op would have handed on.
+Tensor narrowed(const Tensor& y, bool bf16_result) {
+  return bf16_result && y.dtype() == DType::f32 && precision() == Precision::bf16 ? cast(y, DType::bf16) : y;
 }
 
-Tensor Linear::gelu_after(const Layer* norm, const Tensor& x, Gelu form) const {
+}  // namespace
+
+Tensor Linear::after(const Layer* norm, const Tensor& x, bool bf16_result) const {
   const auto parameters = fusible(norm);
-  if (!parameters || hooked()) return gelu((*this)(norm ? (*norm)(x) : x), form);
+  if (!parameters || hooked()) return narrowed((*this)(norm ? (*norm)(x) : x), bf16_result);
   const PathScope scope(path());
-  return norm ? norm_linear_gelu(x, *parameters, weight_, bias_, form) : linear_gelu(x, weight_, bias_, form);
+  return norm ? norm_linear(x, *parameters, weight_, bias_, bf16_result) : linear(x, weight_, bias_, bf16_result);
+}
+
+Tensor Linear::gelu_after(const Layer* norm, const Tensor& x, Gelu form, bool bf16_result) const {
+  const auto parameters = fusible(norm);
+  if (!parameters || hooked()) return narrowed(gelu((*this)(norm ? (*norm)(x) : x), form), bf16_result);
+  const PathScope scope(path());
+  return norm ? norm_linear_gelu(x, *parameters, weight_, bias_, form, bf16_result) : linear_gelu(x, weight_, bias_, form, bf16_result);
 }
 
 Tensor Linear::joined(const Tensor& skip, const Tensor& x, const Tensor& gate, const Tensor& row_scale) const {

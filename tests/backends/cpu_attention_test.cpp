@@ -66,35 +66,51 @@ TEST_CASE("cpu attention, with masks, drops and every rule for empty rows") {
                                    {1, 2, 130, 197, 8, keep, 0.1, 0, EmptyRow::zero, shape, sharing, {14, 14}},
                                    {2, 3, 9, 12, 4, keep, 0.95, 0.2, EmptyRow::paper, shape, sharing, {3, 4}},
                                    {2, 3, 9, 75, 4, keep, 0.95, 0, EmptyRow::zero, shape, sharing, {5, 12}}});
-  for (const AttentionCase& c : cases) {
-    const AttentionCall call = call_of(c);
-    const Shape query{c.batch, c.heads, c.queries, c.head_dim}, key{c.batch, c.heads, c.keys, c.head_dim}, row{c.batch, c.heads, c.queries, 2};
-    const Array q = random(query, -2, 2), k = random(key, -2, 2), v = random(key), dout = random(query);
-    compare(describe(c), "attention", {query, row}, [&](const Kernels& kernels, const Results& y) {
-      kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(y[0]), y[1]);
-    });
-    compare(describe(c) + " backward", "attention_gradient", {query, key, key}, [&](const Kernels& kernels, const Results& y) {
-      const Array out = fresh(query), sums = fresh(row);
-      kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(out), sums);
-      kernels.attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums, separate(y[0]), separate(y[1]), separate(y[2]));
-    });
-  }
+  for (const AttentionCase& c : cases)
+    for (DType type : {DType::f32, DType::bf16}) {
+      const AttentionCall call = call_of(c);
+      const Shape query{c.batch, c.heads, c.queries, c.head_dim}, key{c.batch, c.heads, c.keys, c.head_dim}, row{c.batch, c.heads, c.queries, 2};
+      const Array q = random(query, -2, 2, type), k = random(key, -2, 2, type), v = random(key, -1, 1, type), dout = random(query, -1, 1, type);
+      compare_results(describe(c), "attention", {{query, type}, as_f32(row)}, [&](const Kernels& kernels, const Results& y) {
+        kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(y[0]), y[1]);
+      });
+      compare_results(describe(c) + " backward", "attention_gradient", {{query, type}, {key, type}, {key, type}},
+                      [&](const Kernels& kernels, const Results& y) {
+                        const Array out = fresh(query, type), sums = fresh(row);
+                        kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(out), sums);
+                        kernels.attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums, separate(y[0]), separate(y[1]),
+                                                   separate(y[2]));
+                      });
+    }
 }
 
 TEST_CASE("cpu attention on packed heads in place") {
-  for (const AttentionCase& c : attention_cases) {
-    if (c.queries != c.keys) continue;
-    const AttentionCall call = call_of(c);
-    const Shape token{c.batch, c.queries, c.heads, c.head_dim};
-    const Array qkv = random({c.batch, c.queries, 3, c.heads, c.head_dim}), dout = random(token);
-    const auto tokens = [&](const Array& a) { return Heads{a, 0, c.queries * c.heads * c.head_dim, c.head_dim, c.heads * c.head_dim}; };
-    compare(describe(c) + " packed", "attention_gradient", {token, {c.batch, c.heads, c.queries, 2}, qkv.shape()},
-            [&](const Kernels& k, const Results& y) {
-              k.attention_forward(call, packed(qkv, 0), packed(qkv, 1), packed(qkv, 2), tokens(y[0]), y[1]);
-              k.attention_backward(call, tokens(dout), packed(qkv, 0), packed(qkv, 1), packed(qkv, 2), y[1], packed(y[2], 0), packed(y[2], 1),
-                                   packed(y[2], 2));
-            });
-  }
+  for (const AttentionCase& c : attention_cases)
+    for (DType type : {DType::f32, DType::bf16}) {
+      if (c.queries != c.keys) continue;
+      const AttentionCall call = call_of(c);
+      const Shape token{c.batch, c.queries, c.heads, c.head_dim};
+      const Array qkv = random({c.batch, c.queries, 3, c.heads, c.head_dim}, -1, 1, type), dout = random(token, -1, 1, type);
+      const auto tokens = [&](const Array& a) { return Heads{a, 0, c.queries * c.heads * c.head_dim, c.head_dim, c.heads * c.head_dim}; };
+      compare_results(describe(c) + " packed", "attention_gradient", {{token, type}, as_f32({c.batch, c.heads, c.queries, 2}), {qkv.shape(), type}},
+                      [&](const Kernels& k, const Results& y) {
+                        k.attention_forward(call, packed(qkv, 0), packed(qkv, 1), packed(qkv, 2), tokens(y[0]), y[1]);
+                        k.attention_backward(call, tokens(dout), packed(qkv, 0), packed(qkv, 1), packed(qkv, 2), y[1], packed(y[2], 0),
+                                             packed(y[2], 1), packed(y[2], 2));
+                      });
+    }
+}
+
+TEST_CASE("cpu attention leaves heads of several dtypes to the reference") {
+  const AttentionCase c{2, 2, 5, 7, 3, 1, 0, 0};
+  const Shape query{2, 2, 5, 3}, key{2, 2, 7, 3}, row{2, 2, 5, 2};
+  const Array q = random(query), k = random(key), v = random(key, -1, 1, DType::bf16), dout = random(query), sums = random(row);
+  compare_results(
+      "mixed", "exact", {as_bf16(query), as_f32(row), as_f32(query), as_bf16(key), as_bf16(key)}, [&](const Kernels& kernels, const Results& y) {
+        const AttentionCall call = call_of(c);
+        kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(y[0]), y[1]);
+        kernels.attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums, separate(y[2]), separate(y[3]), separate(y[4]));
+      });
 }
 
 TEST_CASE("cpu attention drops exactly the keys that the reference drops") {

@@ -61,6 +61,15 @@ TEST_CASE("a file written by Python's safetensors is read in every dtype") {
   CHECK(nn::read_safetensors(golden).tensors.at("f32").device() == Device::reference);
 }
 
+TEST_CASE("bf16 is written as BF16 and read as f32") {
+  const TemporaryFolder folder;
+  nn::write_safetensors(folder / "a", {.tensors = {{"w", tensor({1, -2.5, 3.0625}, {3}, {DType::bf16, Device::cpu})}}, .metadata = {}});
+  CHECK(fs::file_size(folder / "a") % 8 == 6);  // 3 elements of 2 bytes
+  const Tensor back = nn::read_safetensors(folder / "a").tensors.at("w");
+  CHECK(back.dtype() == DType::f32);
+  CHECK(back.values() == std::vector<double>{1, -2.5, 3.0625});
+}
+
 TEST_CASE("what is written is read back to the bit, and each tensor is aligned") {
   const TemporaryFolder folder;
   nn::TensorFile file{.tensors = {{"a.odd", tensor({1, 2, -0.0}, {3}, cpu_f32)},

@@ -1,0 +1,30 @@
+// Elements whose type, f32 or bf16, a kernel learns when it runs (simd-inl.h: typed).
+#pragma once
+
+#include "core/array.h"
+
+namespace plumb::cpu {
+
+struct Elements {
+  void* data = nullptr;
+  DType dtype = DType::f32;
+
+  // Those of `a`; nothing where it is undefined.
+  explicit Elements(const Array& a) {
+    if (!a.defined()) return;
+    internal_check(a.dtype() == DType::f32 || a.dtype() == DType::bf16, "array of {} given to a kernel for f32 and bf16", name(a.dtype()));
+    data = a.bytes();
+    dtype = a.dtype();
+  }
+  // A kernel writes only to its results.
+  explicit Elements(const float* p) : data(const_cast<float*>(p)) {}
+  explicit Elements(const bfloat16* p) : data(const_cast<bfloat16*>(p)), dtype(DType::bf16) {}
+  // From the n-th on; nothing stays nothing.
+  Elements operator+(std::int64_t n) const {
+    Elements e = *this;
+    if (data) e.data = static_cast<char*>(data) + n * static_cast<std::int64_t>(size_of(dtype));
+    return e;
+  }
+};
+
+}  // namespace plumb::cpu

@@ -1,0 +1,43 @@
+// What lets one kernel serve every mixture of f32, f64 and bf16.
+#pragma once
+
+#include "core/array.h"
+
+namespace plumb::reference {
+
+// The elements of such an array as doubles: read exactly, rounded once when set. Of an undefined array there are none.
+class Values {
+ public:
+  explicit Values(const Array& a) : data_(a.defined() ? a.bytes() : nullptr), dtype_(a.dtype()) {
+    internal_check(is_real(dtype_), "kernel given {}", name(dtype_));
+  }
+
+  double operator[](std::int64_t i) const {
+    switch (dtype_) {
+      case DType::f64:
+        return static_cast<const double*>(data_)[i];
+      case DType::f32:
+        return static_cast<const float*>(data_)[i];
+      default:
+        return static_cast<const bfloat16*>(data_)[i];
+    }
+  }
+  void set(std::int64_t i, double value) const {
+    switch (dtype_) {
+      case DType::f64:
+        static_cast<double*>(data_)[i] = value;
+        break;
+      case DType::f32:
+        static_cast<float*>(data_)[i] = static_cast<float>(value);
+        break;
+      default:
+        static_cast<bfloat16*>(data_)[i] = bfloat16(value);
+    }
+  }
+
+ private:
+  void* data_;
+  DType dtype_;
+};
+
+}  // namespace plumb::reference

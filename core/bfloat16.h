@@ -1,0 +1,47 @@
+// bfloat16: the upper half of an f32 (sign, 8 bits of exponent, 7 of fraction), for storage. Nothing computes in it: values are read
+// exactly as f32 and rounded once when written.
+#pragma once
+
+#include <bit>
+#include <concepts>
+#include <cstdint>
+
+namespace plumb {
+
+struct bfloat16 {
+  std::uint16_t bits;
+
+  bfloat16() = default;
+  // To the nearest, ties to even, as hardware rounds: what lies beyond the largest becomes infinite, denormals are kept, and NaN stays a
+  // (quiet) NaN with its sign and the upper bits of its payload.
+  constexpr explicit bfloat16(float x) : bits(rounded(std::bit_cast<std::uint32_t>(x))) {}
+  // The same of a double, rounded once.
+  constexpr explicit bfloat16(double x) : bfloat16(to_odd(x)) {}
+  constexpr explicit bfloat16(std::integral auto x) : bfloat16(static_cast<double>(x)) {}
+  constexpr operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+
+  static constexpr bfloat16 from_bits(std::uint16_t bits) {
+    bfloat16 x(0.0f);
+    x.bits = bits;
+    return x;
+  }
+
+ private:
+  static constexpr std::uint16_t rounded(std::uint32_t x) {
+    if ((x & 0x7fffffff) > 0x7f800000) return static_cast<std::uint16_t>(x >> 16 | 0x40);
+    return static_cast<std::uint16_t>((x + 0x7fff + (x >> 16 & 1)) >> 16);
+  }
+  // The f32 next to x towards 0 or away from it, whichever is odd, where x is not an f32: rounding that gives what rounding x would give
+  // (Boldo, Melquiond 2008).
+  static constexpr float to_odd(double x) {
+    const float nearest = static_cast<float>(x);
+    const double back = nearest;
+    const auto bits = std::bit_cast<std::uint32_t>(nearest);
+    if (x != x || back == x || (bits & 1)) return nearest;
+    const bool beyond = x > 0 ? back > x : back < x;  // bits - 1 is nearer to 0
+    return std::bit_cast<float>(beyond ? bits - 1 : bits + 1);
+  }
+};
+static_assert(sizeof(bfloat16) == 2);
+
+}  // namespace plumb

@@ -1,0 +1,28 @@
+// What layers compute their products in. In bf16 the operands of a product are rounded to bf16 and its sums are f32; weights keep their f32
+// values (masters), and gates, statistics of norms, softmax, loss and the residual stream stay f32.
+#pragma once
+
+#include <cstdint>
+
+namespace plumb {
+
+enum class Precision : std::uint8_t { f32, bf16 };
+
+inline const char* name(Precision precision) { return precision == Precision::f32 ? "f32" : "bf16"; }
+
+// Of this thread: f32 unless a scope says otherwise.
+Precision precision();
+
+// While one lives, products on this thread run in `precision`. Scopes nest.
+class PrecisionScope {
+ public:
+  explicit PrecisionScope(Precision precision);
+  ~PrecisionScope();
+  PrecisionScope(const PrecisionScope&) = delete;
+  PrecisionScope& operator=(const PrecisionScope&) = delete;
+
+ private:
+  Precision saved_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,204 @@
+// The cpu kernels that read or write bf16 against the reference kernels of the same name (compare.h).
+#include <bit>
+
+#include "backends/cpu/column_sums.h"
+#include "tests/backends/compare.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+const std::int64_t widths[] = {1, 5, 17, 65, 191}, rows[] = {1, 3, 70};
+const DType both[] = {DType::f32, DType::bf16};
+
+Array random16(const Shape& shape, double low = -1, double high = 1) { return random(shape, low, high, DType::bf16); }
+
+}  // namespace
+
+TEST_CASE("cpu cast between f32 and bf16 rounds like bfloat16") {
+  std::mt19937 generator(5);
+  for (std::int64_t n : {1, 5, 17, 65, 191, 4099, 70000}) {
+    const Array x = random({n}), bits = fresh({n}, DType::bf16);
+    for (std::int64_t i = 0; i < n; ++i) {
+      x.mutable_data<float>()[i] = std::bit_cast<float>(static_cast<std::uint32_t>(generator()) & ~(i % 3 ? 0u : 0x7fffu));  // a third are ties
+      bits.mutable_data<bfloat16>()[i] = bfloat16::from_bits(static_cast<std::uint16_t>(i));
+    }
+    const Array narrow = fresh({n}, DType::bf16), wide = fresh({n}), same = fresh({n}, DType::bf16);
+    cpu_kernels().cast(x, narrow);
+    cpu_kernels().cast(bits, wide);
+    cpu_kernels().cast(bits, same);
+    for (const Array& y : {narrow, wide, same}) REQUIRE(end_untouched(y));
+    for (std::int64_t i = 0; i < n; ++i) {
+      REQUIRE(narrow.data<bfloat16>()[i].bits == bfloat16(x.data<float>()[i]).bits);
+      REQUIRE(std::bit_cast<std::uint32_t>(wide.data<float>()[i]) == static_cast<std::uint32_t>(i & 0xffff) << 16);
+      REQUIRE(same.data<bfloat16>()[i].bits == bfloat16(static_cast<float>(bfloat16::from_bits(static_cast<std::uint16_t>(i)))).bits);
+    }
+  }
+}
+
+TEST_CASE("cpu add and multiply of every mixture with bf16, other operations by the reference") {
+  std::vector<std::array<Shape, 3>> cases{{Shape{}, Shape{}, Shape{}}, {Shape{5, 1, 7}, Shape{3, 1}, Shape{5, 3, 7}}};
+  for (std::int64_t d : widths)
+    cases.insert(cases.end(), {{Shape{d}, Shape{d}, Shape{d}},
+                               {Shape{70, d}, Shape{d}, Shape{70, d}},
+                               {Shape{70, 1}, Shape{70, d}, Shape{70, d}},
+                               {Shape{70, d}, Shape{}, Shape{70, d}},
+                               {Shape{41, d}, Shape{41, d}, Shape{41, d}}});
+  for (const auto& [left, right, result] : cases)
+    for (DType ta : both)
+      for (DType tb : both)
+        for (DType ty : both) {
+          const Array a = random(left, -2, 2, ta), b = random(right, -2, 2, tb);
+          compare_results(to_string(left) + to_string(right) + name(ta) + name(tb) + name(ty), "binary", {{result, ty}, {result, ty}},
+                          [&](const Kernels& k, const Results& y) {
+                            k.binary(Binary::multiply, a, b, y[0]);
+                            k.binary(Binary::add, a, b, y[1]);
+                          });
+        }
+  const Array a = random16({70, 17}), b = random16({17});
+  for (Binary op : {Binary::subtract, Binary::divide, Binary::equal})
+    compare_results("binary in bf16", "exact", {as_bf16({70, 17})}, [&](const Kernels& k, const Results& y) { k.binary(op, a, b, y[0]); });
+}
+
+TEST_CASE("cpu sums and maxima of bf16") {
+  std::vector<std::pair<Shape, Shape>> cases{
+      {{}, {}}, {{5, 6, 7}, {1, 6, 1}}, {{2, 3, 4}, {2, 3, 4}}, {{64, 65, 20}, {64, 1, 20}}, {{3, 20000}, {3, 1}}};
+  for (std::int64_t d : widths) cases.insert(cases.end(), {{{301, d}, {1, d}}, {{301, d}, {301, 1}}, {{1, d}, {1, d}}});
+  for (const auto& [from, to] : cases) {
+    const Array x = random16(from);
+    for (Reduce op : {Reduce::sum, Reduce::max})
+      compare("reduce " + to_string(from), op == Reduce::sum ? "reduce" : "exact", {to},
+              [&](const Kernels& k, const Results& y) { k.reduce(op, x, y[0]); });
+  }
+  for (std::int64_t d : widths) {
+    const Array x = random16({301, d}), sums = fresh({1, d}), expected = fresh({1, d});
+    cpu::sum_rows(x.data<bfloat16>(), 301, d, sums.mutable_data<float>());
+    cpu_kernels().reduce(Reduce::sum, x, expected);
+    CHECK(end_untouched(sums));
+    CHECK(to_vector(sums) == to_vector(expected));
+  }
+}
+
+TEST_CASE("cpu gelu into bf16, in place too") {
+  for (Gelu form : {Gelu::erf, Gelu::tanh})
+    for (std::int64_t d : widths)
+      for (std::int64_t r : rows)
+        for (DType from : both) {
+          const Array x = random({r, d}, -6, 6, from), b = random({d});
+          const Result y16 = as_bf16({r, d});
+          compare_results("gelu from " + std::string(name(from)), "gelu", {y16, y16, y16, y16, y16}, [&](const Kernels& k, const Results& y) {
+            k.gelu_forward(form, x, Array(), y[0], y[1]);
+            k.gelu_forward(form, x, b, y[2], y[3]);
+            k.gelu_forward(form, x, b, y[4], Array());
+          });
+          if (from == DType::f32) continue;
+          compare_results("gelu in place", "gelu", {y16, y16}, [&](const Kernels& k, const Results& y) {
+            copy_into(x, y[1]);
+            k.gelu_forward(form, y[1], b, y[0], y[1]);
+          });
+          compare_results("gelu to f32", "gelu", {as_f32({r, d}), as_f32({r, d})},
+                          [&](const Kernels& k, const Results& y) { k.gelu_forward(form, x, b, y[0], y[1]); });
+        }
+}
+
+TEST_CASE("cpu norms write y and read dy in bf16") {
+  for (std::int64_t d : widths)
+    for (std::int64_t r : rows) {
+      const Array x = random({r, d}, -2, 3), gamma = random({d}), beta = random({d}), dy = random16({r, d});
+      const Shape shape{r, d};
+      // Wider rows have variances that are not near 0, which the tolerance takes for granted.
+      compare_results("layer_norm", "norm", {as_bf16(shape), as_f32({r}), as_f32({r})},
+                      [&](const Kernels& k, const Results& y) { k.layer_norm_forward(x, gamma, beta, 0.1, y[0], y[1], y[2]); });
+      compare_results("rms_norm", "norm", {as_bf16(shape), as_f32({r})},
+                      [&](const Kernels& k, const Results& y) { k.rms_norm_forward(x, gamma, 0.1, y[0], y[1]); });
+      const Array mean = random({r}), rstd = random({r}, 0.5, 2);
+      compare_results("layer_norm_backward", "norm_gradient", {as_f32(shape), as_f32({d}), as_f32({d}), as_f32({d})},
+                      [&](const Kernels& k, const Results& y) {
+                        k.layer_norm_backward(dy, x, gamma, mean, rstd, y[0], y[1], y[2]);
+                        k.layer_norm_backward(dy, x, gamma, mean, rstd, Array(), y[3], Array());
+                      });
+      compare_results("rms_norm_backward", "norm_gradient", {as_f32(shape), as_f32({d}), as_f32({d})}, [&](const Kernels& k, const Results& y) {
+        k.rms_norm_backward(dy, x, gamma, rstd, y[0], y[1]);
+        k.rms_norm_backward(dy, x, gamma, rstd, Array(), y[2]);
+      });
+    }
+}
+
+TEST_CASE("cpu gated residual with a branch in bf16") {
+  for (std::int64_t d : widths)
+    for (std::int64_t r : rows) {
+      const Shape shape{4, r, d};
+      const Array skip = random(shape), dy = random(shape);
+      for (const Array& gate : {Array(), random({1}), random({d})})
+        for (const Array& scale : {Array(), random({4})})
+          for (DType type : both) {
+            const Array branch = random(shape, -1, 1, type);
+            compare("gated_residual", "gated_residual", {shape},
+                    [&](const Kernels& k, const Results& y) { k.gated_residual_forward(skip, branch, gate, scale, y[0]); });
+            const Shape gate_shape = gate.defined() ? gate.shape() : Shape{1};
+            compare_results("gated_residual_backward", "gate_gradient",
+                            {as_bf16(shape), as_bf16(shape), as_f32(gate_shape), as_f32(shape), as_f32(gate_shape)},
+                            [&](const Kernels& k, const Results& y) {
+                              k.gated_residual_backward(dy, Array(), gate, scale, y[0], Array());
+                              k.gated_residual_backward(dy, branch, gate, scale, y[1], y[2]);
+                              k.gated_residual_backward(dy, branch, gate, scale, y[3], y[4]);
+                            });
+          }
+    }
+}
+
+TEST_CASE("cpu linear in bf16") {
+  using After = LinearCall::After;
+  for (auto [B, T, N, K] :
+       std::vector<std::array<std::int64_t, 4>>{{1, 1, 1, 1}, {13, 5, 37, 19}, {8, 17, 64, 48}, {10, 7, 17, 191}, {64, 9, 48, 32}}) {
+    const std::int64_t R = B * T;
+    const Array w = random({N, K}, -0.3, 0.3), b = random({N}), gamma = random({K}, 0.5, 2), beta = random({K}), skip = random({R, N}),
+                gate = random({N}), rows = random({B});
+    const Array x32 = random({R, K}), dy32 = random({R, N});
+    for (DType type : both) {
+      const Array x = random({R, K}, -1, 1, type), dy = random({R, N}, -1, 1, type), slope = random({R, N}, -1, 1, type);
+      for (DType out : both) {
+        compare_results("linear", "product16", {{{R, N}, out}, {{R, N}, out}}, [&](const Kernels& k, const Results& y) {
+          k.linear_forward({.products = Precision::bf16}, x, w, b, y[0]);
+          k.linear_forward({.products = Precision::bf16}, x, w, Array(), y[1]);
+        });
+        compare_results("linear_backward", "gradient16", {{{R, K}, out}, as_f32({N, K}), as_f32({N}), as_f32({N, K})},
+                        [&](const Kernels& k, const Results& y) {
+                          k.linear_backward({.products = Precision::bf16}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
+                          k.linear_backward({.products = Precision::bf16}, dy, x, w, b, {.dw = y[3]});
+                        });
+      }
+      compare_results("gelu after", "product16", {{{R, N}, type}, {{R, N}, type}}, [&](const Kernels& k, const Results& y) {
+        k.linear_forward({.after = After::gelu, .slope = y[1], .products = Precision::bf16}, x, w, b, y[0]);
+      });
+      compare_results("gelu backward", "gradient16", {{{R, K}, type}, as_f32({N, K}), as_f32({N})}, [&](const Kernels& k, const Results& y) {
+        k.linear_backward({.after = After::gelu, .slope = slope, .products = Precision::bf16}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
+      });
+      compare_results("norm before", "product16", {{{R, N}, type}, as_f32({R}), as_f32({R})}, [&](const Kernels& k, const Results& y) {
+        k.linear_forward({.gamma = gamma, .beta = beta, .eps = 1e-6, .mean = y[1], .rstd = y[2], .products = Precision::bf16}, x32, w, b, y[0]);
+      });
+      if (K >= 19)  // of narrower rows rstd is large, and what rounding leaves of h with it
+        compare_results(
+            "norm backward", "gradient16", {as_f32({R, K}), as_f32({N, K}), as_f32({N}), as_f32({K}), as_f32({K})},
+            [&](const Kernels& k, const Results& y) {
+              LinearCall call{.gamma = gamma, .beta = beta, .eps = 1e-6, .mean = random({R}), .rstd = random({R}), .products = Precision::bf16};
+              k.layer_norm_forward(x32, gamma, beta, call.eps, empty_like(x32), call.mean, call.rstd);
+              copy_into(x32, y[0]);
+              k.linear_backward(call, dy, x32, w, b, {.dx = y[0], .add_to_dx = true, .dw = y[1], .db = y[2], .dgamma = y[3], .dbeta = y[4]});
+            });
+      for (const Array& g : {Array(), gate})
+        for (const Array& s : {Array(), rows}) {
+          compare_results("junction after", "product16", {as_f32({R, N})}, [&](const Kernels& k, const Results& y) {
+            k.linear_forward({.after = After::residual, .skip = skip, .gate = g, .row_scale = s, .products = Precision::bf16}, x, w, b, y[0]);
+          });
+          compare_results("junction backward", "gradient16", {{{R, K}, type}, as_f32({N, K}), as_f32({N}), as_f32({N})},
+                          [&](const Kernels& k, const Results& y) {
+                            const LinearCall call{.after = After::residual, .gate = g, .row_scale = s, .products = Precision::bf16};
+                            if (!g.defined()) k.fill(0, y[3]);
+                            k.linear_backward(call, dy32, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2], .dgate = g.defined() ? y[3] : Array()});
+                          });
+        }
+    }
+  }
+}

@@ -1,0 +1,107 @@
+// What mixtures with bf16 mean: the reference kernels read bf16 exactly, compute in f64 and round once. So their results are those of the
+// same call on f64 copies, rounded.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/backends/compare.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+Array random16(const Shape& shape, double low = -1, double high = 1) { return random(shape, low, high, DType::bf16); }
+
+using Call = std::function<void(const Kernels&, const std::vector<Array>& in, const Results& out)>;
+
+void rounds_once(const char* name, const std::vector<Array>& inputs, const std::vector<Result>& wanted, const Call& call) {
+  std::vector<Array> wide;
+  for (const Array& a : inputs) wide.push_back(array_from(to_vector(a), a.shape(), DType::f64, a.device()));
+  Results got, exact;
+  for (const auto& [shape, dtype] : wanted) {
+    got.push_back(fresh(shape, dtype));
+    exact.emplace_back(shape, DType::f64, Device::cpu);
+  }
+  call(reference_kernels(), inputs, got);
+  call(reference_kernels(), wide, exact);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    INFO(name << ", result " << i);
+    CHECK(end_untouched(got[i]));
+    CHECK(to_vector(got[i]) == to_vector(array_from(to_vector(exact[i]), exact[i].shape(), got[i].dtype(), Device::cpu)));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("reference kernels read bf16 exactly and round once") {
+  const std::int64_t R = 7, N = 5, K = 9;
+  const Array x = random16({R, K}), w = random16({N, K}), b = random({N}), dy = random16({R, N}), dy32 = random({R, N});
+  for (const DType out : {DType::f32, DType::bf16}) {
+    // With operands that are bf16 already, rounding them changes nothing.
+    rounds_once("cast", {x}, {{{R, K}, out}}, [](const Kernels& k, const auto& in, const Results& y) { k.cast(in[0], y[0]); });
+  }
+  rounds_once("matmul", {random16({2, R, K}), w}, {as_f32({2, R, N})},
+              [](const Kernels& k, const auto& in, const Results& y) { k.matmul(in[0], false, in[1], true, y[0]); });
+
+  const Array wide = random({R, K}, -2, 3), gamma = random({K}), beta = random({K}), mean = random({R}), rstd = random({R}, 0.5, 2);
+  rounds_once("norms", {wide, gamma, beta}, {as_bf16({R, K}), as_f32({R}), as_f32({R}), as_bf16({R, K}), as_f32({R})},
+              [](const Kernels& k, const auto& in, const Results& y) {
+                k.layer_norm_forward(in[0], in[1], in[2], 1e-3, y[0], y[1], y[2]);
+                k.rms_norm_forward(in[0], in[1], 1e-3, y[3], y[4]);
+              });
+  rounds_once("norms backward", {x, wide, gamma, mean, rstd}, {as_f32({R, K}), as_f32({K}), as_f32({K}), as_f32({R, K}), as_f32({K})},
+              [](const Kernels& k, const auto& in, const Results& y) {
+                k.layer_norm_backward(in[0], in[1], in[2], in[3], in[4], y[0], y[1], y[2]);
+                k.rms_norm_backward(in[0], in[1], in[2], in[4], y[3], y[4]);
+              });
+  for (const Array& from : {x, wide})
+    rounds_once("gelu", {from, beta}, {as_bf16({R, K}), as_bf16({R, K})},
+                [](const Kernels& k, const auto& in, const Results& y) { k.gelu_forward(Gelu::erf, in[0], in[1], y[0], y[1]); });
+  const Array gate = random({K}), scale = random({R});
+  for (const Array& branch : {x, wide})
+    rounds_once("gated_residual", {wide, branch, gate, scale}, {as_f32({R, K}), as_bf16({R, K}), as_f32({K})},
+                [](const Kernels& k, const auto& in, const Results& y) {
+                  k.gated_residual_forward(in[0], in[1], in[2], in[3], y[0]);
+                  k.gated_residual_backward(in[0], in[1], in[2], in[3], y[1], y[2]);
+                });
+  rounds_once("binary, reduce", {x, random16({K})}, {as_bf16({R, K}), as_bf16({R, K}), as_f32({1, K}), as_f32({R, 1})},
+              [](const Kernels& k, const auto& in, const Results& y) {
+                k.binary(Binary::multiply, in[0], in[1], y[0]);
+                k.binary(Binary::add, in[0], in[1], y[1]);
+                k.reduce(Reduce::sum, in[0], y[2]);
+                k.reduce(Reduce::max, in[0], y[3]);
+              });
+
+  const Array q = random16({1, 2, 3, 4}, -2, 2), key = random16({1, 2, 5, 4}, -2, 2), value = random16({1, 2, 5, 4}), dout = random16({1, 2, 3, 4});
+  const AttentionCall call{
+      .batch = 1, .heads = 2, .queries = 3, .keys = 5, .head_dim = 4, .scale = 0.5, .keep = {}, .drop_key = {}, .dropout = {drop_threshold(0.2), 5}};
+  const auto heads = [](const Array& a) { return Heads{a, 0, a.dim(1) * a.dim(2) * a.dim(3), a.dim(2) * a.dim(3), a.dim(3)}; };
+  rounds_once("attention", {q, key, value, dout},
+              {as_bf16({1, 2, 3, 4}), as_f32({1, 2, 3, 2}), as_bf16({1, 2, 3, 4}), as_bf16({1, 2, 5, 4}), as_bf16({1, 2, 5, 4})},
+              [&](const Kernels& k, const auto& in, const Results& y) {
+                k.attention_forward(call, heads(in[0]), heads(in[1]), heads(in[2]), heads(y[0]), y[1]);
+                k.attention_backward(call, heads(in[3]), heads(in[0]), heads(in[1]), heads(in[2]), y[1], heads(y[2]), heads(y[3]), heads(y[4]));
+              });
+  const Array three_four = array_from(std::vector<double>{3, 4}, {2}, DType::bf16, Device::cpu);
+  CHECK(reference_kernels().sum_of_squares({&three_four, 1}) == 25);
+}
+
+TEST_CASE("products in bf16 need the processor's instructions and oneDNN's leave") {
+  const char* const leave = std::getenv("ONEDNN_MAX_CPU_ISA");
+  const auto described = [](const char* what) { return cpu_description().find(what) != std::string::npos; };
+  if (leave && std::string(leave) == "AVX2") {  // in the second process
+    CHECK_FALSE(bf16_products());
+    CHECK_FALSE(described(" with "));
+    return;
+  }
+  if (leave || std::getenv("DNNL_MAX_CPU_ISA")) return;
+  std::ifstream file("/proc/cpuinfo");
+  const std::string flags{std::istreambuf_iterator<char>(file), {}};
+  const bool amx = flags.find(" amx_bf16") != std::string::npos, avx512 = flags.find(" avx512_bf16") != std::string::npos;
+  CHECK(bf16_products() == (amx || avx512));
+  CHECK(described(" with AMX,") == amx);
+  CHECK(described(" with bf16,") == (avx512 && !amx));
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  CHECK(std::system(("ONEDNN_MAX_CPU_ISA=AVX2 '" + self + "' 'products in bf16 need*' > /dev/null").c_str()) == 0);
+}
