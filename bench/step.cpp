@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
   std::int64_t depth = 12, dim = 192, heads = 3, batch = 64, image = 32, patch = 4, classes = 100, threads = 2, steps = 20, warmup = 5, seed = 0;
-  std::string gate = "none", dtype = "fp32";
+  std::string gate = "none", dtype = "fp32", deterministic = "threads";
   double dropkey = 0;
 };
 
@@ -51,6 +51,8 @@ void declare(lab::Cli& cli, Options& o) {
   cli.option("--batch", &o.batch, "Images a step").at_least(1);
   cli.option("--dtype", &o.dtype, "Arithmetic of the matrix products").one_of("dtype", {"fp32", "bf16"});
   cli.option("--threads", &o.threads, "CPU threads; 0: all").at_least(0);
+  cli.option("--deterministic", &o.deterministic, "The same bits for the same number of threads, or strictly for any")
+      .one_of("kind", {"threads", "strict"});
   cli.option("--steps", &o.steps, "Steps measured").at_least(1);
   cli.option("--warmup", &o.warmup, "Steps before them").at_least(0);
   cli.option("--seed", &o.seed, "Of initial values, data and dropping").at_least(0);
@@ -131,6 +133,7 @@ int main(int argc, char** argv) {
     declare(cli, o);
     if (cli.parse(argc, argv) == lab::Action::done) return 0;
     set_num_threads(static_cast<int>(o.threads));
+    set_strict_determinism(o.deterministic == "strict");
     Json result = Json::parse(cli.settings());
     result["threads"] = num_threads();
     result.update(measure(o));

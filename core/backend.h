@@ -216,6 +216,10 @@ inline double sum_of_squares(const Array& a) { return kernels(a).sum_of_squares(
 // Threads that the cpu backend uses; 0 means all processors that the process may run on, whatever OMP_NUM_THREADS says.
 void set_num_threads(int n);
 int num_threads();
+// The same seed on the same number of threads gives the same bits, always. Strict: on any number of threads (of one instruction set), at the cost
+// of some weight gradients' blocks that suit no number of threads best, and of matmul() on one thread.
+void set_strict_determinism(bool on);
+bool strict_determinism();
 // Whether products in bf16 are worth it here: the processor and the system have AVX-512's bf16 instructions or AMX's. ONEDNN_MAX_CPU_ISA, with
 // which oneDNN can be told to do without, is respected.
 bool bf16_products();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
 #include <unordered_map>
 
 #include "backends/cpu/parallel.h"
@@ -15,7 +16,7 @@ namespace {
 // What a primitive is made for. oneDNN fixes the number of threads at creation, so it belongs to the key.
 struct Key {
   Shape a, b, y;
-  bool transpose_a, transpose_b, bias;
+  bool transpose_a, transpose_b;
   int threads;
 
   bool operator==(const Key&) const = default;
@@ -23,8 +24,8 @@ struct Key {
 
 struct KeyHash {
   std::size_t operator()(const Key& key) const {
-    std::uint64_t h = static_cast<std::uint64_t>(key.threads) << 3 | static_cast<std::uint64_t>(key.transpose_a) << 2 |
-                      static_cast<std::uint64_t>(key.transpose_b) << 1 | static_cast<std::uint64_t>(key.bias);
+    std::uint64_t h =
+        static_cast<std::uint64_t>(key.threads) << 2 | static_cast<std::uint64_t>(key.transpose_a) << 1 | static_cast<std::uint64_t>(key.transpose_b);
     const auto mix = [&h](std::int64_t v) { h = (h ^ static_cast<std::uint64_t>(v)) * 0x9e3779b97f4a7c15ull, h ^= h >> 29; };
     for (const Shape* s : {&key.a, &key.b, &key.y})
       for (std::int64_t d : *s) mix(d);
@@ -54,6 +55,39 @@ dnnl::memory::desc descriptor(const Shape& shape, bool transpose, int rank) {
   return {dims, dnnl::memory::data_type::f32, strides};
 }
 
+// Room that a primitive works in comes from our allocator: oneDNN's own is fresh memory at each call where it is large.
+dnnl::primitive_attr own_scratchpad() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+// The one of a primitive.
+class Room {
+ public:
+  Room() = default;
+  explicit Room(const dnnl::memory::desc& wanted)
+      : memory_(wanted, engine(), nullptr), floats_(static_cast<std::int64_t>(wanted.get_size() / sizeof(float) + 1)) {}
+  std::int64_t floats() const { return floats_; }
+  void lies_at(float* p) {
+    if (memory_) memory_.set_data_handle(p);
+  }
+  const dnnl::memory& memory() const { return memory_; }
+
+ private:
+  dnnl::memory memory_;
+  std::int64_t floats_ = 0;
+};
+
+dnnl::matmul::primitive_desc matmul_descriptor(const dnnl::memory::desc& a, const dnnl::memory::desc& b, const dnnl::memory::desc* bias,
+                                               const dnnl::memory::desc& c) {  // bias: null where there is none
+#if DNNL_VERSION_MAJOR >= 3
+  return bias ? dnnl::matmul::primitive_desc(engine(), a, b, *bias, c, own_scratchpad())
+              : dnnl::matmul::primitive_desc(engine(), a, b, c, own_scratchpad());
+#else
+  return {bias ? dnnl::matmul::desc(a, b, *bias, c) : dnnl::matmul::desc(a, b, c), own_scratchpad(), engine()};
+#endif
+}
+
 // oneDNN 3 merged the operation descriptor into the primitive's. `hint`, for a backward primitive: the descriptor of the forward one.
 template <class Primitive, class... Arguments>
 typename Primitive::primitive_desc primitive_descriptor(const Arguments&... arguments) {
@@ -72,40 +106,39 @@ typename Primitive::primitive_desc backward_descriptor(const Hint& hint, const A
 #endif
 }
 
-// A primitive with its arguments, whose data pointers are set at each call. Each thread has its own.
-class Product {
+// A matmul with its arguments, whose data pointers are set at each call. Each thread has its own.
+class Matmul {
  public:
-  explicit Product(const Key& key) {
-    const int rank = key.y.rank();
-    const auto a = descriptor(key.a, key.transpose_a, rank), b = descriptor(key.b, key.transpose_b, rank), y = descriptor(key.y, false, rank);
-    Dims bias_dims(static_cast<std::size_t>(rank), 1), bias_strides(static_cast<std::size_t>(rank), key.y[-1]);
-    bias_dims.back() = key.y[-1];
-    bias_strides.back() = 1;
-    const dnnl::memory::desc bias(bias_dims, dnnl::memory::data_type::f32, bias_strides);
-    primitive_ = dnnl::matmul(key.bias ? primitive_descriptor<dnnl::matmul>(a, b, bias, y) : primitive_descriptor<dnnl::matmul>(a, b, y));
-    a_ = dnnl::memory(a, engine(), nullptr);
-    b_ = dnnl::memory(b, engine(), nullptr);
-    y_ = dnnl::memory(y, engine(), nullptr);
-    arguments_ = {{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, y_}};
-    if (key.bias) {
-      bias_ = dnnl::memory(bias, engine(), nullptr);
-      arguments_[DNNL_ARG_BIAS] = bias_;
-    }
+  Matmul(const dnnl::memory::desc& a, const dnnl::memory::desc& b, const dnnl::memory::desc* bias, const dnnl::memory::desc& c)
+      : a_(a, engine(), nullptr), b_(b, engine(), nullptr), c_(c, engine(), nullptr) {
+    const dnnl::matmul::primitive_desc pd = matmul_descriptor(a, b, bias, c);
+    primitive_ = dnnl::matmul(pd);
+    room_ = Room(pd.scratchpad_desc());
+    arguments_ = {{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}, {DNNL_ARG_SCRATCHPAD, room_.memory()}};
+    if (bias) bias_ = arguments_[DNNL_ARG_BIAS] = dnnl::memory(*bias, engine(), nullptr);
   }
 
-  void run(dnnl::stream& stream, const float* a, const float* b, const float* bias, float* y) {
-    a_.set_data_handle(const_cast<float*>(a));
-    b_.set_data_handle(const_cast<float*>(b));
+  void run(dnnl::stream& stream, const void* a, const void* b, const float* bias, void* c) {
+    a_.set_data_handle(const_cast<void*>(a));
+    b_.set_data_handle(const_cast<void*>(b));
     if (bias) bias_.set_data_handle(const_cast<float*>(bias));
-    y_.set_data_handle(y);
+    c_.set_data_handle(c);
+    const Scratch room(room_.floats());
+    room_.lies_at(room.data());
     primitive_.execute(stream, arguments_);
   }
 
  private:
   dnnl::matmul primitive_;
-  dnnl::memory a_, b_, bias_, y_;
+  dnnl::memory a_, b_, c_, bias_;
+  Room room_;
   std::unordered_map<int, dnnl::memory> arguments_;
 };
+
+Matmul made(const Key& key) {
+  const int rank = key.y.rank();
+  return {descriptor(key.a, key.transpose_a, rank), descriptor(key.b, key.transpose_b, rank), nullptr, descriptor(key.y, false, rank)};
+}
 
 // A product of bf16 operands on one thread, c [M, N] = a [M, K] b [K, N] + bias. Element (i, j) of a is at i * a_row + j * a_column, and so on.
 struct HalfKey {
@@ -130,40 +163,18 @@ constexpr auto half = dnnl::memory::data_type::bf16, single = dnnl::memory::data
 // How oneDNN wants B [K, N] for blocks of `rows` rows.
 dnnl::memory::desc packed_descriptor(std::int64_t rows, std::int64_t K, std::int64_t N) {
   const OneThread one;
-  const auto pd = primitive_descriptor<dnnl::matmul>(dnnl::memory::desc({rows, K}, half, Dims{K, 1}),
-                                                     dnnl::memory::desc({K, N}, half, dnnl::memory::format_tag::any),
-                                                     dnnl::memory::desc({rows, N}, single, Dims{N, 1}));
-  return dnnl::matmul::primitive_desc(pd).weights_desc();
+  return matmul_descriptor({{rows, K}, half, Dims{K, 1}}, {{K, N}, half, dnnl::memory::format_tag::any}, nullptr, {{rows, N}, single, Dims{N, 1}})
+      .weights_desc();
 }
 
-class HalfProduct {
- public:
-  explicit HalfProduct(const HalfKey& key) {
-    const OneThread one;
-    const dnnl::memory::desc a({key.M, key.K}, half, Dims{key.a_row, key.a_column}),
-        c({key.M, key.N}, key.half_result ? half : single, Dims{key.c_row, 1}), bias({1, key.N}, single, Dims{key.N, 1}),
-        b = key.packed_rows ? packed_descriptor(key.packed_rows, key.K, key.N) : dnnl::memory::desc({key.K, key.N}, half, Dims{key.b_row, 1});
-    primitive_ = dnnl::matmul(key.bias ? primitive_descriptor<dnnl::matmul>(a, b, bias, c) : primitive_descriptor<dnnl::matmul>(a, b, c));
-    a_ = dnnl::memory(a, engine(), nullptr);
-    b_ = dnnl::memory(b, engine(), nullptr);
-    c_ = dnnl::memory(c, engine(), nullptr);
-    arguments_ = {{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}};
-    if (key.bias) bias_ = arguments_[DNNL_ARG_BIAS] = dnnl::memory(bias, engine(), nullptr);
-  }
-
-  void run(dnnl::stream& stream, const bfloat16* a, const void* b, const float* bias, void* c) {
-    a_.set_data_handle(const_cast<bfloat16*>(a));
-    b_.set_data_handle(const_cast<void*>(b));
-    if (bias) bias_.set_data_handle(const_cast<float*>(bias));
-    c_.set_data_handle(c);
-    primitive_.execute(stream, arguments_);
-  }
-
- private:
-  dnnl::matmul primitive_;
-  dnnl::memory a_, b_, c_, bias_;
-  std::unordered_map<int, dnnl::memory> arguments_;
-};
+Matmul made(const HalfKey& key) {
+  const OneThread one;
+  const dnnl::memory::desc bias({1, key.N}, single, Dims{key.N, 1});
+  return {{{key.M, key.K}, half, Dims{key.a_row, key.a_column}},
+          key.packed_rows ? packed_descriptor(key.packed_rows, key.K, key.N) : dnnl::memory::desc({key.K, key.N}, half, Dims{key.b_row, 1}),
+          key.bias ? &bias : nullptr,
+          {{key.M, key.N}, key.half_result ? half : single, Dims{key.c_row, 1}}};
+}
 
 // Rounds f32 weights and packs them; on all threads.
 struct PackKey {
@@ -301,8 +312,8 @@ class ConvolutionPass {
 
 struct Cache {
   dnnl::stream stream{engine()};
-  std::unordered_map<Key, Product, KeyHash> products;
-  std::unordered_map<HalfKey, HalfProduct, HalfKeyHash> half_products;
+  std::unordered_map<Key, Matmul, KeyHash> products;
+  std::unordered_map<HalfKey, Matmul, HalfKeyHash> half_products;
   std::unordered_map<PackKey, Pack, PackKeyHash> packs;
   std::unordered_map<ConvolutionKey, ConvolutionPass, ConvolutionKeyHash> convolutions;
 
@@ -315,12 +326,15 @@ struct Cache {
 // More shapes than any model has; a program that makes new ones without end starts over now and then.
 constexpr std::size_t cache_limit = 512;
 
+ConvolutionPass made(const ConvolutionKey& key) { return ConvolutionPass(key); }
+Pack made(const PackKey& key) { return Pack(key); }
+
 template <class Map>
 typename Map::mapped_type& found_or_made(Map& map, const typename Map::key_type& key) {
   auto found = map.find(key);
   if (found == map.end()) {
     if (map.size() >= cache_limit) map.clear();
-    found = map.emplace(key, typename Map::mapped_type(key)).first;
+    found = map.emplace(key, made(key)).first;
   }
   return found->second;
 }
@@ -358,17 +372,19 @@ void check_status(dnnl_status_t status) { internal_check(status == dnnl_success,
 
 }  // namespace
 
-void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape& b_shape, const float* b, bool transpose_b, const float* bias,
-             const Shape& y_shape, float* y) {
+void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape& b_shape, const float* b, bool transpose_b, const Shape& y_shape,
+             float* y) {
   if (y_shape.numel() == 0) return;
   if (a_shape.numel() == 0) {  // an inner extent of 0
-    for (std::int64_t i = 0; i < y_shape.numel(); ++i) y[i] = bias ? bias[i % y_shape[-1]] : 0.0f;
+    std::fill_n(y, y_shape.numel(), 0.0f);
     return;
   }
-  const Key key{a_shape, b_shape, y_shape, transpose_a, transpose_b, bias != nullptr, share_num_threads()};
+  std::optional<OneThread> one;
+  if (strict_determinism()) one.emplace();
+  const Key key{a_shape, b_shape, y_shape, transpose_a, transpose_b, one ? 1 : share_num_threads()};
   try {
     Cache& cache = Cache::of_thread();
-    found_or_made(cache.products, key).run(cache.stream, a, b, bias, y);
+    found_or_made(cache.products, key).run(cache.stream, a, b, nullptr, y);
   } catch (const dnnl::error& e) {
     fail(fmt::format("[matmul] oneDNN refused {} x {}: {}", a_shape, b_shape, e.what()));
   }
@@ -376,9 +392,9 @@ void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape
 
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* y) {
   if (m == 0 || n == 0) return;
-  // A block for each thread across the longer side; the other operand is packed again for each, so none is narrower than 32. Below half
-  // a million operations (5 us on one core) other threads are not worth waking.
-  const std::int64_t longer = std::max(m, n), blocks = num_threads();
+  // A block for each thread, or by the shape alone, across the longer side; the other operand is packed again for each, so none is narrower than 32.
+  // Below half a million operations (5 us on one core) other threads are not worth waking.
+  const std::int64_t longer = std::max(m, n), blocks = strict_determinism() ? 8 : num_threads();
   const std::int64_t grain = 2 * m * n * k < 500'000 ? longer : std::max<std::int64_t>(32, ((longer + blocks - 1) / blocks + 15) / 16 * 16);
   parallel_for(longer, grain, [&](std::int64_t begin, std::int64_t end) {
     const OneThread one;

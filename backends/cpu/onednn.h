@@ -10,14 +10,14 @@
 
 namespace plumb::cpu {
 
-// y = op(a) op(b) + bias over the last two axes, transposed where asked: op(a) [.., M, K], op(b) [.., K, N], bias [N] or null,
-// y [.., M, N]. Leading axes of a and b broadcast to y's. Threaded inside; the bits do not depend on the number of threads as far
-// as oneDNN's blocking of K does not (measured: equal for 1 to 16 threads where K is up to 1536, for up to 3 where it is longer).
-void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape& b_shape, const float* b, bool transpose_b, const float* bias,
-             const Shape& y_shape, float* y);
+// y = op(a) op(b) over the last two axes, transposed where asked: op(a) [.., M, K], op(b) [.., K, N], y [.., M, N]. Leading axes of a and b
+// broadcast to y's. Threaded inside; the bits do not depend on the number of threads as far as oneDNN's blocking of K does not (measured: equal
+// for 1 to 16 threads where K is up to 1536, for up to 3 where it is longer). On one thread under strict_determinism().
+void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape& b_shape, const float* b, bool transpose_b, const Shape& y_shape,
+             float* y);
 
-// y [M, N] = a^T b, a [K, M], b [K, N]: a weight gradient, where K is long. Computed in blocks of y that depend on the shape alone,
-// one thread each: the same bits on any number of threads.
+// y [M, N] = a^T b, a [K, M], b [K, N]: a weight gradient, where K is long. Computed in blocks of y, one thread each: as many as there are
+// threads, or, under strict_determinism(), by the shape alone.
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* y);
 
 // B [K, N] in bf16, packed for products x B of blocks of `rows` rows (or fewer): B = w^T for w [N, K] if `transposed`, else B = w [K, N].

@@ -31,10 +31,14 @@ namespace plumb {
 namespace {
 
 std::atomic<int> wanted_threads{0};
+std::atomic<bool> strict{false};
 
 }  // namespace
 
 void set_num_threads(int n) { wanted_threads.store(n > 0 ? n : omp_get_num_procs()); }
+
+void set_strict_determinism(bool on) { strict.store(on); }
+bool strict_determinism() { return strict.load(std::memory_order_relaxed); }
 
 int num_threads() {
   const int n = wanted_threads.load();

@@ -18,6 +18,8 @@ void add_run_options(Cli& cli, RunOptions& o, const RunChoices& choices) {
   cli.section("Machine");
   cli.option("--dtype", &o.dtype, "Number format; bf16: of what is multiplied, sums and all else stay f32").one_of("dtype", choices.dtypes);
   cli.option("--device", &o.device, "Where to compute").one_of("device", choices.devices);
+  cli.option("--deterministic", &o.deterministic, "The same bits for the same number of threads, or strictly for any")
+      .one_of("kind", {"threads", "strict"});
   cli.option("--threads", &o.threads, "CPU threads").at_least(1).at_most(256).or_word("all").decides_speed_only();
 
   cli.section("Output");

@@ -25,6 +25,7 @@ struct RunOptions {
   std::string data_dir;  // "": where the data set looks by itself
   std::string dtype = "fp32";
   std::string device = "cpu";
+  std::string deterministic = "threads";
   std::optional<std::int64_t> threads;  // nothing: all that this process may use
 
   std::string out;  // "": a new folder under runs/

@@ -20,6 +20,7 @@ ImageData data_of(const RunOptions& o) {
 
 Machine machine_of(const RunOptions& o) {
   set_num_threads(static_cast<int>(o.threads.value_or(0)));
+  set_strict_determinism(o.deterministic == "strict");
   return {.device = cpu_description(), .threads = num_threads()};
 }
 
