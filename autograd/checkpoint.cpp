@@ -4,6 +4,7 @@
 
 #include "autograd/backward.h"
 #include "autograd/node.h"
+#include "core/precision.h"
 
 namespace plumb {
 namespace {
@@ -18,6 +19,7 @@ Tensors*& noted() {
 struct ForwardState {
   Path path = current_path();
   RandomState random = random_state();
+  Precision precision = plumb::precision();
 };
 
 }  // namespace
@@ -64,6 +66,7 @@ Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs
       const PathScope path(state.path);
       const PhaseScope phase("forward (checkpoint)");
       const RandomScope random(state.random);
+      const PrecisionScope precision(state.precision);
       for (std::size_t i = 0; i < count; ++i) {
         const Tensor& x = saved[i];
         if (!x.requires_grad())

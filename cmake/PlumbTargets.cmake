@@ -13,11 +13,12 @@ endfunction()
 
 # Files named *_simd.cpp hold Highway kernels: compiled once for each instruction set, chosen at run time. Debian's Highway has a
 # scalar baseline without 128-bit operations, hence x86-64-v2; the mask leaves SSSE3, AVX2 and AVX-512. -O2 would keep arrays of
-# vectors in memory.
+# vectors in memory. Products and sums are fused where the source says so and nowhere else: a kernel by itself and the same code inside another
+# have the same bits.
 function(plumb_simd_sources target)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "_simd\\.cpp$")
-  set(flags -O3)
+  set(flags -O3 -ffp-contract=off)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     list(APPEND flags -march=x86-64-v2 -DHWY_DISABLED_TARGETS=0x48D0)
   endif()

@@ -86,7 +86,7 @@ void Block::pass(Stream& s, const Branch& branch, const Gate& gate, const Layer*
   const std::optional<Tensor> scale = calibrating() ? std::nullopt : gate.plain_scale();
   Tensor f;
   if (scale) {
-    const Place::Junction junction{x, *scale, drop.row_scale(x)};
+    const Place::Junction junction{x, *scale, drop.row_scale(x), gate.path()};
     const Tensor y = branch(u, {.inside = inside.get(), .norm = before, .junction = &junction, .value = watched ? &f : nullptr});
     const PathScope scope(gate.path());
     s.x = after ? (*after)(y) : y;
@@ -98,7 +98,7 @@ void Block::pass(Stream& s, const Branch& branch, const Gate& gate, const Layer*
   }
   check(s.x.shape() == x.shape(), "[gate] expected combine to return the shape of the stream {}, got {}", x.shape(), s.x.shape());
   if (watched)
-    for (const auto& [id, observer] : std::map(*observers_)) observer({index_, branch, gate, norm_, x, f, s.x});
+    for (const auto& [id, observer] : std::map(*observers_)) observer({index_, branch, gate, norm_, x, f.detach(), s.x});
 }
 
 Handle Block::observe(Observer observer) {

@@ -24,6 +24,7 @@ struct Place {
   const Layer* norm = nullptr;     // before the branch
   struct Junction {                // after it: skip + row_scale gate f, as gated_residual() has it
     Tensor skip, gate, row_scale;
+    Path path;  // of the gate, for messages
   };
   const Junction* junction = nullptr;
   Tensor* value = nullptr;  // where there is a junction: gets f, without a graph, for who watches
@@ -50,8 +51,10 @@ class Branch : public Layer {
   Tensor leave(const Linear& last, const Tensor& h) const;                   // last product and junction
 
  private:
+  Tensor join(const Place& place, const Tensor& f) const;  // the junction by itself
+
   mutable const Place* place_ = nullptr;  // during a call
-  mutable bool left_ = false;
+  mutable bool entered_ = false, left_ = false;
 };
 
 }  // namespace plumb::nn

@@ -71,8 +71,7 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
   call.skip = Array();  // the backward pass does without
   struct Kept {
     LinearCall call;
-    Saved x, weight, bias, gamma, beta, skip, gate;
-    Tensor row_scale;
+    Saved x, weight, bias, gamma, beta, gate, row_scale;
     double eps;
     std::optional<Gelu> gelu;
     bool bf16_result;
@@ -83,13 +82,14 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
                                                       .bias = Saved(bias),
                                                       .gamma = Saved(norm.weight),
                                                       .beta = Saved(norm.bias),
-                                                      .skip = Saved(around.skip),
                                                       .gate = Saved(around.gate),
-                                                      .row_scale = around.row_scale,
+                                                      .row_scale = Saved(around.row_scale),
                                                       .eps = norm.eps,
                                                       .gelu = around.gelu,
                                                       .bf16_result = bf16_result});
-  const auto backward = [kept](const Tensor& dy) {
+  const bool junction = around.skip.defined();
+  const auto backward = [kept, junction](const Tensor& dy) {
+    for (const Saved* s : {&kept->gamma, &kept->beta, &kept->gate, &kept->row_scale}) s->get();  // unchanged since: the call reads them
     const auto wanted = [](const Saved& t) { return t.requires_grad() ? empty_like(t.array()) : Array(); };
     LinearGradients g;
     if (kept->x.requires_grad()) {
@@ -100,14 +100,17 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
     g.dw = wanted(kept->weight), g.db = wanted(kept->bias), g.dgamma = wanted(kept->gamma), g.dbeta = wanted(kept->beta),
     g.dgate = wanted(kept->gate);
     kernels(dy.array()).linear_backward(kept->call, dy.array(), kept->x.array(), kept->weight.array(), kept->bias.array(), g);
-    const bool junction = kept->call.after == LinearCall::After::residual;
     return Tensors{Tensor(g.dx), Tensor(g.dw), Tensor(g.db), Tensor(g.dgamma), Tensor(g.dbeta), junction ? dy : Tensor(), Tensor(g.dgate)};
   };
-  const auto differentiable = [kept](const Tensor& dy) {
+  // The skip's gradient is dy, so its value is not kept: any will do for the composition.
+  const auto differentiable = [kept, junction](const Tensor& dy) {
     const auto whole = [&](const Tensors& in) {
-      return composed({{in[3], in[4], kept->eps}, kept->gelu, in[5], in[6], kept->row_scale, kept->bf16_result}, in[0], in[1], in[2]);
+      return composed({{in[3], in[4], kept->eps}, kept->gelu, junction ? zeros_like(dy) : Tensor(), in[5], kept->row_scale.get(), kept->bf16_result}, in[0],
+                      in[1], in[2]);
     };
-    return through(whole, {kept->x, kept->weight, kept->bias, kept->gamma, kept->beta, kept->skip, kept->gate})(dy, Tensor());
+    Tensors gradients = through(whole, {kept->x, kept->weight, kept->bias, kept->gamma, kept->beta, kept->gate})(dy, Tensor());
+    gradients.insert(gradients.begin() + 5, junction ? dy : Tensor());
+    return gradients;
   };
   return record_fused(op, y, inputs, backward, differentiable);
 }

@@ -97,10 +97,10 @@ void LinearForwardRows(const LinearForward& f, std::int64_t begin, std::int64_t 
   } else if (f.b.rounded) {
     const Scratch half_room(rows * K / 2 + 1), room(rows * K);
     convert(operand_rows(f, begin, rows, reinterpret_cast<bfloat16*>(half_room.data())), rows * K, room.data());
-    multiply_panels(f.b, room.data(), rows, f.bias, false, u);
+    multiply_panels(f.b, room.data(), rows, f.bias, u);
   } else {
     const Scratch room(f.gamma ? rows * K : 0);
-    multiply_panels(f.b, operand_rows(f, begin, rows, room.data()), rows, f.bias, false, u);
+    multiply_panels(f.b, operand_rows(f, begin, rows, room.data()), rows, f.bias, u);
   }
   if (!f32_result || f.after != LinearCall::After::nothing) finish_rows(f, u, begin, rows);
 }
@@ -142,14 +142,14 @@ HWY_INLINE void operand_again(const LinearBackward& f, std::int64_t begin, std::
 }
 
 // c = du w of the block, c in f32.
-HWY_INLINE void gradient_product(const LinearBackward& f, std::int64_t begin, std::int64_t rows, bool accumulate, float* c) {
+HWY_INLINE void gradient_product(const LinearBackward& f, std::int64_t begin, std::int64_t rows, float* c) {
   const std::int64_t N = f.b.K;
   const Elements du = f.du + begin * N;
   if (f.half) return f.half->multiply(static_cast<const bfloat16*>(du.data), rows, nullptr, c);
-  if (du.dtype == DType::f32) return multiply_panels(f.b, static_cast<const float*>(du.data), rows, nullptr, accumulate, c);
+  if (du.dtype == DType::f32) return multiply_panels(f.b, static_cast<const float*>(du.data), rows, nullptr, c);
   const Scratch room(rows * N);
   convert(static_cast<const bfloat16*>(du.data), rows * N, room.data());
-  multiply_panels(f.b, room.data(), rows, nullptr, accumulate, c);
+  multiply_panels(f.b, room.data(), rows, nullptr, c);
 }
 
 void LinearBackwardRows(const LinearBackward& f, std::int64_t block, std::int64_t begin, std::int64_t end) {
@@ -158,10 +158,9 @@ void LinearBackwardRows(const LinearBackward& f, std::int64_t block, std::int64_
   const bool in_backward = f.gamma && f.want_dx;
   if (f.operand.data && f.operand.data != f.x.data && !in_backward) operand_again(f, begin, end);
   if (!f.want_dx) return;
-  if (!f.gamma && f.dx.dtype == DType::f32 && !(f.half && f.add_to_dx))
-    return gradient_product(f, begin, rows, f.add_to_dx, static_cast<float*>(f.dx.data) + begin * K);
+  if (!f.gamma && f.dx.dtype == DType::f32 && !f.add_to_dx) return gradient_product(f, begin, rows, static_cast<float*>(f.dx.data) + begin * K);
   const Scratch dh(rows * K);
-  gradient_product(f, begin, rows, false, dh.data());
+  gradient_product(f, begin, rows, dh.data());
   if (f.gamma) {
     typed(f.operand.data ? f.operand + begin * K : f.operand, [&](auto* operand) HWY_ATTR {
       layer_norm_backward_rows(dh.data(), static_cast<const float*>(f.x.data) + begin * K, f.gamma, f.mean + begin, f.rstd + begin, rows, K,
@@ -243,9 +242,9 @@ bool by_onednn(const LinearCall& call) { return call.products == Precision::bf16
 }  // namespace
 
 void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const Array& y) {
-  const std::int64_t N = w.dim(0), K = w.dim(1), R = N ? y.numel() / N : 0;
-  if (R == 0) return;
-  const bool half = by_onednn(call), per_channel = call.gate.defined() && call.gate.numel() > 1;
+  const std::int64_t N = w.dim(0), K = w.dim(1), R = x.shape().with(-1, 1).numel();
+  if (y.numel() == 0) return;
+  const bool half = K > 0 && by_onednn(call), per_channel = call.gate.defined() && call.gate.numel() > 1;
   const std::int64_t rows = block_rows(R, half);
   std::optional<PackedBf16> half_matrix;
   if (half) half_matrix.emplace(K, N, w.data<float>(), true, rows);
@@ -277,8 +276,8 @@ void linear_forward(const LinearCall& call, const Array& x, const Array& w, cons
 }
 
 void linear_backward(const LinearCall& call, const Array& dy, const Array& x, const Array& w, const Array& b, const LinearGradients& g) {
-  const std::int64_t N = w.dim(0), K = w.dim(1), R = N ? dy.numel() / N : 0;
-  const bool bf16 = call.products == Precision::bf16, half = by_onednn(call);
+  const std::int64_t N = w.dim(0), K = w.dim(1), R = x.shape().with(-1, 1).numel();
+  const bool bf16 = call.products == Precision::bf16, half = R * N * K > 0 && by_onednn(call);
   const std::int64_t rows = block_rows(R, half), blocks = (R + rows - 1) / rows;
   const bool normed = call.gamma.defined(), residual = call.after == LinearCall::After::residual, gated = residual && call.gate.defined();
   const bool want_dx = g.dx.defined() || g.dgamma.defined() || g.dbeta.defined();
@@ -355,7 +354,7 @@ void linear_backward(const LinearCall& call, const Array& dy, const Array& x, co
   // dw and db are those of a gate of 1 so far.
   const Scratch dgate(N);
   const float zero_bias = 0;
-  parallel_for(N, std::max<std::int64_t>(1, 16384 / K), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(N, std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, K)), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t j = begin; j < end; ++j) {
       float unused = 0;
       dgate.data()[j] = HWY_DYNAMIC_DISPATCH(GateGradient)(w.data<float>() + j * K, b.defined() ? b.data<float>()[j] : zero_bias, gate.data()[j],

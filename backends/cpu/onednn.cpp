@@ -392,6 +392,10 @@ void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape
 
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* y) {
   if (m == 0 || n == 0) return;
+  if (k == 0) {
+    std::fill_n(y, m * n, 0.0f);
+    return;
+  }
   // A block for each thread, or by the shape alone, across the longer side; the other operand is packed again for each, so none is narrower than 32.
   // Below half a million operations (5 us on one core) other threads are not worth waking.
   const std::int64_t longer = std::max(m, n), blocks = strict_determinism() ? 8 : num_threads();

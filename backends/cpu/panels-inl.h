@@ -62,8 +62,8 @@ HWY_INLINE void pack_panel(const PackedMatrix& b, std::int64_t i) {
   }
 }
 
-// c [rows, N] (+)= a B, or start + a B, where start [N up to whole vectors] is a row of the initial values.
-HWY_INLINE void multiply_panels(const PackedMatrix& b, const float* a, std::int64_t rows, const float* start, bool accumulate, float* c) {
+// c [rows, N] = start + a B, where start [N up to whole vectors] is a row of initial values, or null.
+HWY_INLINE void multiply_panels(const PackedMatrix& b, const float* a, std::int64_t rows, const float* start, float* c) {
   const PanelLayout layout(b.N);
   constexpr std::int64_t edge_rows = 12;
   for (std::int64_t i = 0; i < layout.parts; ++i) {
@@ -78,7 +78,6 @@ HWY_INLINE void multiply_panels(const PackedMatrix& b, const float* a, std::int6
               .rows = rows,
               .K = b.K,
               .vectors = panel.vectors,
-              .accumulate = accumulate,
               .start = start ? start + panel.first : nullptr};
     const std::int64_t columns = b.N - panel.first;
     if (columns >= panel.vectors * W) {
@@ -95,14 +94,10 @@ HWY_INLINE void multiply_panels(const PackedMatrix& b, const float* a, std::int6
       q.a += r * b.K;
       q.c = edge;
       q.c_row = panel.vectors * W;
-      q.accumulate = false;
       multiply(q);
       for (std::int64_t e = 0; e < q.rows; ++e)
-        for_lanes(columns, [&](std::int64_t j, auto part) HWY_ATTR {
-          float* const to = p.c + (r + e) * p.c_row + j;
-          const V v = hn::LoadU(f32, edge + e * q.c_row + j);
-          store(accumulate ? hn::Add(load(to, part), v) : v, to, part);
-        });
+        for_lanes(columns,
+                  [&](std::int64_t j, auto part) HWY_ATTR { store(hn::LoadU(f32, edge + e * q.c_row + j), p.c + (r + e) * p.c_row + j, part); });
     }
   }
 }

@@ -60,12 +60,14 @@ std::vector<double> operand(const LinearCall& call, const Array& a) {
 // In the wider of the call's types: what lies between two kernels here is not rounded to bf16.
 Array between(const Array& like, const Shape& shape) { return Array(shape, like.dtype() == DType::bf16 ? DType::f32 : like.dtype(), like.device()); }
 
+std::int64_t rows_of(const Array& x) { return x.shape().with(-1, 1).numel(); }
+
 // x w^T + b.
 Array affine(const LinearCall& call, const Array& x, const Array& w, const Array& b) {
   const std::int64_t N = w.dim(0), K = w.dim(1);
-  const Array u = between(x, {x.numel() / K, N});
+  const Array u = between(x, {rows_of(x), N});
   const std::vector<double> inputs = operand(call, x), weights = operand(call, w);
-  product(x.numel() / K, N, K, {inputs.data(), K, 1}, {weights.data(), 1, K}, b, u);
+  product(rows_of(x), N, K, {inputs.data(), K, 1}, {weights.data(), 1, K}, b, u);
   return u;
 }
 
@@ -91,7 +93,7 @@ void linear_forward(const LinearCall& call, const Array& x, const Array& w, cons
 }
 
 void linear_backward(const LinearCall& call, const Array& dy, const Array& x, const Array& w, const Array& b, const LinearGradients& g) {
-  const std::int64_t N = w.dim(0), K = w.dim(1), R = x.numel() / K;
+  const std::int64_t N = w.dim(0), K = w.dim(1), R = rows_of(x);
   const Array h = before(call, x);
   Array du = dy;
   if (call.after == LinearCall::After::gelu) {

@@ -13,9 +13,8 @@ Linear::Linear(const LinearOptions& o) : Layer("Linear") {
 
 namespace {
 
-// The norm's parameters where it can be a part of the op; nullopt: it must be called.
+// The norm's parameters where there is one that can be a part of the op.
 std::optional<NormParameters> fusible(const Layer* norm) {
-  if (!norm) return NormParameters{};
   const auto* layer_norm = dynamic_cast<const LayerNorm*>(norm);
   if (!layer_norm || layer_norm->hooked()) return std::nullopt;
   return layer_norm->own_parameters();
@@ -30,16 +29,18 @@ Tensor narrowed(const Tensor& y, bool bf16_result) {
 
 Tensor Linear::after(const Layer* norm, const Tensor& x, bool bf16_result) const {
   const auto parameters = fusible(norm);
-  if (!parameters || hooked()) return narrowed((*this)(norm ? (*norm)(x) : x), bf16_result);
+  const Tensor u = norm && !parameters ? (*norm)(x) : x;
+  if (hooked()) return narrowed((*this)(parameters ? (*norm)(u) : u), bf16_result);
   const PathScope scope(path());
-  return norm ? norm_linear(x, *parameters, weight_, bias_, bf16_result) : linear(x, weight_, bias_, bf16_result);
+  return parameters ? norm_linear(u, *parameters, weight_, bias_, bf16_result) : linear(u, weight_, bias_, bf16_result);
 }
 
 Tensor Linear::gelu_after(const Layer* norm, const Tensor& x, Gelu form, bool bf16_result) const {
   const auto parameters = fusible(norm);
-  if (!parameters || hooked()) return narrowed(gelu((*this)(norm ? (*norm)(x) : x), form), bf16_result);
+  const Tensor u = norm && !parameters ? (*norm)(x) : x;
+  if (hooked()) return narrowed(gelu((*this)(parameters ? (*norm)(u) : u), form), bf16_result);
   const PathScope scope(path());
-  return norm ? norm_linear_gelu(x, *parameters, weight_, bias_, form, bf16_result) : linear_gelu(x, weight_, bias_, form, bf16_result);
+  return parameters ? norm_linear_gelu(u, *parameters, weight_, bias_, form, bf16_result) : linear_gelu(u, weight_, bias_, form, bf16_result);
 }
 
 Tensor Linear::joined(const Tensor& skip, const Tensor& x, const Tensor& gate, const Tensor& row_scale) const {

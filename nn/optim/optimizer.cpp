@@ -37,6 +37,11 @@ bool at_least_0(double x) { return std::isfinite(x) && x >= 0; }
 Optimizer::Optimizer(std::vector<Parameter> parameters, LearningRate lr, double weight_decay, double clip_norm)
     : parameters_(std::move(parameters)), lr_(std::move(lr)), weight_decay_(weight_decay), clip_norm_(clip_norm) {
   check(!parameters_.empty(), "[optimizer] expected at least one parameter, got none");
+  std::unordered_map<const Node*, const std::string*> seen;
+  for (const Parameter& p : parameters_) {
+    const auto [entry, fresh] = seen.emplace(p.value.node().get(), &p.name);
+    check(fresh, "[optimizer] expected each parameter once, got one as {} and as {}", *entry->second, p.name);
+  }
   for (const Parameter& p : parameters_)
     check(at_least_0(p.lr_factor) && at_least_0(p.decay_factor) && at_least_0(p.eps_factor) && p.eps_factor > 0,
           "[optimizer] expected finite factors for {}: of the rate and the decay at least 0, of eps above 0; got {}, {} and {}", p.name, p.lr_factor,

@@ -99,6 +99,24 @@ TEST_CASE("cpu matmul and linear") {
   }
 }
 
+TEST_CASE("linear layers without rows, inputs or outputs") {
+  using After = LinearCall::After;
+  for (Precision products : {Precision::f32, Precision::bf16})
+    for (auto [R, N, K] : std::vector<std::array<std::int64_t, 3>>{{0, 3, 5}, {4, 0, 5}, {4, 3, 0}}) {
+      const Array x = random({R, K}), w = random({N, K}), b = random({N}), dy = random({R, N}), skip = random({R, N}), gate = random({N});
+      compare("linear", "product", {{R, N}, {R, N}, {R, N}, {R, N}}, [&](const Kernels& k, const Results& y) {
+        k.linear_forward({.products = products}, x, w, b, y[0]);
+        k.linear_forward({.after = After::residual, .skip = skip, .gate = gate, .products = products}, x, w, b, y[1]);
+        k.linear_forward({.after = After::gelu, .slope = y[3], .products = products}, x, w, b, y[2]);
+      });
+      compare("linear_backward", "product", {{R, K}, {N, K}, {N}, {R, K}, {N, K}, {N}, {N}}, [&](const Kernels& k, const Results& y) {
+        k.linear_backward({.products = products}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
+        k.linear_backward({.after = After::residual, .gate = gate, .products = products}, dy, x, w, b,
+                          {.dx = y[3], .dw = y[4], .db = y[5], .dgate = y[6]});
+      });
+    }
+}
+
 TEST_CASE("cpu linear with its neighbours") {
   using After = LinearCall::After;
   for (auto [B, T, N, K] : std::vector<std::array<std::int64_t, 4>>{{1, 1, 1, 1}, {3, 5, 7, 5}, {13, 5, 37, 19}, {8, 17, 64, 48}, {64, 9, 48, 33}}) {

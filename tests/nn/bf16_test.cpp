@@ -1,0 +1,203 @@
+// Whole models in a bf16 run: how far they are from f32, what stays f32, and that watching them changes nothing.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "core/precision.h"
+#include "core/profile.h"
+#include "nn/nn.h"
+#include "tests/support/catch.h"
+#include "tests/support/op_case.h"
+
+using namespace plumb;
+
+namespace {
+
+struct Model {
+  DefaultsScope scope;  // parameters are made where the defaults say
+  nn::ViT vit;
+  Tensor images, labels;
+
+  explicit Model(const nn::GateChoice& gate, Defaults where = {}, std::int64_t depth = 3)
+      : scope(where),
+        vit([&] {
+          return nn::ViTOptions{
+              .image = 16, .patch = 4, .classes = 5, .dim = 48, .depth = depth, .heads = 3, .gate = gate, .drop_key = {.rate = 0.1}, .seed = 1};
+        }()),
+        images(random_normal({6, 3, 16, 16}, 0, "images", where)),
+        labels(integers({0, 1, 2, 3, 4, 0}, {6}, where.device)) {}
+
+  Gradients step() const {
+    const RandomScope random({.seed = 1, .step = 0});
+    return backward(cross_entropy(vit(images), labels));
+  }
+};
+
+// Of all gradients as one vector: |a - b| / |b|.
+double distance(const Gradients& a, const Gradients& b) {
+  double difference = 0, norm = 0;
+  for (const Gradients::Entry& e : b.entries()) {
+    const std::vector<double> x = a[e.node->name].values(), y = e.gradient.values();
+    for (std::size_t i = 0; i < x.size(); ++i) difference += (x[i] - y[i]) * (x[i] - y[i]), norm += y[i] * y[i];
+  }
+  return std::sqrt(difference / norm);
+}
+
+bool same_bits(const Gradients& a, const Gradients& b) {
+  if (a.loss() != b.loss()) return false;
+  return std::ranges::all_of(b.entries(), [&](const Gradients::Entry& e) { return a[e.node->name].values() == e.gradient.values(); });
+}
+
+Gradients step_in(Precision precision, const Model& m) {
+  const PrecisionScope scope(precision);
+  return m.step();
+}
+
+}  // namespace
+
+TEST_CASE("a model in bf16 is close to the one in f32 - every gate kind") {
+  for (const char* gate : {"layerscale", "pre", "post", "rezero", "fixup", "sub_ln", "deepnorm", "value_residual", "residual_dual"}) {
+    const Model m(gate);
+    const Gradients f32 = step_in(Precision::f32, m), bf16 = step_in(Precision::bf16, m);
+    INFO(gate);
+    CHECK(bf16.loss() == Approx(f32.loss()).epsilon(2e-3));
+    CHECK(distance(bf16, f32) < 3e-2);
+    if (std::string(gate) != "rezero" && std::string(gate) != "fixup") CHECK(distance(bf16, f32) > 1e-5);  // it does round
+  }
+}
+
+TEST_CASE("cpu and reference agree on a model in bf16") {
+  const Model cpu("layerscale"), reference("layerscale", {DType::f32, Device::reference});
+  const Gradients a = step_in(Precision::bf16, cpu), b = step_in(Precision::bf16, reference);
+  CHECK(a.loss() == Approx(b.loss()).epsilon(1e-3));
+  CHECK(distance(a, b) < 1.5e-2);
+}
+
+TEST_CASE("a bf16 run keeps the stream, the gradients and the logits in f32") {
+  const PrecisionScope scope(Precision::bf16);
+  Model m(nn::methods::layerscale(1e-6));
+  std::vector<Handle> handles;
+  int seen = 0;
+  for (const auto& block : m.vit.stack().blocks())
+    handles.push_back(block->observe([&](const nn::Junction& j) {
+      ++seen;
+      CHECK(j.stream.dtype() == DType::f32);
+      CHECK(j.branch_value.dtype() == DType::f32);
+      CHECK(j.output.dtype() == DType::f32);
+      CHECK(j.output.values() != j.stream.values());  // 1e-6 of a branch is not lost
+    }));
+  const Gradients g = m.step();
+  CHECK(seen == 6);
+  for (const Gradients::Entry& e : g.entries()) CHECK(e.gradient.dtype() == DType::f32);
+  CHECK(m.vit(m.images).dtype() == DType::f32);
+}
+
+TEST_CASE("watching a model changes no bit of its gradients") {
+  for (Precision precision : {Precision::f32, Precision::bf16}) {
+    const PrecisionScope scope(precision);
+    Model m("layerscale");
+    const Gradients alone = m.step();
+    std::vector<Handle> handles;
+    for (const auto& block : m.vit.stack().blocks()) {
+      handles.push_back(block->observe([](const nn::Junction&) {}));
+      if (precision == Precision::bf16) continue;  // a hooked layer hands on f32, so the derivative of GELU is not rounded
+      handles.push_back(block->attn().first().on_forward([](const nn::Layer&, const Tensor&, const Tensor&) { return Tensor(); }));
+      handles.push_back(block->mlp().first().on_forward([](const nn::Layer&, const Tensor&, const Tensor&) { return Tensor(); }));
+    }
+    INFO(name(precision));
+    CHECK(same_bits(m.step(), alone));
+  }
+}
+
+TEST_CASE("an observed block calls a hook on its last layer once, and its output is what it is unobserved") {
+  for (const char* gate : {"layerscale", "b2t"}) {
+    Model m(gate);
+    nn::Block& block = *m.vit.stack().blocks()[0];
+    const Tensor x = random_normal({2, 17, 48}, 0, "x");
+    int calls = 0;
+    const Handle hook = block.mlp().last().on_forward([&](const nn::Layer&, const Tensor&, const Tensor& y) {
+      ++calls;
+      return y * 2;
+    });
+    const auto run = [&] {
+      const RandomScope random({.seed = 1, .step = 0});
+      return block(x).values();
+    };
+    const std::vector<double> alone = run();
+    CHECK(calls == 1);
+    std::vector<double> seen;
+    const Handle observer = block.observe([&](const nn::Junction& j) { seen = j.branch_value.values(); });
+    INFO(gate);
+    CHECK(run() == alone);
+    CHECK(calls == 2);
+    CHECK(seen.size() == alone.size());
+  }
+}
+
+TEST_CASE("a branch of one's own that forgets its norm or its junction is told") {
+  struct Forgetful : nn::Branch {
+    Forgetful(bool enters) : Branch("Forgetful"), enters_(enters), a_({.in = 8, .out = 8}), b_({.in = 8, .out = 8}) {
+      child("a", a_), child("b", b_);
+    }
+    const char* kind() const override { return "attn"; }
+    nn::Linear& first() override { return a_; }
+    nn::Linear& last() override { return b_; }
+    void scale_value_path(double) override {}
+    Tensor forward(const Tensor& x) const override { return enters_ ? b_(enter(a_, x)) : leave(b_, a_(x)); }
+    bool enters_;
+    nn::Linear a_, b_;
+  };
+  const Tensor x = random_normal({2, 3, 8}, 0, "x");
+  CHECK_THAT(test::error_of([&] { Forgetful(true)(x, {}); }),
+             test::contains("[branch] expected Forgetful's forward() to begin with enter() and to end with "
+                            "leave(), which bring its norm and junction, got one without leave()"));
+  CHECK_THAT(test::error_of([&] { Forgetful(false)(x, {}); }), test::contains("without enter()"));
+}
+
+TEST_CASE("a checkpoint is made again in the precision of its forward pass") {
+  Model m("layerscale");
+  const auto gradients = [&](bool outside) {
+    std::optional<PrecisionScope> scope;
+    scope.emplace(Precision::bf16);
+    const RandomScope random({.seed = 1, .step = 0});
+    const Tensor loss = cross_entropy(m.vit(m.images), m.labels);
+    if (outside) scope.reset();
+    return backward(loss);
+  };
+  m.vit.stack().checkpoint_blocks(true);
+  CHECK(same_bits(gradients(true), gradients(false)));
+}
+
+TEST_CASE("checkpointed blocks in bf16 have the same bits") {
+  const PrecisionScope scope(Precision::bf16);
+  Model m("layerscale");
+  const Gradients plain = m.step();
+  m.vit.stack().checkpoint_blocks(true);
+  CHECK(same_bits(m.step(), plain));
+}
+
+TEST_CASE("derivatives of order two exist in bf16, near those of f32") {
+  const auto second = [](Precision precision) {
+    const PrecisionScope scope(precision);
+    const Tensor x = variable(random_normal({2, 5, 12}, 0, "x")), w = variable(random_normal({36, 12}, 0, "w")),
+                 o = variable(random_normal({12, 12}, 0, "o"));
+    const Tensor heads = attention_qkv(linear(x, w * 0.3, {}, true), 3);
+    const Tensor y = sum(pow(linear_residual(x, heads, o * 0.3), 2));
+    const Tensor g = grad(y, w, {.create_graph = true});
+    return grad(sum(g * g), w).values();
+  };
+  const std::vector<double> a = second(Precision::bf16), b = second(Precision::f32);
+  CHECK(test::relative_error(a, b) < 5e-2);
+}
+
+TEST_CASE("a block of a step is ten kernel calls, five forward and five backward") {
+  const auto calls = [](std::int64_t depth, Precision precision) {
+    const PrecisionScope scope(precision);
+    const Model m("layerscale", {}, depth);
+    m.step();
+    const Profile profile;
+    m.step();
+    return profile.events().size();
+  };
+  for (Precision precision : {Precision::f32, Precision::bf16}) CHECK(calls(4, precision) - calls(3, precision) == 10);
+}
