@@ -26,9 +26,12 @@ Machine machine_of(const RunOptions& o) {
 }  // namespace
 
 Session::Session(const Cli& cli, const RunOptions& o)
-    : defaults_(defaults_of(o)), data(data_of(o)), normalization(normalization_of(data.train)), machine(machine_of(o)), folder(cli, o, machine) {}
+    : defaults_(defaults_of(o)), data(data_of(o)), normalization(normalization_of(data.train)), machine(machine_of(o)), folder(cli, o, machine) {
+  if (o.profile) profile_ = std::make_unique<StepProfile>(folder, o.steps);
+}
 
-int Session::interrupted_status(std::size_t finished, std::size_t runs, const char* what) const {
+int Session::finish(std::size_t finished, std::size_t runs, const char* what) const {
+  if (profile_) profile_->finish();
   if (!interrupted() || finished >= runs) return 0;
   note_error(fmt::format("interrupted: {} of {} {} are finished; go on with --resume --out {}\n", finished, runs, what, folder.path().string()));
   return interrupt_status();
