@@ -30,14 +30,12 @@ StepProfile::StepProfile(const RunFolder& folder, std::int64_t steps) : folder_(
 StepProfile::~StepProfile() { current = nullptr; }
 
 void StepProfile::run_begins(const std::string& label) {
-  if (!current || current->complete_) return;
-  current->profile_.reset();
-  current->run_ = label;
+  if (current && !current->complete_) current->run_ = label;
 }
 
 void StepProfile::begin(std::int64_t step) {
-  if (complete_) return write();  // soon, as a sweep may take hours
-  if (step == first) profile_.emplace();
+  if (complete_) return write();          // soon, as a sweep may take hours
+  if (step == first) profile_.emplace();  // in place of what another run left incomplete
 }
 
 void StepProfile::end(std::int64_t step) {

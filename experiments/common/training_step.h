@@ -41,7 +41,7 @@ class StepProfile {
   // where the files are on stderr, or that no run took these steps.
   void finish();
 
-  // A run begins in this thread: what the former one left incomplete does not count. Does nothing without --profile.
+  // Names the run that begins in this thread. Does nothing without --profile.
   static void run_begins(const std::string& label);
 
  private:

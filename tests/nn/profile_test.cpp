@@ -219,6 +219,25 @@ TEST_CASE("a profile's table adds up, names modules once for all blocks, and fit
   CHECK(sum(kernels) == Approx(100).margin(0.05 * static_cast<double>(kernels.size())));  // with what was spent outside
   // The same calls by module: all but what was outside.
   CHECK(sum(modules) == Approx(100 - kernels.back()).margin(0.05 * static_cast<double>(kernels.size() + modules.size())));
+  // The columns of ms are the events' sums.
+  const std::string row = table.substr(table.find("\nall kernels") + 1, table.find('\n'));
+  double forward = 0, backward = 0, optimizer = 0, other = 0;
+  for (const Profile::Event& e : profile.events()) {
+    const std::string_view phase = e.phase;
+    (phase == "forward"     ? forward
+     : phase == "backward"  ? backward
+     : phase == "optimizer" ? optimizer
+                            : other) += static_cast<double>(e.end - e.start) * 1e-6;
+  }
+  for (const auto& [title, ms] : {std::pair<std::string, double>{"  ms", forward + backward + optimizer + other},
+                                  {"forward", forward},
+                                  {"backward", backward},
+                                  {"optimizer", optimizer},
+                                  {"other", other}}) {
+    CAPTURE(title);
+    const std::size_t end = table.find(title) + title.size(), space = row.rfind(' ', end - 1);
+    CHECK(std::stod(row.substr(space, end - space)) == Approx(ms).margin(0.006));
+  }
   CHECK_THAT(table, contains("ViT.blocks.*.attn.qkv ") && contains("ViT.head ") && contains("(outside modules)") && !contains("blocks.0"));
   CHECK_THAT(table, contains("..." + deep.substr(deep.size() - 33) + " "));
   CHECK_THAT(table, contains("steps 3 to 4: "));

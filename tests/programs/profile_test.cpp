@@ -57,10 +57,10 @@ TEST_CASE("--profile takes what a short run has, passes over a run that diverges
   REQUIRE(run(folder.path(), command + "--steps 5").status == 0);
   CHECK(steps_of(folder.path() / "a/profile.json") == std::set<int>{3, 4});
 
-  const Finished diverging = run(folder.path(), command + "--overwrite --steps 40 --lrs 1e18,1e-3");
+  const Finished diverging = run(folder.path(), command + "--overwrite --steps 40 --warmup 8 --lrs 1e18,120,1e-3");
   INFO(diverging.err);
   CHECK(diverging.status == 0);
-  CHECK_THAT(diverging.err, contains("diverged at step"));
+  CHECK_THAT(diverging.err, contains("lr 120 seed 0    diverged at step"));  // 5, within the profiled ones
   CHECK(slurp(folder.path() / "a/profile.txt").starts_with("rezero depth 2 lr 0.001 seed 0\n"));
   CHECK(steps_of(folder.path() / "a/profile.json") == std::set<int>{3, 4, 5, 6, 7});
 
@@ -94,4 +94,15 @@ TEST_CASE("a profile in the folder is no obstacle to --resume and --overwrite") 
   CHECK(run(folder.path(), command + "--overwrite").status == 0);
   CHECK_FALSE(fs::exists(folder.path() / "a/profile.txt"));
   CHECK_FALSE(fs::exists(folder.path() / "a/profile.json"));
+}
+
+TEST_CASE("a profile is written as soon as its steps are done") {
+  const TemporaryFolder folder;
+  const Finished killed = run(folder.path(), program("depth_stability") +
+                                                 " --gates pre --depths 1 --dim 8 --batch 4 --steps 4000 --profile --out a & pid=$!; "
+                                                 "until [ -s a/profile.json ] || ! kill -0 $pid; do sleep 0.02; done; kill -9 $pid; wait $pid");
+  INFO(killed.err);
+  REQUIRE(killed.status == 137);
+  CHECK(steps_of(folder.path() / "a/profile.json") == std::set<int>{3, 4, 5, 6, 7});
+  CHECK_THAT(slurp(folder.path() / "a/profile.txt"), contains("\nsteps 3 to 7: "));
 }
