@@ -236,7 +236,8 @@ TEST_CASE("a profile's table adds up, names modules once for all blocks, and fit
                                   {"other", other}}) {
     CAPTURE(title);
     const std::size_t end = table.find(title) + title.size(), space = row.rfind(' ', end - 1);
-    CHECK(std::stod(row.substr(space, end - space)) == Approx(ms).margin(0.006));
+    const bool blank = row.size() < end || row[end - 1] == ' ';  // rounds to 0
+    CHECK((blank ? 0 : std::stod(row.substr(space, end - space))) == Approx(ms).margin(0.006));
   }
   CHECK_THAT(table, contains("ViT.blocks.*.attn.qkv ") && contains("ViT.head ") && contains("(outside modules)") && !contains("blocks.0"));
   CHECK_THAT(table, contains("..." + deep.substr(deep.size() - 33) + " "));
