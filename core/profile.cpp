@@ -16,9 +16,13 @@ thread_local Profile* current = nullptr;
 std::int64_t now() { return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 double bytes_of(const Array& a) { return a.defined() ? static_cast<double>(a.numel()) * static_cast<double>(size_of(a.dtype())) : 0; }
-double bytes_of(const Heads&) { return 0; }  // attention's are counted by its extents
-double bytes_of(const LinearCall& c) { return bytes_of(c.mean) + bytes_of(c.rstd) + bytes_of(c.slope) + bytes_of(c.skip); }
-double bytes_of(const LinearGradients& d) { return bytes_of(d.dx) * (d.add_to_dx ? 2 : 1) + bytes_of(d.dw) + bytes_of(d.db); }
+double bytes_of(const LinearCall& c) {
+  return bytes_of(c.gamma) + bytes_of(c.beta) + bytes_of(c.mean) + bytes_of(c.rstd) + bytes_of(c.slope) + bytes_of(c.skip) + bytes_of(c.gate) +
+         bytes_of(c.row_scale);
+}
+double bytes_of(const LinearGradients& d) {
+  return bytes_of(d.dx) * (d.add_to_dx ? 2 : 1) + bytes_of(d.dw) + bytes_of(d.db) + bytes_of(d.dgamma) + bytes_of(d.dbeta) + bytes_of(d.dgate);
+}
 double bytes_of(std::span<const Array> arrays) {
   double sum = 0;
   for (const Array& a : arrays) sum += bytes_of(a);
@@ -33,6 +37,32 @@ template <class T>
 double bytes_of(const T&) {
   return 0;
 }
+
+// Of the arrays that a kernel gets, by the member of the table. Heads lie among others in a wider buffer, so the call's extents count them.
+template <auto entry>
+struct Bytes {
+  template <class... Args>
+  static double of(const Args&... args) {
+    return (bytes_of(args) + ... + 0.0);
+  }
+};
+double bytes_of_heads(const AttentionCall& c, const Heads& any, int of_queries, int of_keys) {
+  const std::int64_t tokens = of_queries * c.queries + of_keys * c.keys;
+  return static_cast<double>(c.batch * c.heads * tokens * c.head_dim) * static_cast<double>(size_of(any.array.dtype()));
+}
+template <>
+struct Bytes<&Kernels::attention_forward> {
+  static double of(const AttentionCall& c, const Heads& q, const Heads&, const Heads&, const Heads&, const Array& sums) {
+    return bytes_of_heads(c, q, 2, 2) + bytes_of(sums) + bytes_of(c.keep);  // q, out; k, v
+  }
+};
+template <>
+struct Bytes<&Kernels::attention_backward> {
+  template <class... Gradients>
+  static double of(const AttentionCall& c, const Heads&, const Heads& q, const Heads&, const Heads&, const Array& sums, const Gradients&...) {
+    return bytes_of_heads(c, q, 3, 4) + bytes_of(sums) + bytes_of(c.keep);  // dout, q, dq; k, v, dk, dv
+  }
+};
 
 double elements(const Array& a) { return static_cast<double>(a.numel()); }
 
@@ -93,6 +123,12 @@ struct Operations<&Kernels::attention_backward> {
 }  // namespace
 
 struct ProfileRecorder {
+  // Makes room for an event and starts the clock: record() is called by a destructor and must not throw.
+  static std::int64_t start() {
+    std::vector<Profile::Event>& events = current->events_;
+    if (events.size() == events.capacity()) events.reserve(std::max<std::size_t>(4096, 2 * events.size()));
+    return now();
+  }
   static void record(const char* kernel, std::int64_t start, double operations, double bytes) {
     Profile& p = *current;
     const std::uint64_t allocated = memory_stats().allocated;
@@ -112,11 +148,11 @@ struct Timed<device, entry> {
   static inline const char* name = "";
 
   static Result call(Args... args) {
-    struct Record {  // written when the kernel has returned, whatever it returns
-      std::int64_t start;
+    struct Record {  // written when the kernel has returned, whatever it returns or throws
       double operations, bytes;
+      std::int64_t start;
       ~Record() { ProfileRecorder::record(name, start, operations, bytes); }
-    } const record{now(), Operations<entry>::of(args...), (bytes_of(args) + ... + 0.0)};
+    } const record{Operations<entry>::of(args...), Bytes<entry>::of(args...), ProfileRecorder::start()};
     return ((device == Device::cpu ? cpu_kernels() : reference_kernels()).*entry)(args...);
   }
 };
@@ -172,22 +208,27 @@ Kernels timed_kernels() {
   return t;
 }
 
+enum PhaseColumn { forward, backward, optimizer, other, phase_columns };
+
+PhaseColumn column_of(std::string_view phase) {  // "forward (checkpoint)" is forward
+  return phase.starts_with("forward") ? forward : phase == "backward" ? backward : phase == "optimizer" ? optimizer : other;
+}
+
 // What rows of a table add up.
 struct Sum {
   std::int64_t calls = 0;
-  double forward = 0, backward = 0, other = 0;  // ms
+  double ms = 0, by_phase[phase_columns] = {};
   double operations = 0, bytes = 0, allocated = 0;
 
   void add(const Profile::Event& e) {
-    const double ms = static_cast<double>(e.end - e.start) * 1e-6;
-    const std::string_view phase = e.phase;
-    (phase.starts_with("forward") ? forward : phase == "backward" ? backward : other) += ms;
+    const double took = static_cast<double>(e.end - e.start) * 1e-6;
+    ms += took;
+    by_phase[column_of(e.phase)] += took;
     ++calls;
     operations += e.operations;
     bytes += e.bytes;
     allocated += e.allocated;
   }
-  double ms() const { return forward + backward + other; }
 };
 
 // "ViT.blocks.3.attn.qkv" -> "ViT.blocks.*.attn.qkv"
@@ -204,18 +245,40 @@ std::string without_numbers(const Path& path) {
   return result;
 }
 
-std::string sums_table(const char* title, const std::map<std::string, Sum>& sums, double total) {
-  std::vector<std::pair<std::string, Sum>> rows(sums.begin(), sums.end());
-  std::ranges::sort(rows, [](const auto& a, const auto& b) { return a.second.ms() > b.second.ms(); });
-  std::size_t width = 24;
-  for (const auto& [name, sum] : rows) width = std::max(width, name.size());
-  const auto rate = [](double amount, double ms) { return amount > 0 && ms > 0 ? fmt::format("{:.1f}", amount / ms * 1e-6) : ""; };
-  std::string text = fmt::format("{:<{}}  {:>7} {:>9} {:>9} {:>9} {:>6} {:>8} {:>7} {:>9}\n", title, width, "calls", "fwd ms", "bwd ms", "other ms",
-                                 "share", "GFLOP/s", "GB/s", "MB alloc");
-  for (const auto& [name, s] : rows)
-    text += fmt::format("{:<{}}  {:>7} {:>9.3f} {:>9.3f} {:>9.3f} {:>5.1f}% {:>8} {:>7} {:>9.1f}\n", name, width, s.calls, s.forward, s.backward,
-                        s.other, 100 * s.ms() / total, rate(s.operations, s.ms()), rate(s.bytes, s.ms()), s.allocated * 1e-6);
+constexpr std::size_t name_width = 36;  // a row has 120 columns
+
+std::string header(const char* title) {
+  return fmt::format("{:<{}} {:>7} {:>9} {:>7} {:>8} {:>8} {:>9} {:>6} {:>7} {:>5} {:>8}\n", title, name_width, "calls", "ms", "share", "forward",
+                     "backward", "optimizer", "other", "GFLOP/s", "GB/s", "alloc MB");
+}
+
+// What rounds to zero stays blank. A name that is too long loses its beginning: the end tells it apart.
+std::string row(const std::string& name, const Sum& s, double total_ms) {
+  const auto number = [](double value, int digits) {
+    const std::string text = fmt::format("{:.{}f}", value, digits);
+    return text.find_first_not_of("0.") == std::string::npos ? "" : text;
+  };
+  const double per_second = s.ms > 0 ? 1e-6 / s.ms : 0;  // in billions
+  std::string text = fmt::format("{:<{}} {:>7} {:>9.3f} {:>5.1f} % {:>8} {:>8} {:>9} {:>6} {:>7} {:>5} {:>8}",
+                                 name.size() > name_width ? "..." + name.substr(name.size() - name_width + 3) : name, name_width,
+                                 s.calls > 0 ? fmt::format("{}", s.calls) : "", s.ms, 100 * s.ms / total_ms, number(s.by_phase[forward], 2),
+                                 number(s.by_phase[backward], 2), number(s.by_phase[optimizer], 2), number(s.by_phase[other], 2),
+                                 number(s.operations * per_second, 1), number(s.bytes * per_second, 1), number(s.allocated * 1e-6, 1));
+  return text.substr(0, text.find_last_not_of(' ') + 1) + '\n';
+}
+
+std::string rows(const std::map<std::string, Sum>& sums, double total_ms) {
+  std::vector<std::pair<std::string, Sum>> sorted(sums.begin(), sums.end());
+  std::ranges::stable_sort(sorted, std::ranges::greater{}, [](const auto& entry) { return entry.second.ms; });
+  std::string text;
+  for (const auto& [name, sum] : sorted) text += row(name, sum, total_ms);
   return text;
+}
+
+// "step 3", "steps 3 to 7"
+std::string steps_of(const std::vector<Profile::Event>& events) {
+  const auto [first, last] = std::ranges::minmax(events, {}, &Profile::Event::step);
+  return first.step == last.step ? fmt::format("step {}", first.step) : fmt::format("steps {} to {}", first.step, last.step);
 }
 
 std::string json_string(std::string_view text) {
@@ -252,8 +315,10 @@ void Profile::stop() {
 std::int64_t Profile::duration() const { return (ended_ ? ended_ : now()) - began_; }
 
 std::string Profile::table() const {
+  const double total = static_cast<double>(duration()) * 1e-6;
+  if (events_.empty()) return fmt::format("{:.3f} ms without a kernel call\n", total);
   std::map<std::string, Sum> kernels, modules;
-  Sum all;
+  Sum all, outside;
   double in_products = 0, in_attention = 0;
   for (const Event& e : events_) {
     kernels[e.kernel].add(e);
@@ -262,10 +327,12 @@ std::string Profile::table() const {
     if (e.operations > 0)
       (std::string_view(e.kernel).starts_with("attention") ? in_attention : in_products) += static_cast<double>(e.end - e.start) * 1e-6;
   }
-  const double total = static_cast<double>(duration()) * 1e-6;
-  return fmt::format("{}\n{}\n{:.3f} ms: {:.1f} % in matrix products, {:.1f} % in attention, {:.1f} % in other kernels, {:.1f} % outside kernels\n",
-                     sums_table("kernel", kernels, total), sums_table("module", modules, total), total, 100 * in_products / total,
-                     100 * in_attention / total, 100 * (all.ms() - in_products - in_attention) / total, 100 * (total - all.ms()) / total);
+  outside.ms = total - all.ms;
+  return fmt::format(
+      "{}{}{}{}\n{}{}\n{}: {:.3f} ms, {:.1f} % in matrix products, {:.1f} % in attention, {:.1f} % in other kernels, {:.1f} % outside\n",
+      header("kernel"), rows(kernels, total), row("all kernels", all, total), row("outside kernels", outside, total), header("module"),
+      rows(modules, total), steps_of(events_), total, 100 * in_products / total, 100 * in_attention / total,
+      100 * (all.ms - in_products - in_attention) / total, 100 * outside.ms / total);
 }
 
 std::string Profile::chrome_trace() const {

@@ -21,7 +21,7 @@ class Profile {
   struct Event {
     const char* kernel;       // its name in core/backend.h
     Path path;                // module
-    const char* phase;        // "forward", "backward", "optimizer" or ""
+    const char* phase;        // "forward", "forward (checkpoint)", "backward", "optimizer" or ""
     std::uint32_t step;       // of RandomScope
     std::int64_t start, end;  // ns since the profile began
     double operations;        // floating-point operations of matrix products; 0 for other kernels
@@ -29,6 +29,7 @@ class Profile {
     double allocated;         // bytes taken from the allocator since the event before
   };
 
+  // Error: another profile of this thread still records.
   Profile();
   ~Profile();
   Profile(const Profile&) = delete;
@@ -40,8 +41,9 @@ class Profile {
   // ns from construction to stop(), or to now.
   std::int64_t duration() const;
 
-  // For people: time by kernel and by module (numbers in paths become *: "blocks.*.attn.qkv"), forward and backward, GFLOP/s, GB/s, bytes
-  // allocated, the share of matrix products, and what was spent outside kernels.
+  // For people, at most 120 columns: time by kernel and by module (numbers in paths become *: "ViT.blocks.*.attn.qkv"), ms in each phase ("other":
+  // outside all, such as the loss), share of duration(), GFLOP/s of matrix products, GB/s, MB taken from the allocator, and what passed
+  // outside kernels.
   std::string table() const;
   // Chrome's trace event format (JSON object format, "X" events; ts and dur in microseconds): open it in chrome://tracing or Perfetto.
   std::string chrome_trace() const;

@@ -178,7 +178,7 @@ int run_seeds(const Cli& cli, const RunOptions& o, const std::function<void(Run&
   } else {
     write_result(fmt::format("\n{}\nfolder: {}\n", summary_table(results), folder.path().string()));
   }
-  return session.interrupted_status(results.size(), o.seeds.size(), "seeds");
+  return session.finish(results.size(), o.seeds.size(), "seeds");
 }
 
 }  // namespace
@@ -219,8 +219,8 @@ void Batches::advance() {
   if (interrupted()) throw Interrupted();
   if (++step_ >= state_.options.steps) return;
   state_.step = step_;
+  scope_.emplace(state_.seed, step_);
   batch_ = to_tensors(loader_.next(), state_.data.train);
-  scope_.emplace(RandomState{.seed = state_.seed, .step = static_cast<std::uint32_t>(step_)});
 }
 
 int experiment(int argc, const char* const* argv, const ExperimentInfo& info, const std::function<void(Run&)>& body) {

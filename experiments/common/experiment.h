@@ -21,11 +21,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/scope.h"
 #include "experiments/common/cli.h"
 #include "experiments/common/data/image_set.h"
 #include "experiments/common/run_options.h"
 #include "experiments/common/trainer.h"
+#include "experiments/common/training_step.h"
 
 namespace plumb::lab {
 
@@ -99,7 +99,7 @@ class Batches {
   BatchLoader loader_;
   Batch batch_;
   std::int64_t step_ = -1;
-  std::optional<RandomScope> scope_;
+  std::optional<TrainingStep> scope_;
 };
 
 struct ExperimentInfo {

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "experiments/common/training_step.h"
 
 namespace plumb::lab {
 namespace {
@@ -72,6 +73,7 @@ void Progress::skip(std::size_t arm) {
 
 void Progress::begin(std::size_t arm, std::int64_t steps) {
   internal_check(!running_, "run {} begins before the former is finished", arms_.at(arm).label);
+  StepProfile::run_begins(arms_.at(arm).label);
   const double now = output_.now();
   if (std::isnan(start_)) start_ = now;
   arm_ = arm;

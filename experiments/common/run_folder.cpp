@@ -26,7 +26,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* lock_name = ".lock";
 // run.json comes last: while a run's files are being deleted, what is left still shows that it is a run.
-constexpr const char* run_files[] = {"report.html", "layers.csv", "passport.csv", "metrics.jsonl", "results.csv", "run.json"};
+constexpr const char* run_files[] = {"profile.json", "profile.txt",   "report.html", "layers.csv",
+                                     "passport.csv", "metrics.jsonl", "results.csv", "run.json"};
 
 // "weights-7.safetensors": what a seed of an experiment may leave.
 bool is_weights_file(const std::string& name) {

@@ -1,6 +1,7 @@
 #include "experiments/common/run_options.h"
 
 #include "experiments/common/cli.h"
+#include "experiments/common/training_step.h"
 
 namespace plumb::lab {
 
@@ -28,12 +29,20 @@ void add_run_options(Cli& cli, RunOptions& o, const RunChoices& choices) {
   cli.option("--overwrite", &o.overwrite, "Delete the results that the folder --out holds").decides_nothing_later();
   cli.option("--dry-run", &o.dry_run, "List the runs and start none").decides_nothing_later();
   cli.option("--json", &o.json, "Print the result as JSON").decides_nothing_later();
+  cli.option(
+         "--profile", &o.profile,
+         fmt::format("Time steps {} to {} of the first run by kernel and module: a table on stderr and in profile.txt, and a trace for Perfetto in "
+                     "profile.json",
+                     StepProfile::first, StepProfile::last))
+      .decides_nothing_later();
   cli.option("--no-progress", &o.no_progress, "No progress bar, only a line for each finished run").decides_nothing_later();
 
   cli.rule([&o] {
     usage_check(o.warmup <= o.steps, "--warmup {} is longer than --steps {}", o.warmup, o.steps);
     usage_check(!(o.resume && o.overwrite), "--resume and --overwrite exclude each other; give one");
     usage_check(!(o.resume || o.overwrite) || !o.out.empty(), "{} needs --out DIR, the folder it is about", o.resume ? "--resume" : "--overwrite");
+    usage_check(!o.profile || o.steps > StepProfile::first, "--profile is about steps {} to {}, counted from 0; give --steps of at least {}, got {}",
+                StepProfile::first, StepProfile::last, StepProfile::first + 1, o.steps);
   });
 }
 

@@ -30,6 +30,7 @@ struct RunOptions {
 
   std::string out;  // "": a new folder under runs/
   bool resume = false, overwrite = false, dry_run = false, no_progress = false, json = false;
+  bool profile = false;  // training_step.h
 };
 
 // The names that --data, --dtype and --device take.
@@ -40,8 +41,8 @@ struct RunChoices {
   std::int64_t least_steps = 1;
 };
 
-// Adds them to the sections Axes, Training, Machine and Output, with the rules that --warmup fits into --steps and that --resume and
-// --overwrite exclude each other and name their folder.
+// Adds them to the sections Axes, Training, Machine and Output, with the rules that --warmup fits into --steps, that --resume and
+// --overwrite exclude each other and name their folder, and that runs have the steps that --profile is about.
 void add_run_options(Cli& cli, RunOptions& options, const RunChoices& choices = {});
 
 }  // namespace plumb::lab

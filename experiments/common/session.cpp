@@ -21,7 +21,8 @@ ImageData data_of(const RunOptions& o) {
 Machine machine_of(const RunOptions& o) {
   set_num_threads(static_cast<int>(o.threads.value_or(0)));
   set_strict_determinism(o.deterministic == "strict");
-  return {.device = cpu_description(), .threads = num_threads()};
+  // What bf16 was asked for ran in is a fact of the machine.
+  return {.device = cpu_description() + (o.dtype == "bf16" ? fmt::format(", products in {}", name(precision())) : ""), .threads = num_threads()};
 }
 
 }  // namespace
@@ -39,9 +40,12 @@ Session::Session(const Cli& cli, const RunOptions& o)
       data(data_of(o)),
       normalization(normalization_of(data.train)),
       machine(machine_of(o)),
-      folder(cli, o, machine) {}
+      folder(cli, o, machine) {
+  if (o.profile) profile_ = std::make_unique<StepProfile>(folder, o.steps);
+}
 
-int Session::interrupted_status(std::size_t finished, std::size_t runs, const char* what) const {
+int Session::finish(std::size_t finished, std::size_t runs, const char* what) const {
+  if (profile_) profile_->finish();
   if (!interrupted() || finished >= runs) return 0;
   note_error(fmt::format("interrupted: {} of {} {} are finished; go on with --resume --out {}\n", finished, runs, what, folder.path().string()));
   return interrupt_status();

@@ -1,11 +1,14 @@
 // What every experiment sets up before its first run: threads, dtype and device, data, and the run folder.
 #pragma once
 
+#include <memory>
+
 #include "core/array.h"
 #include "core/precision.h"
 #include "experiments/common/data/image_set.h"
 #include "experiments/common/run_folder.h"
 #include "experiments/common/run_options.h"
+#include "experiments/common/training_step.h"
 
 namespace plumb::lab {
 
@@ -17,8 +20,9 @@ class Session {
   // The data come first: a set that is missing or smaller than --batch leaves no folder behind. Errors: open_data, RunFolder.
   Session(const Cli& cli, const RunOptions& options);
 
-  // Tells on stderr how to go on, if an interrupt left some of `runs` unfinished; returns the status to exit with, 0 otherwise.
-  int interrupted_status(std::size_t finished, std::size_t runs, const char* what) const;
+  // To be called last, in the thread of the runs. Tells on stderr what --profile found, and how to go on if an interrupt left some of `runs`
+  // unfinished; returns the status to exit with then, 0 otherwise.
+  int finish(std::size_t finished, std::size_t runs, const char* what) const;
 
  private:
   DefaultsScope defaults_;  // while the session lives
@@ -29,6 +33,9 @@ class Session {
   const Normalization normalization;
   const Machine machine;
   const RunFolder folder;
+
+ private:
+  std::unique_ptr<StepProfile> profile_;  // if asked for
 };
 
 }  // namespace plumb::lab

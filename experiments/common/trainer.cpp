@@ -8,6 +8,7 @@
 #include "autograd/autograd.h"
 #include "core/backend.h"
 #include "experiments/common/optimization.h"
+#include "experiments/common/training_step.h"
 #include "nn/optim/ema.h"
 
 namespace plumb::lab {
@@ -72,7 +73,7 @@ TrainOutcome train(nn::Classifier& model, const ImageData& data, const Normaliza
       outcome.stopped = true;
       return outcome;
     }
-    const RandomScope random({.seed = s.seed, .step = static_cast<std::uint32_t>(step)});
+    const TrainingStep scope(s.seed, step);
     const Batch batch = to_tensors(loader.next(), data.train);
     if (step == 0) {
       nn::calibrate(model, batch.images);

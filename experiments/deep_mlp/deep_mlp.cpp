@@ -14,6 +14,7 @@
 #include "experiments/common/progress.h"
 #include "experiments/common/session.h"
 #include "experiments/common/trainer.h"
+#include "experiments/common/training_step.h"
 #include "experiments/deep_mlp/records.h"
 #include "nn/audit.h"
 #include "nn/models/deep_mlp.h"
@@ -80,7 +81,7 @@ std::optional<MlpRecord> train_arm(const Options& o, const MlpArm& arm, const Im
   const auto start = std::chrono::steady_clock::now();
   for (std::int64_t step = 0; step < o.steps && !record.diverged; ++step) {
     if (interrupted()) return std::nullopt;
-    const RandomScope random({.seed = arm.seed, .step = static_cast<std::uint32_t>(step)});
+    const TrainingStep scope(arm.seed, step);
     const Batch batch = to_tensors(loader.next(), images);
     const Gradients gradients = backward(cross_entropy(model(batch.images), batch.labels));
     progress.step(step + 1, gradients.loss(), optimizer.learning_rate());
@@ -173,7 +174,7 @@ int run_study(const Cli& cli, const Options& o) {
     write_result(results_json(records.all(), session.folder, o.steps, steps_per_epoch));
   else
     write_result(fmt::format("\n{}\nfolder: {}\n", mlp_table(records.all(), o.steps, steps_per_epoch), session.folder.path().string()));
-  return session.interrupted_status(records.all().size(), arms.size(), "runs");
+  return session.finish(records.all().size(), arms.size(), "runs");
 }
 
 }  // namespace

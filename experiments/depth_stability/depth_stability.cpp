@@ -259,7 +259,7 @@ int run_study(const Cli& cli, const Options& o) {
     write_result(results_json(study, folder));
   else
     write_result(fmt::format("\n{}\nreport: {}\n", results_table(study.results(), shows_colour(STDOUT_FILENO)), (folder / "report.html").string()));
-  if (const int status = session.interrupted_status(study.results().size(), arms.size(), "runs")) return status;
+  if (const int status = session.finish(study.results().size(), arms.size(), "runs")) return status;
   const auto failed = std::ranges::count(study.results(), Status::failed, &ArmResult::status);
   if (failed > 0) note_error(fmt::format("error: {} of {} runs failed\n", failed, arms.size()));
   return failed > 0 ? 1 : 0;

@@ -242,7 +242,7 @@ int run_study(const Cli& cli, const Options& o) {
   else
     write_result(
         fmt::format("\n{}\nreport: {}\n", passport_table(passports.all(), shows_colour(STDOUT_FILENO)), (session.folder / "report.html").string()));
-  if (const int status = session.interrupted_status(passports.finished(), arms.size(), "networks")) return status;
+  if (const int status = session.finish(passports.finished(), arms.size(), "networks")) return status;
   if (failed > 0) note_error(fmt::format("error: {} of {} networks failed\n", failed, arms.size()));
   return failed > 0 ? 1 : 0;
 }

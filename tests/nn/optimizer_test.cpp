@@ -306,7 +306,7 @@ TEST_CASE("state that does not belong to the optimizer is refused as a whole") {
   std::vector<nn::Parameter> twice = pair.parameters();
   twice.push_back(twice[0]);
   CHECK_THAT(error_of([&] { nn::AdamW(twice, {}).state(); }), contains("[optimizer] expected each parameter once, got one as weight and as weight"));
-  twice[1].value = variable(twice[1].value);
+  twice.back().value = variable(twice[0].value);
   CHECK_THAT(error_of([&] { nn::AdamW(twice, {}).state(); }), contains("got two named weight"));
 }
 
