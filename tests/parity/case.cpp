@@ -32,11 +32,12 @@ Case read_case(const std::filesystem::path& file) {
   return {nlohmann::json::parse(content.metadata.at("case")), std::move(content.tensors)};
 }
 
-Judge::Judge(const Case& c, double output_limit, double gradient_limit) : case_(c), output_limit_(output_limit), gradient_limit_(gradient_limit) {
+Judge::Judge(const Case& c, double output_limit, double gradient_limit, double floor_share)
+    : case_(c), output_limit_(output_limit), gradient_limit_(gradient_limit) {
   for (const auto& [name, value] : c.tensors) {
     if (name.starts_with("out.") || name.starts_with("grad.")) open_.insert(name);
     if (name.starts_with("grad."))
-      for (double v : value.values()) floor_ = std::max(floor_, 1e-3 * std::abs(v));
+      for (double v : value.values()) floor_ = std::max(floor_, floor_share * std::abs(v));
   }
 }
 

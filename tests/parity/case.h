@@ -2,7 +2,7 @@
 //
 // Tensors: in.* inputs, param.* parameters before the call, out.* answers, cot.y the gradient fed into out.y (absent where out.loss is
 // differentiated), grad.in.*, grad.param.* gradients, step.N.* what is fed in at step N. The metadata entry "case" is a JSON object: kind and
-// settings. Error of a tensor = largest absolute difference / max(its largest entry, 1e-3 x the largest gradient of the case).
+// settings. Error of a tensor = largest absolute difference / max(its largest entry, floor_share x the largest gradient of the case).
 #pragma once
 
 #include <filesystem>
@@ -41,7 +41,7 @@ struct Verdict {
 // Collects our answers to one case. Every out.* and grad.* of the case must be given once.
 class Judge {
  public:
-  Judge(const Case& c, double output_limit, double gradient_limit);
+  Judge(const Case& c, double output_limit, double gradient_limit, double floor_share = 1e-3);
 
   void answer(const std::string& name, const Tensor& ours);  // "out.y", "grad.in.x"
   void report(const std::string& name, const Tensor& ours);  // the same, not judged

@@ -1,4 +1,5 @@
-// parity DIR: every case of a folder against PyTorch's and timm's answers, in f64 on the reference backend and in fp32 on every other.
+// parity DIR: every case of a folder against PyTorch's and timm's answers, in f64 on the reference backend, in fp32 and with bf16 products
+// on every other.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <fstream>
 
 #include "core/array.h"
+#include "core/precision.h"
 #include "tests/parity/case.h"
 
 namespace {
@@ -18,21 +20,28 @@ namespace fs = std::filesystem;
 struct Target {
   const char* name;
   Defaults defaults;
-  double limit, training_limit;  // largest error; of the losses of a training case, whose rounding grows from step to step
+  Precision products;
+  double limit, gradient_limit;  // largest error of outputs and of gradients
+  double training_limit;         // of the losses of a training case, whose rounding grows from step to step
+  double floor_share;            // of the case's largest gradient, which errors of smaller tensors are relative to
+  double cost_factor, hopeless;  // ill-conditioned cases may have so many times the cost of rounding, up to a cost from which on nothing is said
 };
-constexpr Target targets[] = {{"reference f64", {DType::f64, Device::reference}, 1e-9, 1e-8}, {"cpu fp32", {DType::f32, Device::cpu}, 2e-4, 1e-3}};
-
-// Cost of rounding from which on fp32 says nothing about a case.
-constexpr double hopeless = 1e-2;
+constexpr Target targets[] = {{"reference f64", {DType::f64, Device::reference}, Precision::f32, 1e-9, 1e-9, 1e-8, 1e-3, 0, 0},
+                              {"cpu fp32", {DType::f32, Device::cpu}, Precision::f32, 2e-4, 2e-4, 1e-3, 1e-3, 10, 1e-2},
+                              {"cpu bf16", {DType::f32, Device::cpu}, Precision::bf16, 2e-2, 1e-1, 1e-2, 1e-1, 2, 0.5}};
 
 constexpr const char* usage =
     "usage: parity DIR\n"
     "\n"
-    "Runs every case (*.safetensors, tables.json) of DIR in f64 on the reference backend and in fp32 on every other, and prints the worst\n"
+    "Runs every case (*.safetensors, tables.json) of DIR in f64 on the reference backend, in fp32 and with bf16 products on every other, and prints "
+    "the worst\n"
     "error of outputs and of gradients: largest difference / max(largest entry, 1e-3 x largest gradient of the case).\n"
     "Limits: f64 1e-9 (losses of training runs 1e-8), fp32 2e-4 (1e-3). Where the case is ill-conditioned, so that rounding every stored number to\n"
     "fp32 costs more than a tenth of that (measured: the reference backend in fp32, which sums in f64), ten times the cost is the limit, and said, "
     "up to a cost of 1e-2.\n"
+    "In bf16 products (f32 sums) the limits are 2e-2 for outputs, 1e-1 for gradients, 1e-2 for losses of training runs, and errors are relative to "
+    "at\n"
+    "least a tenth of the case's largest gradient; twice what the same rounding costs the reference backend is allowed, up to a cost of 0.5.\n"
     "Final parameters of training runs are reported, not judged: Adam makes steps of the rounding of a zero gradient.\n"
     "Ends with \"N passed, N failed\"; exits 1 if a case failed or is not known, 2 for a wrong command line.\n";
 
@@ -47,9 +56,10 @@ struct Result {
   std::vector<std::string> failures = {}, notes = {};
 };
 
-Verdict verdict_of(const Case& c, const Defaults& defaults, double output_limit, double gradient_limit) {
+Verdict verdict_of(const Case& c, const Defaults& defaults, const Target& target, double output_limit, double gradient_limit) {
   const DefaultsScope scope(defaults);
-  Judge judge(c, output_limit, gradient_limit);
+  const PrecisionScope precision(target.products);
+  Judge judge(c, output_limit, gradient_limit, target.floor_share);
   run(c, judge);
   return judge.finish();
 }
@@ -61,16 +71,16 @@ Result run_case(const fs::path& file, WorstByKind& worst) {
   std::vector<Worst>& of_kind = worst.try_emplace(c.kind(), std::size(targets)).first->second;
   for (std::size_t i = 0; i < std::size(targets); ++i) {
     const Target& target = targets[i];
-    double limit = training ? target.training_limit : target.limit;
-    Verdict v = verdict_of(c, target.defaults, limit, limit);
-    if (!v.failures.empty() && target.defaults.dtype == DType::f32) {
-      const Verdict rounding = verdict_of(c, {DType::f32, Device::reference}, limit, limit);
+    const double limit = training ? target.training_limit : target.limit, gradient_limit = training ? limit : target.gradient_limit;
+    Verdict v = verdict_of(c, target.defaults, target, limit, gradient_limit);
+    if (!v.failures.empty() && target.cost_factor > 0) {
+      const Verdict rounding = verdict_of(c, {DType::f32, Device::reference}, target, limit, gradient_limit);
       const double cost = worse(rounding.output_error, rounding.gradient_error);
-      if (10 * cost > limit && cost < hopeless) {
-        v = verdict_of(c, target.defaults, std::max(limit, 10 * rounding.output_error), std::max(limit, 10 * rounding.gradient_error));
-        result.notes.push_back(
-            fmt::format("{}: ill-conditioned, rounding to fp32 alone costs {:.1e} of outputs and {:.1e} of gradients; limit ten times that",
-                        target.name, rounding.output_error, rounding.gradient_error));
+      if (target.cost_factor * cost > std::min(limit, gradient_limit) && cost < target.hopeless) {
+        v = verdict_of(c, target.defaults, target, std::max(limit, target.cost_factor * rounding.output_error),
+                       std::max(gradient_limit, target.cost_factor * rounding.gradient_error));
+        result.notes.push_back(fmt::format("{}: ill-conditioned, rounding alone costs {:.1e} of outputs and {:.1e} of gradients; limit {} times that",
+                                           target.name, rounding.output_error, rounding.gradient_error, target.cost_factor));
       }
     }
     result.columns += fmt::format("  {:8.1e} {:8.1e}", v.output_error, v.gradient_error);
