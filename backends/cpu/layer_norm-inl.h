@@ -14,6 +14,16 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
+// y = gamma h + beta of one row, from its mean and rstd.
+template <class Y>
+HWY_INLINE void normalize_row(const float* x, const float* gamma, const float* beta, float mean, float rstd, std::int64_t D, Y* y) {
+  const V m = set(mean), s = set(rstd);
+  for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
+    const V h = hn::Mul(hn::Sub(load(x + i, part), m), s);
+    store(hn::MulAdd(h, load(gamma + i, part), load(beta + i, part)), y + i, part);
+  });
+}
+
 template <class Y>
 HWY_INLINE void layer_norm_rows(const float* x, const float* gamma, const float* beta, float eps, std::int64_t rows, std::int64_t D, Y* y,
                                 float* mean, float* rstd) {
@@ -28,11 +38,7 @@ HWY_INLINE void layer_norm_rows(const float* x, const float* gamma, const float*
       squares = hn::MulAdd(d, d, squares);
     });
     const float s = 1 / std::sqrt(sum_lanes(squares) * scale + eps);
-    const V vs = set(s);
-    for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
-      const V h = hn::Mul(hn::Sub(load(x + i, part), vm), vs);
-      store(hn::MulAdd(h, load(gamma + i, part), load(beta + i, part)), y + i, part);
-    });
+    normalize_row(x, gamma, beta, m, s, D, y);
     mean[r] = m;
     rstd[r] = s;
   }

@@ -33,7 +33,6 @@ struct LinearForward {
   Gelu gelu;
   Elements slope;
   const float *skip, *gate;  // gate [N] or null
-  float factor;              // a gate of one element
   const float* row_scale;
   std::int64_t rows_per_sample;
   Elements y;  // [R, N]

@@ -44,7 +44,7 @@ HWY_INLINE void convert(const X* x, std::int64_t n, Y* y) {
 HWY_INLINE void join_rows(const LinearForward& f, const float* u, std::int64_t begin, std::int64_t end, float* y) {
   const std::int64_t N = f.b.N;
   for (std::int64_t r = begin; r < end; ++r, u += N, y += N) {
-    const V s = set(f.factor * (f.row_scale ? f.row_scale[r / f.rows_per_sample] : 1.0f));
+    const V s = set(f.row_scale ? f.row_scale[r / f.rows_per_sample] : 1.0f);
     for_lanes(N, [&](std::int64_t i, auto part) HWY_ATTR {
       const V g = f.gate ? hn::Mul(s, load(f.gate + i, part)) : s;
       store(hn::MulAdd(g, load(u + i, part), load(f.skip + r * N + i, part)), y + i, part);
@@ -131,13 +131,7 @@ HWY_INLINE void operand_again(const LinearBackward& f, std::int64_t begin, std::
   typed(f.operand, [&](auto* to) HWY_ATTR {
     if (!f.gamma) return typed(f.x + begin * K, [&](const auto* x) HWY_ATTR { convert(x, (end - begin) * K, to + begin * K); });
     const auto* const x = static_cast<const float*>(f.x.data);
-    for (std::int64_t r = begin; r < end; ++r) {
-      const V m = set(f.mean[r]), s = set(f.rstd[r]);
-      for_lanes(K, [&](std::int64_t i, auto part) HWY_ATTR {
-        const V h = hn::Mul(hn::Sub(load(x + r * K + i, part), m), s);
-        store(hn::MulAdd(h, load(f.gamma + i, part), load(f.beta + i, part)), to + r * K + i, part);
-      });
-    }
+    for (std::int64_t r = begin; r < end; ++r) normalize_row(x + r * K, f.gamma, f.beta, f.mean[r], f.rstd[r], K, to + r * K);
   });
 }
 
@@ -192,13 +186,6 @@ float GateGradient(const float* w, float b, float g, std::int64_t K, float* dw, 
 
 void Widen(const bfloat16* x, std::int64_t n, float* y) { convert(x, n, y); }
 
-void ScaleRows(const float* x, const float* row_scale, std::int64_t rows_per_sample, std::int64_t D, std::int64_t begin, std::int64_t end, float* y) {
-  for (std::int64_t r = begin; r < end; ++r) {
-    const V s = set(row_scale[r / rows_per_sample]);
-    for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR { store(hn::Mul(load(x + r * D + i, part), s), y + r * D + i, part); });
-  }
-}
-
 }  // namespace plumb::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -210,13 +197,27 @@ HWY_EXPORT(PackPanels);
 HWY_EXPORT(LinearForwardRows);
 HWY_EXPORT(LinearBackwardRows);
 HWY_EXPORT(GateGradient);
-HWY_EXPORT(ScaleRows);
 HWY_EXPORT(Widen);
 
 namespace {
 
 const float* in(const Array& a) { return a.defined() ? a.data<float>() : nullptr; }
 float* out(const Array& a) { return a.defined() ? a.mutable_data<float>() : nullptr; }
+
+// The gate as one factor for each of N outputs; undefined where there is none.
+Array per_output(const Array& gate, std::int64_t N) {
+  if (!gate.defined() || gate.numel() == N) return gate;
+  const Array all = empty_like(gate, {N});
+  std::fill_n(all.mutable_data<float>(), N, *gate.data<float>());
+  return all;
+}
+
+// x [B, ..] with each sample multiplied by its scale [B].
+Array scaled(const Array& x, const Array& scale) {
+  const Array y = empty_like(x);
+  gated_residual_backward(x, Array(), Array(), scale, y, Array());
+  return y;
+}
 
 void pack(const PackedMatrix& b) {
   const std::int64_t parts = HWY_DYNAMIC_DISPATCH(PanelCount)(b.N);
@@ -244,7 +245,8 @@ bool by_onednn(const LinearCall& call) { return call.products == Precision::bf16
 void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const Array& y) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = x.shape().with(-1, 1).numel();
   if (y.numel() == 0) return;
-  const bool half = K > 0 && by_onednn(call), per_channel = call.gate.defined() && call.gate.numel() > 1;
+  const bool half = K > 0 && by_onednn(call);
+  const Array gate = per_output(call.gate, N);
   const std::int64_t rows = block_rows(R, half);
   std::optional<PackedBf16> half_matrix;
   if (half) half_matrix.emplace(K, N, w.data<float>(), true, rows);
@@ -266,8 +268,7 @@ void linear_forward(const LinearCall& call, const Array& x, const Array& w, cons
                         .gelu = call.gelu,
                         .slope = Elements(call.slope),
                         .skip = in(call.skip),
-                        .gate = per_channel ? in(call.gate) : nullptr,
-                        .factor = call.gate.defined() && !per_channel ? *call.gate.data<float>() : 1.0f,
+                        .gate = in(gate),
                         .row_scale = in(call.row_scale),
                         .rows_per_sample = call.row_scale.defined() ? R / call.row_scale.numel() : R,
                         .y = Elements(y)};
@@ -283,38 +284,25 @@ void linear_backward(const LinearCall& call, const Array& dy, const Array& x, co
   const bool want_dx = g.dx.defined() || g.dgamma.defined() || g.dbeta.defined();
   const bool want_dw = g.dw.defined() || g.dgate.defined(), want_db = g.db.defined() || g.dgate.defined();
 
-  // The gate as one factor for each output.
-  const Scratch gate(gated ? N : 0), scaled(residual && call.row_scale.defined() ? R * N : 0);
-  if (gated)
-    for (std::int64_t j = 0; j < N; ++j) gate.data()[j] = call.gate.data<float>()[call.gate.numel() > 1 ? j : 0];
-  Elements gradient(dy);
-  if (residual && call.row_scale.defined()) {
-    parallel_rows(R, N, [&](std::int64_t begin, std::int64_t end) {
-      HWY_DYNAMIC_DISPATCH(ScaleRows)
-      (dy.data<float>(), call.row_scale.data<float>(), R / call.row_scale.numel(), N, begin, end, scaled.data());
-    });
-    gradient = Elements(scaled.data());
-  }
+  const Array gate = gated ? per_output(call.gate, N) : Array();
+  const Array gradient = residual && call.row_scale.defined() ? scaled(dy, call.row_scale) : dy;
 
   // What the products read: the arrays as they are, or ones made on the way. `floats` of n elements.
   const auto floats = [bf16](std::int64_t n) { return bf16 ? n / 2 + 1 : n; };
   const auto room = [bf16](const Scratch& s) { return bf16 ? Elements(reinterpret_cast<const bfloat16*>(s.data())) : Elements(s.data()); };
   const DType type = bf16 ? DType::bf16 : DType::f32;
-  const bool make_du = call.after == LinearCall::After::gelu || gradient.dtype != type;
+  const bool make_du = call.after == LinearCall::After::gelu || gradient.dtype() != type;
   const bool make_operand = want_dw && (normed || x.dtype() != type);
   const Scratch du(make_du ? floats(R * N) : 0), operand(make_operand ? floats(R * K) : 0), db_blocks(want_db ? blocks * N : 0),
-      norm_blocks(normed ? 2 * blocks * K : 0), panels(want_dx && !half ? packed_floats(N, K) : 0), scaled_w(want_dx && half && gated ? N * K : 0);
+      norm_blocks(normed ? 2 * blocks * K : 0), panels(want_dx && !half ? packed_floats(N, K) : 0);
   std::optional<PackedBf16> half_matrix;
-  if (want_dx && half) {
-    if (gated) HWY_DYNAMIC_DISPATCH(ScaleRows)(w.data<float>(), gate.data(), 1, K, 0, N, scaled_w.data());
-    half_matrix.emplace(N, K, gated ? scaled_w.data() : w.data<float>(), false, rows);
-  }
-  const LinearBackward f{.b = {N, K, w.data<float>(), false, gated ? gate.data() : nullptr, panels.data(), bf16},
+  if (want_dx && half) half_matrix.emplace(N, K, (gated ? scaled(w, gate) : w).data<float>(), false, rows);
+  const LinearBackward f{.b = {N, K, w.data<float>(), false, in(gate), panels.data(), bf16},
                          .half = half_matrix ? &*half_matrix : nullptr,
                          .want_dx = want_dx,
-                         .dy = gradient,
+                         .dy = Elements(gradient),
                          .slope = Elements(call.after == LinearCall::After::gelu ? call.slope : Array()),
-                         .du = make_du ? room(du) : gradient,
+                         .du = make_du ? room(du) : Elements(gradient),
                          .db = want_db ? db_blocks.data() : nullptr,
                          .x = Elements(x),
                          .gamma = in(call.gamma),
@@ -357,8 +345,9 @@ void linear_backward(const LinearCall& call, const Array& dy, const Array& x, co
   parallel_for(N, std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, K)), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t j = begin; j < end; ++j) {
       float unused = 0;
-      dgate.data()[j] = HWY_DYNAMIC_DISPATCH(GateGradient)(w.data<float>() + j * K, b.defined() ? b.data<float>()[j] : zero_bias, gate.data()[j],
-                                                           want_dw ? K : 0, want_dw ? dw + j * K : nullptr, want_db ? db + j : &unused);
+      dgate.data()[j] =
+          HWY_DYNAMIC_DISPATCH(GateGradient)(w.data<float>() + j * K, b.defined() ? b.data<float>()[j] : zero_bias, gate.data<float>()[j],
+                                             want_dw ? K : 0, want_dw ? dw + j * K : nullptr, want_db ? db + j : &unused);
     }
   });
   if (!g.dgate.defined()) return;

@@ -368,6 +368,25 @@ Pack& pack_of(std::int64_t K, std::int64_t N, std::int64_t rows, bool transposed
   }
 }
 
+constexpr std::int64_t fixed_blocks = 8;
+
+// Calls f(rows, columns, first row, first column, the block's first element) for blocks of y [m, n] across its longer side, in parallel: about
+// `blocks` of them, none narrower than 32, as the other operand of the product is packed again for each. An inner extent k of 0 makes zeros.
+template <class F>
+void across_longer_side(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t blocks, float* y, F&& f) {
+  if (m == 0 || n == 0) return;
+  if (k == 0) {
+    std::fill_n(y, m * n, 0.0f);
+    return;
+  }
+  const bool by_rows = m >= n;
+  const std::int64_t longer = std::max(m, n);
+  const std::int64_t grain = blocks == 1 ? longer : std::max<std::int64_t>(32, ((longer + blocks - 1) / blocks + 15) / 16 * 16);
+  parallel_for(longer, grain, [&](std::int64_t begin, std::int64_t end) {
+    by_rows ? f(end - begin, n, begin, std::int64_t{0}, y + begin * n) : f(m, end - begin, std::int64_t{0}, begin, y + begin);
+  });
+}
+
 void check_status(dnnl_status_t status) { internal_check(status == dnnl_success, "oneDNN's sgemm failed with status {}", static_cast<int>(status)); }
 
 }  // namespace
@@ -391,23 +410,13 @@ void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape
 }
 
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* y) {
-  if (m == 0 || n == 0) return;
-  if (k == 0) {
-    std::fill_n(y, m * n, 0.0f);
-    return;
-  }
-  // A block for each thread, or by the shape alone, across the longer side; the other operand is packed again for each, so none is narrower than 32.
-  // Below half a million operations (5 us on one core) other threads are not worth waking.
-  const std::int64_t longer = std::max(m, n), blocks = strict_determinism() ? 8 : num_threads();
-  const std::int64_t grain = 2 * m * n * k < 500'000 ? longer : std::max<std::int64_t>(32, ((longer + blocks - 1) / blocks + 15) / 16 * 16);
-  parallel_for(longer, grain, [&](std::int64_t begin, std::int64_t end) {
-    const OneThread one;
-    const bool by_rows = m >= n;
-    const std::int64_t rows = by_rows ? end - begin : m, columns = by_rows ? n : end - begin;
-    const float *a_block = by_rows ? a + begin : a, *b_block = by_rows ? b : b + begin;
-    float* y_block = by_rows ? y + begin * n : y + begin;
-    check_status(dnnl_sgemm('T', 'N', rows, columns, k, 1.0f, a_block, m, b_block, n, 0.0f, y_block, n));
-  });
+  // A block for each thread, or by the shape alone. Below half a million operations (5 us on one core) other threads are not worth waking.
+  const std::int64_t blocks = 2 * m * n * k < 500'000 ? 1 : strict_determinism() ? fixed_blocks : num_threads();
+  across_longer_side(m, n, k, blocks, y,
+                     [&](std::int64_t rows, std::int64_t columns, std::int64_t first_row, std::int64_t first_column, float* block) {
+                       const OneThread one;
+                       check_status(dnnl_sgemm('T', 'N', rows, columns, k, 1.0f, a + first_row, m, b + first_column, n, 0.0f, block, n));
+                     });
 }
 
 PackedBf16::PackedBf16(std::int64_t K, std::int64_t N, const float* w, bool transposed, std::int64_t rows)
@@ -423,21 +432,12 @@ void PackedBf16::multiply(const bfloat16* a, std::int64_t n, const float* bias, 
 }
 
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const bfloat16* a, const bfloat16* b, float* y) {
-  if (m == 0 || n == 0) return;
-  if (k == 0) {
-    std::fill_n(y, m * n, 0.0f);
-    return;
-  }
-  // Blocks by the shape alone: in bf16 oneDNN's bits depend on them.
-  constexpr std::int64_t blocks = 8;
-  const bool by_rows = m >= n;
-  const std::int64_t longer = std::max(m, n);
-  const std::int64_t grain = 2 * m * n * k < 2'000'000 ? longer : std::max<std::int64_t>(32, ((longer + blocks - 1) / blocks + 15) / 16 * 16);
-  parallel_for(longer, grain, [&](std::int64_t begin, std::int64_t end) {
-    const std::int64_t rows = by_rows ? end - begin : m, columns = by_rows ? n : end - begin;
-    run_half({rows, k, columns, 1, m, n, n, 0, false, false}, by_rows ? a + begin : a, by_rows ? b : b + begin, nullptr,
-             by_rows ? y + begin * n : y + begin);
-  });
+  // Blocks by the shape alone, always: in bf16 oneDNN's bits depend on them.
+  const std::int64_t blocks = 2 * m * n * k < 2'000'000 ? 1 : fixed_blocks;
+  across_longer_side(m, n, k, blocks, y,
+                     [&](std::int64_t rows, std::int64_t columns, std::int64_t first_row, std::int64_t first_column, float* block) {
+                       run_half({rows, k, columns, 1, m, n, n, 0, false, false}, a + first_row, b + first_column, nullptr, block);
+                     });
 }
 
 void convolve(const Convolution& c, const float* x, const float* w, const float* bias, float* y) { run_convolution(Pass::forward, c, x, w, bias, y); }

@@ -57,15 +57,17 @@ std::vector<double> operand(const LinearCall& call, const Array& a) {
   return values;
 }
 
-// In the wider of the call's types: what lies between two kernels here is not rounded to bf16.
-Array between(const Array& like, const Shape& shape) { return Array(shape, like.dtype() == DType::bf16 ? DType::f32 : like.dtype(), like.device()); }
+// For what lies between two kernels here: f64 in a bf16 run, so that results are rounded once.
+Array between(const LinearCall& call, const Array& like, const Shape& shape) {
+  return Array(shape, call.products == Precision::bf16 ? DType::f64 : like.dtype(), like.device());
+}
 
 std::int64_t rows_of(const Array& x) { return x.shape().with(-1, 1).numel(); }
 
 // x w^T + b.
 Array affine(const LinearCall& call, const Array& x, const Array& w, const Array& b) {
   const std::int64_t N = w.dim(0), K = w.dim(1);
-  const Array u = between(x, {rows_of(x), N});
+  const Array u = between(call, x, {rows_of(x), N});
   const std::vector<double> inputs = operand(call, x), weights = operand(call, w);
   product(rows_of(x), N, K, {inputs.data(), K, 1}, {weights.data(), 1, K}, b, u);
   return u;
@@ -97,10 +99,10 @@ void linear_backward(const LinearCall& call, const Array& dy, const Array& x, co
   const Array h = before(call, x);
   Array du = dy;
   if (call.after == LinearCall::After::gelu) {
-    du = between(dy, dy.shape());
+    du = between(call, dy, dy.shape());
     binary(Binary::multiply, dy, call.slope, du);
   } else if (call.after == LinearCall::After::residual) {
-    du = between(dy, dy.shape());
+    du = between(call, dy, dy.shape());
     gated_residual_backward(dy, affine(call, h, w, b).reshaped(dy.shape()), call.gate, call.row_scale, du, g.dgate);
   }
   const std::vector<double> gradients = operand(call, du), inputs = operand(call, h), weights = operand(call, w);
@@ -113,7 +115,7 @@ void linear_backward(const LinearCall& call, const Array& dy, const Array& x, co
     bias_gradient.set(n, sum);
   }
   if (!g.dx.defined() && !g.dgamma.defined() && !g.dbeta.defined()) return;
-  Array dx = between(x, x.shape());
+  Array dx = between(call, x, x.shape());
   product(R, K, N, {gradients.data(), N, 1}, {weights.data(), K, 1}, Array(), dx);
   if (call.gamma.defined()) {
     const Array dh = dx;

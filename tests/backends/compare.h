@@ -29,7 +29,7 @@ inline const std::map<std::string, Tolerance> tolerances{
     {"reduce", {5e-5, 1e-5}},         // sums of up to 60000 values of size 1 in f32, over 4 lanes at worst
     {"product", {3e-5, 1e-5}},        // sums of up to 1088 products in f32
     {"product16", {4e-3, 8e-3}},      // operands of size 1 rounded to bf16 (2^-9), results too; sums of up to 191
-    {"gradient16", {2e-1, 2e-2}},     // gate or norm on the other side of the rounding: 2^-9 of each of up to 576 terms
+    {"gradient16", {6e-2, 1e-2}},     // 4.4e-2 measured: gate or norm on the other side of the rounding, 2^-9 of each of up to 576 terms
     {"gelu", {1e-6, 1e-6}},           // erf's 3e-7 times |x| up to 4
     {"softmax", {1e-6, 1e-6}},        // exp within 1e-7, a sum of up to 4099
     {"log_softmax", {2e-6, 1e-6}},    // log of that sum

@@ -38,8 +38,18 @@ TEST_CASE("reference kernels read bf16 exactly and round once") {
   const std::int64_t R = 7, N = 5, K = 9;
   const Array x = random16({R, K}), w = random16({N, K}), b = random({N}), dy = random16({R, N}), dy32 = random({R, N});
   for (const DType out : {DType::f32, DType::bf16}) {
-    // With operands that are bf16 already, rounding them changes nothing.
+    // With operands that are bf16 already, rounding them changes nothing; gradients that are not are rounded for products, not for their sum.
+    const LinearCall call{.products = Precision::bf16};
     rounds_once("cast", {x}, {{{R, K}, out}}, [](const Kernels& k, const auto& in, const Results& y) { k.cast(in[0], y[0]); });
+    rounds_once("linear_forward", {x, w, b}, {{{R, N}, out}, {{R, N}, out}}, [&](const Kernels& k, const auto& in, const Results& y) {
+      k.linear_forward(call, in[0], in[1], in[2], y[0]);
+      k.linear_forward(call, in[0], in[1], Array(), y[1]);
+    });
+    for (const Array& g : {dy, dy32})
+      rounds_once("linear_backward", {g, x, w, b}, {{{R, K}, out}, as_f32({N, K}), as_f32({N})},
+                  [&](const Kernels& k, const auto& in, const Results& y) {
+                    k.linear_backward(call, in[0], in[1], in[2], in[3], {.dx = y[0], .dw = y[1], .db = y[2]});
+                  });
   }
   rounds_once("matmul", {random16({2, R, K}), w}, {as_f32({2, R, N})},
               [](const Kernels& k, const auto& in, const Results& y) { k.matmul(in[0], false, in[1], true, y[0]); });
