@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
+#include <map>
 #include <unordered_set>
 
 #include "autograd/debug.h"
@@ -16,28 +16,23 @@ enum class Graph { keep, consume, record };  // what becomes of the graph: kept,
 
 using NodeSet = std::unordered_set<const Node*>;
 
-// Every node that y depends on, newest first, which is an order of outputs before inputs. Does not look behind `stops`.
-std::vector<std::shared_ptr<Node>> collect(const std::shared_ptr<Node>& root, const NodeSet& stops) {
-  std::vector<std::shared_ptr<Node>> found{root};
+// The nodes at or behind `root` through which a gradient reaches one of `targets`. Does not look behind `stops`.
+NodeSet on_the_way(const std::shared_ptr<Node>& root, const NodeSet& targets, const NodeSet& stops) {
+  std::vector<const Node*> found{root.get()};
   NodeSet seen{root.get()};
   for (std::size_t i = 0; i < found.size(); ++i) {
-    const std::shared_ptr<Node> node = found[i];
-    if (stops.contains(node.get())) continue;
+    const Node* const node = found[i];
+    if (stops.contains(node)) continue;
     for (const Node::Input& input : node->inputs)
-      if (input.node && seen.insert(input.node.get()).second) found.push_back(input.node);
+      if (input.node && seen.insert(input.node.get()).second) found.push_back(input.node.get());
   }
-  std::ranges::sort(found, std::ranges::greater{}, &Node::sequence);
-  return found;
-}
-
-// Keeps the nodes through which a gradient reaches one of `targets`.
-void prune(std::vector<std::shared_ptr<Node>>& newest_first, const NodeSet& targets, const NodeSet& stops) {
+  std::ranges::sort(found, {}, &Node::sequence);  // inputs before outputs
   NodeSet useful(targets);
-  for (auto node = newest_first.rbegin(); node != newest_first.rend(); ++node)
-    if (!stops.contains(node->get()))
-      for (const Node::Input& input : (*node)->inputs)
-        if (input.node && useful.contains(input.node.get())) useful.insert(node->get());
-  std::erase_if(newest_first, [&](const auto& node) { return !useful.contains(node.get()); });
+  for (const Node* node : found)
+    if (!stops.contains(node))
+      for (const Node::Input& input : node->inputs)
+        if (input.node && useful.contains(input.node.get())) useful.insert(node);
+  return useful;
 }
 
 // Sums a gradient of the broadcast shape to the input's, and checks what a backward function returned.
@@ -61,7 +56,13 @@ void accumulate(Tensor& sum, const Tensor& gradient, bool in_place) {
   }
 }
 
-using Pending = std::unordered_map<const Node*, Tensor>;
+// A node and the sum of the gradients that it has got.
+struct Reached {
+  std::shared_ptr<Node> node;
+  Tensor gradient;
+};
+// By sequence: the newest has got all that it will get, because whoever depends on it is newer and has gone before.
+using Pending = std::map<std::uint64_t, Reached>;
 
 // What take_gradient() may take from, while a plain backward function runs.
 struct Taking {
@@ -81,17 +82,14 @@ class TakingScope {
   Taking saved_;
 };
 
-// Walks from y to the variables (or to `targets`, if there are any) and returns the gradients of those found.
-std::unordered_map<const Node*, Tensor> propagate(const std::shared_ptr<Node>& root, Tensor dy, const NodeSet* targets, const NodeSet& stops,
-                                                  Graph graph, std::vector<std::shared_ptr<Node>>* variables) {
+// Walks from y to the variables (or to `targets`, if there are any) and returns the gradients of those found, newest first.
+std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, const NodeSet* targets, const NodeSet& stops, Graph graph) {
   const PhaseScope phase("backward");
-  std::vector<std::shared_ptr<Node>> order = collect(root, stops);
-  if (targets) prune(order, *targets, stops);
-  NodeSet active;
-  for (const auto& node : order) active.insert(node.get());
-
-  Pending pending, found;
-  pending[root.get()] = std::move(dy);
+  const NodeSet useful = targets ? on_the_way(root, *targets, stops) : NodeSet();
+  const auto wanted = [&](const Node* node) { return !targets || useful.contains(node); };
+  Pending pending;
+  std::vector<Reached> found;
+  if (wanted(root.get())) pending[root->sequence] = {root, std::move(dy)};
   std::optional<NoGrad> no_grad;
   std::optional<EnableGrad> enable_grad;
   if (graph == Graph::record)
@@ -99,11 +97,8 @@ std::unordered_map<const Node*, Tensor> propagate(const std::shared_ptr<Node>& r
   else
     no_grad.emplace();
 
-  for (auto& slot : order) {
-    const std::shared_ptr<Node> node = graph == Graph::consume ? std::move(slot) : slot;
-    const auto entry = pending.extract(node.get());
-    if (entry.empty()) continue;
-    Tensor gradient = std::move(entry.mapped());
+  while (!pending.empty()) {
+    auto [node, gradient] = std::move(pending.extract(std::prev(pending.end())).mapped());
     const PathScope path(node->path);
     if (!stops.contains(node.get())) {  // the hooks of a stop run in the walk that it belongs to
       const auto hooks = node->hooks;   // a hook may remove itself
@@ -111,10 +106,7 @@ std::unordered_map<const Node*, Tensor> propagate(const std::shared_ptr<Node>& r
         if (const Tensor replaced = hook(gradient); replaced.defined()) gradient = replaced;
     }
     const bool is_variable = node->inputs.empty() && !node->backward;
-    if (targets ? targets->contains(node.get()) : is_variable) {
-      found[node.get()] = gradient;
-      if (variables) variables->push_back(node);
-    }
+    if (targets ? targets->contains(node.get()) : is_variable) found.push_back({node, gradient});
     if (is_variable || stops.contains(node.get())) continue;
 
     check(!node->consumed, "[{}] expected a graph to differentiate, got one that an earlier backward(std::move(loss)) has consumed", node->op);
@@ -136,12 +128,14 @@ std::unordered_map<const Node*, Tensor> propagate(const std::shared_ptr<Node>& r
       node->consumed = true;
     }
     for (std::size_t i = 0; i < gradients.size(); ++i) {
-      const Node* input = node->inputs[i].node.get();
-      if (!input || !gradients[i].defined() || !active.contains(input)) continue;
+      const std::shared_ptr<Node>& input = node->inputs[i].node;
+      if (!input || !gradients[i].defined() || !wanted(input.get())) continue;
       detail::check_finite(node->op, gradients[i].array());
       Tensor piece = fitted(*node, i, gradients[i]);
       gradients[i] = Tensor();
-      accumulate(pending[input], piece, graph != Graph::record);
+      Reached& reached = pending[input->sequence];
+      reached.node = input;
+      accumulate(reached.gradient, piece, graph != Graph::record);
     }
   }
   return found;
@@ -150,12 +144,10 @@ std::unordered_map<const Node*, Tensor> propagate(const std::shared_ptr<Node>& r
 Gradients backward(const Tensor& loss, std::shared_ptr<Node> root, Graph graph) {
   check(loss.numel() == 1, "[backward] expected a scalar loss, got shape {}", loss.shape());
   check(root != nullptr, "[backward] expected a loss that depends on a variable, got a constant (NoGrad open? all parameters frozen?)");
-  std::vector<std::shared_ptr<Node>> variables;
   const double value = loss.item();
-  auto found = propagate(root, ones_like(loss), nullptr, {}, graph, &variables);
-  std::ranges::sort(variables, {}, &Node::sequence);
+  std::vector<Reached> variables = propagate(root, ones_like(loss), nullptr, {}, graph);
   std::vector<Gradients::Entry> entries;
-  for (auto& node : variables) entries.push_back({node, found.at(node.get())});
+  for (auto v = variables.rbegin(); v != variables.rend(); ++v) entries.push_back({std::move(v->node), std::move(v->gradient)});
   return Gradients(value, std::move(entries));
 }
 
@@ -187,10 +179,10 @@ Tensors grad(const Tensor& y, const Tensors& xs, const GradOptions& options) {
     return result;
   }
   const Tensor dy = options.cotangent.defined() ? options.cotangent : ones_like(y);
-  auto found = propagate(y.node(), dy, &targets, {}, options.create_graph ? Graph::record : Graph::keep, nullptr);
+  const std::vector<Reached> found = propagate(y.node(), dy, &targets, {}, options.create_graph ? Graph::record : Graph::keep);
   for (const Tensor& x : xs) {
-    const auto entry = found.find(x.node().get());
-    result.push_back(entry == found.end() ? zeros_like(x) : entry->second);
+    const auto entry = std::ranges::find(found, x.node(), &Reached::node);
+    result.push_back(entry == found.end() ? zeros_like(x) : entry->gradient);
   }
   return result;
 }
@@ -200,9 +192,9 @@ namespace detail {
 Array take_gradient(std::size_t i) {
   if (!taking.node) return {};
   const Node::Input& input = taking.node->inputs[i];
-  const auto entry = input.node ? taking.pending->find(input.node.get()) : taking.pending->end();
-  if (entry == taking.pending->end() || !entry->second.array().unique() || entry->second.shape() != input.shape) return {};
-  const Array taken = entry->second.array();
+  const auto entry = input.node ? taking.pending->find(input.node->sequence) : taking.pending->end();
+  if (entry == taking.pending->end() || !entry->second.gradient.array().unique() || entry->second.gradient.shape() != input.shape) return {};
+  const Array taken = entry->second.gradient.array();
   taking.pending->erase(entry);
   return taken;
 }
@@ -212,9 +204,9 @@ Tensors partial_gradients(const Tensor& y, const Tensor& dy, const Tensors& xs, 
   if (!y.node()) return result;
   NodeSet targets;
   for (const Tensor& x : xs) targets.insert(x.node().get());
-  auto found = propagate(y.node(), dy, &targets, targets, create_graph ? Graph::record : Graph::keep, nullptr);
+  const std::vector<Reached> found = propagate(y.node(), dy, &targets, targets, create_graph ? Graph::record : Graph::keep);
   for (std::size_t i = 0; i < xs.size(); ++i)
-    if (const auto entry = found.find(xs[i].node().get()); entry != found.end()) result[i] = entry->second;
+    if (const auto entry = std::ranges::find(found, xs[i].node(), &Reached::node); entry != found.end()) result[i] = entry->gradient;
   return result;
 }
 

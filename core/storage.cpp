@@ -7,28 +7,15 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <type_traits>
 
 #include "core/heap.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define PLUMB_CACHE_BUFFERS 0  // every buffer gets red zones of its own
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define PLUMB_CACHE_BUFFERS 0
-#endif
-#endif
-#ifndef PLUMB_CACHE_BUFFERS
-#define PLUMB_CACHE_BUFFERS 1
-#endif
 
 namespace plumb {
 namespace {
 
-#if PLUMB_CACHE_BUFFERS
-using Pool = Heap;
-#else
 // Each block straight from the system, and back.
-class Pool {
+class System {
  public:
   HeapBlock* allocate(std::size_t bytes) {
     auto block = std::make_unique<HeapBlock>();
@@ -52,7 +39,8 @@ class Pool {
   std::size_t reserved_ = 0;
   std::uint64_t system_allocations_ = 0;
 };
-#endif
+
+using Pool = std::conditional_t<buffers_are_reused, Heap, System>;
 
 constexpr std::size_t large_from = std::size_t{64} << 10;  // bytes
 

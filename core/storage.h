@@ -25,6 +25,20 @@ struct Storage {
   HeapBlock* block_;
 };
 
+// Whether memory is used again without asking the system; not under AddressSanitizer, where every buffer gets red zones of its own.
+#if defined(__SANITIZE_ADDRESS__)
+#define PLUMB_ADDRESS_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define PLUMB_ADDRESS_SANITIZER
+#endif
+#endif
+#ifdef PLUMB_ADDRESS_SANITIZER
+inline constexpr bool buffers_are_reused = false;
+#else
+inline constexpr bool buffers_are_reused = true;
+#endif
+
 // Memory use of this process's arrays.
 struct MemoryStats {
   std::size_t in_use;                // bytes held by live storages, each rounded up to 64

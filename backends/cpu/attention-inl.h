@@ -120,6 +120,7 @@ class KeyBits {
         drawn_(scratch.take_as<std::uint8_t>(layout.rows * groups_ + 16)),
         seeds_(scratch.take_as<std::uint8_t>(groups_)),
         state_(scratch.take_as<RowState>(layout.rows)) {
+    std::fill_n(drawn_, layout.rows * groups_ + 16, std::uint8_t{0});
     for (std::int64_t w = 0; w < words_; ++w) {
       const std::int64_t bits = std::clamp<std::int64_t>(call.keys - 64 * w, 0, 64);
       all_[w] = bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
@@ -152,19 +153,18 @@ class KeyBits {
     }
     for (std::int64_t r = 0; r < rows; ++r) {
       std::uint64_t* const kept = kept_ + r * words_;
-      const auto allow = [&] {
-        if (call_.keep.defined())
-          keep_bits(call_.keep.data<std::uint8_t>() + ((b * call_.heads + h) * call_.queries + first + r) * call_.keys, kept);
-        else
-          std::copy_n(all_, words_, kept);
+      const auto allowed = [&]() -> const std::uint64_t* {
+        if (!call_.keep.defined()) return all_;
+        keep_bits(call_.keep.data<std::uint8_t>() + ((b * call_.heads + h) * call_.queries + first + r) * call_.keys, kept);
+        return kept;
       };
-      allow();
-      if (drop.threshold) without(kept, column ? 0 : r, kept);
+      const std::uint64_t* const before = allowed();
+      if (drop.threshold) without(before, column ? 0 : r, kept);
       state_[r] = RowState::attends;
       if (any(kept)) continue;
       if (call_.empty == EmptyRow::keep_all) {
-        allow();
-        if (!any(kept)) std::copy_n(all_, words_, kept);
+        const std::uint64_t* const all = any(allowed()) ? allowed() : all_;
+        for (std::int64_t w = 0; w < words_; ++w) kept[w] = all[w];
       } else {
         state_[r] = call_.empty == EmptyRow::zero ? RowState::zero : RowState::uniform;
       }
@@ -184,17 +184,19 @@ class KeyBits {
     for (std::int64_t w = 0; w < words_; ++w) all |= bits[w];
     return all != 0;
   }
-  // The counters of `rows` rows of draws from query `first` on.
+  // The counters of `rows` rows of draws from query `first` on. They are the same for all samples and heads.
   void count(std::int64_t first, std::int64_t rows) {
+    if (first == counted_from_ && rows <= counted_rows_) return;
+    counted_from_ = first;
+    counted_rows_ = rows;
     for (std::int64_t r = 0, i = 0; r < rows; ++r)
       for (std::int64_t g = 0; g < groups_; ++g) counters_[i++] = static_cast<std::uint32_t>((first + r) << 16 | g);
   }
-  // to = from without the drawn bits of row r.
+  // to = from without the drawn bits of row r. Bits beyond the row's are read too, but `from` has none there.
   void without(const std::uint64_t* from, std::int64_t r, std::uint64_t* to) const {
     for (std::int64_t w = 0; w < words_; ++w) {
-      const std::int64_t bytes = std::min<std::int64_t>(8, groups_ - 8 * w);
       std::uint64_t dropped = 0;
-      if (bytes > 0) std::memcpy(&dropped, drawn_ + r * groups_ + 8 * w, static_cast<std::size_t>(bytes));
+      std::memcpy(&dropped, drawn_ + r * groups_ + 8 * w, sizeof dropped);
       to[w] = from[w] & ~dropped;
     }
   }
@@ -209,6 +211,7 @@ class KeyBits {
 
   const AttentionCall& call_;
   std::int64_t words_, groups_;
+  std::int64_t counted_from_ = 0, counted_rows_ = 0;
   std::uint64_t *all_, *kept_, *undropped_;
   std::uint32_t* counters_;
   std::uint8_t *drawn_, *seeds_;

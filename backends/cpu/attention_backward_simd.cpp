@@ -17,38 +17,47 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// One query: scores -> P' in s, dout v^T -> dS in d; `p` is scratch for a row: where dropout is on, P is not P'. `sums` are the row's top and total.
-HWY_INLINE void differentiate_row(const AttentionCall& call, const KeyBits& bits, std::int64_t r, std::int64_t keys, const float* sums, float* p,
-                                  float* s, float* d) {
+// The block's queries: scores -> P' in s, dout v^T -> dS in d. `p` is room for P, which is s where there is no dropout; `parts` for a vector a row;
+// `sums` are the rows' tops and totals. In two passes, so that no row waits for its sum over lanes.
+HWY_INLINE void differentiate_rows(const AttentionCall& call, const KeyBits& bits, std::int64_t rows, std::int64_t keys, const float* sums, float* p,
+                                   float* parts, float* s, float* d) {
   const bool dropout = call.dropout.threshold != 0;
-  if (bits.state(r) != RowState::attends) {
-    const V weight = set(bits.state(r) == RowState::uniform ? (dropout ? survivor_scale(call) : 1.0f) / static_cast<float>(call.keys) : 0.0f);
-    for (std::int64_t j = 0; j < keys; j += W) {
-      hn::Store(hn::IfThenElseZero(dropout ? bits.undropped(r, j) : bits.inside(j), weight), f32, s + j);
-      hn::Store(zero(), f32, d + j);
-    }
-    return;
-  }
   const V survivors = set(survivor_scale(call)), scale = set(static_cast<float>(call.scale)), c = set(static_cast<float>(call.scale) * log2_e);
-  const V top = set(sums[0]), share = set(1 / sums[1]);
-  V total = zero();
-  for (std::int64_t j = 0; j < keys; j += W) {
-    const V pj = hn::IfThenElseZero(bits.kept(r, j), hn::Mul(exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, s + j), top), c)), share));
-    V dp = hn::Load(f32, d + j), weight = pj;
-    if (dropout) {
-      const Mask undropped = bits.undropped(r, j);
-      weight = hn::IfThenElseZero(undropped, hn::Mul(pj, survivors));
-      dp = hn::IfThenElseZero(undropped, hn::Mul(dp, survivors));
-      hn::Store(dp, f32, d + j);
-      hn::Store(pj, f32, p + j);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t row = r * keys;
+    V total = zero();
+    if (bits.state(r) != RowState::attends) {
+      const V weight = set(bits.state(r) == RowState::uniform ? (dropout ? survivor_scale(call) : 1.0f) / static_cast<float>(call.keys) : 0.0f);
+      for (std::int64_t j = 0; j < keys; j += W) {
+        hn::Store(hn::IfThenElseZero(dropout ? bits.undropped(r, j) : bits.inside(j), weight), f32, s + row + j);
+        hn::Store(zero(), f32, d + row + j);
+        if (dropout) hn::Store(zero(), f32, p + row + j);
+      }
+      hn::Store(total, f32, parts + r * W);
+      continue;
     }
-    total = hn::MulAdd(pj, dp, total);
-    hn::Store(weight, f32, s + j);
+    const V top = set(sums[2 * r]), share = set(1 / sums[2 * r + 1]);
+    for (std::int64_t j = 0; j < keys; j += W) {
+      const V pj = hn::IfThenElseZero(bits.kept(r, j), hn::Mul(exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, s + row + j), top), c)), share));
+      V dp = hn::Load(f32, d + row + j), weight = pj;
+      if (dropout) {
+        const Mask undropped = bits.undropped(r, j);
+        weight = hn::IfThenElseZero(undropped, hn::Mul(pj, survivors));
+        dp = hn::IfThenElseZero(undropped, hn::Mul(dp, survivors));
+        hn::Store(dp, f32, d + row + j);
+        hn::Store(pj, f32, p + row + j);
+      }
+      total = hn::MulAdd(pj, dp, total);
+      hn::Store(weight, f32, s + row + j);
+    }
+    hn::Store(total, f32, parts + r * W);
   }
-  const V delta = set(sum_lanes(total));
   const float* const probabilities = dropout ? p : s;
-  for (std::int64_t j = 0; j < keys; j += W)
-    hn::Store(hn::Mul(hn::Mul(hn::Load(f32, probabilities + j), scale), hn::Sub(hn::Load(f32, d + j), delta)), f32, d + j);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const V delta = set(sum_lanes(hn::Load(f32, parts + r * W)));
+    for (std::int64_t j = r * keys; j < (r + 1) * keys; j += W)
+      hn::Store(hn::Mul(hn::Mul(hn::Load(f32, probabilities + j), scale), hn::Sub(hn::Load(f32, d + j), delta)), f32, d + j);
+  }
 }
 
 template <class T>
@@ -56,14 +65,17 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
                                 const Heads& dq, const Heads& dk, const Heads& dv, std::int64_t begin, std::int64_t end) {
   const Layout l(call);
   const std::int64_t hd = call.head_dim, N = call.queries, M = call.keys;
-  const Scratch scratch(2 * hd * l.columns + 3 * M * l.dims + 2 * l.rows * l.keys + 3 * l.rows * l.dims + l.keys + l.mask_floats() + 256);
+  const Scratch scratch(2 * hd * l.columns + 3 * M * l.dims + 2 * l.rows * l.keys + 3 * l.rows * l.dims +
+                        (call.dropout.threshold ? l.rows * l.keys : 0) + l.rows * W + l.mask_floats() + 256);
   Carver carver(scratch.data());
   float *const kt = carver.take(hd * l.columns), *const vt = carver.take(hd * l.columns);
   float *const k_copy = carver.take(M * l.dims), *const dk_sum = carver.take(M * l.dims), *const dv_sum = carver.take(M * l.dims);
   float *const s = carver.take(l.rows * l.keys), *const d = carver.take(l.rows * l.keys);
   float *const q_copy = carver.take(l.rows * l.dims), *const dout_copy = carver.take(l.rows * l.dims), *const dq_rows = carver.take(l.rows * l.dims);
-  float* const p = carver.take(l.keys);
+  float *const p = carver.take(call.dropout.threshold ? l.rows * l.keys : 0), *const parts = carver.take(l.rows * W);
   KeyBits bits(call, l, carver);
+  std::fill_n(kt, hd * l.columns, 0.0f);  // no transpose touches the columns beyond the keys
+  std::fill_n(vt, hd * l.columns, 0.0f);
 
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t b = i / call.heads, h = i % call.heads;
@@ -100,8 +112,7 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
                 .K = hd,
                 .vectors = l.key_vectors(),
                 .ahead = {ahead<T>(v, next_b, next_h, M, hd, first), ahead<T>(q, next_b, next_h, N, hd, first)}});
-      for (std::int64_t r = 0; r < rows; ++r)
-        differentiate_row(call, bits, r, l.keys, sums + 2 * (i * N + first + r), p, s + r * l.keys, d + r * l.keys);
+      differentiate_rows(call, bits, rows, l.keys, sums + 2 * (i * N + first), p, parts, s, d);
       multiply({.a = d,
                 .a_row = l.keys,
                 .a_column = 1,

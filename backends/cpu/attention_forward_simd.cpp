@@ -16,35 +16,39 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-struct RowSum {
-  float scale;       // of the row's weights, to make them probabilities
-  float top, total;  // largest q.k, sum of exponentials relative to it
-};
-
-// Scores of one query -> weights, not yet normalised, with attention dropout applied.
-HWY_INLINE RowSum softmax_row(const AttentionCall& call, const KeyBits& bits, std::int64_t r, std::int64_t keys, float* s) {
+// Scores of the block's queries -> weights, not yet normalised, with attention dropout applied. `sums` gets each row's largest q.k and the sum
+// of exponentials relative to it, `scales` what makes its weights probabilities; `parts` is room for a vector a row. Row by row in each of
+// three passes: one pass would wait for the sums over lanes at every row.
+HWY_INLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std::int64_t rows, std::int64_t keys, float* s, float* parts,
+                             float* sums, float* scales) {
   const bool dropout = call.dropout.threshold != 0;
-  const auto weigh = [&](std::int64_t j, V p) HWY_ATTR { hn::Store(dropout ? hn::IfThenElseZero(bits.undropped(r, j), p) : p, f32, s + j); };
-  if (bits.state(r) == RowState::zero) {
-    for (std::int64_t j = 0; j < keys; j += W) hn::Store(zero(), f32, s + j);
-    return {0, 0, 1};
+  for (std::int64_t r = 0; r < rows; ++r) {
+    V top = hn::Neg(hn::Inf(f32));
+    for (std::int64_t j = 0; j < keys; j += W) top = hn::Max(top, hn::IfThenElse(bits.kept(r, j), hn::Load(f32, s + r * keys + j), top));
+    sums[2 * r] = bits.state(r) == RowState::attends ? max_lanes(top) : 0;
   }
-  if (bits.state(r) == RowState::uniform) {
-    for (std::int64_t j = 0; j < keys; j += W) weigh(j, hn::IfThenElseZero(bits.inside(j), set(1.0f)));
-    return {1 / static_cast<float>(call.keys), 0, 1};
+  const V c = set(static_cast<float>(call.scale) * log2_e);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const RowState state = bits.state(r);
+    const V top = set(sums[2 * r]);
+    V sum = zero();
+    for (std::int64_t j = 0; j < keys; j += W) {
+      float* const at = s + r * keys + j;
+      // Zeroed after the exponential: lanes that are not kept would else be denormal.
+      V p = state == RowState::attends   ? hn::IfThenElseZero(bits.kept(r, j), exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, at), top), c)))
+            : state == RowState::uniform ? hn::IfThenElseZero(bits.inside(j), set(1.0f))
+                                         : zero();
+      sum = hn::Add(sum, p);
+      hn::Store(dropout ? hn::IfThenElseZero(bits.undropped(r, j), p) : p, f32, at);
+    }
+    hn::Store(sum, f32, parts + r * W);
   }
-  V top = hn::Neg(hn::Inf(f32)), sum = zero();
-  for (std::int64_t j = 0; j < keys; j += W) top = hn::Max(top, hn::IfThenElse(bits.kept(r, j), hn::Load(f32, s + j), top));
-  const float scale = static_cast<float>(call.scale), most = max_lanes(top);
-  const V c = set(scale * log2_e), vmost = set(most);
-  for (std::int64_t j = 0; j < keys; j += W) {
-    // Zeroed after the exponential: lanes that are not kept would else be denormal.
-    const V p = hn::IfThenElseZero(bits.kept(r, j), exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, s + j), vmost), c)));
-    sum = hn::Add(sum, p);
-    weigh(j, p);
+  const float survivors = survivor_scale(call);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const RowState state = bits.state(r);
+    sums[2 * r + 1] = state == RowState::attends ? sum_lanes(hn::Load(f32, parts + r * W)) : 1;
+    scales[r] = survivors * (state == RowState::attends ? 1 / sums[2 * r + 1] : state == RowState::uniform ? 1 / static_cast<float>(call.keys) : 0);
   }
-  const float total = sum_lanes(sum);
-  return {1 / total, most, total};
 }
 
 template <class T>
@@ -53,12 +57,13 @@ HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads&
   const Layout l(call);
   const std::int64_t hd = call.head_dim, N = call.queries, M = call.keys;
   const std::int64_t q_floats = std::is_same_v<T, float> ? 0 : l.rows * l.dims;
-  const Scratch scratch(hd * l.columns + M * l.dims + l.rows * (l.keys + l.dims) + q_floats + l.mask_floats() + 64);
+  const Scratch scratch(hd * l.columns + M * l.dims + l.rows * (l.keys + l.dims + W + 1) + q_floats + l.mask_floats() + 128);
   Carver carver(scratch.data());
   float *const kt = carver.take(hd * l.columns), *const copy = carver.take(M * l.dims), *const s = carver.take(l.rows * l.keys),
-               *const o = carver.take(l.rows * l.dims), *const q_copy = carver.take(q_floats);
+               *const o = carver.take(l.rows * l.dims), *const q_copy = carver.take(q_floats), *const parts = carver.take(l.rows * W),
+               *const scales = carver.take(l.rows);
   KeyBits bits(call, l, carver);
-  const float survivors = survivor_scale(call);
+  std::fill_n(kt, hd * l.columns, 0.0f);  // no transpose touches the columns beyond the keys
 
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t b = i / call.heads, h = i % call.heads;
@@ -81,13 +86,7 @@ HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads&
                 .K = hd,
                 .vectors = l.key_vectors(),
                 .ahead = {ahead<T>(out, b, h, N, hd, first), ahead<T>(q, next_b, next_h, N, hd, first)}});
-      float scales[128];  // Layout's largest block
-      for (std::int64_t r = 0; r < rows; ++r) {
-        const RowSum sum = softmax_row(call, bits, r, l.keys, s + r * l.keys);
-        scales[r] = sum.scale * survivors;
-        sums[2 * (i * N + first + r)] = sum.top;
-        sums[2 * (i * N + first + r) + 1] = sum.total;
-      }
+      softmax_rows(call, bits, rows, l.keys, s, parts, sums + 2 * (i * N + first), scales);
       multiply({.a = s,
                 .a_row = l.keys,
                 .a_column = 1,

@@ -15,7 +15,7 @@ struct PackedMatrix {
   const float* w;  // [N, K] if transposed (B = w^T), else [K, N]
   bool transposed;
   const float* scale;  // [K], a factor of each row of B, or null; not with `transposed`
-  float* panels;       // room for packed_floats
+  float* panels;       // room for packed_floats; null: w is what packing would make
   bool rounded;        // B's elements to bf16
 };
 inline std::int64_t packed_floats(std::int64_t K, std::int64_t N) { return K * ((N + 15) / 16 * 16); }
@@ -41,15 +41,18 @@ struct LinearForward {
 struct LinearBackward {
   PackedMatrix b;  // w; its rows multiplied by the gate
   const PackedBf16* half;
+  std::int64_t rows, block_rows;
   bool want_dx;    // or what stands before it
   Elements dy;     // [R, N]
   Elements slope;  // [R, N]
-  Elements du;     // [R, N]: dy slope, rounded where the products are; dy itself where that is the same
+  Elements du;     // [R, N]: dy slope, rounded where the products are; dy itself where that is the same; nothing: room for a block
   float* db;       // [blocks, N]: sums of each block of rows
   Elements x;      // [R, K]
   const float *gamma, *beta, *mean, *rstd;
-  Elements operand;  // [R, K]: the layer norm of x made again, or x rounded; what dw is a product with
-  Elements dx;       // [R, K]
+  Elements operand;  // [R, K]: the layer norm of x made again, or x rounded; what dw is a product with; nothing: as du
+  float* dw;         // [..] of dw or its transpose: sums of `blocks_a_sum` blocks each; null: dw is left to product_over_rows
+  std::int64_t blocks_a_sum;
+  Elements dx;  // [R, K]
   bool add_to_dx;
   float *dgamma, *dbeta;  // [blocks, K]
 };

@@ -28,10 +28,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-std::int64_t PanelCount(std::int64_t N) { return PanelLayout(N).parts; }
-
-void PackPanels(const PackedMatrix& b, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i) pack_panel(b, i);
+bool PackedAlready(const PackedMatrix& b) { return packed_already(b); }
+std::int64_t Pieces(const PackedMatrix& b) { return pieces(b); }
+void PackPieces(const PackedMatrix& b, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) pack_piece(b, i);
 }
 
 // y = x, element by element, in y's type.
@@ -105,15 +105,25 @@ void LinearForwardRows(const LinearForward& f, std::int64_t begin, std::int64_t 
   if (!f32_result || f.after != LinearCall::After::nothing) finish_rows(f, u, begin, rows);
 }
 
-// The gradient of u, and its sum over the block's rows.
-HWY_INLINE void gradient_of_u(const LinearBackward& f, std::int64_t begin, std::int64_t end, float* db) {
+// Whether dw [N, K] is summed block by block, as its operands are in cache: where it stays in the second-level cache itself.
+bool SumsByBlocks(std::int64_t N, std::int64_t K) { return K % W == 0 && N * K <= 32 * 1024; }
+
+// What the products of a block of rows begin ... end - 1 read, from its first row on: du, the gradient of u, and the operand of dw.
+struct BlockOperands {
+  Elements du, operand;
+};
+
+// Makes the gradient of u where it is not dy, and its sum over the block's rows.
+HWY_INLINE void gradient_of_u(const LinearBackward& f, std::int64_t begin, std::int64_t end, const Elements& to, float* db) {
   const std::int64_t N = f.b.K;
   if (db) std::fill_n(db, N, 0.0f);
-  const bool made = f.du.data != f.dy.data;
-  typed(f.dy, [&](const auto* dy) HWY_ATTR {
-    typed(f.slope, [&](const auto* slope) HWY_ATTR {
-      typed(f.du, [&](auto* du) HWY_ATTR {
-        for (std::int64_t r = begin; r < end; ++r)
+  const Elements from = f.dy + begin * N;
+  const bool made = to.data != from.data;
+  if (!made && !db) return;
+  typed(from, [&](const auto* dy) HWY_ATTR {
+    typed(f.slope + begin * N, [&](const auto* slope) HWY_ATTR {
+      typed(to, [&](auto* du) HWY_ATTR {
+        for (std::int64_t r = 0; r < end - begin; ++r)
           for_lanes(N, [&](std::int64_t i, auto part) HWY_ATTR {
             V d = load(dy + r * N + i, part);
             if (slope) d = hn::Mul(d, load(slope + r * N + i, part));
@@ -125,38 +135,33 @@ HWY_INLINE void gradient_of_u(const LinearBackward& f, std::int64_t begin, std::
   });
 }
 
-// The layer norm of x from its mean and rstd, or x, as the operand of dw.
-HWY_INLINE void operand_again(const LinearBackward& f, std::int64_t begin, std::int64_t end) {
+// The layer norm of x from its mean and rstd, or x in another type.
+HWY_INLINE void operand_again(const LinearBackward& f, std::int64_t begin, std::int64_t end, const Elements& operand) {
   const std::int64_t K = f.b.N;
-  typed(f.operand, [&](auto* to) HWY_ATTR {
-    if (!f.gamma) return typed(f.x + begin * K, [&](const auto* x) HWY_ATTR { convert(x, (end - begin) * K, to + begin * K); });
+  typed(operand, [&](auto* to) HWY_ATTR {
+    if (!f.gamma) return typed(f.x + begin * K, [&](const auto* x) HWY_ATTR { convert(x, (end - begin) * K, to); });
     const auto* const x = static_cast<const float*>(f.x.data);
-    for (std::int64_t r = begin; r < end; ++r) normalize_row(x + r * K, f.gamma, f.beta, f.mean[r], f.rstd[r], K, to + r * K);
+    for (std::int64_t r = begin; r < end; ++r) normalize_row(x + r * K, f.gamma, f.beta, f.mean[r], f.rstd[r], K, to + (r - begin) * K);
   });
 }
 
 // c = du w of the block, c in f32.
-HWY_INLINE void gradient_product(const LinearBackward& f, std::int64_t begin, std::int64_t rows, float* c) {
-  const std::int64_t N = f.b.K;
-  const Elements du = f.du + begin * N;
+HWY_INLINE void gradient_product(const LinearBackward& f, const Elements& du, std::int64_t rows, float* c) {
   if (f.half) return f.half->multiply(static_cast<const bfloat16*>(du.data), rows, nullptr, c);
   if (du.dtype == DType::f32) return multiply_panels(f.b, static_cast<const float*>(du.data), rows, nullptr, c);
-  const Scratch room(rows * N);
-  convert(static_cast<const bfloat16*>(du.data), rows * N, room.data());
+  const Scratch room(rows * f.b.K);
+  convert(static_cast<const bfloat16*>(du.data), rows * f.b.K, room.data());
   multiply_panels(f.b, room.data(), rows, nullptr, c);
 }
 
-void LinearBackwardRows(const LinearBackward& f, std::int64_t block, std::int64_t begin, std::int64_t end) {
-  const std::int64_t K = f.b.N, N = f.b.K, rows = end - begin;
-  if (f.du.data != f.dy.data || f.db) gradient_of_u(f, begin, end, f.db ? f.db + block * N : nullptr);
-  const bool in_backward = f.gamma && f.want_dx;
-  if (f.operand.data && f.operand.data != f.x.data && !in_backward) operand_again(f, begin, end);
-  if (!f.want_dx) return;
-  if (!f.gamma && f.dx.dtype == DType::f32 && !f.add_to_dx) return gradient_product(f, begin, rows, static_cast<float*>(f.dx.data) + begin * K);
+// dx of the block; with a layer norm also the block's dgamma and dbeta, and the norm again where there is an operand.
+HWY_INLINE void gradient_of_x(const LinearBackward& f, std::int64_t block, std::int64_t begin, std::int64_t rows, const BlockOperands& o) {
+  const std::int64_t K = f.b.N;
+  if (!f.gamma && f.dx.dtype == DType::f32 && !f.add_to_dx) return gradient_product(f, o.du, rows, static_cast<float*>(f.dx.data) + begin * K);
   const Scratch dh(rows * K);
-  gradient_product(f, begin, rows, dh.data());
+  gradient_product(f, o.du, rows, dh.data());
   if (f.gamma) {
-    typed(f.operand.data ? f.operand + begin * K : f.operand, [&](auto* operand) HWY_ATTR {
+    typed(o.operand, [&](auto* operand) HWY_ATTR {
       layer_norm_backward_rows(dh.data(), static_cast<const float*>(f.x.data) + begin * K, f.gamma, f.mean + begin, f.rstd + begin, rows, K,
                                static_cast<float*>((f.dx + begin * K).data), f.add_to_dx, f.dgamma + block * K, f.dbeta + block * K, f.beta, operand);
     });
@@ -168,6 +173,34 @@ void LinearBackwardRows(const LinearBackward& f, std::int64_t block, std::int64_
       store(f.add_to_dx ? hn::Add(d, load(dx + i, part)) : d, dx + i, part);
     });
   });
+}
+
+// Blocks first ... last - 1.
+void LinearBackwardBlocks(const LinearBackward& f, std::int64_t first, std::int64_t last) {
+  const std::int64_t K = f.b.N, N = f.b.K, first_row = first * f.block_rows, all = std::min(f.rows, last * f.block_rows) - first_row;
+  const Scratch du_room(f.dw && !f.du.data ? all * N : 0), operand_room(f.dw && !f.operand.data ? all * K : 0);
+  const BlockOperands group{f.du.data ? f.du + first_row * N : Elements(du_room.data()),
+                            f.dw && !f.operand.data ? Elements(operand_room.data()) : f.operand + first_row * K};
+  for (std::int64_t block = first; block < last; ++block) {
+    const std::int64_t begin = block * f.block_rows, end = std::min(f.rows, begin + f.block_rows);
+    const BlockOperands o{group.du + (begin - first_row) * N, group.operand + (begin - first_row) * K};
+    gradient_of_u(f, begin, end, o.du, f.db ? f.db + block * N : nullptr);
+    const bool in_backward = f.gamma && f.want_dx;
+    if (o.operand.data && o.operand.data != (f.x + begin * K).data && !in_backward) operand_again(f, begin, end, o.operand);
+    if (f.want_dx) gradient_of_x(f, block, begin, end - begin, o);
+  }
+  if (f.dw)
+    multiply({.a = static_cast<const float*>(group.du.data),
+              .a_row = 1,
+              .a_column = N,
+              .b = static_cast<const float*>(group.operand.data),
+              .b_row = K,
+              .c = f.dw + first / f.blocks_a_sum * N * K,
+              .c_row = K,
+              .rows = N,
+              .K = all,
+              .vectors = K / W,
+              .accumulate = first % f.blocks_a_sum != 0});
 }
 
 // Of one output: dgate = <w, dw> + b db; then dw and db are multiplied by the gate g. Returns dgate.
@@ -184,6 +217,15 @@ float GateGradient(const float* w, float b, float g, std::int64_t K, float* dw, 
   return result;
 }
 
+// y = the sum of `count` rows of x, `stride` elements apart.
+void AddSums(const float* x, std::int64_t count, std::int64_t stride, std::int64_t n, float* y) {
+  for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR {
+    V sum = zero();
+    for (std::int64_t j = 0; j < count; ++j) sum = hn::Add(sum, load(x + j * stride + i, part));
+    store(sum, y + i, part);
+  });
+}
+
 void Widen(const bfloat16* x, std::int64_t n, float* y) { convert(x, n, y); }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE
@@ -192,11 +234,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::cpu {
 
-HWY_EXPORT(PanelCount);
-HWY_EXPORT(PackPanels);
+HWY_EXPORT(PackedAlready);
+HWY_EXPORT(Pieces);
+HWY_EXPORT(PackPieces);
 HWY_EXPORT(LinearForwardRows);
-HWY_EXPORT(LinearBackwardRows);
+HWY_EXPORT(SumsByBlocks);
+HWY_EXPORT(LinearBackwardBlocks);
 HWY_EXPORT(GateGradient);
+HWY_EXPORT(AddSums);
 HWY_EXPORT(Widen);
 
 namespace {
@@ -219,22 +264,28 @@ Array scaled(const Array& x, const Array& scale) {
   return y;
 }
 
-void pack(const PackedMatrix& b) {
-  const std::int64_t parts = HWY_DYNAMIC_DISPATCH(PanelCount)(b.N);
-  // Panels are worth another thread from 4 K elements on.
-  parallel_for(parts, std::max<std::int64_t>(1, 4096 * parts / std::max<std::int64_t>(1, b.K * b.N)), [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(PackPanels)(b, begin, end);
-  });
-}
+// B ready for products, packed if need be into memory that lives as long as this.
+class Packed {
+ public:
+  Packed(PackedMatrix b, bool wanted) : b_(b), panels_(wanted && !HWY_DYNAMIC_DISPATCH(PackedAlready)(b) ? packed_floats(b.K, b.N) : 0) {
+    if (!wanted || HWY_DYNAMIC_DISPATCH(PackedAlready)(b)) return;
+    b_.panels = panels_.data();
+    // Elements are worth another thread from 4 K on: about a piece.
+    parallel_for(HWY_DYNAMIC_DISPATCH(Pieces)(b_), 1, [&](std::int64_t begin, std::int64_t end) {
+      HWY_DYNAMIC_DISPATCH(PackPieces)(b_, begin, end);
+    });
+  }
+  const PackedMatrix& matrix() const { return b_; }
 
-// Rows of a block. oneDNN wants more of them in bf16: a call costs it as much as some ten rows.
-std::int64_t block_rows(std::int64_t R, bool half) { return half ? 2 * partial_rows(R) : partial_rows(R); }
+ private:
+  PackedMatrix b_;
+  Scratch panels_;
+};
 
-// Blocks of rows of a product [R, K] x [K, N]; small products stay on the calling thread.
+// parallel_for the parts of a product of so many operations; small ones stay on the calling thread.
 template <class F>
-void each_block(std::int64_t R, std::int64_t K, std::int64_t N, std::int64_t rows, F&& f) {
-  parallel_for(
-      R, rows, [&](std::int64_t begin, std::int64_t end) { f(begin / rows, begin, end); }, 2 * R * K * N < 500'000 ? R + 1 : 2);
+void each_part(std::int64_t n, std::int64_t grain, std::int64_t operations, F&& f) {
+  parallel_for(n, grain, std::forward<F>(f), operations < small_product ? n + 1 : 2);
 }
 
 // The cpu kernels compute in bf16 by oneDNN where the processor can.
@@ -247,15 +298,16 @@ void linear_forward(const LinearCall& call, const Array& x, const Array& w, cons
   if (y.numel() == 0) return;
   const bool half = K > 0 && by_onednn(call);
   const Array gate = per_output(call.gate, N);
-  const std::int64_t rows = block_rows(R, half);
+  const std::int64_t rows = 2 * partial_rows(R);  // twice as many: nothing is summed over them, and panels are read once a block
   std::optional<PackedBf16> half_matrix;
   if (half) half_matrix.emplace(K, N, w.data<float>(), true, rows);
-  const Scratch panels(half ? 0 : packed_floats(K, N)), bias(b.defined() ? (N + 15) / 16 * 16 : 0);
+  const Packed b_packed({K, N, w.data<float>(), true, nullptr, nullptr, call.products == Precision::bf16}, !half);
+  const Scratch bias(b.defined() ? (N + 15) / 16 * 16 : 0);
   if (b.defined()) {
     std::copy_n(b.data<float>(), N, bias.data());
     std::fill(bias.data() + N, bias.data() + (N + 15) / 16 * 16, 0.0f);
   }
-  const LinearForward f{.b = {K, N, w.data<float>(), true, nullptr, panels.data(), call.products == Precision::bf16},
+  const LinearForward f{.b = b_packed.matrix(),
                         .half = half ? &*half_matrix : nullptr,
                         .x = Elements(x),
                         .gamma = in(call.gamma),
@@ -272,17 +324,77 @@ void linear_forward(const LinearCall& call, const Array& x, const Array& w, cons
                         .row_scale = in(call.row_scale),
                         .rows_per_sample = call.row_scale.defined() ? R / call.row_scale.numel() : R,
                         .y = Elements(y)};
-  if (!half) pack(f.b);
-  each_block(R, K, N, rows, [&](std::int64_t, std::int64_t begin, std::int64_t end) { HWY_DYNAMIC_DISPATCH(LinearForwardRows)(f, begin, end); });
+  each_part(R, rows, 2 * R * K * N, [&](std::int64_t begin, std::int64_t end) { HWY_DYNAMIC_DISPATCH(LinearForwardRows)(f, begin, end); });
 }
+
+namespace {
+
+// How dw is summed over rows. In a whole: its two operands are arrays, and product_over_rows multiplies them. By blocks (SumsByBlocks): what of
+// them has to be made lives for some blocks of rows, whose products are added up while they are in cache; `sums` of them, by the shape alone.
+struct WeightSums {
+  bool whole;
+  std::int64_t sums = 1, blocks_a_sum = 1;
+
+  WeightSums(bool wanted, bool bf16, std::int64_t N, std::int64_t K, std::int64_t blocks)
+      : whole(!wanted || bf16 || !HWY_DYNAMIC_DISPATCH(SumsByBlocks)(N, K)) {
+    if (whole || blocks == 0) return;
+    blocks_a_sum = (blocks + fixed_parts - 1) / fixed_parts;
+    sums = (blocks + blocks_a_sum - 1) / blocks_a_sum;
+  }
+};
+
+// Blocks of rows whose products are added at once: with fewer rows a sum would be moved more than it is added to.
+constexpr std::int64_t blocks_at_once = 2;
+
+// dw [N, K] = du^T operand, both in a whole.
+void whole_weight_gradient(const LinearBackward& f, float* dw) {
+  const std::int64_t N = f.b.K, K = f.b.N;
+  if (f.du.dtype == DType::bf16 && bf16_products())
+    return product_over_rows(N, K, f.rows, static_cast<const bfloat16*>(f.du.data), static_cast<const bfloat16*>(f.operand.data), dw);
+  const auto wide = [](const Elements& e, std::int64_t n, const Scratch& room) {
+    if (e.dtype == DType::f32) return static_cast<const float*>(e.data);
+    HWY_DYNAMIC_DISPATCH(Widen)(static_cast<const bfloat16*>(e.data), n, room.data());
+    return static_cast<const float*>(room.data());
+  };
+  const Scratch du(f.du.dtype == DType::bf16 ? f.rows * N : 0), operand(f.operand.dtype == DType::bf16 ? f.rows * K : 0);
+  product_over_rows(N, K, f.rows, wide(f.du, f.rows * N, du), wide(f.operand, f.rows * K, operand), dw);
+}
+
+// From dw and db as if the gate [N] were 1 (null: not wanted, and 0): theirs under the gate, and dgate [N] or [1], which may be undefined.
+void through_gate(const Array& w, const Array& b, const float* gate, float* dw, float* db, const Array& dgate) {
+  const std::int64_t N = w.dim(0), K = w.dim(1);
+  const Scratch each(N);
+  parallel_for(N, std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, K)), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin; j < end; ++j) {
+      float none = 0;
+      each.data()[j] = HWY_DYNAMIC_DISPATCH(GateGradient)(w.data<float>() + j * K, b.defined() ? b.data<float>()[j] : 0.0f, gate[j], dw ? K : 0,
+                                                          dw ? dw + j * K : nullptr, db ? db + j : &none);
+    }
+  });
+  if (!dgate.defined()) return;
+  if (dgate.numel() == N)
+    std::copy_n(each.data(), N, out(dgate));
+  else
+    add_partials(each.data(), N, 1, out(dgate));
+}
+
+}  // namespace
 
 void linear_backward(const LinearCall& call, const Array& dy, const Array& x, const Array& w, const Array& b, const LinearGradients& g) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = x.shape().with(-1, 1).numel();
   const bool bf16 = call.products == Precision::bf16, half = R * N * K > 0 && by_onednn(call);
-  const std::int64_t rows = block_rows(R, half), blocks = (R + rows - 1) / rows;
+  // oneDNN wants more rows at once: a call costs it as much as some ten rows.
+  const std::int64_t rows = (half ? 2 : 1) * partial_rows(R), blocks = (R + rows - 1) / rows;
   const bool normed = call.gamma.defined(), residual = call.after == LinearCall::After::residual, gated = residual && call.gate.defined();
   const bool want_dx = g.dx.defined() || g.dgamma.defined() || g.dbeta.defined();
   const bool want_dw = g.dw.defined() || g.dgate.defined(), want_db = g.db.defined() || g.dgate.defined();
+  const Scratch own_dw(want_dw && !g.dw.defined() ? N * K : 0), own_db(want_db && !g.db.defined() ? N : 0);
+  float *const dw = !want_dw         ? nullptr
+                    : g.dw.defined() ? out(g.dw)
+                                     : own_dw.data(),
+               *const db = !want_db         ? nullptr
+                           : g.db.defined() ? out(g.db)
+                                            : own_db.data();
 
   const Array gate = gated ? per_output(call.gate, N) : Array();
   const Array gradient = residual && call.row_scale.defined() ? scaled(dy, call.row_scale) : dy;
@@ -293,68 +405,51 @@ void linear_backward(const LinearCall& call, const Array& dy, const Array& x, co
   const DType type = bf16 ? DType::bf16 : DType::f32;
   const bool make_du = call.after == LinearCall::After::gelu || gradient.dtype() != type;
   const bool make_operand = want_dw && (normed || x.dtype() != type);
-  const Scratch du(make_du ? floats(R * N) : 0), operand(make_operand ? floats(R * K) : 0), db_blocks(want_db ? blocks * N : 0),
-      norm_blocks(normed ? 2 * blocks * K : 0), panels(want_dx && !half ? packed_floats(N, K) : 0);
+  const WeightSums sums(want_dw, bf16, N, K, blocks);
+  const Scratch du(sums.whole && make_du ? floats(R * N) : 0), operand(sums.whole && make_operand ? floats(R * K) : 0),
+      db_blocks(want_db ? blocks * N : 0), norm_blocks(normed ? 2 * blocks * K : 0), dw_sums(sums.whole ? 0 : sums.sums * N * K);
+  const Elements nothing{Array()};
   std::optional<PackedBf16> half_matrix;
   if (want_dx && half) half_matrix.emplace(N, K, (gated ? scaled(w, gate) : w).data<float>(), false, rows);
-  const LinearBackward f{.b = {N, K, w.data<float>(), false, in(gate), panels.data(), bf16},
+  const Packed w_packed({N, K, w.data<float>(), false, in(gate), nullptr, bf16}, want_dx && !half);
+  const LinearBackward f{.b = w_packed.matrix(),
                          .half = half_matrix ? &*half_matrix : nullptr,
+                         .rows = R,
+                         .block_rows = rows,
                          .want_dx = want_dx,
                          .dy = Elements(gradient),
                          .slope = Elements(call.after == LinearCall::After::gelu ? call.slope : Array()),
-                         .du = make_du ? room(du) : Elements(gradient),
+                         .du = !make_du     ? Elements(gradient)
+                               : sums.whole ? room(du)
+                                            : nothing,
                          .db = want_db ? db_blocks.data() : nullptr,
                          .x = Elements(x),
                          .gamma = in(call.gamma),
                          .beta = in(call.beta),
                          .mean = in(call.mean),
                          .rstd = in(call.rstd),
-                         .operand = !want_dw       ? Elements(Array())
-                                    : make_operand ? room(operand)
-                                                   : Elements(x),
+                         .operand = !want_dw        ? nothing
+                                    : !make_operand ? Elements(x)
+                                    : sums.whole    ? room(operand)
+                                                    : nothing,
+                         .dw = sums.whole ? nullptr : dw_sums.data(),
+                         .blocks_a_sum = sums.blocks_a_sum,
                          .dx = Elements(g.dx),
                          .add_to_dx = g.add_to_dx,
                          .dgamma = norm_blocks.data(),
                          .dbeta = norm_blocks.data() + blocks * K};
-  if (want_dx && !half) pack(f.b);
-  each_block(R, N, K, rows, [&](std::int64_t block, std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(LinearBackwardRows)(f, block, begin, end);
+  each_part(blocks, sums.blocks_a_sum, 2 * R * N * K, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; i += blocks_at_once) HWY_DYNAMIC_DISPATCH(LinearBackwardBlocks)(f, i, std::min(last, i + blocks_at_once));
   });
   if (g.dgamma.defined()) add_partials(f.dgamma, blocks, K, out(g.dgamma));
   if (g.dbeta.defined()) add_partials(f.dbeta, blocks, K, out(g.dbeta));
-
-  const Scratch own_dw(want_dw && !g.dw.defined() ? N * K : 0), own_db(want_db && !g.db.defined() ? N : 0);
-  float *const dw = g.dw.defined() ? out(g.dw) : own_dw.data(), *const db = g.db.defined() ? out(g.db) : own_db.data();
-  if (want_dw) {
-    if (half) {
-      product_over_rows(N, K, R, static_cast<const bfloat16*>(f.du.data), static_cast<const bfloat16*>(f.operand.data), dw);
-    } else {
-      const Scratch wide_du(bf16 ? R * N : 0), wide_operand(bf16 ? R * K : 0);
-      if (bf16) HWY_DYNAMIC_DISPATCH(Widen)(static_cast<const bfloat16*>(f.du.data), R * N, wide_du.data());
-      if (bf16) HWY_DYNAMIC_DISPATCH(Widen)(static_cast<const bfloat16*>(f.operand.data), R * K, wide_operand.data());
-      product_over_rows(N, K, R, bf16 ? wide_du.data() : static_cast<const float*>(f.du.data),
-                        bf16 ? wide_operand.data() : static_cast<const float*>(f.operand.data), dw);
-    }
-  }
   if (want_db) add_partials(db_blocks.data(), blocks, N, db);
-  if (!gated || !(want_dw || want_db)) return;
-
-  // dw and db are those of a gate of 1 so far.
-  const Scratch dgate(N);
-  const float zero_bias = 0;
-  parallel_for(N, std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, K)), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t j = begin; j < end; ++j) {
-      float unused = 0;
-      dgate.data()[j] =
-          HWY_DYNAMIC_DISPATCH(GateGradient)(w.data<float>() + j * K, b.defined() ? b.data<float>()[j] : zero_bias, gate.data<float>()[j],
-                                             want_dw ? K : 0, want_dw ? dw + j * K : nullptr, want_db ? db + j : &unused);
-    }
-  });
-  if (!g.dgate.defined()) return;
-  if (g.dgate.numel() == N)
-    std::copy_n(dgate.data(), N, out(g.dgate));
-  else
-    add_partials(dgate.data(), N, 1, out(g.dgate));
+  if (want_dw && sums.whole) whole_weight_gradient(f, dw);
+  if (want_dw && !sums.whole)
+    parallel_elements(N * K, [&](std::int64_t begin, std::int64_t end) {
+      HWY_DYNAMIC_DISPATCH(AddSums)(f.dw + begin, blocks ? sums.sums : 0, N * K, end - begin, dw + begin);
+    });
+  if (gated && (dw || db)) through_gate(w, b, gate.data<float>(), dw, db, g.dgate);
 }
 
 }  // namespace plumb::cpu

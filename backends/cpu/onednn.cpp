@@ -368,8 +368,6 @@ Pack& pack_of(std::int64_t K, std::int64_t N, std::int64_t rows, bool transposed
   }
 }
 
-constexpr std::int64_t fixed_blocks = 8;
-
 // Calls f(rows, columns, first row, first column, the block's first element) for blocks of y [m, n] across its longer side, in parallel: about
 // `blocks` of them, none narrower than 32, as the other operand of the product is packed again for each. An inner extent k of 0 makes zeros.
 template <class F>
@@ -410,9 +408,9 @@ void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape
 }
 
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* y) {
-  // A block for each thread, or by the shape alone. Below half a million operations (5 us on one core) other threads are not worth waking.
-  const std::int64_t blocks = 2 * m * n * k < 500'000 ? 1 : strict_determinism() ? fixed_blocks : num_threads();
-  across_longer_side(m, n, k, blocks, y,
+  // A part for each thread, or by the shape alone: other threads' parts have other bits.
+  const std::int64_t parts = 2 * m * n * k < small_product ? 1 : strict_determinism() ? fixed_parts : num_threads();
+  across_longer_side(m, n, k, parts, y,
                      [&](std::int64_t rows, std::int64_t columns, std::int64_t first_row, std::int64_t first_column, float* block) {
                        const OneThread one;
                        check_status(dnnl_sgemm('T', 'N', rows, columns, k, 1.0f, a + first_row, m, b + first_column, n, 0.0f, block, n));
@@ -433,7 +431,7 @@ void PackedBf16::multiply(const bfloat16* a, std::int64_t n, const float* bias, 
 
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const bfloat16* a, const bfloat16* b, float* y) {
   // Blocks by the shape alone, always: in bf16 oneDNN's bits depend on them.
-  const std::int64_t blocks = 2 * m * n * k < 2'000'000 ? 1 : fixed_blocks;
+  const std::int64_t blocks = 2 * m * n * k < 2'000'000 ? 1 : fixed_parts;
   across_longer_side(m, n, k, blocks, y,
                      [&](std::int64_t rows, std::int64_t columns, std::int64_t first_row, std::int64_t first_column, float* block) {
                        run_half({rows, k, columns, 1, m, n, n, 0, false, false}, a + first_row, b + first_column, nullptr, block);

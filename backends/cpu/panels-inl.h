@@ -38,28 +38,41 @@ struct PanelLayout {
 // v rounded to bf16, as f32.
 HWY_INLINE V to_bf16(V v) { return widen(narrow(v)); }
 
-// Packs part i of B: B = w^T for w [N, K] if `transposed`, else B = w [K, N], whose row k is multiplied by scale[k] where that is given.
-HWY_INLINE void pack_panel(const PackedMatrix& b, std::int64_t i) {
-  const Panel panel = PanelLayout(b.N)[i];
+// Packing goes by pieces: at most `piece_rows` rows of a panel.
+constexpr std::int64_t piece_rows = 64;
+HWY_INLINE std::int64_t pieces(const PackedMatrix& b) { return PanelLayout(b.N).parts * ((b.K + piece_rows - 1) / piece_rows); }
+
+// Packs piece i of B: B = w^T for w [N, K] if `transposed`, else B = w [K, N], whose row k is multiplied by scale[k] where that is given.
+HWY_INLINE void pack_piece(const PackedMatrix& b, std::int64_t i) {
+  const PanelLayout layout(b.N);
+  const Panel panel = layout[i % layout.parts];
+  const std::int64_t begin = i / layout.parts * piece_rows, end = std::min(b.K, begin + piece_rows);
   const std::int64_t width = panel.vectors * W, columns = std::min(width, b.N - panel.first);
-  float* const to = b.panels + panel.first * b.K;
+  float* const to = b.panels + panel.first * b.K + begin * width;
   if (b.transposed) {
-    transpose(b.w + panel.first * b.K, columns, b.K, b.K, to, width);
+    if (columns < width) std::fill_n(to, (end - begin) * width, 0.0f);
+    transpose(b.w + panel.first * b.K + begin, columns, end - begin, b.K, to, width);
     if (b.rounded)
-      for (std::int64_t j = 0; j < b.K * width; j += W) hn::StoreU(to_bf16(hn::LoadU(f32, to + j)), f32, to + j);
+      for (std::int64_t j = 0; j < (end - begin) * width; j += W) hn::StoreU(to_bf16(hn::LoadU(f32, to + j)), f32, to + j);
     return;
   }
-  for (std::int64_t k = 0; k < b.K; ++k) {
+  for (std::int64_t k = begin; k < end; ++k) {
     const float* const from = b.w + k * b.N + panel.first;
+    float* const row = to + (k - begin) * width;
     const V s = set(b.scale ? b.scale[k] : 1.0f);
     std::int64_t j = 0;
     for_lanes(columns, [&](std::int64_t c, auto part) HWY_ATTR {
       const V v = hn::Mul(load(from + c, part), s);
-      hn::StoreU(b.rounded ? to_bf16(v) : v, f32, to + k * width + c);
+      hn::StoreU(b.rounded ? to_bf16(v) : v, f32, row + c);
       j = c + W;
     });
-    for (; j < width; j += W) hn::StoreU(zero(), f32, to + k * width + j);
+    for (; j < width; j += W) hn::StoreU(zero(), f32, row + j);
   }
+}
+
+// Whether w itself is what packing would make of it.
+HWY_INLINE bool packed_already(const PackedMatrix& b) {
+  return !b.transposed && !b.scale && !b.rounded && b.N % W == 0 && PanelLayout(b.N).parts == 1;
 }
 
 // c [rows, N] = start + a B, where start [N up to whole vectors] is a row of initial values, or null.
@@ -71,7 +84,7 @@ HWY_INLINE void multiply_panels(const PackedMatrix& b, const float* a, std::int6
     Product p{.a = a,
               .a_row = b.K,
               .a_column = 1,
-              .b = b.panels + panel.first * b.K,
+              .b = (b.panels ? b.panels : b.w) + panel.first * b.K,
               .b_row = panel.vectors * W,
               .c = c + panel.first,
               .c_row = b.N,

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "core/storage.h"
@@ -48,9 +49,16 @@ void parallel_elements(std::int64_t n, F&& f) {
   parallel_rows(n, 1, f);
 }
 
-// Rows a block where each block keeps partial sums: at most about 64 blocks, of at least 36 rows, in twelves because the tiles of products
-// have 4, 6 or 12 rows. One rule for all such kernels, so that an op has the same bits alone and as a part of a fused one.
-inline std::int64_t partial_rows(std::int64_t rows) { return std::max<std::int64_t>(36, (rows + 767) / 768 * 12); }
+// Rows a block where each block keeps partial sums: at most 64 blocks, of at least 32 rows. From eight blocks on their number is a multiple of
+// eight, the one that leaves the last block least short, so that 2, 4 or 8 threads have equal shares. One rule for all such kernels, so that
+// an op has the same bits alone and as a part of a fused one.
+std::int64_t partial_rows(std::int64_t rows);
+
+// Products of fewer operations than this (2 us on one core) stay on the calling thread: others are not worth waking.
+constexpr std::int64_t small_product = 500'000;
+
+// Into how many parts a sum or a product is cut where the bits of its result depend on that, whatever the number of threads.
+constexpr std::int64_t fixed_parts = 8;
 
 // While one lives, a library that threads by itself uses one thread when called from this one.
 class OneThread {
@@ -67,14 +75,20 @@ class OneThread {
 // The same number for such a library as for run_blocks; call it before the library. Returns the number.
 int share_num_threads();
 
-// Uninitialised memory for the time of a kernel, 64-byte aligned; cheap, because the allocator keeps what was used before.
+// Uninitialised memory for the time of a kernel, 64-byte aligned, made and destroyed by the same thread. Each thread has a stack of it, so that
+// a block of work finds its scratch in the caches of its core; what does not fit there comes from the allocator.
 class Scratch {
  public:
-  explicit Scratch(std::int64_t floats) : storage_(static_cast<std::size_t>(floats) * sizeof(float)) {}
-  float* data() const { return static_cast<float*>(storage_.data); }
+  explicit Scratch(std::int64_t floats);
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  float* data() const { return data_; }
 
  private:
-  Storage storage_;
+  std::size_t bytes_;  // of the stack
+  float* data_;
+  std::optional<Storage> storage_;
 };
 
 }  // namespace plumb::cpu

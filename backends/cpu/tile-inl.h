@@ -119,17 +119,19 @@ HWY_INLINE void multiply(const Product& p) {
   even_parts(p.vectors, max_vectors, [&](std::int64_t first, std::int64_t vectors) HWY_ATTR { strip(p, vectors, first * W); });
 }
 
-// t [columns, ld] = the transpose of x [rows, columns] with rows of `stride` elements; t's columns from `rows` to ld are set to 0.
+// t [columns, ld] = the transpose of x [rows, columns] with rows of `stride` elements, in fours of rows: t's columns from `rows` to the next
+// multiple of four are set to 0, those beyond are left alone.
 HWY_INLINE void transpose(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t stride, float* t, std::int64_t ld) {
   const hn::FixedTag<float, 4> f4;
   const hn::Repartition<double, decltype(f4)> d2;
-  std::int64_t r = 0;
-  for (; r + 4 <= rows; r += 4) {
-    const float* const from = x + r * stride;
+  HWY_ALIGN static constexpr float nothing[4] = {};
+  for (std::int64_t r = 0; r < rows; r += 4) {
+    const std::int64_t here = std::min<std::int64_t>(4, rows - r);
+    const auto element = [&](std::int64_t i, std::int64_t c) { return i < here ? x + (r + i) * stride + c : nothing; };
     std::int64_t c = 0;
     for (; c + 4 <= columns; c += 4) {
-      const auto a0 = hn::LoadU(f4, from + c), a1 = hn::LoadU(f4, from + stride + c), a2 = hn::LoadU(f4, from + 2 * stride + c),
-                 a3 = hn::LoadU(f4, from + 3 * stride + c);
+      const auto a0 = hn::LoadU(f4, element(0, c)), a1 = hn::LoadU(f4, element(1, c)), a2 = hn::LoadU(f4, element(2, c)),
+                 a3 = hn::LoadU(f4, element(3, c));
       const auto b0 = hn::BitCast(d2, hn::InterleaveLower(f4, a0, a1)), b1 = hn::BitCast(d2, hn::InterleaveLower(f4, a2, a3)),
                  b2 = hn::BitCast(d2, hn::InterleaveUpper(f4, a0, a1)), b3 = hn::BitCast(d2, hn::InterleaveUpper(f4, a2, a3));
       float* const to = t + c * ld + r;
@@ -139,11 +141,7 @@ HWY_INLINE void transpose(const float* x, std::int64_t rows, std::int64_t column
       hn::StoreU(hn::BitCast(f4, hn::InterleaveUpper(d2, b2, b3)), f4, to + 3 * ld);
     }
     for (; c < columns; ++c)
-      for (std::int64_t i = 0; i < 4; ++i) t[c * ld + r + i] = from[i * stride + c];
-  }
-  for (std::int64_t c = 0; c < columns; ++c) {
-    for (std::int64_t i = r; i < rows; ++i) t[c * ld + i] = x[i * stride + c];
-    for (std::int64_t i = rows; i < ld; ++i) t[c * ld + i] = 0;
+      for (std::int64_t i = 0; i < 4; ++i) t[c * ld + r + i] = i < here ? x[(r + i) * stride + c] : 0;
   }
 }
 

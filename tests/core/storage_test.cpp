@@ -40,7 +40,7 @@ TEST_CASE("the peak of memory in use is that of all storages together") {
 
 TEST_CASE("a storage larger than memory is an error that leaves the counts as they were") {
   const MemoryStats start = memory_stats();
-#if !defined(__SANITIZE_ADDRESS__)  // which ends the program instead
+#ifndef PLUMB_ADDRESS_SANITIZER  // which ends the program instead
   CHECK_THROWS_AS(Storage(std::size_t{1} << 60), std::bad_alloc);
   CHECK_THROWS_AS(Array({1ll << 58}, DType::f64, Device::cpu), std::bad_alloc);
 #endif
@@ -74,7 +74,7 @@ TEST_CASE("threads get storages of their own") {
   CHECK(memory_stats().in_use == start);
 }
 
-#if !defined(__SANITIZE_ADDRESS__)  // which gives every buffer red zones of its own instead
+#ifndef PLUMB_ADDRESS_SANITIZER  // which gives every buffer red zones of its own instead
 
 TEST_CASE("freed buffers are used again, counted, and given back on request") {
   for (std::size_t size : {50'000u, 3'000'000u}) {
