@@ -1,4 +1,4 @@
-// Matrix products and convolutions by oneDNN, the one user of its headers. f32, row-major.
+// Matrix products and convolutions by oneDNN; the files onednn_*.cpp alone use its headers. Row-major.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,118 @@
+// oneDNN's objects, as the files that compute with them need them: onednn_products.cpp, onednn_bf16.cpp, onednn_convolution.cpp.
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
+#include <unordered_map>
+
+#include "backends/cpu/parallel.h"
+
+namespace plumb::cpu::onednn {
+
+using Dims = dnnl::memory::dims;
+
+// Never destroyed: threads keep primitives until they end.
+dnnl::engine& engine();
+dnnl::stream& stream();  // of the calling thread
+
+// The room that a primitive works in. It comes from our allocator: oneDNN's own is fresh memory at each call where it is large.
+class Room {
+ public:
+  Room() = default;
+  explicit Room(const dnnl::memory::desc& wanted)
+      : memory_(wanted, engine(), nullptr), floats_(static_cast<std::int64_t>(wanted.get_size() / sizeof(float) + 1)) {}
+  std::int64_t floats() const { return floats_; }
+  void lies_at(float* p) {
+    if (memory_) memory_.set_data_handle(p);
+  }
+  const dnnl::memory& memory() const { return memory_; }
+
+ private:
+  dnnl::memory memory_;
+  std::int64_t floats_ = 0;
+};
+
+inline dnnl::matmul::primitive_desc matmul_descriptor(const dnnl::memory::desc& a, const dnnl::memory::desc& b,
+                                                      const std::optional<dnnl::memory::desc>& bias, const dnnl::memory::desc& c) {
+  dnnl::primitive_attr room;
+  room.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+#if DNNL_VERSION_MAJOR >= 3
+  return bias ? dnnl::matmul::primitive_desc(engine(), a, b, *bias, c, room) : dnnl::matmul::primitive_desc(engine(), a, b, c, room);
+#else
+  return {bias ? dnnl::matmul::desc(a, b, *bias, c) : dnnl::matmul::desc(a, b, c), room, engine()};
+#endif
+}
+
+// A matmul with its arguments, whose data pointers are set at each call. Each thread has its own.
+class Matmul {
+ public:
+  Matmul(const dnnl::memory::desc& a, const dnnl::memory::desc& b, const std::optional<dnnl::memory::desc>& bias, const dnnl::memory::desc& c)
+      : a_(a, engine(), nullptr), b_(b, engine(), nullptr), c_(c, engine(), nullptr) {
+    const dnnl::matmul::primitive_desc pd = matmul_descriptor(a, b, bias, c);
+    primitive_ = dnnl::matmul(pd);
+    room_ = Room(pd.scratchpad_desc());
+    arguments_ = {{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}, {DNNL_ARG_SCRATCHPAD, room_.memory()}};
+    if (bias) bias_ = arguments_[DNNL_ARG_BIAS] = dnnl::memory(*bias, engine(), nullptr);
+  }
+
+  void run(const void* a, const void* b, const float* bias, void* c) {
+    a_.set_data_handle(const_cast<void*>(a));
+    b_.set_data_handle(const_cast<void*>(b));
+    if (bias) bias_.set_data_handle(const_cast<float*>(bias));
+    c_.set_data_handle(c);
+    const Scratch room(room_.floats());
+    room_.lies_at(room.data());
+    primitive_.execute(stream(), arguments_);
+  }
+
+ private:
+  dnnl::matmul primitive_;
+  dnnl::memory a_, b_, c_, bias_;
+  Room room_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+};
+
+// Of the numbers that make a primitive.
+inline std::size_t hash_of(std::initializer_list<std::int64_t> numbers) {
+  std::uint64_t h = 0;
+  for (std::int64_t n : numbers) h = (h ^ static_cast<std::uint64_t>(n)) * 0x9e3779b97f4a7c15ull, h ^= h >> 29;
+  return static_cast<std::size_t>(h);
+}
+
+// The calling thread's Made(key), made when it is first asked for. A Key has hash() and ==.
+template <class Made, class Key>
+Made& made(const Key& key) {
+  struct Hash {
+    std::size_t operator()(const Key& k) const { return k.hash(); }
+  };
+  // More shapes than any model has; a program that makes new ones without end starts over now and then.
+  constexpr std::size_t limit = 512;
+  thread_local std::unordered_map<Key, Made, Hash> all;
+  auto found = all.find(key);
+  if (found == all.end()) {
+    if (all.size() >= limit) all.clear();
+    found = all.emplace(key, Made(key)).first;
+  }
+  return found->second;
+}
+
+// Calls f(rows, columns, first row, first column, the block's first element) for blocks of y [m, n] across its longer side, in parallel: about
+// `blocks` of them, none narrower than 32, as the other operand of the product is packed again for each. An inner extent k of 0 makes zeros.
+template <class F>
+void across_longer_side(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t blocks, float* y, F&& f) {
+  if (m == 0 || n == 0) return;
+  if (k == 0) {
+    std::fill_n(y, m * n, 0.0f);
+    return;
+  }
+  const bool by_rows = m >= n;
+  const std::int64_t longer = std::max(m, n);
+  const std::int64_t grain = blocks == 1 ? longer : std::max<std::int64_t>(32, ((longer + blocks - 1) / blocks + 15) / 16 * 16);
+  parallel_for(longer, grain, [&](std::int64_t begin, std::int64_t end) {
+    by_rows ? f(end - begin, n, begin, std::int64_t{0}, y + begin * n) : f(m, end - begin, std::int64_t{0}, begin, y + begin);
+  });
+}
+
+}  // namespace plumb::cpu::onednn
