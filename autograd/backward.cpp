@@ -71,17 +71,6 @@ struct Taking {
 };
 thread_local Taking taking;
 
-class TakingScope {
- public:
-  explicit TakingScope(Taking now) : saved_(std::exchange(taking, now)) {}
-  ~TakingScope() { taking = saved_; }
-  TakingScope(const TakingScope&) = delete;
-  TakingScope& operator=(const TakingScope&) = delete;
-
- private:
-  Taking saved_;
-};
-
 // Walks from y to the variables (or to `targets`, if there are any) and returns the gradients of those found, newest first.
 std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, const NodeSet* targets, const NodeSet& stops, Graph graph) {
   const PhaseScope phase("backward");
@@ -115,7 +104,7 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
     Tensors gradients;
     {
       const detail::PauseAnomalyMode pause;
-      const TakingScope scope(graph == Graph::record ? Taking{} : Taking{node.get(), &pending});
+      const ScopedValue scope(taking, graph == Graph::record ? Taking{} : Taking{node.get(), &pending});
       gradients = f(gradient, y);
     }
     gradient = Tensor();

@@ -21,8 +21,7 @@ bool& paused() {
 
 }  // namespace
 
-AnomalyMode::AnomalyMode() : saved_(std::exchange(anomaly(), true)) {}
-AnomalyMode::~AnomalyMode() { anomaly() = saved_; }
+AnomalyMode::AnomalyMode() : value_(anomaly(), true) {}
 
 bool all_finite(const Array& a) {
   if (!is_real(a.dtype())) return true;
@@ -33,8 +32,7 @@ bool all_finite(const Array& a) {
 
 namespace detail {
 
-PauseAnomalyMode::PauseAnomalyMode() : saved_(std::exchange(paused(), true)) {}
-PauseAnomalyMode::~PauseAnomalyMode() { paused() = saved_; }
+PauseAnomalyMode::PauseAnomalyMode() : value_(paused(), true) {}
 
 void check_finite(const char* op, const Array& y) {
   if (!anomaly() || paused() || all_finite(y)) return;

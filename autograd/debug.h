@@ -12,12 +12,9 @@ namespace plumb {
 class AnomalyMode {
  public:
   AnomalyMode();
-  ~AnomalyMode();
-  AnomalyMode(const AnomalyMode&) = delete;
-  AnomalyMode& operator=(const AnomalyMode&) = delete;
 
  private:
-  bool saved_;
+  ScopedValue<bool> value_;
 };
 
 bool all_finite(const Array& a);
@@ -27,12 +24,9 @@ namespace detail {
 class PauseAnomalyMode {
  public:
   PauseAnomalyMode();
-  ~PauseAnomalyMode();
-  PauseAnomalyMode(const PauseAnomalyMode&) = delete;
-  PauseAnomalyMode& operator=(const PauseAnomalyMode&) = delete;
 
  private:
-  bool saved_;
+  ScopedValue<bool> value_;
 };
 }  // namespace detail
 

@@ -56,10 +56,8 @@ Node::~Node() {
 
 std::int64_t live_nodes() { return live_count; }
 
-NoGrad::NoGrad() : saved_(std::exchange(enabled(), false)) {}
-NoGrad::~NoGrad() { enabled() = saved_; }
-EnableGrad::EnableGrad() : saved_(std::exchange(enabled(), true)) {}
-EnableGrad::~EnableGrad() { enabled() = saved_; }
+NoGrad::NoGrad() : value_(enabled(), false) {}
+EnableGrad::EnableGrad() : value_(enabled(), true) {}
 bool grad_enabled() { return enabled(); }
 
 namespace detail {

@@ -83,23 +83,17 @@ Tensor random_normal(const Shape& shape, std::uint64_t seed, std::string_view na
 class NoGrad {
  public:
   NoGrad();
-  ~NoGrad();
-  NoGrad(const NoGrad&) = delete;
-  NoGrad& operator=(const NoGrad&) = delete;
 
  private:
-  bool saved_;
+  ScopedValue<bool> value_;
 };
 // The opposite, inside a NoGrad.
 class EnableGrad {
  public:
   EnableGrad();
-  ~EnableGrad();
-  EnableGrad(const EnableGrad&) = delete;
-  EnableGrad& operator=(const EnableGrad&) = delete;
 
  private:
-  bool saved_;
+  ScopedValue<bool> value_;
 };
 bool grad_enabled();
 

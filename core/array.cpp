@@ -25,8 +25,7 @@ Array copied(std::span<const From> values, const Shape& shape, Device device) {
 }  // namespace
 
 const Defaults& defaults() { return thread_defaults(); }
-DefaultsScope::DefaultsScope(Defaults d) : saved_(std::exchange(thread_defaults(), d)) {}
-DefaultsScope::~DefaultsScope() { thread_defaults() = saved_; }
+DefaultsScope::DefaultsScope(Defaults d) : value_(thread_defaults(), d) {}
 
 Array::Array(const Shape& shape, DType dtype, Device device)
     : storage_(std::make_shared<Storage>(static_cast<std::size_t>(shape.numel()) * size_of(dtype))),

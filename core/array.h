@@ -9,6 +9,7 @@
 
 #include "core/device.h"
 #include "core/dtype.h"
+#include "core/scoped_value.h"
 #include "core/shape.h"
 #include "core/storage.h"
 
@@ -64,12 +65,9 @@ const Defaults& defaults();
 class DefaultsScope {
  public:
   explicit DefaultsScope(Defaults d);
-  ~DefaultsScope();
-  DefaultsScope(const DefaultsScope&) = delete;
-  DefaultsScope& operator=(const DefaultsScope&) = delete;
 
  private:
-  Defaults saved_;
+  ScopedValue<Defaults> value_;
 };
 
 inline Array empty_like(const Array& a) { return Array(a.shape(), a.dtype(), a.device()); }

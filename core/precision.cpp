@@ -1,7 +1,5 @@
 #include "core/precision.h"
 
-#include <utility>
-
 namespace plumb {
 namespace {
 
@@ -13,7 +11,6 @@ Precision& thread_precision() {
 }  // namespace
 
 Precision precision() { return thread_precision(); }
-PrecisionScope::PrecisionScope(Precision precision) : saved_(std::exchange(thread_precision(), precision)) {}
-PrecisionScope::~PrecisionScope() { thread_precision() = saved_; }
+PrecisionScope::PrecisionScope(Precision precision) : value_(thread_precision(), precision) {}
 
 }  // namespace plumb

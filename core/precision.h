@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "core/scoped_value.h"
+
 namespace plumb {
 
 enum class Precision : std::uint8_t { f32, bf16 };
@@ -17,12 +19,9 @@ Precision precision();
 class PrecisionScope {
  public:
   explicit PrecisionScope(Precision precision);
-  ~PrecisionScope();
-  PrecisionScope(const PrecisionScope&) = delete;
-  PrecisionScope& operator=(const PrecisionScope&) = delete;
 
  private:
-  Precision saved_;
+  ScopedValue<Precision> value_;
 };
 
 }  // namespace plumb

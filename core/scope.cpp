@@ -23,17 +23,9 @@ const Path& current_path() { return state().path; }
 const RandomState& random_state() { return state().random; }
 const char* current_phase() { return state().phase; }
 
-PathScope::PathScope(Path path) : saved_(std::exchange(state().path, std::move(path))) {}
-PathScope::~PathScope() { state().path = std::move(saved_); }
-
-PhaseScope::PhaseScope(const char* phase) : saved_(std::exchange(state().phase, phase)) {}
-PhaseScope::~PhaseScope() { state().phase = saved_; }
-
-RandomScope::RandomScope(RandomState random) : saved_(std::exchange(state().random, random)), saved_open_(std::exchange(state().random_open, true)) {}
-RandomScope::~RandomScope() {
-  state().random = saved_;
-  state().random_open = saved_open_;
-}
+PathScope::PathScope(Path path) : value_(state().path, std::move(path)) {}
+PhaseScope::PhaseScope(const char* phase) : value_(state().phase, phase) {}
+RandomScope::RandomScope(RandomState random) : state_(state().random, random), open_(state().random_open, true) {}
 
 std::string where() {
   const ThreadState& s = state();

@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "core/scoped_value.h"
+
 namespace plumb {
 
 using Path = std::shared_ptr<const std::string>;  // "ViT.blocks.3.attn.qkv"; null at top level
@@ -25,23 +27,17 @@ const char* current_phase();  // "forward", "backward", or "" outside both
 class PathScope {
  public:
   explicit PathScope(Path path);
-  ~PathScope();
-  PathScope(const PathScope&) = delete;
-  PathScope& operator=(const PathScope&) = delete;
 
  private:
-  Path saved_;
+  ScopedValue<Path> value_;
 };
 
 class PhaseScope {
  public:
   explicit PhaseScope(const char* phase);
-  ~PhaseScope();
-  PhaseScope(const PhaseScope&) = delete;
-  PhaseScope& operator=(const PhaseScope&) = delete;
 
  private:
-  const char* saved_;
+  ScopedValue<const char*> value_;
 };
 
 // Sets seed and step for the passes inside it: one per training step.
@@ -49,13 +45,10 @@ class PhaseScope {
 class RandomScope {
  public:
   explicit RandomScope(RandomState state);
-  ~RandomScope();
-  RandomScope(const RandomScope&) = delete;
-  RandomScope& operator=(const RandomScope&) = delete;
 
  private:
-  RandomState saved_;
-  bool saved_open_;
+  ScopedValue<RandomState> state_;
+  ScopedValue<bool> open_;
 };
 
 // " in ViT.blocks.3.attn.qkv, forward, step 0", or "" where no scope is open.

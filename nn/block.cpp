@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "nn/scoped_value.h"
+#include "core/scoped_value.h"
 
 namespace plumb::nn {
 namespace {

@@ -1,7 +1,7 @@
 #include "nn/branch.h"
 
 #include "autograd/ops.h"
-#include "nn/scoped_value.h"
+#include "core/scoped_value.h"
 
 namespace plumb::nn {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace plumb::nn {
+namespace plumb {
 
 // Gives a variable another value until the scope ends.
 template <class T>
@@ -18,4 +18,4 @@ class ScopedValue {
   T saved_;
 };
 
-}  // namespace plumb::nn
+}  // namespace plumb
