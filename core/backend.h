@@ -145,7 +145,7 @@ struct Kernels {
   void (*conv2d_backward)(const Array& dy, const Array& x, const Array& w, const Conv2dOptions& options, const Array& dx, const Array& dw,
                           const Array& db);
 
-  // y = gelu(x + b), b [D] or undefined; dgelu = gelu'(x + b) where wanted; y or dgelu may be x itself. bf16: x; y together with dgelu.
+  // y = gelu(x + b), b [D] or undefined; dgelu = gelu'(x + b) where wanted; y or dgelu may be x itself.
   void (*gelu_forward)(Gelu form, const Array& x, const Array& b, const Array& y, const Array& dgelu);
 
   // Over the last axis. softmax: dx = y (dy - sum(y dy)); log_softmax: dx = dy - exp(y) sum(dy).
@@ -154,7 +154,7 @@ struct Kernels {
   void (*log_softmax_forward)(const Array& x, const Array& y);
   void (*log_softmax_backward)(const Array& dy, const Array& y, const Array& dx);
 
-  // x [R, D], gamma, beta [D], mean, rstd [R]. Variance by two passes, divided by D. bf16: y, dy; the same for rms_norm.
+  // x [R, D], gamma, beta [D], mean, rstd [R]. Variance by two passes, divided by D.
   void (*layer_norm_forward)(const Array& x, const Array& gamma, const Array& beta, double eps, const Array& y, const Array& mean, const Array& rstd);
   void (*layer_norm_backward)(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Array& dx,
                               const Array& dgamma, const Array& dbeta);
@@ -184,7 +184,6 @@ struct Kernels {
   void (*dropout)(const Array& x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold, std::uint64_t first_element, const Array& y);
 
   // y = skip + row_scale[sample] * gate * branch; x [B, .., D], gate [1] or [D] or undefined (1), row_scale [B] or undefined (1).
-  // bf16: branch, dbranch.
   void (*gated_residual_forward)(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale, const Array& y);
   void (*gated_residual_backward)(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale, const Array& dbranch,
                                   const Array& dgate);

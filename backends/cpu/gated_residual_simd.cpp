@@ -14,8 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
 // gate [D] or null; s is the factor of all rows.
-template <class F>
-HWY_INLINE void gated_rows(const float* skip, const F* branch, const float* gate, float s, std::int64_t rows, std::int64_t D, float* y) {
+void GatedRows(const float* skip, const float* branch, const float* gate, float s, std::int64_t rows, std::int64_t D, float* y) {
   const V vs = set(s);
   for (std::int64_t r = 0; r < rows; ++r, skip += D, branch += D, y += D)
     for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
@@ -24,12 +23,7 @@ HWY_INLINE void gated_rows(const float* skip, const F* branch, const float* gate
     });
 }
 
-void GatedRows(const float* skip, const Elements& branch, const float* gate, float s, std::int64_t rows, std::int64_t D, float* y) {
-  typed(branch, [&](const auto* from) HWY_ATTR { gated_rows(skip, from, gate, s, rows, D, y); });
-}
-
-template <class F>
-HWY_INLINE void gated_backward_rows(const float* dy, const float* gate, float s, std::int64_t rows, std::int64_t D, F* dbranch) {
+void GatedBackwardRows(const float* dy, const float* gate, float s, std::int64_t rows, std::int64_t D, float* dbranch) {
   const V vs = set(s);
   for (std::int64_t r = 0; r < rows; ++r, dy += D, dbranch += D)
     for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
@@ -38,23 +32,14 @@ HWY_INLINE void gated_backward_rows(const float* dy, const float* gate, float s,
     });
 }
 
-void GatedBackwardRows(const float* dy, const float* gate, float s, std::int64_t rows, std::int64_t D, const Elements& dbranch) {
-  typed(dbranch, [&](auto* to) HWY_ATTR { gated_backward_rows(dy, gate, s, rows, D, to); });
-}
-
 // dgate [D] += s sum over rows of dy branch.
-template <class F>
-HWY_INLINE void gate_gradient_rows(const float* dy, const F* branch, float s, std::int64_t rows, std::int64_t D, float* dgate) {
+void GateGradientRows(const float* dy, const float* branch, float s, std::int64_t rows, std::int64_t D, float* dgate) {
   const V vs = set(s);
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
     V sum = zero();
     for (std::int64_t r = 0; r < rows; ++r) sum = hn::MulAdd(load(dy + r * D + i, part), load(branch + r * D + i, part), sum);
     store(hn::MulAdd(vs, sum, load(dgate + i, part)), dgate + i, part);
   });
-}
-
-void GateGradientRows(const float* dy, const Elements& branch, float s, std::int64_t rows, std::int64_t D, float* dgate) {
-  typed(branch, [&](const auto* from) HWY_ATTR { gate_gradient_rows(dy, from, s, rows, D, dgate); });
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE
@@ -98,12 +83,11 @@ struct Junction {
 
 void gated_residual_forward(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale, const Array& y) {
   const Junction j(y, gate, row_scale);
-  const Elements f(branch);
   parallel_rows(j.R, j.D, [&](std::int64_t begin, std::int64_t end) {
     j.each_sample(begin, end, [&](std::int64_t row, std::int64_t rows, float s) {
       const std::int64_t at = row * j.D;
       HWY_DYNAMIC_DISPATCH(GatedRows)
-      (skip.data<float>() + at, f + at, j.gate, s * j.factor, rows, j.D, y.mutable_data<float>() + at);
+      (skip.data<float>() + at, branch.data<float>() + at, j.gate, s * j.factor, rows, j.D, y.mutable_data<float>() + at);
     });
   });
 }
@@ -111,7 +95,6 @@ void gated_residual_forward(const Array& skip, const Array& branch, const Array&
 void gated_residual_backward(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale, const Array& dbranch,
                              const Array& dgate) {
   const Junction j(dy, gate, row_scale);
-  const Elements f(branch), df(dbranch);
   const float* gradient = dy.data<float>();
   const std::int64_t grain = partial_rows(j.R), blocks = (j.R + grain - 1) / grain;
   const Scratch partial(dgate.defined() ? (blocks + 1) * j.D : 0);
@@ -120,8 +103,9 @@ void gated_residual_backward(const Array& dy, const Array& branch, const Array& 
     if (sums) std::fill_n(sums, j.D, 0.0f);
     j.each_sample(begin, end, [&](std::int64_t row, std::int64_t rows, float s) {
       const std::int64_t at = row * j.D;
-      if (df.data) HWY_DYNAMIC_DISPATCH(GatedBackwardRows)(gradient + at, j.gate, s * j.factor, rows, j.D, df + at);
-      if (sums) HWY_DYNAMIC_DISPATCH(GateGradientRows)(gradient + at, f + at, s, rows, j.D, sums);
+      if (dbranch.defined())
+        HWY_DYNAMIC_DISPATCH(GatedBackwardRows)(gradient + at, j.gate, s * j.factor, rows, j.D, dbranch.mutable_data<float>() + at);
+      if (sums) HWY_DYNAMIC_DISPATCH(GateGradientRows)(gradient + at, branch.data<float>() + at, s, rows, j.D, sums);
     });
   });
   if (!dgate.defined()) return;

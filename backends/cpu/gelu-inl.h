@@ -57,8 +57,8 @@ struct TanhForm {
   }
 };
 
-template <class Form, class X, class Y>
-HWY_INLINE void gelu_rows(const X* x, const float* b, std::int64_t rows, std::int64_t D, Y* y, Y* dgelu) {
+template <class Form, class Y>
+HWY_INLINE void gelu_rows(const float* x, const float* b, std::int64_t rows, std::int64_t D, Y* y, Y* dgelu) {
   for (std::int64_t r = 0; r < rows; ++r)
     for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
       const std::int64_t at = r * D + i;
@@ -71,8 +71,8 @@ HWY_INLINE void gelu_rows(const X* x, const float* b, std::int64_t rows, std::in
 }
 
 // y = gelu(x + b), dgelu = gelu'(x + b): b [D] or null, dgelu null where unwanted; y or dgelu may be x itself.
-template <class X, class Y>
-HWY_INLINE void gelu_rows(Gelu form, const X* x, const float* b, std::int64_t rows, std::int64_t D, Y* y, Y* dgelu) {
+template <class Y>
+HWY_INLINE void gelu_rows(Gelu form, const float* x, const float* b, std::int64_t rows, std::int64_t D, Y* y, Y* dgelu) {
   form == Gelu::erf ? gelu_rows<ErfForm>(x, b, rows, D, y, dgelu) : gelu_rows<TanhForm>(x, b, rows, D, y, dgelu);
 }
 

@@ -11,14 +11,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// y and dgelu have one type.
-void GeluRows(Gelu form, const Elements& x, const float* b, std::int64_t rows, std::int64_t D, const Elements& y, const Elements& dgelu) {
-  typed(x, [&](const auto* from) HWY_ATTR {
-    typed(y, [&]<class Y>(Y* value) HWY_ATTR {
-      Y* const slope = static_cast<Y*>(dgelu.data);
-      gelu_rows(form, from, b, rows, D, value, slope);
-    });
-  });
+void GeluRows(Gelu form, const float* x, const float* b, std::int64_t rows, std::int64_t D, float* y, float* dgelu) {
+  gelu_rows(form, x, b, rows, D, y, dgelu);
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE
@@ -30,10 +24,10 @@ namespace plumb::cpu {
 HWY_EXPORT(GeluRows);
 
 void gelu_forward(Gelu form, const Array& x, const Array& b, const Array& y, const Array& dgelu) {
-  const Elements from(x), value(y), slope(dgelu);
-  const float* bias = b.defined() ? b.data<float>() : nullptr;
+  const float *const from = x.data<float>(), *const bias = b.defined() ? b.data<float>() : nullptr;
+  float *const value = y.mutable_data<float>(), *const slope = dgelu.defined() ? dgelu.mutable_data<float>() : nullptr;
   const auto run = [&](std::int64_t begin, std::int64_t rows, std::int64_t D) {
-    HWY_DYNAMIC_DISPATCH(GeluRows)(form, from + begin, bias, rows, D, value + begin, slope + begin);
+    HWY_DYNAMIC_DISPATCH(GeluRows)(form, from + begin, bias, rows, D, value + begin, slope ? slope + begin : nullptr);
   };
   if (!bias) return parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t end) { run(begin, 1, end - begin); });
   const std::int64_t D = b.numel();

@@ -46,8 +46,8 @@ HWY_INLINE void layer_norm_rows(const float* x, const float* gamma, const float*
 
 // dx may be null, and is added to where `accumulate`; dgamma and dbeta [D] are this block's partial sums. y, where not null, gets the forward
 // pass's result again, with the same bits; it wants beta.
-template <class DY, class Y>
-HWY_INLINE void layer_norm_backward_rows(const DY* dy, const float* x, const float* gamma, const float* mean, const float* rstd, std::int64_t rows,
+template <class Y>
+HWY_INLINE void layer_norm_backward_rows(const float* dy, const float* x, const float* gamma, const float* mean, const float* rstd, std::int64_t rows,
                                          std::int64_t D, float* dx, bool accumulate, float* dgamma, float* dbeta, const float* beta, Y* y) {
   const float scale = 1 / static_cast<float>(D);
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {

@@ -12,16 +12,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-void LayerNormRows(const float* x, const float* gamma, const float* beta, float eps, std::int64_t rows, std::int64_t D, const Elements& y,
-                   float* mean, float* rstd) {
-  typed(y, [&](auto* to) HWY_ATTR { layer_norm_rows(x, gamma, beta, eps, rows, D, to, mean, rstd); });
+void LayerNormRows(const float* x, const float* gamma, const float* beta, float eps, std::int64_t rows, std::int64_t D, float* y, float* mean,
+                   float* rstd) {
+  layer_norm_rows(x, gamma, beta, eps, rows, D, y, mean, rstd);
 }
 
-void LayerNormBackwardRows(const Elements& dy, const float* x, const float* gamma, const float* mean, const float* rstd, std::int64_t rows,
+void LayerNormBackwardRows(const float* dy, const float* x, const float* gamma, const float* mean, const float* rstd, std::int64_t rows,
                            std::int64_t D, float* dx, float* dgamma, float* dbeta) {
-  typed(dy, [&](const auto* from) HWY_ATTR {
-    layer_norm_backward_rows(from, x, gamma, mean, rstd, rows, D, dx, false, dgamma, dbeta, nullptr, static_cast<float*>(nullptr));
-  });
+  layer_norm_backward_rows(dy, x, gamma, mean, rstd, rows, D, dx, false, dgamma, dbeta, nullptr, static_cast<float*>(nullptr));
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE
@@ -37,8 +35,8 @@ void layer_norm_forward(const Array& x, const Array& gamma, const Array& beta, d
   const std::int64_t D = x.dim(-1);
   parallel_rows(rstd.numel(), D, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(LayerNormRows)
-    (x.data<float>() + begin * D, gamma.data<float>(), beta.data<float>(), static_cast<float>(eps), end - begin, D, Elements(y) + begin * D,
-     mean.mutable_data<float>() + begin, rstd.mutable_data<float>() + begin);
+    (x.data<float>() + begin * D, gamma.data<float>(), beta.data<float>(), static_cast<float>(eps), end - begin, D,
+     y.mutable_data<float>() + begin * D, mean.mutable_data<float>() + begin, rstd.mutable_data<float>() + begin);
   });
 }
 
@@ -49,8 +47,9 @@ void layer_norm_backward(const Array& dy, const Array& x, const Array& gamma, co
   float *const partial_gamma = partial.data(), *const partial_beta = partial_gamma + blocks * D;
   parallel_for(R, grain, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(LayerNormBackwardRows)
-    (Elements(dy) + begin * D, x.data<float>() + begin * D, gamma.data<float>(), mean.data<float>() + begin, rstd.data<float>() + begin, end - begin,
-     D, dx.defined() ? dx.mutable_data<float>() + begin * D : nullptr, partial_gamma + begin / grain * D, partial_beta + begin / grain * D);
+    (dy.data<float>() + begin * D, x.data<float>() + begin * D, gamma.data<float>(), mean.data<float>() + begin, rstd.data<float>() + begin,
+     end - begin, D, dx.defined() ? dx.mutable_data<float>() + begin * D : nullptr, partial_gamma + begin / grain * D,
+     partial_beta + begin / grain * D);
   });
   if (dgamma.defined()) add_partials(partial_gamma, blocks, D, dgamma.mutable_data<float>());
   if (dbeta.defined()) add_partials(partial_beta, blocks, D, dbeta.mutable_data<float>());

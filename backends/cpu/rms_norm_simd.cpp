@@ -14,8 +14,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-template <class Y>
-HWY_INLINE void rms_norm_rows(const float* x, const float* gamma, float eps, std::int64_t rows, std::int64_t D, Y* y, float* rstd) {
+void RmsNormRows(const float* x, const float* gamma, float eps, std::int64_t rows, std::int64_t D, float* y, float* rstd) {
   for (std::int64_t r = 0; r < rows; ++r, x += D, y += D) {
     V squares = zero();
     for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
@@ -29,14 +28,9 @@ HWY_INLINE void rms_norm_rows(const float* x, const float* gamma, float eps, std
   }
 }
 
-void RmsNormRows(const float* x, const float* gamma, float eps, std::int64_t rows, std::int64_t D, const Elements& y, float* rstd) {
-  typed(y, [&](auto* to) HWY_ATTR { rms_norm_rows(x, gamma, eps, rows, D, to, rstd); });
-}
-
 // dx may be null; dgamma [D] is this block's partial sum.
-template <class DY>
-HWY_INLINE void rms_norm_backward_rows(const DY* dy, const float* x, const float* gamma, const float* rstd, std::int64_t rows, std::int64_t D,
-                                       float* dx, float* dgamma) {
+void RmsNormBackwardRows(const float* dy, const float* x, const float* gamma, const float* rstd, std::int64_t rows, std::int64_t D, float* dx,
+                         float* dgamma) {
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR { store(zero(), dgamma + i, part); });
   for (std::int64_t r = 0; r < rows; ++r, x += D, dy += D) {
     const V s = set(rstd[r]);
@@ -56,11 +50,6 @@ HWY_INLINE void rms_norm_backward_rows(const DY* dy, const float* x, const float
   }
 }
 
-void RmsNormBackwardRows(const Elements& dy, const float* x, const float* gamma, const float* rstd, std::int64_t rows, std::int64_t D, float* dx,
-                         float* dgamma) {
-  typed(dy, [&](const auto* from) HWY_ATTR { rms_norm_backward_rows(from, x, gamma, rstd, rows, D, dx, dgamma); });
-}
-
 }  // namespace plumb::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -74,7 +63,7 @@ void rms_norm_forward(const Array& x, const Array& gamma, double eps, const Arra
   const std::int64_t D = x.dim(-1);
   parallel_rows(rstd.numel(), D, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(RmsNormRows)
-    (x.data<float>() + begin * D, gamma.data<float>(), static_cast<float>(eps), end - begin, D, Elements(y) + begin * D,
+    (x.data<float>() + begin * D, gamma.data<float>(), static_cast<float>(eps), end - begin, D, y.mutable_data<float>() + begin * D,
      rstd.mutable_data<float>() + begin);
   });
 }
@@ -84,7 +73,7 @@ void rms_norm_backward(const Array& dy, const Array& x, const Array& gamma, cons
   const Scratch partial(blocks * D);
   parallel_for(R, grain, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(RmsNormBackwardRows)
-    (Elements(dy) + begin * D, x.data<float>() + begin * D, gamma.data<float>(), rstd.data<float>() + begin, end - begin, D,
+    (dy.data<float>() + begin * D, x.data<float>() + begin * D, gamma.data<float>(), rstd.data<float>() + begin, end - begin, D,
      dx.defined() ? dx.mutable_data<float>() + begin * D : nullptr, partial.data() + begin / grain * D);
   });
   if (dgamma.defined()) add_partials(partial.data(), blocks, D, dgamma.mutable_data<float>());

@@ -211,9 +211,10 @@ TEST_CASE("cpu gelu, with and without bias, in place") {
     }
     for (std::int64_t d : widths) {
       const Array x = random({70, d}, -6, 6), b = random({d});
-      compare("gelu with bias", "gelu", {{70, d}, {70, d}}, [&](const Kernels& k, const Results& y) {
+      compare("gelu with bias", "gelu", {{70, d}, {70, d}, {70, d}}, [&](const Kernels& k, const Results& y) {
         copy_into(x, y[1]);
         k.gelu_forward(form, y[1], b, y[0], y[1]);
+        k.gelu_forward(form, x, b, y[2], Array());
       });
     }
     const Array far = array_from(std::vector<double>{-1e4, -100, -20, -9, 9, 20, 100, 1e4, 0, NAN}, {10}, DType::f32, Device::cpu);
@@ -245,9 +246,10 @@ TEST_CASE("cpu layer norm and rms norm") {
                   rstd = random({rows}, 0.5, 3);
       compare("layer_norm", "norm", {{rows, d}, {rows}, {rows}},
               [&](const Kernels& k, const Results& y) { k.layer_norm_forward(x, gamma, beta, 0.1, y[0], y[1], y[2]); });
-      compare("layer_norm_backward", "norm_gradient", {{rows, d}, {d}, {d}, {rows, d}}, [&](const Kernels& k, const Results& y) {
+      compare("layer_norm_backward", "norm_gradient", {{rows, d}, {d}, {d}, {rows, d}, {d}}, [&](const Kernels& k, const Results& y) {
         k.layer_norm_backward(dy, x, gamma, mean, rstd, y[0], y[1], y[2]);
         k.layer_norm_backward(dy, x, gamma, mean, rstd, y[3], Array(), Array());
+        k.layer_norm_backward(dy, x, gamma, mean, rstd, Array(), y[4], Array());
       });
       compare("rms_norm", "norm", {{rows, d}, {rows}}, [&](const Kernels& k, const Results& y) { k.rms_norm_forward(x, gamma, 1e-5, y[0], y[1]); });
       compare("rms_norm_backward", "norm_gradient", {{rows, d}, {d}, {d}}, [&](const Kernels& k, const Results& y) {
@@ -346,7 +348,7 @@ TEST_CASE("cpu gated residual with every gate and row scale") {
         const Array skip = random(shape), branch = random(shape), dy = random(shape);
         compare("gated_residual", "gated_residual", {shape, shape}, [&](const Kernels& k, const Results& y) {
           k.gated_residual_forward(skip, branch, gate, row_scale, y[0]);
-          k.gated_residual_backward(dy, branch, gate, row_scale, y[1], Array());
+          k.gated_residual_backward(dy, Array(), gate, row_scale, y[1], Array());  // nobody needs the branch for this
         });
         if (gate.defined())
           compare("gated_residual_backward", "gate_gradient", {shape, gate.shape(), gate.shape()}, [&](const Kernels& k, const Results& y) {

@@ -54,27 +54,6 @@ TEST_CASE("reference kernels read bf16 exactly and round once") {
   rounds_once("matmul", {random16({2, R, K}), w}, {as_f32({2, R, N})},
               [](const Kernels& k, const auto& in, const Results& y) { k.matmul(in[0], false, in[1], true, y[0]); });
 
-  const Array wide = random({R, K}, -2, 3), gamma = random({K}), beta = random({K}), mean = random({R}), rstd = random({R}, 0.5, 2);
-  rounds_once("norms", {wide, gamma, beta}, {as_bf16({R, K}), as_f32({R}), as_f32({R}), as_bf16({R, K}), as_f32({R})},
-              [](const Kernels& k, const auto& in, const Results& y) {
-                k.layer_norm_forward(in[0], in[1], in[2], 1e-3, y[0], y[1], y[2]);
-                k.rms_norm_forward(in[0], in[1], 1e-3, y[3], y[4]);
-              });
-  rounds_once("norms backward", {x, wide, gamma, mean, rstd}, {as_f32({R, K}), as_f32({K}), as_f32({K}), as_f32({R, K}), as_f32({K})},
-              [](const Kernels& k, const auto& in, const Results& y) {
-                k.layer_norm_backward(in[0], in[1], in[2], in[3], in[4], y[0], y[1], y[2]);
-                k.rms_norm_backward(in[0], in[1], in[2], in[4], y[3], y[4]);
-              });
-  for (const Array& from : {x, wide})
-    rounds_once("gelu", {from, beta}, {as_bf16({R, K}), as_bf16({R, K})},
-                [](const Kernels& k, const auto& in, const Results& y) { k.gelu_forward(Gelu::erf, in[0], in[1], y[0], y[1]); });
-  const Array gate = random({K}), scale = random({R});
-  for (const Array& branch : {x, wide})
-    rounds_once("gated_residual", {wide, branch, gate, scale}, {as_f32({R, K}), as_bf16({R, K}), as_f32({K})},
-                [](const Kernels& k, const auto& in, const Results& y) {
-                  k.gated_residual_forward(in[0], in[1], in[2], in[3], y[0]);
-                  k.gated_residual_backward(in[0], in[1], in[2], in[3], y[1], y[2]);
-                });
   rounds_once("binary, reduce", {x, random16({K})}, {as_bf16({R, K}), as_bf16({R, K}), as_f32({1, K}), as_f32({R, 1})},
               [](const Kernels& k, const auto& in, const Results& y) {
                 k.binary(Binary::multiply, in[0], in[1], y[0]);
