@@ -115,13 +115,13 @@ struct Kernels {
   void (*fill)(double value, const Array& y);
   void (*cast)(const Array& x, const Array& y);  // same shape, any dtypes
 
-  // Elementwise; y has the shape that the operands broadcast to. bf16 in binary: any of a, b and y (fast for add and multiply).
+  // Elementwise; y has the shape that the operands broadcast to. bf16 in binary: a, b and y.
   void (*unary)(Unary op, double parameter, const Array& x, const Array& y);
   void (*binary)(Binary op, const Array& a, const Array& b, const Array& y);
   void (*where)(const Array& mask, const Array& a, const Array& b, const Array& y);  // mask u8: a where not 0, else b
   void (*broadcast)(const Array& x, const Array& y);
 
-  // y's shape is x's with each reduced axis 1. bf16: x.
+  // y's shape is x's with each reduced axis 1.
   void (*reduce)(Reduce op, const Array& x, const Array& y);
 
   // y = op(a) op(b) over the last two axes, transposed where asked; leading axes broadcast.

@@ -31,7 +31,7 @@ const Kernels& cpu_kernels() {
         .binary = f32_or_bf16<&Kernels::binary, cpu::binary>,
         .where = f32<&Kernels::where, cpu::where>,
         .broadcast = f32<&Kernels::broadcast, cpu::broadcast>,
-        .reduce = f32_or_bf16<&Kernels::reduce, cpu::reduce>,
+        .reduce = f32<&Kernels::reduce, cpu::reduce>,
         .matmul = f32<&Kernels::matmul, cpu::matmul>,
         .permute = cpu::permute,
         .slice = cpu::slice,

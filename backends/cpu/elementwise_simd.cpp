@@ -78,8 +78,8 @@ void UnaryRun(Unary op, float p, const float* x, float* y, std::int64_t n) {
   }
 }
 
-template <class A, class B, class Y, class Op>
-HWY_INLINE void combine(const A* a, bool a_run, const B* b, bool b_run, Y* y, std::int64_t n, Op op) {
+template <class Op>
+HWY_INLINE void combine(const float* a, bool a_run, const float* b, bool b_run, float* y, std::int64_t n, Op op) {
   if (a_run && b_run)
     for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(op(load(a + i, part), load(b + i, part)), y + i, part); });
   else if (a_run)
@@ -106,18 +106,9 @@ void BinaryRun(Binary op, const float* a, bool a_run, const float* b, bool b_run
   }
 }
 
-// Add or multiply, where each may be bf16.
-void MixedRun(Binary op, const Elements& a, bool a_run, const Elements& b, bool b_run, const Elements& y, std::int64_t n) {
-  typed(a, [&](const auto* left) HWY_ATTR {
-    typed(b, [&](const auto* right) HWY_ATTR {
-      typed(y, [&](auto* to) HWY_ATTR {
-        if (op == Binary::add)
-          combine(left, a_run, right, b_run, to, n, [](V u, V v) HWY_ATTR { return hn::Add(u, v); });
-        else
-          combine(left, a_run, right, b_run, to, n, [](V u, V v) HWY_ATTR { return hn::Mul(u, v); });
-      });
-    });
-  });
+// The sum of two gradients in bf16.
+void AddHalves(const bfloat16* a, const bfloat16* b, bfloat16* y, std::int64_t n) {
+  for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(hn::Add(load(a + i, part), load(b + i, part)), y + i, part); });
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE
@@ -130,7 +121,7 @@ HWY_EXPORT(Fill);
 HWY_EXPORT(Cast);
 HWY_EXPORT(UnaryRun);
 HWY_EXPORT(BinaryRun);
-HWY_EXPORT(MixedRun);
+HWY_EXPORT(AddHalves);
 
 void fill(double value, const Array& y) {
   float* const to = y.mutable_data<float>();
@@ -155,17 +146,17 @@ void unary(Unary op, double parameter, const Array& x, const Array& y) {
 }
 
 void binary(Binary op, const Array& a, const Array& b, const Array& y) {
-  const Walk<2> walk(y.shape(), {broadcast_strides(a.shape(), y.shape()), broadcast_strides(b.shape(), y.shape())});
-  const bool a_run = walk.inner_stride[0] != 0, b_run = walk.inner_stride[1] != 0;
   if (is(DType::bf16, a) || is(DType::bf16, b) || is(DType::bf16, y)) {
-    if (op != Binary::add && op != Binary::multiply) return reference_kernels().binary(op, a, b, y);
-    const Elements left(a), right(b), to(y);
+    const bool alike = a.dtype() == b.dtype() && a.dtype() == y.dtype() && a.shape() == y.shape() && b.shape() == y.shape();
+    if (op != Binary::add || !alike) return reference_kernels().binary(op, a, b, y);
+    const bfloat16 *left = a.data<bfloat16>(), *right = b.data<bfloat16>();
+    bfloat16* const to = y.mutable_data<bfloat16>();
     return parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) {
-      walk.run(begin, end, [&](std::int64_t n, std::int64_t offset, const auto& from) {
-        HWY_DYNAMIC_DISPATCH(MixedRun)(op, left + from[0], a_run, right + from[1], b_run, to + offset, n);
-      });
+      HWY_DYNAMIC_DISPATCH(AddHalves)(left + begin, right + begin, to + begin, end - begin);
     });
   }
+  const Walk<2> walk(y.shape(), {broadcast_strides(a.shape(), y.shape()), broadcast_strides(b.shape(), y.shape())});
+  const bool a_run = walk.inner_stride[0] != 0, b_run = walk.inner_stride[1] != 0;
   const float *left = a.data<float>(), *right = b.data<float>();
   float* const to = y.mutable_data<float>();
   parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) {

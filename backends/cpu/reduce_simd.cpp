@@ -29,8 +29,8 @@ struct Max {
   static float combine(float a, float b) { return b > a || b != b ? b : a; }
 };
 
-template <class Op, class X>
-HWY_INLINE float run(const X* x, std::int64_t n) {
+template <class Op>
+HWY_INLINE float run(const float* x, std::int64_t n) {
   V a = Op::start(), b = a, c = a, d = a;
   std::int64_t i = 0;
   for (; i + 4 * W <= n; i += 4 * W) {
@@ -47,12 +47,12 @@ HWY_INLINE float run(const X* x, std::int64_t n) {
   return result;
 }
 
-template <class Op, class X>
-HWY_INLINE void columns(const X* x, std::int64_t rows, std::int64_t n, float* y) {
+template <class Op>
+HWY_INLINE void columns(const float* x, std::int64_t rows, std::int64_t n, float* y) {
   std::int64_t i = 0;
   for (; i + 4 * W <= n; i += 4 * W) {
     V a = Op::start(), b = a, c = a, d = a;
-    for (const X *p = x + i, *end = p + rows * n; p != end; p += n) {
+    for (const float *p = x + i, *end = p + rows * n; p != end; p += n) {
       a = Op::combine(a, load(p, Whole{}));
       b = Op::combine(b, load(p + W, Whole{}));
       c = Op::combine(c, load(p + 2 * W, Whole{}));
@@ -70,14 +70,10 @@ HWY_INLINE void columns(const X* x, std::int64_t rows, std::int64_t n, float* y)
   });
 }
 
-float ReduceRun(Reduce op, const Elements& x, std::int64_t n) {
-  float result = 0;
-  typed(x, [&](const auto* from) HWY_ATTR { result = op == Reduce::sum ? run<Sum>(from, n) : run<Max>(from, n); });
-  return result;
-}
+float ReduceRun(Reduce op, const float* x, std::int64_t n) { return op == Reduce::sum ? run<Sum>(x, n) : run<Max>(x, n); }
 
-void ReduceColumns(Reduce op, const Elements& x, std::int64_t rows, std::int64_t n, float* y) {
-  typed(x, [&](const auto* from) HWY_ATTR { op == Reduce::sum ? columns<Sum>(from, rows, n, y) : columns<Max>(from, rows, n, y); });
+void ReduceColumns(Reduce op, const float* x, std::int64_t rows, std::int64_t n, float* y) {
+  op == Reduce::sum ? columns<Sum>(x, rows, n, y) : columns<Max>(x, rows, n, y);
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE
@@ -92,19 +88,19 @@ HWY_EXPORT(ReduceColumns);
 namespace {
 
 void combine_partials(Reduce op, const float* partial, std::int64_t blocks, std::int64_t columns, float* y) {
-  if (op == Reduce::max) return HWY_DYNAMIC_DISPATCH(ReduceColumns)(op, Elements(partial), blocks, columns, y);
+  if (op == Reduce::max) return HWY_DYNAMIC_DISPATCH(ReduceColumns)(op, partial, blocks, columns, y);
   add_partials(partial, blocks, columns, y);
 }
 
 // x [O, R, I] -> y [O, I]. Each o is reduced in `parts` blocks of R, whose results are combined in order.
-void reduce_middle(Reduce op, const Elements& x, std::int64_t O, std::int64_t R, std::int64_t I, float* y) {
+void reduce_middle(Reduce op, const float* x, std::int64_t O, std::int64_t R, std::int64_t I, float* y) {
   const std::int64_t part_rows = I == 1 ? 4096 : O >= 8 ? R : partial_rows(R), parts = std::max<std::int64_t>(1, (R + part_rows - 1) / part_rows);
   const Scratch partial(parts > 1 ? O * parts * I : 0);
   float* const results = parts > 1 ? partial.data() : y;
   parallel_rows(O * parts, std::min(part_rows, R) * I, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t first = i % parts * part_rows, rows = std::min(R - first, part_rows);
-      const Elements from = x + (i / parts * R + first) * I;
+      const float* const from = x + (i / parts * R + first) * I;
       if (I == 1)
         results[i] = HWY_DYNAMIC_DISPATCH(ReduceRun)(op, from, rows);
       else
@@ -128,9 +124,6 @@ void add_partials(const float* partial, std::int64_t blocks, std::int64_t column
   }
 }
 
-void sum_rows(const float* x, std::int64_t rows, std::int64_t columns, float* y) { reduce_middle(Reduce::sum, Elements(x), 1, rows, columns, y); }
-void sum_rows(const bfloat16* x, std::int64_t rows, std::int64_t columns, float* y) { reduce_middle(Reduce::sum, Elements(x), 1, rows, columns, y); }
-
 void reduce(Reduce op, const Array& x, const Array& y) {
   struct Group {
     std::int64_t extent;
@@ -145,11 +138,9 @@ void reduce(Reduce op, const Array& x, const Array& y) {
     else
       groups.back().extent *= x.dim(axis);
   }
-  Elements from(x);
+  const float* from = x.data<float>();
   std::int64_t left = std::ranges::count_if(groups, &Group::reduced), inner = 1;
-  if (left == 0) {
-    return cast(x, y);
-  }
+  if (left == 0) return cast(x, y);
   Array previous;
   for (std::size_t g = groups.size(); g-- > 0;) {
     if (!groups[g].reduced) {
@@ -161,7 +152,7 @@ void reduce(Reduce op, const Array& x, const Array& y) {
     const Array result = --left == 0 ? y : Array({outer * inner}, DType::f32, y.device());
     reduce_middle(op, from, outer, groups[g].extent, inner, result.mutable_data<float>());
     previous = result;
-    from = Elements(previous);
+    from = previous.data<float>();
   }
 }
 

@@ -83,8 +83,8 @@ TEST_CASE("cpu matmul and linear") {
       compare("batched matmul", "product", {{2, 3, M, N}}, [&](const Kernels& k, const Results& y) { k.matmul(batch, ta, other, tb, y[0]); });
       compare("matmul, one side batched", "product", {{2, 3, M, N}}, [&](const Kernels& k, const Results& y) { k.matmul(batch, ta, b, tb, y[0]); });
     }
-  for (auto [R, N, K] :
-       std::vector<std::array<std::int64_t, 3>>{{1, 1, 1}, {64, 10, 64}, {65, 37, 5}, {1088, 192, 64}, {1088, 64, 64}, {999, 64, 256}, {1650, 32, 16}}) {
+  for (auto [R, N, K] : std::vector<std::array<std::int64_t, 3>>{
+           {1, 1, 1}, {64, 10, 64}, {65, 37, 5}, {1088, 192, 64}, {1088, 64, 64}, {999, 64, 256}, {1650, 32, 16}}) {
     const Array x = random({R, K}), w = random({N, K}), b = random({N}), dy = random({R, N});
     compare("linear", "product", {{R, N}, {R, N}}, [&](const Kernels& k, const Results& y) {
       k.linear_forward({}, x, w, b, y[0]);
@@ -119,7 +119,8 @@ TEST_CASE("linear layers without rows, inputs or outputs") {
 
 TEST_CASE("cpu linear with its neighbours") {
   using After = LinearCall::After;
-  for (auto [B, T, N, K] : std::vector<std::array<std::int64_t, 4>>{{1, 1, 1, 1}, {3, 5, 7, 5}, {13, 5, 37, 19}, {8, 17, 64, 48}, {64, 9, 48, 33}, {97, 17, 32, 16}}) {
+  for (auto [B, T, N, K] :
+       std::vector<std::array<std::int64_t, 4>>{{1, 1, 1, 1}, {3, 5, 7, 5}, {13, 5, 37, 19}, {8, 17, 64, 48}, {64, 9, 48, 33}, {97, 17, 32, 16}}) {
     const std::int64_t R = B * T;
     const Array x = random({R, K}), w = random({N, K}), b = random({N}), dy = random({R, N}), gamma = random({K}, 0.5, 2), beta = random({K}),
                 skip = random({R, N}), gate = random({N}), scalar = random({1}), rows = random({B}), slope = random({R, N});
