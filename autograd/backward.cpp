@@ -97,6 +97,7 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
     const bool is_variable = node->inputs.empty() && !node->backward;
     if (targets ? targets->contains(node.get()) : is_variable) found.push_back({node, gradient});
     if (is_variable || stops.contains(node.get())) continue;
+    if (targets && std::ranges::none_of(node->inputs, [&](const Node::Input& i) { return i.node && wanted(i.node.get()); })) continue;
 
     check(!node->consumed, "[{}] expected a graph to differentiate, got one that an earlier backward(std::move(loss)) has consumed", node->op);
     const Backward& f = graph == Graph::record && node->differentiable_backward ? node->differentiable_backward : node->backward;

@@ -163,7 +163,8 @@ class KeyBits {
       state_[r] = RowState::attends;
       if (any(kept)) continue;
       if (call_.empty == EmptyRow::keep_all) {
-        const std::uint64_t* const all = any(allowed()) ? allowed() : all_;
+        const std::uint64_t* all = allowed();
+        if (!any(all)) all = all_;
         for (std::int64_t w = 0; w < words_; ++w) kept[w] = all[w];
       } else {
         state_[r] = call_.empty == EmptyRow::zero ? RowState::zero : RowState::uniform;

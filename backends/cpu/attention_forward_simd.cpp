@@ -6,6 +6,7 @@
 #include "backends/cpu/attention.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/scratch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/attention_forward_simd.cpp"
@@ -35,9 +36,9 @@ HWY_INLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std
     for (std::int64_t j = 0; j < keys; j += W) {
       float* const at = s + r * keys + j;
       // Zeroed after the exponential: lanes that are not kept would else be denormal.
-      V p = state == RowState::attends   ? hn::IfThenElseZero(bits.kept(r, j), exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, at), top), c)))
-            : state == RowState::uniform ? hn::IfThenElseZero(bits.inside(j), set(1.0f))
-                                         : zero();
+      const V p = state == RowState::attends   ? hn::IfThenElseZero(bits.kept(r, j), exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, at), top), c)))
+                  : state == RowState::uniform ? hn::IfThenElseZero(bits.inside(j), set(1.0f))
+                                               : zero();
       sum = hn::Add(sum, p);
       hn::Store(dropout ? hn::IfThenElseZero(bits.undropped(r, j), p) : p, f32, at);
     }

@@ -4,6 +4,7 @@
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/scratch.h"
 
 namespace plumb::cpu {
 namespace {

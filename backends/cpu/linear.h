@@ -50,7 +50,7 @@ struct LinearBackward {
   Elements x;      // [R, K]
   const float *gamma, *beta, *mean, *rstd;
   Elements operand;  // [R, K]: the layer norm of x made again, or x rounded; what dw is a product with; nothing: as du
-  float* dw;         // [..] of dw or its transpose: sums of `blocks_a_sum` blocks each; null: dw is left to product_over_rows
+  float* dw;         // [.., N, K]: sums of `blocks_a_sum` blocks each; null: dw is left to product_over_rows
   std::int64_t blocks_a_sum;
   Elements dx;  // [R, K]
   bool add_to_dx;

@@ -16,6 +16,7 @@
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/scratch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/linear_simd.cpp"
@@ -270,8 +271,9 @@ class Packed {
   Packed(PackedMatrix b, bool wanted) : b_(b), panels_(wanted && !HWY_DYNAMIC_DISPATCH(PackedAlready)(b) ? packed_floats(b.K, b.N) : 0) {
     if (!wanted || HWY_DYNAMIC_DISPATCH(PackedAlready)(b)) return;
     b_.panels = panels_.data();
-    // Elements are worth another thread from 4 K on: about a piece.
-    parallel_for(HWY_DYNAMIC_DISPATCH(Pieces)(b_), 1, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t pieces = HWY_DYNAMIC_DISPATCH(Pieces)(b_);
+    // Elements are worth another thread from 4 K on.
+    parallel_for(pieces, std::max<std::int64_t>(1, 4096 * pieces / std::max<std::int64_t>(1, b.K * b.N)), [&](std::int64_t begin, std::int64_t end) {
       HWY_DYNAMIC_DISPATCH(PackPieces)(b_, begin, end);
     });
   }
@@ -281,6 +283,13 @@ class Packed {
   PackedMatrix b_;
   Scratch panels_;
 };
+
+// Rows a block where that costs no sums, or where oneDNN multiplies: each block reads the panels again, and a call costs oneDNN as much as some ten
+// rows. Twice partial_rows, if eight blocks are left.
+std::int64_t more_rows(std::int64_t R) {
+  const std::int64_t rows = partial_rows(R);
+  return R > 15 * rows ? 2 * rows : rows;
+}
 
 // parallel_for the parts of a product of so many operations; small ones stay on the calling thread.
 template <class F>
@@ -298,7 +307,7 @@ void linear_forward(const LinearCall& call, const Array& x, const Array& w, cons
   if (y.numel() == 0) return;
   const bool half = K > 0 && by_onednn(call);
   const Array gate = per_output(call.gate, N);
-  const std::int64_t rows = 2 * partial_rows(R);  // twice as many: nothing is summed over them, and panels are read once a block
+  const std::int64_t rows = more_rows(R);
   std::optional<PackedBf16> half_matrix;
   if (half) half_matrix.emplace(K, N, w.data<float>(), true, rows);
   const Packed b_packed({K, N, w.data<float>(), true, nullptr, nullptr, call.products == Precision::bf16}, !half);
@@ -330,7 +339,8 @@ void linear_forward(const LinearCall& call, const Array& x, const Array& w, cons
 namespace {
 
 // How dw is summed over rows. In a whole: its two operands are arrays, and product_over_rows multiplies them. By blocks (SumsByBlocks): what of
-// them has to be made lives for some blocks of rows, whose products are added up while they are in cache; `sums` of them, by the shape alone.
+// them has to be made lives for some blocks of rows, whose products are added up while they are in cache; `sums` of them, by the shape alone, so at
+// most `fixed_parts` threads have work.
 struct WeightSums {
   bool whole;
   std::int64_t sums = 1, blocks_a_sum = 1;
@@ -383,8 +393,7 @@ void through_gate(const Array& w, const Array& b, const float* gate, float* dw, 
 void linear_backward(const LinearCall& call, const Array& dy, const Array& x, const Array& w, const Array& b, const LinearGradients& g) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = x.shape().with(-1, 1).numel();
   const bool bf16 = call.products == Precision::bf16, half = R * N * K > 0 && by_onednn(call);
-  // oneDNN wants more rows at once: a call costs it as much as some ten rows.
-  const std::int64_t rows = (half ? 2 : 1) * partial_rows(R), blocks = (R + rows - 1) / rows;
+  const std::int64_t rows = half ? more_rows(R) : partial_rows(R), blocks = (R + rows - 1) / rows;
   const bool normed = call.gamma.defined(), residual = call.after == LinearCall::After::residual, gated = residual && call.gate.defined();
   const bool want_dx = g.dx.defined() || g.dgamma.defined() || g.dbeta.defined();
   const bool want_dw = g.dw.defined() || g.dgate.defined(), want_db = g.db.defined() || g.dgate.defined();
@@ -438,7 +447,7 @@ void linear_backward(const LinearCall& call, const Array& dy, const Array& x, co
                          .add_to_dx = g.add_to_dx,
                          .dgamma = norm_blocks.data(),
                          .dbeta = norm_blocks.data() + blocks * K};
-  each_part(blocks, sums.blocks_a_sum, 2 * R * N * K, [&](std::int64_t first, std::int64_t last) {
+  each_part(blocks, sums.blocks_a_sum, 2 * R * N * K * (want_dx && !sums.whole ? 2 : 1), [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; i += blocks_at_once) HWY_DYNAMIC_DISPATCH(LinearBackwardBlocks)(f, i, std::min(last, i + blocks_at_once));
   });
   if (g.dgamma.defined()) add_partials(f.dgamma, blocks, K, out(g.dgamma));

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/scratch.h"
 #include "core/bfloat16.h"
 #include "core/shape.h"
 

@@ -97,9 +97,9 @@ void PackedBf16::multiply(const bfloat16* a, std::int64_t n, const float* bias, 
 }
 
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const bfloat16* a, const bfloat16* b, float* y) {
-  // Blocks by the shape alone, always: in bf16 oneDNN's bits depend on them.
-  const std::int64_t blocks = 2 * m * n * k < 2'000'000 ? 1 : fixed_parts;
-  across_longer_side(m, n, k, blocks, y,
+  // Parts by the shape alone, always: in bf16 oneDNN's bits depend on them. A part is worth a thread from about 5 us on.
+  const std::int64_t parts = 2 * m * n * k < 2'000'000 ? 1 : fixed_parts;
+  across_longer_side(m, n, k, parts, y,
                      [&](std::int64_t rows, std::int64_t columns, std::int64_t first_row, std::int64_t first_column, float* block) {
                        run_half({rows, k, columns, 1, m, n, n, 0, false, false}, a + first_row, b + first_column, nullptr, block);
                      });

@@ -3,6 +3,7 @@
 
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/onednn_primitives.h"
+#include "backends/cpu/scratch.h"
 #include "core/error.h"
 
 namespace plumb::cpu {

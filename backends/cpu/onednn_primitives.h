@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/scratch.h"
 
 namespace plumb::cpu::onednn {
 

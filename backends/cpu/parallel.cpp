@@ -2,13 +2,10 @@
 #include "backends/cpu/parallel.h"
 
 #include <omp.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <exception>
-#include <utility>
 
 #include "core/backend.h"
 
@@ -100,60 +97,17 @@ void run_blocks(std::int64_t blocks, bool parallel, void* context, BlockBody bod
 }
 
 std::int64_t partial_rows(std::int64_t rows) {
-  const std::int64_t most = std::clamp<std::int64_t>(rows / 64, 1, 64);
-  if (most < 8) return std::max<std::int64_t>(1, (rows + most - 1) / most);
+  if (rows < 512) {
+    const std::int64_t blocks = std::clamp<std::int64_t>(rows / 32, 1, 8);
+    return std::max<std::int64_t>(1, (rows + blocks - 1) / blocks);
+  }
+  const std::int64_t most = std::min<std::int64_t>(rows / 64, 256);
   std::int64_t best = 0, least_missing = rows;
-  for (std::int64_t blocks = most / 8 * 8; blocks > most / 2; blocks -= 8) {
+  for (std::int64_t blocks = most / 8 * 8; blocks > most / 2 || best == 0; blocks -= 8) {
     const std::int64_t block = (rows + blocks - 1) / blocks, missing = block * blocks - rows;
-    if (missing < least_missing) best = block, least_missing = missing;
+    if (missing < block && missing < least_missing) best = block, least_missing = missing;  // missing a whole block, there would be fewer
   }
   return best;
-}
-
-namespace {
-
-class ScratchStack {
- public:
-  ScratchStack() = default;
-  ~ScratchStack() { std::free(memory_); }
-  ScratchStack(const ScratchStack&) = delete;
-  ScratchStack& operator=(const ScratchStack&) = delete;
-
-  // nullptr where there is no room.
-  std::byte* push(std::size_t bytes) {
-    if (!buffers_are_reused || bytes > size - top_) return nullptr;
-    if (!memory_) {
-      memory_ = static_cast<std::byte*>(std::aligned_alloc(size, size));
-      if (!memory_) return nullptr;
-      madvise(memory_, size, MADV_HUGEPAGE);
-    }
-    ++pieces_;
-    return memory_ + std::exchange(top_, top_ + bytes);
-  }
-  // The pieces need not go in the reverse order: one that is not the last leaves its room when all are gone.
-  void pop(const void* piece, std::size_t bytes) {
-    const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(piece) - memory_);
-    if (at + bytes == top_) top_ = at;
-    if (--pieces_ == 0) top_ = 0;
-  }
-
- private:
-  static constexpr std::size_t size = std::size_t{2} << 20;  // a huge page
-  std::byte* memory_ = nullptr;
-  std::size_t top_ = 0, pieces_ = 0;
-};
-
-thread_local ScratchStack scratch_stack;
-
-}  // namespace
-
-Scratch::Scratch(std::int64_t floats) : bytes_((static_cast<std::size_t>(floats) * sizeof(float) + 63) / 64 * 64) {
-  data_ = reinterpret_cast<float*>(scratch_stack.push(bytes_));
-  if (data_) return;
-  data_ = static_cast<float*>(storage_.emplace(bytes_).data);
-}
-Scratch::~Scratch() {
-  if (!storage_) scratch_stack.pop(data_, bytes_);
 }
 
 OneThread::OneThread() : saved_(omp_get_max_threads()) { omp_set_num_threads(1); }

@@ -1,4 +1,4 @@
-// Loops over blocks of work on several threads, and memory for the time of a kernel.
+// Loops over blocks of work on several threads.
 //
 // The partition into blocks depends on the size of the work alone, never on the number of threads. So a kernel whose blocks do not
 // share results gives the same bits on any number of threads; one that sums over blocks keeps a partial sum for each and adds them
@@ -11,10 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <type_traits>
-
-#include "core/storage.h"
 
 namespace plumb::cpu {
 
@@ -49,12 +46,12 @@ void parallel_elements(std::int64_t n, F&& f) {
   parallel_rows(n, 1, f);
 }
 
-// Rows a block where each block keeps partial sums: at most 64 blocks, of at least 32 rows. From eight blocks on their number is a multiple of
-// eight, the one that leaves the last block least short, so that 2, 4 or 8 threads have equal shares. One rule for all such kernels, so that
-// an op has the same bits alone and as a part of a fused one.
+// Rows a block where each block keeps partial sums: from 512 rows on a multiple of eight blocks, so that 2, 4 or 8 threads have equal shares, of at
+// least 64 rows, at most 256 blocks; of the numbers that are possible the one that leaves the last block least short. Fewer rows make up to eight
+// blocks. One rule for all such kernels, so that an op has the same bits alone and as a part of a fused one.
 std::int64_t partial_rows(std::int64_t rows);
 
-// Products of fewer operations than this (2 us on one core) stay on the calling thread: others are not worth waking.
+// Products of fewer operations than this (about 5 us on one core) stay on the calling thread: others are not worth waking.
 constexpr std::int64_t small_product = 500'000;
 
 // Into how many parts a sum or a product is cut where the bits of its result depend on that, whatever the number of threads.
@@ -74,21 +71,5 @@ class OneThread {
 
 // The same number for such a library as for run_blocks; call it before the library. Returns the number.
 int share_num_threads();
-
-// Uninitialised memory for the time of a kernel, 64-byte aligned, made and destroyed by the same thread. Each thread has a stack of it, so that
-// a block of work finds its scratch in the caches of its core; what does not fit there comes from the allocator.
-class Scratch {
- public:
-  explicit Scratch(std::int64_t floats);
-  ~Scratch();
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  float* data() const { return data_; }
-
- private:
-  std::size_t bytes_;  // of the stack
-  float* data_;
-  std::optional<Storage> storage_;
-};
 
 }  // namespace plumb::cpu

@@ -39,7 +39,7 @@ struct Product {
   std::int64_t c_row;
   std::int64_t rows, K, vectors;
   bool accumulate = false;
-  const float* start = nullptr;  // a row of c that every sum starts from, where it does not accumulate; null: 0
+  const float* start = nullptr;  // a row that every sum starts from; null: 0
   Ahead ahead[3] = {};
 };
 
@@ -67,8 +67,7 @@ HWY_NOINLINE void tile(const Product& p, std::int64_t row, std::int64_t column) 
   V sum[R][N];
   PLUMB_UNROLL
   for (int r = 0; r < R; ++r) PLUMB_UNROLL
-  for (int n = 0; n < N; ++n)
-    sum[r][n] = p.accumulate ? hn::LoadU(f32, c + r * p.c_row + n * W) : p.start ? hn::LoadU(f32, p.start + column + n * W) : zero();
+  for (int n = 0; n < N; ++n) sum[r][n] = p.start ? hn::LoadU(f32, p.start + column + n * W) : zero();
   for (std::int64_t k = 0; k < p.K; ++k) {
     V right[N];
     PLUMB_UNROLL
@@ -84,7 +83,10 @@ HWY_NOINLINE void tile(const Product& p, std::int64_t row, std::int64_t column) 
   }
   PLUMB_UNROLL
   for (int r = 0; r < R; ++r) PLUMB_UNROLL
-  for (int n = 0; n < N; ++n) hn::StoreU(sum[r][n], f32, c + r * p.c_row + n * W);
+  for (int n = 0; n < N; ++n) {
+    float* const to = c + r * p.c_row + n * W;
+    hn::StoreU(p.accumulate ? hn::Add(hn::LoadU(f32, to), sum[r][n]) : sum[r][n], f32, to);
+  }
 }
 #undef PLUMB_UNROLL
 

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <thread>
 
 #include "autograd/autograd.h"
 #include "autograd/node.h"
@@ -72,6 +73,34 @@ TEST_CASE("grad with respect to an intermediate, to several tensors and to one t
   CHECK(g[1].item() == 33);
   CHECK(g[2].item() == 0);
   CHECK(grad(h, x, {.cotangent = tensor({10}, {1})}).item() == 40);
+}
+
+TEST_CASE("grad with respect to an intermediate runs nothing behind it") {
+  int runs = 0;
+  const Tensor x = variable(tensor({2}, {1}));
+  const Tensor h = record("probe", x.array(), {x}, [&runs](const Tensor& dy) {
+    ++runs;
+    return Tensors{dy};
+  });
+  const Tensor y = h * h;
+  CHECK(grad(y, h).item() == 4);
+  CHECK(runs == 0);
+  CHECK(grad(y, x).item() == 4);
+  CHECK(runs == 1);
+}
+
+TEST_CASE("two threads differentiate graphs that share a parameter") {
+  const Tensor w = variable(tensor({3}, {1}));
+  double gradients[2] = {};
+  const auto work = [&](int i) {
+    Tensor y = w;
+    for (int k = 0; k < 2000; ++k) y = y + w * static_cast<double>(i + 1);
+    gradients[i] = backward(std::move(y)).find(w).item();
+  };
+  std::thread first(work, 0), second(work, 1);
+  first.join(), second.join();
+  CHECK(gradients[0] == 2001);
+  CHECK(gradients[1] == 4001);
 }
 
 TEST_CASE("nothing is recorded inside NoGrad") {

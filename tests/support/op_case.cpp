@@ -195,6 +195,17 @@ std::vector<OpCase> products() {
        [](const Tensors& in) { return linear_residual(in[0], in[1], in[2], in[3], in[4], constant(in, {3}, "rows")); },
        0,
        [](const Tensors& in) { return gated_residual_composed(in[0], linear_composed(in[1], in[2], in[3]), in[4], constant(in, {3}, "rows")); }},
+      {"linear_residual around its own input",
+       {{3, 2, 5}, {5, 5}, {5}},
+       [](const Tensors& in) {
+         const Tensor x = in[0] * 2;
+         return linear_residual(x, x, in[1], in[2]) * x;
+       },
+       0,
+       [](const Tensors& in) {
+         const Tensor x = in[0] * 2;
+         return (x + linear_composed(x, in[1], in[2])) * x;
+       }},
       {"a pre-norm branch",  // the stream's gradient is added to in place
        {{3, 2, 5}, {5}, {5}, {7, 5}, {7}, {5, 7}, {5}, {5}},
        [](const Tensors& in) {
