@@ -42,7 +42,7 @@ def initial(key):
     def block():
         p = {"norm1": norm(), "qkv": linear(o.dim, 3 * o.dim), "proj": linear(o.dim, o.dim)}
         p |= {"norm2": norm(), "fc1": linear(o.dim, 4 * o.dim), "fc2": linear(4 * o.dim, o.dim)}
-        return p | ({"gate1": jnp.full(o.dim, 1e-4), "gate2": jnp.full(o.dim, 1e-4)} if o.gate == "layerscale" else {})
+        return p | ({"gate1": jnp.full(o.dim, 1e-4, jnp.float32), "gate2": jnp.full(o.dim, 1e-4, jnp.float32)} if o.gate == "layerscale" else {})
 
     return {
         "patches": linear(3 * o.patch**2, o.dim),
