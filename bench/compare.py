@@ -3,13 +3,17 @@ import argparse
 import csv
 import datetime
 import json
+import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 
 BENCH = pathlib.Path(__file__).resolve().parent
 STEP = BENCH.parent / "build/release/bin/bench_step"
-COMMON = ["--gate", "layerscale", "--dropkey", "0.1", "--image", "32", "--classes", "100"]
+COMMON = ["--image", "32", "--classes", "100"]
 MODELS = {
     "dim192": dict(dim=192, depth=12, heads=3, patch=4, batch=64),
     "dim64": dict(dim=64, depth=48, heads=2, patch=8, batch=64),
@@ -29,30 +33,41 @@ def arguments():
 
         return parse
 
-    p = argparse.ArgumentParser(prog="bench/compare.sh", description="Times a training step of Plumb beside PyTorch's.")
+    p = argparse.ArgumentParser(prog="bench/compare.sh", description="Times a training step of Plumb beside PyTorch's.", allow_abbrev=False)
     p.add_argument("--rounds", type=int, default=3, help="runs of each program, taking turns; the best counts [3]")
     p.add_argument("--models", type=names(list(MODELS)), default="all", help="of dim192,dim64,dim384 [all]")
     p.add_argument("--dtype", type=names(["fp32", "bf16"]), default="fp32", help="of fp32,bf16 [fp32]")
+    p.add_argument("--gate", choices=["none", "layerscale"], default="layerscale", help="[layerscale]")
+    p.add_argument("--dropkey", type=float, default=0.1, help="chance that a query loses a key [0.1]")
     p.add_argument("--threads", type=int, default=2, help="[2]")
     p.add_argument("--steps", type=int, default=10, help="steps measured a run; the fastest counts [10]")
     p.add_argument("--warmup", type=int, default=3, help="steps before them [3]")
     p.add_argument("--jax", action="store_true", help="time peer_jax.py, too; needs pip install jax")
     p.add_argument("--quick", action="store_true", help="one round of two steps: to see that everything runs, not to compare")
     p.add_argument("--csv", help="write the table here, too", metavar="FILE")
-    p.add_argument("--step", default=str(STEP), help="another build of bench_step", metavar="PROGRAM")
+    p.add_argument("--program", default=str(STEP), help="another build of bench_step")
     p.add_argument("--python", help="a Python with torch and numpy [$PYTHON, .venv/bin/python, python3]", metavar="PATH")  # taken by compare.sh
     o = p.parse_args()
     if o.quick:
         o.rounds, o.steps, o.warmup = 1, 2, 1
-    for name in ["rounds", "steps"]:
-        if getattr(o, name) < 1:
-            p.error(f"--{name} expects at least 1")
+    for name, least in [("rounds", 1), ("steps", 1), ("threads", 1), ("warmup", 0)]:
+        if getattr(o, name) < least:
+            p.error(f"--{name} expects an integer of at least {least}, got {getattr(o, name)}")
+    if not 0 <= o.dropkey < 1:
+        p.error(f"--dropkey expects a chance in [0, 1), got {o.dropkey}")
+    if not os.access(o.program, os.X_OK) or os.path.isdir(o.program):
+        p.error(f"--program expects an executable bench_step, got '{o.program}'")
+    if o.csv:
+        try:
+            open(o.csv, "a").close()
+        except OSError as e:
+            p.error(f"--csv {o.csv}: cannot be written: {e.strerror}")
     return o
 
 
 def programs(o):
     peer = [sys.executable, str(BENCH / "peer_torch.py")]
-    commands = {"plumb": [o.step], "torch eager": peer + ["--mode", "eager"], "torch compile": peer + ["--mode", "compile"]}
+    commands = {"plumb": [o.program], "torch eager": peer + ["--mode", "eager"], "torch compile": peer + ["--mode", "compile"]}
     if o.jax:
         commands["jax"] = [sys.executable, str(BENCH / "peer_jax.py")]
     return commands
@@ -67,12 +82,13 @@ def run(command):
         except ValueError as e:
             return None, f"its last line is no JSON: {e}"
     said = [line for line in finished.stderr.strip().split("\n") if line.strip()]
-    return None, f"exit status {finished.returncode}: {said[-1] if said else 'it said nothing'}"
+    errors = [line for line in said if re.search(r"\w*Error\b|error:", line)]
+    return None, f"exit status {finished.returncode}: {(errors or said or ['it said nothing'])[-1]}"
 
 
 def measure(o, model, dtype, failures):
     """The results of all rounds by program."""
-    settings = dict(MODELS[model], dtype=dtype, threads=o.threads, steps=o.steps, warmup=o.warmup)
+    settings = dict(MODELS[model], gate=o.gate, dropkey=o.dropkey, dtype=dtype, threads=o.threads, steps=o.steps, warmup=o.warmup)
     flags = [text for name, value in settings.items() for text in (f"--{name}", str(value))] + COMMON
     results = {name: [] for name in programs(o)}
     for turn in range(o.rounds):
@@ -128,32 +144,40 @@ def print_table(lines):
         print("  ".join(value.ljust(w) if i < 2 else value.rjust(w) for i, (value, w) in enumerate(zip(c, widths))))
 
 
+def write_csv(path, lines, common):
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, [*lines[0], *common])
+        writer.writeheader()
+        writer.writerows(line | common for line in lines)
+
+
 def main():
     o = arguments()
+    if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")) or not shutil.which("g++"):
+        print("notice: torch.compile needs g++ and Python's headers (Debian: apt-get install g++ python3-dev); without them it will fail", file=sys.stderr)
     failures, lines, facts = [], [], {}
+    date = datetime.date.today().isoformat()
     for model in o.models:
         for dtype in o.dtype:
             results = measure(o, model, dtype, failures)
             lines.append(row(model, dtype, results))
             for result in (r for each in results.values() for r in each):
-                facts |= {k: result[k] for k in ["machine", "commit", "build", "torch", "jax"] if k in result}
+                facts |= {k: result[k] for k in ["machine", "commit", "build", "torch", "jax", "base_bytes"] if k in result}
+            if o.csv:
+                settings = dict(gate=o.gate, dropkey=o.dropkey, date=date, threads=o.threads, rounds=o.rounds, steps=o.steps)
+                write_csv(o.csv, lines, facts | settings | dict(failures="; ".join(failures)))
 
     peers = ", ".join(f"{title} {facts[k]}" for k, title in [("torch", "PyTorch"), ("jax", "JAX")] if k in facts)
-    date = datetime.date.today().isoformat()
     print(f"\nmachine: {facts.get('machine', 'unknown')}\nplumb {facts.get('commit', '?')} ({facts.get('build', '?')}), {peers}; {date}")
     for model in o.models:
-        print(f"{model}: ViT " + ", ".join(f"{k} {v}" for k, v in MODELS[model].items()) + ", LayerScale, DropKey 0.1")
+        print(f"{model}: ViT " + ", ".join(f"{k} {v}" for k, v in MODELS[model].items()) + f", gate {o.gate}, DropKey {o.dropkey}")
     print(f"seconds a training step: the fastest of {o.steps} steps in each of {o.rounds} runs that took turns; peak: of the whole process")
+    if "base_bytes" in facts:
+        print(f"(of PyTorch's peak, {facts['base_bytes'] / 2**20:.0f} MiB are Python and its libraries before there is a model)")
     print("ratio: the faster torch / plumb, above 1 plumb is faster; memory ratio: plumb / the smaller torch, below 1 plumb needs less\n")
     print_table(lines)
     if failures:
         print("\nleft out:", *failures, sep="\n  ")
-    if o.csv:
-        common = dict(facts, date=date, threads=o.threads, rounds=o.rounds, steps=o.steps, failures="; ".join(failures))
-        with open(o.csv, "w", newline="") as file:
-            writer = csv.DictWriter(file, [*lines[0], *common])
-            writer.writeheader()
-            writer.writerows(line | common for line in lines)
     sys.exit(1 if failures else 0)
 
 

@@ -10,25 +10,28 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 python=${PYTHON:-}
 [ -n "$python" ] || { [ -x "$root/.venv/bin/python" ] && python=$root/.venv/bin/python; } || python=python3
 options=()
+own=1
 while [ $# -gt 0 ]; do
   case "$1" in
-    --python) [ $# -gt 1 ] || { echo "error: --python expects a path" >&2; exit 2; }; python=$2; shift 2 ;;
+    --python) [ $# -gt 1 ] || { echo "error: --python expects a path, got nothing" >&2; exit 2; }; python=$2; shift 2 ;;
     --python=*) python=${1#*=}; shift ;;
+    --program | --program=*) own=0; options+=("$1"); shift ;;
     --help | -h) exec python3 "$root/bench/compare.py" --help ;;
     *) options+=("$1"); shift ;;
   esac
 done
-if ! "$python" -c 'import numpy, torch' 2>/dev/null; then
+command -v "$python" >/dev/null || { echo "error: no program '$python' (from --python, \$PYTHON or .venv)" >&2; exit 1; }
+if ! why=$("$python" -c 'import numpy, torch' 2>&1); then
   cat >&2 <<END
-error: $python has no torch and numpy to compare with. Make an environment that has, then run this again:
+error: $python has no torch and numpy to compare with (${why##*$'\n'}). Make an environment that has, then run this again:
   python3 -m venv "$root/.venv" && "$root/.venv/bin/pip" install torch numpy
 or name a Python that has them: --python PATH
 END
   exit 1
 fi
 
-if [ ! -x "$root/build/release/bin/bench_step" ]; then
-  "$root/tools/install.sh" test
+if [ "$own" = 1 ]; then
+  [ -f "$root/build/release/build.ninja" ] || "$root/tools/install.sh" test >&2
   (
     cd "$root"
     mkdir -p build

@@ -5,7 +5,12 @@
 # 10,000 (dim 32, 5 tokens, batch 8): seconds a step and peak memory.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-case "${1:-}" in '') deep=10000 ;; --quick) deep=1000 ;; *) sed -n 3,5p "$0" >&2; exit 2 ;; esac
+case "$*" in
+  '') deep=10000 ;;
+  --quick) deep=1000 ;;
+  --help | -h) sed -n '2,5s/^# //p' "$0"; exit ;;
+  *) echo "error: expected nothing, --quick or --help, got '$*'" >&2; exit 2 ;;
+esac
 program=$root/build/release/bin/bench_step
 [ -x "$program" ] || { echo "error: build it first: ./test.sh, or cmake --build --preset release --target bench_step" >&2; exit 1; }
 

@@ -352,6 +352,7 @@ int measure_all(const Options& o) {
                   "%: of the speed that the limit allows, the slower of the operations at the speed of large products and the bytes at\n"
                   "that of copies, reads and writes counted. Beyond 100: a part of the operands stays in the cache\n",
                   cpu_description(), bench::last_level_cache() >> 20));
+  if (!o.csv.empty()) write_file_atomically(o.csv, "");  // a name that cannot be written is better known before
   std::string csv = "model,kernel,bound,bytes,flops,cold_ns,cold_share,warm_ns,warm_share\n";
   for (const Model& m : models) {
     if (std::ranges::find(o.models, m.name) == o.models.end()) continue;
@@ -376,7 +377,7 @@ int main(int argc, char** argv) {
     std::vector<std::string> names;
     for (const Model& m : models) names.push_back(m.name);
     o.models = names;
-    lab::Cli cli("bench_ops", "Times every kernel of a training step beside the machine's limits.");
+    lab::Cli cli("bench_ops", "Times kernels, most of them of a training step, beside the machine's limits.");
     cli.section("Measurement");
     cli.option("--models", &o.models, "Whose shapes").one_of("model", names);
     cli.option("--filter", &o.filter, "Only kernels whose name contains this");

@@ -93,6 +93,7 @@ def arguments():
 
 def main():
     o = arguments()
+    base_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # Python and its libraries
     torch.manual_seed(o.seed)
     torch.set_num_threads(o.threads)
     model = ViT(o).train()
@@ -120,6 +121,7 @@ def main():
         images_per_s=o.batch / median,
         gflops_per_s=matmul_flops(o) / median * 1e-9,
         loss=loss.item(),
+        base_bytes=base_bytes,
         peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         parameters=sum(p.numel() for p in model.parameters()),
     )

@@ -63,7 +63,7 @@ void declare(lab::Cli& cli, Options& o) {
   cli.example("--gate layerscale --dropkey 0.1");
 }
 
-// Of the matrix products of a step: forward, and twice as many backward.
+// Of the matrix products of a step: forward, and twice as many backward (the gradient of the images among them, which no program computes).
 double matmul_flops(const Options& o) {
   const auto patches = static_cast<double>((o.image / o.patch) * (o.image / o.patch)), tokens = patches + 1, dim = static_cast<double>(o.dim);
   const double block = 2 * tokens * 12 * dim * dim + 4 * tokens * tokens * dim;
@@ -105,10 +105,12 @@ Json measure(const Options& o) {
     const RandomScope random({.seed = seed, .step = static_cast<std::uint32_t>(step)});
     if (step == o.warmup) faults = usage().ru_minflt;
     const auto start = std::chrono::steady_clock::now();
-    const Gradients g = backward(cross_entropy(model(images), targets));
-    optimizer.step(g);
+    {
+      const Gradients g = backward(cross_entropy(model(images), targets));
+      optimizer.step(g);
+      loss = g.loss();
+    }
     if (step >= o.warmup) seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    loss = g.loss();
   }
   const rusage end = usage();
   std::ranges::sort(seconds);

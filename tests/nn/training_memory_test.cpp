@@ -39,6 +39,6 @@ TEST_CASE("from the third training step on no memory comes from the system, and 
   }
   CHECK(a_step > 100);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  CHECK(page_faults() - faults < 100);  // of other memory than arrays'; one fresh array of a step would bring as many
+  CHECK(page_faults() - faults < 100);  // those of other memory than arrays': nodes, functions, what the system does by the way
 #endif
 }
