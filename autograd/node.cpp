@@ -19,20 +19,13 @@ bool& enabled() {
   return e;
 }
 
-// What dying nodes held. Dropping it may kill further nodes, which add theirs: the outermost destructor empties the list, so that a
-// chain of any length is freed without recursion.
+// What a dying node held. Dropping it may kill further nodes, which leave theirs to the outermost destructor of the thread: so a chain of any
+// length is freed without recursion.
 struct Remains {
   std::vector<Node::Input> inputs;
   Backward backward, differentiable_backward;
 };
-struct Graveyard {
-  std::vector<Remains> waiting;
-  bool emptying = false;
-};
-Graveyard& graveyard() {
-  thread_local Graveyard& g = *new Graveyard;  // outlives every tensor of the thread
-  return g;
-}
+thread_local std::vector<Remains>* left_to_outermost = nullptr;  // null: nobody is dying
 
 }  // namespace
 
@@ -43,15 +36,18 @@ Node::Node(const char* op_name, const Array& y) : op(op_name), sequence(next_seq
 Node::~Node() {
   --live_count;
   if (inputs.empty() && !backward) return;
-  Graveyard& g = graveyard();
-  g.waiting.push_back({std::move(inputs), std::move(backward), std::move(differentiable_backward)});
-  if (g.emptying) return;
-  g.emptying = true;
-  while (!g.waiting.empty()) {
-    const Remains last = std::move(g.waiting.back());
-    g.waiting.pop_back();
+  Remains mine{std::move(inputs), std::move(backward), std::move(differentiable_backward)};
+  if (left_to_outermost) {
+    left_to_outermost->push_back(std::move(mine));
+    return;
   }
-  g.emptying = false;
+  std::vector<Remains> left;
+  left.push_back(std::move(mine));
+  const ScopedValue scope(left_to_outermost, &left);
+  while (!left.empty()) {
+    const Remains last = std::move(left.back());
+    left.pop_back();
+  }
 }
 
 std::int64_t live_nodes() { return live_count; }
