@@ -38,7 +38,7 @@ TEST_CASE("from the third training step on no memory comes from the system, and 
     before = after;
   }
   CHECK(a_step > 100);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(PLUMB_ADDRESS_SANITIZER) && !defined(__SANITIZE_THREAD__)
   CHECK(page_faults() - faults < 100);  // those of other memory than arrays': nodes, functions, what the system does by the way
 #endif
 }
