@@ -15,6 +15,4 @@ root=$(cd "$(dirname "$0")" && pwd)
   cmake --build --preset release --target depth_stability
 ) >&2
 
-# On a machine with other work, OpenMP's threads must not spin for long; it is read before main.
-export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-10000}
 exec "$root/build/release/bin/depth_stability" --preset quick "$@"

@@ -122,7 +122,7 @@ Json measure(const Options& o) {
           {"loss", loss},
           {"peak_bytes", static_cast<std::int64_t>(end.ru_maxrss) * 1024},
           {"parameters", model.parameter_count()},
-          {"products", name(products)},              // what they ran in: f32 where bf16 has no instructions
+          {"products", products == Precision::bf16 ? fmt::format("bf16 by {}", bf16_products().instructions) : "f32"},
           {"page_faults", end.ru_minflt - faults}};  // minor ones, of the measured steps
 }
 

@@ -212,17 +212,23 @@ inline const Kernels& kernels(const Array& a) { return kernels(a.device()); }
 
 inline double sum_of_squares(const Array& a) { return kernels(a).sum_of_squares({&a, 1}); }
 
-// Threads that the cpu backend uses; 0 means all processors that the process may run on, whatever OMP_NUM_THREADS says.
+// Threads that the cpu backend uses, the calling one among them; 0 means all processors that the process may run on, whatever OMP_NUM_THREADS says.
+// Their waiting needs no settings (docs/numerics.md: "Threads that wait").
 void set_num_threads(int n);
 int num_threads();
 // The same seed on the same number of threads gives the same bits, always. Strict: on any number of threads (of one instruction set), at the cost
-// of some weight gradients' blocks that suit no number of threads best, and of matmul() on one thread.
+// of some weight gradients' blocks that suit no number of threads best.
 void set_strict_determinism(bool on);
 bool strict_determinism();
-// Whether products in bf16 are worth it here: the processor and the system have AVX-512's bf16 instructions or AMX's. ONEDNN_MAX_CPU_ISA, with
-// which oneDNN can be told to do without, is respected.
-bool bf16_products();
-// One line for logs: "AMD EPYC, AVX-512 with bf16, 2 threads, oneDNN 2.6.3".
+// How the cpu backend multiplies operands in bf16: by the processor's instructions for it where they are faster than those for f32, else by those.
+// Rounding is the same everywhere; only the order of sums differs. It is looked up in a table of processors, never timed, so that it is the same in
+// each run. ONEDNN_MAX_CPU_ISA, with which oneDNN can be told to do without some instructions, is respected.
+struct Bf16Products {
+  const char* instructions;  // "AMX", "AVX-512 bf16" or "f32 instructions"
+  bool faster_than_f32;
+};
+const Bf16Products& bf16_products();
+// One line for logs: "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3".
 std::string cpu_description();
 
 }  // namespace plumb

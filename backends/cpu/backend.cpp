@@ -69,12 +69,8 @@ const Kernels& cpu_kernels() {
   return table;
 }
 
-bool bf16_products() { return *cpu::bf16_instructions() != '\0'; }
-
 std::string cpu_description() {
-  const std::string bf16 = cpu::bf16_instructions();
-  return fmt::format("{}, {}{}, {} threads, {}", processor_name(), cpu::instruction_set(), bf16.empty() ? "" : " with " + bf16, num_threads(),
-                     cpu::onednn_version());
+  return fmt::format("{}, {}, {} threads, {}", processor_name(), cpu::instruction_set(), num_threads(), cpu::onednn_version());
 }
 
 }  // namespace plumb

@@ -1,13 +1,19 @@
-// Elements whose type, f32 or bf16, a kernel learns when it runs (simd-inl.h: typed).
+// Elements whose type, f32, bf16 or f32 that hold bf16, a kernel learns when it runs (simd-inl.h: typed).
 #pragma once
 
 #include "core/array.h"
 
 namespace plumb::cpu {
 
+// An f32 that is rounded to bf16 when it is written: an operand of a product in bf16 by f32 instructions.
+struct Rounded {
+  float value;
+};
+
 struct Elements {
   void* data = nullptr;
   DType dtype = DType::f32;
+  bool rounded = false;
 
   // Those of `a`; nothing where it is undefined.
   explicit Elements(const Array& a) {
@@ -19,6 +25,7 @@ struct Elements {
   // A kernel writes only to its results.
   explicit Elements(const float* p) : data(const_cast<float*>(p)) {}
   explicit Elements(const bfloat16* p) : data(const_cast<bfloat16*>(p)), dtype(DType::bf16) {}
+  explicit Elements(const Rounded* p) : data(const_cast<Rounded*>(p)), rounded(true) {}
   // From the n-th on; nothing stays nothing.
   Elements operator+(std::int64_t n) const {
     Elements e = *this;

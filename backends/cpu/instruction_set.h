@@ -6,6 +6,5 @@ namespace plumb::cpu {
 // Asks the processor once; before it, each dispatch of Highway would ask again (13 us in a virtual machine).
 void choose_instruction_set();
 const char* instruction_set();    // "AVX-512"
-const char* bf16_instructions();  // for products of bf16, which oneDNN uses: "AMX", "bf16" of AVX-512, or "" where there are none or oneDNN may not
 
 }  // namespace plumb::cpu

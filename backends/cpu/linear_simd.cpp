@@ -4,8 +4,8 @@
 // normalised x nor the branch's output is kept: the one is made again from x, and the gate's gradient follows from that of the weights:
 //   dgate_j = sum_k w_jk (dy^T x)_jk + b_j sum dy_j,  dw_jk = gate_j (dy^T x)_jk.
 //
-// In bf16 the operands of each product are rounded, in the same passes, and oneDNN multiplies them where the processor can; where it
-// cannot, the f32 product of the rounded operands is the same up to the order of its sums.
+// In bf16 the operands of each product are rounded, in the same passes. oneDNN multiplies them where that is faster (bf16_products); elsewhere they
+// stay f32 that hold rounded values (Rounded), and their f32 product is the same up to the order of its sums.
 #include "backends/cpu/linear.h"
 
 #include <algorithm>
@@ -96,9 +96,8 @@ void LinearForwardRows(const LinearForward& f, std::int64_t begin, std::int64_t 
     if (!f32_result && f.after == LinearCall::After::nothing) return f.half->multiply(a, rows, f.bias, static_cast<bfloat16*>(f.y.data) + begin * N);
     f.half->multiply(a, rows, f.bias, u);
   } else if (f.b.rounded) {
-    const Scratch half_room(rows * K / 2 + 1), room(rows * K);
-    convert(operand_rows(f, begin, rows, reinterpret_cast<bfloat16*>(half_room.data())), rows * K, room.data());
-    multiply_panels(f.b, room.data(), rows, f.bias, u);
+    const Scratch room(rows * K);
+    multiply_panels(f.b, &operand_rows(f, begin, rows, reinterpret_cast<Rounded*>(room.data()))->value, rows, f.bias, u);
   } else {
     const Scratch room(f.gamma ? rows * K : 0);
     multiply_panels(f.b, operand_rows(f, begin, rows, room.data()), rows, f.bias, u);
@@ -149,10 +148,7 @@ HWY_INLINE void operand_again(const LinearBackward& f, std::int64_t begin, std::
 // c = du w of the block, c in f32.
 HWY_INLINE void gradient_product(const LinearBackward& f, const Elements& du, std::int64_t rows, float* c) {
   if (f.half) return f.half->multiply(static_cast<const bfloat16*>(du.data), rows, nullptr, c);
-  if (du.dtype == DType::f32) return multiply_panels(f.b, static_cast<const float*>(du.data), rows, nullptr, c);
-  const Scratch room(rows * f.b.K);
-  convert(static_cast<const bfloat16*>(du.data), rows * f.b.K, room.data());
-  multiply_panels(f.b, room.data(), rows, nullptr, c);
+  multiply_panels(f.b, static_cast<const float*>(du.data), rows, nullptr, c);
 }
 
 // dx of the block; with a layer norm also the block's dgamma and dbeta, and the norm again where there is an operand.
@@ -180,8 +176,9 @@ HWY_INLINE void gradient_of_x(const LinearBackward& f, std::int64_t block, std::
 void LinearBackwardBlocks(const LinearBackward& f, std::int64_t first, std::int64_t last) {
   const std::int64_t K = f.b.N, N = f.b.K, first_row = first * f.block_rows, all = std::min(f.rows, last * f.block_rows) - first_row;
   const Scratch du_room(f.dw && !f.du.data ? all * N : 0), operand_room(f.dw && !f.operand.data ? all * K : 0);
-  const BlockOperands group{f.du.data ? f.du + first_row * N : Elements(du_room.data()),
-                            f.dw && !f.operand.data ? Elements(operand_room.data()) : f.operand + first_row * K};
+  const auto room = [&](const Scratch& s) { return f.rounded ? Elements(reinterpret_cast<const Rounded*>(s.data())) : Elements(s.data()); };
+  const BlockOperands group{f.du.data ? f.du + first_row * N : room(du_room),
+                            f.dw && !f.operand.data ? room(operand_room) : f.operand + first_row * K};
   for (std::int64_t block = first; block < last; ++block) {
     const std::int64_t begin = block * f.block_rows, end = std::min(f.rows, begin + f.block_rows);
     const BlockOperands o{group.du + (begin - first_row) * N, group.operand + (begin - first_row) * K};
@@ -227,8 +224,6 @@ void AddSums(const float* x, std::int64_t count, std::int64_t stride, std::int64
   });
 }
 
-void Widen(const bfloat16* x, std::int64_t n, float* y) { convert(x, n, y); }
-
 }  // namespace plumb::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -243,7 +238,6 @@ HWY_EXPORT(SumsByBlocks);
 HWY_EXPORT(LinearBackwardBlocks);
 HWY_EXPORT(GateGradient);
 HWY_EXPORT(AddSums);
-HWY_EXPORT(Widen);
 
 namespace {
 
@@ -297,8 +291,7 @@ void each_part(std::int64_t n, std::int64_t grain, std::int64_t operations, F&& 
   parallel_for(n, grain, std::forward<F>(f), operations < small_product ? n + 1 : 2);
 }
 
-// The cpu kernels compute in bf16 by oneDNN where the processor can.
-bool by_onednn(const LinearCall& call) { return call.products == Precision::bf16 && bf16_products(); }
+bool by_onednn(const LinearCall& call) { return call.products == Precision::bf16 && bf16_products().faster_than_f32; }
 
 }  // namespace
 
@@ -345,8 +338,8 @@ struct WeightSums {
   bool whole;
   std::int64_t sums = 1, blocks_a_sum = 1;
 
-  WeightSums(bool wanted, bool bf16, std::int64_t N, std::int64_t K, std::int64_t blocks)
-      : whole(!wanted || bf16 || !HWY_DYNAMIC_DISPATCH(SumsByBlocks)(N, K)) {
+  WeightSums(bool wanted, bool half, std::int64_t N, std::int64_t K, std::int64_t blocks)
+      : whole(!wanted || half || !HWY_DYNAMIC_DISPATCH(SumsByBlocks)(N, K)) {
     if (whole || blocks == 0) return;
     blocks_a_sum = (blocks + fixed_parts - 1) / fixed_parts;
     sums = (blocks + blocks_a_sum - 1) / blocks_a_sum;
@@ -359,15 +352,10 @@ constexpr std::int64_t blocks_at_once = 2;
 // dw [N, K] = du^T operand, both in a whole.
 void whole_weight_gradient(const LinearBackward& f, float* dw) {
   const std::int64_t N = f.b.K, K = f.b.N;
-  if (f.du.dtype == DType::bf16 && bf16_products())
-    return product_over_rows(N, K, f.rows, static_cast<const bfloat16*>(f.du.data), static_cast<const bfloat16*>(f.operand.data), dw);
-  const auto wide = [](const Elements& e, std::int64_t n, const Scratch& room) {
-    if (e.dtype == DType::f32) return static_cast<const float*>(e.data);
-    HWY_DYNAMIC_DISPATCH(Widen)(static_cast<const bfloat16*>(e.data), n, room.data());
-    return static_cast<const float*>(room.data());
-  };
-  const Scratch du(f.du.dtype == DType::bf16 ? f.rows * N : 0), operand(f.operand.dtype == DType::bf16 ? f.rows * K : 0);
-  product_over_rows(N, K, f.rows, wide(f.du, f.rows * N, du), wide(f.operand, f.rows * K, operand), dw);
+  if (f.du.dtype == DType::bf16)
+    product_over_rows(N, K, f.rows, static_cast<const bfloat16*>(f.du.data), static_cast<const bfloat16*>(f.operand.data), dw);
+  else
+    product_over_rows(N, K, f.rows, static_cast<const float*>(f.du.data), static_cast<const float*>(f.operand.data), dw);
 }
 
 // From dw and db as if the gate [N] were 1 (null: not wanted, and 0): theirs under the gate, and dgate [N] or [1], which may be undefined.
@@ -392,7 +380,7 @@ void through_gate(const Array& w, const Array& b, const float* gate, float* dw, 
 
 void linear_backward(const LinearCall& call, const Array& dy, const Array& x, const Array& w, const Array& b, const LinearGradients& g) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = x.shape().with(-1, 1).numel();
-  const bool bf16 = call.products == Precision::bf16, half = R * N * K > 0 && by_onednn(call);
+  const bool bf16 = call.products == Precision::bf16, half = by_onednn(call) && R * N * K > 0, rounded = bf16 && !half;
   const std::int64_t rows = half ? more_rows(R) : partial_rows(R), blocks = (R + rows - 1) / rows;
   const bool normed = call.gamma.defined(), residual = call.after == LinearCall::After::residual, gated = residual && call.gate.defined();
   const bool want_dx = g.dx.defined() || g.dgamma.defined() || g.dbeta.defined();
@@ -409,12 +397,16 @@ void linear_backward(const LinearCall& call, const Array& dy, const Array& x, co
   const Array gradient = residual && call.row_scale.defined() ? scaled(dy, call.row_scale) : dy;
 
   // What the products read: the arrays as they are, or ones made on the way. `floats` of n elements.
-  const auto floats = [bf16](std::int64_t n) { return bf16 ? n / 2 + 1 : n; };
-  const auto room = [bf16](const Scratch& s) { return bf16 ? Elements(reinterpret_cast<const bfloat16*>(s.data())) : Elements(s.data()); };
-  const DType type = bf16 ? DType::bf16 : DType::f32;
-  const bool make_du = call.after == LinearCall::After::gelu || gradient.dtype() != type;
-  const bool make_operand = want_dw && (normed || x.dtype() != type);
-  const WeightSums sums(want_dw, bf16, N, K, blocks);
+  const auto floats = [half](std::int64_t n) { return half ? n / 2 + 1 : n; };
+  const auto room = [half, rounded](const Scratch& s) {
+    return half      ? Elements(reinterpret_cast<const bfloat16*>(s.data()))
+           : rounded ? Elements(reinterpret_cast<const Rounded*>(s.data()))
+                     : Elements(s.data());
+  };
+  const auto usable = [half, rounded](const Array& a) { return !rounded && a.dtype() == (half ? DType::bf16 : DType::f32); };
+  const bool make_du = call.after == LinearCall::After::gelu || !usable(gradient);
+  const bool make_operand = want_dw && (normed || !usable(x));
+  const WeightSums sums(want_dw, half, N, K, blocks);
   const Scratch du(sums.whole && make_du ? floats(R * N) : 0), operand(sums.whole && make_operand ? floats(R * K) : 0),
       db_blocks(want_db ? blocks * N : 0), norm_blocks(normed ? 2 * blocks * K : 0), dw_sums(sums.whole ? 0 : sums.sums * N * K);
   const Elements nothing{Array()};
@@ -428,6 +420,7 @@ void linear_backward(const LinearCall& call, const Array& dy, const Array& x, co
                          .want_dx = want_dx,
                          .dy = Elements(gradient),
                          .slope = Elements(call.after == LinearCall::After::gelu ? call.slope : Array()),
+                         .rounded = rounded,
                          .du = !make_du     ? Elements(gradient)
                                : sums.whole ? room(du)
                                             : nothing,

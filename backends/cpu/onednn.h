@@ -12,8 +12,7 @@
 namespace plumb::cpu {
 
 // y = op(a) op(b) over the last two axes, transposed where asked: op(a) [.., M, K], op(b) [.., K, N], y [.., M, N]. Leading axes of a and b
-// broadcast to y's. Threaded inside; the bits do not depend on the number of threads as far as oneDNN's blocking of K does not (measured: equal
-// for 1 to 16 threads where K is up to 1536, for up to 3 where it is longer). On one thread under strict_determinism().
+// broadcast to y's. Computed in blocks of y that depend on the shapes alone, one thread each: the same bits on any number of threads.
 void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape& b_shape, const float* b, bool transpose_b, const Shape& y_shape,
              float* y);
 
@@ -22,7 +21,7 @@ void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* y);
 
 // B [K, N] in bf16, packed for products x B of blocks of `rows` rows (or fewer): B = w^T for w [N, K] if `transposed`, else B = w [K, N].
-// w is f32 and rounded on the way. Only where bf16_products().
+// w is f32 and rounded on the way. Only where bf16_products() are faster than f32.
 class PackedBf16 {
  public:
   PackedBf16(std::int64_t K, std::int64_t N, const float* w, bool transposed, std::int64_t rows);
@@ -35,7 +34,7 @@ class PackedBf16 {
   Scratch panels_;
 };
 
-// product_over_rows of operands in bf16, sums and y in f32. Only where bf16_products().
+// product_over_rows of operands in bf16, sums and y in f32. Only where bf16_products() are faster than f32.
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const bfloat16* a, const bfloat16* b, float* y);
 
 // A 2-d convolution: x [samples, channels, height, width], w [filters, channels, kernel_height, kernel_width], bias [filters] or null,

@@ -24,7 +24,6 @@ constexpr auto half = dnnl::memory::data_type::bf16, single = dnnl::memory::data
 
 // How oneDNN wants B [K, N] for blocks of `rows` rows.
 dnnl::memory::desc packed_descriptor(std::int64_t rows, std::int64_t K, std::int64_t N) {
-  const OneThread one;
   return matmul_descriptor({{rows, K}, half, Dims{K, 1}}, {{K, N}, half, dnnl::memory::format_tag::any}, {}, {{rows, N}, single, Dims{N, 1}})
       .weights_desc();
 }
@@ -37,14 +36,13 @@ struct HalfProduct : Matmul {
                {{key.M, key.N}, key.half_result ? half : single, Dims{key.c_row, 1}}) {}
 };
 
-// Rounds f32 weights and packs them; on all threads.
+// Rounds f32 weights and packs them.
 struct PackKey {
   std::int64_t K, N, rows;
   bool transposed;
-  int threads;
 
   bool operator==(const PackKey&) const = default;
-  std::size_t hash() const { return hash_of({K, N, rows, transposed, threads}); }
+  std::size_t hash() const { return hash_of({K, N, rows, transposed}); }
 };
 class Pack {
  public:
@@ -75,8 +73,9 @@ void run_half(const HalfKey& key, const bfloat16* a, const void* b, const float*
 }
 
 Pack& pack_of(std::int64_t K, std::int64_t N, std::int64_t rows, bool transposed) {
+  const OneThread one;
   try {
-    return made<Pack>(PackKey{K, N, rows, transposed, share_num_threads()});
+    return made<Pack>(PackKey{K, N, rows, transposed});
   } catch (const dnnl::error& e) {
     fail(fmt::format("[linear] oneDNN refused to pack weights [{}, {}] in bf16: {}", K, N, e.what()));
   }
@@ -86,6 +85,7 @@ Pack& pack_of(std::int64_t K, std::int64_t N, std::int64_t rows, bool transposed
 
 PackedBf16::PackedBf16(std::int64_t K, std::int64_t N, const float* w, bool transposed, std::int64_t rows)
     : K_(K), N_(N), rows_(rows), panels_(static_cast<std::int64_t>(pack_of(K, N, rows, transposed).bytes() / sizeof(float) + 1)) {
+  const OneThread one;
   pack_of(K, N, rows, transposed).run(w, panels_.data());
 }
 

@@ -1,9 +1,10 @@
 // Products in f32, and what all users of oneDNN share.
 #include <algorithm>
-#include <optional>
+#include <span>
 
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/onednn_primitives.h"
+#include "backends/cpu/walk.h"
 #include "core/backend.h"
 #include "core/error.h"
 
@@ -26,40 +27,39 @@ namespace {
 
 using namespace onednn;
 
-// oneDNN fixes the number of threads when a primitive is made, so it belongs to the key.
+// A product of `count` pairs of matrices on one thread, y [M, N] = a [M, K] b [K, N] each. Element (i, j) of matrix c is at c * matrix + i * row +
+// j * column; matrix is 0 where an operand is the same for all.
+struct Layout {
+  std::int64_t matrix, row, column;
+  bool operator==(const Layout&) const = default;
+};
 struct Key {
-  Shape a, b, y;
-  bool transpose_a, transpose_b;
-  int threads;
+  std::int64_t count, M, K, N;
+  Layout a, b, y;
 
   bool operator==(const Key&) const = default;
   std::size_t hash() const {
-    std::size_t h = hash_of({threads, transpose_a, transpose_b});
-    for (const Shape* s : {&a, &b, &y})
-      for (std::int64_t d : *s) h = hash_of({static_cast<std::int64_t>(h), d});
-    return h;
+    return hash_of({count, M, K, N, a.matrix, a.row, a.column, b.matrix, b.row, b.column, y.matrix, y.row, y.column});
   }
 };
 
-// `shape` is that of the data; the descriptor is of its (possibly transposed) last two axes.
-dnnl::memory::desc descriptor(const Shape& shape, bool transpose, int rank) {
-  Dims dims(static_cast<std::size_t>(rank - shape.rank()), 1);
-  dims.insert(dims.end(), shape.begin(), shape.end());
-  Dims strides(dims.size());
-  std::int64_t stride = 1;
-  for (std::size_t i = dims.size(); i-- > 0;) strides[i] = stride, stride *= dims[i];
-  if (transpose) {
-    std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
-    std::swap(strides[dims.size() - 1], strides[dims.size() - 2]);
-  }
-  return {dims, dnnl::memory::data_type::f32, strides};
+dnnl::memory::desc descriptor(std::int64_t count, std::int64_t rows, std::int64_t columns, const Layout& l) {
+  constexpr auto f32 = dnnl::memory::data_type::f32;
+  if (count == 1) return {{rows, columns}, f32, Dims{l.row, l.column}};
+  return {{l.matrix == 0 ? 1 : count, rows, columns}, f32, Dims{l.matrix == 0 ? rows * columns : l.matrix, l.row, l.column}};
 }
 
 struct Product : Matmul {
-  explicit Product(const Key& key)
-      : Matmul(descriptor(key.a, key.transpose_a, key.y.rank()), descriptor(key.b, key.transpose_b, key.y.rank()), {},
-               descriptor(key.y, false, key.y.rank())) {}
+  explicit Product(const Key& k)
+      : Matmul(descriptor(k.count, k.M, k.K, k.a), descriptor(k.count, k.K, k.N, k.b), {}, descriptor(k.count, k.M, k.N, k.y)) {}
 };
+
+// [.., rows, columns] in memory, seen as transposed or not.
+Layout dense(const Shape& shape, bool transposed) {
+  const std::int64_t rows = shape[-2], columns = shape[-1];
+  return {rows * columns, transposed ? 1 : columns, transposed ? columns : 1};
+}
+Shape leading(const Shape& shape) { return Shape(std::span(shape.begin(), shape.end() - 2)); }
 
 void check_status(dnnl_status_t status) { internal_check(status == dnnl_success, "oneDNN's sgemm failed with status {}", static_cast<int>(status)); }
 
@@ -72,14 +72,37 @@ void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape
     std::fill_n(y, y_shape.numel(), 0.0f);
     return;
   }
-  std::optional<OneThread> one;
-  if (strict_determinism()) one.emplace();
-  const Key key{a_shape, b_shape, y_shape, transpose_a, transpose_b, one ? 1 : share_num_threads()};
-  try {
-    made<Product>(key).run(a, b, nullptr, y);
-  } catch (const dnnl::error& e) {
-    fail(fmt::format("[matmul] oneDNN refused {} x {}: {}", a_shape, b_shape, e.what()));
-  }
+  const std::int64_t M = y_shape[-2], N = y_shape[-1], K = a_shape[transpose_a ? -2 : -1];
+  const Layout in_a = dense(a_shape, transpose_a), in_b = dense(b_shape, transpose_b), in_y = dense(y_shape, false);
+  const Shape matrices = leading(y_shape);
+  const Walk<2> walk(matrices, {broadcast_strides(leading(a_shape), matrices), broadcast_strides(leading(b_shape), matrices)});
+  // Matrices begin ... end - 1 of y, of each those rows and columns.
+  const auto block = [&](std::int64_t begin, std::int64_t end, std::int64_t first_row, std::int64_t rows, std::int64_t first_column,
+                         std::int64_t columns) {
+    const OneThread one;
+    walk.run(begin, end, [&](std::int64_t count, std::int64_t matrix, const Walk<2>::Offsets& at) {
+      Key key{count, rows, K, columns, in_a, in_b, in_y};
+      key.a.matrix *= walk.inner_stride[0];
+      key.b.matrix *= walk.inner_stride[1];
+      try {
+        made<Product>(key).run(a + at[0] * in_a.matrix + first_row * in_a.row, b + at[1] * in_b.matrix + first_column * in_b.column, nullptr,
+                               y + matrix * in_y.matrix + first_row * N + first_column);
+      } catch (const dnnl::error& e) {
+        fail(fmt::format("[matmul] oneDNN refused {} x {}: {}", a_shape, b_shape, e.what()));
+      }
+    });
+  };
+  const std::int64_t count = matrices.numel();
+  if (2 * y_shape.numel() * K < small_product) return block(0, count, 0, M, 0, N);
+  if (count >= fixed_parts)
+    return parallel_for(count, (count + 4 * fixed_parts - 1) / (4 * fixed_parts),
+                        [&](std::int64_t begin, std::int64_t end) { block(begin, end, 0, M, 0, N); });
+  // Few matrices: each is cut across its longer side, not narrower than 32, as the other operand is packed again for each part.
+  const std::int64_t longer = std::max(M, N), parts = std::clamp<std::int64_t>(longer / 32, 1, (fixed_parts + count - 1) / count);
+  parallel_for(count * parts, 1, [&](std::int64_t i, std::int64_t) {
+    const std::int64_t matrix = i / parts, begin = longer * (i % parts) / parts, size = longer * (i % parts + 1) / parts - begin;
+    M >= N ? block(matrix, matrix + 1, begin, size, 0, N) : block(matrix, matrix + 1, 0, M, begin, size);
+  });
 }
 
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* y) {

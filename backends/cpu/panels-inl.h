@@ -35,9 +35,6 @@ struct PanelLayout {
   }
 };
 
-// v rounded to bf16, as f32.
-HWY_INLINE V to_bf16(V v) { return widen(narrow(v)); }
-
 // Packing goes by pieces: at most `piece_rows` rows of a panel.
 constexpr std::int64_t piece_rows = 64;
 HWY_INLINE std::int64_t pieces(const PackedMatrix& b) { return PanelLayout(b.N).parts * ((b.K + piece_rows - 1) / piece_rows); }
@@ -53,7 +50,7 @@ HWY_INLINE void pack_piece(const PackedMatrix& b, std::int64_t i) {
     if (columns < width) std::fill_n(to, (end - begin) * width, 0.0f);
     transpose(b.w + panel.first * b.K + begin, columns, end - begin, b.K, to, width);
     if (b.rounded)
-      for (std::int64_t j = 0; j < (end - begin) * width; j += W) hn::StoreU(to_bf16(hn::LoadU(f32, to + j)), f32, to + j);
+      for (std::int64_t j = 0; j < (end - begin) * width; j += W) hn::StoreU(round_to_bf16(hn::LoadU(f32, to + j)), f32, to + j);
     return;
   }
   for (std::int64_t k = begin; k < end; ++k) {
@@ -63,7 +60,7 @@ HWY_INLINE void pack_piece(const PackedMatrix& b, std::int64_t i) {
     std::int64_t j = 0;
     for_lanes(columns, [&](std::int64_t c, auto part) HWY_ATTR {
       const V v = hn::Mul(load(from + c, part), s);
-      hn::StoreU(b.rounded ? to_bf16(v) : v, f32, row + c);
+      hn::StoreU(b.rounded ? round_to_bf16(v) : v, f32, row + c);
       j = c + W;
     });
     for (; j < width; j += W) hn::StoreU(zero(), f32, row + j);

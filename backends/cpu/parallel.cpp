@@ -1,32 +1,12 @@
-// The only place that knows OpenMP.
+// The only place that knows OpenMP, whose threads oneDNN would start: it is kept on the thread that calls it.
 #include "backends/cpu/parallel.h"
 
 #include <omp.h>
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
 
 #include "core/backend.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define PLUMB_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define PLUMB_TSAN 1
-#endif
-#endif
-
-// ThreadSanitizer cannot see libgomp's barriers and would report a race in every region, so they are told to it here.
-#ifdef PLUMB_TSAN
-extern "C" void __tsan_acquire(void* tag);
-extern "C" void __tsan_release(void* tag);
-#define PLUMB_ACQUIRE(tag) __tsan_acquire(tag)
-#define PLUMB_RELEASE(tag) __tsan_release(tag)
-#else
-#define PLUMB_ACQUIRE(tag) static_cast<void>(tag)
-#define PLUMB_RELEASE(tag) static_cast<void>(tag)
-#endif
 
 namespace plumb {
 namespace {
@@ -49,51 +29,11 @@ int num_threads() {
 }
 
 namespace cpu {
-namespace {
-
-struct Work {
-  std::int64_t blocks;
-  void* context;
-  BlockBody body;
-  std::atomic<bool> failed{false};
-  std::exception_ptr error;
-  char begin = 0, end = 0;  // tags for ThreadSanitizer
-
-  void run_share(int thread, int threads) {
-    const std::int64_t first = blocks * thread / threads, last = blocks * (thread + 1) / threads;
-    try {
-      for (std::int64_t i = first; i < last && !failed.load(std::memory_order_relaxed); ++i) body(context, i);
-    } catch (...) {
-      if (!failed.exchange(true)) error = std::current_exception();
-    }
-  }
-};
-
-#ifdef PLUMB_TSAN
-__attribute__((noinline, no_sanitize("thread")))
-#endif
-void region(Work& work, int threads) {
-  PLUMB_RELEASE(&work.begin);
-#pragma omp parallel num_threads(threads)
-  {
-    PLUMB_ACQUIRE(&work.begin);
-    work.run_share(omp_get_thread_num(), omp_get_num_threads());
-    PLUMB_RELEASE(&work.end);
-  }
-  PLUMB_ACQUIRE(&work.end);
-}
-
-}  // namespace
 
 void run_blocks(std::int64_t blocks, bool parallel, void* context, BlockBody body) {
   const int threads = static_cast<int>(std::min<std::int64_t>(num_threads(), blocks));
-  if (!parallel || threads < 2 || omp_in_parallel()) {
-    for (std::int64_t i = 0; i < blocks; ++i) body(context, i);
-    return;
-  }
-  Work work{.blocks = blocks, .context = context, .body = body, .error = nullptr};
-  region(work, threads);
-  if (work.error) std::rethrow_exception(work.error);
+  if (parallel && threads > 1 && !omp_in_parallel() && ThreadPool::instance().run(blocks, threads, context, body)) return;
+  for (std::int64_t i = 0; i < blocks; ++i) body(context, i);
 }
 
 std::int64_t partial_rows(std::int64_t rows) {
@@ -112,12 +52,6 @@ std::int64_t partial_rows(std::int64_t rows) {
 
 OneThread::OneThread() : saved_(omp_get_max_threads()) { omp_set_num_threads(1); }
 OneThread::~OneThread() { omp_set_num_threads(saved_); }
-
-int share_num_threads() {
-  const int n = num_threads();
-  if (omp_get_max_threads() != n) omp_set_num_threads(n);
-  return n;
-}
 
 }  // namespace cpu
 }  // namespace plumb

@@ -13,12 +13,12 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "backends/cpu/thread_pool.h"
+
 namespace plumb::cpu {
 
-using BlockBody = void (*)(void* context, std::int64_t block);
-
-// Calls body(context, i) once for each i in [0, blocks), on all threads where `parallel`. The first exception that a body throws
-// leaves here, after all threads have stopped.
+// Calls body(context, i) once for each i in [0, blocks), on all threads where `parallel`; on the calling one alone within another loop, and while
+// another thread runs one. The first exception that a body throws leaves here, after all threads have stopped.
 void run_blocks(std::int64_t blocks, bool parallel, void* context, BlockBody body);
 
 // Calls f(begin, end) for the blocks [0, grain), [grain, 2 grain), ... of [0, n). Fewer than `worth` blocks run on the calling
@@ -57,7 +57,8 @@ constexpr std::int64_t small_product = 500'000;
 // Into how many parts a sum or a product is cut where the bits of its result depend on that, whatever the number of threads.
 constexpr std::int64_t fixed_parts = 8;
 
-// While one lives, a library that threads by itself uses one thread when called from this one.
+// While one lives, oneDNN uses one thread when called from this one. Every call of it is made under one: loops are ours, and OpenMP's threads, which
+// wait by spinning, are never started.
 class OneThread {
  public:
   OneThread();
@@ -68,8 +69,5 @@ class OneThread {
  private:
   int saved_;
 };
-
-// The same number for such a library as for run_blocks; call it before the library. Returns the number.
-int share_num_threads();
 
 }  // namespace plumb::cpu

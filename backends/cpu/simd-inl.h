@@ -65,6 +65,13 @@ HWY_INLINE hn::Vec<HalfBits> narrow(V v) {
   const auto quiet = hn::Or(upper, hn::Set(f32_bits, 0x40));
   return hn::TruncateTo(half_bits, hn::IfThenElse(hn::RebindMask(f32_bits, hn::IsNaN(v)), quiet, rounded));
 }
+// v rounded to bf16, as f32.
+HWY_INLINE V round_to_bf16(V v) {
+  const auto x = hn::BitCast(f32_bits, v), odd = hn::And(hn::ShiftRight<16>(x), hn::Set(f32_bits, 1));
+  const auto rounded = hn::And(hn::Add(x, hn::Add(odd, hn::Set(f32_bits, 0x7fff))), hn::Set(f32_bits, 0xffff0000));
+  const auto quiet = hn::And(hn::Or(x, hn::Set(f32_bits, 0x400000)), hn::Set(f32_bits, 0xffff0000));
+  return hn::BitCast(f32, hn::IfThenElse(hn::RebindMask(f32_bits, hn::IsNaN(v)), quiet, rounded));
+}
 inline const std::uint16_t* bits_of(const bfloat16* p) { return reinterpret_cast<const std::uint16_t*>(p); }
 inline std::uint16_t* bits_of(bfloat16* p) { return reinterpret_cast<std::uint16_t*>(p); }
 
@@ -91,6 +98,15 @@ HWY_INLINE void store(V v, bfloat16* p, Part part) {
 }
 #endif
 
+template <class P>
+HWY_INLINE V load(const Rounded* p, P part) {
+  return load(&p->value, part);
+}
+template <class P>
+HWY_INLINE void store(V v, Rounded* p, P part) {
+  store(round_to_bf16(v), &p->value, part);
+}
+
 // v, with the lanes that a load of this part did not read set to `other`.
 HWY_INLINE V or_else(V v, V, Whole) { return v; }
 HWY_INLINE V or_else(V v, V other, Part part) { return hn::IfThenElse(hn::FirstN(f32, static_cast<std::size_t>(part.n)), v, other); }
@@ -103,11 +119,13 @@ HWY_INLINE void for_lanes(std::int64_t n, Body&& body) {
   if (i < n) body(i, Part{n - i});
 }
 
-// Calls f with the elements in their type, float* or bfloat16*. Kernels are templates on it; which one runs is decided for a block of work.
+// Calls f with the elements in their type, float*, bfloat16* or Rounded*. Kernels are templates on it; which one runs is decided for a block of work.
 template <class F>
 HWY_INLINE void typed(const Elements& e, F&& f) {
   if (e.dtype == DType::bf16)
     f(static_cast<bfloat16*>(e.data));
+  else if (e.rounded)
+    f(static_cast<Rounded*>(e.data));
   else
     f(static_cast<float*>(e.data));
 }

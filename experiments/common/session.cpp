@@ -22,16 +22,17 @@ Machine machine_of(const RunOptions& o) {
   set_num_threads(static_cast<int>(o.threads.value_or(0)));
   set_strict_determinism(o.deterministic == "strict");
   // What bf16 was asked for ran in is a fact of the machine.
-  return {.device = cpu_description() + (o.dtype == "bf16" ? fmt::format(", products in {}", name(precision())) : ""), .threads = num_threads()};
+  return {.device = cpu_description() + (o.dtype == "bf16" ? fmt::format(", products in bf16{}", defaults().device == Device::cpu ? fmt::format(" by {}", bf16_products().instructions) : "") : ""), .threads = num_threads()};
 }
 
 }  // namespace
 
 Precision precision_for(const std::string& dtype, Device device) {
   if (dtype != "bf16") return Precision::f32;
-  if (device != Device::cpu || bf16_products()) return Precision::bf16;
-  note_error("--dtype bf16: this processor has neither AMX nor AVX-512's bf16 instructions, without which bf16 is slower than f32; running in f32\n");
-  return Precision::f32;
+  if (device == Device::cpu)
+    note_error(fmt::format("--dtype bf16: operands of products are rounded to bf16 and multiplied by {}{}\n", bf16_products().instructions,
+                           bf16_products().faster_than_f32 ? "" : ", as this processor has none that are faster: expect results of bf16 in the time of f32"));
+  return Precision::bf16;
 }
 
 Session::Session(const Cli& cli, const RunOptions& o)

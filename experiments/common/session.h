@@ -12,7 +12,7 @@
 
 namespace plumb::lab {
 
-// What products run in under --dtype and --device. bf16 on a processor that has no instructions for it is f32, and says so on stderr.
+// What products run in under --dtype; of bf16, stderr gets by which instructions.
 Precision precision_for(const std::string& dtype, Device device);
 
 class Session {

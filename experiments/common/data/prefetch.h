@@ -12,8 +12,7 @@
 
 namespace plumb::lab {
 
-// The function runs on the thread only, so it may keep state, and must not touch OpenMP: a region entered from a second thread starts a
-// second pool of workers. Results come in order; those made before an exception come before it.
+// The function runs on the thread only, so it may keep state. Results come in order; those made before an exception come before it.
 template <class T>
 class Prefetch {
  public:

@@ -1,0 +1,121 @@
+#include "backends/cpu/thread_pool.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#endif
+
+namespace plumb::cpu {
+namespace {
+
+inline void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  _mm_pause();
+#endif
+}
+
+// Waits until `value` is no longer `old`; returns what it is then.
+std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
+  const auto start = std::chrono::steady_clock::now();
+  do {
+    for (int i = 0; i < 32; ++i) {
+      const std::uint32_t now = value.load(std::memory_order_acquire);
+      if (now != old) return now;
+      pause();
+    }
+  } while (std::chrono::steady_clock::now() - start < ThreadPool::spin_time);
+  value.wait(old, std::memory_order_acquire);
+  return value.load(std::memory_order_acquire);
+}
+
+constexpr std::uint32_t open = 1, one_inside = 2;
+
+}  // namespace
+
+ThreadPool& ThreadPool::instance() {
+  static ThreadPool& pool = *new ThreadPool;
+  return pool;
+}
+
+ThreadPool::ThreadPool() : shares_(std::make_unique<Share[]>(max_threads)) {}
+
+void ThreadPool::grow(int workers) {
+  try {
+    for (; workers_ < workers; ++workers_) {
+      std::thread worker(&ThreadPool::work_forever, this, workers_ + 1);
+      pthread_setname_np(worker.native_handle(), "plumb worker");
+      worker.detach();
+    }
+  } catch (const std::system_error&) {
+    // The system gives no more threads. Those that there are take the blocks of the missing ones.
+  }
+}
+
+bool ThreadPool::run(std::int64_t blocks, int threads, void* context, BlockBody body) {
+  if (busy_.exchange(true, std::memory_order_acquire)) return false;
+  shares_in_use_ = std::min(threads, max_threads);
+  grow(shares_in_use_ - 1);
+  context_ = context;
+  body_ = body;
+  blocks_ = blocks;
+  for (int i = 0; i < shares_in_use_; ++i) {
+    shares_[i].next.store(blocks * i / shares_in_use_, std::memory_order_relaxed);
+    shares_[i].end = blocks * (i + 1) / shares_in_use_;
+  }
+  door_.store(open, std::memory_order_release);
+  loops_.fetch_add(1, std::memory_order_release);
+  loops_.notify_all();
+
+  work(0);
+
+  // All blocks are taken. Those who come from now on find the door shut; those inside are at their last block.
+  std::uint32_t inside = door_.fetch_sub(open, std::memory_order_acquire) - open;
+  while (inside != 0) inside = wait_for_change(door_, inside);
+  const std::exception_ptr error = std::exchange(error_, nullptr);
+  failed_.store(false, std::memory_order_relaxed);
+  busy_.store(false, std::memory_order_release);
+  if (error) std::rethrow_exception(error);
+  return true;
+}
+
+void ThreadPool::work(int self) {
+  try {
+    for (int i = 0; i < shares_in_use_; ++i) {
+      Share& share = shares_[(self + i) % shares_in_use_];
+      while (share.next.load(std::memory_order_relaxed) < share.end && !failed_.load(std::memory_order_relaxed)) {
+        const std::int64_t block = share.next.fetch_add(1, std::memory_order_relaxed);
+        if (block < share.end) body_(context_, block);
+      }
+    }
+  } catch (...) {
+    if (!failed_.exchange(true)) error_ = std::current_exception();
+  }
+}
+
+bool ThreadPool::enter() {
+  std::uint32_t now = door_.load(std::memory_order_relaxed);
+  while (now & open)
+    if (door_.compare_exchange_weak(now, now + one_inside, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+  return false;
+}
+
+void ThreadPool::leave() {
+  if (door_.fetch_sub(one_inside, std::memory_order_release) == one_inside) door_.notify_all();  // the last one, and the door is shut
+}
+
+void ThreadPool::work_forever(int self) {
+  for (std::uint32_t seen = 0;;) {
+    seen = wait_for_change(loops_, seen);
+    if (!enter()) continue;
+    if (self < shares_in_use_) work(self);
+    leave();
+  }
+}
+
+}  // namespace plumb::cpu

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# How much longer does a sweep take beside other processes?
+# Usage: bench/neighbours.sh [--rounds 3]
+# Times a short sweep of depth_stability alone, two of them at once, one beside a process that keeps one core busy, and one beside such a process of
+# the lowest priority (nice 19), taking turns; prints the median of each and its multiple of the sweep alone. Two at once can do no better than 2 where the
+# sweep alone uses all cores; beside a busy core it depends on what share of the cores the system gives to whom.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+rounds=3
+case "${1-}" in
+  '') ;;
+  --rounds)
+    rounds=${2-}
+    [[ $rounds =~ ^[1-9][0-9]*$ ]] || { echo "error: --rounds expects a whole number from 1 on, got '$rounds'" >&2; exit 2; }
+    ;;
+  --help | -h) sed -n '2,6s/^# //p' "$0"; exit ;;
+  *) echo "error: expected nothing, --rounds or --help, got '$*'" >&2; exit 2 ;;
+esac
+program=$root/build/release/bin/depth_stability
+[ -x "$program" ] || { echo "error: build it first: ./test.sh, or cmake --build --preset release --target depth_stability" >&2; exit 1; }
+
+work=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$work"' EXIT
+
+sweep() { "$program" --gates fixup,pre,post --depths 4,12 --steps 30 --dim 32 --out "$work/$1" --overwrite >"$work/$1.log" 2>&1 || { cat "$work/$1.log" >&2; exit 1; }; }
+alone() { sweep a; }
+two() {
+  sweep a & local other=$!
+  sweep b
+  wait "$other"
+}
+beside() {  # a command that keeps a core busy
+  "$@" & local other=$!
+  sweep a
+  kill "$other"
+  wait "$other" 2>/dev/null || true
+}
+busy() { beside sh -c 'while :; do :; done'; }
+niced() { beside nice -n 19 sh -c 'while :; do :; done'; }
+
+for ((round = 0; round < rounds; round++)); do
+  for setting in alone two busy niced; do
+    start=$(date +%s.%N)
+    $setting
+    awk -v a="$start" -v b="$(date +%s.%N)" 'BEGIN { print b - a }' >>"$work/$setting"
+  done
+done
+
+sed -n 's/.*"device": "\(.*\)".*/\1/p' "$work/a/run.json" | head -1
+median() { sort -g "$work/$1" | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'; }
+base=$(median alone)
+row() { awk -v what="$2" -v s="$(median "$1")" -v base="$base" 'BEGIN { printf "%-38s %7.2f s   %.2f times\n", what, s, s / base }'; }
+row alone "one sweep alone"
+row two "two at once"
+row busy "beside a process that keeps a core busy"
+row niced "beside one of the lowest priority"
