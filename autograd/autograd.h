@@ -6,6 +6,7 @@
 #include "autograd/checkpoint.h"
 #include "autograd/debug.h"
 #include "autograd/jacobian.h"
+#include "autograd/node.h"
 #include "autograd/ops.h"
 #include "autograd/tensor.h"
 #include "core/scope.h"

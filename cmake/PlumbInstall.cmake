@@ -1,12 +1,16 @@
-# find_package(plumb) -> plumb::plumb. Headers go under one folder, include/plumb, which the target adds to the path.
+# find_package(plumb) -> plumb::plumb. The target adds include/ to the path; all headers are under include/plumb.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/plumb)
 install(TARGETS plumb EXPORT plumb-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT plumb-targets NAMESPACE plumb:: DESTINATION ${package_dir})
-install(DIRECTORY core autograd nn experiments DESTINATION include/plumb FILES_MATCHING PATTERN "*.h")
-install(FILES ${PROJECT_BINARY_DIR}/include/plumb/plumb.h DESTINATION include/plumb)
+install(CODE "set(PLUMB_SOURCE_DIR \"${PROJECT_SOURCE_DIR}\")
+set(PLUMB_UMBRELLA_HEADER \"${PROJECT_BINARY_DIR}/include/plumb/plumb.h\")
+set(PLUMB_HEADERS_DESTINATION \"\${CMAKE_INSTALL_PREFIX}/include/plumb\")")
+install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/InstallHeaders.cmake)
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 file(GLOB programs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/experiments ${PROJECT_SOURCE_DIR}/experiments/*/main.cpp)
 foreach(program IN LISTS programs)
   cmake_path(GET program PARENT_PATH program)

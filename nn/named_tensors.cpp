@@ -1,5 +1,8 @@
 #include "nn/named_tensors.h"
 
+#include <algorithm>
+#include <span>
+
 #include "core/backend.h"
 
 namespace plumb::nn {
@@ -7,6 +10,23 @@ namespace {
 
 bool fits(const Tensor& to, const Tensor& from) {
   return from.defined() && to.shape() == from.shape() && (to.dtype() == from.dtype() || (is_float(to.dtype()) && is_float(from.dtype())));
+}
+
+// The first ten, and how many more there are.
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 10;
+  const auto shown = std::span(names).first(std::min(most, names.size()));
+  return fmt::format("{}{}", fmt::join(shown, ", "), names.size() > most ? fmt::format(" and {} more", names.size() - most) : "");
+}
+
+// The segment that every name begins with, where without it some of them are wanted: "model." of a file made from a model in a model.
+std::string superfluous_prefix(const NamedTensors& to, const NamedTensors& from) {
+  if (from.empty()) return "";
+  const std::string& first = from.begin()->first;
+  const std::string prefix = first.substr(0, first.find('.') + 1);
+  const bool all = !prefix.empty() && std::ranges::all_of(from, [&](const auto& entry) { return entry.first.starts_with(prefix); });
+  const bool wanted = std::ranges::any_of(from, [&](const auto& entry) { return to.contains(entry.first.substr(std::min(prefix.size(), entry.first.size()))); });
+  return all && wanted ? prefix : "";
 }
 
 }  // namespace
@@ -37,12 +57,15 @@ Leftovers assign(const NamedTensors& to, const NamedTensors& from, const std::st
 
   std::vector<std::string> wrong;
   const auto list = [&](const char* kind, const std::vector<std::string>& names) {
-    if (!names.empty()) wrong.push_back(fmt::format("{} {}: {}", names.size(), kind, fmt::join(names, ", ")));
+    if (!names.empty()) wrong.push_back(fmt::format("{} {}: {}", names.size(), kind, some_of(names)));
   };
   if (!strictness.allow_missing) list("missing", left.missing);
   if (!strictness.allow_unexpected) list("unexpected", left.unexpected);
   list("that do not fit", unfit);
-  check(wrong.empty(), "{}: expected {} tensors with the names and shapes they have here, got {}", what, to.size(), fmt::join(wrong, "; "));
+  const std::string prefix = superfluous_prefix(to, from), advice = prefix.empty() ? "" : fmt::format("; all begin with \"{}\": take it off", prefix);
+  check(wrong.empty(), "{}: expected {} tensors with the names and shapes they have here, got {}{}", what, to.size(), fmt::join(wrong, "; "), advice);
+  check(to.empty() || left.missing.size() < to.size(), "{}: expected some of the {} tensors that are here ({}), got {} others ({}): nothing would be loaded{}",
+        what, to.size(), some_of(left.missing), from.size(), some_of(left.unexpected), advice);
 
   for (const auto& [name, given] : from)
     if (const auto target = to.find(name); target != to.end()) {

@@ -38,7 +38,10 @@ void PackPieces(const PackedMatrix& b, std::int64_t begin, std::int64_t end) {
 // y = x, element by element, in y's type.
 template <class X, class Y>
 HWY_INLINE void convert(const X* x, std::int64_t n, Y* y) {
-  for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(load(x + i, part), y + i, part); });
+  if constexpr (std::is_same_v<X, bfloat16> && std::is_same_v<Y, Rounded>)
+    convert(x, n, &y->value);  // is rounded already
+  else
+    for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(load(x + i, part), y + i, part); });
 }
 
 // y = skip + s gate u

@@ -19,6 +19,7 @@ static_assert(std::endian::native == std::endian::little, "the format is little-
 using Json = nlohmann::ordered_json;                   // keeps the order of the tensors
 constexpr std::uint64_t longest_header = 100'000'000;  // as the format's own library has it
 constexpr const char* metadata_key = "__metadata__";
+constexpr const char* from_torch = " (from torch.save? In Python: safetensors.torch.save_file(model.state_dict(), \"weights.safetensors\"))";
 
 struct Format {
   const char* name;
@@ -61,7 +62,10 @@ class Reader {
     check(size_ >= 8, "{}: expected a safetensors file of at least 8 bytes, got {}", path_, size_);
     std::uint64_t length = 0;
     bytes(&length, sizeof length);
-    check(length <= std::min(size_ - 8, longest_header), "{}: expected a header of at most {} bytes (the file has {}), got a length of {}", path_,
+    const bool possible = length <= std::min(size_ - 8, longest_header);
+    check(possible || (length & 0xffffffff) != 0x04034b50, "{}: expected a safetensors file, got a zip archive{}", path_, from_torch);
+    check(possible || (length & 0xffff) != 0x0280, "{}: expected a safetensors file, got a pickle{}", path_, from_torch);
+    check(possible, "{}: expected a header of at most {} bytes (the file has {}), got a length of {}", path_,
           std::min(size_ - 8, longest_header), size_, length);
     std::string text(length, '\0');
     bytes(text.data(), length);

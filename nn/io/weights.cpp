@@ -53,6 +53,14 @@ KeyRule patch_projection(std::int64_t channels) {
           }};
 }
 
+// The map for names that look like timm's and not like ours; "" for others.
+const char* names_of_timm(const NamedTensors& from) {
+  const auto any = [&](const char* part) { return std::ranges::any_of(from, [&](const auto& entry) { return entry.first.find(part) != std::string::npos; }); };
+  if (any(".gamma_1")) return "nn::timm_cait()";
+  const auto patches = from.find("patch_embed.proj.weight");
+  return any(".ls1.gamma") || (patches != from.end() && patches->second.shape().rank() == 4) ? "nn::timm_vit()" : "";
+}
+
 }  // namespace
 
 KeyMap timm_vit(std::int64_t channels) {
@@ -91,7 +99,14 @@ void save_weights(const Module& module, const std::filesystem::path& path, const
 
 Leftovers load_weights(Module& module, const std::filesystem::path& path, const KeyMap& map, Strictness strictness) {
   const NamedTensors to = weights(module, map);
-  return assign(to, read_safetensors(path).tensors, fmt::format("[load_weights] {} into {}", path.string(), *module.path()), strictness);
+  const NamedTensors from = read_safetensors(path).tensors;
+  try {
+    return assign(to, from, fmt::format("[load_weights] {} into {}", path.string(), *module.path()), strictness);
+  } catch (const Error& e) {
+    const char* const names = map.empty() ? names_of_timm(from) : "";
+    if (*names == '\0') throw;
+    throw Error(fmt::format("{}; names of timm's? pass {}", e.what(), names));
+  }
 }
 
 }  // namespace plumb::nn

@@ -31,8 +31,7 @@ NamedTensors weights(const Module& module, const KeyMap& map = {});
 // Throws as write_safetensors does.
 void save_weights(const Module& module, const std::filesystem::path& path, const KeyMap& map = {});
 
-// Throws as read_safetensors does, or one Error that lists every entry (under the file's names) that is missing, unexpected or has another
-// shape; the module is unchanged then. Values are cast between f32 and f64.
+// Throws as read_safetensors and assign do (names are the file's); the module is unchanged then. Values are cast between f32 and f64.
 Leftovers load_weights(Module& module, const std::filesystem::path& path, const KeyMap& map = {}, Strictness strictness = {});
 
 }  // namespace plumb::nn

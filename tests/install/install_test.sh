@@ -14,5 +14,21 @@ cmake --build "$work/build"
 "$work/build/outside_gate" --gates tanh_gate,pre --depths 2 --steps 3 --batch 4 --dim 8 --out "$work/run" --no-progress
 [ "$(grep -c '^tanh_gate,2,.*,ok,' "$work/run/results.csv")" = 1 ]
 grep -q '^tanh_gate,.*,attn,' "$work/run/layers.csv"
+# The package finds what it needs or says what is missing, and takes nothing of the user's for its own.
+refused() {  # a text of the message, then find_package's arguments and cmake's options
+  local text=$1 arguments=$2; shift 2
+  mkdir -p "$work/refused"
+  printf 'cmake_minimum_required(VERSION 3.25)\nproject(x LANGUAGES CXX)\nfind_package(plumb %s REQUIRED)\n' "$arguments" >"$work/refused/CMakeLists.txt"
+  rm -rf "$work/refused/build"
+  if cmake -S "$work/refused" -B "$work/refused/build" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/prefix" "$@" >"$work/refused/log" 2>&1; then
+    echo "find_package(plumb $arguments) $* was not refused" >&2; exit 1
+  fi
+  tr -s '\n ' ' ' <"$work/refused/log" | grep -q -F "$text" || { cat "$work/refused/log"; exit 1; }
+}
+refused 'plumb has no components, got cuda' 'COMPONENTS cuda'
+refused 'version: 0.1.0' 0.2
+refused 'plumb was built with OneDnn: libdnnl-dev' 0.1 -DCMAKE_DISABLE_FIND_PACKAGE_OneDnn=ON
+[ -s "$work/prefix/share/doc/plumb/LICENSE" ] && [ -s "$work/prefix/share/doc/plumb/docs/gates/README.md" ]
+
 lines=$(grep -cv '^ *$' "$here/../../examples/own_gate.cpp")
 [ "$lines" -le 20 ] || { echo "the outside gate takes $lines lines, more than 20" >&2; exit 1; }
