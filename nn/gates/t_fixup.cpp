@@ -20,7 +20,7 @@ class TFixupGate : public ScaleGate {
   double factor_;
 };
 
-Method method(const char* name, Norm norm, Growth growth, const char* formula, const char* use) {
+Method method(const char* name, Norm norm, Growth growth, const char* formula, const char* use, const std::string& pitfalls = "") {
   return {
       .name = name,
       .norm = norm,
@@ -30,7 +30,7 @@ Method method(const char* name, Norm norm, Growth growth, const char* formula, c
       .source = "Huang et al. 2020, Improving transformer optimization through better initialization",
       .counts = "N blocks",
       .use = use,
-      .pitfalls = "Nothing bounds the stream once weights grow. Encoder-only use was never specified by the authors: this is the encoder's factor.",
+      .pitfalls = "Encoder-only use was never specified by the authors: this is the encoder's factor." + pitfalls,
       .build = gate_per_branch<TFixupGate>};
 }
 
@@ -42,7 +42,9 @@ double t_fixup_decoder_factor(std::int64_t blocks) { return std::pow(9.0 * stati
 
 Method methods::t_fixup() {
   return method("t_fixup", Norm::none, Growth::geometric, "x + f(x), v, o, fc1, fc2 x 0.67 N^-1/4",
-                "How far initialisation alone goes: no norm, no gate, no warm-up.");
+                "How far initialisation alone goes: no norm, no gate, no warm-up.",
+                " Nothing bounds the stream once weights grow, and with it the logits of attention. bf16 does not serve it there: where softmax saturates, "
+                "rounding the operands of products to bf16 alone changes gradients by as much as they are (parity does not judge such cases).");
 }
 
 Method methods::t_fixup_ln() {
