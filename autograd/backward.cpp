@@ -202,23 +202,4 @@ Tensors partial_gradients(const Tensor& y, const Tensor& dy, const Tensors& xs, 
 
 }  // namespace detail
 
-double Gradients::norm() const {
-  if (entries_.empty()) return 0;
-  std::vector<Array> arrays;
-  for (const Entry& e : entries_) arrays.push_back(e.gradient.array());
-  return std::sqrt(kernels(arrays[0]).sum_of_squares(arrays));
-}
-
-Tensor Gradients::find(const Tensor& x) const {
-  const auto entry = std::ranges::find(entries_, x.node(), &Entry::node);
-  return entry == entries_.end() ? Tensor() : entry->gradient;
-}
-
-const Tensor& Gradients::operator[](const std::string& parameter_name) const {
-  const auto entry = std::ranges::find_if(entries_, [&](const Entry& e) { return e.node->name == parameter_name; });
-  check(entry != entries_.end(), "[gradients] expected the name of a parameter that the loss depends on, got \"{}\" ({} gradients are here)",
-        parameter_name, entries_.size());
-  return entry->gradient;
-}
-
 }  // namespace plumb

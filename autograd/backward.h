@@ -13,8 +13,10 @@ class Gradients {
   struct Entry {
     std::shared_ptr<Node> node;  // of the variable
     Tensor gradient;
+    const std::string& name() const;  // of the parameter; empty for a variable that is none
   };
 
+  Gradients() = default;  // of nothing: what a sum begins with
   Gradients(double loss, std::vector<Entry> entries) : loss_(loss), entries_(std::move(entries)) {}
 
   double loss() const { return loss_; }  // value of the scalar that was differentiated
@@ -26,10 +28,23 @@ class Gradients {
   // Throws if there is none, naming the nearest reason.
   const Tensor& operator[](const std::string& parameter_name) const;
 
+  // Sums and multiples, as if the losses had been added and multiplied before the pass, loss() included: a large batch in small parts.
+  //   Gradients g;
+  //   for (const auto& [images, labels] : parts) g += backward(cross_entropy(model(images), labels));
+  //   optimizer.step(g / parts.size());
+  // Gradients are matched by variable; one that only one of the two has is in the sum as it is. A factor must be finite.
+  Gradients& operator+=(Gradients other);
+  Gradients& operator*=(double factor);
+
  private:
-  double loss_;
+  double loss_ = 0;
   std::vector<Entry> entries_;  // in the order in which the variables were made
 };
+
+inline Gradients operator+(Gradients a, Gradients b) { return std::move(a += std::move(b)); }
+inline Gradients operator*(Gradients g, double factor) { return std::move(g *= factor); }
+inline Gradients operator*(double factor, Gradients g) { return std::move(g *= factor); }
+inline Gradients operator/(Gradients g, double divisor) { return std::move(g *= 1 / divisor); }
 
 // Differentiates a scalar. An lvalue keeps its graph and may be differentiated again; an rvalue gives it up, and buffers saved for the
 // backward pass are freed as soon as they have been used:

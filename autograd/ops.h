@@ -30,28 +30,64 @@ Tensor erf(const Tensor& x);
 Tensor sqrt(const Tensor& x);
 Tensor rsqrt(const Tensor& x);  // x^-1/2
 Tensor relu(const Tensor& x);   // derivative 0 at 0
+Tensor abs(const Tensor& x);    // derivative 0 at 0
+Tensor sign(const Tensor& x);   // -1, 0 or 1; derivative 0
+Tensor log1p(const Tensor& x);  // log(1 + x), accurate for small x too
 Tensor pow(const Tensor& x, double exponent);
 inline Tensor operator/(double c, const Tensor& x) { return pow(x, -1) * c; }
-// Between f32, f64 and bf16, rounded to the nearest, ties to even; the gradient is cast back.
+// low where x < low, high where x > high, else x; infinities leave a side open. The derivative is 1 where low <= x <= high, else 0.
+Tensor clamp(const Tensor& x, double low, double high);
+// From any dtype to f32, f64 or bf16, rounded to the nearest, ties to even; the gradient is cast back. Integers have none: a mask becomes 0 and 1.
 Tensor cast(const Tensor& x, DType dtype);
 
-// ---- selection (ops/where.cpp) ------------------------------------------------------------------------------------------------------
-// mask u8: a where it is not 0, else b.
+// ---- comparisons and selection (ops/compare.cpp, ops/where.cpp) ---------------------------------------------------------------------
+// Masks, u8: 1 where it holds, else 0, as where() takes them; no gradient. Of one dtype, which may be any; all are false where one is NaN.
+// A number is compared in the tensor's dtype. (== would ask whether two handles are one tensor, so it is not there.)
+Tensor equal(const Tensor& a, const Tensor& b);
+Tensor less(const Tensor& a, const Tensor& b);
+Tensor less_equal(const Tensor& a, const Tensor& b);
+Tensor greater(const Tensor& a, const Tensor& b);
+Tensor greater_equal(const Tensor& a, const Tensor& b);
+Tensor equal(const Tensor& x, double c);
+Tensor less(const Tensor& x, double c);
+Tensor less_equal(const Tensor& x, double c);
+Tensor greater(const Tensor& x, double c);
+Tensor greater_equal(const Tensor& x, double c);
+inline Tensor operator<(const Tensor& a, const Tensor& b) { return less(a, b); }
+inline Tensor operator<=(const Tensor& a, const Tensor& b) { return less_equal(a, b); }
+inline Tensor operator>(const Tensor& a, const Tensor& b) { return greater(a, b); }
+inline Tensor operator>=(const Tensor& a, const Tensor& b) { return greater_equal(a, b); }
+inline Tensor operator<(const Tensor& x, double c) { return less(x, c); }
+inline Tensor operator<=(const Tensor& x, double c) { return less_equal(x, c); }
+inline Tensor operator>(const Tensor& x, double c) { return greater(x, c); }
+inline Tensor operator>=(const Tensor& x, double c) { return greater_equal(x, c); }
+// mask u8: a where it is not 0, else b. Only where an element comes from does its gradient go.
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
 
-// ---- reductions (ops/reduce.cpp) ---------------------------------------------------------------------------------------------------
+// ---- reductions (ops/reduce.cpp, ops/argmax.cpp) -----------------------------------------------------------------------------------
 using Axes = std::vector<int>;  // {} is all axes
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);  // ties share the gradient
-Tensor sum_to(const Tensor& x, const Shape& shape);                          // the sum that undoes a broadcast from `shape`
+Tensor min(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);  // ties share the gradient
+// Mean squared distance from the mean, in two passes: the sum divided by n - correction. 0 is NumPy's default and what norms use, 1 is the unbiased
+// estimate, PyTorch's default.
+Tensor var(const Tensor& x, const Axes& axes = {}, bool keep_axes = false, double correction = 0);
+Tensor norm(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);  // sqrt of the sum of squares; derivative 0 where that is 0
+// Where along the axis the largest element is, i64 like labels; the first of equal ones, or the first NaN. No gradient.
+Tensor argmax(const Tensor& x, int axis = -1, bool keep_axis = false);
+Tensor sum_to(const Tensor& x, const Shape& shape);  // the sum that undoes a broadcast from `shape`
 Tensor broadcast_to(const Tensor& x, const Shape& shape);
 
 // ---- movement (ops/movement.cpp) ---------------------------------------------------------------------------------------------------
 Tensor reshape(const Tensor& x, const Shape& shape);  // shares the buffer
-Tensor permute(const Tensor& x, const Axes& axes);    // axis i of the result is axis axes[i] of x
+// The same, where one extent may be -1, which is what the others leave: reshape(x, {-1}), reshape(x, {batch, -1})
+Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents);
+Tensor permute(const Tensor& x, const Axes& axes);  // axis i of the result is axis axes[i] of x
 Tensor transpose(const Tensor& x, int axis_a = -2, int axis_b = -1);
 Tensor concat(const Tensors& parts, int axis);
+Tensor stack(const Tensors& parts, int axis = 0);                               // of one shape, along a new axis of the result
+Tensors chunk(const Tensor& x, std::int64_t count, int axis);                   // `count` equal slices; what does not divide is for slice()
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end);  // x[.., begin:end, ..]
 Tensor gather(const Tensor& x, const Tensor& index);                            // rows of x [V, ..] at index i64 [..]: [index.., ..]
 
@@ -95,7 +131,10 @@ BatchStatistics batch_statistics(const Tensor& x);
 Tensor batch_norm2d(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
 Tensor batch_norm2d(const Tensor& x, const BatchStatistics& statistics, const Tensor& weight, const Tensor& bias, double eps);
 
-// ---- activations and softmax (ops/gelu.cpp, ops/softmax.cpp) -----------------------------------------------------------------------
+// ---- activations and softmax (ops/sigmoid.cpp, ops/gelu.cpp, ops/softmax.cpp) ------------------------------------------------------
+Tensor sigmoid(const Tensor& x);   // 1 / (1 + e^-x)
+Tensor silu(const Tensor& x);      // x sigmoid(x)
+Tensor softplus(const Tensor& x);  // log(1 + e^x)
 Tensor gelu(const Tensor& x, Gelu form = Gelu::erf);
 Tensor softmax(const Tensor& x, int axis = -1);
 Tensor log_softmax(const Tensor& x, int axis = -1);
@@ -143,6 +182,9 @@ Tensor attention_talking(const Tensor& q, const Tensor& k, const Tensor& v, cons
 // Mean over rows of logits [.., C]; labels i64 [..]. smoothing s: target (1 - s) onehot + s / C.
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing = 0);
 Tensor soft_cross_entropy(const Tensor& logits, const Tensor& target);  // target [.., C], a constant
+// Which part of the rows of logits [.., C] has its argmax at its label, in [0, 1]; labels i64 [..], as cross_entropy() takes them. A number, without
+// a gradient (ops/argmax.cpp).
+double accuracy(const Tensor& logits, const Tensor& labels);
 
 // ---- residual branches (ops/dropout.cpp, ops/gated_residual.cpp) -------------------------------------------------------------------
 // Zero with probability p, else x / (1 - p); p in [0, 1), rounded to the 16 bits of a draw: one below 2^-17 drops nothing, one above 1 - 2^-16
@@ -166,8 +208,12 @@ Tensor cross_entropy_composed(const Tensor& logits, const Tensor& target);
 Tensor gated_residual_composed(const Tensor& skip, const Tensor& branch, const Tensor& gate, const Tensor& row_scale);
 
 namespace detail {
-void check_operands(const char* op, const Tensor& a, const Tensor& b);  // both defined, floating, same dtype, same device
+void check_alike(const char* op, const Tensor& a, const Tensor& b);     // both defined, same dtype, same device
+void check_operands(const char* op, const Tensor& a, const Tensor& b);  // the same, and floating
 void check_float(const char* op, const Tensor& x);
+int checked_axis(const char* op, const Shape& shape, int axis);                 // as a non-negative index
+void check_logits(const char* op, const Tensor& logits);                        // floating [.., C], not empty
+void check_labels(const char* op, const Tensor& logits, const Tensor& labels);  // i64 [..] in 0..C - 1
 // Operands of the residual junction, where the branch has this shape.
 void check_junction(const char* op, const Tensor& skip, const Shape& branch, const Tensor& gate, const Tensor& row_scale);
 }  // namespace detail

@@ -64,6 +64,14 @@ class Tensor {
   std::shared_ptr<Node> node_;
 };
 
+// What fmt shows of a tensor: dtype, shape, device if it is not the cpu, and values with four digits. Beyond 200 elements an axis of more than six
+// shows its first and last three.
+//   fmt::print("{}\n", t);
+//   f32 [2, 3]
+//   [[1, 0.5, -2],
+//    [4,   5,  6]]
+std::string to_string(const Tensor& t);
+
 // A leaf that gradients are collected for. The tensor shares the array's buffer: updating it in place moves the variable.
 Tensor variable(const Array& value);
 inline Tensor variable(const Tensor& value) { return variable(value.array()); }
@@ -98,3 +106,10 @@ class EnableGrad {
 bool grad_enabled();
 
 }  // namespace plumb
+
+template <>
+struct fmt::formatter<plumb::Tensor> : fmt::formatter<std::string_view> {
+  auto format(const plumb::Tensor& t, fmt::format_context& context) const {
+    return fmt::formatter<std::string_view>::format(plumb::to_string(t), context);
+  }
+};

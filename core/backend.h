@@ -26,12 +26,16 @@ enum class Unary {
   sqrt,
   rsqrt,
   relu,
-  step,      // x > 0 ? 1 : 0
+  step,  // x > 0 ? 1 : 0
+  abs,
+  sign,      // -1, 0 or 1; NaN for NaN
+  log1p,     // log(1 + x), accurate for small x too
+  sigmoid,   // 1 / (1 + e^-x), accurate at both ends
   pow,       // x^parameter
   multiply,  // x * parameter
   add        // x + parameter
 };
-enum class Binary { add, subtract, multiply, divide, equal };  // equal: 1 where a == b, else 0
+enum class Binary { add, subtract, multiply, divide, equal, less, less_equal };  // comparisons: 1 where a == b, a < b, a <= b, else 0
 enum class Reduce { sum, max };
 enum class Gelu { erf, tanh };  // x Phi(x), or its tanh approximation
 

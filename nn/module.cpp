@@ -1,6 +1,7 @@
 #include "nn/module.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "autograd/node.h"
@@ -40,22 +41,35 @@ const Path& Module::path() const {
   return path_;
 }
 
-Tensor Module::parameter(const std::string& name, const Shape& shape, Init init, Role role, double lr_factor) {
+Tensor Module::parameter(const std::string& name, const Shape& shape, Init init, Role role, Factor lr_factor, Factor decay_factor) {
   const Array value(shape, defaults().dtype, defaults().device);
   init.fill(value, 0, name);
-  return add({.name = name, .value = variable(value), .role = role, .init = std::move(init), .lr_factor = lr_factor});
+  return add({.name = name,
+              .value = variable(value),
+              .role = role,
+              .init = std::move(init),
+              .lr_factor = lr_factor.value_or(factors(role).lr),
+              .decay_factor = decay_factor.value_or(factors(role).decay)});
 }
 
-Tensor Module::parameter(const std::string& name, const Tensor& initial, Role role, double lr_factor) {
+Tensor Module::parameter(const std::string& name, const Tensor& initial, Role role, Factor lr_factor, Factor decay_factor) {
   const Array value = empty_like(initial.array());
   copy_into(initial.array(), value);
-  return add({.name = name, .value = variable(value), .role = role, .init = Init::values(initial.values()), .lr_factor = lr_factor});
+  return add({.name = name,
+              .value = variable(value),
+              .role = role,
+              .init = Init::values(initial.values()),
+              .lr_factor = lr_factor.value_or(factors(role).lr),
+              .decay_factor = decay_factor.value_or(factors(role).decay)});
 }
 
 Tensor Module::add(Parameter p) {
   check(!p.name.empty() && p.name.find('.') == std::string::npos, "[module] expected a parameter name without dots, got \"{}\"", p.name);
   check_new(p.name);
-  check(p.lr_factor >= 0, "[module] expected a learning-rate factor of at least 0 for {}.{}, got {}", *path(), p.name, p.lr_factor);
+  const auto usable = [](double factor) { return std::isfinite(factor) && factor >= 0; };
+  check(usable(p.lr_factor) && usable(p.decay_factor),
+        "[module] expected finite factors of at least 0 for {}.{}, got {} of the rate and {} of the decay", *path(), p.name, p.lr_factor,
+        p.decay_factor);
   p.value.node()->name = p.name;
   return parameters_.emplace_back(std::move(p)).value;
 }

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,21 +14,25 @@
 
 namespace plumb::nn {
 
-// What a parameter is for. The role, not the shape, says whether weight decay touches it, until each_parameter() says otherwise: only weights
-// decay.
+// What a parameter is for. The role alone, not the shape or the layer, says by which factors an optimizer treats it: those of this table, unless its
+// registration gives others. own() and each_parameter() change them afterwards.
 enum class Role { weight, bias, norm, gate, shift, embedding, position };
 const char* name(Role role);
-inline bool decays(Role role) { return role == Role::weight; }
+struct RoleFactors {
+  double lr, decay;  // multiply the optimizer's learning rate and weight decay
+};
+constexpr RoleFactors factors(Role role) { return {.lr = 1, .decay = role == Role::weight ? 1.0 : 0.0}; }
+inline bool decays(Role role) { return factors(role).decay > 0; }
 
 struct Parameter {
   std::string name;  // within its module; parameters() gives full names
   Tensor value;      // a variable; optimizers change its buffer in place
   Role role;
   Init init;
-  double lr_factor = 1;                        // multiplies the optimizer's learning rate
-  double eps_factor = 1;                       // multiplies the optimizer's eps, where it has one (CompleteP)
-  double decay_factor = decays(role) ? 1 : 0;  // multiplies the optimizer's weight decay
-  bool frozen = false;                         // optimizers leave it alone and do not miss its gradient
+  double lr_factor = factors(role).lr;        // multiplies the optimizer's learning rate
+  double eps_factor = 1;                      // multiplies the optimizer's eps, where it has one (CompleteP)
+  double decay_factor = factors(role).decay;  // multiplies the optimizer's weight decay
+  bool frozen = false;                        // optimizers leave it alone and do not miss its gradient
 };
 
 class Module {
@@ -57,10 +62,11 @@ class Module {
   const Path& path() const;
 
  protected:
-  // Registers a parameter; names must be new and without dots.
-  Tensor parameter(const std::string& name, const Shape& shape, Init init, Role role, double lr_factor = 1);
+  // Registers a parameter; names must be new and without dots. A factor that is not given is the role's; both are finite and at least 0.
+  using Factor = std::optional<double>;
+  Tensor parameter(const std::string& name, const Shape& shape, Init init, Role role, Factor lr_factor = {}, Factor decay_factor = {});
   // The same with initial values given as a tensor, which also gives dtype and device.
-  Tensor parameter(const std::string& name, const Tensor& initial, Role role, double lr_factor = 1);
+  Tensor parameter(const std::string& name, const Tensor& initial, Role role, Factor lr_factor = {}, Factor decay_factor = {});
   // Registers a member as a child. Names are new; dots are allowed ("blocks.3"). The name "" shows the child's parameters and children as
   // this module's own; it is registered when it is complete and gets nothing further.
   template <class M>

@@ -10,17 +10,28 @@ namespace detail {
 
 void check_float(const char* op, const Tensor& x) {
   check(x.defined(), "[{}] expected a tensor, got an undefined one", op);
-  check(is_float(x.dtype()), "[{}] expected f32 or f64, got {} {}{}", op, name(x.dtype()), x.shape(),
-        x.dtype() == DType::bf16 ? ": cast() it to f32 first" : "");
+  check(is_float(x.dtype()), "[{}] expected f32 or f64, got {} {}: cast() it to f32 first", op, name(x.dtype()), x.shape());
+}
+
+void check_alike(const char* op, const Tensor& a, const Tensor& b) {
+  check(a.defined() && b.defined(), "[{}] expected a tensor, got an undefined one", op);
+  check(a.dtype() == b.dtype(), "[{}] expected operands of one dtype, got {} {} and {} {}: cast() one of them", op, name(a.dtype()), a.shape(),
+        name(b.dtype()), b.shape());
+  check(a.device() == b.device(), "[{}] expected operands on one device, got {} on {} and {} on {}", op, a.shape(), name(a.device()), b.shape(),
+        name(b.device()));
 }
 
 void check_operands(const char* op, const Tensor& a, const Tensor& b) {
   check_float(op, a);
   check_float(op, b);
-  check(a.dtype() == b.dtype(), "[{}] expected operands of one dtype, got {} {} and {} {}", op, name(a.dtype()), a.shape(), name(b.dtype()),
-        b.shape());
-  check(a.device() == b.device(), "[{}] expected operands on one device, got {} on {} and {} on {}", op, a.shape(), name(a.device()), b.shape(),
-        name(b.device()));
+  check_alike(op, a, b);
+}
+
+int checked_axis(const char* op, const Shape& shape, int axis) {
+  const int rank = shape.rank();
+  check(rank > 0, "[{}] expected a tensor with an axis {}, got a scalar", op, axis);
+  check(-rank <= axis && axis < rank, "[{}] expected an axis in -{}..{} of shape {}, got {}", op, rank, rank - 1, shape, axis);
+  return shape.axis(axis);
 }
 
 }  // namespace detail
@@ -102,15 +113,34 @@ Tensor relu(const Tensor& x) {
                 [x = Saved(x)](const Tensor& dy) { return Tensors{dy * Tensor(compute(Unary::step, "relu", x))}; });
 }
 
+Tensor abs(const Tensor& x) {
+  return record("abs", compute(Unary::abs, "abs", x), {x},
+                [x = Saved(x)](const Tensor& dy) { return Tensors{dy * Tensor(compute(Unary::sign, "abs", x))}; });
+}
+
+Tensor sign(const Tensor& x) {
+  return record("sign", compute(Unary::sign, "sign", x), {x}, [](const Tensor& dy) { return Tensors{zeros_like(dy)}; });
+}
+
+Tensor log1p(const Tensor& x) {
+  return record("log1p", compute(Unary::log1p, "log1p", x), {x}, [x = Saved(x)](const Tensor& dy) { return Tensors{dy / (x + 1)}; });
+}
+
 Tensor pow(const Tensor& x, double exponent) {
   return record("pow", compute(Unary::pow, "pow", x, exponent), {x}, [x = Saved(x), exponent](const Tensor& dy) {
     return Tensors{exponent == 0 ? zeros_like(dy) : dy * pow(x, exponent - 1) * exponent};
   });
 }
 
+Tensor clamp(const Tensor& x, double low, double high) {
+  detail::check_float("clamp", x);
+  check(low <= high, "[clamp] expected low <= high, got {} and {}", low, high);
+  const auto constant = [&](double c) { return full({}, c, {x.dtype(), x.device()}); };
+  return where(x < low, constant(low), where(x > high, constant(high), x));
+}
+
 Tensor cast(const Tensor& x, DType dtype) {
   check(x.defined(), "[cast] expected a tensor, got an undefined one");
-  check(is_real(x.dtype()), "[cast] expected f32, f64 or bf16, got {} {}", name(x.dtype()), x.shape());
   check(is_real(dtype), "[cast] expected f32, f64 or bf16 to cast to, got {}", name(dtype));
   if (x.dtype() == dtype) return x;
   Array y(x.shape(), dtype, x.device());

@@ -19,24 +19,30 @@ Tensor loss_of(const char* op, const Tensor& logits, const Array& labels, const 
       through(std::move(composed), {logits}));
 }
 
-void check_logits(const char* op, const Tensor& logits) {
-  detail::check_float(op, logits);
+}  // namespace
+
+void detail::check_logits(const char* op, const Tensor& logits) {
+  check_float(op, logits);
   check(logits.shape().rank() >= 1 && logits.numel() > 0, "[{}] expected logits [.., classes], got {}", op, logits.shape());
 }
 
-}  // namespace
-
-Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing) {
-  check_logits("cross_entropy", logits);
+void detail::check_labels(const char* op, const Tensor& logits, const Tensor& labels) {
   const std::int64_t classes = logits.dim(-1);
-  check(labels.defined() && labels.dtype() == DType::i64 && labels.shape() == logits.shape().without(-1),
-        "[cross_entropy] expected i64 labels {} for logits {}, got {} {}", logits.shape().without(-1), logits.shape(), name(labels.dtype()),
-        labels.shape());
-  check(0 <= smoothing && smoothing <= 1, "[cross_entropy] expected label smoothing in [0, 1], got {}", smoothing);
+  check(labels.defined(), "[{}] expected labels, got an undefined tensor", op);
+  check(labels.dtype() == DType::i64 && labels.shape() == logits.shape().without(-1), "[{}] expected i64 labels {} for logits {}, got {} {}", op,
+        logits.shape().without(-1), logits.shape(), name(labels.dtype()), labels.shape());
+  check(labels.device() == logits.device(), "[{}] expected labels on {}, where the logits are, got some on {}", op, name(logits.device()),
+        name(labels.device()));
   for (std::int64_t i = 0; i < labels.numel(); ++i) {
     const std::int64_t label = labels.array().data<std::int64_t>()[i];
-    check(0 <= label && label < classes, "[cross_entropy] expected labels in 0..{}, got {} at {}", classes - 1, label, i);
+    check(0 <= label && label < classes, "[{}] expected labels in 0..{}, got {} at {}", op, classes - 1, label, i);
   }
+}
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing) {
+  detail::check_logits("cross_entropy", logits);
+  detail::check_labels("cross_entropy", logits, labels);
+  check(0 <= smoothing && smoothing <= 1, "[cross_entropy] expected label smoothing in [0, 1], got {}", smoothing);
   return loss_of("cross_entropy", logits, labels.array(), Array(), smoothing, [labels, smoothing](const Tensors& in) {
     const std::int64_t C = in[0].dim(-1);
     std::vector<double> target(static_cast<std::size_t>(in[0].numel()), smoothing / static_cast<double>(C));
@@ -47,7 +53,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothin
 }
 
 Tensor soft_cross_entropy(const Tensor& logits, const Tensor& target) {
-  check_logits("soft_cross_entropy", logits);
+  detail::check_logits("soft_cross_entropy", logits);
   detail::check_operands("soft_cross_entropy", logits, target);
   check(target.shape() == logits.shape(), "[soft_cross_entropy] expected a target {} like the logits, got {}", logits.shape(), target.shape());
   check(!target.requires_grad(), "[soft_cross_entropy] expected a constant target, got one that requires a gradient; detach() it");

@@ -1,4 +1,5 @@
 // Primitives that move elements; each one's gradient is another of them.
+#include <algorithm>
 #include <numeric>
 
 #include "autograd/node.h"
@@ -25,9 +26,26 @@ Tensor scatter(const Tensor& rows, const Tensor& index, const Shape& shape) {
 }  // namespace
 
 Tensor reshape(const Tensor& x, const Shape& shape) {
-  check(x.defined() && x.numel() == shape.numel(), "[reshape] expected a shape of {} elements like {}, got {}", x.numel(), x.shape(), shape);
+  check(x.defined(), "[reshape] expected a tensor, got an undefined one");
+  check(x.numel() == shape.numel(), "[reshape] expected a shape of {} elements like {}, got {}", x.numel(), x.shape(), shape);
   if (x.shape() == shape) return x;
   return record("reshape", x.array().reshaped(shape), {x}, [from = x.shape()](const Tensor& dy) { return Tensors{reshape(dy, from)}; });
+}
+
+Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents) {
+  check(x.defined(), "[reshape] expected a tensor, got an undefined one");
+  for (const std::int64_t extent : extents)
+    check(extent >= -1, "[reshape] expected extents of at least 0, or one of -1, got [{}]", fmt::join(extents, ", "));
+  const auto open = std::ranges::find(extents, -1);
+  if (open == extents.end()) return reshape(x, Shape(extents));
+  std::vector<std::int64_t> dims(extents);
+  dims[static_cast<std::size_t>(open - extents.begin())] = 1;
+  check(std::ranges::count(extents, -1) == 1, "[reshape] expected at most one extent of -1, got [{}]", fmt::join(extents, ", "));
+  const std::int64_t others = Shape(dims).numel();
+  check(others > 0 && x.numel() % others == 0, "[reshape] expected extents beside -1 whose product divides the {} elements of {}, got [{}]",
+        x.numel(), x.shape(), fmt::join(extents, ", "));
+  dims[static_cast<std::size_t>(open - extents.begin())] = x.numel() / others;
+  return reshape(x, Shape(dims));
 }
 
 Tensor permute(const Tensor& x, const Axes& axes) {
@@ -37,7 +55,7 @@ Tensor permute(const Tensor& x, const Axes& axes) {
   Axes forward(axes), inverse(axes.size(), -1);
   std::vector<std::int64_t> dims;
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    forward[i] = x.shape().axis(axes[i]);
+    forward[i] = detail::checked_axis("permute", x.shape(), axes[i]);
     int& back = inverse[static_cast<std::size_t>(forward[i])];
     check(back < 0, "[permute] expected each axis of {} once, got axis {} twice", x.shape(), axes[i]);
     back = static_cast<int>(i);
@@ -49,18 +67,21 @@ Tensor permute(const Tensor& x, const Axes& axes) {
 }
 
 Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
+  check(x.defined(), "[transpose] expected a tensor, got an undefined one");
   Axes axes(static_cast<std::size_t>(x.shape().rank()));
   std::iota(axes.begin(), axes.end(), 0);
-  std::swap(axes[static_cast<std::size_t>(x.shape().axis(axis_a))], axes[static_cast<std::size_t>(x.shape().axis(axis_b))]);
+  const auto index = [&](int axis) { return static_cast<std::size_t>(detail::checked_axis("transpose", x.shape(), axis)); };
+  std::swap(axes[index(axis_a)], axes[index(axis_b)]);
   return permute(x, axes);
 }
 
 Tensor concat(const Tensors& parts, int axis) {
   check(!parts.empty(), "[concat] expected at least one tensor, got none");
-  axis = parts[0].shape().axis(axis);
+  check(parts[0].defined(), "[concat] expected a tensor, got an undefined one");
+  axis = detail::checked_axis("concat", parts[0].shape(), axis);
   std::int64_t extent = 0;
   for (const Tensor& part : parts) {
-    detail::check_operands("concat", parts[0], part);
+    detail::check_alike("concat", parts[0], part);
     check(part.shape().rank() == parts[0].shape().rank() && part.shape().with(axis, 0) == parts[0].shape().with(axis, 0),
           "[concat] expected shapes equal but for axis {}, got {} and {}", axis, parts[0].shape(), part.shape());
     extent += part.dim(axis);
@@ -81,9 +102,37 @@ Tensor concat(const Tensors& parts, int axis) {
   });
 }
 
+Tensor stack(const Tensors& parts, int axis) {
+  check(!parts.empty(), "[stack] expected at least one tensor, got none");
+  check(parts[0].defined(), "[stack] expected a tensor, got an undefined one");
+  const Shape& shape = parts[0].shape();
+  const int place = detail::checked_axis("stack", shape.appended(1), axis);  // an axis of the result
+  std::vector<std::int64_t> dims(shape.begin(), shape.end());
+  dims.insert(dims.begin() + place, 1);
+  Tensors rows;
+  for (const Tensor& part : parts) {
+    detail::check_alike("stack", parts[0], part);
+    check(part.shape() == shape, "[stack] expected tensors of one shape, got {} and {}: concat() joins what differs along an axis", shape,
+          part.shape());
+    rows.push_back(reshape(part, Shape(dims)));
+  }
+  return concat(rows, place);
+}
+
+Tensors chunk(const Tensor& x, std::int64_t count, int axis) {
+  check(x.defined(), "[chunk] expected a tensor, got an undefined one");
+  axis = detail::checked_axis("chunk", x.shape(), axis);
+  const std::int64_t extent = x.dim(axis);
+  check(count > 0 && extent % count == 0, "[chunk] expected a count that divides the {} of axis {} of {}, got {}: slice() takes unequal parts",
+        extent, axis, x.shape(), count);
+  Tensors parts;
+  for (std::int64_t i = 0; i < count; ++i) parts.push_back(slice(x, axis, i * (extent / count), (i + 1) * (extent / count)));
+  return parts;
+}
+
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
   check(x.defined(), "[slice] expected a tensor, got an undefined one");
-  axis = x.shape().axis(axis);
+  axis = detail::checked_axis("slice", x.shape(), axis);
   check(0 <= begin && begin <= end && end <= x.dim(axis), "[slice] expected 0 <= begin <= end <= {} on axis {} of {}, got {}..{}", x.dim(axis), axis,
         x.shape(), begin, end);
   if (begin == 0 && end == x.dim(axis)) return x;
@@ -93,7 +142,9 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
 }
 
 Tensor gather(const Tensor& x, const Tensor& index) {
-  check(x.defined() && x.shape().rank() >= 1, "[gather] expected a tensor of at least one axis, got {}", x.shape());
+  check(x.defined() && index.defined(), "[gather] expected a tensor, got an undefined one");
+  check(x.shape().rank() >= 1, "[gather] expected a tensor of at least one axis, got {}", x.shape());
+  check(index.device() == x.device(), "[gather] expected indices on {}, where the rows are, got some on {}", name(x.device()), name(index.device()));
   check(index.dtype() == DType::i64, "[gather] expected i64 indices, got {} {}", name(index.dtype()), index.shape());
   for (std::int64_t i = 0; i < index.numel(); ++i) {
     const std::int64_t row = index.array().data<std::int64_t>()[i];

@@ -9,7 +9,7 @@ namespace {
 Shape reduced_shape(const char* op, const Shape& x, const Axes& axes, bool keep_axes) {
   std::vector<bool> reduced(static_cast<std::size_t>(x.rank()), axes.empty());
   for (int axis : axes) {
-    const auto i = static_cast<std::size_t>(x.axis(axis));
+    const auto i = static_cast<std::size_t>(detail::checked_axis(op, x, axis));
     check(!reduced[i], "[{}] expected each axis once, got axis {} twice for shape {}", op, axis, x);
     reduced[i] = true;
   }
@@ -23,53 +23,96 @@ Shape reduced_shape(const char* op, const Shape& x, const Axes& axes, bool keep_
   return Shape(dims);
 }
 
-Array compute(Reduce op, const char* op_name, const Tensor& x, const Shape& kept) {
-  detail::check_float(op_name, x);
-  check(op != Reduce::max || x.numel() > 0, "[{}] expected at least one element, got shape {}", op_name, x.shape());
+// How many elements go into one of the result.
+std::int64_t reduced_count(const char* op, const Shape& x, const Axes& axes) {
+  if (axes.empty()) return x.numel();
+  const Shape kept = reduced_shape(op, x, axes, true);
+  std::int64_t count = 1;
+  for (int i = 0; i < x.rank(); ++i)
+    if (kept[i] != x[i]) count *= x[i];
+  return count;
+}
+
+Array compute(Reduce op, const Tensor& x, const Shape& kept) {
   Array y = empty_like(x.array(), kept);
   kernels(y).reduce(op, x.array(), y);
   return y;
 }
 
-}  // namespace
-
-Tensor sum(const Tensor& x, const Axes& axes, bool keep_axes) {
-  const Shape kept = reduced_shape("sum", x.shape(), axes, true);
-  const Tensor y =
-      record("sum", compute(Reduce::sum, "sum", x, kept), {x}, [shape = x.shape()](const Tensor& dy) { return Tensors{broadcast_to(dy, shape)}; });
-  return keep_axes ? y : reshape(y, reduced_shape("sum", x.shape(), axes, false));
-}
-
-Tensor mean(const Tensor& x, const Axes& axes, bool keep_axes) {
-  const Tensor total = sum(x, axes, keep_axes);
-  return total * (static_cast<double>(total.numel()) / static_cast<double>(x.numel()));
-}
-
-Tensor max(const Tensor& x, const Axes& axes, bool keep_axes) {
-  const Shape kept = reduced_shape("max", x.shape(), axes, true);
-  const Array top = compute(Reduce::max, "max", x, kept);
-  const Tensor y = record("max", top, {x}, [x = Saved(x), top](const Tensor& dy) {
+Tensor largest(const char* op, const Tensor& x, const Axes& axes, bool keep_axes) {
+  const Shape kept = reduced_shape(op, x.shape(), axes, true);
+  check(x.numel() > 0, "[{}] expected at least one element, got shape {}", op, x.shape());
+  const Array top = compute(Reduce::max, x, kept);
+  const Tensor y = record(op, top, {x}, [x = Saved(x), top](const Tensor& dy) {
     Array hit = empty_like(x.array());
     kernels(hit).binary(Binary::equal, x.array(), top, hit);
     const Tensor share = Tensor(hit) / sum_to(Tensor(hit), top.shape());
     return Tensors{dy * share};
   });
-  return keep_axes ? y : reshape(y, reduced_shape("max", x.shape(), axes, false));
+  return keep_axes ? y : reshape(y, reduced_shape(op, x.shape(), axes, false));
+}
+
+}  // namespace
+
+Tensor sum(const Tensor& x, const Axes& axes, bool keep_axes) {
+  detail::check_float("sum", x);
+  const Shape kept = reduced_shape("sum", x.shape(), axes, true);
+  const Tensor y =
+      record("sum", compute(Reduce::sum, x, kept), {x}, [shape = x.shape()](const Tensor& dy) { return Tensors{broadcast_to(dy, shape)}; });
+  return keep_axes ? y : reshape(y, reduced_shape("sum", x.shape(), axes, false));
+}
+
+Tensor mean(const Tensor& x, const Axes& axes, bool keep_axes) {
+  detail::check_float("mean", x);
+  const double n = static_cast<double>(reduced_count("mean", x.shape(), axes));
+  check(n > 0, "[mean] expected at least one element, got shape {}", x.shape());
+  return sum(x, axes, keep_axes) * (1 / n);
+}
+
+Tensor max(const Tensor& x, const Axes& axes, bool keep_axes) {
+  detail::check_float("max", x);
+  return largest("max", x, axes, keep_axes);
+}
+
+Tensor min(const Tensor& x, const Axes& axes, bool keep_axes) {
+  detail::check_float("min", x);
+  return -largest("min", -x, axes, keep_axes);
+}
+
+Tensor var(const Tensor& x, const Axes& axes, bool keep_axes, double correction) {
+  detail::check_float("var", x);
+  const double n = static_cast<double>(reduced_count("var", x.shape(), axes));
+  check(n > 0 && correction < n, "[var] expected more than {} elements, which are taken off their number, got {} of shape {}", correction, n,
+        x.shape());
+  const Tensor distance = x - mean(x, axes, true);
+  return sum(distance * distance, axes, keep_axes) * (1 / (n - correction));
+}
+
+Tensor norm(const Tensor& x, const Axes& axes, bool keep_axes) {
+  detail::check_float("norm", x);
+  const Tensor u = x.detach();
+  const Tensor y = record("norm", sqrt(sum(u * u, axes, true)).array(), {x}, [x = Saved(x)](const Tensor& dy, const Tensor& result) {
+    const Tensor divisor = where(equal(result, 0), ones_like(result), result);  // 1 where x is 0, and the derivative with it
+    return Tensors{dy / divisor * x};
+  });
+  return keep_axes ? y : reshape(y, reduced_shape("norm", x.shape(), axes, false));
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
+  detail::check_float("sum_to", x);
   check(broadcasts_to(shape, x.shape()), "[sum_to] expected a shape that broadcasts to {}, got {}", x.shape(), shape);
   if (x.shape() == shape) return x;
   Shape kept = x.shape();
   for (int i = 1; i <= x.shape().rank(); ++i)
     if (i > shape.rank() || shape[-i] == 1) kept = kept.with(-i, 1);
-  const Tensor y = record("sum_to", compute(Reduce::sum, "sum_to", x, kept), {x},
-                          [from = x.shape()](const Tensor& dy) { return Tensors{broadcast_to(dy, from)}; });
+  const Tensor y =
+      record("sum_to", compute(Reduce::sum, x, kept), {x}, [from = x.shape()](const Tensor& dy) { return Tensors{broadcast_to(dy, from)}; });
   return reshape(y, shape);
 }
 
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
-  check(x.defined() && broadcasts_to(x.shape(), shape), "[broadcast_to] expected a tensor that broadcasts to {}, got {}", shape, x.shape());
+  check(x.defined(), "[broadcast_to] expected a tensor, got an undefined one");
+  check(broadcasts_to(x.shape(), shape), "[broadcast_to] expected a tensor that broadcasts to {}, got {}", shape, x.shape());
   if (x.shape() == shape) return x;
   Array y = empty_like(x.array(), shape);
   kernels(y).broadcast(x.array(), y);

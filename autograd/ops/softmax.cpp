@@ -11,9 +11,9 @@ using BackwardKernel = void (*)(const Array&, const Array&, const Array&);
 Tensor on_last_axis(const char* op, const Tensor& x, int axis, Forward Kernels::*forward, BackwardKernel Kernels::*backward,
                     Tensor (*composed)(const Tensor&)) {
   detail::check_float(op, x);
-  check(x.shape().rank() > 0 && x.dim(axis) > 0, "[{}] expected a non-empty axis {}, got shape {}", op, axis, x.shape());
-  if (x.shape().axis(axis) != x.shape().rank() - 1)
-    return transpose(on_last_axis(op, transpose(x, axis, -1), -1, forward, backward, composed), axis, -1);
+  const int on = detail::checked_axis(op, x.shape(), axis);
+  check(x.dim(on) > 0, "[{}] expected a non-empty axis {}, got shape {}", op, axis, x.shape());
+  if (on != x.shape().rank() - 1) return transpose(on_last_axis(op, transpose(x, axis, -1), -1, forward, backward, composed), axis, -1);
   Array y = empty_like(x.array());
   (kernels(y).*forward)(x.array(), y);
   return record_fused(

@@ -41,6 +41,21 @@ HWY_INLINE V log(V x) {
   y = hn::IfThenElse(hn::Eq(x, zero()), hn::Neg(infinity), y);
   return hn::IfThenElse(hn::Ge(x, zero()), y, nan);
 }
+HWY_INLINE V log1p(V x) {
+  const V infinity = hn::Inf(f32), nan = hn::NaN(f32);
+  V y = hn::Log1p(f32, x);
+  y = hn::IfThenElse(hn::Eq(x, infinity), infinity, y);
+  y = hn::IfThenElse(hn::Eq(x, set(-1.0f)), hn::Neg(infinity), y);
+  return hn::IfThenElse(hn::Ge(x, set(-1.0f)), y, nan);
+}
+HWY_INLINE V sigmoid(V x) {
+  const V e = exp(hn::Neg(hn::Abs(x))), one = set(1.0f);  // at most 1
+  return hn::Div(hn::IfThenElse(hn::Lt(x, zero()), e, one), hn::Add(one, e));
+}
+HWY_INLINE V sign(V x) {
+  const V one = set(1.0f);
+  return hn::IfThenElse(hn::Gt(x, zero()), one, hn::IfThenElse(hn::Lt(x, zero()), hn::Neg(one), hn::Mul(x, zero())));
+}
 
 void Pow(float p, const float* x, float* y, std::int64_t n) {
   if (p == 2) return map(x, y, n, [](V v) HWY_ATTR { return hn::Mul(v, v); });
@@ -69,6 +84,14 @@ void UnaryRun(Unary op, float p, const float* x, float* y, std::int64_t n) {
       return map(x, y, n, [](V v) HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(v, zero()), v); });
     case Unary::step:
       return map(x, y, n, [](V v) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(v, zero()), set(1.0f)); });
+    case Unary::abs:
+      return map(x, y, n, [](V v) HWY_ATTR { return hn::Abs(v); });
+    case Unary::sign:
+      return map(x, y, n, [](V v) HWY_ATTR { return sign(v); });
+    case Unary::log1p:
+      return map(x, y, n, [](V v) HWY_ATTR { return log1p(v); });
+    case Unary::sigmoid:
+      return map(x, y, n, [](V v) HWY_ATTR { return sigmoid(v); });
     case Unary::pow:
       return Pow(p, x, y, n);
     case Unary::multiply:
@@ -103,6 +126,10 @@ void BinaryRun(Binary op, const float* a, bool a_run, const float* b, bool b_run
       return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::Div(u, v); });
     case Binary::equal:
       return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::IfThenElseZero(hn::Eq(u, v), set(1.0f)); });
+    case Binary::less:
+      return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::IfThenElseZero(hn::Lt(u, v), set(1.0f)); });
+    case Binary::less_equal:
+      return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::IfThenElseZero(hn::Le(u, v), set(1.0f)); });
   }
 }
 

@@ -40,6 +40,16 @@ double apply(Unary op, double p, double x) {
       return std::isnan(x) ? x : std::max(x, 0.0);
     case Unary::step:
       return x > 0 ? 1 : 0;
+    case Unary::abs:
+      return std::abs(x);
+    case Unary::sign:
+      return std::isnan(x) ? x : (x > 0) - (x < 0);
+    case Unary::log1p:
+      return std::log1p(x);
+    case Unary::sigmoid: {
+      const double e = std::exp(-std::abs(x));  // at most 1
+      return (x < 0 ? e : 1) / (1 + e);
+    }
     case Unary::pow:
       return std::pow(x, p);
     case Unary::multiply:
@@ -62,6 +72,10 @@ double apply(Binary op, double a, double b) {
       return a / b;
     case Binary::equal:
       return a == b ? 1 : 0;
+    case Binary::less:
+      return a < b ? 1 : 0;
+    case Binary::less_equal:
+      return a <= b ? 1 : 0;
   }
   return std::numeric_limits<double>::quiet_NaN();
 }

@@ -34,6 +34,23 @@ std::string first_non_finite_op(const std::function<Tensor()>& loss) {
   return "the gradient's norm overflows though every gradient is finite";
 }
 
+// Evaluation mode while it lives; then every module has its own mode again.
+class EvaluationMode {
+ public:
+  explicit EvaluationMode(nn::Module& model) {
+    model.each_module([&](nn::Module& m) { modes_.emplace_back(&m, m.training()); });
+    model.eval();
+  }
+  ~EvaluationMode() {
+    for (const auto& [module, training] : modes_) module->train(training);  // parents first: what is below one comes after it
+  }
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  std::vector<std::pair<nn::Module*, bool>> modes_;
+};
+
 double loss_limit(std::int64_t classes) { return bound_in_log_classes * std::log(static_cast<double>(classes)); }
 
 }  // namespace
@@ -123,25 +140,28 @@ TrainOutcome train(nn::Classifier& model, const ImageData& data, const Normaliza
   return outcome;
 }
 
-Evaluation evaluate(nn::Classifier& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch) {
+Evaluation evaluate(nn::Layer& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch) {
+  const EvaluationMode mode(model);
+  return evaluate([&](const Tensor& images) { return model(images); }, set, normalization, batch);
+}
+
+Evaluation evaluate(const std::function<Tensor(const Tensor& images)>& model, const ImageSet& set, const Normalization& normalization,
+                    std::int64_t batch) {
+  check(model != nullptr, "[evaluate] expected a function from images to logits, got an empty one");
+  check(set.size() > 0, "[evaluate] expected at least one image, got an empty set");
+  check(batch > 0, "[evaluate] expected a batch of at least 1, got {}", batch);
   const NoGrad no_grad;
-  const bool was_training = model.training();
-  model.eval();
   double loss = 0;
   std::int64_t correct = 0;
   for (std::int64_t first = 0; first < set.size(); first += batch) {
     const std::int64_t count = std::min(batch, set.size() - first);
-    const HostBatch host = evaluation_batch(set, normalization, first, count);
-    const Batch part = to_tensors(host, set);
+    const Batch part = to_tensors(evaluation_batch(set, normalization, first, count), set);
     const Tensor logits = model(part.images);
+    check(logits.defined() && logits.shape() == Shape{count, set.classes}, "[evaluate] expected logits {} for images {}, got {}",
+          Shape{count, set.classes}, part.images.shape(), logits.defined() ? to_string(logits.shape()) : "an undefined tensor");
     loss += cross_entropy(logits, part.labels).item() * static_cast<double>(count);
-    const std::vector<double> values = logits.values();
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto row = values.begin() + i * set.classes;
-      correct += std::max_element(row, row + set.classes) - row == host.labels[static_cast<std::size_t>(i)];
-    }
+    correct += std::llround(accuracy(logits, part.labels) * static_cast<double>(count));
   }
-  model.train(was_training);
   return {loss / static_cast<double>(set.size()), static_cast<double>(correct) / static_cast<double>(set.size())};
 }
 

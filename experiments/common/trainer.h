@@ -68,11 +68,15 @@ class DivergenceWatch {
 TrainOutcome train(nn::Classifier& model, const ImageData& data, const Normalization& normalization, const TrainSettings& settings,
                    const TrainObserver& observer);
 
-// Mean cross-entropy and accuracy in [0, 1] over a set, in evaluation mode.
+// Mean cross-entropy and accuracy in [0, 1] over a set, of a model that maps images [B, C, H, W] to logits [B, classes]. Nothing is recorded.
 struct Evaluation {
   double loss, accuracy;
 };
-Evaluation evaluate(nn::Classifier& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch = 256);
+// A layer is in evaluation mode meanwhile; afterwards it and everything below have the modes that they had, whatever was thrown.
+Evaluation evaluate(nn::Layer& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch = 256);
+// Any other function is called as it is: several layers, an ensemble, images turned over before.
+Evaluation evaluate(const std::function<Tensor(const Tensor& images)>& model, const ImageSet& set, const Normalization& normalization,
+                    std::int64_t batch = 256);
 
 // A batch of the loader as tensors of the default dtype and device: images [B, C, H, W], labels [B].
 struct Batch {

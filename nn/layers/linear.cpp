@@ -7,8 +7,8 @@ namespace plumb::nn {
 
 Linear::Linear(const LinearOptions& o) : Layer("Linear") {
   check(o.in > 0 && o.out > 0, "[linear] expected positive extents, got in {} and out {}", o.in, o.out);
-  weight_ = parameter("weight", {o.out, o.in}, o.init, Role::weight);
-  if (o.bias) bias_ = parameter("bias", {o.out}, Init::constant(0), Role::bias);
+  weight_ = parameter("weight", {o.out, o.in}, o.init, o.role);
+  if (o.bias) bias_ = parameter("bias", {o.out}, o.bias_init, Role::bias);
 }
 
 namespace {

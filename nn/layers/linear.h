@@ -8,7 +8,9 @@ namespace plumb::nn {
 struct LinearOptions {
   std::int64_t in, out;
   bool bias = true;
-  Init init = Init::truncated_normal(0.02);  // of the weight; the bias starts at 0
+  Init init = Init::truncated_normal(0.02);  // of the weight
+  Init bias_init = Init::constant(0);
+  Role role = Role::weight;  // of the weight: whether it decays. The bias is Role::bias.
 };
 
 // x [.., in] -> x weight^T + bias [.., out]; weight [out, in], bias [out].

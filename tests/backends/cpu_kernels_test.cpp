@@ -9,24 +9,31 @@ namespace {
 const std::int64_t sizes[] = {1, 3, 31, 32, 33, 65, 4099};
 const std::int64_t widths[] = {1, 5, 37, 64, 192};
 
+Array integers_as_f32(const Shape& shape, std::int64_t below) {
+  const Array a = fresh(shape);
+  reference_kernels().cast(integers(shape, below), a);
+  return a;
+}
+
 }  // namespace
 
 TEST_CASE("cpu fill, unary") {
-  const float specials[] = {0.0f, -0.0f, 1e-30f, -1e-30f, 90.0f, -90.0f, INFINITY, -INFINITY, NAN, 1.0f};
+  const float specials[] = {0.0f, -0.0f, 1e-30f, -1e-30f, 90.0f, -90.0f, INFINITY, -INFINITY, NAN, 1.0f, -1.0f, -2.0f};
   for (std::int64_t n : sizes) {
     compare("fill", "exact", {{n}}, [](const Kernels& k, const Results& y) { k.fill(2.5, y[0]); });
     const Array any = random({n}, -4, 4), positive = random({n}, 1e-3, 10);
     const auto check = [&](Unary op, double p, const Array& x) {
       compare("unary " + std::to_string(static_cast<int>(op)), "unary", {{n}}, [&](const Kernels& k, const Results& y) { k.unary(op, p, x, y[0]); });
     };
-    for (Unary op : {Unary::exp, Unary::tanh, Unary::erf, Unary::relu, Unary::step}) check(op, 0, any);
-    for (Unary op : {Unary::log, Unary::sqrt, Unary::rsqrt}) check(op, 0, positive);
+    for (Unary op : {Unary::exp, Unary::tanh, Unary::erf, Unary::relu, Unary::step, Unary::abs, Unary::sign, Unary::sigmoid}) check(op, 0, any);
+    for (Unary op : {Unary::log, Unary::sqrt, Unary::rsqrt, Unary::log1p}) check(op, 0, positive);
     for (double p : {1.0, 2.0, 3.0, -1.0, -2.0, 0.5, -0.5, 1.7}) check(Unary::pow, p, positive);
     for (Unary op : {Unary::multiply, Unary::add}) check(op, 0.3, any);
   }
-  const Array x = array_from(std::span<const float>(specials), {10}, Device::cpu);
-  for (Unary op : {Unary::exp, Unary::log, Unary::tanh, Unary::erf, Unary::sqrt, Unary::rsqrt, Unary::relu, Unary::step})
-    compare("special values of unary " + std::to_string(static_cast<int>(op)), "unary", {{10}},
+  const Array x = array_from(std::span<const float>(specials), {12}, Device::cpu);
+  for (Unary op : {Unary::exp, Unary::log, Unary::tanh, Unary::erf, Unary::sqrt, Unary::rsqrt, Unary::relu, Unary::step, Unary::abs, Unary::sign,
+                   Unary::log1p, Unary::sigmoid})
+    compare("special values of unary " + std::to_string(static_cast<int>(op)), "unary", {{12}},
             [&](const Kernels& k, const Results& y) { k.unary(op, 0, x, y[0]); });
 }
 
@@ -43,7 +50,10 @@ TEST_CASE("cpu binary, where, broadcast over every kind of operand") {
     for (Binary op : {Binary::add, Binary::subtract, Binary::multiply, Binary::divide})
       compare("binary " + to_string(left) + to_string(right), "binary", {result},
               [&, &a = a, &b = b](const Kernels& k, const Results& y) { k.binary(op, a, b, y[0]); });
-    compare("equal", "exact", {left}, [&](const Kernels& k, const Results& y) { k.binary(Binary::equal, a, a, y[0]); });
+    const Array steps = integers_as_f32(left, 3), others = integers_as_f32(right, 3);  // many are equal
+    for (Binary op : {Binary::equal, Binary::less, Binary::less_equal})
+      compare("comparison " + std::to_string(static_cast<int>(op)), "exact", {result},
+              [&](const Kernels& k, const Results& y) { k.binary(op, steps, others, y[0]); });
     compare("where", "exact", {result}, [&](const Kernels& k, const Results& y) { k.where(mask, a, b, y[0]); });
     compare("broadcast", "exact", {result}, [&](const Kernels& k, const Results& y) { k.broadcast(a, y[0]); });
   }

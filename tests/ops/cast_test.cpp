@@ -29,9 +29,21 @@ TEST_CASE("ops that do not take bf16 say so and how to go on") {
   CHECK_THAT(error_of([&] { x + x; }), contains("[add] expected f32 or f64, got bf16 [2, 3]: cast() it to f32 first"));
   CHECK_THAT(error_of([&] { softmax(x); }), contains("[softmax] expected f32 or f64, got bf16"));
   CHECK_THAT(error_of([&] { variable(x); }), contains("[variable] expected f32 or f64, got bf16"));
-  CHECK_THAT(error_of([&] { cast(labels, DType::bf16); }), contains("[cast] expected f32, f64 or bf16, got i64 [1]"));
+  CHECK_THAT(error_of([&] { exp(labels); }), contains("[exp] expected f32 or f64, got i64 [1]: cast() it to f32 first"));
   CHECK_THAT(error_of([&] { cast(x, DType::i64); }), contains("[cast] expected f32, f64 or bf16 to cast to, got i64"));
   CHECK_THAT(error_of([&] { cast(Tensor(), DType::bf16); }), contains("[cast] expected a tensor, got an undefined one"));
+}
+
+TEST_CASE("integers and masks are cast to floating dtypes, without a gradient") {
+  for (Device device : {Device::reference, Device::cpu}) {
+    const Tensor labels = integers({3, 0, -7}, {3}, device), mask = labels >= 0;
+    for (DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+      CHECK(cast(labels, dtype).dtype() == dtype);
+      CHECK(cast(labels, dtype).values() == std::vector<double>{3, 0, -7});
+      CHECK(cast(mask, dtype).values() == std::vector<double>{1, 1, 0});
+      CHECK_FALSE(cast(mask, dtype).requires_grad());
+    }
+  }
 }
 
 TEST_CASE("anomaly mode sees what is not finite in bf16") {

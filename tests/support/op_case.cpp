@@ -70,12 +70,24 @@ std::vector<OpCase> elementwise() {
       {"sqrt", {s}, [](const Tensors& in) { return sqrt(in[0] * in[0] + 0.5); }},
       {"rsqrt", {s}, [](const Tensors& in) { return rsqrt(in[0] * in[0] + 0.5); }},
       {"relu", {s}, [](const Tensors& in) { return relu(in[0] + 0.01) * in[0]; }},
+      {"abs", {s}, [](const Tensors& in) { return abs(in[0]) * in[0]; }},
+      {"sign", {s}, [](const Tensors& in) { return sign(in[0]) * in[0] * in[0]; }},
+      {"log1p", {s}, [](const Tensors& in) { return log1p(in[0] * in[0]); }},
+      {"sigmoid", {s}, [](const Tensors& in) { return sigmoid(in[0] * 3); }, 0, [](const Tensors& in) { return 1 / (1 + exp(in[0] * -3)); }},
+      {"silu", {s}, [](const Tensors& in) { return silu(in[0] * 3); }, 0, [](const Tensors& in) { return in[0] * 3 / (1 + exp(in[0] * -3)); }},
+      {"softplus", {s}, [](const Tensors& in) { return softplus(in[0] * 3); }, 0, [](const Tensors& in) { return log(1 + exp(in[0] * 3)); }},
+      {"clamp", {s}, [](const Tensors& in) { return clamp(in[0], -0.4, 0.8) * in[0]; }},
       {"pow", {s}, [](const Tensors& in) { return pow(in[0] * in[0] + 0.5, 1.7); }},
       {"pow cube", {s}, [](const Tensors& in) { return pow(in[0], 3); }},
       {"where",
        {s, {5}},
        [](const Tensors& in) {
          return where(mask(in, {3, 5}), in[0] * in[0], in[1] * in[1]);
+       }},
+      {"comparisons",
+       {s, {5}},
+       [](const Tensors& in) {
+         return where(in[0] < in[1], in[0] * in[0], in[1] * in[1]) * where(in[0] >= in[1], in[0], in[1]) + cast(in[0] > 0.3, in[0].dtype()) * in[1];
        }},
       {"cast", {s}, [](const Tensors& in) { return cast(cast(in[0] * in[0], DType::f64), in[0].dtype()); }},
       {"long", {{4099}}, [](const Tensors& in) { return tanh(in[0]) * in[0]; }},
@@ -97,6 +109,16 @@ std::vector<OpCase> shapes() {
       {"mean", {s}, [](const Tensors& in) { return mean(in[0] * in[0], {1}); }},
       {"max", {s}, [](const Tensors& in) { return max(in[0] * in[0], {-1}); }},
       {"max all", {s}, [](const Tensors& in) { return max(in[0]) * max(in[0]); }},
+      {"min", {s}, [](const Tensors& in) { return min(in[0] * in[0], {-1}); }},
+      {"min all", {s}, [](const Tensors& in) { return min(in[0]) * min(in[0]); }},
+      {"var", {s}, [](const Tensors& in) { return var(in[0]) * var(in[0]); }},
+      {"var axes",
+       {s},
+       [](const Tensors& in) {
+         return var(in[0], {0, -1}, true, 1);
+       }},
+      {"norm", {s}, [](const Tensors& in) { return norm(in[0]); }, 0, [](const Tensors& in) { return sqrt(sum(in[0] * in[0])); }},
+      {"norm axes", {s}, [](const Tensors& in) { return norm(in[0] * in[0], {1}, true) * in[0]; }},
       {"broadcast_to",
        {{3, 1}},
        [](const Tensors& in) {
@@ -111,6 +133,22 @@ std::vector<OpCase> shapes() {
        {s},
        [](const Tensors& in) {
          return reshape(in[0] * in[0], {6, 4});
+       }},
+      {"reshape with an open extent",
+       {s},
+       [](const Tensors& in) {
+         return reshape(in[0] * in[0], {4, -1});
+       }},
+      {"stack",
+       {s, s},
+       [](const Tensors& in) {
+         return stack({in[0], in[1] * in[1], in[0] * in[0]}, 1);
+       }},
+      {"chunk",
+       {{2, 6, 3}},
+       [](const Tensors& in) {
+         const Tensors parts = chunk(in[0], 3, -2);
+         return parts[0] * parts[1] + parts[2] * parts[2];
        }},
       {"permute",
        {s},

@@ -1,0 +1,52 @@
+// Masks of where a comparison holds.
+#include <cmath>
+
+#include "autograd/node.h"
+#include "autograd/ops.h"
+
+namespace plumb {
+namespace {
+
+// Kernels compare f32 and f64; f64 holds every bf16 and u8, and every i64 up to 2^53.
+Array comparable(const Array& a) {
+  if (is_float(a.dtype())) return a;
+  Array wide(a.shape(), DType::f64, a.device());
+  kernels(a).cast(a, wide);
+  return wide;
+}
+
+// op(a, b), or op(b, a).
+enum class Order { given, swapped };
+Tensor mask(Binary op, const char* op_name, const Tensor& a, const Tensor& b, Order order = Order::given) {
+  detail::check_alike(op_name, a, b);
+  const Shape shape = broadcast(a.shape(), b.shape(), op_name);
+  const Array left = comparable(a.array()), right = comparable(b.array());
+  const Array holds = empty_like(left, shape), y(shape, DType::u8, left.device());
+  order == Order::given ? kernels(holds).binary(op, left, right, holds) : kernels(holds).binary(op, right, left, holds);
+  kernels(y).cast(holds, y);
+  return Tensor(y);
+}
+
+// c beside x, in x's dtype.
+Tensor number(const char* op, const Tensor& x, double c) {
+  check(x.defined(), "[{}] expected a tensor, got an undefined one", op);
+  const bool fits = is_real(x.dtype()) || (c == std::floor(c) && std::abs(c) <= 0x1p53 && (x.dtype() != DType::u8 || (0 <= c && c <= 255)));
+  check(fits, "[{}] expected a number that {} holds to compare {} {} with, got {}", op, name(x.dtype()), name(x.dtype()), x.shape(), c);
+  return full({}, c, {x.dtype(), x.device()});
+}
+
+}  // namespace
+
+Tensor equal(const Tensor& a, const Tensor& b) { return mask(Binary::equal, "equal", a, b); }
+Tensor less(const Tensor& a, const Tensor& b) { return mask(Binary::less, "less", a, b); }
+Tensor less_equal(const Tensor& a, const Tensor& b) { return mask(Binary::less_equal, "less_equal", a, b); }
+Tensor greater(const Tensor& a, const Tensor& b) { return mask(Binary::less, "greater", a, b, Order::swapped); }
+Tensor greater_equal(const Tensor& a, const Tensor& b) { return mask(Binary::less_equal, "greater_equal", a, b, Order::swapped); }
+
+Tensor equal(const Tensor& x, double c) { return equal(x, number("equal", x, c)); }
+Tensor less(const Tensor& x, double c) { return less(x, number("less", x, c)); }
+Tensor less_equal(const Tensor& x, double c) { return less_equal(x, number("less_equal", x, c)); }
+Tensor greater(const Tensor& x, double c) { return greater(x, number("greater", x, c)); }
+Tensor greater_equal(const Tensor& x, double c) { return greater_equal(x, number("greater_equal", x, c)); }
+
+}  // namespace plumb

@@ -1,0 +1,284 @@
+// Mistakes with ops.
+#include <cmath>
+
+#include "autograd/autograd.h"
+#include "tests/misuse/misuse.h"
+
+using namespace plumb;
+
+namespace {
+
+const Defaults f64{DType::f64, Device::cpu}, on_reference{DType::f32, Device::reference};
+const Tensor matrix = ones({2, 3}), labels = integers({0, 1}, {2}), undefined;
+
+}  // namespace
+
+TEST_CASE("misuse: an op on an undefined tensor") {
+  using Op = std::function<Tensor(const Tensor&)>;
+  const std::vector<std::pair<const char*, Op>> ops{
+      {"abs", [](const Tensor& x) { return abs(x); }},
+      {"sign", [](const Tensor& x) { return sign(x); }},
+      {"log1p", [](const Tensor& x) { return log1p(x); }},
+      {"sigmoid", [](const Tensor& x) { return sigmoid(x); }},
+      {"silu", [](const Tensor& x) { return silu(x); }},
+      {"softplus", [](const Tensor& x) { return softplus(x); }},
+      {"clamp", [](const Tensor& x) { return clamp(x, 0, 1); }},
+      {"add", [](const Tensor& x) { return x + 1; }},
+      {"add", [](const Tensor& x) { return matrix + x; }},
+      {"pow", [](const Tensor& x) { return pow(x, 2); }},
+      {"cast", [](const Tensor& x) { return cast(x, DType::f64); }},
+      {"equal", [](const Tensor& x) { return equal(x, matrix); }},
+      {"less", [](const Tensor& x) { return matrix < x; }},
+      {"greater", [](const Tensor& x) { return x > 0; }},
+      {"where", [](const Tensor& x) { return where(x, matrix, matrix); }},
+      {"where", [](const Tensor& x) { return where(matrix > 0, matrix, x); }},
+      {"sum", [](const Tensor& x) { return sum(x, {0}); }},
+      {"mean", [](const Tensor& x) { return mean(x); }},
+      {"max", [](const Tensor& x) { return max(x, {-1}); }},
+      {"min", [](const Tensor& x) { return min(x); }},
+      {"var", [](const Tensor& x) { return var(x, {0}); }},
+      {"norm", [](const Tensor& x) { return norm(x); }},
+      {"argmax", [](const Tensor& x) { return argmax(x); }},
+      {"sum_to", [](const Tensor& x) { return sum_to(x, {1}); }},
+      {"broadcast_to",
+       [](const Tensor& x) {
+         return broadcast_to(x, {2, 3});
+       }},
+      {"reshape", [](const Tensor& x) { return reshape(x, {-1}); }},
+      {"reshape", [](const Tensor& x) { return reshape(x, matrix.shape()); }},
+      {"permute", [](const Tensor& x) { return permute(x, {}); }},
+      {"transpose", [](const Tensor& x) { return transpose(x); }},
+      {"concat",
+       [](const Tensor& x) {
+         return concat({x, x}, 0);
+       }},
+      {"concat",
+       [](const Tensor& x) {
+         return concat({matrix, x}, 0);
+       }},
+      {"stack", [](const Tensor& x) { return stack({x}); }},
+      {"stack",
+       [](const Tensor& x) {
+         return stack({matrix, x});
+       }},
+      {"chunk", [](const Tensor& x) { return chunk(x, 1, 0)[0]; }},
+      {"slice", [](const Tensor& x) { return slice(x, 0, 0, 1); }},
+      {"gather", [](const Tensor& x) { return gather(x, labels); }},
+      {"gather", [](const Tensor& x) { return gather(matrix, x); }},
+      {"matmul", [](const Tensor& x) { return matmul(matrix, x); }},
+      {"linear", [](const Tensor& x) { return linear(x, matrix); }},
+      {"linear", [](const Tensor& x) { return linear(matrix, x); }},
+      {"linear_gelu", [](const Tensor& x) { return linear_gelu(matrix, x, {}); }},
+      {"norm_linear",
+       [](const Tensor& x) {
+         return norm_linear(matrix, {x, x, 1e-6}, matrix);
+       }},
+      {"linear_residual", [](const Tensor& x) { return linear_residual(x, matrix, matrix); }},
+      {"conv2d",
+       [](const Tensor& x) {
+         return conv2d(x, ones({1, 1, 1, 1}));
+       }},
+      {"conv2d",
+       [](const Tensor& x) {
+         return conv2d(ones({1, 1, 2, 2}), x);
+       }},
+      {"batch_statistics", [](const Tensor& x) { return batch_statistics(x).mean; }},
+      {"batch_norm2d",
+       [](const Tensor& x) {
+         return batch_norm2d(ones({1, 1, 2, 2}), x, ones({1}), 1e-5);
+       }},
+      {"gelu", [](const Tensor& x) { return gelu(x); }},
+      {"softmax", [](const Tensor& x) { return softmax(x); }},
+      {"log_softmax", [](const Tensor& x) { return log_softmax(x, 0); }},
+      {"layer_norm", [](const Tensor& x) { return layer_norm(matrix, x, ones({3}), 1e-6); }},
+      {"layer_norm", [](const Tensor& x) { return layer_norm(matrix, ones({3}), x, 1e-6); }},
+      {"rms_norm", [](const Tensor& x) { return rms_norm(matrix, x, 1e-6); }},
+      {"dyt", [](const Tensor& x) { return dyt(matrix, x, ones({3}), ones({3})); }},
+      {"attention",
+       [](const Tensor& x) {
+         return attention(x, ones({1, 1, 2, 2}), ones({1, 1, 2, 2}));
+       }},
+      {"attention",
+       [](const Tensor& x) {
+         return attention(ones({1, 1, 2, 2}), ones({1, 1, 2, 2}), x);
+       }},
+      {"attention_qkv", [](const Tensor& x) { return attention_qkv(x, 1); }},
+      {"mix_heads",
+       [](const Tensor& x) {
+         return mix_heads(ones({1, 1, 2, 2}), x, ones({1}));
+       }},
+      {"cross_entropy", [](const Tensor& x) { return cross_entropy(x, labels); }},
+      {"cross_entropy", [](const Tensor& x) { return cross_entropy(matrix, x); }},
+      {"soft_cross_entropy", [](const Tensor& x) { return soft_cross_entropy(matrix, x); }},
+      {"accuracy", [](const Tensor& x) { return full({}, accuracy(x, labels)); }},
+      {"accuracy", [](const Tensor& x) { return full({}, accuracy(matrix, x)); }},
+      {"dropout", [](const Tensor& x) { return dropout(x, 0.5); }},
+      {"gated_residual", [](const Tensor& x) { return gated_residual(matrix, x); }},
+  };
+  for (const auto& [name, op] : ops) {
+    INFO(name);
+    CHECK_REFUSED(op(undefined), fmt::format("[{}] expected", name));
+    CHECK_REFUSED(op(undefined), "undefined");
+  }
+}
+
+TEST_CASE("misuse: labels given to ops of floats") {
+  CHECK_REFUSED(sigmoid(labels), "[sigmoid] expected f32 or f64, got i64 [2]: cast() it to f32 first");
+  CHECK_REFUSED(silu(labels), "[silu] expected f32 or f64, got i64");
+  CHECK_REFUSED(softplus(labels), "[softplus] expected f32 or f64, got i64");
+  CHECK_REFUSED(abs(labels), "[abs] expected f32 or f64, got i64");
+  CHECK_REFUSED(clamp(labels, 0, 1), "[clamp] expected f32 or f64, got i64");
+  CHECK_REFUSED(mean(labels), "[mean] expected f32 or f64, got i64");
+  CHECK_REFUSED(var(labels), "[var] expected f32 or f64, got i64");
+  CHECK_REFUSED(norm(labels), "[norm] expected f32 or f64, got i64");
+  CHECK_REFUSED(argmax(labels), "[argmax] expected f32 or f64, got i64");
+  CHECK_REFUSED(sum(matrix > 0), "[sum] expected f32 or f64, got u8 [2, 3]: cast() it to f32 first");
+  CHECK_REFUSED(matrix * (matrix > 0), "[multiply] expected f32 or f64, got u8 [2, 3]: cast() it to f32 first");
+}
+
+TEST_CASE("misuse: reshape whose -1 does not come out even") {
+  CHECK_REFUSED(reshape(matrix, {4, -1}), "[reshape] expected extents beside -1 whose product divides the 6 elements of [2, 3], got [4, -1]");
+}
+TEST_CASE("misuse: reshape with two -1") { CHECK_REFUSED(reshape(matrix, {-1, -1}), "[reshape] expected at most one extent of -1, got [-1, -1]"); }
+TEST_CASE("misuse: reshape with -1 beside 0, where any number would do") {
+  CHECK_REFUSED(reshape(zeros({0, 3}), {0, -1}), "[reshape] expected extents beside -1 whose product divides the 0 elements of [0, 3], got [0, -1]");
+}
+TEST_CASE("misuse: reshape with another negative extent") {
+  CHECK_REFUSED(reshape(matrix, {-2, -1}), "[reshape] expected extents of at least 0, or one of -1, got [-2, -1]");
+  CHECK_REFUSED(reshape(matrix, {-2, -3}), "[reshape] expected extents of at least 0, or one of -1, got [-2, -3]");
+}
+TEST_CASE("misuse: reshape to another number of elements") {
+  CHECK_REFUSED(reshape(matrix, {2, 4}), "[reshape] expected a shape of 6 elements like [2, 3], got [2, 4]");
+}
+
+TEST_CASE("misuse: an axis that is not there") {
+  CHECK_REFUSED(sum(matrix, {2}), "[sum] expected an axis in -2..1 of shape [2, 3], got 2");
+  CHECK_REFUSED(mean(matrix, {-3}), "[mean] expected an axis in -2..1 of shape [2, 3], got -3");
+  CHECK_REFUSED(max(matrix, {5}), "[max] expected an axis in -2..1");
+  CHECK_REFUSED(min(matrix, {5}), "[min] expected an axis in -2..1");
+  CHECK_REFUSED(var(matrix, {5}), "[var] expected an axis in -2..1");
+  CHECK_REFUSED(norm(matrix, {5}), "[norm] expected an axis in -2..1");
+  CHECK_REFUSED(argmax(matrix, 2), "[argmax] expected an axis in -2..1");
+  CHECK_REFUSED(stack({matrix}, 3), "[stack] expected an axis in -3..2");
+  CHECK_REFUSED(chunk(matrix, 1, 2), "[chunk] expected an axis in -2..1");
+  CHECK_REFUSED(concat({matrix, matrix}, 2), "[concat] expected an axis in -2..1");
+  CHECK_REFUSED(slice(matrix, 2, 0, 1), "[slice] expected an axis in -2..1");
+  CHECK_REFUSED(permute(matrix, {0, 2}), "[permute] expected an axis in -2..1");
+  CHECK_REFUSED(transpose(matrix, 0, 2), "[transpose] expected an axis in -2..1");
+  CHECK_REFUSED(softmax(matrix, 2), "[softmax] expected an axis in -2..1");
+}
+TEST_CASE("misuse: an axis of a scalar") {
+  CHECK_REFUSED(sum(full({}, 1), {0}), "[sum] expected a tensor with an axis 0, got a scalar");
+  CHECK_REFUSED(argmax(full({}, 1)), "[argmax] expected a tensor with an axis -1, got a scalar");
+  CHECK_REFUSED(softmax(full({}, 1)), "[softmax] expected a tensor with an axis -1, got a scalar");
+  CHECK_REFUSED(transpose(ones({3})), "[transpose] expected an axis in -1..0 of shape [3], got -2");
+  CHECK_REFUSED(concat({full({}, 1), full({}, 1)}, 0), "[concat] expected a tensor with an axis 0, got a scalar");
+}
+TEST_CASE("misuse: an axis twice") {
+  CHECK_REFUSED(var(matrix, {0, -2}), "[var] expected each axis once, got axis -2 twice for shape [2, 3]");
+  CHECK_REFUSED(min(matrix, {1, 1}), "[min] expected each axis once");
+}
+
+TEST_CASE("misuse: reductions of nothing") {
+  CHECK_REFUSED(mean(zeros({0, 3}), {0}), "[mean] expected at least one element, got shape [0, 3]");
+  CHECK_REFUSED(min(zeros({0})), "[min] expected at least one element, got shape [0]");
+  CHECK_REFUSED(max(zeros({0})), "[max] expected at least one element, got shape [0]");
+  CHECK_REFUSED(var(zeros({0})), "[var] expected more than 0 elements");
+  CHECK_REFUSED(argmax(zeros({2, 0})), "[argmax] expected a non-empty axis 1, got shape [2, 0]");
+}
+TEST_CASE("misuse: a variance of as many elements as are taken off") {
+  CHECK_REFUSED(var(ones({4, 1}), {1}, false, 1), "[var] expected more than 1 elements, which are taken off their number, got 1 of shape [4, 1]");
+  CHECK_REFUSED(var(ones({4}), {}, false, std::nan("")), "[var] expected more than nan elements");
+}
+
+TEST_CASE("misuse: chunks that do not come out even") {
+  CHECK_REFUSED(chunk(matrix, 2, 1), "[chunk] expected a count that divides the 3 of axis 1 of [2, 3], got 2: slice() takes unequal parts");
+}
+TEST_CASE("misuse: no chunk, or fewer") {
+  CHECK_REFUSED(chunk(matrix, 0, 1), "[chunk] expected a count that divides the 3 of axis 1 of [2, 3], got 0");
+  CHECK_REFUSED(chunk(matrix, -1, 1), "[chunk] expected a count that divides the 3 of axis 1 of [2, 3], got -1");
+}
+TEST_CASE("misuse: a stack of nothing") { CHECK_REFUSED(stack({}), "[stack] expected at least one tensor, got none"); }
+TEST_CASE("misuse: a stack of different shapes") {
+  CHECK_REFUSED(stack({matrix, ones({3, 2})}),
+                "[stack] expected tensors of one shape, got [2, 3] and [3, 2]: concat() joins what differs along an axis");
+}
+TEST_CASE("misuse: concat of shapes that differ elsewhere, of nothing") {
+  CHECK_REFUSED(concat({matrix, ones({3, 2})}, 0), "[concat] expected shapes equal but for axis 0, got [2, 3] and [3, 2]");
+  CHECK_REFUSED(concat({}, 0), "[concat] expected at least one tensor, got none");
+}
+TEST_CASE("misuse: a slice outside, or backwards") {
+  CHECK_REFUSED(slice(matrix, 1, 2, 4), "[slice] expected 0 <= begin <= end <= 3 on axis 1 of [2, 3], got 2..4");
+  CHECK_REFUSED(slice(matrix, 1, 2, 1), "[slice] expected 0 <= begin <= end <= 3");
+  CHECK_REFUSED(slice(matrix, 1, -1, 1), "[slice] expected 0 <= begin <= end <= 3");
+}
+
+TEST_CASE("misuse: dtypes mixed") {
+  CHECK_REFUSED(matrix + ones({2, 3}, f64), "[add] expected operands of one dtype, got f32 [2, 3] and f64 [2, 3]: cast() one of them");
+  CHECK_REFUSED(matrix < ones({2, 3}, f64), "[less] expected operands of one dtype, got f32 [2, 3] and f64 [2, 3]: cast() one of them");
+  CHECK_REFUSED(equal(argmax(matrix), ones({2})), "[equal] expected operands of one dtype, got i64 [2] and f32 [2]");
+  CHECK_REFUSED(stack({matrix, ones({2, 3}, f64)}), "[stack] expected operands of one dtype");
+  CHECK_REFUSED(concat({labels, ones({2})}, 0), "[concat] expected operands of one dtype, got i64 [2] and f32 [2]");
+  CHECK_REFUSED(where(matrix > 0, matrix, ones({2, 3}, f64)), "[where] expected operands of one dtype");
+}
+TEST_CASE("misuse: devices mixed") {
+  const Tensor there = ones({2, 3}, on_reference);
+  CHECK_REFUSED(matrix + there, "[add] expected operands on one device, got [2, 3] on cpu and [2, 3] on reference");
+  CHECK_REFUSED(matrix >= there, "[greater_equal] expected operands on one device");
+  CHECK_REFUSED(stack({matrix, there}), "[stack] expected operands on one device");
+  CHECK_REFUSED(where(matrix > 0, there, there), "[where] expected a mask on reference, where its operands are, got one on cpu");
+  CHECK_REFUSED(gather(there, labels), "[gather] expected indices on reference, where the rows are, got some on cpu");
+  CHECK_REFUSED(cross_entropy(there, labels), "[cross_entropy] expected labels on reference, where the logits are, got some on cpu");
+  CHECK_REFUSED(accuracy(there, labels), "[accuracy] expected labels on reference, where the logits are, got some on cpu");
+}
+
+TEST_CASE("misuse: shapes that do not fit a comparison, in the order that was written") {
+  CHECK_REFUSED(matrix > ones({4}), "[greater] expected shapes that broadcast together, got [2, 3] and [4]");
+  CHECK_REFUSED(equal(matrix, ones({3, 2})), "[equal] expected shapes that broadcast together, got [2, 3] and [3, 2]");
+}
+TEST_CASE("misuse: integers compared with what they cannot be") {
+  CHECK_REFUSED(labels > 0.5, "[greater] expected a number that i64 holds to compare i64 [2] with, got 0.5");
+  CHECK_REFUSED(equal(matrix > 0, 300), "[equal] expected a number that u8 holds to compare u8 [2, 3] with, got 300");
+  CHECK_REFUSED(labels < std::nan(""), "[less] expected a number that i64 holds");
+}
+
+TEST_CASE("misuse: where without a mask") {
+  CHECK_REFUSED(where(matrix, matrix, matrix), "[where] expected a u8 mask, got f32 [2, 3]: comparisons make them");
+  CHECK_REFUSED(where(labels, matrix, matrix), "[where] expected a u8 mask, got i64 [2]");
+  CHECK_REFUSED(where(ones({4}) > 0, matrix, matrix), "[where] expected shapes that broadcast together, got [4] and [2, 3]");
+}
+
+TEST_CASE("misuse: clamp between bounds that are the wrong way round, or none") {
+  CHECK_REFUSED(clamp(matrix, 1, 0), "[clamp] expected low <= high, got 1 and 0");
+  CHECK_REFUSED(clamp(matrix, std::nan(""), 0), "[clamp] expected low <= high, got nan and 0");
+}
+
+TEST_CASE("misuse: accuracy of labels that are not the rows'") {
+  CHECK_REFUSED(accuracy(matrix, integers({0, 1, 2}, {3})), "[accuracy] expected i64 labels [2] for logits [2, 3], got i64 [3]");
+  CHECK_REFUSED(accuracy(matrix, ones({2})), "[accuracy] expected i64 labels [2] for logits [2, 3], got f32 [2]");
+  CHECK_REFUSED(accuracy(matrix, matrix), "[accuracy] expected i64 labels [2] for logits [2, 3], got f32 [2, 3]");
+  CHECK_REFUSED(accuracy(zeros({0, 3}), integers({}, {0})), "[accuracy] expected logits [.., classes], got [0, 3]");
+}
+TEST_CASE("misuse: labels out of range") {
+  CHECK_REFUSED(accuracy(matrix, integers({0, 3}, {2})), "[accuracy] expected labels in 0..2, got 3 at 1");
+  CHECK_REFUSED(cross_entropy(matrix, integers({-1, 0}, {2})), "[cross_entropy] expected labels in 0..2, got -1 at 0");
+  CHECK_REFUSED(gather(matrix, integers({2}, {1})), "[gather] expected indices in 0..1 for [2, 3], got 2 at 0");
+}
+TEST_CASE("misuse: logits where labels belong") {
+  CHECK_REFUSED(cross_entropy(matrix, ones({2})), "[cross_entropy] expected i64 labels [2] for logits [2, 3], got f32 [2]");
+  CHECK_REFUSED(cross_entropy(labels, matrix), "[cross_entropy] expected f32 or f64, got i64 [2]");
+  CHECK_REFUSED(gather(matrix, ones({2})), "[gather] expected i64 indices, got f32 [2]");
+}
+
+TEST_CASE("misuse: products of shapes that do not fit") {
+  CHECK_REFUSED(matmul(matrix, matrix), "[matmul] expected equal inner extents, got [2, 3] and [2, 3]");
+  CHECK_REFUSED(matmul(ones({3}), matrix), "[matmul] expected at least two axes each, got [3] and [2, 3]");
+  CHECK_REFUSED(linear(ones({2, 4}), matrix), "[linear] expected");
+}
+
+TEST_CASE("misuse: gradients multiplied by what is no number") {
+  const Tensor x = variable(matrix);
+  const Gradients g = backward(sum(x));
+  CHECK_REFUSED(g * std::nan(""), "[gradients] expected a finite factor, got nan");
+  CHECK_REFUSED(g / 0, "[gradients] expected a finite factor, got inf");
+}
