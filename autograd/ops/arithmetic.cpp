@@ -9,7 +9,7 @@ namespace plumb {
 namespace detail {
 
 void check_float(const char* op, const Tensor& x) {
-  check(x.defined(), "[{}] expected a tensor, got an undefined one", op);
+  check_defined(op, x);
   check(is_float(x.dtype()), "[{}] expected f32 or f64, got {} {}{}", op, name(x.dtype()), x.shape(),
         x.dtype() == DType::bf16 ? ": cast() it to f32 first" : "");
 }
@@ -109,7 +109,7 @@ Tensor pow(const Tensor& x, double exponent) {
 }
 
 Tensor cast(const Tensor& x, DType dtype) {
-  check(x.defined(), "[cast] expected a tensor, got an undefined one");
+  detail::check_defined("cast", x);
   check(is_real(x.dtype()), "[cast] expected f32, f64 or bf16, got {} {}", name(x.dtype()), x.shape());
   check(is_real(dtype), "[cast] expected f32, f64 or bf16 to cast to, got {}", name(dtype));
   if (x.dtype() == dtype) return x;

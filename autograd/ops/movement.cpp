@@ -19,19 +19,20 @@ Tensor embed(const Tensor& part, const Shape& shape, int axis, std::int64_t begi
 Tensor scatter(const Tensor& rows, const Tensor& index, const Shape& shape) {
   Array y = full_like(rows.array(), shape, 0);
   kernels(y).scatter_add(rows.array(), index.array(), y);
-  return record("scatter", y, {rows}, [index](const Tensor& dy) { return Tensors{gather(dy, index)}; });
+  return record("scatter", y, {rows}, [index = Saved(index)](const Tensor& dy) { return Tensors{gather(dy, index)}; });
 }
 
 }  // namespace
 
 Tensor reshape(const Tensor& x, const Shape& shape) {
-  check(x.defined() && x.numel() == shape.numel(), "[reshape] expected a shape of {} elements like {}, got {}", x.numel(), x.shape(), shape);
+  detail::check_defined("reshape", x);
+  check(x.numel() == shape.numel(), "[reshape] expected a shape of {} elements like {}, got {}", x.numel(), x.shape(), shape);
   if (x.shape() == shape) return x;
   return record("reshape", x.array().reshaped(shape), {x}, [from = x.shape()](const Tensor& dy) { return Tensors{reshape(dy, from)}; });
 }
 
 Tensor permute(const Tensor& x, const Axes& axes) {
-  check(x.defined(), "[permute] expected a tensor, got an undefined one");
+  detail::check_defined("permute", x);
   const int rank = x.shape().rank();
   check(static_cast<int>(axes.size()) == rank, "[permute] expected {} axes for shape {}, got {}", rank, x.shape(), axes.size());
   Axes forward(axes), inverse(axes.size(), -1);
@@ -49,6 +50,7 @@ Tensor permute(const Tensor& x, const Axes& axes) {
 }
 
 Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
+  detail::check_defined("transpose", x);
   Axes axes(static_cast<std::size_t>(x.shape().rank()));
   std::iota(axes.begin(), axes.end(), 0);
   std::swap(axes[static_cast<std::size_t>(x.shape().axis(axis_a))], axes[static_cast<std::size_t>(x.shape().axis(axis_b))]);
@@ -57,6 +59,7 @@ Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
 
 Tensor concat(const Tensors& parts, int axis) {
   check(!parts.empty(), "[concat] expected at least one tensor, got none");
+  detail::check_defined("concat", parts[0]);
   axis = parts[0].shape().axis(axis);
   std::int64_t extent = 0;
   for (const Tensor& part : parts) {
@@ -82,7 +85,7 @@ Tensor concat(const Tensors& parts, int axis) {
 }
 
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
-  check(x.defined(), "[slice] expected a tensor, got an undefined one");
+  detail::check_defined("slice", x);
   axis = x.shape().axis(axis);
   check(0 <= begin && begin <= end && end <= x.dim(axis), "[slice] expected 0 <= begin <= end <= {} on axis {} of {}, got {}..{}", x.dim(axis), axis,
         x.shape(), begin, end);
@@ -93,7 +96,9 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
 }
 
 Tensor gather(const Tensor& x, const Tensor& index) {
-  check(x.defined() && x.shape().rank() >= 1, "[gather] expected a tensor of at least one axis, got {}", x.shape());
+  detail::check_defined("gather", x);
+  detail::check_defined("gather", index);
+  check(x.shape().rank() >= 1, "[gather] expected a tensor of at least one axis, got {}", x.shape());
   check(index.dtype() == DType::i64, "[gather] expected i64 indices, got {} {}", name(index.dtype()), index.shape());
   for (std::int64_t i = 0; i < index.numel(); ++i) {
     const std::int64_t row = index.array().data<std::int64_t>()[i];
@@ -103,7 +108,7 @@ Tensor gather(const Tensor& x, const Tensor& index) {
   dims.insert(dims.end(), x.shape().begin() + 1, x.shape().end());
   Array y = empty_like(x.array(), Shape(dims));
   kernels(y).gather(x.array(), index.array(), y);
-  return record("gather", y, {x}, [shape = x.shape(), index](const Tensor& dy) { return Tensors{scatter(dy, index, shape)}; });
+  return record("gather", y, {x}, [shape = x.shape(), index = Saved(index)](const Tensor& dy) { return Tensors{scatter(dy, index, shape)}; });
 }
 
 }  // namespace plumb

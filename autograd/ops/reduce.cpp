@@ -6,7 +6,9 @@ namespace plumb {
 namespace {
 
 // x's shape with `axes` (all if empty) 1, or without them.
-Shape reduced_shape(const char* op, const Shape& x, const Axes& axes, bool keep_axes) {
+Shape reduced_shape(const char* op, const Tensor& tensor, const Axes& axes, bool keep_axes) {
+  detail::check_defined(op, tensor);
+  const Shape& x = tensor.shape();
   std::vector<bool> reduced(static_cast<std::size_t>(x.rank()), axes.empty());
   for (int axis : axes) {
     const auto i = static_cast<std::size_t>(x.axis(axis));
@@ -34,19 +36,20 @@ Array compute(Reduce op, const char* op_name, const Tensor& x, const Shape& kept
 }  // namespace
 
 Tensor sum(const Tensor& x, const Axes& axes, bool keep_axes) {
-  const Shape kept = reduced_shape("sum", x.shape(), axes, true);
+  const Shape kept = reduced_shape("sum", x, axes, true);
   const Tensor y =
       record("sum", compute(Reduce::sum, "sum", x, kept), {x}, [shape = x.shape()](const Tensor& dy) { return Tensors{broadcast_to(dy, shape)}; });
-  return keep_axes ? y : reshape(y, reduced_shape("sum", x.shape(), axes, false));
+  return keep_axes ? y : reshape(y, reduced_shape("sum", x, axes, false));
 }
 
 Tensor mean(const Tensor& x, const Axes& axes, bool keep_axes) {
+  detail::check_defined("mean", x);
   const Tensor total = sum(x, axes, keep_axes);
   return total * (static_cast<double>(total.numel()) / static_cast<double>(x.numel()));
 }
 
 Tensor max(const Tensor& x, const Axes& axes, bool keep_axes) {
-  const Shape kept = reduced_shape("max", x.shape(), axes, true);
+  const Shape kept = reduced_shape("max", x, axes, true);
   const Array top = compute(Reduce::max, "max", x, kept);
   const Tensor y = record("max", top, {x}, [x = Saved(x), top](const Tensor& dy) {
     Array hit = empty_like(x.array());
@@ -54,10 +57,11 @@ Tensor max(const Tensor& x, const Axes& axes, bool keep_axes) {
     const Tensor share = Tensor(hit) / sum_to(Tensor(hit), top.shape());
     return Tensors{dy * share};
   });
-  return keep_axes ? y : reshape(y, reduced_shape("max", x.shape(), axes, false));
+  return keep_axes ? y : reshape(y, reduced_shape("max", x, axes, false));
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
+  detail::check_defined("sum_to", x);
   check(broadcasts_to(shape, x.shape()), "[sum_to] expected a shape that broadcasts to {}, got {}", x.shape(), shape);
   if (x.shape() == shape) return x;
   Shape kept = x.shape();
@@ -69,7 +73,8 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
 }
 
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
-  check(x.defined() && broadcasts_to(x.shape(), shape), "[broadcast_to] expected a tensor that broadcasts to {}, got {}", shape, x.shape());
+  detail::check_defined("broadcast_to", x);
+  check(broadcasts_to(x.shape(), shape), "[broadcast_to] expected a tensor that broadcasts to {}, got {}", shape, x.shape());
   if (x.shape() == shape) return x;
   Array y = empty_like(x.array(), shape);
   kernels(y).broadcast(x.array(), y);

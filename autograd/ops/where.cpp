@@ -6,10 +6,12 @@ namespace plumb {
 
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
   detail::check_operands("where", a, b);
+  detail::check_defined("where", mask);
   check(mask.dtype() == DType::u8, "[where] expected a u8 mask, got {} {}", name(mask.dtype()), mask.shape());
+  check(mask.device() == a.device(), "[where] expected the mask on {}, got {}", name(a.device()), name(mask.device()));
   Array y = empty_like(a.array(), broadcast(mask.shape(), broadcast(a.shape(), b.shape(), "where"), "where"));
   kernels(y).where(mask.array(), a.array(), b.array(), y);
-  return record("where", y, {a, b}, [mask](const Tensor& dy) {
+  return record("where", y, {a, b}, [mask = Saved(mask)](const Tensor& dy) {
     const Tensor zero = zeros_like(dy);
     return Tensors{where(mask, dy, zero), where(mask, zero, dy)};
   });
