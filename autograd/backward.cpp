@@ -129,8 +129,9 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
       gradients = f(gradient, y);
     }
     gradient = Tensor();
-    check(gradients.size() == node->inputs.size(), "[{}] expected a backward function that returns as many gradients as the op has inputs, {}, got {}",
-          node->op, node->inputs.size(), gradients.size());
+    check(gradients.size() == node->inputs.size(),
+          "[{}] expected a backward function that returns as many gradients as the op has inputs, {}, got {}", node->op, node->inputs.size(),
+          gradients.size());
     if (graph == Graph::consume) {
       node->backward = nullptr;
       node->differentiable_backward = nullptr;
@@ -186,13 +187,15 @@ Tensors grad(const Tensor& y, const Tensors& xs, const GradOptions& options) {
         "[grad] expected a cotangent {} like y, got {}", describe(y), describe(given));
   NodeSet targets;
   for (const Tensor& x : xs) {
-    check(x.requires_grad(), "[grad] expected tensors that require a gradient, got {} {}", x.node() ? "a frozen parameter" : "a constant", describe(x));
+    check(x.requires_grad(), "[grad] expected tensors that require a gradient, got {} {}", x.node() ? "a frozen parameter" : "a constant",
+          describe(x));
     targets.insert(x.node().get());
   }
-  check(y.requires_grad(),
-        "[grad] expected a y that depends on a variable, got a constant {} (NoGrad open? from a grad() without .create_graph = true? constant in fact: "
-        "then its gradient is zero)",
-        describe(y));
+  check(
+      y.requires_grad(),
+      "[grad] expected a y that depends on a variable, got a constant {} (NoGrad open? from a grad() without .create_graph = true? constant in fact: "
+      "then its gradient is zero)",
+      describe(y));
   Tensors result;
   const Tensor dy = given.defined() ? given : ones_like(y);
   const std::vector<Reached> found = propagate(y.node(), dy, &targets, {}, options.create_graph ? Graph::record : Graph::keep);
@@ -251,13 +254,17 @@ Tensor Gradients::find(const Tensor& x) const {
 
 const Tensor& Gradients::operator[](const std::string& parameter_name) const {
   const auto entry = std::ranges::find_if(entries_, [&](const Entry& e) { return e.node->name == parameter_name; });
-  if (entry != entries_.end()) return entry->gradient;
+  if (entry != entries_.end()) {
+    check(std::ranges::none_of(entry + 1, entries_.end(), [&](const Entry& e) { return e.node->name == parameter_name; }),
+          "[gradients] expected one parameter of the name, got several \"{}\": ask with find(variable)", parameter_name);
+    return entry->gradient;
+  }
   std::vector<std::string> names;
   for (const Entry& e : entries_)
     if (!e.node->name.empty()) names.push_back(e.node->name);
   const std::string nearest = nearest_name(parameter_name, names);
-  fail(fmt::format("[gradients] expected the name of a parameter that the loss depends on and that is not frozen, got \"{}\"{}",
-                   parameter_name, nearest.empty() ? fmt::format(" (of the {} that are here)", entries_.size()) : fmt::format("; did you mean \"{}\"?", nearest)));
+  fail(fmt::format("[gradients] expected the name of a parameter that the loss depends on and that is not frozen, got \"{}\"{}", parameter_name,
+                   nearest.empty() ? fmt::format(" (of the {} that are here)", entries_.size()) : fmt::format("; did you mean \"{}\"?", nearest)));
 }
 
 }  // namespace plumb

@@ -24,7 +24,7 @@ class Gradients {
 
   // Undefined if there is none.
   Tensor find(const Tensor& variable) const;
-  // Throws if there is none, naming the parameter that may have been meant.
+  // Throws if there is none, naming the parameter that may have been meant, or several of the name (two models).
   const Tensor& operator[](const std::string& parameter_name) const;
 
  private:
@@ -48,7 +48,8 @@ struct GradOptions {
 // dy/dx for a variable or an intermediate; zero where y depends on other variables, but not on x. Throws for a y that depends on none, such as
 // what an earlier grad() returned without create_graph.
 [[nodiscard("grad() returns the gradient and keeps it nowhere else")]] Tensor grad(const Tensor& y, const Tensor& x, const GradOptions& options = {});
-[[nodiscard("grad() returns the gradients and keeps them nowhere else")]] Tensors grad(const Tensor& y, const Tensors& xs, const GradOptions& options = {});
+[[nodiscard("grad() returns the gradients and keeps them nowhere else")]] Tensors grad(const Tensor& y, const Tensors& xs,
+                                                                                       const GradOptions& options = {});
 
 namespace detail {
 // The gradients of y towards `targets`, not looking behind them; each target has a node of its own.

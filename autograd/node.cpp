@@ -29,7 +29,8 @@ thread_local std::vector<Remains>* left_to_outermost = nullptr;  // null: nobody
 
 }  // namespace
 
-Node::Node(const char* op_name, const Array& y) : op(op_name), sequence(next_sequence++), path(current_path()), shape(y.shape()), dtype(y.dtype()), device(y.device()) {
+Node::Node(const char* op_name, const Array& y)
+    : op(op_name), sequence(next_sequence++), path(current_path()), shape(y.shape()), dtype(y.dtype()), device(y.device()) {
   ++live_count;
 }
 

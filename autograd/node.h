@@ -71,7 +71,7 @@ std::int64_t live_nodes();
 namespace detail {
 bool recording(const Tensors& inputs);  // whether an op on these enters the graph; also notes inputs for checkpoint()
 std::shared_ptr<Node> make_node(const char* op, const Array& y, const Tensors& inputs);
-void keep_output(Node& node, const Array& y);  // for a backward that reads y, which throws if it was changed in place
+void keep_output(Node& node, const Array& y);       // for a backward that reads y, which throws if it was changed in place
 void check_finite(const char* op, const Array& y);  // in anomaly mode, throws for a non-finite element
 // For a fused op's plain backward function: the sum of the gradients that input i has got from others so far, if nobody else holds it;
 // else undefined. Whoever takes it must return it, updated in place, as (part of) the gradient of input i: one pass less.

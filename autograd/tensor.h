@@ -15,7 +15,7 @@ class Tensor;
 using Tensors = std::vector<Tensor>;
 
 // Removes what it stands for (a hook) when destroyed.
-class [[nodiscard("what it stands for goes with it: keep the handle for as long as the hook is wanted")]] Handle {
+class [[nodiscard]] Handle {
  public:
   Handle() = default;
   explicit Handle(std::function<void()> remove) : remove_(std::move(remove)) {}

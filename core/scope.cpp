@@ -23,8 +23,8 @@ const Path& current_path() { return state().path; }
 const RandomState& random_state() { return state().random; }
 const RandomState& random_state_for(const char* op) {
   check(state().random_open,
-        "[{}] expected an open RandomScope, got none, so that each step would draw the same: open one a step, RandomScope scope({{.seed = seed, .step = "
-        "step}}), or call eval() on the model",
+        "[{}] expected an open RandomScope, got none, so that each step would draw the same: open one a step, "
+        "RandomScope scope({{.seed = seed, .step = step}}), or call eval() on the model",
         op);
   return state().random;
 }

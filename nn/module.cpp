@@ -103,8 +103,10 @@ void Module::look_for_uninitialised() const {
     if (wants_initialising(p)) names.push_back(full_name);
   });
   check(names.empty(),
-        "[{}] expected initialised parameters, got {}{} as {} declared: call nn::initialize(model, seed) when the model is complete, or load its weights",
-        *path(), names.empty() ? "" : names[0], names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "", names.size() > 1 ? "they were" : "it was");
+        "[{}] expected initialised parameters, got {}{} as {} declared: call nn::initialize(model, seed) when the model is complete, "
+        "or load its weights",
+        *path(), names.empty() ? "" : names[0], names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "",
+        names.size() > 1 ? "they were" : "it was");
   mark_initialised();
 }
 

@@ -52,8 +52,7 @@ Tensor soft_cross_entropy(const Tensor& logits, const Tensor& target) {
   detail::check_operands("soft_cross_entropy", logits, target);
   check(target.shape() == logits.shape(), "[soft_cross_entropy] expected a target {} like the logits, got {}", logits.shape(), target.shape());
   check(!target.requires_grad(), "[soft_cross_entropy] expected a constant target, got one that requires a gradient; detach() it");
-  return loss_of("soft_cross_entropy", logits, Tensor(), target, 0,
-                 [target](const Tensors& in) { return cross_entropy_composed(in[0], target); });
+  return loss_of("soft_cross_entropy", logits, Tensor(), target, 0, [target](const Tensors& in) { return cross_entropy_composed(in[0], target); });
 }
 
 Tensor cross_entropy_composed(const Tensor& logits, const Tensor& target) {

@@ -41,9 +41,9 @@ class Ema {
 };
 
 // While one lives, the model has the averaged weights. Throws inside another of the same average, which would put the weights back.
-class [[nodiscard("the model has the averages while the scope lives: give it a name")]] EmaScope {
+class EmaScope {
  public:
-  explicit EmaScope(Ema& ema);
+  [[nodiscard("the model has the averages while the scope lives: give it a name")]] explicit EmaScope(Ema& ema);
   ~EmaScope() { ema_.swap(); }
   EmaScope(const EmaScope&) = delete;
   EmaScope& operator=(const EmaScope&) = delete;

@@ -9,7 +9,7 @@ namespace plumb::nn {
 
 class LearningRate {
  public:
-  LearningRate(double constant);  // implicit: {.lr = 1e-3} is a constant rate
+  LearningRate(double constant);                                 // implicit: {.lr = 1e-3} is a constant rate
   explicit LearningRate(std::function<double(std::int64_t)> f);  // throws for an empty one
   double at(std::int64_t step) const { return f_(step); }
 

@@ -54,10 +54,10 @@ std::string described(const Node& variable) {
     if (std::ranges::none_of(own, [&](const Parameter& p) { return p.value.node() == e.node; })) others.push_back(described(*e.node));
   const std::size_t count = others.size();
   others.resize(std::min(count, listed));
-  fail(
-      fmt::format("[optimizer] expected gradients of its own parameters alone, got {} of others, which would never train: {}{}; register what belongs to "
-                  "the module with parameter() or child() before its parameters() are taken, or call step_own() where another optimizer holds the rest",
-                  count, fmt::join(others, ", "), count > listed ? ", .." : ""));
+  fail(fmt::format(
+      "[optimizer] expected gradients of its own parameters alone, got {} of others, which would never train: {}{}; register what belongs to "
+      "the module with parameter() or child() before its parameters() are taken, or call step_own() where another optimizer holds the rest",
+      count, fmt::join(others, ", "), count > listed ? ", .." : ""));
 }
 
 }  // namespace
@@ -96,8 +96,8 @@ void Optimizer::step(const Gradients& gradients, Others others) {
     check_factors(p);
     if (p.frozen) continue;
     check(entry != found.end(),
-          "[optimizer] expected a gradient for {} {}, got none: the loss does not depend on it, or it was frozen when the loss was computed; freeze() it "
-          "if that is meant",
+          "[optimizer] expected a gradient for {} {}, got none: the loss does not depend on it, or it was frozen when the loss was computed; "
+          "freeze() it if that is meant",
           p.name, p.value.shape());
     const Tensor& gradient = *entry->second;
     check(gradient.shape() == p.value.shape() && gradient.dtype() == p.value.dtype() && gradient.device() == p.value.device(),
@@ -145,9 +145,8 @@ std::vector<ParameterGroup> Optimizer::groups() const {
     group->names.push_back(p.name);
     group->elements += p.value.numel();
   }
-  std::ranges::sort(groups, [](const ParameterGroup& a, const ParameterGroup& b) {
-    return a.frozen != b.frozen ? b.frozen : a.elements > b.elements;
-  });
+  std::ranges::sort(groups,
+                    [](const ParameterGroup& a, const ParameterGroup& b) { return a.frozen != b.frozen ? b.frozen : a.elements > b.elements; });
   return groups;
 }
 
@@ -193,7 +192,8 @@ void Optimizer::load_state(const NamedTensors& state) {
   std::vector<Tensor> counts(parameters_.size());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];
-    const bool there = !memory_.empty() && (!p.frozen || std::ranges::any_of(memory_, [&](const auto& m) { return state.contains(p.name + "." + m.first); }));
+    const bool there =
+        !memory_.empty() && (!p.frozen || std::ranges::any_of(memory_, [&](const auto& m) { return state.contains(p.name + "." + m.first); }));
     for (const auto& [name, memory] : memory_) {
       const Array array = there ? fresh(memory, i) : Array();
       loaded[name].push_back(array);

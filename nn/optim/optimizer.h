@@ -59,8 +59,8 @@ class Optimizer {
   // One step of all parameters that are not frozen.
   virtual void update(std::span<const Update> updates) = 0;
 
-  // One array for each parameter, of its shape and at first filled with `initial`, which state() holds under "<parameter>.<name>". Undefined for those
-  // that were always frozen; update() finds those that it needs. The span is good for as long as the optimizer lives.
+  // One array for each parameter, of its shape and at first filled with `initial`, which state() holds under "<parameter>.<name>". Undefined for
+  // those that were always frozen; update() finds those that it needs. The span is good for as long as the optimizer lives.
   std::span<const Array> remembered(const std::string& name, double initial = 0);
 
  private:
@@ -70,7 +70,9 @@ class Optimizer {
   };
   enum class Others { refused, allowed };  // gradients of variables that are not its own
   void step(const Gradients& gradients, Others others);
-  Array fresh(const Memory& memory, std::size_t i) const { return full_like(parameters_[i].value.array(), parameters_[i].value.shape(), memory.initial); }
+  Array fresh(const Memory& memory, std::size_t i) const {
+    return full_like(parameters_[i].value.array(), parameters_[i].value.shape(), memory.initial);
+  }
 
   std::vector<Parameter> parameters_;
   std::vector<std::int64_t> updates_;  // of each parameter

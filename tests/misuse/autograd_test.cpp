@@ -78,7 +78,8 @@ TEST_CASE("misuse: an op of one's own whose gradient has another shape, dtype or
   const Tensor x = x_2_3();
   CHECK_REFUSED(backward(sum(own_op(x, {ones({3, 2})}))), "[own] expected a backward function whose gradient 0 has the shape [2, 3] of its input");
   CHECK_REFUSED(backward(sum(own_op(x, {ones({3})}))), "got [3]");
-  CHECK_REFUSED(backward(sum(own_op(x, {ones({2, 3}, f64)}))), "[own] expected a backward function whose gradient 0 is f32 on cpu like its input, got f64");
+  CHECK_REFUSED(backward(sum(own_op(x, {ones({2, 3}, f64)}))),
+                "[own] expected a backward function whose gradient 0 is f32 on cpu like its input, got f64");
   CHECK_REFUSED(backward(sum(own_op(x, {ones({2, 3}, reference)}))), "got f32 on reference");
 }
 
@@ -96,7 +97,8 @@ TEST_CASE("misuse: a composed definition of another shape than its op, different
         "own", (in * 2.0).array(), {in}, [](const Tensor& dy) { return Tensors{dy * 2.0}; },
         through([](const Tensors& i) { return sum(i[0], {0}) * 2.0; }, {in}));
   };
-  CHECK_REFUSED(grad(sum(op(x)), x, {.create_graph = true}), "[through] expected a composed definition that gives f32 [2, 3] as the op does, got f32 [3]");
+  CHECK_REFUSED(grad(sum(op(x)), x, {.create_graph = true}),
+                "[through] expected a composed definition that gives f32 [2, 3] as the op does, got f32 [3]");
 }
 
 TEST_CASE("misuse: an array with the node of another tensor") {
@@ -195,8 +197,9 @@ TEST_CASE("misuse: a graph that was given up, differentiated through a part of i
 
 TEST_CASE("misuse: the derivative of a gradient that was not recorded") {
   const Tensor x = x_2_3(), first = grad(sum(x * x * x), x);
-  CHECK_REFUSED(grad(sum(first), x), "[grad] expected a y that depends on a variable, got a constant f32 [] (NoGrad open? from a grad() without "
-                                     ".create_graph = true?");
+  CHECK_REFUSED(grad(sum(first), x),
+                "[grad] expected a y that depends on a variable, got a constant f32 [] (NoGrad open? from a grad() without "
+                ".create_graph = true?");
   CHECK(grad(sum(grad(sum(x * x * x), x, {.create_graph = true})), x).values()[1] == 12);
 }
 
@@ -229,7 +232,8 @@ TEST_CASE("misuse: a result changed in place between forward and backward") {
 TEST_CASE("misuse: a mask, labels or an index changed in place between forward and backward") {
   const Tensor x = x_2_3();
   const Tensor mask(array_from(std::vector<std::uint8_t>{1, 0, 1}, {3}, Device::cpu)), rows = ones({2}), keep(mask.array().reshaped({1, 1, 1, 3}));
-  const Tensor chosen = where(mask, x, x * 2.0), attended = attention(reshape(x, {2, 1, 1, 3}), ones({2, 1, 3, 3}), ones({2, 1, 3, 3}), {.keep = keep});
+  const Tensor chosen = where(mask, x, x * 2.0),
+               attended = attention(reshape(x, {2, 1, 1, 3}), ones({2, 1, 3, 3}), ones({2, 1, 3, 3}), {.keep = keep});
   const Tensor whole(array_from(std::vector<std::uint8_t>{1, 0, 1}, {1, 1, 1, 3}, Device::cpu)), q = variable(ones({1, 1, 1, 3}));
   const Tensor shared = attention(q, ones({1, 1, 3, 3}), ones({1, 1, 3, 3}), {.keep = whole});
   const Tensor scaled = gated_residual(x, x, {}, rows);
@@ -249,7 +253,8 @@ TEST_CASE("misuse: a mask, labels or an index changed in place between forward a
 TEST_CASE("misuse: checkpoint() of nothing, or of a function that returns nothing") {
   const Tensor x = x_2_3();
   CHECK_REFUSED(checkpoint({}, {x}), "[checkpoint] expected a function to run, got an empty one");
-  CHECK_REFUSED(checkpoint([](const Tensors&) { return Tensor(); }, {x}), "[checkpoint] expected a function that returns a tensor, got an undefined one");
+  CHECK_REFUSED(checkpoint([](const Tensors&) { return Tensor(); }, {x}),
+                "[checkpoint] expected a function that returns a tensor, got an undefined one");
 }
 
 TEST_CASE("misuse: checkpoint() of a function that computes something else the second time") {
@@ -265,6 +270,14 @@ TEST_CASE("misuse: a gradient under a name that is not there") {
   const Gradients g = backward(sum(x));
   CHECK_REFUSED(g["blocks.0.gama"], "got \"blocks.0.gama\"; did you mean \"blocks.0.gamma\"?");
   CHECK_REFUSED(g["head"], "got \"head\"");
+}
+
+TEST_CASE("misuse: a gradient under a name that two variables have") {
+  const Tensor a = x_2_3(), b = x_2_3();
+  a.node()->name = b.node()->name = "w";
+  const Gradients g = backward(sum(a * b));
+  CHECK_REFUSED(g["w"], "[gradients] expected one parameter of the name, got several \"w\": ask with find(variable)");
+  CHECK(g.find(b).values() == a.values());
 }
 
 TEST_CASE("misuse: gradients put together by hand") {
@@ -291,10 +304,19 @@ TEST_CASE("misuse: random draws without an open RandomScope") {
   CHECK_REFUSED(dropout(x, 0.5), "[dropout] expected an open RandomScope, got none");
   CHECK_REFUSED(attention(x, x, x, {.dropout = 0.1}), "[attention] expected an open RandomScope, got none");
   CHECK_REFUSED(attention(x, x, x, {.drop_key = 0.1}), "RandomScope scope({.seed = seed, .step = step})");
-  CHECK_REFUSED(attention_qkv(ones({1, 4, 6}), 1, {.drop_key = 0.1, .drop_shape = DropShape::cross, .grid = {2, 2}}), "[attention_qkv] expected an open");
+  CHECK_REFUSED(attention_qkv(ones({1, 4, 6}), 1, {.drop_key = 0.1, .drop_shape = DropShape::cross, .grid = {2, 2}}),
+                "[attention_qkv] expected an open");
   const Tensor one = ones({1, 1}), zero = zeros({1});
   CHECK_REFUSED(attention_talking(x, x, x, one, zero, one, zero, {.drop_key = 0.1}), "[attention_talking] expected an open RandomScope");
   CHECK(dropout(x, 0).values() == x.values());
   const RandomScope random({.seed = 1, .step = 0});
   CHECK_NOTHROW(dropout(x, 0.5));
+}
+
+TEST_CASE("misuse: negative extents, and values that do not fill their shape") {
+  CHECK_REFUSED(zeros({2, -1}), "[shape] expected extents of at least 0, got -1 on axis 1");
+  CHECK_REFUSED(random_normal({-3}, 0, "x"), "[shape] expected extents of at least 0, got -3 on axis 0");
+  CHECK_REFUSED(reshape(ones({4}), {2, -1}), "[shape] expected extents of at least 0, got -1 on axis 1");
+  CHECK_REFUSED(tensor({1, 2, 3}, {2}), "[array] expected 2 values for shape [2], got 3");
+  CHECK_REFUSED(integers({1}, {}) + 1.0, "[add] expected f32 or f64, got i64 []");
 }

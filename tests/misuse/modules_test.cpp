@@ -38,8 +38,9 @@ struct Open : nn::Layer {
 
 TEST_CASE("misuse: a layer used without initialize()") {
   const nn::Linear linear({.in = 2, .out = 2});
-  CHECK_REFUSED(linear(ones({1, 2})),
-                "[Linear] expected initialised parameters, got weight as it was declared: call nn::initialize(model, seed) when the model is complete");
+  CHECK_REFUSED(
+      linear(ones({1, 2})),
+      "[Linear] expected initialised parameters, got weight as it was declared: call nn::initialize(model, seed) when the model is complete");
 }
 
 TEST_CASE("misuse: a model used without initialize()") {
@@ -147,7 +148,8 @@ TEST_CASE("misuse: a parent that is destroyed before its child leaves it a root"
 
 TEST_CASE("misuse: a parameter that starts as nothing or as integers") {
   Open model;
-  CHECK_REFUSED(model.parameter("w", Tensor(), nn::Role::weight), "[module] expected initial values in f32 or f64 for Open.w, got an undefined tensor");
+  CHECK_REFUSED(model.parameter("w", Tensor(), nn::Role::weight),
+                "[module] expected initial values in f32 or f64 for Open.w, got an undefined tensor");
   CHECK_REFUSED(model.parameter("w", integers({1}, {1}), nn::Role::weight), "[module] expected initial values in f32 or f64 for Open.w, got i64 [1]");
 }
 
@@ -183,7 +185,8 @@ TEST_CASE("misuse: an input hook that returns another dtype, or a shape that the
   nn::Linear model({.in = 3, .out = 2});
   nn::initialize(model, 0);
   Handle hook = model.on_input([](const nn::Layer&, const Tensor& x) { return cast(x, DType::f64); });
-  CHECK_REFUSED(model(ones({2, 3})), "[on_input] expected a hook that returns f32 [2, 3], of any shape, as it got, or an undefined tensor, got f64 [2, 3]");
+  CHECK_REFUSED(model(ones({2, 3})),
+                "[on_input] expected a hook that returns f32 [2, 3], of any shape, as it got, or an undefined tensor, got f64 [2, 3]");
   hook = model.on_input([](const nn::Layer&, const Tensor& x) { return slice(x, 1, 0, 2); });
   CHECK_REFUSED(model(ones({2, 3})), "[linear] expected input [.., 3] for weight [2, 3], got [2, 2]");
 }
@@ -221,7 +224,8 @@ TEST_CASE("misuse: a model of which everything is frozen, or a gradient of a fro
   nn::initialize(model, 0);
   model.freeze();
   CHECK_REFUSED(backward(sum(model(ones({1, 2})))), "got a constant (NoGrad open? all parameters frozen?)");
-  CHECK_REFUSED(grad(sum(model(variable(ones({1, 2})))), model.weight()), "expected tensors that require a gradient, got a frozen parameter f32 [1, 2]");
+  CHECK_REFUSED(grad(sum(model(variable(ones({1, 2})))), model.weight()),
+                "expected tensors that require a gradient, got a frozen parameter f32 [1, 2]");
   CHECK_REFUSED(model.weight().on_gradient([](const Tensor& g) { return g; }), "requires a gradient, got a frozen parameter");
 }
 

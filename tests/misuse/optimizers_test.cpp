@@ -29,8 +29,9 @@ TEST_CASE("misuse: a tensor that was not registered never trains: its gradient i
   const Tensor scale = variable(ones({3}));
   scale.node()->name = "scale";
   nn::AdamW optimizer(model.parameters(), {});
-  CHECK_REFUSED(optimizer.step(backward(model.loss() + sum(scale))),
-                "[optimizer] expected gradients of its own parameters alone, got 1 of others, which would never train: scale [3]; register what belongs");
+  CHECK_REFUSED(
+      optimizer.step(backward(model.loss() + sum(scale))),
+      "[optimizer] expected gradients of its own parameters alone, got 1 of others, which would never train: scale [3]; register what belongs");
   CHECK(optimizer.steps_taken() == 0);
   CHECK(model.w.values() == std::vector<double>{1, 2, 3});
   CHECK_NOTHROW(optimizer.step_own(backward(model.loss() + sum(scale))));
@@ -100,18 +101,21 @@ TEST_CASE("misuse: no parameters, one twice, or a constant") {
 
 TEST_CASE("misuse: parameters of two devices or dtypes in one optimizer") {
   const Tensor here = variable(ones({2})), there = variable(ones({2}, reference)), wide = variable(ones({2}, f64));
-  CHECK_REFUSED(nn::AdamW({of(here, "a"), of(there, "b")}, {}),
-                "[optimizer] expected parameters of one dtype on one device, got a in f32 on cpu and b in f32 on reference: make an optimizer for each");
+  CHECK_REFUSED(
+      nn::AdamW({of(here, "a"), of(there, "b")}, {}),
+      "[optimizer] expected parameters of one dtype on one device, got a in f32 on cpu and b in f32 on reference: make an optimizer for each");
   CHECK_REFUSED(nn::AdamW({of(here, "a"), of(wide, "b")}, {}), "got a in f32 on cpu and b in f64 on cpu");
 }
 
 TEST_CASE("misuse: factors that are not finite, or negative, set after the optimizer was made") {
   Model model;
   nn::AdamW optimizer(model.parameters(), {});
-  for (const auto& [lr, decay, eps] : {std::tuple(not_a_number, 1.0, 1.0), std::tuple(-1.0, 1.0, 1.0), std::tuple(1.0, not_a_number, 1.0), std::tuple(1.0, 1.0, 0.0)}) {
+  for (const auto& [lr, decay, eps] :
+       {std::tuple(not_a_number, 1.0, 1.0), std::tuple(-1.0, 1.0, 1.0), std::tuple(1.0, not_a_number, 1.0), std::tuple(1.0, 1.0, 0.0)}) {
     nn::Parameter& p = model.own("w");
     p.lr_factor = lr, p.decay_factor = decay, p.eps_factor = eps;
-    CHECK_REFUSED(optimizer.step(backward(model.loss())), "[optimizer] expected finite factors for w: of the rate and the decay at least 0, of eps above 0");
+    CHECK_REFUSED(optimizer.step(backward(model.loss())),
+                  "[optimizer] expected finite factors for w: of the rate and the decay at least 0, of eps above 0");
     CHECK_REFUSED(nn::Sgd(model.parameters(), {}), "[optimizer] expected finite factors for w");
   }
   CHECK(optimizer.steps_taken() == 0);
@@ -133,7 +137,8 @@ TEST_CASE("misuse: options out of bounds") {
   CHECK_REFUSED(nn::AdamW(model.parameters(), {.beta1 = not_a_number}), "[adamw] expected beta1 and beta2 in [0, 1), got nan");
   CHECK_REFUSED(nn::AdamW(model.parameters(), {.eps = 0}), "[adamw] expected an eps above 0, got 0");
   CHECK_REFUSED(nn::Sgd(model.parameters(), {.nesterov = true}), "[sgd] expected momentum above 0 for Nesterov's form, got 0");
-  CHECK_REFUSED(nn::Sgd(model.parameters(), {.clip_norm = not_a_number}), "[optimizer] expected a finite weight decay and clip norm of at least 0, got 0 and nan");
+  CHECK_REFUSED(nn::Sgd(model.parameters(), {.clip_norm = not_a_number}),
+                "[optimizer] expected a finite weight decay and clip norm of at least 0, got 0 and nan");
 }
 
 TEST_CASE("misuse: the state of another optimizer") {

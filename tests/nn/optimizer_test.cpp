@@ -403,9 +403,7 @@ TEST_CASE("a frozen parameter is a constant: no gradient, no share of the norm, 
   Pair pair;
   pair.own("gamma").frozen = true;
   int asked = 0;  // how often a gradient of what depends on gamma alone is computed
-  const auto probed = [&] {
-    return record("probe", pair.gamma.array(), {pair.gamma}, [&asked](const Tensor& dy) { return ++asked, Tensors{dy}; });
-  };
+  const auto probed = [&] { return record("probe", pair.gamma.array(), {pair.gamma}, [&asked](const Tensor& dy) { return ++asked, Tensors{dy}; }); };
   CHECK_FALSE(pair.gamma.requires_grad());
   const Gradients g = backward(sum(pair.weight * probed()));
   CHECK(asked == 0);
