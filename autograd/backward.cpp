@@ -8,6 +8,7 @@
 #include "autograd/debug.h"
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "core/nearest.h"
 
 namespace plumb {
 namespace {
@@ -38,9 +39,12 @@ NodeSet on_the_way(const std::shared_ptr<Node>& root, const NodeSet& targets, co
 // Sums a gradient of the broadcast shape to the input's, and checks what a backward function returned.
 Tensor fitted(const Node& node, std::size_t i, const Tensor& gradient) {
   const Node::Input& input = node.inputs[i];
-  internal_check(gradient.dtype() == input.dtype, "[{}] gradient {} is {}, its input {}", node.op, i, name(gradient.dtype()), name(input.dtype));
-  internal_check(broadcasts_to(input.shape, gradient.shape()), "[{}] gradient {} has shape {}, its input {}", node.op, i, gradient.shape(),
-                 input.shape);
+  check(gradient.dtype() == input.dtype && gradient.device() == input.device,
+        "[{}] expected a backward function whose gradient {} is {} on {} like its input, got {} on {}", node.op, i, name(input.dtype),
+        name(input.device), name(gradient.dtype()), name(gradient.device()));
+  check(broadcasts_to(input.shape, gradient.shape()),
+        "[{}] expected a backward function whose gradient {} has the shape {} of its input, or one that it broadcasts to, got {}", node.op, i,
+        input.shape, gradient.shape());
   return gradient.shape() == input.shape ? gradient : sum_to(gradient, input.shape);
 }
 
@@ -63,6 +67,23 @@ struct Reached {
 };
 // By sequence: the newest has got all that it will get, because whoever depends on it is newer and has gone before.
 using Pending = std::map<std::uint64_t, Reached>;
+
+// The gradient after the hooks of its node: what they return takes its place.
+Tensor hooked(const Node& node, Tensor gradient, bool recorded) {
+  const auto hooks = node.hooks;  // a hook may remove itself
+  for (const auto& [id, hook] : hooks) {
+    const std::uint32_t version = gradient.array().version();
+    const Tensor replaced = hook(gradient);
+    check(gradient.array().version() == version,
+          "[on_gradient] expected the hook to leave the gradient {} as it is, which others may share, got it changed in place: return another",
+          describe(gradient));
+    if (!replaced.defined()) continue;
+    check(replaced.shape() == gradient.shape() && replaced.dtype() == gradient.dtype() && replaced.device() == gradient.device(),
+          "[on_gradient] expected {}, got {}", describe(gradient), describe(replaced));
+    gradient = recorded ? replaced : replaced.detach();
+  }
+  return gradient;
+}
 
 // What take_gradient() may take from, while a plain backward function runs.
 struct Taking {
@@ -89,11 +110,8 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
   while (!pending.empty()) {
     auto [node, gradient] = std::move(pending.extract(std::prev(pending.end())).mapped());
     const PathScope path(node->path);
-    if (!stops.contains(node.get())) {  // the hooks of a stop run in the walk that it belongs to
-      const auto hooks = node->hooks;   // a hook may remove itself
-      for (const auto& [id, hook] : hooks)
-        if (const Tensor replaced = hook(gradient); replaced.defined()) gradient = replaced;
-    }
+    if (!node->hooks.empty() && !stops.contains(node.get()))  // the hooks of a stop run in the walk that it belongs to
+      gradient = hooked(*node, std::move(gradient), graph == Graph::record);
     const bool is_variable = node->inputs.empty() && !node->backward;
     if (targets ? targets->contains(node.get()) : is_variable) found.push_back({node, gradient});
     if (is_variable || stops.contains(node.get())) continue;
@@ -101,6 +119,8 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
 
     check(!node->consumed, "[{}] expected a graph to differentiate, got one that an earlier backward(std::move(loss)) has consumed", node->op);
     const Backward& f = graph == Graph::record && node->differentiable_backward ? node->differentiable_backward : node->backward;
+    check(!node->output.defined() || node->output.version() == node->output_version,
+          "[{}] expected its result {} as it was in the forward pass, got one changed in place since", node->op, node->shape);
     const Tensor y = node->output.defined() ? Tensor(node->output, graph == Graph::record ? node : nullptr) : Tensor();
     Tensors gradients;
     {
@@ -109,8 +129,9 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
       gradients = f(gradient, y);
     }
     gradient = Tensor();
-    internal_check(gradients.size() == node->inputs.size(), "[{}] returned {} gradients for {} inputs", node->op, gradients.size(),
-                   node->inputs.size());
+    check(gradients.size() == node->inputs.size(),
+          "[{}] expected a backward function that returns as many gradients as the op has inputs, {}, got {}", node->op, node->inputs.size(),
+          gradients.size());
     if (graph == Graph::consume) {
       node->backward = nullptr;
       node->differentiable_backward = nullptr;
@@ -119,7 +140,7 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
     }
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       const std::shared_ptr<Node>& input = node->inputs[i].node;
-      if (!input || !gradients[i].defined() || !wanted(input.get())) continue;
+      if (!input || input->frozen || !gradients[i].defined() || !wanted(input.get())) continue;
       detail::check_finite(node->op, gradients[i].array());
       Tensor piece = fitted(*node, i, gradients[i]);
       gradients[i] = Tensor();
@@ -133,7 +154,7 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
 
 Gradients backward(const Tensor& loss, std::shared_ptr<Node> root, Graph graph) {
   check(loss.numel() == 1, "[backward] expected a scalar loss, got shape {}", loss.shape());
-  check(root != nullptr, "[backward] expected a loss that depends on a variable, got a constant (NoGrad open? all parameters frozen?)");
+  check(root && !root->frozen, "[backward] expected a loss that depends on a variable, got a constant (NoGrad open? all parameters frozen?)");
   const double value = loss.item();
   std::vector<Reached> variables = propagate(root, ones_like(loss), nullptr, {}, graph);
   std::vector<Gradients::Entry> entries;
@@ -143,9 +164,13 @@ Gradients backward(const Tensor& loss, std::shared_ptr<Node> root, Graph graph) 
 
 }  // namespace
 
-Gradients backward(const Tensor& loss) { return backward(loss, loss.node(), Graph::keep); }
+Gradients backward(const Tensor& loss) {
+  check(loss.defined(), "[backward] {}", expected_a_tensor);
+  return backward(loss, loss.node(), Graph::keep);
+}
 
 Gradients backward(Tensor&& loss) {
+  check(loss.defined(), "[backward] {}", expected_a_tensor);
   const Tensor value = loss.detach();
   std::shared_ptr<Node> root = loss.node();
   loss = Tensor();
@@ -155,20 +180,24 @@ Gradients backward(Tensor&& loss) {
 Tensor grad(const Tensor& y, const Tensor& x, const GradOptions& options) { return grad(y, Tensors{x}, options)[0]; }
 
 Tensors grad(const Tensor& y, const Tensors& xs, const GradOptions& options) {
-  check(options.cotangent.defined() || y.numel() == 1, "[grad] expected a scalar or a cotangent of shape {}, got neither", y.shape());
-  check(!options.cotangent.defined() || options.cotangent.shape() == y.shape(), "[grad] expected a cotangent of shape {}, got {}", y.shape(),
-        options.cotangent.defined() ? options.cotangent.shape() : Shape{});
+  check(y.defined(), "[grad] {}", expected_a_tensor);
+  const Tensor& given = options.cotangent;
+  check(given.defined() || y.numel() == 1, "[grad] expected a scalar or a cotangent of shape {}, got neither", y.shape());
+  check(!given.defined() || (given.shape() == y.shape() && given.dtype() == y.dtype() && given.device() == y.device()),
+        "[grad] expected a cotangent {} like y, got {}", describe(y), describe(given));
   NodeSet targets;
   for (const Tensor& x : xs) {
-    check(x.requires_grad(), "[grad] expected tensors that require a gradient, got a constant of shape {}", x.shape());
+    check(x.requires_grad(), "[grad] expected tensors that require a gradient, got {} {}", x.node() ? "a frozen parameter" : "a constant",
+          describe(x));
     targets.insert(x.node().get());
   }
+  check(
+      y.requires_grad(),
+      "[grad] expected a y that depends on a variable, got a constant {} (NoGrad open? from a grad() without .create_graph = true? constant in fact: "
+      "then its gradient is zero)",
+      describe(y));
   Tensors result;
-  if (!y.node()) {
-    for (const Tensor& x : xs) result.push_back(zeros_like(x));
-    return result;
-  }
-  const Tensor dy = options.cotangent.defined() ? options.cotangent : ones_like(y);
+  const Tensor dy = given.defined() ? given : ones_like(y);
   const std::vector<Reached> found = propagate(y.node(), dy, &targets, {}, options.create_graph ? Graph::record : Graph::keep);
   for (const Tensor& x : xs) {
     const auto entry = std::ranges::find(found, x.node(), &Reached::node);

@@ -17,7 +17,8 @@ class Gradients {
   };
 
   Gradients() = default;  // of nothing: what a sum begins with
-  Gradients(double loss, std::vector<Entry> entries) : loss_(loss), entries_(std::move(entries)) {}
+  // Throws for an entry without a variable, or whose gradient has not the shape, dtype and device of its variable.
+  Gradients(double loss, std::vector<Entry> entries);
 
   double loss() const { return loss_; }  // value of the scalar that was differentiated
   double norm() const;                   // sqrt of the sum of squares of all entries
@@ -25,7 +26,7 @@ class Gradients {
 
   // Undefined if there is none.
   Tensor find(const Tensor& variable) const;
-  // Throws if there is none, naming the nearest reason.
+  // Throws if there is none, naming the parameter that may have been meant, or several of the name (two models).
   const Tensor& operator[](const std::string& parameter_name) const;
 
   // Sums and multiples, as if the losses had been added and multiplied before the pass, loss() included: a large batch in small parts.
@@ -49,17 +50,21 @@ inline Gradients operator/(Gradients g, double divisor) { return std::move(g *= 
 // Differentiates a scalar. An lvalue keeps its graph and may be differentiated again; an rvalue gives it up, and buffers saved for the
 // backward pass are freed as soon as they have been used:
 //   Gradients g = backward(cross_entropy(model(images), labels));
-Gradients backward(const Tensor& loss);
-Gradients backward(Tensor&& loss);
+// Variables that are frozen get none, whether that was so when the graph was recorded or is so now. Throws for a loss that is not a scalar, is
+// a constant, or was given up before.
+[[nodiscard("backward() returns the gradients and keeps them nowhere else")]] Gradients backward(const Tensor& loss);
+[[nodiscard("backward() returns the gradients and keeps them nowhere else")]] Gradients backward(Tensor&& loss);
 
 struct GradOptions {
   bool create_graph = false;  // record the gradient itself, so that it can be differentiated
   Tensor cotangent = {};      // gradient fed into y; needed unless y has one element
 };
 
-// dy/dx for a variable or an intermediate; zero where y does not depend on x.
-Tensor grad(const Tensor& y, const Tensor& x, const GradOptions& options = {});
-Tensors grad(const Tensor& y, const Tensors& xs, const GradOptions& options = {});
+// dy/dx for a variable or an intermediate; zero where y depends on other variables, but not on x. Throws for a y that depends on none, such as
+// what an earlier grad() returned without create_graph.
+[[nodiscard("grad() returns the gradient and keeps it nowhere else")]] Tensor grad(const Tensor& y, const Tensor& x, const GradOptions& options = {});
+[[nodiscard("grad() returns the gradients and keeps them nowhere else")]] Tensors grad(const Tensor& y, const Tensors& xs,
+                                                                                       const GradOptions& options = {});
 
 namespace detail {
 // The gradients of y towards `targets`, not looking behind them; each target has a node of its own.

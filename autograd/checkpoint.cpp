@@ -35,6 +35,7 @@ void note_inputs(const Tensors& inputs) {
 }  // namespace detail
 
 Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs) {
+  check(static_cast<bool>(f), "[checkpoint] expected a function to run, got an empty one");
   if (!grad_enabled()) return f(inputs);
   Tensors captured, constants;
   for (const Tensor& x : inputs) constants.push_back(x.detach());
@@ -44,6 +45,7 @@ Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs
     Tensors* const outer = std::exchange(noted(), &captured);
     try {
       const Tensor result = f(constants);
+      check(result.defined(), "[checkpoint] expected a function that returns a tensor, got an undefined one");
       detail::note_inputs({result});  // f may return what it captured
       y = result.array();
     } catch (...) {
@@ -78,6 +80,8 @@ Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs
       }
       y_again = f(arguments);
     }
+    check(y_again.defined() && y_again.shape() == dy.shape() && y_again.dtype() == dy.dtype() && y_again.device() == dy.device(),
+          "[checkpoint] expected a function that computes {} again, as in the forward pass, got {}", describe(dy), describe(y_again));
     for (const Tensor& x : arguments)
       if (x.requires_grad()) targets.push_back(x);
     for (std::size_t i = count; i < saved.size(); ++i) targets.push_back(saved[i]);

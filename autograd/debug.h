@@ -9,7 +9,7 @@ namespace plumb {
 //   [log] made 3 of 4096 elements non-finite (first: nan at 17), finite ones lie in -2.3..0.7
 //          in ViT.blocks.3.attn, forward, step 120
 // Costs one pass over each result.
-class AnomalyMode {
+class [[nodiscard("ops check while it lives: give it a name")]] AnomalyMode {
  public:
   AnomalyMode();
 

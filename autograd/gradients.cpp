@@ -5,6 +5,7 @@
 
 #include "autograd/backward.h"
 #include "autograd/node.h"
+#include "core/nearest.h"
 
 namespace plumb {
 namespace {
@@ -13,6 +14,15 @@ namespace {
 Array place_of(const Tensor& value) { return value.array().unique() ? value.array() : empty_like(value.array()); }
 
 }  // namespace
+
+Gradients::Gradients(double loss, std::vector<Entry> entries) : loss_(loss), entries_(std::move(entries)) {
+  for (const Entry& e : entries_) {
+    check(e.node != nullptr, "[gradients] expected the variable of each gradient, got none for {}", describe(e.gradient));
+    check(e.gradient.defined() && e.gradient.shape() == e.node->shape && e.gradient.dtype() == e.node->dtype && e.gradient.device() == e.node->device,
+          "[gradients] expected a gradient {} {} on {} like its variable{}, got {}", name(e.node->dtype), e.node->shape, name(e.node->device),
+          e.node->name.empty() ? "" : " " + e.node->name, describe(e.gradient));
+  }
+}
 
 const std::string& Gradients::Entry::name() const { return node->name; }
 
@@ -30,9 +40,17 @@ Tensor Gradients::find(const Tensor& x) const {
 
 const Tensor& Gradients::operator[](const std::string& parameter_name) const {
   const auto entry = std::ranges::find_if(entries_, [&](const Entry& e) { return e.node->name == parameter_name; });
-  check(entry != entries_.end(), "[gradients] expected the name of a parameter that the loss depends on, got \"{}\" ({} gradients are here)",
-        parameter_name, entries_.size());
-  return entry->gradient;
+  if (entry != entries_.end()) {
+    check(std::ranges::none_of(entry + 1, entries_.end(), [&](const Entry& e) { return e.node->name == parameter_name; }),
+          "[gradients] expected one parameter of the name, got several \"{}\": ask with find(variable)", parameter_name);
+    return entry->gradient;
+  }
+  std::vector<std::string> names;
+  for (const Entry& e : entries_)
+    if (!e.node->name.empty()) names.push_back(e.node->name);
+  const std::string nearest = nearest_name(parameter_name, names);
+  fail(fmt::format("[gradients] expected the name of a parameter that the loss depends on and that is not frozen, got \"{}\"{}", parameter_name,
+                   nearest.empty() ? fmt::format(" (of the {} that are here)", entries_.size()) : fmt::format("; did you mean \"{}\"?", nearest)));
 }
 
 Gradients& Gradients::operator+=(Gradients other) {

@@ -28,6 +28,8 @@ JacobianMeasure mean_squared_singular_value(const std::function<Tensor(const Ten
   check(y.defined() && is_float(y.dtype()) && y.numel() > 0, "[jacobian] expected a floating result with elements, got {}",
         y.defined() ? fmt::format("{} {}", name(y.dtype()), y.shape()) : "an undefined one");
 
+  if (!y.requires_grad()) return {};  // f is constant
+
   const auto squared_norm = [&](const std::vector<double>& v) {  // ||J^T v||^2
     double sum = 0;
     for (double g : grad(y, x, {.cotangent = tensor(v, y.shape(), {y.dtype(), y.device()})}).values()) sum += g * g;

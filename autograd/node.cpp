@@ -29,7 +29,8 @@ thread_local std::vector<Remains>* left_to_outermost = nullptr;  // null: nobody
 
 }  // namespace
 
-Node::Node(const char* op_name, const Array& y) : op(op_name), sequence(next_sequence++), path(current_path()), shape(y.shape()), dtype(y.dtype()) {
+Node::Node(const char* op_name, const Array& y)
+    : op(op_name), sequence(next_sequence++), path(current_path()), shape(y.shape()), dtype(y.dtype()), device(y.device()) {
   ++live_count;
 }
 
@@ -69,11 +70,23 @@ bool recording(const Tensors& inputs) {
 }
 
 std::shared_ptr<Node> make_node(const char* op, const Array& y, const Tensors& inputs) {
+  check(y.defined() && is_real(y.dtype()), "[{}] expected a floating result to record, got {}", op,
+        y.defined() ? fmt::format("{} {}", name(y.dtype()), y.shape()) : "an undefined one");
   auto node = std::make_shared<Node>(op, y);
   node->inputs.reserve(inputs.size());
-  for (const Tensor& t : inputs)
-    node->inputs.push_back(t.defined() ? Node::Input{t.node(), t.shape(), t.dtype()} : Node::Input{nullptr, Shape{}, y.dtype()});
+  for (const Tensor& t : inputs) {
+    check(!t.node() || (t.shape() == t.node()->shape && t.dtype() == t.node()->dtype),
+          "[{}] expected a tensor with the node that was made for it, got {} with that of {} {}", op, describe(t), name(t.node()->dtype),
+          t.node()->shape);
+    node->inputs.push_back(t.defined() ? Node::Input{t.requires_grad() ? t.node() : nullptr, t.shape(), t.dtype(), t.device()}
+                                       : Node::Input{nullptr, Shape{}, y.dtype(), y.device()});
+  }
   return node;
+}
+
+void keep_output(Node& node, const Array& y) {
+  node.output = y;
+  node.output_version = y.version();
 }
 
 }  // namespace detail
@@ -88,7 +101,10 @@ Backward through(std::function<Tensor(const Tensors&)> composed, const Tensors& 
       aliases.push_back(x.requires_grad() ? record("alias", x.array(), {x}, [](const Tensor& d) { return Tensors{d}; }) : x);
       if (x.requires_grad()) wanted.push_back(aliases.back());
     }
-    const Tensors gradients = detail::partial_gradients(composed(aliases), dy, wanted, /*create_graph=*/true);
+    const Tensor y = composed(aliases);
+    check(y.defined() && y.shape() == dy.shape() && y.dtype() == dy.dtype() && y.device() == dy.device(),
+          "[through] expected a composed definition that gives {} as the op does, got {}", describe(dy), describe(y));
+    const Tensors gradients = detail::partial_gradients(y, dy, wanted, /*create_graph=*/true);
     Tensors result;
     std::size_t next = 0;
     for (const Tensor& x : aliases) result.push_back(x.requires_grad() ? gradients[next++] : Tensor());
@@ -96,8 +112,17 @@ Backward through(std::function<Tensor(const Tensors&)> composed, const Tensors& 
   };
 }
 
+bool Tensor::requires_grad() const { return node_ && !node_->frozen; }
+
+std::string describe(const Tensor& x) {
+  return x.defined() ? fmt::format("{} {}{}", name(x.dtype()), x.shape(), x.device() == Device::cpu ? "" : fmt::format(" on {}", name(x.device())))
+                     : "an undefined tensor";
+}
+
 Handle Tensor::on_gradient(std::function<Tensor(const Tensor&)> hook) const {
-  check(node_ != nullptr, "[on_gradient] expected a tensor that requires a gradient, got a constant of shape {}", shape());
+  check(requires_grad(), "[on_gradient] expected a tensor that requires a gradient, got {} {}", node_ ? "a frozen parameter" : "a constant",
+        describe(*this));
+  check(static_cast<bool>(hook), "[on_gradient] expected a function to call, got an empty one");
   const int id = node_->hooks.empty() ? 0 : node_->hooks.rbegin()->first + 1;
   node_->hooks[id] = std::move(hook);
   return Handle([node = std::weak_ptr<Node>(node_), id] {
@@ -109,6 +134,16 @@ Tensor variable(const Array& value) {
   check(value.defined(), "[variable] expected a value, got an undefined one");
   check(is_float(value.dtype()), "[variable] expected f32 or f64, got {}", name(value.dtype()));
   return Tensor(value, std::make_shared<Node>("variable", value));
+}
+
+Tensor zeros_like(const Tensor& x) {
+  check(x.defined(), "[zeros_like] {}", expected_a_tensor);
+  return full(x.shape(), 0, {x.dtype(), x.device()});
+}
+
+Tensor ones_like(const Tensor& x) {
+  check(x.defined(), "[ones_like] {}", expected_a_tensor);
+  return full(x.shape(), 1, {x.dtype(), x.device()});
 }
 
 Tensor full(const Shape& shape, double value, Defaults where) {

@@ -30,8 +30,8 @@ class Saved {
   std::uint32_t version_;
 };
 
-// The gradient of each input given dy, that of the output y; an undefined one is zero. Gradients may have the broadcast shape of the
-// output: the engine sums them to the input's.
+// The gradient of each input given dy, that of the output y; an undefined one is zero. Gradients have their inputs' dtype and device, and
+// their shape or one that it broadcasts to, such as the output's: the engine sums them to the input's. It throws for others.
 using Backward = std::function<Tensors(const Tensor& dy, const Tensor& y)>;
 
 // One recorded op, or a variable (no backward).
@@ -40,6 +40,7 @@ struct Node {
     std::shared_ptr<Node> node;  // null: a constant
     Shape shape;
     DType dtype;
+    Device device;
   };
 
   Node(const char* op_name, const Array& output);
@@ -52,11 +53,14 @@ struct Node {
   Path path;               // module that recorded it
   Shape shape;
   DType dtype;
+  Device device;
   std::vector<Input> inputs;
   Backward backward;                 // computes gradients; may use fused kernels
   Backward differentiable_backward;  // the same in recorded ops; null: `backward` is
   Array output;                      // kept only for a backward that reads y
+  std::uint32_t output_version = 0;  // of its buffer when it was recorded
   bool consumed = false;             // by backward(Tensor&&)
+  bool frozen = false;               // a variable that is a constant for now: Parameter::frozen (nn/module.h)
   std::string name;                  // of a variable: the parameter's
   std::map<int, std::function<Tensor(const Tensor&)>> hooks;
 };
@@ -67,6 +71,7 @@ std::int64_t live_nodes();
 namespace detail {
 bool recording(const Tensors& inputs);  // whether an op on these enters the graph; also notes inputs for checkpoint()
 std::shared_ptr<Node> make_node(const char* op, const Array& y, const Tensors& inputs);
+void keep_output(Node& node, const Array& y);       // for a backward that reads y, which throws if it was changed in place
 void check_finite(const char* op, const Array& y);  // in anomaly mode, throws for a non-finite element
 // For a fused op's plain backward function: the sum of the gradients that input i has got from others so far, if nobody else holds it;
 // else undefined. Whoever takes it must return it, updated in place, as (part of) the gradient of input i: one pass less.
@@ -92,7 +97,7 @@ Tensor record(const char* op, const Array& y, const Tensors& inputs, F backward)
   if (!detail::recording(inputs)) return Tensor(y);
   auto node = detail::make_node(op, y, inputs);
   node->backward = detail::adapt(std::move(backward));
-  if constexpr (detail::reads_output<F>) node->output = y;
+  if constexpr (detail::reads_output<F>) detail::keep_output(*node, y);
   return Tensor(y, std::move(node));
 }
 
@@ -103,7 +108,7 @@ Tensor record_fused(const char* op, const Array& y, const Tensors& inputs, Fast 
   Tensor result = record(op, y, inputs, std::move(fast));
   if (result.node()) {
     result.node()->differentiable_backward = detail::adapt(std::move(differentiable));
-    if constexpr (detail::reads_output<Differentiable>) result.node()->output = y;
+    if constexpr (detail::reads_output<Differentiable>) detail::keep_output(*result.node(), y);
   }
   return result;
 }

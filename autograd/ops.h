@@ -208,6 +208,8 @@ Tensor cross_entropy_composed(const Tensor& logits, const Tensor& target);
 Tensor gated_residual_composed(const Tensor& skip, const Tensor& branch, const Tensor& gate, const Tensor& row_scale);
 
 namespace detail {
+// For an operand that must be there: "[op] expected a tensor, got an undefined tensor (..)".
+inline void check_defined(const char* op, const Tensor& x) { check(x.defined(), "[{}] {}", op, expected_a_tensor); }
 void check_alike(const char* op, const Tensor& a, const Tensor& b);     // both defined, same dtype, same device
 void check_operands(const char* op, const Tensor& a, const Tensor& b);  // the same, and floating
 void check_float(const char* op, const Tensor& x);

@@ -47,17 +47,17 @@ class Tensor {
   DType dtype() const { return array_.dtype(); }
   Device device() const { return array_.device(); }
 
-  // Whether gradients flow to it: a variable, or computed from one while the graph was recorded.
-  bool requires_grad() const { return node_ != nullptr; }
+  // Whether gradients flow to it: a variable that is not frozen, or computed from one while the graph was recorded.
+  bool requires_grad() const;
   const std::shared_ptr<Node>& node() const { return node_; }
   Tensor detach() const { return Tensor(array_); }
 
   double item() const { return plumb::item(array_); }               // the one element
-  std::vector<double> values() const { return to_vector(array_); }  // all elements, row-major
+  std::vector<double> values() const { return to_vector(array_); }  // all elements, row-major; throws for an undefined tensor
 
   // Calls `hook` with the complete gradient of this tensor in each backward pass; what it returns, unless undefined, takes the
-  // gradient's place. The hook is gone with the handle. Throws for a tensor that requires no gradient.
-  Handle on_gradient(std::function<Tensor(const Tensor& gradient)> hook) const;
+  // gradient's place and must have its shape, dtype and device. The hook is gone with the handle. Throws for a tensor that requires no gradient.
+  [[nodiscard("the hook is gone with its handle: keep it")]] Handle on_gradient(std::function<Tensor(const Tensor& gradient)> hook) const;
 
  private:
   Array array_;
@@ -71,6 +71,8 @@ class Tensor {
 //   [[1, 0.5, -2],
 //    [4,   5,  6]]
 std::string to_string(const Tensor& t);
+// "f32 [2, 3]", with its device if that is not the cpu; "an undefined tensor". For messages.
+std::string describe(const Tensor& x);
 
 // A leaf that gradients are collected for. The tensor shares the array's buffer: updating it in place moves the variable.
 Tensor variable(const Array& value);
@@ -80,15 +82,15 @@ inline Tensor variable(const Tensor& value) { return variable(value.array()); }
 Tensor full(const Shape& shape, double value, Defaults where = defaults());
 inline Tensor zeros(const Shape& shape, Defaults where = defaults()) { return full(shape, 0, where); }
 inline Tensor ones(const Shape& shape, Defaults where = defaults()) { return full(shape, 1, where); }
-inline Tensor zeros_like(const Tensor& x) { return full(x.shape(), 0, {x.dtype(), x.device()}); }
-inline Tensor ones_like(const Tensor& x) { return full(x.shape(), 1, {x.dtype(), x.device()}); }
+Tensor zeros_like(const Tensor& x);
+Tensor ones_like(const Tensor& x);
 Tensor tensor(const std::vector<double>& values, const Shape& shape, Defaults where = defaults());
 Tensor integers(const std::vector<std::int64_t>& values, const Shape& shape, Device device = defaults().device);
 // Standard normal draws: a function of (seed, name) and the element only.
 Tensor random_normal(const Shape& shape, std::uint64_t seed, std::string_view name, Defaults where = defaults());
 
 // While one is alive on this thread, nothing is recorded.
-class NoGrad {
+class [[nodiscard("nothing is recorded while it lives: give it a name")]] NoGrad {
  public:
   NoGrad();
 
@@ -96,7 +98,7 @@ class NoGrad {
   ScopedValue<bool> value_;
 };
 // The opposite, inside a NoGrad.
-class EnableGrad {
+class [[nodiscard("recording is on while it lives: give it a name")]] EnableGrad {
  public:
   EnableGrad();
 

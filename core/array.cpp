@@ -34,6 +34,12 @@ Array::Array(const Shape& shape, DType dtype, Device device)
       dtype_(dtype),
       device_(device) {}
 
+void Array::refuse_read(DType as) const {
+  check(defined(), "[array] expected an array to read with data<{}>(), got an undefined one", type_name(as));
+  fail(fmt::format("[array] expected the elements of an {} array to be read with data<{}>(), got data<{}>()", name(dtype_), type_name(dtype_),
+                   type_name(as)));
+}
+
 Array Array::reshaped(const Shape& shape) const {
   check(shape.numel() == numel_, "[reshape] expected a shape of {} elements like {}, got {}", numel_, shape_, shape);
   Array a = *this;
@@ -57,15 +63,18 @@ Array array_from(std::span<const std::int64_t> values, const Shape& shape, Devic
 Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Device device) { return copied<std::uint8_t>(values, shape, device); }
 
 std::vector<double> to_vector(const Array& a) {
+  check(a.defined(), "[values] {}", expected_a_tensor);
   return dispatch_any(a.dtype(), [&]<class T>() { return std::vector<double>(a.data<T>(), a.data<T>() + a.numel()); });
 }
 
 double item(const Array& a) {
+  check(a.defined(), "[item] {}", expected_a_tensor);
   check(a.numel() == 1, "[item] expected one element, got shape {}", a.shape());
   return dispatch_any(a.dtype(), [&]<class T>() { return static_cast<double>(*a.data<T>()); });
 }
 
 void copy_into(const Array& from, const Array& to) {
+  check(from.defined() && to.defined(), "[copy] {}", expected_a_tensor);
   check(from.shape() == to.shape() && from.dtype() == to.dtype(), "[copy] expected {} {}, got {} {}", name(to.dtype()), to.shape(),
         name(from.dtype()), from.shape());
   std::memcpy(to.bytes(), from.bytes(), static_cast<std::size_t>(to.numel()) * size_of(to.dtype()));

@@ -27,11 +27,12 @@ class Array {
   DType dtype() const { return dtype_; }
   Device device() const { return device_; }
 
-  // The elements; T must be the dtype's type. mutable_data is for kernels that fill a fresh array and for in-place updates,
+  // The elements; throws unless T is the dtype's type. mutable_data is for kernels that fill a fresh array and for in-place updates,
   // which must call bump_version().
   template <class T>
   const T* data() const {
-    internal_check(dtype_of<T> == dtype_, "array of {} read as {}", name(dtype_), name(dtype_of<T>));
+    if (dtype_of<T> != dtype_ || !storage_) [[unlikely]]
+      refuse_read(dtype_of<T>);
     return static_cast<const T*>(storage_->data);
   }
   template <class T>
@@ -49,6 +50,8 @@ class Array {
   bool unique() const { return storage_.use_count() == 1; }
 
  private:
+  [[noreturn]] void refuse_read(DType as) const;
+
   std::shared_ptr<Storage> storage_;
   Shape shape_;
   std::int64_t numel_ = 0;
@@ -62,13 +65,16 @@ struct Defaults {
   Device device = Device::cpu;
 };
 const Defaults& defaults();
-class DefaultsScope {
+class [[nodiscard("the defaults are those of the scope while it lives: give it a name")]] DefaultsScope {
  public:
   explicit DefaultsScope(Defaults d);
 
  private:
   ScopedValue<Defaults> value_;
 };
+
+// What messages say where there is none.
+inline constexpr const char* expected_a_tensor = "expected a tensor, got an undefined tensor (given up by an earlier backward(std::move(loss))?)";
 
 inline Array empty_like(const Array& a) { return Array(a.shape(), a.dtype(), a.device()); }
 inline Array empty_like(const Array& a, const Shape& shape) { return Array(shape, a.dtype(), a.device()); }

@@ -16,6 +16,12 @@ inline const char* name(DType dtype) {
   return names[static_cast<int>(dtype)];
 }
 
+// The C++ type of an element, as messages name it.
+inline const char* type_name(DType dtype) {
+  constexpr const char* names[] = {"float", "double", "std::int64_t", "std::uint8_t", "bfloat16"};
+  return names[static_cast<int>(dtype)];
+}
+
 inline std::size_t size_of(DType dtype) {
   constexpr std::size_t sizes[] = {4, 8, 8, 1, 2};
   return sizes[static_cast<int>(dtype)];

@@ -16,7 +16,7 @@ inline const char* name(Precision precision) { return precision == Precision::f3
 Precision precision();
 
 // While one lives, products on this thread run in `precision`. Scopes nest.
-class PrecisionScope {
+class [[nodiscard("products have this precision while the scope lives: give it a name")]] PrecisionScope {
  public:
   explicit PrecisionScope(Precision precision);
 

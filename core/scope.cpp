@@ -21,6 +21,13 @@ ThreadState& state() {
 
 const Path& current_path() { return state().path; }
 const RandomState& random_state() { return state().random; }
+const RandomState& random_state_for(const char* op) {
+  check(state().random_open,
+        "[{}] expected an open RandomScope, got none, so that each step would draw the same: open one a step, "
+        "RandomScope scope({{.seed = seed, .step = step}}), or call eval() on the model",
+        op);
+  return state().random;
+}
 const char* current_phase() { return state().phase; }
 
 PathScope::PathScope(Path path) : value_(state().path, std::move(path)) {}

@@ -21,10 +21,12 @@ struct RandomState {
 // The state of this thread, read by ops and modules.
 const Path& current_path();
 const RandomState& random_state();
+// The same for an op that is about to draw: throws if no RandomScope is open, as every step would draw the same.
+const RandomState& random_state_for(const char* op);
 const char* current_phase();  // "forward", "backward", or "" outside both
 
 // Opens a module's scope until destruction.
-class PathScope {
+class [[nodiscard("the path is open while the scope lives: give it a name")]] PathScope {
  public:
   explicit PathScope(Path path);
 
@@ -32,7 +34,7 @@ class PathScope {
   ScopedValue<Path> value_;
 };
 
-class PhaseScope {
+class [[nodiscard("the phase is open while the scope lives: give it a name")]] PhaseScope {
  public:
   explicit PhaseScope(const char* phase);
 
@@ -42,7 +44,7 @@ class PhaseScope {
 
 // Sets seed and step for the passes inside it: one per training step.
 //   RandomScope scope({.seed = seed, .step = step});
-class RandomScope {
+class [[nodiscard("draws are the step's own while the scope lives: give it a name")]] RandomScope {
  public:
   explicit RandomScope(RandomState state);
 

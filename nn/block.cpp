@@ -102,6 +102,7 @@ void Block::pass(Stream& s, const Branch& branch, const Gate& gate, const Layer*
 }
 
 Handle Block::observe(Observer observer) {
+  check(static_cast<bool>(observer), "[observe] expected a function to call, got an empty one");
   const int id = observers_->empty() ? 0 : observers_->rbegin()->first + 1;
   (*observers_)[id] = std::move(observer);
   return Handle([weak = std::weak_ptr(observers_), id] {

@@ -52,7 +52,7 @@ class Block : public Layer {
 
   // Called at each junction of each forward pass while the handle lives.
   using Observer = std::function<void(const Junction&)>;
-  Handle observe(Observer observer);
+  [[nodiscard("the observer is gone with its handle: keep it")]] Handle observe(Observer observer);
 
   Branch& attn() { return *attn_; }
   Branch& mlp() { return mlp_; }

@@ -31,6 +31,7 @@ double uniform_draw(std::uint64_t key, std::uint64_t element) { return uniform(e
 }  // namespace
 
 Init Init::constant(double value) {
+  check(std::isfinite(value), "[init] expected a finite constant, got {}", value);
   Init i;
   i.parameter_ = value;
   return i;
@@ -62,7 +63,7 @@ Init Init::xavier_normal(double gain, int parts) {
 }
 
 Init Init::uniform(double bound) {
-  check(bound > 0, "[init] expected a bound above 0, got {}", bound);
+  check(bound > 0 && std::isfinite(bound), "[init] expected a finite bound above 0, got {}", bound);
   Init i;
   i.kind_ = Kind::uniform;
   i.parameter_ = bound;
@@ -89,6 +90,7 @@ Init Init::values(std::vector<double> values) {
 }
 
 Init Init::scaled(double factor) const {
+  check(std::isfinite(factor), "[init] expected a finite factor, got {}", factor);
   Init i = *this;
   i.factor_ *= factor;
   return i;
@@ -150,6 +152,8 @@ bool Init::is_zero() const {
   const bool no_value = kind_ == Kind::values && std::ranges::all_of(values_, [](double v) { return v == 0; });
   return factor_ == 0 || no_part || no_value || (kind_ == Kind::constant && parameter_ == 0);
 }
+
+bool Init::draws() const { return kind_ != Kind::constant && kind_ != Kind::values && !is_zero(); }
 
 namespace {
 

@@ -34,6 +34,7 @@ class Init {
 
   void fill(const Array& parameter, std::uint64_t seed, const std::string& name) const;
   bool is_zero() const;             // every value is 0 by declaration
+  bool draws() const;               // values depend on seed and name
   std::string description() const;  // "truncated_normal(0.02) * 0.1021"
 
  private:

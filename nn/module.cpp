@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <memory>
 #include <set>
 
 #include "autograd/node.h"
@@ -11,7 +13,8 @@ namespace plumb::nn {
 namespace {
 
 template <class F>
-Handle add_hook(std::shared_ptr<std::map<int, F>>& hooks, F hook) {
+Handle add_hook(const char* op, std::shared_ptr<std::map<int, F>>& hooks, F hook) {
+  check(static_cast<bool>(hook), "[{}] expected a function to call, got an empty one", op);
   if (!hooks) hooks = std::make_shared<std::map<int, F>>();
   const int id = hooks->empty() ? 0 : hooks->rbegin()->first + 1;
   (*hooks)[id] = std::move(hook);
@@ -26,14 +29,91 @@ std::map<int, F> snapshot(const std::shared_ptr<std::map<int, F>>& hooks) {
   return hooks ? *hooks : std::map<int, F>();
 }
 
+constexpr std::uint32_t declared_version = 1;  // of a parameter's buffer that only its declaration has filled
+
+// Whether the value is not what `init` is for: drawn before the seed was known, or declared otherwise since.
+bool wants_initialising(const Parameter& p) {
+  if (p.value.array().version() != declared_version) return false;
+  if (p.init.draws()) return true;
+  const Array declared = empty_like(p.value.array());
+  p.init.fill(declared, 0, p.name);
+  return std::memcmp(declared.bytes(), p.value.array().bytes(), static_cast<std::size_t>(declared.numel()) * size_of(declared.dtype())) != 0;
+}
+
+void check_replacement(const char* op, const Tensor& replaced, const Tensor& by, bool any_shape) {
+  check(by.dtype() == replaced.dtype() && by.device() == replaced.device() && (any_shape || by.shape() == replaced.shape()),
+        "[{}] expected a hook that returns {}{}, as it got, or an undefined tensor, got {}", op, describe(replaced),
+        any_shape ? ", of any shape" : "", describe(by));
+}
+
 }  // namespace
 
+struct Parameter::Shared {
+  double lr_factor, eps_factor, decay_factor;
+  std::shared_ptr<Node> node;
+};
+
+Parameter::Parameter(std::string own_name, Tensor variable, Role r, Init i, std::optional<double> lr, std::optional<double> decay)
+    : name(std::move(own_name)),
+      value(std::move(variable)),
+      role(r),
+      init(std::move(i)),
+      shared_((check(value.node() && !value.node()->backward, "[parameter] expected a variable for {}, got {}", name, describe(value)),
+               std::make_shared<Shared>(lr.value_or(factors(r).lr), 1.0, decay.value_or(factors(r).decay), value.node()))),
+      lr_factor(shared_->lr_factor),
+      eps_factor(shared_->eps_factor),
+      decay_factor(shared_->decay_factor),
+      frozen(shared_->node->frozen) {
+  frozen = frozen || r == Role::statistic;
+}
+
+Parameter& Parameter::operator=(const Parameter& other) {
+  if (this == &other) return *this;
+  const Parameter copy(other);  // which may throw; what follows does not but for want of memory
+  std::destroy_at(this);
+  return *std::construct_at(this, copy);
+}
+
 const char* name(Role role) {
-  constexpr const char* names[] = {"weight", "bias", "norm", "gate", "shift", "embedding", "position"};
+  constexpr const char* names[] = {"weight", "bias", "norm", "gate", "shift", "embedding", "position", "statistic"};
   return names[static_cast<int>(role)];
 }
 
 Module::Module(std::string type_name) : name_(std::move(type_name)) {}
+
+Module::~Module() {
+  if (parent_) parent_->children_[place_].module = nullptr;
+  for (const Child& c : children_)
+    if (c.module) c.module->parent_ = nullptr;
+}
+
+Module& Module::of(const Child& child) const {
+  check(child.module, "[module] expected child \"{}\" of {} to live as long as its parent, got one that is destroyed: register members, not locals",
+        child.name, *path());
+  return *child.module;
+}
+
+void Module::changed() {
+  for (Module* m = this; m; m = m->parent_) m->initialised_ = false;
+}
+
+void Module::look_for_uninitialised() const {
+  std::vector<std::string> names;
+  visit("", [&](const std::string& full_name, const Parameter& p) {
+    if (wants_initialising(p)) names.push_back(full_name);
+  });
+  check(names.empty(),
+        "[{}] expected initialised parameters, got {}{} as {} declared: call nn::initialize(model, seed) when the model is complete, "
+        "or load its weights",
+        *path(), names.empty() ? "" : names[0], names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "",
+        names.size() > 1 ? "they were" : "it was");
+  mark_initialised();
+}
+
+void Module::mark_initialised() const {
+  initialised_.store(true, std::memory_order_relaxed);
+  for (const Child& c : children_) of(c).mark_initialised();
+}
 
 const Path& Module::path() const {
   if (!path_)
@@ -44,23 +124,15 @@ const Path& Module::path() const {
 Tensor Module::parameter(const std::string& name, const Shape& shape, Init init, Role role, Factor lr_factor, Factor decay_factor) {
   const Array value(shape, defaults().dtype, defaults().device);
   init.fill(value, 0, name);
-  return add({.name = name,
-              .value = variable(value),
-              .role = role,
-              .init = std::move(init),
-              .lr_factor = lr_factor.value_or(factors(role).lr),
-              .decay_factor = decay_factor.value_or(factors(role).decay)});
+  return add({name, variable(value), role, std::move(init), lr_factor, decay_factor});
 }
 
 Tensor Module::parameter(const std::string& name, const Tensor& initial, Role role, Factor lr_factor, Factor decay_factor) {
+  check(initial.defined() && is_float(initial.dtype()), "[module] expected initial values in f32 or f64 for {}.{}, got {}", *path(), name,
+        describe(initial));
   const Array value = empty_like(initial.array());
   copy_into(initial.array(), value);
-  return add({.name = name,
-              .value = variable(value),
-              .role = role,
-              .init = Init::values(initial.values()),
-              .lr_factor = lr_factor.value_or(factors(role).lr),
-              .decay_factor = decay_factor.value_or(factors(role).decay)});
+  return add({name, variable(value), role, Init::values(initial.values()), lr_factor, decay_factor});
 }
 
 Tensor Module::add(Parameter p) {
@@ -71,6 +143,7 @@ Tensor Module::add(Parameter p) {
         "[module] expected finite factors of at least 0 for {}.{}, got {} of the rate and {} of the decay", *path(), p.name, p.lr_factor,
         p.decay_factor);
   p.value.node()->name = p.name;
+  changed();
   return parameters_.emplace_back(std::move(p)).value;
 }
 
@@ -81,19 +154,21 @@ void Module::check_new(const std::string& name) const {
 
 bool Module::shows(const std::string& name) const {
   return std::ranges::find(parameters_, name, &Parameter::name) != parameters_.end() ||
-         std::ranges::any_of(children_, [&](const Child& c) { return c.name == name || (c.name.empty() && c.module->shows(name)); });
+         std::ranges::any_of(children_, [&](const Child& c) { return c.name == name || (c.name.empty() && of(c).shows(name)); });
 }
 
 void Module::collect_names(const std::string& prefix, std::set<std::string>& names) const {
   for (const Parameter& p : parameters_) names.insert(prefix + p.name);
   for (const Child& c : children_) {
     if (!c.name.empty()) names.insert(prefix + c.name);
-    c.module->collect_names(c.name.empty() ? prefix : prefix + c.name + ".", names);
+    of(c).collect_names(c.name.empty() ? prefix : prefix + c.name + ".", names);
   }
 }
 
 void Module::adopt(const std::string& name, Module& module) {
   if (!name.empty()) check_new(name);
+  for (const Module* m = this; m; m = m->parent_)
+    check(m != &module, "[module] expected a module that is not above itself as {}.{}, got {}", *path(), name, *module.path());
   check(!module.parent_, "[module] expected a module without a parent for {}.{}, got one that is {} already", *path(), name, *module.path());
   // A nameless child, or "blocks" beside "blocks.3", may bring a full name that is there already.
   const auto continues = [&](const Child& c) { return c.name.empty() || c.name.starts_with(name + ".") || name.starts_with(c.name + "."); };
@@ -106,18 +181,20 @@ void Module::adopt(const std::string& name, Module& module) {
   }
   module.name_ = name;
   module.parent_ = this;
+  module.place_ = children_.size();
   module.forget_path();
   children_.push_back({name, &module});
+  changed();
 }
 
 void Module::forget_path() {
   path_ = nullptr;
-  for (const Child& c : children_) c.module->forget_path();
+  for (const Child& c : children_) of(c).forget_path();
 }
 
 void Module::visit(const std::string& prefix, const std::function<void(const std::string&, Parameter&)>& f) const {
   for (Parameter& p : parameters_) f(prefix + p.name, p);
-  for (const Child& c : children_) c.module->visit(c.name.empty() ? prefix : prefix + c.name + ".", f);
+  for (const Child& c : children_) of(c).visit(c.name.empty() ? prefix : prefix + c.name + ".", f);
 }
 
 std::vector<Parameter> Module::parameters() const {
@@ -146,27 +223,35 @@ Parameter& Module::own(const std::string& parameter_name) {
 
 void Module::each_module(const std::function<void(Module&)>& f) {
   f(*this);
-  for (const Child& c : children_) c.module->each_module(f);
+  for (const Child& c : children_) of(c).each_module(f);
 }
 
 void Module::freeze(bool frozen) {
-  each_parameter([&](const std::string&, Parameter& p) { p.frozen = frozen; });
+  each_parameter([&](const std::string&, Parameter& p) { p.frozen = frozen || p.role == Role::statistic; });
 }
 
 void Module::train(bool on) {
   training_ = on;
-  for (const Child& c : children_) c.module->train(on);
+  for (const Child& c : children_) of(c).train(on);
 }
 
 Tensor Layer::operator()(const Tensor& x) const {
   const PathScope scope(path());
   const PhaseScope phase(*current_phase() ? current_phase() : "forward");
+  check_initialised();
   Tensor input = x;
   for (const auto& [id, hook] : snapshot(input_hooks_))
-    if (const Tensor replaced = hook(*this, input); replaced.defined()) input = replaced;
+    if (const Tensor replaced = hook(*this, input); replaced.defined()) {
+      check_replacement("on_input", input, replaced, true);
+      input = replaced;
+    }
   Tensor output = forward(input);
+  check(output.defined(), "[layer] expected forward() of {} to return a tensor, got an undefined one", *path());
   for (const auto& [id, hook] : snapshot(forward_hooks_))
-    if (const Tensor replaced = hook(*this, input, output); replaced.defined()) output = replaced;
+    if (const Tensor replaced = hook(*this, input, output); replaced.defined()) {
+      check_replacement("on_forward", output, replaced, false);
+      output = replaced;
+    }
   if (backward_hooks_ && !backward_hooks_->empty() && output.requires_grad()) {
     // A layer that returned its input needs a node of its own: the input's other users are not this layer's.
     if (output.node() == x.node()) output = record("identity", output.array(), {output}, [](const Tensor& dy) { return Tensors{dy}; });
@@ -180,9 +265,9 @@ Tensor Layer::operator()(const Tensor& x) const {
   return output;
 }
 
-Handle Layer::on_forward(ForwardHook hook) const { return add_hook(forward_hooks_, std::move(hook)); }
-Handle Layer::on_input(InputHook hook) const { return add_hook(input_hooks_, std::move(hook)); }
-Handle Layer::on_backward(BackwardHook hook) const { return add_hook(backward_hooks_, std::move(hook)); }
+Handle Layer::on_forward(ForwardHook hook) const { return add_hook("on_forward", forward_hooks_, std::move(hook)); }
+Handle Layer::on_input(InputHook hook) const { return add_hook("on_input", input_hooks_, std::move(hook)); }
+Handle Layer::on_backward(BackwardHook hook) const { return add_hook("on_backward", backward_hooks_, std::move(hook)); }
 
 bool Layer::hooked() const {
   const auto any = [](const auto& hooks) { return hooks && !hooks->empty(); };

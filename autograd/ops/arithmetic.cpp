@@ -9,12 +9,13 @@ namespace plumb {
 namespace detail {
 
 void check_float(const char* op, const Tensor& x) {
-  check(x.defined(), "[{}] expected a tensor, got an undefined one", op);
+  check_defined(op, x);
   check(is_float(x.dtype()), "[{}] expected f32 or f64, got {} {}: cast() it to f32 first", op, name(x.dtype()), x.shape());
 }
 
 void check_alike(const char* op, const Tensor& a, const Tensor& b) {
-  check(a.defined() && b.defined(), "[{}] expected a tensor, got an undefined one", op);
+  check_defined(op, a);
+  check_defined(op, b);
   check(a.dtype() == b.dtype(), "[{}] expected operands of one dtype, got {} {} and {} {}: cast() one of them", op, name(a.dtype()), a.shape(),
         name(b.dtype()), b.shape());
   check(a.device() == b.device(), "[{}] expected operands on one device, got {} on {} and {} on {}", op, a.shape(), name(a.device()), b.shape(),
@@ -140,7 +141,7 @@ Tensor clamp(const Tensor& x, double low, double high) {
 }
 
 Tensor cast(const Tensor& x, DType dtype) {
-  check(x.defined(), "[cast] expected a tensor, got an undefined one");
+  detail::check_defined("cast", x);
   check(is_real(dtype), "[cast] expected f32, f64 or bf16 to cast to, got {}", name(dtype));
   if (x.dtype() == dtype) return x;
   Array y(x.shape(), dtype, x.device());

@@ -31,6 +31,7 @@ AttentionCall make_call(const char* op, std::int64_t batch, std::int64_t heads, 
                      .empty = o.empty,
                      .step = random.step,
                      .first_sample = random.first_sample};
+  if (call.drop_key.threshold || call.dropout.threshold) random_state_for(op);  // checks
   check(std::isfinite(call.scale) && call.scale >= 0, "[{}] expected a finite scale of the scores of at least 0, got {}", op, call.scale);
   if (o.keep.defined()) {
     const Shape full{batch, heads, queries, keys};
@@ -115,7 +116,8 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   kernels(y).attention_forward(call, heads_of(q.array()), heads_of(k.array()), heads_of(v.array()), heads_of(y), sums);
   return record_fused(
       op, y, {q, k, v},
-      [q = Saved(q), k = Saved(k), v = Saved(v), call, sums](const Tensor& dy) {
+      [q = Saved(q), k = Saved(k), v = Saved(v), keep = Saved(options.keep), call, sums](const Tensor& dy) {
+        keep.get();  // unchanged since: the call may share its buffer
         Array dq = empty_like(q.array()), dk = empty_like(k.array()), dv = empty_like(v.array());
         kernels(dq).attention_backward(call, heads_of(dy.array()), heads_of(q.array()), heads_of(k.array()), heads_of(v.array()), sums, heads_of(dq),
                                        heads_of(dk), heads_of(dv));
@@ -137,7 +139,8 @@ Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptio
   kernels(y).attention_forward(call, packed(a, 0, 3, E), packed(a, 1, 3, E), packed(a, 2, 3, E), packed(y, 0, 1, E), sums);
   return record_fused(
       op, y, {qkv},
-      [qkv = Saved(qkv), call, sums, E](const Tensor& dy) {
+      [qkv = Saved(qkv), keep = Saved(options.keep), call, sums, E](const Tensor& dy) {
+        keep.get();
         const Array& x = qkv.array();
         const Array dx = empty_like(x);
         kernels(dx).attention_backward(call, packed(dy.array(), 0, 1, E), packed(x, 0, 3, E), packed(x, 1, 3, E), packed(x, 2, 3, E), sums,

@@ -21,6 +21,7 @@ Tensor batch_norm2d(const Tensor& x, const Tensor& weight, const Tensor& bias, d
 }
 
 Tensor batch_norm2d(const Tensor& x, const BatchStatistics& statistics, const Tensor& weight, const Tensor& bias, double eps) {
+  detail::check_float("batch_norm2d", x);
   for (const Tensor& operand : {statistics.mean, statistics.variance, weight, bias}) {
     detail::check_operands("batch_norm2d", x, operand);
     check(x.shape().rank() == 4 && operand.shape() == Shape{x.dim(1)},

@@ -29,7 +29,7 @@ Tensor mask(Binary op, const char* op_name, const Tensor& a, const Tensor& b, Or
 
 // c beside x, in x's dtype.
 Tensor number(const char* op, const Tensor& x, double c) {
-  check(x.defined(), "[{}] expected a tensor, got an undefined one", op);
+  detail::check_defined(op, x);
   const bool fits = is_real(x.dtype()) || (c == std::floor(c) && std::abs(c) <= 0x1p53 && (x.dtype() != DType::u8 || (0 <= c && c <= 255)));
   check(fits, "[{}] expected a number that {} holds to compare {} {} with, got {}", op, name(x.dtype()), name(x.dtype()), x.shape(), c);
   return full({}, c, {x.dtype(), x.device()});

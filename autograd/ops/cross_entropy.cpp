@@ -5,15 +5,15 @@
 namespace plumb {
 namespace {
 
-Tensor loss_of(const char* op, const Tensor& logits, const Array& labels, const Array& target, double smoothing,
+Tensor loss_of(const char* op, const Tensor& logits, const Tensor& labels, const Tensor& target, double smoothing,
                std::function<Tensor(const Tensors&)> composed) {
   Array loss = empty_like(logits.array(), Shape{}), lse = empty_like(loss, logits.shape().with(-1, 1));
-  kernels(loss).cross_entropy_forward(logits.array(), labels, target, smoothing, loss, lse);
+  kernels(loss).cross_entropy_forward(logits.array(), labels.array(), target.array(), smoothing, loss, lse);
   return record_fused(
       op, loss, {logits},
-      [x = Saved(logits), labels, target, smoothing, lse](const Tensor& dy) {
+      [x = Saved(logits), labels = Saved(labels), target = Saved(target), smoothing, lse](const Tensor& dy) {
         Array dx = empty_like(x.array());
-        kernels(dx).cross_entropy_backward(dy.array(), x.array(), labels, target, smoothing, lse, dx);
+        kernels(dx).cross_entropy_backward(dy.array(), x.array(), labels.array(), target.array(), smoothing, lse, dx);
         return Tensors{Tensor(dx)};
       },
       through(std::move(composed), {logits}));
@@ -28,7 +28,7 @@ void detail::check_logits(const char* op, const Tensor& logits) {
 
 void detail::check_labels(const char* op, const Tensor& logits, const Tensor& labels) {
   const std::int64_t classes = logits.dim(-1);
-  check(labels.defined(), "[{}] expected labels, got an undefined tensor", op);
+  check_defined(op, labels);
   check(labels.dtype() == DType::i64 && labels.shape() == logits.shape().without(-1), "[{}] expected i64 labels {} for logits {}, got {} {}", op,
         logits.shape().without(-1), logits.shape(), name(labels.dtype()), labels.shape());
   check(labels.device() == logits.device(), "[{}] expected labels on {}, where the logits are, got some on {}", op, name(logits.device()),
@@ -43,7 +43,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothin
   detail::check_logits("cross_entropy", logits);
   detail::check_labels("cross_entropy", logits, labels);
   check(0 <= smoothing && smoothing <= 1, "[cross_entropy] expected label smoothing in [0, 1], got {}", smoothing);
-  return loss_of("cross_entropy", logits, labels.array(), Array(), smoothing, [labels, smoothing](const Tensors& in) {
+  return loss_of("cross_entropy", logits, labels, Tensor(), smoothing, [labels, smoothing](const Tensors& in) {
     const std::int64_t C = in[0].dim(-1);
     std::vector<double> target(static_cast<std::size_t>(in[0].numel()), smoothing / static_cast<double>(C));
     for (std::int64_t i = 0; i < labels.numel(); ++i)
@@ -57,8 +57,7 @@ Tensor soft_cross_entropy(const Tensor& logits, const Tensor& target) {
   detail::check_operands("soft_cross_entropy", logits, target);
   check(target.shape() == logits.shape(), "[soft_cross_entropy] expected a target {} like the logits, got {}", logits.shape(), target.shape());
   check(!target.requires_grad(), "[soft_cross_entropy] expected a constant target, got one that requires a gradient; detach() it");
-  return loss_of("soft_cross_entropy", logits, Array(), target.array(), 0,
-                 [target](const Tensors& in) { return cross_entropy_composed(in[0], target); });
+  return loss_of("soft_cross_entropy", logits, Tensor(), target, 0, [target](const Tensors& in) { return cross_entropy_composed(in[0], target); });
 }
 
 Tensor cross_entropy_composed(const Tensor& logits, const Tensor& target) {

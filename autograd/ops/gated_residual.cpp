@@ -35,15 +35,15 @@ Tensor gated_residual(const Tensor& skip, const Tensor& branch, const Tensor& ga
   kernels(y).gated_residual_forward(skip.array(), branch.array(), gate.array(), row_scale.array(), y);
   return record_fused(
       "gated_residual", y, {skip, branch, gate},
-      [branch = Saved(branch), gate = Saved(gate), row_scale](const Tensor& dy) {
+      [branch = Saved(branch), gate = Saved(gate), row_scale = Saved(row_scale)](const Tensor& dy) {
         const bool gated = gate.get().requires_grad();
-        if (!gate.get().defined() && !row_scale.defined()) return Tensors{dy, dy, Tensor()};
+        if (!gate.get().defined() && !row_scale.get().defined()) return Tensors{dy, dy, Tensor()};
         const Array df = empty_like(dy.array()), dg = gated ? empty_like(gate.array()) : Array();
         kernels(df).gated_residual_backward(dy.array(), branch.array(), gate.array(), row_scale.array(), df, dg);
         return Tensors{dy, Tensor(df), Tensor(dg)};
       },
-      [branch = Saved(branch), gate = Saved(gate), row_scale](const Tensor& dy) {
-        const Tensor scaled = row_scale.defined() ? dy * per_sample(row_scale, dy.shape().rank()) : dy;
+      [branch = Saved(branch), gate = Saved(gate), row_scale = Saved(row_scale)](const Tensor& dy) {
+        const Tensor scaled = row_scale.get().defined() ? dy * per_sample(row_scale, dy.shape().rank()) : dy;
         return gate.get().defined() ? Tensors{dy, scaled * gate, scaled * branch} : Tensors{dy, scaled, Tensor()};
       });
 }

@@ -20,20 +20,20 @@ Tensor embed(const Tensor& part, const Shape& shape, int axis, std::int64_t begi
 Tensor scatter(const Tensor& rows, const Tensor& index, const Shape& shape) {
   Array y = full_like(rows.array(), shape, 0);
   kernels(y).scatter_add(rows.array(), index.array(), y);
-  return record("scatter", y, {rows}, [index](const Tensor& dy) { return Tensors{gather(dy, index)}; });
+  return record("scatter", y, {rows}, [index = Saved(index)](const Tensor& dy) { return Tensors{gather(dy, index)}; });
 }
 
 }  // namespace
 
 Tensor reshape(const Tensor& x, const Shape& shape) {
-  check(x.defined(), "[reshape] expected a tensor, got an undefined one");
+  detail::check_defined("reshape", x);
   check(x.numel() == shape.numel(), "[reshape] expected a shape of {} elements like {}, got {}", x.numel(), x.shape(), shape);
   if (x.shape() == shape) return x;
   return record("reshape", x.array().reshaped(shape), {x}, [from = x.shape()](const Tensor& dy) { return Tensors{reshape(dy, from)}; });
 }
 
 Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents) {
-  check(x.defined(), "[reshape] expected a tensor, got an undefined one");
+  detail::check_defined("reshape", x);
   for (const std::int64_t extent : extents)
     check(extent >= -1, "[reshape] expected extents of at least 0, or one of -1, got [{}]", fmt::join(extents, ", "));
   const auto open = std::ranges::find(extents, -1);
@@ -49,7 +49,7 @@ Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents) {
 }
 
 Tensor permute(const Tensor& x, const Axes& axes) {
-  check(x.defined(), "[permute] expected a tensor, got an undefined one");
+  detail::check_defined("permute", x);
   const int rank = x.shape().rank();
   check(static_cast<int>(axes.size()) == rank, "[permute] expected {} axes for shape {}, got {}", rank, x.shape(), axes.size());
   Axes forward(axes), inverse(axes.size(), -1);
@@ -67,7 +67,7 @@ Tensor permute(const Tensor& x, const Axes& axes) {
 }
 
 Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
-  check(x.defined(), "[transpose] expected a tensor, got an undefined one");
+  detail::check_defined("transpose", x);
   Axes axes(static_cast<std::size_t>(x.shape().rank()));
   std::iota(axes.begin(), axes.end(), 0);
   const auto index = [&](int axis) { return static_cast<std::size_t>(detail::checked_axis("transpose", x.shape(), axis)); };
@@ -77,7 +77,7 @@ Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
 
 Tensor concat(const Tensors& parts, int axis) {
   check(!parts.empty(), "[concat] expected at least one tensor, got none");
-  check(parts[0].defined(), "[concat] expected a tensor, got an undefined one");
+  detail::check_defined("concat", parts[0]);
   axis = detail::checked_axis("concat", parts[0].shape(), axis);
   std::int64_t extent = 0;
   for (const Tensor& part : parts) {
@@ -104,7 +104,7 @@ Tensor concat(const Tensors& parts, int axis) {
 
 Tensor stack(const Tensors& parts, int axis) {
   check(!parts.empty(), "[stack] expected at least one tensor, got none");
-  check(parts[0].defined(), "[stack] expected a tensor, got an undefined one");
+  detail::check_defined("stack", parts[0]);
   const Shape& shape = parts[0].shape();
   const int place = detail::checked_axis("stack", shape.appended(1), axis);  // an axis of the result
   std::vector<std::int64_t> dims(shape.begin(), shape.end());
@@ -120,7 +120,7 @@ Tensor stack(const Tensors& parts, int axis) {
 }
 
 Tensors chunk(const Tensor& x, std::int64_t count, int axis) {
-  check(x.defined(), "[chunk] expected a tensor, got an undefined one");
+  detail::check_defined("chunk", x);
   axis = detail::checked_axis("chunk", x.shape(), axis);
   const std::int64_t extent = x.dim(axis);
   check(count > 0 && extent % count == 0, "[chunk] expected a count that divides the {} of axis {} of {}, got {}: slice() takes unequal parts",
@@ -131,7 +131,7 @@ Tensors chunk(const Tensor& x, std::int64_t count, int axis) {
 }
 
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
-  check(x.defined(), "[slice] expected a tensor, got an undefined one");
+  detail::check_defined("slice", x);
   axis = detail::checked_axis("slice", x.shape(), axis);
   check(0 <= begin && begin <= end && end <= x.dim(axis), "[slice] expected 0 <= begin <= end <= {} on axis {} of {}, got {}..{}", x.dim(axis), axis,
         x.shape(), begin, end);
@@ -142,7 +142,8 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
 }
 
 Tensor gather(const Tensor& x, const Tensor& index) {
-  check(x.defined() && index.defined(), "[gather] expected a tensor, got an undefined one");
+  detail::check_defined("gather", x);
+  detail::check_defined("gather", index);
   check(x.shape().rank() >= 1, "[gather] expected a tensor of at least one axis, got {}", x.shape());
   check(index.device() == x.device(), "[gather] expected indices on {}, where the rows are, got some on {}", name(x.device()), name(index.device()));
   check(index.dtype() == DType::i64, "[gather] expected i64 indices, got {} {}", name(index.dtype()), index.shape());
@@ -154,7 +155,7 @@ Tensor gather(const Tensor& x, const Tensor& index) {
   dims.insert(dims.end(), x.shape().begin() + 1, x.shape().end());
   Array y = empty_like(x.array(), Shape(dims));
   kernels(y).gather(x.array(), index.array(), y);
-  return record("gather", y, {x}, [shape = x.shape(), index](const Tensor& dy) { return Tensors{scatter(dy, index, shape)}; });
+  return record("gather", y, {x}, [shape = x.shape(), index = Saved(index)](const Tensor& dy) { return Tensors{scatter(dy, index, shape)}; });
 }
 
 }  // namespace plumb

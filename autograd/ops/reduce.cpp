@@ -111,7 +111,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
 }
 
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
-  check(x.defined(), "[broadcast_to] expected a tensor, got an undefined one");
+  detail::check_defined("broadcast_to", x);
   check(broadcasts_to(x.shape(), shape), "[broadcast_to] expected a tensor that broadcasts to {}, got {}", shape, x.shape());
   if (x.shape() == shape) return x;
   Array y = empty_like(x.array(), shape);

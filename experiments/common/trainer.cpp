@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 std::string first_non_finite_op(const std::function<Tensor()>& loss) {
   const AnomalyMode anomaly;
   try {
-    backward(loss());
+    (void)backward(loss());
   } catch (const Error& e) {
     std::string message = e.what();
     std::ranges::replace(message, '\n', ' ');

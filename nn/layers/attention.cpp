@@ -26,7 +26,7 @@ plumb::AttentionOptions AttentionOptions::call(bool training) const {
 
 Tensor AttentionOptions::drop_heads(const Tensor& x, bool training) const {
   if (!training || drop_head == 0) return x;
-  const double rate = drop_head_steps ? drop_head_rate(drop_head, random_state().step, drop_head_steps) : drop_head;
+  const double rate = drop_head_steps ? drop_head_rate(drop_head, random_state_for("drop_head").step, drop_head_steps) : drop_head;
   const Tensor split = reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads});
   return reshape(split * drop_head_scale(x.dim(0), heads, rate, x), x.shape());
 }
@@ -49,8 +49,8 @@ void SelfAttention::scale_value_path(double factor) {
 Tensor SelfAttention::forward(const Tensor& x) const { return leave(proj_, options_.drop_heads(attend(enter(qkv_, x, takes_bf16())), training())); }
 
 DropKeyStatistics SelfAttention::drop_key_statistics(std::int64_t batch, std::int64_t tokens) const {
-  if (!training()) return {};
-  const RandomState& random = random_state();
+  if (!training() || options_.drop_key.rate == 0) return {};
+  const RandomState& random = random_state_for("drop_key_statistics");
   return nn::drop_key_statistics(options_.drop_key, options_.grid, batch, options_.heads, tokens, tokens, random_key(random.seed, *path()), random);
 }
 

@@ -28,10 +28,8 @@ BatchNorm2d::BatchNorm2d(std::int64_t channels, double eps)
       eps_(checked_eps(channels, eps)),
       weight_(parameter("weight", {channels}, Init::constant(1), Role::norm)),
       bias_(parameter("bias", {channels}, Init::constant(0), Role::norm)),
-      running_mean_(parameter("running_mean", {channels}, Init::constant(0), Role::norm)),
-      running_var_(parameter("running_var", {channels}, Init::constant(1), Role::norm)) {
-  own("running_mean").frozen = own("running_var").frozen = true;
-}
+      running_mean_(parameter("running_mean", {channels}, Init::constant(0), Role::statistic)),
+      running_var_(parameter("running_var", {channels}, Init::constant(1), Role::statistic)) {}
 
 Tensor BatchNorm2d::forward(const Tensor& images) const {
   if (!training()) return batch_norm2d(images, {running_mean_.detach(), running_var_.detach()}, weight_, bias_, eps_);

@@ -9,7 +9,7 @@ namespace plumb::nn {
 // checkpoint() repeats one); the variance there is the unbiased one, divided by B H W - 1. In evaluation it uses those. As PyTorch's.
 //
 // running_mean [channels] (starts at 0) and running_var [channels] (at 1) are parameters that nothing trains, so that they are saved with the
-// weights: frozen, Role::norm. They are counted by parameter_count(), and freeze(false) on a module above would hand them to the optimizer.
+// weights: Role::statistic, frozen for ever. They are counted by parameter_count().
 class BatchNorm2d : public Layer {
  public:
   // At least one channel, eps of at least 0.

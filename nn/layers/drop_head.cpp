@@ -17,7 +17,7 @@ double drop_head_rate(double base, std::int64_t step, std::int64_t steps) {
 Tensor drop_head_scale(std::int64_t batch, std::int64_t heads, double rate, const Tensor& like) {
   check(0 <= rate && rate < 1, "[drop_head] expected a rate in [0, 1), got {}", rate);
   check(batch >= 0 && heads > 0, "[drop_head] expected at least 0 samples and one head, got {} and {}", batch, heads);
-  const RandomState& random = random_state();
+  const RandomState& random = drop_threshold(rate) ? random_state_for("drop_head") : random_state();
   const std::uint64_t key = random_key(random.seed, current_path() ? *current_path() : "");
   std::vector<double> scale;
   for (std::int64_t b = 0; b < batch; ++b) {

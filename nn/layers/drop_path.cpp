@@ -26,7 +26,7 @@ Tensor DropPath::row_scale(const Tensor& like) const {
   const double survival = 1 - threshold / 65536.0;
   if (threshold == 0 || (!training() && form_ == DropPathForm::rescaled)) return {};
   if (!training()) return full({like.dim(0)}, survival, {like.dtype(), like.device()});
-  const RandomState& random = random_state();
+  const RandomState& random = random_state_for("drop_path");
   const std::uint64_t key = random_key(random.seed, *path());
   const double kept = form_ == DropPathForm::rescaled ? 1 / survival : 1;
   std::vector<double> scale(static_cast<std::size_t>(like.dim(0)));

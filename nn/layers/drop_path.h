@@ -23,7 +23,8 @@ class DropPath : public Layer {
 
   double rate() const { return rate_; }
   DropPathForm form() const { return form_; }
-  // The factors [B] of this step's samples; undefined where all are 1 (rate 0, rescaled in evaluation).
+  // The factors [B] of this step's samples; undefined where all are 1 (rate 0, rescaled in evaluation). Throws for a rate above 0 in training
+  // without an open RandomScope.
   Tensor row_scale(const Tensor& like) const;
 
  protected:

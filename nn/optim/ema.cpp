@@ -34,6 +34,11 @@ void Ema::swap() {
   swapped_ = !swapped_;
 }
 
+EmaScope::EmaScope(Ema& ema) : ema_(ema) {
+  check(!ema.swapped(), "[ema] expected an EmaScope while the weights are in place, got one while the averages are");
+  ema_.swap();
+}
+
 NamedTensors Ema::averages() const {
   check(!swapped_, "[ema] expected state with the weights in place, got it while the averages are: end the EmaScope first");
   NamedTensors all;

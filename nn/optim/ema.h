@@ -24,6 +24,7 @@ class Ema {
   void swap();
 
   std::int64_t updates() const { return updates_; }
+  bool swapped() const { return swapped_; }  // whether the averages are in the parameters' buffers
   // "updates", and "<parameter>.average" in the parameters' shapes: a copy. To be saved and loaded while the weights are in place.
   NamedTensors state() const;
   // Throws, and changes nothing, for what does not fit or a negative "updates".
@@ -39,10 +40,10 @@ class Ema {
   bool swapped_ = false;
 };
 
-// While one lives, the model has the averaged weights.
+// While one lives, the model has the averaged weights. Throws inside another of the same average, which would put the weights back.
 class EmaScope {
  public:
-  explicit EmaScope(Ema& ema) : ema_(ema) { ema_.swap(); }
+  [[nodiscard("the model has the averages while the scope lives: give it a name")]] explicit EmaScope(Ema& ema);
   ~EmaScope() { ema_.swap(); }
   EmaScope(const EmaScope&) = delete;
   EmaScope& operator=(const EmaScope&) = delete;

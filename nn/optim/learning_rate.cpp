@@ -9,6 +9,10 @@
 namespace plumb::nn {
 LearningRate::LearningRate(double constant) : f_([constant](std::int64_t) { return constant; }) {}
 
+LearningRate::LearningRate(std::function<double(std::int64_t)> f) : f_(std::move(f)) {
+  check(static_cast<bool>(f_), "[learning_rate] expected a function of the step, got an empty one");
+}
+
 LearningRate warmed_up(LearningRate then, std::int64_t warmup) {
   check(warmup >= 0, "[learning_rate] expected at least 0 warm-up steps, got {}", warmup);
   return LearningRate([=](std::int64_t step) {

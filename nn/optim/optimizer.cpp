@@ -1,9 +1,12 @@
 #include "nn/optim/optimizer.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
+#include "autograd/node.h"
 #include "core/backend.h"
 
 namespace plumb::nn {
@@ -32,33 +35,75 @@ AdamWStep adam_step(const Options& o, const Update& u, double lr, double weight_
 
 bool at_least_0(double x) { return std::isfinite(x) && x >= 0; }
 
+void check_factors(const Parameter& p) {
+  check(at_least_0(p.lr_factor) && at_least_0(p.decay_factor) && at_least_0(p.eps_factor) && p.eps_factor > 0,
+        "[optimizer] expected finite factors for {}: of the rate and the decay at least 0, of eps above 0; got {}, {} and {}", p.name, p.lr_factor,
+        p.decay_factor, p.eps_factor);
+}
+
+// "scale [3]", "a variable without a name [2, 2] made in Model.fc"
+std::string described(const Node& variable) {
+  return fmt::format("{} {}{}", variable.name.empty() ? "a variable without a name" : variable.name, variable.shape,
+                     variable.path ? " made in " + *variable.path : "");
+}
+
+[[noreturn]] void refuse_others(const Gradients& gradients, const std::vector<Parameter>& own) {
+  constexpr std::size_t listed = 8;
+  std::vector<std::string> others;
+  for (const Gradients::Entry& e : gradients.entries())
+    if (std::ranges::none_of(own, [&](const Parameter& p) { return p.value.node() == e.node; })) others.push_back(described(*e.node));
+  const std::size_t count = others.size();
+  others.resize(std::min(count, listed));
+  fail(fmt::format(
+      "[optimizer] expected gradients of its own parameters alone, got {} of others, which would never train: {}{}; register what belongs to "
+      "the module with parameter() or child() before its parameters() are taken, or call step_own() where another optimizer holds the rest",
+      count, fmt::join(others, ", "), count > listed ? ", .." : ""));
+}
+
 }  // namespace
 
 Optimizer::Optimizer(std::vector<Parameter> parameters, LearningRate lr, double weight_decay, double clip_norm)
-    : parameters_(std::move(parameters)), lr_(std::move(lr)), weight_decay_(weight_decay), clip_norm_(clip_norm) {
+    : parameters_(std::move(parameters)), updates_(parameters_.size()), lr_(std::move(lr)), weight_decay_(weight_decay), clip_norm_(clip_norm) {
   check(!parameters_.empty(), "[optimizer] expected at least one parameter, got none");
   std::unordered_map<const Node*, const std::string*> seen;
+  const Tensor& first = parameters_[0].value;
   for (const Parameter& p : parameters_) {
+    check(p.value.node() != nullptr, "[optimizer] expected variables, got a constant {} as {}", describe(p.value), p.name);
     const auto [entry, fresh] = seen.emplace(p.value.node().get(), &p.name);
     check(fresh, "[optimizer] expected each parameter once, got one as {} and as {}", *entry->second, p.name);
+    check(p.value.dtype() == first.dtype() && p.value.device() == first.device(),
+          "[optimizer] expected parameters of one dtype on one device, got {} in {} on {} and {} in {} on {}: make an optimizer for each",
+          parameters_[0].name, plumb::name(first.dtype()), plumb::name(first.device()), p.name, plumb::name(p.value.dtype()),
+          plumb::name(p.value.device()));
+    check_factors(p);
   }
-  for (const Parameter& p : parameters_)
-    check(at_least_0(p.lr_factor) && at_least_0(p.decay_factor) && at_least_0(p.eps_factor) && p.eps_factor > 0,
-          "[optimizer] expected finite factors for {}: of the rate and the decay at least 0, of eps above 0; got {}, {} and {}", p.name, p.lr_factor,
-          p.decay_factor, p.eps_factor);
   check(at_least_0(weight_decay) && at_least_0(clip_norm), "[optimizer] expected a finite weight decay and clip norm of at least 0, got {} and {}",
         weight_decay, clip_norm);
 }
 
-void Optimizer::step(const Gradients& gradients) {
+void Optimizer::step(const Gradients& gradients) { step(gradients, Others::refused); }
+void Optimizer::step_own(const Gradients& gradients) { step(gradients, Others::allowed); }
+
+void Optimizer::step(const Gradients& gradients, Others others) {
   const PhaseScope phase("optimizer");
   std::unordered_map<const Node*, const Tensor*> found;
-  for (const Gradients::Entry& e : gradients.entries()) found[e.node.get()] = &e.gradient;
-  for (const Parameter& p : parameters_)
-    check(p.frozen || found.contains(p.value.node().get()),
-          "[optimizer] expected a gradient for {} {}, got none: the loss does not depend on it; freeze() it before the optimizer is made if that is "
-          "meant",
+  for (const Gradients::Entry& e : gradients.entries())
+    check(found.emplace(e.node.get(), &e.gradient).second, "[optimizer] expected one gradient a variable, got two of {}", described(*e.node));
+  std::size_t own = 0;
+  for (const Parameter& p : parameters_) {
+    const auto entry = found.find(p.value.node().get());
+    own += entry != found.end();
+    check_factors(p);
+    if (p.frozen) continue;
+    check(entry != found.end(),
+          "[optimizer] expected a gradient for {} {}, got none: the loss does not depend on it, or it was frozen when the loss was computed; "
+          "freeze() it if that is meant",
           p.name, p.value.shape());
+    const Tensor& gradient = *entry->second;
+    check(gradient.shape() == p.value.shape() && gradient.dtype() == p.value.dtype() && gradient.device() == p.value.device(),
+          "[optimizer] expected a gradient {} for {}, got {}", describe(p.value), p.name, describe(gradient));
+  }
+  if (others == Others::refused && own < found.size()) refuse_others(gradients, parameters_);
 
   const double lr = learning_rate();
   check(at_least_0(lr), "[optimizer] expected a finite learning rate of at least 0 in step {}, got {}: look at its schedule", steps_, lr);
@@ -74,6 +119,8 @@ void Optimizer::step(const Gradients& gradients) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];
     if (p.frozen) continue;
+    for (auto& [name, memory] : memory_)
+      if (!memory.arrays[i].defined()) memory.arrays[i] = fresh(memory, i);
     updates.push_back({.index = i,
                        .gradient = std::move(moved[updates.size()]),
                        .parameter = p.value.array(),
@@ -81,7 +128,7 @@ void Optimizer::step(const Gradients& gradients) {
                        .weight_decay = weight_decay_ * p.decay_factor,
                        .eps_factor = p.eps_factor,
                        .gradient_scale = scale,
-                       .step = steps_});
+                       .step = ++updates_[i]});
   }
   update(updates);
   for (const Update& u : updates) u.parameter.bump_version();
@@ -90,54 +137,87 @@ void Optimizer::step(const Gradients& gradients) {
 std::vector<ParameterGroup> Optimizer::groups() const {
   std::vector<ParameterGroup> groups;
   for (const Parameter& p : parameters_) {
-    if (p.frozen) continue;
     const double decay = weight_decay_ * p.decay_factor;
-    auto group = std::ranges::find_if(
-        groups, [&](const ParameterGroup& g) { return g.lr_factor == p.lr_factor && g.weight_decay == decay && g.eps_factor == p.eps_factor; });
-    if (group == groups.end()) group = groups.insert(groups.end(), ParameterGroup{p.lr_factor, decay, p.eps_factor, {}, 0});
+    auto group = std::ranges::find_if(groups, [&](const ParameterGroup& g) {
+      return g.lr_factor == p.lr_factor && g.weight_decay == decay && g.eps_factor == p.eps_factor && g.frozen == p.frozen;
+    });
+    if (group == groups.end()) group = groups.insert(groups.end(), ParameterGroup{p.lr_factor, decay, p.eps_factor, {}, 0, p.frozen});
     group->names.push_back(p.name);
     group->elements += p.value.numel();
   }
-  std::ranges::sort(groups, std::ranges::greater{}, &ParameterGroup::elements);
+  std::ranges::sort(groups,
+                    [](const ParameterGroup& a, const ParameterGroup& b) { return a.frozen != b.frozen ? b.frozen : a.elements > b.elements; });
   return groups;
 }
 
 std::string Optimizer::describe_groups() const {
   std::string text;
   for (const ParameterGroup& g : groups())
-    text += fmt::format("lr x {:<4g} decay {:<5g}{} {:>6} tensors {:>10} elements, first {}\n", g.lr_factor, g.weight_decay,
-                        g.eps_factor == 1 ? "" : fmt::format(" eps x {:<4g}", g.eps_factor), g.names.size(), g.elements, g.names[0]);
+    text += fmt::format("lr x {:<4g} decay {:<5g}{} {:>6} tensors {:>10} elements, first {}{}\n", g.lr_factor, g.weight_decay,
+                        g.eps_factor == 1 ? "" : fmt::format(" eps x {:<4g}", g.eps_factor), g.names.size(), g.elements, g.names[0],
+                        g.frozen ? ", frozen" : "");
   return text;
 }
 
-std::vector<Array> Optimizer::remembered(const std::string& name, double initial) {
-  std::vector<Array>& arrays = memory_[name];
-  for (const Parameter& p : parameters_) arrays.push_back(p.frozen ? Array() : full_like(p.value.array(), p.value.shape(), initial));
-  return arrays;
-}
-
-NamedTensors Optimizer::memory() const {
-  NamedTensors all;
-  for (const auto& [name, arrays] : memory_)
-    for (std::size_t i = 0; i < arrays.size(); ++i)
-      if (arrays[i].defined())
-        check(all.emplace(parameters_[i].name + "." + name, Tensor(arrays[i])).second,
-              "[optimizer] expected parameters with names of their own to save its state, got two named {}", parameters_[i].name);
-  return all;
+std::span<const Array> Optimizer::remembered(const std::string& name, double initial) {
+  check(!memory_.contains(name), "[optimizer] expected a new name to remember something under, got \"{}\" again", name);
+  Memory& memory = memory_[name] = {.arrays = std::vector<Array>(parameters_.size()), .initial = initial};
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (!parameters_[i].frozen) memory.arrays[i] = fresh(memory, i);
+  return memory.arrays;
 }
 
 NamedTensors Optimizer::state() const {
-  NamedTensors state = copies(memory());
+  NamedTensors state;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    bool any = false;
+    for (const auto& [name, memory] : memory_)
+      if (memory.arrays[i].defined()) {
+        any = true;
+        check(state.emplace(parameters_[i].name + "." + name, Tensor(memory.arrays[i])).second,
+              "[optimizer] expected parameters with names of their own to save its state, got two named {}", parameters_[i].name);
+      }
+    if (any && updates_[i] != steps_) state[parameters_[i].name + ".steps"] = integers({updates_[i]}, {});
+  }
   state["steps"] = integers({steps_}, {});
-  return state;
+  return copies(state);
 }
 
 void Optimizer::load_state(const NamedTensors& state) {
-  NamedTensors to = memory();
+  const char* const what = "[optimizer] load_state";
+  NamedTensors to;
   const Tensor steps = to["steps"] = integers({0}, {});
-  check_counter(state, "steps", "[optimizer] load_state");
-  assign(to, state, "[optimizer] load_state");
-  steps_ = steps.array().data<std::int64_t>()[0];
+  check_counter(state, "steps", what);
+  std::map<std::string, std::vector<Array>> loaded;  // a frozen parameter may be missing
+  std::vector<Tensor> counts(parameters_.size());
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Parameter& p = parameters_[i];
+    const bool there =
+        !memory_.empty() && (!p.frozen || std::ranges::any_of(memory_, [&](const auto& m) { return state.contains(p.name + "." + m.first); }));
+    for (const auto& [name, memory] : memory_) {
+      const Array array = there ? fresh(memory, i) : Array();
+      loaded[name].push_back(array);
+      if (there)
+        check(to.emplace(p.name + "." + name, Tensor(array)).second,
+              "[optimizer] expected parameters with names of their own to load its state, got two named {}", p.name);
+    }
+    const std::string key = p.name + ".steps";
+    if (there && state.contains(key)) {
+      check_counter(state, key, what);
+      to[key] = counts[i] = integers({0}, {});
+    }
+  }
+  assign(to, state, what);
+  const auto number = [](const Tensor& t) { return t.array().data<std::int64_t>()[0]; };
+  steps_ = number(steps);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    bool any = false;
+    for (auto& [name, memory] : memory_) {
+      memory.arrays[i] = loaded.at(name)[i];
+      any |= memory.arrays[i].defined();
+    }
+    updates_[i] = counts[i].defined() ? number(counts[i]) : any ? steps_ : 0;
+  }
 }
 
 AdamW::AdamW(std::vector<Parameter> ps, const AdamWOptions& o)

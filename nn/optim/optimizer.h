@@ -15,26 +15,33 @@ struct ParameterGroup {
   double lr_factor, weight_decay, eps_factor;  // weight_decay: the optimizer's times the parameter's decay_factor
   std::vector<std::string> names;
   std::int64_t elements;
+  bool frozen;
 };
 
-// Takes the parameters as they are when it is made: freeze() and change factors before that. Its constructor throws for options outside the
-// bounds that they state.
+// Each step reads anew which parameters are frozen and their factors. What it remembers of a parameter begins when that is first needed, and its
+// bias correction counts the updates of that parameter: one that was frozen goes on where it stopped. Its constructor throws for options outside
+// the bounds that they state, and for parameters that are not of one dtype on one device, each there once.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
 
-  // One update. Throws, and changes nothing, if a parameter that is not frozen has no gradient or the learning rate of this step is negative or
-  // not finite.
+  // One update. Throws, and changes nothing, if a parameter that is not frozen has no gradient or one of another shape, dtype or device; if a
+  // factor is negative or not finite, or the learning rate of this step is; and if there are gradients of variables that are not among its
+  // parameters, which then would never train: a module or tensor that was not registered.
   void step(const Gradients& gradients);
+  // One update where others hold the rest: the same, but for gradients of other variables, which it leaves alone.
+  void step_own(const Gradients& gradients);
 
   std::int64_t steps_taken() const { return steps_; }
   double learning_rate() const { return lr_.at(steps_); }  // of the next step
-  std::vector<ParameterGroup> groups() const;              // for logs, by descending size
+  std::vector<ParameterGroup> groups() const;              // for logs, by descending size, the frozen ones last
   std::string describe_groups() const;                     // one line a group
 
-  // All that it remembers: "steps", and "<parameter>.moment1" and the like, with the shapes of the parameters. A copy. Put back into an
-  // optimizer with the same options it continues as if it had never stopped; load_state throws one Error that lists all that does not fit, or says
-  // that "steps" is negative; nothing has changed then.
+  // All that it remembers: "steps"; "<parameter>.moment1" and the like, with the shapes of the parameters; and "<parameter>.steps", its updates,
+  // where that is another number, as it was frozen for some. A copy. Put back into an optimizer with the same options it continues as if it had
+  // never stopped; load_state throws one Error that lists all that does not fit, or says what count is negative; nothing has changed then.
   NamedTensors state() const;
   void load_state(const NamedTensors& state);
 
@@ -47,23 +54,32 @@ class Optimizer {
     std::size_t index;  // of the parameter
     Array gradient, parameter;
     double lr, weight_decay, eps_factor, gradient_scale;
-    std::int64_t step;  // counted from 1
+    std::int64_t step;  // of this parameter's updates, counted from 1
   };
   // One step of all parameters that are not frozen.
   virtual void update(std::span<const Update> updates) = 0;
 
-  // One array for each parameter, of its shape and filled with `initial` (undefined for frozen ones), which state() holds under
-  // "<parameter>.<name>".
-  std::vector<Array> remembered(const std::string& name, double initial = 0);
+  // One array for each parameter, of its shape and at first filled with `initial`, which state() holds under "<parameter>.<name>". Undefined for
+  // those that were always frozen; update() finds those that it needs. The span is good for as long as the optimizer lives.
+  std::span<const Array> remembered(const std::string& name, double initial = 0);
 
  private:
-  NamedTensors memory() const;  // what state() copies, without "steps"
+  struct Memory {
+    std::vector<Array> arrays;  // as many as parameters
+    double initial;
+  };
+  enum class Others { refused, allowed };  // gradients of variables that are not its own
+  void step(const Gradients& gradients, Others others);
+  Array fresh(const Memory& memory, std::size_t i) const {
+    return full_like(parameters_[i].value.array(), parameters_[i].value.shape(), memory.initial);
+  }
 
   std::vector<Parameter> parameters_;
+  std::vector<std::int64_t> updates_;  // of each parameter
   LearningRate lr_;
   double weight_decay_, clip_norm_;
   std::int64_t steps_ = 0;
-  std::map<std::string, std::vector<Array>> memory_;
+  std::map<std::string, Memory> memory_;
 };
 
 struct AdamWOptions {
@@ -83,7 +99,7 @@ class AdamW : public Optimizer {
 
  private:
   AdamWOptions options_;
-  std::vector<Array> moment1_, moment2_;
+  std::span<const Array> moment1_, moment2_;
 };
 
 struct LambOptions {
@@ -106,7 +122,7 @@ class Lamb : public Optimizer {
   void update(const Update& u);
 
   LambOptions options_;
-  std::vector<Array> moment1_, moment2_;
+  std::span<const Array> moment1_, moment2_;
 };
 
 struct SgdOptions {
@@ -127,7 +143,7 @@ class Sgd : public Optimizer {
 
  private:
   SgdOptions options_;
-  std::vector<Array> velocity_;
+  std::span<const Array> velocity_;
 };
 
 struct AdagradOptions {
@@ -148,7 +164,7 @@ class Adagrad : public Optimizer {
 
  private:
   AdagradOptions options_;
-  std::vector<Array> sum_;
+  std::span<const Array> sum_;
 };
 
 }  // namespace plumb::nn

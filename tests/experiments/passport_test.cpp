@@ -135,6 +135,7 @@ TEST_CASE("passport: a tiny model's numbers by hand") {
 TEST_CASE("passport: uniform attention has entropy ln T, and heads are apart") {
   const DefaultsScope f64(reference_f64);
   nn::Stack stack({.dim = 4, .heads = 2, .hidden = 4, .depth = 1, .gate = "pre"});
+  nn::initialize(stack, 0);
   for (const nn::Parameter& p : stack.parameters())
     if (p.name.find("attn") != std::string::npos) copy_into(zeros_like(p.value).array(), p.value.array());
   set(stack, "blocks.0.attn.qkv.bias", {0, 1, 3, 0, 0, 5, 7, 0, 0, 0, 0, 0});  // logits 5 / sqrt(2) in the first head, 21 / sqrt(2) in the second

@@ -138,6 +138,7 @@ TEST_CASE("a branch of one's own that forgets its norm or its junction is told")
   struct Forgetful : nn::Branch {
     Forgetful(bool enters) : Branch("Forgetful"), enters_(enters), a_({.in = 8, .out = 8}), b_({.in = 8, .out = 8}) {
       child("a", a_), child("b", b_);
+      nn::initialize(*this, 0);
     }
     const char* kind() const override { return "attn"; }
     nn::Linear& first() override { return a_; }

@@ -355,6 +355,7 @@ TEST_CASE("errors of CaiT and its parts say what was expected") {
   o.init = std::numeric_limits<double>::infinity();
   CHECK_THAT(error_of([&] { nn::CaiT{o}; }), contains("[layer_scale] expected a finite initial value, got inf"));
   nn::ClassAttention attention({.dim = 8, .heads = 2});
+  nn::initialize(attention, 0);
   CHECK_THAT(error_of([&] {
                attention(zeros({2, 3, 4}));
              }),

@@ -188,6 +188,7 @@ TEST_CASE("a layer with a structured DropKey needs a grid that fits its tokens")
   CHECK_THAT(error_of([&] { nn::Attention bad(o); }), contains("expected an odd window that fits into the grid of 3 x 2 patches, got 3"));
   o.grid.width = 4;
   nn::Attention layer(o);
+  nn::initialize(layer, 0);
   CHECK_THAT(error_of([&] { layer(zeros({1, 10, 12})); }), contains("expected a grid of at most 10 keys, got 3 x 4 patches"));
   layer.eval();
   CHECK(layer(zeros({1, 10, 12})).shape() == Shape{1, 10, 12});

@@ -3,6 +3,7 @@
 #include <limits>
 #include <set>
 
+#include "autograd/checkpoint.h"
 #include "autograd/node.h"
 #include "nn/nn.h"
 #include "tests/support/catch.h"
@@ -396,4 +397,157 @@ TEST_CASE("learning rates") {
   CHECK_THAT(error_of([] { nn::exponential_decay(1, 0.9, 0); }), contains("a period of at least 1 step, got 0"));
   CHECK_THAT(error_of([] { nn::step_decay(1, {3, 2}); }), contains("ascending order, got 3, 2"));
   CHECK_THAT(error_of([] { nn::warmup_cosine(1, 5, 4); }), contains("expected warm-up steps in 0..4, got 5"));
+}
+
+TEST_CASE("a frozen parameter is a constant: no gradient, no share of the norm, no work; unfreezing brings it back") {
+  Pair pair;
+  pair.own("gamma").frozen = true;
+  int asked = 0;  // how often a gradient of what depends on gamma alone is computed
+  const auto probed = [&] { return record("probe", pair.gamma.array(), {pair.gamma}, [&asked](const Tensor& dy) { return ++asked, Tensors{dy}; }); };
+  CHECK_FALSE(pair.gamma.requires_grad());
+  const Gradients g = backward(sum(pair.weight * probed()));
+  CHECK(asked == 0);
+  REQUIRE(g.entries().size() == 1);
+  CHECK_FALSE(g.find(pair.gamma).defined());
+  CHECK(g.norm() == Approx(0.5 * std::sqrt(3.0)));
+  CHECK_THAT(error_of([&] { g["gamma"]; }), contains("not frozen, got \"gamma\""));
+
+  pair.own("gamma").frozen = false;
+  CHECK(backward(sum(pair.weight * probed())).find(pair.gamma).item() == 2);
+  CHECK(asked == 1);
+}
+
+TEST_CASE("a parameter frozen after the forward pass gets no gradient, one frozen after the backward pass does not move") {
+  Pair pair;
+  nn::Sgd optimizer(pair.parameters(), {.lr = 1});
+  const Tensor loss = sum(pair.weight) + sum(pair.gamma * pair.gamma);
+  const Gradients before = backward(loss);
+  pair.own("gamma").frozen = true;
+  CHECK(before.entries().size() == 2);
+  CHECK(backward(loss).entries().size() == 1);
+  optimizer.step(before);
+  CHECK(pair.gamma.item() == 0.5);
+  CHECK(pair.weight.values() == std::vector<double>{0, -3, 2});
+}
+
+TEST_CASE("checkpoint() leaves frozen parameters alone") {
+  Pair pair;
+  pair.own("gamma").frozen = true;
+  const Gradients g = backward(sum(checkpoint([&](const Tensors& in) { return in[0] * pair.weight * pair.gamma; }, {ones({3})})));
+  REQUIRE(g.entries().size() == 1);
+  CHECK(g.find(pair.weight).values() == std::vector<double>{0.5, 0.5, 0.5});
+}
+
+TEST_CASE("an optimizer sees what is frozen and which factors are set after it was made") {
+  Pair pair;
+  nn::Sgd optimizer(pair.parameters(), {.lr = 1});
+  pair.own("gamma").frozen = true;
+  optimizer.step(pair.gradients(1));
+  CHECK(pair.gamma.item() == 0.5);
+  CHECK(pair.weight.values() == std::vector<double>{0, -4, 4});
+  CHECK(optimizer.groups().back().frozen);
+  CHECK_THAT(optimizer.describe_groups(), contains("first gamma, frozen\n") && !contains("first weight, frozen"));
+
+  pair.freeze(false);
+  pair.each_parameter([](const std::string&, nn::Parameter& p) { p.lr_factor = p.name == "gamma" ? 0.25 : 0.5; });
+  optimizer.step(pair.gradients(1));
+  CHECK(pair.gamma.item() == 0.25);
+  CHECK(pair.weight.values() == std::vector<double>{-0.5, -5, 4.5});
+  CHECK_THAT(optimizer.describe_groups(), contains("lr x 0.25") && contains("lr x 0.5") && !contains("frozen"));
+}
+
+TEST_CASE("parameters are handles: copies share factors and frozen, and can be sorted and erased") {
+  Pair pair;
+  std::vector<nn::Parameter> ps = pair.parameters();
+  ps[0].lr_factor = 0.5;
+  CHECK(pair.own("weight").lr_factor == 0.5);
+  std::ranges::reverse(ps);
+  CHECK(ps[0].name == "gamma");
+  CHECK(ps[0].lr_factor == 0.1);
+  CHECK(ps[1].lr_factor == 0.5);
+  std::erase_if(ps, [](const nn::Parameter& p) { return p.role == nn::Role::gate; });
+  REQUIRE(ps.size() == 1);
+  CHECK(ps[0].value.node() == pair.weight.node());
+  ps[0].frozen = true;
+  CHECK(pair.own("weight").frozen);
+  CHECK_FALSE(pair.own("gamma").frozen);
+  ps[0].frozen = pair.own("gamma").frozen;  // the value, not the place
+  pair.own("gamma").frozen = true;
+  CHECK_FALSE(pair.own("weight").frozen);
+}
+
+TEST_CASE("what is unfrozen later trains as if it began then") {
+  const DefaultsScope scope(reference_f64);
+  for (const bool lamb : {false, true}) {
+    Pair late, fresh;
+    const auto make = [lamb](Pair& pair) -> std::unique_ptr<nn::Optimizer> {
+      if (lamb) return std::make_unique<nn::Lamb>(pair.parameters(), nn::LambOptions{.lr = 0.1});
+      return std::make_unique<nn::AdamW>(pair.parameters(), nn::AdamWOptions{.lr = 0.1});
+    };
+    late.own("gamma").frozen = true;
+    const auto a = make(late);
+    for (int t = 0; t < 5; ++t) a->step(late.gradients(1));
+    CHECK(a->state().size() == 3);
+    late.own("gamma").frozen = false;
+    const auto b = make(fresh);
+    for (const double g : {1.0, -0.3, 0.7}) a->step(late.gradients(g)), b->step(fresh.gradients(g));
+    CHECK(late.gamma.item() == fresh.gamma.item());
+    CHECK(late.gamma.item() != 0.5);
+    CHECK(a->steps_taken() == 8);
+  }
+}
+
+TEST_CASE("a state saved while parameters were frozen for some steps continues to the bit, frozen or not where it is loaded") {
+  for (const bool frozen_again : {false, true}) {
+    Pair whole, resumed;
+    const auto make = [](Pair& pair) { return std::make_unique<nn::AdamW>(pair.parameters(), nn::AdamWOptions{.lr = 0.1}); };
+    whole.own("gamma").frozen = true;
+    const auto a = make(whole);
+    for (int t = 0; t < 3; ++t) a->step(whole.gradients(1));
+    whole.own("gamma").frozen = false;
+    for (int t = 0; t < 2; ++t) a->step(whole.gradients(0.5));
+    whole.own("gamma").frozen = frozen_again;
+
+    nn::NamedTensors state = a->state();
+    CHECK(state.at("gamma.steps").item() == 2);
+    CHECK_FALSE(state.contains("weight.steps"));
+    resumed.own("gamma").frozen = frozen_again;
+    const auto b = make(resumed);
+    copy_into(whole.weight.array(), resumed.weight.array()), copy_into(whole.gamma.array(), resumed.gamma.array());
+    b->load_state(state);
+    whole.own("gamma").frozen = resumed.own("gamma").frozen = false;
+    for (int t = 0; t < 4; ++t) a->step(whole.gradients(0.3 * t)), b->step(resumed.gradients(0.3 * t));
+    CHECK(whole.weight.values() == resumed.weight.values());
+    CHECK(whole.gamma.values() == resumed.gamma.values());
+  }
+  // What a state of before has not is forgotten: the parameter begins anew.
+  Pair pair;
+  nn::AdamW optimizer(pair.parameters(), {});
+  pair.own("gamma").frozen = true;
+  nn::NamedTensors without = nn::AdamW(pair.parameters(), {}).state();
+  optimizer.step(pair.gradients(1));
+  CHECK(optimizer.state().contains("gamma.moment1"));
+  optimizer.load_state(without);
+  CHECK_FALSE(optimizer.state().contains("gamma.moment1"));
+}
+
+TEST_CASE("several optimizers over one model: each steps its own") {
+  Pair pair;
+  std::vector<nn::Parameter> ps = pair.parameters();
+  nn::Sgd first({ps[0]}, {.lr = 1}), second({ps[1]}, {.lr = 1, .clip_norm = 1});
+  const Gradients g = pair.gradients(1);
+  CHECK_THAT(error_of([&] { first.step(g); }), contains("got 1 of others, which would never train: gamma [1]") && contains("step_own()"));
+  first.step_own(g), second.step_own(g);
+  CHECK(pair.weight.values() == std::vector<double>{0, -4, 4});
+  CHECK(pair.gamma.item() == Approx(0.4));
+}
+
+TEST_CASE("statistics stay frozen") {
+  struct Model : nn::Module {
+    Model() : Module("Model") { child("norm", norm); }
+    nn::BatchNorm2d norm{2};
+  } model;
+  model.freeze();
+  model.freeze(false);
+  for (const nn::Parameter& p : model.parameters()) CHECK(p.frozen == p.name.starts_with("norm.running_"));
 }

@@ -31,7 +31,7 @@ TEST_CASE("ops that do not take bf16 say so and how to go on") {
   CHECK_THAT(error_of([&] { variable(x); }), contains("[variable] expected f32 or f64, got bf16"));
   CHECK_THAT(error_of([&] { exp(labels); }), contains("[exp] expected f32 or f64, got i64 [1]: cast() it to f32 first"));
   CHECK_THAT(error_of([&] { cast(x, DType::i64); }), contains("[cast] expected f32, f64 or bf16 to cast to, got i64"));
-  CHECK_THAT(error_of([&] { cast(Tensor(), DType::bf16); }), contains("[cast] expected a tensor, got an undefined one"));
+  CHECK_THAT(error_of([&] { cast(Tensor(), DType::bf16); }), contains("[cast] expected a tensor, got an undefined tensor (given up"));
 }
 
 TEST_CASE("integers and masks are cast to floating dtypes, without a gradient") {

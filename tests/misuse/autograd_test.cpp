@@ -1,0 +1,322 @@
+// Mistakes with gradients: hooks, ops of one's own, cotangents, graphs that are gone, tensors changed in place.
+#include <stdexcept>
+
+#include "autograd/autograd.h"
+#include "autograd/node.h"
+#include "tests/misuse/misuse.h"
+
+using namespace plumb;
+
+namespace {
+
+constexpr Defaults f64{DType::f64, Device::cpu}, reference{DType::f32, Device::reference};
+
+Tensor x_2_3() { return variable(tensor({1, 2, 3, 4, 5, 6}, {2, 3})); }
+
+// An op of one's own, whose backward function returns `gradients`.
+Tensor own_op(const Tensor& x, const Tensors& gradients) {
+  return record("own", (x * 2.0).array(), {x}, [gradients](const Tensor&) { return gradients; });
+}
+
+Tensor given_up() {
+  const Tensor x = x_2_3();
+  Tensor loss = sum(x * x);
+  (void)backward(std::move(loss));
+  return loss;
+}
+
+const char* const undefined = "expected a tensor, got an undefined tensor (given up by an earlier backward(std::move(loss))?)";
+
+}  // namespace
+
+TEST_CASE("misuse: a gradient hook that returns another shape") {
+  const Tensor x = x_2_3();
+  const Handle hook = x.on_gradient([](const Tensor& g) { return sum(g); });
+  CHECK_REFUSED(backward(sum(x * x)), "[on_gradient] expected f32 [2, 3], got f32 []");
+}
+
+TEST_CASE("misuse: a gradient hook that returns another dtype") {
+  const Tensor x = x_2_3();
+  const Handle hook = x.on_gradient([](const Tensor& g) { return cast(g, DType::f64); });
+  CHECK_REFUSED(grad(sum(x * x), x), "[on_gradient] expected f32 [2, 3], got f64 [2, 3]");
+}
+
+TEST_CASE("misuse: a gradient hook that returns a tensor on another device") {
+  const Tensor x = x_2_3(), h = x * 2.0;
+  const Handle hook = h.on_gradient([](const Tensor& g) { return zeros(g.shape(), reference); });
+  CHECK_REFUSED(grad(sum(h), x), "[on_gradient] expected f32 [2, 3], got f32 [2, 3] on reference");
+}
+
+TEST_CASE("misuse: a gradient hook that changes the gradient in place, which another tensor shares") {
+  const Tensor a = x_2_3(), b = x_2_3();
+  const Handle hook = a.on_gradient([](const Tensor& g) { return copy_into(zeros_like(g).array(), g.array()), Tensor(); });
+  CHECK_REFUSED(backward(sum(a + b)), "[on_gradient] expected the hook to leave the gradient f32 [2, 3] as it is");
+}
+
+TEST_CASE("misuse: a hook without a function, or on a constant") {
+  CHECK_REFUSED(x_2_3().on_gradient({}), "[on_gradient] expected a function to call, got an empty one");
+  CHECK_REFUSED(ones({2}).on_gradient([](const Tensor& g) { return g; }), "requires a gradient, got a constant f32 [2]");
+}
+
+TEST_CASE("misuse: a hook that throws leaves the engine as it was") {
+  const Tensor x = x_2_3();
+  Handle hook = x.on_gradient([](const Tensor&) -> Tensor { throw Error("the hook's own"); });
+  CHECK_REFUSED(backward(sum(x * x)), "the hook's own");
+  hook.reset();
+  CHECK(grad_enabled());
+  CHECK(where().empty());
+  CHECK(backward(sum(x * x)).find(x).values() == std::vector<double>{2, 4, 6, 8, 10, 12});
+}
+
+TEST_CASE("misuse: an op of one's own that returns too few or too many gradients") {
+  const Tensor x = x_2_3();
+  CHECK_REFUSED(backward(sum(own_op(x, {}))), "[own] expected a backward function that returns as many gradients as the op has inputs, 1, got 0");
+  CHECK_REFUSED(backward(sum(own_op(x, {ones({2, 3}), ones({2, 3})}))), "as the op has inputs, 1, got 2");
+}
+
+TEST_CASE("misuse: an op of one's own whose gradient has another shape, dtype or device") {
+  const Tensor x = x_2_3();
+  CHECK_REFUSED(backward(sum(own_op(x, {ones({3, 2})}))), "[own] expected a backward function whose gradient 0 has the shape [2, 3] of its input");
+  CHECK_REFUSED(backward(sum(own_op(x, {ones({3})}))), "got [3]");
+  CHECK_REFUSED(backward(sum(own_op(x, {ones({2, 3}, f64)}))),
+                "[own] expected a backward function whose gradient 0 is f32 on cpu like its input, got f64");
+  CHECK_REFUSED(backward(sum(own_op(x, {ones({2, 3}, reference)}))), "got f32 on reference");
+}
+
+TEST_CASE("misuse: an op of one's own that records nothing, or integers") {
+  const Tensor x = x_2_3();
+  const auto identity = [](const Tensor& dy) { return Tensors{dy}; };
+  CHECK_REFUSED(record("own", Array(), {x}, identity), "[own] expected a floating result to record, got an undefined one");
+  CHECK_REFUSED(record("own", integers({1}, {1}).array(), {x}, identity), "[own] expected a floating result to record, got i64 [1]");
+}
+
+TEST_CASE("misuse: a composed definition of another shape than its op, differentiated twice") {
+  const Tensor x = x_2_3();
+  const auto op = [](const Tensor& in) {
+    return record_fused(
+        "own", (in * 2.0).array(), {in}, [](const Tensor& dy) { return Tensors{dy * 2.0}; },
+        through([](const Tensors& i) { return sum(i[0], {0}) * 2.0; }, {in}));
+  };
+  CHECK_REFUSED(grad(sum(op(x)), x, {.create_graph = true}),
+                "[through] expected a composed definition that gives f32 [2, 3] as the op does, got f32 [3]");
+}
+
+TEST_CASE("misuse: an array with the node of another tensor") {
+  const Tensor x = x_2_3();
+  const Tensor mixed(zeros({5}).array(), x.node());
+  CHECK_REFUSED(mixed * 2.0, "[multiply] expected a tensor with the node that was made for it, got f32 [5] with that of f32 [2, 3]");
+}
+
+TEST_CASE("misuse: backward of what is not a scalar, is a constant, or holds integers") {
+  const Tensor x = x_2_3();
+  CHECK_REFUSED(backward(x * 2.0), "[backward] expected a scalar loss, got shape [2, 3]");
+  CHECK_REFUSED(backward(sum(x.detach())), "[backward] expected a loss that depends on a variable, got a constant");
+  CHECK_REFUSED(backward(integers({1}, {})), "[backward] expected a loss that depends on a variable, got a constant");
+  const NoGrad no_grad;
+  CHECK_REFUSED(backward(sum(x)), "NoGrad open?");
+}
+
+TEST_CASE("misuse: a loss that was given up, differentiated again") {
+  const Tensor loss = given_up();
+  CHECK_REFUSED(backward(loss), std::string("[backward] ") + undefined);
+  CHECK_REFUSED(grad(loss, x_2_3()), std::string("[grad] ") + undefined);
+  Tensor again = given_up();
+  CHECK_REFUSED(backward(std::move(again)), std::string("[backward] ") + undefined);
+}
+
+TEST_CASE("misuse: a loss that was given up, read") {
+  const Tensor loss = given_up();
+  CHECK_REFUSED(loss.values(), std::string("[values] ") + undefined);
+  CHECK_REFUSED(loss.item(), std::string("[item] ") + undefined);
+  CHECK_REFUSED(zeros_like(loss), std::string("[zeros_like] ") + undefined);
+  CHECK_REFUSED(ones_like(loss), std::string("[ones_like] ") + undefined);
+  CHECK_REFUSED(copy_into(loss.array(), zeros({}).array()), std::string("[copy] ") + undefined);
+  CHECK_REFUSED(loss.array().data<float>(), "[array] expected an array to read with data<float>(), got an undefined one");
+}
+
+TEST_CASE("misuse: an undefined tensor as an operand of any op names the op") {
+  const Tensor x = x_2_3(), none = given_up(), row = ones({3}), index = integers({0}, {1});
+  const auto refused = [](const char* op, const std::function<Tensor()>& f) {
+    INFO(op);
+    CHECK_REFUSED(f(), fmt::format("[{}] {}", op, undefined));
+  };
+  refused("add", [&] { return x + none; });
+  refused("add", [&] { return none + 1.0; });
+  refused("subtract", [&] { return none - x; });
+  refused("multiply", [&] { return none * 2.0; });
+  refused("divide", [&] { return x / none; });
+  refused("pow", [&] { return pow(none, 2); });
+  refused("relu", [&] { return relu(none); });
+  refused("cast", [&] { return cast(none, DType::f64); });
+  refused("where", [&] { return where(none, x, x); });
+  refused("where", [&] { return where(Tensor(array_from(std::vector<std::uint8_t>{1}, {1}, Device::cpu)), x, none); });
+  refused("sum", [&] { return sum(none); });
+  refused("sum", [&] { return sum(none, {0}); });
+  refused("mean", [&] { return mean(none); });
+  refused("max", [&] { return max(none); });
+  refused("sum_to", [&] { return sum_to(none, {}); });
+  refused("broadcast_to", [&] { return broadcast_to(none, {2}); });
+  refused("reshape", [&] { return reshape(none, {}); });
+  refused("permute", [&] { return permute(none, {}); });
+  refused("transpose", [&] { return transpose(none); });
+  refused("concat", [&] { return concat({none, x}, 0); });
+  refused("concat", [&] { return concat({x, none}, 0); });
+  refused("slice", [&] { return slice(none, 0, 0, 1); });
+  refused("gather", [&] { return gather(none, index); });
+  refused("gather", [&] { return gather(x, none); });
+  refused("matmul", [&] { return matmul(x, none); });
+  refused("linear", [&] { return linear(none, x); });
+  refused("linear", [&] { return linear(x, none); });
+  refused("norm_linear", [&] { return norm_linear(x, {}, x); });
+  refused("linear_residual", [&] { return linear_residual(none, x, ones({3, 3})); });
+  refused("conv2d", [&] { return conv2d(none, ones({1, 1, 1, 1})); });
+  refused("batch_norm2d", [&] { return batch_statistics(none).mean; });
+  refused("batch_norm2d", [&] { return batch_norm2d(none, {row, row}, row, row, 1e-5); });
+  refused("gelu", [&] { return gelu(none); });
+  refused("softmax", [&] { return softmax(none); });
+  refused("log_softmax", [&] { return log_softmax(none); });
+  refused("layer_norm", [&] { return layer_norm(none, row, row, 1e-6); });
+  refused("layer_norm", [&] { return layer_norm(x, row, none, 1e-6); });
+  refused("rms_norm", [&] { return rms_norm(none, row, 1e-6); });
+  refused("dyt", [&] { return dyt(none, ones({1}), row, row); });
+  refused("attention", [&] { return attention(none, none, none); });
+  refused("attention_qkv", [&] { return attention_qkv(none, 1); });
+  refused("mix_heads", [&] { return mix_heads(none, ones({1, 1}), ones({1})); });
+  refused("cross_entropy", [&] { return cross_entropy(none, integers({}, {0})); });
+  refused("cross_entropy", [&] { return cross_entropy(x, none); });
+  refused("soft_cross_entropy", [&] { return soft_cross_entropy(x, none); });
+  refused("dropout", [&] { return dropout(none, 0); });
+  refused("gated_residual", [&] { return gated_residual(none, x); });
+}
+
+TEST_CASE("misuse: a graph that was given up, differentiated through a part of it") {
+  const Tensor x = x_2_3(), h = x * x;
+  (void)backward(sum(h));
+  CHECK_REFUSED(grad(sum(h), x), "got one that an earlier backward(std::move(loss)) has consumed");
+}
+
+TEST_CASE("misuse: the derivative of a gradient that was not recorded") {
+  const Tensor x = x_2_3(), first = grad(sum(x * x * x), x);
+  CHECK_REFUSED(grad(sum(first), x),
+                "[grad] expected a y that depends on a variable, got a constant f32 [] (NoGrad open? from a grad() without "
+                ".create_graph = true?");
+  CHECK(grad(sum(grad(sum(x * x * x), x, {.create_graph = true})), x).values()[1] == 12);
+}
+
+TEST_CASE("misuse: a gradient towards a constant") {
+  const Tensor x = x_2_3();
+  CHECK_REFUSED(grad(sum(x), x.detach()), "[grad] expected tensors that require a gradient, got a constant f32 [2, 3]");
+  CHECK_REFUSED(grad(sum(x), Tensor()), "got a constant an undefined tensor");
+}
+
+TEST_CASE("misuse: a cotangent of another shape, dtype or device, or none") {
+  const Tensor x = x_2_3(), y = x * 2.0;
+  CHECK_REFUSED(grad(y, x), "[grad] expected a scalar or a cotangent of shape [2, 3], got neither");
+  CHECK_REFUSED(grad(y, x, {.cotangent = ones({3, 2})}), "[grad] expected a cotangent f32 [2, 3] like y, got f32 [3, 2]");
+  CHECK_REFUSED(grad(y, x, {.cotangent = ones({2, 3}, f64)}), "[grad] expected a cotangent f32 [2, 3] like y, got f64 [2, 3]");
+  CHECK_REFUSED(grad(y, x, {.cotangent = ones({2, 3}, reference)}), "like y, got f32 [2, 3] on reference");
+}
+
+TEST_CASE("misuse: an operand changed in place between forward and backward") {
+  const Tensor x = x_2_3(), w = x_2_3(), y = sum(x * w);
+  copy_into(zeros({2, 3}).array(), w.array());
+  CHECK_REFUSED(backward(y), "got one changed in place since (an optimizer step between forward and backward?)");
+}
+
+TEST_CASE("misuse: a result changed in place between forward and backward") {
+  const Tensor x = x_2_3(), y = exp(x);
+  copy_into(zeros({2, 3}).array(), y.array());
+  CHECK_REFUSED(backward(sum(y)), "[exp] expected its result [2, 3] as it was in the forward pass, got one changed in place since");
+}
+
+TEST_CASE("misuse: a mask, labels or an index changed in place between forward and backward") {
+  const Tensor x = x_2_3();
+  const Tensor mask(array_from(std::vector<std::uint8_t>{1, 0, 1}, {3}, Device::cpu)), rows = ones({2}), keep(mask.array().reshaped({1, 1, 1, 3}));
+  const Tensor chosen = where(mask, x, x * 2.0),
+               attended = attention(reshape(x, {2, 1, 1, 3}), ones({2, 1, 3, 3}), ones({2, 1, 3, 3}), {.keep = keep});
+  const Tensor whole(array_from(std::vector<std::uint8_t>{1, 0, 1}, {1, 1, 1, 3}, Device::cpu)), q = variable(ones({1, 1, 1, 3}));
+  const Tensor shared = attention(q, ones({1, 1, 3, 3}), ones({1, 1, 3, 3}), {.keep = whole});
+  const Tensor scaled = gated_residual(x, x, {}, rows);
+  mask.array().bump_version(), whole.array().bump_version(), rows.array().bump_version();
+  CHECK_REFUSED(backward(sum(chosen)), "changed in place");
+  CHECK_REFUSED(backward(sum(attended)), "changed in place");
+  CHECK_REFUSED(backward(sum(shared)), "changed in place");
+  CHECK_REFUSED(backward(sum(scaled)), "changed in place");
+
+  const Tensor labels = integers({0, 2}, {2}), index = integers({1}, {1});
+  const Tensor loss = cross_entropy(x, labels), row = gather(x, index);
+  copy_into(integers({1, 1}, {2}).array(), labels.array()), copy_into(integers({0}, {1}).array(), index.array());
+  CHECK_REFUSED(backward(loss), "changed in place");
+  CHECK_REFUSED(backward(sum(row)), "changed in place");
+}
+
+TEST_CASE("misuse: checkpoint() of nothing, or of a function that returns nothing") {
+  const Tensor x = x_2_3();
+  CHECK_REFUSED(checkpoint({}, {x}), "[checkpoint] expected a function to run, got an empty one");
+  CHECK_REFUSED(checkpoint([](const Tensors&) { return Tensor(); }, {x}),
+                "[checkpoint] expected a function that returns a tensor, got an undefined one");
+}
+
+TEST_CASE("misuse: checkpoint() of a function that computes something else the second time") {
+  const Tensor x = x_2_3();
+  int calls = 0;
+  const Tensor y = checkpoint([&calls](const Tensors& in) { return calls++ == 0 ? in[0] * 2.0 : sum(in[0]); }, {x});
+  CHECK_REFUSED(backward(sum(y)), "[checkpoint] expected a function that computes f32 [2, 3] again, as in the forward pass, got f32 []");
+}
+
+TEST_CASE("misuse: a gradient under a name that is not there") {
+  const Tensor x = x_2_3();
+  x.node()->name = "blocks.0.gamma";
+  const Gradients g = backward(sum(x));
+  CHECK_REFUSED(g["blocks.0.gama"], "got \"blocks.0.gama\"; did you mean \"blocks.0.gamma\"?");
+  CHECK_REFUSED(g["head"], "got \"head\"");
+}
+
+TEST_CASE("misuse: a gradient under a name that two variables have") {
+  const Tensor a = x_2_3(), b = x_2_3();
+  a.node()->name = b.node()->name = "w";
+  const Gradients g = backward(sum(a * b));
+  CHECK_REFUSED(g["w"], "[gradients] expected one parameter of the name, got several \"w\": ask with find(variable)");
+  CHECK(g.find(b).values() == a.values());
+}
+
+TEST_CASE("misuse: gradients put together by hand") {
+  const Tensor x = x_2_3();
+  x.node()->name = "w";
+  CHECK_REFUSED(Gradients(0, {{x.node(), ones({3})}}), "[gradients] expected a gradient f32 [2, 3] on cpu like its variable w, got f32 [3]");
+  CHECK_REFUSED(Gradients(0, {{x.node(), ones({2, 3}, f64)}}), "got f64 [2, 3]");
+  CHECK_REFUSED(Gradients(0, {{x.node(), Tensor()}}), "got an undefined tensor");
+  CHECK_REFUSED(Gradients(0, {{nullptr, ones({3})}}), "[gradients] expected the variable of each gradient, got none for f32 [3]");
+}
+
+TEST_CASE("misuse: elements read as another type") {
+  CHECK_REFUSED(ones({2}).array().data<double>(), "[array] expected the elements of an f32 array to be read with data<float>(), got data<double>()");
+  CHECK_REFUSED(integers({1}, {1}).array().mutable_data<float>(), "i64 array to be read with data<std::int64_t>(), got data<float>()");
+}
+
+TEST_CASE("misuse: a variable of integers, or of nothing") {
+  CHECK_REFUSED(variable(integers({1}, {1})), "[variable] expected f32 or f64, got i64");
+  CHECK_REFUSED(variable(Tensor()), "[variable] expected a value, got an undefined one");
+}
+
+TEST_CASE("misuse: random draws without an open RandomScope") {
+  const Tensor x = ones({1, 1, 4, 2});
+  CHECK_REFUSED(dropout(x, 0.5), "[dropout] expected an open RandomScope, got none");
+  CHECK_REFUSED(attention(x, x, x, {.dropout = 0.1}), "[attention] expected an open RandomScope, got none");
+  CHECK_REFUSED(attention(x, x, x, {.drop_key = 0.1}), "RandomScope scope({.seed = seed, .step = step})");
+  CHECK_REFUSED(attention_qkv(ones({1, 4, 6}), 1, {.drop_key = 0.1, .drop_shape = DropShape::cross, .grid = {2, 2}}),
+                "[attention_qkv] expected an open");
+  const Tensor one = ones({1, 1}), zero = zeros({1});
+  CHECK_REFUSED(attention_talking(x, x, x, one, zero, one, zero, {.drop_key = 0.1}), "[attention_talking] expected an open RandomScope");
+  CHECK(dropout(x, 0).values() == x.values());
+  const RandomScope random({.seed = 1, .step = 0});
+  CHECK_NOTHROW(dropout(x, 0.5));
+}
+
+TEST_CASE("misuse: negative extents, and values that do not fill their shape") {
+  CHECK_REFUSED(zeros({2, -1}), "[shape] expected extents of at least 0, got -1 on axis 1");
+  CHECK_REFUSED(random_normal({-3}, 0, "x"), "[shape] expected extents of at least 0, got -3 on axis 0");
+  CHECK_REFUSED(reshape(ones({4}), {2, -1}), "[shape] expected extents of at least 0, got -1 on axis 1");
+  CHECK_REFUSED(tensor({1, 2, 3}, {2}), "[array] expected 2 values for shape [2], got 3");
+  CHECK_REFUSED(integers({1}, {}) + 1.0, "[add] expected f32 or f64, got i64 []");
+}

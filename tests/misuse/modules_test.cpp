@@ -1,0 +1,239 @@
+// Mistakes with modules: initial values, registration, hooks, dropping.
+#include <limits>
+#include <memory>
+
+#include "autograd/node.h"
+#include "nn/nn.h"
+#include "tests/misuse/misuse.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace plumb;
+
+namespace {
+
+constexpr Defaults f64{DType::f64, Device::cpu}, reference{DType::f32, Device::reference};
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+// Two linears, side by side; made without initialize().
+struct Two : nn::Layer {
+  Two() : Layer("Two") {
+    child("a", a);
+    child("b", b);
+  }
+  Tensor forward(const Tensor& x) const override { return a(x) + b(x); }
+  nn::Linear a{{.in = 2, .out = 2}}, b{{.in = 2, .out = 2}};
+};
+
+// Lets a test register what it likes.
+struct Open : nn::Layer {
+  Open() : Layer("Open") {}
+  explicit Open(std::function<Tensor(const Tensor&)> function) : Layer("Open"), f(std::move(function)) {}
+  using Module::child;
+  using Module::parameter;
+  Tensor forward(const Tensor& x) const override { return f(x); }
+  std::function<Tensor(const Tensor&)> f = [](const Tensor& x) { return x; };
+};
+
+}  // namespace
+
+TEST_CASE("misuse: a layer used without initialize()") {
+  const nn::Linear linear({.in = 2, .out = 2});
+  CHECK_REFUSED(
+      linear(ones({1, 2})),
+      "[Linear] expected initialised parameters, got weight as it was declared: call nn::initialize(model, seed) when the model is complete");
+}
+
+TEST_CASE("misuse: a model used without initialize()") {
+  Two two;
+  CHECK_REFUSED(two(ones({1, 2})), "[Two] expected initialised parameters, got a.weight and 1 more as they were declared: call nn::initialize");
+  nn::initialize(two, 0);
+  CHECK_NOTHROW(two(ones({1, 2})));
+  CHECK(two.a.weight().values() != two.b.weight().values());
+}
+
+TEST_CASE("misuse: a part of a model used before initialize()") {
+  Two two;
+  CHECK_REFUSED(two.a(ones({1, 2})), "[Two.a] expected initialised parameters, got weight");
+}
+
+TEST_CASE("misuse: a module added after initialize()") {
+  Two two;
+  Open model([&](const Tensor& x) { return two(x); });
+  CHECK_NOTHROW(model.training());
+  nn::initialize(model, 0);
+  CHECK_REFUSED(model(ones({1, 2})), "[Two] expected initialised parameters");  // it was not registered
+  model.child("two", two);
+  CHECK_REFUSED(model(ones({1, 2})), "[Open] expected initialised parameters, got two.a.weight");
+  nn::initialize(model, 0);
+  CHECK_NOTHROW(model(ones({1, 2})));
+  nn::Linear late({.in = 2, .out = 2});
+  model.child("late", late);
+  CHECK_REFUSED(model(ones({1, 2})), "got late.weight as it was declared");
+}
+
+TEST_CASE("misuse: an Init that was changed and never filled in") {
+  Open model;
+  model.parameter("scale", {2}, nn::Init::constant(1), nn::Role::gate);
+  CHECK_NOTHROW(model(ones({1})));
+  Open changed;
+  changed.parameter("scale", {2}, nn::Init::constant(1), nn::Role::gate);
+  changed.own("scale").init = nn::Init::constant(0.5);
+  CHECK_REFUSED(changed(ones({1})), "[Open] expected initialised parameters, got scale as it was declared");
+}
+
+TEST_CASE("misuse: weights that are loaded need no initialize(), and what they leave out does") {
+  const test::TemporaryFolder folder;
+  Two saved;
+  nn::initialize(saved, 3);
+  nn::save_weights(saved, folder / "weights");
+  Two loaded;
+  nn::load_weights(loaded, folder / "weights");
+  CHECK(loaded(ones({1, 2})).values() == saved(ones({1, 2})).values());
+  nn::Linear more({.in = 2, .out = 2});
+  Open bigger;
+  Two part;
+  bigger.child("", part);
+  bigger.child("c", more);
+  nn::load_weights(bigger, folder / "weights", {}, {.allow_missing = true});
+  CHECK_REFUSED(bigger(ones({1, 2})), "got c.weight as it was declared");
+}
+
+TEST_CASE("misuse: a name given twice, with a dot, or empty") {
+  Open model;
+  nn::Linear a({.in = 1, .out = 1}), b({.in = 1, .out = 1});
+  model.child("a", a);
+  CHECK_REFUSED(model.child("a", b), "[module] expected a new name in Open, got \"a\" again");
+  CHECK_REFUSED(model.parameter("a", {1}, nn::Init::constant(0), nn::Role::gate), "expected a new name in Open, got \"a\" again");
+  CHECK_REFUSED(model.parameter("a.b", {1}, nn::Init::constant(0), nn::Role::gate), "expected a parameter name without dots, got \"a.b\"");
+  CHECK_REFUSED(model.parameter("", {1}, nn::Init::constant(0), nn::Role::gate), "expected a parameter name without dots, got \"\"");
+}
+
+TEST_CASE("misuse: a module registered twice") {
+  Open model;
+  nn::Linear a({.in = 1, .out = 1});
+  model.child("a", a);
+  CHECK_REFUSED(model.child("b", a), "[module] expected a module without a parent for Open.b, got one that is Open.a already");
+}
+
+TEST_CASE("misuse: a module registered in itself") {
+  Open model, inner;
+  CHECK_REFUSED(model.child("self", model), "[module] expected a module that is not above itself as Open.self, got Open");
+  model.child("inner", inner);
+  CHECK_REFUSED(inner.child("outer", model), "[module] expected a module that is not above itself as Open.inner.outer, got Open");
+}
+
+TEST_CASE("misuse: a local variable registered as a child") {
+  Open model;
+  {
+    nn::Linear local({.in = 1, .out = 1});
+    model.child("fc", local);
+  }
+  const char* const message = "[module] expected child \"fc\" of Open to live as long as its parent, got one that is destroyed: register members";
+  CHECK_REFUSED(model.parameters(), message);
+  CHECK_REFUSED(model(ones({1})), message);
+  CHECK_REFUSED(model.eval(), message);
+}
+
+TEST_CASE("misuse: a parent that is destroyed before its child leaves it a root") {
+  nn::Linear child({.in = 1, .out = 1});
+  {
+    Open parent;
+    parent.child("fc", child);
+    CHECK(*child.path() == "Open.fc");
+  }
+  CHECK(child.parameters().size() == 2);
+  Open next;
+  CHECK_NOTHROW(next.child("fc", child));
+}
+
+TEST_CASE("misuse: a parameter that starts as nothing or as integers") {
+  Open model;
+  CHECK_REFUSED(model.parameter("w", Tensor(), nn::Role::weight),
+                "[module] expected initial values in f32 or f64 for Open.w, got an undefined tensor");
+  CHECK_REFUSED(model.parameter("w", integers({1}, {1}), nn::Role::weight), "[module] expected initial values in f32 or f64 for Open.w, got i64 [1]");
+}
+
+TEST_CASE("misuse: a parameter made of a constant") {
+  CHECK_REFUSED(nn::Parameter("w", ones({2}), nn::Role::weight, nn::Init::constant(1)), "[parameter] expected a variable for w, got f32 [2]");
+}
+
+TEST_CASE("misuse: factors and initial values that are not finite") {
+  Open model;
+  CHECK_REFUSED(model.parameter("w", {1}, nn::Init::constant(1), nn::Role::weight, not_a_number), "[module] expected a finite learning-rate factor");
+  CHECK_REFUSED(model.parameter("w", {1}, nn::Init::constant(1), nn::Role::weight, -1), "of at least 0 for Open.w, got -1");
+  CHECK_REFUSED(nn::Init::constant(not_a_number), "[init] expected a finite constant, got nan");
+  CHECK_REFUSED(nn::Init::uniform(1 / 0.0), "[init] expected a finite bound above 0, got inf");
+  CHECK_REFUSED(nn::Init::constant(1).scaled(not_a_number), "[init] expected a finite factor, got nan");
+}
+
+TEST_CASE("misuse: a layer that returns nothing") {
+  const Open model([](const Tensor&) { return Tensor(); });
+  CHECK_REFUSED(model(ones({1})), "[layer] expected forward() of Open to return a tensor, got an undefined one");
+}
+
+TEST_CASE("misuse: a forward hook that returns another shape, dtype or device") {
+  const Open model;
+  Handle hook = model.on_forward([](const nn::Layer&, const Tensor&, const Tensor& y) { return mean(y); });
+  CHECK_REFUSED(model(ones({2, 3})), "[on_forward] expected a hook that returns f32 [2, 3], as it got, or an undefined tensor, got f32 []");
+  hook = model.on_forward([](const nn::Layer&, const Tensor&, const Tensor& y) { return cast(y, DType::f64); });
+  CHECK_REFUSED(model(ones({2, 3})), "got f64 [2, 3]");
+  hook = model.on_forward([](const nn::Layer&, const Tensor&, const Tensor& y) { return ones(y.shape(), reference); });
+  CHECK_REFUSED(model(ones({2, 3})), "got f32 [2, 3] on reference");
+}
+
+TEST_CASE("misuse: an input hook that returns another dtype, or a shape that the layer does not take") {
+  nn::Linear model({.in = 3, .out = 2});
+  nn::initialize(model, 0);
+  Handle hook = model.on_input([](const nn::Layer&, const Tensor& x) { return cast(x, DType::f64); });
+  CHECK_REFUSED(model(ones({2, 3})),
+                "[on_input] expected a hook that returns f32 [2, 3], of any shape, as it got, or an undefined tensor, got f64 [2, 3]");
+  hook = model.on_input([](const nn::Layer&, const Tensor& x) { return slice(x, 1, 0, 2); });
+  CHECK_REFUSED(model(ones({2, 3})), "[linear] expected input [.., 3] for weight [2, 3], got [2, 2]");
+}
+
+TEST_CASE("misuse: hooks and observers without a function") {
+  const Open model;
+  CHECK_REFUSED(model.on_forward({}), "[on_forward] expected a function to call, got an empty one");
+  CHECK_REFUSED(model.on_input({}), "[on_input] expected a function to call");
+  CHECK_REFUSED(model.on_backward({}), "[on_backward] expected a function to call");
+  nn::ViT vit({.image = 8, .channels = 1, .patch = 4, .classes = 2, .dim = 4, .depth = 1, .heads = 2});
+  CHECK_REFUSED(vit.blocks()[0]->observe({}), "[observe] expected a function to call, got an empty one");
+}
+
+TEST_CASE("misuse: layers that drop, in training without an open RandomScope") {
+  const Tensor x = ones({2, 4, 4});
+  const nn::Dropout dropout(0.5), none(0);
+  CHECK_REFUSED(dropout(x), "[dropout] expected an open RandomScope, got none, so that each step would draw the same: open one a step");
+  CHECK_NOTHROW(none(x));
+  nn::DropPath path(0.5);
+  CHECK_REFUSED(path(x), "[drop_path] expected an open RandomScope, got none");
+  nn::Attention attention({.dim = 4, .heads = 2, .drop_head = 0.5}), keys({.dim = 4, .heads = 2, .drop_key = {.rate = 0.5}});
+  nn::initialize(attention, 0), nn::initialize(keys, 0);
+  CHECK_REFUSED(attention(x), "[drop_head] expected an open RandomScope, got none");
+  CHECK_REFUSED(keys(x), "[attention_qkv] expected an open RandomScope, got none");
+  CHECK_REFUSED(keys.drop_key_statistics(1, 4), "[drop_key_statistics] expected an open RandomScope, got none");
+  path.eval(), attention.eval(), keys.eval();
+  CHECK_NOTHROW((path(x), attention(x), keys(x)));
+  const RandomScope random({.seed = 0, .step = 0});
+  path.train(), attention.train(), keys.train();
+  CHECK_NOTHROW((path(x), attention(x), keys(x)));
+}
+
+TEST_CASE("misuse: a model of which everything is frozen, or a gradient of a frozen parameter") {
+  nn::Linear model({.in = 2, .out = 1});
+  nn::initialize(model, 0);
+  model.freeze();
+  CHECK_REFUSED(backward(sum(model(ones({1, 2})))), "got a constant (NoGrad open? all parameters frozen?)");
+  CHECK_REFUSED(grad(sum(model(variable(ones({1, 2})))), model.weight()),
+                "expected tensors that require a gradient, got a frozen parameter f32 [1, 2]");
+  CHECK_REFUSED(model.weight().on_gradient([](const Tensor& g) { return g; }), "requires a gradient, got a frozen parameter");
+}
+
+TEST_CASE("misuse: an EmaScope inside an EmaScope, and updates of swapped averages") {
+  nn::Linear model({.in = 2, .out = 1});
+  nn::initialize(model, 0);
+  nn::Ema ema(model.parameters(), {});
+  const nn::EmaScope outer(ema);
+  CHECK_REFUSED(nn::EmaScope(ema), "[ema] expected an EmaScope while the weights are in place, got one while the averages are");
+  CHECK_REFUSED(ema.update(), "[ema] expected update() with the weights in place");
+}
