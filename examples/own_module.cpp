@@ -19,11 +19,11 @@ int main() {
   nn::initialize(model, 0);  // by the seed and the full name of each parameter
   nn::AdamW optimizer(model.parameters(), {.lr = 1e-2});
   fmt::print("{}", optimizer.describe_groups());
-  const Tensor x = random_normal({256, 8}, 0, "x"), labels = integers({0}, {1});  // which of three inputs is the largest
+  const Tensor x = random_normal({256, 8}, 0, "x"), labels = argmax(slice(x, 1, 0, 3));  // which of three inputs is the largest
   for (int step = 0; step < 100; ++step) {
     const Gradients g = backward(cross_entropy(model(x), labels));
     optimizer.step(g);
-    if (step % 25 == 0) fmt::print("step {:>2}: loss {:.3f}, |dL/d out.weight| {:.3f}\n", step, g.loss(), g.norm());
+    if (step % 25 == 0) fmt::print("step {:>2}: loss {:.3f}, |dL/d out.weight| {:.3f}\n", step, g.loss(), norm(g["out.weight"]).item());
   }
   nn::save_weights(model, "gated_mlp.safetensors");
 }
