@@ -90,12 +90,13 @@ Tensor var(const Tensor& x, const Axes& axes, bool keep_axes, double correction)
 
 Tensor norm(const Tensor& x, const Axes& axes, bool keep_axes) {
   detail::check_float("norm", x);
+  const Shape flat = reduced_shape("norm", x.shape(), axes, false);
   const Tensor u = x.detach();
   const Tensor y = record("norm", sqrt(sum(u * u, axes, true)).array(), {x}, [x = Saved(x)](const Tensor& dy, const Tensor& result) {
     const Tensor divisor = where(equal(result, 0), ones_like(result), result);  // 1 where x is 0, and the derivative with it
     return Tensors{dy / divisor * x};
   });
-  return keep_axes ? y : reshape(y, reduced_shape("norm", x.shape(), axes, false));
+  return keep_axes ? y : reshape(y, flat);
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {

@@ -44,7 +44,7 @@ TEST_CASE("large ones show the ends of their long axes") {
         " [679, 680, 681, ..., 683, 684, 685],\n"
         " [686, 687, 688, ..., 690, 691, 692],\n"
         " [693, 694, 695, ..., 697, 698, 699]]");
-  CHECK(fmt::format("{}", counted({64, 3, 224, 224})).size() < 3000);
+  CHECK(fmt::format("{}", counted({64, 3, 224, 224})).size() < 10000);
 }
 
 TEST_CASE("tensors without elements and undefined ones have a text, too") {

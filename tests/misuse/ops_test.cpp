@@ -82,7 +82,7 @@ TEST_CASE("misuse: an op on an undefined tensor") {
        [](const Tensor& x) {
          return conv2d(ones({1, 1, 2, 2}), x);
        }},
-      {"batch_statistics", [](const Tensor& x) { return batch_statistics(x).mean; }},
+      {"batch_norm2d", [](const Tensor& x) { return batch_statistics(x).mean; }},
       {"batch_norm2d",
        [](const Tensor& x) {
          return batch_norm2d(ones({1, 1, 2, 2}), x, ones({1}), 1e-5);
