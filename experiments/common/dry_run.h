@@ -26,9 +26,9 @@ using MakeNetwork = std::function<std::unique_ptr<nn::Layer>(const PlannedRun& r
 
 // Refuses what the runs would refuse before they begin (data, batch, output folder; errors: Setup, RunFolder), then writes to stdout: a line a run,
 // how many runs, steps and images there are, and, where `make` is given and there are steps to take, the number of parameters and an estimate of the
-// training time. Both come from networks of depths 1 and 2 and are taken as linear in depth: the parameters of each kind, where that is exact but for
-// a kind whose first two blocks are unlike the rest, and the time of a few measured steps of the first run's kind with the whole batch. Makes and
-// changes no file.
+// training time. Both are taken as linear in depth: the parameters of each kind from networks of depths 1 and 2, exact but for a kind whose first two
+// blocks are unlike the rest, and the time from a few measured steps of the first run's kind with the whole batch, at depths 1 and 8 (2 where a step
+// takes long). Makes and changes no file.
 void dry_run(const Cli& cli, const RunOptions& options, const std::vector<PlannedRun>& runs, const MakeNetwork& make = {});
 
 }  // namespace plumb::lab

@@ -222,7 +222,8 @@ Batches Run::batches(const Augmentation& augment) { return Batches(state_, augme
 void Run::log(const Values& values) {
   Json line{{"seed", state_.seed}, {"step", state_.step}};
   for (const auto& [name, value] : values) {
-    check(name != "seed" && name != "step" && name != diverged_at && name != "divergence" && name.find_first_of(",\"\n") == std::string::npos,
+    check(!name.empty() && name != "seed" && name != "step" && name != diverged_at && name != "divergence" &&
+              name.find_first_of(",\"\n") == std::string::npos,
           "[log] expected a name other than seed, step, diverged_at and divergence, without comma, quote and line end, got \"{}\"", name);
     line[name] = value;  // written as null where not finite
     value_named(state_.last, name) = value;

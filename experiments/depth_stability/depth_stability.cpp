@@ -264,8 +264,8 @@ int run_study(const Cli& cli, const Options& o) {
   if (o.json)
     write_result(results_json(study, folder));
   else
-    write_result(fmt::format("\n{}\nreport: {}\n", results_table(study.results(), data.train.classes, shows_colour(STDOUT_FILENO)),
-                             (folder / "report.html").string()));
+    write_result(fmt::format("\n{}val acc: on {}\n\nreport: {}\n", results_table(study.results(), data.train.classes, shows_colour(STDOUT_FILENO)),
+                             data.validation_is, (folder / "report.html").string()));
   if (const int status = session.finish(study.results().size(), arms.size(), "runs")) return status;
   const auto failed = std::ranges::count(study.results(), Status::failed, &ArmResult::status);
   if (failed > 0) note_error(fmt::format("error: {} of {} runs failed\n", failed, arms.size()));

@@ -231,7 +231,7 @@ TEST_CASE("the kit says what to do, and one mistake once") {
   const nn::GateReport report = nn::check_gate(method_of<OneToken>());
   INFO(report.text());
   CHECK(std::ranges::count(report.rules, false, &nn::RuleResult::passed) == 1);
-  CHECK_THAT(report.text(), contains("expected combine to return the shape of the stream") && contains("(and so in 12 rules after it"));
+  CHECK_THAT(report.text(), contains("expected combine to return the shape of the stream") && contains("(and so in 13 rules after it"));
 }
 
 TEST_CASE("a dead combination is refused at construction with the reason") {
