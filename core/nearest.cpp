@@ -1,5 +1,7 @@
 #include "core/nearest.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace plumb {
@@ -46,6 +48,13 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
     }
   }
   return best ? *best : std::string();
+}
+
+std::string suggest_name(std::string_view word, const std::vector<std::string>& names) {
+  constexpr std::size_t most = 10;
+  if (const std::string near = nearest_name(word, names); !near.empty()) return fmt::format("did you mean '{}'?", near);
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), most));
+  return fmt::format("known: {}{}", fmt::join(names.begin(), end, ", "), names.size() > most ? fmt::format(" and {} more", names.size() - most) : "");
 }
 
 }  // namespace plumb

@@ -15,4 +15,8 @@ int edit_distance(std::string_view a, std::string_view b);
 // may), or the word, of three letters or more, begins it ("cifar" for "cifar-10").
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates);
 
+// For messages about an unknown name: "did you mean 'rezero'?" where one is near, else "known: post, pre, rezero", and of more than ten the
+// first ten and how many more there are.
+std::string suggest_name(std::string_view word, const std::vector<std::string>& names);
+
 }  // namespace plumb

@@ -8,14 +8,18 @@
 namespace plumb::nn {
 namespace {
 
-// Gate 0 times a branch of zeros: the gate's gradient is <dy, f> = 0, the branch's gate * dy = 0, for ever.
+// Gate 0 times a branch of zeros: the gate's gradient is <dy, f> = 0, the branch's gate * dy = 0, for ever. Seen from a stream of zeros, where a
+// small term does not drown, and from another, for gates that multiply the stream.
 void refuse_dead_junction(const Method& method, const Gate& gate, Branch& branch, std::int64_t dim) {
   if (!branch.last().weight_init().is_zero()) return;
   const NoGrad no_grad;
-  const Tensor f = random_normal({1, 1, dim}, 0, "branch"), x = zeros({1, 1, dim});
-  const std::vector<double> added = gate.combine(method.open ? method.open(x).x : x, f).values();
+  const Tensor f = random_normal({1, 1, dim}, 0, "branch");
+  const auto passes = [&](const Tensor& x) {
+    const Tensor stream = method.open ? method.open(x).x : x;
+    return gate.added(stream, f).values() != gate.added(stream, zeros_like(f)).values();
+  };
   check(
-      !std::ranges::all_of(added, [](double v) { return v == 0; }),
+      passes(zeros({1, 1, dim})) || passes(random_normal({1, 1, dim}, 0, "stream")),
       "[block] expected method \"{}\" to start gate or branch off zero, got a gate that passes nothing and a last layer ({}) of zeros: neither would "
       "ever get a gradient; start the gate at another value, or leave the last layer its weights",
       method.name, *branch.last().path());
@@ -37,6 +41,12 @@ Block::Block(const BlockOptions& o)
       drop1_(o.drop_path, 0, o.drop_path_form),
       drop2_(o.drop_path, 1, o.drop_path_form) {
   check(gates_.attn && gates_.mlp, "[block] expected method \"{}\" to build a gate for each branch, got none", method_->name);
+  for (const auto& [name, module] : gates_.modules)
+    check(module != nullptr, "[block] expected modules from method \"{}\", got null under \"{}\"", method_->name, name);
+  for (const Gate* gate : {gates_.attn, gates_.mlp})
+    check(std::ranges::any_of(gates_.modules, [&](const auto& m) { return m.second.get() == gate; }),
+          "[block] expected method \"{}\" to hand over its gates in BlockGates::modules, got one that is not there; build them with add()",
+          method_->name);
   AttentionOptions attention = o.drop;
   attention.dim = o.dim;
   attention.heads = o.heads;
@@ -44,8 +54,10 @@ Block::Block(const BlockOptions& o)
   attn_ = o.attention(attention);
   attn_->first().weight_init() = weight_init(o.base, 3);  // q, k, v apart
   if (norm_ != Norm::none) {
+    check(static_cast<bool>(method_->norm_layer), "[block] expected method \"{}\" to have a norm_layer, got none", method_->name);
     norm1_ = method_->norm_layer(o.dim, o.norm_eps);
     norm2_ = method_->norm_layer(o.dim, o.norm_eps);
+    check(norm1_ && norm2_, "[block] expected norm_layer of method \"{}\" to make a layer, got null", method_->name);
     child("norm1", *norm1_);
     child("norm2", *norm2_);
   }
@@ -84,7 +96,13 @@ void Block::pass(Stream& s, const Branch& branch, const Gate& gate, const Layer*
   // Once a pass: not again when a checkpoint recomputes.
   const bool watched = !observers_->empty() && std::string_view(current_phase()) == "forward" && !calibrating();
   const std::optional<Tensor> scale = calibrating() ? std::nullopt : gate.plain_scale();
-  Tensor f;
+  Tensor f, before_norm;
+  Handle seen;
+  if (watched && after)
+    seen = after->on_input([&](const Layer&, const Tensor& y) {
+      before_norm = y.detach();
+      return Tensor();
+    });
   if (scale) {
     const Place::Junction junction{x, *scale, drop.row_scale(x), gate.path()};
     const Tensor y = branch(u, {.inside = inside.get(), .norm = before, .junction = &junction, .value = watched ? &f : nullptr});
@@ -96,9 +114,10 @@ void Block::pass(Stream& s, const Branch& branch, const Gate& gate, const Layer*
     if (Calibration* calibration = calibrating()) gate.calibrate(x, f, *calibration);
     gate.join(s, f, drop.row_scale(f), after);
   }
-  check(s.x.shape() == x.shape(), "[gate] expected combine to return the shape of the stream {}, got {}", x.shape(), s.x.shape());
+  check_joined(x, s.x);
+  if (!before_norm.defined()) before_norm = s.x;
   if (watched)
-    for (const auto& [id, observer] : std::map(*observers_)) observer({index_, branch, gate, norm_, x, f.detach(), s.x});
+    for (const auto& [id, observer] : std::map(*observers_)) observer({index_, branch, gate, norm_, x, before_norm, f.detach(), s.x});
 }
 
 Handle Block::observe(Observer observer) {

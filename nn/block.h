@@ -37,6 +37,7 @@ struct Junction {
   const Gate& gate;
   Norm norm;            // where the block's norm sits
   Tensor stream;        // x, the skip input
+  Tensor joined;        // after the gate, before a post-norm
   Tensor branch_value;  // f, before its gate, without a graph; where the gate is fused, made again for the observer: one product more
   Tensor output;        // after gate and post-norm
 };

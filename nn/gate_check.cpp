@@ -6,8 +6,10 @@
 #include <bit>
 #include <cmath>
 #include <filesystem>
+#include <set>
 
 #include "autograd/autograd.h"
+#include "autograd/node.h"
 #include "nn/audit.h"
 #include "nn/io/weights.h"
 #include "nn/models/vit.h"
@@ -100,6 +102,25 @@ Outcome builds(const GateChoice& gate) {
   return {true, fmt::format("{} parameters in {} blocks", stack->parameter_count(), depth)};
 }
 
+// Every variable that gets a gradient is a parameter that optimizers, files and --list-gates see.
+Outcome registered(const GateChoice& gate) {
+  const auto model = make_vit(gate);
+  std::set<const Node*> known;
+  for (const Parameter& p : model->parameters()) known.insert(p.value.node().get());
+  const Gradients g = backward(cross_entropy((*model)(images()), labels()));
+  std::vector<std::string> strangers;
+  for (const Gradients::Entry& e : g.entries()) {
+    if (known.contains(e.node.get())) continue;
+    const std::string stranger = fmt::format("{} {}", e.node->name.empty() ? "a tensor" : fmt::format("\"{}\"", e.node->name), e.gradient.shape());
+    if (std::ranges::find(strangers, stranger) == strangers.end()) strangers.push_back(stranger);
+  }
+  if (strangers.empty()) return {true, fmt::format("{} parameters get a gradient, nothing else", g.entries().size())};
+  return {false,
+          fmt::format("a gradient goes to {}, of which the model does not know: no optimizer would train it and no file keep it; make tensors with "
+                      "parameter(), and register member modules with child()",
+                      fmt::join(strangers, ", "))};
+}
+
 Outcome gradients_of_order(const GateChoice& gate, CheckGradientsOptions options) {
   const DefaultsScope scope(f64_reference);
   const Shaken s(gate, 2);
@@ -171,7 +192,10 @@ Outcome roles(const GateChoice& gate) {
     ++count;
     if (p.decay_factor != 0) decaying.push_back(fmt::format("{} (role {}) has decay factor {:g}", p.name, nn::name(p.role), p.decay_factor));
   }
-  return {decaying.empty(), decaying.empty() ? fmt::format("{} tensors without decay", count) : fmt::format("{}", fmt::join(decaying, ", "))};
+  return {decaying.empty(), decaying.empty() ? fmt::format("{} tensors without decay", count)
+                                             : fmt::format("{}: weight decay would pull the gate to 0; give it Role::gate, or decay_factor 0 (own(), "
+                                                           "each_parameter())",
+                                                           fmt::join(decaying, ", "))};
 }
 
 Outcome learning(const GateChoice& gate) {
@@ -191,7 +215,7 @@ Outcome learning(const GateChoice& gate) {
 // What is added is proportional to the sample's factor; and where all samples are dropped, branches do not matter.
 Outcome stochastic_depth(const GateChoice& gate) {
   const DefaultsScope scope(f64_reference);
-  double proportion = 0;
+  double proportion = 0, kept = 0;  // kept: of what a dropped sample keeps, beside its skip
   {
     const Shaken s(gate);
     std::vector<Handle> watch;
@@ -201,6 +225,7 @@ Outcome stochastic_depth(const GateChoice& gate) {
         const Tensor none = with(0), once = with(1), twice = with(2);
         proportion = worse(proportion, difference({twice - none}, {(once - none) * 2}));
         proportion = worse(proportion, difference({once}, {j.gate.combine(j.stream.detach(), j.branch_value.detach())}));
+        kept = worse(kept, difference({none}, {j.stream.detach()}));
       }));
     (*s.stack)(s.x);
   }
@@ -214,8 +239,10 @@ Outcome stochastic_depth(const GateChoice& gate) {
                  .drop_path = {.rate = 0.9999},
                  .final_norm = true});
     shake(stack);
-    for (const Parameter& p : stack.parameters())
-      if (p.role == Role::weight) copy_into((p.value.detach() * weights).array(), p.value.array());
+    for (const auto& block : stack.blocks())
+      for (const Branch* branch : {&block->attn(), &block->mlp()})
+        for (const Parameter& p : branch->parameters())
+          if (p.role == Role::weight) copy_into((p.value.detach() * weights).array(), p.value.array());
     return stack(stream());
   };
   const RandomScope random({.seed = 1, .step = 1});
@@ -223,7 +250,16 @@ Outcome stochastic_depth(const GateChoice& gate) {
   if (!(proportion <= 1e-9))
     return {false,
             fmt::format("what the gate adds is not in proportion to the sample's factor (off by {:.1e}): override combine_scaled", proportion)};
-  return {leak <= 1e-12, fmt::format("in proportion to {:.1e}; dropped branches change the output by {:.1e}", proportion, leak)};
+  if (!(leak <= 1e-12))
+    return {false,
+            fmt::format("dropped branches change the output by {:.1e}: combine_scaled, or the gate's own join, must multiply what the branch adds by "
+                        "row_scale",
+                        leak)};
+  return {true,
+          fmt::format("in proportion to {:.1e}; {}", proportion,
+                      kept <= 1e-12
+                          ? "a dropped sample is its skip"
+                          : fmt::format("a dropped sample differs from its skip by {:.1e}: if that is not meant, override combine_scaled", kept))};
 }
 
 Outcome checkpointed(const GateChoice& gate) {
@@ -278,12 +314,19 @@ Outcome bf16(const GateChoice& gate) {
   std::vector<Handle> watch;
   for (const auto& block : stack->blocks())
     watch.push_back(block->observe([&](const Junction& j) {
-      const Tensor added = j.gate.combine(zeros_like(j.stream), j.branch_value);
+      const Tensor added = j.gate.added(j.stream, j.branch_value);
       if (!(largest(added) == 0)) shares.push_back(unchanged_in_bf16(j.stream.values(), added.values()));
     }));
   (*stack)(stream());
   if (shares.empty()) return {true, "branches add nothing at init"};
   return {true, fmt::format("24 blocks: bf16 would lose {:.0f} % of what a branch adds", 100 * *std::ranges::max_element(shares))};
+}
+
+// What an error says, without its sizes and where it happened.
+std::string kind_of(std::string message) {
+  message = message.substr(0, message.find('\n'));
+  std::erase_if(message, [](char c) { return ('0' <= c && c <= '9') || c == ' ' || c == ','; });
+  return message;
 }
 
 Outcome documented(const GateChoice& gate) {
@@ -315,6 +358,7 @@ std::string GateReport::text() const {
 GateReport check_gate(const GateChoice& gate) {
   const std::vector<std::pair<std::string, Outcome (*)(const GateChoice&)>> rules{
       {"builds", builds},
+      {"registered", registered},
       {"gradients", gradients},
       {"second order", second_order},
       {name(Claim::identity_at_init), claim<Claim::identity_at_init, identity_at_init>},
@@ -332,18 +376,26 @@ GateReport check_gate(const GateChoice& gate) {
       {"documented", documented},
   };
   GateReport report{gate->name, {}};
+  std::map<std::string, std::pair<std::size_t, int>> errors;  // by what they say: the rule that met one first, and how many others did
   for (const auto& [rule, check_rule] : rules) {
-    if (rule == "second order" && !report.rules.back().passed) continue;  // follows from the first
+    if (rule == "second order" && report.rules.back().rule == "gradients" && !report.rules.back().passed) continue;  // follows from the first
     Outcome outcome{};
     try {
       outcome = check_rule(gate);
     } catch (const std::exception& e) {
       outcome = {false, e.what()};
+      const auto [first, is_new] = errors.try_emplace(kind_of(outcome.detail), report.rules.size(), 0);
+      if (!is_new) {
+        ++first->second.second;
+        continue;
+      }
       std::ranges::replace(outcome.detail, '\n', ' ');
     }
     report.rules.push_back({rule, outcome.passed, outcome.detail});
     if (rule == "builds" && !outcome.passed) break;  // nothing else can run
   }
+  for (const auto& [kind, where] : errors)
+    if (where.second > 0) report.rules[where.first].detail += fmt::format(" (and so in {} rules after it, which are not listed)", where.second);
   return report;
 }
 

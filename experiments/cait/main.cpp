@@ -129,7 +129,7 @@ std::string preset_difference() {
 }
 
 void declare(lab::Cli& cli) {
-  constexpr double largest = 1 << 20;  // far beyond any machine, and products of such sizes do not overflow
+  constexpr double largest = lab::largest_size;
   cli.section("Model");
   cli.option("--dim", &o.dim, "Width").at_least(1).at_most(largest);
   cli.option("--heads", &o.heads, "Attention heads").at_least(1).at_most(largest);

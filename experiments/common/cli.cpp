@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -21,7 +22,7 @@ using Decides = CliOption::Decides;
 
 const std::string general = "General";
 
-std::string quoted(const std::string& word) {
+std::string shell_word(const std::string& word) {
   const bool plain =
       !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=.,/:+@%") == std::string::npos;
   if (plain) return word;
@@ -77,7 +78,8 @@ std::string did_you_mean(const std::string& near, const std::string& otherwise) 
 
 }  // namespace
 
-Cli::Cli(std::string program, std::string summary) : program_(std::move(program)), summary_(std::move(summary)), section_(general) {
+Cli::Cli(std::string experiment, std::string summary)
+    : experiment_(std::move(experiment)), program_(experiment_), summary_(std::move(summary)), section_(general) {
   option("--config", &config_, "Values from a file as --print-config prints it").value_name("FILE").decides_nothing_later();
   option("--print-config", &print_config_, "Print all settings as a file for --config").decides_nothing_later();
   option("--help", &help_, "Print this text (-h)").decides_nothing_later();
@@ -96,12 +98,19 @@ CliOption& Cli::option(const std::string& name, CliOption::Field field, const st
 
 void Cli::listing(const std::string& name, const std::string& help, std::function<std::string()> text) {
   Listing& listing = listings_.emplace_back(Listing{false, nullptr, std::move(text)});
+  const std::string here = section_;
+  section(instead);
   option(name, &listing.wanted, help).decides_nothing_later();
+  section_ = here;
 }
 
 CliOption& Cli::listing(const std::string& name, std::vector<std::string>* about, const std::string& help, std::function<std::string()> text) {
   listings_.push_back({false, about, std::move(text)});
-  return option(name, about, help).decides_nothing_later();
+  const std::string here = section_;
+  section(instead);
+  CliOption& listed = option(name, about, help).decides_nothing_later();
+  section_ = here;
+  return listed;
 }
 
 void Cli::default_preset(const std::string& name) {
@@ -134,6 +143,7 @@ CliOption* Cli::find(std::string_view name) {
 
 std::vector<std::string> Cli::section_order() const {
   std::vector<std::string> order = sections_;
+  if (std::erase(order, instead) > 0) order.emplace_back(instead);
   order.push_back(general);
   return order;
 }
@@ -180,9 +190,7 @@ void Cli::apply_preset(const std::string& name, const std::string& where) {
   for (const Preset& preset : presets_) names.push_back(preset.name);
   const auto it = std::find(names.begin(), names.end(), name);
   if (it == names.end()) {
-    const std::string near = nearest_name(name, names);
-    throw UsageError(fmt::format("{}: unknown preset '{}'; {}", where, name,
-                                 did_you_mean(near.empty() ? "" : "'" + near + "'", fmt::format("known: {}", fmt::join(names, ", ")))));
+    throw UsageError(fmt::format("{}: unknown preset '{}'; {}", where, name, suggest_name(name, names)));
   }
   presets_[static_cast<std::size_t>(it - names.begin())].set();
   for (CliOption& option : options_)
@@ -216,8 +224,10 @@ void Cli::apply_config(const std::string& path) {
 
 Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-  command_line_ = program_;
-  for (const std::string& argument : arguments) command_line_ += " " + quoted(argument);
+  if (argc > 0)  // the program that runs, which may be one of many around this experiment
+    if (const std::string ran = std::filesystem::path(argv[0]).filename().string(); !ran.empty()) program_ = ran;
+  command_line_ = shell_word(program_);
+  for (const std::string& argument : arguments) command_line_ += " " + shell_word(argument);
 
   const auto print = [&](const std::string& text) {
     write_result(text, out);

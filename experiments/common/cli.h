@@ -22,12 +22,14 @@ enum class Action { run, done };  // done: what was asked for (--help, --version
 
 class Cli {
  public:
-  Cli(std::string program, std::string summary);
+  // The name of the experiment stands in run.json and decides what --resume takes; the program is what was called (parse).
+  Cli(std::string experiment, std::string summary);
   Cli(const Cli&) = delete;  // the table points into it
   Cli& operator=(const Cli&) = delete;
 
   // Options that follow stand under this title in --help; a title may come again.
   void section(const std::string& title);
+  static constexpr const char* instead = "Instead of a run";  // listings stand there, and what else prints and ends
   // Declares an option that sets *field, which holds the default now and must outlive the Cli. Bounds and names: cli_option.h.
   CliOption& option(const std::string& name, CliOption::Field field, const std::string& help);
   // A switch that prints `text()` to stdout and ends, such as --list-gates.
@@ -57,7 +59,8 @@ class Cli {
   // the configuration. The text of --help and the like goes to `out`.
   Action parse(int argc, const char* const* argv, std::FILE* out = stdout);
 
-  const std::string& program() const { return program_; }
+  const std::string& experiment() const { return experiment_; }
+  const std::string& program() const { return program_; }            // as called, without its folder; the experiment's name before parse()
   const std::string& command_line() const { return command_line_; }  // quoted for a shell
   std::string settings() const;                                      // what a run depends on, as a JSON object in the order of declaration
   std::string config() const;                                        // settings() as a commented file for --config
@@ -86,7 +89,7 @@ class Cli {
   void apply_preset(const std::string& name, const std::string& where);
   void apply_config(const std::string& path);
 
-  std::string program_, summary_, section_, command_line_;
+  std::string experiment_, program_, summary_, section_, command_line_;
   std::deque<CliOption> options_;  // a deque keeps references valid
   std::vector<std::string> sections_, examples_;
   std::vector<Preset> presets_;

@@ -136,9 +136,7 @@ void CliOption::refuse(const std::string& where, const std::string& got) const {
 }
 
 void CliOption::refuse_name(const std::string& where, const std::string& got) const {
-  const std::string near = nearest_name(got, names_);
-  if (!near.empty()) throw UsageError(fmt::format("{}: unknown {} '{}'; did you mean '{}'?", where, noun_, got, near));
-  throw UsageError(fmt::format("{}: unknown {} '{}'; known: {}", where, noun_, got, fmt::join(names_, ", ")));
+  throw UsageError(fmt::format("{}: unknown {} '{}'; {}", where, noun_, got, suggest_name(got, names_)));
 }
 
 template <class T>

@@ -1,12 +1,14 @@
 #include "experiments/common/experiment.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/atomic_file.h"
 #include "experiments/common/data/open_data.h"
+#include "experiments/common/dry_run.h"
 #include "experiments/common/interrupt.h"
 #include "experiments/common/progress.h"
 #include "experiments/common/session.h"
@@ -85,11 +87,18 @@ std::vector<SeedResult> read_finished(const RunFolder& folder) {
   std::istringstream rows(read_file(folder / "results.csv")), lines(read_file(folder / "metrics.jsonl"));
   std::string line;
   std::getline(rows, line);
-  while (std::getline(rows, line)) results.push_back({std::strtoull(line.c_str(), nullptr, 10), {}, {}});
+  while (std::getline(rows, line)) {
+    const std::string seed = line.substr(0, line.find(','));
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(seed.data(), seed.data() + seed.size(), number);
+    check(error == std::errc() && end == seed.data() + seed.size(), "{}: expected a row that begins with a seed, got \"{}\"; mend or delete the line",
+          (folder / "results.csv").string(), line);
+    results.push_back({number, {}, {}});
+  }
   while (std::getline(lines, line)) {
     const Json object = Json::parse(line, nullptr, false);
-    check(object.is_object() && object.contains("seed"), "{}: expected one JSON object with a seed a line, got \"{}\"",
-          (folder / "metrics.jsonl").string(), line);
+    check(object.is_object() && object.contains("seed") && object["seed"].is_number_unsigned(),
+          "{}: expected one JSON object with a seed a line, got \"{}\"", (folder / "metrics.jsonl").string(), line);
     const auto result = std::ranges::find(results, object["seed"].get<std::uint64_t>(), &SeedResult::seed);
     if (result == results.end()) continue;
     result->metrics += line + '\n';
@@ -102,7 +111,16 @@ std::vector<SeedResult> read_finished(const RunFolder& folder) {
 
 std::string shown(double value, int digits) { return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "not finite"; }
 
-std::string summary_table(const std::vector<SeedResult>& results) {
+constexpr std::size_t shown_unasked = 8;
+
+// Which of the names to show: those asked for, or the first few.
+std::vector<std::string> names_to_show(std::vector<std::string> names, const std::vector<std::string>& asked) {
+  if (!asked.empty()) return asked;
+  if (names.size() > shown_unasked) names.resize(shown_unasked);
+  return names;
+}
+
+std::string summary_table(const std::vector<SeedResult>& results, const std::vector<std::string>& asked, const std::string& file) {
   std::vector<SeedResult> trained;
   std::vector<std::string> diverged;
   for (const SeedResult& r : results) {
@@ -112,19 +130,29 @@ std::string summary_table(const std::vector<SeedResult>& results) {
       diverged.push_back(fmt::format("seed {} at step {:.0f}", r.seed, step));
   }
   std::string text;
-  for (const std::string& name : logged_names(trained)) {
+  const std::vector<std::string> names = logged_names(trained);
+  const std::vector<std::string> shown_names = names_to_show(names, asked);
+  for (const std::string& name : shown_names) {
+    if (std::ranges::find(names, name) == names.end()) {
+      if (!trained.empty()) text += fmt::format("{:<20} {:>12}\n", name, "never logged");
+      continue;
+    }
     std::vector<double> values;
     for (const SeedResult& r : trained) values.push_back(value_or_unknown(r.values, name));
     const Summary s = summarize(values);
     text += fmt::format("{:<20} {:>12}{}  n = {}\n", name, shown(s.mean, 5), s.half_width ? fmt::format(" ± {:.3g}", *s.half_width) : "", s.n);
   }
+  const auto left_out = std::ranges::count_if(names, [&](const std::string& n) { return std::ranges::find(shown_names, n) == shown_names.end(); });
+  if (left_out > 0) text += fmt::format("{} more value{} in {}\n", left_out, left_out == 1 ? "" : "s", file);
   if (!diverged.empty()) text += fmt::format("{:<20} {} of {} seeds: {}\n", "diverged", diverged.size(), results.size(), fmt::join(diverged, ", "));
   return text;
 }
 
-int run_seeds(const Cli& cli, const RunOptions& o, const std::function<void(Run&)>& body) {
+int run_seeds(const Cli& cli, const RunOptions& o, const std::vector<std::string>& show, const std::function<void(Run&)>& body) {
   if (o.dry_run) {
-    for (std::int64_t seed : o.seeds) write_result(fmt::format("{} seed {}\n", cli.program(), seed));
+    std::vector<PlannedRun> runs;
+    for (std::int64_t seed : o.seeds) runs.push_back({fmt::format("{} seed {}", cli.experiment(), seed)});
+    dry_run(cli, o, runs);
     return 0;
   }
   const Session session(cli, o);
@@ -160,7 +188,8 @@ int run_seeds(const Cli& cli, const RunOptions& o, const std::function<void(Run&
       }
       std::string outcome = state.divergence;
       if (outcome.empty())
-        for (const auto& [name, value] : state.last) outcome += fmt::format("{}{} {}", outcome.empty() ? "" : "  ", name, shown(value, 4));
+        for (const std::string& name : names_to_show(logged_names({{seed, state.last, {}}}), show))
+          if (const auto value = logged(state.last, name)) outcome += fmt::format("{}{} {}", outcome.empty() ? "" : "  ", name, shown(*value, 4));
       progress.finish(state.divergence.empty(), outcome);
       results.push_back({seed, state.last, state.metrics});
       write();
@@ -176,7 +205,8 @@ int run_seeds(const Cli& cli, const RunOptions& o, const std::function<void(Run&
     }
     write_result(Json{{"folder", folder.path().string()}, {"results", rows}}.dump(2) + "\n");
   } else {
-    write_result(fmt::format("\n{}\nfolder: {}\n", summary_table(results), folder.path().string()));
+    write_result(fmt::format("\n{}\ndata: {}\nfolder: {}\n", summary_table(results, show, (folder / "results.csv").string()), session.data_text(),
+                             folder.path().string()));
   }
   return session.finish(results.size(), o.seeds.size(), "seeds");
 }
@@ -192,7 +222,8 @@ Batches Run::batches(const Augmentation& augment) { return Batches(state_, augme
 void Run::log(const Values& values) {
   Json line{{"seed", state_.seed}, {"step", state_.step}};
   for (const auto& [name, value] : values) {
-    check(name != "seed" && name != "step" && name != diverged_at && name != "divergence" && name.find_first_of(",\"\n") == std::string::npos,
+    check(!name.empty() && name != "seed" && name != "step" && name != diverged_at && name != "divergence" &&
+              name.find_first_of(",\"\n") == std::string::npos,
           "[log] expected a name other than seed, step, diverged_at and divergence, without comma, quote and line end, got \"{}\"", name);
     line[name] = value;  // written as null where not finite
     value_named(state_.last, name) = value;
@@ -230,7 +261,7 @@ int experiment(int argc, const char* const* argv, const ExperimentInfo& info, co
     if (info.declare) info.declare(cli);
     add_run_options(cli, options, {.data = data_set_names(), .devices = {"cpu", "reference"}});
     if (info.derive) cli.rule([&] { info.derive(cli, options); });
-    return cli.parse(argc, argv) == Action::done ? 0 : run_seeds(cli, options, body);
+    return cli.parse(argc, argv) == Action::done ? 0 : run_seeds(cli, options, info.show, body);
   });
 }
 

@@ -23,6 +23,7 @@
 
 #include "experiments/common/cli.h"
 #include "experiments/common/data/image_set.h"
+#include "experiments/common/data/split.h"
 #include "experiments/common/run_options.h"
 #include "experiments/common/trainer.h"
 #include "experiments/common/training_step.h"
@@ -108,6 +109,9 @@ struct ExperimentInfo {
   std::function<void(Cli&)> declare = {};  // adds options of its own, whose variables outlive the experiment
   // Runs when all values are set: derives some from others, where the caller gave none (Cli::given); Cli::by_rule names them in --help.
   std::function<void(Cli&, RunOptions&)> derive = {};
+  // The values that the table at the end and the line of a finished seed show, in this order. If empty, the first eight that were logged, and how
+  // many there are beside them.
+  std::vector<std::string> show = {};
 };
 
 // Runs body once a seed and returns the exit status, as depth_stability does. Writes run.json, metrics.jsonl and results.csv (one row a

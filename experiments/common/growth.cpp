@@ -1,6 +1,7 @@
 #include "experiments/common/growth.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace plumb::lab {
 
@@ -27,6 +28,9 @@ std::vector<double> predicted_mean_square(nn::Growth law, const std::vector<nn::
           break;
         case nn::Growth::geometric:
           stream += added[which] * stream / met[which];
+          break;
+        case nn::Growth::unstated:
+          stream = std::numeric_limits<double>::quiet_NaN();
           break;
       }
     }

@@ -14,7 +14,7 @@ namespace plumb::lab {
 //   input  mean square of what enters the first block
 //   added  mean square of what the two branches of the first block that is not post-norm add to the stream
 // A post-norm branch leaves 1. The others add to what is there, as uncorrelated signals do: `added` again (linear), added / l in the l-th
-// block (harmonic), the same share of what they meet as in the first block (geometric), or nothing (identity).
+// block (harmonic), the same share of what they meet as in the first block (geometric), or nothing (identity). NaN where no law is stated.
 std::vector<double> predicted_mean_square(nn::Growth law, const std::vector<nn::Norm>& norms, double input, const std::array<double, 2>& added);
 
 }  // namespace plumb::lab

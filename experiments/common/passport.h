@@ -25,13 +25,17 @@ struct BranchPassport {
   std::string branch = {};  // "attn" or "mlp"
   nn::Norm norm = nn::Norm::pre;
 
-  double stream_norm = 0;                                              // ||x||, of what enters the junction
-  double branch_norm = 0;                                              // ||g(x)||, of what the gate adds to it
-  double ratio = 0;                                                    // ||g(x)|| / ||x|| (Touvron et al. 2021, figure 2)
-  double cosine = 0;                                                   // between x and g(x); NaN where a gate adds nothing
-  double mean_square = 0;                                              // of the stream after the branch, its post-norm included
-  double predicted_mean_square = 0;                                    // of the same at init, by the method's law (growth.h)
-  std::optional<double> gate_mean = {}, gate_min = {}, gate_max = {};  // magnitudes of the gate's entries; absent without any
+  double stream_norm = 0;            // ||x||, of what enters the junction
+  double branch_norm = 0;            // ||g(x)||, of what the gate adds to it: nn::Gate::added()
+  double ratio = 0;                  // ||g(x)|| / ||x|| (Touvron et al. 2021, figure 2)
+  double cosine = 0;                 // between x and g(x); NaN where a gate adds nothing
+  double mean_square = 0;            // of the stream after the branch, its post-norm included
+  double predicted_mean_square = 0;  // of the same at init, by the method's law (growth.h)
+  // Magnitudes of the factors with which the gate acts on this stream, nn::Gate::values(); absent without any.
+  std::optional<double> gate_mean = {}, gate_min = {}, gate_max = {};
+  // ||y - x|| / ||x||, y what leaves the junction before a post-norm in this very pass, stochastic depth and factors of the skip included. Equals
+  // the ratio where y = x + g(x), but for the rounding of x.
+  double change = 0;
 
   double grad_norm = 0;               // of the loss by the branch's own weights and biases
   std::optional<double> update = {};  // ||p_after - p_before|| / ||p_before|| over these: what the optimizer's step did; absent without one
@@ -78,7 +82,8 @@ class PassportProbe {
 
 // Where a fresh network does not do what its method says: one line a finding, empty where all is well. The first branch is named after which
 // the stream's mean square is not finite, is more than `law_tolerance` times away from the prediction, or, after a post-norm, more than
-// `norm_tolerance` times away from 1. A network that has been trained is free to leave the law.
+// `norm_tolerance` times away from 1. A network that has been trained is free to leave the law, and
+// one whose method states none is only looked at for numbers that are not finite.
 std::vector<std::string> warnings(const Passport& passport);
 // All registered methods, at depths 12, 24 and 48 under either base init, stay within 0.85 to 1.3 times their law at width 64 (17 tokens) and
 // within 0.66 to 2 times at width 16 (5 tokens).

@@ -58,15 +58,17 @@ std::string render_report(const ReportInput& input) {
   html += section("Accuracy against depth", accuracy_caption + "Methods at one depth stand side by side to keep them apart.",
                   figures(accuracy_plots(input)));
   if (const std::vector<Plot> plots = ratio_plots(input); !plots.empty())
-    html += section("Branch against stream",
-                    "How much a branch adds to the residual stream: the norm of what is added over the norm of what it is added to, by block, "
-                    "at each arm's last logged step." +
-                        over_seeds,
-                    figures(plots));
+    html +=
+        section("Branch against stream",
+                "How much a branch adds to the residual stream: the norm of what is added over the norm of what it is added to, by block, "
+                "at each arm's last logged step. What a gate keeps of the stream may itself be scaled: the column change of layers.csv is the norm "
+                "of all that a junction changes, before a post-norm, over that of the stream." +
+                    over_seeds,
+                figures(plots));
   if (const std::vector<Plot> plots = gate_plots(input); !plots.empty())
     html += section("Gates",
-                    "The largest magnitude among a gate's entries, by block, at each arm's last logged step; methods without gate parameters are "
-                    "absent, and an entry of exactly zero has no place on a log scale." +
+                    "The largest magnitude among the factors with which a gate acts, by block, at each arm's last logged step; methods without such "
+                    "factors are absent, and one of exactly zero has no place on a log scale." +
                         over_seeds,
                     figures(plots));
   if (!input.notes.empty()) html += "<section>\n<h2>Provenance</h2>\n" + facts(input.notes, " notes") + "</section>\n";

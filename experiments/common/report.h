@@ -26,8 +26,8 @@ struct ReportInput {
 // Everything in it is computed from the input; its text is escaped.
 std::string render_report(const ReportInput& input);
 
-// The arms for a terminal, one line each (gate, depth, lr), at most 100 columns wide as long as the numbers are of common size.
-// `colour` adds ANSI colours.
-std::string results_table(const std::vector<ArmResult>& arms, bool colour);
+// The arms for a terminal, one line each (gate, depth, lr), at most 100 columns wide as long as the numbers are of common size. Says as the
+// report does which are near chance, ln(classes); none for fewer than two classes. `colour` adds ANSI colours.
+std::string results_table(const std::vector<ArmResult>& arms, std::int64_t classes, bool colour);
 
 }  // namespace plumb::lab

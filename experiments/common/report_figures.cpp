@@ -286,7 +286,7 @@ std::vector<Plot> ratio_plots(const ReportInput& input) {
 }
 
 std::vector<Plot> gate_plots(const ReportInput& input) {
-  return layer_plots(input, "gate", "largest |gate entry|, log scale", [](const LayerPoint& p) { return p.gate_max; });
+  return layer_plots(input, "gate", "largest |gate factor|, log scale", [](const LayerPoint& p) { return p.gate_max; });
 }
 
 }  // namespace plumb::lab

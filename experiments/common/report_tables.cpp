@@ -29,6 +29,13 @@ std::string interval_text(const Summary& s, int decimals, double factor) {
   return s.n == 1 ? "n = 1" : "";
 }
 
+// The outcome, and whether it is near chance.
+std::string verdict_words(const ArmGroup& g, std::int64_t classes) {
+  const std::string words = outcome(g);
+  if (!near_chance(g, classes)) return words;
+  return words == "ok" ? "near chance" : "near chance; " + words;
+}
+
 std::string html_pair(const Summary& s, int decimals, double factor, bool intervals) {
   std::string cells = fmt::format(R"(<td class="num">{}</td>)", mean_text(s, decimals, factor));
   if (intervals) cells += fmt::format(R"(<td class="interval">{}</td>)", interval_text(s, decimals, factor));
@@ -79,9 +86,8 @@ std::string html_table(const std::vector<ArmGroup>& groups, std::int64_t classes
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const ArmGroup& g = groups[i];
     const bool new_block = i > 0 && (groups[i - 1].depth != g.depth || groups[i - 1].lr != g.lr);
-    std::string words = outcome(g);
+    const std::string words = verdict_words(g, classes);
     const char* kind = g.diverged > 0 || g.failed > 0 ? "bad" : near_chance(g, classes) ? "warn" : "";
-    if (near_chance(g, classes)) words = words == "ok" ? "near chance" : "near chance; " + words;
     html += fmt::format(
         R"(<tr{}><td>{}</td><td class="num">{}</td><td class="num">{}</td><td class="num">{}</td>{}{}{}<td class="outcome {}">{}</td></tr>)",
         new_block ? R"( class="rule")" : "", escape_markup(g.gate), g.depth, g.lr, g.ok, html_pair(g.train_loss, decimals, 1, intervals),
@@ -90,7 +96,7 @@ std::string html_table(const std::vector<ArmGroup>& groups, std::int64_t classes
   return html + "</tbody></table>";
 }
 
-std::string results_table(const std::vector<ArmResult>& arms, bool colour) {
+std::string results_table(const std::vector<ArmResult>& arms, std::int64_t classes, bool colour) {
   const std::vector<ArmGroup> groups = groups_by_depth(arms);
   const bool intervals = any_interval(groups);
   const int decimals = loss_decimals(groups);
@@ -107,7 +113,7 @@ std::string results_table(const std::vector<ArmResult>& arms, bool colour) {
     std::vector<std::string> row = {shortened(g.gate, 20), std::to_string(g.depth), fmt::format("{}", g.lr), mean_text(g.train_loss, decimals, 1)};
     if (intervals) row.push_back(interval_text(g.train_loss, decimals, 1));
     row.push_back(g.val_accuracy.n == 0 ? "–" : fmt::format("{:.1f} %", 100 * g.val_accuracy.mean));
-    row.push_back(shortened(outcome(g), 33));
+    row.push_back(shortened(verdict_words(g, classes), 33));
     rows.push_back(std::move(row));
   }
 
@@ -121,13 +127,19 @@ std::string results_table(const std::vector<ArmResult>& arms, bool colour) {
       const std::string gap(widths[c] - letters(rows[r][c]), ' ');
       std::string cell = heads[c].second == Align::right ? gap + rows[r][c] : rows[r][c];
       const bool last = c + 1 == heads.size();
-      if (colour && r > 0 && last)
-        cell = (groups[r - 1].ok == static_cast<std::int64_t>(groups[r - 1].arms.size()) ? "\x1b[32m" : "\x1b[31m") + cell + "\x1b[0m";
+      if (colour && r > 0 && last) {
+        const ArmGroup& g = groups[r - 1];
+        const bool all_ok = g.ok == static_cast<std::int64_t>(g.arms.size());
+        cell = (!all_ok ? "\x1b[31m" : near_chance(g, classes) ? "\x1b[33m" : "\x1b[32m") + cell + "\x1b[0m";
+      }
       line += (c > 0 ? "  " : "") + cell + (heads[c].second == Align::left && !last ? gap : "");
     }
     text += (colour && r == 0 ? "\x1b[1m" + line + "\x1b[0m" : line) + "\n";
   }
   if (!groups.empty() && !intervals) text += "One seed an arm (n = 1): no intervals.\n";
+  if (std::ranges::any_of(groups, [&](const ArmGroup& g) { return near_chance(g, classes); }))
+    text += fmt::format("near chance: mean training loss at or above {:.0f} % of ln {} = {:.3f}.\n", 100 * near_chance_share, classes,
+                        chance_loss(classes));
   return text;
 }
 

@@ -249,9 +249,9 @@ std::string format_loss(const LossPoint& p) {
 }
 
 std::string format_layer(const LayerPoint& p) {
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", cell(p.gate), p.depth, p.lr, p.seed, p.step, p.block, cell(p.branch),
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", cell(p.gate), p.depth, p.lr, p.seed, p.step, p.block, cell(p.branch),
                      cell(p.stream_norm), cell(p.branch_norm), cell(p.ratio), cell(p.gate_mean), cell(p.gate_max), cell(p.grad_norm),
-                     cell(p.drop_ratio), cell(p.empty_rows));
+                     cell(p.drop_ratio), cell(p.empty_rows), cell(p.change));
 }
 
 std::string format_results(const std::vector<ArmResult>& arms) {
@@ -320,7 +320,8 @@ std::vector<LayerPoint> parse_layers(std::string_view text, const std::string& f
                       .gate_max = r.maybe_number(),
                       .grad_norm = r.number_or_nan(),
                       .drop_ratio = r.maybe_number(),
-                      .empty_rows = r.maybe_number()};
+                      .empty_rows = r.maybe_number(),
+                      .change = r.number_or_nan()};
   });
 }
 

@@ -44,7 +44,7 @@ struct LossPoint {
 };
 
 // One residual branch of one block at one logged step of one arm; a norm is NaN where it was not finite. The gate's two numbers are
-// absent for a method without gate parameters.
+// absent for a gate without factors.
 struct LayerPoint {
   std::string gate = {};
   std::int64_t depth = 0;
@@ -56,16 +56,17 @@ struct LayerPoint {
   double stream_norm = std::numeric_limits<double>::quiet_NaN();
   double branch_norm = std::numeric_limits<double>::quiet_NaN();  // of what is added to the stream
   double ratio = std::numeric_limits<double>::quiet_NaN();        // branch_norm / stream_norm
-  std::optional<double> gate_mean = {}, gate_max = {};            // mean and largest magnitude of the gate's entries
+  std::optional<double> gate_mean = {}, gate_max = {};            // mean and largest magnitude of the gate's factors
   double grad_norm = std::numeric_limits<double>::quiet_NaN();
-  std::optional<double> drop_ratio = {}, empty_rows = {};  // shares of keys that DropKey dropped, and of queries that lost all; absent without it
+  std::optional<double> drop_ratio = {}, empty_rows = {};    // shares of keys that DropKey dropped, and of queries that lost all; absent without it
+  double change = std::numeric_limits<double>::quiet_NaN();  // how much the whole junction changes the stream: BranchPassport::change
 };
 
 // First lines of the two tables, without line end.
 inline constexpr std::string_view results_header =
     "gate,depth,lr,seed,status,steps,train_loss,val_loss,val_accuracy,diverged_at,seconds,images_per_second";
 inline constexpr std::string_view layers_header =
-    "gate,depth,lr,seed,step,block,branch,stream_norm,branch_norm,ratio,gate_mean,gate_max,grad_norm,drop_ratio,empty_rows";
+    "gate,depth,lr,seed,step,block,branch,stream_norm,branch_norm,ratio,gate_mean,gate_max,grad_norm,drop_ratio,empty_rows,change";
 
 // One row or object each, ending in '\n'. Text with a comma, a quote or a line end is quoted as RFC 4180 has it.
 std::string format_result(const ArmResult& arm);

@@ -79,14 +79,15 @@ std::string formatted(const char* format, std::time_t seconds, bool utc) {
   return std::string(text, std::strftime(text, sizeof text, format, &time));
 }
 
-Json description(const Cli& cli, const Machine& machine) {
+Json description(const Cli& cli, const Machine& machine, const std::string& data) {
   Json run;
-  run["experiment"] = cli.program();
+  run["experiment"] = cli.experiment();
   run["version"] = version();
   run["commit"] = commit();
   run["build"] = build();
   run["machine"] = {{"device", machine.device}, {"cpu", cpu_model()}, {"threads", machine.threads}};
   run["command_line"] = cli.command_line();
+  if (!data.empty()) run["data"] = data;
   run["started"] = formatted("%Y-%m-%dT%H:%M:%SZ", start_time().seconds, true);
   run["settings"] = Json::parse(cli.settings());
   return run;
@@ -103,9 +104,35 @@ Json read_description(const fs::path& file) {
 
 void check_resumable(const Cli& cli, const fs::path& file, const Json& run) {
   const auto experiment = run["experiment"].get<std::string>();
-  usage_check(experiment == cli.program(), "--resume: {} is of {}, not of {}; choose another --out", file.string(), experiment, cli.program());
+  usage_check(experiment == cli.experiment(), "--resume: {} is of {}, not of {}; choose another --out", file.string(), experiment, cli.experiment());
   const std::string difference = cli.difference(run["settings"].dump());
   usage_check(difference.empty(), "--resume: {} has other settings: {}; use the same or another --out", file.string(), difference);
+}
+
+void check_is_folder(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  usage_check(!fs::exists(status) || fs::is_directory(status), "--out {} is not a folder", path.string());
+}
+
+// Refuses a folder that holds anything but what the options are about.
+void check_usable(const fs::path& path, const Cli& cli, const RunOptions& options) {
+  const std::string name = path.string();
+  bool empty = true, described = false;
+  std::string foreign;
+  for (const fs::directory_entry& entry : entries_of(path)) {
+    if (is_leftover(entry.path())) continue;
+    empty = false;
+    described |= entry.path().filename() == "run.json";
+    if (!is_run_file(entry)) foreign = entry.path().filename().string();
+  }
+  if (empty) return;
+  usage_check(options.resume || options.overwrite, "{} is not empty; --resume finishes the run it holds, --overwrite deletes it", name);
+  usage_check(described, "{} is not empty and holds no run.json, so it is not a run's folder; choose another --out", name);
+  const Json run = read_description(path / "run.json");
+  if (options.resume) check_resumable(cli, path / "run.json", run);
+  if (options.overwrite)
+    usage_check(foreign.empty(), "--overwrite: {} also holds {}, which no run wrote; move it or choose another --out", name, foreign);
 }
 
 // A folder that did not exist before: runs/name, runs/name-2, ...
@@ -132,12 +159,12 @@ std::string cpu_model() {
   return text.substr(colon + 2, text.find('\n', colon) - colon - 2);
 }
 
-RunFolder::RunFolder(const Cli& cli, const RunOptions& options, const Machine& machine) {
+RunFolder::RunFolder(const Cli& cli, const RunOptions& options, const Machine& machine, const std::string& data) {
   create(cli, options);
-  check_usable(cli, options);
+  check_usable(path_, cli, options);
   lock();
   try {
-    check_usable(cli, options);  // again: it may have changed until the lock was ours
+    check_usable(path_, cli, options);  // again: it may have changed until the lock was ours
     resumed_ = options.resume && fs::exists(path_ / "run.json");
     for (const fs::directory_entry& entry : entries_of(path_))
       if (is_temporary_file(entry.path())) remove_file(entry.path());
@@ -146,7 +173,8 @@ RunFolder::RunFolder(const Cli& cli, const RunOptions& options, const Machine& m
         if (is_weights_file(entry.path().filename().string())) remove_file(entry.path());
       for (const char* file : run_files) remove_file(path_ / file);
     }
-    if (!resumed_) write_file_atomically(path_ / "run.json", description(cli, machine).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    if (!resumed_)
+      write_file_atomically(path_ / "run.json", description(cli, machine, data).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   } catch (...) {
     unlock();
     throw;
@@ -158,34 +186,25 @@ RunFolder::~RunFolder() { unlock(); }
 void RunFolder::create(const Cli& cli, const RunOptions& options) {
   if (options.out.empty()) {
     const StartTime start = start_time();
-    path_ = new_folder(cli.program() + "-" + formatted("%Y%m%d-%H%M%S", start.seconds, start.reproducible));
+    path_ = new_folder(cli.experiment() + "-" + formatted("%Y%m%d-%H%M%S", start.seconds, start.reproducible));
     return;
   }
   path_ = options.out;
+  check_is_folder(path_);
   std::error_code error;
-  const fs::file_status status = fs::status(path_, error);
-  usage_check(!fs::exists(status) || fs::is_directory(status), "--out {} is not a folder", options.out);
   fs::create_directories(path_, error);
   check(!error, "cannot create {}: {}", options.out, error.message());
 }
 
-void RunFolder::check_usable(const Cli& cli, const RunOptions& options) const {
-  const std::string name = path_.string();
-  bool empty = true, described = false;
-  std::string foreign;
-  for (const fs::directory_entry& entry : entries_of(path_)) {
-    if (is_leftover(entry.path())) continue;
-    empty = false;
-    described |= entry.path().filename() == "run.json";
-    if (!is_run_file(entry)) foreign = entry.path().filename().string();
-  }
-  if (empty) return;
-  usage_check(options.resume || options.overwrite, "{} is not empty; --resume finishes the run it holds, --overwrite deletes it", name);
-  usage_check(described, "{} is not empty and holds no run.json, so it is not a run's folder; choose another --out", name);
-  const Json run = read_description(path_ / "run.json");
-  if (options.resume) check_resumable(cli, path_ / "run.json", run);
-  if (options.overwrite)
-    usage_check(foreign.empty(), "--overwrite: {} also holds {}, which no run wrote; move it or choose another --out", name, foreign);
+void RunFolder::check_beforehand(const Cli& cli, const RunOptions& options) {
+  const fs::path path = options.out.empty() ? fs::path("runs") : fs::path(options.out);
+  if (!options.out.empty()) check_is_folder(path);
+  std::error_code error;
+  fs::path there = fs::absolute(path).lexically_normal();
+  while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+  check(fs::is_directory(there, error), "cannot create {}: {} is not a folder", path.string(), there.string());
+  check(::access(there.c_str(), W_OK | X_OK) == 0, "cannot write in {}: {}", there.string(), std::strerror(errno));
+  if (!options.out.empty() && fs::exists(path, error)) check_usable(path, cli, options);
 }
 
 // The lock file goes away with the run. So a lock counts only while its file is still the one of that name.

@@ -26,10 +26,14 @@ class RunFolder {
   //   --resume                    run.json must be of this experiment, with settings that give the same results; else UsageError
   //   --overwrite                 the files of the former run are deleted; UsageError if the folder holds anything but a run
   // Throws Error when another process writes there or the file system refuses. Nothing changes in a folder that is refused.
-  RunFolder(const Cli& cli, const RunOptions& options, const Machine& machine);
+  // `data` says in run.json what was trained and validated on; nothing if empty.
+  RunFolder(const Cli& cli, const RunOptions& options, const Machine& machine, const std::string& data = {});
   ~RunFolder();  // lets other processes in
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
+
+  // What the constructor would refuse, without making or changing anything.
+  static void check_beforehand(const Cli& cli, const RunOptions& options);
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const char* file) const { return path_ / file; }
@@ -37,7 +41,6 @@ class RunFolder {
 
  private:
   void create(const Cli& cli, const RunOptions& options);
-  void check_usable(const Cli& cli, const RunOptions& options) const;
   void lock();
   void unlock();
 

@@ -15,6 +15,10 @@ void add_run_options(Cli& cli, RunOptions& o, const RunChoices& choices) {
   cli.option("--batch", &o.batch, "Samples in a step").at_least(1).at_most(1 << 20);
   cli.option("--data", &o.data, "Data set").one_of("data set", choices.data);
   cli.option("--data-dir", &o.data_dir, "Folder with the files of the data set").value_name("DIR");
+  cli.option("--validation-split", &o.validation_split,
+             "Share of the training images, drawn by class, to validate on, so that the test set stays unseen; 0: validate on the published test set")
+      .at_least(0)
+      .below(1);
 
   cli.section("Machine");
   cli.option("--dtype", &o.dtype, "Number format; bf16: of what is multiplied, sums and all else stay f32").one_of("dtype", choices.dtypes);
@@ -27,7 +31,7 @@ void add_run_options(Cli& cli, RunOptions& o, const RunChoices& choices) {
   cli.option("--out", &o.out, "Folder of the results; a new one under runs/ by default").value_name("DIR").decides_nothing_later();
   cli.option("--resume", &o.resume, "Finish what the folder --out holds").decides_nothing_later();
   cli.option("--overwrite", &o.overwrite, "Delete the results that the folder --out holds").decides_nothing_later();
-  cli.option("--dry-run", &o.dry_run, "List the runs and start none").decides_nothing_later();
+  cli.option("--dry-run", &o.dry_run, "Check all that can be checked, list the runs and what they cost, and start none").decides_nothing_later();
   cli.option("--json", &o.json, "Print the result as JSON").decides_nothing_later();
   cli.option(
          "--profile", &o.profile,

@@ -15,6 +15,9 @@ namespace plumb::lab {
 
 class Cli;
 
+// Of a width or a depth: far beyond any machine, and products of such sizes do not overflow.
+inline constexpr double largest_size = 1 << 20;
+
 struct RunOptions {
   std::vector<std::int64_t> seeds{0};
 
@@ -22,7 +25,8 @@ struct RunOptions {
   std::int64_t warmup = 0;   // of these, steps in which the learning rate rises
   std::int64_t batch = 64;   // samples in a step
   std::string data = "glyphs";
-  std::string data_dir;  // "": where the data set looks by itself
+  std::string data_dir;         // "": where the data set looks by itself
+  double validation_split = 0;  // share of the training images to validate on; 0: the published test set (data/split.h)
   std::string dtype = "fp32";
   std::string device = "cpu";
   std::string deterministic = "threads";

@@ -10,6 +10,7 @@
 #include "core/atomic_file.h"
 #include "experiments/common/cli.h"
 #include "experiments/common/data/open_data.h"
+#include "experiments/common/dry_run.h"
 #include "experiments/common/interrupt.h"
 #include "experiments/common/progress.h"
 #include "experiments/common/session.h"
@@ -37,9 +38,9 @@ struct Options : RunOptions {
 void declare(Cli& cli, Options& o) {
   cli.section("Axes");
   cli.option("--methods", &o.methods, "Kinds of hidden layer to compare").one_of("method", nn::deep_mlp_methods());
-  cli.option("--depths", &o.depths, "Numbers of hidden layers").at_least(1);
+  cli.option("--depths", &o.depths, "Numbers of hidden layers").at_least(1).at_most(largest_size);
   cli.section("Model");
-  cli.option("--width", &o.width, "Width of the hidden layers").at_least(1);
+  cli.option("--width", &o.width, "Width of the hidden layers").at_least(1).at_most(largest_size);
   cli.section("Training");
   cli.option("--lr", &o.lr, "Learning rate of Adagrad").above(0);
   add_run_options(cli, o, {.data = data_set_names(), .devices = {"cpu", "reference"}});
@@ -144,7 +145,12 @@ std::string results_json(const std::vector<MlpRecord>& records, const RunFolder&
 int run_study(const Cli& cli, const Options& o) {
   const std::vector<MlpArm> arms = arms_of(o);
   if (o.dry_run) {
-    for (const MlpArm& arm : arms) write_result(arm.label() + "\n");
+    std::vector<PlannedRun> runs;
+    for (const MlpArm& arm : arms) runs.push_back({arm.label(), arm.method, arm.depth});
+    dry_run(cli, o, runs, [&](const PlannedRun& run, std::int64_t depth, const ImageSet& images) {
+      return std::make_unique<nn::DeepMlp>(
+          nn::DeepMlpOptions{.inputs = images.image_bytes(), .width = o.width, .depth = depth, .classes = images.classes, .method = run.kind});
+    });
     return 0;
   }
   const Session session(cli, o);

@@ -11,6 +11,7 @@
 #include "experiments/common/cli.h"
 #include "experiments/common/data/open_data.h"
 #include "experiments/common/drop_options.h"
+#include "experiments/common/dry_run.h"
 #include "experiments/common/interrupt.h"
 #include "experiments/common/optimization.h"
 #include "experiments/common/progress.h"
@@ -57,11 +58,11 @@ std::string list_gates() {
 void declare(Cli& cli, Options& o) {
   cli.section("Axes");
   cli.option("--gates", &o.gates, "Residual gates to compare").one_of("gate", nn::gate_names());
-  cli.option("--depths", &o.depths, "Numbers of blocks (attention and MLP)").at_least(1);
+  cli.option("--depths", &o.depths, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size);
   cli.option("--lrs", &o.lrs, "Peak learning rates").above(0);
   cli.section("Model");
-  cli.option("--dim", &o.dim, "Width").at_least(1);
-  cli.option("--heads", &o.heads, "Attention heads").at_least(1);
+  cli.option("--dim", &o.dim, "Width").at_least(1).at_most(largest_size);
+  cli.option("--heads", &o.heads, "Attention heads").at_least(1).at_most(largest_size);
   cli.option("--patch", &o.patch, "Side of a patch in pixels; images are 32x32").at_least(1);
   cli.option("--init", &o.init, "Base of the initial weights: the same for all gates, or each paper's own").one_of("init", {"shared", "paper"});
   cli.section("Training");
@@ -74,6 +75,7 @@ void declare(Cli& cli, Options& o) {
       .below(1);
   o.drop.declare(cli);
   add_run_options(cli, o, {.data = data_set_names(), .devices = {"cpu", "reference"}});
+  cli.section(Cli::instead);
   cli.option("--check-gates", &o.check_gates, "Check what --gates must fulfil (gradients, claims, save and load, ...) and train nothing")
       .decides_nothing_later();
   cli.listing("--list-gates", "Print the residual gates, their formulas and papers", list_gates);
@@ -128,18 +130,19 @@ bool run_arm(const Options& o, const Arm& arm, const ImageData& data, const Norm
   std::vector<LayerPoint> layers;
   // About 200 points of a loss curve and 10 of each junction, whatever the length of the run.
   const std::int64_t loss_interval = std::max<std::int64_t>(1, o.steps / 200), layer_interval = std::max<std::int64_t>(1, o.steps / 10);
-  const TrainObserver observer{.on_step =
-                                   [&](const StepRecord& r) {
-                                     progress.step(r.step + 1, r.loss, r.lr);
-                                     if (every(loss_interval, r.step, o.steps) || !r.divergence.empty())
-                                       losses.push_back({arm.gate, arm.depth, arm.lr, arm.seed, r.step, r.loss, r.lr, r.grad_norm, r.divergence});
-                                     if (!r.passport) return;
-                                     for (const BranchPassport& b : r.passport->branches)
-                                       layers.push_back({arm.gate, arm.depth, arm.lr, arm.seed, r.step, b.block, b.branch, b.stream_norm,
-                                                         b.branch_norm, b.ratio, b.gate_mean, b.gate_max, b.grad_norm, b.drop_ratio, b.empty_rows});
-                                   },
-                               .wants_passport = [&](std::int64_t step) { return every(layer_interval, step, o.steps); },
-                               .stop = interrupted};
+  const TrainObserver observer{
+      .on_step =
+          [&](const StepRecord& r) {
+            progress.step(r.step + 1, r.loss, r.lr);
+            if (every(loss_interval, r.step, o.steps) || !r.divergence.empty())
+              losses.push_back({arm.gate, arm.depth, arm.lr, arm.seed, r.step, r.loss, r.lr, r.grad_norm, r.divergence});
+            if (!r.passport) return;
+            for (const BranchPassport& b : r.passport->branches)
+              layers.push_back({arm.gate, arm.depth, arm.lr, arm.seed, r.step, b.block, b.branch, b.stream_norm, b.branch_norm, b.ratio, b.gate_mean,
+                                b.gate_max, b.grad_norm, b.drop_ratio, b.empty_rows, b.change});
+          },
+      .wants_passport = [&](std::int64_t step) { return every(layer_interval, step, o.steps); },
+      .stop = interrupted};
   std::string outcome_text;
   try {
     nn::ViT model(model_options(o, arm, data.train));
@@ -171,10 +174,9 @@ bool run_arm(const Options& o, const Arm& arm, const ImageData& data, const Norm
   return true;
 }
 
-NamedTexts settings_of(const Options& o, const ImageData& data) {
+NamedTexts settings_of(const Options& o, const std::string& data) {
   return {
-      {"data",
-       fmt::format("{}, {} training and {} validation images, {} classes", data.name, data.train.size(), data.validation.size(), data.train.classes)},
+      {"data", data},
       {"model", fmt::format("ViT, dim {}, {} heads, patch {}, {} tokens", o.dim, o.heads, o.patch, (32 / o.patch) * (32 / o.patch) + 1)},
       {"training",
        fmt::format("{} steps of batch {}, {}, decay {} on weights, peak rate {}, warm-up {}, {}{}", o.steps, o.batch,
@@ -225,7 +227,11 @@ int run_study(const Cli& cli, const Options& o) {
   if (o.check_gates) return check_gates(o);
   const std::vector<Arm> arms = arms_of(o);
   if (o.dry_run) {
-    for (const Arm& arm : arms) write_result(arm.label() + "\n");
+    std::vector<PlannedRun> runs;
+    for (const Arm& arm : arms) runs.push_back({arm.label(), arm.gate, arm.depth});
+    dry_run(cli, o, runs, [&](const PlannedRun& run, std::int64_t depth, const ImageSet& images) {
+      return std::make_unique<nn::ViT>(model_options(o, {run.kind, depth, 0, 0}, images));
+    });
     return 0;
   }
   const Session session(cli, o);
@@ -234,7 +240,7 @@ int run_study(const Cli& cli, const Options& o) {
   if (o.drop.drop_key > 0) note_error(fmt::format("DropKey {}\n", describe_drop_key(o)));
   Study study(folder, arms,
               {.title = fmt::format("Depth stability on {}", data.name),
-               .settings = settings_of(o, data),
+               .settings = settings_of(o, session.data_text()),
                .classes = data.train.classes,
                .notes = {{"version", fmt::format("{} ({}), {}", version(), commit(), build())},
                          {"machine", session.machine.device},
@@ -258,7 +264,8 @@ int run_study(const Cli& cli, const Options& o) {
   if (o.json)
     write_result(results_json(study, folder));
   else
-    write_result(fmt::format("\n{}\nreport: {}\n", results_table(study.results(), shows_colour(STDOUT_FILENO)), (folder / "report.html").string()));
+    write_result(fmt::format("\n{}val acc: on {}\n\nreport: {}\n", results_table(study.results(), data.train.classes, shows_colour(STDOUT_FILENO)),
+                             data.validation_is, (folder / "report.html").string()));
   if (const int status = session.finish(study.results().size(), arms.size(), "runs")) return status;
   const auto failed = std::ranges::count(study.results(), Status::failed, &ArmResult::status);
   if (failed > 0) note_error(fmt::format("error: {} of {} runs failed\n", failed, arms.size()));

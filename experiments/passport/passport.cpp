@@ -11,6 +11,7 @@
 #include "experiments/common/build_info.h"
 #include "experiments/common/cli.h"
 #include "experiments/common/data/open_data.h"
+#include "experiments/common/dry_run.h"
 #include "experiments/common/interrupt.h"
 #include "experiments/common/progress.h"
 #include "experiments/common/session.h"
@@ -37,10 +38,10 @@ void declare(Cli& cli, Options& o) {
   o.steps = 0;
   cli.section("Axes");
   cli.option("--gates", &o.gates, "Residual gates to look at").one_of("gate", nn::gate_names());
-  cli.option("--depths", &o.depths, "Numbers of blocks (attention and MLP)").at_least(1);
+  cli.option("--depths", &o.depths, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size);
   cli.section("Model");
-  cli.option("--dim", &o.dim, "Width").at_least(1);
-  cli.option("--heads", &o.heads, "Attention heads").at_least(1);
+  cli.option("--dim", &o.dim, "Width").at_least(1).at_most(largest_size);
+  cli.option("--heads", &o.heads, "Attention heads").at_least(1).at_most(largest_size);
   cli.option("--patch", &o.patch, "Side of a patch in pixels; images are 32x32").at_least(1);
   cli.option("--init", &o.init, "Base of the initial weights: the same for all gates, or each paper's own").one_of("init", {"shared", "paper"});
   cli.section("Training");
@@ -79,19 +80,22 @@ PassportRecord at_init(nn::ViT& model, const PassportArm& arm, const Options& o,
   return record;
 }
 
+nn::ViTOptions model_options(const Options& o, const PassportArm& arm, const ImageSet& images) {
+  return {.image = images.height,
+          .channels = images.channels,
+          .patch = o.patch,
+          .classes = images.classes,
+          .dim = o.dim,
+          .depth = arm.depth,
+          .heads = o.heads,
+          .gate = arm.gate,
+          .paper_init = o.init == "paper",
+          .seed = arm.seed};
+}
+
 // Nothing if it was interrupted.
 std::optional<std::vector<PassportRecord>> run_arm(const Options& o, const PassportArm& arm, const Session& session, Progress& progress) {
-  const ImageSet& images = session.data.train;
-  nn::ViT model({.image = images.height,
-                 .channels = images.channels,
-                 .patch = o.patch,
-                 .classes = images.classes,
-                 .dim = o.dim,
-                 .depth = arm.depth,
-                 .heads = o.heads,
-                 .gate = arm.gate,
-                 .paper_init = o.init == "paper",
-                 .seed = arm.seed});
+  nn::ViT model(model_options(o, arm, session.data.train));
   nn::audit_init(model, arm.seed);
   std::vector<PassportRecord> records{at_init(model, arm, o, session)};
   if (o.steps == 0) return records;
@@ -194,7 +198,11 @@ NamedTexts settings_of(const Options& o, const ImageData& data) {
 int run_study(const Cli& cli, const Options& o) {
   const std::vector<PassportArm> arms = arms_of(o);
   if (o.dry_run) {
-    for (const PassportArm& arm : arms) write_result(arm.label() + "\n");
+    std::vector<PlannedRun> runs;
+    for (const PassportArm& arm : arms) runs.push_back({arm.label(), arm.gate, arm.depth});
+    dry_run(cli, o, runs, [&](const PlannedRun& run, std::int64_t depth, const ImageSet& images) {
+      return std::make_unique<nn::ViT>(model_options(o, {run.kind, depth, 0}, images));
+    });
     return 0;
   }
   const Session session(cli, o);

@@ -33,7 +33,8 @@ constexpr Column columns[] = {{"stream_norm", &BranchPassport::stream_norm},
                               {"update", nullptr, &BranchPassport::update},
                               {"entropy", nullptr, &BranchPassport::entropy},
                               {"relative_entropy", nullptr, &BranchPassport::relative_entropy},
-                              {"largest_logit", nullptr, &BranchPassport::largest_logit}};
+                              {"largest_logit", nullptr, &BranchPassport::largest_logit},
+                              {"change", &BranchPassport::change}};
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -54,8 +55,8 @@ PassportRecord record_from(const Json& o) {
                    .loss = number(o.at("loss")),
                    .grad_norm = number(o.at("grad_norm")),
                    .divergence = o.value("divergence", "")};
-  r.passport.growth =
-      enum_named(o.at("growth").get<std::string>(), {nn::Growth::identity, nn::Growth::linear, nn::Growth::harmonic, nn::Growth::geometric});
+  r.passport.growth = enum_named(o.at("growth").get<std::string>(),
+                                 {nn::Growth::identity, nn::Growth::linear, nn::Growth::harmonic, nn::Growth::geometric, nn::Growth::unstated});
   r.passport.tokens = o.at("tokens");
   r.passport.dim = o.at("dim");
   r.passport.input_mean_square = number(o.at("input_mean_square"));

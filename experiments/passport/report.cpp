@@ -187,7 +187,9 @@ std::string plot_sections(const std::vector<PassportGroup>& groups, const Styles
   html += section_unless_empty(
       "Branch against stream " + when,
       "The norm of what a branch adds to the residual stream over the norm of what it is added to, by block. A branch that adds "
-      "nothing has no place on a log scale.",
+      "nothing has no place on a log scale. What a gate keeps of the stream may itself be scaled: the column change of passport.csv is the norm of "
+      "all "
+      "that a junction changes, before a post-norm, over that of the stream.",
       both_branches(groups, styles, id + "-ratio", "‖g(x)‖ / ‖x‖, log scale", [](const BranchPassport& b) { return std::optional(b.ratio); }));
   html += section_unless_empty(
       "Gradients " + when, "Norm of the loss's gradient by the weights and biases of a block's two branches; zero has no place on a log scale.",

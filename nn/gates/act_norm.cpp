@@ -13,6 +13,7 @@ class ActNormGate : public AfterGate {
   explicit ActNormGate(const GateContext& c)
       : scale_(parameter("scale", {c.dim}, Init::constant(1), Role::gate)), shift_(parameter("shift", {c.dim}, Init::constant(0), Role::gate)) {}
   Tensor after(const Tensor& branch) const override { return branch * scale_ + shift_; }
+  Tensor values(const Tensor&) const override { return scale_; }  // the shift multiplies nothing
   void calibrate(const Tensor&, const Tensor& branch, Calibration&) const override {
     const Tensor rows = reshape(branch, {branch.numel() / branch.dim(-1), branch.dim(-1)});
     const Tensor centre = mean(rows, {0});

@@ -10,6 +10,7 @@ struct Sum : Gate {
   Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
     return gated_residual(skip, branch, {}, row_scale);
   }
+  Tensor added(const Tensor&, const Tensor& branch) const override { return branch; }
 };
 
 struct FromBottom : Sum {  // keeps x for the top

@@ -12,15 +12,40 @@ Calibration*& current_calibration() {
   return calibration;
 }
 
+Tensor difference(const Tensor& skip, const Tensor& combined) {
+  check_joined(skip, combined);
+  return combined - skip;
+}
+
 }  // namespace
 
+void check_joined(const Tensor& skip, const Tensor& combined) {
+  check(combined.defined(), "[gate] expected combine to return a stream of shape {}, got an undefined tensor", skip.shape());
+  check(combined.shape() == skip.shape(), "[gate] expected combine to return the shape of the stream {}, got {}", skip.shape(), combined.shape());
+  check(combined.dtype() == skip.dtype(), "[gate] expected combine to return the stream's dtype {}, got {}; cast() what the gate makes",
+        name(skip.dtype()), name(combined.dtype()));
+}
+
 Tensor Gate::combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const {
-  return combine(skip, gated_residual(zeros_like(branch), branch, {}, row_scale));
+  return gated_residual(skip, difference(skip, combine(skip, branch)), {}, row_scale);
+}
+
+Tensor Gate::added(const Tensor& skip, const Tensor& branch) const { return difference(skip, combine(skip, branch)); }
+
+Tensor Gate::values(const Tensor&) const {
+  Tensors factors;
+  for (const Parameter& p : parameters()) {
+    if (p.role != Role::gate) continue;
+    if (p.value.shape().rank() > 1) return {};
+    factors.push_back(reshape(p.value, {p.value.numel()}));
+  }
+  return factors.empty() ? Tensor() : concat(factors, 0);
 }
 
 void Gate::join(Stream& stream, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const {
-  stream.x = mix(stream.x, branch, row_scale);
-  if (norm) stream.x = (*norm)(stream.x);
+  const Tensor joined = mix(stream.x, branch, row_scale);
+  check_joined(stream.x, joined);
+  stream.x = norm ? (*norm)(joined) : joined;
 }
 
 Calibration* calibrating() { return current_calibration(); }
@@ -56,7 +81,7 @@ const char* name(Claim claim) {
 }
 
 const char* name(Growth growth) {
-  constexpr const char* names[] = {"identity", "linear", "harmonic", "geometric"};
+  constexpr const char* names[] = {"identity", "linear", "harmonic", "geometric", "unstated"};
   return names[static_cast<int>(growth)];
 }
 

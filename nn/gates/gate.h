@@ -29,9 +29,16 @@ class Gate : public Module {
 
   // skip, branch [B, T, D] -> the stream after the junction.
   virtual Tensor combine(const Tensor& skip, const Tensor& branch) const = 0;
-  // The same with what the branch adds multiplied by row_scale [B], sample by sample (stochastic depth). By default the branch's output is
-  // multiplied; a gate that does not hand that on in proportion (it normalises or shifts) has its own.
+  // The same with what the branch adds multiplied by row_scale [B], sample by sample (stochastic depth): skip + row_scale (combine - skip) by
+  // default, so that a dropped sample passes as it is. A gate that keeps something else of it than skip, such as a multiple, has its own.
   virtual Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const;
+
+  // What passports measure, in the shape of combine(): what the junction adds to what it keeps of the stream. combine - skip by default, which is
+  // right for any formula, to the rounding of skip; a gate that adds a term to its skip returns that term, exact however small it is.
+  virtual Tensor added(const Tensor& skip, const Tensor& branch) const;
+  // The factors with which the gate acts on this stream, in any shape; undefined if it has none. By default its own parameters of Role::gate, end to
+  // end, but undefined where one of them is a matrix: such a gate computes its factors from the stream, and returns them here.
+  virtual Tensor values(const Tensor& skip) const;
 
   // Changes how the branch's weights start: scales their declared Init. Called once, before the model is initialised.
   virtual void init_branch(Branch&) {}
@@ -66,6 +73,7 @@ class ScaleGate : public Gate {
   Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const final {
     return gated_residual(skip, branch, scale_, row_scale);
   }
+  Tensor added(const Tensor&, const Tensor& branch) const final { return scale_.defined() ? scale_ * branch : branch; }
   void join(Stream& stream, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const final {
     Gate::join(stream, branch, row_scale, norm);
   }
@@ -89,6 +97,7 @@ class SkipScaleGate : public Gate {
   Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
     return gated_residual(scale_.defined() ? skip * scale_ : skip, branch, {}, row_scale);
   }
+  Tensor added(const Tensor&, const Tensor& branch) const override { return branch; }
 
  protected:
   Tensor scale_;
@@ -102,7 +111,11 @@ class AfterGate : public Gate {
   Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
     return gated_residual(skip, after(branch), {}, row_scale);
   }
+  Tensor added(const Tensor&, const Tensor& branch) const override { return after(branch); }
 };
+
+// Throws "[gate] expected combine to return .." unless `combined` has skip's shape and dtype.
+void check_joined(const Tensor& skip, const Tensor& combined);
 
 // One pass over x in evaluation mode, without a graph, in which gates with data-dependent initial values (Admin's profile, ActNorm) set them.
 // Changes nothing in a model that has none, and no observer of a block sees it. Trainers call it with their first batch.
@@ -122,10 +135,11 @@ const char* name(Claim claim);
 
 // How the mean square of the stream grows over branches at init. Blocks whose norm is post need no law: each norm resets it to 1.
 enum class Growth {
-  identity,  // not at all: branches add nothing, or next to it
-  linear,    // every branch adds the same: they read a normalised stream
-  harmonic,  // block l adds 1/l of what the first adds
-  geometric  // every branch adds the same share of what it reads: no norm
+  identity,   // not at all: branches add nothing, or next to it
+  linear,     // every branch adds the same: they read a normalised stream
+  harmonic,   // block l adds 1/l of what the first adds
+  geometric,  // every branch adds the same share of what it reads: no norm
+  unstated    // the method states none, and passports predict and warn of none
 };
 const char* name(Growth growth);
 
@@ -193,7 +207,7 @@ struct Method {
 // A method by its name in the table, or one made by hand:  {.gate = "layerscale"}   {.gate = methods::layerscale(1e-5)}
 class GateChoice {
  public:
-  GateChoice(const std::string& name);  // throws, listing the names, for an unknown one
+  GateChoice(const std::string& name);  // throws as method_named does
   GateChoice(const char* name) : GateChoice(std::string(name)) {}
   GateChoice(Method method);
   const Method& operator*() const { return *method_; }
@@ -229,6 +243,6 @@ void register_gate(const std::string& name, Method method = {}) {
 }
 
 std::vector<std::string> gate_names();                // in table order, registered ones last
-const Method& method_named(const std::string& name);  // throws, listing the names, for an unknown one
+const Method& method_named(const std::string& name);  // throws, with the nearest name or some of them, for an unknown one
 
 }  // namespace plumb::nn

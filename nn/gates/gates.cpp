@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "core/nearest.h"
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -66,7 +67,9 @@ std::vector<std::string> gate_names() {
 
 const Method& method_named(const std::string& name) {
   const auto row = std::ranges::find(table(), name, &Method::name);
-  check(row != table().end(), "[gate] expected one of {}, got \"{}\"", fmt::join(gate_names(), ", "), name);
+  if (row == table().end())
+    fail(fmt::format("[gate] expected the name of a residual method, got \"{}\"; {} (nn::gate_names() and --list-gates have all)", name,
+                     suggest_name(name, gate_names())));
   return *row;
 }
 

@@ -30,10 +30,14 @@ class HyperGate : public Gate {  // the stream is [B, T, n, D]
     const std::int64_t n = read_.numel();
     return reshape(matmul(reshape(read_, {1, n}), s.x), {s.x.dim(0), s.x.dim(1), s.x.dim(3)});
   }
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
-    const Tensor written = reshape(branch, {branch.dim(0), branch.dim(1), 1, branch.dim(2)}) * reshape(write_, {write_.numel(), 1});
-    return matmul(mix_, skip, true) + written;
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return matmul(mix_, skip, true) + added(skip, branch); }
+  Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
+    return gated_residual(matmul(mix_, skip, true), added(skip, branch), {}, row_scale);
   }
+  Tensor added(const Tensor&, const Tensor& branch) const override {
+    return reshape(branch, {branch.dim(0), branch.dim(1), 1, branch.dim(2)}) * reshape(write_, {write_.numel(), 1});
+  }
+  Tensor values(const Tensor&) const override { return concat({read_, reshape(mix_, {mix_.numel()}), write_}, 0); }
 
  private:
   Tensor read_, mix_, write_;

@@ -7,6 +7,10 @@ namespace {
 
 struct DualGate : Gate {
   Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch; }
+  Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
+    return gated_residual(skip, branch, {}, row_scale);
+  }
+  Tensor added(const Tensor&, const Tensor& branch) const override { return branch; }
   void join(Stream& s, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const override {
     s.carried[0] = mix(s.carried[0], branch, row_scale);
     s.x = (*norm)(mix(s.x, branch, row_scale));

@@ -38,3 +38,13 @@ TEST_CASE("the nearest name is the one that was meant, or none") {
 }
 
 TEST_CASE("of equally near names the first is suggested") { CHECK(nearest_name("abx", {"abc", "abd"}) == "abc"); }
+
+TEST_CASE("an unknown name gets the nearest one, or at most ten and how many more there are") {
+  std::vector<std::string> names{"post", "pre", "rezero"};
+  CHECK(suggest_name("rezro", names) == "did you mean 'rezero'?");
+  CHECK(suggest_name("qqqqqqqq", names) == "known: post, pre, rezero");
+  while (names.size() < 10) names.push_back("x" + std::to_string(names.size()));
+  CHECK(suggest_name("qqqqqqqq", names) == "known: post, pre, rezero, x3, x4, x5, x6, x7, x8, x9");
+  names.insert(names.end(), {"y1", "y2"});
+  CHECK(suggest_name("qqqqqqqq", names) == "known: post, pre, rezero, x3, x4, x5, x6, x7, x8, x9 and 2 more");
+}

@@ -98,6 +98,36 @@ TEST_CASE("seeds that diverge are marked, counted, and left out of the statistic
   CHECK(read_file(folder / "run/results.csv") == "seed,loss,odd,diverged_at\n0,2,1,\n1,,100,5\n2,2,,\n3,4,1,\n");
 }
 
+TEST_CASE("the table shows the values asked for, or a handful and how many more there are") {
+  const TemporaryFolder folder;
+  const std::string out = (folder / "run").string();
+  const auto table = [&](const std::vector<std::string>& show, int values) {
+    const char* arguments[] = {"/somewhere/my_study", "--seeds", "0..1", "--steps", "1", "--no-progress", "--overwrite", "--out", out.c_str()};
+    std::string text;
+    const std::string progress = written_to(STDERR_FILENO, folder / "err", [&] {
+      text = written_to(STDOUT_FILENO, folder / "out", [&] {
+        CHECK(experiment(9, arguments, {.name = "study", .summary = "A study.", .show = show}, [&](Run& r) {
+                for (int i = 0; i < values; ++i) r.log({{"v" + std::to_string(i), i}});
+              }) == 0);
+      });
+    });
+    CHECK((progress.find("v8") != std::string::npos) == (show.size() == 2));
+    return text;
+  };
+  const std::string few = table({}, 8), many = table({}, 12), asked = table({"v8", "absent"}, 12);
+  CHECK_THAT(few, contains("v7 ") && !contains("more value"));
+  CHECK_THAT(many, contains("v7 ") && !contains("v8 ") && contains("4 more values in " + out + "/results.csv"));
+  CHECK_THAT(asked, contains("v8 ") && !contains("v7 ") && contains("never logged") && contains("11 more values in"));
+  CHECK_THAT(asked, contains("data: glyphs, 12800 training images, 2000 validation images: the made test set"));
+  // The program that ran is recorded, the experiment's name decides.
+  const std::string run = read_file(folder / "run/run.json");
+  CHECK_THAT(run, contains("\"experiment\": \"study\"") && contains("\"command_line\": \"my_study --seeds 0..1") &&
+                      contains("\"data\": \"glyphs, 12800 training images"));
+  const char* help[] = {"/somewhere/my_study", "--help"};
+  CHECK_THAT(written_to(STDOUT_FILENO, folder / "out", [&] { experiment(2, help, {.name = "study", .summary = "A study."}, [](Run&) {}); }),
+             contains("Usage: my_study [options]"));
+}
+
 TEST_CASE("a seed diverges once, and its mark is not logged by hand") {
   const TemporaryFolder folder;
   const std::string out = (folder / "run").string();

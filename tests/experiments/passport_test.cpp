@@ -222,6 +222,57 @@ TEST_CASE("passport: what DropKey drops is seen under talking heads, too") {
   CHECK_FALSE(passport.branches[1].drop_ratio.has_value());
 }
 
+TEST_CASE("passport: the change is what the junction makes of the stream, before a post-norm, for every method") {
+  const DefaultsScope f64(reference_f64);
+  const NoGrad no_grad;
+  const Tensor images = random_normal({4, 1, 32, 32}, 3, "images");
+  for (const std::string& gate : built_in_gates) {
+    INFO(gate);
+    nn::ViT model = fresh(gate, 2);
+    lab::PassportProbe probe(model.stack());
+    std::vector<double> expected;
+    std::vector<Handle> watch;
+    Tensor before_attention;
+    for (const auto& block : model.stack().blocks())
+      watch.push_back(block->observe([&](const nn::Junction& j) {
+        if (std::string(j.branch.kind()) == "attn") before_attention = j.stream;
+        Tensor y = j.gate.combine(j.stream, j.branch_value);
+        if (gate == "b2t" && std::string(j.branch.kind()) == "mlp") y = y + before_attention;  // the bypass of its norm
+        double ratios = 0;
+        for (std::int64_t b = 0; b < 4; ++b) {
+          const Tensor x = slice(j.stream, 0, b, b + 1), d = slice(y, 0, b, b + 1) - x;
+          ratios += std::sqrt(sum(d * d).item() / sum(x * x).item()) / 4;
+        }
+        expected.push_back(ratios);
+      }));
+    model(images);
+    const lab::Passport passport = probe.finish(Gradients(0, {}));
+    REQUIRE(expected.size() == 4);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(passport.branches[i].change == Approx(expected[i]).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("passport: a gate that reads the stream is measured on it") {
+  struct Highway : nn::Gate {  // (1 - t) x + t f, t = sigmoid(W x + b)
+    explicit Highway(const nn::GateContext& c)
+        : w(parameter("w", {c.dim, c.dim}, nn::Init::truncated_normal(0.02), Role::gate)),
+          b(parameter("b", {c.dim}, nn::Init::constant(3), Role::gate)) {}
+    Tensor values(const Tensor& skip) const override { return 0.5 + 0.5 * tanh(0.5 * linear(skip, w, b)); }
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + values(skip) * (branch - skip); }
+    Tensor w, b;
+  };
+  nn::ViT model = fresh(nn::Method{.growth = Growth::unstated, .build = nn::gate_per_branch<Highway>}, 2);
+  const lab::Passport passport = forward_passport(model);
+  for (const lab::BranchPassport& row : passport.branches) {
+    CHECK(row.change > 0.8);  // t is near 0.95 and f is small: nearly all of the stream goes
+    CHECK(row.ratio == Approx(row.change).epsilon(1e-5));
+    CHECK(row.gate_mean.value() == Approx(1 / (1 + std::exp(-3))).margin(0.02));
+    CHECK(row.gate_max.value() <= 1);
+    CHECK(std::isnan(row.predicted_mean_square));
+  }
+  CHECK(lab::warnings(passport).empty());
+}
+
 TEST_CASE("passport: no fresh network of a built-in method is warned of") {
   for (const std::string& gate : built_in_gates)
     for (std::int64_t depth : {12, 24, 48})

@@ -161,7 +161,7 @@ TEST_CASE("the table has intervals only where there are seeds enough") {
   CHECK_THAT(table({arm("a", 6, 0, 2.3)}), contains("<td class=\"num\">10.0</td><td>ln 10 = 2.303</td>"));
 }
 
-TEST_CASE("small losses keep their digits") { CHECK_THAT(results_table({arm("a", 6, 0, 0.00123)}, false), contains(" 0.0012 ")); }
+TEST_CASE("small losses keep their digits") { CHECK_THAT(results_table({arm("a", 6, 0, 0.00123)}, 0, false), contains(" 0.0012 ")); }
 
 TEST_CASE("loss curves: a mean with a band over the ok seeds, thin lines for the diverged") {
   const std::vector<Plot> plots = loss_plots(input_of({arm("a", 6, 0, 1), arm("a", 6, 1, 1), dead("a", 6, 2, 2), arm("b", 12, 0, 1)}));
@@ -264,7 +264,7 @@ TEST_CASE("a study of five hundred arms, and one in which all diverged") {
 TEST_CASE("the terminal table is aligned and at most a hundred columns wide") {
   std::vector<ArmResult> arms = {arm("a_gate_with_a_very_long_name_indeed", 48, 0, 1), arm("post", 6, 0, 12.25), arm("post", 6, 1, 1)};
   for (std::uint64_t seed = 0; seed < 3; ++seed) arms.push_back(dead("fixup", 1000, seed, 100000 + static_cast<std::int64_t>(seed)));
-  const std::string text = results_table(arms, false);
+  const std::string text = results_table(arms, 10, false);
   std::istringstream lines(text);
   std::set<std::size_t> accuracy_ends;
   std::string line;
@@ -279,11 +279,29 @@ TEST_CASE("the terminal table is aligned and at most a hundred columns wide") {
 }
 
 TEST_CASE("the terminal table says it in words when there is one seed, and colours only when asked") {
-  const std::string text = results_table({arm("pre", 6, 0, 1), dead("fixup", 6, 0, 49)}, false);
+  const std::string text = results_table({arm("pre", 6, 0, 1), dead("fixup", 6, 0, 49)}, 10, false);
   CHECK(text ==
         "gate   depth     lr  train loss  val acc  status\n"
         "pre        6  0.001       1.000   50.0 %  ok\n"
         "fixup      6  0.001           –        –  diverged at step 49\n"
         "One seed an arm (n = 1): no intervals.\n");
-  CHECK_THAT(results_table({dead("fixup", 6, 0, 49)}, true), contains("\x1b[31mdiverged at step 49\x1b[0m"));
+  CHECK_THAT(results_table({dead("fixup", 6, 0, 49)}, 10, true), contains("\x1b[31mdiverged at step 49\x1b[0m"));
+}
+
+TEST_CASE("the terminal says near chance where the report does") {
+  const std::vector<ArmResult> arms{arm("pre", 6, 0, 1), arm("post", 6, 0, 2.3), arm("rezero", 6, 0, 2.29), dead("rezero", 6, 1, 49)};
+  CHECK(results_table(arms, 10, false) ==
+        "gate    depth     lr  train loss  val acc  status\n"
+        "pre         6  0.001       1.000   50.0 %  ok\n"
+        "post        6  0.001       2.300   50.0 %  near chance\n"
+        "rezero      6  0.001       2.290   50.0 %  near chance; 1 of 2 diverged at \u2026\n"
+        "One seed an arm (n = 1): no intervals.\n"
+        "near chance: mean training loss at or above 95 % of ln 10 = 2.303.\n");
+  CHECK_THAT(results_table(arms, 10, true), contains("\x1b[33mnear chance\x1b[0m") && contains("\x1b[32mok\x1b[0m"));
+  CHECK_THAT(results_table(arms, 0, false), !contains("chance"));
+  ReportInput input;
+  input.arms = arms;
+  input.classes = 10;
+  const std::string html = render_report(input);
+  CHECK_THAT(html, contains(">near chance<") && contains(">near chance; 1 of 2 diverged at step 49<"));
 }

@@ -151,23 +151,24 @@ TEST_CASE("layers.csv has the agreed header, empty cells, and survives a round t
                    .gate_max = 1e-5,
                    .grad_norm = 0.5,
                    .drop_ratio = 0.25,
-                   .empty_rows = 0};
+                   .empty_rows = 0,
+                   .change = 2.5};
   LayerPoint plain = gated;
   plain.gate = "post";
   plain.branch = "attn";
   plain.gate_mean = plain.gate_max = plain.drop_ratio = plain.empty_rows = std::nullopt;
   plain.branch_norm = inf;
-  plain.ratio = not_a_number;
+  plain.ratio = plain.change = not_a_number;
   const std::string text = format_layers({gated, plain});
   CHECK(text ==
-        "gate,depth,lr,seed,step,block,branch,stream_norm,branch_norm,ratio,gate_mean,gate_max,grad_norm,drop_ratio,empty_rows\n"
-        "layerscale,24,0.0005,1,200,23,mlp,8,0.1,0.0125,-1e-06,1e-05,0.5,0.25,0\n"
-        "post,24,0.0005,1,200,23,attn,8,,,,,0.5,,\n");
+        "gate,depth,lr,seed,step,block,branch,stream_norm,branch_norm,ratio,gate_mean,gate_max,grad_norm,drop_ratio,empty_rows,change\n"
+        "layerscale,24,0.0005,1,200,23,mlp,8,0.1,0.0125,-1e-06,1e-05,0.5,0.25,0,2.5\n"
+        "post,24,0.0005,1,200,23,attn,8,,,,,0.5,,,\n");
   const std::vector<LayerPoint> back = parse_layers(text, "layers.csv");
   REQUIRE(back.size() == 2);
   CHECK(back[0].gate_mean == -1e-6);
   CHECK_FALSE(back[1].gate_max);
   CHECK(std::isnan(back[1].ratio));
   CHECK(format_layers(back) == text);
-  CHECK_THAT(error_of([&] { parse_layers(text + "post,24,0.0005,1,200,x,attn,8,,,,,0.5,,\n", "layers.csv"); }), contains("layers.csv, line 4"));
+  CHECK_THAT(error_of([&] { parse_layers(text + "post,24,0.0005,1,200,x,attn,8,,,,,0.5,,,\n", "layers.csv"); }), contains("layers.csv, line 4"));
 }

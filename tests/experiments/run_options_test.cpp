@@ -375,3 +375,32 @@ TEST_CASE("a program without presets has no option for them", "[experiments]") {
   CHECK_THAT(test::error_of([&] { cli.parse(3, arguments); }), contains("unknown option --preset"));
   CHECK_THAT(Study().cli.help(), contains("--preset NAME"));
 }
+
+TEST_CASE("help has lists under a heading of their own, before the general options, and options declared after one stay where they were",
+          "[experiments]") {
+  RunOptions options;
+  bool checks = false, other = false;
+  Cli cli("study", "Studies.");
+  cli.section("Model");
+  cli.listing("--list-things", "Print the things", [] { return std::string(); });
+  cli.option("--other", &other, "Another");
+  cli.section(Cli::instead);
+  cli.option("--check-things", &checks, "Check them");
+  add_run_options(cli, options);
+  const std::string help = cli.help();
+  CHECK_THAT(help, contains("\nInstead of a run:\n  --list-things ") && contains("\nModel:\n  --other "));
+  const std::size_t own = help.find("\nInstead of a run:\n"), output = help.find("\nOutput:\n"), general = help.find("\nGeneral:\n");
+  CHECK((output < own && own < general));
+  CHECK((own < help.find("--check-things") && help.find("--check-things") < general));
+}
+
+TEST_CASE("the command line and the help name the program that was called, run.json's experiment is what was declared", "[experiments]") {
+  Study s;
+  CHECK(s.cli.program() == "study");
+  const char* arguments[] = {"/opt/my programs/my study", "--steps", "3"};
+  s.cli.parse(3, arguments);
+  CHECK(s.cli.program() == "my study");
+  CHECK(s.cli.experiment() == "study");
+  CHECK(s.cli.command_line() == "'my study' --steps 3");
+  CHECK_THAT(s.cli.help(), contains("Usage: my study [options]") && contains("  my study --preset quick\n"));
+}

@@ -112,10 +112,38 @@ struct IgnoredRowScale : Sound {  // in the junction, though combine_scaled woul
 };
 
 struct NormAfterWithoutScaled : nn::Gate {  // a norm takes the factor of a kept sample away
+  Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
+    return combine(skip, gated_residual(zeros_like(branch), branch, {}, row_scale));
+  }
   Tensor combine(const Tensor& skip, const Tensor& branch) const override {
     return skip + layer_norm(branch, ones({branch.dim(-1)}, {branch.dtype(), branch.device()}),
                              zeros({branch.dim(-1)}, {branch.dtype(), branch.device()}), 1e-6);
   }
+};
+
+struct ForgottenChild : Sound {  // a layer that it uses and does not register
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return Sound::combine(skip, mixed(branch)); }
+  nn::Linear mixed{{.in = 8, .out = 8}};
+};
+
+struct PastParameter : Sound {  // a variable of its own
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return Sound::combine(skip, branch * b); }
+  Tensor b = variable(ones({1}));
+};
+
+struct OwnWeights : Sound {  // a matrix of its own for the skip, which a dropped sample goes through, too
+  OwnWeights() {
+    child("mix", mix).each_parameter([](const std::string&, nn::Parameter& p) { p.decay_factor = 0; });
+  }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return Sound::combine(skip + mix(skip), branch); }
+  Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
+    return gated_residual(skip + mix(skip), (1 + a) * branch, {}, row_scale);
+  }
+  nn::Linear mix{{.in = 8, .out = 8}};
+};
+
+struct OneToken : Sound {
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return slice(Sound::combine(skip, branch), 1, 0, 1); }
 };
 
 struct NotANumber : Sound {
@@ -135,13 +163,16 @@ TEST_CASE("every method of the table passes the conformance kit") {
     const nn::GateReport report = nn::check_gate(name);
     INFO(report.text());
     CHECK(report.passed());
-    CHECK(report.rules.size() == 16);
+    CHECK(report.rules.size() == 17);
   }
 }
 
 TEST_CASE("the kit finds each broken rule, and only that") {
   using enum nn::Claim;
   CHECK(broken_rules(method_of<Sound>()) == Broken{});
+  CHECK(broken_rules(method_of<ForgottenChild>()) == Broken{"registered"});
+  CHECK(broken_rules(method_of<PastParameter>()) == Broken{"registered"});
+  CHECK(broken_rules(method_of<OwnWeights>()) == Broken{});
   CHECK(broken_rules(method_of<WrongGradient>()) == Broken{"gradients"});
   CHECK(broken_rules(method_of<WrongSecondOrder>()) == Broken{"second order"});
   CHECK(broken_rules(method_of<Sound>({identity_at_init})) == Broken{"identity at init"});
@@ -174,6 +205,33 @@ TEST_CASE("the kit finds each broken rule, and only that") {
   nn::Method nameless = method_of<Sound>();
   nameless.formula.clear();
   CHECK(broken_rules(nameless) == Broken{"documented"});
+}
+
+namespace {
+
+std::string detail_of(const nn::GateChoice& method, const std::string& rule) {
+  const nn::GateReport report = nn::check_gate(method);
+  const auto found = std::ranges::find(report.rules, rule, &nn::RuleResult::rule);
+  REQUIRE(found != report.rules.end());
+  return found->detail;
+}
+
+}  // namespace
+
+TEST_CASE("the kit says what to do, and one mistake once") {
+  CHECK_THAT(detail_of(method_of<ForgottenChild>(), "registered"), contains("\"weight\" [8, 8], \"bias\" [8]") && contains("child()"));
+  CHECK_THAT(detail_of(method_of<PastParameter>(), "registered"), contains("a tensor [1]") && contains("parameter()"));
+  CHECK_THAT(detail_of(method_of<Decaying>(), "roles"), contains("give it Role::gate, or decay_factor 0"));
+  CHECK_THAT(detail_of(method_of<IgnoredRowScale>(), "stochastic depth"), contains("row_scale"));
+  CHECK_THAT(detail_of(method_of<Sound>(), "stochastic depth"), contains("a dropped sample is its skip"));
+  CHECK_THAT(detail_of(method_of<OwnWeights>(), "stochastic depth"),
+             contains("a dropped sample differs from its skip by") && contains("combine_scaled"));
+  CHECK_THAT(detail_of("admin", "stochastic depth"), contains("a dropped sample differs from its skip by"));
+
+  const nn::GateReport report = nn::check_gate(method_of<OneToken>());
+  INFO(report.text());
+  CHECK(std::ranges::count(report.rules, false, &nn::RuleResult::passed) == 1);
+  CHECK_THAT(report.text(), contains("expected combine to return the shape of the stream") && contains("(and so in 13 rules after it"));
 }
 
 TEST_CASE("a dead combination is refused at construction with the reason") {

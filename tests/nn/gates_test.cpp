@@ -29,6 +29,102 @@ double deviation(const Tensor& t) { return std::sqrt(mean(t * t).item()); }
 
 }  // namespace
 
+namespace {
+
+// (1 - t) x + t f, t = sigmoid(W x + b): a gate that reads the stream.
+struct Highway : nn::Gate {
+  explicit Highway(const nn::GateContext& c)
+      : w(parameter("w", {c.dim, c.dim}, nn::Init::truncated_normal(0.3), Role::gate)),
+        b(parameter("b", {c.dim}, nn::Init::constant(-1), Role::gate)) {}
+  Tensor values(const Tensor& skip) const override { return 0.5 + 0.5 * tanh(0.5 * linear(skip, w, b)); }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + values(skip) * (branch - skip); }
+  Tensor w, b;
+};
+
+// Every junction of one forward pass.
+void each_junction(nn::ViT& model, const Tensor& images, const std::function<void(const nn::Junction&)>& look) {
+  std::vector<Handle> watch;
+  for (const auto& block : model.stack().blocks()) watch.push_back(block->observe(look));
+  model(images);
+  CHECK(watch.size() == model.stack().blocks().size());
+}
+
+void shake(const nn::Module& module) {
+  for (const nn::Parameter& p : module.parameters())
+    copy_into((p.value.detach() + random_normal(p.value.shape(), 1, p.name) * 0.2).array(), p.value.array());
+}
+
+}  // namespace
+
+TEST_CASE("what a gate adds is its junction without what that keeps of the stream, for every method") {
+  const DefaultsScope f64(reference_f64);
+  const NoGrad no_grad;
+  const Tensor images = random_normal({3, 1, 16, 16}, 1, "images");
+  for (const std::string& name : built_in_gates) {
+    INFO(name);
+    nn::ViT model = make_vit(name);
+    shake(model);
+    int junctions = 0;
+    each_junction(model, images, [&](const nn::Junction& j) {
+      ++junctions;
+      const Tensor zero = zeros_like(j.branch_value);
+      // All of these are affine in the stream: what is kept is what moves with it.
+      const Tensor kept = j.gate.combine(j.stream, zero) - j.gate.combine(zeros_like(j.stream), zero);
+      CHECK(relative_error(j.gate.added(j.stream, j.branch_value), j.gate.combine(j.stream, j.branch_value) - kept) < 1e-12);
+      const Tensor none = zeros({3}), once = ones({3});
+      CHECK(relative_error(j.gate.combine_scaled(j.stream, j.branch_value, once), j.gate.combine(j.stream, j.branch_value)) < 1e-12);
+      CHECK(relative_error(j.gate.combine_scaled(j.stream, j.branch_value, none), kept) < 1e-12);
+    });
+    CHECK(junctions == 4);
+  }
+}
+
+TEST_CASE("what a tiny gate adds does not drown in the stream") {
+  const NoGrad no_grad;
+  nn::ViT model({.image = 16, .channels = 1, .patch = 8, .classes = 7, .dim = 12, .depth = 1, .heads = 3, .gate = nn::methods::layerscale(1e-12)});
+  each_junction(model, random_normal({3, 1, 16, 16}, 1, "images"),
+                [](const nn::Junction& j) { CHECK(relative_error(j.gate.added(j.stream, j.branch_value) * 1e12, j.branch_value) < 1e-5); });
+}
+
+TEST_CASE("a gate that reads the stream adds what it changes, has the factors that it says, and passes dropped samples as they are") {
+  const DefaultsScope f64(reference_f64);
+  const NoGrad no_grad;
+  nn::ViT model({.image = 16,
+                 .channels = 1,
+                 .patch = 8,
+                 .classes = 7,
+                 .dim = 12,
+                 .depth = 2,
+                 .heads = 3,
+                 .gate = nn::Method{.build = nn::gate_per_branch<Highway>}});
+  shake(model);
+  each_junction(model, random_normal({3, 1, 16, 16}, 1, "images"), [](const nn::Junction& j) {
+    const auto& gate = dynamic_cast<const Highway&>(j.gate);
+    const Tensor t = 1 / (1 + exp(-(linear(j.stream, gate.w, gate.b))));
+    CHECK(relative_error(gate.values(j.stream), t) < 1e-12);
+    CHECK(relative_error(gate.added(j.stream, j.branch_value), t * j.branch_value - t * j.stream) < 1e-12);
+    CHECK(gate.combine_scaled(j.stream, j.branch_value, zeros({3})).values() == j.stream.values());
+    CHECK(relative_error(j.joined, (1 - t) * j.stream + t * j.branch_value) < 1e-12);
+    // Where a gate does not say its factors, a matrix is none, and vectors are.
+    CHECK_FALSE(gate.Gate::values(j.stream).defined());
+  });
+  CHECK(nn::AlphaGate(0.25).values(ones({1, 1, 12})).values() == std::vector<double>{0.25});
+  CHECK_FALSE(nn::ScaleGate().values(ones({1, 1, 12})).defined());
+}
+
+TEST_CASE("a gate that multiplies the stream is not taken for a dead one") {
+  struct Multiplying : nn::Gate {  // x (1 + f)
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip * (1 + branch); }
+    void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }
+  };
+  CHECK_NOTHROW(nn::Stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = nn::Method{.build = nn::gate_per_branch<Multiplying>}}));
+  struct Tiny : nn::Gate {  // drowns in a stream of ones, but learns
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + 1e-12 * branch; }
+    void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }
+  };
+  CHECK_NOTHROW(nn::Stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = nn::Method{.build = nn::gate_per_branch<Tiny>}}));
+}
+
 TEST_CASE("what a method claims about a fresh network holds") {
   const DefaultsScope f64(reference_f64);
   const Tensor x = random_normal({2, 5, 12}, 1, "stream"), images = random_normal({3, 1, 16, 16}, 1, "images");
@@ -162,7 +258,9 @@ TEST_CASE("a registered gate is in the table and trains, and a bad registration 
   CHECK(last < 0.5 * first);
   CHECK_THAT(error_of([] { nn::register_gate<TanhGate>("pre"); }), contains("expected a new name, got \"pre\""));
   CHECK_THAT(error_of([] { nn::register_gate<TanhGate>("Bad Name"); }), contains("lower-case"));
-  CHECK_THAT(error_of([] { make_vit("layer_scale"); }), contains("[gate] expected one of post, pre, rezero") && contains("got \"layer_scale\""));
+  CHECK_THAT(error_of([] { make_vit("layer_scale"); }),
+             contains("[gate] expected the name of a residual method, got \"layer_scale\"; did you mean 'layerscale'?"));
+  CHECK_THAT(error_of([] { make_vit("qqqqqqqqqqqq"); }), contains("known: post, pre, rezero, ") && contains(" more (nn::gate_names()"));
   nn::register_gate<Shrinking>("shrinking");
   CHECK_THAT(error_of([&] { make_vit("shrinking")(images); }),
              contains("[gate] expected combine to return the shape of the stream [8, 5, 12], got [8, 1, 12]"));

@@ -29,6 +29,9 @@ std::string deterministic(const std::string& csv) {
 
 int lines_of(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }
 
+// The lines before the empty one.
+int runs_of(const std::string& dry_run) { return lines_of(dry_run.substr(0, dry_run.find("\n\n") + 1)); }
+
 // One line that starts with "error: ".
 bool one_error_line(const Finished& f) { return f.err.starts_with("error: ") && lines_of(f.err) == 1 && f.out.empty(); }
 
@@ -225,9 +228,13 @@ TEST_CASE("settings printed are settings understood, and lists and dry runs go t
   CHECK(again.out == printed.out);
   const Finished list = run(folder.path(), program("depth_stability") + " --list-gates");
   for (const std::string& gate : nn::gate_names()) CHECK_THAT(list.out, contains(gate));
-  CHECK(lines_of(run(folder.path(), program("depth_stability") + " --preset quick --dry-run").out) == 12);
-  CHECK(lines_of(run(folder.path(), program("depth_stability") + " --gates all --depths 6,24,48 --seeds 0..2,7 --dry-run").out) ==
-        static_cast<long>(nn::gate_names().size()) * 3 * 4);
+  CHECK(runs_of(run(folder.path(), program("depth_stability") + " --preset quick --dry-run").out) == 12);
+  const Finished dry = run(folder.path(), program("depth_stability") + " --gates all --depths 6,24,48 --seeds 0..2,7 --dim 8 --batch 4 --dry-run");
+  const auto runs = static_cast<int>(nn::gate_names().size()) * 3 * 4;
+  CHECK(runs_of(dry.out) == runs);
+  CHECK_THAT(dry.out, contains(std::to_string(runs) + " runs of 200 steps of 4 images: " + std::to_string(200 * runs) + " steps") &&
+                          contains("parameters of a network: ") && contains("training: about ") &&
+                          contains("2000 validation images: the made test set"));
   CHECK_THAT(run(folder.path(), program("depth_stability") + " --version").out, contains("depth_stability 0."));
   CHECK_THAT(run(folder.path(), program("depth_stability") + " --help").out, contains("--drop-key-schedule") && contains("--gates"));
 }
@@ -267,11 +274,11 @@ TEST_CASE("DropKey's forms: what is expected is said before, what was dropped is
       std::istringstream rows(slurp(folder / (name + "/layers.csv")));
       std::string line;
       std::getline(rows, line);
-      REQUIRE(line.ends_with(",drop_ratio,empty_rows"));
+      REQUIRE(line.ends_with(",drop_ratio,empty_rows,change"));
       int logged = 0;
       while (std::getline(rows, line)) {
         const bool attention = line.find(",attn,") != std::string::npos;
-        const std::size_t last = line.rfind(','), before = line.rfind(',', last - 1);
+        const std::size_t last = line.rfind(',', line.rfind(',') - 1), before = line.rfind(',', last - 1);
         const std::string ratio = line.substr(before + 1, last - before - 1);
         CHECK(ratio.empty() != attention);
         if (!attention) continue;

@@ -26,7 +26,7 @@ TEST_CASE("passport program: every gate at init, without a warning, and the same
   const std::string csv = slurp(folder.path() / "a/passport.csv");
   CHECK(
       csv.starts_with("gate,depth,seed,step,block,branch,norm,stream_norm,branch_norm,ratio,cosine,mean_square,predicted_mean_square,gate_mean,"
-                      "gate_min,gate_max,grad_norm,update,entropy,relative_entropy,largest_logit\npost,1,0,0,0,attn,post,"));
+                      "gate_min,gate_max,grad_norm,update,entropy,relative_entropy,largest_logit,change\npost,1,0,0,0,attn,post,"));
   CHECK(lines_of(csv) == 1 + gates * (2 * 1 + 2 * 3));
   CHECK(csv.find("nan") == std::string::npos);
   const std::string report = slurp(folder.path() / "a/report.html");
@@ -111,6 +111,8 @@ TEST_CASE("passport program: what is wrong on the command line ends with 2 and o
   CHECK_THAT(refused("--warmup 1"), contains("--steps 0"));
   CHECK_THAT(refused("--dim 63"), contains("--heads 2"));
   CHECK_THAT(refused("--patch 5"), contains("--patch 5"));
-  CHECK(lines_of(run(folder.path(), program("passport") + " --gates pre,post --depths 1,2 --seeds 0..2 --dry-run").out) == 12);
+  const std::string dry = run(folder.path(), program("passport") + " --gates pre,post --depths 1,2 --seeds 0..2 --dry-run").out;
+  CHECK(lines_of(dry.substr(0, dry.find("\n\n") + 1)) == 12);
+  CHECK_THAT(dry, contains("12 runs without training steps") && !contains("training: about"));
   CHECK_FALSE(std::filesystem::exists(folder.path() / "runs"));
 }

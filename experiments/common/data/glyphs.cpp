@@ -167,7 +167,10 @@ ImageSet make_glyphs(GlyphSplit split, std::int64_t count) {
 }
 
 ImageData glyphs(std::int64_t train, std::int64_t validation) {
-  return {"glyphs", make_glyphs(GlyphSplit::train, train), make_glyphs(GlyphSplit::validation, validation)};
+  return {.name = "glyphs",
+          .train = make_glyphs(GlyphSplit::train, train),
+          .validation = make_glyphs(GlyphSplit::validation, validation),
+          .validation_is = "the made test set (drawn apart from the training images by the same procedure)"};
 }
 
 }  // namespace plumb::lab

@@ -20,6 +20,8 @@ struct ImageSet {
 struct ImageData {
   std::string name;
   ImageSet train, validation;  // of the same image shape and classes
+  std::string validation_is = "the published test set";
+  ImageSet test = {};  // where validation is a part of the training images (split.h): what nothing has looked at yet
 };
 
 // What turns a byte p of channel c into (p / 255 - mean[c]) / std[c].

@@ -5,11 +5,11 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/nearest.h"
 #include "experiments/common/data/cifar.h"
 #include "experiments/common/data/glyphs.h"
 #include "experiments/common/data/idx.h"
 #include "experiments/common/data/input_file.h"
-#include "core/nearest.h"
 
 namespace plumb::lab {
 namespace {
@@ -93,15 +93,14 @@ ImageData open_data(const std::string& name, const std::string& dir) {
     if (dir.empty())
       throw UsageError(fmt::format("{} needs --data-dir: the folder of {}, or its parent (glyphs needs no files)", name, files_of(set)));
     const std::string folder = folder_of(set, dir);
-    ImageData data{name, read_part(set, folder, set.train, set.all_train_files), read_part(set, folder, set.validation, true)};
+    ImageData data{
+        .name = name, .train = read_part(set, folder, set.train, set.all_train_files), .validation = read_part(set, folder, set.validation, true)};
     check(data.train.image_bytes() == data.validation.image_bytes() && data.train.height == data.validation.height,
           "{}: expected training and validation images of one size, got {}x{} and {}x{}", folder, data.train.height, data.train.width,
           data.validation.height, data.validation.width);
     return data;
   }
-  const std::string near = nearest_name(name, data_set_names());
-  throw UsageError(fmt::format("unknown data set '{}'; {}known: {}", name, near.empty() ? "" : fmt::format("did you mean '{}'? ", near),
-                               fmt::join(data_set_names(), ", ")));
+  throw UsageError(fmt::format("unknown data set '{}'; {}", name, suggest_name(name, data_set_names())));
 }
 
 }  // namespace plumb::lab

@@ -1,0 +1,51 @@
+#include "experiments/common/data/split.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace plumb::lab {
+namespace {
+
+ImageSet empty_like(const ImageSet& set) { return {set.channels, set.height, set.width, set.classes, {}, {}}; }
+
+void append(ImageSet& to, const ImageSet& from, std::int64_t index) {
+  to.labels.push_back(from.labels[static_cast<std::size_t>(index)]);
+  to.pixels.insert(to.pixels.end(), from.image(index), from.image(index) + from.image_bytes());
+}
+
+}  // namespace
+
+Split split(const ImageSet& set, double share) {
+  check_consistent(set, "split");
+  check(0 < share && share < 1, "[split] expected a share above 0 and below 1, got {}", share);
+  const std::uint64_t key = random_key(0, "data.split");
+  std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> drawn(static_cast<std::size_t>(set.classes));  // draw and image, by class
+  for (std::int64_t i = 0; i < set.size(); ++i)
+    drawn[static_cast<std::size_t>(set.labels[static_cast<std::size_t>(i)])].emplace_back(
+        element_draw(key, 0, Purpose::augmentation, static_cast<std::uint64_t>(i))[0], i);
+  std::vector<bool> in_part(static_cast<std::size_t>(set.size()), false);
+  for (auto& images : drawn) {
+    std::ranges::sort(images);
+    const std::int64_t count = std::llround(share * static_cast<double>(images.size()));
+    for (std::int64_t i = 0; i < count; ++i) in_part[static_cast<std::size_t>(images[static_cast<std::size_t>(i)].second)] = true;
+  }
+  Split result{empty_like(set), empty_like(set)};
+  for (std::int64_t i = 0; i < set.size(); ++i) append(in_part[static_cast<std::size_t>(i)] ? result.part : result.rest, set, i);
+  check(result.part.size() > 0 && result.rest.size() > 0,
+        "[split] expected a share that leaves images on both sides, got {} of {} images in {} classes", share, set.size(), set.classes);
+  return result;
+}
+
+ImageData with_validation_split(ImageData data, double share) {
+  Split parts = split(data.train, share);
+  return {.name = std::move(data.name),
+          .train = std::move(parts.rest),
+          .validation = std::move(parts.part),
+          .validation_is = fmt::format("{:g} % of the training images, drawn by class; {} stays unseen", 100 * share, data.validation_is),
+          .test = std::move(data.validation)};
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,296 @@
+// Mistakes with experiment programs: command lines, data, output folders. The programs run within the test, as main would call them.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "core/atomic_file.h"
+#include "experiments/common/data/open_data.h"
+#include "experiments/common/data/split.h"
+#include "experiments/common/experiment.h"
+#include "experiments/deep_mlp/deep_mlp.h"
+#include "experiments/depth_stability/depth_stability.h"
+#include "experiments/passport/passport.h"
+#include "tests/misuse/misuse.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace plumb;
+using namespace plumb::lab;
+using plumb::test::contains;
+using plumb::test::TemporaryFolder;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Main = std::function<int(int, const char* const*)>;
+using Words = std::vector<std::string>;
+
+struct Ended {
+  int status;
+  std::string out, err;
+};
+
+// Runs a program in a folder, which becomes the working directory of this process for the time.
+Ended call(const TemporaryFolder& folder, const Main& main, const Words& arguments) {
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  std::fflush(nullptr);
+  const int kept[] = {::dup(STDOUT_FILENO), ::dup(STDERR_FILENO)};
+  for (int i = 0; i < 2; ++i) {
+    const int sink = ::open(i == 0 ? ".out" : ".err", O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    ::dup2(sink, i == 0 ? STDOUT_FILENO : STDERR_FILENO);
+    ::close(sink);
+  }
+  std::vector<const char*> argv{"program"};
+  for (const std::string& a : arguments) argv.push_back(a.c_str());
+  const int status = main(static_cast<int>(argv.size()), argv.data());
+  std::fflush(nullptr);
+  for (int i = 0; i < 2; ++i) {
+    ::dup2(kept[i], i == 0 ? STDOUT_FILENO : STDERR_FILENO);
+    ::close(kept[i]);
+  }
+  const Ended ended{status, read_file(folder / ".out"), read_file(folder / ".err")};
+  fs::current_path(before);
+  return ended;
+}
+
+Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+const Words tiny{"--gates", "pre", "--depths", "1", "--dim", "8", "--batch", "4", "--steps", "2", "--no-progress"};
+
+// Ended with this status and one line that holds `text`, and wrote no result.
+void check_refused(const Ended& e, int status, const std::string& text) {
+  INFO("stdout: " << e.out << "stderr: " << e.err);
+  CHECK(e.status == status);
+  CHECK(e.out.empty());
+  CHECK(e.err.starts_with("error: "));
+  CHECK(std::count(e.err.begin(), e.err.end(), '\n') == 1);
+  CHECK(e.err.find(text) != std::string::npos);
+  CHECK(e.err.find("internal error") == std::string::npos);
+}
+
+void refused(const Words& arguments, int status, const std::string& text, const Main& main = depth_stability) {
+  const TemporaryFolder folder;
+  check_refused(call(folder, main, arguments), status, text);
+  CHECK_FALSE(fs::exists(folder / "runs"));
+}
+
+// Refused, and its --dry-run with the same words.
+void refused_also_dry(const TemporaryFolder& folder, const Words& arguments, int status, const std::string& text,
+                      const Main& main = depth_stability) {
+  check_refused(call(folder, main, arguments), status, text);
+  check_refused(call(folder, main, with(arguments, {"--dry-run"})), status, text);
+}
+
+int own_experiment(int argc, const char* const* argv) {
+  return experiment(argc, argv, {.name = "mine", .summary = "Mine."}, [](Run& r) { r.log({{"loss", 1}}); });
+}
+
+}  // namespace
+
+TEST_CASE("misuse: numbers that are none, or out of range") {
+  refused({"--steps", "many"}, 2, "--steps expects an integer in [1, 4294967295], got 'many'");
+  refused({"--steps", "1e3"}, 2, "--steps expects an integer");
+  refused({"--steps", "-5"}, 2, "--steps");
+  refused({"--lrs", "nan"}, 2, "--lrs expects numbers above 0");
+  refused({"--lrs", "inf"}, 2, "--lrs");
+  refused({"--lrs", "-1"}, 2, "--lrs");
+  refused({"--seeds", "-1"}, 2, "--seeds");
+  refused({"--seeds", "99999999999999999999"}, 2, "--seeds");
+  refused({"--seeds", "4..0"}, 2, "the range 4..0 is empty; write 0..4");
+  refused({"--batch", "0"}, 2, "--batch");
+  refused({"--threads", "0"}, 2, "--threads");
+  refused({"--drop-path", "1"}, 2, "--drop-path");
+}
+TEST_CASE("misuse: sizes beyond any machine") {
+  refused({"--dim", "1099511627776"}, 2, "--dim expects an integer in [1, 1048576]");
+  refused({"--depths", "4611686018427387904"}, 2, "--depths");
+  refused({"--heads", "9223372036854775807"}, 2, "--heads");
+  refused({"--dim", "1099511627776"}, 2, "--dim", passport);
+  refused({"--width", "1099511627776"}, 2, "--width", deep_mlp);
+}
+TEST_CASE("misuse: unknown names, with the nearest or ten of many") {
+  refused({"--gates", "layer_scale"}, 2, "unknown gate 'layer_scale'; did you mean 'layerscale'?");
+  const TemporaryFolder folder;
+  const Ended many = call(folder, depth_stability, {"--gates", "qqqqqqqqqqqq"});
+  check_refused(many, 2, "known: post, pre, rezero");
+  CHECK_THAT(many.err, contains(" more\n"));
+  CHECK(std::count(many.err.begin(), many.err.end(), ',') == 9);
+  refused({"--data", "imagenet"}, 2, "known: glyphs, fashion-mnist, mnist, cifar-10, cifar-100");
+  refused({"--optimizer", "rmsprop"}, 2, "known: adamw");
+  refused({"--preset", "quik"}, 2, "did you mean 'quick'?");
+  refused({"--gate", "pre"}, 2, "did you mean --gates?");
+}
+TEST_CASE("misuse: a gate twice, an empty list, two words for a list") {
+  refused({"--gates", "pre,pre"}, 2, "pre is given twice");
+  refused({"--gates", "pre,"}, 2, "unknown gate ''");
+  refused({"--gates", ""}, 2, "--gates expects a list, got nothing");
+  refused({"--depths", "6", "12"}, 2, "a list takes commas: --depths 6,12");
+  refused({"--steps", "3", "--steps", "4"}, 2, "--steps is given twice");
+  refused({"--steps"}, 2, "--steps expects a value");
+}
+TEST_CASE("misuse: options that do not go together") {
+  refused({"--dim", "63"}, 2, "--dim 63 is not a multiple of --heads 2");
+  refused({"--patch", "5"}, 2, "--patch 5 does not divide the image side 32");
+  refused({"--warmup", "10", "--steps", "5"}, 2, "--warmup 10 is longer than --steps 5");
+  refused({"--resume", "--overwrite", "--out", "a"}, 2, "--resume and --overwrite exclude each other");
+  refused({"--resume"}, 2, "--resume needs --out DIR");
+  refused({"--profile", "--steps", "2"}, 2, "--profile is about steps 3 to 7");
+  refused({"--drop-key", "0.3", "--drop-key-shape", "block", "--drop-key-window", "9"}, 2, "window");
+}
+TEST_CASE("misuse: a batch larger than the data") {
+  const TemporaryFolder folder;
+  for (const Main& main : {Main(depth_stability), Main(passport), Main(deep_mlp), Main(own_experiment)})
+    refused_also_dry(folder, {"--batch", "100000"}, 1, "--batch 100000 is more than the 12800 training images of glyphs", main);
+  refused_also_dry(folder, {"--batch", "12800", "--validation-split", "0.5"}, 1, "6400 training images of glyphs that --validation-split 0.5 leaves");
+  CHECK_FALSE(fs::exists(folder / "runs"));
+}
+TEST_CASE("misuse: a data set that needs files and gets none") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "file") << "x";
+  fs::create_directory(folder / "empty");
+  for (const Main& main : {Main(depth_stability), Main(passport), Main(deep_mlp), Main(own_experiment)}) {
+    refused_also_dry(folder, {"--data", "fashion-mnist"}, 2, "fashion-mnist needs --data-dir", main);
+    refused_also_dry(folder, {"--data", "mnist", "--data-dir", "nowhere"}, 1, "nowhere: no such folder", main);
+  }
+  refused_also_dry(folder, {"--data", "mnist", "--data-dir", "file"}, 1, "file: expected a folder, got a file");
+  refused_also_dry(folder, {"--data", "cifar-10", "--data-dir", "empty"}, 1, "empty: holds none of cifar-10's files");
+  CHECK_FALSE(fs::exists(folder / "runs"));
+}
+TEST_CASE("misuse: data files that are cut off, empty, of another format, or unreadable") {
+  const TemporaryFolder folder;
+  const auto write = [&](const char* file, const std::string& bytes) { std::ofstream(folder / file, std::ios::binary) << bytes; };
+  const std::string images("\0\0\x08\x03\0\0\0\x02\0\0\0\x1c\0\0\0\x1c", 16), labels("\0\0\x08\x01\0\0\0\x02\x01\x02", 10);
+  write("train-labels-idx1-ubyte", labels);
+  write("t10k-labels-idx1-ubyte", labels);
+  write("t10k-images-idx3-ubyte", images + std::string(2 * 28 * 28, '\0'));
+  const Words words{"--data", "mnist", "--data-dir", ".", "--batch", "1"};
+  refused_also_dry(folder, words, 1, "train-images-idx3-ubyte is missing");
+  write("train-images-idx3-ubyte", images + std::string(28 * 28, '\0'));
+  refused_also_dry(folder, words, 1, "train-images-idx3-ubyte");
+  write("train-images-idx3-ubyte", "");
+  refused_also_dry(folder, words, 1, "the file is empty");
+  write("train-images-idx3-ubyte", labels);
+  refused_also_dry(folder, words, 1, "is it a file of labels?");
+  write("train-images-idx3-ubyte", images + std::string(2 * 28 * 28, '\0'));
+  write("train-labels-idx1-ubyte", std::string("\0\0\x08\x01\0\0\0\x02\x01\x0b", 10));
+  refused_also_dry(folder, words, 1, "expected labels in 0..9, got 11 for image 1");
+  fs::remove(folder / "train-labels-idx1-ubyte");
+  fs::create_directory(folder / "train-labels-idx1-ubyte");
+  refused_also_dry(folder, words, 1, "train-labels-idx1-ubyte");
+}
+TEST_CASE("misuse: shares to validate on that leave nothing") {
+  refused({"--validation-split", "1"}, 2, "--validation-split expects a number in [0, 1)");
+  refused({"--validation-split", "-0.1"}, 2, "--validation-split");
+  refused({"--validation-split", "half"}, 2, "--validation-split");
+  const TemporaryFolder folder;
+  refused_also_dry(folder, {"--validation-split", "1e-9"}, 1, "[split] expected a share that leaves images on both sides");
+  CHECK_REFUSED(split(open_data("glyphs", "").train, 2), "[split] expected a share above 0 and below 1, got 2");
+}
+TEST_CASE("misuse: an output folder that is a file, or below one, or not ours") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "file") << "x";
+  fs::create_directory(folder / "mine");
+  std::ofstream(folder / "mine/thesis.tex") << "x";
+  refused_also_dry(folder, with(tiny, {"--out", "file"}), 2, "--out file is not a folder");
+  refused_also_dry(folder, with(tiny, {"--out", "file/a"}), 1, "cannot create file/a");
+  refused_also_dry(folder, with(tiny, {"--out", "mine"}), 2, "mine is not empty");
+  refused_also_dry(folder, with(tiny, {"--out", "mine", "--overwrite"}), 2, "not a run's folder");
+  refused_also_dry(folder, with(tiny, {"--out", "mine", "--resume"}), 2, "not a run's folder");
+  CHECK(fs::exists(folder / "mine/thesis.tex"));
+  std::ofstream(folder / "runs") << "x";
+  refused_also_dry(folder, tiny, 1, "runs");
+}
+TEST_CASE("misuse: to resume with other settings, another experiment, or spoiled files") {
+  const TemporaryFolder folder;
+  const Words run = with(tiny, {"--out", "a"});
+  REQUIRE(call(folder, depth_stability, run).status == 0);
+  refused_also_dry(folder, run, 2, "a is not empty; --resume finishes the run it holds");
+  refused_also_dry(folder, with(run, {"--resume", "--lrs", "0.1"}), 2, "has other settings: lrs is [0.001] there and [0.1] here");
+  refused_also_dry(folder, with(run, {"--resume", "--validation-split", "0.1"}), 2, "validation_split is 0.0 there and 0.1 here");
+  refused_also_dry(folder, {"--resume", "--out", "a"}, 2, "is of depth_stability, not of passport", passport);
+  std::ofstream(folder / "a/extra.txt") << "x";
+  refused_also_dry(folder, with(run, {"--overwrite"}), 2, "a also holds extra.txt, which no run wrote");
+  fs::remove(folder / "a/extra.txt");
+  std::ofstream(folder / "a/results.csv") << "gate,depth\n";
+  check_refused(call(folder, depth_stability, with(run, {"--resume"})), 1, "a/results.csv, line 1: expected the header");
+  std::ofstream(folder / "a/run.json") << "{";
+  refused_also_dry(folder, with(run, {"--resume"}), 2, "run.json does not describe a run");
+}
+TEST_CASE("misuse: an experiment of one's own resumed from spoiled files") {
+  const TemporaryFolder folder;
+  const Words run{"--out", "a", "--steps", "1", "--no-progress"};
+  REQUIRE(call(folder, own_experiment, run).status == 0);
+  const auto spoiled = [&](const std::string& csv, const std::string& metrics, const std::string& text) {
+    std::ofstream(folder / "a/results.csv") << csv;
+    std::ofstream(folder / "a/metrics.jsonl") << metrics;
+    check_refused(call(folder, own_experiment, with(run, {"--resume"})), 1, text);
+  };
+  spoiled("seed,loss\nzero,1\n", "", "a/results.csv: expected a row that begins with a seed, got \"zero,1\"");
+  spoiled("seed,loss\n0,1\n", "{\"seed\":\"0\"}\n", "a/metrics.jsonl: expected one JSON object with a seed a line");
+  spoiled("seed,loss\n0,1\n", "loss 1\n", "a/metrics.jsonl: expected one JSON object with a seed a line, got \"loss 1\"");
+}
+TEST_CASE("misuse: configurations that are missing, malformed, or of another program") {
+  const TemporaryFolder folder;
+  const auto refuse = [&](const std::string& content, const std::string& text) {
+    std::ofstream(folder / "c.json") << content;
+    check_refused(call(folder, depth_stability, {"--config", "c.json"}), 2, text);
+  };
+  check_refused(call(folder, depth_stability, {"--config", "none.json"}), 2, "none.json");
+  refuse("", "c.json");
+  refuse("[1]", "expected an object");
+  refuse("{\"steps\": }", "c.json");
+  refuse("{\"stepz\": 3}", "did you mean \"steps\"?");
+  refuse("{\"steps\": \"x\"}", "steps");
+  refuse("{\"steps\": 3, \"steps\": 4}", "\"steps\" is given twice");
+  refuse("{\"resume\": true}", "belongs on the command line");
+}
+TEST_CASE("misuse: values of a run that cannot be logged") {
+  const TemporaryFolder folder;
+  const auto fails = [&](const std::function<void(Run&)>& body, const std::string& text) {
+    const Ended e =
+        call(folder, [&](int argc, const char* const* argv) { return experiment(argc, argv, {.name = "mine", .summary = "Mine."}, body); },
+             {"--out", "a", "--overwrite", "--steps", "1", "--no-progress"});
+    CHECK(e.status == 1);
+    INFO(e.err);
+    CHECK(e.err.find(text) != std::string::npos);
+    CHECK(e.err.find("internal error") == std::string::npos);
+  };
+  fails([](Run& r) { r.log({{"seed", 1}}); }, "[log] expected a name other than seed");
+  fails([](Run& r) { r.log({{"a,b", 1}}); }, "without comma, quote and line end");
+  fails([](Run& r) { r.log({{"", 1}}); }, "[log] expected a name");
+  fails([](Run&) { throw 1; }, "not an exception");
+}
+TEST_CASE("misuse: a gate that fails ends its arm, not the sweep") {
+  struct OneToken : nn::Gate {
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return slice(skip + branch, 1, 0, 1); }
+  };
+  nn::register_gate<OneToken>("one_token");
+  const TemporaryFolder folder;
+  const Ended e = call(folder, depth_stability,
+                       {"--gates", "one_token,pre", "--depths", "1", "--dim", "8", "--batch", "4", "--steps", "2", "--no-progress", "--out", "a"});
+  INFO(e.err);
+  CHECK(e.status == 1);
+  CHECK_THAT(e.err, contains("[gate] expected combine to return the shape of the stream") && contains("error: 1 of 2 runs failed"));
+  CHECK_THAT(read_file(folder / "a/results.csv"), contains("pre,1,0.001,0,ok,2,"));
+  CHECK(call(folder, depth_stability, {"--gates", "one_token", "--check-gates"}).status == 1);
+}
+TEST_CASE("misuse: a full disk or a closed pipe for the result") {
+  const TemporaryFolder folder;
+  const Ended dry = call(
+      folder,
+      [](int argc, const char* const* argv) {
+        const int full = ::open("/dev/full", O_WRONLY);
+        ::dup2(full, STDOUT_FILENO);
+        ::close(full);
+        return depth_stability(argc, argv);
+      },
+      with(tiny, {"--dry-run"}));
+  CHECK(dry.status == 1);
+  CHECK_THAT(dry.err, contains("error: cannot write the result"));
+}

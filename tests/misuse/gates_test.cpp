@@ -1,0 +1,197 @@
+// Mistakes with gates: registration, names, and gates that do not do what a block needs.
+#include "autograd/autograd.h"
+#include "nn/gate_check.h"
+#include "nn/gates/methods.h"
+#include "nn/io/weights.h"
+#include "nn/models/vit.h"
+#include "tests/misuse/misuse.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace plumb;
+
+namespace {
+
+struct Plain : nn::Gate {
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch; }
+};
+
+nn::Stack stack_of(const nn::GateChoice& gate) { return nn::Stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = gate}); }
+
+template <class G>
+nn::Method method() {
+  return {.name = "mine", .build = nn::gate_per_branch<G>};
+}
+
+// One pass of a stack with this gate.
+template <class G>
+Tensor pass(nn::Norm norm = nn::Norm::pre) {
+  nn::Method m = method<G>();
+  m.norm = norm;
+  nn::Stack stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = m});
+  nn::initialize(stack, 0);
+  return stack(random_normal({2, 5, 8}, 0, "x"));
+}
+
+// The detail of the one rule that fails.
+template <class G>
+std::string only_failure() {
+  nn::Method m = method<G>();
+  m.formula = m.source = "mine";
+  const nn::GateReport report = nn::check_gate(m);
+  std::string detail;
+  for (const nn::RuleResult& r : report.rules) {
+    if (r.passed) continue;
+    CHECK(detail.empty());
+    detail = r.detail;
+  }
+  INFO(report.text());
+  CHECK_FALSE(detail.empty());
+  CHECK(detail.find("internal error") == std::string::npos);
+  return detail;
+}
+
+}  // namespace
+
+TEST_CASE("misuse: a gate under a name that is taken") { CHECK_REFUSED(nn::register_gate<Plain>("pre"), "expected a new name, got \"pre\""); }
+TEST_CASE("misuse: a gate without a name") { CHECK_REFUSED(nn::register_gate<Plain>(""), "lower-case letters, digits and underscores, got \"\""); }
+TEST_CASE("misuse: a gate named all") { CHECK_REFUSED(nn::register_gate<Plain>("all"), "another name than \"all\""); }
+TEST_CASE("misuse: a gate under a name with spaces, capitals or dots") {
+  for (const char* name : {"my gate", "MyGate", "my.gate", "my-gate"}) CHECK_REFUSED(nn::register_gate<Plain>(name), "lower-case letters");
+}
+TEST_CASE("misuse: a method that builds nothing") {
+  CHECK_REFUSED(nn::register_method("builds_nothing", {}), "expected a method that builds gates for \"builds_nothing\", got none");
+  CHECK_REFUSED(nn::GateChoice(nn::Method{}), "expected a method that builds gates");
+}
+TEST_CASE("misuse: a mistyped gate in code") {
+  CHECK_REFUSED(nn::GateChoice("layer_scale"), "did you mean 'layerscale'?");
+  CHECK_REFUSED(nn::GateChoice(""), "[gate] expected the name of a residual method, got \"\"");
+  CHECK_REFUSED(nn::ViT({.gate = "transformer"}), "known: post, pre, rezero");
+  CHECK_REFUSED(nn::check_gate("rezro"), "did you mean 'rezero'?");
+}
+
+TEST_CASE("misuse: a gate that returns another shape") {
+  struct OneToken : nn::Gate {
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return slice(skip + branch, 1, 0, 1); }
+  };
+  CHECK_REFUSED(pass<OneToken>(), "[gate] expected combine to return the shape of the stream [2, 5, 8], got [2, 1, 8]");
+  CHECK_REFUSED(pass<OneToken>(nn::Norm::post), "[gate] expected combine to return the shape of the stream [2, 5, 8], got [2, 1, 8]");
+  CHECK(only_failure<OneToken>().find("[gate] expected combine to return the shape") == 0);
+}
+TEST_CASE("misuse: a gate that returns another dtype") {
+  struct Doubles : nn::Gate {
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return cast(skip + branch, DType::f64); }
+  };
+  CHECK_REFUSED(pass<Doubles>(), "[gate] expected combine to return the stream's dtype f32, got f64; cast()");
+  CHECK_REFUSED(pass<Doubles>(nn::Norm::none), "expected combine to return the stream's dtype f32, got f64");
+}
+TEST_CASE("misuse: a gate that returns nothing") {
+  struct Nothing : nn::Gate {
+    Tensor combine(const Tensor&, const Tensor&) const override { return {}; }
+  };
+  CHECK_REFUSED(pass<Nothing>(), "expected combine to return a stream of shape [2, 5, 8], got an undefined tensor");
+  CHECK_REFUSED(pass<Nothing>(nn::Norm::post), "got an undefined tensor");
+}
+TEST_CASE("misuse: a gate whose own junction leaves no stream") {
+  struct Lost : Plain {
+    void join(nn::Stream& s, const Tensor&, const Tensor&, const nn::Layer*) const override { s.x = {}; }
+  };
+  CHECK_REFUSED(pass<Lost>(), "got an undefined tensor");
+}
+TEST_CASE("misuse: a gate of another width") {
+  struct Narrow : nn::ScaleGate {
+    Narrow() { scale_ = parameter("gamma", {3}, nn::Init::constant(1), Role::gate); }
+  };
+  CHECK_REFUSED(pass<Narrow>(), "[3]");
+}
+TEST_CASE("misuse: a gate that forgets child()") {
+  struct Forgetful : nn::Gate {
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + mixed(branch); }
+    nn::Linear mixed{{.in = 8, .out = 8}};
+  };
+  CHECK(only_failure<Forgetful>().find("register member modules with child()") != std::string::npos);
+}
+TEST_CASE("misuse: a gate that makes its variable past parameter()") {
+  struct Variable : nn::Gate {
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + a * branch; }
+    Tensor a = variable(ones({1}));
+  };
+  CHECK(only_failure<Variable>().find("make tensors with parameter()") != std::string::npos);
+}
+TEST_CASE("misuse: a gate whose weights decay") {
+  struct Decaying : nn::Gate {
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + a * branch; }
+    Tensor a = parameter("a", {1}, nn::Init::constant(1), Role::weight);
+  };
+  CHECK(only_failure<Decaying>().find("give it Role::gate") != std::string::npos);
+}
+TEST_CASE("misuse: a parameter twice, or with a dot in its name") {
+  struct Twice : Plain {
+    Tensor a = parameter("a", {1}, nn::Init::constant(1), Role::gate), b = parameter("a", {1}, nn::Init::constant(1), Role::gate);
+  };
+  struct Dotted : Plain {
+    Tensor a = parameter("a.b", {1}, nn::Init::constant(1), Role::gate);
+  };
+  CHECK_REFUSED(stack_of(method<Twice>()), "expected a new name in Gate, got \"a\" again");
+  CHECK_REFUSED(stack_of(method<Dotted>()), "expected a parameter name without dots, got \"a.b\"");
+}
+TEST_CASE("misuse: a method whose gates are not handed over") {
+  static Plain outside;
+  CHECK_REFUSED(stack_of(nn::Method{.name = "mine", .build = [](const nn::GateContext&) { return nn::BlockGates{}; }}),
+                "to build a gate for each branch, got none");
+  CHECK_REFUSED(stack_of(nn::Method{.name = "mine",
+                                    .build =
+                                        [](const nn::GateContext&) {
+                                          nn::BlockGates gates;
+                                          gates.attn = gates.mlp = &outside;
+                                          return gates;
+                                        }}),
+                "to hand over its gates in BlockGates::modules");
+  CHECK_REFUSED(stack_of(nn::Method{.name = "mine",
+                                    .build =
+                                        [](const nn::GateContext&) {
+                                          nn::BlockGates gates = nn::two_gates<Plain>();
+                                          gates.modules.emplace_back("none", nullptr);
+                                          return gates;
+                                        }}),
+                "got null under \"none\"");
+}
+TEST_CASE("misuse: a method without a norm where its block has one") {
+  nn::Method none = method<Plain>(), null = method<Plain>();
+  none.norm_layer = nullptr;
+  null.norm_layer = [](std::int64_t, double) { return std::unique_ptr<nn::Layer>(); };
+  CHECK_REFUSED(stack_of(none), "to have a norm_layer, got none");
+  CHECK_REFUSED(stack_of(null), "norm_layer of method \"mine\" to make a layer, got null");
+}
+TEST_CASE("misuse: constants of methods out of range") {
+  CHECK_REFUSED(stack_of(nn::methods::hyper_connections(0)), "expected at least one stream, got 0");
+  CHECK_REFUSED(stack_of(nn::methods::depth_mup(0)), "expected a positive base depth, got 0");
+  CHECK_REFUSED(stack_of(nn::methods::mix_ln(1.5)), "expected a share of post-norm blocks in [0, 1], got 1.5");
+  CHECK_REFUSED(stack_of(nn::methods::layerscale(std::nan(""))), "expected a finite initial value");
+}
+TEST_CASE("misuse: a gate of zeros before a last layer of zeros") {
+  struct Dead : nn::AlphaGate {
+    Dead() : AlphaGate(0) {}
+    void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }
+  };
+  CHECK_REFUSED(stack_of(method<Dead>()), "neither would ever get a gradient; start the gate at another value");
+}
+TEST_CASE("misuse: stacks of sizes that do not go together") {
+  CHECK_REFUSED(nn::Stack({.dim = 8, .heads = 3, .hidden = 32, .depth = 1}), "a width that is a multiple of the heads, got dim 8 and 3 heads");
+  CHECK_REFUSED(nn::Stack({.dim = 8, .heads = 0, .hidden = 32, .depth = 1}), "got dim 8 and 0 heads");
+  CHECK_REFUSED(nn::Stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 0}), "expected a depth of at least 1, got 0");
+  CHECK_REFUSED(nn::ViT({.image = 32, .patch = 5}), "5");
+}
+TEST_CASE("misuse: the weights of another method, another width, no weights at all") {
+  const test::TemporaryFolder folder;
+  const nn::ViTOptions tiny{.image = 8, .channels = 1, .patch = 4, .classes = 3, .dim = 8, .depth = 1, .heads = 2, .gate = "layerscale"};
+  nn::ViTOptions other = tiny, wide = tiny;
+  other.gate = "rezero";
+  wide.dim = 16;
+  const nn::ViT model(tiny);
+  nn::save_weights(model, folder / "w.safetensors");
+  nn::ViT rezero(other), wider(wide);
+  CHECK_REFUSED(nn::load_weights(rezero, folder / "w.safetensors"), "blocks.0.gate.alpha");
+  CHECK_REFUSED(nn::load_weights(wider, folder / "w.safetensors"), "[8]");
+  CHECK_REFUSED(nn::load_weights(wider, folder / "none.safetensors"), "none.safetensors");
+  CHECK_REFUSED(nn::load_weights(wider, folder.path()), folder.path().string());
+}
