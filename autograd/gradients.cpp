@@ -17,10 +17,11 @@ Array place_of(const Tensor& value) { return value.array().unique() ? value.arra
 
 Gradients::Gradients(double loss, std::vector<Entry> entries) : loss_(loss), entries_(std::move(entries)) {
   for (const Entry& e : entries_) {
-    check(e.node != nullptr, "[gradients] expected the variable of each gradient, got none for {}", describe(e.gradient));
-    check(e.gradient.defined() && e.gradient.shape() == e.node->shape && e.gradient.dtype() == e.node->dtype && e.gradient.device() == e.node->device,
-          "[gradients] expected a gradient {} {} on {} like its variable{}, got {}", name(e.node->dtype), e.node->shape, name(e.node->device),
-          e.node->name.empty() ? "" : " " + e.node->name, describe(e.gradient));
+    if (!e.node) fail(fmt::format("[gradients] expected the variable of each gradient, got none for {}", describe(e.gradient)));
+    if (!e.gradient.defined() || e.gradient.dtype() != e.node->dtype || e.gradient.device() != e.node->device ||
+        !(e.gradient.shape() == e.node->shape)) [[unlikely]]
+      fail(fmt::format("[gradients] expected a gradient {} {} on {} like its variable{}, got {}", name(e.node->dtype), e.node->shape,
+                       name(e.node->device), e.node->name.empty() ? "" : " " + e.node->name, describe(e.gradient)));
   }
 }
 

@@ -70,14 +70,14 @@ bool recording(const Tensors& inputs) {
 }
 
 std::shared_ptr<Node> make_node(const char* op, const Array& y, const Tensors& inputs) {
-  check(y.defined() && is_real(y.dtype()), "[{}] expected a floating result to record, got {}", op,
-        y.defined() ? fmt::format("{} {}", name(y.dtype()), y.shape()) : "an undefined one");
+  if (!y.defined() || !is_real(y.dtype())) [[unlikely]]
+    fail(fmt::format("[{}] expected a floating result to record, got {}", op, describe(Tensor(y))));
   auto node = std::make_shared<Node>(op, y);
   node->inputs.reserve(inputs.size());
   for (const Tensor& t : inputs) {
-    check(!t.node() || (t.shape() == t.node()->shape && t.dtype() == t.node()->dtype),
-          "[{}] expected a tensor with the node that was made for it, got {} with that of {} {}", op, describe(t), name(t.node()->dtype),
-          t.node()->shape);
+    if (const Node* const node_of_t = t.node().get(); node_of_t && (t.dtype() != node_of_t->dtype || !(t.shape() == node_of_t->shape))) [[unlikely]]
+      fail(fmt::format("[{}] expected a tensor with the node that was made for it, got {} with that of {} {}", op, describe(t),
+                       name(node_of_t->dtype), node_of_t->shape));
     node->inputs.push_back(t.defined() ? Node::Input{t.requires_grad() ? t.node() : nullptr, t.shape(), t.dtype(), t.device()}
                                        : Node::Input{nullptr, Shape{}, y.dtype(), y.device()});
   }
@@ -120,8 +120,9 @@ std::string describe(const Tensor& x) {
 }
 
 Handle Tensor::on_gradient(std::function<Tensor(const Tensor&)> hook) const {
-  check(requires_grad(), "[on_gradient] expected a tensor that requires a gradient, got {} {}", node_ ? "a frozen parameter" : "a constant",
-        describe(*this));
+  if (!requires_grad())
+    fail(fmt::format("[on_gradient] expected a tensor that requires a gradient, got {} {}", node_ ? "a frozen parameter" : "a constant",
+                     describe(*this)));
   check(static_cast<bool>(hook), "[on_gradient] expected a function to call, got an empty one");
   const int id = node_->hooks.empty() ? 0 : node_->hooks.rbegin()->first + 1;
   node_->hooks[id] = std::move(hook);

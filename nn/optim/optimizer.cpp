@@ -88,7 +88,8 @@ void Optimizer::step(const Gradients& gradients, Others others) {
   const PhaseScope phase("optimizer");
   std::unordered_map<const Node*, const Tensor*> found;
   for (const Gradients::Entry& e : gradients.entries())
-    check(found.emplace(e.node.get(), &e.gradient).second, "[optimizer] expected one gradient a variable, got two of {}", described(*e.node));
+    if (!found.emplace(e.node.get(), &e.gradient).second)
+      fail(fmt::format("[optimizer] expected one gradient a variable, got two of {}", described(*e.node)));
   std::size_t own = 0;
   for (const Parameter& p : parameters_) {
     const auto entry = found.find(p.value.node().get());
@@ -100,8 +101,8 @@ void Optimizer::step(const Gradients& gradients, Others others) {
           "freeze() it if that is meant",
           p.name, p.value.shape());
     const Tensor& gradient = *entry->second;
-    check(gradient.shape() == p.value.shape() && gradient.dtype() == p.value.dtype() && gradient.device() == p.value.device(),
-          "[optimizer] expected a gradient {} for {}, got {}", describe(p.value), p.name, describe(gradient));
+    if (gradient.dtype() != p.value.dtype() || gradient.device() != p.value.device() || !(gradient.shape() == p.value.shape())) [[unlikely]]
+      fail(fmt::format("[optimizer] expected a gradient {} for {}, got {}", describe(p.value), p.name, describe(gradient)));
   }
   if (others == Others::refused && own < found.size()) refuse_others(gradients, parameters_);
 

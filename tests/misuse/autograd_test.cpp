@@ -86,7 +86,7 @@ TEST_CASE("misuse: an op of one's own whose gradient has another shape, dtype or
 TEST_CASE("misuse: an op of one's own that records nothing, or integers") {
   const Tensor x = x_2_3();
   const auto identity = [](const Tensor& dy) { return Tensors{dy}; };
-  CHECK_REFUSED(record("own", Array(), {x}, identity), "[own] expected a floating result to record, got an undefined one");
+  CHECK_REFUSED(record("own", Array(), {x}, identity), "[own] expected a floating result to record, got an undefined tensor");
   CHECK_REFUSED(record("own", integers({1}, {1}).array(), {x}, identity), "[own] expected a floating result to record, got i64 [1]");
 }
 
