@@ -102,6 +102,7 @@ TEST_CASE("argmax: along any axis, the first of equal ones, the first NaN") {
     CHECK(argmax(x, 0, true).shape() == Shape{1, 3, 2});
     CHECK(argmax(x, 0).values() == Values{1, 1, 0, 0, 0, 0});
     CHECK(argmax(reshape(x, {-1})).item() == 7);
+    CHECK(argmax(row({2, 7, 1, 7}, where)).item() == 1);
     CHECK(argmax(row({1, nan, 3, nan}, where)).item() == 1);
     CHECK(argmax(row({-3}, where)).item() == 0);
     CHECK_FALSE(argmax(variable(x)).requires_grad());
