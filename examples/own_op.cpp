@@ -2,8 +2,6 @@
 #include <plumb/plumb.h>
 
 #include <cmath>
-
-#include "autograd/node.h"
 using namespace plumb;
 
 Tensor atan(const Tensor& x) {

@@ -25,7 +25,8 @@ std::string superfluous_prefix(const NamedTensors& to, const NamedTensors& from)
   const std::string& first = from.begin()->first;
   const std::string prefix = first.substr(0, first.find('.') + 1);
   const bool all = !prefix.empty() && std::ranges::all_of(from, [&](const auto& entry) { return entry.first.starts_with(prefix); });
-  const bool wanted = std::ranges::any_of(from, [&](const auto& entry) { return to.contains(entry.first.substr(std::min(prefix.size(), entry.first.size()))); });
+  const bool wanted =
+      std::ranges::any_of(from, [&](const auto& entry) { return to.contains(entry.first.substr(std::min(prefix.size(), entry.first.size()))); });
   return all && wanted ? prefix : "";
 }
 
@@ -65,8 +66,9 @@ Leftovers assign(const NamedTensors& to, const NamedTensors& from, const std::st
   list("that do not fit", unfit);
   const std::string prefix = superfluous_prefix(to, from), advice = prefix.empty() ? "" : fmt::format("; all begin with \"{}\": take it off", prefix);
   check(wrong.empty(), "{}: expected {} tensors with the names and shapes they have here, got {}{}", what, to.size(), fmt::join(wrong, "; "), advice);
-  check(to.empty() || left.missing.size() < to.size(), "{}: expected some of the {} tensors that are here ({}), got {} others ({}): nothing would be loaded{}",
-        what, to.size(), some_of(left.missing), from.size(), some_of(left.unexpected), advice);
+  check(to.empty() || left.missing.size() < to.size(),
+        "{}: expected some of the {} tensors that are here ({}), got {} others ({}): nothing would be loaded{}", what, to.size(),
+        some_of(left.missing), from.size(), some_of(left.unexpected), advice);
 
   for (const auto& [name, given] : from)
     if (const auto target = to.find(name); target != to.end()) {

@@ -5,6 +5,6 @@ namespace plumb::cpu {
 
 // Asks the processor once; before it, each dispatch of Highway would ask again (13 us in a virtual machine).
 void choose_instruction_set();
-const char* instruction_set();    // "AVX-512"
+const char* instruction_set();  // "AVX-512"
 
 }  // namespace plumb::cpu

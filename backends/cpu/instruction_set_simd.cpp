@@ -40,7 +40,7 @@ Features of_processor() {
 #if HWY_ARCH_X86
   constexpr unsigned avx512 = 0xe6, amx = 0x60000, auth = 0x68747541;
   unsigned a, b, c, d;
-  f.amd = __get_cpuid(0, &a, &b, &c, &d) && b == auth;  // "AuthenticAMD"
+  f.amd = __get_cpuid(0, &a, &b, &c, &d) && b == auth;                                            // "AuthenticAMD"
   f.amx_bf16 = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & d >> 24 & 1) && keeps(amx);  // AMX-BF16, AMX-TILE
   f.avx512_bf16 = __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1) && keeps(avx512);
 #endif

@@ -38,9 +38,7 @@ struct Key {
   Layout a, b, y;
 
   bool operator==(const Key&) const = default;
-  std::size_t hash() const {
-    return hash_of({count, M, K, N, a.matrix, a.row, a.column, b.matrix, b.row, b.column, y.matrix, y.row, y.column});
-  }
+  std::size_t hash() const { return hash_of({count, M, K, N, a.matrix, a.row, a.column, b.matrix, b.row, b.column, y.matrix, y.row, y.column}); }
 };
 
 dnnl::memory::desc descriptor(std::int64_t count, std::int64_t rows, std::int64_t columns, const Layout& l) {

@@ -21,17 +21,16 @@ class TFixupGate : public ScaleGate {
 };
 
 Method method(const char* name, Norm norm, Growth growth, const char* formula, const char* use, const std::string& pitfalls = "") {
-  return {
-      .name = name,
-      .norm = norm,
-      .paper_base = Base::xavier,
-      .growth = growth,
-      .formula = formula,
-      .source = "Huang et al. 2020, Improving transformer optimization through better initialization",
-      .counts = "N blocks",
-      .use = use,
-      .pitfalls = "Encoder-only use was never specified by the authors: this is the encoder's factor." + pitfalls,
-      .build = gate_per_branch<TFixupGate>};
+  return {.name = name,
+          .norm = norm,
+          .paper_base = Base::xavier,
+          .growth = growth,
+          .formula = formula,
+          .source = "Huang et al. 2020, Improving transformer optimization through better initialization",
+          .counts = "N blocks",
+          .use = use,
+          .pitfalls = "Encoder-only use was never specified by the authors: this is the encoder's factor." + pitfalls,
+          .build = gate_per_branch<TFixupGate>};
 }
 
 }  // namespace
@@ -41,10 +40,11 @@ double t_fixup_factor(std::int64_t blocks) { return 0.67 * std::pow(static_cast<
 double t_fixup_decoder_factor(std::int64_t blocks) { return std::pow(9.0 * static_cast<double>(blocks), -0.25); }
 
 Method methods::t_fixup() {
-  return method("t_fixup", Norm::none, Growth::geometric, "x + f(x), v, o, fc1, fc2 x 0.67 N^-1/4",
-                "How far initialisation alone goes: no norm, no gate, no warm-up.",
-                " Nothing bounds the stream once weights grow, and with it the logits of attention. bf16 does not serve it there: where softmax saturates, "
-                "rounding the operands of products to bf16 alone changes gradients by as much as they are (parity does not judge such cases).");
+  return method(
+      "t_fixup", Norm::none, Growth::geometric, "x + f(x), v, o, fc1, fc2 x 0.67 N^-1/4",
+      "How far initialisation alone goes: no norm, no gate, no warm-up.",
+      " Nothing bounds the stream once weights grow, and with it the logits of attention. bf16 does not serve it there: where softmax saturates, "
+      "rounding the operands of products to bf16 alone changes gradients by as much as they are (parity does not judge such cases).");
 }
 
 Method methods::t_fixup_ln() {

@@ -65,8 +65,8 @@ class Reader {
     const bool possible = length <= std::min(size_ - 8, longest_header);
     check(possible || (length & 0xffffffff) != 0x04034b50, "{}: expected a safetensors file, got a zip archive{}", path_, from_torch);
     check(possible || (length & 0xffff) != 0x0280, "{}: expected a safetensors file, got a pickle{}", path_, from_torch);
-    check(possible, "{}: expected a header of at most {} bytes (the file has {}), got a length of {}", path_,
-          std::min(size_ - 8, longest_header), size_, length);
+    check(possible, "{}: expected a header of at most {} bytes (the file has {}), got a length of {}", path_, std::min(size_ - 8, longest_header),
+          size_, length);
     std::string text(length, '\0');
     bytes(text.data(), length);
     const Json header = parse(text);

@@ -55,7 +55,9 @@ KeyRule patch_projection(std::int64_t channels) {
 
 // The map for names that look like timm's and not like ours; "" for others.
 const char* names_of_timm(const NamedTensors& from) {
-  const auto any = [&](const char* part) { return std::ranges::any_of(from, [&](const auto& entry) { return entry.first.find(part) != std::string::npos; }); };
+  const auto any = [&](const char* part) {
+    return std::ranges::any_of(from, [&](const auto& entry) { return entry.first.find(part) != std::string::npos; });
+  };
   if (any(".gamma_1")) return "nn::timm_cait()";
   const auto patches = from.find("patch_embed.proj.weight");
   return any(".ls1.gamma") || (patches != from.end() && patches->second.shape().rank() == 4) ? "nn::timm_vit()" : "";

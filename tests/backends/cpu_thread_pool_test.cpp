@@ -23,7 +23,8 @@ namespace {
 
 template <class F>
 bool run(std::int64_t blocks, int threads, F&& f) {
-  return cpu::ThreadPool::instance().run(blocks, threads, &f, [](void* context, std::int64_t block) { (*static_cast<std::remove_reference_t<F>*>(context))(block); });
+  return cpu::ThreadPool::instance().run(blocks, threads, &f,
+                                         [](void* context, std::int64_t block) { (*static_cast<std::remove_reference_t<F>*>(context))(block); });
 }
 
 bool within(std::chrono::seconds time, auto&& condition) {
@@ -103,7 +104,11 @@ TEST_CASE("thread pool: within a loop, and beside one, a loop is refused, and pa
 
 TEST_CASE("thread pool: the first exception leaves, the next loop is whole") {
   for (int loop = 0; loop < 200; ++loop) {
-    CHECK_THROWS_WITH(run(40, 3, [](std::int64_t i) { if (i % 7 == 3) throw std::runtime_error("a block"); }), "a block");
+    CHECK_THROWS_WITH(run(40, 3,
+                          [](std::int64_t i) {
+                            if (i % 7 == 3) throw std::runtime_error("a block");
+                          }),
+                      "a block");
     std::atomic<int> count{0};
     CHECK(run(40, 3, [&](std::int64_t) { ++count; }));
     CHECK(count == 40);

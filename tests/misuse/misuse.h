@@ -29,9 +29,9 @@ inline std::string refusal(const std::function<void()>& f) {
 }  // namespace plumb::test
 
 // Refused with a message that holds `text`.
-#define CHECK_REFUSED(statement, text)                                                      \
-  do {                                                                                      \
-    const std::string refused_message = plumb::test::refusal([&] { (void)(statement); });   \
-    INFO("the message: " << refused_message);                                               \
-    CHECK(refused_message.find(text) != std::string::npos);                                 \
+#define CHECK_REFUSED(statement, text)                                                    \
+  do {                                                                                    \
+    const std::string refused_message = plumb::test::refusal([&] { (void)(statement); }); \
+    INFO("the message: " << refused_message);                                             \
+    CHECK(refused_message.find(text) != std::string::npos);                               \
   } while (false)

@@ -4,4 +4,4 @@
 
 using namespace plumb;
 
-TEST_CASE("misuse: operands that cannot be broadcast") { CHECK_REFUSED(ones({2, 3}) + ones({4}), "[add] cannot broadcast [2, 3] with [4]"); }
+TEST_CASE("misuse: operands that cannot be broadcast") { CHECK_REFUSED(ones({2, 3}) + ones({4}), "[add] expected shapes that broadcast together"); }

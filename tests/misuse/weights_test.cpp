@@ -30,7 +30,8 @@ TEST_CASE("misuse: a file that torch.save made") {
   const TemporaryFolder folder;
   nn::ViT model(options());
   write(folder / "w.pt", std::string("PK\x03\x04\x00\x00\x08\x08\x00\x00\x00\x00", 12) + std::string(200, 'x'));
-  CHECK_REFUSED(nn::load_weights(model, folder / "w.pt"), "expected a safetensors file, got a zip archive (from torch.save? In Python: safetensors.torch.save_file(");
+  CHECK_REFUSED(nn::load_weights(model, folder / "w.pt"),
+                "expected a safetensors file, got a zip archive (from torch.save? In Python: safetensors.torch.save_file(");
   write(folder / "old.pt", std::string("\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.", 15) + std::string(200, 'x'));
   CHECK_REFUSED(nn::load_weights(model, folder / "old.pt"), "expected a safetensors file, got a pickle (from torch.save?");
 }
@@ -89,7 +90,8 @@ TEST_CASE("misuse: a map of names that is not one to one") {
   const TemporaryFolder folder;
   const nn::ViT model(options());
   CHECK_REFUSED(nn::save_weights(model, folder / "w", {{"blocks.*.gate1.gamma", "gamma"}}), "expected as many * on both sides");
-  CHECK_REFUSED(nn::save_weights(model, folder / "w", {{"blocks.*.gate1.gamma", "blocks.*.g"}, {"blocks.*.gate2.gamma", "blocks.*.g"}}), "got another");
+  CHECK_REFUSED(nn::save_weights(model, folder / "w", {{"blocks.*.gate1.gamma", "blocks.*.g"}, {"blocks.*.gate2.gamma", "blocks.*.g"}}),
+                "got another");
 }
 
 TEST_CASE("misuse: saving where nothing can be written") {

@@ -45,7 +45,8 @@ constexpr const char* usage =
     "least a tenth of the case's largest gradient; twice what the same rounding costs the reference backend is allowed, up to a cost of 0.5; cases\n"
     "that it costs more are not judged in bf16, and counted apart.\n"
     "Final parameters of training runs are reported, not judged: Adam makes steps of the rounding of a zero gradient.\n"
-    "Ends with \"N passed, N failed\", and \", N of them not judged in bf16\" where there are such; exits 1 if a case failed or is not known, 2 for a wrong command line.\n";
+    "Ends with \"N passed, N failed\", and \", N of them not judged in bf16\" where there are such; exits 1 if a case failed or is not known, 2 for "
+    "a wrong command line.\n";
 
 // By kind and target, over all cases.
 struct Worst {
