@@ -44,7 +44,8 @@ TEST_CASE("arrays are handles to one buffer, with a version") {
   copy_into(array_from(std::vector<double>{0, 0, 0, 0}, {4}, DType::f32, Device::cpu), flat);
   CHECK(a.version() == before + 1);
   CHECK_THAT(error_of([&] { (void)a.reshaped({3}); }), contains("[reshape]"));
-  CHECK_THAT(error_of([&] { (void)a.data<double>(); }), contains("array of f32 read as f64"));
+  CHECK_THAT(error_of([&] { (void)a.data<double>(); }),
+             contains("[array] expected the elements of an f32 array to be read with data<float>(), got data<double>()"));
   CHECK_THAT(error_of([&] { (void)item(a); }), contains("[item] expected one element, got shape [2, 2]"));
   CHECK_THAT(error_of([] { (void)array_from(std::vector<double>{1}, {2}, DType::f32, Device::cpu); }),
              contains("expected 2 values for shape [2], got 1"));

@@ -89,6 +89,7 @@ TEST_CASE("a bf16 run keeps the stream, the gradients and the logits in f32") {
   const Gradients g = m.step();
   CHECK(seen == 6);
   for (const Gradients::Entry& e : g.entries()) CHECK(e.gradient.dtype() == DType::f32);
+  m.vit.eval();
   CHECK(m.vit(m.images).dtype() == DType::f32);
 }
 

@@ -121,7 +121,7 @@ TEST_CASE("Xavier's normal and the uniform init follow their formulas, and refus
   CHECK(nn::Init::xavier_normal(2).description() == "xavier_normal * 2");
   CHECK(nn::Init::uniform(0.5).description() == "uniform(0.5)");
   CHECK_THAT(error_of([] { nn::Init::xavier_normal(0); }), contains("[init] expected a gain above 0 and at least one part, got 0 and 1"));
-  CHECK_THAT(error_of([] { nn::Init::uniform(-1); }), contains("[init] expected a bound above 0, got -1"));
+  CHECK_THAT(error_of([] { nn::Init::uniform(-1); }), contains("[init] expected a finite bound above 0, got -1"));
 }
 
 TEST_CASE("a deep MLP refuses what it cannot be built from or run on") {
