@@ -104,7 +104,7 @@ void Module::look_for_uninitialised() const {
   });
   check(names.empty(),
         "[{}] expected initialised parameters, got {}{} as {} declared: call nn::initialize(model, seed) when the model is complete, "
-        "or load its weights",
+        "or load its weights; if that was done, register this module in its parent with child()",
         *path(), names.empty() ? "" : names[0], names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "",
         names.size() > 1 ? "they were" : "it was");
   mark_initialised();

@@ -316,7 +316,7 @@ TEST_CASE("misuse: random draws without an open RandomScope") {
 TEST_CASE("misuse: negative extents, and values that do not fill their shape") {
   CHECK_REFUSED(zeros({2, -1}), "[shape] expected extents of at least 0, got -1 on axis 1");
   CHECK_REFUSED(random_normal({-3}, 0, "x"), "[shape] expected extents of at least 0, got -3 on axis 0");
-  CHECK_REFUSED(reshape(ones({4}), {2, -1}), "[shape] expected extents of at least 0, got -1 on axis 1");
+  CHECK_REFUSED(reshape(ones({4}), {2, -2}), "[reshape] expected extents of at least 0, or one of -1, got [2, -2]");
   CHECK_REFUSED(tensor({1, 2, 3}, {2}), "[array] expected 2 values for shape [2], got 3");
   CHECK_REFUSED(integers({1}, {}) + 1.0, "[add] expected f32 or f64, got i64 []");
 }

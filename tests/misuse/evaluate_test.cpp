@@ -36,6 +36,7 @@ TEST_CASE("misuse: evaluation of a model with another number of classes") {
 }
 TEST_CASE("misuse: evaluation of a model that returns images, or nothing") {
   nn::Conv2d layer({.in = 1, .out = 3, .kernel = 1});
+  nn::initialize(layer, 0);
   CHECK_REFUSED(lab::evaluate(layer, two_pixels(), as_it_is).loss, "[evaluate] expected logits [2, 3] for images [2, 1, 1, 1], got [2, 3, 1, 1]");
   CHECK_REFUSED(lab::evaluate([](const Tensor&) { return Tensor(); }, two_pixels(), as_it_is).loss, "got an undefined tensor");
 }

@@ -108,7 +108,7 @@ TEST_CASE("misuse: a gate that forgets child()") {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + mixed(branch); }
     nn::Linear mixed{{.in = 8, .out = 8}};
   };
-  CHECK(only_failure<Forgetful>().find("register member modules with child()") != std::string::npos);
+  CHECK(only_failure<Forgetful>().find("register this module in its parent with child()") != std::string::npos);
 }
 TEST_CASE("misuse: a gate that makes its variable past parameter()") {
   struct Variable : nn::Gate {

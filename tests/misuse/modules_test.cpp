@@ -159,7 +159,8 @@ TEST_CASE("misuse: a parameter made of a constant") {
 
 TEST_CASE("misuse: factors and initial values that are not finite") {
   Open model;
-  CHECK_REFUSED(model.parameter("w", {1}, nn::Init::constant(1), nn::Role::weight, not_a_number), "[module] expected a finite learning-rate factor");
+  CHECK_REFUSED(model.parameter("w", {1}, nn::Init::constant(1), nn::Role::weight, not_a_number),
+                "[module] expected finite factors of at least 0 for Open.w, got nan of the rate");
   CHECK_REFUSED(model.parameter("w", {1}, nn::Init::constant(1), nn::Role::weight, -1), "of at least 0 for Open.w, got -1");
   CHECK_REFUSED(nn::Init::constant(not_a_number), "[init] expected a finite constant, got nan");
   CHECK_REFUSED(nn::Init::uniform(1 / 0.0), "[init] expected a finite bound above 0, got inf");

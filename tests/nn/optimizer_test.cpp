@@ -399,7 +399,7 @@ TEST_CASE("learning rates") {
   CHECK_THAT(error_of([] { nn::warmup_cosine(1, 5, 4); }), contains("expected warm-up steps in 0..4, got 5"));
 }
 
-TEST_CASE("a frozen parameter is a constant: no gradient, no share of the norm, no work; unfreezing brings it back") {
+TEST_CASE("a frozen parameter is a constant: no gradient, no share of the norm, no work - until it is unfrozen") {
   Pair pair;
   pair.own("gamma").frozen = true;
   int asked = 0;  // how often a gradient of what depends on gamma alone is computed

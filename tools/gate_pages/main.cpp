@@ -68,6 +68,7 @@ bool looks_at_data(nn::Stack& stack) {
 
 std::string page(const fs::path& root, const nn::Method& m) {
   nn::Stack stack({.dim = dim, .heads = heads, .hidden = 4 * dim, .depth = depth, .gate = m, .final_norm = true});
+  nn::initialize(stack, 0);
   const nn::Stack plain({.dim = dim, .heads = heads, .hidden = 4 * dim, .depth = depth, .gate = "pre", .final_norm = true});
   const fs::path source = source_of(root, m.name);
   std::vector<std::string> claims;
