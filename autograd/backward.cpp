@@ -1,14 +1,12 @@
 #include "autograd/backward.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <unordered_set>
 
 #include "autograd/debug.h"
 #include "autograd/node.h"
 #include "autograd/ops.h"
-#include "core/nearest.h"
 
 namespace plumb {
 namespace {

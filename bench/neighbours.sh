@@ -5,12 +5,13 @@
 # the lowest priority (nice 19), taking turns; prints the median of each and its multiple of the sweep alone. Two at once can do no better than 2 where the
 # sweep alone uses all cores; beside a busy core it depends on what share of the cores the system gives to whom.
 set -euo pipefail
+export LC_ALL=C
 root=$(cd "$(dirname "$0")/.." && pwd)
 rounds=3
 case "${1-}" in
   '') ;;
   --rounds)
-    rounds=${2-}
+    rounds=${*:2}
     [[ $rounds =~ ^[1-9][0-9]*$ ]] || { echo "error: --rounds expects a whole number from 1 on, got '$rounds'" >&2; exit 2; }
     ;;
   --help | -h) sed -n '2,6s/^# //p' "$0"; exit ;;

@@ -1,6 +1,6 @@
 # Run when the package is installed: copies the public headers to include/plumb, where they include one another as "plumb/core/..", so that the package adds
 # no more than include/ to a user's path and a user's own core/error.h is never taken for ours.
-# Expects PLUMB_SOURCE_DIR, PLUMB_UMBRELLA_HEADER (plumb.h, which is generated) and PLUMB_HEADERS_DESTINATION.
+# What is the same as before is left alone. Expects PLUMB_SOURCE_DIR, PLUMB_UMBRELLA_HEADER (plumb.h, which is generated) and PLUMB_HEADERS_DESTINATION.
 file(GLOB_RECURSE headers RELATIVE ${PLUMB_SOURCE_DIR} ${PLUMB_SOURCE_DIR}/core/*.h ${PLUMB_SOURCE_DIR}/autograd/*.h ${PLUMB_SOURCE_DIR}/nn/*.h
      ${PLUMB_SOURCE_DIR}/experiments/*.h)
 foreach(header IN LISTS headers ITEMS plumb.h)
@@ -11,6 +11,14 @@ foreach(header IN LISTS headers ITEMS plumb.h)
   endif()
   string(REGEX REPLACE "#include \"(core|autograd|nn|experiments)/" "#include \"plumb/\\1/" text "${text}")
   set(to "${PLUMB_HEADERS_DESTINATION}/${header}")
-  file(WRITE "$ENV{DESTDIR}${to}" "${text}")
+  set(before "")
+  if(EXISTS "$ENV{DESTDIR}${to}")
+    file(READ "$ENV{DESTDIR}${to}" before)
+  endif()
+  if(NOT text STREQUAL before)
+    file(WRITE "$ENV{DESTDIR}${to}" "${text}")
+  endif()
   list(APPEND CMAKE_INSTALL_MANIFEST_FILES "${to}")
 endforeach()
+file(CHMOD_RECURSE "$ENV{DESTDIR}${PLUMB_HEADERS_DESTINATION}" FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
+     DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)

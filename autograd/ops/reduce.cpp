@@ -43,10 +43,10 @@ Tensor largest(const char* op, const Tensor& x, const Axes& axes, bool keep_axes
   const Shape kept = reduced_shape(op, x.shape(), axes, true);
   check(x.numel() > 0, "[{}] expected at least one element, got shape {}", op, x.shape());
   const Array top = compute(Reduce::max, x, kept);
-  const Tensor y = record(op, top, {x}, [x = Saved(x), top](const Tensor& dy) {
+  const Tensor y = record(op, top, {x}, [x = Saved(x)](const Tensor& dy, const Tensor& result) {
     Array hit = empty_like(x.array());
-    kernels(hit).binary(Binary::equal, x.array(), top, hit);
-    const Tensor share = Tensor(hit) / sum_to(Tensor(hit), top.shape());
+    kernels(hit).binary(Binary::equal, x.array(), result.array(), hit);
+    const Tensor share = Tensor(hit) / sum_to(Tensor(hit), result.shape());
     return Tensors{dy * share};
   });
   return keep_axes ? y : reshape(y, reduced_shape(op, x.shape(), axes, false));
@@ -93,8 +93,8 @@ Tensor norm(const Tensor& x, const Axes& axes, bool keep_axes) {
   const Shape flat = reduced_shape("norm", x.shape(), axes, false);
   const Tensor u = x.detach();
   const Tensor y = record("norm", sqrt(sum(u * u, axes, true)).array(), {x}, [x = Saved(x)](const Tensor& dy, const Tensor& result) {
-    const Tensor divisor = where(equal(result, 0), ones_like(result), result);  // 1 where x is 0, and the derivative with it
-    return Tensors{dy / divisor * x};
+    const Tensor none = equal(result, 0);  // where x is 0: its derivatives are 0, of any order
+    return Tensors{where(none, zeros_like(result), dy / where(none, ones_like(result), result)) * x};
   });
   return keep_axes ? y : reshape(y, flat);
 }

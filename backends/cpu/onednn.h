@@ -13,6 +13,7 @@ namespace plumb::cpu {
 
 // y = op(a) op(b) over the last two axes, transposed where asked: op(a) [.., M, K], op(b) [.., K, N], y [.., M, N]. Leading axes of a and b
 // broadcast to y's. Computed in blocks of y that depend on the shapes alone, one thread each: the same bits on any number of threads.
+// At most eight threads share the work where there are few matrices, one where both M and N are below 64.
 void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape& b_shape, const float* b, bool transpose_b, const Shape& y_shape,
              float* y);
 

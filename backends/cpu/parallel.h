@@ -22,7 +22,7 @@ namespace plumb::cpu {
 void run_blocks(std::int64_t blocks, bool parallel, void* context, BlockBody body);
 
 // Calls f(begin, end) for the blocks [0, grain), [grain, 2 grain), ... of [0, n). Fewer than `worth` blocks run on the calling
-// thread: waking the others costs about a microsecond, and much more on a busy machine.
+// thread: starting the others costs about a microsecond, waking them some tens.
 template <class F>
 void parallel_for(std::int64_t n, std::int64_t grain, F&& f, std::int64_t worth = 2) {
   struct Context {

@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -52,21 +51,21 @@ void ThreadPool::grow(int workers) {
       pthread_setname_np(worker.native_handle(), "plumb worker");
       worker.detach();
     }
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     // The system gives no more threads. Those that there are take the blocks of the missing ones.
   }
 }
 
 bool ThreadPool::run(std::int64_t blocks, int threads, void* context, BlockBody body) {
   if (busy_.exchange(true, std::memory_order_acquire)) return false;
-  shares_in_use_ = std::min(threads, max_threads);
-  grow(shares_in_use_ - 1);
+  const int shares = std::min(threads, max_threads);
+  grow(shares - 1);
+  shares_in_use_.store(shares, std::memory_order_relaxed);
   context_ = context;
   body_ = body;
-  blocks_ = blocks;
-  for (int i = 0; i < shares_in_use_; ++i) {
-    shares_[i].next.store(blocks * i / shares_in_use_, std::memory_order_relaxed);
-    shares_[i].end = blocks * (i + 1) / shares_in_use_;
+  for (int i = 0; i < shares; ++i) {
+    shares_[i].next.store(blocks * i / shares, std::memory_order_relaxed);
+    shares_[i].end = blocks * (i + 1) / shares;
   }
   door_.store(open, std::memory_order_release);
   loops_.fetch_add(1, std::memory_order_release);
@@ -86,8 +85,9 @@ bool ThreadPool::run(std::int64_t blocks, int threads, void* context, BlockBody 
 
 void ThreadPool::work(int self) {
   try {
-    for (int i = 0; i < shares_in_use_; ++i) {
-      Share& share = shares_[(self + i) % shares_in_use_];
+    const int shares = shares_in_use_.load(std::memory_order_relaxed);
+    for (int i = 0; i < shares; ++i) {
+      Share& share = shares_[(self + i) % shares];
       while (share.next.load(std::memory_order_relaxed) < share.end && !failed_.load(std::memory_order_relaxed)) {
         const std::int64_t block = share.next.fetch_add(1, std::memory_order_relaxed);
         if (block < share.end) body_(context_, block);
@@ -112,8 +112,8 @@ void ThreadPool::leave() {
 void ThreadPool::work_forever(int self) {
   for (std::uint32_t seen = 0;;) {
     seen = wait_for_change(loops_, seen);
-    if (!enter()) continue;
-    if (self < shares_in_use_) work(self);
+    if (self >= shares_in_use_.load(std::memory_order_relaxed) || !enter()) continue;
+    work(self);  // of the loop that runs now: where that is a smaller one than when we looked, this only takes blocks of others
     leave();
   }
 }

@@ -1,7 +1,7 @@
 // The threads that share loops with the one that starts them, made so that other processes do not slow them down more than their share of the
 // processors does:
-// - Nobody waits for a thread that has not come. Each thread begins with a share of the blocks of its own, the same at every loop of that size, so
-// that
+// - Nobody waits for a thread that has not come; for one that is stopped within a block the others wait asleep. Each thread begins with a share of
+// the blocks of its own, the same at every loop of that size, so that
 //   it finds in its caches what it left there; whoever is done takes blocks of the others' shares. A thread that the system keeps from running
 //   costs its help, not its share.
 // - Nobody spins for long. Between two loops, and at the end of one, a thread looks for work for `spin_time`, then sleeps until it is woken.
@@ -23,8 +23,8 @@ class ThreadPool {
   // The loops of a training step follow each other within microseconds, and waking a thread takes some tens of them.
   static constexpr std::chrono::microseconds spin_time{100};
 
-  // One for the process. It is never destroyed, and its threads end with the process: a thread that exits late, or a child after fork(), which has
-  // no threads but its own and computes alone, finds it whole.
+  // One for the process. It is never destroyed, and its threads end with the process, so that a thread that exits late finds it whole. A child after
+  // fork() (not from within a loop) does without those that it has lost.
   static ThreadPool& instance();
 
   // Calls body(context, i) once for each i in [0, blocks), on the calling thread and at most `threads` - 1 others. False, and nothing is called, if
@@ -51,9 +51,8 @@ class ThreadPool {
   // The loop. Written while the door is shut and nobody is inside.
   void* context_ = nullptr;
   BlockBody body_ = nullptr;
-  std::int64_t blocks_ = 0;
-  int shares_in_use_ = 0;
-  std::unique_ptr<Share[]> shares_;  // max_threads of them
+  std::atomic<int> shares_in_use_{0};  // workers also look at it from outside: who has no share stays there
+  std::unique_ptr<Share[]> shares_;    // max_threads of them
   std::atomic<bool> failed_{false};
   std::exception_ptr error_;
 

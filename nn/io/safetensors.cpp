@@ -63,8 +63,8 @@ class Reader {
     std::uint64_t length = 0;
     bytes(&length, sizeof length);
     const bool possible = length <= std::min(size_ - 8, longest_header);
-    check(possible || (length & 0xffffffff) != 0x04034b50, "{}: expected a safetensors file, got a zip archive{}", path_, from_torch);
-    check(possible || (length & 0xffff) != 0x0280, "{}: expected a safetensors file, got a pickle{}", path_, from_torch);
+    check(length <= longest_header || (length & 0xffffffff) != 0x04034b50, "{}: expected a safetensors file, got a zip archive{}", path_, from_torch);
+    check(length <= longest_header || (length & 0xffff) != 0x0280, "{}: expected a safetensors file, got a pickle{}", path_, from_torch);
     check(possible, "{}: expected a header of at most {} bytes (the file has {}), got a length of {}", path_, std::min(size_ - 8, longest_header),
           size_, length);
     std::string text(length, '\0');

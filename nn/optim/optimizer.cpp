@@ -171,7 +171,7 @@ std::span<const Array> Optimizer::remembered(const std::string& name, double ini
 NamedTensors Optimizer::state() const {
   NamedTensors state;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    bool any = false;
+    bool any = memory_.empty();
     for (const auto& [name, memory] : memory_)
       if (memory.arrays[i].defined()) {
         any = true;
@@ -203,7 +203,7 @@ void Optimizer::load_state(const NamedTensors& state) {
               "[optimizer] expected parameters with names of their own to load its state, got two named {}", p.name);
     }
     const std::string key = p.name + ".steps";
-    if (there && state.contains(key)) {
+    if ((there || memory_.empty()) && state.contains(key)) {
       check_counter(state, key, what);
       to[key] = counts[i] = integers({0}, {});
     }
@@ -212,7 +212,7 @@ void Optimizer::load_state(const NamedTensors& state) {
   const auto number = [](const Tensor& t) { return t.array().data<std::int64_t>()[0]; };
   steps_ = number(steps);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    bool any = false;
+    bool any = memory_.empty();
     for (auto& [name, memory] : memory_) {
       memory.arrays[i] = loaded.at(name)[i];
       any |= memory.arrays[i].defined();

@@ -91,6 +91,9 @@ TEST_CASE("cpu matmul and linear") {
       compare("matmul", "product", {{M, N}}, [&](const Kernels& k, const Results& y) { k.matmul(a, ta, b, tb, y[0]); });
       const Array batch = random(ta ? Shape{2, 3, K, M} : Shape{2, 3, M, K}), other = random(tb ? Shape{3, N, K} : Shape{3, K, N});
       compare("batched matmul", "product", {{2, 3, M, N}}, [&](const Kernels& k, const Results& y) { k.matmul(batch, ta, other, tb, y[0]); });
+      const Array rows = random(ta ? Shape{4, 1, K, M} : Shape{4, 1, M, K}), columns = random(tb ? Shape{1, 3, N, K} : Shape{1, 3, K, N});
+      compare("matmul, both sides broadcast", "product", {{4, 3, M, N}},
+              [&](const Kernels& k, const Results& y) { k.matmul(rows, ta, columns, tb, y[0]); });
       compare("matmul, one side batched", "product", {{2, 3, M, N}}, [&](const Kernels& k, const Results& y) { k.matmul(batch, ta, b, tb, y[0]); });
     }
   for (auto [R, N, K] : std::vector<std::array<std::int64_t, 3>>{

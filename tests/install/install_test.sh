@@ -20,7 +20,7 @@ refused() {  # a text of the message, then find_package's arguments and cmake's 
   mkdir -p "$work/refused"
   printf 'cmake_minimum_required(VERSION 3.25)\nproject(x LANGUAGES CXX)\nfind_package(plumb %s REQUIRED)\n' "$arguments" >"$work/refused/CMakeLists.txt"
   rm -rf "$work/refused/build"
-  if cmake -S "$work/refused" -B "$work/refused/build" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/prefix" "$@" >"$work/refused/log" 2>&1; then
+  if cmake -S "$work/refused" -B "$work/refused/build" -G "$generator" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/prefix" "$@" >"$work/refused/log" 2>&1; then
     echo "find_package(plumb $arguments) $* was not refused" >&2; exit 1
   fi
   tr -s '\n ' ' ' <"$work/refused/log" | grep -q -F "$text" || { cat "$work/refused/log"; exit 1; }

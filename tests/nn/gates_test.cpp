@@ -310,3 +310,17 @@ TEST_CASE("rates over depth") {
   CHECK(nn::schedule_named("linear") == increasing);
   CHECK_THAT(error_of([] { nn::schedule_named("cosine"); }), contains("got \"cosine\""));
 }
+
+TEST_CASE("a gate with a layer of its own can close branches whose last layer starts at zero") {
+  struct Mixed : nn::Gate {  // x + f + mix(x) f
+    explicit Mixed(const nn::GateContext& c) : mix({.in = c.dim, .out = c.dim}) { child("mix", mix); }
+    void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch + mix(skip) * branch; }
+    nn::Linear mix;
+  };
+  nn::Method m;
+  m.name = "mixed";
+  m.build = nn::gate_per_branch<Mixed>;
+  const nn::ViT model({.image = 8, .channels = 1, .patch = 4, .classes = 3, .dim = 8, .depth = 2, .heads = 2, .gate = m});
+  CHECK(model(random_normal({2, 1, 8, 8}, 0, "images")).shape() == Shape{2, 3});
+}

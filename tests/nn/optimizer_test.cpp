@@ -551,3 +551,17 @@ TEST_CASE("statistics stay frozen") {
   model.freeze(false);
   for (const nn::Parameter& p : model.parameters()) CHECK(p.frozen == p.name.starts_with("norm.running_"));
 }
+
+TEST_CASE("an optimizer that remembers nothing still counts its steps after loading") {
+  struct Counting : nn::Optimizer {
+    explicit Counting(std::vector<nn::Parameter> ps) : Optimizer(std::move(ps), 0.1, 0, 0) {}
+    std::int64_t last = 0;
+    void update(std::span<const Update> updates) override { last = updates[0].step; }
+  };
+  Pair pair;
+  Counting first(pair.parameters()), second(pair.parameters());
+  for (int i = 0; i < 3; ++i) first.step(pair.gradients(1));
+  second.load_state(first.state());
+  second.step(pair.gradients(1));
+  CHECK(second.last == 4);
+}

@@ -163,3 +163,22 @@ TEST_CASE("accuracy is the part of the rows whose largest logit is the label's")
   CHECK(accuracy(logits, integers({2, 0, 1, 2}, {2, 2})) == 0.5);
   CHECK(accuracy(variable(logits), integers({0, 1, 1, 2}, {2, 2})) == 0);
 }
+
+TEST_CASE("the norm of zeros has derivatives of 0, of order one and two") {
+  const Tensor x = variable(tensor({0, 0, 3, 4}, {2, 2}));
+  const Tensor slope = grad(sum(norm(x, {1})), x, {.create_graph = true});
+  CHECK(slope.values() == Values{0, 0, 0.6f, 0.8f});
+  const Values second = grad(sum(slope), x).values();
+  CHECK(second[0] == 0);
+  CHECK(second[1] == 0);
+  CHECK(second[2] == Approx(0.032).margin(1e-6));  // 1 / n - x_i (x_1 + x_2) / n^3
+  CHECK(second[3] == Approx(-0.024).margin(1e-6));
+}
+
+TEST_CASE("max notices that its result was changed in place") {
+  const Tensor x = variable(tensor({1, 5, 2}, {3}));
+  const Tensor top = max(x);
+  const Tensor y = top * top;
+  copy_into(tensor({2}, {}).array(), top.array());
+  CHECK_THAT(error_of([&] { static_cast<void>(backward(y)); }), contains("changed in place"));
+}

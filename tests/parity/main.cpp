@@ -81,7 +81,7 @@ Result run_case(const fs::path& file, WorstByKind& worst) {
       const Verdict rounding = verdict_of(c, {DType::f32, Device::reference}, target, limit, gradient_limit);
       const double cost = worse(rounding.output_error, rounding.gradient_error);
       if (!target.judges_hopeless && !(cost < target.hopeless)) {
-        v.failures.clear();
+        std::erase_if(v.failures, [](const std::string& f) { return f.find(" above ") != std::string::npos && f.find("nan") == std::string::npos; });
         result.unjudged = true;
         result.notes.push_back(fmt::format("{}: not judged: rounding alone costs {:.1e} of outputs and {:.1e} of gradients", target.name,
                                            rounding.output_error, rounding.gradient_error));

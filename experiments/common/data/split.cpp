@@ -29,7 +29,8 @@ Split split(const ImageSet& set, double share) {
   std::vector<bool> in_part(static_cast<std::size_t>(set.size()), false);
   for (auto& images : drawn) {
     std::ranges::sort(images);
-    const std::int64_t count = std::llround(share * static_cast<double>(images.size()));
+    const auto all = static_cast<std::int64_t>(images.size());
+    const std::int64_t count = std::clamp<std::int64_t>(std::llround(share * static_cast<double>(all)), 0, std::max<std::int64_t>(all - 1, 0));
     for (std::int64_t i = 0; i < count; ++i) in_part[static_cast<std::size_t>(images[static_cast<std::size_t>(i)].second)] = true;
   }
   Split result{empty_like(set), empty_like(set)};
