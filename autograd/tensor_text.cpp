@@ -70,8 +70,7 @@ std::string to_string(const Tensor& t) {
   if (shape.rank() > 1)
     for (std::string& text : texts) text.insert(0, width - text.size(), ' ');
   Writer writer{shape, shorten, std::move(texts)};
-  const std::string place = t.device() == Device::cpu ? "" : fmt::format(" on {}", name(t.device()));
-  return fmt::format("{} {}{}{}{}", name(t.dtype()), shape, place, shape.rank() > 1 ? "\n" : " ", writer.block(0));
+  return fmt::format("{}{}{}", describe(t), shape.rank() > 1 ? "\n" : " ", writer.block(0));
 }
 
 }  // namespace plumb

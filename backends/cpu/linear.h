@@ -45,7 +45,6 @@ struct LinearBackward {
   bool want_dx;    // or what stands before it
   Elements dy;     // [R, N]
   Elements slope;  // [R, N]
-  bool rounded;    // the products are in bf16, by f32 instructions
   Elements du;     // [R, N]: dy slope, rounded where the products are; dy itself where that is the same; nothing: room for a block
   float* db;       // [blocks, N]: sums of each block of rows
   Elements x;      // [R, K]

@@ -179,7 +179,7 @@ HWY_INLINE void gradient_of_x(const LinearBackward& f, std::int64_t block, std::
 void LinearBackwardBlocks(const LinearBackward& f, std::int64_t first, std::int64_t last) {
   const std::int64_t K = f.b.N, N = f.b.K, first_row = first * f.block_rows, all = std::min(f.rows, last * f.block_rows) - first_row;
   const Scratch du_room(f.dw && !f.du.data ? all * N : 0), operand_room(f.dw && !f.operand.data ? all * K : 0);
-  const auto room = [&](const Scratch& s) { return f.rounded ? Elements(reinterpret_cast<const Rounded*>(s.data())) : Elements(s.data()); };
+  const auto room = [&](const Scratch& s) { return f.b.rounded ? Elements(reinterpret_cast<const Rounded*>(s.data())) : Elements(s.data()); };
   const BlockOperands group{f.du.data ? f.du + first_row * N : room(du_room),
                             f.dw && !f.operand.data ? room(operand_room) : f.operand + first_row * K};
   for (std::int64_t block = first; block < last; ++block) {
@@ -423,7 +423,6 @@ void linear_backward(const LinearCall& call, const Array& dy, const Array& x, co
                          .want_dx = want_dx,
                          .dy = Elements(gradient),
                          .slope = Elements(call.after == LinearCall::After::gelu ? call.slope : Array()),
-                         .rounded = rounded,
                          .du = !make_du     ? Elements(gradient)
                                : sums.whole ? room(du)
                                             : nothing,

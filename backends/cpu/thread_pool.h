@@ -1,9 +1,8 @@
 // The threads that share loops with the one that starts them, made so that other processes do not slow them down more than their share of the
 // processors does:
 // - Nobody waits for a thread that has not come; for one that is stopped within a block the others wait asleep. Each thread begins with a share of
-// the blocks of its own, the same at every loop of that size, so that
-//   it finds in its caches what it left there; whoever is done takes blocks of the others' shares. A thread that the system keeps from running
-//   costs its help, not its share.
+//   the blocks of its own, the same at every loop of that size, so that it finds in its caches what it left there; whoever is done takes blocks of
+//   the others' shares. A thread that the system keeps from running costs its help, not its share.
 // - Nobody spins for long. Between two loops, and at the end of one, a thread looks for work for `spin_time`, then sleeps until it is woken.
 #pragma once
 
