@@ -9,7 +9,7 @@
 #include "core/backend.h"
 #include "experiments/common/build_info.h"
 #include "experiments/common/cli.h"
-#include "experiments/common/session.h"
+#include "experiments/common/setup.h"
 #include "nn/nn.h"
 
 using namespace plumb;

@@ -25,8 +25,31 @@ function(plumb_simd_sources target)
   set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${flags}")
 endfunction()
 
+# Adds to the target a source made from cmake/<template>.cpp.in, in which @HASH@ is a hash of these files and of the flags that they are compiled with,
+# as they are at each build: it tells results of other code apart.
+function(plumb_add_code_hash target template)
+  list(SORT ARGN)
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+  set(list ${PROJECT_BINARY_DIR}/code_hash/${target}.txt)
+  set(out ${PROJECT_BINARY_DIR}/code_hash/${target}.cpp)
+  list(JOIN ARGN "\n" lines)
+  file(CONFIGURE OUTPUT ${list} CONTENT
+    "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_SYSTEM_PROCESSOR} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} ${PLUMB_SANITIZE}\n${lines}\n")
+  add_custom_command(OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -DLIST=${list} -DOUT=${out} -DTEMPLATE=${PROJECT_SOURCE_DIR}/cmake/${template}.cpp.in -P ${PROJECT_SOURCE_DIR}/cmake/CodeHash.cmake
+    DEPENDS ${list} ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/CodeHash.cmake ${PROJECT_SOURCE_DIR}/cmake/${template}.cpp.in
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMENT "Hashing the code of ${target}" VERBATIM)
+  target_sources(${target} PRIVATE ${out})
+endfunction()
+
 function(plumb_add_program name)
   add_executable(${name} ${ARGN})
+  set(sources)
+  foreach(source IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH source)
+    list(APPEND sources ${source})
+  endforeach()
+  plumb_add_code_hash(${name} program_code ${sources})
   target_link_libraries(${name} PRIVATE plumb::plumb)
   plumb_configure_target(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)

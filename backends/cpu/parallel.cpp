@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "core/backend.h"
+#include "core/thread_share.h"
 
 namespace plumb {
 namespace {
@@ -14,7 +18,43 @@ namespace {
 std::atomic<int> wanted_threads{0};
 std::atomic<bool> strict{false};
 
+// Pools that no share has now. Their threads are never ended, so the next share takes them.
+struct FreePools {
+  std::mutex mutex;
+  std::vector<cpu::ThreadPool*> pools;
+};
+FreePools& free_pools() {
+  static FreePools& f = *new FreePools;
+  return f;
+}
+
+cpu::ThreadPool& take_pool() {
+  FreePools& free = free_pools();
+  const std::lock_guard lock(free.mutex);
+  if (free.pools.empty()) return *new cpu::ThreadPool;
+  cpu::ThreadPool& pool = *free.pools.back();
+  free.pools.pop_back();
+  return pool;
+}
+
 }  // namespace
+
+thread_local ThreadShare* ThreadShare::current = nullptr;
+
+ThreadShare::ThreadShare(int threads)
+    : threads_(std::max(1, threads)), pool_(threads_ > 1 ? &take_pool() : nullptr), outer_(std::exchange(current, this)) {}
+
+ThreadShare::~ThreadShare() {
+  current = outer_;
+  if (!pool_) return;
+  FreePools& free = free_pools();
+  const std::lock_guard lock(free.mutex);
+  free.pools.push_back(pool_);
+}
+
+cpu::ThreadPool& pool_of_this_thread() {
+  return ThreadShare::current && ThreadShare::current->pool_ ? *ThreadShare::current->pool_ : cpu::ThreadPool::instance();
+}
 
 void set_num_threads(int n) { wanted_threads.store(n > 0 ? n : omp_get_num_procs()); }
 
@@ -22,6 +62,7 @@ void set_strict_determinism(bool on) { strict.store(on); }
 bool strict_determinism() { return strict.load(std::memory_order_relaxed); }
 
 int num_threads() {
+  if (ThreadShare::current) return ThreadShare::current->threads_;
   const int n = wanted_threads.load();
   if (n > 0) return n;
   static const int initial = omp_get_max_threads();  // honours OMP_NUM_THREADS
@@ -32,7 +73,7 @@ namespace cpu {
 
 void run_blocks(std::int64_t blocks, bool parallel, void* context, BlockBody body) {
   const int threads = static_cast<int>(std::min<std::int64_t>(num_threads(), blocks));
-  if (parallel && threads > 1 && !omp_in_parallel() && ThreadPool::instance().run(blocks, threads, context, body)) return;
+  if (parallel && threads > 1 && !omp_in_parallel() && pool_of_this_thread().run(blocks, threads, context, body)) return;
   for (std::int64_t i = 0; i < blocks; ++i) body(context, i);
 }
 

@@ -22,9 +22,10 @@ class ThreadPool {
   // The loops of a training step follow each other within microseconds, and waking a thread takes some tens of them.
   static constexpr std::chrono::microseconds spin_time{100};
 
-  // One for the process. It is never destroyed, and its threads end with the process, so that a thread that exits late finds it whole. A child after
+  // One for the process, which all use who have no share of their own (core/thread_share.h). A pool is never destroyed, and its threads end with the process, so that a thread that exits late finds it whole. A child after
   // fork() (not from within a loop) does without those that it has lost.
   static ThreadPool& instance();
+  ThreadPool();
 
   // Calls body(context, i) once for each i in [0, blocks), on the calling thread and at most `threads` - 1 others. False, and nothing is called, if
   // a loop is running already: one that a body or another thread has started. The first exception that a body throws leaves here, after all
@@ -37,7 +38,6 @@ class ThreadPool {
     std::int64_t end = 0;
   };
 
-  ThreadPool();
   void grow(int workers);
   void work_forever(int self);
   void work(int self);

@@ -4,13 +4,12 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <utility>
 #include <variant>
 
 #include "autograd/autograd.h"
-#include "experiments/common/data/open_data.h"
 #include "experiments/common/drop_options.h"
-#include "experiments/common/experiment.h"
+#include "experiments/common/study.h"
+#include "experiments/common/trainer.h"
 #include "nn/nn.h"
 
 using namespace plumb;
@@ -26,7 +25,6 @@ struct Options {
   double lr = 0, lr_start = 0, lr_end = 0, weight_decay = 0, adam_eps = 0, clip_norm = 0, label_smoothing = 0;
   std::string gate = "layerscale", talking_heads = "cait";
   lab::DropOptions drop;
-  std::string drop_key_comes_to;  // to be said before the training; "" without DropKey
   bool checkpoint = false;
   std::vector<std::string> diff;
 
@@ -50,14 +48,14 @@ struct Options {
             {"label_smoothing", &label_smoothing},
             {"ema_decay", &ema_decay}};
   }
-} o;
+};
 
 std::string option_of(std::string constant) {
   std::ranges::replace(constant, '_', '-');
   return "--" + constant;
 }
 
-void apply(lab::Cli& cli, const nn::CaitPreset& preset) {
+void apply(Options& o, lab::Cli& cli, const nn::CaitPreset& preset) {
   o.preset = preset;
   for (const auto& [name, field] : o.fields()) {
     const nn::Constant& constant = preset.at(name);
@@ -75,11 +73,11 @@ void apply(lab::Cli& cli, const nn::CaitPreset& preset) {
   cli.explain("--drop-head", "ours: CaiT has no DropHead");
   cli.explain("--drop-path-schedule", "Touvron et al. 2021");
   cli.explain("--drop-path-form", "facebookresearch/deit, through timm's DropPath");
-  cli.explain("--patch", fmt::format("ours, for images of 32 x 32; {} has {:g} at 224 x 224", preset.name, preset.at("patch").value));
+  cli.explain("--patch", fmt::format("ours, for small images; {} has {:g} at 224 x 224", preset.name, preset.at("patch").value));
 }
 
 // What the published recipe states by a rule, for the size and length of this run.
-void derive(lab::Cli& cli, lab::RunOptions& run) {
+void derive(Options& o, lab::Cli& cli, lab::RunOptions& run) {
   if (static_cast<double>(o.depth) != o.preset.at("depth").value && !cli.given("--init")) {
     o.init = nn::layerscale_init(o.depth);
     cli.explain("--init", "rule: by --depth; " + nn::layerscale_init_source(o.depth));
@@ -95,7 +93,7 @@ void derive(lab::Cli& cli, lab::RunOptions& run) {
   }
 }
 
-std::string further_constants() {
+std::string further_constants(Options& o) {
   std::string text = fmt::format(
       "Further constants of {}. lr and warmup follow from lr_per_512, warmup_epochs and epochs. Betas, initial values and stage 2 are the same "
       "here;\n"
@@ -119,7 +117,7 @@ std::string list_presets() {
   return text;
 }
 
-std::string preset_difference() {
+std::string preset_difference(const Options& o) {
   lab::usage_check(o.diff.size() == 2, "--preset-diff expects two presets, got {}", o.diff.size());
   const auto found = nn::differences(nn::cait_preset(o.diff[0]), nn::cait_preset(o.diff[1]));
   std::string text = fmt::format("{:<18} {:<18} {}\n", "", o.diff[0], o.diff[1]);
@@ -128,7 +126,7 @@ std::string preset_difference() {
   return found.empty() ? fmt::format("{} and {} have the same constants\n", o.diff[0], o.diff[1]) : text;
 }
 
-void declare(lab::Cli& cli) {
+void declare(Options& o, lab::Cli& cli) {
   constexpr double largest = lab::largest_size;
   cli.section("Model");
   cli.option("--dim", &o.dim, "Width").at_least(1).at_most(largest);
@@ -136,7 +134,7 @@ void declare(lab::Cli& cli) {
   cli.option("--depth", &o.depth, "Blocks of stage 1, over the patches").at_least(1).at_most(largest);
   cli.option("--depth-token-only", &o.depth_token_only, "Blocks of stage 2, for the class token").at_least(1).at_most(largest);
   cli.option("--mlp-ratio", &o.mlp_ratio, "Hidden width of the MLPs, in widths").at_least(1).at_most(largest);
-  cli.option("--patch", &o.patch, "Side of a patch in pixels; images are 32x32").at_least(1).at_most(largest);
+  cli.option("--patch", &o.patch, "Side of a patch in pixels").at_least(1).at_most(largest);
   cli.option("--norm-eps", &o.norm_eps, "Epsilon of the norms").above(0);
   cli.option("--gate", &o.gate, "Residual method of stage 1; stage 2 keeps LayerScale").one_of("gate", nn::gate_names());
   cli.option("--init", &o.init, "LayerScale's initial value").at_least(0).at_most(10);
@@ -159,30 +157,38 @@ void declare(lab::Cli& cli) {
   for (const std::string& name : nn::cait_preset_names()) {
     const nn::CaitPreset preset = nn::cait_preset(name);
     cli.preset(name, fmt::format("dim {:g}, {:g} heads, {:g} blocks", preset.at("dim").value, preset.at("heads").value, preset.at("depth").value),
-               [&cli, preset] { apply(cli, preset); });
+               [&o, &cli, preset] { apply(o, cli, preset); });
   }
   cli.default_preset("cait-paper-xxs24");
   cli.listing("--list-presets", "Print the presets with what tells them apart", list_presets);
-  cli.listing("--preset-diff", &o.diff, "Print the constants in which two presets differ, with their sources", preset_difference)
+  cli.listing("--preset-diff", &o.diff, "Print the constants in which two presets differ, with their sources", [&o] { return preset_difference(o); })
       .one_of("preset", nn::cait_preset_names())
       .pair()
       .value_name("A B");
-  cli.config_note(further_constants);
-  cli.rule([] {
-    lab::usage_check(o.dim % o.heads == 0, "--dim {} is not a multiple of --heads {}", o.dim, o.heads);
-    lab::usage_check(32 % o.patch == 0, "--patch {} does not divide the image side 32", o.patch);
-    const std::int64_t side = 32 / o.patch;
-    if (o.drop.drop_key == 0) return;
-    o.drop_key_comes_to = "DropKey: " + o.drop.describe_key(side * side, {side, side});
-    if (o.talking_heads != "none" && o.drop.drop_key_sharing != "heads")
-      o.drop_key_comes_to += "; under talking heads a key dropped in one head comes back through others, unless --drop-key-sharing heads";
-  });
+  cli.config_note([&o] { return further_constants(o); });
   cli.example("--preset cait-paper-xxs24 --print-config");
   cli.example("--preset-diff cait-paper-xxs36 cait-timm-xxs36");
   cli.example("--preset cait-timm-s24 --dim 48 --heads 2 --depth 12 --lr 1e-3 --seeds 0..2");
 }
 
-nn::CaiTOptions model_options(const lab::Run& run) {
+KeyGrid grid_of(const Options& o, const lab::ImageSet& images) { return {images.height / o.patch, images.height / o.patch}; }
+
+// What DropKey comes to on these images; "none" without it. Throws UsageError where its shape does not fit.
+std::string describe_drop_key(const Options& o, const lab::ImageSet& images) {
+  const KeyGrid grid = grid_of(o, images);
+  std::string text = o.drop.describe_key(grid.height * grid.width, grid);
+  if (o.drop.drop_key > 0 && o.talking_heads != "none" && o.drop.drop_key_sharing != "heads")
+    text += "; under talking heads a key dropped in one head comes back through others, unless --drop-key-sharing heads";
+  return text;
+}
+
+void check_for(const Options& o, const lab::ImageSet& images) {
+  lab::usage_check(o.dim % o.heads == 0, "--dim {} is not a multiple of --heads {}", o.dim, o.heads);
+  lab::usage_check(images.height % o.patch == 0, "--patch {} does not divide the image side {}", o.patch, images.height);
+  describe_drop_key(o, images);
+}
+
+nn::CaiTOptions model_options(Options o, const lab::Arm& run) {
   const lab::ImageSet& images = run.data().train;
   nn::CaitPreset resolved = o.preset;
   for (const auto& [name, field] : o.fields())
@@ -200,7 +206,7 @@ nn::CaiTOptions model_options(const lab::Run& run) {
 }
 
 // From lr_start up to lr in the warm-up, then a cosine to lr_end.
-nn::LearningRate schedule(std::int64_t warmup, std::int64_t steps) {
+nn::LearningRate schedule(const Options& o, std::int64_t warmup, std::int64_t steps) {
   const double peak = o.lr, start = std::min(o.lr_start, peak), end = std::min(o.lr_end, peak);
   return nn::LearningRate([=, shape = nn::cosine(1, steps - warmup)](std::int64_t s) {
     if (s < warmup) return start + (peak - start) * static_cast<double>(s) / static_cast<double>(warmup);
@@ -209,7 +215,7 @@ nn::LearningRate schedule(std::int64_t warmup, std::int64_t steps) {
 }
 
 // What DropKey drops in this step: means over the attention layers of stage 1.
-lab::Run::Values dropped(const nn::CaiT& model, std::int64_t batch) {
+lab::Values dropped(const nn::CaiT& model, std::int64_t batch) {
   const std::int64_t side = model.options().image / model.options().patch;
   double ratio = 0, empty = 0;
   for (const auto& block : model.blocks()) {
@@ -220,51 +226,49 @@ lab::Run::Values dropped(const nn::CaiT& model, std::int64_t batch) {
   return {{"drop_ratio", ratio}, {"empty_rows", empty}};
 }
 
-void train(lab::Run& run) {
-  if (!o.drop_key_comes_to.empty()) run.note(std::exchange(o.drop_key_comes_to, ""));  // once, not for each seed
-  nn::CaiT model(model_options(run));
+void train(const Options& o, lab::Arm& run) {
+  nn::CaiT model(model_options(o, run));
   nn::audit_init(model, run.seed());
   model.checkpoint_blocks(o.checkpoint);
-  nn::AdamW optimizer(model.parameters(), {.lr = schedule(run.options().warmup, run.steps()),
+  run.calibrate(model);
+  nn::AdamW optimizer(model.parameters(), {.lr = schedule(o, run.options().warmup, run.steps()),
                                            .beta1 = o.preset.at("beta1").value,
                                            .beta2 = o.preset.at("beta2").value,
                                            .eps = o.adam_eps,
                                            .weight_decay = o.weight_decay,
                                            .clip_norm = o.clip_norm});
   std::optional<nn::Ema> ema;
-  lab::DivergenceWatch watch(run.data().train.classes);
-  for (const lab::Batch& batch : run.batches()) {
-    const std::int64_t step = optimizer.steps_taken();
-    if (step == 0) {
-      nn::calibrate(model, batch.images);
-      if (o.ema_decay > 0) ema.emplace(model.parameters(), nn::EmaOptions{.decay = o.ema_decay});
-    }
-    const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels, o.label_smoothing); };
-    const Gradients g = backward(loss());
-    lab::Run::Values values{{"loss", g.loss()}, {"grad_norm", g.norm()}, {"lr", optimizer.learning_rate()}};
-    if (o.drop.drop_key > 0 && step % drop_logged_every == 0) std::ranges::copy(dropped(model, batch.images.dim(0)), std::back_inserter(values));
-    run.log(values);
-    if (watch.diverged(g)) return run.diverged(step, watch.reason(loss));
-    optimizer.step(g);
-    if (ema) ema->update();
-  }
+  if (o.ema_decay > 0) ema.emplace(model.parameters(), nn::EmaOptions{.decay = o.ema_decay});
+  run.track(model, optimizer, ema ? &*ema : nullptr);
+  run.save_under(nn::timm_cait(model.options().channels));
+  lab::ImageTask task(run, model, run.normalization(), {}, o.label_smoothing);
+  const auto log_dropped = [&](std::int64_t step) -> std::function<void(const Gradients&)> {
+    if (o.drop.drop_key > 0 && step % drop_logged_every == 0) run.log(dropped(model, run.options().batch));
+    return nullptr;
+  };
+  if (!lab::train(run, task, optimizer, ema ? &*ema : nullptr, log_dropped, 1)) return;
   std::optional<nn::EmaScope> averaged;
   if (ema) averaged.emplace(*ema);
-  const lab::Evaluation evaluation = lab::evaluate(model, run.data().validation, run.normalization());
+  const lab::Evaluation evaluation =
+      lab::evaluate(model, run.data().validation, run.normalization(), 256, run.options().eval_images);
   if (!std::isfinite(evaluation.loss)) return run.diverged(run.steps() - 1, "the validation loss is not finite");
+  run.measure({{"train_loss", run.recent_loss()}});
   run.log({{"val_loss", evaluation.loss}, {"val_accuracy", evaluation.accuracy}});
-  nn::save_weights(model, run.folder() / fmt::format("weights-{}.safetensors", run.seed()), nn::timm_cait(model.options().channels));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return lab::experiment(
-      argc, argv,
-      {.name = "cait",
-       .summary = "Trains a CaiT, as published or at another size, and says where each of its constants comes from. A seed that does not diverge "
-                  "leaves its weights as weights-SEED.safetensors in the run's folder, under timm's names.",
-       .declare = declare,
-       .derive = derive},
-      train);
+  lab::Study study("cait",
+                   "Trains a CaiT, as published or at another size, and says where each of its constants comes from. With --save-weights a seed that does "
+                   "not diverge leaves its weights under timm's names.",
+                   {.network = false, .optimization = false});
+  Options o;
+  declare(o, study.cli());
+  study.derive([&] { derive(o, study.cli(), study.options()); });
+  study.check([&](const lab::ImageSet& images) { check_for(o, images); });
+  study.before([&](const lab::ImageData& data) {
+    if (o.drop.drop_key > 0) lab::note_error(fmt::format("DropKey: {}\n", describe_drop_key(o, data.train)));
+  });
+  return study.run(argc, argv, [&](lab::Arm& arm) { train(o, arm); });
 }

@@ -65,6 +65,7 @@ Json parse_config(const std::string& path) {
   };
   try {
     Json config = Json::parse(content, refuse_twice, true, true);
+    if (config.is_object() && config.contains("experiment") && config.contains("settings")) config = Json(config["settings"]);  // a run.json
     usage_check(config.is_object(), "{}: expected an object like the one --print-config prints, got {}", path, config.type_name());
     return config;
   } catch (const Json::exception& e) {
@@ -92,6 +93,7 @@ void Cli::section(const std::string& title) {
 }
 
 CliOption& Cli::option(const std::string& name, CliOption::Field field, const std::string& help) {
+  if (std::ranges::find(left_out_, name) != left_out_.end()) return not_declared_.emplace_back(name, section_, field, help);
   internal_check(name.starts_with("--") && !find(name), "option {} must begin with -- and be new", name);
   return options_.emplace_back(name, section_, field, help);
 }
@@ -263,6 +265,13 @@ std::string Cli::settings() const {
   Json settings = Json::object();
   for (const CliOption& option : options_)
     if (option.decides() != Decides::call) settings[option.key()] = Json::parse(option.json());
+  return settings.dump();
+}
+
+std::string Cli::fixed_settings() const {
+  Json settings = Json::object();
+  for (const CliOption& option : options_)
+    if (option.decides() == Decides::result) settings[option.key()] = Json::parse(option.json());
   return settings.dump();
 }
 

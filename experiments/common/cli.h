@@ -32,6 +32,8 @@ class Cli {
   static constexpr const char* instead = "Instead of a run";  // listings stand there, and what else prints and ends
   // Declares an option that sets *field, which holds the default now and must outlive the Cli. Bounds and names: cli_option.h.
   CliOption& option(const std::string& name, CliOption::Field field, const std::string& help);
+  // A later option() of this name is not declared: whoever sets its variable is another option, such as an axis.
+  void leave_out(const std::string& name) { left_out_.push_back(name); }
   // A switch that prints `text()` to stdout and ends, such as --list-gates.
   void listing(const std::string& name, const std::string& help, std::function<std::string()> text);
   // The same about names given with it, such as --preset-diff A B.
@@ -63,6 +65,7 @@ class Cli {
   const std::string& program() const { return program_; }            // as called, without its folder; the experiment's name before parse()
   const std::string& command_line() const { return command_line_; }  // quoted for a shell
   std::string settings() const;                                      // what a run depends on, as a JSON object in the order of declaration
+  std::string fixed_settings() const;                                // of these, what decides how each arm ends: the same in all that go together
   std::string config() const;                                        // settings() as a commented file for --config
   std::string help() const;                                          // with the values of now as defaults
   // "" when `recorded` settings give the results of ours; else the first that differs: "steps is 200 there and 100 here".
@@ -91,7 +94,8 @@ class Cli {
 
   std::string experiment_, program_, summary_, section_, command_line_;
   std::deque<CliOption> options_;  // a deque keeps references valid
-  std::vector<std::string> sections_, examples_;
+  std::deque<CliOption> not_declared_;
+  std::vector<std::string> sections_, examples_, left_out_;
   std::vector<Preset> presets_;
   std::deque<Listing> listings_;
   std::vector<std::function<void()>> rules_;

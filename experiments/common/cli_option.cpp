@@ -93,6 +93,11 @@ CliOption& CliOption::decides_speed_only() {
   return *this;
 }
 
+CliOption& CliOption::decides_which_arms() {
+  decides_ = Decides::arms;
+  return *this;
+}
+
 CliOption& CliOption::decides_nothing_later() {
   decides_ = Decides::call;
   return *this;

@@ -17,8 +17,9 @@ struct CliOption {
                              std::vector<std::int64_t>*, std::vector<double>*, std::vector<std::string>*>;
 
   // What a setting decides. `result`: equal settings give equal results, and --resume insists on them. `speed`: recorded, free to
-  // change (a preset's name is such: what it sets is recorded by itself). `call`: about this call only; neither in a configuration nor in run.json.
-  enum class Decides { result, speed, call };
+  // change (a preset's name is such: what it sets is recorded by itself). `arms`: which runs there are, not how one ends; --resume may add to them.
+  // `call`: about this call only; neither in a configuration nor in run.json.
+  enum class Decides { result, arms, speed, call };
 
   CliOption(std::string name_, std::string section_, Field field_, std::string help_);
 
@@ -42,6 +43,7 @@ struct CliOption {
   // What stands for the value in --help, such as FILE.
   CliOption& value_name(std::string name);
   CliOption& decides_speed_only();
+  CliOption& decides_which_arms();
   CliOption& decides_nothing_later();
 
   std::string key() const;  // its name in JSON: "drop_key"

@@ -1,6 +1,7 @@
 // What is dropped while a network trains: the options of every experiment that has them, and what they come to.
 #pragma once
 
+#include "experiments/common/point.h"
 #include "nn/stack.h"
 
 namespace plumb::lab {
@@ -15,6 +16,9 @@ struct DropOptions {
 
   // Declares them in the section Dropping.
   void declare(Cli& cli);
+
+  // These, with what the point has of them as axes.
+  DropOptions at(const Point& point) const;
 
   nn::DropKey key() const;
   nn::DropPathOptions path() const;

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core/names.h"
+#include "experiments/common/cli.h"
+#include "experiments/common/run_options.h"
 
 namespace plumb::lab {
 namespace {
@@ -15,6 +17,39 @@ OptimizerKind optimizer_named(const std::string& name) { return static_cast<Opti
 ScheduleKind schedule_named(const std::string& name) { return static_cast<ScheduleKind>(index_of_name("learning_rate", schedule_names(), name)); }
 
 }  // namespace
+
+void OptimizationOptions::declare(Cli& cli) {
+  cli.section("Training");
+  cli.option("--lr", &lr, "Peak learning rate").above(0);
+  cli.option("--optimizer", &optimizer, "Optimizer; sgd has Nesterov's momentum 0.9").one_of("optimizer", optimizer_names());
+  cli.option("--schedule", &schedule, "Course of the learning rate after the warm-up").one_of("schedule", schedule_names());
+  cli.option("--weight-decay", &weight_decay, "Weight decay, of weights only").at_least(0);
+  cli.option("--clip-norm", &clip_norm, "Largest norm of all gradients together; 0: any").at_least(0);
+  cli.option("--ema-decay", &ema_decay, "Decay, after a warm-up, of a moving average of the weights, which is then evaluated; 0: none")
+      .at_least(0)
+      .below(1);
+}
+
+OptimizationOptions OptimizationOptions::at(const Point& point) const {
+  OptimizationOptions o = *this;
+  point.take("lr", o.lr), point.take("optimizer", o.optimizer), point.take("schedule", o.schedule), point.take("weight_decay", o.weight_decay);
+  point.take("clip_norm", o.clip_norm), point.take("ema_decay", o.ema_decay);
+  return o;
+}
+
+std::unique_ptr<nn::Optimizer> OptimizationOptions::make(std::vector<nn::Parameter> parameters, std::int64_t warmup, std::int64_t steps) const {
+  return make_optimizer(optimizer, std::move(parameters), make_schedule(schedule, lr, warmup, steps), weight_decay, clip_norm);
+}
+
+std::string OptimizationOptions::describe(const RunOptions& run, const std::string& rates) const {
+  return fmt::format("{} steps of batch {}, {}, decay {} on weights, peak rate {}, warm-up {}, {}{}", run.steps, run.batch, optimizer_title(optimizer),
+                     weight_decay, rates, run.warmup, schedule_title(schedule),
+                     clip_norm > 0 ? fmt::format(", gradients clipped at norm {}", clip_norm) : "");
+}
+
+std::string OptimizationOptions::describe_evaluated() const {
+  return ema_decay > 0 ? fmt::format("their moving average, decay {} after a warm-up", ema_decay) : "the last";
+}
 
 const std::vector<std::string>& optimizer_names() {
   static const std::vector<std::string> names{"adamw", "sgd", "lamb", "adagrad"};

@@ -5,9 +5,29 @@
 #include <string>
 #include <vector>
 
+#include "experiments/common/point.h"
 #include "nn/optim/optimizer.h"
 
 namespace plumb::lab {
+
+class Cli;
+struct RunOptions;
+
+// How a study trains.
+struct OptimizationOptions {
+  double lr = 1e-3;                                      // peak
+  std::string optimizer = "adamw", schedule = "cosine";  // names below
+  double weight_decay = 0.05, clip_norm = 0;
+  double ema_decay = 0;  // above 0: the evaluation has the moving average of the weights, with nn::Ema's warm-up of this decay
+
+  void declare(Cli& cli);
+  // These, with what the point has of them as axes.
+  OptimizationOptions at(const Point& point) const;
+  std::unique_ptr<nn::Optimizer> make(std::vector<nn::Parameter> parameters, std::int64_t warmup, std::int64_t steps) const;
+  // For reports; `rates` are those of an axis.
+  std::string describe(const RunOptions& run, const std::string& rates) const;
+  std::string describe_evaluated() const;
+};
 
 const std::vector<std::string>& optimizer_names();  // adamw, sgd, lamb, adagrad
 const std::vector<std::string>& schedule_names();   // constant, cosine, inverse_sqrt, step

@@ -57,79 +57,99 @@ ProgressOutput ProgressOutput::standard_error(bool no_progress) {
   return output;
 }
 
-Progress::Progress(std::vector<ProgressArm> arms, ProgressOutput output) : arms_(std::move(arms)), output_(std::move(output)) {
-  for (const ProgressArm& arm : arms_) {
-    total_cost_ += arm.cost;
-    label_width_ = std::max(label_width_, display_width(arm.label));
-  }
+Progress::Progress(std::vector<ProgressArm> arms, ProgressOutput output) : output_(std::move(output)) {
+  for (ProgressArm& arm : arms) add(std::move(arm));
 }
 
 Progress::~Progress() { print(erased()); }
 
+std::size_t Progress::add(ProgressArm arm) {
+  const std::lock_guard lock(mutex_);
+  total_cost_ += arm.cost;
+  label_width_ = std::max(label_width_, display_width(arm.label));
+  arms_.push_back(std::move(arm));
+  return arms_.size() - 1;
+}
+
 void Progress::skip(std::size_t arm) {
+  const std::lock_guard lock(mutex_);
   done_cost_ += arms_.at(arm).cost;
   ++begun_;
 }
 
-void Progress::begin(std::size_t arm, std::int64_t steps) {
-  internal_check(!running_, "run {} begins before the former is finished", arms_.at(arm).label);
+Progress::Running& Progress::running(std::size_t arm) {
+  const auto found = std::ranges::find(running_, arm, &Running::arm);
+  internal_check(found != running_.end(), "progress of run {}, which has not begun", arms_.at(arm).label);
+  return *found;
+}
+
+void Progress::begin(std::size_t arm, std::int64_t steps, std::int64_t first) {
+  const std::lock_guard lock(mutex_);
+  internal_check(std::ranges::find(running_, arm, &Running::arm) == running_.end(), "run {} begins twice", arms_.at(arm).label);
   StepProfile::run_begins(arms_.at(arm).label);
   const double now = output_.now();
   if (std::isnan(start_)) start_ = now;
-  arm_ = arm;
-  arm_start_ = now;
-  steps_ = steps;
-  step_ = 0;
-  loss_.reset();
-  lr_ = unknown;
-  running_ = true;
+  running_.push_back({.arm = arm, .start = now, .first = first, .step = first, .steps = steps});
   ++begun_;
   if (output_.mode == ProgressOutput::Mode::bar) draw(now);
 }
 
-void Progress::step(std::int64_t steps_done, std::optional<double> loss, double lr) {
-  step_ = steps_done;
-  loss_ = loss;
-  lr_ = lr;
+void Progress::step(std::size_t arm, std::int64_t steps_done, std::optional<double> loss, double lr) {
+  const std::lock_guard lock(mutex_);
+  Running& run = running(arm);
+  run.step = steps_done;
+  run.loss = loss;
+  run.lr = lr;
   const double now = output_.now();
   if (output_.mode == ProgressOutput::Mode::bar && now - last_drawn_ >= redraw_seconds) draw(now);
   // The first line of a run comes after an interval; short runs say only how they ended.
-  if (output_.mode == ProgressOutput::Mode::lines && now - std::max(last_drawn_, arm_start_) >= log_seconds) {
+  if (output_.mode == ProgressOutput::Mode::lines && now - std::max(last_drawn_, running_.front().start) >= log_seconds) {
     print(progress_line(state(now)) + "\n");
     last_drawn_ = now;
   }
 }
 
-void Progress::finish(bool trained, const std::string& outcome) {
+void Progress::finish(std::size_t arm, bool trained, const std::string& outcome) {
+  const std::lock_guard lock(mutex_);
   const double now = output_.now();
-  const ProgressArm& arm = arms_[arm_];
-  spent_cost_ += steps_ > 0 ? arm.cost * static_cast<double>(step_) / static_cast<double>(steps_) : arm.cost;
-  done_cost_ += arm.cost;
-  running_ = false;
-  const std::string aligned = arm.label + std::string(static_cast<std::size_t>(label_width_ - display_width(arm.label)), ' ');
-  const std::string line = finished_line(trained, aligned, outcome, now - arm_start_, output_.style);
+  const Running run = running(arm);
+  const ProgressArm& about = arms_[arm];
+  spent_cost_ += run.steps > 0 ? about.cost * run.taken() : about.cost;
+  done_cost_ += about.cost;
+  std::erase_if(running_, [&](const Running& r) { return r.arm == arm; });
+  const std::string aligned = about.label + std::string(static_cast<std::size_t>(label_width_ - display_width(about.label)), ' ');
+  const std::string line = finished_line(trained, aligned, outcome, now - run.start, output_.style);
   const bool wraps = output_.mode == ProgressOutput::Mode::bar && display_width(line) > output_.width();
-  note(wraps ? finished_line(trained, arm.label, outcome, now - arm_start_, output_.style) : line);
+  print_above(wraps ? finished_line(trained, about.label, outcome, now - run.start, output_.style) : line);
 }
 
 void Progress::note(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  print_above(text);
+}
+
+void Progress::print_above(const std::string& text) {
   print(erased() + text + "\n");
-  if (output_.mode == ProgressOutput::Mode::bar && running_) draw(output_.now());
+  if (output_.mode == ProgressOutput::Mode::bar && !running_.empty()) draw(output_.now());
 }
 
 ProgressState Progress::state(double now) const {
-  const double part = steps_ > 0 ? static_cast<double>(step_) / static_cast<double>(steps_) : 0;
-  const double here = part * arms_[arm_].cost;
-  const double spent = spent_cost_ + here;
+  const Running& run = running_.front();
+  double here = 0, spent = spent_cost_;
+  for (const Running& r : running_) {
+    here += r.part() * arms_[r.arm].cost;
+    spent += r.taken() * arms_[r.arm].cost;
+  }
   ProgressState s;
   s.run = static_cast<std::int64_t>(begun_);
   s.runs = static_cast<std::int64_t>(arms_.size());
-  s.label = arms_[arm_].label;
-  s.step = step_;
-  s.steps = steps_;
-  s.loss = loss_;
-  s.lr = lr_;
-  if (step_ > 0 && now > arm_start_) s.steps_per_second = static_cast<double>(step_) / (now - arm_start_);
+  s.label = arms_[run.arm].label;
+  if (running_.size() > 1) s.label += fmt::format(" (+{})", running_.size() - 1);
+  s.step = run.step;
+  s.steps = run.steps;
+  s.loss = run.loss;
+  s.lr = run.lr;
+  if (run.step > run.first && now > run.start) s.steps_per_second = static_cast<double>(run.step - run.first) / (now - run.start);
   if (spent > 0 && now > start_) s.seconds_left = (now - start_) / spent * (total_cost_ - done_cost_ - here);
   if (total_cost_ > 0) s.fraction = (done_cost_ + here) / total_cost_;
   return s;

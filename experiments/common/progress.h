@@ -5,13 +5,14 @@
 #include <cstdio>
 #include <functional>
 #include <limits>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace plumb::lab {
+#include "experiments/common/record.h"
 
-inline constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+namespace plumb::lab {
 
 // One moment of a sweep.
 struct ProgressState {
@@ -63,6 +64,7 @@ struct ProgressArm {
   double cost;  // in any unit, such as depth x steps; the time left is divided by it
 };
 
+// Of all runs of a sweep, of which several may go on at once, each in a thread of its own.
 class Progress {
  public:
   explicit Progress(std::vector<ProgressArm> arms, ProgressOutput output);
@@ -70,32 +72,43 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void skip(std::size_t arm);  // complete from an earlier call: takes no time
-  void begin(std::size_t arm, std::int64_t steps);
-  void step(std::int64_t steps_done, std::optional<double> loss, double lr);  // cheap: draws at most 10 times a second
+  std::size_t add(ProgressArm arm);  // one more; returns its place
+  void skip(std::size_t arm);        // complete from an earlier call: takes no time
+  void begin(std::size_t arm, std::int64_t steps, std::int64_t first = 0);  // from the first step on
+  void step(std::size_t arm, std::int64_t steps_done, std::optional<double> loss, double lr);  // cheap: draws at most 10 times a second
   // Leaves a permanent line; the outcome is what it says after the label: "loss 1.234  acc 61.2 %", "diverged at step 12".
-  void finish(bool trained, const std::string& outcome);
+  void finish(std::size_t arm, bool trained, const std::string& outcome);
   // A line of its own, above the bar.
   void note(const std::string& text);
 
  private:
-  ProgressState state(double now) const;
+  struct Running {
+    std::size_t arm;
+    double start;
+    std::int64_t first, step, steps;
+    std::optional<double> loss = {};
+    double lr = unknown;
+
+    double part() const { return steps > 0 ? static_cast<double>(step) / static_cast<double>(steps) : 0; }
+    double taken() const { return steps > 0 ? static_cast<double>(step - first) / static_cast<double>(steps) : 0; }  // in this call
+  };
+  Running& running(std::size_t arm);
+  ProgressState state(double now) const;  // of the run that has been going on for longest
   void draw(double now);
   std::string erased();  // what removes the bar from the screen
   void print(const std::string& text);
+  void print_above(const std::string& text);
 
+  std::mutex mutex_;
   std::vector<ProgressArm> arms_;
+  std::vector<Running> running_;
   ProgressOutput output_;
   double total_cost_ = 0, done_cost_ = 0;  // done: finished or skipped
   double spent_cost_ = 0;                  // that took the time since start_
-  double start_ = unknown, arm_start_ = 0, last_drawn_ = -std::numeric_limits<double>::infinity();
-  std::size_t arm_ = 0, begun_ = 0;
+  double start_ = unknown, last_drawn_ = -std::numeric_limits<double>::infinity();
+  std::size_t begun_ = 0;
   int label_width_ = 0;
-  std::int64_t step_ = 0, steps_ = 0;
-  std::optional<double> loss_;
-  double lr_ = unknown;
   int bar_columns_ = 0;  // of the bar on the screen
-  bool running_ = false;
 };
 
 }  // namespace plumb::lab

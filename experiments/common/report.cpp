@@ -24,6 +24,14 @@ std::string verdict_html(const std::vector<ArmGroup>& groups, std::int64_t class
   return html + "</ul>\n";
 }
 
+// What was claimed before, and what came of it.
+std::string claims_html(const NamedTexts& claims) {
+  if (claims.empty()) return "";
+  std::string html = "<ul class=\"verdicts\">";
+  for (const auto& [claim, verdict] : claims) html += fmt::format("<li>{}: <strong>{}</strong></li>", escape_markup(claim), escape_markup(verdict));
+  return html + "</ul>\n";
+}
+
 std::string table_caption(const std::vector<ArmGroup>& groups, std::int64_t classes) {
   std::string text = "Mean over the n seeds that ended ok";
   const bool intervals = std::any_of(groups.begin(), groups.end(), [](const ArmGroup& g) { return g.ok > 1; });
@@ -36,9 +44,13 @@ std::string table_caption(const std::vector<ArmGroup>& groups, std::int64_t clas
 
 std::string render_report(const ReportInput& input) {
   const std::vector<ArmGroup> groups = groups_by_depth(input.arms);
-  std::string html = verdict_html(groups, input.classes);
+  std::string html = input.question.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(input.question));
+  html += claims_html(input.claims);
+  // Without training losses there is nothing to judge by.
+  if (input.columns.empty() || std::ranges::any_of(groups, [](const ArmGroup& g) { return g.train_loss.n > 0; }))
+    html += verdict_html(groups, input.classes);
   if (!input.settings.empty()) html += "<section>\n<h2>Settings</h2>\n" + facts(input.settings) + "</section>\n";
-  html += section("Results", table_caption(groups, input.classes), scroll_region("Results", html_table(groups, input.classes)));
+  html += section("Results", table_caption(groups, input.classes), scroll_region("Results", html_table(groups, input)));
   const bool repeated = std::any_of(groups.begin(), groups.end(), [](const ArmGroup& g) { return g.arms.size() > 1; });
   const std::string over_seeds = repeated ? " Geometric mean over seeds." : "";
   // Plots leave the intervals of many methods to hover; the captions say so where it is the case.
@@ -51,11 +63,12 @@ std::string render_report(const ReportInput& input) {
                    "; seeds that diverged are thin lines that end in a cross.";
     accuracy_caption = crowded ? "Mean over the seeds that ended ok. " : "Bars are 95 % intervals over seeds. ";
   }
-  html += section("Training loss",
+  if (!input.losses.empty()) html += section("Training loss",
                   loss_caption + " Long runs are shown as means of consecutive logged steps. Point at a plot for its values" +
                       (crowded && repeated ? " and 95 % intervals." : "."),
                   figures(losses));
-  html += section("Accuracy against depth", accuracy_caption + "Methods at one depth stand side by side to keep them apart.",
+  if (std::ranges::any_of(groups, [](const ArmGroup& g) { return g.depth > 0 && g.val_accuracy.n > 0; }) || input.losses.empty())
+    html += section("Accuracy against depth", accuracy_caption + "Methods at one depth stand side by side to keep them apart.",
                   figures(accuracy_plots(input)));
   if (const std::vector<Plot> plots = ratio_plots(input); !plots.empty())
     html +=

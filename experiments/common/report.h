@@ -7,13 +7,16 @@
 #include <vector>
 
 #include "experiments/common/results.h"
+#include "experiments/common/study_results.h"
 
 namespace plumb::lab {
 
-using NamedTexts = std::vector<std::pair<std::string, std::string>>;
-
 struct ReportInput {
   std::string title = {};
+  std::string question = {};         // what the study asks; none if empty
+  NamedTexts claims = {};            // what was claimed, and what came of it
+  std::string series = "gate";       // what ArmResult::gate is called
+  std::vector<std::string> columns = {};  // further values, ArmResult::further
   NamedTexts settings = {};          // what was compared and how: name, value
   std::int64_t classes = 0;          // an untrained classifier has loss ln(classes); no chance level is drawn for fewer than two
   std::vector<ArmResult> arms = {};  // gates, depths and rates appear in this order
@@ -21,6 +24,9 @@ struct ReportInput {
   std::vector<LayerPoint> layers = {};
   NamedTexts notes = {};  // where the numbers come from: version, commit, device, command line
 };
+
+// Of any study: its axes depth and lr are depth and rate, all others together name the series; losses are what it traced as "loss".
+ReportInput report_input(const StudyResults& results);
 
 // One HTML file that holds all it needs and opens in any browser without network or script, in light and dark mode, from 390 px up.
 // Everything in it is computed from the input; its text is escaped.

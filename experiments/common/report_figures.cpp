@@ -28,9 +28,9 @@ struct Lanes {
   std::vector<const ArmResult*> arms = {};
 };
 
-class Study {
+class StudyArms {
  public:
-  explicit Study(const ReportInput& input) {
+  explicit StudyArms(const ReportInput& input) {
     for (const ArmResult& a : input.arms) {
       const int style = styles_.try_emplace(a.gate, static_cast<int>(styles_.size())).first->second;
       depths_.insert(a.depth);
@@ -60,7 +60,8 @@ class Study {
   }
 
   std::string name(const Condition& c) const {
-    return rates_.size() > 1 ? fmt::format("depth {}, lr {}", c.first, c.second) : fmt::format("depth {}", c.first);
+    const std::string depth = c.first > 0 ? fmt::format("depth {}", c.first) : "";
+    return rates_.size() > 1 ? fmt::format("{}{}lr {}", depth, depth.empty() ? "" : ", ", c.second) : depth;
   }
 
  private:
@@ -167,7 +168,7 @@ std::string branch_name(const std::string& branch) {
 // One plot a condition and branch: `value` of each arm's last logged step against the block, log scale.
 std::vector<Plot> layer_plots(const ReportInput& input, const std::string& id, const std::string& y_title,
                               const std::function<std::optional<double>(const LayerPoint&)>& value) {
-  const Study study(input);
+  const StudyArms study(input);
   std::map<ArmId, std::vector<const LayerPoint*>> by_arm;
   std::map<ArmId, std::int64_t> last_step;
   std::set<std::string> branches;
@@ -223,7 +224,7 @@ void share_log_range(std::vector<Plot>& plots) {
 std::vector<Plot> loss_plots(const ReportInput& input) {
   constexpr std::size_t most_points = 100;
   const double chance = chance_loss(input.classes);
-  const Study study(input);
+  const StudyArms study(input);
   LossLog log;
   for (const LossPoint& p : input.losses) log[id_of(p)].push_back(&p);
   std::size_t longest = 1;
@@ -242,7 +243,7 @@ std::vector<Plot> loss_plots(const ReportInput& input) {
 }
 
 std::vector<Plot> accuracy_plots(const ReportInput& input) {
-  const Study study(input);
+  const StudyArms study(input);
   const std::vector<ArmGroup> groups = group_arms(input.arms);
   std::vector<Plot> plots;
   for (double lr : study.rates()) {

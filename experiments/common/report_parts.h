@@ -29,7 +29,7 @@ std::vector<ArmGroup> groups_by_depth(const std::vector<ArmResult>& arms);
 std::vector<std::string> verdicts(const std::vector<ArmGroup>& groups, std::int64_t classes);
 
 // The <table> of the report.
-std::string html_table(const std::vector<ArmGroup>& groups, std::int64_t classes);
+std::string html_table(const std::vector<ArmGroup>& groups, const ReportInput& input);
 
 // Geometric mean of positive values with its interval: the arithmetic of a log axis.
 PlotPoint log_mean(double x, const std::vector<double>& values);

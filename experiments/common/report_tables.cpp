@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "experiments/common/report_parts.h"
+#include "experiments/common/text_table.h"
 
 namespace plumb::lab {
 namespace {
@@ -64,78 +65,79 @@ std::string outcome(const ArmGroup& g) {
     const auto [first, last] = std::minmax_element(steps.begin(), steps.end());
     text += *first == *last ? fmt::format(" at step {}", *first) : fmt::format(" at steps {} to {}", *first, *last);
   }
+  if (g.hopeless > 0) text += (text.empty() ? "" : "; ") + counted(g.hopeless, "stopped as hopeless");
   if (g.failed > 0) text += (text.empty() ? "" : "; ") + counted(g.failed, "failed");
   return text.empty() ? "ok" : text;
 }
 
-std::string html_table(const std::vector<ArmGroup>& groups, std::int64_t classes) {
-  const bool intervals = any_interval(groups), has_chance = classes >= 2;
+std::string html_table(const std::vector<ArmGroup>& groups, const ReportInput& input) {
+  const std::int64_t classes = input.classes;
+  const bool intervals = any_interval(groups);
   const int decimals = loss_decimals(groups);
+  const auto any = [&](auto&& has) { return std::ranges::any_of(groups, has); };
+  const bool depths = any([](const ArmGroup& g) { return g.depth > 0; }), rates = any([](const ArmGroup& g) { return g.lr > 0; });
+  struct Column {
+    const char* title;
+    Summary ArmGroup::*of;
+    int decimals;
+    double factor, chance;
+  };
+  const double chance = chance_loss(classes);
+  std::vector<Column> columns;
+  for (const Column& c : {Column{"train loss", &ArmGroup::train_loss, decimals, 1, chance},
+                          {"val loss", &ArmGroup::val_loss, decimals, 1, chance},
+                          {"val accuracy, %", &ArmGroup::val_accuracy, 1, 100, 100 / static_cast<double>(classes)}})
+    if (groups.empty() || any([&](const ArmGroup& g) { return (g.*c.of).n > 0; }) || input.columns.empty()) columns.push_back(c);
   const char* span = intervals ? R"( colspan="2")" : "";
-  std::string html = fmt::format(
-      R"(<table class="results"><thead><tr><th>gate</th><th class="num">depth</th><th class="num">lr</th><th class="num">n</th>)"
-      R"(<th class="num"{0}>train loss</th><th class="num"{0}>val loss</th><th class="num"{0}>val accuracy, %</th><th>outcome</th></tr></thead><tbody>)",
-      span);
-  if (has_chance) {
-    const double loss = chance_loss(classes), accuracy = 100.0 / static_cast<double>(classes);
-    const char* gap = intervals ? R"(<td class="interval"></td>)" : "";
-    html += fmt::format(
-        R"(<tr class="chance"><td>chance</td><td></td><td></td><td></td><td class="num">{0:.{1}f}</td>{2}<td class="num">{0:.{1}f}</td>{2}<td class="num">{3:.1f}</td>{2}<td>ln {4} = {0:.3f}</td></tr>)",
-        loss, decimals, gap, accuracy, classes);
+  const char* gap = intervals ? R"(<td class="interval"></td>)" : "";
+  std::string html = fmt::format(R"(<table class="results"><thead><tr><th>{}</th>)", escape_markup(input.series));
+  if (depths) html += R"(<th class="num">depth</th>)";
+  if (rates) html += R"(<th class="num">lr</th>)";
+  html += R"(<th class="num">n</th>)";
+  for (const Column& c : columns) html += fmt::format(R"(<th class="num"{}>{}</th>)", span, c.title);
+  for (const std::string& name : input.columns) html += fmt::format(R"(<th class="num">{}</th>)", escape_markup(name));
+  html += "<th>outcome</th></tr></thead><tbody>";
+  if (classes >= 2 && !columns.empty()) {
+    html += R"(<tr class="chance"><td>chance</td><td></td>)" + std::string(depths ? "<td></td>" : "") + (rates ? "<td></td>" : "");
+    for (const Column& c : columns) html += fmt::format(R"(<td class="num">{:.{}f}</td>{})", c.chance, c.decimals, gap);
+    for (std::size_t i = 0; i < input.columns.size(); ++i) html += "<td></td>";
+    html += fmt::format("<td>ln {} = {:.3f}</td></tr>", classes, chance);
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const ArmGroup& g = groups[i];
     const bool new_block = i > 0 && (groups[i - 1].depth != g.depth || groups[i - 1].lr != g.lr);
-    const std::string words = verdict_words(g, classes);
+    html += fmt::format("<tr{}><td>{}</td>", new_block ? R"( class="rule")" : "", escape_markup(g.gate));
+    if (depths) html += fmt::format(R"(<td class="num">{}</td>)", g.depth);
+    if (rates) html += fmt::format(R"(<td class="num">{}</td>)", g.lr);
+    html += fmt::format(R"(<td class="num">{}</td>)", g.ok);
+    for (const Column& c : columns) html += html_pair(g.*c.of, c.decimals, c.factor, intervals);
+    for (const Summary& s : g.further) html += fmt::format(R"(<td class="num">{}</td>)", to_string(s));
     const char* kind = g.diverged > 0 || g.failed > 0 ? "bad" : near_chance(g, classes) ? "warn" : "";
-    html += fmt::format(
-        R"(<tr{}><td>{}</td><td class="num">{}</td><td class="num">{}</td><td class="num">{}</td>{}{}{}<td class="outcome {}">{}</td></tr>)",
-        new_block ? R"( class="rule")" : "", escape_markup(g.gate), g.depth, g.lr, g.ok, html_pair(g.train_loss, decimals, 1, intervals),
-        html_pair(g.val_loss, decimals, 1, intervals), html_pair(g.val_accuracy, 1, 100, intervals), kind, escape_markup(words));
+    html += fmt::format(R"(<td class="outcome {}">{}</td></tr>)", kind, escape_markup(verdict_words(g, classes)));
   }
   return html + "</tbody></table>";
 }
 
 std::string results_table(const std::vector<ArmResult>& arms, std::int64_t classes, bool colour) {
+  using enum TextTable::Align;
   const std::vector<ArmGroup> groups = groups_by_depth(arms);
   const bool intervals = any_interval(groups);
   const int decimals = loss_decimals(groups);
-  enum class Align { left, right };
-  std::vector<std::pair<std::string, Align>> heads = {
-      {"gate", Align::left}, {"depth", Align::right}, {"lr", Align::right}, {"train loss", Align::right}};
-  if (intervals) heads.emplace_back("95 %", Align::left);
-  heads.emplace_back("val acc", Align::right);
-  heads.emplace_back("status", Align::left);
-
-  std::vector<std::vector<std::string>> rows(1);
-  for (const auto& [name, align] : heads) rows[0].push_back(name);
+  TextTable table;
+  table.column("gate", left);
+  for (const char* title : {"depth", "lr", "train loss"}) table.column(title, right);
+  if (intervals) table.column("95 %", left);
+  table.column("val acc", right);
+  table.column("status", left);
   for (const ArmGroup& g : groups) {
     std::vector<std::string> row = {shortened(g.gate, 20), std::to_string(g.depth), fmt::format("{}", g.lr), mean_text(g.train_loss, decimals, 1)};
     if (intervals) row.push_back(interval_text(g.train_loss, decimals, 1));
     row.push_back(g.val_accuracy.n == 0 ? "–" : fmt::format("{:.1f} %", 100 * g.val_accuracy.mean));
     row.push_back(shortened(verdict_words(g, classes), 33));
-    rows.push_back(std::move(row));
+    const bool all_ok = g.ok == static_cast<std::int64_t>(g.arms.size());
+    table.row(std::move(row), !all_ok ? "31" : near_chance(g, classes) ? "33" : "32");
   }
-
-  std::vector<std::size_t> widths(heads.size());
-  for (const auto& row : rows)
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], letters(row[c]));
-  std::string text;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    std::string line;
-    for (std::size_t c = 0; c < heads.size(); ++c) {
-      const std::string gap(widths[c] - letters(rows[r][c]), ' ');
-      std::string cell = heads[c].second == Align::right ? gap + rows[r][c] : rows[r][c];
-      const bool last = c + 1 == heads.size();
-      if (colour && r > 0 && last) {
-        const ArmGroup& g = groups[r - 1];
-        const bool all_ok = g.ok == static_cast<std::int64_t>(g.arms.size());
-        cell = (!all_ok ? "\x1b[31m" : near_chance(g, classes) ? "\x1b[33m" : "\x1b[32m") + cell + "\x1b[0m";
-      }
-      line += (c > 0 ? "  " : "") + cell + (heads[c].second == Align::left && !last ? gap : "");
-    }
-    text += (colour && r == 0 ? "\x1b[1m" + line + "\x1b[0m" : line) + "\n";
-  }
+  std::string text = table.text(colour);
   if (!groups.empty() && !intervals) text += "One seed an arm (n = 1): no intervals.\n";
   if (std::ranges::any_of(groups, [&](const ArmGroup& g) { return near_chance(g, classes); }))
     text += fmt::format("near chance: mean training loss at or above {:.0f} % of ln {} = {:.3f}.\n", 100 * near_chance_share, classes,

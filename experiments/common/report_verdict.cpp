@@ -75,7 +75,7 @@ std::string verdict(std::int64_t depth, const Groups& all, std::int64_t classes)
     (has_loss ? near_chance(*g, classes) ? chance : trained : g->diverged > 0 ? diverged : unfinished).push_back(g);
     if (has_loss && g->diverged > 0) partly.push_back(fmt::format("{} diverged in {} of {} seeds", g->gate, g->diverged, g->arms.size()));
   }
-  std::string text = fmt::format("At depth {},", depth);
+  std::string text = depth > 0 ? fmt::format("At depth {},", depth) : "Of all arms,";
   std::vector<std::string> rest;
   if (trained.empty()) {
     text += " no method trained";

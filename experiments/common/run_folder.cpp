@@ -25,24 +25,12 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* lock_name = ".lock";
-// run.json comes last: while a run's files are being deleted, what is left still shows that it is a run.
-constexpr const char* run_files[] = {"profile.json", "profile.txt",   "report.html", "layers.csv",
-                                     "passport.csv", "metrics.jsonl", "results.csv", "run.json"};
-
-// "weights-7.safetensors": what a seed of an experiment may leave.
-bool is_weights_file(const std::string& name) {
-  constexpr std::string_view prefix = "weights-", suffix = ".safetensors";
-  if (!name.starts_with(prefix) || !name.ends_with(suffix) || name.size() <= prefix.size() + suffix.size()) return false;
-  return std::all_of(name.begin() + prefix.size(), name.end() - suffix.size(), [](char c) { return '0' <= c && c <= '9'; });
-}
+// What every experiment may write; what an experiment writes besides, its run.json names. run.json itself goes last: while a run's files are being deleted,
+// what is left still shows that it is a run.
+constexpr const char* run_files[] = {"profile.json", "profile.txt", "report.html", "metrics.jsonl", "results.csv", "results.md", "ledger.jsonl"};
+constexpr const char* run_folders[] = {"weights", "checkpoints"};  // of safetensors files
 
 bool is_leftover(const fs::path& path) { return path.filename() == lock_name || is_temporary_file(path); }
-
-bool is_run_file(const fs::directory_entry& entry) {
-  const std::string name = entry.path().filename().string();
-  const bool known = is_weights_file(name) || std::find(std::begin(run_files), std::end(run_files), name) != std::end(run_files);
-  return (known || is_leftover(entry.path())) && !fs::is_directory(entry.symlink_status());
-}
 
 std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
   std::error_code error;
@@ -50,6 +38,28 @@ std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) entries.push_back(*it);
   check(!error, "cannot read {}: {}", folder.string(), error.message());
   return entries;
+}
+
+// The files and folders that a run has written, the folders' contents first.
+std::vector<fs::path> files_of_run(const fs::path& folder, const RunDescription& run) {
+  std::vector<std::string> names(std::begin(run_files), std::end(run_files));
+  names.insert(names.end(), run.facts.outputs.begin(), run.facts.outputs.end());
+  std::vector<fs::path> files;
+  for (const std::string& name : names)
+    if (const fs::file_status status = fs::symlink_status(folder / name); fs::exists(status) && !fs::is_directory(status)) files.push_back(folder / name);
+  for (const char* name : run_folders) {
+    const fs::path within = folder / name;
+    if (fs::symlink_status(within).type() != fs::file_type::directory) continue;
+    const std::vector<fs::directory_entry> entries = entries_of(within);
+    const auto is_ours = [](const fs::directory_entry& e) {
+      return (e.path().extension() == ".safetensors" || is_temporary_file(e.path())) && !fs::is_directory(e.symlink_status());
+    };
+    for (const fs::directory_entry& e : entries)
+      if (is_ours(e)) files.push_back(e.path());
+    if (std::ranges::all_of(entries, is_ours)) files.push_back(within);
+  }
+  files.push_back(folder / "run.json");
+  return files;
 }
 
 void remove_file(const fs::path& path) {
@@ -79,34 +89,33 @@ std::string formatted(const char* format, std::time_t seconds, bool utc) {
   return std::string(text, std::strftime(text, sizeof text, format, &time));
 }
 
-Json description(const Cli& cli, const Machine& machine, const std::string& data) {
-  Json run;
-  run["experiment"] = cli.experiment();
-  run["version"] = version();
-  run["commit"] = commit();
-  run["build"] = build();
-  run["machine"] = {{"device", machine.device}, {"cpu", cpu_model()}, {"threads", machine.threads}};
-  run["command_line"] = cli.command_line();
-  if (!data.empty()) run["data"] = data;
-  run["started"] = formatted("%Y-%m-%dT%H:%M:%SZ", start_time().seconds, true);
-  run["settings"] = Json::parse(cli.settings());
+RunDescription describe(const Cli& cli, const RunFacts& facts) {
+  std::error_code none;
+  RunDescription run{.experiment = cli.experiment(),
+                     .version = version(),
+                     .commit = commit(),
+                     .build = build(),
+                     .program = fs::read_symlink("/proc/self/exe", none).string(),
+                     .facts = facts,
+                     .cpu = cpu_model(),
+                     .command_line = cli.command_line(),
+                     .started = formatted("%Y-%m-%dT%H:%M:%SZ", start_time().seconds, true),
+                     .settings = cli.settings()};
+  const Json fixed = Json::parse(cli.fixed_settings());
+  for (const auto& [key, value] : fixed.items()) run.fixed.push_back(key);
   return run;
 }
 
-// The run.json of a folder; UsageError where it is not one of ours.
-Json read_description(const fs::path& file) {
-  Json run = Json::parse(read_file(file), nullptr, false);
-  const bool ours =
-      run.is_object() && run.contains("experiment") && run["experiment"].is_string() && run.contains("settings") && run["settings"].is_object();
-  usage_check(ours, "{} does not describe a run; choose another --out", file.string());
-  return run;
+RunDescription described(const fs::path& folder) {
+  const fs::path file = folder / "run.json";
+  return RunDescription::parse(read_file(file), file.string());
 }
 
-void check_resumable(const Cli& cli, const fs::path& file, const Json& run) {
-  const auto experiment = run["experiment"].get<std::string>();
-  usage_check(experiment == cli.experiment(), "--resume: {} is of {}, not of {}; choose another --out", file.string(), experiment, cli.experiment());
-  const std::string difference = cli.difference(run["settings"].dump());
-  usage_check(difference.empty(), "--resume: {} has other settings: {}; use the same or another --out", file.string(), difference);
+void check_resumable(const Cli& cli, const char* option, const fs::path& file, const RunDescription& run) {
+  usage_check(run.experiment == cli.experiment(), "{}: {} is of {}, not of {}; choose another --out", option, file.string(), run.experiment,
+              cli.experiment());
+  const std::string difference = cli.difference(run.settings);
+  usage_check(difference.empty(), "{}: {} has other settings: {}; use the same or another --out", option, file.string(), difference);
 }
 
 void check_is_folder(const fs::path& path) {
@@ -118,21 +127,21 @@ void check_is_folder(const fs::path& path) {
 // Refuses a folder that holds anything but what the options are about.
 void check_usable(const fs::path& path, const Cli& cli, const RunOptions& options) {
   const std::string name = path.string();
-  bool empty = true, described = false;
-  std::string foreign;
-  for (const fs::directory_entry& entry : entries_of(path)) {
-    if (is_leftover(entry.path())) continue;
-    empty = false;
-    described |= entry.path().filename() == "run.json";
-    if (!is_run_file(entry)) foreign = entry.path().filename().string();
-  }
-  if (empty) return;
-  usage_check(options.resume || options.overwrite, "{} is not empty; --resume finishes the run it holds, --overwrite deletes it", name);
-  usage_check(described, "{} is not empty and holds no run.json, so it is not a run's folder; choose another --out", name);
-  const Json run = read_description(path / "run.json");
-  if (options.resume) check_resumable(cli, path / "run.json", run);
-  if (options.overwrite)
-    usage_check(foreign.empty(), "--overwrite: {} also holds {}, which no run wrote; move it or choose another --out", name, foreign);
+  std::vector<fs::path> there;
+  for (const fs::directory_entry& entry : entries_of(path))
+    if (!is_leftover(entry.path())) there.push_back(entry.path());
+  const bool reads = options.rebuild || !options.replay.empty();
+  usage_check(!there.empty() || !reads, "{} is empty: expected the folder of a run", name);
+  if (there.empty()) return;
+  usage_check(reads || options.resume || options.overwrite, "{} is not empty; --resume finishes the run it holds, --overwrite deletes it", name);
+  usage_check(std::ranges::find(there, path / "run.json") != there.end(),
+              "{} is not empty and holds no run.json, so it is not a run's folder; choose another --out", name);
+  const RunDescription run = described(path);
+  if (reads || options.resume) return check_resumable(cli, options.rebuild ? "--rebuild" : reads ? "--replay" : "--resume", path / "run.json", run);
+  const std::vector<fs::path> ours = files_of_run(path, run);
+  for (const fs::path& entry : there)
+    usage_check(std::ranges::find(ours, entry) != ours.end(), "--overwrite: {} also holds {}, which no run wrote; move it or choose another --out", name,
+                entry.filename().string());
 }
 
 // A folder that did not exist before: runs/name, runs/name-2, ...
@@ -159,22 +168,96 @@ std::string cpu_model() {
   return text.substr(colon + 2, text.find('\n', colon) - colon - 2);
 }
 
-RunFolder::RunFolder(const Cli& cli, const RunOptions& options, const Machine& machine, const std::string& data) {
+std::string RunDescription::text() const {
+  const ImageSet& images = facts.data.images;
+  Json run{{"experiment", experiment},
+           {"version", version},
+           {"commit", commit},
+           {"build", build},
+           {"code", facts.code},
+           {"program", program},
+           {"machine", {{"device", facts.machine.device}, {"cpu", cpu}, {"threads", facts.machine.threads}}},
+           {"command_line", command_line},
+           {"data", facts.data.text},
+           {"data_facts",
+            {{"name", facts.data.name},
+             {"validation_is", facts.data.validation_is},
+             {"hash", facts.data.hash},
+             {"image", {images.channels, images.height, images.width}},
+             {"classes", images.classes}}},
+           {"started", started},
+           {"outputs", facts.outputs},
+           {"settings", Json::parse(settings)},
+           {"fixed", fixed}};
+  if (!accepted_code.empty()) run["accepted_code"] = accepted_code;
+  return run.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+RunDescription RunDescription::parse(const std::string& text, const std::string& file) {
+  const Json run = Json::parse(text, nullptr, false);
+  const bool ours =
+      run.is_object() && run.contains("experiment") && run["experiment"].is_string() && run.contains("settings") && run["settings"].is_object();
+  usage_check(ours, "{} does not describe a run; choose another --out", file);
+  usage_check(run.contains("code"), "{} was written by an older version of this program, which kept no ledger; choose another --out", file);
+  try {
+    const Json &machine = run.at("machine"), &data = run.at("data_facts"), &image = data.at("image");
+    return {.experiment = run.at("experiment"),
+            .version = run.at("version"),
+            .commit = run.at("commit"),
+            .build = run.at("build"),
+            .program = run.at("program"),
+            .facts = {.machine = {.device = machine.at("device"), .threads = machine.at("threads")},
+                      .data = {.name = data.at("name"),
+                               .text = run.at("data"),
+                               .validation_is = data.at("validation_is"),
+                               .hash = data.at("hash"),
+                               .images = {.channels = image.at(0), .height = image.at(1), .width = image.at(2), .classes = data.at("classes")}},
+                      .code = run.at("code"),
+                      .outputs = run.at("outputs")},
+            .cpu = machine.at("cpu"),
+            .command_line = run.at("command_line"),
+            .started = run.at("started"),
+            .settings = run.at("settings").dump(),
+            .fixed = run.at("fixed"),
+            .accepted_code = run.value("accepted_code", std::vector<std::string>())};
+  } catch (const Json::exception& e) {
+    throw UsageError(fmt::format("{} does not describe a run ({}); choose another --out", file, e.what()));
+  }
+}
+
+RunFolder::RunFolder(const Cli& cli, const RunOptions& options, const RunFacts& facts) {
   create(cli, options);
   check_usable(path_, cli, options);
   lock();
   try {
     check_usable(path_, cli, options);  // again: it may have changed until the lock was ours
-    resumed_ = options.resume && fs::exists(path_ / "run.json");
+    const bool resumes = options.resume && fs::exists(path_ / "run.json");
     for (const fs::directory_entry& entry : entries_of(path_))
       if (is_temporary_file(entry.path())) remove_file(entry.path());
-    if (options.overwrite) {
-      for (const fs::directory_entry& entry : entries_of(path_))
-        if (is_weights_file(entry.path().filename().string())) remove_file(entry.path());
-      for (const char* file : run_files) remove_file(path_ / file);
+    if (options.overwrite && fs::exists(path_ / "run.json"))
+      for (const fs::path& file : files_of_run(path_, described(path_))) remove_file(file);
+    description_ = describe(cli, facts);
+    if (resumes) {  // what began the run stays
+      const RunDescription former = described(path_);
+      description_.command_line = former.command_line, description_.started = former.started, description_.accepted_code = former.accepted_code;
+      if (former.facts.code == facts.code && former.settings == description_.settings) description_ = former;
     }
-    if (!resumed_)
-      write_file_atomically(path_ / "run.json", description(cli, machine, data).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    if (!options.accept_code.empty() && std::ranges::find(description_.accepted_code, options.accept_code) == description_.accepted_code.end())
+      description_.accepted_code.push_back(options.accept_code);
+    write_file_atomically(path_ / "run.json", description_.text());
+  } catch (...) {
+    unlock();
+    throw;
+  }
+}
+
+RunFolder::RunFolder(const Cli& cli, const RunOptions& options) : path_(options.out) {
+  check_is_folder(path_);
+  usage_check(fs::exists(path_), "--out {}: no such folder", path_.string());
+  check_usable(path_, cli, options);
+  lock();
+  try {
+    description_ = described(path_);
   } catch (...) {
     unlock();
     throw;

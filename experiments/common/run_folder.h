@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "experiments/common/data/image_set.h"
 #include "experiments/common/run_options.h"
 
 namespace plumb::lab {
@@ -16,6 +18,37 @@ struct Machine {
   int threads = 1;
 };
 
+// What was trained and validated on, without the images.
+struct DataFacts {
+  std::string name = {}, text = {};  // "mnist"; "mnist, 60000 training images, 10000 validation images: the published test set; 10 classes"
+  std::string validation_is = {};    // "the published test set"
+  std::string hash = {};             // of the images and labels
+  ImageSet images = {};              // sizes and classes alone
+};
+
+// What run.json says besides the settings.
+struct RunFacts {
+  Machine machine = {};
+  DataFacts data = {};
+  std::string code = {};                   // code_hash()
+  std::vector<std::string> outputs = {};   // files that the experiment writes besides those of every run
+};
+
+// run.json.
+struct RunDescription {
+  std::string experiment = {}, version = {}, commit = {}, build = {};
+  std::string program = {};                     // path of the program that ran
+  RunFacts facts = {};
+  std::string cpu = {}, command_line = {}, started = {};
+  std::string settings = {};                    // a JSON object
+  std::vector<std::string> fixed = {};          // the settings that decide how each arm ends: the same in all that goes together
+  std::vector<std::string> accepted_code = {};  // besides facts.code: whose arms are in the tables
+
+  std::string text() const;
+  // Throws UsageError, in which `file` is the name, where the text is not that of a run.json, or is one of an older layout.
+  static RunDescription parse(const std::string& text, const std::string& file);
+};
+
 std::string cpu_model();  // "unknown CPU" where the system does not tell
 
 class RunFolder {
@@ -23,11 +56,14 @@ class RunFolder {
   // Opens options.out, or a new runs/<experiment>-<YYYYmmdd-HHMMSS>, and writes run.json unless it resumes.
   //   missing or empty            used
   //   holds anything              UsageError, unless:
-  //   --resume                    run.json must be of this experiment, with settings that give the same results; else UsageError
+  //   --resume                    run.json must be of this experiment, with settings that give the same results; else UsageError. It is then written
+  //                               anew: with the axes and the code of this call
   //   --overwrite                 the files of the former run are deleted; UsageError if the folder holds anything but a run
   // Throws Error when another process writes there or the file system refuses. Nothing changes in a folder that is refused.
-  // `data` says in run.json what was trained and validated on; nothing if empty.
-  RunFolder(const Cli& cli, const RunOptions& options, const Machine& machine, const std::string& data = {});
+  RunFolder(const Cli& cli, const RunOptions& options, const RunFacts& facts);
+  // The folder options.out for --rebuild and --replay, whose run.json stays as it is and must be of this experiment with settings that give the same
+  // results; else UsageError.
+  RunFolder(const Cli& cli, const RunOptions& options);
   ~RunFolder();  // lets other processes in
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
@@ -37,7 +73,7 @@ class RunFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const char* file) const { return path_ / file; }
-  bool resumed() const { return resumed_; }  // whether an earlier run.json was found and kept
+  const RunDescription& description() const { return description_; }
 
  private:
   void create(const Cli& cli, const RunOptions& options);
@@ -46,7 +82,7 @@ class RunFolder {
 
   std::filesystem::path path_;
   int lock_ = -1;
-  bool resumed_ = false;
+  RunDescription description_;
 };
 
 }  // namespace plumb::lab

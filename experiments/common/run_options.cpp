@@ -1,24 +1,43 @@
 #include "experiments/common/run_options.h"
 
+#include <charconv>
+
 #include "experiments/common/cli.h"
 #include "experiments/common/training_step.h"
 
 namespace plumb::lab {
 
+RunOptions::Shard RunOptions::shard_of_call() const {
+  if (shard.empty()) return {};
+  Shard part;
+  const char *at = shard.data(), *end = at + shard.size();
+  const auto first = std::from_chars(at, end, part.index);
+  const bool slash = first.ec == std::errc() && first.ptr != end && *first.ptr == '/';
+  const auto second = slash ? std::from_chars(first.ptr + 1, end, part.count) : first;
+  usage_check(slash && second.ec == std::errc() && second.ptr == end && 1 <= part.index && part.index <= part.count,
+              "--shard expects I/N with I in 1..N, such as 2/5, got '{}'", shard);
+  --part.index;
+  return part;
+}
+
 void add_run_options(Cli& cli, RunOptions& o, const RunChoices& choices) {
   cli.section("Axes");
-  cli.option("--seeds", &o.seeds, "Seeds; each is a run of its own").at_least(0);
+  cli.option("--seeds", &o.seeds, "Seeds; each is a run of its own").at_least(0).decides_which_arms();
 
   cli.section("Training");
   cli.option("--steps", &o.steps, "Optimizer steps of a run").at_least(static_cast<double>(choices.least_steps)).at_most(4294967295.0);
   cli.option("--warmup", &o.warmup, "First steps, in which the learning rate rises").at_least(0);
   cli.option("--batch", &o.batch, "Samples in a step").at_least(1).at_most(1 << 20);
   cli.option("--data", &o.data, "Data set").one_of("data set", choices.data);
-  cli.option("--data-dir", &o.data_dir, "Folder with the files of the data set").value_name("DIR");
+  cli.option("--data-dir", &o.data_dir, "Folder with the files of the data set").value_name("DIR").decides_speed_only();
   cli.option("--validation-split", &o.validation_split,
              "Share of the training images, drawn by class, to validate on, so that the test set stays unseen; 0: validate on the published test set")
       .at_least(0)
       .below(1);
+  cli.option("--loss-limit", &o.loss_limit, "A loss that stays above so many times chance for 20 steps has diverged; 0: only one that is not finite")
+      .at_least(0);
+  cli.option("--eval-every", &o.eval_every, "Steps between evaluations while it trains; 0: only at the end").at_least(0);
+  cli.option("--eval-images", &o.eval_images, "Images of each evaluation, the first of the validation set; 0: all").at_least(0);
 
   cli.section("Machine");
   cli.option("--dtype", &o.dtype, "Number format; bf16: of what is multiplied, sums and all else stay f32").one_of("dtype", choices.dtypes);
@@ -26,6 +45,18 @@ void add_run_options(Cli& cli, RunOptions& o, const RunChoices& choices) {
   cli.option("--deterministic", &o.deterministic, "The same bits for the same number of threads, or strictly for any")
       .one_of("kind", {"threads", "strict"});
   cli.option("--threads", &o.threads, "CPU threads").at_least(1).at_most(256).or_word("all").decides_speed_only();
+
+  cli.section("Sweep");
+  cli.option("--jobs", &o.jobs, "Runs side by side, among which the threads are shared out").at_least(1).at_most(256).decides_speed_only();
+  cli.option("--shard", &o.shard, "Only the I-th of N parts of the runs, into a folder of its own; bin/merge puts such folders together")
+      .value_name("I/N")
+      .decides_nothing_later();
+  cli.option("--checkpoint-every", &o.checkpoint_every, "Minutes after which the state of a run is saved, for --resume to go on from; 0: never")
+      .at_least(0)
+      .decides_speed_only();
+  cli.option("--stop-hopeless", &o.stop_hopeless, "Stop a run whose loss, after half of its steps, is still at least 98 % of chance; it counts as unfinished")
+      .decides_nothing_later();
+  cli.option("--accept-code", &o.accept_code, "Use runs of the folder that code of this hash has computed, too").value_name("HASH").decides_nothing_later();
 
   cli.section("Output");
   cli.option("--out", &o.out, "Folder of the results; a new one under runs/ by default").value_name("DIR").decides_nothing_later();
@@ -39,12 +70,23 @@ void add_run_options(Cli& cli, RunOptions& o, const RunChoices& choices) {
                      "profile.json",
                      StepProfile::first, StepProfile::last))
       .decides_nothing_later();
+  cli.option("--save-weights", &o.save_weights, "Save each run's weights as they are evaluated, in weights/ as safetensors").decides_nothing_later();
   cli.option("--no-progress", &o.no_progress, "No progress bar, only a line for each finished run").decides_nothing_later();
+  cli.section(Cli::instead);
+  cli.option("--rebuild", &o.rebuild, "Write tables and report of --out anew from its ledger").decides_nothing_later();
+  cli.option("--replay", &o.replay, "Repeat the end of a diverged run of --out in f32 and f64, and say what went wrong; the run as --dry-run prints it")
+      .value_name("RUN")
+      .decides_nothing_later();
 
   cli.rule([&o] {
     usage_check(o.warmup <= o.steps, "--warmup {} is longer than --steps {}", o.warmup, o.steps);
     usage_check(!(o.resume && o.overwrite), "--resume and --overwrite exclude each other; give one");
     usage_check(!(o.resume || o.overwrite) || !o.out.empty(), "{} needs --out DIR, the folder it is about", o.resume ? "--resume" : "--overwrite");
+    usage_check(!(o.rebuild || !o.replay.empty()) || !o.out.empty(), "{} needs --out DIR, the folder it is about", o.rebuild ? "--rebuild" : "--replay");
+    usage_check(o.jobs == 1 || o.deterministic == "strict",
+                "--jobs {} changes the threads of a run, and with --deterministic threads its bits; give --deterministic strict or --jobs 1", o.jobs);
+    usage_check(o.jobs == 1 || !o.profile, "--profile is about one run at a time, got --jobs {}", o.jobs);
+    o.shard_of_call();
     usage_check(!o.profile || o.steps > StepProfile::first, "--profile is about steps {} to {}, counted from 0; give --steps of at least {}, got {}",
                 StepProfile::first, StepProfile::last, StepProfile::first + 1, o.steps);
   });

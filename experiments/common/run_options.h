@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "experiments/common/data/open_data.h"
+
 namespace plumb::lab {
 
 class Cli;
@@ -29,24 +31,43 @@ struct RunOptions {
   double validation_split = 0;  // share of the training images to validate on; 0: the published test set (data/split.h)
   std::string dtype = "fp32";
   std::string device = "cpu";
-  std::string deterministic = "threads";
+  std::string deterministic = "strict";
   std::optional<std::int64_t> threads;  // nothing: all that this process may use
+  double loss_limit = 10;               // divergence.h
+
+  std::int64_t eval_every = 0, eval_images = 0;  // steps between evaluations, 0: only at the end; images of each, 0: all
+
+  std::int64_t jobs = 1;  // arms side by side
+  std::string shard;      // "2/5"; "": all arms
+  double checkpoint_every = 5;  // minutes; 0: never
+  bool stop_hopeless = false, save_weights = false;
 
   std::string out;  // "": a new folder under runs/
   bool resume = false, overwrite = false, dry_run = false, no_progress = false, json = false;
-  bool profile = false;  // training_step.h
+  bool profile = false;     // training_step.h
+  std::string accept_code;  // hash of other code whose arms count, too
+  bool rebuild = false;     // tables and report alone
+  std::string replay;       // label of an arm
+
+  // What of all arms is for this call: those whose number, counted from 0, is `index` modulo `count`.
+  struct Shard {
+    std::int64_t index = 0, count = 1;
+    bool has(std::size_t number) const { return static_cast<std::int64_t>(number) % count == index; }
+  };
+  Shard shard_of_call() const;  // throws UsageError for another form than I/N with I in 1..N
 };
 
 // The names that --data, --dtype and --device take.
 struct RunChoices {
-  std::vector<std::string> data{"glyphs"};
+  std::vector<std::string> data = data_set_names();
   std::vector<std::string> dtypes{"fp32", "bf16", "fp64"};
-  std::vector<std::string> devices{"cpu"};
+  std::vector<std::string> devices{"cpu", "reference"};
   std::int64_t least_steps = 1;
 };
 
-// Adds them to the sections Axes, Training, Machine and Output, with the rules that --warmup fits into --steps, that --resume and
-// --overwrite exclude each other and name their folder, and that runs have the steps that --profile is about.
+// Adds them to the sections Axes, Training, Machine, Sweep and Output, with the rules that --warmup fits into --steps, that --resume and
+// --overwrite exclude each other and name their folder, that runs have the steps that --profile is about, and that what runs side by side has the bits
+// that it has alone.
 void add_run_options(Cli& cli, RunOptions& options, const RunChoices& choices = {});
 
 }  // namespace plumb::lab

@@ -76,6 +76,14 @@ Summary summarize(const std::vector<double>& values) {
   return s;
 }
 
+std::string to_string(const Summary& s) {
+  if (s.n == 0) return "–";
+  const bool wide = std::abs(s.mean) >= 1e5 || (s.mean != 0 && std::abs(s.mean) < 1e-3);
+  const int decimals = std::clamp(3 - static_cast<int>(std::floor(std::log10(std::max(std::abs(s.mean), 1e-3)))), 0, 4);
+  const auto shown = [&](double v) { return wide ? fmt::format("{:.3g}", v) : fmt::format("{:.{}f}", v, decimals); };
+  return shown(s.mean) + (s.half_width ? " ± " + shown(*s.half_width) : "");
+}
+
 bool intervals_apart(const Summary& a, const Summary& b) { return a.half_width && b.half_width && (a.high() < b.low() || b.high() < a.low()); }
 
 std::vector<ArmGroup> group_arms(const std::vector<ArmResult>& arms) {
@@ -86,7 +94,10 @@ std::vector<ArmGroup> group_arms(const std::vector<ArmResult>& arms) {
     if (is_new) groups.push_back({.gate = a.gate, .depth = a.depth, .lr = a.lr});
     ArmGroup& g = groups[place->second];
     g.arms.push_back(a);
-    ++(a.status == Status::ok ? g.ok : a.status == Status::diverged ? g.diverged : g.failed);
+    ++(a.status == Status::ok         ? g.ok
+      : a.status == Status::diverged ? g.diverged
+      : a.status == Status::hopeless ? g.hopeless
+                                     : g.failed);
   }
   for (ArmGroup& g : groups) {
     const auto over_ok = [&](std::optional<double> ArmResult::*field) {
@@ -98,6 +109,12 @@ std::vector<ArmGroup> group_arms(const std::vector<ArmResult>& arms) {
     g.train_loss = over_ok(&ArmResult::train_loss);
     g.val_loss = over_ok(&ArmResult::val_loss);
     g.val_accuracy = over_ok(&ArmResult::val_accuracy);
+    for (std::size_t i = 0; i < g.arms.front().further.size(); ++i) {
+      std::vector<double> values;
+      for (const ArmResult& a : g.arms)
+        if (a.status == Status::ok) values.push_back(a.further[i]);
+      g.further.push_back(summarize(values));
+    }
   }
   return groups;
 }

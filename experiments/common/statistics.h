@@ -27,6 +27,9 @@ struct Summary {
 // Values that are not finite are left out and not counted in n.
 Summary summarize(const std::vector<double>& values);
 
+// "1.234 ± 0.05": as many digits after the point as keep four of the mean; "–" without a value.
+std::string to_string(const Summary& summary);
+
 // True only if both have intervals and these have no point in common.
 bool intervals_apart(const Summary& a, const Summary& b);
 
@@ -36,8 +39,9 @@ struct ArmGroup {
   std::int64_t depth = 0;
   double lr = 0;
   std::vector<ArmResult> arms = {};
-  std::int64_t ok = 0, diverged = 0, failed = 0;
+  std::int64_t ok = 0, diverged = 0, hopeless = 0, failed = 0;
   Summary train_loss = {}, val_loss = {}, val_accuracy = {};
+  std::vector<Summary> further = {};
 };
 
 // By (gate, depth, lr), in the order of first appearance.

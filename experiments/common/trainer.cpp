@@ -1,38 +1,14 @@
 #include "experiments/common/trainer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <numeric>
 
 #include "autograd/autograd.h"
-#include "core/backend.h"
-#include "experiments/common/optimization.h"
-#include "experiments/common/training_step.h"
-#include "nn/optim/ema.h"
 
 namespace plumb::lab {
 namespace {
 
-constexpr std::int64_t averaged_steps = 20;  // of train_loss
-constexpr std::int64_t patience = 20;        // steps that the loss may stay above the bound
-constexpr double bound_in_log_classes = 10;
-
-using Clock = std::chrono::steady_clock;
-
-// Repeats a step with every op checked: the message of the first that makes a non-finite number. The pass is a function of weights,
-// batch, seed and step, so it dies where it died before.
-std::string first_non_finite_op(const std::function<Tensor()>& loss) {
-  const AnomalyMode anomaly;
-  try {
-    (void)backward(loss());
-  } catch (const Error& e) {
-    std::string message = e.what();
-    std::ranges::replace(message, '\n', ' ');
-    return message;
-  }
-  return "the gradient's norm overflows though every gradient is finite";
-}
+constexpr std::int64_t traced_steps = 200;
 
 // Evaluation mode while it lives; then every module has its own mode again.
 class EvaluationMode {
@@ -51,110 +27,63 @@ class EvaluationMode {
   std::vector<std::pair<nn::Module*, bool>> modes_;
 };
 
-double loss_limit(std::int64_t classes) { return bound_in_log_classes * std::log(static_cast<double>(classes)); }
-
 }  // namespace
 
-DivergenceWatch::DivergenceWatch(std::int64_t classes) : classes_(classes) {}
-
-bool DivergenceWatch::diverged(const Gradients& step) {
-  above_ = step.loss() > loss_limit(classes_) ? above_ + 1 : 0;
-  finite_ = std::isfinite(step.loss()) && std::isfinite(step.norm());
-  return !finite_ || above_ >= patience;
-}
-
-std::string DivergenceWatch::reason(const std::function<Tensor()>& loss) const {
-  if (!finite_) return first_non_finite_op(loss);
-  return fmt::format("loss above {:.4g}, ten times ln({}), for {} steps", loss_limit(classes_), classes_, patience);
-}
-
-Batch to_tensors(const HostBatch& batch, const ImageSet& set) {
-  const Tensor images(array_from(std::span<const float>(batch.images), {batch.size(), set.channels, set.height, set.width}, defaults().device));
-  return {cast(images, defaults().dtype), integers(batch.labels, {batch.size()})};
-}
-
-TrainOutcome train(nn::Classifier& model, const ImageData& data, const Normalization& normalization, const TrainSettings& s,
-                   const TrainObserver& observer) {
-  const auto optimizer =
-      make_optimizer(s.optimizer, model.parameters(), make_schedule(s.schedule, s.lr, s.warmup, s.steps), s.weight_decay, s.clip_norm);
-  std::optional<nn::Ema> ema;
-  BatchLoader loader(data.train, normalization, {.batch = s.batch, .seed = s.seed, .augment = s.augment});
-  TrainOutcome outcome;
-  std::vector<double> losses;
-  DivergenceWatch watch(data.train.classes);
-  model.train();
-
-  const Clock::time_point start = Clock::now();
-  for (std::int64_t step = 0; step < s.steps; ++step) {
-    if (observer.stop && observer.stop()) {
-      outcome.stopped = true;
-      return outcome;
-    }
-    const TrainingStep scope(s.seed, step);
-    const Batch batch = to_tensors(loader.next(), data.train);
-    if (step == 0) {
-      nn::calibrate(model, batch.images);
-      if (s.ema_decay > 0) ema.emplace(model.parameters(), nn::EmaOptions{.decay = s.ema_decay, .warm_up = true});
-    }
-    std::optional<PassportProbe> probe;
-    if (observer.wants_passport && observer.wants_passport(step)) probe.emplace(model.stack());
-    const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
+bool train(Arm& arm, Task& task, nn::Optimizer& optimizer, nn::Ema* ema, const AroundStep& around, std::int64_t log_every) {
+  const std::int64_t interval = log_every > 0 ? log_every : std::max<std::int64_t>(1, arm.steps() / traced_steps);
+  for (const std::int64_t step : arm.each_step()) {
+    task.take_batch(step);
+    const auto after = around ? around(step) : nullptr;
+    const auto loss = [&] { return task.loss(); };
     const Gradients gradients = backward(loss());
-
-    StepRecord record{
-        .step = step, .loss = gradients.loss(), .lr = optimizer->learning_rate(), .grad_norm = gradients.norm(), .passport = {}, .divergence = {}};
-    const bool diverged = watch.diverged(gradients);
+    const double rate = optimizer.learning_rate();
+    const bool diverged = arm.watch().diverged(gradients);
+    if (step % interval == 0 || step + 1 == arm.steps() || diverged)
+      arm.trace({{"loss", gradients.loss()}, {"lr_now", rate}, {"grad_norm", gradients.norm()}});
+    else
+      arm.show(gradients.loss(), rate);
     if (!diverged) {
-      optimizer->step(gradients);
+      optimizer.step(gradients);
       if (ema) ema->update();
     }
-    if (probe) record.passport = probe->finish(gradients);
-    probe.reset();
-    if (diverged) record.divergence = watch.reason(loss);
-    if (observer.on_step) observer.on_step(record);
-    if (!record.divergence.empty()) {
-      outcome.diverged_at = step;
-      outcome.divergence = record.divergence;
-      break;
+    if (after) after(gradients);
+    if (diverged) {
+      arm.diverged(step, arm.watch().reason(loss));
+      return false;
     }
-    losses.push_back(record.loss);
-    ++outcome.steps;
   }
-  outcome.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  outcome.images_per_second = static_cast<double>(outcome.steps * s.batch) / std::max(outcome.seconds, 1e-9);
-  if (outcome.diverged_at) return outcome;
-
-  const auto last = static_cast<std::ptrdiff_t>(std::min<std::size_t>(losses.size(), averaged_steps));
-  outcome.train_loss = std::accumulate(losses.end() - last, losses.end(), 0.0) / static_cast<double>(last);
-  std::optional<nn::EmaScope> averaged;
-  if (ema) averaged.emplace(*ema);
-  const Evaluation evaluation = evaluate(model, data.validation, normalization);
-  if (!std::isfinite(evaluation.loss)) {  // the last update did it
-    outcome.train_loss.reset();
-    outcome.diverged_at = s.steps - 1;
-    outcome.divergence = "the validation loss is not finite";
-    return outcome;
-  }
-  outcome.val_loss = evaluation.loss;
-  outcome.val_accuracy = evaluation.accuracy;
-  return outcome;
+  return true;
 }
 
-Evaluation evaluate(nn::Layer& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch) {
+ImageTask::ImageTask(const Arm& arm, const nn::Layer& model, Normalization normalization, const Augmentation& augment, double label_smoothing)
+    : arm_(arm), model_(model), normalization_(std::move(normalization)), augment_(augment), label_smoothing_(label_smoothing) {}
+
+void ImageTask::take_batch(std::int64_t step) {
+  const ImageSet& images = arm_.data().train;
+  if (!loader_)
+    loader_ = std::make_unique<BatchLoader>(
+        images, normalization_, LoaderOptions{.batch = arm_.options().batch, .seed = arm_.seed(), .augment = augment_, .start_step = step});
+  batch_ = to_tensors(loader_->next(), images);
+}
+
+Tensor ImageTask::loss() { return cross_entropy(model_(batch_.images), batch_.labels, label_smoothing_); }
+
+Evaluation evaluate(nn::Layer& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch, std::int64_t most) {
   const EvaluationMode mode(model);
-  return evaluate([&](const Tensor& images) { return model(images); }, set, normalization, batch);
+  return evaluate([&](const Tensor& images) { return model(images); }, set, normalization, batch, most);
 }
 
 Evaluation evaluate(const std::function<Tensor(const Tensor& images)>& model, const ImageSet& set, const Normalization& normalization,
-                    std::int64_t batch) {
+                    std::int64_t batch, std::int64_t most) {
   check(model != nullptr, "[evaluate] expected a function from images to logits, got an empty one");
   check(set.size() > 0, "[evaluate] expected at least one image, got an empty set");
   check(batch > 0, "[evaluate] expected a batch of at least 1, got {}", batch);
+  const std::int64_t size = most > 0 ? std::min(most, set.size()) : set.size();
   const NoGrad no_grad;
   double loss = 0;
   std::int64_t correct = 0;
-  for (std::int64_t first = 0; first < set.size(); first += batch) {
-    const std::int64_t count = std::min(batch, set.size() - first);
+  for (std::int64_t first = 0; first < size; first += batch) {
+    const std::int64_t count = std::min(batch, size - first);
     const Batch part = to_tensors(evaluation_batch(set, normalization, first, count), set);
     const Tensor logits = model(part.images);
     check(logits.defined() && logits.shape() == Shape{count, set.classes}, "[evaluate] expected logits {} for images {}, got {}",
@@ -162,7 +91,7 @@ Evaluation evaluate(const std::function<Tensor(const Tensor& images)>& model, co
     loss += cross_entropy(logits, part.labels).item() * static_cast<double>(count);
     correct += std::llround(accuracy(logits, part.labels) * static_cast<double>(count));
   }
-  return {loss / static_cast<double>(set.size()), static_cast<double>(correct) / static_cast<double>(set.size())};
+  return {loss / static_cast<double>(size), static_cast<double>(correct) / static_cast<double>(size)};
 }
 
 }  // namespace plumb::lab

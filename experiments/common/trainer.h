@@ -1,87 +1,56 @@
-// Trains one model: the loop that ablations share.
+// The training loop that all studies share.
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 
-#include "experiments/common/data/loader.h"
-#include "experiments/common/passport.h"
-#include "nn/models/classifier.h"
-#include "nn/optim/optimizer.h"
+#include "autograd/backward.h"
+#include "experiments/common/arm.h"
 
 namespace plumb::lab {
 
-struct TrainSettings {
-  std::int64_t steps = 200, warmup = 0, batch = 64;
-  double lr = 1e-3;                                      // peak
-  std::string optimizer = "adamw", schedule = "cosine";  // names of experiments/common/optimization.h
-  double weight_decay = 0.05, clip_norm = 0;
-  double ema_decay = 0;    // above 0: the evaluation has the moving average of the weights, with nn::Ema's warm-up of this decay
-  std::uint64_t seed = 0;  // of the batches' order and of dropping; the model has its own
-  Augmentation augment = {};
-};
-
-// One step as it happened; a passport only at steps that were asked for.
-struct StepRecord {
-  std::int64_t step;  // counted from 0
-  double loss, lr, grad_norm;
-  std::optional<Passport> passport;
-  std::string divergence;  // why the run ends here, with the first op that made a non-finite number; empty while it goes on
-};
-
-struct TrainObserver {
-  std::function<void(const StepRecord&)> on_step = {};
-  std::function<bool(std::int64_t step)> wants_passport = {};
-  std::function<bool()> stop = {};  // asked before each step; true abandons the run
-};
-
-struct TrainOutcome {
-  bool stopped = false;                     // abandoned; nothing below is complete
-  std::optional<std::int64_t> diverged_at;  // step
-  std::string divergence;
-  std::int64_t steps = 0;            // taken
-  std::optional<double> train_loss;  // mean over the last 20 steps; absent when diverged
-  std::optional<double> val_loss, val_accuracy;
-  double seconds = 0, images_per_second = 0;  // of the training steps
-};
-
-// When a training has diverged: the loss or the gradient's norm is not finite, or the loss has been above ten times ln(classes) for 20
-// steps in a row.
-class DivergenceWatch {
+// What the loop must know of a problem: neither images nor networks.
+class Task {
  public:
-  explicit DivergenceWatch(std::int64_t classes);
+  virtual ~Task() = default;
+  // Takes the batch of this step. Steps come in order; the first may be any.
+  virtual void take_batch(std::int64_t step) = 0;
+  // Of that batch, within the step's random scope; the same again if it is called again.
+  virtual Tensor loss() = 0;
+};
 
-  // Of each step in turn, before its update.
-  bool diverged(const Gradients& step);
-  // Why, once it has. `loss` computes that step's again, within its random scope: every op is then checked, and the first one that makes a
-  // non-finite number is named.
-  std::string reason(const std::function<Tensor()>& loss) const;
+// Minimises the task's loss over the steps of the arm, which has been told what is trained (Arm::track); or marks the arm as diverged and takes no
+// further update. Every `log_every`-th step is traced, and the last (loss, lr_now, grad_norm); 0: as many as make about 200. Returns whether it ended
+// well: arm.recent_loss() then is its training loss.
+bool train(Arm& arm, Task& task, nn::Optimizer& optimizer, nn::Ema* ema = nullptr, const AroundStep& around = {}, std::int64_t log_every = 0);
+
+// The cross-entropy of images.
+class ImageTask : public Task {
+ public:
+  // Errors: BatchLoader.
+  ImageTask(const Arm& arm, const nn::Layer& model, Normalization normalization, const Augmentation& augment = {}, double label_smoothing = 0);
+  void take_batch(std::int64_t step) override;
+  Tensor loss() override;
 
  private:
-  std::int64_t classes_, above_ = 0;
-  bool finite_ = true;
+  const Arm& arm_;
+  const nn::Layer& model_;
+  Normalization normalization_;
+  Augmentation augment_;
+  double label_smoothing_;
+  std::unique_ptr<BatchLoader> loader_;
+  Batch batch_;
 };
 
-// Minimises the cross-entropy. Afterwards the model has its weights, whether they were evaluated or their average. A run that has diverged
-// (DivergenceWatch) ends without another update, and that is a result.
-TrainOutcome train(nn::Classifier& model, const ImageData& data, const Normalization& normalization, const TrainSettings& settings,
-                   const TrainObserver& observer);
-
-// Mean cross-entropy and accuracy in [0, 1] over a set, of a model that maps images [B, C, H, W] to logits [B, classes]. Nothing is recorded.
+// Mean cross-entropy and accuracy in [0, 1] over the first `most` images of a set (0: all), of a model that maps images [B, C, H, W] to logits
+// [B, classes]. Nothing is recorded.
 struct Evaluation {
   double loss, accuracy;
 };
 // A layer is in evaluation mode meanwhile; afterwards it and everything below have the modes that they had, whatever was thrown.
-Evaluation evaluate(nn::Layer& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch = 256);
+Evaluation evaluate(nn::Layer& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch = 256, std::int64_t most = 0);
 // Any other function is called as it is: several layers, an ensemble, images turned over before.
 Evaluation evaluate(const std::function<Tensor(const Tensor& images)>& model, const ImageSet& set, const Normalization& normalization,
-                    std::int64_t batch = 256);
-
-// A batch of the loader as tensors of the default dtype and device: images [B, C, H, W], labels [B].
-struct Batch {
-  Tensor images, labels;
-};
-Batch to_tensors(const HostBatch& batch, const ImageSet& set);
+                    std::int64_t batch = 256, std::int64_t most = 0);
 
 }  // namespace plumb::lab

@@ -1,158 +1,58 @@
 #include "experiments/passport/passport.h"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "autograd/autograd.h"
-#include "core/atomic_file.h"
-#include "experiments/common/build_info.h"
-#include "experiments/common/cli.h"
-#include "experiments/common/data/open_data.h"
-#include "experiments/common/dry_run.h"
-#include "experiments/common/interrupt.h"
-#include "experiments/common/progress.h"
-#include "experiments/common/session.h"
-#include "experiments/common/trainer.h"
+#include "experiments/common/study.h"
 #include "experiments/passport/records.h"
 #include "experiments/passport/report.h"
 #include "nn/audit.h"
-#include "nn/models/vit.h"
 
 namespace plumb::lab {
 namespace {
 
-struct Options : RunOptions {
-  std::vector<std::string> gates{"post", "pre", "deepnorm", "rezero", "layerscale", "layernorm_scaling"};
-  std::vector<std::int64_t> depths{12, 48};
-  std::int64_t dim = 64, heads = 2, patch = 8;
-  std::string init = "shared";
-  double lr = 1e-3;
+struct Options {
   std::int64_t every = 50, probes = 32;
   bool no_jacobian = false;
 };
 
-void declare(Cli& cli, Options& o) {
-  o.steps = 0;
-  cli.section("Axes");
-  cli.option("--gates", &o.gates, "Residual gates to look at").one_of("gate", nn::gate_names());
-  cli.option("--depths", &o.depths, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size);
-  cli.section("Model");
-  cli.option("--dim", &o.dim, "Width").at_least(1).at_most(largest_size);
-  cli.option("--heads", &o.heads, "Attention heads").at_least(1).at_most(largest_size);
-  cli.option("--patch", &o.patch, "Side of a patch in pixels; images are 32x32").at_least(1);
-  cli.option("--init", &o.init, "Base of the initial weights: the same for all gates, or each paper's own").one_of("init", {"shared", "paper"});
-  cli.section("Training");
-  cli.option("--lr", &o.lr, "Peak learning rate").above(0);
-  cli.section("Passport");
-  cli.option("--every", &o.every, "Steps between passports while it trains").at_least(1);
-  cli.option("--probes", &o.probes, "Random vectors that estimate the Jacobian").at_least(2);
-  cli.option("--no-jacobian", &o.no_jacobian, "Leave out the Jacobian, which takes --probes backward passes");
-  add_run_options(cli, o, {.data = data_set_names(), .devices = {"cpu", "reference"}, .least_steps = 0});
-  cli.rule([&o] {
-    usage_check(o.dim % o.heads == 0, "--dim {} is not a multiple of --heads {}", o.dim, o.heads);
-    usage_check(32 % o.patch == 0, "--patch {} does not divide the image side 32", o.patch);
-  });
-  cli.example("--gates all --depths 12,48");
-  cli.example("--gates pre,rezero,layerscale --depths 24 --steps 400 --every 50 --seeds 0..2");
-}
-
-std::vector<PassportArm> arms_of(const Options& o) {
-  std::vector<PassportArm> arms;
-  for (std::int64_t depth : o.depths)
-    for (const std::string& gate : o.gates)
-      for (std::int64_t seed : o.seeds) arms.push_back({gate, depth, static_cast<std::uint64_t>(seed)});
-  return arms;
-}
-
 // One forward and backward pass over the first training batch.
-PassportRecord at_init(nn::ViT& model, const PassportArm& arm, const Options& o, const Session& session) {
-  const RandomScope random({.seed = arm.seed, .step = 0});
-  BatchLoader loader(session.data.train, session.normalization, {.batch = o.batch, .seed = arm.seed});
-  const Batch batch = to_tensors(loader.next(), session.data.train);
-  nn::calibrate(model, batch.images);
+PassportRecord at_init(nn::ViT& model, const Arm& arm, const Options& o) {
+  const RandomScope random({.seed = arm.seed(), .step = 0});
+  BatchLoader loader(arm.data().train, arm.normalization(), {.batch = arm.options().batch, .seed = arm.seed()});
+  const Batch batch = to_tensors(loader.next(), arm.data().train);
   PassportProbe probe(model.stack());
   const Gradients gradients = backward(cross_entropy(model(batch.images), batch.labels));
-  PassportRecord record{.arm = arm, .loss = gradients.loss(), .grad_norm = gradients.norm(), .passport = probe.finish(gradients)};
-  if (!o.no_jacobian) record.jacobian = jacobian(model.stack(), record.passport, {.probes = o.probes, .seed = arm.seed});
+  PassportRecord record{.arm = {}, .loss = gradients.loss(), .grad_norm = gradients.norm(), .passport = probe.finish(gradients)};
+  if (!o.no_jacobian) record.jacobian = jacobian(model.stack(), record.passport, {.probes = o.probes, .seed = arm.seed()});
   return record;
 }
 
-nn::ViTOptions model_options(const Options& o, const PassportArm& arm, const ImageSet& images) {
-  return {.image = images.height,
-          .channels = images.channels,
-          .patch = o.patch,
-          .classes = images.classes,
-          .dim = o.dim,
-          .depth = arm.depth,
-          .heads = o.heads,
-          .gate = arm.gate,
-          .paper_init = o.init == "paper",
-          .seed = arm.seed};
+void run_arm(Arm& arm, const Options& o) {
+  nn::ViT model(arm.vit());
+  nn::audit_init(model, arm.seed());
+  arm.calibrate(model);
+  PassportRecord fresh = at_init(model, arm, o);
+  const std::vector<std::string> findings = fresh.findings();
+  if (!findings.empty()) arm.warn(findings.front());
+  if (arm.steps() == 0) {
+    arm.attach(to_json(fresh));
+    return arm.measure({{"loss", fresh.loss}, {"grad_norm", fresh.grad_norm}});
+  }
+  arm.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
+    if (step % o.every != 0 && step + 1 != arm.steps()) return nullptr;
+    return [&, step, probe = std::make_shared<PassportProbe>(model.stack())](const Gradients& g) {
+      PassportRecord record = fresh;
+      if (step > 0) record.step = step, record.loss = g.loss(), record.grad_norm = g.norm(), record.jacobian.reset();
+      record.passport = probe->finish(g);  // of step 0: the fresh network's, and what the first update does
+      arm.attach(to_json(record));
+    };
+  });
 }
 
-// Nothing if it was interrupted.
-std::optional<std::vector<PassportRecord>> run_arm(const Options& o, const PassportArm& arm, const Session& session, Progress& progress) {
-  nn::ViT model(model_options(o, arm, session.data.train));
-  nn::audit_init(model, arm.seed);
-  std::vector<PassportRecord> records{at_init(model, arm, o, session)};
-  if (o.steps == 0) return records;
-  const TrainObserver observer{
-      .on_step =
-          [&](const StepRecord& r) {
-            progress.step(r.step + 1, r.loss, r.lr);
-            if (r.passport && r.step == 0)
-              records[0].passport = *r.passport;  // the same, and what the first step does
-            else if (r.passport)
-              records.push_back({.arm = arm, .step = r.step, .loss = r.loss, .grad_norm = r.grad_norm, .passport = *r.passport});
-          },
-      .wants_passport = [&](std::int64_t step) { return step % o.every == 0 || step + 1 == o.steps; },
-      .stop = interrupted};
-  const TrainOutcome outcome = train(model, session.data, session.normalization,
-                                     {.steps = o.steps, .warmup = o.warmup, .batch = o.batch, .lr = o.lr, .seed = arm.seed}, observer);
-  if (outcome.stopped) return std::nullopt;
-  if (outcome.diverged_at) records.back().divergence = fmt::format("diverged at step {}: {}", *outcome.diverged_at, outcome.divergence);
-  return records;
-}
-
-// Finished networks, in memory and in the run folder, in the order of the arms whenever they were looked at.
-class Passports {
- public:
-  Passports(const RunFolder& folder, std::vector<PassportArm> arms, PassportReport report)
-      : folder_(folder), arms_(std::move(arms)), report_(std::move(report)) {
-    if (std::filesystem::exists(file())) report_.records = parse_passports(read_file(file()), file().string());
-    std::erase_if(report_.records, [&](const PassportRecord& r) { return std::ranges::find(arms_, r.arm) == arms_.end(); });
-  }
-
-  const std::vector<PassportRecord>& all() const { return report_.records; }
-  bool has(const PassportArm& arm) const { return std::ranges::find(all(), arm, &PassportRecord::arm) != all().end(); }
-  std::size_t finished() const {
-    return static_cast<std::size_t>(std::ranges::count_if(arms_, [&](const PassportArm& a) { return has(a); }));
-  }
-  void add(std::vector<PassportRecord> records) {
-    report_.records.insert(report_.records.end(), std::make_move_iterator(records.begin()), std::make_move_iterator(records.end()));
-  }
-  void write() {
-    std::ranges::stable_sort(report_.records, {}, [&](const PassportRecord& r) { return std::ranges::find(arms_, r.arm); });
-    std::string lines;
-    for (const PassportRecord& r : all()) lines += format_record(r);
-    write_file_atomically(folder_ / "passport.csv", format_passports(all()));
-    write_file_atomically(folder_ / "report.html", render_passports(report_));
-    write_file_atomically(file(), lines);  // last: a network is finished when it is here
-  }
-
- private:
-  std::filesystem::path file() const { return folder_ / "metrics.jsonl"; }
-  const RunFolder& folder_;
-  std::vector<PassportArm> arms_;
-  PassportReport report_;
-};
-
-std::string results_json(const Passports& passports, const RunFolder& folder) {
+std::string json_row(const Record& arm) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const PassportRecord& r : passports.all()) {
+  for (const PassportRecord& r : passport_records({.records = {arm}})) {
     const std::int64_t depth = depth_of(r.passport);
     nlohmann::ordered_json ratios = nlohmann::ordered_json::array(), gradients = nlohmann::ordered_json::array();
     for (std::int64_t block = 0; block < depth; ++block) {
@@ -178,93 +78,50 @@ std::string results_json(const Passports& passports, const RunFolder& folder) {
     if (!r.divergence.empty()) row["divergence"] = r.divergence;
     rows.push_back(row);
   }
-  return nlohmann::ordered_json{{"folder", folder.path().string()}, {"report", (folder / "report.html").string()}, {"results", rows}}.dump(2) + "\n";
+  return rows.dump();
 }
 
-NamedTexts settings_of(const Options& o, const ImageData& data) {
-  return {
-      {"data", fmt::format("{}, {} of {} images", data.name, o.steps == 0 ? "one batch" : "batches", o.batch)},
-      {"model", fmt::format("ViT, dim {}, {} heads, patch {}, {} tokens", o.dim, o.heads, o.patch, (32 / o.patch) * (32 / o.patch) + 1)},
-      {"initial weights",
-       o.init == "paper" ? "each paper's own base" : "truncated normal, std 0.02 (patch embedding: uniform), the same draws for all gates"},
-      {"training", o.steps == 0 ? "none"
-                                : fmt::format("{} steps, AdamW, decay 0.05 on weights, peak rate {}, warm-up {}, cosine to 0; a passport every {}",
-                                              o.steps, o.lr, o.warmup, o.every)},
-      {"Jacobian", o.no_jacobian ? "not measured" : fmt::format("at a Gaussian input as large as the network's own, {} random vectors", o.probes)},
-      {"seeds", fmt::format("{}", fmt::join(o.seeds, ", "))},
-      {"number format", o.dtype}};
-}
-
-int run_study(const Cli& cli, const Options& o) {
-  const std::vector<PassportArm> arms = arms_of(o);
-  if (o.dry_run) {
-    std::vector<PlannedRun> runs;
-    for (const PassportArm& arm : arms) runs.push_back({arm.label(), arm.gate, arm.depth});
-    dry_run(cli, o, runs, [&](const PlannedRun& run, std::int64_t depth, const ImageSet& images) {
-      return std::make_unique<nn::ViT>(model_options(o, {run.kind, depth, 0}, images));
-    });
-    return 0;
-  }
-  const Session session(cli, o);
-  Passports passports(session.folder, arms,
-                      {.title = fmt::format("Signal passport on {}", session.data.name),
-                       .settings = settings_of(o, session.data),
-                       .notes = {{"version", fmt::format("{} ({}), {}", version(), commit(), build())},
-                                 {"machine", session.machine.device},
-                                 {"command", cli.command_line()}}});
-  std::vector<ProgressArm> bars;
-  for (const PassportArm& arm : arms) bars.push_back({arm.label(), static_cast<double>(arm.depth) * static_cast<double>(o.steps + 1)});
-  const InterruptHandler interrupt;
-  int failed = 0;
-  {
-    Progress progress(std::move(bars), ProgressOutput::standard_error(o.no_progress));
-    for (std::size_t i = 0; i < arms.size() && !interrupted(); ++i) {
-      if (passports.has(arms[i])) {
-        progress.skip(i);
-        continue;
-      }
-      progress.begin(i, std::max<std::int64_t>(1, o.steps));
-      std::optional<std::vector<PassportRecord>> records;
-      try {
-        records = run_arm(o, arms[i], session, progress);
-      } catch (const std::exception& e) {  // one network's failure is not the sweep's
-        std::string text = fmt::format("failed: {}", e.what());
-        std::ranges::replace(text, '\n', ' ');
-        progress.finish(false, text);
-        ++failed;
-        continue;
-      }
-      if (!records) break;
-      const std::vector<std::string> findings = records->front().findings();
-      const std::string& divergence = records->back().divergence;
-      progress.finish(findings.empty() && divergence.empty(), !divergence.empty() ? divergence
-                                                              : findings.empty()  ? fmt::format("loss {:.4g}", records->back().loss)
-                                                                                  : findings.front());
-      passports.add(std::move(*records));
-      passports.write();
-    }
-  }
-  passports.write();
-  if (o.json)
-    write_result(results_json(passports, session.folder));
-  else
-    write_result(
-        fmt::format("\n{}\nreport: {}\n", passport_table(passports.all(), shows_colour(STDOUT_FILENO)), (session.folder / "report.html").string()));
-  if (const int status = session.finish(passports.finished(), arms.size(), "networks")) return status;
-  if (failed > 0) note_error(fmt::format("error: {} of {} networks failed\n", failed, arms.size()));
-  return failed > 0 ? 1 : 0;
+NamedTexts settings_of(Study& study, const Options& o, const DataFacts& data) {
+  const RunOptions& run = study.options();
+  return {{"data", fmt::format("{}, {} of {} images", data.name, run.steps == 0 ? "one batch" : "batches", run.batch)},
+          {"model", study.network().describe(data.images)},
+          {"initial weights", study.network().describe_init()},
+          {"training", run.steps == 0 ? "none"
+                                      : fmt::format("{}; a passport every {}",
+                                                    study.optimization().describe(run, fmt::format("{}", study.optimization().lr)), o.every)},
+          {"Jacobian", o.no_jacobian ? "not measured" : fmt::format("at a Gaussian input as large as the network's own, {} random vectors", o.probes)},
+          {"seeds", fmt::format("{}", fmt::join(run.seeds, ", "))},
+          {"number format", run.dtype}};
 }
 
 }  // namespace
 
 int passport(int argc, const char* const* argv) {
-  return exit_status([&] {
-    Options options;
-    Cli cli("passport",
-            "Shows how signals and gradients go through residual networks at init and while they train, beside what each method predicts.");
-    declare(cli, options);
-    return cli.parse(argc, argv) == Action::done ? 0 : run_study(cli, options);
+  Study study("passport", "Shows how signals and gradients go through residual networks at init and while they train, beside what each method predicts.");
+  Options o;
+  study.axis<std::string>("--gates", {"post", "pre", "deepnorm", "rezero", "layerscale", "layernorm_scaling"}, "Residual gates to look at")
+      .one_of("gate", nn::gate_names());
+  study.axis<std::int64_t>("--depths", {12, 48}, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size).slowest();
+  study.options().steps = 0;
+  study.takes({.least_steps = 0});
+  Cli& cli = study.cli();
+  cli.section("Passport");
+  cli.option("--every", &o.every, "Steps between passports while it trains").at_least(1);
+  cli.option("--probes", &o.probes, "Random vectors that estimate the Jacobian").at_least(2);
+  cli.option("--no-jacobian", &o.no_jacobian, "Leave out the Jacobian, which takes --probes backward passes");
+  cli.example("--gates all --depths 12,48");
+  cli.example("--gates pre,rezero,layerscale --depths 24 --steps 400 --every 50 --seeds 0..2");
+
+  study.show({"loss", "train_loss"});
+  study.title([](const DataFacts& data) { return fmt::format("Signal passport on {}", data.name); });
+  study.settings([&](const DataFacts& data) { return settings_of(study, o, data); });
+  study.file("passport.csv", [](const StudyResults& r) { return format_passports(passport_records(r)); });
+  study.report([](const StudyResults& r) {
+    return render_passports({.title = r.name, .settings = r.settings, .notes = r.notes, .records = passport_records(r)});
   });
+  study.table([](const StudyResults& r, bool colour) { return passport_table(passport_records(r), colour); });
+  study.json_rows(json_row);
+  return study.run(argc, argv, [&](Arm& arm) { run_arm(arm, o); });
 }
 
 }  // namespace plumb::lab

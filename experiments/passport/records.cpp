@@ -6,79 +6,17 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "experiments/common/passport_json.h"
 #include "experiments/common/plot_text.h"
 #include "experiments/common/report_parts.h"
+#include "experiments/common/text_table.h"
 
 namespace plumb::lab {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The numbers of a branch under their names, in the order of the columns of passport.csv.
-struct Column {
-  const char* name;
-  double BranchPassport::*required = nullptr;
-  std::optional<double> BranchPassport::*optional = nullptr;
-};
-constexpr Column columns[] = {{"stream_norm", &BranchPassport::stream_norm},
-                              {"branch_norm", &BranchPassport::branch_norm},
-                              {"ratio", &BranchPassport::ratio},
-                              {"cosine", &BranchPassport::cosine},
-                              {"mean_square", &BranchPassport::mean_square},
-                              {"predicted_mean_square", &BranchPassport::predicted_mean_square},
-                              {"gate_mean", nullptr, &BranchPassport::gate_mean},
-                              {"gate_min", nullptr, &BranchPassport::gate_min},
-                              {"gate_max", nullptr, &BranchPassport::gate_max},
-                              {"grad_norm", &BranchPassport::grad_norm},
-                              {"update", nullptr, &BranchPassport::update},
-                              {"entropy", nullptr, &BranchPassport::entropy},
-                              {"relative_entropy", nullptr, &BranchPassport::relative_entropy},
-                              {"largest_logit", nullptr, &BranchPassport::largest_logit},
-                              {"change", &BranchPassport::change}};
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-double value_of(const BranchPassport& row, const Column& c) { return c.required ? row.*c.required : (row.*c.optional).value_or(nan); }
-
-template <class Enum>
-Enum enum_named(const std::string& name, std::initializer_list<Enum> all) {
-  for (Enum e : all)
-    if (name == nn::name(e)) return e;
-  fail(fmt::format("unknown name {}", name));
-}
-
-double number(const Json& json) { return json.is_null() ? nan : json.get<double>(); }
-
-PassportRecord record_from(const Json& o) {
-  PassportRecord r{.arm = {o.at("gate"), o.at("depth"), o.at("seed")},
-                   .step = o.at("step"),
-                   .loss = number(o.at("loss")),
-                   .grad_norm = number(o.at("grad_norm")),
-                   .divergence = o.value("divergence", "")};
-  r.passport.growth = enum_named(o.at("growth").get<std::string>(),
-                                 {nn::Growth::identity, nn::Growth::linear, nn::Growth::harmonic, nn::Growth::geometric, nn::Growth::unstated});
-  r.passport.tokens = o.at("tokens");
-  r.passport.dim = o.at("dim");
-  r.passport.input_mean_square = number(o.at("input_mean_square"));
-  if (o.contains("jacobian")) r.jacobian = {number(o.at("jacobian")), number(o.at("jacobian_error")), o.at("jacobian_exact")};
-  const Json &branches = o.at("branches"), &norms = branches.at("norm");
-  r.passport.branches.resize(norms.size());
-  for (std::size_t i = 0; i < norms.size(); ++i) {
-    BranchPassport& row = r.passport.branches[i];
-    row.block = static_cast<std::int64_t>(i / 2);
-    row.branch = i % 2 == 0 ? "attn" : "mlp";
-    row.norm = enum_named(norms[i].get<std::string>(), {nn::Norm::none, nn::Norm::pre, nn::Norm::post});
-    for (const Column& c : columns) {
-      const Json& cell = branches.at(c.name).at(i);
-      if (c.required)
-        row.*c.required = number(cell);
-      else if (!cell.is_null())
-        row.*c.optional = cell.get<double>();
-    }
-  }
-  check(!r.passport.branches.empty() && norms.size() % 2 == 0, "no blocks");
-  return r;
-}
+constexpr double nan = unknown;
 
 double geometric_mean(const std::vector<double>& values) { return std::ranges::find(values, 0.0) != values.end() ? 0 : log_mean(0, values).y; }
 
@@ -97,63 +35,49 @@ BlockFigures block_figures(const Passport& passport, std::int64_t block) {
   return {(a.ratio + b.ratio) / 2, std::hypot(a.grad_norm, b.grad_norm)};
 }
 
-std::string format_record(const PassportRecord& r) {
-  // nlohmann-json writes a number that is not finite as null.
-  Json o{{"gate", r.arm.gate},
-         {"depth", r.arm.depth},
-         {"seed", r.arm.seed},
-         {"step", r.step},
-         {"loss", r.loss},
-         {"grad_norm", r.grad_norm},
-         {"growth", nn::name(r.passport.growth)},
-         {"tokens", r.passport.tokens},
-         {"dim", r.passport.dim},
-         {"input_mean_square", r.passport.input_mean_square}};
-  if (!r.divergence.empty()) o["divergence"] = r.divergence;
+std::string to_json(const PassportRecord& r) {
+  Json o{{"step", r.step}, {"loss", r.loss}, {"grad_norm", r.grad_norm}};  // nlohmann-json writes a number that is not finite as null
   if (r.jacobian) {
     o["jacobian"] = r.jacobian->value;
     o["jacobian_error"] = r.jacobian->standard_error;
     o["jacobian_exact"] = r.jacobian->exact;
   }
-  Json branches{{"norm", Json::array()}};  // a list a column, attention and MLP of each block in turn
-  for (const BranchPassport& row : r.passport.branches) branches["norm"].push_back(nn::name(row.norm));
-  for (const Column& c : columns) {
-    branches[c.name] = Json::array();
-    for (const BranchPassport& row : r.passport.branches) branches[c.name].push_back(value_of(row, c));
-  }
-  o["branches"] = std::move(branches);
-  return o.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  o["passport"] = Json::parse(to_json(r.passport));
+  return o.dump();
 }
 
-std::vector<PassportRecord> parse_passports(std::string_view text, const std::string& file) {
+std::vector<PassportRecord> passport_records(const StudyResults& results) {
+  const auto number = [](const Json& json) { return json.is_null() ? nan : json.get<double>(); };
   std::vector<PassportRecord> records;
-  for (std::int64_t line = 1; !text.empty(); ++line) {
-    const std::string_view one = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), one.size() + 1));
-    try {
-      records.push_back(record_from(Json::parse(one)));
-    } catch (const std::exception& e) {
-      fail(fmt::format("{}, line {}: expected a passport as one JSON object, got \"{}\" ({}); mend or delete the line", file, line, one.substr(0, 60),
-                       e.what()));
+  for (const Record& arm : results.records) {
+    for (const std::string& text : arm.attachments) {
+      const Json o = Json::parse(text);
+      PassportRecord r{.arm = {arm.point.get<std::string>("gate"), arm.point.get<std::int64_t>("depth"), static_cast<std::uint64_t>(arm.seed())},
+                       .step = o.at("step"),
+                       .loss = number(o.at("loss")),
+                       .grad_norm = number(o.at("grad_norm")),
+                       .passport = passport_from_json(o.at("passport").dump())};
+      if (o.contains("jacobian")) r.jacobian = {number(o.at("jacobian")), number(o.at("jacobian_error")), o.at("jacobian_exact")};
+      records.push_back(std::move(r));
     }
+    if (arm.status == Status::diverged && !arm.attachments.empty())
+      records.back().divergence = fmt::format("diverged at step {:.0f}: {}", arm.value("diverged_at"), arm.reason);
   }
   return records;
 }
 
 std::string format_passports(const std::vector<PassportRecord>& records) {
-  std::string text = "gate,depth,seed,step,block,branch,norm";
-  for (const Column& c : columns) text += fmt::format(",{}", c.name);
-  text += '\n';
+  std::vector<std::string> header{"gate", "depth", "seed", "step", "block", "branch", "norm"};
+  header.insert(header.end(), branch_columns().begin(), branch_columns().end());
+  CsvTable table(header);
   for (const PassportRecord& r : records)
     for (const BranchPassport& row : r.passport.branches) {
-      text += fmt::format("{},{},{},{},{},{},{}", r.arm.gate, r.arm.depth, r.arm.seed, r.step, row.block, row.branch, nn::name(row.norm));
-      for (const Column& c : columns) {
-        const double value = value_of(row, c);
-        text += std::isfinite(value) ? fmt::format(",{}", value) : ",";
-      }
-      text += '\n';
+      table.cell(std::string_view(r.arm.gate)).cell(r.arm.depth).cell(static_cast<std::int64_t>(r.arm.seed)).cell(r.step).cell(row.block);
+      table.cell(std::string_view(row.branch)).cell(std::string_view(nn::name(row.norm)));
+      for (const std::string& column : branch_columns()) table.cell(value_of(row, column));
+      table.end_row();
     }
-  return text;
+  return table.text();
 }
 
 std::vector<PassportGroup> passport_groups(const std::vector<PassportRecord>& records, Moment moment) {
@@ -216,36 +140,24 @@ PassportSummary summarize(const PassportGroup& group) {
 namespace {
 
 std::string table_of(const std::vector<PassportGroup>& groups, const std::string& title, bool fresh, bool colour) {
-  std::vector<std::vector<std::string>> rows{{"gate", "depth", "stream", "law", "g/x first", "middle", "last", "grad first", "last"}};
-  if (fresh)
-    rows[0].push_back("J^2");
-  else
-    rows[0].insert(rows[0].end(), {"entropy", "logit", "loss"});
-  std::vector<bool> found{false};
+  using enum TextTable::Align;
+  TextTable table;
+  table.column("gate", left);
+  for (const char* head : {"depth", "stream", "law", "g/x first", "middle", "last", "grad first", "last"}) table.column(head, right);
+  for (const char* head : fresh ? std::vector{"J^2"} : std::vector{"entropy", "logit", "loss"}) table.column(head, right);
+  table.column("", left);
   for (const PassportGroup& g : groups) {
     const PassportSummary s = summarize(g);
-    rows.push_back({shortened(g.gate, 20), std::to_string(g.depth), short_value(s.mean_square), short_value(s.predicted), short_value(s.ratio[0]),
-                    short_value(s.ratio[1]), short_value(s.ratio[2]), short_value(s.grad_norm[0]), short_value(s.grad_norm[1])});
+    std::vector<std::string> row{shortened(g.gate, 20),    std::to_string(g.depth),   short_value(s.mean_square),  short_value(s.predicted), short_value(s.ratio[0]),
+                                 short_value(s.ratio[1]), short_value(s.ratio[2]), short_value(s.grad_norm[0]), short_value(s.grad_norm[1])};
     if (fresh)
-      rows.back().push_back(short_value(s.jacobian.value_or(nan)));
+      row.push_back(short_value(s.jacobian.value_or(nan)));
     else
-      rows.back().insert(rows.back().end(), {short_value(s.entropy), short_value(s.largest_logit), short_value(s.loss)});
-    found.push_back(!s.findings.empty());
+      row.insert(row.end(), {short_value(s.entropy), short_value(s.largest_logit), short_value(s.loss)});
+    row.push_back(s.findings.empty() ? "" : "!");
+    table.row(std::move(row), s.findings.empty() ? "" : "31");
   }
-  std::vector<std::size_t> widths(rows[0].size());
-  for (const auto& row : rows)
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], letters(row[c]));
-  std::string text = title + "\n";
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    std::string line;
-    for (std::size_t c = 0; c < rows[r].size(); ++c) {
-      const std::string gap(widths[c] - letters(rows[r][c]), ' ');
-      line += (c > 0 ? "  " : "") + (c == 0 ? rows[r][c] + gap : gap + rows[r][c]);
-    }
-    if (found[r]) line += "  !";
-    text += (colour && (r == 0 || found[r]) ? (r == 0 ? "\x1b[1m" : "\x1b[31m") + line + "\x1b[0m" : line) + "\n";
-  }
-  return text;
+  return title + "\n" + table.text(colour);
 }
 
 }  // namespace

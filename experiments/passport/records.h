@@ -1,13 +1,13 @@
-// What the passport program leaves behind: a line of metrics.jsonl for each passport, from which everything else is computed.
+// What the passport program leaves behind: an attachment of its arm for each passport, from which everything else is computed.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "experiments/common/passport.h"
+#include "experiments/common/study_results.h"
 
 namespace plumb::lab {
 
@@ -41,9 +41,9 @@ struct BlockFigures {
 BlockFigures block_figures(const Passport& passport, std::int64_t block);
 std::int64_t depth_of(const Passport& passport);
 
-std::string format_record(const PassportRecord& record);  // one JSON object and a line end
-// A whole file back. Throws Error with file and line unless the text is what format_record writes. A number that was not finite is NaN.
-std::vector<PassportRecord> parse_passports(std::string_view text, const std::string& file);
+std::string to_json(const PassportRecord& record);  // one JSON object, without arm and divergence
+// All of a study, arm by arm. A number that was not finite is NaN.
+std::vector<PassportRecord> passport_records(const StudyResults& results);
 
 // passport.csv: a row a branch and step; a number that is absent or not finite is an empty cell.
 std::string format_passports(const std::vector<PassportRecord>& records);

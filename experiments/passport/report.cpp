@@ -14,7 +14,7 @@
 namespace plumb::lab {
 namespace {
 
-using Values = std::vector<double>;  // over seeds
+using Numbers = std::vector<double>;  // over seeds
 // A value for each place on the x axis, from one passport; NaN where there is none.
 using Curve = std::function<std::map<double, double>(const Passport&)>;
 
@@ -31,7 +31,7 @@ class Styles {
 };
 
 PlotSeries series_of(const PassportGroup& group, int style, const Curve& curve) {
-  std::map<double, Values> at;
+  std::map<double, Numbers> at;
   for (const PassportRecord* r : group.seeds)
     for (const auto& [x, y] : curve(r->passport)) at[x].push_back(y);
   PlotSeries series{.name = group.gate, .style = style};
@@ -200,7 +200,7 @@ std::string plot_sections(const std::vector<PassportGroup>& groups, const Styles
 // One number of each passport of a training, against the step.
 std::vector<Plot> plots_by_step(const std::vector<PassportRecord>& records, const Styles& styles, const std::string& id, const std::string& y_title,
                                 const std::function<double(const Passport&)>& value) {
-  std::map<std::int64_t, std::map<std::string, std::map<double, Values>>> at;  // by depth, gate, step
+  std::map<std::int64_t, std::map<std::string, std::map<double, Numbers>>> at;  // by depth, gate, step
   for (const PassportRecord& r : records) at[r.arm.depth][r.arm.gate][static_cast<double>(r.step)].push_back(value(r.passport));
   std::vector<Plot> plots;
   for (const auto& [depth, gates] : at) {
@@ -220,7 +220,7 @@ std::vector<Plot> plots_by_step(const std::vector<PassportRecord>& records, cons
 
 // Mean, over the branches that have it, of an optional number.
 double mean_over_branches(const Passport& p, std::optional<double> BranchPassport::*member) {
-  Values values;
+  Numbers values;
   for (const BranchPassport& row : p.branches)
     if (row.*member) values.push_back(*(row.*member));
   return summarize(values).mean;

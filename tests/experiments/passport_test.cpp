@@ -329,32 +329,3 @@ TEST_CASE("passport: the Jacobian of blocks that are the identity is 1, exactly 
       {.image = 32, .channels = 1, .patch = 8, .classes = 7, .dim = 32, .depth = 3, .heads = 2, .gate = "peri_ln", .drop_path = {.rate = 0.5}});
   CHECK(lab::jacobian(dropping.stack(), passport).value == grown);  // in evaluation mode
 }
-
-TEST_CASE("passport: the trainer takes one from the steps asked for, without changing the training") {
-  const lab::ImageData data = lab::open_data("glyphs", "");
-  const lab::Normalization normalization = lab::normalization_of(data.train);
-  const auto losses = [&](bool wanted, std::vector<std::optional<lab::Passport>>& passports) {
-    nn::ViT model({.channels = data.train.channels, .patch = 16, .classes = data.train.classes, .dim = 8, .depth = 2, .gate = "layerscale"});
-    std::vector<double> all;
-    lab::TrainObserver observer{.on_step = [&](const lab::StepRecord& r) {
-      all.push_back(r.loss);
-      passports.push_back(r.passport);
-    }};
-    if (wanted) observer.wants_passport = [](std::int64_t step) { return step % 2 == 0; };
-    lab::train(model, data, normalization, {.steps = 4, .batch = 4}, observer);
-    return all;
-  };
-  std::vector<std::optional<lab::Passport>> some, none;
-  CHECK(losses(true, some) == losses(false, none));
-  for (std::size_t step = 0; step < 4; ++step) {
-    CHECK(some[step].has_value() == (step % 2 == 0));
-    CHECK_FALSE(none[step].has_value());
-  }
-  for (const lab::BranchPassport& b : some[2]->branches) {
-    CHECK(b.update.value() > 1e-5);
-    CHECK(b.update.value() < 1);
-    CHECK(b.grad_norm > 0);
-    CHECK(b.gate_min.value() <= b.gate_mean.value());
-    CHECK(b.gate_mean.value() <= b.gate_max.value());
-  }
-}

@@ -151,12 +151,12 @@ TEST_CASE("the bar is drawn at most ten times a second and gone at the end", "[e
   sweep.progress->begin(0, 1000);
   for (int i = 1; i <= 1000; ++i) {
     sweep.time += 0.001;
-    sweep.progress->step(i, 1, 1e-3);
+    sweep.progress->step(0, i, 1, 1e-3);
   }
   const int drawn = count(sweep.written(), "\r");
   CHECK(drawn >= 9);
   CHECK(drawn <= 11);
-  sweep.progress->finish(true, "loss 1.000");
+  sweep.progress->finish(0, true, "loss 1.000");
   CHECK(sweep.written() == "\r\033[Kok   pre depth 6    loss 1.000  1 s\n");
   sweep.progress->begin(1, 10);
   sweep.written();
@@ -170,13 +170,13 @@ TEST_CASE("a bar that a narrower terminal wrapped is removed whole", "[experimen
   sweep.progress->begin(0, 100);
   sweep.written();
   sweep.time += 1;
-  sweep.progress->step(50, 1, 1e-3);
+  sweep.progress->step(0, 50, 1, 1e-3);
   const int columns = display_width(sweep.written()) - 1;  // without the \r
   REQUIRE(columns > 60);
   REQUIRE(columns <= 67);
   sweep.width = 30;
   sweep.time += 1;
-  sweep.progress->step(60, 1, 1e-3);
+  sweep.progress->step(0, 60, 1, 1e-3);
   CHECK_THAT(sweep.written(), contains("\033[2A\r\033[J"));
 }
 
@@ -185,12 +185,12 @@ TEST_CASE("elsewhere a plain line comes every ten seconds and at each end", "[ex
   sweep.progress->begin(0, 100);
   for (int i = 1; i <= 35; ++i) {
     sweep.time += 1;
-    sweep.progress->step(i, 1, 1e-3);
+    sweep.progress->step(0, i, 1, 1e-3);
   }
   const std::string log = sweep.written();
   CHECK(count(log, "\n") == 3);
   CHECK_THAT(log, contains("1/2  pre depth 6  step  10/100  loss 1.000  lr 1.0e-03  1.00 steps/s  ETA 14:50\n"));
-  sweep.progress->finish(false, "diverged at step 35");
+  sweep.progress->finish(0, false, "diverged at step 35");
   CHECK(sweep.written() == "FAIL pre depth 6    diverged at step 35  35 s\n");
   CHECK(log.find_first_of("\r\033") == std::string::npos);
 }
@@ -199,10 +199,10 @@ TEST_CASE("without progress only finished runs and notes are seen", "[experiment
   Sweep sweep(Mode::finished);
   sweep.progress->begin(0, 100);
   sweep.time += 60;
-  sweep.progress->step(50, 1, 1e-3);
+  sweep.progress->step(0, 50, 1, 1e-3);
   CHECK(sweep.written().empty());
   sweep.progress->note("a note");
-  sweep.progress->finish(true, "loss 1");
+  sweep.progress->finish(0, true, "loss 1");
   CHECK(sweep.written() == "a note\nok   pre depth 6    loss 1  1:00\n");
 }
 
@@ -211,12 +211,12 @@ TEST_CASE("the time left weighs runs by cost, skips the skipped and credits the 
   sweep.progress->skip(0);
   sweep.progress->begin(1, 100);
   sweep.time += 15;
-  sweep.progress->step(50, 1, 1e-3);  // cost 15 in 15 s; 15 + 40 + 20 are left
+  sweep.progress->step(1, 50, 1, 1e-3);  // cost 15 in 15 s; 15 + 40 + 20 are left
   CHECK_THAT(sweep.written(), contains("2/4  b") && contains("ETA 1:15"));
-  sweep.progress->finish(false, "diverged at step 50");
+  sweep.progress->finish(1, false, "diverged at step 50");
   sweep.progress->begin(2, 100);
   sweep.time += 20;
-  sweep.progress->step(50, 1, 1e-3);  // cost 35 in 35 s; 20 + 20 are left
+  sweep.progress->step(2, 50, 1, 1e-3);  // cost 35 in 35 s; 20 + 20 are left
   CHECK_THAT(sweep.written(), contains("3/4  c") && contains("ETA 40 s"));
 }
 
@@ -258,4 +258,25 @@ TEST_CASE("on a terminal TERM, NO_COLOR and the locale decide", "[experiments]")
   CHECK_FALSE((plain.style.colour || plain.style.utf8));
   CHECK(dumb.mode == Mode::lines);
   CHECK_FALSE(dumb.style.colour);
+}
+
+TEST_CASE("several runs at once: the bar is of the one that began first, and counts the others") {
+  Sweep sweep(Mode::bar, {{"a", 10}, {"b", 10}, {"c", 20}});
+  sweep.progress->begin(0, 10);
+  sweep.progress->begin(1, 10);
+  sweep.time += 10;
+  sweep.progress->step(1, 10, 1, 1e-3);
+  sweep.time += 10;
+  sweep.progress->step(0, 5, 2, 1e-3);
+  const std::string both = sweep.written();
+  CHECK_THAT(both, contains("2/3  a (+1)") && contains("loss 2"));
+  CHECK_THAT(both, contains("ETA 33 s"));  // cost 15 in 20 s, 25 are left
+  sweep.progress->finish(0, true, "loss 2");
+  CHECK_THAT(sweep.written(), contains("ok   a  loss 2  20 s\n") && contains("2/3  b"));
+  sweep.progress->finish(1, true, "loss 1");
+  const std::size_t late = sweep.progress->add({"d", 1});
+  sweep.progress->begin(late, 10, 4);  // goes on from a checkpoint
+  sweep.time += 3;
+  sweep.progress->step(late, 7, 1, 1e-3);
+  CHECK_THAT(sweep.written(), contains("3/4  d") && contains("1.00 steps/s"));
 }

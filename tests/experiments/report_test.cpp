@@ -149,7 +149,7 @@ TEST_CASE("a report is one self-contained, well-formed, escaped page") {
 }
 
 TEST_CASE("the table has intervals only where there are seeds enough") {
-  const auto table = [](const std::vector<ArmResult>& arms) { return html_table(groups_by_depth(arms), 10); };
+  const auto table = [](const std::vector<ArmResult>& arms) { return html_table(groups_by_depth(arms), {.classes = 10}); };
   const std::string mixed = table({arm("a", 6, 0, 1), arm("a", 6, 1, 2), arm("b", 6, 0, 1)});
   CHECK_THAT(mixed, contains("<td class=\"num\">1.500</td><td class=\"interval\">± 6.353</td>"));
   CHECK_THAT(mixed, contains("<td class=\"num\">1.000</td><td class=\"interval\">n = 1</td>"));

@@ -33,7 +33,9 @@ struct Study {
     arguments.insert(arguments.begin(), "build/study");
     cli.parse(static_cast<int>(arguments.size()), arguments.data());
   }
-  RunFolder open() const { return RunFolder(cli, options, {.device = "a device", .threads = 2}); }
+  RunFolder open(const std::string& code = "c0de") const {
+    return RunFolder(cli, options, {.machine = {.device = "a device", .threads = 2}, .data = {.text = "some data"}, .code = code, .outputs = {"layers.csv"}});
+  }
 };
 
 void put(const fs::path& path, const std::string& content = "x") { std::ofstream(path) << content; }
@@ -74,7 +76,6 @@ TEST_CASE("a missing folder is made and run.json describes the run", "[experimen
   {
     const RunFolder folder = Study({"--out", out.c_str(), "--steps=7"}).open();
     CHECK(folder.path() == out);
-    CHECK_FALSE(folder.resumed());
   }
   ::unsetenv("SOURCE_DATE_EPOCH");
   CHECK(names_in(out) == std::set<std::string>{"run.json"});
@@ -83,6 +84,10 @@ TEST_CASE("a missing folder is made and run.json describes the run", "[experimen
   CHECK(run["version"] == version());
   CHECK(run["commit"] == commit());
   CHECK(run["build"] == build());
+  CHECK(run["code"] == "c0de");
+  CHECK(run["data"] == "some data");
+  CHECK(fs::equivalent(run["program"].get<std::string>(), "/proc/self/exe"));
+  CHECK(run["fixed"][0] == "steps");
   CHECK(run["machine"]["device"] == "a device");
   CHECK(run["machine"]["cpu"] == cpu_model());
   CHECK(run["machine"]["threads"] == 2);
@@ -109,7 +114,9 @@ TEST_CASE("names that are no UTF-8 do not stop a run or its resumption", "[exper
   const TemporaryFolder temporary;
   const std::vector<const char*> arguments{"--out", temporary.path().c_str(), "--data-dir", "caf\xe9", "--resume"};
   Study(arguments).open();
-  CHECK(Study(arguments).open().resumed());
+  const std::string before = read_file(temporary / "run.json");
+  Study(arguments).open();
+  CHECK(read_file(temporary / "run.json") == before);
 }
 
 TEST_CASE("without --out every run gets a folder of its own", "[experiments]") {
@@ -143,26 +150,32 @@ TEST_CASE("a folder that is not empty is refused and keeps every byte", "[experi
   CHECK_THAT(usage_error(Study({"--out", (photos / "holiday.jpg").c_str()})), contains("is not a folder"));
 }
 
-TEST_CASE("resuming keeps the files and the first run.json", "[experiments]") {
+TEST_CASE("resuming keeps the files and the first run.json, but for axes and code", "[experiments]") {
   const FinishedRun run;
   const std::string before = read_file(run.file("run.json"));
-  const RunFolder folder = Study({"--out", run.out.c_str(), "--resume", "--threads=1", "--no-progress"}).open();
-  CHECK(folder.resumed());
+  Study({"--out", run.out.c_str(), "--resume", "--no-progress"}).open();
   CHECK(read_file(run.file("run.json")) == before);
+  Study({"--out", run.out.c_str(), "--resume", "--seeds=0..3"}).open("beef");
+  const auto now = nlohmann::json::parse(read_file(run.file("run.json"))), then = nlohmann::json::parse(before);
+  CHECK(now["settings"]["seeds"] == std::vector<int>{0, 1, 2, 3});
+  CHECK(now["code"] == "beef");
+  CHECK(now["command_line"] == then["command_line"]);
+  CHECK(now["started"] == then["started"]);
   CHECK(read_file(run.file("results.csv")) == "old");
 }
 
 TEST_CASE("resuming a missing or empty folder starts anew", "[experiments]") {
   const TemporaryFolder temporary;
-  CHECK_FALSE(Study({"--out", temporary.path().c_str(), "--resume"}).open().resumed());
+  Study({"--out", temporary.path().c_str(), "--resume"}).open();
   CHECK(fs::exists(temporary / "run.json"));
-  CHECK_FALSE(Study({"--out", (temporary / "new").c_str(), "--resume"}).open().resumed());
+  Study({"--out", (temporary / "new").c_str(), "--resume"}).open();
+  CHECK(fs::exists(temporary / "new/run.json"));
 }
 
 TEST_CASE("resuming with other settings names the first that differs", "[experiments]") {
   const FinishedRun run;
   CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume", "--steps=10", "--batch=3"})), contains("steps is 200 there and 10 here"));
-  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume", "--seeds=0..1"})), contains("seeds is [0] there and [0,1] here"));
+  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume", "--dtype=bf16"})), contains("dtype is \"fp32\" there and \"bf16\" here"));
   CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume"}, "other")), contains("is of study, not of other"));
 }
 
@@ -186,17 +199,22 @@ TEST_CASE("overwriting deletes the files of a run, whatever its settings", "[exp
   CHECK(nlohmann::json::parse(read_file(run.file("run.json")))["settings"]["steps"] == 10);
 }
 
-TEST_CASE("overwriting deletes the weights of a run's seeds, and no other weights", "[experiments]") {
+TEST_CASE("overwriting deletes weights and checkpoints of a run, and nothing else", "[experiments]") {
   const FinishedRun run;
-  for (const char* name : {"weights-0.safetensors", "weights-12.safetensors"}) put(run.file(name));
-  for (const char* name : {"weights-.safetensors", "weights-best.safetensors", "weights.safetensors"}) {
-    put(run.file(name));
-    CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains(std::string("also holds ") + name));
-    fs::remove(run.file(name));
+  for (const char* folder : {"weights", "checkpoints"}) {
+    fs::create_directory(run.file(folder));
+    put(run.file(folder) / "pre-seed-0.safetensors");
+    put(run.file(folder) / ".x.safetensors.1-0.plumb-tmp");
   }
-  CHECK(fs::exists(run.file("weights-12.safetensors")));
+  put(run.file("weights/notes.txt"));
+  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains("also holds weights"));
+  CHECK(fs::exists(run.file("weights/pre-seed-0.safetensors")));
+  fs::remove(run.file("weights/notes.txt"));
+  put(run.file("best.safetensors"));
+  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains("also holds best.safetensors"));
+  fs::remove(run.file("best.safetensors"));
   Study({"--out", run.out.c_str(), "--resume"}).open();
-  CHECK(fs::exists(run.file("weights-12.safetensors")));
+  CHECK(fs::exists(run.file("weights/pre-seed-0.safetensors")));
   Study({"--out", run.out.c_str(), "--overwrite"}).open();
   CHECK(names_in(run.out) == std::set<std::string>{"run.json"});
 }
@@ -249,7 +267,7 @@ TEST_CASE("two processes do not share a folder", "[experiments]") {
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   for (const int fd : ready) ::close(fd);
-  CHECK(study.open().resumed());
+  study.open();
   CHECK(names_in(temporary.path()) == std::set<std::string>{"run.json"});
 }
 

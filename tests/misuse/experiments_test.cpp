@@ -14,52 +14,14 @@
 #include "experiments/depth_stability/depth_stability.h"
 #include "experiments/passport/passport.h"
 #include "tests/misuse/misuse.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/support/called.h"
 
 using namespace plumb;
 using namespace plumb::lab;
-using plumb::test::contains;
-using plumb::test::TemporaryFolder;
+using namespace plumb::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-using Main = std::function<int(int, const char* const*)>;
-using Words = std::vector<std::string>;
-
-struct Ended {
-  int status;
-  std::string out, err;
-};
-
-// Runs a program in a folder, which becomes the working directory of this process for the time.
-Ended call(const TemporaryFolder& folder, const Main& main, const Words& arguments) {
-  const fs::path before = fs::current_path();
-  fs::current_path(folder.path());
-  std::fflush(nullptr);
-  const int kept[] = {::dup(STDOUT_FILENO), ::dup(STDERR_FILENO)};
-  for (int i = 0; i < 2; ++i) {
-    const int sink = ::open(i == 0 ? ".out" : ".err", O_CREAT | O_TRUNC | O_WRONLY, 0600);
-    ::dup2(sink, i == 0 ? STDOUT_FILENO : STDERR_FILENO);
-    ::close(sink);
-  }
-  std::vector<const char*> argv{"program"};
-  for (const std::string& a : arguments) argv.push_back(a.c_str());
-  const int status = main(static_cast<int>(argv.size()), argv.data());
-  std::fflush(nullptr);
-  for (int i = 0; i < 2; ++i) {
-    ::dup2(kept[i], i == 0 ? STDOUT_FILENO : STDERR_FILENO);
-    ::close(kept[i]);
-  }
-  const Ended ended{status, read_file(folder / ".out"), read_file(folder / ".err")};
-  fs::current_path(before);
-  return ended;
-}
-
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 const Words tiny{"--gates", "pre", "--depths", "1", "--dim", "8", "--batch", "4", "--steps", "2", "--no-progress"};
 
@@ -76,15 +38,15 @@ void check_refused(const Ended& e, int status, const std::string& text) {
 
 void refused(const Words& arguments, int status, const std::string& text, const Main& main = depth_stability) {
   const TemporaryFolder folder;
-  check_refused(call(folder, main, arguments), status, text);
+  check_refused(call(folder.path(), main, arguments), status, text);
   CHECK_FALSE(fs::exists(folder / "runs"));
 }
 
 // Refused, and its --dry-run with the same words.
 void refused_also_dry(const TemporaryFolder& folder, const Words& arguments, int status, const std::string& text,
                       const Main& main = depth_stability) {
-  check_refused(call(folder, main, arguments), status, text);
-  check_refused(call(folder, main, with(arguments, {"--dry-run"})), status, text);
+  check_refused(call(folder.path(), main, arguments), status, text);
+  check_refused(call(folder.path(), main, with(arguments, {"--dry-run"})), status, text);
 }
 
 int own_experiment(int argc, const char* const* argv) {
@@ -117,7 +79,7 @@ TEST_CASE("misuse: sizes beyond any machine") {
 TEST_CASE("misuse: unknown names, with the nearest or ten of many") {
   refused({"--gates", "layer_scale"}, 2, "unknown gate 'layer_scale'; did you mean 'layerscale'?");
   const TemporaryFolder folder;
-  const Ended many = call(folder, depth_stability, {"--gates", "qqqqqqqqqqqq"});
+  const Ended many = call(folder.path(), depth_stability, {"--gates", "qqqqqqqqqqqq"});
   check_refused(many, 2, "known: post, pre, rezero");
   CHECK_THAT(many.err, contains(" more\n"));
   CHECK(std::count(many.err.begin(), many.err.end(), ',') == 9);
@@ -209,39 +171,39 @@ TEST_CASE("misuse: an output folder that is a file, or below one, or not ours") 
 TEST_CASE("misuse: to resume with other settings, another experiment, or spoiled files") {
   const TemporaryFolder folder;
   const Words run = with(tiny, {"--out", "a"});
-  REQUIRE(call(folder, depth_stability, run).status == 0);
+  REQUIRE(call(folder.path(), depth_stability, run).status == 0);
   refused_also_dry(folder, run, 2, "a is not empty; --resume finishes the run it holds");
-  refused_also_dry(folder, with(run, {"--resume", "--lrs", "0.1"}), 2, "has other settings: lrs is [0.001] there and [0.1] here");
+  refused_also_dry(folder, with(run, {"--resume", "--weight-decay", "0.1"}), 2, "has other settings: weight_decay is 0.05 there and 0.1 here");
   refused_also_dry(folder, with(run, {"--resume", "--validation-split", "0.1"}), 2, "validation_split is 0.0 there and 0.1 here");
   refused_also_dry(folder, {"--resume", "--out", "a"}, 2, "is of depth_stability, not of passport", passport);
   std::ofstream(folder / "a/extra.txt") << "x";
   refused_also_dry(folder, with(run, {"--overwrite"}), 2, "a also holds extra.txt, which no run wrote");
   fs::remove(folder / "a/extra.txt");
-  std::ofstream(folder / "a/results.csv") << "gate,depth\n";
-  check_refused(call(folder, depth_stability, with(run, {"--resume"})), 1, "a/results.csv, line 1: expected the header");
   std::ofstream(folder / "a/run.json") << "{";
   refused_also_dry(folder, with(run, {"--resume"}), 2, "run.json does not describe a run");
 }
-TEST_CASE("misuse: an experiment of one's own resumed from spoiled files") {
+TEST_CASE("misuse: an experiment of one's own resumed with a spoiled ledger") {
   const TemporaryFolder folder;
   const Words run{"--out", "a", "--steps", "1", "--no-progress"};
-  REQUIRE(call(folder, own_experiment, run).status == 0);
-  const auto spoiled = [&](const std::string& csv, const std::string& metrics, const std::string& text) {
-    std::ofstream(folder / "a/results.csv") << csv;
-    std::ofstream(folder / "a/metrics.jsonl") << metrics;
-    check_refused(call(folder, own_experiment, with(run, {"--resume"})), 1, text);
-  };
-  spoiled("seed,loss\nzero,1\n", "", "a/results.csv: expected a row that begins with a seed, got \"zero,1\"");
-  spoiled("seed,loss\n0,1\n", "{\"seed\":\"0\"}\n", "a/metrics.jsonl: expected one JSON object with a seed a line");
-  spoiled("seed,loss\n0,1\n", "loss 1\n", "a/metrics.jsonl: expected one JSON object with a seed a line, got \"loss 1\"");
+  REQUIRE(call(folder.path(), own_experiment, run).status == 0);
+  const std::string good = read_file(folder / "a/ledger.jsonl");
+  for (const std::string& bad : {std::string("loss 1\n"), std::string("{}\n"), std::string("\n"), good.substr(0, 40), "x" + good}) {
+    std::ofstream(folder / "a/ledger.jsonl") << bad;
+    const Ended e = call(folder.path(), own_experiment, with(run, {"--resume"}));
+    INFO(bad << e.err);
+    CHECK(e.status == 0);
+    CHECK_THAT(e.err, contains("damaged: a/ledger.jsonl, line 1: ") && contains("; that run is repeated, the line stays\n"));
+    CHECK_THAT(read_file(folder / "a/ledger.jsonl"), contains(bad));
+    CHECK(read_file(folder / "a/results.csv").starts_with("seed,status,steps,seconds,loss\n0,ok,"));
+  }
 }
 TEST_CASE("misuse: configurations that are missing, malformed, or of another program") {
   const TemporaryFolder folder;
   const auto refuse = [&](const std::string& content, const std::string& text) {
     std::ofstream(folder / "c.json") << content;
-    check_refused(call(folder, depth_stability, {"--config", "c.json"}), 2, text);
+    check_refused(call(folder.path(), depth_stability, {"--config", "c.json"}), 2, text);
   };
-  check_refused(call(folder, depth_stability, {"--config", "none.json"}), 2, "none.json");
+  check_refused(call(folder.path(), depth_stability, {"--config", "none.json"}), 2, "none.json");
   refuse("", "c.json");
   refuse("[1]", "expected an object");
   refuse("{\"steps\": }", "c.json");
@@ -254,7 +216,7 @@ TEST_CASE("misuse: values of a run that cannot be logged") {
   const TemporaryFolder folder;
   const auto fails = [&](const std::function<void(Run&)>& body, const std::string& text) {
     const Ended e =
-        call(folder, [&](int argc, const char* const* argv) { return experiment(argc, argv, {.name = "mine", .summary = "Mine."}, body); },
+        call(folder.path(), [&](int argc, const char* const* argv) { return experiment(argc, argv, {.name = "mine", .summary = "Mine."}, body); },
              {"--out", "a", "--overwrite", "--steps", "1", "--no-progress"});
     CHECK(e.status == 1);
     INFO(e.err);
@@ -272,18 +234,18 @@ TEST_CASE("misuse: a gate that fails ends its arm, not the sweep") {
   };
   nn::register_gate<OneToken>("one_token");
   const TemporaryFolder folder;
-  const Ended e = call(folder, depth_stability,
+  const Ended e = call(folder.path(), depth_stability,
                        {"--gates", "one_token,pre", "--depths", "1", "--dim", "8", "--batch", "4", "--steps", "2", "--no-progress", "--out", "a"});
   INFO(e.err);
   CHECK(e.status == 1);
   CHECK_THAT(e.err, contains("[gate] expected combine to return the shape of the stream") && contains("error: 1 of 2 runs failed"));
   CHECK_THAT(read_file(folder / "a/results.csv"), contains("pre,1,0.001,0,ok,2,"));
-  CHECK(call(folder, depth_stability, {"--gates", "one_token", "--check-gates"}).status == 1);
+  CHECK(call(folder.path(), depth_stability, {"--gates", "one_token", "--check-gates"}).status == 1);
 }
 TEST_CASE("misuse: a full disk or a closed pipe for the result") {
   const TemporaryFolder folder;
   const Ended dry = call(
-      folder,
+      folder.path(),
       [](int argc, const char* const* argv) {
         const int full = ::open("/dev/full", O_WRONLY);
         ::dup2(full, STDOUT_FILENO);

@@ -32,7 +32,7 @@ TEST_CASE("a CaiT preset at a small size trains, evaluates, and gives the same b
   INFO(first.err);
   REQUIRE(first.status == 0);
   CHECK_THAT(first.err, !contains("DropKey"));
-  CHECK(slurp(folder.path() / "a/results.csv").starts_with("seed,loss,grad_norm,lr,val_loss,val_accuracy\n0,"));
+  CHECK(slurp(folder.path() / "a/results.csv").starts_with("seed,status,steps,seconds,train_loss,val_loss,val_accuracy\n0,ok,4,"));
   const auto settings = nlohmann::json::parse(slurp(folder.path() / "a/run.json"))["settings"];
   CHECK(settings["dim"] == 8);
   CHECK(settings["drop_path"] == 0.1);  // the preset's
@@ -54,7 +54,7 @@ TEST_CASE("the schedule warms up from lr-start and ends at lr-end") {
   std::vector<double> rates;
   std::istringstream lines(slurp(folder.path() / "a/metrics.jsonl"));
   for (std::string line; std::getline(lines, line);)
-    if (const auto object = nlohmann::json::parse(line); object.contains("lr")) rates.push_back(object["lr"].get<double>());
+    if (const auto object = nlohmann::json::parse(line); object.contains("lr_now")) rates.push_back(object["lr_now"].get<double>());
   REQUIRE(rates.size() == 6);
   CHECK(rates[0] == Approx(1e-4));
   CHECK(rates[1] == Approx(5.5e-4));
@@ -92,7 +92,7 @@ TEST_CASE("CaiT says what its DropKey comes to and logs what it drops every tent
 
 TEST_CASE("a CaiT that diverges is finished and counted, and leaves no weights") {
   const TemporaryFolder folder;
-  const std::string command = small + "--lr 1e30 --warmup 0 --steps 6 --seeds 0..1 --out a";
+  const std::string command = small + "--lr 1e30 --warmup 0 --steps 6 --seeds 0..1 --save-weights --out a";
   const Finished f = run(folder.path(), command);
   INFO(f.err << f.out);
   REQUIRE(f.status == 0);
@@ -100,9 +100,9 @@ TEST_CASE("a CaiT that diverges is finished and counted, and leaves no weights")
   CHECK_THAT(f.out, contains("diverged             2 of 2 seeds: seed 0 at step 1, seed 1 at step 1") && !contains("nan"));
   CHECK_THAT(f.err, !contains("nan  "));
   const std::string results = slurp(folder.path() / "a/results.csv");
-  CHECK_THAT(results, contains("seed,loss,grad_norm,lr,diverged_at\n0,") && contains(",1\n1,"));
+  CHECK_THAT(results, contains("seed,status,steps,seconds,diverged_at\n0,diverged,1,") && contains(",1\n1,diverged,1,"));
   CHECK_THAT(slurp(folder.path() / "a/metrics.jsonl"), contains("\"diverged_at\":1,\"divergence\":\"["));
-  CHECK_FALSE(std::filesystem::exists(folder.path() / "a/weights-0.safetensors"));
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "a/weights/seed-0.safetensors"));
   const Finished resumed = run(folder.path(), command + " --resume");
   CHECK(resumed.status == 0);
   CHECK(resumed.out == f.out);
@@ -111,12 +111,12 @@ TEST_CASE("a CaiT that diverges is finished and counted, and leaves no weights")
 
 TEST_CASE("CaiT leaves its weights under timm's names, and evaluates the average that it keeps") {
   const TemporaryFolder folder;
-  const std::string command = small + "--steps 4 --lr 1e-2 --warmup 0 --seeds 3 --overwrite --out a";
+  const std::string command = small + "--steps 4 --lr 1e-2 --warmup 0 --seeds 3 --save-weights --overwrite --out a";
   const auto weights = [&](const std::string& options) {
     const Finished f = run(folder.path(), command + options);
     INFO(f.err);
     REQUIRE(f.status == 0);
-    return nn::read_safetensors(folder.path() / "a/weights-3.safetensors").tensors;
+    return nn::read_safetensors(folder.path() / "a/weights/seed-3.safetensors").tensors;
   };
   const nn::NamedTensors plain = weights("");
   const std::string value = line_with(slurp(folder.path() / "a/metrics.jsonl"), "val_loss");
@@ -207,6 +207,6 @@ TEST_CASE("preset-diff shows the constants that differ, and no others") {
   const std::string list = run(folder.path(), cait + " --list-presets").out;
   CHECK(std::count(list.begin(), list.end(), '\n') == 24);
   const std::string help = run(folder.path(), cait + " --help").out;
-  CHECK_THAT(help, contains("cait-timm-m48") && contains("--preset-diff A B") && contains("[192]") && contains("weights-SEED.safetensors"));
+  CHECK_THAT(help, contains("cait-timm-m48") && contains("--preset-diff A B") && contains("[192]") && contains("--save-weights"));
   CHECK_THAT(help, contains("[by rule]") && !contains("[0.0005]") && contains("First steps, in which the learning rate rises [by"));
 }

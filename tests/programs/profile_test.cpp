@@ -87,7 +87,8 @@ TEST_CASE("a profile in the folder is no obstacle to --resume and --overwrite") 
   CHECK(slurp(folder.path() / "a/results.csv") == csv);
   CHECK(slurp(folder.path() / "a/profile.json") == profile);
 
-  { std::ofstream(folder.path() / "a/results.csv") << csv.substr(0, csv.rfind('\n', csv.size() - 2) + 1); }  // the second run is lost
+  const std::string ledger = slurp(folder.path() / "a/ledger.jsonl");
+  { std::ofstream(folder.path() / "a/ledger.jsonl") << ledger.substr(0, ledger.find('\n') + 1); }  // the second run is lost
   CHECK(run(folder.path(), command + "--resume --profile").status == 0);
   CHECK(slurp(folder.path() / "a/profile.txt").starts_with("rezero depth 1 "));
 

@@ -5,8 +5,10 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/support/temporary_folder.h"
 
@@ -22,6 +24,24 @@ inline std::string slurp(const std::filesystem::path& path) {
   std::stringstream text;
   text << in.rdbuf();
   return text.str();
+}
+
+// The rows of a CSV without quoted cells, by the names of their columns.
+inline std::vector<std::map<std::string, std::string>> rows_of(const std::string& csv) {
+  std::istringstream lines(csv);
+  std::vector<std::string> names;
+  std::vector<std::map<std::string, std::string>> rows;
+  for (std::string line; std::getline(lines, line);) {
+    std::vector<std::string> cells(1);
+    for (const char c : line) c == ',' ? void(cells.emplace_back()) : void(cells.back() += c);
+    if (names.empty()) {
+      names = cells;
+      continue;
+    }
+    rows.emplace_back();
+    for (std::size_t i = 0; i < cells.size(); ++i) rows.back()[names.at(i)] = cells[i];
+  }
+  return rows;
 }
 
 inline std::string program(const std::string& name) { return std::string(PLUMB_BINARY_DIR) + "/bin/" + name; }

@@ -9,8 +9,8 @@ namespace plumb::lab {
 
 struct ImageSet {
   std::int64_t channels = 0, height = 0, width = 0, classes = 0;
-  std::vector<std::uint8_t> pixels;  // [N, channels, height, width]
-  std::vector<std::int32_t> labels;  // [N], each in [0, classes)
+  std::vector<std::uint8_t> pixels = {};  // [N, channels, height, width]
+  std::vector<std::int32_t> labels = {};  // [N], each in [0, classes)
 
   std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
   std::int64_t image_bytes() const { return channels * height * width; }

@@ -1,17 +1,13 @@
-#include "experiments/common/session.h"
+#include "experiments/common/setup.h"
 
 #include "core/backend.h"
 #include "experiments/common/cli.h"
 #include "experiments/common/data/open_data.h"
 #include "experiments/common/data/split.h"
-#include "experiments/common/interrupt.h"
+#include "experiments/common/hash.h"
 
 namespace plumb::lab {
 namespace {
-
-Defaults defaults_of(const RunOptions& o) {
-  return {.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = o.device == "reference" ? Device::reference : Device::cpu};
-}
 
 ImageData data_of(const RunOptions& o) {
   ImageData data = open_data(o.data, o.data_dir);
@@ -32,7 +28,31 @@ Machine machine_of(const RunOptions& o) {
           .threads = num_threads()};
 }
 
+// Of what training and evaluation can see.
+std::string hash_of_images(const ImageData& data) {
+  Hash hash;
+  for (const ImageSet* set : {&data.train, &data.validation}) {
+    hash.add(fmt::format("{} {} {} {};", set->channels, set->height, set->width, set->classes));
+    hash.add({reinterpret_cast<const char*>(set->pixels.data()), set->pixels.size()});
+    hash.add({reinterpret_cast<const char*>(set->labels.data()), set->labels.size() * sizeof set->labels[0]});
+  }
+  return hash.text();
+}
+
+DataFacts facts_of(const ImageData& data) {
+  return {.name = data.name,
+          .text = fmt::format("{}, {} training images, {} validation images: {}; {} classes", data.name, data.train.size(), data.validation.size(),
+                              data.validation_is, data.train.classes),
+          .validation_is = data.validation_is,
+          .hash = hash_of_images(data),
+          .images = {.channels = data.train.channels, .height = data.train.height, .width = data.train.width, .classes = data.train.classes}};
+}
+
 }  // namespace
+
+Defaults defaults_for(const RunOptions& o) {
+  return {.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = o.device == "reference" ? Device::reference : Device::cpu};
+}
 
 Precision precision_for(const std::string& dtype, Device device) {
   if (dtype != "bf16") return Precision::f32;
@@ -44,26 +64,11 @@ Precision precision_for(const std::string& dtype, Device device) {
 }
 
 Setup::Setup(const RunOptions& o)
-    : defaults_(defaults_of(o)),
+    : defaults_(defaults_for(o)),
       precision_(precision_for(o.dtype, defaults().device)),
       data(data_of(o)),
       normalization(normalization_of(data.train)),
-      machine(machine_of(o)) {}
-
-std::string Setup::data_text() const {
-  return fmt::format("{}, {} training images, {} validation images: {}; {} classes", data.name, data.train.size(), data.validation.size(),
-                     data.validation_is, data.train.classes);
-}
-
-Session::Session(const Cli& cli, const RunOptions& o) : Setup(o), folder(cli, o, machine, data_text()) {
-  if (o.profile) profile_ = std::make_unique<StepProfile>(folder, o.steps);
-}
-
-int Session::finish(std::size_t finished, std::size_t runs, const char* what) const {
-  if (profile_) profile_->finish();
-  if (!interrupted() || finished >= runs) return 0;
-  note_error(fmt::format("interrupted: {} of {} {} are finished; go on with --resume --out {}\n", finished, runs, what, folder.path().string()));
-  return interrupt_status();
-}
+      machine(machine_of(o)),
+      facts(facts_of(data)) {}
 
 }  // namespace plumb::lab

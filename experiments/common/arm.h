@@ -1,0 +1,189 @@
+// One arm of a study while its body runs: where it is among the axes, its data, and what keeps a training of many steps whole: batches, log,
+// evaluation, divergence, checkpoints.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/common/data/loader.h"
+#include "experiments/common/divergence.h"
+#include "experiments/common/record.h"
+#include "experiments/common/run_options.h"
+#include "experiments/common/training_step.h"
+#include "nn/io/weights.h"
+#include "nn/models/vit.h"
+#include "nn/optim/ema.h"
+#include "nn/optim/optimizer.h"
+
+namespace plumb::lab {
+
+template <class T>
+class Axis;
+class Arm;
+class ArmRun;
+
+// A batch of the loader as tensors of the default dtype and device: images [B, C, H, W], labels [B].
+struct Batch {
+  Tensor images, labels;
+};
+Batch to_tensors(const HostBatch& batch, const ImageSet& set);
+
+// The numbers of an arm's steps, each of which is a step of its own for all random draws while the loop's body runs. An interrupt ends the loop, and
+// the arm, by an exception that the study catches.
+class Steps {
+ public:
+  class Iterator {
+   public:
+    std::int64_t operator*() const { return owner_->step_; }
+    Iterator& operator++() {
+      owner_->advance();
+      return *this;
+    }
+    bool operator!=(std::nullptr_t) const { return owner_->scope_.has_value(); }
+
+   private:
+    friend Steps;
+    explicit Iterator(Steps* owner) : owner_(owner) {}
+    Steps* owner_;
+  };
+
+  explicit Steps(ArmRun& run);
+  ~Steps();
+  Steps(const Steps&) = delete;
+  Steps& operator=(const Steps&) = delete;
+  Iterator begin() {
+    advance();
+    return Iterator(this);
+  }
+  std::nullptr_t end() const { return nullptr; }
+
+ private:
+  friend class Batches;
+  void advance();
+
+  ArmRun& run_;
+  std::int64_t first_, step_;
+  std::optional<TrainingStep> scope_;
+};
+
+// The same with the training batch of each step.
+class Batches {
+ public:
+  class Iterator {
+   public:
+    const Batch& operator*() const { return owner_->batch_; }
+    Iterator& operator++() {
+      owner_->advance();
+      return *this;
+    }
+    bool operator!=(std::nullptr_t) const { return owner_->steps_.scope_.has_value(); }
+
+   private:
+    friend Batches;
+    explicit Iterator(Batches* owner) : owner_(owner) {}
+    Batches* owner_;
+  };
+
+  Batches(ArmRun& run, const Augmentation& augment);
+  Iterator begin() {
+    advance();
+    return Iterator(this);
+  }
+  std::nullptr_t end() const { return nullptr; }
+
+ private:
+  void advance();
+
+  Steps steps_;
+  BatchLoader loader_;
+  Batch batch_;
+};
+
+// Of a ViT: what the body decides. All else is the command line's, or that of an axis of that name.
+struct ViTChoice {
+  std::optional<std::int64_t> depth = {};   // the axis "depth"
+  std::optional<nn::GateChoice> gate = {};  // the axis "gate"
+};
+
+// What a body may do in the steps of Arm::train: called before each step, and what it returns, if anything, after the update, with that step's
+// gradients.
+using AroundStep = std::function<std::function<void(const Gradients& gradients)>(std::int64_t step)>;
+
+class Arm {
+ public:
+  // Its value on an axis of the study.
+  template <class T>
+  T operator[](const Axis<T>& axis) const {
+    return point().template get<T>(axis.name());
+  }
+  const Point& point() const;
+
+  const RunOptions& options() const;
+  std::uint64_t seed() const;
+  std::int64_t steps() const { return options().steps; }
+  const ImageData& data() const;
+  const Normalization& normalization() const;
+  const std::filesystem::path& folder() const;  // where the run's files are
+  std::filesystem::path weights_file() const;   // in it: where --save-weights puts this arm's weights
+
+  // A ViT by the options of the command line, for the images of the data set, with this arm's seed.
+  nn::ViTOptions vit(const ViTChoice& choice = {}) const;
+  // Trains it by the options of the command line, minimising the cross-entropy: optimizer, schedule, clipping, moving average; measures train_loss (mean
+  // over the last 20 steps), val_loss, val_accuracy and images_per_second; traces loss, lr_now and grad_norm in about 200 points. The model ends
+  // with the weights that were evaluated.
+  void train(nn::Layer& model, const AroundStep& around = {});
+
+  // The --steps training batches of this arm, or the numbers of its steps.
+  Batches batches(const Augmentation& augment = {});
+  Steps each_step();
+  // Runs what a method asks of the first training batch before the first step (nn::calibrate).
+  void calibrate(nn::Layer& model);
+  // Tells what a loop of one's own trains, before its first step: checkpoints, --resume within the arm, replay, --eval-every and --save-weights then
+  // hold for it. They live until the body ends; with an average, that is what is evaluated and saved. If this arm has a checkpoint, its state is put
+  // back into them, and the loop goes on from there: whatever else the body keeps from step to step is not. One loop then, by batches() or each_step().
+  void track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema = nullptr);
+  // How to evaluate what is tracked, for models that do not map images to logits; and under what names its weights are saved.
+  void track_evaluation(std::function<Values()> evaluate);
+  void save_under(nn::KeyMap names);
+
+  // Adds one object to metrics.jsonl: where the arm is, the step, and these values; "loss" and "lr" also show in the progress. log() also makes the
+  // last value under a name a result of the arm.
+  void log(const Values& values);
+  void trace(const Values& values);
+  // The progress alone.
+  void show(double loss, double rate);
+  // A result of the arm, without a step: a column of results.csv.
+  void measure(const Values& values);
+  // What was traced under a name: step and value.
+  std::vector<std::pair<std::int64_t, double>> traced(const std::string& name) const;
+  // A JSON object for the files of the study's own (Study::file).
+  void attach(const std::string& json);
+
+  // To be asked in each step, before its update: whether the training has diverged (divergence.h). If so, the arm is marked, and its body
+  // returns. `loss` computes the step's loss again.
+  bool diverges(const Gradients& step, const std::function<Tensor()>& loss);
+  // Marks the arm as diverged at that step, counted from 0, by a rule of the body's own, after which the body returns: a result, "diverged_at". What the
+  // arm measured is kept in the files and left out of the statistics over seeds.
+  void diverged(std::int64_t step, const std::string& reason);
+  double recent_loss() const { return watch().recent_loss(); }  // mean over the last 20 steps that diverges() was asked about
+  DivergenceWatch& watch() const;
+
+  // What the arm's line in the progress says in place of its values, as something that is not well.
+  void warn(const std::string& text);
+  // A line on stderr, above the progress.
+  void note(const std::string& text);
+
+  explicit Arm(ArmRun& run) : run_(run) {}  // internal
+
+ private:
+  ArmRun& run_;
+};
+
+// The one name for an arm of an experiment whose only axis is the seed (experiment.h).
+using Run = Arm;
+
+}  // namespace plumb::lab

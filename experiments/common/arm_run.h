@@ -1,0 +1,94 @@
+// The inside of an Arm: what its study gives it, what it has left behind so far, and what happens between two of its steps.
+#pragma once
+
+#include <chrono>
+#include <exception>
+
+#include "experiments/common/arm.h"
+#include "experiments/common/arm_checkpoint.h"
+#include "experiments/common/network_options.h"
+#include "experiments/common/optimization.h"
+#include "experiments/common/run_folder.h"
+#include "experiments/common/trainer.h"
+
+namespace plumb::lab {
+
+class Progress;
+
+// The call's options, with what the point says of them.
+RunOptions options_at(RunOptions options, const Point& point);
+
+// What the arms of one call share.
+struct ArmEnvironment {
+  const RunOptions& options;
+  const ImageData& data;
+  const Normalization& normalization;
+  std::filesystem::path folder;
+  std::string code;
+  const NetworkOptions& network;
+  const OptimizationOptions& optimization;
+  const Cli& cli;
+  Progress* progress;  // null: none
+};
+
+// Leaves a body from between two steps.
+struct ArmStopped {
+  enum class Why { interrupted, hopeless, enough } why;
+};
+
+class ArmRun {
+ public:
+  ArmRun(const ArmEnvironment& environment, const Point& point, std::string key, std::size_t place);
+
+  const ArmEnvironment& env;
+  const RunOptions options;  // the call's, with what the point says of them
+  const std::string key;
+  const std::size_t place;  // in the progress
+  Record record;
+  DivergenceWatch watch;
+
+  // How far the body is to go, and from where, other than by itself.
+  std::int64_t stop_before = -1;                 // leaves the body before this step
+  double enough_seconds = std::numeric_limits<double>::infinity();  // leaves the body when its steps have taken so long
+  std::int64_t capture_before = -1;              // keeps the state before this step
+  std::optional<ArmCheckpoint> captured = {};
+  const ArmCheckpoint* start_from = nullptr;     // in place of the checkpoint in the folder
+  bool leaves_files = true;
+
+  // What is tracked.
+  nn::Layer* model = nullptr;
+  nn::Optimizer* optimizer = nullptr;
+  nn::Ema* ema = nullptr;
+  std::function<Values()> evaluate;
+  nn::KeyMap names;
+
+  std::int64_t step = 0;  // the one that runs, or the last
+  std::optional<double> last_loss = {};  // as the progress shows them
+  double last_rate = unknown;
+  std::string warning;                         // Arm::warn
+  double fastest_step = std::numeric_limits<double>::infinity();  // seconds
+  std::int64_t parameters = 0;                 // of what is tracked
+
+  // Between steps.
+  std::int64_t first_step();  // of the loop that begins
+  void before_step(std::int64_t next);
+  void after_step();
+  void keep_error(std::exception_ptr error) { error_ = std::move(error); }  // of a place that must not throw
+
+  std::filesystem::path checkpoint_file() const;
+  void restore();
+  void save_weights();
+  // Calls a body on an arm that is this one, and records how it ended. Lets UsageError and ArmStopped{interrupted, enough} through.
+  void call(const std::function<void(Arm&)>& body);
+  std::string outcome(const std::vector<std::string>& show) const;  // for the progress: "loss 1.2  acc 61 %", "diverged at step 3: ..."
+
+ private:
+  ArmCheckpoint state() const;
+  void save_checkpoint();
+  bool looped_ = false;
+  std::exception_ptr error_;
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point step_began_{}, checkpointed_ = Clock::now();
+};
+
+}  // namespace plumb::lab

@@ -1,0 +1,47 @@
+#include "experiments/common/divergence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "autograd/autograd.h"
+#include "experiments/common/record.h"
+
+namespace plumb::lab {
+namespace {
+
+// Repeats a step with every op checked: the message of the first that makes a non-finite number. The pass is a function of weights,
+// batch, seed and step, so it dies where it died before.
+std::string first_non_finite_op(const std::function<Tensor()>& loss) {
+  const AnomalyMode anomaly;
+  try {
+    (void)backward(loss());
+  } catch (const Error& e) {
+    std::string message = e.what();
+    std::ranges::replace(message, '\n', ' ');
+    return message;
+  }
+  return "the gradient's norm overflows though every gradient is finite";
+}
+
+}  // namespace
+
+bool DivergenceWatch::diverged(const Gradients& step) {
+  recent_.push_back(step.loss());
+  if (recent_.size() > patience) recent_.pop_front();
+  finite_ = std::isfinite(step.loss()) && std::isfinite(step.norm());
+  return !finite_ || (recent_.size() == patience && std::ranges::all_of(recent_, [this](double loss) { return is_above(loss); }));
+}
+
+bool DivergenceWatch::is_above(double loss) const { return limit_ > 0 && loss > limit_ * chance_; }
+
+std::string DivergenceWatch::reason(const std::function<Tensor()>& loss) const {
+  if (!finite_) return first_non_finite_op(loss);
+  return fmt::format("loss above {:.4g}, {:g} times chance ({:.4g}), for {} steps", limit_ * chance_, limit_, chance_, patience);
+}
+
+double DivergenceWatch::recent_loss() const {
+  return recent_.empty() ? unknown : std::accumulate(recent_.begin(), recent_.end(), 0.0) / static_cast<double>(recent_.size());
+}
+
+}  // namespace plumb::lab

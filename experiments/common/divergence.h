@@ -1,0 +1,40 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <string>
+
+#include "autograd/backward.h"
+
+namespace plumb::lab {
+
+// When a training has diverged: the loss or the gradient's norm is not finite, or the loss has been above `limit` times chance for 20 steps in a row.
+class DivergenceWatch {
+ public:
+  static constexpr std::size_t patience = 20;
+
+  // Chance is the loss of knowing nothing, such as ln(classes); infinity if there is none.
+  // A limit of 0 is none.
+  explicit DivergenceWatch(double chance, double limit = 10) : chance_(chance), limit_(limit) {}
+
+  // Of each step in turn, before its update.
+  bool diverged(const Gradients& step);
+  // Why, once it has. `loss` computes that step's again, within its random scope: every op is then checked, and the first one that makes a
+  // non-finite number is named.
+  std::string reason(const std::function<Tensor()>& loss) const;
+
+  double chance() const { return chance_; }
+  bool is_bad() const { return !finite_ || (!recent_.empty() && is_above(recent_.back())); }  // by its last step
+  double recent_loss() const;  // mean over the last 20 steps; unknown before the first
+  // What it remembers, for checkpoints: the last losses.
+  const std::deque<double>& recent() const { return recent_; }
+  void set_recent(std::deque<double> losses) { recent_ = std::move(losses); }
+
+ private:
+  bool is_above(double loss) const;  // the limit
+  double chance_, limit_;
+  bool finite_ = true;
+  std::deque<double> recent_;
+};
+
+}  // namespace plumb::lab

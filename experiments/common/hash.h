@@ -1,0 +1,37 @@
+// Hashes that tell settings, data and code apart: the same on every machine, not made against forgery.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace plumb::lab {
+
+// 64 bits over all that was added, in its order and its parts: eight bytes at a time, each multiplied and folded.
+class Hash {
+ public:
+  void add(std::string_view bytes) {
+    mix(bytes.size());
+    for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
+      std::uint64_t w;
+      std::memcpy(&w, bytes.data(), 8);
+      mix(w);
+    }
+    std::uint64_t rest = 0;
+    std::memcpy(&rest, bytes.data(), bytes.size());
+    mix(rest);
+  }
+  std::string text() const;  // 16 hex digits
+
+ private:
+  void mix(std::uint64_t w) {
+    const unsigned __int128 product = static_cast<unsigned __int128>(state_ ^ w) * 0x9e3779b97f4a7c15ull;
+    state_ = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64) ^ (w * 0xbf58476d1ce4e5b9ull + 0x94d049bb133111ebull);
+  }
+  std::uint64_t state_ = 0x6a09e667f3bcc909ull;
+};
+
+std::string hash_of(std::string_view text);
+
+}  // namespace plumb::lab

@@ -1,0 +1,30 @@
+// The ViT that a study is about, as far as the command line decides it.
+#pragma once
+
+#include "experiments/common/data/image_set.h"
+#include "experiments/common/drop_options.h"
+#include "experiments/common/point.h"
+#include "nn/models/vit.h"
+
+namespace plumb::lab {
+
+struct NetworkOptions {
+  std::int64_t dim = 64, heads = 2, patch = 8;
+  std::string init = "shared";
+  DropOptions drop;
+
+  void declare(Cli& cli);
+  // These, with what the point has of them as axes.
+  NetworkOptions at(const Point& point) const;
+  // Throws UsageError where they do not suit each other or the images.
+  void check_for(const ImageSet& images) const;
+  // Of `steps` training steps, for images like these. Depth and gate are as nn::ViTOptions has them.
+  nn::ViTOptions vit(const ImageSet& images, std::int64_t steps) const;
+
+  // For reports.
+  std::string describe(const ImageSet& images) const;  // "ViT, dim 64, 2 heads, patch 8, 17 tokens"
+  std::string describe_init() const;
+  std::string describe_drop_key(const ImageSet& images) const;
+};
+
+}  // namespace plumb::lab

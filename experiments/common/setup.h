@@ -1,0 +1,32 @@
+// What an experiment sets up before its first run: threads, dtype and device, data.
+#pragma once
+
+#include "core/array.h"
+#include "core/precision.h"
+#include "experiments/common/data/image_set.h"
+#include "experiments/common/run_folder.h"
+#include "experiments/common/run_options.h"
+
+namespace plumb::lab {
+
+// What products run in under --dtype; of bf16, stderr gets by which instructions.
+Precision precision_for(const std::string& dtype, Device device);
+Defaults defaults_for(const RunOptions& options);
+
+class Setup {
+ public:
+  // Errors: open_data, split, a batch larger than the training set.
+  explicit Setup(const RunOptions& options);
+
+ private:
+  DefaultsScope defaults_;  // of the thread that made it, while it lives
+  PrecisionScope precision_;
+
+ public:
+  const ImageData data;
+  const Normalization normalization;
+  const Machine machine;
+  const DataFacts facts;
+};
+
+}  // namespace plumb::lab

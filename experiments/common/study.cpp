@@ -1,0 +1,279 @@
+#include "experiments/common/study.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/atomic_file.h"
+#include "experiments/common/build_info.h"
+#include "experiments/common/data/open_data.h"
+#include "experiments/common/dry_run.h"
+#include "experiments/common/hash.h"
+#include "experiments/common/interrupt.h"
+#include "experiments/common/progress.h"
+#include "experiments/common/replay.h"
+#include "experiments/common/setup.h"
+#include "experiments/common/sweep.h"
+
+namespace plumb::lab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t shown_unasked = 8;
+
+// "--drop-keys" -> "drop_key"
+std::string axis_name(const std::string& option) {
+  std::string name = option.substr(std::min<std::size_t>(option.find_first_not_of('-'), option.size()));
+  std::ranges::replace(name, '-', '_');
+  return name.ends_with('s') && name.size() > 1 ? name.substr(0, name.size() - 1) : name;
+}
+
+std::string option_named(std::string axis) {
+  std::ranges::replace(axis, '_', '-');
+  return "--" + axis;
+}
+
+std::string plural(std::size_t count, const char* noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+
+}  // namespace
+
+Study::Study(std::string name, std::string question, StudyParts parts)
+    : name_(name), question_(question), parts_(parts), cli_(std::move(name), std::move(question)) {}
+
+Study::~Study() = default;
+
+AxisData& Study::add_axis(const std::string& option, const std::string& help, AxisData data) {
+  data.name = axis_name(option);
+  data.option = option;
+  AxisData& axis = axes_.emplace_back(std::move(data));
+  cli_.section("Axes");
+  axis.declared = std::visit([&](auto& values) { return &cli_.option(option, &values, help); }, axis.values);
+  axis.declared->decides_which_arms();
+  return axis;
+}
+
+void Study::declare() {
+  for (const AxisData& axis : axes_)
+    if (option_named(axis.name) != axis.option) cli_.leave_out(option_named(axis.name));
+  if (parts_.network) network_.declare(cli_);
+  if (parts_.optimization) optimization_.declare(cli_);
+  add_run_options(cli_, options_, choices_);
+  if (derive_) cli_.rule(derive_);
+}
+
+bool Study::is_searched() const {
+  return std::ranges::any_of(axes_, [](const AxisData& a) { return !a.declared; });
+}
+
+std::vector<Point> Study::places() const {
+  std::vector<const AxisData*> order;
+  for (const AxisData& axis : axes_)
+    if (axis.declared) order.push_back(&axis);
+  std::ranges::stable_sort(order, {}, [](const AxisData* a) { return !a->slowest; });
+  std::vector<Point> points{Point()};
+  for (const AxisData* axis : order) {
+    std::vector<Point> longer;
+    for (const Point& point : points)
+      std::visit(
+          [&](const auto& values) {
+            for (const auto& value : values) {
+              longer.push_back(point);
+              longer.back().set(axis->name, value);
+            }
+          },
+          axis->values);
+    points = std::move(longer);
+  }
+  return points;
+}
+
+Point Study::point_of(const Point& place, const Point& searched, std::int64_t seed) const {
+  Point point;
+  for (const AxisData& axis : axes_) {
+    const AxisValue* value = axis.declared ? place.find(axis.name) : searched.find(axis.name);
+    plumb::check(value, "[search] expected points with a value of {}, got {}", axis.name, searched.label());
+    point.set(axis.name, *value);
+  }
+  plumb::check(searched.entries().size() + place.entries().size() == axes_.size(), "[search] expected values of searched axes alone, got {}",
+               searched.label());
+  point.set("seed", seed);
+  return point;
+}
+
+double Study::cost_of(const Point& point) const {
+  std::int64_t depth = 1, steps = options_.steps;
+  if (const AxisValue* value = point.find("depth"); value && std::holds_alternative<std::int64_t>(*value)) depth = std::get<std::int64_t>(*value);
+  point.take("steps", steps);
+  return static_cast<double>(depth) * static_cast<double>(std::max<std::int64_t>(steps, 1));
+}
+
+std::vector<std::string> Study::shown_in_progress(const Record& record) const {
+  if (!show_.empty()) return show_;
+  std::vector<std::string> names = measured_names({record});
+  std::erase(names, "images_per_second");
+  if (names.size() > shown_unasked) names.resize(shown_unasked);
+  return names;
+}
+
+std::string Study::key_of(const Point& point, const DataFacts& data) const {
+  return hash_of(fmt::format("{}\n{}\n{}\n{}", name_, cli_.fixed_settings(), data.hash, to_json(point)));
+}
+
+StudyResults Study::results(std::vector<Record> records, std::size_t arms, const RunFolder& folder) const {
+  const RunDescription& run = folder.description();
+  const DataFacts& data = run.facts.data;
+  StudyResults r{.name = title_ ? title_(data) : name_,
+                 .question = question_,
+                 .columns = columns_,
+                 .show = show_,
+                 .records = std::move(records),
+                 .arms = arms,
+                 .data = data,
+                 .notes = {{"version", fmt::format("{} ({}), {}", run.version, run.commit, run.build)},
+                           {"machine", run.facts.machine.device},
+                           {"command", run.command_line}},
+                 .folder = folder.path()};
+  for (const AxisData& axis : axes_) r.axes.push_back(axis.name);
+  r.axes.emplace_back("seed");
+  if (settings_) {
+    r.settings = settings_(data);
+  } else {
+    r.settings.emplace_back("data", data.text);
+    const Json fixed = Json::parse(cli_.fixed_settings());
+    for (const auto& [key, value] : fixed.items()) r.settings.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  if (!run.accepted_code.empty()) r.notes.emplace_back("code", fmt::format("{}, and runs computed by other code: {}", run.facts.code, fmt::join(run.accepted_code, ", ")));
+  for (const Claim& claim : claims_) {
+    const ClaimResult result = judge(claim.comparison, r.records);
+    r.claims.emplace_back(fmt::format("{} ({})", claim.text, claim.source), fmt::format("{}: {}", to_string(result.verdict), result.why));
+  }
+  return r;
+}
+
+// The ledger is what counts; these are made from it.
+void Study::write_files(const StudyResults& r) const {
+  write_file_atomically(r.folder / "metrics.jsonl", metrics_jsonl(r.records));
+  for (const auto& [name, text] : files_) write_file_atomically(r.folder / name, text(r));
+  write_file_atomically(r.folder / "results.md", results_markdown(r));
+  write_file_atomically(r.folder / "report.html", report_ ? report_(r) : results_report(r));
+  write_file_atomically(r.folder / "results.csv", results_csv(r.axes, r.columns, r.records));
+}
+
+void Study::print(const StudyResults& r) const {
+  const std::string report = (r.folder / "report.html").string();
+  if (!options_.json) {
+    const bool colour = shows_colour(STDOUT_FILENO);
+    return write_result(fmt::format("\n{}\nreport: {}\n", table_ ? table_(r, colour) : results_text(r, colour), report));
+  }
+  Json rows = Json::array();
+  for (const Record& record : r.records) {
+    if (json_rows_) {
+      for (Json& row : Json::parse(json_rows_(record))) rows.push_back(std::move(row));
+      continue;
+    }
+    Json row = Json::parse(to_json(record.point));
+    row["status"] = to_string(record.status);
+    row["steps"] = record.steps;
+    for (const std::string& name : columns_) row[name] = record.value(name);  // written as null where not finite
+    row["seconds"] = record.seconds;
+    for (const auto& [name, value] : record.values) row[name] = value;
+    if (!record.reason.empty()) row["reason"] = record.reason;
+    rows.push_back(std::move(row));
+  }
+  write_result(Json{{"folder", r.folder.string()}, {"report", report}, {"results", rows}}.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+int Study::run(int argc, const char* const* argv, std::function<void(Arm&)> body) {
+  body_ = std::move(body);
+  return exit_status([&] {
+    declare();
+    if (cli_.parse(argc, argv) == Action::done) return 0;
+    if (instead_)
+      if (const std::optional<int> status = instead_()) return *status;
+    if (options_.rebuild) return rebuild();
+    return run_sweep();
+  });
+}
+
+int Study::run_sweep() {
+  const Setup setup(options_);
+  for (const Point& place : places())
+    if (parts_.network) network_.at(place).check_for(setup.data.train);
+  if (check_) check_(setup.data.train);
+  const std::string code = code_hash();
+  if (options_.dry_run) {
+    RunFolder::check_beforehand(cli_, options_);
+    Ledger none{{}};
+    const Sweep sweep(*this, setup.facts, none, {});
+    const ArmEnvironment environment{options_, setup.data, setup.normalization, {}, code, network_, optimization_, cli_, nullptr};
+    write_result(lab::dry_run(environment, sweep.named(), setup.facts, body_));
+    return 0;
+  }
+  if (!options_.replay.empty()) {
+    const RunFolder folder(cli_, options_);
+    const ArmEnvironment environment{options_, setup.data, setup.normalization, folder.path(), code, network_, optimization_, cli_, nullptr};
+    return lab::replay(environment, folder, [&](const Point& point) { return key_of(point, setup.facts); }, body_);
+  }
+
+  std::vector<std::string> outputs;
+  for (const auto& [name, text] : files_) outputs.push_back(name);
+  const RunFolder folder(cli_, options_, {.machine = setup.machine, .data = setup.facts, .code = code, .outputs = outputs});
+  Ledger ledger(folder / Ledger::file_name);
+  const std::vector<std::string> codes = codes_of(ledger, folder);
+  Sweep sweep(*this, setup.facts, ledger, codes);
+  if (const std::size_t others = sweep.elsewhere(); others > 0)
+    note_error(fmt::format("{} of {} outside the axes of this call: kept there, not in the tables\n", plural(others, "run"), ledger.path().string()));
+  if (before_) before_(setup.data);
+  std::unique_ptr<StepProfile> profile;
+  if (options_.profile) profile = std::make_unique<StepProfile>(folder, options_.steps);
+  const auto write = [&] { write_files(results(sweep.records(), sweep.named().size(), folder)); };
+  const InterruptHandler interrupt;
+  {
+    Progress progress({}, ProgressOutput::standard_error(options_.no_progress));
+    const ArmEnvironment environment{options_, setup.data, setup.normalization, folder.path(), code, network_, optimization_, cli_, &progress};
+    sweep.run(environment, progress, write);
+  }
+  write();
+  print(results(sweep.records(), sweep.named().size(), folder));
+  if (profile) profile->finish();
+  const std::size_t finished = sweep.finished(), all = sweep.named().size(), failed = sweep.failed();
+  if (interrupted() && finished < all) {
+    note_error(fmt::format("interrupted: {} of {} runs are finished; go on with --resume --out {}\n", finished, all, folder.path().string()));
+    return interrupt_status();
+  }
+  if (failed > 0) note_error(fmt::format("error: {} of {} failed; --resume tries them again\n", failed, plural(all, "run")));
+  return failed > 0 ? 1 : 0;
+}
+
+// Whose arms count; says what does not.
+std::vector<std::string> Study::codes_of(const Ledger& ledger, const RunFolder& folder) const {
+  for (const std::string& line : ledger.damaged()) note_error(fmt::format("damaged: {}; that run is repeated, the line stays\n", line));
+  std::vector<std::string> codes{folder.description().facts.code};
+  const std::vector<std::string>& accepted = folder.description().accepted_code;
+  codes.insert(codes.end(), accepted.begin(), accepted.end());
+  const std::vector<std::string> there = ledger.codes();
+  usage_check(options_.accept_code.empty() || std::ranges::find(there, options_.accept_code) != there.end(), "--accept-code {}: {} has runs of {}",
+              options_.accept_code, ledger.path().string(), there.empty() ? "no code" : fmt::format("{}", fmt::join(there, ", ")));
+  for (const std::string& code : there)
+    if (std::ranges::find(codes, code) == codes.end()) {
+      const auto count = std::ranges::count(ledger.entries(), code, &LedgerEntry::code);
+      note_error(fmt::format("{} of {} computed by other code, {} (this is {}): kept and not used; --accept-code {} uses them\n",
+                             plural(static_cast<std::size_t>(count), "run"), ledger.path().string(), code, codes.front(), code));
+    }
+  return codes;
+}
+
+int Study::rebuild() {
+  const RunFolder folder(cli_, options_);
+  Ledger ledger(folder / Ledger::file_name);
+  const Sweep sweep(*this, folder.description().facts.data, ledger, codes_of(ledger, folder));
+  const StudyResults all = results(sweep.records(), sweep.named().size(), folder);
+  write_files(all);
+  print(all);
+  return 0;
+}
+
+}  // namespace plumb::lab

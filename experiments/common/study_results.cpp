@@ -1,0 +1,167 @@
+#include "experiments/common/study_results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "experiments/common/report.h"
+#include "experiments/common/statistics.h"
+#include "experiments/common/text_table.h"
+
+namespace plumb::lab {
+namespace {
+
+constexpr std::size_t shown_unasked = 8;
+
+bool is_time(const std::string& name) { return name == "images_per_second" || name == "seconds"; }
+
+struct Shown {
+  std::vector<std::string> names;
+  std::size_t left_out = 0;
+};
+
+// What the table has columns for: what was asked for, or the first few that were measured.
+Shown shown(const StudyResults& r) {
+  std::vector<std::string> measured = r.columns;
+  for (const std::string& name : measured_names(r.records))
+    if (std::ranges::find(measured, name) == measured.end()) measured.push_back(name);
+  std::erase_if(measured, [](const std::string& name) { return name == "diverged_at" || is_time(name); });
+  Shown s{r.show.empty() ? measured : r.show};
+  if (r.show.empty() && s.names.size() > shown_unasked) s.names.resize(shown_unasked);
+  s.left_out = static_cast<std::size_t>(
+      std::ranges::count_if(measured, [&](const std::string& name) { return std::ranges::find(s.names, name) == s.names.end(); }));
+  return s;
+}
+
+Summary over_seeds(const StudyResults::Group& group, const std::string& name) {
+  std::vector<double> values;
+  for (const Record* r : group.seeds)
+    if (r->status == Status::ok) values.push_back(r->value(name));
+  return summarize(values);
+}
+
+// "ok", "diverged", "1 of 3 diverged"
+std::string outcome(const StudyResults::Group& group) {
+  std::string text;
+  for (const Status status : {Status::diverged, Status::hopeless, Status::failed}) {
+    const auto n = std::ranges::count(group.seeds, status, &Record::status);
+    if (n > 0) text += fmt::format("{}{}{}", text.empty() ? "" : "; ", group.seeds.size() == 1 ? "" : fmt::format("{} of {} ", n, group.seeds.size()), to_string(status));
+  }
+  return text.empty() ? "ok" : text;
+}
+
+TextTable table_of(const StudyResults& r, const std::vector<std::string>& names) {
+  using enum TextTable::Align;
+  TextTable table;
+  for (const std::string& axis : r.axes)
+    if (axis != "seed") table.column(axis, left);
+  for (const std::string& name : names) table.column(name, right);
+  table.column("n", right);
+  table.column("outcome", left);
+  for (const StudyResults::Group& group : r.groups()) {
+    std::vector<std::string> row;
+    for (const auto& [axis, value] : group.point.entries()) row.push_back(to_string(value));
+    for (const std::string& name : names) row.push_back(to_string(over_seeds(group, name)));
+    row.push_back(std::to_string(std::ranges::count(group.seeds, Status::ok, &Record::status)));
+    row.push_back(outcome(group));
+    table.row(std::move(row), outcome(group) == "ok" ? "32" : "31");
+  }
+  return table;
+}
+
+// Of a study whose only axis is the seed: a line a value.
+std::string list_of(const StudyResults& r, const std::vector<std::string>& names) {
+  std::string text;
+  const StudyResults::Group group{{}, r.groups().front().seeds};
+  for (const std::string& name : names) {
+    const bool logged = std::ranges::any_of(group.seeds, [&](const Record* s) {
+      return s->status == Status::ok && std::ranges::find(s->values, name, &Values::value_type::first) != s->values.end();
+    });
+    const Summary s = over_seeds(group, name);
+    const auto number = [](double v, int digits) { return std::isfinite(v) ? fmt::format("{:.{}g}", v, digits) : "not finite"; };
+    if (!logged) {
+      if (std::ranges::any_of(group.seeds, [](const Record* seed) { return seed->status == Status::ok; }))
+        text += fmt::format("{:<20} {:>12}\n", name, "never logged");
+      continue;
+    }
+    text += fmt::format("{:<20} {:>12}{}  n = {}\n", name, number(s.mean, 5), s.half_width ? fmt::format(" ± {:.3g}", *s.half_width) : "", s.n);
+  }
+  std::vector<std::string> diverged;
+  for (const Record* s : group.seeds)
+    if (s->status == Status::diverged) diverged.push_back(fmt::format("seed {} at step {:.0f}", s->seed(), s->value("diverged_at")));
+  if (!diverged.empty()) text += fmt::format("{:<20} {} of {} seeds: {}\n", "diverged", diverged.size(), group.seeds.size(), fmt::join(diverged, ", "));
+  return text;
+}
+
+}  // namespace
+
+std::vector<StudyResults::Group> StudyResults::groups() const {
+  std::vector<Group> groups;
+  for (const Record& r : records) {
+    const Point place = r.point.without("seed");
+    const auto group = std::ranges::find(groups, place, &Group::point);
+    (group == groups.end() ? groups.emplace_back(Group{place, {}}) : *group).seeds.push_back(&r);
+  }
+  return groups;
+}
+
+std::string results_text(const StudyResults& r, bool colour) {
+  const Shown s = shown(r);
+  std::string text = r.records.empty() ? "No run has ended yet.\n" : r.axes.size() > 1 ? table_of(r, s.names).text(colour) : list_of(r, s.names);
+  if (s.left_out > 0 && !r.records.empty())
+    text += fmt::format("{} more value{} in {}\n", s.left_out, s.left_out == 1 ? "" : "s", (r.folder / "results.csv").string());
+  if (r.axes.size() > 1 && std::ranges::any_of(r.groups(), [](const StudyResults::Group& g) { return g.seeds.size() > 1; }))
+    text += "Means over the n seeds that ended ok, ± half the width of the 95 % Student-t interval.\n";
+  for (const auto& [claim, verdict] : r.claims) text += fmt::format("\n{}\n  {}\n", claim, verdict);
+  return text + fmt::format("\ndata: {}\n", r.data.text);
+}
+
+std::string results_markdown(const StudyResults& r) {
+  std::string text = table_of(r, shown(r).names).markdown();
+  if (!r.claims.empty()) text += "\n";
+  for (const auto& [claim, verdict] : r.claims) text += fmt::format("- {}: **{}**\n", claim, verdict);
+  return text;
+}
+
+ReportInput report_input(const StudyResults& r) {
+  ReportInput input{.title = r.name,
+                    .question = r.question,
+                    .claims = r.claims,
+                    .settings = r.settings,
+                    .classes = r.data.images.classes,
+                    .notes = r.notes};
+  std::vector<std::string> series;
+  for (const std::string& axis : r.axes)
+    if (axis != "depth" && axis != "lr" && axis != "seed") series.push_back(axis);
+  input.series = series.size() == 1 ? series.front() : "arm";
+  for (const std::string& name : shown(r).names)
+    if (name != "train_loss" && name != "val_loss" && name != "val_accuracy") input.columns.push_back(name);
+  for (const Record& record : r.records) {
+    ArmResult a{.seed = static_cast<std::uint64_t>(record.seed()), .status = record.status, .steps = record.steps};
+    Point rest = record.point.without("seed").without("lr");
+    record.point.take("lr", a.lr);
+    if (const AxisValue* depth = record.point.find("depth"); depth && std::holds_alternative<std::int64_t>(*depth)) {
+      a.depth = std::get<std::int64_t>(*depth);
+      rest = rest.without("depth");
+    }
+    a.gate = rest.entries().size() == 1 ? to_string(rest.entries().front().second) : rest.entries().empty() ? r.name : rest.label();
+    const auto measured = [&](const char* name) {
+      const double value = record.value(name);
+      return std::isfinite(value) ? std::optional(value) : std::nullopt;
+    };
+    a.train_loss = measured("train_loss"), a.val_loss = measured("val_loss"), a.val_accuracy = measured("val_accuracy");
+    if (const auto step = measured("diverged_at")) a.diverged_at = static_cast<std::int64_t>(*step);
+    for (const std::string& name : input.columns) a.further.push_back(record.value(name));
+    for (const std::string& line : record.metrics) {
+      const auto json = nlohmann::json::parse(line);
+      if (const auto loss = json.find("loss"); loss != json.end())
+        input.losses.push_back({a.gate, a.depth, a.lr, a.seed, json["step"], loss->is_null() ? unknown : loss->get<double>()});
+    }
+    input.arms.push_back(std::move(a));
+  }
+  return input;
+}
+
+std::string results_report(const StudyResults& results) { return render_report(report_input(results)); }
+
+}  // namespace plumb::lab

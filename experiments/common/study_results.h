@@ -1,0 +1,41 @@
+// What a study's tables, reports and claims are made from: its finished arms, in the order of --dry-run.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/common/record.h"
+#include "experiments/common/run_folder.h"
+
+namespace plumb::lab {
+
+using NamedTexts = std::vector<std::pair<std::string, std::string>>;
+
+struct StudyResults {
+  std::string name = {}, question = {};
+  std::vector<std::string> axes = {};      // in the order of columns; "seed" is the last
+  std::vector<std::string> columns = {};   // that come first among the measured values
+  std::vector<std::string> show = {};      // values that the table on the terminal shows; if empty, the first few
+  std::vector<Record> records = {};
+  std::size_t arms = 0;                    // that there should be
+  DataFacts data = {};
+  NamedTexts settings = {}, notes = {};    // how it was done; where the numbers come from
+  NamedTexts claims = {};                  // what was claimed, and what came of it
+  std::filesystem::path folder = {};
+
+  // The arms that share everything but their seeds, in order of first appearance.
+  struct Group {
+    Point point;  // without the seed
+    std::vector<const Record*> seeds;
+  };
+  std::vector<Group> groups() const;
+};
+
+// Of any study: the table for a terminal (means over seeds with 95 % t intervals), and report.html.
+std::string results_text(const StudyResults& results, bool colour);
+std::string results_report(const StudyResults& results);
+// The same table in Markdown.
+std::string results_markdown(const StudyResults& results);
+
+}  // namespace plumb::lab

@@ -1,0 +1,74 @@
+// The arms of a study: which there are, which are finished, and running the others, side by side if asked.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/common/arm_run.h"
+#include "experiments/common/ledger.h"
+#include "experiments/common/study.h"
+
+namespace plumb::lab {
+
+class Progress;
+
+class Sweep {
+ public:
+  // Names the arms, and takes those that the ledger has finished by one of these codes.
+  Sweep(const Study& study, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes);
+
+  std::vector<Record> records() const;  // of all that ended, in the order of --dry-run
+  std::vector<Point> missing() const;   // named and not ended, in that order
+  std::vector<Point> named() const;
+  std::size_t finished() const;
+  std::size_t failed() const;
+  // Arms of the ledger, finished by one of the codes, that are not among those named.
+  std::size_t elsewhere() const;
+
+  // Runs what is missing, until all ended or an interrupt came. `changed` is called now and then, in any thread, by one at a time, when there are new
+  // records. What a body threw that is not its arm's failure leaves here, when all threads have stopped.
+  void run(const ArmEnvironment& environment, Progress& progress, const std::function<void()>& changed);
+
+ private:
+  struct Named {
+    Point point;
+    std::string key;
+    std::size_t place = 0;  // in the progress
+    bool begun = false;
+    std::optional<Record> record = {};
+  };
+  // Arms that are named together: all of a search, or a single one.
+  struct Unit {
+    Point place;
+    std::vector<std::int64_t> seeds;
+    std::deque<Named> arms = {};  // a deque keeps references valid
+    int round = 0;
+    bool over = false;
+  };
+
+  void ask(Unit& unit);  // for what is next, as long as all is there
+  Named* take();
+  void work(const ArmEnvironment& environment, int threads, const std::function<void()>& changed);
+  void finish(Named& arm, ArmRun& run);
+
+  const Study& study_;
+  const DataFacts& data_;
+  Ledger& ledger_;
+  std::vector<std::string> codes_;
+  std::deque<Unit> units_;
+
+  Progress* progress_ = nullptr;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::exception_ptr error_;
+  bool stopping_ = false;
+  double written_ = -1, writing_took_ = 0;  // seconds
+};
+
+}  // namespace plumb::lab

@@ -1,0 +1,30 @@
+// A table for a terminal, or in Markdown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace plumb::lab {
+
+class TextTable {
+ public:
+  enum class Align { left, right };
+  void column(const std::string& title, Align align);
+  // As many cells as columns. `colour` is an ANSI code for the last one, such as "31"; "": none.
+  void row(std::vector<std::string> cells, const std::string& colour = "");
+
+  // Columns as wide as their widest cell, two spaces apart; a bold header and the rows' colours if asked.
+  std::string text(bool colour) const;
+  std::string markdown() const;
+
+ private:
+  struct Row {
+    std::vector<std::string> cells;
+    std::string colour;
+  };
+  std::vector<std::string> titles_;
+  std::vector<Align> aligns_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace plumb::lab

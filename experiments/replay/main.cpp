@@ -1,0 +1,3 @@
+#include "experiments/common/folders.h"
+
+int main(int argc, char** argv) { return plumb::lab::replay(argc, argv); }

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Kills a sweep again and again, resumes it, and compares its results with those of one that was left alone.
+# Usage: tools/kill_sweep.sh [N] [--bin DIR]      N: number of kills [100]
+# The sweep runs two arms side by side with checkpoints every few tens of milliseconds, and gets a kill -9 at a random moment after its start. Then it is
+# finished, and results.csv (without its times), metrics.jsonl and layers.csv must be the undisturbed sweep's byte for byte. Prints how many kills hit
+# a sweep that had the checkpoint of an unfinished arm; at least half of them must.
+set -euo pipefail
+export LC_ALL=C
+root=$(cd "$(dirname "$0")/.." && pwd)
+kills=100 bin=$root/build/release/bin
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --bin) bin=$(cd "${2:?--bin expects a folder}" && pwd); shift 2 ;;
+    --help | -h) sed -n '2,6s/^# //p' "$0"; exit ;;
+    *) kills=$1; shift ;;
+  esac
+done
+[[ $kills =~ ^[1-9][0-9]*$ ]] || { echo "error: expected a number of kills, got '$kills'" >&2; exit 2; }
+program=$bin/depth_stability
+[ -x "$program" ] || { echo "error: $program is not there; build it first: ./test.sh" >&2; exit 1; }
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+seeds=0..$(((kills + 9) / 10 + 1))
+sweep() { "$program" --gates pre,layerscale --depths 2,3 --seeds "$seeds" --dim 16 --batch 8 --steps 200 --drop-key 0.1 --ema-decay 0.9 --jobs 2 "$@"; }
+
+begin=$(date +%s%N)
+sweep --out whole --no-progress >/dev/null 2>&1
+whole_ms=$((($(date +%s%N) - begin) / 1000000))
+# The moments are spread so that the kills use up about the time of the whole sweep, and some of it is left at the end.
+longest_ms=$((2 * whole_ms / kills + 40))
+hit=0 done_early=0
+for ((i = 0; i < kills; ++i)); do
+  sweep --out killed --resume --checkpoint-every 0.0005 --no-progress >log 2>&1 &
+  pid=$!
+  # Not before the run is there: a kill that finds nothing begun tests nothing.
+  for ((t = 0; t < 400; ++t)); do [ -e killed/run.json ] && break; sleep 0.01; done
+  sleep "$(awk -v r=$RANDOM -v m=$longest_ms 'BEGIN { printf "%.3f", 0.05 + r / 32768 * m / 1000 }')"
+  if kill -9 $pid 2>/dev/null; then
+    wait $pid 2>/dev/null || true
+    if [ -n "$(find killed/checkpoints -name '*.safetensors' ! -name '.*' 2>/dev/null | head -1)" ]; then hit=$((hit + 1)); fi
+  else
+    wait $pid || { cat log >&2; exit 1; }
+    done_early=$((done_early + 1))
+  fi
+done
+sweep --out killed --resume --no-progress >log 2>&1 || { cat log >&2; exit 1; }
+
+timeless() { awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) keep[i] = $i != "seconds" && $i != "images_per_second" } { line = ""; for (i = 1; i <= NF; ++i) if (keep[i]) line = line "," $i; print line }' "$1"; }
+status=0
+for file in metrics.jsonl layers.csv; do cmp "whole/$file" "killed/$file" || status=1; done
+cmp <(timeless whole/results.csv) <(timeless killed/results.csv) || status=1
+damaged=$(grep -c '^damaged' log || true)
+echo "$kills kills, $hit of them with a checkpoint of an unfinished arm, $done_early after the end; $(($(wc -l <whole/results.csv) - 1)) arms; lines damaged: $damaged"
+if [ $status = 0 ]; then echo "results equal those of the undisturbed sweep"; else echo "error: results differ" >&2; fi
+if [ $((2 * hit)) -lt "$kills" ]; then echo "error: only $hit of $kills kills hit an arm with a checkpoint, expected at least half" >&2; status=1; fi
+exit $status
