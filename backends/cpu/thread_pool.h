@@ -22,8 +22,8 @@ class ThreadPool {
   // The loops of a training step follow each other within microseconds, and waking a thread takes some tens of them.
   static constexpr std::chrono::microseconds spin_time{100};
 
-  // One for the process, which all use who have no share of their own (core/thread_share.h). A pool is never destroyed, and its threads end with the process, so that a thread that exits late finds it whole. A child after
-  // fork() (not from within a loop) does without those that it has lost.
+  // One for the process, which all use who have no share of their own (core/thread_share.h). A pool is never destroyed, and its threads end with the
+  // process, so that a thread that exits late finds it whole. A child after fork() (not from within a loop) does without those that it has lost.
   static ThreadPool& instance();
   ThreadPool();
 

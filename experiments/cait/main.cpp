@@ -249,8 +249,7 @@ void train(const Options& o, lab::Arm& run) {
   if (!lab::train(run, task, optimizer, ema ? &*ema : nullptr, log_dropped, 1)) return;
   std::optional<nn::EmaScope> averaged;
   if (ema) averaged.emplace(*ema);
-  const lab::Evaluation evaluation =
-      lab::evaluate(model, run.data().validation, run.normalization(), 256, run.options().eval_images);
+  const lab::Evaluation evaluation = lab::evaluate(model, run.data().validation, run.normalization(), 256, run.options().eval_images);
   if (!std::isfinite(evaluation.loss)) return run.diverged(run.steps() - 1, "the validation loss is not finite");
   run.measure({{"train_loss", run.recent_loss()}});
   run.log({{"val_loss", evaluation.loss}, {"val_accuracy", evaluation.accuracy}});
@@ -259,10 +258,11 @@ void train(const Options& o, lab::Arm& run) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  lab::Study study("cait",
-                   "Trains a CaiT, as published or at another size, and says where each of its constants comes from. With --save-weights a seed that does "
-                   "not diverge leaves its weights under timm's names.",
-                   {.network = false, .optimization = false});
+  lab::Study study(
+      "cait",
+      "Trains a CaiT, as published or at another size, and says where each of its constants comes from. With --save-weights a seed that does "
+      "not diverge leaves its weights under timm's names.",
+      {.network = false, .optimization = false});
   Options o;
   declare(o, study.cli());
   study.derive([&] { derive(o, study.cli(), study.options()); });

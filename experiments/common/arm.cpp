@@ -32,10 +32,11 @@ std::string shown(double value, int digits) { return std::isfinite(value) ? fmt:
 
 // What a body may call a value.
 void check_name(const Point& point, const std::string& name) {
-  check(!name.empty() && !point.find(name) && name != "step" && name != diverged_at && name != "divergence" && name != "status" && name != "steps" &&
-            name != "seconds" && name.find_first_of(",\"\n") == std::string::npos,
-        "[log] expected a name other than {}, step, steps, seconds, status, diverged_at and divergence, without comma, quote and line end, got \"{}\"",
-        fmt::join(point.entries() | std::views::keys, ", "), name);
+  check(
+      !name.empty() && !point.find(name) && name != "step" && name != diverged_at && name != "divergence" && name != "status" && name != "steps" &&
+          name != "seconds" && name.find_first_of(",\"\n") == std::string::npos,
+      "[log] expected a name other than {}, step, steps, seconds, status, diverged_at and divergence, without comma, quote and line end, got \"{}\"",
+      fmt::join(point.entries() | std::views::keys, ", "), name);
 }
 
 // Throws UsageError for options that a body can only follow once it has said what it trains.
@@ -180,7 +181,8 @@ void ArmRun::call(const std::function<void(Arm&)>& body) {
   } catch (const std::exception& e) {  // one arm's failure is not the sweep's
     ended_as(Status::failed, e.what());
   }
-  if (record.status == Status::failed) record.metrics.push_back(Json{{"step", step}, {"failure", record.reason}}.dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (record.status == Status::failed)
+    record.metrics.push_back(Json{{"step", step}, {"failure", record.reason}}.dump(-1, ' ', false, Json::error_handler_t::replace));
   model = nullptr, optimizer = nullptr, ema = nullptr;
 }
 
@@ -201,7 +203,7 @@ std::string ArmRun::outcome(const std::vector<std::string>& show) const {
       const double value = value_of(record.values, name);
       text += (text.empty() ? "" : "  ") + (name == "val_accuracy" && std::isfinite(value) ? fmt::format("acc {:.1f} %", 100 * value)
                                             : name == "train_loss" && std::isfinite(value) ? fmt::format("loss {:.3f}", value)
-                                                                                          : fmt::format("{} {}", name, shown(value, 4)));
+                                                                                           : fmt::format("{} {}", name, shown(value, 4)));
     }
   return text;
 }
@@ -235,10 +237,7 @@ void Steps::advance() {
 Batches::Batches(ArmRun& run, const Augmentation& augment)
     : steps_(run),
       loader_(run.env.data.train, run.env.normalization,
-              {.batch = run.options.batch,
-               .seed = static_cast<std::uint64_t>(run.record.seed()),
-               .augment = augment,
-               .start_step = steps_.first_}) {}
+              {.batch = run.options.batch, .seed = static_cast<std::uint64_t>(run.record.seed()), .augment = augment, .start_step = steps_.first_}) {}
 
 void Batches::advance() {
   steps_.advance();
@@ -365,7 +364,8 @@ void Arm::diverged(std::int64_t step, const std::string& reason) {
   run_.record.status = Status::diverged;
   run_.record.reason = one_line(reason);
   set_value(run_.record.values, diverged_at, static_cast<double>(step));
-  run_.record.metrics.push_back(Json{{"step", step}, {diverged_at, step}, {"divergence", reason}}.dump(-1, ' ', false, Json::error_handler_t::replace));
+  run_.record.metrics.push_back(
+      Json{{"step", step}, {diverged_at, step}, {"divergence", reason}}.dump(-1, ' ', false, Json::error_handler_t::replace));
   if (std::error_code none; run_.leaves_files) std::filesystem::remove(weights_file(), none);
 }
 

@@ -132,9 +132,9 @@ class Arm {
 
   // A ViT by the options of the command line, for the images of the data set, with this arm's seed.
   nn::ViTOptions vit(const ViTChoice& choice = {}) const;
-  // Trains it by the options of the command line, minimising the cross-entropy: optimizer, schedule, clipping, moving average; measures train_loss (mean
-  // over the last 20 steps), val_loss, val_accuracy and images_per_second; traces loss, lr_now and grad_norm in about 200 points. The model ends
-  // with the weights that were evaluated.
+  // Trains it by the options of the command line, minimising the cross-entropy: optimizer, schedule, clipping, moving average; measures train_loss
+  // (mean over the last 20 steps), val_loss, val_accuracy and images_per_second; traces loss, lr_now and grad_norm in about 200 points. The model
+  // ends with the weights that were evaluated.
   void train(nn::Layer& model, const AroundStep& around = {});
 
   // The --steps training batches of this arm, or the numbers of its steps.
@@ -144,7 +144,8 @@ class Arm {
   void calibrate(nn::Layer& model);
   // Tells what a loop of one's own trains, before its first step: checkpoints, --resume within the arm, replay, --eval-every and --save-weights then
   // hold for it. They live until the body ends; with an average, that is what is evaluated and saved. If this arm has a checkpoint, its state is put
-  // back into them, and the loop goes on from there: whatever else the body keeps from step to step is not. One loop then, by batches() or each_step().
+  // back into them, and the loop goes on from there: whatever else the body keeps from step to step is not. One loop then, by batches() or
+  // each_step().
   void track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema = nullptr);
   // How to evaluate what is tracked, for models that do not map images to logits; and under what names its weights are saved.
   void track_evaluation(std::function<Values()> evaluate);
@@ -166,8 +167,8 @@ class Arm {
   // To be asked in each step, before its update: whether the training has diverged (divergence.h). If so, the arm is marked, and its body
   // returns. `loss` computes the step's loss again.
   bool diverges(const Gradients& step, const std::function<Tensor()>& loss);
-  // Marks the arm as diverged at that step, counted from 0, by a rule of the body's own, after which the body returns: a result, "diverged_at". What the
-  // arm measured is kept in the files and left out of the statistics over seeds.
+  // Marks the arm as diverged at that step, counted from 0, by a rule of the body's own, after which the body returns: a result, "diverged_at". What
+  // the arm measured is kept in the files and left out of the statistics over seeds.
   void diverged(std::int64_t step, const std::string& reason);
   double recent_loss() const { return watch().recent_loss(); }  // mean over the last 20 steps that diverges() was asked about
   DivergenceWatch& watch() const;

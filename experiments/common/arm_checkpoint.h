@@ -12,11 +12,11 @@
 namespace plumb::lab {
 
 struct ArmCheckpoint {
-  std::string key, code;             // of the arm, as in LedgerEntry
-  std::int64_t step = 0;             // the next one
-  Record record = {};                // so far
-  std::deque<double> recent = {};    // DivergenceWatch's
-  nn::NamedTensors tensors = {};     // "model.*", "optimizer.*", "ema.*"
+  std::string key, code;           // of the arm, as in LedgerEntry
+  std::int64_t step = 0;           // the next one
+  Record record = {};              // so far
+  std::deque<double> recent = {};  // DivergenceWatch's
+  nn::NamedTensors tensors = {};   // "model.*", "optimizer.*", "ema.*"
 };
 
 // Throws Error if the file cannot be written; the former one then is as it was.

@@ -48,11 +48,11 @@ class ArmRun {
   DivergenceWatch watch;
 
   // How far the body is to go, and from where, other than by itself.
-  std::int64_t stop_before = -1;                 // leaves the body before this step
+  std::int64_t stop_before = -1;                                    // leaves the body before this step
   double enough_seconds = std::numeric_limits<double>::infinity();  // leaves the body when its steps have taken so long
-  std::int64_t capture_before = -1;              // keeps the state before this step
+  std::int64_t capture_before = -1;                                 // keeps the state before this step
   std::optional<ArmCheckpoint> captured = {};
-  const ArmCheckpoint* start_from = nullptr;     // in place of the checkpoint in the folder
+  const ArmCheckpoint* start_from = nullptr;  // in place of the checkpoint in the folder
   bool leaves_files = true;
 
   // What is tracked.
@@ -62,12 +62,12 @@ class ArmRun {
   std::function<Values()> evaluate;
   nn::KeyMap names;
 
-  std::int64_t step = 0;  // the one that runs, or the last
+  std::int64_t step = 0;                 // the one that runs, or the last
   std::optional<double> last_loss = {};  // as the progress shows them
   double last_rate = unknown;
-  std::string warning;                         // Arm::warn
+  std::string warning;                                            // Arm::warn
   double fastest_step = std::numeric_limits<double>::infinity();  // seconds
-  std::int64_t parameters = 0;                 // of what is tracked
+  std::int64_t parameters = 0;                                    // of what is tracked
 
   // Between steps.
   std::int64_t first_step();  // of the loop that begins

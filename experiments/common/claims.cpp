@@ -10,9 +10,7 @@ namespace plumb::lab {
 Comparison lower(std::string value, Point a, Point b) { return {std::move(value), std::move(a), std::move(b)}; }
 Comparison higher(std::string value, Point a, Point b) { return {std::move(value), std::move(b), std::move(a)}; }
 
-std::string_view to_string(Verdict verdict) {
-  return verdict == Verdict::agree ? "agree" : verdict == Verdict::disagree ? "disagree" : "undecided";
-}
+std::string_view to_string(Verdict verdict) { return verdict == Verdict::agree ? "agree" : verdict == Verdict::disagree ? "disagree" : "undecided"; }
 
 ClaimResult judge(const Comparison& c, const std::vector<Record>& records) {
   std::vector<double> differences;  // of pairs that both trained
@@ -31,16 +29,20 @@ ClaimResult judge(const Comparison& c, const std::vector<Record>& records) {
   std::erase_if(differences, [](double d) { return !std::isfinite(d); });
   const auto pairs = static_cast<int>(differences.size()) + only_a + only_b + neither;
   if (pairs == 0) return {Verdict::undecided, "no two arms to compare"};
-  const std::string diverged = only_a + only_b + neither == 0
-                                   ? ""
-                                   : fmt::format("; of {} pairs {} diverged in the second alone, {} in the first, {} in both", pairs, only_a, only_b, neither);
+  const std::string diverged =
+      only_a + only_b + neither == 0
+          ? ""
+          : fmt::format("; of {} pairs {} diverged in the second alone, {} in the first, {} in both", pairs, only_a, only_b, neither);
   if (differences.size() < 2) {
-    if (only_a >= 2 && only_b == 0 && neither == 0 && differences.empty()) return {Verdict::agree, fmt::format("all {} arms of the second diverged", pairs)};
-    if (only_b >= 2 && only_a == 0 && neither == 0 && differences.empty()) return {Verdict::disagree, fmt::format("all {} arms of the first diverged", pairs)};
+    if (only_a >= 2 && only_b == 0 && neither == 0 && differences.empty())
+      return {Verdict::agree, fmt::format("all {} arms of the second diverged", pairs)};
+    if (only_b >= 2 && only_a == 0 && neither == 0 && differences.empty())
+      return {Verdict::disagree, fmt::format("all {} arms of the first diverged", pairs)};
     return {Verdict::undecided, fmt::format("{} pair{}: no interval{}", pairs, pairs == 1 ? "" : "s", diverged)};
   }
   const Summary s = summarize(differences);
-  const std::string why = fmt::format("{} by {:.3g} ± {:.2g} over {} pairs{}", s.mean < 0 ? "lower" : "higher", std::abs(s.mean), *s.half_width, s.n, diverged);
+  const std::string why =
+      fmt::format("{} by {:.3g} ± {:.2g} over {} pairs{}", s.mean < 0 ? "lower" : "higher", std::abs(s.mean), *s.half_width, s.n, diverged);
   if (s.high() < 0 && only_b == 0) return {Verdict::agree, why};
   if (s.low() > 0 && only_a == 0) return {Verdict::disagree, why};
   return {Verdict::undecided, why};

@@ -33,8 +33,8 @@ struct ClaimResult {
   Verdict verdict = Verdict::undecided;
   std::string why;  // "lower by 0.21 ± 0.04 over 5 pairs"
 };
-// Agree or disagree where the 95 % t interval of the mean difference over the pairs does not hold 0; undecided else, and with fewer than two pairs. An arm
-// that diverged is worse than any that did not: where every such pair says the same, and at least two do, that decides.
+// Agree or disagree where the 95 % t interval of the mean difference over the pairs does not hold 0; undecided else, and with fewer than two pairs.
+// An arm that diverged is worse than any that did not: where every such pair says the same, and at least two do, that decides.
 ClaimResult judge(const Comparison& comparison, const std::vector<Record>& records);
 
 }  // namespace plumb::lab

@@ -25,7 +25,7 @@ class DivergenceWatch {
 
   double chance() const { return chance_; }
   bool is_bad() const { return !finite_ || (!recent_.empty() && is_above(recent_.back())); }  // by its last step
-  double recent_loss() const;  // mean over the last 20 steps; unknown before the first
+  double recent_loss() const;                                                                 // mean over the last 20 steps; unknown before the first
   // What it remembers, for checkpoints: the last losses.
   const std::deque<double>& recent() const { return recent_; }
   void set_recent(std::deque<double> losses) { recent_ = std::move(losses); }

@@ -54,7 +54,8 @@ std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>&
   if (steps == 0)
     text += " without training steps";
   else
-    text += fmt::format("{}: {} steps, {} images", lengths.size() == 1 ? fmt::format(" of {} steps of {} images", *lengths.begin(), o.batch) : "", steps, images);
+    text += fmt::format("{}: {} steps, {} images", lengths.size() == 1 ? fmt::format(" of {} steps of {} images", *lengths.begin(), o.batch) : "",
+                        steps, images);
   text += o.resume ? "; --resume leaves out those that are finished\n" : "\n";
   text += "data: " + data.text + "\n";
   if (steps == 0 || arms.empty()) return text;
@@ -62,8 +63,9 @@ std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>&
   const auto [shallow, deep] = std::ranges::minmax_element(arms, {}, depth_of);
   const Measured first = measure(environment, *shallow, body), last = shallow == deep ? first : measure(environment, *deep, body);
   if (first.parameters > 0)
-    text += fmt::format("parameters of a network: {}\n", first.parameters == last.parameters ? fmt::format("{}", first.parameters)
-                                                                                             : fmt::format("{} to {}", first.parameters, last.parameters));
+    text += fmt::format("parameters of a network: {}\n", first.parameters == last.parameters
+                                                             ? fmt::format("{}", first.parameters)
+                                                             : fmt::format("{} to {}", first.parameters, last.parameters));
   double total = 0;
   for (const Point& point : arms) {
     const double share = last.depth > first.depth ? (depth_of(point) - first.depth) / (last.depth - first.depth) : 0;

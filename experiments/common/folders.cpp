@@ -158,8 +158,9 @@ int merge(int argc, const char* const* argv) {
       for (const LedgerEntry& e : ledger.entries()) {
         if (!is_finished(e.record.status) || ledger.find(e.key, e.code) != &e) continue;
         const auto [former, is_new] = seen.try_emplace(e.key + e.code, timeless(e.record), folder);
-        usage_check(is_new || former->second.first == timeless(e.record), "{} and {} have different results of {}: were they computed on different processors?",
-                    former->second.second.string(), folder.string(), e.record.point.label());
+        usage_check(is_new || former->second.first == timeless(e.record),
+                    "{} and {} have different results of {}: were they computed on different processors?", former->second.second.string(),
+                    folder.string(), e.record.point.label());
         is_new ? entries.push_back(e) : void(++twice);
       }
     }

@@ -54,8 +54,8 @@ std::string to_json(const Point& point);
 // The names that were measured, in order of first appearance.
 std::vector<std::string> measured_names(const std::vector<Record>& records);
 
-// One row each, under a header: the axes, status, steps, seconds unless it is among `columns`, `columns`, then every other name that was measured. Text
-// with a comma, a quote or a line end is quoted as RFC 4180 has it.
+// One row each, under a header: the axes, status, steps, seconds unless it is among `columns`, `columns`, then every other name that was measured.
+// Text with a comma, a quote or a line end is quoted as RFC 4180 has it.
 std::string results_csv(const std::vector<std::string>& axes, const std::vector<std::string>& columns, const std::vector<Record>& records);
 // One object a line: where the arm is, then what it logged.
 std::string metrics_jsonl(const std::vector<Record>& records);

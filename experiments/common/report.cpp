@@ -63,13 +63,14 @@ std::string render_report(const ReportInput& input) {
                    "; seeds that diverged are thin lines that end in a cross.";
     accuracy_caption = crowded ? "Mean over the seeds that ended ok. " : "Bars are 95 % intervals over seeds. ";
   }
-  if (!input.losses.empty()) html += section("Training loss",
-                  loss_caption + " Long runs are shown as means of consecutive logged steps. Point at a plot for its values" +
-                      (crowded && repeated ? " and 95 % intervals." : "."),
-                  figures(losses));
+  if (!input.losses.empty())
+    html += section("Training loss",
+                    loss_caption + " Long runs are shown as means of consecutive logged steps. Point at a plot for its values" +
+                        (crowded && repeated ? " and 95 % intervals." : "."),
+                    figures(losses));
   if (std::ranges::any_of(groups, [](const ArmGroup& g) { return g.depth > 0 && g.val_accuracy.n > 0; }) || input.losses.empty())
     html += section("Accuracy against depth", accuracy_caption + "Methods at one depth stand side by side to keep them apart.",
-                  figures(accuracy_plots(input)));
+                    figures(accuracy_plots(input)));
   if (const std::vector<Plot> plots = ratio_plots(input); !plots.empty())
     html +=
         section("Branch against stream",

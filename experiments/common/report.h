@@ -13,13 +13,13 @@ namespace plumb::lab {
 
 struct ReportInput {
   std::string title = {};
-  std::string question = {};         // what the study asks; none if empty
-  NamedTexts claims = {};            // what was claimed, and what came of it
-  std::string series = "gate";       // what ArmResult::gate is called
+  std::string question = {};              // what the study asks; none if empty
+  NamedTexts claims = {};                 // what was claimed, and what came of it
+  std::string series = "gate";            // what ArmResult::gate is called
   std::vector<std::string> columns = {};  // further values, ArmResult::further
-  NamedTexts settings = {};          // what was compared and how: name, value
-  std::int64_t classes = 0;          // an untrained classifier has loss ln(classes); no chance level is drawn for fewer than two
-  std::vector<ArmResult> arms = {};  // gates, depths and rates appear in this order
+  NamedTexts settings = {};               // what was compared and how: name, value
+  std::int64_t classes = 0;               // an untrained classifier has loss ln(classes); no chance level is drawn for fewer than two
+  std::vector<ArmResult> arms = {};       // gates, depths and rates appear in this order
   std::vector<LossPoint> losses = {};
   std::vector<LayerPoint> layers = {};
   NamedTexts notes = {};  // where the numbers come from: version, commit, device, command line

@@ -75,7 +75,7 @@ std::string html_table(const std::vector<ArmGroup>& groups, const ReportInput& i
   const bool intervals = any_interval(groups);
   const int decimals = loss_decimals(groups);
   const auto any = [&](auto&& has) { return std::ranges::any_of(groups, has); };
-  const bool depths = any([](const ArmGroup& g) { return g.depth > 0; }), rates = any([](const ArmGroup& g) { return g.lr > 0; });
+  const bool depths = any([](const ArmGroup&g) { return g.depth > 0; }), rates = any([](const ArmGroup&g) { return g.lr > 0; });
   struct Column {
     const char* title;
     Summary ArmGroup::*of;

@@ -25,8 +25,8 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* lock_name = ".lock";
-// What every experiment may write; what an experiment writes besides, its run.json names. run.json itself goes last: while a run's files are being deleted,
-// what is left still shows that it is a run.
+// What every experiment may write; what an experiment writes besides, its run.json names. run.json itself goes last: while a run's files are being
+// deleted, what is left still shows that it is a run.
 constexpr const char* run_files[] = {"profile.json", "profile.txt", "report.html", "metrics.jsonl", "results.csv", "results.md", "ledger.jsonl"};
 constexpr const char* run_folders[] = {"weights", "checkpoints"};  // of safetensors files
 
@@ -46,7 +46,8 @@ std::vector<fs::path> files_of_run(const fs::path& folder, const RunDescription&
   names.insert(names.end(), run.facts.outputs.begin(), run.facts.outputs.end());
   std::vector<fs::path> files;
   for (const std::string& name : names)
-    if (const fs::file_status status = fs::symlink_status(folder / name); fs::exists(status) && !fs::is_directory(status)) files.push_back(folder / name);
+    if (const fs::file_status status = fs::symlink_status(folder / name); fs::exists(status) && !fs::is_directory(status))
+      files.push_back(folder / name);
   for (const char* name : run_folders) {
     const fs::path within = folder / name;
     if (fs::symlink_status(within).type() != fs::file_type::directory) continue;
@@ -140,8 +141,8 @@ void check_usable(const fs::path& path, const Cli& cli, const RunOptions& option
   if (reads || options.resume) return check_resumable(cli, options.rebuild ? "--rebuild" : reads ? "--replay" : "--resume", path / "run.json", run);
   const std::vector<fs::path> ours = files_of_run(path, run);
   for (const fs::path& entry : there)
-    usage_check(std::ranges::find(ours, entry) != ours.end(), "--overwrite: {} also holds {}, which no run wrote; move it or choose another --out", name,
-                entry.filename().string());
+    usage_check(std::ranges::find(ours, entry) != ours.end(), "--overwrite: {} also holds {}, which no run wrote; move it or choose another --out",
+                name, entry.filename().string());
 }
 
 // A folder that did not exist before: runs/name, runs/name-2, ...

@@ -30,14 +30,14 @@ struct DataFacts {
 struct RunFacts {
   Machine machine = {};
   DataFacts data = {};
-  std::string code = {};                   // code_hash()
-  std::vector<std::string> outputs = {};   // files that the experiment writes besides those of every run
+  std::string code = {};                  // code_hash()
+  std::vector<std::string> outputs = {};  // files that the experiment writes besides those of every run
 };
 
 // run.json.
 struct RunDescription {
   std::string experiment = {}, version = {}, commit = {}, build = {};
-  std::string program = {};                     // path of the program that ran
+  std::string program = {};  // path of the program that ran
   RunFacts facts = {};
   std::string cpu = {}, command_line = {}, started = {};
   std::string settings = {};                    // a JSON object

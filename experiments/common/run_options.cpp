@@ -54,9 +54,12 @@ void add_run_options(Cli& cli, RunOptions& o, const RunChoices& choices) {
   cli.option("--checkpoint-every", &o.checkpoint_every, "Minutes after which the state of a run is saved, for --resume to go on from; 0: never")
       .at_least(0)
       .decides_speed_only();
-  cli.option("--stop-hopeless", &o.stop_hopeless, "Stop a run whose loss, after half of its steps, is still at least 98 % of chance; it counts as unfinished")
+  cli.option("--stop-hopeless", &o.stop_hopeless,
+             "Stop a run whose loss, after half of its steps, is still at least 98 % of chance; it counts as unfinished")
       .decides_nothing_later();
-  cli.option("--accept-code", &o.accept_code, "Use runs of the folder that code of this hash has computed, too").value_name("HASH").decides_nothing_later();
+  cli.option("--accept-code", &o.accept_code, "Use runs of the folder that code of this hash has computed, too")
+      .value_name("HASH")
+      .decides_nothing_later();
 
   cli.section("Output");
   cli.option("--out", &o.out, "Folder of the results; a new one under runs/ by default").value_name("DIR").decides_nothing_later();
@@ -74,7 +77,8 @@ void add_run_options(Cli& cli, RunOptions& o, const RunChoices& choices) {
   cli.option("--no-progress", &o.no_progress, "No progress bar, only a line for each finished run").decides_nothing_later();
   cli.section(Cli::instead);
   cli.option("--rebuild", &o.rebuild, "Write tables and report of --out anew from its ledger").decides_nothing_later();
-  cli.option("--replay", &o.replay, "Repeat the end of a diverged run of --out in f32 and f64, and say what went wrong; the run as --dry-run prints it")
+  cli.option("--replay", &o.replay,
+             "Repeat the end of a diverged run of --out in f32 and f64, and say what went wrong; the run as --dry-run prints it")
       .value_name("RUN")
       .decides_nothing_later();
 
@@ -82,7 +86,8 @@ void add_run_options(Cli& cli, RunOptions& o, const RunChoices& choices) {
     usage_check(o.warmup <= o.steps, "--warmup {} is longer than --steps {}", o.warmup, o.steps);
     usage_check(!(o.resume && o.overwrite), "--resume and --overwrite exclude each other; give one");
     usage_check(!(o.resume || o.overwrite) || !o.out.empty(), "{} needs --out DIR, the folder it is about", o.resume ? "--resume" : "--overwrite");
-    usage_check(!(o.rebuild || !o.replay.empty()) || !o.out.empty(), "{} needs --out DIR, the folder it is about", o.rebuild ? "--rebuild" : "--replay");
+    usage_check(!(o.rebuild || !o.replay.empty()) || !o.out.empty(), "{} needs --out DIR, the folder it is about",
+                o.rebuild ? "--rebuild" : "--replay");
     usage_check(o.jobs == 1 || o.deterministic == "strict",
                 "--jobs {} changes the threads of a run, and with --deterministic threads its bits; give --deterministic strict or --jobs 1", o.jobs);
     usage_check(o.jobs == 1 || !o.profile, "--profile is about one run at a time, got --jobs {}", o.jobs);

@@ -37,8 +37,8 @@ struct RunOptions {
 
   std::int64_t eval_every = 0, eval_images = 0;  // steps between evaluations, 0: only at the end; images of each, 0: all
 
-  std::int64_t jobs = 1;  // arms side by side
-  std::string shard;      // "2/5"; "": all arms
+  std::int64_t jobs = 1;        // arms side by side
+  std::string shard;            // "2/5"; "": all arms
   double checkpoint_every = 5;  // minutes; 0: never
   bool stop_hopeless = false, save_weights = false;
 
@@ -66,8 +66,8 @@ struct RunChoices {
 };
 
 // Adds them to the sections Axes, Training, Machine, Sweep and Output, with the rules that --warmup fits into --steps, that --resume and
-// --overwrite exclude each other and name their folder, that runs have the steps that --profile is about, and that what runs side by side has the bits
-// that it has alone.
+// --overwrite exclude each other and name their folder, that runs have the steps that --profile is about, and that what runs side by side has the
+// bits that it has alone.
 void add_run_options(Cli& cli, RunOptions& options, const RunChoices& choices = {});
 
 }  // namespace plumb::lab

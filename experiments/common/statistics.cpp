@@ -94,10 +94,7 @@ std::vector<ArmGroup> group_arms(const std::vector<ArmResult>& arms) {
     if (is_new) groups.push_back({.gate = a.gate, .depth = a.depth, .lr = a.lr});
     ArmGroup& g = groups[place->second];
     g.arms.push_back(a);
-    ++(a.status == Status::ok         ? g.ok
-      : a.status == Status::diverged ? g.diverged
-      : a.status == Status::hopeless ? g.hopeless
-                                     : g.failed);
+    ++(a.status == Status::ok ? g.ok : a.status == Status::diverged ? g.diverged : a.status == Status::hopeless ? g.hopeless : g.failed);
   }
   for (ArmGroup& g : groups) {
     const auto over_ok = [&](std::optional<double> ArmResult::*field) {

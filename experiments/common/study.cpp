@@ -145,7 +145,8 @@ StudyResults Study::results(std::vector<Record> records, std::size_t arms, const
     const Json fixed = Json::parse(cli_.fixed_settings());
     for (const auto& [key, value] : fixed.items()) r.settings.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
   }
-  if (!run.accepted_code.empty()) r.notes.emplace_back("code", fmt::format("{}, and runs computed by other code: {}", run.facts.code, fmt::join(run.accepted_code, ", ")));
+  if (!run.accepted_code.empty())
+    r.notes.emplace_back("code", fmt::format("{}, and runs computed by other code: {}", run.facts.code, fmt::join(run.accepted_code, ", ")));
   for (const Claim& claim : claims_) {
     const ClaimResult result = judge(claim.comparison, r.records);
     r.claims.emplace_back(fmt::format("{} ({})", claim.text, claim.source), fmt::format("{}: {}", to_string(result.verdict), result.why));
@@ -215,7 +216,8 @@ int Study::run_sweep() {
   if (!options_.replay.empty()) {
     const RunFolder folder(cli_, options_);
     const ArmEnvironment environment{options_, setup.data, setup.normalization, folder.path(), code, network_, optimization_, cli_, nullptr};
-    return lab::replay(environment, folder, [&](const Point& point) { return key_of(point, setup.facts); }, body_);
+    return lab::replay(
+        environment, folder, [&](const Point& point) { return key_of(point, setup.facts); }, body_);
   }
 
   std::vector<std::string> outputs;

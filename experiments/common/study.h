@@ -1,12 +1,12 @@
-// An ablation in one file: axes, how one arm is built, what it expects. Command line, data, folder, ledger, resume, side by side, shards, checkpoints,
-// progress, statistics and report are the library's.
+// An ablation in one file: axes, how one arm is built, what it expects. Command line, data, folder, ledger, resume, side by side, shards,
+// checkpoints, progress, statistics and report are the library's.
 //
 //   int main(int argc, char** argv) {
 //     lab::Study study("layerscale_init", "Does the initial value of LayerScale matter?");
 //     const auto& depth = study.axis<int>("--depths", {12, 24, 48}, "Numbers of blocks");
 //     const auto& epsilon = study.axis<double>("--epsilons", {0, 1e-6, 1e-4, 0.1}, "Initial value").at_least(0);
-//     study.claim("eps > 0 trains better than 0", "CaiT, table 1", lab::lower("train_loss", {{"epsilon", 1e-6}}, {{"epsilon", 0}}).at({{"depth", 24}}));
-//     return study.run(argc, argv, [&](lab::Arm& arm) {
+//     study.claim("eps > 0 trains better than 0", "CaiT, table 1", lab::lower("train_loss", {{"epsilon", 1e-6}}, {{"epsilon", 0}}).at({{"depth",
+//     24}})); return study.run(argc, argv, [&](lab::Arm& arm) {
 //       nn::ViT model(arm.vit({.depth = arm[depth], .gate = nn::methods::layerscale(arm[epsilon])}));
 //       arm.train(model);
 //     });
@@ -54,12 +54,14 @@ class Axis {
   Axis one_of(const std::string& noun, std::vector<std::string> names) { return data_->declared->one_of(noun, std::move(names)), *this; }
   // The values now, for reports; and others in their place, for presets.
   std::vector<T> values() const {
-    return std::visit([](const auto& all) -> std::vector<T> {
-      if constexpr (std::is_convertible_v<typename std::decay_t<decltype(all)>::value_type, T>)
-        return {all.begin(), all.end()};
-      else
-        return {};
-    }, data_->values);
+    return std::visit(
+        [](const auto& all) -> std::vector<T> {
+          if constexpr (std::is_convertible_v<typename std::decay_t<decltype(all)>::value_type, T>)
+            return {all.begin(), all.end()};
+          else
+            return {};
+        },
+        data_->values);
   }
   void set(const std::vector<T>& values) const {
     using Stored = std::conditional_t<std::is_same_v<T, int>, std::int64_t, T>;
@@ -78,8 +80,8 @@ struct Search {
   std::vector<const Record*> so_far;  // its finished arms, in the order in which they were named, seed by seed; failed ones are among them
   int round = 0;                      // how often it was asked before
 };
-// The points that are wanted next, each with a value on every searched axis; they are run for every seed. None: the search is over. To be a function of
-// the search alone: so a sweep that goes on from its ledger takes the same way.
+// The points that are wanted next, each with a value on every searched axis; they are run for every seed. None: the search is over. To be a function
+// of the search alone: so a sweep that goes on from its ledger takes the same way.
 using NextPoints = std::function<std::vector<Point>(const Search& search)>;
 
 struct StudyParts {
@@ -103,8 +105,8 @@ class Study {
   OptimizationOptions& optimization() { return optimization_; }
   void takes(const RunChoices& choices) { choices_ = choices; }
 
-  // An axis over values of int, std::int64_t, double or std::string. Its name is its option's without dashes and the plural s. An option of the library
-  // that has its name ("--dim" for "--dims") makes room for it. The seed is an axis of every study, the last.
+  // An axis over values of int, std::int64_t, double or std::string. Its name is its option's without dashes and the plural s. An option of the
+  // library that has its name ("--dim" for "--dims") makes room for it. The seed is an axis of every study, the last.
   template <class T>
   Axis<T> axis(const std::string& option, std::vector<T> values, const std::string& help);
   // An axis whose values search() names.
@@ -133,8 +135,9 @@ class Study {
   // In place of a run, when all options are read: if it returns a status, that is the program's.
   void instead(std::function<std::optional<int>()> f) { instead_ = std::move(f); }
 
-  // The whole program. `body` makes and trains one arm; with --jobs above 1 it runs in several threads at once. Returns the exit status: 0 when every arm
-  // reached a verdict (divergence is one), 1 for what went wrong at run time, 2 for what is wrong on the command line, 130 and 143 after an interrupt.
+  // The whole program. `body` makes and trains one arm; with --jobs above 1 it runs in several threads at once. Returns the exit status: 0 when every
+  // arm reached a verdict (divergence is one), 1 for what went wrong at run time, 2 for what is wrong on the command line, 130 and 143 after an
+  // interrupt.
   int run(int argc, const char* const* argv, std::function<void(Arm&)> body);
 
  private:

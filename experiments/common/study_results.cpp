@@ -45,7 +45,9 @@ std::string outcome(const StudyResults::Group& group) {
   std::string text;
   for (const Status status : {Status::diverged, Status::hopeless, Status::failed}) {
     const auto n = std::ranges::count(group.seeds, status, &Record::status);
-    if (n > 0) text += fmt::format("{}{}{}", text.empty() ? "" : "; ", group.seeds.size() == 1 ? "" : fmt::format("{} of {} ", n, group.seeds.size()), to_string(status));
+    if (n > 0)
+      text += fmt::format("{}{}{}", text.empty() ? "" : "; ", group.seeds.size() == 1 ? "" : fmt::format("{} of {} ", n, group.seeds.size()),
+                          to_string(status));
   }
   return text.empty() ? "ok" : text;
 }
@@ -89,7 +91,8 @@ std::string list_of(const StudyResults& r, const std::vector<std::string>& names
   std::vector<std::string> diverged;
   for (const Record* s : group.seeds)
     if (s->status == Status::diverged) diverged.push_back(fmt::format("seed {} at step {:.0f}", s->seed(), s->value("diverged_at")));
-  if (!diverged.empty()) text += fmt::format("{:<20} {} of {} seeds: {}\n", "diverged", diverged.size(), group.seeds.size(), fmt::join(diverged, ", "));
+  if (!diverged.empty())
+    text += fmt::format("{:<20} {} of {} seeds: {}\n", "diverged", diverged.size(), group.seeds.size(), fmt::join(diverged, ", "));
   return text;
 }
 
@@ -124,12 +127,8 @@ std::string results_markdown(const StudyResults& r) {
 }
 
 ReportInput report_input(const StudyResults& r) {
-  ReportInput input{.title = r.name,
-                    .question = r.question,
-                    .claims = r.claims,
-                    .settings = r.settings,
-                    .classes = r.data.images.classes,
-                    .notes = r.notes};
+  ReportInput input{
+      .title = r.name, .question = r.question, .claims = r.claims, .settings = r.settings, .classes = r.data.images.classes, .notes = r.notes};
   std::vector<std::string> series;
   for (const std::string& axis : r.axes)
     if (axis != "depth" && axis != "lr" && axis != "seed") series.push_back(axis);

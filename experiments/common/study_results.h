@@ -14,14 +14,14 @@ using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
 struct StudyResults {
   std::string name = {}, question = {};
-  std::vector<std::string> axes = {};      // in the order of columns; "seed" is the last
-  std::vector<std::string> columns = {};   // that come first among the measured values
-  std::vector<std::string> show = {};      // values that the table on the terminal shows; if empty, the first few
+  std::vector<std::string> axes = {};     // in the order of columns; "seed" is the last
+  std::vector<std::string> columns = {};  // that come first among the measured values
+  std::vector<std::string> show = {};     // values that the table on the terminal shows; if empty, the first few
   std::vector<Record> records = {};
-  std::size_t arms = 0;                    // that there should be
+  std::size_t arms = 0;  // that there should be
   DataFacts data = {};
-  NamedTexts settings = {}, notes = {};    // how it was done; where the numbers come from
-  NamedTexts claims = {};                  // what was claimed, and what came of it
+  NamedTexts settings = {}, notes = {};  // how it was done; where the numbers come from
+  NamedTexts claims = {};                // what was claimed, and what came of it
   std::filesystem::path folder = {};
 
   // The arms that share everything but their seeds, in order of first appearance.

@@ -39,8 +39,8 @@ void run_arm(Arm& arm, const nn::DeepMlpOptions& options, double lr) {
   nn::audit_init(model, arm.seed());
   // Ten inputs as the notebook draws them: the Jacobian of a batch is the mean over its samples.
   const Tensor noise = random_normal({10, images.image_bytes()}, arm.seed(), "jacobian.inputs");
-  const JacobianMeasure start = mean_squared_singular_value([&](const Tensor& x) { return model.hidden(x); }, model.first(noise).detach(),
-                                                            {.seed = arm.seed()});
+  const JacobianMeasure start =
+      mean_squared_singular_value([&](const Tensor& x) { return model.hidden(x); }, model.first(noise).detach(), {.seed = arm.seed()});
   arm.measure({{"jacobian_start", start.value}, {"jacobian_start_error", start.standard_error}});
 
   nn::Adagrad optimizer(model.parameters(), {.lr = nn::warmup_constant(lr, arm.options().warmup)});
@@ -80,9 +80,10 @@ int deep_mlp(int argc, const char* const* argv) {
   study.columns({"train_loss", "jacobian_start", "jacobian_start_error", "jacobian_end"});
   return study.run(argc, argv, [&](Arm& arm) {
     const ImageSet& images = arm.data().train;
-    run_arm(arm,
-            {.inputs = images.image_bytes(), .width = width, .depth = arm[depth], .classes = images.classes, .method = arm[method], .seed = arm.seed()},
-            lr);
+    run_arm(
+        arm,
+        {.inputs = images.image_bytes(), .width = width, .depth = arm[depth], .classes = images.classes, .method = arm[method], .seed = arm.seed()},
+        lr);
   });
 }
 

@@ -63,7 +63,8 @@ std::vector<StepPassport> passports_of(const Record& record) {
 
 std::string layers_csv(const StudyResults& results) {
   std::vector<std::string> header = results.axes;
-  const std::vector<std::string> columns{"stream_norm", "branch_norm", "ratio", "gate_mean", "gate_max", "grad_norm", "drop_ratio", "empty_rows", "change"};
+  const std::vector<std::string> columns{"stream_norm", "branch_norm", "ratio",      "gate_mean", "gate_max",
+                                         "grad_norm",   "drop_ratio",  "empty_rows", "change"};
   header.insert(header.end(), {"step", "block", "branch"});
   header.insert(header.end(), columns.begin(), columns.end());
   CsvTable table(header);
@@ -111,7 +112,8 @@ int depth_stability(int argc, const char* const* argv) {
   const auto gate = study.axis<std::string>("--gates", {"post", "pre", "rezero", "skipinit", "fixup", "layerscale"}, "Residual gates to compare")
                         .one_of("gate", nn::gate_names());
   // Shallow ones first: they are done soon.
-  const auto depth = study.axis<std::int64_t>("--depths", {6, 24, 48}, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size).slowest();
+  const auto depth =
+      study.axis<std::int64_t>("--depths", {6, 24, 48}, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size).slowest();
   const auto lr = study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
   bool only_check = false;
   Cli& cli = study.cli();

@@ -83,21 +83,23 @@ std::string json_row(const Record& arm) {
 
 NamedTexts settings_of(Study& study, const Options& o, const DataFacts& data) {
   const RunOptions& run = study.options();
-  return {{"data", fmt::format("{}, {} of {} images", data.name, run.steps == 0 ? "one batch" : "batches", run.batch)},
-          {"model", study.network().describe(data.images)},
-          {"initial weights", study.network().describe_init()},
-          {"training", run.steps == 0 ? "none"
-                                      : fmt::format("{}; a passport every {}",
-                                                    study.optimization().describe(run, fmt::format("{}", study.optimization().lr)), o.every)},
-          {"Jacobian", o.no_jacobian ? "not measured" : fmt::format("at a Gaussian input as large as the network's own, {} random vectors", o.probes)},
-          {"seeds", fmt::format("{}", fmt::join(run.seeds, ", "))},
-          {"number format", run.dtype}};
+  return {
+      {"data", fmt::format("{}, {} of {} images", data.name, run.steps == 0 ? "one batch" : "batches", run.batch)},
+      {"model", study.network().describe(data.images)},
+      {"initial weights", study.network().describe_init()},
+      {"training", run.steps == 0 ? "none"
+                                  : fmt::format("{}; a passport every {}",
+                                                study.optimization().describe(run, fmt::format("{}", study.optimization().lr)), o.every)},
+      {"Jacobian", o.no_jacobian ? "not measured" : fmt::format("at a Gaussian input as large as the network's own, {} random vectors", o.probes)},
+      {"seeds", fmt::format("{}", fmt::join(run.seeds, ", "))},
+      {"number format", run.dtype}};
 }
 
 }  // namespace
 
 int passport(int argc, const char* const* argv) {
-  Study study("passport", "Shows how signals and gradients go through residual networks at init and while they train, beside what each method predicts.");
+  Study study("passport",
+              "Shows how signals and gradients go through residual networks at init and while they train, beside what each method predicts.");
   Options o;
   study.axis<std::string>("--gates", {"post", "pre", "deepnorm", "rezero", "layerscale", "layernorm_scaling"}, "Residual gates to look at")
       .one_of("gate", nn::gate_names());

@@ -148,8 +148,9 @@ std::string table_of(const std::vector<PassportGroup>& groups, const std::string
   table.column("", left);
   for (const PassportGroup& g : groups) {
     const PassportSummary s = summarize(g);
-    std::vector<std::string> row{shortened(g.gate, 20),    std::to_string(g.depth),   short_value(s.mean_square),  short_value(s.predicted), short_value(s.ratio[0]),
-                                 short_value(s.ratio[1]), short_value(s.ratio[2]), short_value(s.grad_norm[0]), short_value(s.grad_norm[1])};
+    std::vector<std::string> row{shortened(g.gate, 20),    std::to_string(g.depth),     short_value(s.mean_square),
+                                 short_value(s.predicted), short_value(s.ratio[0]),     short_value(s.ratio[1]),
+                                 short_value(s.ratio[2]),  short_value(s.grad_norm[0]), short_value(s.grad_norm[1])};
     if (fresh)
       row.push_back(short_value(s.jacobian.value_or(nan)));
     else

@@ -48,7 +48,7 @@ TEST_CASE("a claim needs pairs: one is none, and divergence decides only where a
   CHECK(judge(comparison, {arm(0, 6, 0, 2, Status::failed), arm(0.1, 6, 0, 1), arm(0, 6, 1, 2, Status::failed), arm(0.1, 6, 1, 1)}).verdict ==
         Verdict::undecided);
   // Two pairs say lower, and the third diverged in the first: not agreed.
-  CHECK(judge(comparison, {arm(0, 6, 0, 2), arm(0.1, 6, 0, 1), arm(0, 6, 1, 2), arm(0.1, 6, 1, 1.01), arm(0, 6, 2, 2),
-                           arm(0.1, 6, 2, 1, Status::diverged)})
+  CHECK(judge(comparison,
+              {arm(0, 6, 0, 2), arm(0.1, 6, 0, 1), arm(0, 6, 1, 2), arm(0.1, 6, 1, 1.01), arm(0, 6, 2, 2), arm(0.1, 6, 2, 1, Status::diverged)})
             .verdict == Verdict::undecided);
 }

@@ -66,7 +66,8 @@ TEST_CASE("seeds that diverge are marked, counted, and left out of the statistic
   const Ended first = run({});
   INFO(first.err << first.out);
   CHECK(first.status == 0);
-  CHECK_THAT(first.err, contains("seed 1") && contains("diverged at step 5: because") && contains("a note\n") && contains("odd not finite") && !contains("nan"));
+  CHECK_THAT(first.err,
+             contains("seed 1") && contains("diverged at step 5: because") && contains("a note\n") && contains("odd not finite") && !contains("nan"));
   CHECK_THAT(first.out, contains("diverged             1 of 4 seeds: seed 1 at step 5\n") && contains("2.6667 ") && contains("n = 3") &&
                             contains(" 1 ± 0  n = 2") && !contains("nan"));
   const std::string csv = "seed,status,steps,seconds,loss,odd,diverged_at\n0,ok,0,0,2,1,\n1,diverged,0,0,,100,5\n2,ok,0,0,2,,\n3,ok,0,0,4,1,\n";
@@ -111,13 +112,15 @@ TEST_CASE("the table shows the values asked for, or a handful and how many more 
 TEST_CASE("a seed diverges once, and its mark is not logged by hand") {
   const TemporaryFolder folder;
   const auto error = [&](const std::function<void(Run&)>& body) {
-    const Ended e = call(
-        folder.path(), [&](int argc, const char* const* argv) { return experiment(argc, argv, {.name = "study", .summary = "A study."}, body); },
-        {"--steps", "1", "--no-progress", "--overwrite", "--out", "run"});
+    const Ended e =
+        call(folder.path(), [&](int argc, const char* const* argv) { return experiment(argc, argv, {.name = "study", .summary = "A study."}, body); },
+             {"--steps", "1", "--no-progress", "--overwrite", "--out", "run"});
     CHECK(e.status == 1);
     return e.err;
   };
-  CHECK_THAT(error([](Run& r) { r.log({{"diverged_at", 1}}); }),
+  CHECK_THAT(error([](Run& r) {
+               r.log({{"diverged_at", 1}});
+             }),
              contains("expected a name other than seed, step, steps, seconds, status, diverged_at and divergence"));
   CHECK_THAT(error([](Run& r) {
                r.diverged(1, "a");

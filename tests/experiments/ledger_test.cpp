@@ -1,7 +1,7 @@
 #include "experiments/common/ledger.h"
 
-#include <sys/resource.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <fstream>
 

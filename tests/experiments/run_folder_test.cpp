@@ -34,7 +34,8 @@ struct Study {
     cli.parse(static_cast<int>(arguments.size()), arguments.data());
   }
   RunFolder open(const std::string& code = "c0de") const {
-    return RunFolder(cli, options, {.machine = {.device = "a device", .threads = 2}, .data = {.text = "some data"}, .code = code, .outputs = {"layers.csv"}});
+    return RunFolder(cli, options,
+                     {.machine = {.device = "a device", .threads = 2}, .data = {.text = "some data"}, .code = code, .outputs = {"layers.csv"}});
   }
 };
 

@@ -85,7 +85,8 @@ TEST_CASE("a study of one file: axes, files, table, claims, and the order of --d
   CHECK(lines_of(file(folder, "a/ledger.jsonl")) == 8);
   CHECK(lines_of(file(folder, "a/metrics.jsonl")) == 8 * 4);
   CHECK(file(folder, "a/metrics.jsonl").starts_with("{\"depth\":1,\"epsilon\":0.0,\"seed\":0,\"step\":0,\"loss\":"));
-  CHECK_THAT(e.out, contains("depth  epsilon") && contains("±") && contains("eps > 0 trains better than 0 (CaiT, table 1)\n  ") && contains("over 2 pairs"));
+  CHECK_THAT(e.out,
+             contains("depth  epsilon") && contains("±") && contains("eps > 0 trains better than 0 (CaiT, table 1)\n  ") && contains("over 2 pairs"));
   CHECK_THAT(file(folder, "a/report.html"), contains("Does the initial value of LayerScale matter?") && contains("eps &gt; 0 trains better") &&
                                                 contains("<svg") && contains("<th>epsilon</th>"));
   CHECK_THAT(file(folder, "a/results.md"), contains("| depth | epsilon |") && contains("- eps > 0 trains better"));
@@ -103,8 +104,10 @@ TEST_CASE("a study of one file: axes, files, table, claims, and the order of --d
     std::getline(cells, depth, ','), std::getline(cells, epsilon, ','), std::getline(cells, seed, ',');
     CHECK(label == "depth " + depth + " epsilon " + epsilon + " seed " + seed);
   }
-  CHECK_THAT(dry.out, contains("8 runs of 4 steps of 4 images: 32 steps, 128 images") && contains("parameters of a network: ") && contains("training: about "));
-  CHECK_THAT(call(folder.path(), main, {"--help"}).out, contains("--depths N,..") && contains("--epsilons N,..") && contains("--lr N") && !contains("--gate "));
+  CHECK_THAT(dry.out, contains("8 runs of 4 steps of 4 images: 32 steps, 128 images") && contains("parameters of a network: ") &&
+                          contains("training: about "));
+  CHECK_THAT(call(folder.path(), main, {"--help"}).out,
+             contains("--depths N,..") && contains("--epsilons N,..") && contains("--lr N") && !contains("--gate "));
 }
 
 TEST_CASE("an axis may be any option of the library, which makes room for it") {
@@ -186,7 +189,8 @@ TEST_CASE("side by side, in shards, on other threads: the same bytes but for tim
   };
   const auto alone = run("alone", {"--threads", "1"});
   int number = 0;
-  for (const Words& more : {Words{"--jobs", "2"}, Words{"--jobs", "5", "--threads", "3"}, Words{"--threads", "2"}}) CHECK(run("b" + std::to_string(number++), more) == alone);
+  for (const Words& more : {Words{"--jobs", "2"}, Words{"--jobs", "5", "--threads", "3"}, Words{"--threads", "2"}})
+    CHECK(run("b" + std::to_string(number++), more) == alone);
   std::multiset<std::string> rows;
   for (const char* shard : {"1/3", "2/3", "3/3"}) {
     std::istringstream lines(run(std::string("shard") + shard[0], {"--shard", shard}).first);
@@ -259,19 +263,24 @@ TEST_CASE("a study that searches names its next arms from those that it has, the
 TEST_CASE("a search that names what it has, or what is no place, is an error") {
   const TemporaryFolder folder;
   const auto with_next = [&](const NextPoints& next) {
-    return call(
-               folder.path(),
-               [&](int argc, const char* const* argv) {
-                 Study study("wrong", "Wrong.", {.network = false, .optimization = false});
-                 study.searched<int>("depth");
-                 study.search(next);
-                 return study.run(argc, argv, [](Arm&) {});
-               },
-               {"--steps", "1", "--no-progress"})
+    return call(folder.path(),
+                [&](int argc, const char* const* argv) {
+                  Study study("wrong", "Wrong.", {.network = false, .optimization = false});
+                  study.searched<int>("depth");
+                  study.search(next);
+                  return study.run(argc, argv, [](Arm&) {});
+                },
+                {"--steps", "1", "--no-progress"})
         .err;
   };
-  CHECK_THAT(with_next([](const Search&) { return std::vector<Point>{{{"depth", 1}}}; }), contains("[search] expected points that are new, got depth 1 seed 0 again"));
-  CHECK_THAT(with_next([](const Search&) { return std::vector<Point>{{{"width", 1}}}; }), contains("[search] expected points with a value of depth, got width 1"));
+  CHECK_THAT(with_next([](const Search&) {
+               return std::vector<Point>{{{"depth", 1}}};
+             }),
+             contains("[search] expected points that are new, got depth 1 seed 0 again"));
+  CHECK_THAT(with_next([](const Search&) {
+               return std::vector<Point>{{{"width", 1}}};
+             }),
+             contains("[search] expected points with a value of depth, got width 1"));
   CHECK_THAT(with_next([](const Search&) {
                return std::vector<Point>{{{"depth", 1}, {"width", 1}}};
              }),
@@ -296,8 +305,8 @@ TEST_CASE("an arm that is interrupted goes on from its checkpoint to the same bi
       });
     });
   };
-  const Words words{"--dim", "8", "--batch", "4", "--steps", "12", "--no-progress", "--optimizer", optimizers, "--warmup", "3", "--ema-decay", "0.9",
-                    "--drop-key", "0.2", "--drop-path", "0.1", "--drop-head", "0.2", "--out"};
+  const Words words{"--dim", "8",           "--batch", "4",          "--steps", "12",          "--no-progress", "--optimizer", optimizers, "--warmup",
+                    "3",     "--ema-decay", "0.9",     "--drop-key", "0.2",     "--drop-path", "0.1",           "--drop-head", "0.2",      "--out"};
   REQUIRE(call(folder.path(), main, with(words, {"whole"})).status == 0);
   stop_at = 6;
   const Ended stopped = call(folder.path(), main, with(words, {"a"}));
@@ -399,7 +408,8 @@ TEST_CASE("runs of other code are kept and not used, unless accepted, and damage
   INFO(anew.err);
   CHECK(anew.status == 0);
   CHECK(study.bodies == 7);
-  CHECK_THAT(anew.err, contains("3 runs of b/ledger.jsonl computed by other code, beef (this is " + here + "): kept and not used; --accept-code beef uses them\n"));
+  CHECK_THAT(anew.err, contains("3 runs of b/ledger.jsonl computed by other code, beef (this is " + here +
+                                "): kept and not used; --accept-code beef uses them\n"));
   CHECK_THAT(anew.err, contains("damaged: b/ledger.jsonl, line 5: ") && contains("; that run is repeated, the line stays\n"));
   CHECK(Ledger(folder / "b/ledger.jsonl").entries().size() == 7);
   CHECK_THAT(file(folder, "b/ledger.jsonl"), contains("{\"key\":\"half\n"));
@@ -567,9 +577,11 @@ TEST_CASE("replay tells a number format that is too narrow from a training that 
   const Ended replayed = call(folder.path(), main, with(words, {"--replay", "seed 0"}));
   INFO(replayed.out << replayed.err);
   CHECK(replayed.status == 0);
-  CHECK_THAT(replayed.out, contains("seed 0: recorded as diverged at step 18") && contains("fp32 from step 0: diverged at step 18: ") && contains("exp") &&
-                               contains("Overflowing") && contains("f64 from step 8: no divergence up to step 38") && contains("\nnumerical: "));
-  CHECK_THAT(call(folder.path(), main, with(words, {"--replay", "seed 1"})).err, contains("a has no diverged run of that name; did you mean 'seed 0'?"));
+  CHECK_THAT(replayed.out, contains("seed 0: recorded as diverged at step 18") && contains("fp32 from step 0: diverged at step 18: ") &&
+                               contains("exp") && contains("Overflowing") && contains("f64 from step 8: no divergence up to step 38") &&
+                               contains("\nnumerical: "));
+  CHECK_THAT(call(folder.path(), main, with(words, {"--replay", "seed 1"})).err,
+             contains("a has no diverged run of that name; did you mean 'seed 0'?"));
 
   const auto wild = [&](int argc, const char* const* argv) {
     Study study("wild", "Wild.");

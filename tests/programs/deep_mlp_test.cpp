@@ -38,7 +38,8 @@ TEST_CASE("deep_mlp trains each method, prints one row for each, and gives the s
     CHECK(std::stod(row.at("epoch_1")) == Approx(std::stod(row.at("train_loss"))));
   }
   CHECK(slurp(folder.path() / "a/results.csv")
-            .starts_with("method,depth,seed,status,steps,seconds,train_loss,jacobian_start,jacobian_start_error,jacobian_end,epoch_1\nvanilla,3,0,ok,5,"));
+            .starts_with(
+                "method,depth,seed,status,steps,seconds,train_loss,jacobian_start,jacobian_start_error,jacobian_end,epoch_1\nvanilla,3,0,ok,5,"));
   const std::string metrics = slurp(folder.path() / "a/metrics.jsonl");
   CHECK(std::count(metrics.begin(), metrics.end(), '\n') == 8 * 5);
   CHECK_THAT(slurp(folder.path() / "a/report.html"), contains("<th>method</th>") && contains("jacobian_end"));

@@ -109,7 +109,8 @@ TEST_CASE("Ctrl-C ends a sweep with 130, keeps what is finished, and the rest ca
 }
 
 TEST_CASE("kill -9 at random moments, resumed: the results of an undisturbed sweep") {
-  const Finished f = run(std::filesystem::temp_directory_path(), std::string(PLUMB_SOURCE_DIR) + "/tools/kill_sweep.sh 6 --bin " + PLUMB_BINARY_DIR + "/bin");
+  const Finished f =
+      run(std::filesystem::temp_directory_path(), std::string(PLUMB_SOURCE_DIR) + "/tools/kill_sweep.sh 6 --bin " + PLUMB_BINARY_DIR + "/bin");
   INFO(f.out << f.err);
   CHECK(f.status == 0);
   CHECK_THAT(f.out, contains("6 kills, ") && contains("results equal those of the undisturbed sweep"));
@@ -174,14 +175,16 @@ TEST_CASE("report writes tables and pages anew from the ledger, and tables for d
   REQUIRE(f.status == 0);
   CHECK_THAT(f.out, contains("layerscale") && contains("report: a/report.html"));
   for (const auto& [file, text] : files) CHECK(slurp(folder / ("a/" + file)) == text);
-  CHECK_THAT(slurp(folder / "table.md"), contains("| gate | depth | lr | train_loss | val_accuracy | n | outcome |\n| --- |") && contains("| pre | 1 | 0.001 |"));
+  CHECK_THAT(slurp(folder / "table.md"),
+             contains("| gate | depth | lr | train_loss | val_accuracy | n | outcome |\n| --- |") && contains("| pre | 1 | 0.001 |"));
   CHECK(run(folder.path(), program("report")).status == 2);
   CHECK_THAT(run(folder.path(), program("report") + " nowhere").err, contains("nowhere: no such folder"));
 }
 
 TEST_CASE("replay by its own program: a rate of 1000 is dynamical") {
   const TemporaryFolder folder;
-  REQUIRE(run(folder.path(), program("depth_stability") + " --dim 8 --batch 4 --steps 60 --no-progress --gates pre --depths 2 --lrs 1e3 --out a").status == 0);
+  REQUIRE(run(folder.path(), program("depth_stability") + " --dim 8 --batch 4 --steps 60 --no-progress --gates pre --depths 2 --lrs 1e3 --out a")
+              .status == 0);
   const Finished f = run(folder.path(), program("replay") + " a 'pre depth 2 lr 1000 seed 0'");
   INFO(f.out << f.err);
   CHECK(f.status == 0);

@@ -24,9 +24,9 @@ TEST_CASE("passport program: every gate at init, without a warning, and the same
   CHECK_THAT(first.out, contains("layernorm_scaling") && contains("report: a/report.html"));
   CHECK(first.out.find('!') == std::string::npos);
   const std::string csv = slurp(folder.path() / "a/passport.csv");
-  CHECK(
-      csv.starts_with("gate,depth,seed,step,block,branch,norm,stream_norm,branch_norm,ratio,cosine,mean_square,predicted_mean_square,gate_mean,"
-                      "gate_min,gate_max,grad_norm,update,entropy,relative_entropy,largest_logit,change,drop_ratio,empty_rows\npost,1,0,0,0,attn,post,"));
+  CHECK(csv.starts_with(
+      "gate,depth,seed,step,block,branch,norm,stream_norm,branch_norm,ratio,cosine,mean_square,predicted_mean_square,gate_mean,"
+      "gate_min,gate_max,grad_norm,update,entropy,relative_entropy,largest_logit,change,drop_ratio,empty_rows\npost,1,0,0,0,attn,post,"));
   CHECK(lines_of(csv) == 1 + gates * (2 * 1 + 2 * 3));
   CHECK(csv.find("nan") == std::string::npos);
   const std::string report = slurp(folder.path() / "a/report.html");
