@@ -34,7 +34,7 @@ function(plumb_add_code_hash target template)
   set(out ${PROJECT_BINARY_DIR}/code_hash/${target}.cpp)
   list(JOIN ARGN "\n" lines)
   file(CONFIGURE OUTPUT ${list} CONTENT
-    "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_SYSTEM_PROCESSOR} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} ${PLUMB_SANITIZE}\n${lines}\n")
+    "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_SYSTEM_PROCESSOR} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} ${PLUMB_SANITIZE} oneDNN ${OneDnn_VERSION} Highway ${Highway_VERSION} fmt ${fmt_VERSION}\n${lines}\n")
   add_custom_command(OUTPUT ${out}
     COMMAND ${CMAKE_COMMAND} -DLIST=${list} -DOUT=${out} -DTEMPLATE=${PROJECT_SOURCE_DIR}/cmake/${template}.cpp.in -P ${PROJECT_SOURCE_DIR}/cmake/CodeHash.cmake
     DEPENDS ${list} ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/CodeHash.cmake ${PROJECT_SOURCE_DIR}/cmake/${template}.cpp.in
@@ -48,7 +48,11 @@ function(plumb_add_program name)
   foreach(source IN LISTS ARGN)
     cmake_path(ABSOLUTE_PATH source)
     list(APPEND sources ${source})
+    cmake_path(GET source PARENT_PATH folder)
+    file(GLOB headers CONFIGURE_DEPENDS ${folder}/*.h)
+    list(APPEND sources ${headers})
   endforeach()
+  list(REMOVE_DUPLICATES sources)
   plumb_add_code_hash(${name} program_code ${sources})
   target_link_libraries(${name} PRIVATE plumb::plumb)
   plumb_configure_target(${name})

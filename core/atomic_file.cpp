@@ -85,6 +85,10 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
     errno = reason;
     fail_errno("write", path);
   }
+  sync_folder_of(path);
+}
+
+void sync_folder_of(const std::filesystem::path& path) {
   if (!sync_folder(path.has_parent_path() ? path.parent_path() : ".")) fail_errno("sync the folder of", path);
 }
 

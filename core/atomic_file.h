@@ -11,6 +11,9 @@ namespace plumb {
 // straight. Throws Error with the path and the system's reason; the old file then is as it was, and no temporary file is left.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
+// Makes the names in the folder of this file durable, as far as the file system does that. Throws Error with the path and the system's reason.
+void sync_folder_of(const std::filesystem::path& path);
+
 // The bytes of a file; throws Error with the path and the system's reason.
 std::string read_file(const std::filesystem::path& path);
 

@@ -10,12 +10,15 @@ int main(int argc, char** argv) {
       [&](lab::Run& run) {
         nn::ViT model({.channels = run.data().train.channels, .classes = run.data().train.classes, .depth = 24, .gate = gate, .seed = run.seed()});
         nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, run.options().warmup, run.steps())});
+        run.track(model, optimizer);  // for checkpoints, --eval-every and --save-weights
         for (const lab::Batch& batch : run.batches()) {
           const double lr = optimizer.learning_rate();
-          const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
+          const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
+          const Gradients g = backward(loss());
+          if (run.diverges(g, loss)) return;
           optimizer.step(g);
           run.log({{"loss", g.loss()}, {"grad_norm", g.norm()}, {"lr", lr}});
         }
-        run.log({{"val_accuracy", lab::evaluate(model, run.data().validation, run.normalization()).accuracy}});
+        run.log(run.evaluate());
       });
 }

@@ -247,12 +247,10 @@ void train(const Options& o, lab::Arm& run) {
     return nullptr;
   };
   if (!lab::train(run, task, optimizer, ema ? &*ema : nullptr, log_dropped, 1)) return;
-  std::optional<nn::EmaScope> averaged;
-  if (ema) averaged.emplace(*ema);
-  const lab::Evaluation evaluation = lab::evaluate(model, run.data().validation, run.normalization(), 256, run.options().eval_images);
-  if (!std::isfinite(evaluation.loss)) return run.diverged(run.steps() - 1, "the validation loss is not finite");
+  const lab::Values evaluation = run.evaluate();
+  if (!std::isfinite(lab::value_of(evaluation, "val_loss"))) return run.diverged(run.steps() - 1, "the validation loss is not finite");
   run.measure({{"train_loss", run.recent_loss()}});
-  run.log({{"val_loss", evaluation.loss}, {"val_accuracy", evaluation.accuracy}});
+  run.log(evaluation);
 }
 
 }  // namespace

@@ -23,9 +23,12 @@ constexpr double hopeless_share = 0.98;  // of chance
 
 double log_classes(const ImageData& data) { return std::log(static_cast<double>(data.train.classes)); }
 
-std::string one_line(std::string text) {
-  std::ranges::replace(text, '\n', ' ');
-  return text;
+// Without line ends, and indentation after them.
+std::string one_line(const std::string& text) {
+  std::string line;
+  for (const char c : text)
+    if (const bool space = c == '\n' || c == ' '; !space || (!line.empty() && line.back() != ' ')) line += space ? ' ' : c;
+  return line;
 }
 
 std::string shown(double value, int digits) { return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "not finite"; }
@@ -44,7 +47,6 @@ void check_tracked(const ArmRun& run) {
   if (run.model) return;
   for (const auto& [on, option] : {std::pair(run.options.eval_every > 0, "--eval-every"),
                                    {run.options.save_weights, "--save-weights"},
-                                   {run.env.cli.given("--checkpoint-every"), "--checkpoint-every"},
                                    {run.options.stop_hopeless, "--stop-hopeless"},
                                    {run.capture_before >= 0, "--replay"}})
     usage_check(!on, "{}: this program does not say what it trains; its loop would call track(model, optimizer) (experiments/common/arm.h)", option);
@@ -58,7 +60,8 @@ Batch to_tensors(const HostBatch& batch, const ImageSet& set) {
 }
 
 RunOptions options_at(RunOptions o, const Point& point) {
-  point.take("steps", o.steps), point.take("warmup", o.warmup), point.take("batch", o.batch);
+  point.take("steps", o.steps), point.take("warmup", o.warmup), point.take("batch", o.batch), point.take("loss_limit", o.loss_limit);
+  point.take("eval_every", o.eval_every), point.take("eval_images", o.eval_images);
   return o;
 }
 
@@ -70,13 +73,15 @@ ArmRun::ArmRun(const ArmEnvironment& environment, const Point& point, std::strin
       key(std::move(key_)),
       place(place_),
       record{.point = point},
-      watch(log_classes(environment.data), environment.options.loss_limit) {}
+      watch(log_classes(environment.data), options.loss_limit) {}
 
-std::filesystem::path ArmRun::checkpoint_file() const { return env.folder / "checkpoints" / (record.point.file_stem() + ".safetensors"); }
+std::filesystem::path ArmRun::checkpoint_file() const {
+  return env.folder / "checkpoints" / fmt::format("{}-{:.8}.safetensors", record.point.file_stem(), key);
+}
 
 ArmCheckpoint ArmRun::state() const {
-  ArmCheckpoint c{.key = key, .code = env.code, .step = record.steps, .record = record, .recent = watch.recent()};
-  add_part(c.tensors, "model", nn::weights(*model));
+  ArmCheckpoint c{.key = key, .code = env.code, .machine = env.machine, .step = record.steps, .record = record, .recent = watch.recent()};
+  add_part(c.tensors, "model", nn::copies(nn::weights(*model)));
   add_part(c.tensors, "optimizer", optimizer->state());
   if (ema) add_part(c.tensors, "ema", ema->state());
   return c;
@@ -87,31 +92,59 @@ void ArmRun::save_checkpoint() {
   checkpointed_ = Clock::now();
   try {
     write_checkpoint(checkpoint_file(), state());
+    checkpoint_written_ = true;
   } catch (const std::exception& e) {  // the training is worth more
-    if (env.progress) env.progress->note(fmt::format("no checkpoint of {}: {}", record.point.label(), one_line(e.what())));
+    note(fmt::format("no checkpoint of {}: {}", record.point.label(), one_line(e.what())));
   }
 }
 
+// The arm's checkpoint in the folder, if it is one to go on from. Another is kept beside, under a name of its own.
+std::optional<ArmCheckpoint> ArmRun::read_checkpoint_of_folder() const {
+  const std::filesystem::path file = checkpoint_file();
+  if (!leaves_files || !std::filesystem::exists(file)) return std::nullopt;
+  std::string kept = "damaged";
+  try {
+    ArmCheckpoint found = read_checkpoint(file);
+    kept = found.code;
+    check(found.key == key, "{}: it is of other settings or data", file.string());
+    check(found.code == env.code, "{}: it is of other code ({}, this is {})", file.string(), found.code, env.code);
+    if (found.machine != env.machine)
+      note(fmt::format("{} goes on from step {} on another machine ({}, before {})", record.point.label(), found.step, env.machine, found.machine));
+    return found;
+  } catch (const Error& e) {
+    note(fmt::format("{} begins anew: {}", record.point.label(), one_line(e.what())));
+    set_aside(kept);
+    return std::nullopt;
+  }
+}
+
+void ArmRun::set_aside(const std::string& mark) const {
+  const std::filesystem::path file = checkpoint_file();
+  std::error_code none;
+  std::filesystem::rename(file, file.parent_path() / fmt::format("{}-{}.safetensors", file.stem().string(), mark), none);
+}
+
 void ArmRun::restore() {
-  std::optional<ArmCheckpoint> found;
-  const ArmCheckpoint* from = start_from;
-  if (!from && leaves_files && std::filesystem::exists(checkpoint_file())) try {
-      found = read_checkpoint(checkpoint_file());
-      check(found->key == key, "{}: it is of other settings or data", checkpoint_file().string());
-      check(found->code == env.code, "{}: it is of other code ({}, this is {})", checkpoint_file().string(), found->code, env.code);
-      from = &*found;
-    } catch (const Error& e) {
-      if (env.progress) env.progress->note(fmt::format("{} begins anew: {}", record.point.label(), one_line(e.what())));
-      from = nullptr;
-    }
+  const std::optional<ArmCheckpoint> found = start_from ? std::nullopt : read_checkpoint_of_folder();
+  const ArmCheckpoint* from = start_from ? start_from : found ? &*found : nullptr;
   if (!from) return;
-  const std::string what = fmt::format("[checkpoint] {}", record.point.label());
-  nn::assign(nn::weights(*model), part_of(from->tensors, "model"), what);
-  optimizer->load_state(part_of(from->tensors, "optimizer"));
-  if (ema) ema->load_state(part_of(from->tensors, "ema"));
+  try {
+    nn::assign(nn::weights(*model), part_of(from->tensors, "model"), fmt::format("[checkpoint] {}", record.point.label()));
+    optimizer->load_state(part_of(from->tensors, "optimizer"));
+    if (ema) ema->load_state(part_of(from->tensors, "ema"));
+  } catch (const Error&) {  // the body trains something else than it did: another call begins anew
+    if (found) set_aside("unfit");
+    throw;
+  }
   record = from->record;
   record.status = Status::ok;
   watch.set_recent(from->recent);
+  restored_ = true;
+  if (env.progress) env.progress->goes_on(place, record.steps);
+}
+
+void ArmRun::note(const std::string& text) const {
+  if (env.progress) env.progress->note(text);
 }
 
 std::int64_t ArmRun::first_step() {
@@ -140,12 +173,15 @@ void ArmRun::after_step() {
   record.steps = step + 1;
   if (!model || !leaves_files) return;
   const bool last = record.steps == options.steps;
+  if (Arm arm(*this); options.eval_every > 0 && last)
+    arm.log(arm.evaluate());
+  else if (options.eval_every > 0 && record.steps % options.eval_every == 0)
+    arm.trace(arm.evaluate());
   if (options.stop_hopeless && record.steps == options.steps / 2 && watch.recent().size() == DivergenceWatch::patience &&
       watch.recent_loss() >= hopeless_share * watch.chance()) {
     save_checkpoint();
     throw ArmStopped{ArmStopped::Why::hopeless};
   }
-  if (options.eval_every > 0 && record.steps % options.eval_every == 0 && !last) Arm(*this).trace(evaluate());
   if (last)
     save_weights();
   else if (now - checkpointed_ >= std::chrono::duration<double, std::ratio<60>>(options.checkpoint_every))
@@ -157,8 +193,12 @@ void ArmRun::save_weights() {
   std::optional<nn::EmaScope> averaged;
   if (ema) averaged.emplace(*ema);
   const std::filesystem::path file = Arm(*this).weights_file();
-  std::filesystem::create_directories(file.parent_path());
-  nn::save_weights(*model, file, names);
+  try {
+    std::filesystem::create_directories(file.parent_path());
+    nn::save_weights(*model, file, names);
+  } catch (const std::exception& e) {  // what was measured stays
+    note(fmt::format("no weights of {}: {}", record.point.label(), one_line(e.what())));
+  }
 }
 
 void ArmRun::call(const std::function<void(Arm&)>& body) {
@@ -278,11 +318,10 @@ void Arm::train(nn::Layer& model, const AroundStep& around) {
   track(model, *optimizer, ema ? &*ema : nullptr);
   ImageTask task(*this, model, normalization());
   if (!lab::train(*this, task, *optimizer, ema ? &*ema : nullptr, around)) return;
-  const Values evaluation = run_.evaluate();
+  const Values evaluation = evaluate();
   if (!std::isfinite(value_of(evaluation, "val_loss"))) return diverged(steps() - 1, "the validation loss is not finite");  // the last update did it
   measure({{"train_loss", recent_loss()}});
   measure(evaluation);
-  if (options().eval_every > 0) trace(evaluation);
   measure({{"images_per_second", static_cast<double>(steps() * options().batch) / std::max(run_.record.seconds, 1e-9)}});
 }
 
@@ -307,6 +346,15 @@ void Arm::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
   run_.restore();
 }
 
+Values Arm::evaluate() {
+  check(run_.model, "[evaluate] expected track() before evaluate(), got no model");
+  if (run_.evaluated_after != run_.record.steps || run_.record.steps == 0) {
+    run_.evaluation = run_.evaluate();
+    run_.evaluated_after = run_.record.steps;
+  }
+  return run_.evaluation;
+}
+
 void Arm::track_evaluation(std::function<Values()> evaluate) { run_.evaluate = std::move(evaluate); }
 void Arm::save_under(nn::KeyMap names) { run_.names = std::move(names); }
 
@@ -316,11 +364,12 @@ void Arm::log(const Values& values) {
 }
 
 void Arm::trace(const Values& values) {
+  if (run_.repeats()) return;
   Json line{{"step", run_.step}};
   for (const auto& [name, value] : values) {
     check_name(point(), name);
     line[name] = value;  // written as null where not finite
-    if (name == "loss") run_.last_loss = value;
+    if (name == "loss") run_.last_loss = value, run_.watch.see(run_.step, value);
     if (name == "lr" || name == "lr_now") run_.last_rate = value;
   }
   run_.record.metrics.push_back(line.dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -350,11 +399,11 @@ std::vector<std::pair<std::int64_t, double>> Arm::traced(const std::string& name
 
 void Arm::attach(const std::string& json) {
   internal_check(Json::accept(json), "an attachment that is no JSON: {}", json.substr(0, 60));
-  run_.record.attachments.push_back(json);
+  if (!run_.repeats()) run_.record.attachments.push_back(json);
 }
 
 bool Arm::diverges(const Gradients& step, const std::function<Tensor()>& loss) {
-  if (!run_.watch.diverged(step)) return false;
+  if (!run_.watch.diverged(run_.step, step)) return false;
   diverged(run_.step, run_.watch.reason(loss));
   return true;
 }
@@ -373,8 +422,6 @@ DivergenceWatch& Arm::watch() const { return run_.watch; }
 
 void Arm::warn(const std::string& text) { run_.warning = text; }
 
-void Arm::note(const std::string& text) {
-  if (run_.env.progress) run_.env.progress->note(text);
-}
+void Arm::note(const std::string& text) { run_.note(text); }
 
 }  // namespace plumb::lab

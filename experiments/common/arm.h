@@ -147,6 +147,8 @@ class Arm {
   // back into them, and the loop goes on from there: whatever else the body keeps from step to step is not. One loop then, by batches() or
   // each_step().
   void track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema = nullptr);
+  // The evaluation of what is tracked, as it is now: val_loss and val_accuracy unless track_evaluation() says otherwise.
+  Values evaluate();
   // How to evaluate what is tracked, for models that do not map images to logits; and under what names its weights are saved.
   void track_evaluation(std::function<Values()> evaluate);
   void save_under(nn::KeyMap names);

@@ -13,6 +13,7 @@ namespace plumb::lab {
 
 struct ArmCheckpoint {
   std::string key, code;           // of the arm, as in LedgerEntry
+  std::string machine = {};        // that computed it
   std::int64_t step = 0;           // the next one
   Record record = {};              // so far
   std::deque<double> recent = {};  // DivergenceWatch's
@@ -21,7 +22,7 @@ struct ArmCheckpoint {
 
 // Throws Error if the file cannot be written; the former one then is as it was.
 void write_checkpoint(const std::filesystem::path& file, const ArmCheckpoint& checkpoint);
-// Throws Error unless the file is one that write_checkpoint wrote.
+// Throws Error unless the file is one that write_checkpoint wrote, to the last bit.
 ArmCheckpoint read_checkpoint(const std::filesystem::path& file);
 
 // The tensors whose names begin with "<part>.", without it; and the other way round.

@@ -24,10 +24,9 @@ struct ArmEnvironment {
   const ImageData& data;
   const Normalization& normalization;
   std::filesystem::path folder;
-  std::string code;
+  std::string code, machine;
   const NetworkOptions& network;
   const OptimizationOptions& optimization;
-  const Cli& cli;
   Progress* progress;  // null: none
 };
 
@@ -60,6 +59,8 @@ class ArmRun {
   nn::Optimizer* optimizer = nullptr;
   nn::Ema* ema = nullptr;
   std::function<Values()> evaluate;
+  Values evaluation;  // the last one, and after how many steps
+  std::int64_t evaluated_after = -1;
   nn::KeyMap names;
 
   std::int64_t step = 0;                 // the one that runs, or the last
@@ -77,6 +78,10 @@ class ArmRun {
 
   std::filesystem::path checkpoint_file() const;
   void restore();
+  bool checkpoint_is_ours() const { return restored_ || checkpoint_written_; }
+  // Whether the body is between track() and its loop after a restore: what it logs there it has logged before.
+  bool repeats() const { return restored_ && !looped_; }
+  void note(const std::string& text) const;
   void save_weights();
   // Calls a body on an arm that is this one, and records how it ended. Lets UsageError and ArmStopped{interrupted, enough} through.
   void call(const std::function<void(Arm&)>& body);
@@ -85,7 +90,9 @@ class ArmRun {
  private:
   ArmCheckpoint state() const;
   void save_checkpoint();
-  bool looped_ = false;
+  std::optional<ArmCheckpoint> read_checkpoint_of_folder() const;
+  void set_aside(const std::string& mark) const;
+  bool looped_ = false, restored_ = false, checkpoint_written_ = false;
   std::exception_ptr error_;
   using Clock = std::chrono::steady_clock;
   Clock::time_point step_began_{}, checkpointed_ = Clock::now();

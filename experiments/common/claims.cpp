@@ -7,8 +7,8 @@
 
 namespace plumb::lab {
 
-Comparison lower(std::string value, Point a, Point b) { return {std::move(value), std::move(a), std::move(b)}; }
-Comparison higher(std::string value, Point a, Point b) { return {std::move(value), std::move(b), std::move(a)}; }
+Comparison lower(std::string value, Point a, Point b) { return {std::move(value), false, std::move(a), std::move(b)}; }
+Comparison higher(std::string value, Point a, Point b) { return {std::move(value), true, std::move(a), std::move(b)}; }
 
 std::string_view to_string(Verdict verdict) { return verdict == Verdict::agree ? "agree" : verdict == Verdict::disagree ? "disagree" : "undecided"; }
 
@@ -43,8 +43,9 @@ ClaimResult judge(const Comparison& c, const std::vector<Record>& records) {
   const Summary s = summarize(differences);
   const std::string why =
       fmt::format("{} by {:.3g} ± {:.2g} over {} pairs{}", s.mean < 0 ? "lower" : "higher", std::abs(s.mean), *s.half_width, s.n, diverged);
-  if (s.high() < 0 && only_b == 0) return {Verdict::agree, why};
-  if (s.low() > 0 && only_a == 0) return {Verdict::disagree, why};
+  const bool lower = s.high()<0, higher = s.low()> 0;
+  if ((c.higher ? higher : lower) && only_b == 0) return {Verdict::agree, why};
+  if ((c.higher ? lower : higher) && only_a == 0) return {Verdict::disagree, why};
   return {Verdict::undecided, why};
 }
 

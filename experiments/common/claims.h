@@ -7,10 +7,11 @@
 
 namespace plumb::lab {
 
-// Of a value that arms measure: whether it is lower in the arms at `a` than in those at `b`, pair by pair: two arms that agree in every axis that
-// neither point names, above all in the seed.
+// Of a value that arms measure: whether it is lower (or higher) in the arms at `a` than in those at `b`, pair by pair: two arms that agree in every
+// axis that neither point names, above all in the seed.
 struct Comparison {
   std::string value;
+  bool higher;  // not lower
   Point a, b, where = {};
   Comparison at(Point place) const {
     Comparison c = *this;
@@ -19,7 +20,7 @@ struct Comparison {
   }
 };
 Comparison lower(std::string value, Point a, Point b);
-Comparison higher(std::string value, Point a, Point b);  // of b than of a, the same the other way round
+Comparison higher(std::string value, Point a, Point b);
 
 struct Claim {
   std::string text, source;
@@ -33,8 +34,9 @@ struct ClaimResult {
   Verdict verdict = Verdict::undecided;
   std::string why;  // "lower by 0.21 ± 0.04 over 5 pairs"
 };
-// Agree or disagree where the 95 % t interval of the mean difference over the pairs does not hold 0; undecided else, and with fewer than two pairs.
-// An arm that diverged is worse than any that did not: where every such pair says the same, and at least two do, that decides.
+// Agree or disagree where the 95 % t interval of the mean difference over the pairs that both trained does not hold 0, and no pair in which one arm
+// diverged says the opposite: an arm that diverged is worse than any that did not. Where no pair trained, at least two that diverged in the same one
+// alone decide. Undecided else.
 ClaimResult judge(const Comparison& comparison, const std::vector<Record>& records);
 
 }  // namespace plumb::lab

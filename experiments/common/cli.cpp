@@ -98,6 +98,12 @@ CliOption& Cli::option(const std::string& name, CliOption::Field field, const st
   return options_.emplace_back(name, section_, field, help);
 }
 
+std::vector<std::string> Cli::left_out() const {
+  std::vector<std::string> names;
+  for (const CliOption& option : not_declared_) names.push_back(option.name);
+  return names;
+}
+
 void Cli::listing(const std::string& name, const std::string& help, std::function<std::string()> text) {
   Listing& listing = listings_.emplace_back(Listing{false, nullptr, std::move(text)});
   const std::string here = section_;

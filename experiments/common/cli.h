@@ -34,6 +34,7 @@ class Cli {
   CliOption& option(const std::string& name, CliOption::Field field, const std::string& help);
   // A later option() of this name is not declared: whoever sets its variable is another option, such as an axis.
   void leave_out(const std::string& name) { left_out_.push_back(name); }
+  std::vector<std::string> left_out() const;  // of those, what was to be declared
   // A switch that prints `text()` to stdout and ends, such as --list-gates.
   void listing(const std::string& name, const std::string& help, std::function<std::string()> text);
   // The same about names given with it, such as --preset-diff A B.

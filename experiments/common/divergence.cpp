@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "autograd/autograd.h"
 #include "experiments/common/record.h"
@@ -18,7 +19,6 @@ std::string first_non_finite_op(const std::function<Tensor()>& loss) {
     (void)backward(loss());
   } catch (const Error& e) {
     std::string message = e.what();
-    std::ranges::replace(message, '\n', ' ');
     return message;
   }
   return "the gradient's norm overflows though every gradient is finite";
@@ -26,10 +26,15 @@ std::string first_non_finite_op(const std::function<Tensor()>& loss) {
 
 }  // namespace
 
-bool DivergenceWatch::diverged(const Gradients& step) {
-  recent_.push_back(step.loss());
+void DivergenceWatch::see(std::int64_t step, double loss) {
+  if (step == std::exchange(seen_, step)) return;
+  recent_.push_back(loss);
   if (recent_.size() > patience) recent_.pop_front();
-  finite_ = std::isfinite(step.loss()) && std::isfinite(step.norm());
+}
+
+bool DivergenceWatch::diverged(std::int64_t step, const Gradients& gradients) {
+  see(step, gradients.loss());
+  finite_ = std::isfinite(gradients.loss()) && std::isfinite(gradients.norm());
   return !finite_ || (recent_.size() == patience && std::ranges::all_of(recent_, [this](double loss) { return is_above(loss); }));
 }
 

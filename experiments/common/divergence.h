@@ -18,10 +18,14 @@ class DivergenceWatch {
   explicit DivergenceWatch(double chance, double limit = 10) : chance_(chance), limit_(limit) {}
 
   // Of each step in turn, before its update.
-  bool diverged(const Gradients& step);
+  bool diverged(std::int64_t step, const Gradients& gradients);
+  // A step's loss alone, where nobody asks whether it diverged. Counts once a step.
+  void see(std::int64_t step, double loss);
   // Why, once it has. `loss` computes that step's again, within its random scope: every op is then checked, and the first one that makes a
   // non-finite number is named.
   std::string reason(const std::function<Tensor()>& loss) const;
+
+  static bool is_of_limit(const std::string& reason) { return reason.starts_with("loss above "); }  // of reason()
 
   double chance() const { return chance_; }
   bool is_bad() const { return !finite_ || (!recent_.empty() && is_above(recent_.back())); }  // by its last step
@@ -34,6 +38,7 @@ class DivergenceWatch {
   bool is_above(double loss) const;  // the limit
   double chance_, limit_;
   bool finite_ = true;
+  std::int64_t seen_ = -1;  // step
   std::deque<double> recent_;
 };
 

@@ -10,7 +10,8 @@ namespace plumb::lab {
 namespace {
 
 constexpr std::int64_t measured_steps = 3;
-constexpr double long_enough = 2;  // seconds
+constexpr double long_enough = 2;         // seconds
+constexpr double deepest_measured = 256;  // so that a look at a very deep network stays one
 
 struct Measured {
   std::string arm;
@@ -60,17 +61,25 @@ std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>&
   text += "data: " + data.text + "\n";
   if (steps == 0 || arms.empty()) return text;
 
-  const auto [shallow, deep] = std::ranges::minmax_element(arms, {}, depth_of);
+  // The shallowest, and the deepest that is soon measured; the others in proportion.
+  const auto shallow = std::ranges::min_element(arms, {}, depth_of);
+  auto deep = shallow;
+  for (auto arm = arms.begin(); arm != arms.end(); ++arm)
+    if (depth_of(*arm) <= deepest_measured && depth_of(*arm) > depth_of(*deep)) deep = arm;
   const Measured first = measure(environment, *shallow, body), last = shallow == deep ? first : measure(environment, *deep, body);
-  if (first.parameters > 0)
-    text += fmt::format("parameters of a network: {}\n", first.parameters == last.parameters
-                                                             ? fmt::format("{}", first.parameters)
-                                                             : fmt::format("{} to {}", first.parameters, last.parameters));
-  double total = 0;
-  for (const Point& point : arms) {
-    const double share = last.depth > first.depth ? (depth_of(point) - first.depth) / (last.depth - first.depth) : 0;
-    total += static_cast<double>(options_at(o, point).steps) * (first.seconds + share * std::max(last.seconds - first.seconds, 0.0));
+  const auto at = [&](const Point& point, double one, double other) {
+    const double depth = depth_of(point);
+    if (last.depth == first.depth) return one * depth / first.depth;
+    return std::max(one + (depth - first.depth) * (other - one) / (last.depth - first.depth), 0.0);
+  };
+  if (first.parameters > 0) {
+    const Point& deepest = *std::ranges::max_element(arms, {}, depth_of);
+    const auto most = static_cast<std::int64_t>(at(deepest, static_cast<double>(first.parameters), static_cast<double>(last.parameters)));
+    text += fmt::format("parameters of a network: {}{}\n", most == first.parameters ? "" : "about ",
+                        most == first.parameters ? fmt::format("{}", most) : fmt::format("{} to {}", first.parameters, most));
   }
+  double total = 0;
+  for (const Point& point : arms) total += static_cast<double>(options_at(o, point).steps) * at(point, first.seconds, last.seconds);
   text += fmt::format("training: about {} on this machine{}. Steps measured just now: {:.3g} ms ({})", duration(total / static_cast<double>(o.jobs)),
                       o.jobs > 1 ? fmt::format(" in {} jobs, if each has processors of its own", o.jobs) : "", 1e3 * first.seconds, first.arm);
   if (last.arm != first.arm) text += fmt::format(", {:.3g} ms ({})", 1e3 * last.seconds, last.arm);

@@ -53,15 +53,17 @@ RunDescription describe(const fs::path& folder) {
   return RunDescription::parse(read_file(folder / "run.json"), (folder / "run.json").string());
 }
 
+// The one beside this program, or else the one that wrote the folder.
 fs::path program_of(const RunDescription& run) {
   std::error_code none;
-  if (::access(run.program.c_str(), X_OK) == 0) return run.program;
   const fs::path beside = fs::read_symlink("/proc/self/exe", none).parent_path() / fs::path(run.program).filename();
-  check(::access(beside.c_str(), X_OK) == 0, "{} was written by {}, which is neither there nor at {}", run.experiment, run.program, beside.string());
-  return beside;
+  if (::access(beside.c_str(), X_OK) == 0) return beside;
+  check(fs::path(run.program).is_absolute() && ::access(run.program.c_str(), X_OK) == 0, "{} was written by {}, which is neither there nor at {}",
+        run.experiment, run.program, beside.string());
+  return run.program;
 }
 
-// Runs the program of a folder about it; returns its exit status. What it writes to stdout goes to `out`, if given.
+// Runs the program of a folder about it; returns its exit status.
 int run_program(const fs::path& folder, const RunDescription& run, const std::vector<std::string>& more) {
   std::vector<std::string> words{program_of(run).string(), "--config", (folder / "run.json").string(), "--out", folder.string()};
   words.insert(words.end(), more.begin(), more.end());
@@ -78,6 +80,7 @@ int run_program(const fs::path& folder, const RunDescription& run, const std::ve
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  check(!WIFEXITED(status) || WEXITSTATUS(status) != 127, "cannot run {}", words[0]);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -102,6 +105,7 @@ std::string united(const RunDescription& a, const RunDescription& b) {
     if (value.is_array() && std::ranges::find(a.fixed, key) == a.fixed.end())
       for (const Json& item : other.at(key))
         if (std::ranges::find(value, item) == value.end()) value.push_back(item);
+  settings["shard"] = "";
   return settings.dump();
 }
 
@@ -112,15 +116,23 @@ std::string timeless(Record record) {
   return to_json(record);
 }
 
+std::vector<std::string> rebuild_words(const Words& words) {
+  std::vector<std::string> all{"--rebuild"};
+  if (words.options.contains("--accept-code")) all.insert(all.end(), {"--accept-code", words.options.at("--accept-code")});
+  return all;
+}
+
 constexpr const char* merge_help =
     "Puts the folders of one study's shards together: their runs in one ledger, with tables and report.\n"
-    "Usage: merge DIR.. --out DIR\n\n"
+    "Usage: merge DIR.. --out DIR [--accept-code HASH]\n\n"
     "The folders must be of the same experiment, with the same settings (axes may differ) and data; they stay as they are. --out is a new or\n"
-    "empty folder. A run that several folders have is taken once.\n";
+    "empty folder. A run that several folders have is taken once; weights and checkpoints stay where they are.\n\n"
+    "  --accept-code HASH  put runs that other code has computed into the tables, too\n";
 constexpr const char* report_help =
     "Writes tables and reports of runs anew, from their ledgers.\n"
-    "Usage: report DIR.. [--markdown FILE]\n\n"
-    "  --markdown FILE  the tables as Markdown, for documents\n";
+    "Usage: report DIR.. [--markdown FILE] [--accept-code HASH]\n\n"
+    "  --markdown FILE     the tables as Markdown, for documents\n"
+    "  --accept-code HASH  put runs that other code has computed into the tables, too\n";
 constexpr const char* replay_help =
     "Repeats the end of a run that diverged, in its own number format and in f64, and says which op and module went bad and whether the cause is\n"
     "numerical (f64 survives) or dynamical.\n"
@@ -131,7 +143,7 @@ constexpr const char* replay_help =
 
 int merge(int argc, const char* const* argv) {
   return exit_status([&] {
-    const auto words = split(argc, argv, merge_help, {"--out"});
+    const auto words = split(argc, argv, merge_help, {"--out", "--accept-code"});
     if (!words) return 0;
     usage_check(words->plain.size() >= 1 && words->options.contains("--out"), "expected merge DIR.. --out DIR; see --help");
     const fs::path out = words->options.at("--out");
@@ -139,8 +151,7 @@ int merge(int argc, const char* const* argv) {
 
     std::optional<RunDescription> merged;
     std::vector<LedgerEntry> entries;
-    std::map<std::string, std::pair<std::string, fs::path>> seen;  // by key and code: the result, and who has it
-    std::map<std::string, std::string> machines;                   // device -> a folder
+    std::map<std::string, std::pair<std::size_t, fs::path>> seen;  // by key and code: which entry, and who has it
     std::int64_t twice = 0;
     for (const std::string& word : words->plain) {
       const fs::path folder = word;
@@ -150,25 +161,27 @@ int merge(int argc, const char* const* argv) {
       else
         check_same(words->plain.front(), *merged, folder, run);
       merged->settings = united(*merged, run);
-      machines.emplace(run.facts.machine.device, word);
       for (const std::string& code : run.accepted_code)
         if (std::ranges::find(merged->accepted_code, code) == merged->accepted_code.end()) merged->accepted_code.push_back(code);
       const Ledger ledger(folder / Ledger::file_name);
       for (const std::string& line : ledger.damaged()) note_error(fmt::format("damaged: {}; left out\n", line));
       for (const LedgerEntry& e : ledger.entries()) {
-        if (!is_finished(e.record.status) || ledger.find(e.key, e.code) != &e) continue;
-        const auto [former, is_new] = seen.try_emplace(e.key + e.code, timeless(e.record), folder);
-        usage_check(is_new || former->second.first == timeless(e.record),
-                    "{} and {} have different results of {}: were they computed on different processors?", former->second.second.string(),
-                    folder.string(), e.record.point.label());
-        is_new ? entries.push_back(e) : void(++twice);
+        if (ledger.find(e.key, e.code) != &e) continue;  // a later line counts
+        const auto [former, is_new] = seen.try_emplace(e.key + e.code, entries.size(), folder);
+        if (is_new) {
+          entries.push_back(e);
+          continue;
+        }
+        LedgerEntry& other = entries[former->second.first];
+        if (is_finished(e.record.status) && is_finished(other.record.status)) {
+          usage_check(timeless(other.record) == timeless(e.record), "{} and {} have different results of {}{}", former->second.second.string(),
+                      folder.string(), e.record.point.label(),
+                      e.machine == other.machine ? "" : fmt::format(", computed on different machines: {}; {}", other.machine, e.machine));
+          ++twice;
+        } else if (is_finished(e.record.status)) {
+          other = e;
+        }
       }
-    }
-    std::vector<std::string> names;
-    for (const auto& [device, folder] : machines) names.push_back(fmt::format("{} ({})", device, folder));
-    if (names.size() > 1) {
-      note_error(fmt::format("runs of different machines; equal bits are promised within one instruction set: {}\n", fmt::join(names, "; ")));
-      merged->facts.machine.device = fmt::format("{}", fmt::join(names, "; "));
     }
     if (twice > 0) note_error(fmt::format("{} run{} in more than one folder, with the same results\n", twice, twice == 1 ? "" : "s"));
     merged->command_line = "merge";
@@ -179,13 +192,13 @@ int merge(int argc, const char* const* argv) {
     write_file_atomically(out / "run.json", merged->text());
     Ledger ledger(out / Ledger::file_name);
     ledger.append_all(std::move(entries));
-    return run_program(out, *merged, {"--rebuild"});
+    return run_program(out, *merged, rebuild_words(*words));
   });
 }
 
 int report(int argc, const char* const* argv) {
   return exit_status([&] {
-    const auto words = split(argc, argv, report_help, {"--markdown"});
+    const auto words = split(argc, argv, report_help, {"--markdown", "--accept-code"});
     if (!words) return 0;
     usage_check(!words->plain.empty(), "expected report DIR.. [--markdown FILE]; see --help");
     std::vector<RunDescription> runs;
@@ -193,7 +206,7 @@ int report(int argc, const char* const* argv) {
     std::string markdown;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const fs::path folder = words->plain[i];
-      if (const int status = run_program(folder, runs[i], {"--rebuild"}); status != 0) return status;
+      if (const int status = run_program(folder, runs[i], rebuild_words(*words)); status != 0) return status;
       if (!words->options.contains("--markdown")) continue;
       if (runs.size() > 1) markdown += fmt::format("{}## {}\n\n", i > 0 ? "\n" : "", folder.string());
       markdown += read_file(folder / "results.md");

@@ -21,7 +21,7 @@ constexpr std::string_view mark = ",\"sum\":\"";  // ... and the hash of all bef
 
 // {"key":..,"code":..,"arm":.., ...,"sum":".."}
 std::string line_of(const LedgerEntry& e) {
-  const std::string head = Json{{"key", e.key}, {"code", e.code}}.dump();
+  const std::string head = Json{{"key", e.key}, {"code", e.code}, {"machine", e.machine}}.dump();
   const std::string object = head.substr(0, head.size() - 1) + "," + to_json(e.record).substr(1);
   const std::string body = object.substr(0, object.size() - 1);
   return fmt::format("{}{}{}\"}}\n", body, mark, hash_of(body));
@@ -32,7 +32,7 @@ LedgerEntry entry_from(std::string_view line) {
   check(end != line.npos && line.substr(end + mark.size()) == hash_of(line.substr(0, end)) + "\"}",
         "expected an arm with its checksum, got {} bytes that do not fit theirs", line.size());
   const Json json = Json::parse(line);
-  return {json.at("key"), json.at("code"), record_from_json(line)};
+  return {json.at("key"), json.at("code"), json.at("machine"), record_from_json(line)};
 }
 
 }  // namespace
@@ -85,8 +85,12 @@ void Ledger::append_all(std::vector<LedgerEntry> entries) {
   if (error.empty() && ::fsync(file) != 0) error = reason();
   if (!error.empty() && ::ftruncate(file, end) != 0) error += ", and half a line stays in it";
   ::close(file);
+  if (end == 0 && error.empty()) sync_folder_of(file_);  // the file is new
   check(error.empty(), "cannot write {}: {}", file_.string(), error);
-  entries_.insert(entries_.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
+  for (LedgerEntry& e : entries) {
+    e.record = record_from_json(to_json(e.record));  // as it will be read: what is not finite is NaN
+    entries_.push_back(std::move(e));
+  }
 }
 
 }  // namespace plumb::lab

@@ -12,8 +12,9 @@
 namespace plumb::lab {
 
 struct LedgerEntry {
-  std::string key;   // hash of all that decides the arm's result but the code: experiment, settings, data, point
-  std::string code;  // hash of the code that computed it (build_info.h)
+  std::string key;           // hash of all that decides the arm's result but the code: experiment, settings, data, point
+  std::string code;          // hash of the code that computed it (build_info.h)
+  std::string machine = {};  // that it was computed on, with the instruction set
   Record record;
 };
 

@@ -37,6 +37,8 @@ OptimizationOptions OptimizationOptions::at(const Point& point) const {
   return o;
 }
 
+void OptimizationOptions::check() const { (void)optimizer_named(optimizer), (void)schedule_named(schedule); }
+
 std::unique_ptr<nn::Optimizer> OptimizationOptions::make(std::vector<nn::Parameter> parameters, std::int64_t warmup, std::int64_t steps) const {
   return make_optimizer(optimizer, std::move(parameters), make_schedule(schedule, lr, warmup, steps), weight_decay, clip_norm);
 }

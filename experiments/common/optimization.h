@@ -23,6 +23,7 @@ struct OptimizationOptions {
   void declare(Cli& cli);
   // These, with what the point has of them as axes.
   OptimizationOptions at(const Point& point) const;
+  void check() const;  // throws for an unknown name, which an axis may have
   std::unique_ptr<nn::Optimizer> make(std::vector<nn::Parameter> parameters, std::int64_t warmup, std::int64_t steps) const;
   // For reports; `rates` are those of an axis.
   std::string describe(const RunOptions& run, const std::string& rates) const;

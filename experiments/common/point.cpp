@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "experiments/common/hash.h"
+
 namespace plumb::lab {
 
 std::string to_string(const AxisValue& value) {
@@ -55,10 +57,13 @@ std::string Point::label() const {
 }
 
 std::string Point::file_stem() const {
-  std::string stem = label();
-  for (char& c : stem)
-    if (!(('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9') || c == '.' || c == '_' || c == '+')) c = '-';
-  return stem;
+  constexpr std::size_t longest = 160;
+  std::string stem;
+  for (const char c : label()) {
+    const bool plain = ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9') || c == '.' || c == '_' || c == '+' || c == '-';
+    stem += c == ' ' ? "-" : plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return stem.size() <= longest ? stem : stem.substr(0, longest) + "-" + hash_of(stem);
 }
 
 }  // namespace plumb::lab

@@ -56,7 +56,7 @@ class Point {
   // "layerscale depth 48 lr 0.001 seed 0": values with their names, but for a text that comes first. What --dry-run prints, progress shows and
   // replay takes.
   std::string label() const;
-  // The label as the name of a file: "layerscale-depth-48-lr-0.001-seed-0".
+  // The label as the name of a file: "layerscale-depth-48-lr-0.001-seed-0"; unusual characters as %2F, long ones cut and hashed.
   std::string file_stem() const;
 
  private:

@@ -83,15 +83,20 @@ Progress::Running& Progress::running(std::size_t arm) {
   return *found;
 }
 
-void Progress::begin(std::size_t arm, std::int64_t steps, std::int64_t first) {
+void Progress::begin(std::size_t arm, std::int64_t steps) {
   const std::lock_guard lock(mutex_);
   internal_check(std::ranges::find(running_, arm, &Running::arm) == running_.end(), "run {} begins twice", arms_.at(arm).label);
   StepProfile::run_begins(arms_.at(arm).label);
   const double now = output_.now();
   if (std::isnan(start_)) start_ = now;
-  running_.push_back({.arm = arm, .start = now, .first = first, .step = first, .steps = steps});
+  running_.push_back({.arm = arm, .start = now, .first = 0, .step = 0, .steps = steps});
   ++begun_;
   if (output_.mode == ProgressOutput::Mode::bar) draw(now);
+}
+
+void Progress::goes_on(std::size_t arm, std::int64_t first) {
+  const std::lock_guard lock(mutex_);
+  running(arm).first = running(arm).step = first;
 }
 
 void Progress::step(std::size_t arm, std::int64_t steps_done, std::optional<double> loss, double lr) {

@@ -72,9 +72,10 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  std::size_t add(ProgressArm arm);                                                            // one more; returns its place
-  void skip(std::size_t arm);                                                                  // complete from an earlier call: takes no time
-  void begin(std::size_t arm, std::int64_t steps, std::int64_t first = 0);                     // from the first step on
+  std::size_t add(ProgressArm arm);  // one more; returns its place
+  void skip(std::size_t arm);        // complete from an earlier call: takes no time
+  void begin(std::size_t arm, std::int64_t steps);
+  void goes_on(std::size_t arm, std::int64_t first);  // from a checkpoint: steps before this one took none of this call's time
   void step(std::size_t arm, std::int64_t steps_done, std::optional<double> loss, double lr);  // cheap: draws at most 10 times a second
   // Leaves a permanent line; the outcome is what it says after the label: "loss 1.234  acc 61.2 %", "diverged at step 12".
   void finish(std::size_t arm, bool trained, const std::string& outcome);

@@ -28,19 +28,22 @@ int replay(const ArmEnvironment& environment, const RunFolder& folder, const std
   usage_check(found, "--replay '{}': {} has no diverged run of that name; {}", o.replay, folder.path().string(),
               others.empty() ? "none diverged" : suggest_name(o.replay, others));
   const auto at = static_cast<std::int64_t>(found->value("diverged_at"));
+  // A loss above the limit is known as divergence only when it has lasted.
+  const std::int64_t onset =
+      DivergenceWatch::is_of_limit(found->reason) ? std::max<std::int64_t>(at + 1 - static_cast<std::int64_t>(DivergenceWatch::patience), 0) : at;
   std::string text = fmt::format("{}: recorded as diverged at step {}: {}\n", o.replay, at, found->reason);
 
   ArmRun first(environment, found->point, key(found->point), 0);
   std::optional<ArmCheckpoint> from;
   if (std::filesystem::exists(first.checkpoint_file())) try {
       from = read_checkpoint(first.checkpoint_file());
-      if (from->key != first.key || from->code != environment.code || from->step > std::max<std::int64_t>(at - before, 0)) from.reset();
+      if (from->key != first.key || from->code != environment.code || from->step > std::max<std::int64_t>(onset - before, 0)) from.reset();
     } catch (const Error& e) {
       text += fmt::format("{}\n", e.what());
     }
   first.leaves_files = false;
   first.start_from = from ? &*from : nullptr;
-  first.capture_before = std::max({std::int64_t{0}, at - before, from ? from->step : 0});
+  first.capture_before = std::max<std::int64_t>(onset - before, 0);
   first.call(body);
   check(first.record.status != Status::failed, "{}: {}", o.replay, first.record.reason);
   check(first.captured.has_value(), "the program has taken no step {}: expected the run to go as far as it went", first.capture_before);
@@ -65,7 +68,8 @@ int replay(const ArmEnvironment& environment, const RunFolder& folder, const std
   const bool survived = second.record.status != Status::diverged;
   text += fmt::format("f64 from step {}: {}\n", first.captured->step,
                       survived ? fmt::format("no divergence up to step {}, loss {:.4g}", second.record.steps - 1, second.last_loss.value_or(unknown))
-                               : fmt::format("diverged at step {:.0f}: {}", second.record.value("diverged_at"), second.record.reason));
+                               : fmt::format("diverged at step {:.0f}, loss {:.4g}: {}", second.record.value("diverged_at"),
+                                             second.last_loss.value_or(unknown), second.record.reason));
   if (again)
     text += survived ? fmt::format("numerical: {} cannot hold what f64 can\n", o.dtype)
                      : "dynamical: exact arithmetic diverges as well; look at the recipe (learning rate, warm-up, initial values)\n";

@@ -36,7 +36,8 @@ std::string table_caption(const std::vector<ArmGroup>& groups, std::int64_t clas
   std::string text = "Mean over the n seeds that ended ok";
   const bool intervals = std::any_of(groups.begin(), groups.end(), [](const ArmGroup& g) { return g.ok > 1; });
   text += intervals ? ", ± half the width of its 95 % Student-t interval; with n = 1 there is no interval." : "; with n = 1 there is no interval.";
-  if (classes >= 2) text += fmt::format(" Near chance: mean training loss at or above {:.0f} % of ln {}.", 100 * near_chance_share, classes);
+  if (classes >= 2 && std::ranges::any_of(groups, [](const ArmGroup& g) { return g.train_loss.n > 0; }))
+    text += fmt::format(" Near chance: mean training loss at or above {:.0f} % of ln {}.", 100 * near_chance_share, classes);
   return text;
 }
 

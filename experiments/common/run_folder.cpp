@@ -117,6 +117,11 @@ void check_resumable(const Cli& cli, const char* option, const fs::path& file, c
               cli.experiment());
   const std::string difference = cli.difference(run.settings);
   usage_check(difference.empty(), "{}: {} has other settings: {}; use the same or another --out", option, file.string(), difference);
+  const Json former = Json::parse(run.settings), ours = Json::parse(cli.settings());
+  const auto name = [](const Json& settings) {
+    return settings.value("shard", "").empty() ? "of all runs" : "of --shard " + settings["shard"].get<std::string>();
+  };
+  usage_check(name(former) == name(ours), "{}: {} is {}, this call {}; give the same --shard", option, file.string(), name(former), name(ours));
 }
 
 void check_is_folder(const fs::path& path) {
@@ -233,14 +238,16 @@ RunFolder::RunFolder(const Cli& cli, const RunOptions& options, const RunFacts& 
   try {
     check_usable(path_, cli, options);  // again: it may have changed until the lock was ours
     const bool resumes = options.resume && fs::exists(path_ / "run.json");
-    for (const fs::directory_entry& entry : entries_of(path_))
-      if (is_temporary_file(entry.path())) remove_file(entry.path());
+    for (const fs::path& folder : {path_, path_ / run_folders[0], path_ / run_folders[1]})
+      if (fs::is_directory(folder))
+        for (const fs::directory_entry& entry : entries_of(folder))
+          if (is_temporary_file(entry.path())) remove_file(entry.path());
     if (options.overwrite && fs::exists(path_ / "run.json"))
       for (const fs::path& file : files_of_run(path_, described(path_))) remove_file(file);
     description_ = describe(cli, facts);
     if (resumes) {  // what began the run stays
       const RunDescription former = described(path_);
-      description_.command_line = former.command_line, description_.started = former.started, description_.accepted_code = former.accepted_code;
+      description_.started = former.started, description_.accepted_code = former.accepted_code;
       if (former.facts.code == facts.code && former.settings == description_.settings) description_ = former;
     }
     if (!options.accept_code.empty() && std::ranges::find(description_.accepted_code, options.accept_code) == description_.accepted_code.end())
@@ -266,6 +273,13 @@ RunFolder::RunFolder(const Cli& cli, const RunOptions& options) : path_(options.
 }
 
 RunFolder::~RunFolder() { unlock(); }
+
+void RunFolder::discard() {
+  std::error_code none;
+  fs::remove(path_ / "run.json", none);
+  unlock();
+  if (fs::is_empty(path_, none)) fs::remove(path_, none);
+}
 
 void RunFolder::create(const Cli& cli, const RunOptions& options) {
   if (options.out.empty()) {

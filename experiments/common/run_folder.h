@@ -74,6 +74,8 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const char* file) const { return path_ / file; }
   const RunDescription& description() const { return description_; }
+  // Takes back what the constructor made, for a run that never began.
+  void discard();
 
  private:
   void create(const Cli& cli, const RunOptions& options);

@@ -50,12 +50,13 @@ void add_run_options(Cli& cli, RunOptions& o, const RunChoices& choices) {
   cli.option("--jobs", &o.jobs, "Runs side by side, among which the threads are shared out").at_least(1).at_most(256).decides_speed_only();
   cli.option("--shard", &o.shard, "Only the I-th of N parts of the runs, into a folder of its own; bin/merge puts such folders together")
       .value_name("I/N")
-      .decides_nothing_later();
+      .decides_speed_only();
   cli.option("--checkpoint-every", &o.checkpoint_every, "Minutes after which the state of a run is saved, for --resume to go on from; 0: never")
       .at_least(0)
       .decides_speed_only();
-  cli.option("--stop-hopeless", &o.stop_hopeless,
-             "Stop a run whose loss, after half of its steps, is still at least 98 % of chance; it counts as unfinished")
+  cli.option(
+         "--stop-hopeless", &o.stop_hopeless,
+         "Stop a run whose mean loss over 20 steps, after half of its steps (20 or more), is still at least 98 % of chance; it counts as unfinished")
       .decides_nothing_later();
   cli.option("--accept-code", &o.accept_code, "Use runs of the folder that code of this hash has computed, too")
       .value_name("HASH")
@@ -82,8 +83,8 @@ void add_run_options(Cli& cli, RunOptions& o, const RunChoices& choices) {
       .value_name("RUN")
       .decides_nothing_later();
 
-  cli.rule([&o] {
-    usage_check(o.warmup <= o.steps, "--warmup {} is longer than --steps {}", o.warmup, o.steps);
+  cli.rule([&o, &cli] {
+    usage_check(o.warmup <= o.steps || !cli.left_out().empty(), "--warmup {} is longer than --steps {}", o.warmup, o.steps);
     usage_check(!(o.resume && o.overwrite), "--resume and --overwrite exclude each other; give one");
     usage_check(!(o.resume || o.overwrite) || !o.out.empty(), "{} needs --out DIR, the folder it is about", o.resume ? "--resume" : "--overwrite");
     usage_check(!(o.rebuild || !o.replay.empty()) || !o.out.empty(), "{} needs --out DIR, the folder it is about",
@@ -92,6 +93,11 @@ void add_run_options(Cli& cli, RunOptions& o, const RunChoices& choices) {
                 "--jobs {} changes the threads of a run, and with --deterministic threads its bits; give --deterministic strict or --jobs 1", o.jobs);
     usage_check(o.jobs == 1 || !o.profile, "--profile is about one run at a time, got --jobs {}", o.jobs);
     o.shard_of_call();
+    const int looks = o.rebuild + !o.replay.empty() + o.dry_run;
+    usage_check(looks <= 1 && (!(o.rebuild || !o.replay.empty()) || !(o.resume || o.overwrite)),
+                "--rebuild, --replay and --dry-run exclude each other, and --rebuild and --replay also --resume and --overwrite; give one");
+    usage_check(!o.stop_hopeless || o.steps >= 40,
+                "--stop-hopeless looks at 20 steps in the first half of a run; give --steps of at least 40, got {}", o.steps);
     usage_check(!o.profile || o.steps > StepProfile::first, "--profile is about steps {} to {}, counted from 0; give --steps of at least {}, got {}",
                 StepProfile::first, StepProfile::last, StepProfile::first + 1, o.steps);
   });

@@ -54,13 +54,14 @@ Defaults defaults_for(const RunOptions& o) {
   return {.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = o.device == "reference" ? Device::reference : Device::cpu};
 }
 
+Precision precision_of(const std::string& dtype) { return dtype == "bf16" ? Precision::bf16 : Precision::f32; }
+
 Precision precision_for(const std::string& dtype, Device device) {
-  if (dtype != "bf16") return Precision::f32;
-  if (device == Device::cpu)
+  if (precision_of(dtype) == Precision::bf16 && device == Device::cpu)
     note_error(fmt::format(
         "--dtype bf16: operands of products are rounded to bf16 and multiplied by {}{}\n", bf16_products().instructions,
         bf16_products().faster_than_f32 ? "" : ", as this processor has none that are faster: expect results of bf16 in the time of f32"));
-  return Precision::bf16;
+  return precision_of(dtype);
 }
 
 Setup::Setup(const RunOptions& o)

@@ -11,6 +11,7 @@ namespace plumb::lab {
 
 // What products run in under --dtype; of bf16, stderr gets by which instructions.
 Precision precision_for(const std::string& dtype, Device device);
+Precision precision_of(const std::string& dtype);  // the same without a word
 Defaults defaults_for(const RunOptions& options);
 
 class Setup {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/atomic_file.h"
+#include "core/backend.h"
 #include "experiments/common/build_info.h"
 #include "experiments/common/data/open_data.h"
 #include "experiments/common/dry_run.h"
@@ -28,12 +29,47 @@ constexpr std::size_t shown_unasked = 8;
 std::string axis_name(const std::string& option) {
   std::string name = option.substr(std::min<std::size_t>(option.find_first_not_of('-'), option.size()));
   std::ranges::replace(name, '-', '_');
+  for (const char* end : {"ches", "shes", "sses", "xes"})
+    if (name.ends_with(end)) return name.substr(0, name.size() - 2);
   return name.ends_with('s') && name.size() > 1 ? name.substr(0, name.size() - 1) : name;
 }
 
 std::string option_named(std::string axis) {
   std::ranges::replace(axis, '_', '-');
   return "--" + axis;
+}
+
+// Options of the library that arms read anew: what an axis may stand for.
+bool is_read_by_arms(const std::string& option) {
+  for (const char* name : {"--dim",
+                           "--heads",
+                           "--patch",
+                           "--init",
+                           "--drop-key",
+                           "--drop-key-schedule",
+                           "--drop-key-shape",
+                           "--drop-key-window",
+                           "--drop-key-sharing",
+                           "--empty-rows",
+                           "--attn-drop",
+                           "--drop-head",
+                           "--drop-path",
+                           "--drop-path-schedule",
+                           "--drop-path-form",
+                           "--lr",
+                           "--optimizer",
+                           "--schedule",
+                           "--weight-decay",
+                           "--clip-norm",
+                           "--ema-decay",
+                           "--steps",
+                           "--warmup",
+                           "--batch",
+                           "--loss-limit",
+                           "--eval-every",
+                           "--eval-images"})
+    if (option == name) return true;
+  return false;
 }
 
 std::string plural(std::size_t count, const char* noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
@@ -48,6 +84,8 @@ Study::~Study() = default;
 AxisData& Study::add_axis(const std::string& option, const std::string& help, AxisData data) {
   data.name = axis_name(option);
   data.option = option;
+  plumb::check(std::ranges::find(axes_, option, &AxisData::option) == axes_.end() && option != "--seeds",
+               "[study] expected axes with options of their own (seeds have --seeds), got a second {}", option);
   AxisData& axis = axes_.emplace_back(std::move(data));
   cli_.section("Axes");
   axis.declared = std::visit([&](auto& values) { return &cli_.option(option, &values, help); }, axis.values);
@@ -61,7 +99,35 @@ void Study::declare() {
   if (parts_.network) network_.declare(cli_);
   if (parts_.optimization) optimization_.declare(cli_);
   add_run_options(cli_, options_, choices_);
+  check_axes();
   if (derive_) cli_.rule(derive_);
+}
+
+void Study::file(const std::string& name, std::function<std::string(const StudyResults&)> text) {
+  for (const char* taken : {"run.json", "ledger.jsonl", "results.csv", "metrics.jsonl", "results.md", "report.html", "profile.txt", "profile.json"})
+    plumb::check(name != taken && name.find('/') == name.npos, "[study] expected a file of the study's own in the run's folder, got {}", name);
+  files_.emplace_back(name, std::move(text));
+}
+
+// What can only be wrong in the program itself.
+void Study::check_axes() const {
+  for (const AxisData& axis : axes_) {
+    const auto same_name = std::ranges::count(axes_, axis.name, &AxisData::name);
+    const bool taken = axis.name == "seed" || axis.name == "status" || axis.name == "step" || axis.name == "steps_taken" || axis.name == "seconds";
+    plumb::check(same_name == 1 && !taken, "[study] expected axes with names of their own, got {} for {}", axis.name, axis.option);
+  }
+  for (const std::string& option : cli_.left_out())
+    plumb::check(is_read_by_arms(option),
+                 "[study] expected axes that stand for no option of the library, or for one that each arm reads, got one for {}: "
+                 "choose another name, Axis::named()",
+                 option);
+  plumb::check(is_searched() == (next_ != nullptr), "[study] expected search() and searched axes together, got {}",
+               next_ ? "search() alone" : "searched axes alone");
+  for (const Claim& claim : claims_)
+    for (const Point* point : {&claim.comparison.a, &claim.comparison.b, &claim.comparison.where})
+      for (const auto& [name, value] : point->entries())
+        plumb::check(std::ranges::find(axes_, name, &AxisData::name) != axes_.end() || name == "seed",
+                     "[claim] \"{}\": expected axes of this study, got {}", claim.text, name);
 }
 
 bool Study::is_searched() const {
@@ -119,21 +185,24 @@ std::vector<std::string> Study::shown_in_progress(const Record& record) const {
 }
 
 std::string Study::key_of(const Point& point, const DataFacts& data) const {
-  return hash_of(fmt::format("{}\n{}\n{}\n{}", name_, cli_.fixed_settings(), data.hash, to_json(point)));
+  // Strictly deterministic arms have the same bits on any number of threads.
+  const std::string threads = options_.deterministic == "strict" ? "" : fmt::format("\n{} threads", num_threads());
+  return hash_of(fmt::format("{}\n{}\n{}\n{}{}", name_, cli_.fixed_settings(), data.hash, to_json(point), threads));
 }
 
-StudyResults Study::results(std::vector<Record> records, std::size_t arms, const RunFolder& folder) const {
+StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
   const RunDescription& run = folder.description();
   const DataFacts& data = run.facts.data;
+  const std::vector<std::string> machines = sweep.machines();
   StudyResults r{.name = title_ ? title_(data) : name_,
                  .question = question_,
                  .columns = columns_,
                  .show = show_,
-                 .records = std::move(records),
-                 .arms = arms,
+                 .records = sweep.records(),
                  .data = data,
                  .notes = {{"version", fmt::format("{} ({}), {}", run.version, run.commit, run.build)},
-                           {"machine", run.facts.machine.device},
+                           {machines.size() > 1 ? "machines" : "machine",
+                            machines.empty() ? run.facts.machine.device : fmt::format("{}", fmt::join(machines, "; "))},
                            {"command", run.command_line}},
                  .folder = folder.path()};
   for (const AxisData& axis : axes_) r.axes.push_back(axis.name);
@@ -143,12 +212,20 @@ StudyResults Study::results(std::vector<Record> records, std::size_t arms, const
   } else {
     r.settings.emplace_back("data", data.text);
     const Json fixed = Json::parse(cli_.fixed_settings());
-    for (const auto& [key, value] : fixed.items()) r.settings.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
+    for (const auto& [key, value] : fixed.items())
+      if (key != "data") r.settings.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
   }
-  if (!run.accepted_code.empty())
-    r.notes.emplace_back("code", fmt::format("{}, and runs computed by other code: {}", run.facts.code, fmt::join(run.accepted_code, ", ")));
+  std::vector<std::string> others = sweep.codes();
+  std::erase(others, run.facts.code);
+  if (!others.empty()) r.notes.emplace_back("code", fmt::format("{}, and runs computed by other code: {}", run.facts.code, fmt::join(others, ", ")));
+  const std::vector<Point> named = sweep.named();
   for (const Claim& claim : claims_) {
-    const ClaimResult result = judge(claim.comparison, r.records);
+    const Comparison& c = claim.comparison;
+    const auto any_at = [&](const Point& side) {
+      return std::ranges::any_of(named, [&](const Point& p) { return p.contains(side) && p.contains(c.where); });
+    };
+    if (!any_at(c.a) || !any_at(c.b)) continue;  // not about these values of the axes
+    const ClaimResult result = judge(c, r.records);
     r.claims.emplace_back(fmt::format("{} ({})", claim.text, claim.source), fmt::format("{}: {}", to_string(result.verdict), result.why));
   }
   return r;
@@ -163,11 +240,18 @@ void Study::write_files(const StudyResults& r) const {
   write_file_atomically(r.folder / "results.csv", results_csv(r.axes, r.columns, r.records));
 }
 
-void Study::print(const StudyResults& r) const {
+void Study::print(const Sweep& sweep, const StudyResults& r) const {
+  if (r.records.size() < sweep.size()) note_error(fmt::format("{} of {} have ended\n", r.records.size(), plural(sweep.size(), "run")));
+  if (const std::size_t others = sweep.elsewhere(); others > 0)
+    note_error(fmt::format("{} of {} outside the axes of this call: kept there, not in the tables\n", plural(others, "run"),
+                           (r.folder / Ledger::file_name).string()));
+  if (const std::vector<std::string> machines = sweep.machines(); machines.size() > 1)
+    note_error(fmt::format("runs of different machines; equal bits are promised within one instruction set: {}\n", fmt::join(machines, "; ")));
   const std::string report = (r.folder / "report.html").string();
   if (!options_.json) {
     const bool colour = shows_colour(STDOUT_FILENO);
-    return write_result(fmt::format("\n{}\nreport: {}\n", table_ ? table_(r, colour) : results_text(r, colour), report));
+    const std::string table = r.records.empty() ? "No run has ended yet.\n" : table_ ? table_(r, colour) : results_text(r, colour);
+    return write_result(fmt::format("\n{}\nreport: {}\n", table, report));
   }
   Json rows = Json::array();
   for (const Record& record : r.records) {
@@ -194,72 +278,94 @@ int Study::run(int argc, const char* const* argv, std::function<void(Arm&)> body
     if (cli_.parse(argc, argv) == Action::done) return 0;
     if (instead_)
       if (const std::optional<int> status = instead_()) return *status;
-    if (options_.rebuild) return rebuild();
-    return run_sweep();
+    return options_.rebuild ? rebuild() : run_or_look();
   });
 }
 
-int Study::run_sweep() {
+// What the data must suit, before anything is made.
+void Study::check_places(const ImageSet& images) const {
+  for (const Point& place : places()) {
+    if (parts_.network) network_.at(place).check_for(images);
+    if (parts_.optimization) optimization_.at(place).check();
+    const RunOptions o = options_at(options_, place);
+    usage_check(o.warmup <= o.steps, "--warmup {} is longer than --steps {}", o.warmup, o.steps);
+  }
+  if (check_) check_(images);
+}
+
+int Study::run_or_look() {
   const Setup setup(options_);
-  for (const Point& place : places())
-    if (parts_.network) network_.at(place).check_for(setup.data.train);
-  if (check_) check_(setup.data.train);
-  const std::string code = code_hash();
+  check_places(setup.data.train);
+  const auto environment = [&](const std::filesystem::path& folder, Progress* progress) {
+    return ArmEnvironment{options_, setup.data, setup.normalization, folder, code_hash(), setup.machine.device, network_, optimization_, progress};
+  };
   if (options_.dry_run) {
     RunFolder::check_beforehand(cli_, options_);
     Ledger none{{}};
-    const Sweep sweep(*this, setup.facts, none, {});
-    const ArmEnvironment environment{options_, setup.data, setup.normalization, {}, code, network_, optimization_, cli_, nullptr};
-    write_result(lab::dry_run(environment, sweep.named(), setup.facts, body_));
+    const Sweep sweep(*this, setup.facts, none, {}, Sweep::Takes::finished);
+    write_result(lab::dry_run(environment({}, nullptr), sweep.named(), setup.facts, body_) +
+                 (is_searched() ? "These are the first runs of each search; the others follow from their results.\n" : ""));
     return 0;
   }
   if (!options_.replay.empty()) {
     const RunFolder folder(cli_, options_);
-    const ArmEnvironment environment{options_, setup.data, setup.normalization, folder.path(), code, network_, optimization_, cli_, nullptr};
-    return lab::replay(
-        environment, folder, [&](const Point& point) { return key_of(point, setup.facts); }, body_);
+    const auto key = [&](const Point& point) { return key_of(point, setup.facts); };
+    return lab::replay(environment(folder.path(), nullptr), folder, key, body_);
   }
 
+  if (!options_.accept_code.empty()) check_accepted(Ledger(std::filesystem::path(options_.out) / Ledger::file_name));  // before anything is written
   std::vector<std::string> outputs;
   for (const auto& [name, text] : files_) outputs.push_back(name);
-  const RunFolder folder(cli_, options_, {.machine = setup.machine, .data = setup.facts, .code = code, .outputs = outputs});
+  RunFolder folder(cli_, options_, {.machine = setup.machine, .data = setup.facts, .code = code_hash(), .outputs = outputs});
   Ledger ledger(folder / Ledger::file_name);
-  const std::vector<std::string> codes = codes_of(ledger, folder);
-  Sweep sweep(*this, setup.facts, ledger, codes);
-  if (const std::size_t others = sweep.elsewhere(); others > 0)
-    note_error(fmt::format("{} of {} outside the axes of this call: kept there, not in the tables\n", plural(others, "run"), ledger.path().string()));
+  Sweep sweep(*this, setup.facts, ledger, codes_of(ledger, folder), Sweep::Takes::finished);
   if (before_) before_(setup.data);
   std::unique_ptr<StepProfile> profile;
   if (options_.profile) profile = std::make_unique<StepProfile>(folder, options_.steps);
-  const auto write = [&] { write_files(results(sweep.records(), sweep.named().size(), folder)); };
+  const auto write = [&] { write_files(results(sweep, folder)); };
   const InterruptHandler interrupt;
-  {
+  try {
     Progress progress({}, ProgressOutput::standard_error(options_.no_progress));
-    const ArmEnvironment environment{options_, setup.data, setup.normalization, folder.path(), code, network_, optimization_, cli_, &progress};
-    sweep.run(environment, progress, write);
+    sweep.run(environment(folder.path(), &progress), progress, write);
+  } catch (const UsageError&) {
+    if (ledger.entries().empty()) folder.discard();
+    throw;
   }
   write();
-  print(results(sweep.records(), sweep.named().size(), folder));
+  print(sweep, results(sweep, folder));
   if (profile) profile->finish();
-  const std::size_t finished = sweep.finished(), all = sweep.named().size(), failed = sweep.failed();
+  const std::size_t all = sweep.size(), finished = sweep.count(Status::ok) + sweep.count(Status::diverged);
   if (interrupted() && finished < all) {
     note_error(fmt::format("interrupted: {} of {} runs are finished; go on with --resume --out {}\n", finished, all, folder.path().string()));
     return interrupt_status();
   }
+  if (const std::size_t hopeless = sweep.count(Status::hopeless); hopeless > 0)
+    note_error(fmt::format("{} of {} stopped as hopeless, not finished; --resume without --stop-hopeless goes on with them\n", hopeless,
+                           plural(all, "run")));
+  const std::size_t failed = sweep.count(Status::failed);
   if (failed > 0) note_error(fmt::format("error: {} of {} failed; --resume tries them again\n", failed, plural(all, "run")));
   return failed > 0 ? 1 : 0;
 }
 
+void Study::check_accepted(const Ledger& ledger) const {
+  const std::vector<std::string> there = ledger.codes();
+  usage_check(std::ranges::find(there, options_.accept_code) != there.end(), "--accept-code {}: {} has runs of {}", options_.accept_code,
+              ledger.path().string(), there.empty() ? "no code" : fmt::format("{}", fmt::join(there, ", ")));
+}
+
 // Whose arms count; says what does not.
 std::vector<std::string> Study::codes_of(const Ledger& ledger, const RunFolder& folder) const {
-  for (const std::string& line : ledger.damaged()) note_error(fmt::format("damaged: {}; that run is repeated, the line stays\n", line));
+  for (const std::string& line : ledger.damaged())
+    note_error(fmt::format("damaged: {}; the line stays, {}\n", line,
+                           options_.rebuild ? "and counts for nothing" : "its run is repeated unless another line has it"));
   std::vector<std::string> codes{folder.description().facts.code};
   const std::vector<std::string>& accepted = folder.description().accepted_code;
   codes.insert(codes.end(), accepted.begin(), accepted.end());
-  const std::vector<std::string> there = ledger.codes();
-  usage_check(options_.accept_code.empty() || std::ranges::find(there, options_.accept_code) != there.end(), "--accept-code {}: {} has runs of {}",
-              options_.accept_code, ledger.path().string(), there.empty() ? "no code" : fmt::format("{}", fmt::join(there, ", ")));
-  for (const std::string& code : there)
+  if (!options_.accept_code.empty()) {
+    check_accepted(ledger);
+    codes.push_back(options_.accept_code);
+  }
+  for (const std::string& code : ledger.codes())
     if (std::ranges::find(codes, code) == codes.end()) {
       const auto count = std::ranges::count(ledger.entries(), code, &LedgerEntry::code);
       note_error(fmt::format("{} of {} computed by other code, {} (this is {}): kept and not used; --accept-code {} uses them\n",
@@ -271,10 +377,10 @@ std::vector<std::string> Study::codes_of(const Ledger& ledger, const RunFolder& 
 int Study::rebuild() {
   const RunFolder folder(cli_, options_);
   Ledger ledger(folder / Ledger::file_name);
-  const Sweep sweep(*this, folder.description().facts.data, ledger, codes_of(ledger, folder));
-  const StudyResults all = results(sweep.records(), sweep.named().size(), folder);
+  const Sweep sweep(*this, folder.description().facts.data, ledger, codes_of(ledger, folder), Sweep::Takes::ended);
+  const StudyResults all = results(sweep, folder);
   write_files(all);
-  print(all);
+  print(sweep, all);
   return 0;
 }
 

@@ -1,16 +1,19 @@
 // An ablation in one file: axes, how one arm is built, what it expects. Command line, data, folder, ledger, resume, side by side, shards,
 // checkpoints, progress, statistics and report are the library's.
 //
+// clang-format off
 //   int main(int argc, char** argv) {
 //     lab::Study study("layerscale_init", "Does the initial value of LayerScale matter?");
-//     const auto& depth = study.axis<int>("--depths", {12, 24, 48}, "Numbers of blocks");
-//     const auto& epsilon = study.axis<double>("--epsilons", {0, 1e-6, 1e-4, 0.1}, "Initial value").at_least(0);
-//     study.claim("eps > 0 trains better than 0", "CaiT, table 1", lab::lower("train_loss", {{"epsilon", 1e-6}}, {{"epsilon", 0}}).at({{"depth",
-//     24}})); return study.run(argc, argv, [&](lab::Arm& arm) {
+//     const auto depth = study.axis<int>("--depths", {12, 24, 48}, "Numbers of blocks");
+//     const auto epsilon = study.axis<double>("--epsilons", {0, 1e-6, 1e-4, 0.1}, "Initial value").at_least(0);
+//     study.claim("eps > 0 trains better than 0", "CaiT, table 1",
+//                 lab::lower("train_loss", {{"epsilon", 1e-6}}, {{"epsilon", 0}}).at({{"depth", 24}}));
+//     return study.run(argc, argv, [&](lab::Arm& arm) {
 //       nn::ViT model(arm.vit({.depth = arm[depth], .gate = nn::methods::layerscale(arm[epsilon])}));
 //       arm.train(model);
 //     });
 //   }
+// clang-format on
 #pragma once
 
 #include <deque>
@@ -31,6 +34,7 @@
 namespace plumb::lab {
 
 class Ledger;
+class Sweep;
 
 // An axis of a study: its values come from an option of the command line, or from what the study finds (Study::searched).
 struct AxisData {
@@ -47,11 +51,11 @@ class Axis {
   const std::string& name() const { return data_->name; }
 
   Axis named(const std::string& name) { return data_->name = name, *this; }  // "--depths" is "depth" unless this says otherwise
-  Axis at_least(double low) { return data_->declared->at_least(low), *this; }
-  Axis above(double low) { return data_->declared->above(low), *this; }
-  Axis at_most(double high) { return data_->declared->at_most(high), *this; }
-  Axis below(double high) { return data_->declared->below(high), *this; }
-  Axis one_of(const std::string& noun, std::vector<std::string> names) { return data_->declared->one_of(noun, std::move(names)), *this; }
+  Axis at_least(double low) { return option().at_least(low), *this; }
+  Axis above(double low) { return option().above(low), *this; }
+  Axis at_most(double high) { return option().at_most(high), *this; }
+  Axis below(double high) { return option().below(high), *this; }
+  Axis one_of(const std::string& noun, std::vector<std::string> names) { return option().one_of(noun, std::move(names)), *this; }
   // The values now, for reports; and others in their place, for presets.
   std::vector<T> values() const {
     return std::visit(
@@ -71,17 +75,22 @@ class Axis {
   Axis slowest() { return data_->slowest = true, *this; }
 
  private:
+  CliOption& option() const {
+    internal_check(data_->declared, "bounds of the axis {}, whose values no option gives", data_->name);
+    return *data_->declared;
+  }
   AxisData* data_;
 };
 
 // One of the searches of a study with searched axes: it has a value on every other axis but the seed, and names its next arms from those that it has.
 struct Search {
   Point place;                        // on the axes that are not searched, without the seed
-  std::vector<const Record*> so_far;  // its finished arms, in the order in which they were named, seed by seed; failed ones are among them
+  std::vector<const Record*> so_far;  // its arms, all ended (ok, diverged or hopeless), in the order in which they were named, seed by seed
   int round = 0;                      // how often it was asked before
 };
 // The points that are wanted next, each with a value on every searched axis; they are run for every seed. None: the search is over. To be a function
-// of the search alone: so a sweep that goes on from its ledger takes the same way.
+// of the search alone: so a sweep that goes on from its ledger takes the same way. An arm that fails ends its search until --resume has tried it
+// again.
 using NextPoints = std::function<std::vector<Point>(const Search& search)>;
 
 struct StudyParts {
@@ -120,7 +129,7 @@ class Study {
   void columns(std::vector<std::string> names) { columns_ = std::move(names); }
   void show(std::vector<std::string> names) { show_ = std::move(names); }
   // A further file of the run's folder, made from the results.
-  void file(const std::string& name, std::function<std::string(const StudyResults&)> text) { files_.emplace_back(name, std::move(text)); }
+  void file(const std::string& name, std::function<std::string(const StudyResults&)> text);
   // In place of the library's.
   void report(std::function<std::string(const StudyResults&)> html) { report_ = std::move(html); }
   void table(std::function<std::string(const StudyResults&, bool colour)> text) { table_ = std::move(text); }
@@ -155,10 +164,13 @@ class Study {
   double cost_of(const Point& point) const;
   std::vector<std::string> shown_in_progress(const Record& record) const;
   std::vector<std::string> codes_of(const Ledger& ledger, const RunFolder& folder) const;
-  StudyResults results(std::vector<Record> records, std::size_t arms, const RunFolder& folder) const;
+  void check_axes() const;
+  void check_places(const ImageSet& images) const;
+  void check_accepted(const Ledger& ledger) const;
+  StudyResults results(const Sweep& sweep, const RunFolder& folder) const;
   void write_files(const StudyResults& results) const;
-  void print(const StudyResults& results) const;
-  int run_sweep();
+  void print(const Sweep& sweep, const StudyResults& results) const;
+  int run_or_look();
   int rebuild();
 
   std::string name_, question_;

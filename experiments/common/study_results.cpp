@@ -40,6 +40,12 @@ Summary over_seeds(const StudyResults::Group& group, const std::string& name) {
   return summarize(values);
 }
 
+std::string cell_of(const StudyResults::Group& group, const std::string& name) {
+  Summary s = over_seeds(group, name);
+  if (name != "val_accuracy" || s.n == 0) return to_string(s);
+  return fmt::format("{:.1f}{} %", 100 * s.mean, s.half_width ? fmt::format(" ± {:.1f}", 100 * *s.half_width) : "");
+}
+
 // "ok", "diverged", "1 of 3 diverged"
 std::string outcome(const StudyResults::Group& group) {
   std::string text;
@@ -63,7 +69,7 @@ TextTable table_of(const StudyResults& r, const std::vector<std::string>& names)
   for (const StudyResults::Group& group : r.groups()) {
     std::vector<std::string> row;
     for (const auto& [axis, value] : group.point.entries()) row.push_back(to_string(value));
-    for (const std::string& name : names) row.push_back(to_string(over_seeds(group, name)));
+    for (const std::string& name : names) row.push_back(cell_of(group, name));
     row.push_back(std::to_string(std::ranges::count(group.seeds, Status::ok, &Record::status)));
     row.push_back(outcome(group));
     table.row(std::move(row), outcome(group) == "ok" ? "32" : "31");
@@ -143,7 +149,7 @@ ReportInput report_input(const StudyResults& r) {
       a.depth = std::get<std::int64_t>(*depth);
       rest = rest.without("depth");
     }
-    a.gate = rest.entries().size() == 1 ? to_string(rest.entries().front().second) : rest.entries().empty() ? r.name : rest.label();
+    a.gate = rest.entries().empty() ? r.name : rest.label();
     const auto measured = [&](const char* name) {
       const double value = record.value(name);
       return std::isfinite(value) ? std::optional(value) : std::nullopt;

@@ -18,7 +18,6 @@ struct StudyResults {
   std::vector<std::string> columns = {};  // that come first among the measured values
   std::vector<std::string> show = {};     // values that the table on the terminal shows; if empty, the first few
   std::vector<Record> records = {};
-  std::size_t arms = 0;  // that there should be
   DataFacts data = {};
   NamedTexts settings = {}, notes = {};  // how it was done; where the numbers come from
   NamedTexts claims = {};                // what was claimed, and what came of it

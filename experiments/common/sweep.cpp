@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
+#include <system_error>
 #include <thread>
 
 #include "core/backend.h"
@@ -19,8 +21,8 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 }  // namespace
 
-Sweep::Sweep(const Study& study, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes)
-    : study_(study), data_(data), ledger_(ledger), codes_(std::move(codes)) {
+Sweep::Sweep(const Study& study, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes)
+    : study_(study), data_(data), ledger_(ledger), codes_(std::move(codes)), takes_(takes) {
   const RunOptions::Shard shard = study.options_.shard_of_call();
   std::size_t number = 0;
   for (const Point& place : study.places()) {
@@ -39,7 +41,10 @@ void Sweep::ask(Unit& unit) {
     std::vector<Point> points;
     if (study_.is_searched()) {
       Search search{.place = unit.place, .so_far = {}, .round = unit.round};
-      for (const Named& a : unit.arms) search.so_far.push_back(&*a.record);
+      for (const Named& a : unit.arms) {
+        if (takes_ == Takes::finished && a.record->status == Status::failed) return;  // no way to go on from, until --resume has tried it again
+        search.so_far.push_back(&*a.record);
+      }
       points = study_.next_(search);
     } else if (unit.round == 0) {
       points = {Point()};
@@ -52,10 +57,14 @@ void Sweep::ask(Unit& unit) {
         check(std::ranges::find(unit.arms, arm.point, &Named::point) == unit.arms.end(), "[search] expected points that are new, got {} again",
               arm.point.label());
         arm.key = study_.key_of(arm.point, data_);
-        for (const std::string& code : codes_)
-          if (const LedgerEntry* entry = ledger_.find(arm.key, code); entry && !arm.record)
-            if (is_finished(entry->record.status) || (entry->record.status == Status::hopeless && study_.options_.stop_hopeless))
-              arm.record = entry->record;
+        for (const std::string& code : codes_) {
+          const LedgerEntry* entry = arm.record ? nullptr : ledger_.find(arm.key, code);
+          if (!entry) continue;
+          const Status status = entry->record.status;
+          if (takes_ == Takes::finished && !is_finished(status) && !(status == Status::hopeless && study_.options_.stop_hopeless)) continue;
+          arm.record = entry->record;
+          arm.code = code, arm.machine = entry->machine;
+        }
         if (progress_) {
           arm.place = progress_->add({arm.point.label(), study_.cost_of(arm.point)});
           if (arm.record) progress_->skip(arm.place);
@@ -65,37 +74,52 @@ void Sweep::ask(Unit& unit) {
   }
 }
 
-std::vector<Record> Sweep::records() const {
-  std::vector<Record> records;
+template <class F>
+void Sweep::each(F&& f) const {
   for (const Unit& unit : units_)
-    for (const Named& a : unit.arms)
-      if (a.record) records.push_back(*a.record);
-  return records;
+    for (const Named& a : unit.arms) f(a);
 }
 
-std::vector<Point> Sweep::missing() const {
-  std::vector<Point> points;
-  for (const Unit& unit : units_)
-    for (const Named& a : unit.arms)
-      if (!a.record) points.push_back(a.point);
-  return points;
+std::vector<Record> Sweep::records() const {
+  std::vector<Record> records;
+  each([&](const Named& a) {
+    if (a.record) records.push_back(*a.record);
+  });
+  return records;
 }
 
 std::vector<Point> Sweep::named() const {
   std::vector<Point> points;
-  for (const Unit& unit : units_)
-    for (const Named& a : unit.arms) points.push_back(a.point);
+  each([&](const Named& a) { points.push_back(a.point); });
   return points;
 }
 
-std::size_t Sweep::finished() const {
-  const std::vector<Record> all = records();
-  return static_cast<std::size_t>(std::ranges::count_if(all, [](const Record& r) { return is_finished(r.status); }));
+std::size_t Sweep::size() const {
+  std::size_t all = 0;
+  each([&](const Named&) { ++all; });
+  return all;
 }
 
-std::size_t Sweep::failed() const {
-  const std::vector<Record> all = records();
-  return static_cast<std::size_t>(std::ranges::count(all, Status::failed, &Record::status));
+std::size_t Sweep::count(Status status) const {
+  std::size_t some = 0;
+  each([&](const Named& a) { some += a.record && a.record->status == status; });
+  return some;
+}
+
+std::vector<std::string> Sweep::codes() const {
+  std::set<std::string> all;
+  each([&](const Named& a) {
+    if (a.record) all.insert(a.code);
+  });
+  return {all.begin(), all.end()};
+}
+
+std::vector<std::string> Sweep::machines() const {
+  std::set<std::string> all;
+  each([&](const Named& a) {
+    if (a.record) all.insert(a.machine);
+  });
+  return {all.begin(), all.end()};
 }
 
 std::size_t Sweep::elsewhere() const {
@@ -115,13 +139,22 @@ void Sweep::run(const ArmEnvironment& environment, Progress& progress, const std
       a.place = progress.add({a.point.label(), study_.cost_of(a.point)});
       if (a.record) progress.skip(a.place);
     }
-  const std::int64_t jobs = environment.options.jobs;
+  // No more jobs than arms that can run; each at least one thread, the first some more where they do not come out even.
+  std::size_t missing = 0;
+  each([&](const Named& a) { missing += !a.record; });
+  auto jobs = static_cast<int>(environment.options.jobs);
+  if (!study_.is_searched()) jobs = std::clamp(static_cast<int>(missing), 1, jobs);
   if (jobs == 1) {
     work(environment, 0, changed);
   } else {
-    const int threads = std::max(1, num_threads() / static_cast<int>(jobs));
+    const int threads = num_threads();
     std::vector<std::thread> workers;
-    for (std::int64_t job = 0; job < jobs; ++job) workers.emplace_back([&] { work(environment, threads, changed); });
+    try {
+      for (int job = 0; job < jobs; ++job)
+        workers.emplace_back([&, share = std::max(1, threads / jobs + (job < threads % jobs ? 1 : 0))] { work(environment, share, changed); });
+    } catch (const std::system_error&) {  // the system gives no more threads: those that there are do it
+      if (workers.empty()) work(environment, 0, changed);
+    }
     for (std::thread& worker : workers) worker.join();
   }
   progress_ = nullptr;
@@ -145,48 +178,48 @@ Sweep::Named* Sweep::take() {
 
 // `threads` of this worker's own; 0: those of the process.
 void Sweep::work(const ArmEnvironment& environment, int threads, const std::function<void()>& changed) {
-  std::optional<ThreadShare> share;
-  if (threads > 0) share.emplace(threads);
-  const DefaultsScope defaults(defaults_for(environment.options));
-  const PrecisionScope precision(environment.options.dtype == "bf16" ? Precision::bf16 : Precision::f32);
-  while (Named* arm = take()) {
-    std::exception_ptr error;
-    try {
+  try {
+    std::optional<ThreadShare> share;
+    if (threads > 0) share.emplace(threads);
+    const DefaultsScope defaults(defaults_for(environment.options));
+    const PrecisionScope precision(precision_of(environment.options.dtype));
+    while (Named* arm = take()) {
       ArmRun run(environment, arm->point, arm->key, arm->place);
       progress_->begin(arm->place, run.options.steps);
       run.call(study_.body_);
       const std::lock_guard lock(mutex_);
       finish(*arm, run);
       if (const double start = now(); written_ < 0 || start - written_ >= std::max(write_every, writing_took_ / writing_share)) {
-        changed();
+        try {
+          changed();
+        } catch (const std::exception& e) {  // the ledger is what counts, and at the end they are written again
+          progress_->note(fmt::format("tables not written: {}", e.what()));
+        }
         written_ = now();
         writing_took_ = written_ - start;
       }
-    } catch (const ArmStopped&) {  // interrupted
-      error = nullptr;
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    } catch (...) {
-      error = std::current_exception();
+      changed_.notify_all();
     }
-    if (error) {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-      if (!error_) error_ = error;
-    }
-    changed_.notify_all();
+  } catch (const ArmStopped&) {  // interrupted
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    if (!error_) error_ = std::current_exception();
   }
   changed_.notify_all();
 }
 
 void Sweep::finish(Named& arm, ArmRun& run) {
-  ledger_.append({.key = run.key, .code = run.env.code, .record = run.record});
-  arm.record = run.record;
+  ledger_.append({.key = run.key, .code = run.env.code, .machine = run.env.machine, .record = run.record});
+  arm.record = ledger_.entries().back().record;
+  arm.code = run.env.code, arm.machine = run.env.machine;
   std::error_code none;
-  if (arm.record->status == Status::ok) std::filesystem::remove(run.checkpoint_file(), none);  // of others it is where replay or --resume begin
-  progress_->finish(arm.place, arm.record->status == Status::ok && run.warning.empty(), run.outcome(study_.shown_in_progress(*arm.record)));
+  if (run.record.status == Status::ok && run.checkpoint_is_ours()) std::filesystem::remove(run.checkpoint_file(), none);
+  progress_->finish(arm.place, run.record.status == Status::ok && run.warning.empty(), run.outcome(study_.shown_in_progress(run.record)));
   for (Unit& unit : units_)
-    if (std::ranges::any_of(unit.arms, [&](const Named& a) { return &a == &arm; })) ask(unit);
+    if (std::ranges::any_of(unit.arms, [&](const Named& a) { return &a == &arm; })) return ask(unit);
 }
 
 }  // namespace plumb::lab

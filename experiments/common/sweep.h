@@ -20,14 +20,17 @@ class Progress;
 
 class Sweep {
  public:
-  // Names the arms, and takes those that the ledger has finished by one of these codes.
-  Sweep(const Study& study, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes);
+  // Which of the ledger's arms count: those that nobody would run again, or, for tables alone, all that ended.
+  enum class Takes { finished, ended };
+  // Names the arms, and takes those of the ledger that one of these codes has computed.
+  Sweep(const Study& study, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes);
 
   std::vector<Record> records() const;  // of all that ended, in the order of --dry-run
-  std::vector<Point> missing() const;   // named and not ended, in that order
   std::vector<Point> named() const;
-  std::size_t finished() const;
-  std::size_t failed() const;
+  std::size_t size() const;                // named
+  std::size_t count(Status status) const;  // ended so
+  std::vector<std::string> codes() const;  // that computed what ended, each once
+  std::vector<std::string> machines() const;
   // Arms of the ledger, finished by one of the codes, that are not among those named.
   std::size_t elsewhere() const;
 
@@ -42,6 +45,7 @@ class Sweep {
     std::size_t place = 0;  // in the progress
     bool begun = false;
     std::optional<Record> record = {};
+    std::string code = {}, machine = {};  // of the record
   };
   // Arms that are named together: all of a search, or a single one.
   struct Unit {
@@ -52,7 +56,9 @@ class Sweep {
     bool over = false;
   };
 
-  void ask(Unit& unit);  // for what is next, as long as all is there
+  template <class F>
+  void each(F&& f) const;  // named arm, in the order of --dry-run
+  void ask(Unit& unit);    // for what is next, as long as all is there
   Named* take();
   void work(const ArmEnvironment& environment, int threads, const std::function<void()>& changed);
   void finish(Named& arm, ArmRun& run);
@@ -61,6 +67,7 @@ class Sweep {
   const DataFacts& data_;
   Ledger& ledger_;
   std::vector<std::string> codes_;
+  Takes takes_;
   std::deque<Unit> units_;
 
   Progress* progress_ = nullptr;

@@ -33,11 +33,11 @@ bool train(Arm& arm, Task& task, nn::Optimizer& optimizer, nn::Ema* ema, const A
   const std::int64_t interval = log_every > 0 ? log_every : std::max<std::int64_t>(1, arm.steps() / traced_steps);
   for (const std::int64_t step : arm.each_step()) {
     task.take_batch(step);
-    const auto after = around ? around(step) : nullptr;
+    auto after = around ? around(step) : nullptr;
     const auto loss = [&] { return task.loss(); };
     const Gradients gradients = backward(loss());
     const double rate = optimizer.learning_rate();
-    const bool diverged = arm.watch().diverged(gradients);
+    const bool diverged = arm.watch().diverged(step, gradients);
     if (step % interval == 0 || step + 1 == arm.steps() || diverged)
       arm.trace({{"loss", gradients.loss()}, {"lr_now", rate}, {"grad_norm", gradients.norm()}});
     else
@@ -47,6 +47,7 @@ bool train(Arm& arm, Task& task, nn::Optimizer& optimizer, nn::Ema* ema, const A
       if (ema) ema->update();
     }
     if (after) after(gradients);
+    after = nullptr;  // what watched the passes is gone before one is repeated
     if (diverged) {
       arm.diverged(step, arm.watch().reason(loss));
       return false;

@@ -78,6 +78,7 @@ int deep_mlp(int argc, const char* const* argv) {
   cli.example("--data fashion-mnist --data-dir DIR");
   cli.example("--data cifar-10 --data-dir DIR --steps 5000 --seeds 0");
   study.columns({"train_loss", "jacobian_start", "jacobian_start_error", "jacobian_end"});
+  study.show({"epoch_1", "train_loss", "jacobian_start", "jacobian_end"});
   return study.run(argc, argv, [&](Arm& arm) {
     const ImageSet& images = arm.data().train;
     run_arm(

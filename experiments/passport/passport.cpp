@@ -114,7 +114,6 @@ int passport(int argc, const char* const* argv) {
   cli.example("--gates all --depths 12,48");
   cli.example("--gates pre,rezero,layerscale --depths 24 --steps 400 --every 50 --seeds 0..2");
 
-  study.show({"loss", "train_loss"});
   study.title([](const DataFacts& data) { return fmt::format("Signal passport on {}", data.name); });
   study.settings([&](const DataFacts& data) { return settings_of(study, o, data); });
   study.file("passport.csv", [](const StudyResults& r) { return format_passports(passport_records(r)); });

@@ -42,6 +42,13 @@ TEST_CASE("a claim needs pairs: one is none, and divergence decides only where a
         Verdict::agree);
   CHECK(judge(comparison, {arm(0, 6, 0, 2), arm(0.1, 6, 0, 1, Status::diverged), arm(0, 6, 1, 2), arm(0.1, 6, 1, 1, Status::diverged)}).verdict ==
         Verdict::disagree);
+  // The one that diverged is the worse, whichever way is better.
+  const Comparison up = higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}});
+  CHECK(judge(up, {arm(0, 6, 0, 2, Status::diverged), arm(0.1, 6, 0, 1), arm(0, 6, 1, 2, Status::diverged), arm(0.1, 6, 1, 1)}).verdict ==
+        Verdict::agree);
+  CHECK(judge(up, {arm(0, 6, 0, 2), arm(0.1, 6, 0, 1, Status::diverged), arm(0, 6, 1, 2), arm(0.1, 6, 1, 1, Status::diverged)}).verdict ==
+        Verdict::disagree);
+  CHECK_THAT(judge(up, {arm(0, 6, 0, 1), arm(0.1, 6, 0, 2), arm(0, 6, 1, 1), arm(0.1, 6, 1, 2.01)}).why, contains("higher by 1"));
   CHECK(judge(comparison, {arm(0, 6, 0, 2, Status::diverged), arm(0.1, 6, 0, 1)}).verdict == Verdict::undecided);
   CHECK(judge(comparison, {arm(0, 6, 0, 2, Status::diverged), arm(0.1, 6, 0, 1), arm(0, 6, 1, 2), arm(0.1, 6, 1, 1, Status::diverged)}).verdict ==
         Verdict::undecided);

@@ -19,7 +19,7 @@ using plumb::test::TemporaryFolder;
 namespace {
 
 LedgerEntry entry(const std::string& key, double loss, const std::string& code = "c0de") {
-  return {key, code, {.point = {{"gate", "pre"}, {"seed", 1}}, .values = {{"loss", loss}}, .metrics = {R"({"step":0,"loss":1})"}}};
+  return {key, code, "a machine", {.point = {{"gate", "pre"}, {"seed", 1}}, .values = {{"loss", loss}}, .metrics = {R"({"step":0,"loss":1})"}}};
 }
 
 }  // namespace

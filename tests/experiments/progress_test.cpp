@@ -275,7 +275,8 @@ TEST_CASE("several runs at once: the bar is of the one that began first, and cou
   CHECK_THAT(sweep.written(), contains("ok   a  loss 2  20 s\n") && contains("2/3  b"));
   sweep.progress->finish(1, true, "loss 1");
   const std::size_t late = sweep.progress->add({"d", 1});
-  sweep.progress->begin(late, 10, 4);  // goes on from a checkpoint
+  sweep.progress->begin(late, 10);
+  sweep.progress->goes_on(late, 4);  // from a checkpoint
   sweep.time += 3;
   sweep.progress->step(late, 7, 1, 1e-3);
   CHECK_THAT(sweep.written(), contains("3/4  d") && contains("1.00 steps/s"));

@@ -31,7 +31,10 @@ TEST_CASE("a point names itself: texts alone where they come first, all else wit
   CHECK(point.label() == "pre depth 6 lr 0.001 kind plain seed 0");
   CHECK(point.file_stem() == "pre-depth-6-lr-0.001-kind-plain-seed-0");
   CHECK(Point{{"seed", 3}}.label() == "seed 3");
-  CHECK(Point{{"gate", "a/b c"}}.file_stem() == "a-b-c");
+  CHECK(Point{{"gate", "a/b c"}}.file_stem() == "a%2Fb-c");
+  const std::string longest = Point{{"gate", std::string(300, 'x')}}.file_stem(), other = Point{{"gate", std::string(301, 'x')}}.file_stem();
+  CHECK(longest.size() < 200);
+  CHECK(longest != other);
 }
 
 TEST_CASE("points compare by value, in any order and whatever number type") {

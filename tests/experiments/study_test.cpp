@@ -31,6 +31,15 @@ const Words tiny{"--dim", "8", "--batch", "4", "--steps", "4", "--no-progress", 
 
 std::string file(const TemporaryFolder& folder, const std::string& name) { return read_file(folder / name); }
 
+// The one checkpoint in a run's folder; empty if there is none.
+std::filesystem::path checkpoint_in(const std::filesystem::path& run) {
+  std::vector<std::filesystem::path> found;
+  if (std::filesystem::exists(run / "checkpoints"))
+    for (const auto& entry : std::filesystem::directory_iterator(run / "checkpoints")) found.push_back(entry.path());
+  CHECK(found.size() <= 1);
+  return found.empty() ? std::filesystem::path() : found.front();
+}
+
 int lines_of(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }
 
 // A CSV without its columns of times.
@@ -57,8 +66,8 @@ struct EpsilonStudy {
 
   int operator()(int argc, const char* const* argv) {
     Study study("layerscale_init", "Does the initial value of LayerScale matter?");
-    const auto& depth = study.axis<int>("--depths", {1, 2}, "Numbers of blocks").at_least(1).slowest();
-    const auto& epsilon = study.axis<double>("--epsilons", {0, 0.1}, "Initial value").at_least(0);
+    const auto depth = study.axis<int>("--depths", {1, 2}, "Numbers of blocks").at_least(1).slowest();
+    const auto epsilon = study.axis<double>("--epsilons", {0, 0.1}, "Initial value").at_least(0);
     study.claim("eps > 0 trains better than 0", "CaiT, table 1", lower("train_loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}).at({{"depth", 2}}));
     return study.run(argc, argv, [&](Arm& arm) {
       ++bodies;
@@ -212,8 +221,8 @@ TEST_CASE("a study that searches names its next arms from those that it has, the
   // The largest depth of 1..16 whose arms end "well": those up to a limit that is 5 for one kind and 11 for the other.
   const auto main = [&](int argc, const char* const* argv) {
     Study study("limit", "How deep?", {.network = false, .optimization = false});
-    const auto& kind = study.axis<std::string>("--kinds", {"low", "high"}, "Kinds");
-    const auto& depth = study.searched<int>("depth");
+    const auto kind = study.axis<std::string>("--kinds", {"low", "high"}, "Kinds");
+    const auto depth = study.searched<int>("depth");
     study.search([](const Search& search) -> std::vector<Point> {
       int good = 0, bad = 17;
       std::map<int, std::vector<bool>> ended;
@@ -312,7 +321,7 @@ TEST_CASE("an arm that is interrupted goes on from its checkpoint to the same bi
   const Ended stopped = call(folder.path(), main, with(words, {"a"}));
   CHECK(stopped.status == 130);
   CHECK_THAT(stopped.err, contains("interrupted: 0 of 1 runs are finished; go on with --resume --out a"));
-  CHECK(std::filesystem::exists(folder / "a/checkpoints/admin_profile-seed-0.safetensors"));
+  CHECK(checkpoint_in(folder / "a").filename().string().starts_with("admin_profile-seed-0-"));
   stop_at = -1;
   const Ended resumed = call(folder.path(), main, with(words, {"a", "--resume"}));
   INFO(resumed.err);
@@ -320,7 +329,7 @@ TEST_CASE("an arm that is interrupted goes on from its checkpoint to the same bi
   CHECK(first_step == 7);
   CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "whole/results.csv")));
   CHECK(file(folder, "a/metrics.jsonl") == file(folder, "whole/metrics.jsonl"));
-  CHECK_FALSE(std::filesystem::exists(folder / "a/checkpoints/admin_profile-seed-0.safetensors"));  // it is done
+  CHECK(checkpoint_in(folder / "a").empty());  // it is done
 }
 
 TEST_CASE("a checkpoint that does not fit is named, and the arm begins anew") {
@@ -341,8 +350,8 @@ TEST_CASE("a checkpoint that does not fit is named, and the arm begins anew") {
       });
     });
   };
-  const auto checkpoint = folder / "a/checkpoints/depth-1-seed-0.safetensors";
   REQUIRE(call(folder.path(), main, tiny).status == 130);
+  const auto checkpoint = checkpoint_in(folder / "a");
   const std::string good = read_file(checkpoint);
   stop_at = -1;
   const auto resumed = [&](const std::string& content) {
@@ -365,11 +374,26 @@ TEST_CASE("a checkpoint that does not fit is named, and the arm begins anew") {
     nn::write_safetensors(checkpoint, c);
     return read_file(checkpoint);
   };
-  CHECK_THAT(resumed(changed("code", "0123")), contains("begins anew") && contains("it is of other code (0123, this is "));
-  CHECK_THAT(resumed(changed("key", "0123")), contains("begins anew") && contains("it is of other settings or data"));
-  CHECK_THAT(resumed(changed("record", "{}")), contains("begins anew") && contains("expected the record of an arm"));
+  CHECK_THAT(resumed(changed("key", "0123")),
+             contains("begins anew") && contains("expected the state of an arm with its checksum, got one that was changed"));
   CHECK_THAT(resumed(changed("format", "x")), contains("begins anew") && contains("expected the state of an arm of format"));
   CHECK(began == 0);
+  std::string bit = good;
+  bit[bit.size() - 5] ^= 1;  // in a tensor
+  CHECK_THAT(resumed(bit), contains("begins anew") && contains("got one that was changed"));
+  // Of other code: kept beside, under its name.
+  ArmCheckpoint c = [&] {
+    std::ofstream(checkpoint, std::ios::binary) << good;
+    return read_checkpoint(checkpoint);
+  }();
+  c.code = "0123";
+  write_checkpoint(checkpoint, c);
+  CHECK_THAT(resumed(read_file(checkpoint)), contains("begins anew") && contains("it is of other code (0123, this is "));
+  CHECK(read_checkpoint(checkpoint.parent_path() / (checkpoint.stem().string() + "-0123.safetensors")).code == "0123");
+  c.code = "";
+  c.key = "0123";
+  write_checkpoint(checkpoint, c);
+  CHECK_THAT(resumed(read_file(checkpoint)), contains("begins anew") && contains("it is of other settings or data"));
 }
 
 TEST_CASE("runs of other code are kept and not used, unless accepted, and damaged lines are repeated") {
@@ -410,7 +434,8 @@ TEST_CASE("runs of other code are kept and not used, unless accepted, and damage
   CHECK(study.bodies == 7);
   CHECK_THAT(anew.err, contains("3 runs of b/ledger.jsonl computed by other code, beef (this is " + here +
                                 "): kept and not used; --accept-code beef uses them\n"));
-  CHECK_THAT(anew.err, contains("damaged: b/ledger.jsonl, line 5: ") && contains("; that run is repeated, the line stays\n"));
+  CHECK_THAT(anew.err,
+             contains("damaged: b/ledger.jsonl, line 5: ") && contains("; the line stays, its run is repeated unless another line has it\n"));
   CHECK(Ledger(folder / "b/ledger.jsonl").entries().size() == 7);
   CHECK_THAT(file(folder, "b/ledger.jsonl"), contains("{\"key\":\"half\n"));
   // A folder of a program that kept no ledger.
@@ -489,11 +514,13 @@ TEST_CASE("a loop of one's own tells what it trains, or does without what needs 
     });
   };
   const Words words{"--batch", "4", "--steps", "6", "--no-progress", "--out"};
-  for (const Words& flag : {Words{"--eval-every", "2"}, Words{"--save-weights"}, Words{"--checkpoint-every", "1"}, Words{"--stop-hopeless"}}) {
-    const Ended e = call(folder.path(), main, with(words, with({"u"}, flag)));
+  for (const Words& flag : {Words{"--eval-every", "2"}, Words{"--save-weights"}, Words{"--stop-hopeless", "--steps", "40"}}) {
+    Words given = words;
+    if (flag.size() == 3) given.erase(given.begin() + 2, given.begin() + 4);
+    const Ended e = call(folder.path(), main, with(given, with({"u"}, flag)));
     CHECK(e.status == 2);
     CHECK_THAT(e.err, contains(flag[0] + ": this program does not say what it trains; its loop would call track(model, optimizer)"));
-    std::filesystem::remove_all(folder / "u");
+    CHECK_FALSE(std::filesystem::exists(folder / "u"));  // nothing began
   }
   losses.clear();
   REQUIRE(call(folder.path(), main, with(words, {"plain"})).status == 0);
@@ -528,6 +555,9 @@ TEST_CASE("hopeless arms stop by the stated rule and are not finished") {
   CHECK_THAT(e.err, contains("stopped: loss 2.") && contains("after half of the steps, at least 98 % of chance (2.303)"));
   CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0,hopeless,30,"));
   CHECK_THAT(e.out, contains("hopeless"));
+  CHECK_THAT(e.err, contains("1 of 1 run stopped as hopeless, not finished"));
+  CHECK(call(folder.path(), main, with(words, {"--rebuild"})).status == 0);  // tables show all that ended
+  CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0,hopeless,30,"));
   CHECK(call(folder.path(), main, with(words, {"--stop-hopeless", "--resume"})).status == 0);
   CHECK(bodies == 1);  // the rule would stop it again
   const Ended whole = call(folder.path(), main, with(words, {"--resume"}));
@@ -602,6 +632,77 @@ TEST_CASE("replay tells a number format that is too narrow from a training that 
   CHECK_THAT(again.out, contains("\ndynamical: "));
 }
 
+TEST_CASE("replay's f64 steps are those of a run in f64 from the same state") {
+  const TemporaryFolder folder;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("wild", "Wild.");
+    study.axis<double>("--lrs", {0.01}, "Rates");
+    return study.run(argc, argv, [&](Arm& arm) {
+      nn::ViT model(arm.vit({.depth = 2}));
+      arm.train(model);
+    });
+  };
+  // Diverged by the limit in step 19 + onset, so that the state before the first steps is where both begin.
+  const Words words{"--dim", "8", "--batch", "4", "--steps", "45", "--optimizer", "sgd", "--loss-limit", "0.5", "--no-progress", "--out"};
+  REQUIRE(call(folder.path(), main, with(words, {"f32"})).status == 0);
+  CHECK_THAT(file(folder, "f32/results.csv"), contains(",diverged,19,"));
+  const Ended exact = call(folder.path(), main, with(words, {"f64", "--dtype", "fp64"}));
+  CHECK_THAT(file(folder, "f64/results.csv"), contains(",diverged,19,"));
+  std::istringstream lines(file(folder, "f64/metrics.jsonl"));
+  double loss = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (const auto json = nlohmann::json::parse(line); json.contains("loss")) loss = json["loss"];
+  const Ended replayed = call(folder.path(), main, with(words, {"f32", "--replay", "lr 0.01 seed 0"}));
+  INFO(replayed.out << replayed.err);
+  // The same initial weights but for f32's rounding: the same losses to some digits, where those after 19 updates would be others.
+  CHECK_THAT(replayed.out, contains("f64 from step 0: diverged at step 19") && contains("\ndynamical: "));
+  const std::string said = fmt::format("loss {:.4g}", loss);
+  CHECK_THAT(replayed.out, contains(said));
+}
+
+TEST_CASE("a study that is put together wrongly says so") {
+  const TemporaryFolder folder;
+  const auto error = [&](const std::function<void(Study&)>& declare) {
+    const Ended e = call(folder.path(),
+                         [&](int argc, const char* const* argv) {
+                           return exit_status([&] {
+                             Study study("wrong", "Wrong.");
+                             declare(study);
+                             return study.run(argc, argv, [](Arm&) {});
+                           });
+                         },
+                         {"--steps", "1", "--no-progress"});
+    CHECK(e.status == 1);
+    CHECK(lines_of(e.err) == 1);
+    return e.err;
+  };
+  const auto axis = [](const char* option) { return [option](Study& s) { s.axis<std::string>(option, {"a"}, "An axis"); }; };
+  CHECK_THAT(error(axis("--dtypes")),
+             contains("[study] expected axes that stand for no option of the library, or for one that each arm reads, got one for --dtype"));
+  CHECK_THAT(error(axis("--statuss")), contains("[study] expected axes with names of their own, got status for --statuss"));
+  CHECK_THAT(error(axis("--seeds")), contains("expected axes with options of their own (seeds have --seeds), got a second --seeds"));
+  CHECK_THAT(error([](Study& s) { s.searched<int>("depth"); }), contains("expected search() and searched axes together, got searched axes alone"));
+  CHECK_THAT(error([](Study& s) { s.search([](const Search&) { return std::vector<Point>(); }); }), contains("got search() alone"));
+  CHECK_THAT(error([](Study& s) {
+               s.claim("x", "y", lower("loss", {{"depht", 1}}, {{"depht", 2}}));
+             }),
+             contains("[claim] \"x\": expected axes of this study, got depht"));
+  CHECK_THAT(error([](Study& s) { s.file("ledger.jsonl", nullptr); }),
+             contains("expected a file of the study's own in the run's folder, got ledger.jsonl"));
+  CHECK_THAT(error([](Study& s) { s.searched<int>("depth").at_least(1); }), contains("bounds of the axis depth"));
+  // Plurals: "--batches" is the batch, which arms read.
+  const Ended batches = call(folder.path(),
+                             [&](int argc, const char* const* argv) {
+                               Study study("batches", "Batches.", {.network = false, .optimization = false});
+                               study.axis<int>("--batches", {4, 8}, "Batches");
+                               return study.run(argc, argv, [](Arm& arm) { arm.measure({{"size", arm.options().batch}}); });
+                             },
+                             {"--steps", "1", "--no-progress", "--out", "b"});
+  CHECK(batches.status == 0);
+  CHECK_THAT(file(folder, "b/results.csv"), contains("batch,seed,status,steps,seconds,size\n4,0,ok,0,0,4\n8,0,ok,0,0,8\n"));
+  CHECK(RunOptions().deterministic == "strict");
+}
+
 TEST_CASE("what does not go together in a sweep is said before anything is made") {
   const TemporaryFolder folder;
   EpsilonStudy study;
@@ -620,7 +721,13 @@ TEST_CASE("what does not go together in a sweep is said before anything is made"
            {{"--epsilons", "many"}, "--epsilons expects numbers of at least 0 such as 0.001,0.01, got 'many'"},
            {{"--rebuild"}, "--rebuild needs --out DIR"},
            {{"--replay", "x"}, "--replay needs --out DIR"},
-           {{"--rebuild", "--out", "nowhere"}, "--out nowhere: no such folder"}}) {
+           {{"--rebuild", "--out", "nowhere"}, "--out nowhere: no such folder"},
+           {{"--rebuild", "--resume", "--out", "a"}, "exclude each other"},
+           {{"--rebuild", "--dry-run", "--out", "a"}, "exclude each other"},
+           {{"--stop-hopeless", "--steps", "39"},
+            "--stop-hopeless looks at 20 steps in the first half of a run; give --steps of at least 40, got 39"},
+           {{"--optimizer", "rmsprop"}, "unknown optimizer"},
+           {{"--warmup", "9", "--steps", "5"}, "--warmup 9 is longer than --steps 5"}}) {
     const Ended e = call(folder.path(), main, flags);
     INFO(e.err);
     CHECK(e.status == 2);
