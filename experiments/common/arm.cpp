@@ -403,7 +403,7 @@ void Arm::attach(const std::string& json) {
 }
 
 bool Arm::diverges(const Gradients& step, const std::function<Tensor()>& loss) {
-  if (!run_.watch.diverged(run_.step, step)) return false;
+  if (!run_.watch.diverged(run_.step, step.loss(), step.norm())) return false;
   diverged(run_.step, run_.watch.reason(loss));
   return true;
 }

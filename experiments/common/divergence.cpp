@@ -32,10 +32,10 @@ void DivergenceWatch::see(std::int64_t step, double loss) {
   if (recent_.size() > patience) recent_.pop_front();
 }
 
-bool DivergenceWatch::diverged(std::int64_t step, const Gradients& gradients) {
-  see(step, gradients.loss());
-  finite_ = std::isfinite(gradients.loss()) && std::isfinite(gradients.norm());
-  return !finite_ || (recent_.size() == patience && std::ranges::all_of(recent_, [this](double loss) { return is_above(loss); }));
+bool DivergenceWatch::diverged(std::int64_t step, double loss, double gradient_norm) {
+  see(step, loss);
+  finite_ = std::isfinite(loss) && std::isfinite(gradient_norm);
+  return !finite_ || (recent_.size() == patience && std::ranges::all_of(recent_, [this](double l) { return is_above(l); }));
 }
 
 bool DivergenceWatch::is_above(double loss) const { return limit_ > 0 && loss > limit_ * chance_; }

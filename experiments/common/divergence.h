@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "autograd/backward.h"
+#include "autograd/tensor.h"
 
 namespace plumb::lab {
 
@@ -18,7 +18,7 @@ class DivergenceWatch {
   explicit DivergenceWatch(double chance, double limit = 10) : chance_(chance), limit_(limit) {}
 
   // Of each step in turn, before its update.
-  bool diverged(std::int64_t step, const Gradients& gradients);
+  bool diverged(std::int64_t step, double loss, double gradient_norm);
   // A step's loss alone, where nobody asks whether it diverged. Counts once a step.
   void see(std::int64_t step, double loss);
   // Why, once it has. `loss` computes that step's again, within its random scope: every op is then checked, and the first one that makes a

@@ -98,7 +98,6 @@ RunDescription describe(const Cli& cli, const RunFacts& facts) {
                      .build = build(),
                      .program = fs::read_symlink("/proc/self/exe", none).string(),
                      .facts = facts,
-                     .cpu = cpu_model(),
                      .command_line = cli.command_line(),
                      .started = formatted("%Y-%m-%dT%H:%M:%SZ", start_time().seconds, true),
                      .settings = cli.settings()};
@@ -163,17 +162,6 @@ fs::path new_folder(const std::string& name) {
 
 }  // namespace
 
-std::string cpu_model() {
-  std::string text;
-  try {
-    text = read_file("/proc/cpuinfo");
-  } catch (const Error&) {
-  }
-  const std::size_t field = text.find("model name"), colon = text.find(": ", field);
-  if (field == std::string::npos || colon == std::string::npos) return "unknown CPU";
-  return text.substr(colon + 2, text.find('\n', colon) - colon - 2);
-}
-
 std::string RunDescription::text() const {
   const ImageSet& images = facts.data.images;
   Json run{{"experiment", experiment},
@@ -182,7 +170,7 @@ std::string RunDescription::text() const {
            {"build", build},
            {"code", facts.code},
            {"program", program},
-           {"machine", {{"device", facts.machine.device}, {"cpu", cpu}, {"threads", facts.machine.threads}}},
+           {"machine", {{"device", facts.machine.device}, {"threads", facts.machine.threads}}},
            {"command_line", command_line},
            {"data", facts.data.text},
            {"data_facts",
@@ -220,7 +208,6 @@ RunDescription RunDescription::parse(const std::string& text, const std::string&
                                .images = {.channels = image.at(0), .height = image.at(1), .width = image.at(2), .classes = data.at("classes")}},
                       .code = run.at("code"),
                       .outputs = run.at("outputs")},
-            .cpu = machine.at("cpu"),
             .command_line = run.at("command_line"),
             .started = run.at("started"),
             .settings = run.at("settings").dump(),

@@ -12,7 +12,7 @@ namespace plumb::lab {
 
 class Cli;
 
-// What computes: "AMD EPYC 9V45 64-Core Processor" on the host, a GPU's name otherwise, and the threads in use.
+// What computes: "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3", and the threads in use.
 struct Machine {
   std::string device;
   int threads = 1;
@@ -39,7 +39,7 @@ struct RunDescription {
   std::string experiment = {}, version = {}, commit = {}, build = {};
   std::string program = {};  // path of the program that ran
   RunFacts facts = {};
-  std::string cpu = {}, command_line = {}, started = {};
+  std::string command_line = {}, started = {};
   std::string settings = {};                    // a JSON object
   std::vector<std::string> fixed = {};          // the settings that decide how each arm ends: the same in all that goes together
   std::vector<std::string> accepted_code = {};  // besides facts.code: whose arms are in the tables
@@ -48,8 +48,6 @@ struct RunDescription {
   // Throws UsageError, in which `file` is the name, where the text is not that of a run.json, or is one of an older layout.
   static RunDescription parse(const std::string& text, const std::string& file);
 };
-
-std::string cpu_model();  // "unknown CPU" where the system does not tell
 
 class RunFolder {
  public:

@@ -28,6 +28,12 @@ Machine machine_of(const RunOptions& o) {
           .threads = num_threads()};
 }
 
+// "AMD EPYC, AVX-512, oneDNN 2.6.3" of "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3"
+std::string without_threads(std::string device) {
+  const std::size_t end = device.find(" threads, "), begin = device.rfind(", ", end);
+  return end == device.npos ? device : device.erase(begin + 2, end + 10 - begin - 2);
+}
+
 // Of what training and evaluation can see.
 std::string hash_of_images(const ImageData& data) {
   Hash hash;
@@ -70,6 +76,7 @@ Setup::Setup(const RunOptions& o)
       data(data_of(o)),
       normalization(normalization_of(data.train)),
       machine(machine_of(o)),
+      arithmetic(without_threads(machine.device)),
       facts(facts_of(data)) {}
 
 }  // namespace plumb::lab

@@ -297,7 +297,7 @@ int Study::run_or_look() {
   const Setup setup(options_);
   check_places(setup.data.train);
   const auto environment = [&](const std::filesystem::path& folder, Progress* progress) {
-    return ArmEnvironment{options_, setup.data, setup.normalization, folder, code_hash(), setup.machine.device, network_, optimization_, progress};
+    return ArmEnvironment{options_, setup.data, setup.normalization, folder, code_hash(), setup.arithmetic, network_, optimization_, progress};
   };
   if (options_.dry_run) {
     RunFolder::check_beforehand(cli_, options_);

@@ -42,7 +42,10 @@ void Sweep::ask(Unit& unit) {
     if (study_.is_searched()) {
       Search search{.place = unit.place, .so_far = {}, .round = unit.round};
       for (const Named& a : unit.arms) {
-        if (takes_ == Takes::finished && a.record->status == Status::failed) return;  // no way to go on from, until --resume has tried it again
+        if (takes_ == Takes::finished && a.record->status == Status::failed) {
+          unit.over = true;  // no way to go on from, until --resume has tried it again
+          return;
+        }
         search.so_far.push_back(&*a.record);
       }
       points = study_.next_(search);

@@ -36,10 +36,10 @@ bool train(Arm& arm, Task& task, nn::Optimizer& optimizer, nn::Ema* ema, const A
     auto after = around ? around(step) : nullptr;
     const auto loss = [&] { return task.loss(); };
     const Gradients gradients = backward(loss());
-    const double rate = optimizer.learning_rate();
-    const bool diverged = arm.watch().diverged(step, gradients);
+    const double rate = optimizer.learning_rate(), norm = gradients.norm();
+    const bool diverged = arm.watch().diverged(step, gradients.loss(), norm);
     if (step % interval == 0 || step + 1 == arm.steps() || diverged)
-      arm.trace({{"loss", gradients.loss()}, {"lr_now", rate}, {"grad_norm", gradients.norm()}});
+      arm.trace({{"loss", gradients.loss()}, {"lr_now", rate}, {"grad_norm", norm}});
     else
       arm.show(gradients.loss(), rate);
     if (!diverged) {

@@ -269,6 +269,32 @@ TEST_CASE("a study that searches names its next arms from those that it has, the
   CHECK_THAT(shard, contains("\nhigh,11,2,ok,"));
 }
 
+TEST_CASE("an arm that fails ends its search, and no other, until it is tried again") {
+  const TemporaryFolder folder;
+  bool fails = true;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("failing", "Failing.", {.network = false, .optimization = false});
+    const auto kind = study.axis<std::string>("--kinds", {"a", "b"}, "Kinds");
+    const auto depth = study.searched<int>("depth");
+    study.search([](const Search& s) { return s.round < 3 ? std::vector<Point>{{{"depth", s.round + 1}}} : std::vector<Point>(); });
+    return study.run(argc, argv, [&](Arm& arm) {
+      if (fails && arm[kind] == "a" && arm[depth] == 2) throw Error("no");
+      arm.measure({{"x", 1}});
+    });
+  };
+  const Words words{"--steps", "1", "--no-progress", "--out", "a"};
+  for (const Words& jobs : {Words{"--jobs", "1", "--overwrite"}, Words{"--jobs", "3", "--overwrite"}}) {
+    const Ended e = call(folder.path(), main, with(words, jobs));
+    CHECK(e.status == 1);
+    CHECK_THAT(e.err, contains("error: 1 of 5 runs failed"));
+  }
+  REQUIRE(call(folder.path(), main, with(words, {"--rebuild"})).status == 0);
+  CHECK(lines_of(file(folder, "a/results.csv")) == 1 + 5);
+  fails = false;
+  REQUIRE(call(folder.path(), main, with(words, {"--resume"})).status == 0);
+  CHECK(lines_of(file(folder, "a/results.csv")) == 1 + 6);
+}
+
 TEST_CASE("a search that names what it has, or what is no place, is an error") {
   const TemporaryFolder folder;
   const auto with_next = [&](const NextPoints& next) {

@@ -116,6 +116,17 @@ TEST_CASE("kill -9 at random moments, resumed: the results of an undisturbed swe
   CHECK_THAT(f.out, contains("6 kills, ") && contains("results equal those of the undisturbed sweep"));
 }
 
+TEST_CASE("a full disk while checkpointing costs the checkpoint, not the run") {
+  const TemporaryFolder folder;
+  const Finished f = run(folder.path(), "ulimit -f 700; trap '' XFSZ; " + program("depth_stability") +
+                                            " --gates pre --depths 2 --batch 4 --steps 6 --checkpoint-every 0.00001 --no-progress --out a");
+  INFO(f.err);
+  REQUIRE(f.status == 0);
+  CHECK_THAT(f.err, contains("no checkpoint of pre depth 2 lr 0.001 seed 0: cannot write a/checkpoints/pre-depth-2-lr-0.001-seed-0-"));
+  CHECK(rows_of(slurp(folder / "a/results.csv")).at(0).at("status") == "ok");
+  CHECK(std::filesystem::is_empty(folder / "a/checkpoints"));
+}
+
 TEST_CASE("shards in processes of their own, merged, are one process, and folders that do not go together are refused") {
   const TemporaryFolder folder;
   const std::string command = small + "--gates pre,layerscale,rezero --depths 1,2 ", merge = program("merge");
