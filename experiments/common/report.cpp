@@ -29,7 +29,7 @@ std::string claims_html(const NamedTexts& claims) {
   if (claims.empty()) return "";
   std::string html = "<ul class=\"verdicts\">";
   for (const auto& [claim, verdict] : claims) html += fmt::format("<li>{}: <strong>{}</strong></li>", escape_markup(claim), escape_markup(verdict));
-  return html + "</ul>\n";
+  return html + "</ul>\n<p></p>\n";
 }
 
 std::string table_caption(const std::vector<ArmGroup>& groups, std::int64_t classes) {

@@ -94,6 +94,8 @@ AxisData& Study::add_axis(const std::string& option, const std::string& help, Ax
 }
 
 void Study::declare() {
+  const Json own = Json::parse(cli_.fixed_settings());
+  for (const auto& [key, value] : own.items()) own_settings_.push_back(key);
   for (const AxisData& axis : axes_)
     if (option_named(axis.name) != axis.option) cli_.leave_out(option_named(axis.name));
   if (parts_.network) network_.declare(cli_);
@@ -190,6 +192,36 @@ std::string Study::key_of(const Point& point, const DataFacts& data) const {
   return hash_of(fmt::format("{}\n{}\n{}\n{}{}", name_, cli_.fixed_settings(), data.hash, to_json(point), threads));
 }
 
+// How it was done: what was compared, the options of the library in words, then the study's own.
+NamedTexts Study::settings_texts(const DataFacts& data) const {
+  NamedTexts texts{{"data", data.text}};
+  if (parts_.network) texts.emplace_back("model", network_.describe(data.images));
+  std::string rates = fmt::format("{}", optimization_.lr);
+  for (const AxisData& axis : axes_)
+    if (const auto* values = std::get_if<std::vector<double>>(&axis.values); values && axis.name == "lr")
+      rates = fmt::format("{}", fmt::join(*values, ", "));
+  texts.emplace_back("training", parts_.optimization
+                                     ? optimization_.describe(options_, rates)
+                                     : fmt::format("{} steps of batch {}, warm-up {}", options_.steps, options_.batch, options_.warmup));
+  if (parts_.optimization) texts.emplace_back("evaluated weights", optimization_.describe_evaluated());
+  if (parts_.network) {
+    const DropOptions& drop = network_.drop;
+    texts.insert(texts.end(),
+                 {{"initial weights", network_.describe_init()},
+                  {"DropKey", network_.describe_drop_key(data.images)},
+                  {"attention dropout", drop.attn_drop > 0 ? fmt::format("{:g}", drop.attn_drop) : "none"},
+                  {"DropHead", drop.drop_head > 0 ? fmt::format("{:g} at the ends of training, 0 at its middle", drop.drop_head) : "none"},
+                  {"drop-path", drop.describe_path()}});
+  }
+  std::vector<std::string> varied = cli_.left_out();
+  std::erase(varied, "--lr");
+  if (!varied.empty()) texts.emplace_back("varied by an axis", fmt::format("{}", fmt::join(varied, ", ")));
+  const Json fixed = Json::parse(cli_.fixed_settings());
+  for (const std::string& key : own_settings_) texts.emplace_back(key, fixed[key].is_string() ? fixed[key].get<std::string>() : fixed[key].dump());
+  texts.emplace_back("number format", options_.dtype);
+  return texts;
+}
+
 StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
   const RunDescription& run = folder.description();
   const DataFacts& data = run.facts.data;
@@ -207,14 +239,7 @@ StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
                  .folder = folder.path()};
   for (const AxisData& axis : axes_) r.axes.push_back(axis.name);
   r.axes.emplace_back("seed");
-  if (settings_) {
-    r.settings = settings_(data);
-  } else {
-    r.settings.emplace_back("data", data.text);
-    const Json fixed = Json::parse(cli_.fixed_settings());
-    for (const auto& [key, value] : fixed.items())
-      if (key != "data") r.settings.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
-  }
+  r.settings = settings_ ? settings_(data) : settings_texts(data);
   std::vector<std::string> others = sweep.codes();
   std::erase(others, run.facts.code);
   if (!others.empty()) r.notes.emplace_back("code", fmt::format("{}, and runs computed by other code: {}", run.facts.code, fmt::join(others, ", ")));

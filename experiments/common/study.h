@@ -165,6 +165,7 @@ class Study {
   std::vector<std::string> shown_in_progress(const Record& record) const;
   std::vector<std::string> codes_of(const Ledger& ledger, const RunFolder& folder) const;
   void check_axes() const;
+  NamedTexts settings_texts(const DataFacts& data) const;
   void check_places(const ImageSet& images) const;
   void check_accepted(const Ledger& ledger) const;
   StudyResults results(const Sweep& sweep, const RunFolder& folder) const;
@@ -183,7 +184,7 @@ class Study {
   std::deque<AxisData> axes_;  // a deque keeps references valid
   NextPoints next_;
   std::vector<Claim> claims_;
-  std::vector<std::string> columns_, show_;
+  std::vector<std::string> columns_, show_, own_settings_;  // the last: what its own options decide
   std::vector<std::pair<std::string, std::function<std::string(const StudyResults&)>>> files_;
   std::function<std::string(const StudyResults&)> report_;
   std::function<std::string(const StudyResults&, bool)> table_;

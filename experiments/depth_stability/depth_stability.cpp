@@ -90,21 +90,6 @@ ReportInput input_of(const StudyResults& results) {
   return input;
 }
 
-NamedTexts settings_of(Study& study, const std::vector<double>& lrs, const DataFacts& data) {
-  const NetworkOptions& o = study.network();
-  const DropOptions& drop = o.drop;
-  return {{"data", data.text},
-          {"model", o.describe(data.images)},
-          {"training", study.optimization().describe(study.options(), fmt::format("{}", fmt::join(lrs, ", ")))},
-          {"evaluated weights", study.optimization().describe_evaluated()},
-          {"initial weights", o.describe_init()},
-          {"DropKey", o.describe_drop_key(data.images)},
-          {"attention dropout", drop.attn_drop > 0 ? fmt::format("{:g}", drop.attn_drop) : "none"},
-          {"DropHead", drop.drop_head > 0 ? fmt::format("{:g} at the ends of training, 0 at its middle", drop.drop_head) : "none"},
-          {"drop-path", drop.describe_path()},
-          {"number format", study.options().dtype}};
-}
-
 }  // namespace
 
 int depth_stability(int argc, const char* const* argv) {
@@ -114,7 +99,7 @@ int depth_stability(int argc, const char* const* argv) {
   // Shallow ones first: they are done soon.
   const auto depth =
       study.axis<std::int64_t>("--depths", {6, 24, 48}, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size).slowest();
-  const auto lr = study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
+  study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
   bool only_check = false;
   Cli& cli = study.cli();
   cli.section(Cli::instead);
@@ -137,7 +122,6 @@ int depth_stability(int argc, const char* const* argv) {
   study.columns({"train_loss", "val_loss", "val_accuracy", "diverged_at", "seconds", "images_per_second"});
   study.show({"train_loss", "val_accuracy"});
   study.title([](const DataFacts& data) { return fmt::format("Depth stability on {}", data.name); });
-  study.settings([&](const DataFacts& data) { return settings_of(study, lr.values(), data); });
   study.file("layers.csv", layers_csv);
   study.report([](const StudyResults& r) { return render_report(input_of(r)); });
   study.table([](const StudyResults& r, bool colour) {
