@@ -23,16 +23,17 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 seeds=0..$(((kills + 9) / 10 + 1))
-sweep() { "$program" --gates pre,layerscale --depths 2,3 --seeds "$seeds" --dim 16 --batch 8 --steps 200 --drop-key 0.1 --ema-decay 0.9 --jobs 2 "$@"; }
+# Not a function: in the background its process would be a shell's, and the kill that shell's.
+sweep=("$program" --gates pre,layerscale --depths 2,3 --seeds "$seeds" --dim 16 --batch 8 --steps 200 --drop-key 0.1 --ema-decay 0.9 --jobs 2 --no-progress)
 
 begin=$(date +%s%N)
-sweep --out whole --no-progress >/dev/null 2>&1
+"${sweep[@]}" --out whole >/dev/null 2>&1
 whole_ms=$((($(date +%s%N) - begin) / 1000000))
 # The moments are spread so that the kills use up about the time of the whole sweep, and some of it is left at the end.
 longest_ms=$((2 * whole_ms / kills + 40))
 hit=0 done_early=0
 for ((i = 0; i < kills; ++i)); do
-  sweep --out killed --resume --checkpoint-every 0.0005 --no-progress >log 2>&1 &
+  "${sweep[@]}" --out killed --resume --checkpoint-every 0.0005 >log 2>&1 &
   pid=$!
   # Not before the run is there: a kill that finds nothing begun tests nothing.
   for ((t = 0; t < 400; ++t)); do [ -e killed/run.json ] && break; sleep 0.01; done
@@ -45,7 +46,7 @@ for ((i = 0; i < kills; ++i)); do
     done_early=$((done_early + 1))
   fi
 done
-sweep --out killed --resume --no-progress >log 2>&1 || { cat log >&2; exit 1; }
+"${sweep[@]}" --out killed --resume >log 2>&1 || { cat log >&2; exit 1; }
 
 timeless() { awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) keep[i] = $i != "seconds" && $i != "images_per_second" } { line = ""; for (i = 1; i <= NF; ++i) if (keep[i]) line = line "," $i; print line }' "$1"; }
 status=0
