@@ -31,6 +31,8 @@ std::string one_line(const std::string& text) {
   return line;
 }
 
+std::string line_of(const Json& object) { return object.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 std::string shown(double value, int digits) { return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "not finite"; }
 
 // What a body may call a value.
@@ -221,8 +223,7 @@ void ArmRun::call(const std::function<void(Arm&)>& body) {
   } catch (const std::exception& e) {  // one arm's failure is not the sweep's
     ended_as(Status::failed, e.what());
   }
-  if (record.status == Status::failed)
-    record.metrics.push_back(Json{{"step", step}, {"failure", record.reason}}.dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (record.status == Status::failed) record.metrics.push_back(line_of({{"step", step}, {"failure", record.reason}}));
   model = nullptr, optimizer = nullptr, ema = nullptr;
 }
 
@@ -372,7 +373,7 @@ void Arm::trace(const Values& values) {
     if (name == "loss") run_.last_loss = value, run_.watch.see(run_.step, value);
     if (name == "lr" || name == "lr_now") run_.last_rate = value;
   }
-  run_.record.metrics.push_back(line.dump(-1, ' ', false, Json::error_handler_t::replace));
+  run_.record.metrics.push_back(line_of(line));
   if (run_.env.progress) run_.env.progress->step(run_.place, run_.step + 1, run_.last_loss, run_.last_rate);
 }
 
@@ -413,8 +414,7 @@ void Arm::diverged(std::int64_t step, const std::string& reason) {
   run_.record.status = Status::diverged;
   run_.record.reason = one_line(reason);
   set_value(run_.record.values, diverged_at, static_cast<double>(step));
-  run_.record.metrics.push_back(
-      Json{{"step", step}, {diverged_at, step}, {"divergence", reason}}.dump(-1, ' ', false, Json::error_handler_t::replace));
+  run_.record.metrics.push_back(line_of({{"step", step}, {diverged_at, step}, {"divergence", reason}}));
   if (std::error_code none; run_.leaves_files) std::filesystem::remove(weights_file(), none);
 }
 

@@ -23,8 +23,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t shown_unasked = 8;
-
 // "--drop-keys" -> "drop_key"
 std::string axis_name(const std::string& option) {
   std::string name = option.substr(std::min<std::size_t>(option.find_first_not_of('-'), option.size()));
@@ -115,7 +113,7 @@ void Study::file(const std::string& name, std::function<std::string(const StudyR
 void Study::check_axes() const {
   for (const AxisData& axis : axes_) {
     const auto same_name = std::ranges::count(axes_, axis.name, &AxisData::name);
-    const bool taken = axis.name == "seed" || axis.name == "status" || axis.name == "step" || axis.name == "steps_taken" || axis.name == "seconds";
+    const bool taken = axis.name == "seed" || axis.name == "status" || axis.name == "step" || axis.name == "seconds";
     plumb::check(same_name == 1 && !taken, "[study] expected axes with names of their own, got {} for {}", axis.name, axis.option);
   }
   for (const std::string& option : cli_.left_out())

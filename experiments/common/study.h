@@ -18,7 +18,6 @@
 
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <variant>
@@ -57,24 +56,13 @@ class Axis {
   Axis below(double high) { return option().below(high), *this; }
   Axis one_of(const std::string& noun, std::vector<std::string> names) { return option().one_of(noun, std::move(names)), *this; }
   // The values now, for reports; and others in their place, for presets.
-  std::vector<T> values() const {
-    return std::visit(
-        [](const auto& all) -> std::vector<T> {
-          if constexpr (std::is_convertible_v<typename std::decay_t<decltype(all)>::value_type, T>)
-            return {all.begin(), all.end()};
-          else
-            return {};
-        },
-        data_->values);
-  }
-  void set(const std::vector<T>& values) const {
-    using Stored = std::conditional_t<std::is_same_v<T, int>, std::int64_t, T>;
-    std::get<std::vector<Stored>>(data_->values).assign(values.begin(), values.end());
-  }
+  std::vector<T> values() const { return {stored().begin(), stored().end()}; }
+  void set(const std::vector<T>& values) const { stored().assign(values.begin(), values.end()); }
   // Arms come in the order of the axes, the first varying slowest; but this one varies slower than all others. Columns are in the order of the axes.
   Axis slowest() { return data_->slowest = true, *this; }
 
  private:
+  auto& stored() const { return std::get<std::vector<std::conditional_t<std::is_same_v<T, int>, std::int64_t, T>>>(data_->values); }
   CliOption& option() const {
     internal_check(data_->declared, "bounds of the axis {}, whose values no option gives", data_->name);
     return *data_->declared;

@@ -11,8 +11,6 @@
 namespace plumb::lab {
 namespace {
 
-constexpr std::size_t shown_unasked = 8;
-
 bool is_time(const std::string& name) { return name == "images_per_second" || name == "seconds"; }
 
 struct Shown {

@@ -31,6 +31,9 @@ struct StudyResults {
   std::vector<Group> groups() const;
 };
 
+// How many values tables and progress show where the study does not say which.
+inline constexpr std::size_t shown_unasked = 8;
+
 // Of any study: the table for a terminal (means over seeds with 95 % t intervals), and report.html.
 std::string results_text(const StudyResults& results, bool colour);
 std::string results_report(const StudyResults& results);

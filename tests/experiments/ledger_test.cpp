@@ -54,7 +54,7 @@ TEST_CASE("a damaged line is named, stays, and takes nothing else with it") {
   }
   const std::string whole = read_file(file);
   const std::size_t second = whole.find('\n') + 1, third = whole.find('\n', second) + 1;
-  // Each byte of the second line changed in turn.
+  // Every seventh byte of the second line changed in turn.
   for (std::size_t at = second; at + 1 < third; at += 7) {
     std::string text = whole;
     text[at] = text[at] == '7' ? '8' : '7';
