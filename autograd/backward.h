@@ -21,7 +21,7 @@ class Gradients {
   Gradients(double loss, std::vector<Entry> entries);
 
   double loss() const { return loss_; }  // value of the scalar that was differentiated
-  double norm() const;                   // sqrt of the sum of squares of all entries
+  double norm() const;                   // sqrt of the sum of squares of all entries; computed when it is first asked for
   const std::vector<Entry>& entries() const { return entries_; }
 
   // Undefined if there is none.
@@ -40,6 +40,7 @@ class Gradients {
  private:
   double loss_ = 0;
   std::vector<Entry> entries_;  // in the order in which the variables were made
+  mutable std::optional<double> norm_ = {};
 };
 
 inline Gradients operator+(Gradients a, Gradients b) { return std::move(a += std::move(b)); }

@@ -28,10 +28,10 @@ Gradients::Gradients(double loss, std::vector<Entry> entries) : loss_(loss), ent
 const std::string& Gradients::Entry::name() const { return node->name; }
 
 double Gradients::norm() const {
-  if (entries_.empty()) return 0;
+  if (norm_ || entries_.empty()) return norm_.value_or(0);
   std::vector<Array> arrays;
   for (const Entry& e : entries_) arrays.push_back(e.gradient.array());
-  return std::sqrt(kernels(arrays[0]).sum_of_squares(arrays));
+  return *(norm_ = std::sqrt(kernels(arrays[0]).sum_of_squares(arrays)));
 }
 
 Tensor Gradients::find(const Tensor& x) const {
@@ -55,6 +55,7 @@ const Tensor& Gradients::operator[](const std::string& parameter_name) const {
 }
 
 Gradients& Gradients::operator+=(Gradients other) {
+  norm_.reset();
   loss_ += other.loss_;
   std::unordered_map<const Node*, std::size_t> places;
   for (std::size_t i = 0; i < entries_.size(); ++i) places[entries_[i].node.get()] = i;
@@ -75,6 +76,7 @@ Gradients& Gradients::operator+=(Gradients other) {
 
 Gradients& Gradients::operator*=(double factor) {
   check(std::isfinite(factor), "[gradients] expected a finite factor, got {}", factor);
+  norm_.reset();
   loss_ *= factor;
   for (Entry& e : entries_) {
     const Array y = place_of(e.gradient);

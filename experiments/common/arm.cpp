@@ -2,38 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <ranges>
 
 #include "autograd/autograd.h"
 #include "experiments/common/arm_run.h"
-#include "experiments/common/cli.h"
-#include "experiments/common/interrupt.h"
+#include "experiments/common/options_at.h"
 #include "experiments/common/progress.h"
-#include "nn/io/weights.h"
 
 namespace plumb::lab {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-const std::string diverged_at = "diverged_at";
-constexpr double hopeless_share = 0.98;  // of chance
-
-double log_classes(const ImageData& data) { return std::log(static_cast<double>(data.train.classes)); }
-
-// Without line ends, and indentation after them.
-std::string one_line(const std::string& text) {
-  std::string line;
-  for (const char c : text)
-    if (const bool space = c == '\n' || c == ' '; !space || (!line.empty() && line.back() != ' ')) line += space ? ' ' : c;
-  return line;
-}
-
 std::string line_of(const Json& object) { return object.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-std::string shown(double value, int digits) { return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "not finite"; }
 
 // What a body may call a value.
 void check_name(const Point& point, const std::string& name) {
@@ -44,209 +26,11 @@ void check_name(const Point& point, const std::string& name) {
       fmt::join(point.entries() | std::views::keys, ", "), name);
 }
 
-// Throws UsageError for options that a body can only follow once it has said what it trains.
-void check_tracked(const ArmRun& run) {
-  if (run.model) return;
-  for (const auto& [on, option] : {std::pair(run.options.eval_every > 0, "--eval-every"),
-                                   {run.options.save_weights, "--save-weights"},
-                                   {run.options.stop_hopeless, "--stop-hopeless"},
-                                   {run.capture_before >= 0, "--replay"}})
-    usage_check(!on, "{}: this program does not say what it trains; its loop would call track(model, optimizer) (experiments/common/arm.h)", option);
-}
-
 }  // namespace
 
 Batch to_tensors(const HostBatch& batch, const ImageSet& set) {
   const Tensor images(array_from(std::span<const float>(batch.images), {batch.size(), set.channels, set.height, set.width}, defaults().device));
   return {cast(images, defaults().dtype), integers(batch.labels, {batch.size()})};
-}
-
-RunOptions options_at(RunOptions o, const Point& point) {
-  point.take("steps", o.steps), point.take("warmup", o.warmup), point.take("batch", o.batch), point.take("loss_limit", o.loss_limit);
-  point.take("eval_every", o.eval_every), point.take("eval_images", o.eval_images);
-  return o;
-}
-
-// --- ArmRun ---
-
-ArmRun::ArmRun(const ArmEnvironment& environment, const Point& point, std::string key_, std::size_t place_)
-    : env(environment),
-      options(options_at(environment.options, point)),
-      key(std::move(key_)),
-      place(place_),
-      record{.point = point},
-      watch(log_classes(environment.data), options.loss_limit) {}
-
-std::filesystem::path ArmRun::checkpoint_file() const {
-  return env.folder / "checkpoints" / fmt::format("{}-{:.8}.safetensors", record.point.file_stem(), key);
-}
-
-ArmCheckpoint ArmRun::state() const {
-  ArmCheckpoint c{.key = key, .code = env.code, .machine = env.machine, .step = record.steps, .record = record, .recent = watch.recent()};
-  add_part(c.tensors, "model", nn::copies(nn::weights(*model)));
-  add_part(c.tensors, "optimizer", optimizer->state());
-  if (ema) add_part(c.tensors, "ema", ema->state());
-  return c;
-}
-
-void ArmRun::save_checkpoint() {
-  if (!model || !leaves_files || options.checkpoint_every == 0 || record.steps == 0 || watch.is_bad()) return;
-  checkpointed_ = Clock::now();
-  try {
-    write_checkpoint(checkpoint_file(), state());
-    checkpoint_written_ = true;
-  } catch (const std::exception& e) {  // the training is worth more
-    note(fmt::format("no checkpoint of {}: {}", record.point.label(), one_line(e.what())));
-  }
-}
-
-// The arm's checkpoint in the folder, if it is one to go on from. Another is kept beside, under a name of its own.
-std::optional<ArmCheckpoint> ArmRun::read_checkpoint_of_folder() const {
-  const std::filesystem::path file = checkpoint_file();
-  if (!leaves_files || !std::filesystem::exists(file)) return std::nullopt;
-  std::string kept = "damaged";
-  try {
-    ArmCheckpoint found = read_checkpoint(file);
-    kept = found.code;
-    check(found.key == key, "{}: it is of other settings or data", file.string());
-    check(found.code == env.code, "{}: it is of other code ({}, this is {})", file.string(), found.code, env.code);
-    if (found.machine != env.machine)
-      note(fmt::format("{} goes on from step {} on another machine ({}, before {})", record.point.label(), found.step, env.machine, found.machine));
-    return found;
-  } catch (const Error& e) {
-    note(fmt::format("{} begins anew: {}", record.point.label(), one_line(e.what())));
-    set_aside(kept);
-    return std::nullopt;
-  }
-}
-
-void ArmRun::set_aside(const std::string& mark) const {
-  const std::filesystem::path file = checkpoint_file();
-  std::error_code none;
-  std::filesystem::rename(file, file.parent_path() / fmt::format("{}-{}.safetensors", file.stem().string(), mark), none);
-}
-
-void ArmRun::restore() {
-  const std::optional<ArmCheckpoint> found = start_from ? std::nullopt : read_checkpoint_of_folder();
-  const ArmCheckpoint* from = start_from ? start_from : found ? &*found : nullptr;
-  if (!from) return;
-  try {
-    nn::assign(nn::weights(*model), part_of(from->tensors, "model"), fmt::format("[checkpoint] {}", record.point.label()));
-    optimizer->load_state(part_of(from->tensors, "optimizer"));
-    if (ema) ema->load_state(part_of(from->tensors, "ema"));
-  } catch (const Error&) {  // the body trains something else than it did: another call begins anew
-    if (found) set_aside("unfit");
-    throw;
-  }
-  record = from->record;
-  record.status = Status::ok;
-  watch.set_recent(from->recent);
-  restored_ = true;
-  if (env.progress) env.progress->goes_on(place, record.steps);
-}
-
-void ArmRun::note(const std::string& text) const {
-  if (env.progress) env.progress->note(text);
-}
-
-std::int64_t ArmRun::first_step() {
-  check_tracked(*this);
-  check(!(model && std::exchange(looped_, true)), "[track] expected one loop over the steps of an arm that tracks what it trains, got a second");
-  return model ? record.steps : 0;
-}
-
-void ArmRun::before_step(std::int64_t next) {
-  if (next == capture_before) captured = state();
-  if (next == stop_before || record.seconds > enough_seconds) throw ArmStopped{ArmStopped::Why::enough};
-  if (interrupted()) {
-    save_checkpoint();
-    throw ArmStopped{ArmStopped::Why::interrupted};
-  }
-  step = next;
-  step_began_ = Clock::now();
-}
-
-void ArmRun::after_step() {
-  const Clock::time_point now = Clock::now();
-  const double taken = std::chrono::duration<double>(now - step_began_).count();
-  record.seconds += taken;
-  fastest_step = std::min(fastest_step, taken);
-  if (record.status == Status::diverged) return;
-  record.steps = step + 1;
-  if (!model || !leaves_files) return;
-  const bool last = record.steps == options.steps;
-  if (Arm arm(*this); options.eval_every > 0 && last)
-    arm.log(arm.evaluate());
-  else if (options.eval_every > 0 && record.steps % options.eval_every == 0)
-    arm.trace(arm.evaluate());
-  if (options.stop_hopeless && record.steps == options.steps / 2 && watch.recent().size() == DivergenceWatch::patience &&
-      watch.recent_loss() >= hopeless_share * watch.chance()) {
-    save_checkpoint();
-    throw ArmStopped{ArmStopped::Why::hopeless};
-  }
-  if (last)
-    save_weights();
-  else if (now - checkpointed_ >= std::chrono::duration<double, std::ratio<60>>(options.checkpoint_every))
-    save_checkpoint();
-}
-
-void ArmRun::save_weights() {
-  if (!options.save_weights || !leaves_files || !model) return;
-  std::optional<nn::EmaScope> averaged;
-  if (ema) averaged.emplace(*ema);
-  const std::filesystem::path file = Arm(*this).weights_file();
-  try {
-    std::filesystem::create_directories(file.parent_path());
-    nn::save_weights(*model, file, names);
-  } catch (const std::exception& e) {  // what was measured stays
-    note(fmt::format("no weights of {}: {}", record.point.label(), one_line(e.what())));
-  }
-}
-
-void ArmRun::call(const std::function<void(Arm&)>& body) {
-  const auto ended_as = [&](Status status, std::string reason) {
-    record.status = status;
-    record.reason = one_line(std::move(reason));
-  };
-  try {
-    Arm arm(*this);
-    body(arm);
-    if (error_) std::rethrow_exception(error_);
-  } catch (const ArmStopped& stopped) {
-    if (stopped.why != ArmStopped::Why::hopeless) throw;
-    ended_as(Status::hopeless, fmt::format("loss {:.4g} after half of the steps, at least {:.0f} % of chance ({:.4g})", watch.recent_loss(),
-                                           100 * hopeless_share, watch.chance()));
-  } catch (const UsageError&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    ended_as(Status::failed, "out of memory; try a smaller --batch");
-  } catch (const std::exception& e) {  // one arm's failure is not the sweep's
-    ended_as(Status::failed, e.what());
-  }
-  if (record.status == Status::failed) record.metrics.push_back(line_of({{"step", step}, {"failure", record.reason}}));
-  model = nullptr, optimizer = nullptr, ema = nullptr;
-}
-
-std::string ArmRun::outcome(const std::vector<std::string>& show) const {
-  switch (record.status) {
-    case Status::diverged:
-      return fmt::format("diverged at step {:.0f}: {}", value_of(record.values, diverged_at), record.reason);
-    case Status::hopeless:
-      return "stopped: " + record.reason;
-    case Status::failed:
-      return "failed: " + record.reason;
-    case Status::ok:
-      break;
-  }
-  std::string text = warning;
-  for (const std::string& name : warning.empty() ? show : std::vector<std::string>())
-    if (std::ranges::find(record.values, name, &Values::value_type::first) != record.values.end()) {
-      const double value = value_of(record.values, name);
-      text += (text.empty() ? "" : "  ") + (name == "val_accuracy" && std::isfinite(value) ? fmt::format("acc {:.1f} %", 100 * value)
-                                            : name == "train_loss" && std::isfinite(value) ? fmt::format("loss {:.3f}", value)
-                                                                                           : fmt::format("{} {}", name, shown(value, 4)));
-    }
-  return text;
 }
 
 // --- the loops ---
@@ -299,19 +83,15 @@ Batches Arm::batches(const Augmentation& augment) { return Batches(run_, augment
 Steps Arm::each_step() { return Steps(run_); }
 
 nn::ViTOptions Arm::vit(const ViTChoice& choice) const {
-  nn::ViTOptions o = run_.env.network.at(point()).vit(data().train, steps());
-  point().take("depth", o.depth);
-  if (choice.depth) o.depth = *choice.depth;
-  if (choice.gate)
-    o.gate = *choice.gate;
-  else if (point().find("gate"))
-    o.gate = point().get<std::string>("gate");
+  nn::ViTOptions o = options_at(run_.env.network, point()).vit(data().train, steps());
+  if (choice.depth || point().find("depth")) o.depth = choice.depth ? *choice.depth : point().get<std::int64_t>("depth");
+  if (choice.gate || point().find("gate")) o.gate = choice.gate ? *choice.gate : nn::GateChoice(point().get<std::string>("gate"));
   o.seed = seed();
   return o;
 }
 
 void Arm::train(nn::Layer& model, const AroundStep& around) {
-  const OptimizationOptions o = run_.env.optimization.at(point());
+  const OptimizationOptions o = options_at(run_.env.optimization, point());
   calibrate(model);
   const auto optimizer = o.make(model.parameters(), options().warmup, steps());
   std::optional<nn::Ema> ema;
@@ -413,6 +193,7 @@ void Arm::diverged(std::int64_t step, const std::string& reason) {
   check(run_.record.status != Status::diverged, "[diverged] expected one divergence an arm, got a second at step {}", step);
   run_.record.status = Status::diverged;
   run_.record.reason = one_line(reason);
+  run_.record.diverges_from = run_.watch.is_bad() ? std::min(step, run_.watch.bad_since()) : step;
   set_value(run_.record.values, diverged_at, static_cast<double>(step));
   run_.record.metrics.push_back(line_of({{"step", step}, {diverged_at, step}, {"divergence", reason}}));
   if (std::error_code none; run_.leaves_files) std::filesystem::remove(weights_file(), none);

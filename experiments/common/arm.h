@@ -180,9 +180,9 @@ class Arm {
   // A line on stderr, above the progress.
   void note(const std::string& text);
 
-  explicit Arm(ArmRun& run) : run_(run) {}  // internal
-
  private:
+  friend class ArmRun;
+  explicit Arm(ArmRun& run) : run_(run) {}
   ArmRun& run_;
 };
 

@@ -15,8 +15,10 @@ namespace plumb::lab {
 
 class Progress;
 
-// The call's options, with what the point says of them.
-RunOptions options_at(RunOptions options, const Point& point);
+inline constexpr const char* diverged_at = "diverged_at";  // a value of each arm that diverged: the step
+
+// The text without line ends, and the indentation after them.
+std::string one_line(const std::string& text);
 
 // What the arms of one call share.
 struct ArmEnvironment {

@@ -98,10 +98,14 @@ CliOption& Cli::option(const std::string& name, CliOption::Field field, const st
   return options_.emplace_back(name, section_, field, help);
 }
 
-std::vector<std::string> Cli::left_out() const {
-  std::vector<std::string> names;
-  for (const CliOption& option : not_declared_) names.push_back(option.name);
-  return names;
+void Cli::words(const std::string& title, std::vector<std::string>* words) {
+  words_title_ = title, words_ = words;
+  section("Options");
+  std::erase_if(options_, [](const CliOption& o) { return o.name == "--config" || o.name == "--print-config"; });
+}
+
+void Cli::set(const std::string& name, const std::string& text) {
+  if (CliOption* option = find(name)) option->read(name, text);
 }
 
 void Cli::listing(const std::string& name, const std::string& help, std::function<std::string()> text) {
@@ -160,6 +164,10 @@ std::vector<Cli::Given> Cli::split_arguments(const std::vector<std::string>& arg
   std::vector<Given> given;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
+    if (!argument.starts_with('-') && words_) {
+      words_->push_back(argument);
+      continue;
+    }
     if (!argument.starts_with('-')) {
       const bool after_axis = !given.empty() && given.back().option->is_axis();
       const bool after_pair = !given.empty() && given.back().option->is_pair();

@@ -34,7 +34,11 @@ class Cli {
   CliOption& option(const std::string& name, CliOption::Field field, const std::string& help);
   // A later option() of this name is not declared: whoever sets its variable is another option, such as an axis.
   void leave_out(const std::string& name) { left_out_.push_back(name); }
-  std::vector<std::string> left_out() const;  // of those, what was to be declared
+  const std::deque<CliOption>& left_out() const { return not_declared_; }  // of those, what was to be declared
+  // Sets an option's variable from text as it is typed, if there is an option of this name. Throws UsageError for a value that it refuses.
+  void set(const std::string& name, const std::string& text);
+  // Words without an option, such as "DIR..", for a program that is about files: it has no settings, so no --config and no --print-config.
+  void words(const std::string& title, std::vector<std::string>* words);
   // A switch that prints `text()` to stdout and ends, such as --list-gates.
   void listing(const std::string& name, const std::string& help, std::function<std::string()> text);
   // The same about names given with it, such as --preset-diff A B.
@@ -102,6 +106,8 @@ class Cli {
   std::vector<std::function<void()>> rules_;
   std::function<std::string()> config_note_;
   std::vector<std::string> given_, by_rule_;
+  std::string words_title_;
+  std::vector<std::string>* words_ = nullptr;
   bool help_ = false, version_ = false, print_config_ = false;
   std::string preset_, config_;
 };

@@ -48,7 +48,7 @@ std::string Cli::help() const {
     left.push_back("  " + option.name + (option.is_switch() ? "" : " " + option.value_name()));
     column = std::max(column, left.back().size() + 2);
   }
-  std::string text = fmt::format("{}\nUsage: {} [options]\n", wrapped(summary_, 0), program_);
+  std::string text = fmt::format("{}\nUsage: {}{} [options]\n", wrapped(summary_, 0), program_, words_ ? " " + words_title_ : "");
   for (const std::string& section : section_order()) {
     text += fmt::format("\n{}:\n", section);
     for (std::size_t i = 0; i < options_.size(); ++i)
@@ -58,10 +58,11 @@ std::string Cli::help() const {
   }
   if (!presets_.empty()) text += "\nPresets:\n";
   for (const Preset& preset : presets_) text += fmt::format("{:<{}}{}", "  " + preset.name, column, wrapped(preset.help, column));
-  text += "\n" + wrapped(
-                     "A list takes commas (6,24) and, for integers, ranges that include both ends (0..4). An option on the command line beats "
-                     "--config, which beats --preset, which beats the default in brackets.",
-                     0);
+  if (!words_)
+    text += "\n" + wrapped(
+                       "A list takes commas (6,24) and, for integers, ranges that include both ends (0..4). An option on the command line beats "
+                       "--config, which beats --preset, which beats the default in brackets.",
+                       0);
   if (!examples_.empty()) text += fmt::format("\nExample{}:\n", examples_.size() > 1 ? "s" : "");
   for (const std::string& example : examples_) text += fmt::format("  {} {}\n", program_, example);
   return text;

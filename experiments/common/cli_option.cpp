@@ -88,6 +88,11 @@ CliOption& CliOption::value_name(std::string name_) {
   return *this;
 }
 
+CliOption& CliOption::same_for_all() {
+  same_for_all_ = true;
+  return *this;
+}
+
 CliOption& CliOption::decides_speed_only() {
   decides_ = Decides::speed;
   return *this;

@@ -43,6 +43,7 @@ struct CliOption {
   // What stands for the value in --help, such as FILE.
   CliOption& value_name(std::string name);
   CliOption& decides_speed_only();
+  CliOption& same_for_all();  // the arms of a run: no axis may stand for it
   CliOption& decides_which_arms();
   CliOption& decides_nothing_later();
 
@@ -51,6 +52,7 @@ struct CliOption {
   bool is_axis() const;
   bool is_pair() const { return pair_; }
   Decides decides() const { return decides_; }
+  bool may_differ_by_arm() const { return decides_ == Decides::result && !same_for_all_; }
   const std::vector<std::string>& names() const { return names_; }
   std::string value_name() const;  // "N", "N,...", "NAME"
 
@@ -80,7 +82,7 @@ struct CliOption {
   std::vector<std::string> names_;
   std::string word_;
   std::string value_name_;
-  bool pair_ = false;
+  bool pair_ = false, same_for_all_ = false;
   Decides decides_ = Decides::result;
 };
 

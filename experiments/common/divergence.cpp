@@ -45,6 +45,12 @@ std::string DivergenceWatch::reason(const std::function<Tensor()>& loss) const {
   return fmt::format("loss above {:.4g}, {:g} times chance ({:.4g}), for {} steps", limit_ * chance_, limit_, chance_, patience);
 }
 
+std::int64_t DivergenceWatch::bad_since() const {
+  if (!finite_) return seen_;
+  const auto last_good = std::find_if(recent_.rbegin(), recent_.rend(), [this](double l) { return !is_above(l); });
+  return seen_ + 1 - (last_good - recent_.rbegin());
+}
+
 double DivergenceWatch::recent_loss() const {
   return recent_.empty() ? unknown : std::accumulate(recent_.begin(), recent_.end(), 0.0) / static_cast<double>(recent_.size());
 }

@@ -25,7 +25,8 @@ class DivergenceWatch {
   // non-finite number is named.
   std::string reason(const std::function<Tensor()>& loss) const;
 
-  static bool is_of_limit(const std::string& reason) { return reason.starts_with("loss above "); }  // of reason()
+  // The first of the steps that are bad up to the last: a loss above the limit is known as divergence only when it has lasted.
+  std::int64_t bad_since() const;
 
   double chance() const { return chance_; }
   bool is_bad() const { return !finite_ || (!recent_.empty() && is_above(recent_.back())); }  // by its last step

@@ -23,15 +23,6 @@ void DropOptions::declare(Cli& cli) {
       .one_of("form", nn::drop_path_form_names());
 }
 
-DropOptions DropOptions::at(const Point& point) const {
-  DropOptions o = *this;
-  point.take("drop_key", o.drop_key), point.take("attn_drop", o.attn_drop), point.take("drop_head", o.drop_head);
-  point.take("drop_path", o.drop_path), point.take("drop_key_schedule", o.drop_key_schedule), point.take("drop_key_shape", o.drop_key_shape);
-  point.take("drop_key_sharing", o.drop_key_sharing), point.take("empty_rows", o.empty_rows), point.take("drop_key_window", o.drop_key_window);
-  point.take("drop_path_schedule", o.drop_path_schedule), point.take("drop_path_form", o.drop_path_form);
-  return o;
-}
-
 nn::DropKey DropOptions::key() const {
   return {.rate = drop_key,
           .schedule = nn::schedule_named(drop_key_schedule),

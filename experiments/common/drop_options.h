@@ -1,7 +1,8 @@
 // What is dropped while a network trains: the options of every experiment that has them, and what they come to.
 #pragma once
 
-#include "experiments/common/point.h"
+#include <string>
+
 #include "nn/stack.h"
 
 namespace plumb::lab {
@@ -16,9 +17,6 @@ struct DropOptions {
 
   // Declares them in the section Dropping.
   void declare(Cli& cli);
-
-  // These, with what the point has of them as axes.
-  DropOptions at(const Point& point) const;
 
   nn::DropKey key() const;
   nn::DropPathOptions path() const;

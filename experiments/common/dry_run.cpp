@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "experiments/common/cli.h"
+#include "experiments/common/options_at.h"
 #include "experiments/common/progress.h"
 
 namespace plumb::lab {

@@ -19,32 +19,14 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
+// What the three programs take.
 struct Words {
-  std::vector<std::string> plain;
-  std::map<std::string, std::string> options;
+  std::vector<std::string> folders;
+  std::string out, markdown, accept_code;
 };
 
-// "DIR.. --out DIR". Prints the help and returns nothing where that is asked for.
-std::optional<Words> split(int argc, const char* const* argv, const std::string& help, const std::vector<std::string>& known) {
-  Words words;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word == "--help" || word == "-h") {
-      write_result(help);
-      return std::nullopt;
-    }
-    if (!word.starts_with("--")) {
-      words.plain.push_back(word);
-      continue;
-    }
-    const std::size_t equals = word.find('=');
-    const std::string name = word.substr(0, equals);
-    usage_check(std::ranges::find(known, name) != known.end(), "unknown option {}; --help lists them", name);
-    usage_check(!words.options.contains(name), "{} is given twice", name);
-    usage_check(equals != std::string::npos || i + 1 < argc, "{} expects a value", name);
-    words.options[name] = equals != std::string::npos ? word.substr(equals + 1) : argv[++i];
-  }
-  return words;
+void declare_accept_code(Cli& cli, Words& words) {
+  cli.option("--accept-code", &words.accept_code, "Put runs that other code has computed into the tables, too").value_name("HASH");
 }
 
 RunDescription describe(const fs::path& folder) {
@@ -118,48 +100,38 @@ std::string timeless(Record record) {
 
 std::vector<std::string> rebuild_words(const Words& words) {
   std::vector<std::string> all{"--rebuild"};
-  if (words.options.contains("--accept-code")) all.insert(all.end(), {"--accept-code", words.options.at("--accept-code")});
+  if (!words.accept_code.empty()) all.insert(all.end(), {"--accept-code", words.accept_code});
   return all;
 }
-
-constexpr const char* merge_help =
-    "Puts the folders of one study's shards together: their runs in one ledger, with tables and report.\n"
-    "Usage: merge DIR.. --out DIR [--accept-code HASH]\n\n"
-    "The folders must be of the same experiment, with the same settings (axes may differ) and data; they stay as they are. --out is a new or\n"
-    "empty folder. A run that several folders have is taken once; weights and checkpoints stay where they are.\n\n"
-    "  --accept-code HASH  put runs that other code has computed into the tables, too\n";
-constexpr const char* report_help =
-    "Writes tables and reports of runs anew, from their ledgers.\n"
-    "Usage: report DIR.. [--markdown FILE] [--accept-code HASH]\n\n"
-    "  --markdown FILE     the tables as Markdown, for documents\n"
-    "  --accept-code HASH  put runs that other code has computed into the tables, too\n";
-constexpr const char* replay_help =
-    "Repeats the end of a run that diverged, in its own number format and in f64, and says which op and module went bad and whether the cause is\n"
-    "numerical (f64 survives) or dynamical.\n"
-    "Usage: replay DIR 'RUN'\n\n"
-    "RUN is as --dry-run prints it, such as 'pre depth 48 lr 0.001 seed 0'.\n";
 
 }  // namespace
 
 int merge(int argc, const char* const* argv) {
   return exit_status([&] {
-    const auto words = split(argc, argv, merge_help, {"--out", "--accept-code"});
-    if (!words) return 0;
-    usage_check(words->plain.size() >= 1 && words->options.contains("--out"), "expected merge DIR.. --out DIR; see --help");
-    const fs::path out = words->options.at("--out");
+    Words words;
+    Cli cli("merge",
+            "Puts the folders of one study's shards together: their runs in one ledger, with tables and report. The folders must be of the same "
+            "experiment, with the same settings (axes may differ) and data; they stay as they are. A run that several have is taken once; weights "
+            "and checkpoints stay where they are.");
+    cli.words("DIR..", &words.folders);
+    cli.option("--out", &words.out, "The folder to make: new or empty").value_name("DIR");
+    declare_accept_code(cli, words);
+    cli.example("runs/shard-1 runs/shard-2 --out runs/whole");
+    if (cli.parse(argc, argv) == Action::done) return 0;
+    usage_check(!words.folders.empty() && !words.out.empty(), "expected {} DIR.. --out DIR; see --help", cli.program());
+    const fs::path out = words.out;
     usage_check(!fs::exists(out) || (fs::is_directory(out) && fs::is_empty(out)), "--out {} is not empty; choose a new folder", out.string());
 
     std::optional<RunDescription> merged;
     std::vector<LedgerEntry> entries;
     std::map<std::string, std::pair<std::size_t, fs::path>> seen;  // by key and code: which entry, and who has it
     std::int64_t twice = 0;
-    for (const std::string& word : words->plain) {
-      const fs::path folder = word;
+    for (const fs::path folder : words.folders) {
       const RunDescription run = describe(folder);
       if (!merged)
         merged = run;
       else
-        check_same(words->plain.front(), *merged, folder, run);
+        check_same(words.folders.front(), *merged, folder, run);
       merged->settings = united(*merged, run);
       for (const std::string& code : run.accepted_code)
         if (std::ranges::find(merged->accepted_code, code) == merged->accepted_code.end()) merged->accepted_code.push_back(code);
@@ -184,44 +156,54 @@ int merge(int argc, const char* const* argv) {
       }
     }
     if (twice > 0) note_error(fmt::format("{} run{} in more than one folder, with the same results\n", twice, twice == 1 ? "" : "s"));
-    merged->command_line = "merge";
-    for (int i = 1; i < argc; ++i) merged->command_line += std::string(" ") + argv[i];
+    merged->command_line = cli.command_line();
     std::error_code error;
     fs::create_directories(out, error);
     check(!error, "cannot create {}: {}", out.string(), error.message());
     write_file_atomically(out / "run.json", merged->text());
     Ledger ledger(out / Ledger::file_name);
     ledger.append_all(std::move(entries));
-    return run_program(out, *merged, rebuild_words(*words));
+    return run_program(out, *merged, rebuild_words(words));
   });
 }
 
 int report(int argc, const char* const* argv) {
   return exit_status([&] {
-    const auto words = split(argc, argv, report_help, {"--markdown", "--accept-code"});
-    if (!words) return 0;
-    usage_check(!words->plain.empty(), "expected report DIR.. [--markdown FILE]; see --help");
+    Words words;
+    Cli cli("report", "Writes tables and reports of runs anew, from their ledgers.");
+    cli.words("DIR..", &words.folders);
+    cli.option("--markdown", &words.markdown, "Write the tables as Markdown, for documents, too").value_name("FILE");
+    declare_accept_code(cli, words);
+    cli.example("runs/whole --markdown table.md");
+    if (cli.parse(argc, argv) == Action::done) return 0;
+    usage_check(!words.folders.empty(), "expected {} DIR.. [--markdown FILE]; see --help", cli.program());
     std::vector<RunDescription> runs;
-    for (const std::string& folder : words->plain) runs.push_back(describe(folder));
+    for (const std::string& folder : words.folders) runs.push_back(describe(folder));
     std::string markdown;
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      const fs::path folder = words->plain[i];
-      if (const int status = run_program(folder, runs[i], rebuild_words(*words)); status != 0) return status;
-      if (!words->options.contains("--markdown")) continue;
+      const fs::path folder = words.folders[i];
+      if (const int status = run_program(folder, runs[i], rebuild_words(words)); status != 0) return status;
+      if (words.markdown.empty()) continue;
       if (runs.size() > 1) markdown += fmt::format("{}## {}\n\n", i > 0 ? "\n" : "", folder.string());
       markdown += read_file(folder / "results.md");
     }
-    if (words->options.contains("--markdown")) write_file_atomically(words->options.at("--markdown"), markdown);
+    if (!words.markdown.empty()) write_file_atomically(words.markdown, markdown);
     return 0;
   });
 }
 
 int replay(int argc, const char* const* argv) {
   return exit_status([&] {
-    const auto words = split(argc, argv, replay_help, {});
-    if (!words) return 0;
-    usage_check(words->plain.size() == 2, "expected replay DIR 'RUN'; see --help");
-    return run_program(words->plain[0], describe(words->plain[0]), {"--replay", words->plain[1]});
+    std::vector<std::string> words;
+    Cli cli(
+        "replay",
+        "Repeats the end of a run that diverged, in its own number format and in f64, and says which op and module went bad and whether the cause "
+        "is numerical (f64 survives) or dynamical. RUN is as --dry-run prints it.");
+    cli.words("DIR RUN", &words);
+    cli.example("runs/sweep 'pre depth 48 lr 0.001 seed 0'");
+    if (cli.parse(argc, argv) == Action::done) return 0;
+    usage_check(words.size() == 2, "expected {} DIR 'RUN', got {} word{}; see --help", cli.program(), words.size(), words.size() == 1 ? "" : "s");
+    return run_program(words[0], describe(words[0]), {"--replay", words[1]});
   });
 }
 

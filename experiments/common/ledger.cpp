@@ -44,7 +44,7 @@ Ledger::Ledger(std::filesystem::path file) : file_(std::move(file)) {
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     try {
-      entries_.push_back(entry_from(text.substr(0, end)));
+      keep(entry_from(text.substr(0, end)));
     } catch (const std::exception& e) {
       damaged_.push_back(fmt::format("{}, line {}: {}", file_.string(), number, e.what()));
     }
@@ -53,8 +53,13 @@ Ledger::Ledger(std::filesystem::path file) : file_(std::move(file)) {
 }
 
 const LedgerEntry* Ledger::find(std::string_view key, std::string_view code) const {
-  const auto found = std::find_if(entries_.rbegin(), entries_.rend(), [&](const LedgerEntry& e) { return e.key == key && e.code == code; });
-  return found == entries_.rend() ? nullptr : &*found;
+  const auto found = last_.find(fmt::format("{}/{}", key, code));
+  return found == last_.end() ? nullptr : &entries_[found->second];
+}
+
+void Ledger::keep(LedgerEntry entry) {
+  last_[fmt::format("{}/{}", entry.key, entry.code)] = entries_.size();
+  entries_.push_back(std::move(entry));
 }
 
 std::vector<std::string> Ledger::codes() const {
@@ -89,7 +94,7 @@ void Ledger::append_all(std::vector<LedgerEntry> entries) {
   check(error.empty(), "cannot write {}: {}", file_.string(), error);
   for (LedgerEntry& e : entries) {
     e.record = record_from_json(to_json(e.record));  // as it will be read: what is not finite is NaN
-    entries_.push_back(std::move(e));
+    keep(std::move(e));
   }
 }
 

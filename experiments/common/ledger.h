@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "experiments/common/record.h"
@@ -36,8 +37,11 @@ class Ledger {
   void append_all(std::vector<LedgerEntry> entries);
 
  private:
+  void keep(LedgerEntry entry);
+
   std::filesystem::path file_;
   std::vector<LedgerEntry> entries_;
+  std::unordered_map<std::string, std::size_t> last_;  // by key and code: which entry
   std::vector<std::string> damaged_;
 };
 

@@ -20,13 +20,6 @@ void NetworkOptions::declare(Cli& cli) {
   drop.declare(cli);
 }
 
-NetworkOptions NetworkOptions::at(const Point& point) const {
-  NetworkOptions o = *this;
-  point.take("dim", o.dim), point.take("heads", o.heads), point.take("patch", o.patch), point.take("init", o.init);
-  o.drop = drop.at(point);
-  return o;
-}
-
 void NetworkOptions::check_for(const ImageSet& images) const {
   usage_check(dim % heads == 0, "--dim {} is not a multiple of --heads {}", dim, heads);
   usage_check(images.height % patch == 0, "--patch {} does not divide the image side {}", patch, images.height);

@@ -3,7 +3,6 @@
 
 #include "experiments/common/data/image_set.h"
 #include "experiments/common/drop_options.h"
-#include "experiments/common/point.h"
 #include "nn/models/vit.h"
 
 namespace plumb::lab {
@@ -14,8 +13,6 @@ struct NetworkOptions {
   DropOptions drop;
 
   void declare(Cli& cli);
-  // These, with what the point has of them as axes.
-  NetworkOptions at(const Point& point) const;
   // Throws UsageError where they do not suit each other or the images.
   void check_for(const ImageSet& images) const;
   // Of `steps` training steps, for images like these. Depth and gate are as nn::ViTOptions has them.

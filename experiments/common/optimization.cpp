@@ -30,15 +30,6 @@ void OptimizationOptions::declare(Cli& cli) {
       .below(1);
 }
 
-OptimizationOptions OptimizationOptions::at(const Point& point) const {
-  OptimizationOptions o = *this;
-  point.take("lr", o.lr), point.take("optimizer", o.optimizer), point.take("schedule", o.schedule), point.take("weight_decay", o.weight_decay);
-  point.take("clip_norm", o.clip_norm), point.take("ema_decay", o.ema_decay);
-  return o;
-}
-
-void OptimizationOptions::check() const { (void)optimizer_named(optimizer), (void)schedule_named(schedule); }
-
 std::unique_ptr<nn::Optimizer> OptimizationOptions::make(std::vector<nn::Parameter> parameters, std::int64_t warmup, std::int64_t steps) const {
   return make_optimizer(optimizer, std::move(parameters), make_schedule(schedule, lr, warmup, steps), weight_decay, clip_norm);
 }

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "experiments/common/point.h"
 #include "nn/optim/optimizer.h"
 
 namespace plumb::lab {
@@ -21,9 +20,6 @@ struct OptimizationOptions {
   double ema_decay = 0;  // above 0: the evaluation has the moving average of the weights, with nn::Ema's warm-up of this decay
 
   void declare(Cli& cli);
-  // These, with what the point has of them as axes.
-  OptimizationOptions at(const Point& point) const;
-  void check() const;  // throws for an unknown name, which an axis may have
   std::unique_ptr<nn::Optimizer> make(std::vector<nn::Parameter> parameters, std::int64_t warmup, std::int64_t steps) const;
   // For reports; `rates` are those of an axis.
   std::string describe(const RunOptions& run, const std::string& rates) const;

@@ -47,12 +47,6 @@ class Point {
     fail(fmt::format("expected another type of value of {}, got {}", axis, to_string(*value)));
   }
 
-  // Sets the variable to the value on this axis, if there is such an axis.
-  template <class T>
-  void take(std::string_view axis, T& variable) const {
-    if (find(axis)) variable = get<T>(axis);
-  }
-
   // "layerscale depth 48 lr 0.001 seed 0": values with their names, but for a text that comes first. What --dry-run prints, progress shows and
   // replay takes.
   std::string label() const;

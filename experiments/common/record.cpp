@@ -70,6 +70,7 @@ std::string to_json(const Point& point) { return dumped(point_json(point)); }
 std::string to_json(const Record& r) {
   Json json{{"arm", point_json(r.point)}, {"status", to_string(r.status)}, {"steps", r.steps}, {"seconds", r.seconds}};
   if (!r.reason.empty()) json["reason"] = r.reason;
+  if (r.diverges_from >= 0) json["diverges_from"] = r.diverges_from;
   json["values"] = Json::object();
   for (const auto& [name, value] : r.values) json["values"][name] = value;  // nlohmann-json writes what is not finite as null
   for (const auto& [name, objects] : {std::pair("metrics", &r.metrics), {"attachments", &r.attachments}}) {
@@ -82,7 +83,11 @@ std::string to_json(const Record& r) {
 Record record_from_json(std::string_view text) {
   try {
     const Json json = Json::parse(text);
-    Record r{.point = point_from(json.at("arm")), .steps = json.at("steps"), .seconds = json.at("seconds"), .reason = json.value("reason", "")};
+    Record r{.point = point_from(json.at("arm")),
+             .steps = json.at("steps"),
+             .seconds = json.at("seconds"),
+             .reason = json.value("reason", ""),
+             .diverges_from = json.value("diverges_from", std::int64_t{-1})};
     const auto name = json.at("status").get<std::string>();
     const auto status = std::ranges::find(statuses, name, [](Status s) { return to_string(s); });
     check(status != std::end(statuses), "a status that is ok, diverged, hopeless or failed, not {}", name);
@@ -110,7 +115,8 @@ std::string results_csv(const std::vector<std::string>& axes, const std::vector<
   for (const std::string& name : measured_names(records))
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   std::vector<std::string> header = axes;
-  header.insert(header.end(), {"status", "steps"});
+  const bool planned = std::ranges::find(axes, "steps") != axes.end();
+  header.insert(header.end(), {"status", planned ? "steps_taken" : "steps"});
   header.insert(header.end(), names.begin(), names.end());
   CsvTable table(header);
   for (const Record& r : records) {

@@ -37,6 +37,7 @@ struct Record {
   std::int64_t steps = 0;                     // optimizer steps taken
   double seconds = 0;                         // of these
   std::string reason = {};                    // of a divergence, a stop or a failure, in one line
+  std::int64_t diverges_from = -1;            // the step at which a divergence began, at the latest its "diverged_at"; -1: none
   Values values = {};                         // what was measured of the arm
   std::vector<std::string> metrics = {};      // of its steps: JSON objects that begin with "step"
   std::vector<std::string> attachments = {};  // further JSON objects, for the study's own files
@@ -54,8 +55,8 @@ std::string to_json(const Point& point);
 // The names that were measured, in order of first appearance.
 std::vector<std::string> measured_names(const std::vector<Record>& records);
 
-// One row each, under a header: the axes, status, steps, seconds unless it is among `columns`, `columns`, then every other name that was measured.
-// Text with a comma, a quote or a line end is quoted as RFC 4180 has it.
+// One row each, under a header: the axes, status, steps ("steps_taken" where an axis is called steps), seconds unless it is among `columns`,
+// `columns`, then every other name that was measured. Text with a comma, a quote or a line end is quoted as RFC 4180 has it.
 std::string results_csv(const std::vector<std::string>& axes, const std::vector<std::string>& columns, const std::vector<Record>& records);
 // One object a line: where the arm is, then what it logged.
 std::string metrics_jsonl(const std::vector<Record>& records);

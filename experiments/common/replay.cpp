@@ -28,9 +28,7 @@ int replay(const ArmEnvironment& environment, const RunFolder& folder, const std
   usage_check(found, "--replay '{}': {} has no diverged run of that name; {}", o.replay, folder.path().string(),
               others.empty() ? "none diverged" : suggest_name(o.replay, others));
   const auto at = static_cast<std::int64_t>(found->value("diverged_at"));
-  // A loss above the limit is known as divergence only when it has lasted.
-  const std::int64_t onset =
-      DivergenceWatch::is_of_limit(found->reason) ? std::max<std::int64_t>(at + 1 - static_cast<std::int64_t>(DivergenceWatch::patience), 0) : at;
+  const std::int64_t onset = found->diverges_from;
   std::string text = fmt::format("{}: recorded as diverged at step {}: {}\n", o.replay, at, found->reason);
 
   ArmRun first(environment, found->point, key(found->point), 0);

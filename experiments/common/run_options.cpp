@@ -20,86 +20,88 @@ RunOptions::Shard RunOptions::shard_of_call() const {
   return part;
 }
 
-void add_run_options(Cli& cli, RunOptions& o, const RunChoices& choices) {
+void RunOptions::declare(Cli& cli, const RunChoices& choices) {
   cli.section("Axes");
-  cli.option("--seeds", &o.seeds, "Seeds; each is a run of its own").at_least(0).decides_which_arms();
+  cli.option("--seeds", &seeds, "Seeds; each is a run of its own").at_least(0).decides_which_arms();
 
   cli.section("Training");
-  cli.option("--steps", &o.steps, "Optimizer steps of a run").at_least(static_cast<double>(choices.least_steps)).at_most(4294967295.0);
-  cli.option("--warmup", &o.warmup, "First steps, in which the learning rate rises").at_least(0);
-  cli.option("--batch", &o.batch, "Samples in a step").at_least(1).at_most(1 << 20);
-  cli.option("--data", &o.data, "Data set").one_of("data set", choices.data);
-  cli.option("--data-dir", &o.data_dir, "Folder with the files of the data set").value_name("DIR").decides_speed_only();
-  cli.option("--validation-split", &o.validation_split,
+  cli.option("--steps", &steps, "Optimizer steps of a run").at_least(static_cast<double>(choices.least_steps)).at_most(4294967295.0);
+  cli.option("--warmup", &warmup, "First steps, in which the learning rate rises").at_least(0);
+  cli.option("--batch", &batch, "Samples in a step").at_least(1).at_most(1 << 20);
+  cli.option("--data", &data, "Data set").one_of("data set", choices.data).same_for_all();
+  cli.option("--data-dir", &data_dir, "Folder with the files of the data set").value_name("DIR").decides_speed_only();
+  cli.option("--validation-split", &validation_split,
              "Share of the training images, drawn by class, to validate on, so that the test set stays unseen; 0: validate on the published test set")
       .at_least(0)
-      .below(1);
-  cli.option("--loss-limit", &o.loss_limit, "A loss that stays above so many times chance for 20 steps has diverged; 0: only one that is not finite")
+      .below(1)
+      .same_for_all();
+  cli.option("--loss-limit", &loss_limit, "A loss that stays above so many times chance for 20 steps has diverged; 0: only one that is not finite")
       .at_least(0);
-  cli.option("--eval-every", &o.eval_every, "Steps between evaluations while it trains; 0: only at the end").at_least(0);
-  cli.option("--eval-images", &o.eval_images, "Images of each evaluation, the first of the validation set; 0: all").at_least(0);
+  cli.option("--eval-every", &eval_every, "Steps between evaluations while it trains; 0: only at the end").at_least(0);
+  cli.option("--eval-images", &eval_images, "Images of each evaluation, the first of the validation set; 0: all").at_least(0);
 
   cli.section("Machine");
-  cli.option("--dtype", &o.dtype, "Number format; bf16: of what is multiplied, sums and all else stay f32").one_of("dtype", choices.dtypes);
-  cli.option("--device", &o.device, "Where to compute").one_of("device", choices.devices);
-  cli.option("--deterministic", &o.deterministic, "The same bits for the same number of threads, or strictly for any")
-      .one_of("kind", {"threads", "strict"});
-  cli.option("--threads", &o.threads, "CPU threads").at_least(1).at_most(256).or_word("all").decides_speed_only();
+  cli.option("--dtype", &dtype, "Number format; bf16: of what is multiplied, sums and all else stay f32")
+      .one_of("dtype", choices.dtypes)
+      .same_for_all();
+  cli.option("--device", &device, "Where to compute").one_of("device", choices.devices).same_for_all();
+  cli.option("--deterministic", &deterministic, "The same bits for the same number of threads, or strictly for any")
+      .one_of("kind", {"threads", "strict"})
+      .same_for_all();
+  cli.option("--threads", &threads, "CPU threads").at_least(1).at_most(256).or_word("all").decides_speed_only();
 
   cli.section("Sweep");
-  cli.option("--jobs", &o.jobs, "Runs side by side, among which the threads are shared out").at_least(1).at_most(256).decides_speed_only();
-  cli.option("--shard", &o.shard, "Only the I-th of N parts of the runs, into a folder of its own; bin/merge puts such folders together")
+  cli.option("--jobs", &jobs, "Runs side by side, among which the threads are shared out").at_least(1).at_most(256).decides_speed_only();
+  cli.option("--shard", &shard, "Only the I-th of N parts of the runs, into a folder of its own; bin/merge puts such folders together")
       .value_name("I/N")
       .decides_speed_only();
-  cli.option("--checkpoint-every", &o.checkpoint_every, "Minutes after which the state of a run is saved, for --resume to go on from; 0: never")
+  cli.option("--checkpoint-every", &checkpoint_every, "Minutes after which the state of a run is saved, for --resume to go on from; 0: never")
       .at_least(0)
       .decides_speed_only();
   cli.option(
-         "--stop-hopeless", &o.stop_hopeless,
+         "--stop-hopeless", &stop_hopeless,
          "Stop a run whose mean loss over 20 steps, after half of its steps (20 or more), is still at least 98 % of chance; it counts as unfinished")
       .decides_nothing_later();
-  cli.option("--accept-code", &o.accept_code, "Use runs of the folder that code of this hash has computed, too")
+  cli.option("--accept-code", &accept_code, "Use runs of the folder that code of this hash has computed, too")
       .value_name("HASH")
       .decides_nothing_later();
 
   cli.section("Output");
-  cli.option("--out", &o.out, "Folder of the results; a new one under runs/ by default").value_name("DIR").decides_nothing_later();
-  cli.option("--resume", &o.resume, "Finish what the folder --out holds").decides_nothing_later();
-  cli.option("--overwrite", &o.overwrite, "Delete the results that the folder --out holds").decides_nothing_later();
-  cli.option("--dry-run", &o.dry_run, "Check all that can be checked, list the runs and what they cost, and start none").decides_nothing_later();
-  cli.option("--json", &o.json, "Print the result as JSON").decides_nothing_later();
+  cli.option("--out", &out, "Folder of the results; a new one under runs/ by default").value_name("DIR").decides_nothing_later();
+  cli.option("--resume", &resume, "Finish what the folder --out holds").decides_nothing_later();
+  cli.option("--overwrite", &overwrite, "Delete the results that the folder --out holds").decides_nothing_later();
+  cli.option("--dry-run", &dry_run, "Check all that can be checked, list the runs and what they cost, and start none").decides_nothing_later();
+  cli.option("--json", &json, "Print the result as JSON").decides_nothing_later();
   cli.option(
-         "--profile", &o.profile,
+         "--profile", &profile,
          fmt::format("Time steps {} to {} of the first run by kernel and module: a table on stderr and in profile.txt, and a trace for Perfetto in "
                      "profile.json",
                      StepProfile::first, StepProfile::last))
       .decides_nothing_later();
-  cli.option("--save-weights", &o.save_weights, "Save each run's weights as they are evaluated, in weights/ as safetensors").decides_nothing_later();
-  cli.option("--no-progress", &o.no_progress, "No progress bar, only a line for each finished run").decides_nothing_later();
+  cli.option("--save-weights", &save_weights, "Save each run's weights as they are evaluated, in weights/ as safetensors").decides_nothing_later();
+  cli.option("--no-progress", &no_progress, "No progress bar, only a line for each finished run").decides_nothing_later();
   cli.section(Cli::instead);
-  cli.option("--rebuild", &o.rebuild, "Write tables and report of --out anew from its ledger").decides_nothing_later();
-  cli.option("--replay", &o.replay,
-             "Repeat the end of a diverged run of --out in f32 and f64, and say what went wrong; the run as --dry-run prints it")
+  cli.option("--rebuild", &rebuild, "Write tables and report of --out anew from its ledger").decides_nothing_later();
+  cli.option("--replay", &replay, "Repeat the end of a diverged run of --out in f32 and f64, and say what went wrong; the run as --dry-run prints it")
       .value_name("RUN")
       .decides_nothing_later();
 
-  cli.rule([&o, &cli] {
-    usage_check(o.warmup <= o.steps || !cli.left_out().empty(), "--warmup {} is longer than --steps {}", o.warmup, o.steps);
-    usage_check(!(o.resume && o.overwrite), "--resume and --overwrite exclude each other; give one");
-    usage_check(!(o.resume || o.overwrite) || !o.out.empty(), "{} needs --out DIR, the folder it is about", o.resume ? "--resume" : "--overwrite");
-    usage_check(!(o.rebuild || !o.replay.empty()) || !o.out.empty(), "{} needs --out DIR, the folder it is about",
-                o.rebuild ? "--rebuild" : "--replay");
-    usage_check(o.jobs == 1 || o.deterministic == "strict",
-                "--jobs {} changes the threads of a run, and with --deterministic threads its bits; give --deterministic strict or --jobs 1", o.jobs);
-    usage_check(o.jobs == 1 || !o.profile, "--profile is about one run at a time, got --jobs {}", o.jobs);
-    o.shard_of_call();
-    const int looks = o.rebuild + !o.replay.empty() + o.dry_run;
-    usage_check(looks <= 1 && (!(o.rebuild || !o.replay.empty()) || !(o.resume || o.overwrite)),
+  cli.rule([this, &cli] {
+    usage_check(warmup <= steps || !cli.left_out().empty(), "--warmup {} is longer than --steps {}", warmup, steps);
+    usage_check(!(resume && overwrite), "--resume and --overwrite exclude each other; give one");
+    usage_check(!(resume || overwrite) || !out.empty(), "{} needs --out DIR, the folder it is about", resume ? "--resume" : "--overwrite");
+    usage_check(!(rebuild || !replay.empty()) || !out.empty(), "{} needs --out DIR, the folder it is about", rebuild ? "--rebuild" : "--replay");
+    usage_check(jobs == 1 || deterministic == "strict",
+                "--jobs {} changes the threads of a run, and with --deterministic threads its bits; give --deterministic strict or --jobs 1", jobs);
+    usage_check(jobs == 1 || !profile, "--profile is about one run at a time, got --jobs {}", jobs);
+    shard_of_call();
+    const int looks = rebuild + !replay.empty() + dry_run;
+    usage_check(looks <= 1 && (!(rebuild || !replay.empty()) || !(resume || overwrite)),
                 "--rebuild, --replay and --dry-run exclude each other, and --rebuild and --replay also --resume and --overwrite; give one");
-    usage_check(!o.stop_hopeless || o.steps >= 40,
-                "--stop-hopeless looks at 20 steps in the first half of a run; give --steps of at least 40, got {}", o.steps);
-    usage_check(!o.profile || o.steps > StepProfile::first, "--profile is about steps {} to {}, counted from 0; give --steps of at least {}, got {}",
-                StepProfile::first, StepProfile::last, StepProfile::first + 1, o.steps);
+    usage_check(!stop_hopeless || steps >= 40, "--stop-hopeless looks at 20 steps in the first half of a run; give --steps of at least 40, got {}",
+                steps);
+    usage_check(!profile || steps > StepProfile::first, "--profile is about steps {} to {}, counted from 0; give --steps of at least {}, got {}",
+                StepProfile::first, StepProfile::last, StepProfile::first + 1, steps);
   });
 }
 

@@ -1,9 +1,9 @@
 // The options that every experiment shares.
 //
-//   struct DepthOptions : RunOptions { std::vector<std::int64_t> depths{6, 24, 48}; };
+//   RunOptions o;
 //   cli.section("Axes");
-//   cli.option("--depths", &o.depths, "Residual blocks").at_least(1);
-//   add_run_options(cli, o, {.data = data_set_names()});
+//   cli.option("--depths", &depths, "Residual blocks").at_least(1);
+//   o.declare(cli, {.data = {"glyphs", "fashion"}});
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,14 @@
 namespace plumb::lab {
 
 class Cli;
+
+// The names that --data, --dtype and --device take.
+struct RunChoices {
+  std::vector<std::string> data = data_set_names();
+  std::vector<std::string> dtypes{"fp32", "bf16", "fp64"};
+  std::vector<std::string> devices{"cpu", "reference"};
+  std::int64_t least_steps = 1;
+};
 
 // Of a width or a depth: far beyond any machine, and products of such sizes do not overflow.
 inline constexpr double largest_size = 1 << 20;
@@ -55,19 +63,11 @@ struct RunOptions {
     bool has(std::size_t number) const { return static_cast<std::int64_t>(number) % count == index; }
   };
   Shard shard_of_call() const;  // throws UsageError for another form than I/N with I in 1..N
-};
 
-// The names that --data, --dtype and --device take.
-struct RunChoices {
-  std::vector<std::string> data = data_set_names();
-  std::vector<std::string> dtypes{"fp32", "bf16", "fp64"};
-  std::vector<std::string> devices{"cpu", "reference"};
-  std::int64_t least_steps = 1;
+  // Declares them in the sections Axes, Training, Machine, Sweep and Output, with the rules that --warmup fits into --steps, that --resume and
+  // --overwrite exclude each other and name their folder, that runs have the steps that --profile is about, and that what runs side by side has the
+  // bits that it has alone.
+  void declare(Cli& cli, const RunChoices& choices = {});
 };
-
-// Adds them to the sections Axes, Training, Machine, Sweep and Output, with the rules that --warmup fits into --steps, that --resume and
-// --overwrite exclude each other and name their folder, that runs have the steps that --profile is about, and that what runs side by side has the
-// bits that it has alone.
-void add_run_options(Cli& cli, RunOptions& options, const RunChoices& choices = {});
 
 }  // namespace plumb::lab

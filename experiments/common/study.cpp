@@ -13,6 +13,7 @@
 #include "experiments/common/dry_run.h"
 #include "experiments/common/hash.h"
 #include "experiments/common/interrupt.h"
+#include "experiments/common/options_at.h"
 #include "experiments/common/progress.h"
 #include "experiments/common/replay.h"
 #include "experiments/common/setup.h"
@@ -30,44 +31,6 @@ std::string axis_name(const std::string& option) {
   for (const char* end : {"ches", "shes", "sses", "xes"})
     if (name.ends_with(end)) return name.substr(0, name.size() - 2);
   return name.ends_with('s') && name.size() > 1 ? name.substr(0, name.size() - 1) : name;
-}
-
-std::string option_named(std::string axis) {
-  std::ranges::replace(axis, '_', '-');
-  return "--" + axis;
-}
-
-// Options of the library that arms read anew: what an axis may stand for.
-bool is_read_by_arms(const std::string& option) {
-  for (const char* name : {"--dim",
-                           "--heads",
-                           "--patch",
-                           "--init",
-                           "--drop-key",
-                           "--drop-key-schedule",
-                           "--drop-key-shape",
-                           "--drop-key-window",
-                           "--drop-key-sharing",
-                           "--empty-rows",
-                           "--attn-drop",
-                           "--drop-head",
-                           "--drop-path",
-                           "--drop-path-schedule",
-                           "--drop-path-form",
-                           "--lr",
-                           "--optimizer",
-                           "--schedule",
-                           "--weight-decay",
-                           "--clip-norm",
-                           "--ema-decay",
-                           "--steps",
-                           "--warmup",
-                           "--batch",
-                           "--loss-limit",
-                           "--eval-every",
-                           "--eval-images"})
-    if (option == name) return true;
-  return false;
 }
 
 std::string plural(std::size_t count, const char* noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
@@ -94,11 +57,10 @@ AxisData& Study::add_axis(const std::string& option, const std::string& help, Ax
 void Study::declare() {
   const Json own = Json::parse(cli_.fixed_settings());
   for (const auto& [key, value] : own.items()) own_settings_.push_back(key);
-  for (const AxisData& axis : axes_)
-    if (option_named(axis.name) != axis.option) cli_.leave_out(option_named(axis.name));
+  for (const AxisData& axis : axes_) cli_.leave_out(option_of_axis(axis.name));
   if (parts_.network) network_.declare(cli_);
   if (parts_.optimization) optimization_.declare(cli_);
-  add_run_options(cli_, options_, choices_);
+  options_.declare(cli_, choices_);
   check_axes();
   if (derive_) cli_.rule(derive_);
 }
@@ -116,11 +78,11 @@ void Study::check_axes() const {
     const bool taken = axis.name == "seed" || axis.name == "status" || axis.name == "step" || axis.name == "seconds";
     plumb::check(same_name == 1 && !taken, "[study] expected axes with names of their own, got {} for {}", axis.name, axis.option);
   }
-  for (const std::string& option : cli_.left_out())
-    plumb::check(is_read_by_arms(option),
+  for (const CliOption& option : cli_.left_out())
+    plumb::check(option.may_differ_by_arm(),
                  "[study] expected axes that stand for no option of the library, or for one that each arm reads, got one for {}: "
                  "choose another name, Axis::named()",
-                 option);
+                 option.name);
   plumb::check(is_searched() == (next_ != nullptr), "[study] expected search() and searched axes together, got {}",
                next_ ? "search() alone" : "searched axes alone");
   for (const Claim& claim : claims_)
@@ -170,10 +132,9 @@ Point Study::point_of(const Point& place, const Point& searched, std::int64_t se
 }
 
 double Study::cost_of(const Point& point) const {
-  std::int64_t depth = 1, steps = options_.steps;
-  if (const AxisValue* value = point.find("depth"); value && std::holds_alternative<std::int64_t>(*value)) depth = std::get<std::int64_t>(*value);
-  point.take("steps", steps);
-  return static_cast<double>(depth) * static_cast<double>(std::max<std::int64_t>(steps, 1));
+  const AxisValue* depth = point.find("depth");
+  const auto* blocks = depth ? std::get_if<std::int64_t>(depth) : nullptr;
+  return static_cast<double>(blocks ? *blocks : 1) * static_cast<double>(std::max<std::int64_t>(options_at(options_, point).steps, 1));
 }
 
 std::vector<std::string> Study::shown_in_progress(const Record& record) const {
@@ -211,8 +172,9 @@ NamedTexts Study::settings_texts(const DataFacts& data) const {
                   {"DropHead", drop.drop_head > 0 ? fmt::format("{:g} at the ends of training, 0 at its middle", drop.drop_head) : "none"},
                   {"drop-path", drop.describe_path()}});
   }
-  std::vector<std::string> varied = cli_.left_out();
-  std::erase(varied, "--lr");
+  std::vector<std::string> varied;
+  for (const CliOption& option : cli_.left_out())
+    if (option.name != "--lr") varied.push_back(option.name);
   if (!varied.empty()) texts.emplace_back("varied by an axis", fmt::format("{}", fmt::join(varied, ", ")));
   const Json fixed = Json::parse(cli_.fixed_settings());
   for (const std::string& key : own_settings_) texts.emplace_back(key, fixed[key].is_string() ? fixed[key].get<std::string>() : fixed[key].dump());
@@ -284,7 +246,7 @@ void Study::print(const Sweep& sweep, const StudyResults& r) const {
     }
     Json row = Json::parse(to_json(record.point));
     row["status"] = to_string(record.status);
-    row["steps"] = record.steps;
+    row[row.contains("steps") ? "steps_taken" : "steps"] = record.steps;
     for (const std::string& name : columns_) row[name] = record.value(name);  // written as null where not finite
     row["seconds"] = record.seconds;
     for (const auto& [name, value] : record.values) row[name] = value;
@@ -308,8 +270,8 @@ int Study::run(int argc, const char* const* argv, std::function<void(Arm&)> body
 // What the data must suit, before anything is made.
 void Study::check_places(const ImageSet& images) const {
   for (const Point& place : places()) {
-    if (parts_.network) network_.at(place).check_for(images);
-    if (parts_.optimization) optimization_.at(place).check();
+    if (parts_.network) options_at(network_, place).check_for(images);
+    if (parts_.optimization) options_at(optimization_, place);
     const RunOptions o = options_at(options_, place);
     usage_check(o.warmup <= o.steps, "--warmup {} is longer than --steps {}", o.warmup, o.steps);
   }

@@ -142,7 +142,7 @@ ReportInput report_input(const StudyResults& r) {
   for (const Record& record : r.records) {
     ArmResult a{.seed = static_cast<std::uint64_t>(record.seed()), .status = record.status, .steps = record.steps};
     Point rest = record.point.without("seed").without("lr");
-    record.point.take("lr", a.lr);
+    if (record.point.find("lr")) a.lr = record.point.get<double>("lr");
     if (const AxisValue* depth = record.point.find("depth"); depth && std::holds_alternative<std::int64_t>(*depth)) {
       a.depth = std::get<std::int64_t>(*depth);
       rest = rest.without("depth");

@@ -126,13 +126,12 @@ std::vector<std::string> Sweep::machines() const {
 }
 
 std::size_t Sweep::elsewhere() const {
-  const std::vector<Point> here = named();
-  std::vector<std::string> keys;
+  std::set<std::string> here, others;
+  each([&](const Named& a) { here.insert(a.point.label()); });
   for (const LedgerEntry& e : ledger_.entries())
-    if (std::ranges::find(codes_, e.code) != codes_.end() && is_finished(e.record.status) && std::ranges::find(here, e.record.point) == here.end() &&
-        std::ranges::find(keys, e.key) == keys.end())
-      keys.push_back(e.key);
-  return keys.size();
+    if (std::ranges::find(codes_, e.code) != codes_.end() && is_finished(e.record.status) && !here.contains(e.record.point.label()))
+      others.insert(e.key);
+  return others.size();
 }
 
 void Sweep::run(const ArmEnvironment& environment, Progress& progress, const std::function<void()>& changed) {

@@ -33,7 +33,6 @@ class CaiT : public Classifier {
 
   const CaiTOptions& options() const { return options_; }
   Stack& stack() override { return stack_; }  // stage 1
-  std::uint64_t seed() const override { return options_.seed; }
   const std::vector<std::unique_ptr<Block>>& blocks() const { return stack_.blocks(); }
   const std::vector<std::unique_ptr<LayerScaleBlockClassAttn>>& blocks_token_only() const { return blocks_token_only_; }
   // Recompute each block of stage 1 in the backward pass instead of keeping its activations.

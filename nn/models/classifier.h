@@ -9,7 +9,6 @@ class Classifier : public Layer {
  public:
   using Layer::Layer;
   virtual Stack& stack() = 0;
-  virtual std::uint64_t seed() const = 0;  // of its initial values
 };
 
 }  // namespace plumb::nn

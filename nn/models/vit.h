@@ -29,7 +29,6 @@ class ViT : public Classifier {
 
   const ViTOptions& options() const { return options_; }
   Stack& stack() override { return stack_; }
-  std::uint64_t seed() const override { return options_.seed; }
   const std::vector<std::unique_ptr<Block>>& blocks() const { return stack_.blocks(); }
   // Recompute each block in the backward pass instead of keeping its activations.
   void checkpoint_blocks(bool on) { stack_.checkpoint_blocks(on); }

@@ -112,8 +112,10 @@ void Optimizer::step(const Gradients& gradients, Others others) {
   for (const Parameter& p : parameters_)
     if (!p.frozen) moved.push_back(found.at(p.value.node().get())->array());
   double scale = 1;
-  if (clip_norm_ > 0 && !moved.empty())  // the norm of what this optimizer moves
-    scale = std::min(1.0, clip_norm_ / (std::sqrt(kernels(moved[0]).sum_of_squares(moved)) + 1e-6));
+  if (clip_norm_ > 0 && !moved.empty()) {  // by the norm of what this optimizer moves
+    const bool all = moved.size() == gradients.entries().size();
+    scale = std::min(1.0, clip_norm_ / ((all ? gradients.norm() : std::sqrt(kernels(moved[0]).sum_of_squares(moved))) + 1e-6));
+  }
   ++steps_;
   std::vector<Update> updates;
   updates.reserve(moved.size());

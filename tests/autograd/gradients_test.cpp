@@ -23,8 +23,14 @@ TEST_CASE("micro-batches: the mean of their gradients is that of the whole batch
   const auto loss = [&](const Tensor& rows) { return mean(tanh(linear(rows, reshape(w, {1, 3})))); };
   const Gradients whole = backward(loss(x));
   Gradients g;
-  for (const Tensor& part : chunk(x, 2, 0)) g += backward(loss(part));
+  for (const Tensor& part : chunk(x, 2, 0)) {
+    const double before = g.norm();  // which is of what there was then
+    g += backward(loss(part));
+    CHECK(g.norm() != before);
+  }
+  const double twice = g.norm();
   g *= 0.5;
+  CHECK(g.norm() == Approx(twice / 2));
   CHECK(g.loss() == Approx(whole.loss()));
   CHECK(g.norm() == Approx(whole.norm()));
   for (std::size_t i = 0; i < 3; ++i) CHECK(g["w"].values()[i] == Approx(whole["w"].values()[i]));

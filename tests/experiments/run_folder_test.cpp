@@ -29,7 +29,7 @@ struct Study {
   Cli cli;
 
   explicit Study(std::vector<const char*> arguments, const std::string& program = "study") : cli(program, "Studies.") {
-    add_run_options(cli, options);
+    options.declare(cli);
     arguments.insert(arguments.begin(), "build/study");
     cli.parse(static_cast<int>(arguments.size()), arguments.data());
   }

@@ -39,7 +39,7 @@ struct Study : RunOptions {
     cli.option("--gates", &gates, "Residual gates").one_of("gate", {"post", "pre", "rezero", "layerscale"});
     cli.option("--depths", &depths, "Residual blocks").at_least(1);
     cli.option("--lrs", &lrs, "Learning rates").above(0);
-    add_run_options(cli, *this, {.data = {"glyphs", "fashion"}, .dtypes = {"fp32", "fp64"}});
+    declare(cli, {.data = {"glyphs", "fashion"}, .dtypes = {"fp32", "fp64"}});
     cli.section("Model");
     cli.option("--drop-key", &drop_key, "Share of keys left out").at_least(0).below(1);
     cli.option("--init", &init, "First value of the gate").or_word("auto");
@@ -369,7 +369,7 @@ TEST_CASE("a configuration keeps the name of its preset, which decides nothing b
 TEST_CASE("a program without presets has no option for them", "[experiments]") {
   RunOptions options;
   Cli cli("study", "Studies.");
-  add_run_options(cli, options);
+  options.declare(cli);
   CHECK_THAT(cli.help(), !contains("--preset N"));
   const char* arguments[] = {"study", "--preset", "quick"};
   CHECK_THAT(test::error_of([&] { cli.parse(3, arguments); }), contains("unknown option --preset"));
@@ -386,7 +386,7 @@ TEST_CASE("help has lists under a heading of their own, before the general optio
   cli.option("--other", &other, "Another");
   cli.section(Cli::instead);
   cli.option("--check-things", &checks, "Check them");
-  add_run_options(cli, options);
+  options.declare(cli);
   const std::string help = cli.help();
   CHECK_THAT(help, contains("\nInstead of a run:\n  --list-things ") && contains("\nModel:\n  --other "));
   const std::size_t own = help.find("\nInstead of a run:\n"), output = help.find("\nOutput:\n"), general = help.find("\nGeneral:\n");

@@ -159,6 +159,26 @@ TEST_CASE("shards in processes of their own, merged, are one process, and folder
   CHECK_THAT(refused("s1 . --out x"), contains(". holds no run.json"));
   CHECK_THAT(refused("s1 s2"), contains("expected merge DIR.. --out DIR"));
   CHECK_THAT(refused("s1 --outt x"), contains("unknown option --outt"));
+  // A shard alone is a part, and says so; a damaged line is named and left out; another machine is named.
+  const Finished part = run(folder.path(), merge + " s1 --out part");
+  CHECK(part.status == 0);
+  CHECK_THAT(part.err, contains("3 of 6 runs have ended"));
+  REQUIRE(run(folder.path(), "cp -r s2 hurt && sed -i '2s/pre/prf/;2s/rezero/rezerp/;2s/layerscale/layerscalf/' hurt/ledger.jsonl").status == 0);
+  const Finished without = run(folder.path(), merge + " s1 hurt --out without");
+  CHECK(without.status == 0);
+  CHECK_THAT(without.err, contains("damaged: hurt/ledger.jsonl, line 2: ") && contains("; left out") && contains("5 of 6 runs have ended"));
+  REQUIRE(run(folder.path(), "cp -r s2 elsewhere && rm elsewhere/ledger.jsonl").status == 0);
+  {
+    lab::Ledger elsewhere(folder / "elsewhere/ledger.jsonl");
+    const lab::Ledger here(folder / "s2/ledger.jsonl");
+    for (lab::LedgerEntry e : here.entries()) {
+      e.machine = "an abacus";
+      elsewhere.append(e);
+    }
+  }
+  const Finished mixed = run(folder.path(), merge + " s1 elsewhere --out mixed");
+  CHECK(mixed.status == 0);
+  CHECK_THAT(mixed.err, contains("runs of different machines; equal bits are promised within one instruction set: ") && contains("an abacus"));
   // The same arm with another result.
   REQUIRE(run(folder.path(), "cp -r whole changed && rm changed/ledger.jsonl").status == 0);
   {

@@ -1,0 +1,27 @@
+// The options of one arm: those of the call, with what its point has of them as axes.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "experiments/common/cli.h"
+#include "experiments/common/point.h"
+
+namespace plumb::lab {
+
+// "drop_key" -> "--drop-key": the option for which an axis of this name stands, if the library has one.
+inline std::string option_of_axis(std::string axis) {
+  std::ranges::replace(axis, '_', '-');
+  return "--" + axis;
+}
+
+// Options say which they are by declare(), and so what an axis may set. Throws UsageError for a value that the option would refuse.
+template <class Options>
+Options options_at(Options options, const Point& point) {
+  Cli cli("", "");
+  options.declare(cli);
+  for (const auto& [axis, value] : point.entries()) cli.set(option_of_axis(axis), to_string(value));
+  return options;
+}
+
+}  // namespace plumb::lab
