@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
       argc, argv, {.name = "warmup_study", .summary = "One gate at depth 24; compare --warmup 0 with --warmup 50.", .declare = declare},
       [&](lab::Run& run) {
         nn::ViT model({.channels = run.data().train.channels, .classes = run.data().train.classes, .depth = 24, .gate = gate, .seed = run.seed()});
-        nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, run.options().warmup, run.steps())});
+        nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, run.warmup(), run.steps())});
         run.track(model, optimizer);  // for checkpoints, --eval-every and --save-weights
         for (const lab::Batch& batch : run.batches()) {
           const double lr = optimizer.learning_rate();

@@ -23,7 +23,7 @@ struct BlockOptions {
   GateChoice gate;             // the residual method
   std::int64_t block, blocks;  // index, and how many there are
   double norm_eps = 1e-6;
-  Base base = Base::truncated_normal;
+  std::optional<Recipe> recipe = {};               // base and scalar_rate count; recipe_of() if not given
   AttentionOptions drop = {.dim = 0, .heads = 0};  // this block's rates of dropping in attention; the other fields are not read
   double drop_path = 0;
   DropPathForm drop_path_form = DropPathForm::rescaled;

@@ -151,7 +151,7 @@ Found zero_branch_gradient(const GateChoice& gate) {
   double most = 0;
   for (const char* weight : {"attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2"})
     most = worse(most, largest(g[fmt::format("blocks.0.{}.weight", weight)]));
-  return {most == 0, most == 0 && gate->zero_head ? "hidden by the head of zeros" : fmt::format("largest gradient {:.1e}", most)};
+  return {most == 0, most == 0 && gate->paper.zero_head ? "hidden by the head of zeros" : fmt::format("largest gradient {:.1e}", most)};
 }
 
 Found loss_is_log_classes(const GateChoice& gate) {

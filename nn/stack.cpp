@@ -61,7 +61,7 @@ Stack::Stack(const StackOptions& o) : Layer("Stack"), options_(o) {
                                                            .block = i,
                                                            .blocks = o.depth,
                                                            .norm_eps = o.norm_eps,
-                                                           .base = o.base,
+                                                           .recipe = o.recipe,
                                                            .drop = drop,
                                                            .drop_path = rate_at(o.drop_path.schedule, o.drop_path.rate, i, o.depth),
                                                            .drop_path_form = o.drop_path.form,

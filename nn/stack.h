@@ -20,7 +20,7 @@ struct StackOptions {
   std::int64_t dim, heads, hidden, depth;
   GateChoice gate = "layerscale";
   double norm_eps = 1e-6;
-  Base base = Base::truncated_normal;
+  std::optional<Recipe> recipe = {};  // base and scalar_rate count; recipe_of() if not given
   DropKey drop_key = {};
   KeyGrid grid = {};  // of the patches, the last tokens; asked for by DropKey's structured shapes
   double attention_dropout = 0;

@@ -231,7 +231,7 @@ void train(const Options& o, lab::Arm& run) {
   nn::audit_init(model, run.seed());
   model.checkpoint_blocks(o.checkpoint);
   run.calibrate(model);
-  nn::AdamW optimizer(model.parameters(), {.lr = schedule(o, run.options().warmup, run.steps()),
+  nn::AdamW optimizer(model.parameters(), {.lr = schedule(o, run.warmup(), run.steps()),
                                            .beta1 = o.preset.at("beta1").value,
                                            .beta2 = o.preset.at("beta2").value,
                                            .eps = o.adam_eps,

@@ -79,13 +79,18 @@ const Normalization& Arm::normalization() const { return run_.env.normalization;
 const std::filesystem::path& Arm::folder() const { return run_.env.folder; }
 std::filesystem::path Arm::weights_file() const { return folder() / "weights" / (point().file_stem() + ".safetensors"); }
 
+std::int64_t Arm::warmup() const { return options().warmup.value_or(std::llround(run_.recipe.warmup * static_cast<double>(steps()))); }
+
 Batches Arm::batches(const Augmentation& augment) { return Batches(run_, augment); }
 Steps Arm::each_step() { return Steps(run_); }
 
-nn::ViTOptions Arm::vit(const ViTChoice& choice) const {
-  nn::ViTOptions o = options_at(run_.env.network, point()).vit(data().train, steps());
+nn::ViTOptions Arm::vit(const ViTChoice& choice) {
+  const NetworkOptions network = options_at(run_.env.network, point());
+  nn::ViTOptions o = network.vit(data().train, steps());
   if (choice.depth || point().find("depth")) o.depth = choice.depth ? *choice.depth : point().get<std::int64_t>("depth");
   if (choice.gate || point().find("gate")) o.gate = choice.gate ? *choice.gate : nn::GateChoice(point().get<std::string>("gate"));
+  run_.recipe = network.recipe_of(*o.gate);
+  o.recipe = run_.recipe;
   o.seed = seed();
   return o;
 }
@@ -93,7 +98,7 @@ nn::ViTOptions Arm::vit(const ViTChoice& choice) const {
 void Arm::train(nn::Layer& model, const AroundStep& around) {
   const OptimizationOptions o = options_at(run_.env.optimization, point());
   calibrate(model);
-  const auto optimizer = o.make(model.parameters(), options().warmup, steps());
+  const auto optimizer = o.make(model.parameters(), warmup(), steps());
   std::optional<nn::Ema> ema;
   if (o.ema_decay > 0) ema.emplace(model.parameters(), nn::EmaOptions{.decay = o.ema_decay, .warm_up = true});
   track(model, *optimizer, ema ? &*ema : nullptr);

@@ -125,13 +125,14 @@ class Arm {
   const RunOptions& options() const;
   std::uint64_t seed() const;
   std::int64_t steps() const { return options().steps; }
+  std::int64_t warmup() const;  // steps: --warmup, or those of the recipe of the ViT that vit() described, or none
   const ImageData& data() const;
   const Normalization& normalization() const;
   const std::filesystem::path& folder() const;  // where the run's files are
   std::filesystem::path weights_file() const;   // in it: where --save-weights puts this arm's weights
 
   // A ViT by the options of the command line, for the images of the data set, with this arm's seed.
-  nn::ViTOptions vit(const ViTChoice& choice = {}) const;
+  nn::ViTOptions vit(const ViTChoice& choice = {});
   // Trains it by the options of the command line, minimising the cross-entropy: optimizer, schedule, clipping, moving average; measures train_loss
   // (mean over the last 20 steps), val_loss, val_accuracy and images_per_second; traces loss, lr_now and grad_norm in about 200 points. The model
   // ends with the weights that were evaluated.

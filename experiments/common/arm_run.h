@@ -65,6 +65,8 @@ class ArmRun {
   std::int64_t evaluated_after = -1;
   nn::KeyMap names;
 
+  nn::Recipe recipe = {};  // of the network that the body asked for
+
   std::int64_t step = 0;                 // the one that runs, or the last
   std::optional<double> last_loss = {};  // as the progress shows them
   double last_rate = unknown;

@@ -16,7 +16,9 @@ void NetworkOptions::declare(Cli& cli) {
   cli.option("--dim", &dim, "Width").at_least(1).at_most(largest_size);
   cli.option("--heads", &heads, "Attention heads").at_least(1).at_most(largest_size);
   cli.option("--patch", &patch, "Side of a patch in pixels").at_least(1).at_most(largest_size);
-  cli.option("--init", &init, "Base of the initial weights: the same for all gates, or each paper's own").one_of("init", {"shared", "paper"});
+  cli.option("--pool", &pool, "What the head reads: a class token, or the mean of the patches").one_of("pool", {"token", "mean"});
+  cli.option("--recipe", &recipe, "Everything equal but the gate, or weights, head, rates of scalars and warm-up as each method's paper prescribes")
+      .one_of("recipe", {"shared", "paper"});
   drop.declare(cli);
 }
 
@@ -37,21 +39,33 @@ nn::ViTOptions NetworkOptions::vit(const ImageSet& images, std::int64_t steps) c
           .attention_dropout = drop.attn_drop,
           .drop_head = drop.head(steps),
           .drop_path = drop.path(),
-          .paper_init = init == "paper"};
+          .pool = pool == "mean" ? nn::Pool::mean : nn::Pool::token};
 }
 
 std::string NetworkOptions::describe(const ImageSet& images) const {
   const std::int64_t side = patches(*this, images);
-  return fmt::format("ViT, dim {}, {} heads, patch {}, {} tokens", dim, heads, patch, side * side + 1);
+  return fmt::format("ViT, dim {}, {} heads, patch {}, {}", dim, heads, patch,
+                     pool == "mean" ? fmt::format("mean of {} tokens", side * side) : fmt::format("{} tokens", side * side + 1));
 }
 
-std::string NetworkOptions::describe_init() const {
-  return init == "paper" ? "each paper's own base" : "truncated normal, std 0.02 (patch embedding: uniform), the same draws for all gates";
+std::string NetworkOptions::describe_recipe() const {
+  return recipe == "paper"
+             ? "each method's own: weights, head, rates of scalars and warm-up of its paper"
+             : "shared, everything equal but the gate: truncated normal weights, std 0.02 (patch embedding: uniform), of the same draws; "
+               "an ordinary head; one learning rate; no warm-up of a method's own";
+}
+
+std::string NetworkOptions::describe_recipe_of(const nn::Method& method) const {
+  const nn::Recipe r = recipe_of(method);
+  return fmt::format("{}, {} head{}, {}{}", nn::name(r.base), r.zero_head ? "zero" : "ordinary",
+                     r.scalar_rate == 1 ? "" : fmt::format(", scalars at {:g} times the rate", r.scalar_rate),
+                     r.warmup > 0 ? fmt::format("warm-up of {:.3g} % of the steps", 100 * r.warmup) : "no warm-up",
+                     r.source.empty() ? "" : fmt::format(" ({})", r.source));
 }
 
 std::string NetworkOptions::describe_drop_key(const ImageSet& images) const {
   const std::int64_t side = patches(*this, images);
-  return drop.describe_key(side * side + 1, {side, side});
+  return drop.describe_key(side * side + (pool == "token"), {side, side});
 }
 
 }  // namespace plumb::lab

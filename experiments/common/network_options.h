@@ -9,18 +9,21 @@ namespace plumb::lab {
 
 struct NetworkOptions {
   std::int64_t dim = 64, heads = 2, patch = 8;
-  std::string init = "shared";
+  std::string pool = "token";
+  std::string recipe = "shared";  // everything equal but the gate; or "paper": as each method's paper prescribes (nn::Recipe)
   DropOptions drop;
 
   void declare(Cli& cli);
   // Throws UsageError where they do not suit each other or the images.
   void check_for(const ImageSet& images) const;
-  // Of `steps` training steps, for images like these. Depth and gate are as nn::ViTOptions has them.
+  nn::Recipe recipe_of(const nn::Method& method) const { return recipe == "paper" ? method.paper : nn::Recipe(); }
+  // Of `steps` training steps, for images like these. Depth, gate and recipe are as nn::ViTOptions has them.
   nn::ViTOptions vit(const ImageSet& images, std::int64_t steps) const;
 
   // For reports.
   std::string describe(const ImageSet& images) const;  // "ViT, dim 64, 2 heads, patch 8, 17 tokens"
-  std::string describe_init() const;
+  std::string describe_recipe() const;
+  std::string describe_recipe_of(const nn::Method& method) const;  // "Xavier uniform, a head that starts at 0, no warm-up (its source)"
   std::string describe_drop_key(const ImageSet& images) const;
 };
 

@@ -36,8 +36,8 @@ std::unique_ptr<nn::Optimizer> OptimizationOptions::make(std::vector<nn::Paramet
 
 std::string OptimizationOptions::describe(const RunOptions& run, const std::string& rates) const {
   return fmt::format("{} steps of batch {}, {}, decay {} on weights, peak rate {}, warm-up {}, {}{}", run.steps, run.batch,
-                     optimizer_title(optimizer), weight_decay, rates, run.warmup, schedule_title(schedule),
-                     clip_norm > 0 ? fmt::format(", gradients clipped at norm {}", clip_norm) : "");
+                     optimizer_title(optimizer), weight_decay, rates, run.warmup ? fmt::format("{}", *run.warmup) : "as the recipe has it",
+                     schedule_title(schedule), clip_norm > 0 ? fmt::format(", gradients clipped at norm {}", clip_norm) : "");
 }
 
 std::string OptimizationOptions::describe_evaluated() const {

@@ -26,7 +26,8 @@ void RunOptions::declare(Cli& cli, const RunChoices& choices) {
 
   cli.section("Training");
   cli.option("--steps", &steps, "Optimizer steps of a run").at_least(static_cast<double>(choices.least_steps)).at_most(4294967295.0);
-  cli.option("--warmup", &warmup, "First steps, in which the learning rate rises").at_least(0);
+  const std::string rising = "First steps, in which the learning rate rises";
+  cli.option("--warmup", &warmup, warmup ? rising : rising + "; recipe: as --recipe has it").at_least(0).or_word("recipe");
   cli.option("--batch", &batch, "Samples in a step").at_least(1).at_most(1 << 20);
   cli.option("--data", &data, "Data set").one_of("data set", choices.data).same_for_all();
   cli.option("--data-dir", &data_dir, "Folder with the files of the data set").value_name("DIR").decides_speed_only();
@@ -87,7 +88,7 @@ void RunOptions::declare(Cli& cli, const RunChoices& choices) {
       .decides_nothing_later();
 
   cli.rule([this, &cli] {
-    usage_check(warmup <= steps || !cli.left_out().empty(), "--warmup {} is longer than --steps {}", warmup, steps);
+    usage_check(warmup.value_or(0) <= steps || !cli.left_out().empty(), "--warmup {} is longer than --steps {}", warmup.value_or(0), steps);
     usage_check(!(resume && overwrite), "--resume and --overwrite exclude each other; give one");
     usage_check(!(resume || overwrite) || !out.empty(), "{} needs --out DIR, the folder it is about", resume ? "--resume" : "--overwrite");
     usage_check(!(rebuild || !replay.empty()) || !out.empty(), "{} needs --out DIR, the folder it is about", rebuild ? "--rebuild" : "--replay");

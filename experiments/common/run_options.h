@@ -31,9 +31,9 @@ inline constexpr double largest_size = 1 << 20;
 struct RunOptions {
   std::vector<std::int64_t> seeds{0};
 
-  std::int64_t steps = 200;  // optimizer steps of a run
-  std::int64_t warmup = 0;   // of these, steps in which the learning rate rises
-  std::int64_t batch = 64;   // samples in a step
+  std::int64_t steps = 200;                // optimizer steps of a run
+  std::optional<std::int64_t> warmup = 0;  // of these, steps in which the learning rate rises; nothing: as the recipe of the network has it
+  std::int64_t batch = 64;                 // samples in a step
   std::string data = "glyphs";
   std::string data_dir;         // "": where the data set looks by itself
   double validation_split = 0;  // share of the training images to validate on; 0: the published test set (data/split.h)

@@ -1,13 +1,18 @@
 #include "experiments/common/statistics.h"
 
 #include <cmath>
+#include <limits>
 #include <map>
+#include <numbers>
 #include <tuple>
 
 #include "core/error.h"
 
 namespace plumb::lab {
 namespace {
+
+// So many cancel the digits of the gamma functions: the normal distribution, with Cornish and Fisher's expansion about its quantile, is better.
+constexpr double many_degrees = 1e5;
 
 // The regularised incomplete beta function I_x(a, b) by its continued fraction (modified Lentz), for x < (a + 1) / (a + b + 2).
 double beta_fraction(double x, double a, double b) {
@@ -29,24 +34,35 @@ double beta_fraction(double x, double a, double b) {
   return std::exp(log_front) * h / a;
 }
 
-// P(T > t) for t >= 0.
+}  // namespace
+
 double student_t_tail(double t, double degrees) {
+  if (std::isinf(t)) return 0;
+  if (degrees > many_degrees) return std::erfc(t / std::sqrt(2.0)) / 2;
   const double a = degrees / 2, b = 0.5, x = degrees / (degrees + t * t);
   if (x < (a + 1) / (a + b + 2)) return beta_fraction(x, a, b) / 2;
   const double complement = t * t / (degrees + t * t);
   return complement > 0 ? (1 - beta_fraction(complement, b, a)) / 2 : 0.5;
 }
 
-// The t >= 0 at which a falling tail probability is `tail` <= 1/2, by bisection to the last bit.
-template <class Tail>
-double invert_tail(Tail&& probability, double tail) {
-  double low = 0, high = 1;
-  while (probability(high) > tail && high < 1e300) high *= 2;
-  for (;;) {
-    const double middle = low + (high - low) / 2;
-    if (middle <= low || middle >= high) return middle;
-    (probability(middle) > tail ? low : high) = middle;
+namespace {
+
+double student_t_density(double t, double degrees) {
+  if (std::isinf(degrees)) return std::exp(-t * t / 2) / std::sqrt(2 * std::numbers::pi);
+  const double log_front = std::lgamma((degrees + 1) / 2) - std::lgamma(degrees / 2) - std::log(degrees * std::numbers::pi) / 2;
+  return std::exp(log_front - (degrees + 1) / 2 * std::log1p(t * t / degrees));
+}
+
+// The t > 0 with P(T > t) = tail < 1/2: Newton's method on log P over log t, which is concave, so that all steps after the first come from the right.
+double invert_tail(double tail, double degrees) {
+  double t = 1;
+  for (int i = 0; i < 200; ++i) {
+    const double p = student_t_tail(t, degrees);
+    const double step = p > 0 ? std::clamp(std::log(p / tail) * p / (t * student_t_density(t, degrees)), -2.0, 2.0) : -2.0;
+    t *= std::exp(step);
+    if (std::abs(step) < 1e-15) break;
   }
+  return t;
 }
 
 }  // namespace
@@ -54,9 +70,9 @@ double invert_tail(Tail&& probability, double tail) {
 double student_t_quantile(double p, double degrees) {
   check(p > 0 && p < 1 && degrees > 0, "[student_t_quantile] expected 0 < p < 1 and degrees > 0, got p = {}, degrees = {}", p, degrees);
   const double tail = std::min(p, 1 - p), sign = p < 0.5 ? -1 : 1;
-  if (degrees <= 1e5) return sign * invert_tail([&](double t) { return student_t_tail(t, degrees); }, tail);
-  // So many degrees cancel the digits of the gamma functions: Cornish and Fisher's expansion about the normal quantile is better.
-  const double z = invert_tail([](double t) { return std::erfc(t / std::sqrt(2.0)) / 2; }, tail), z2 = z * z;
+  if (tail == 0.5) return 0;
+  if (degrees <= many_degrees) return sign * invert_tail(tail, degrees);
+  const double z = invert_tail(tail, std::numeric_limits<double>::infinity()), z2 = z * z;
   return sign * (z + z * (z2 + 1) / (4 * degrees) + z * ((5 * z2 + 16) * z2 + 3) / (96 * degrees * degrees));
 }
 

@@ -38,7 +38,9 @@ std::string plural(std::size_t count, const char* noun) { return fmt::format("{}
 }  // namespace
 
 Study::Study(std::string name, std::string question, StudyParts parts)
-    : name_(name), question_(question), parts_(parts), cli_(std::move(name), std::move(question)) {}
+    : name_(name), question_(question), parts_(parts), cli_(std::move(name), std::move(question)) {
+  if (parts.network) options_.warmup.reset();
+}
 
 Study::~Study() = default;
 
@@ -161,17 +163,20 @@ NamedTexts Study::settings_texts(const DataFacts& data) const {
       rates = fmt::format("{}", fmt::join(*values, ", "));
   texts.emplace_back("training", parts_.optimization
                                      ? optimization_.describe(options_, rates)
-                                     : fmt::format("{} steps of batch {}, warm-up {}", options_.steps, options_.batch, options_.warmup));
+                                     : fmt::format("{} steps of batch {}, warm-up {}", options_.steps, options_.batch, options_.warmup.value_or(0)));
   if (parts_.optimization) texts.emplace_back("evaluated weights", optimization_.describe_evaluated());
   if (parts_.network) {
     const DropOptions& drop = network_.drop;
     texts.insert(texts.end(),
-                 {{"initial weights", network_.describe_init()},
+                 {{"recipe", network_.describe_recipe()},
                   {"DropKey", network_.describe_drop_key(data.images)},
                   {"attention dropout", drop.attn_drop > 0 ? fmt::format("{:g}", drop.attn_drop) : "none"},
                   {"DropHead", drop.drop_head > 0 ? fmt::format("{:g} at the ends of training, 0 at its middle", drop.drop_head) : "none"},
                   {"drop-path", drop.describe_path()}});
   }
+  if (const auto gates = std::ranges::find(axes_, "gate", &AxisData::name); gates != axes_.end() && network_.recipe == "paper")
+    if (const auto* names = std::get_if<std::vector<std::string>>(&gates->values))
+      for (const std::string& name : *names) texts.emplace_back("recipe of " + name, network_.describe_recipe_of(nn::method_named(name)));
   std::vector<std::string> varied;
   for (const CliOption& option : cli_.left_out())
     if (option.name != "--lr") varied.push_back(option.name);
@@ -273,7 +278,7 @@ void Study::check_places(const ImageSet& images) const {
     if (parts_.network) options_at(network_, place).check_for(images);
     if (parts_.optimization) options_at(optimization_, place);
     const RunOptions o = options_at(options_, place);
-    usage_check(o.warmup <= o.steps, "--warmup {} is longer than --steps {}", o.warmup, o.steps);
+    usage_check(o.warmup.value_or(0) <= o.steps, "--warmup {} is longer than --steps {}", o.warmup.value_or(0), o.steps);
   }
   if (check_) check_(images);
 }

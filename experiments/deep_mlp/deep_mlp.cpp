@@ -43,7 +43,7 @@ void run_arm(Arm& arm, const nn::DeepMlpOptions& options, double lr) {
       mean_squared_singular_value([&](const Tensor& x) { return model.hidden(x); }, model.first(noise).detach(), {.seed = arm.seed()});
   arm.measure({{"jacobian_start", start.value}, {"jacobian_start_error", start.standard_error}});
 
-  nn::Adagrad optimizer(model.parameters(), {.lr = nn::warmup_constant(lr, arm.options().warmup)});
+  nn::Adagrad optimizer(model.parameters(), {.lr = nn::warmup_constant(lr, arm.warmup())});
   arm.track(model, optimizer);
   const Normalization normalization = half_and_half(images);
   arm.track_evaluation([&] {

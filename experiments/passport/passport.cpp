@@ -86,7 +86,7 @@ NamedTexts settings_of(Study& study, const Options& o, const DataFacts& data) {
   return {
       {"data", fmt::format("{}, {} of {} images", data.name, run.steps == 0 ? "one batch" : "batches", run.batch)},
       {"model", study.network().describe(data.images)},
-      {"initial weights", study.network().describe_init()},
+      {"recipe", study.network().describe_recipe()},
       {"training", run.steps == 0 ? "none"
                                   : fmt::format("{}; a passport every {}",
                                                 study.optimization().describe(run, fmt::format("{}", study.optimization().lr)), o.every)},

@@ -31,7 +31,9 @@ struct ProfiledAdminGate : AdminGate {
 Method method(const char* name, const char* formula, const char* use, const char* pitfalls) {
   return {.name = name,
           .norm = Norm::post,
-          .paper_base = Base::xavier,
+          .paper = {.base = Base::xavier,
+                    .warmup = 5.0 / 300,
+                    .source = "Liu et al. 2020: Glorot uniform; it warms up for 8,000 steps of RAdam, our share is DeiT's"},
           .formula = formula,
           .source = "Liu et al. 2020, Understanding the difficulty of training transformers",
           .counts = "R = 2N branches",

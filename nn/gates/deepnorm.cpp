@@ -27,7 +27,7 @@ Method methods::deepnorm(std::optional<double> alpha) {
   return {
       .name = "deepnorm",
       .norm = Norm::post,
-      .paper_base = Base::xavier_normal,
+      .paper = {.base = Base::xavier_normal, .warmup = 5.0 / 300, .source = "Wang et al. 2022: Glorot normal, a warm-up; our share is DeiT's"},
       .formula = "LN(a x + f(x)), a = (2N)^1/4, v, o, fc1, fc2 x (8N)^-1/4",
       .source = "Wang et al. 2022, DeepNet: scaling transformers to 1,000 layers",
       .counts = "N blocks",

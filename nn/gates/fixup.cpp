@@ -16,14 +16,12 @@
 namespace plumb::nn {
 namespace {
 
-constexpr double scalar_rate = 0.1;
-
 struct Shifts : Module {
   Shifts() : Module("Shifts") {}
   Tensor attn = shift("attn"), fc1 = shift("fc1"), act = shift("act"), fc2 = shift("fc2");
 
  private:
-  Tensor shift(const char* name) { return parameter(name, {1}, Init::constant(0), Role::shift, scalar_rate); }
+  Tensor shift(const char* name) { return parameter(name, {1}, Init::constant(0), Role::shift); }
 };
 
 struct InsideAttention : Inside {
@@ -45,7 +43,7 @@ template <class I, int weight_layers>
 class FixupGate : public ScaleGate {
  public:
   FixupGate(const Shifts& shifts, const GateContext& c) : shifts_(shifts), factor_(fixup_factor(c.blocks, weight_layers)) {
-    scale_ = parameter("scale", {1}, Init::constant(1), Role::gate, scalar_rate);
+    scale_ = parameter("scale", {1}, Init::constant(1), Role::gate);
   }
   void init_branch(Branch& branch) override {
     branch.first().scale_init(factor_);
@@ -58,12 +56,11 @@ class FixupGate : public ScaleGate {
   double factor_;
 };
 
-Method method(const char* name, Norm norm, const char* formula, const char* use) {
+Method method(const char* name, Norm norm, Recipe paper, const char* formula, const char* use) {
   return {.name = name,
           .norm = norm,
           .claims = {Claim::identity_at_init, Claim::zero_branch_gradient, Claim::loss_is_log_classes},
-          .zero_head = true,
-          .paper_base = Base::xavier,
+          .paper = std::move(paper),
           .growth = Growth::identity,
           .formula = formula,
           .source = "Zhang, Dauphin, Ma 2019, Fixup initialization",
@@ -87,13 +84,21 @@ Method method(const char* name, Norm norm, const char* formula, const char* use)
 double fixup_factor(std::int64_t blocks, int weight_layers) { return std::pow(2.0 * static_cast<double>(blocks), -1.0 / (2 * weight_layers - 2)); }
 
 Method methods::fixup() {
-  return method("fixup", Norm::none, "x + s f(x + b), s = 1, last layers and head 0",
-                "Depth without any norm in the blocks: its paper trains 10,000 layers.");
+  return method("fixup", Norm::none,
+                {.base = Base::xavier,
+                 .zero_head = true,
+                 .scalar_rate = 0.1,
+                 .source = "Zhang, Dauphin, Ma 2019: Glorot uniform, a classifier that starts at 0, scalars at a tenth of the rate, no warm-up"},
+                "x + s f(x + b), s = 1, last layers and head 0", "Depth without any norm in the blocks: its paper trains 10,000 layers.");
 }
 
 Method methods::fixup_ln() {
-  return method("fixup_ln", Norm::pre, "x + s f(LN(x) + b), s = 1, last layers and head 0",
-                "The Fixup column of CaiT's table 1: norm and warm-up put back.");
+  return method("fixup_ln", Norm::pre,
+                {.zero_head = true,
+                 .scalar_rate = 0.1,
+                 .warmup = 5.0 / 300,
+                 .source = "Touvron et al. 2021, CaiT: DeiT's weights and warm-up; classifier and scalars as in Zhang, Dauphin, Ma 2019"},
+                "x + s f(LN(x) + b), s = 1, last layers and head 0", "The Fixup column of CaiT's table 1: norm and warm-up put back.");
 }
 
 }  // namespace plumb::nn

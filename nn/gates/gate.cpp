@@ -91,6 +91,21 @@ const char* name(Base base) {
   return names[static_cast<int>(base)];
 }
 
+Recipe deit_recipe() { return {.warmup = 5.0 / 300, .source = "Touvron et al. 2021, DeiT: weights of ViT, 5 of 300 epochs of warm-up"}; }
+
+Recipe cait_recipe() {
+  Recipe recipe = deit_recipe();
+  recipe.source = "Touvron et al. 2021, CaiT, table 1: DeiT's weights and warm-up for all columns";
+  return recipe;
+}
+
+Recipe recipe_of(const Method& method, const std::optional<Recipe>& given) {
+  if (given) return *given;
+  Recipe recipe = method.paper;
+  recipe.base = Base::truncated_normal;
+  return recipe;
+}
+
 Init weight_init(Base base, int packed_parts) {
   if (base == Base::truncated_normal) return Init::truncated_normal(0.02);
   if (base == Base::xavier_normal) return Init::xavier_normal(1, packed_parts);

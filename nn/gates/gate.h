@@ -153,6 +153,19 @@ enum class Base {
 const char* name(Base base);
 Init weight_init(Base base, int packed_parts = 1);
 
+// What surrounds a gate in a training: how the weights start, the head, rates and warm-up. Recipe{} is the one that makes everything equal but the
+// gate.
+struct Recipe {
+  Base base = Base::truncated_normal;
+  bool zero_head = false;   // the classifier starts at 0
+  double scalar_rate = 1;   // times the learning rate, of the gates' and shifts' own parameters
+  double warmup = 0;        // share of the steps in which the learning rate rises
+  std::string source = {};  // of what is above
+};
+// For methods whose papers say nothing of their own: DeiT's, after whose recipe the vision transformers among them were trained.
+Recipe deit_recipe();
+Recipe cait_recipe();  // of CaiT's table 1, which compares its columns under one base and warm-up
+
 // Where a gate is being built.
 struct GateContext {
   std::int64_t dim, heads, hidden;  // widths of stream and MLP
@@ -183,8 +196,7 @@ struct Method {
   std::string name = {};
   Norm norm = Norm::pre;
   std::vector<Claim> claims = {};
-  bool zero_head = false;  // the classifier starts at 0
-  Base paper_base = Base::truncated_normal;
+  Recipe paper = deit_recipe();  // as its paper prescribes
   Growth growth = Growth::linear;
   std::string formula = {};  // one line, for lists and reports
   std::string source = {};   // paper
@@ -216,6 +228,9 @@ class GateChoice {
  private:
   std::shared_ptr<const Method> method_;
 };
+
+// The recipe of a model that is given none: the method's, but with the weights of ViT, as all methods have them.
+Recipe recipe_of(const Method& method, const std::optional<Recipe>& given);
 
 // Two gates of type G a block, gate1 for attention and gate2 for the MLP, each made from `arguments`.
 template <class G, class... Arguments>

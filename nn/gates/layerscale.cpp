@@ -31,6 +31,7 @@ Tensor LayerScale::operator()(const Tensor& x) const {
 Method methods::layerscale(std::optional<double> init) {
   return {.name = "layerscale",
           .norm = Norm::pre,
+          .paper = cait_recipe(),
           .formula = "x + g * f(LN(x)), g [D] = eps by depth",
           .source = "Touvron et al. 2021, Going deeper with image transformers",
           .counts = "N blocks (eps)",

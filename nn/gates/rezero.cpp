@@ -12,7 +12,7 @@ Method method(const char* name, Norm norm, const char* formula, const char* use)
   return {.name = name,
           .norm = norm,
           .claims = {Claim::identity_at_init, Claim::zero_branch_gradient},
-          .paper_base = Base::xavier_packed,
+          .paper = {.base = Base::xavier_packed, .source = "Bachlechner et al. 2020: Glorot uniform of the packed qkv, no warm-up"},
           .growth = Growth::identity,
           .formula = formula,
           .source = "Bachlechner et al. 2020, ReZero is all you need",
@@ -40,7 +40,9 @@ Method methods::rezero_separate() {
 }
 
 Method methods::rezero_ln() {
-  return method("rezero_ln", Norm::pre, "x + a f(LN(x)), a = 0, one a branch", "The ReZero column of CaiT's table 1: norm and warm-up put back.");
+  Method m = method("rezero_ln", Norm::pre, "x + a f(LN(x)), a = 0, one a branch", "The ReZero column of CaiT's table 1: norm and warm-up put back.");
+  m.paper = cait_recipe();
+  return m;
 }
 
 }  // namespace plumb::nn

@@ -7,6 +7,7 @@ namespace plumb::nn {
 Method methods::scalar_gate(std::optional<double> init) {
   return {.name = "scalar_gate",
           .norm = Norm::pre,
+          .paper = cait_recipe(),
           .formula = "x + a f(LN(x)), a = eps by depth",
           .source = "Touvron et al. 2021, Going deeper with image transformers",
           .counts = "N blocks (eps)",

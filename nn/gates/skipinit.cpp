@@ -9,7 +9,7 @@ Method methods::skipinit() {
   return {.name = "skipinit",
           .norm = Norm::none,
           .claims = {Claim::identity_at_init, Claim::zero_branch_gradient, Claim::loss_is_log_classes},
-          .zero_head = true,
+          .paper = {.zero_head = true, .source = "De, Smith 2020: no warm-up, a classifier that starts at 0; weights: ours, of ViT"},
           .growth = Growth::identity,
           .formula = "x + a f(x), a = 0, head = 0",
           .source = "De, Smith 2020, Batch normalization biases residual blocks towards the identity function",

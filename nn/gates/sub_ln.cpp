@@ -28,7 +28,7 @@ double sub_ln_factor(std::int64_t blocks) { return std::sqrt(std::log(2.0 * stat
 Method methods::sub_ln() {
   return {.name = "sub_ln",
           .norm = Norm::pre,
-          .paper_base = Base::xavier,
+          .paper = {.base = Base::xavier, .warmup = 5.0 / 300, .source = "Wang et al. 2022: Glorot uniform, a warm-up; our share is DeiT's"},
           .formula = "x + W LN(f'(LN(x))), v, o, fc1, fc2 x sqrt(ln 2N)",
           .source = "Wang et al. 2022, Foundation transformers (Magneto)",
           .counts = "N blocks",

@@ -20,10 +20,10 @@ class TFixupGate : public ScaleGate {
   double factor_;
 };
 
-Method method(const char* name, Norm norm, Growth growth, const char* formula, const char* use, const std::string& pitfalls = "") {
+Method method(const char* name, Norm norm, Recipe paper, Growth growth, const char* formula, const char* use, const std::string& pitfalls = "") {
   return {.name = name,
           .norm = norm,
-          .paper_base = Base::xavier,
+          .paper = std::move(paper),
           .growth = growth,
           .formula = formula,
           .source = "Huang et al. 2020, Improving transformer optimization through better initialization",
@@ -41,14 +41,14 @@ double t_fixup_decoder_factor(std::int64_t blocks) { return std::pow(9.0 * stati
 
 Method methods::t_fixup() {
   return method(
-      "t_fixup", Norm::none, Growth::geometric, "x + f(x), v, o, fc1, fc2 x 0.67 N^-1/4",
-      "How far initialisation alone goes: no norm, no gate, no warm-up.",
+      "t_fixup", Norm::none, {.base = Base::xavier, .source = "Huang et al. 2020: Glorot uniform, no warm-up"}, Growth::geometric,
+      "x + f(x), v, o, fc1, fc2 x 0.67 N^-1/4", "How far initialisation alone goes: no norm, no gate, no warm-up.",
       " Nothing bounds the stream once weights grow, and with it the logits of attention. bf16 does not serve it there: where softmax saturates, "
       "rounding the operands of products to bf16 alone changes gradients by as much as they are (parity does not judge such cases).");
 }
 
 Method methods::t_fixup_ln() {
-  return method("t_fixup_ln", Norm::pre, Growth::linear, "x + f(LN(x)), v, o, fc1, fc2 x 0.67 N^-1/4",
+  return method("t_fixup_ln", Norm::pre, cait_recipe(), Growth::linear, "x + f(LN(x)), v, o, fc1, fc2 x 0.67 N^-1/4",
                 "The T-Fixup column of CaiT's table 1: norm and warm-up put back.");
 }
 

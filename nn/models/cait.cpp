@@ -34,7 +34,7 @@ CaiT::CaiT(const CaiTOptions& o)
   }
   child("norm", norm_);
   child("head", head_);
-  if (o.gate->zero_head) head_.scale_init(0);
+  if (o.gate->paper.zero_head) head_.scale_init(0);
   initialize(*this, o.seed);
 }
 

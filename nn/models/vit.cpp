@@ -1,12 +1,6 @@
 #include "nn/models/vit.h"
 
 namespace plumb::nn {
-namespace {
-
-Base base_of(const ViTOptions& o) { return o.paper_init ? o.gate->paper_base : Base::truncated_normal; }
-
-}  // namespace
-
 ViT::ViT(const ViTOptions& o)
     : Classifier("ViT"),
       options_(o),
@@ -17,25 +11,27 @@ ViT::ViT(const ViTOptions& o)
               .depth = o.depth,
               .gate = o.gate,
               .norm_eps = o.norm_eps,
-              .base = base_of(o),
+              .recipe = recipe_of(*o.gate, o.recipe),
               .drop_key = o.drop_key,
               .grid = {o.image / o.patch, o.image / o.patch},
               .attention_dropout = o.attention_dropout,
               .drop_head = o.drop_head,
               .drop_path = o.drop_path,
               .final_norm = true}),
-      head_({.in = o.dim, .out = o.classes, .init = weight_init(base_of(o))}) {
-  cls_token_ = parameter("cls_token", {1, 1, o.dim}, Init::truncated_normal(0.02), Role::embedding);
-  pos_embed_ = parameter("pos_embed", {1, patch_embed_.tokens() + 1, o.dim}, Init::truncated_normal(0.02), Role::position);
+      head_({.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.gate, o.recipe).base)}) {
+  const bool token = o.pool == Pool::token;
+  if (token) cls_token_ = parameter("cls_token", {1, 1, o.dim}, Init::truncated_normal(0.02), Role::embedding);
+  pos_embed_ = parameter("pos_embed", {1, patch_embed_.tokens() + token, o.dim}, Init::truncated_normal(0.02), Role::position);
   child("patch_embed", patch_embed_);
   child("", stack_);
   child("head", head_);
-  if (o.gate->zero_head) head_.scale_init(0);
+  if (recipe_of(*o.gate, o.recipe).zero_head) head_.scale_init(0);
   initialize(*this, o.seed);
 }
 
 Tensor ViT::forward(const Tensor& images) const {
   const Tensor patches = patch_embed_(images);  // [B, T, D]
+  if (options_.pool == Pool::mean) return head_(mean(stack_(patches + pos_embed_), {1}));
   const std::int64_t B = patches.dim(0), D = patches.dim(2);
   Stream s = stack_.run(concat({broadcast_to(cls_token_, {B, 1, D}), patches}, 1) + pos_embed_);
   // Only the class token is read, so only it is normalised.

@@ -6,6 +6,9 @@
 
 namespace plumb::nn {
 
+// What the head reads after the last norm: a class token beside the patches, or the mean of the patches, without a token.
+enum class Pool { token, mean };
+
 struct ViTOptions {
   std::int64_t image = 32, channels = 3, patch = 8, classes = 10;
   std::int64_t dim = 64, depth = 12, heads = 2;  // depth counts blocks
@@ -16,13 +19,15 @@ struct ViTOptions {
   double attention_dropout = 0;
   DropHeadOptions drop_head = {};
   DropPathOptions drop_path = {};
-  bool paper_init = false;  // the method's own base init instead of the truncated normal (std 0.02) that all share
-  std::uint64_t seed = 0;   // of the initial values
+  Pool pool = Pool::token;
+  std::optional<Recipe> recipe = {};  // weights, head and rates of scalars; recipe_of() if not given
+  std::uint64_t seed = 0;             // of the initial values
 };
 
 // Images [B, C, H, W] -> logits [B, classes]. Parameters under timm's names: patch_embed.proj, cls_token (1, 1, D), pos_embed
-// (1, T + 1, D), blocks.N.*, norm, head. The trunk (everything but blocks.*) is the same for every method, and so are its initial
-// values, except that a method may ask for a head of zeros, and that with paper_init the head starts from the method's base.
+// (1, T + 1, D), blocks.N.*, norm, head; with Pool::mean, which is timm's global_pool='avg', class_token=False, fc_norm=False, there is no cls_token,
+// and pos_embed is (1, T, D). The trunk (everything but blocks.*) is the same for every method, and so are its initial values but for what the recipe
+// says of the head.
 class ViT : public Classifier {
  public:
   explicit ViT(const ViTOptions& options);
@@ -39,7 +44,7 @@ class ViT : public Classifier {
  private:
   ViTOptions options_;
   PatchEmbed patch_embed_;
-  Tensor cls_token_, pos_embed_;
+  Tensor cls_token_, pos_embed_;  // cls_token_ is undefined with Pool::mean
   Stack stack_;
   Linear head_;
 };

@@ -48,8 +48,15 @@ void make_simple(nn::Stack& stack) {
 }
 
 nn::ViT fresh(const nn::GateChoice& gate, std::int64_t depth, bool paper_init = false) {
-  return nn::ViT(
-      {.image = 32, .channels = 1, .patch = 8, .classes = 7, .dim = 32, .depth = depth, .heads = 2, .gate = gate, .paper_init = paper_init});
+  return nn::ViT({.image = 32,
+                  .channels = 1,
+                  .patch = 8,
+                  .classes = 7,
+                  .dim = 32,
+                  .depth = depth,
+                  .heads = 2,
+                  .gate = gate,
+                  .recipe = paper_init ? std::optional(gate->paper) : std::nullopt});
 }
 
 // What a forward pass alone tells.

@@ -67,7 +67,7 @@ TEST_CASE("an axis may be any option of the library, which makes room for it") {
       const std::lock_guard lock(mutex);
       const nn::ViTOptions o = arm.vit({.depth = 1});
       CHECK(o.drop_key.rate == 0.25);
-      seen.emplace(o.dim, arm.point().get<double>("lr"), arm.options().warmup, arm.point().get<std::string>("optimizer"));
+      seen.emplace(o.dim, arm.point().get<double>("lr"), arm.warmup(), arm.point().get<std::string>("optimizer"));
       nn::ViT model(o);
       arm.train(model);
     });

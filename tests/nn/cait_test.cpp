@@ -258,7 +258,7 @@ TEST_CASE("CaiT takes every residual method in stage 1, and recomputing blocks c
     const RandomScope random({.seed = 1, .step = 1});
     const Gradients g = backward(cross_entropy(model(images), labels));
     CHECK(std::isfinite(g.loss()));
-    CHECK((std::abs(g.loss() - std::log(5.0)) < 1e-6) == nn::method_named(gate).zero_head);
+    CHECK((std::abs(g.loss() - std::log(5.0)) < 1e-6) == nn::method_named(gate).paper.zero_head);
     model.checkpoint_blocks(true);
     const Gradients again = backward(cross_entropy(model(images), labels));
     CHECK(again.loss() == g.loss());

@@ -15,8 +15,15 @@ namespace {
 const std::vector<std::string> built_in_gates = nn::gate_names();  // before a test registers more
 
 nn::ViT make_vit(const std::string& gate, std::int64_t depth = 2, bool paper_init = false) {
-  return nn::ViT(
-      {.image = 16, .channels = 1, .patch = 8, .classes = 7, .dim = 12, .depth = depth, .heads = 3, .gate = gate, .paper_init = paper_init});
+  return nn::ViT({.image = 16,
+                  .channels = 1,
+                  .patch = 8,
+                  .classes = 7,
+                  .dim = 12,
+                  .depth = depth,
+                  .heads = 3,
+                  .gate = gate,
+                  .recipe = paper_init ? std::optional(nn::method_named(gate).paper) : std::nullopt});
 }
 
 std::map<std::string, nn::Parameter> by_name(const nn::Module& m) {
@@ -142,7 +149,7 @@ TEST_CASE("what a method claims about a fresh network holds") {
     const auto claims = [&](nn::Claim c) { return std::ranges::find(method.claims, c) != method.claims.end(); };
     CHECK(identity == claims(nn::Claim::identity_at_init));
     // A zeroed head hides every gradient but its own, so silence proves a claim only without one.
-    if (!method.zero_head) CHECK((branch_gradient == 0) == claims(nn::Claim::zero_branch_gradient));
+    if (!method.paper.zero_head) CHECK((branch_gradient == 0) == claims(nn::Claim::zero_branch_gradient));
     if (claims(nn::Claim::zero_branch_gradient)) CHECK(branch_gradient == 0);
     CHECK((std::abs(g.loss() - std::log(7.0)) < 1e-12) == claims(nn::Claim::loss_is_log_classes));
   }

@@ -325,7 +325,7 @@ TEST_CASE("audit_init finds what does not start as declared") {
 TEST_CASE("with a head of zeros the head alone gets a gradient in the first step") {
   int methods = 0;
   for (const std::string& name : nn::gate_names()) {
-    if (!nn::method_named(name).zero_head) continue;
+    if (!nn::method_named(name).paper.zero_head) continue;
     ++methods;
     const nn::ViT model({.image = 16, .channels = 1, .dim = 12, .depth = 2, .heads = 3, .gate = name});
     const Gradients g = backward(cross_entropy(model(random_normal({4, 1, 16, 16}, 0, "images")), integers({0, 1, 2, 3}, {4})));

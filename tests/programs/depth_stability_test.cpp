@@ -335,7 +335,7 @@ TEST_CASE("settings printed are settings understood, and lists and dry runs go t
 TEST_CASE("every kind of dropping, dtype, device and init runs, and --json is JSON") {
   const TemporaryFolder folder;
   const std::string dropping =
-      "--drop-key 0.3 --drop-key-schedule decreasing --attn-drop 0.1 --drop-path 0.2 --drop-path-schedule linear --init paper --warmup 2 ";
+      "--drop-key 0.3 --drop-key-schedule decreasing --attn-drop 0.1 --drop-path 0.2 --drop-path-schedule linear --recipe paper --warmup 2 ";
   const Finished f = run(folder.path(), small + dropping + "--gates all --depths 2 --json --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);

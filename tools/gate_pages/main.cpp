@@ -91,8 +91,12 @@ std::string page(const fs::path& root, const nn::Method& m) {
                                                                                : posts > 0
                                                                                    ? fmt::format("reset by post-norms, then {}", nn::name(m.growth))
                                                                                    : nn::name(m.growth));
-  text += fmt::format("| classifier | {} |\n", m.zero_head ? "starts at 0" : "ordinary");
-  text += fmt::format("| base of the paper's initial weights (`--init paper`) | {} |\n", nn::name(m.paper_base));
+  const nn::Recipe& r = m.paper;
+  text += fmt::format("| its paper's recipe (`--recipe paper`) | {}; {}; {}; {} |\n", nn::name(r.base),
+                      r.zero_head ? "classifier starts at 0" : "ordinary classifier",
+                      r.scalar_rate == 1 ? "one learning rate" : fmt::format("scalars at {:g} times the rate", r.scalar_rate),
+                      r.warmup > 0 ? fmt::format("warm-up of {:.3g} % of the steps", 100 * r.warmup) : "no warm-up");
+  text += fmt::format("| source of that | {} |\n", r.source);
   text += fmt::format("| parameters beside pre-norm's | {:+} in {} blocks of dim {} |\n\n", stack.parameter_count() - plain.parameter_count(), depth,
                       dim);
   text += fmt::format(
