@@ -2,8 +2,11 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "experiments/common/study_results.h"
+#include "experiments/common/comparison.h"
+#include "experiments/common/record.h"
 
 namespace plumb::lab {
 
@@ -32,11 +35,19 @@ std::string_view to_string(Verdict verdict);
 
 struct ClaimResult {
   Verdict verdict = Verdict::undecided;
-  std::string why;  // "lower by 0.21 ± 0.04 over 5 pairs"
+  Difference difference = {};  // of the first than the second; of the negated values where higher is claimed
+  bool higher = false;
+  std::string why() const;  // "lower by 0.21, 95 % interval 0.17 to 0.25, 5 pairs"
 };
-// Agree or disagree where the 95 % t interval of the mean difference over the pairs that both trained does not hold 0, and no pair in which one arm
-// diverged says the opposite: an arm that diverged is worse than any that did not. Where no pair trained, at least two that diverged in the same one
-// alone decide. Undecided else.
+// Agree or disagree where the pairs are apart as one comparison alone (comparison.h); an arm that diverged is worse than any that did not, whichever
+// way is claimed.
 ClaimResult judge(const Comparison& comparison, const std::vector<Record>& records);
+
+struct JudgedClaim {
+  std::string text, source;
+  ClaimResult result;
+};
+// claims.csv: claim, source, verdict, difference, low, high, n, needed.
+std::string claims_csv(const std::vector<JudgedClaim>& claims);
 
 }  // namespace plumb::lab

@@ -49,8 +49,8 @@ double two_sided(double t, double degrees) { return std::min(1.0, 2 * student_t_
 class Bounds {
  public:
   double operator()(double at, double degrees) {
-    const auto [bound, is_new] = known_.try_emplace({at, std::min(degrees, 1e9)});
-    if (is_new) bound->second = student_t_quantile(1 - at / 2, std::min(degrees, 1e9));
+    const auto [bound, is_new] = known_.try_emplace({at, degrees});
+    if (is_new) bound->second = student_t_quantile(1 - at / 2, degrees);
     return bound->second;
   }
 
@@ -140,12 +140,13 @@ struct Evidence {
 Evidence evidence_of(const Pair& pair, const Prior& prior) {
   const auto n = static_cast<double>(pair.trained);
   const double own = std::max(pair.variance, prior.smallest), d = n - 1;
-  const double moderated = std::isinf(prior.degrees) ? prior.variance : (prior.degrees * prior.variance + d * own) / (prior.degrees + d);
+  const double moderated =
+      std::max(own, std::isinf(prior.degrees) ? prior.variance : (prior.degrees * prior.variance + d * own) / (prior.degrees + d));
   Evidence e{};
-  for (const auto& [i, variance, degrees] :
-       {std::tuple(0, moderated, prior.degrees + d), {1, std::max(prior.pooled_variance, prior.smallest), prior.pooled_degrees}}) {
+  for (const auto& [i, variance, degrees] : {std::tuple(0, moderated, std::min(prior.degrees + d, prior.pooled_degrees)),
+                                             {1, std::max(prior.pooled_variance, prior.smallest), prior.pooled_degrees}}) {
     e.error[i] = std::sqrt(variance / n);
-    e.degrees[i] = std::min(degrees, 1e9);
+    e.degrees[i] = degrees;
     e.t[i] = e.error[i] > 0 ? pair.mean / e.error[i] : pair.mean == 0 ? 0 : infinity;
   }
   return e;

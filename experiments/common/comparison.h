@@ -34,12 +34,13 @@ std::string describe(const Difference& d);
 // about 5 % (docs/statistics.md has what simulated studies give, and the power).
 //
 // A pair in which no arm diverged: the mean of its differences in t statistics, with Holm's correction over the family (Holm 1979). Two variances
-// must both agree that the pair is apart. One is that of its differences, moderated by those of all pairs of the series (Smyth 2004), or as it is
-// where there are fewer than three. The other is the mean variance of all pairs: where trainings either work or do not, three equal differences have
-// next to no variance of their own, and are no evidence. The interval is of the level at which Holm's procedure judged the pair, so that it holds 0
-// exactly where the order is undecided. A pair with an arm that diverged: the exact sign test over seeds (both diverged: a tie), with the same
-// correction; it needs six seeds to decide anything, and more in a family. The interval is then of the seeds at which both trained, and decides
-// nothing.
+// must both agree that the pair is apart. One is that of its differences, or, where that is larger, what it becomes when it is moderated by those of
+// all pairs of the series (Smyth 2004). The other is the mean variance of all pairs: where trainings either work or do not, three equal differences
+// have next to no variance of their own, and are no evidence. The interval is of the level at which Holm's procedure judged the pair, so that it
+// holds 0 exactly where the order is undecided.
+//
+// A pair with an arm that diverged: the exact sign test over seeds (both diverged: a tie), with the same correction; it needs six seeds to decide
+// anything, and more in a family. The interval is then of the seeds at which both trained, and decides nothing.
 std::vector<Difference> compare(const std::vector<Outcomes>& series, const std::vector<std::pair<std::size_t, std::size_t>>& family);
 // Families: each series from the second on against the first; each against each (0,1), (0,2), .., (1,2), ..
 std::vector<std::pair<std::size_t, std::size_t>> against_first(std::size_t series);

@@ -10,25 +10,27 @@
 namespace plumb::lab {
 namespace {
 
-std::string verdict_html(const std::vector<ArmGroup>& groups, std::int64_t classes) {
-  std::vector<std::string> sentences = verdicts(groups, classes);
-  if (sentences.empty()) return "<p class=\"verdict\">No arm has ended yet.</p>\n";
+std::string verdict_html(const std::vector<Place>& places, const Judging& how) {
+  if (places.empty()) return "<p class=\"verdict\">No arm has ended yet.</p>\n";
   // The deepest networks are what such a study is about.
-  std::string html = fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(sentences.back()));
-  sentences.pop_back();
-  if (std::any_of(groups.begin(), groups.end(), [&](const ArmGroup& g) { return g.lr != groups.front().lr; }))
-    html += "<p class=\"caption\">Each method is judged at the learning rate at which its training loss ended lowest.</p>\n";
-  if (sentences.empty()) return html;
+  std::string html = fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(sentence(places.back(), how)));
+  if (how.best_rate)
+    html +=
+        "<p class=\"caption\">At each seed a method has the learning rate that was best on its other seeds: fewest diverged, then the lowest mean "
+        "training loss.</p>\n";
+  if (places.size() == 1) return html;
   html += "<ul class=\"verdicts\">";
-  for (const std::string& s : sentences) html += fmt::format("<li>{}</li>", escape_markup(s));
+  for (std::size_t i = 0; i + 1 < places.size(); ++i) html += fmt::format("<li>{}</li>", escape_markup(sentence(places[i], how)));
   return html + "</ul>\n";
 }
 
 // What was claimed before, and what came of it.
-std::string claims_html(const NamedTexts& claims) {
+std::string claims_html(const std::vector<JudgedClaim>& claims) {
   if (claims.empty()) return "";
   std::string html = "<ul class=\"verdicts\">";
-  for (const auto& [claim, verdict] : claims) html += fmt::format("<li>{}: <strong>{}</strong></li>", escape_markup(claim), escape_markup(verdict));
+  for (const JudgedClaim& c : claims)
+    html += fmt::format("<li>{} ({}): <strong>{}</strong>: {}</li>", escape_markup(c.text), escape_markup(c.source), to_string(c.result.verdict),
+                        escape_markup(c.result.why()));
   return html + "</ul>\n<p></p>\n";
 }
 
@@ -45,13 +47,21 @@ std::string table_caption(const std::vector<ArmGroup>& groups, std::int64_t clas
 
 std::string render_report(const ReportInput& input) {
   const std::vector<ArmGroup> groups = groups_by_depth(input.arms);
+  const Judging how{.classes = input.classes, .control = input.control, .best_rate = input.best_rate};
+  const std::vector<Place> judged = places(input.arms, how);
   std::string html = input.question.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(input.question));
   html += claims_html(input.claims);
   // Without training losses there is nothing to judge by.
-  if (input.columns.empty() || std::ranges::any_of(groups, [](const ArmGroup& g) { return g.train_loss.n > 0; }))
-    html += verdict_html(groups, input.classes);
+  if (input.columns.empty() || std::ranges::any_of(groups, [](const ArmGroup& g) { return g.train_loss.n > 0; })) html += verdict_html(judged, how);
   if (!input.settings.empty()) html += "<section>\n<h2>Settings</h2>\n" + facts(input.settings) + "</section>\n";
   html += section("Results", table_caption(groups, input.classes), scroll_region("Results", html_table(groups, input)));
+  if (const std::string comparisons = html_comparisons(judged); !comparisons.empty())
+    html +=
+        section("Against " + input.control,
+                "Training losses compared pair by pair: the same seed, data and draws. Holm's correction over the methods at one depth: the chance "
+                "of any wrong verdict there is at most about 5 %. An arm that diverged is worse than any that did not, by the exact sign test. "
+                "comparisons.csv has all pairs, too.",
+                scroll_region("Against " + input.control, comparisons));
   const bool repeated = std::any_of(groups.begin(), groups.end(), [](const ArmGroup& g) { return g.arms.size() > 1; });
   const std::string over_seeds = repeated ? " Geometric mean over seeds." : "";
   // Plots leave the intervals of many methods to hover; the captions say so where it is the case.

@@ -13,11 +13,13 @@ namespace plumb::lab {
 
 struct ReportInput {
   std::string title = {};
-  std::string question = {};              // what the study asks; none if empty
-  NamedTexts claims = {};                 // what was claimed, and what came of it
+  std::string question = {};  // what the study asks; none if empty
+  std::vector<JudgedClaim> claims = {};
   std::string series = "gate";            // what ArmResult::gate is called
   std::vector<std::string> columns = {};  // further values, ArmResult::further
   NamedTexts settings = {};               // what was compared and how: name, value
+  std::string control = "pre";            // Judging::control
+  bool best_rate = false;                 // Judging::best_rate
   std::int64_t classes = 0;               // an untrained classifier has loss ln(classes); no chance level is drawn for fewer than two
   std::vector<ArmResult> arms = {};       // gates, depths and rates appear in this order
   std::vector<LossPoint> losses = {};

@@ -8,15 +8,9 @@
 #include "experiments/common/report.h"
 #include "experiments/common/statistics.h"
 #include "experiments/common/svg_plot.h"
+#include "experiments/common/verdict.h"
 
 namespace plumb::lab {
-
-// A mean training loss of at least this share of ln(classes) counts as "near chance".
-inline constexpr double near_chance_share = 0.95;
-
-// ln(classes), or infinity for fewer than two classes: nothing is near that.
-double chance_loss(std::int64_t classes);
-bool near_chance(const ArmGroup& group, std::int64_t classes);
 
 // What became of the arms of a group, in words: "ok", "diverged at step 37", "2 of 3 diverged at steps 37 to 41".
 std::string outcome(const ArmGroup& group);
@@ -24,12 +18,10 @@ std::string outcome(const ArmGroup& group);
 // The groups of a study by ascending depth, then rate, then first appearance.
 std::vector<ArmGroup> groups_by_depth(const std::vector<ArmResult>& arms);
 
-// One sentence (plain text) for each depth, ascending: what trained best as far as the intervals allow to say, what stayed near chance,
-// what diverged. Each gate is judged at its best learning rate.
-std::vector<std::string> verdicts(const std::vector<ArmGroup>& groups, std::int64_t classes);
-
 // The <table> of the report.
 std::string html_table(const std::vector<ArmGroup>& groups, const ReportInput& input);
+// The <table> of comparisons with the control; empty where there is none, or one seed alone.
+std::string html_comparisons(const std::vector<Place>& places);
 
 // Geometric mean of positive values with its interval: the arithmetic of a log axis.
 PlotPoint log_mean(double x, const std::vector<double>& values);

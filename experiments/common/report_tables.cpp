@@ -33,7 +33,7 @@ std::string interval_text(const Summary& s, int decimals, double factor) {
 // The outcome, and whether it is near chance.
 std::string verdict_words(const ArmGroup& g, std::int64_t classes) {
   const std::string words = outcome(g);
-  if (!near_chance(g, classes)) return words;
+  if (!near_chance(g.train_loss, classes)) return words;
   return words == "ok" ? "near chance" : "near chance; " + words;
 }
 
@@ -112,10 +112,34 @@ std::string html_table(const std::vector<ArmGroup>& groups, const ReportInput& i
     html += fmt::format(R"(<td class="num">{}</td>)", g.ok);
     for (const Column& c : columns) html += html_pair(g.*c.of, c.decimals, c.factor, intervals);
     for (const Summary& s : g.further) html += fmt::format(R"(<td class="num">{}</td>)", to_string(s));
-    const char* kind = g.diverged > 0 || g.failed > 0 ? "bad" : near_chance(g, classes) ? "warn" : "";
+    const char* kind = g.diverged > 0 || g.failed > 0 ? "bad" : near_chance(g.train_loss, classes) ? "warn" : "";
     html += fmt::format(R"(<td class="outcome {}">{}</td></tr>)", kind, escape_markup(verdict_words(g, classes)));
   }
   return html + "</tbody></table>";
+}
+
+std::string html_comparisons(const std::vector<Place>& places) {
+  std::string rows;
+  for (const Place& place : places)
+    for (std::size_t i = 1; i < place.standings.size() && place.has_control; ++i) {
+      const Difference& d = place.against_control[i - 1];
+      if (d.n < 2) continue;
+      const bool decided = d.order != Difference::Order::undecided;
+      const std::int64_t needed = pairs_needed(d);
+      rows += fmt::format(R"(<tr{}><td>{}</td><td class="num">{}</td>)", i == 1 && !rows.empty() ? R"( class="rule")" : "",
+                          escape_markup(place.standings[i].method), place.depth);
+      rows += place.rate ? fmt::format(R"(<td class="num">{}</td>)", *place.rate) : std::string("<td></td>");
+      rows += fmt::format(R"(<td class="num">{}</td><td>{}</td><td class="outcome {}">{}</td><td class="num">{}</td></tr>)", d.n,
+                          escape_markup(describe(d)), decided ? "" : "warn",
+                          decided ? (d.order == Difference::Order::lower ? "lower" : "higher") : "no verdict",
+                          decided      ? ""
+                          : needed > 0 ? std::to_string(needed)
+                                       : "more than 1000");
+    }
+  if (rows.empty()) return "";
+  return R"(<table class="results"><thead><tr><th>method</th><th class="num">depth</th><th class="num">lr</th><th class="num">pairs</th>)"
+         R"(<th>training loss, seed by seed</th><th>verdict</th><th class="num">seeds that would decide</th></tr></thead><tbody>)" +
+         rows + "</tbody></table>";
 }
 
 std::string results_table(const std::vector<ArmResult>& arms, std::int64_t classes, bool colour) {
@@ -135,11 +159,11 @@ std::string results_table(const std::vector<ArmResult>& arms, std::int64_t class
     row.push_back(g.val_accuracy.n == 0 ? "–" : fmt::format("{:.1f} %", 100 * g.val_accuracy.mean));
     row.push_back(shortened(verdict_words(g, classes), 33));
     const bool all_ok = g.ok == static_cast<std::int64_t>(g.arms.size());
-    table.row(std::move(row), !all_ok ? "31" : near_chance(g, classes) ? "33" : "32");
+    table.row(std::move(row), !all_ok ? "31" : near_chance(g.train_loss, classes) ? "33" : "32");
   }
   std::string text = table.text(colour);
   if (!groups.empty() && !intervals) text += "One seed an arm (n = 1): no intervals.\n";
-  if (std::ranges::any_of(groups, [&](const ArmGroup& g) { return near_chance(g, classes); }))
+  if (std::ranges::any_of(groups, [&](const ArmGroup& g) { return near_chance(g.train_loss, classes); }))
     text += fmt::format("near chance: mean training loss at or above {:.0f} % of ln {} = {:.3f}.\n", 100 * near_chance_share, classes,
                         chance_loss(classes));
   return text;

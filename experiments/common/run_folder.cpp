@@ -27,7 +27,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* lock_name = ".lock";
 // What every experiment may write; what an experiment writes besides, its run.json names. run.json itself goes last: while a run's files are being
 // deleted, what is left still shows that it is a run.
-constexpr const char* run_files[] = {"profile.json", "profile.txt", "report.html", "metrics.jsonl", "results.csv", "results.md", "ledger.jsonl"};
+constexpr const char* run_files[] = {"profile.json", "profile.txt", "report.html", "metrics.jsonl",
+                                     "results.csv",  "results.md",  "claims.csv",  "ledger.jsonl"};
 constexpr const char* run_folders[] = {"weights", "checkpoints"};  // of safetensors files
 
 bool is_leftover(const fs::path& path) { return path.filename() == lock_name || is_temporary_file(path); }

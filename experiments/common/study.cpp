@@ -68,7 +68,8 @@ void Study::declare() {
 }
 
 void Study::file(const std::string& name, std::function<std::string(const StudyResults&)> text) {
-  for (const char* taken : {"run.json", "ledger.jsonl", "results.csv", "metrics.jsonl", "results.md", "report.html", "profile.txt", "profile.json"})
+  for (const char* taken :
+       {"run.json", "ledger.jsonl", "results.csv", "metrics.jsonl", "results.md", "claims.csv", "report.html", "profile.txt", "profile.json"})
     plumb::check(name != taken && name.find('/') == name.npos, "[study] expected a file of the study's own in the run's folder, got {}", name);
   files_.emplace_back(name, std::move(text));
 }
@@ -215,8 +216,7 @@ StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
       return std::ranges::any_of(named, [&](const Point& p) { return p.contains(side) && p.contains(c.where); });
     };
     if (!any_at(c.a) || !any_at(c.b)) continue;  // not about these values of the axes
-    const ClaimResult result = judge(c, r.records);
-    r.claims.emplace_back(fmt::format("{} ({})", claim.text, claim.source), fmt::format("{}: {}", to_string(result.verdict), result.why));
+    r.claims.push_back({claim.text, claim.source, judge(c, r.records)});
   }
   return r;
 }
@@ -225,6 +225,7 @@ StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
 void Study::write_files(const StudyResults& r) const {
   write_file_atomically(r.folder / "metrics.jsonl", metrics_jsonl(r.records));
   for (const auto& [name, text] : files_) write_file_atomically(r.folder / name, text(r));
+  if (!claims_.empty()) write_file_atomically(r.folder / "claims.csv", claims_csv(r.claims));
   write_file_atomically(r.folder / "results.md", results_markdown(r));
   write_file_atomically(r.folder / "report.html", report_ ? report_(r) : results_report(r));
   write_file_atomically(r.folder / "results.csv", results_csv(r.axes, r.columns, r.records));

@@ -119,14 +119,16 @@ std::string results_text(const StudyResults& r, bool colour) {
     text += fmt::format("{} more value{} in {}\n", s.left_out, s.left_out == 1 ? "" : "s", (r.folder / "results.csv").string());
   if (r.axes.size() > 1 && std::ranges::any_of(r.groups(), [](const StudyResults::Group& g) { return g.seeds.size() > 1; }))
     text += "Means over the n seeds that ended ok, ± half the width of the 95 % Student-t interval.\n";
-  for (const auto& [claim, verdict] : r.claims) text += fmt::format("\n{}\n  {}\n", claim, verdict);
+  for (const auto& [claim, source, result] : r.claims)
+    text += fmt::format("\n{} ({})\n  {}: {}\n", claim, source, to_string(result.verdict), result.why());
   return text + fmt::format("\ndata: {}\n", r.data.text);
 }
 
 std::string results_markdown(const StudyResults& r) {
   std::string text = table_of(r, shown(r).names).markdown();
   if (!r.claims.empty()) text += "\n";
-  for (const auto& [claim, verdict] : r.claims) text += fmt::format("- {}: **{}**\n", claim, verdict);
+  for (const auto& [claim, source, result] : r.claims)
+    text += fmt::format("- {} ({}): **{}**: {}\n", claim, source, to_string(result.verdict), result.why());
   return text;
 }
 

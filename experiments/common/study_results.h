@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/common/claims.h"
 #include "experiments/common/record.h"
 #include "experiments/common/run_folder.h"
 
@@ -20,7 +21,7 @@ struct StudyResults {
   std::vector<Record> records = {};
   DataFacts data = {};
   NamedTexts settings = {}, notes = {};  // how it was done; where the numbers come from
-  NamedTexts claims = {};                // what was claimed, and what came of it
+  std::vector<JudgedClaim> claims = {};  // what was claimed, and what came of it
   std::filesystem::path folder = {};
 
   // The arms that share everything but their seeds, in order of first appearance.

@@ -6,6 +6,7 @@
 #include "experiments/common/passport_json.h"
 #include "experiments/common/report.h"
 #include "experiments/common/study.h"
+#include "experiments/common/verdict.h"
 #include "nn/audit.h"
 #include "nn/gate_check.h"
 
@@ -78,8 +79,14 @@ std::string layers_csv(const StudyResults& results) {
   return table.text();
 }
 
-ReportInput input_of(const StudyResults& results) {
+struct Options {
+  std::string control = "pre";
+  bool best_rate = false, only_check = false;
+};
+
+ReportInput input_of(const StudyResults& results, const Options& o) {
   ReportInput input = report_input(results);
+  input.control = o.control, input.best_rate = o.best_rate;
   input.question.clear();  // the verdict answers it
   for (std::size_t i = 0; i < results.records.size(); ++i) {
     const ArmResult& a = input.arms[i];
@@ -100,10 +107,13 @@ int depth_stability(int argc, const char* const* argv) {
   const auto depth =
       study.axis<std::int64_t>("--depths", {6, 24, 48}, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size).slowest();
   study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
-  bool only_check = false;
+  Options o;
   Cli& cli = study.cli();
+  cli.section("Verdict");
+  cli.option("--control", &o.control, "The gate that others are compared with").one_of("gate", nn::gate_names()).decides_speed_only();
+  cli.option("--best-lr", &o.best_rate, "Judge each gate, at each seed, by the rate of --lrs that is best on its other seeds").decides_speed_only();
   cli.section(Cli::instead);
-  cli.option("--check-gates", &only_check, "Check what --gates must fulfil (gradients, claims, save and load, ...) and train nothing")
+  cli.option("--check-gates", &o.only_check, "Check what --gates must fulfil (gradients, claims, save and load, ...) and train nothing")
       .decides_nothing_later();
   cli.listing("--list-gates", "Print the residual gates, their formulas and papers", list_gates);
   cli.preset("quick", "six gates at depths 6 and 48, one seed: minutes on two cores", [&] {
@@ -115,7 +125,7 @@ int depth_stability(int argc, const char* const* argv) {
   cli.example("--gates layerscale,rezero --depths 12,24,48 --seeds 0..4 --drop-path 0.1");
   cli.example("--data fashion-mnist --data-dir data --gates all --out runs/fashion");
 
-  study.instead([&] { return only_check ? std::optional(check_gates(gate.values())) : std::nullopt; });
+  study.instead([&] { return o.only_check ? std::optional(check_gates(gate.values())) : std::nullopt; });
   study.before([&](const ImageData& data) {
     if (study.network().drop.drop_key > 0) note_error(fmt::format("DropKey {}\n", study.network().describe_drop_key(data.train)));
   });
@@ -123,7 +133,10 @@ int depth_stability(int argc, const char* const* argv) {
   study.show({"train_loss", "val_accuracy"});
   study.title([](const DataFacts& data) { return fmt::format("Depth stability on {}", data.name); });
   study.file("layers.csv", layers_csv);
-  study.report([](const StudyResults& r) { return render_report(input_of(r)); });
+  study.file("comparisons.csv", [&](const StudyResults& r) {
+    return comparisons_csv(places(report_input(r).arms, {.classes = r.data.images.classes, .control = o.control, .best_rate = o.best_rate}));
+  });
+  study.report([&](const StudyResults& r) { return render_report(input_of(r, o)); });
   study.table([](const StudyResults& r, bool colour) {
     return fmt::format("{}val acc: on {}\n", results_table(report_input(r).arms, r.data.images.classes, colour), r.data.validation_is);
   });

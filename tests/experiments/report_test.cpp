@@ -21,8 +21,6 @@ ArmResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed, 
   return {.gate = gate, .depth = depth, .lr = 1e-3, .seed = seed, .status = Status::diverged, .steps = step, .diverged_at = step};
 }
 
-std::string verdict_of(const std::vector<ArmResult>& arms, std::int64_t classes = 10) { return verdicts(groups_by_depth(arms), classes).back(); }
-
 ReportInput input_of(std::vector<ArmResult> arms) {
   ReportInput input{.title = "Depth <stability> & more", .settings = {{"data", "glyphs <8x8>"}}, .classes = 10, .arms = std::move(arms)};
   for (const ArmResult& a : input.arms) {
@@ -66,58 +64,6 @@ std::string first_unbalanced(const std::string& html) {
 }
 
 }  // namespace
-
-TEST_CASE("the verdict names the best, what overlaps it, what stayed near chance and what diverged") {
-  std::vector<ArmResult> arms;
-  for (std::uint64_t seed = 0; seed < 3; ++seed) {
-    const double noise = 0.01 * static_cast<double>(seed);
-    arms.push_back(arm("post", 48, seed, 2.30 + noise));
-    arms.push_back(arm("pre", 48, seed, 1.00 + noise));
-    arms.push_back(arm("rezero", 48, seed, 0.50 + noise));
-    arms.push_back(arm("skipinit", 48, seed, 0.51 + noise));
-    arms.push_back(dead("fixup", 48, seed, 7));
-  }
-  CHECK(verdict_of(arms) ==
-        "At depth 48, rezero reached the lowest training loss, 0.510 ± 0.025 (n = 3); skipinit is not separable from it (95 % intervals overlap); "
-        "post stayed near chance (ln 10 = 2.303); fixup diverged.");
-}
-
-TEST_CASE("the verdict calls intervals apart only when they are") {
-  std::vector<ArmResult> arms;
-  for (std::uint64_t seed = 0; seed < 3; ++seed)
-    for (double base : {0.5, 1.0}) arms.push_back(arm(base < 1 ? "a" : "b", 6, seed, base + 0.01 * static_cast<double>(seed)));
-  CHECK_THAT(verdict_of(arms), contains("a reached the lowest training loss, 0.510 ± 0.025 (n = 3), its 95 % interval apart from all others."));
-  arms.push_back(arm("c", 6, 0, 0.9));
-  CHECK(verdict_of(arms) == "At depth 6, a reached the lowest training loss, 0.510 ± 0.025 (n = 3); c has one seed and no interval.");
-}
-
-TEST_CASE("one seed carries no ranking, and one method no comparison") {
-  CHECK(verdict_of({arm("a", 6, 0, 0.5), arm("b", 6, 0, 1.5)}) ==
-        "At depth 6, a reached the lowest training loss, 0.500 (n = 1); one seed gives no interval to rank by.");
-  CHECK(verdict_of({arm("a", 6, 0, 0.5)}) == "At depth 6, a reached a training loss of 0.500 (n = 1).");
-}
-
-TEST_CASE("the verdict says when nothing trained") {
-  CHECK(verdict_of({dead("a", 6, 0, 3), arm("b", 6, 0, 2.29)}) == "At depth 6, no method trained: b stayed near chance (ln 10 = 2.303); a diverged.");
-  ArmResult failed = dead("a", 6, 0, 3);
-  failed.status = Status::failed;
-  failed.diverged_at = std::nullopt;
-  CHECK(verdict_of({failed}) == "At depth 6, no method trained: a ended without a training loss.");
-}
-
-TEST_CASE("the verdict tells of seeds that diverged beside a mean") {
-  CHECK_THAT(verdict_of({arm("a", 6, 0, 0.5), dead("a", 6, 1, 9), arm("b", 6, 0, 0.7)}), contains("; a diverged in 1 of 2 seeds."));
-}
-
-TEST_CASE("a method is judged at its best learning rate") {
-  const std::string text = verdict_of({arm("a", 6, 0, 2.0, 1e-4), arm("a", 6, 0, 0.4, 1e-3), arm("a", 6, 0, 0.9, 1e-2), arm("b", 6, 0, 0.5, 1e-3)});
-  CHECK_THAT(text, contains("a reached the lowest training loss, 0.400 (n = 1) at lr 0.001"));
-}
-
-TEST_CASE("without classes nothing is near chance") {
-  CHECK(verdict_of({arm("a", 6, 0, 5.0)}, 0) == "At depth 6, a reached a training loss of 5.000 (n = 1).");
-  CHECK(chance_loss(10) == Approx(std::log(10.0)));
-}
 
 TEST_CASE("outcomes in words") {
   const auto words = [](const std::vector<ArmResult>& arms) { return outcome(group_arms(arms).front()); };

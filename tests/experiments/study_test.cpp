@@ -28,9 +28,10 @@ TEST_CASE("a study of one file: axes, files, table, claims, and the order of --d
   CHECK(lines_of(file(folder, "a/metrics.jsonl")) == 8 * 4);
   CHECK(file(folder, "a/metrics.jsonl").starts_with("{\"depth\":1,\"epsilon\":0.0,\"seed\":0,\"step\":0,\"loss\":"));
   CHECK_THAT(e.out,
-             contains("depth  epsilon") && contains("±") && contains("eps > 0 trains better than 0 (CaiT, table 1)\n  ") && contains("over 2 pairs"));
+             contains("depth  epsilon") && contains("±") && contains("eps > 0 trains better than 0 (CaiT, table 1)\n  ") && contains(" 2 pairs"));
   CHECK_THAT(file(folder, "a/report.html"), contains("Does the initial value of LayerScale matter?") && contains("eps &gt; 0 trains better") &&
                                                 contains("<svg") && contains("<th>epsilon</th>"));
+  CHECK_THAT(file(folder, "a/claims.csv"), contains("\neps > 0 trains better than 0,\"CaiT, table 1\","));
   CHECK_THAT(file(folder, "a/results.md"), contains("| depth | epsilon |") && contains("- eps > 0 trains better"));
 
   const Ended dry = call(folder.path(), main, {"--dim", "8", "--batch", "4", "--steps", "4", "--seeds", "0..1", "--dry-run"});

@@ -1,0 +1,124 @@
+#include "experiments/common/verdict.h"
+
+#include <cmath>
+
+#include "tests/support/catch.h"
+
+using namespace plumb::lab;
+using plumb::test::contains;
+
+namespace {
+
+ArmResult arm(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss, double lr = 1e-3) {
+  return {.gate = gate, .depth = depth, .lr = lr, .seed = seed, .steps = 4, .train_loss = loss};
+}
+
+ArmResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed, std::int64_t step, double lr = 1e-3) {
+  return {.gate = gate, .depth = depth, .lr = lr, .seed = seed, .status = Status::diverged, .steps = step, .diverged_at = step};
+}
+
+// Of the deepest place.
+std::string verdict_of(const std::vector<ArmResult>& arms, const Judging& how = {.classes = 10}) { return sentence(places(arms, how).back(), how); }
+
+}  // namespace
+
+TEST_CASE("the verdict names the best, what is apart from the control, what stayed near chance and what diverged") {
+  std::vector<ArmResult> arms;
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    const double common = 0.1 * static_cast<double>(seed), own = seed == 1 ? 0.01 : 0;
+    arms.push_back(arm("post", 48, seed, 2.30 + common));
+    arms.push_back(arm("pre", 48, seed, 1.00 + common));
+    arms.push_back(arm("rezero", 48, seed, 0.50 + common + own));
+    arms.push_back(arm("skipinit", 48, seed, 1.01 + common - own));
+    arms.push_back(dead("fixup", 48, seed, 7));
+  }
+  const std::string text = verdict_of(arms);
+  INFO(text);
+  CHECK_THAT(
+      text, contains("At depth 48, rezero reached the lowest training loss, 0.603 ± 0.2") &&
+                contains("; post stayed near chance (ln 10 = 2.303); fixup diverged. Against pre: rezero is lower; post is higher; no verdict on ") &&
+                contains("skipinit (") && contains("seeds would decide)") && contains("fixup (7 seeds would decide)"));
+}
+
+TEST_CASE("without the control the best is compared with all others") {
+  std::vector<ArmResult> arms;
+  for (std::uint64_t seed = 0; seed < 3; ++seed)
+    for (double base : {0.5, 1.0})
+      arms.push_back(arm(base < 1 ? "a" : "b", 6, seed, base + 0.01 * static_cast<double>(seed) + (seed == 1 ? 0.01 : 0) * base));
+  CHECK_THAT(verdict_of(arms), contains("a reached the lowest training loss, 0.512 ± 0.0") && contains("(n = 3), apart from all others."));
+  arms.push_back(arm("c", 6, 0, 0.52));
+  CHECK_THAT(verdict_of(arms), contains("no verdict between it and c."));
+}
+
+TEST_CASE("one seed carries no ranking, and one method no comparison") {
+  CHECK(verdict_of({arm("a", 6, 0, 0.5), arm("b", 6, 0, 1.5)}) ==
+        "At depth 6, a reached the lowest training loss, 0.500 (n = 1); one seed gives no interval to rank by.");
+  CHECK(verdict_of({arm("a", 6, 0, 0.5)}) == "At depth 6, a reached a training loss of 0.500 (n = 1).");
+}
+
+TEST_CASE("the verdict says when nothing trained") {
+  CHECK(verdict_of({dead("a", 6, 0, 3), arm("b", 6, 0, 2.29)}) == "At depth 6, no method trained: b stayed near chance (ln 10 = 2.303); a diverged.");
+  ArmResult failed = dead("a", 6, 0, 3);
+  failed.status = Status::failed;
+  failed.diverged_at = std::nullopt;
+  CHECK(verdict_of({failed}) == "At depth 6, no method trained: a ended without a training loss.");
+}
+
+TEST_CASE("a method that does not train when shallow says nothing about depth") {
+  const std::vector<ArmResult> arms{arm("a", 6, 0, 2.3),  arm("b", 6, 0, 0.5),  arm("c", 6, 0, 0.4),  dead("d", 6, 0, 3),
+                                    arm("a", 48, 0, 2.3), arm("b", 48, 0, 2.3), arm("c", 48, 0, 1.0), arm("d", 48, 0, 2.3)};
+  const Judging how{.classes = 10};
+  CHECK_THAT(sentence(places(arms, how)[0], how), contains("; a stayed near chance (ln 10 = 2.303); d diverged."));
+  CHECK_THAT(verdict_of(arms), contains("; b stayed near chance (ln 10 = 2.303), and trained at a smaller depth; a and d stayed near chance (ln 10 = "
+                                        "2.303), and did not train at depth 6 either, so that nothing follows about depth."));
+  // At another rate it may.
+  std::vector<ArmResult> rates = arms;
+  rates.push_back(arm("a", 6, 0, 0.5, 1e-2));
+  rates.push_back(arm("a", 48, 0, 2.3, 1e-2));
+  CHECK_THAT(verdict_of(rates),
+             contains("At depth 48 and lr 0.01, no method trained: a stayed near chance (ln 10 = 2.303), and trained at a smaller depth."));
+}
+
+TEST_CASE("the verdict tells of seeds that diverged beside a mean, and ranks them below those without") {
+  const std::string text = verdict_of({arm("a", 6, 0, 0.5), dead("a", 6, 1, 9), arm("b", 6, 0, 0.7), arm("b", 6, 1, 0.8)});
+  CHECK_THAT(text, contains("b reached the lowest training loss") && contains("; a diverged in 1 of 2 seeds."));
+}
+
+TEST_CASE("the best rate is chosen on the other seeds, and one with a diverged seed last") {
+  const Judging how{.classes = 10, .best_rate = true};
+  // At 1e-3 seeds have 0.4, 0.5, 0.6; at 1e-2 0.1, 0.9, 0.9; at 1e-1 0.1, 0.1 and one diverges.
+  std::vector<ArmResult> arms;
+  const double losses[2][3] = {{0.4, 0.5, 0.6}, {0.1, 0.9, 0.9}};
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    for (int rate = 0; rate < 2; ++rate) arms.push_back(arm("a", 6, seed, losses[rate][seed], rate == 0 ? 1e-3 : 1e-2));
+    arms.push_back(seed == 2 ? dead("a", 6, seed, 3, 1e-1) : arm("a", 6, seed, 0.1, 1e-1));
+  }
+  const std::vector<Place> found = places(arms, how);
+  REQUIRE(found.size() == 1);
+  // Without seed 0: 0.55, 0.9, diverged. Without seed 1: 0.5, 0.5 (the lower rate), diverged. Without seed 2: 0.45, 0.5, and 0.1 at 1e-1, which
+  // diverges at seed 2 itself.
+  const Outcomes& chosen = found[0].standings[0].losses;
+  CHECK(chosen[0] == 0.4);
+  CHECK(chosen[1] == 0.5);
+  CHECK(std::isinf(chosen[2]));
+  CHECK(found[0].standings[0].rates == std::vector<double>{1e-3, 1e-1});
+  // One seed chooses for itself.
+  CHECK_THAT(verdict_of({arm("a", 6, 0, 2.0, 1e-4), arm("a", 6, 0, 0.4, 1e-3), arm("b", 6, 0, 0.5, 1e-3)}, how),
+             contains("a reached the lowest training loss, 0.400 (n = 1) at lr 0.001"));
+}
+
+TEST_CASE("without classes nothing is near chance") {
+  CHECK(verdict_of({arm("a", 6, 0, 5.0)}, {}) == "At depth 6, a reached a training loss of 5.000 (n = 1).");
+  CHECK(chance_loss(10) == Approx(std::log(10.0)));
+}
+
+TEST_CASE("comparisons.csv has a row for each pair, in both families") {
+  std::vector<ArmResult> arms;
+  for (std::uint64_t seed = 0; seed < 3; ++seed)
+    for (const auto& [gate, base] : {std::pair("post", 1.0), {"pre", 2.0}, {"x", 2.0}})
+      arms.push_back(arm(gate, 6, seed, base + 0.1 * static_cast<double>(seed) + (seed == 0 && base > 1 ? 0.01 : 0)));
+  const std::string csv = comparisons_csv(places(arms, {.classes = 10}));
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 2 + 3);
+  CHECK_THAT(csv, contains("\n6,,control,post,pre,lower,-1.00") && contains("\n6,,control,x,pre,undecided,0,") &&
+                      contains("\n6,,pairs,pre,post,higher,") && contains("\n6,,pairs,post,x,lower,"));
+}
