@@ -29,6 +29,11 @@ const std::map<std::string, std::function<Model()>> models{
      [] {
        return Model{std::make_unique<nn::ViT>(nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .gate = "layerscale"}), nn::timm_vit()};
      }},
+    {"vit_mean",
+     [] {
+       return Model{std::make_unique<nn::ViT>(nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .gate = "pre", .pool = nn::Pool::mean}),
+                    nn::timm_vit()};
+     }},
     {"cait",
      [] {
        return Model{std::make_unique<nn::CaiT>(nn::CaiTOptions{.image = 32, .patch = 8, .classes = 10, .dim = 48, .depth = 4, .heads = 4}),

@@ -20,6 +20,7 @@ SHAPE = dict(img_size=32, patch_size=8, num_classes=10, embed_dim=48, depth=4, n
 MODELS = {
     "vit": lambda: VisionTransformer(**SHAPE),
     "vit_layerscale": lambda: VisionTransformer(**SHAPE, init_values=1e-5),
+    "vit_mean": lambda: VisionTransformer(**SHAPE, global_pool="avg", class_token=False, fc_norm=False),
     "cait": lambda: Cait(**SHAPE),
 }
 

@@ -106,12 +106,13 @@ int depth_stability(int argc, const char* const* argv) {
   // Shallow ones first: they are done soon.
   const auto depth =
       study.axis<std::int64_t>("--depths", {6, 24, 48}, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size).slowest();
-  study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
+  const auto rate = study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
   Options o;
   Cli& cli = study.cli();
   cli.section("Verdict");
   cli.option("--control", &o.control, "The gate that others are compared with").one_of("gate", nn::gate_names()).decides_speed_only();
   cli.option("--best-lr", &o.best_rate, "Judge each gate, at each seed, by the rate of --lrs that is best on its other seeds").decides_speed_only();
+  cli.rule([&] { usage_check(!o.best_rate || rate.values().size() > 1, "--best-lr chooses among rates; give several, such as --lrs 1e-3,3e-3"); });
   cli.section(Cli::instead);
   cli.option("--check-gates", &o.only_check, "Check what --gates must fulfil (gradients, claims, save and load, ...) and train nothing")
       .decides_nothing_later();

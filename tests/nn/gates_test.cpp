@@ -187,6 +187,54 @@ TEST_CASE("Fixup scales its branches by depth and zeroes last layers and head") 
   CHECK(ratio("patch_embed.proj.weight") == 1);  // the trunk is everybody's
 }
 
+TEST_CASE("a recipe says how weights, head and rates of scalars start, the shared one the same for all") {
+  const auto with = [](const std::string& gate, const nn::Recipe& recipe) {
+    return nn::ViT({.image = 16, .channels = 1, .patch = 8, .classes = 7, .dim = 12, .depth = 2, .heads = 3, .gate = gate, .recipe = recipe});
+  };
+  const auto pre = by_name(with("pre", {}));
+  for (const std::string& gate : built_in_gates) {
+    INFO(gate);
+    const nn::ViT model = with(gate, {});
+    const auto p = by_name(model);
+    for (const char* name : {"patch_embed.proj.weight", "cls_token", "pos_embed", "head.weight"})
+      CHECK(p.at(name).value.values() == pre.at(name).value.values());
+    for (const auto& [name, parameter] : p)
+      if (parameter.role == nn::Role::gate || parameter.role == nn::Role::shift) CHECK(parameter.lr_factor == 1);
+    CHECK_FALSE(nn::method_named(gate).paper.source.empty());
+  }
+  const auto fixup = by_name(with("fixup", nn::method_named("fixup").paper));
+  CHECK(fixup.at("blocks.0.gate1.scale").lr_factor == 0.1);
+  CHECK(fixup.at("blocks.1.shifts.fc2").lr_factor == 0.1);
+  CHECK(fixup.at("blocks.0.mlp.fc1.weight").lr_factor == 1);
+  CHECK(deviation(fixup.at("head.weight").value) == 0);
+  // In CaiT's comparison all columns have one base and one warm-up.
+  for (const char* gate : {"rezero_ln", "t_fixup_ln", "fixup_ln", "scalar_gate", "layerscale"}) {
+    const nn::Recipe& paper = nn::method_named(gate).paper;
+    CHECK((paper.base == nn::Base::truncated_normal && paper.warmup == 5.0 / 300));
+  }
+}
+
+TEST_CASE("a ViT that pools has no class token and reads the mean of its normalised patches") {
+  for (const char* gate : {"pre", "rezero", "residual_dual", "hyper_connections"}) {
+    INFO(gate);
+    nn::ViT model({.image = 16, .channels = 1, .patch = 8, .classes = 7, .dim = 12, .depth = 2, .heads = 3, .gate = gate, .pool = nn::Pool::mean});
+    const auto p = by_name(model);
+    CHECK_FALSE(p.contains("cls_token"));
+    CHECK(p.at("pos_embed").value.shape() == Shape{1, 4, 12});
+    for (const auto& [name, parameter] : p)
+      if (parameter.role == nn::Role::gate || parameter.role == nn::Role::shift) copy_into((parameter.value.detach() + 0.3).array(), parameter.value.array());
+    const Tensor images = random_normal({3, 1, 16, 16}, 1, "images");
+    // Patch by patch: the embedding as a product, the stack, and the mean over patches by hand.
+    const Tensor patches = permute(reshape(images, {3, 1, 2, 8, 2, 8}), {0, 2, 4, 3, 5, 1});
+    const Tensor tokens =
+        linear(reshape(patches, {3, 4, 64}), p.at("patch_embed.proj.weight").value, p.at("patch_embed.proj.bias").value) + p.at("pos_embed").value;
+    const Tensor out = model.stack()(tokens);
+    const Tensor pooled = (slice(out, 1, 0, 1) + slice(out, 1, 1, 2) + slice(out, 1, 2, 3) + slice(out, 1, 3, 4)) * 0.25;
+    const Tensor logits = linear(reshape(pooled, {3, 12}), p.at("head.weight").value, p.at("head.bias").value);
+    CHECK(norm(model(images) - logits).item() < 1e-5 * norm(logits).item());
+  }
+}
+
 TEST_CASE("a method's own base init is taken when asked for") {
   const auto p = by_name(make_vit("rezero", 2, true));
   CHECK(deviation(p.at("blocks.0.mlp.fc1.weight").value) == Approx(std::sqrt(2.0 / (12 + 48))).epsilon(0.1));

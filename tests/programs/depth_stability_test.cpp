@@ -332,6 +332,49 @@ TEST_CASE("settings printed are settings understood, and lists and dry runs go t
   CHECK_THAT(run(folder.path(), program("depth_stability") + " --help").out, contains("--drop-key-schedule") && contains("--gates"));
 }
 
+TEST_CASE("--recipe paper trains each method as its paper does, and says how; --warmup given holds for all") {
+  const TemporaryFolder folder;
+  const std::string command = program("depth_stability") + " --dim 8 --batch 4 --steps 60 --no-progress --depths 1 ";
+  const auto rates = [&](const std::string& out, const std::string& gate) {
+    std::istringstream lines(slurp(folder / (out + "/metrics.jsonl")));
+    std::vector<double> found;
+    for (std::string line; std::getline(lines, line);)
+      if (const auto json = nlohmann::json::parse(line); json["gate"] == gate) found.push_back(json["lr_now"]);
+    return found;
+  };
+  REQUIRE(run(folder.path(), command + "--gates post,rezero,layerscale --recipe paper --schedule constant --out p").status == 0);
+  const auto rising = [&](const std::vector<double>& r) { return std::count_if(r.begin(), r.end(), [](double rate) { return rate < 0.999e-3; }); };
+  CHECK(rising(rates("p", "post")) == 1);  // 4 % of 60 steps are two, the second of which has the peak
+  CHECK(rising(rates("p", "rezero")) == 0);
+  CHECK(rates("p", "layerscale").size() == 60);  // 5 / 300 of 60: one step
+  CHECK_THAT(slurp(folder / "p/report.html"), contains("recipe of rezero") &&
+                                                  contains("Xavier uniform of the packed qkv, ordinary head, no warm-up (Bachlechner") &&
+                                                  contains("recipe of post") && contains("warm-up of 4 % of the steps"));
+  REQUIRE(run(folder.path(), command + "--gates post,rezero --recipe paper --warmup 10 --schedule constant --out w").status == 0);
+  CHECK(rising(rates("w", "rezero")) == rising(rates("w", "post")));
+  CHECK(rising(rates("w", "rezero")) >= 9);
+  REQUIRE(run(folder.path(), command + "--gates post --schedule constant --out s").status == 0);
+  CHECK(rising(rates("s", "post")) == 0);
+  CHECK_THAT(slurp(folder / "s/report.html"), contains("shared, everything equal but the gate") && !contains("recipe of post"));
+}
+
+TEST_CASE("--control and --best-lr decide what the report says, without another run") {
+  const TemporaryFolder folder;
+  const std::string command = small + "--gates pre,post,layerscale --depths 1,2 --lrs 1e-3,3e-3 --seeds 0..2 --pool mean ";
+  REQUIRE(run(folder.path(), command + "--out a").status == 0);
+  CHECK_THAT(slurp(folder / "a/report.html"), contains("At depth 2 and lr 0.003,") && contains("<h2>Against pre</h2>"));
+  const std::string csv = slurp(folder / "a/comparisons.csv");
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 4 * (2 + 3));
+  const Finished f = run(folder.path(), command + "--control post --best-lr --resume --out a");
+  INFO(f.err);
+  REQUIRE(f.status == 0);
+  CHECK_THAT(slurp(folder / "a/report.html"),
+             contains("At depth 2,") && contains("the learning rate that was best on its other seeds") && contains("<h2>Against post</h2>"));
+  CHECK_THAT(slurp(folder / "a/comparisons.csv"), contains("\n2,,control,pre,post,"));
+  CHECK_THAT(run(folder.path(), small + "--control prr").err, contains("did you mean 'pre'?"));
+  CHECK_THAT(run(folder.path(), small + "--lrs 1e-3 --best-lr").err, contains("--best-lr"));
+}
+
 TEST_CASE("every kind of dropping, dtype, device and init runs, and --json is JSON") {
   const TemporaryFolder folder;
   const std::string dropping =
