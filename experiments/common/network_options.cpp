@@ -52,7 +52,11 @@ std::string NetworkOptions::describe_recipe() const {
   return recipe == "paper"
              ? "each method's own: weights, head, rates of scalars and warm-up of its paper"
              : "shared, everything equal but the gate: truncated normal weights, std 0.02 (patch embedding: uniform), of the same draws; "
-               "an ordinary head; one learning rate; no warm-up of a method's own";
+               "an ordinary head; one learning rate";
+}
+
+std::string NetworkOptions::describe_warmup(std::optional<std::int64_t> given) const {
+  return given ? fmt::format("{}", *given) : recipe == "paper" ? "as each paper has it" : "0";
 }
 
 std::string NetworkOptions::describe_recipe_of(const nn::Method& method) const {

@@ -23,6 +23,7 @@ struct NetworkOptions {
   // For reports.
   std::string describe(const ImageSet& images) const;  // "ViT, dim 64, 2 heads, patch 8, 17 tokens"
   std::string describe_recipe() const;
+  std::string describe_warmup(std::optional<std::int64_t> given) const;
   std::string describe_recipe_of(const nn::Method& method) const;  // "Xavier uniform, a head that starts at 0, no warm-up (its source)"
   std::string describe_drop_key(const ImageSet& images) const;
 };

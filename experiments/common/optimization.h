@@ -21,8 +21,8 @@ struct OptimizationOptions {
 
   void declare(Cli& cli);
   std::unique_ptr<nn::Optimizer> make(std::vector<nn::Parameter> parameters, std::int64_t warmup, std::int64_t steps) const;
-  // For reports; `rates` are those of an axis.
-  std::string describe(const RunOptions& run, const std::string& rates) const;
+  // For reports; `rates` are those of an axis, `warmup` says how long the warm-up is.
+  std::string describe(const RunOptions& run, const std::string& rates, const std::string& warmup) const;
   std::string describe_evaluated() const;
 };
 

@@ -56,12 +56,12 @@ std::string render_report(const ReportInput& input) {
   if (!input.settings.empty()) html += "<section>\n<h2>Settings</h2>\n" + facts(input.settings) + "</section>\n";
   html += section("Results", table_caption(groups, input.classes), scroll_region("Results", html_table(groups, input)));
   if (const std::string comparisons = html_comparisons(judged); !comparisons.empty())
-    html +=
-        section("Against " + input.control,
-                "Training losses compared pair by pair: the same seed, data and draws. Holm's correction over the methods at one depth: the chance "
-                "of any wrong verdict there is at most about 5 %. An arm that diverged is worse than any that did not, by the exact sign test. "
-                "comparisons.csv has all pairs, too.",
-                scroll_region("Against " + input.control, comparisons));
+    html += section(
+        "Against " + input.control,
+        "Difference of training losses, seed by seed: the same data, batches and draws. Holm's correction over the methods at one depth, in the "
+        "interval as well: the chance of any wrong verdict there is at most about 5 %. An arm that diverged is worse than any that did not, by "
+        "the exact sign test. n to decide: how many seeds would, if mean and spread stayed. comparisons.csv has all pairs.",
+        scroll_region("Against " + input.control, comparisons));
   const bool repeated = std::any_of(groups.begin(), groups.end(), [](const ArmGroup& g) { return g.arms.size() > 1; });
   const std::string over_seeds = repeated ? " Geometric mean over seeds." : "";
   // Plots leave the intervals of many methods to hover; the captions say so where it is the case.

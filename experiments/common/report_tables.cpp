@@ -119,6 +119,7 @@ std::string html_table(const std::vector<ArmGroup>& groups, const ReportInput& i
 }
 
 std::string html_comparisons(const std::vector<Place>& places) {
+  const bool rates = std::ranges::any_of(places, [](const Place& p) { return p.rate.has_value(); });
   std::string rows;
   for (const Place& place : places)
     for (std::size_t i = 1; i < place.standings.size() && place.has_control; ++i) {
@@ -128,17 +129,23 @@ std::string html_comparisons(const std::vector<Place>& places) {
       const std::int64_t needed = pairs_needed(d);
       rows += fmt::format(R"(<tr{}><td>{}</td><td class="num">{}</td>)", i == 1 && !rows.empty() ? R"( class="rule")" : "",
                           escape_markup(place.standings[i].method), place.depth);
-      rows += place.rate ? fmt::format(R"(<td class="num">{}</td>)", *place.rate) : std::string("<td></td>");
-      rows += fmt::format(R"(<td class="num">{}</td><td>{}</td><td class="outcome {}">{}</td><td class="num">{}</td></tr>)", d.n,
-                          escape_markup(describe(d)), decided ? "" : "warn",
+      if (rates) rows += place.rate ? fmt::format(R"(<td class="num">{}</td>)", *place.rate) : std::string("<td></td>");
+      rows += fmt::format(R"(<td class="num">{}</td>)", d.n);
+      if (d.by_signs)
+        rows += fmt::format(R"(<td colspan="2">better at {} seeds, worse at {}</td>)", d.better, d.worse);
+      else
+        rows += fmt::format(R"(<td class="num">{:+.3g}</td><td class="interval">{:+.3g} to {:+.3g}</td>)", d.mean, d.low, d.high);
+      rows += fmt::format(R"(<td class="outcome {}">{}</td><td class="num">{}</td></tr>)", decided ? "" : "warn",
                           decided ? (d.order == Difference::Order::lower ? "lower" : "higher") : "no verdict",
                           decided      ? ""
                           : needed > 0 ? std::to_string(needed)
-                                       : "more than 1000");
+                                       : "> 1000");
     }
   if (rows.empty()) return "";
-  return R"(<table class="results"><thead><tr><th>method</th><th class="num">depth</th><th class="num">lr</th><th class="num">pairs</th>)"
-         R"(<th>training loss, seed by seed</th><th>verdict</th><th class="num">seeds that would decide</th></tr></thead><tbody>)" +
+  return fmt::format(
+             R"(<table class="results"><thead><tr><th>method</th><th class="num">depth</th>{}<th class="num">n</th><th class="num">difference</th>)"
+             R"(<th>interval</th><th>verdict</th><th class="num">n to decide</th></tr></thead><tbody>)",
+             rates ? R"(<th class="num">lr</th>)" : "") +
          rows + "</tbody></table>";
 }
 

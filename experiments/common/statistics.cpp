@@ -100,8 +100,6 @@ std::string to_string(const Summary& s) {
   return shown(s.mean) + (s.half_width ? " ± " + shown(*s.half_width) : "");
 }
 
-bool intervals_apart(const Summary& a, const Summary& b) { return a.half_width && b.half_width && (a.high() < b.low() || b.high() < a.low()); }
-
 std::vector<ArmGroup> group_arms(const std::vector<ArmResult>& arms) {
   std::vector<ArmGroup> groups;
   std::map<std::tuple<std::string, std::int64_t, double>, std::size_t> places;

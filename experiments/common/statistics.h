@@ -32,9 +32,6 @@ Summary summarize(const std::vector<double>& values);
 // "1.234 ± 0.05": as many digits after the point as keep four of the mean; "–" without a value.
 std::string to_string(const Summary& summary);
 
-// True only if both have intervals and these have no point in common.
-bool intervals_apart(const Summary& a, const Summary& b);
-
 // The arms that differ only in their seed. The summaries are over the arms that ended ok: a diverged or failed one has no final loss.
 struct ArmGroup {
   std::string gate = {};

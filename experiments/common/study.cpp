@@ -163,7 +163,7 @@ NamedTexts Study::settings_texts(const DataFacts& data) const {
     if (const auto* values = std::get_if<std::vector<double>>(&axis.values); values && axis.name == "lr")
       rates = fmt::format("{}", fmt::join(*values, ", "));
   texts.emplace_back("training", parts_.optimization
-                                     ? optimization_.describe(options_, rates)
+                                     ? optimization_.describe(options_, rates, network_.describe_warmup(options_.warmup))
                                      : fmt::format("{} steps of batch {}, warm-up {}", options_.steps, options_.batch, options_.warmup.value_or(0)));
   if (parts_.optimization) texts.emplace_back("evaluated weights", optimization_.describe_evaluated());
   if (parts_.network) {

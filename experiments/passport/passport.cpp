@@ -89,7 +89,9 @@ NamedTexts settings_of(Study& study, const Options& o, const DataFacts& data) {
       {"recipe", study.network().describe_recipe()},
       {"training", run.steps == 0 ? "none"
                                   : fmt::format("{}; a passport every {}",
-                                                study.optimization().describe(run, fmt::format("{}", study.optimization().lr)), o.every)},
+                                                study.optimization().describe(run, fmt::format("{}", study.optimization().lr),
+                                                                              study.network().describe_warmup(run.warmup)),
+                                                o.every)},
       {"Jacobian", o.no_jacobian ? "not measured" : fmt::format("at a Gaussian input as large as the network's own, {} random vectors", o.probes)},
       {"seeds", fmt::format("{}", fmt::join(run.seeds, ", "))},
       {"number format", run.dtype}};

@@ -75,12 +75,13 @@ TEST_CASE("one value has no interval, none has no mean, and what is not finite d
 
 TEST_CASE("the deviation does not cancel far from zero") { CHECK(*summarize({1e9, 1e9 + 1, 1e9 + 2}).deviation == 1); }
 
-TEST_CASE("intervals are apart only when both exist and do not touch") {
-  const Summary low = summarize({1, 1.1, 0.9}), high = summarize({5, 5.1, 4.9}), wide = summarize({1, 3, 5});
-  CHECK(intervals_apart(low, high));
-  CHECK(intervals_apart(high, low));
-  CHECK_FALSE(intervals_apart(low, wide));
-  CHECK_FALSE(intervals_apart(low, summarize({100})));
+TEST_CASE("tails of Student's distribution and the quantiles that undo them") {
+  CHECK(student_t_tail(0, 3) == Approx(0.5));
+  CHECK(student_t_tail(2.7764451, 4) == Approx(0.025).epsilon(1e-6));
+  CHECK(student_t_tail(1.9599640, 1e9) == Approx(0.025).epsilon(1e-6));
+  for (const double degrees : {0.5, 1.0, 2.0, 3.7, 30.0, 1e4})
+    for (const double tail : {0.49, 0.1, 1e-3, 1e-8})
+      CHECK(student_t_tail(student_t_quantile(1 - tail, degrees), degrees) == Approx(tail).epsilon(1e-7));
 }
 
 TEST_CASE("arms are gathered over seeds in order of appearance") {
