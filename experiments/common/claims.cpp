@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <numeric>
 #include <utility>
 
 namespace plumb::lab {
@@ -16,19 +19,24 @@ std::string_view to_string(Verdict verdict) { return verdict == Verdict::agree ?
 
 ClaimResult judge(const Comparison& c, const std::vector<Record>& records) {
   const auto outcome = [&](const Record& r) {
-    if (r.status == Status::diverged) return std::numeric_limits<double>::infinity();
+    if (r.status == Status::diverged || r.status == Status::hopeless) return std::numeric_limits<double>::infinity();
     const double value = r.value(c.value);
     return !std::isfinite(value) ? unknown : c.higher ? -value : value;
   };
-  std::vector<Outcomes> series(2);
+  // Seed by seed: means over all else that the points leave open, infinite where any arm of them diverged.
+  std::map<std::int64_t, std::array<std::vector<double>, 2>> by_seed;
   for (const Record& a : records) {
-    if (!is_finished(a.status) || !a.point.contains(c.a) || !a.point.contains(c.where)) continue;
+    if (a.status == Status::failed || !a.point.contains(c.a) || !a.point.contains(c.where)) continue;
     Point other = a.point;
     for (const auto& [axis, value] : c.b.entries()) other.set(axis, value);
-    const auto b = std::ranges::find_if(records, [&](const Record& r) { return is_finished(r.status) && r.point == other; });
-    if (b == records.end()) continue;
-    series[0].push_back(outcome(a)), series[1].push_back(outcome(*b));
+    const auto b = std::ranges::find_if(records, [&](const Record& r) { return r.status != Status::failed && r.point == other; });
+    if (b == records.end() || std::isnan(outcome(a)) || std::isnan(outcome(*b))) continue;
+    by_seed[a.seed()][0].push_back(outcome(a)), by_seed[a.seed()][1].push_back(outcome(*b));
   }
+  std::vector<Outcomes> series(2);
+  for (const auto& [seed, outcomes] : by_seed)
+    for (int side = 0; side < 2; ++side)
+      series[side].push_back(std::accumulate(outcomes[side].begin(), outcomes[side].end(), 0.0) / static_cast<double>(outcomes[side].size()));
   ClaimResult result{.difference = compare(series, {{0, 1}}).front(), .higher = c.higher};
   const Difference::Order order = result.difference.order;
   if (order != Difference::Order::undecided) result.verdict = order == Difference::Order::lower ? Verdict::agree : Verdict::disagree;
@@ -39,17 +47,18 @@ std::string ClaimResult::why() const {
   Difference d = difference;
   if (higher && !d.by_signs) d.mean = -d.mean, d.low = -std::exchange(d.high, -d.low);
   const std::int64_t needed = verdict == Verdict::undecided ? pairs_needed(difference) : 0;
-  return describe(d) + (needed > 0 ? fmt::format("; {} pairs would decide", needed) : "");
+  return describe(d) + (needed > 0 ? fmt::format("; about {} pairs would decide", needed) : "");
 }
 
 std::string claims_csv(const std::vector<JudgedClaim>& claims) {
   CsvTable table({"claim", "source", "verdict", "difference", "low", "high", "n", "needed"});
   for (const auto& [text, source, result] : claims) {
     const Difference& d = result.difference;
-    const double sign = result.higher ? -1 : 1;
+    const double sign = result.higher ? -1 : 1, bounds = d.by_signs ? unknown : 0;  // of what was judged by signs an interval says nothing
+    const std::int64_t needed = result.verdict == Verdict::undecided ? pairs_needed(d) : d.n;
     table.cell(std::string_view(text)).cell(std::string_view(source)).cell(to_string(result.verdict)).cell(sign * d.mean);
-    table.cell(result.higher ? -d.high : d.low).cell(result.higher ? -d.low : d.high).cell(d.n);
-    table.cell(result.verdict == Verdict::undecided ? pairs_needed(d) : d.n).end_row();
+    table.cell((result.higher ? -d.high : d.low) + bounds).cell((result.higher ? -d.low : d.high) + bounds).cell(d.n);
+    table.cell(needed > 0 ? static_cast<double>(needed) : unknown).end_row();
   }
   return table.text();
 }

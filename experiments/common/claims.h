@@ -10,8 +10,8 @@
 
 namespace plumb::lab {
 
-// Of a value that arms measure: whether it is lower (or higher) in the arms at `a` than in those at `b`, pair by pair: two arms that agree in every
-// axis that neither point names, above all in the seed.
+// Of a value that arms measure: whether it is lower (or higher) in the arms at `a` than in those at `b`, seed by seed: pairs of arms that agree in
+// every axis that neither point names, and the mean over such pairs of one seed. Both points name the same axes.
 struct Comparison {
   std::string value;
   bool higher;  // not lower

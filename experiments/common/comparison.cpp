@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "core/error.h"
 #include "experiments/common/statistics.h"
@@ -15,7 +16,7 @@ namespace plumb::lab {
 namespace {
 
 constexpr double level = 0.05;
-constexpr std::int64_t most_needed = 1000;
+constexpr std::int64_t fewest_pairs = 3, most_needed = 1000;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // The derivatives of log gamma: by recurrence up to where the asymptotic series is good to 1e-12.
@@ -61,7 +62,7 @@ class Bounds {
 // What the variances of a family say together.
 struct Prior {
   double degrees = 0, variance = 0;                // of Smyth's scaled inverse chi-squared; no degrees: nothing is known
-  double pooled_degrees = 0, pooled_variance = 0;  // the mean
+  double pooled_degrees = 0, pooled_variance = 0;  // the mean of the larger half
   double smallest = 0;                             // variances below count as this: exact ties are no evidence
 };
 
@@ -89,19 +90,25 @@ Pair pair_of(const Outcomes& a, const Outcomes& b) {
 }
 
 Prior prior_of(const std::vector<Outcomes>& series) {
-  std::vector<double> variances, degrees;
+  std::vector<std::pair<double, double>> found;  // variance, degrees
+  std::vector<bool> counts(series.size());
   for (const auto& [a, b] : all_pairs(series.size()))
-    if (const Pair pair = pair_of(series[a], series[b]); pair.trained >= 2)
-      variances.push_back(pair.variance), degrees.push_back(static_cast<double>(pair.trained - 1));
+    if (const Pair pair = pair_of(series[a], series[b]); pair.trained >= 2) {
+      found.emplace_back(pair.variance, static_cast<double>(pair.trained - 1));
+      counts[a] = counts[b] = true;
+    }
   Prior prior;
-  if (variances.empty()) return prior;
-  double all = 0;
-  for (std::size_t i = 0; i < variances.size(); ++i) prior.pooled_variance += degrees[i] * variances[i], all += degrees[i];
+  if (found.empty()) return prior;
+  std::ranges::sort(found);
+  prior.smallest = 1e-5 * found[found.size() / 2].first;
+  // Of the larger half: series that stay at chance vary next to nothing, and say nothing of those that do not.
+  double all = 0, degrees_of_all = 0;
+  for (std::size_t i = found.size() / 2; i < found.size(); ++i) prior.pooled_variance += found[i].second * found[i].first, all += found[i].second;
   prior.pooled_variance /= all;
-  prior.pooled_degrees = static_cast<double>(series.size() - 1) * all / static_cast<double>(variances.size());  // of a table of series and seeds
-  std::vector<double> sorted = variances;
-  std::ranges::sort(sorted);
-  prior.smallest = 1e-5 * sorted[sorted.size() / 2];
+  std::vector<double> variances, degrees;
+  for (const auto& [variance, d] : found) variances.push_back(variance), degrees.push_back(d), degrees_of_all += d;
+  const auto varying = static_cast<double>(std::ranges::count(counts, true));
+  prior.pooled_degrees = (varying - 1) * degrees_of_all / static_cast<double>(found.size());  // of a table of series and seeds
   if (variances.size() < 3 || prior.smallest == 0) return prior;
   // Smyth 2004, section 6.2: moments of e = log s^2 - digamma(d/2) + log(d/2).
   const auto count = static_cast<double>(variances.size());
@@ -129,9 +136,9 @@ Prior prior_of(const std::vector<Outcomes>& series) {
 struct Evidence {
   double t[2], degrees[2], error[2];
 
-  // Which is 1 where no degrees of freedom would make it as small as the level.
+  // Which is 1 where no degrees of freedom would make it as small as the level, and for exact ties.
   double p() const {
-    if (std::min(std::abs(t[0]), std::abs(t[1])) < 1.95) return 1;
+    if (std::min(std::abs(t[0]), std::abs(t[1])) < 1.95 || error[0] == 0 || error[1] == 0) return 1;
     return std::max(two_sided(t[0], degrees[0]), two_sided(t[1], degrees[1]));
   }
   double half_width(double at, Bounds& bound) const { return std::max(bound(at, degrees[0]) * error[0], bound(at, degrees[1]) * error[1]); }
@@ -205,7 +212,7 @@ std::vector<Difference> compare(const std::vector<Outcomes>& series, const std::
     }
     if (d.by_signs)
       j.p = sign_test(d.better, d.worse);
-    else if (pair.trained >= 2)
+    else if (pair.trained >= fewest_pairs)
       j.p = j.evidence.p();
     differences.push_back(d);
     judged.push_back(j);
@@ -220,7 +227,9 @@ std::vector<Difference> compare(const std::vector<Outcomes>& series, const std::
     Difference& d = differences[j.index];
     if (!stopped) at = level / static_cast<double>(judged.size() - k);
     stopped = stopped || j.p > at;
-    const double half = j.trained >= 2 ? j.evidence.half_width(at, bound) : j.trained == 1 ? infinity : std::numeric_limits<double>::quiet_NaN();
+    const double half = j.trained >= fewest_pairs ? j.evidence.half_width(at, bound)
+                        : j.trained >= 1          ? infinity
+                                                  : std::numeric_limits<double>::quiet_NaN();
     d.low = d.mean - half, d.high = d.mean + half, d.level = at;
     if (!stopped) d.order = (d.by_signs ? d.better > d.worse : d.mean < 0) ? Difference::Order::lower : Difference::Order::higher;
   }
@@ -236,7 +245,7 @@ std::int64_t pairs_needed(const Difference& d) {
   };
   const bool may = d.by_signs ? d.better != d.worse : d.deviation > 0 && d.mean != 0;
   if (!may || !decides(most_needed)) return 0;
-  std::int64_t low = d.n, high = most_needed;  // between them the answer, but for the steps of a sign test
+  std::int64_t low = std::max(d.n, fewest_pairs - 1), high = most_needed;  // between them the answer, but for the steps of a sign test
   while (high - low > 1) (decides((low + high) / 2) ? high : low) = (low + high) / 2;
   return high;
 }
@@ -247,7 +256,7 @@ std::string describe(const Difference& d) {
     return fmt::format("better in {} of {} pairs, worse in {}; of the first {} diverged, of the second {}", d.better, d.n, d.worse, d.diverged_first,
                        d.diverged_second);
   const std::string by = fmt::format("{} by {:.3g}", d.mean < 0 ? "lower" : "higher", std::abs(d.mean));
-  if (d.n == 1) return by + " in one pair";
+  if (d.n < fewest_pairs) return fmt::format("{} in {}", by, d.n == 1 ? "one pair" : "two pairs");
   const double sign = d.mean < 0 ? -1 : 1;
   return fmt::format("{}, {:.4g} % interval {:.3g} to {:.3g}, {} pairs", by, 100 * (1 - d.level), std::min(sign * d.low, sign * d.high),
                      std::max(sign * d.low, sign * d.high), d.n);

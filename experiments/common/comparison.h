@@ -16,16 +16,17 @@ using Outcomes = std::vector<double>;
 struct Difference {
   enum class Order { undecided, lower, higher };  // the first than the second
   Order order = Order::undecided;
-  std::int64_t n = 0;                                                           // pairs, with those that diverged
-  double mean = 0;                                                              // of the differences; NaN without any
-  double low = 0, high = 0;                                                     // its interval; infinite where one pair alone has a difference
-  double level = 0.05;                                                          // at which it was judged
-  double deviation = 0;                                                         // of a difference, as it was judged
-  bool by_signs = false;                                                        // an arm diverged
+  std::int64_t n = 0;        // pairs, with those that diverged
+  double mean = 0;           // of the differences; NaN without any
+  double low = 0, high = 0;  // its interval; infinite for fewer than three pairs, which decide nothing
+  double level = 0.05;       // at which it was judged
+  double deviation = 0;      // of a difference, as it was judged
+  bool by_signs = false;     // an arm diverged
   std::int64_t better = 0, worse = 0, diverged_first = 0, diverged_second = 0;  // pairs
 };
 
-// How many pairs would decide, if mean and deviation, or the shares of pairs, stayed as they are: more than d.n; 0 where not even 1000 would.
+// How many pairs would decide, with an even chance, if mean and deviation, or the shares of pairs, were as they seem: more than d.n; 0 where that is
+// unknown or more than 1000.
 std::int64_t pairs_needed(const Difference& d);
 // "lower by 0.21, 95 % interval 0.17 to 0.25, 5 pairs"
 std::string describe(const Difference& d);
@@ -35,9 +36,9 @@ std::string describe(const Difference& d);
 //
 // A pair in which no arm diverged: the mean of its differences in t statistics, with Holm's correction over the family (Holm 1979). Two variances
 // must both agree that the pair is apart. One is that of its differences, or, where that is larger, what it becomes when it is moderated by those of
-// all pairs of the series (Smyth 2004). The other is the mean variance of all pairs: where trainings either work or do not, three equal differences
-// have next to no variance of their own, and are no evidence. The interval is of the level at which Holm's procedure judged the pair, so that it
-// holds 0 exactly where the order is undecided.
+// all pairs of the series (Smyth 2004). The other is the mean of the larger half of the variances of all pairs: where trainings either work or do
+// not, three equal differences have next to no variance of their own, and are no evidence. The interval is of the level at which Holm's procedure
+// judged the pair, so that it holds 0 exactly where the order is undecided.
 //
 // A pair with an arm that diverged: the exact sign test over seeds (both diverged: a tie), with the same correction; it needs six seeds to decide
 // anything, and more in a family. The interval is then of the seeds at which both trained, and decides nothing.

@@ -13,15 +13,18 @@ namespace {
 std::string verdict_html(const std::vector<Place>& places, const Judging& how) {
   if (places.empty()) return "<p class=\"verdict\">No arm has ended yet.</p>\n";
   // The deepest networks are what such a study is about.
-  std::string html = fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(sentence(places.back(), how)));
+  std::string deepest, others;
+  for (const Place& place : places) {
+    if (place.depth == places.back().depth)
+      deepest += fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(sentence(place, how)));
+    else
+      others += fmt::format("<li>{}</li>", escape_markup(sentence(place, how)));
+  }
   if (how.best_rate)
-    html +=
-        "<p class=\"caption\">At each seed a method has the learning rate that was best on its other seeds: fewest diverged, then the lowest mean "
-        "training loss.</p>\n";
-  if (places.size() == 1) return html;
-  html += "<ul class=\"verdicts\">";
-  for (std::size_t i = 0; i + 1 < places.size(); ++i) html += fmt::format("<li>{}</li>", escape_markup(sentence(places[i], how)));
-  return html + "</ul>\n";
+    deepest +=
+        "<p class=\"caption\">The first half of the seeds chose each method's learning rate at each depth (the fewest diverged, then the lowest mean "
+        "training loss); the others are judged. A single seed chose for itself.</p>\n";
+  return deepest + (others.empty() ? "" : "<ul class=\"verdicts\">" + others + "</ul>\n");
 }
 
 // What was claimed before, and what came of it.
@@ -60,7 +63,8 @@ std::string render_report(const ReportInput& input) {
         "Against " + input.control,
         "Difference of training losses, seed by seed: the same data, batches and draws. Holm's correction over the methods at one depth, in the "
         "interval as well: the chance of any wrong verdict there is at most about 5 %. An arm that diverged is worse than any that did not, by "
-        "the exact sign test. n to decide: how many seeds would, if mean and spread stayed. comparisons.csv has all pairs.",
+        "the exact sign test. n to decide: how many seeds would, with an even chance, if mean and spread are as they seem. comparisons.csv has all "
+        "pairs.",
         scroll_region("Against " + input.control, comparisons));
   const bool repeated = std::any_of(groups.begin(), groups.end(), [](const ArmGroup& g) { return g.arms.size() > 1; });
   const std::string over_seeds = repeated ? " Geometric mean over seeds." : "";

@@ -18,7 +18,7 @@ struct ReportInput {
   std::string series = "gate";            // what ArmResult::gate is called
   std::vector<std::string> columns = {};  // further values, ArmResult::further
   NamedTexts settings = {};               // what was compared and how: name, value
-  std::string control = "pre";            // Judging::control
+  std::string control = {};               // Judging::control; none if empty
   bool best_rate = false;                 // Judging::best_rate
   std::int64_t classes = 0;               // an untrained classifier has loss ln(classes); no chance level is drawn for fewer than two
   std::vector<ArmResult> arms = {};       // gates, depths and rates appear in this order

@@ -122,13 +122,14 @@ std::string html_comparisons(const std::vector<Place>& places) {
   const bool rates = std::ranges::any_of(places, [](const Place& p) { return p.rate.has_value(); });
   std::string rows;
   for (const Place& place : places)
-    for (std::size_t i = 1; i < place.standings.size() && place.has_control; ++i) {
-      const Difference& d = place.against_control[i - 1];
+    for (const JudgedPair& pair : place.against_control) {
+      const Difference& d = pair.difference;
       if (d.n < 2) continue;
       const bool decided = d.order != Difference::Order::undecided;
       const std::int64_t needed = pairs_needed(d);
-      rows += fmt::format(R"(<tr{}><td>{}</td><td class="num">{}</td>)", i == 1 && !rows.empty() ? R"( class="rule")" : "",
-                          escape_markup(place.standings[i].method), place.depth);
+      rows += fmt::format(R"(<tr{}><td>{}</td><td class="num">{}</td>)",
+                          &pair == &place.against_control.front() && !rows.empty() ? R"( class="rule")" : "",
+                          escape_markup(place.standings[pair.first].method), place.depth);
       if (rates) rows += place.rate ? fmt::format(R"(<td class="num">{}</td>)", *place.rate) : std::string("<td></td>");
       rows += fmt::format(R"(<td class="num">{}</td>)", d.n);
       if (d.by_signs)

@@ -88,6 +88,14 @@ void Study::check_axes() const {
                  option.name);
   plumb::check(is_searched() == (next_ != nullptr), "[study] expected search() and searched axes together, got {}",
                next_ ? "search() alone" : "searched axes alone");
+  for (const Claim& claim : claims_) {
+    const Comparison& c = claim.comparison;
+    const auto names = [](const Point& p, const Point& q) {
+      return std::ranges::all_of(p.entries(), [&](const auto& e) { return q.find(e.first); });
+    };
+    plumb::check(names(c.a, c.b) && names(c.b, c.a), "[claim] \"{}\": expected two points on the same axes, got {} and {}", claim.text, c.a.label(),
+                 c.b.label());
+  }
   for (const Claim& claim : claims_)
     for (const Point* point : {&claim.comparison.a, &claim.comparison.b, &claim.comparison.where})
       for (const auto& [name, value] : point->entries())

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "experiments/common/record.h"
 
@@ -25,50 +26,66 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-double outcome_of(const ArmResult& a) {
-  if (a.status == Status::diverged) return infinity;
-  return a.status == Status::ok && a.train_loss ? *a.train_loss : unknown;
+// Of one method at one depth and rate, seed by seed; null where there is no arm.
+using Cell = std::vector<const ArmResult*>;
+using ByRate = std::map<double, Cell>;
+
+bool has_ended(const ArmResult& a) { return a.status != Status::failed && (a.status != Status::ok || a.train_loss); }
+
+double outcome_of(const ArmResult* a) {
+  if (!a || !has_ended(*a)) return unknown;
+  return a->status == Status::ok ? *a->train_loss : infinity;
 }
 
-// Of one method at one depth: outcomes by rate, then by seed.
-using ByRate = std::map<double, Outcomes>;
+// The best rate by these seeds: one that has a loss, then the smallest share without one, then the lowest mean.
+double best_rate(const ByRate& by_rate, std::size_t seeds) {
+  const auto rank = [&](const auto& entry) {
+    std::vector<double> losses;
+    double lost = 0, all = 0;
+    for (std::size_t i = 0; i < seeds; ++i) {
+      const double outcome = outcome_of(entry.second[i]);
+      if (std::isnan(outcome)) continue;
+      ++all, lost += std::isinf(outcome);
+      if (std::isfinite(outcome)) losses.push_back(outcome);
+    }
+    return std::tuple(losses.empty(), all > 0 ? lost / all : 1, losses.empty() ? infinity : summarize(losses).mean);
+  };
+  return std::ranges::min_element(by_rate, {}, rank)->first;
+}
 
-// Where an arm with a diverged seed ranks below any without.
-std::pair<std::int64_t, double> rank_without(const Outcomes& losses, std::size_t left_out) {
-  std::int64_t diverged = 0;
+// Of the arms from `first` on.
+Standing standing_of(const std::string& method, const Cell& cell, std::size_t first, const Judging& how) {
+  Standing s{.method = method};
   std::vector<double> finite;
-  for (std::size_t i = 0; i < losses.size(); ++i) {
-    if (i == left_out || std::isnan(losses[i])) continue;
-    if (std::isinf(losses[i]))
-      ++diverged;
-    else
-      finite.push_back(losses[i]);
-  }
-  return {diverged, finite.empty() ? infinity : summarize(finite).mean};
-}
-
-// At each seed the rate that is best on the others; on itself where there are no others.
-Outcomes best_rates(const ByRate& by_rate, std::set<double>& rates) {
-  const std::size_t seeds = by_rate.begin()->second.size();
-  Outcomes chosen(seeds, unknown);
-  for (std::size_t seed = 0; seed < seeds; ++seed) {
-    const auto best = std::ranges::min_element(by_rate, {}, [&](const auto& rate) { return rank_without(rate.second, seeds > 1 ? seed : seeds); });
-    chosen[seed] = best->second[seed];
-    if (!std::isnan(chosen[seed])) rates.insert(best->first);
-  }
-  return chosen;
-}
-
-Standing standing_of(const std::string& method, Outcomes losses, const Judging& how) {
-  Standing s{.method = method, .losses = std::move(losses)};
-  std::vector<double> finite;
-  for (const double loss : s.losses) {
-    s.seeds += !std::isnan(loss), s.diverged += std::isinf(loss);
-    if (std::isfinite(loss)) finite.push_back(loss);
+  for (std::size_t i = first; i < cell.size(); ++i) {
+    const double outcome = outcome_of(cell[i]);
+    s.losses.push_back(outcome);
+    if (std::isnan(outcome)) continue;
+    ++s.seeds;
+    s.diverged += cell[i]->status == Status::diverged, s.stopped += cell[i]->status == Status::hopeless;
+    if (std::isfinite(outcome)) finite.push_back(outcome);
   }
   s.loss = summarize(finite);
   s.near_chance = near_chance(s.loss, how.classes);
   return s;
+}
+
+std::vector<JudgedPair> judged(const std::vector<Standing>& standings, std::vector<std::pair<std::size_t, std::size_t>> family) {
+  std::erase_if(family, [&](const auto& pair) { return standings[pair.first].untested || standings[pair.second].untested; });
+  // Variances are those of what is tested.
+  std::vector<Outcomes> series;
+  std::vector<std::size_t> place(standings.size());
+  for (std::size_t i = 0; i < standings.size(); ++i) {
+    if (standings[i].untested) continue;
+    place[i] = series.size();
+    series.push_back(standings[i].losses);
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> among;
+  for (const auto& [a, b] : family) among.emplace_back(place[a], place[b]);
+  const std::vector<Difference> differences = compare(series, among);
+  std::vector<JudgedPair> pairs;
+  for (std::size_t k = 0; k < family.size(); ++k) pairs.push_back({family[k].first, family[k].second, differences[k]});
+  return pairs;
 }
 
 std::string loss_of(const Standing& s) {
@@ -76,19 +93,18 @@ std::string loss_of(const Standing& s) {
   return fmt::format("{:.3f} (n = {})", s.loss.mean, s.loss.n);
 }
 
-// "no verdict on post (5 seeds would decide)"
+// "post (about 5 seeds would decide)"
 std::string undecided(const std::string& method, const Difference& d) {
   const std::int64_t needed = pairs_needed(d);
-  return needed > 0 ? fmt::format("{} ({} seeds would decide)", method, needed) : method;
+  return needed > 0 ? fmt::format("{} (about {} seeds would decide)", method, needed) : method;
 }
 
 // What is apart from the control, in words; empty where nothing can be said.
 std::string against_control(const Place& place) {
   std::vector<std::string> lower, higher, none;
-  for (std::size_t i = 1; i < place.standings.size(); ++i) {
-    const Difference& d = place.against_control[i - 1];
+  for (const auto& [first, second, d] : place.against_control) {
     if (d.n == 0) continue;
-    const std::string& method = place.standings[i].method;
+    const std::string& method = place.standings[first].method;
     if (d.order == Order::undecided)
       none.push_back(undecided(method, d));
     else
@@ -105,15 +121,16 @@ std::string against_control(const Place& place) {
 // Which others the best is not separated from, where there is no control.
 std::string against_best(const Place& place, std::size_t best) {
   std::vector<std::string> none;
-  std::size_t k = 0, compared = 0;
-  for (const auto& [a, b] : all_pairs(place.standings.size())) {
-    const Difference& d = place.pairs[k++];
-    if ((a != best && b != best) || d.n == 0) continue;
-    ++compared;
-    if (d.order == Order::undecided) none.push_back(undecided(place.standings[a == best ? b : a].method, d));
+  std::size_t apart = 0;
+  for (const auto& [a, b, d] : place.pairs) {
+    if (a != best && b != best) continue;
+    if (d.order == Order::undecided)
+      none.push_back(undecided(place.standings[a == best ? b : a].method, d));
+    else
+      ++apart;
   }
   if (!none.empty()) return "; no verdict between it and " + listed(none);
-  return compared > 0 ? ", apart from all others" : "";
+  return apart > 0 ? fmt::format(", apart from {}", apart == 1 ? "the other" : "all others") : "";
 }
 
 }  // namespace
@@ -136,35 +153,42 @@ std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how
   if (const auto control = std::ranges::find(methods, how.control); control != methods.end()) std::rotate(methods.begin(), control, control + 1);
 
   std::map<std::pair<std::int64_t, std::string>, ByRate> table;
-  for (const ArmResult& a : arms) {
-    Outcomes& losses = table[{a.depth, a.gate}].try_emplace(a.lr, Outcomes(seeds.size(), unknown)).first->second;
-    losses[static_cast<std::size_t>(std::distance(seeds.begin(), seeds.find(a.seed)))] = outcome_of(a);
-  }
+  for (const ArmResult& a : arms)
+    table[{a.depth, a.gate}]
+        .try_emplace(a.lr, Cell(seeds.size()))
+        .first->second[static_cast<std::size_t>(std::distance(seeds.begin(), seeds.find(a.seed)))] = &a;
 
+  struct Shallow {
+    std::int64_t depth;
+    bool trained;
+  };
+  std::map<std::pair<std::string, double>, Shallow> shallow;  // by method and rate
   std::vector<Place> found;
-  std::map<std::pair<std::string, double>, bool> trained_when_shallow;  // by method and rate
   for (const std::int64_t depth : depths)
     for (const double rate : how.best_rate ? std::set<double>{0} : rates) {
-      Place place{.depth = depth, .shallowest = *depths.begin()};
+      Place place{.depth = depth};
       if (!how.best_rate && rates.size() > 1) place.rate = rate;
       for (const std::string& method : methods) {
         const auto cell = table.find({depth, method});
         if (cell == table.end()) continue;
-        std::set<double> used;
-        const auto at_rate = cell->second.find(rate);
-        if (!how.best_rate && at_rate == cell->second.end()) continue;
-        Standing s = standing_of(method, how.best_rate ? best_rates(cell->second, used) : at_rate->second, how);
-        s.rates = {used.begin(), used.end()};
-        const auto [shallow, is_first] = trained_when_shallow.try_emplace({method, rate}, s.loss.n > 0 && !s.near_chance);
-        s.untested = s.near_chance && !shallow->second;
+        const std::size_t choosing = how.best_rate ? seeds.size() / 2 : 0;
+        const double own = how.best_rate ? best_rate(cell->second, std::max<std::size_t>(choosing, 1)) : rate;
+        const auto at_rate = cell->second.find(own);
+        if (at_rate == cell->second.end()) continue;
+        Standing s = standing_of(method, at_rate->second, choosing, how);
+        if (how.best_rate) s.rate = own;
+        s.shallowest = depth;
+        if (s.seeds > 0) {
+          const Shallow& first = shallow.try_emplace({method, rate}, Shallow{depth, s.loss.n > 0 && !s.near_chance}).first->second;
+          s.shallowest = first.depth;
+          s.untested = s.near_chance && !first.trained && depth > first.depth;
+        }
         place.standings.push_back(std::move(s));
       }
       if (place.standings.empty()) continue;
-      std::vector<Outcomes> series;
-      for (const Standing& s : place.standings) series.push_back(s.losses);
       place.has_control = place.standings.front().method == how.control;
-      if (place.has_control) place.against_control = compare(series, against_first(series.size()));
-      place.pairs = compare(series, all_pairs(series.size()));
+      if (place.has_control) place.against_control = judged(place.standings, against_first(place.standings.size()));
+      place.pairs = judged(place.standings, all_pairs(place.standings.size()));
       found.push_back(std::move(place));
     }
   return found;
@@ -176,64 +200,68 @@ std::string sentence(const Place& place, const Judging& how) {
     for (const Standing* s : some) all.push_back(s->method);
     return listed(all);
   };
-  std::vector<const Standing*> trained, chance, untested, diverged, unfinished;
+  std::vector<const Standing*> trained, chance, diverged, stopped, unfinished;
+  std::map<std::int64_t, std::vector<const Standing*>> untested;  // by their smallest depth
   std::vector<std::string> partly;
   for (const Standing& s : place.standings) {
-    (s.untested ? untested : s.near_chance ? chance : s.loss.n > 0 ? trained : s.diverged > 0 ? diverged : unfinished).push_back(&s);
+    (s.untested       ? untested[s.shallowest]
+     : s.near_chance  ? chance
+     : s.loss.n > 0   ? trained
+     : s.diverged > 0 ? diverged
+     : s.stopped > 0  ? stopped
+                      : unfinished)
+        .push_back(&s);
     if (s.loss.n > 0 && s.diverged > 0) partly.push_back(fmt::format("{} diverged in {} of {} seeds", s.method, s.diverged, s.seeds));
+    if (s.loss.n > 0 && s.stopped > 0) partly.push_back(fmt::format("{} was stopped as hopeless in {} of {} seeds", s.method, s.stopped, s.seeds));
   }
   std::string text = place.depth > 0 ? fmt::format("At depth {}", place.depth) : "Of all arms";
   if (place.rate) text += fmt::format(" and lr {}", *place.rate);
   text += ",";
-  std::string against;
+  std::string against = against_control(place);
   if (trained.empty()) {
     text += " no method trained";
+    against.clear();
   } else {
-    // One with a diverged seed ranks below any without.
-    const auto best = *std::ranges::min_element(trained, {}, [](const Standing* s) { return std::pair(s->diverged, s->loss.mean); });
-    text += fmt::format(" {} {}", best->method, trained.size() == 1 ? "reached a training loss of " : "reached the lowest training loss, ") +
-            loss_of(*best);
-    if (!best->rates.empty()) text += fmt::format(" at lr {}", fmt::join(best->rates, ", "));
-    if (place.standings.size() > 1) {
-      if (!best->loss.half_width)
-        text += "; one seed gives no interval to rank by";
-      else if (place.has_control)
-        against = against_control(place);
-      else
-        text += against_best(place, static_cast<std::size_t>(best - place.standings.data()));
-    }
+    // One with a lost seed ranks below any without.
+    const auto best = *std::ranges::min_element(trained, {}, [](const Standing* s) { return std::pair(s->diverged + s->stopped, s->loss.mean); });
+    text += fmt::format(" {} {}, ", best->method, trained.size() == 1 ? "trained" : "trained best") + "to a training loss of " + loss_of(*best);
+    if (best->rate) text += fmt::format(" at lr {}", *best->rate);
+    if (place.standings.size() > 1 && !best->loss.half_width)
+      text += "; one seed gives no interval to rank by";
+    else if (place.standings.size() > 1 && !place.has_control)
+      text += against_best(place, static_cast<std::size_t>(best - place.standings.data()));
   }
   std::vector<std::string> rest;
   const std::string at_chance = fmt::format("stayed near chance (ln {} = {:.3f})", how.classes, chance_loss(how.classes));
-  if (!chance.empty()) rest.push_back(fmt::format("{} {}, and trained at a smaller depth", names(chance), at_chance));
-  if (!untested.empty() && place.depth > place.shallowest)
-    rest.push_back(fmt::format("{} {}, and did not train at depth {} either, so that nothing follows about depth", names(untested), at_chance,
-                               place.shallowest));
-  else if (!untested.empty())
-    rest.push_back(names(untested) + " " + at_chance);
+  if (!chance.empty()) {
+    const bool deeper = std::ranges::all_of(chance, [&](const Standing* s) { return s->shallowest < place.depth; });
+    rest.push_back(names(chance) + " " + at_chance + (deeper ? ", and trained at a smaller depth" : ""));
+  }
+  for (const auto& [depth, some] : untested)
+    rest.push_back(fmt::format("{} {}, and did not train at depth {} either, so that nothing follows about depth", names(some), at_chance, depth));
   if (!diverged.empty()) rest.push_back(names(diverged) + " diverged");
+  if (!stopped.empty()) rest.push_back(fmt::format("{} {} stopped as hopeless", names(stopped), stopped.size() == 1 ? "was" : "were"));
   if (!partly.empty()) rest.push_back(listed(partly));
   if (!unfinished.empty()) rest.push_back(names(unfinished) + " ended without a training loss");
   for (std::size_t i = 0; i < rest.size(); ++i) text += (i == 0 && trained.empty() ? ": " : "; ") + rest[i];
-  return text + "." + against;
+  return text + "." + (place.standings.size() > 1 ? against : "");
 }
 
 std::string comparisons_csv(const std::vector<Place>& places) {
   CsvTable table({"depth", "lr", "family", "first", "second", "order", "difference", "low", "high", "level", "pairs", "better", "worse",
                   "diverged_first", "diverged_second", "needed"});
-  const auto row = [&](const Place& place, std::string_view family, std::size_t a, std::size_t b, const Difference& d) {
-    constexpr std::string_view orders[] = {"undecided", "lower", "higher"};
-    table.cell(place.depth).cell(place.rate.value_or(unknown)).cell(family);
-    table.cell(std::string_view(place.standings[a].method)).cell(std::string_view(place.standings[b].method));
-    table.cell(orders[static_cast<int>(d.order)]).cell(d.mean).cell(d.low).cell(d.high).cell(d.level).cell(d.n);
-    table.cell(d.better).cell(d.worse).cell(d.diverged_first).cell(d.diverged_second).cell(d.order == Order::undecided ? pairs_needed(d) : d.n);
-    table.end_row();
-  };
-  for (const Place& place : places) {
-    for (std::size_t i = 1; i < place.standings.size() && place.has_control; ++i) row(place, "control", i, 0, place.against_control[i - 1]);
-    std::size_t k = 0;
-    for (const auto& [a, b] : all_pairs(place.standings.size())) row(place, "pairs", a, b, place.pairs[k++]);
-  }
+  constexpr std::string_view orders[] = {"undecided", "lower", "higher"};
+  for (const Place& place : places)
+    for (const auto& [family, pairs] : {std::pair(std::string_view("control"), &place.against_control), {"pairs", &place.pairs}})
+      for (const auto& [a, b, d] : *pairs) {
+        const double bounds = d.by_signs ? unknown : 0;  // of what was judged by signs an interval says nothing
+        const std::int64_t needed = d.order == Order::undecided ? pairs_needed(d) : d.n;
+        table.cell(place.depth).cell(place.rate.value_or(unknown)).cell(family);
+        table.cell(std::string_view(place.standings[a].method)).cell(std::string_view(place.standings[b].method));
+        table.cell(orders[static_cast<int>(d.order)]).cell(d.mean).cell(d.low + bounds).cell(d.high + bounds).cell(d.level).cell(d.n);
+        table.cell(d.better).cell(d.worse).cell(d.diverged_first).cell(d.diverged_second);
+        table.cell(needed > 0 ? static_cast<double>(needed) : unknown).end_row();
+      }
   return table.text();
 }
 

@@ -20,31 +20,41 @@ bool near_chance(const Summary& training_loss, std::int64_t classes);
 
 struct Judging {
   std::int64_t classes = 0;
-  std::string control = "pre";  // the method that others are compared with, if it is among them
-  // Learning rates are one condition: at each seed a method has the rate that was best on its other seeds (fewest diverged, then the lowest mean
-  // training loss, then the lowest rate), so that the choice is inside the statistics. With one seed it is chosen on that seed.
+  std::string control = {};  // the method that others are compared with, if it is among them
+  // Learning rates are one condition: the first half of the seeds chooses each method's rate at each depth (that has a loss, then the smallest share
+  // of diverged arms, then the lowest mean training loss, then the lowest rate), and the others alone are judged. A single seed chooses for itself.
   bool best_rate = false;
 };
 
 // A method under one condition.
 struct Standing {
   std::string method;
-  Outcomes losses;  // training losses at the seeds of the study (comparison.h)
-  Summary loss;     // of those that ended with one
-  std::int64_t diverged = 0, seeds = 0;
+  // Training losses at the judged seeds (comparison.h); an arm that was stopped as hopeless counts as one that diverged.
+  Outcomes losses;
+  Summary loss;  // of those that ended with one
+  std::int64_t diverged = 0, stopped = 0, seeds = 0;
   bool near_chance = false;
-  bool untested = false;      // near chance, and did not train at its shallowest depth: nothing follows about depth
-  std::vector<double> rates;  // that its seeds have, each once
+  // The smallest depth at which the method has arms that ended at this rate. It is untested where it stays near chance at a larger one and did not
+  // train there either: nothing follows about depth, and it is not compared.
+  std::int64_t shallowest = 0;
+  bool untested = false;
+  std::optional<double> rate = {};  // with Judging::best_rate
+};
+
+// Two of a place's standings.
+struct JudgedPair {
+  std::size_t first, second;
+  Difference difference;
 };
 
 // A condition: a depth, and a learning rate unless Judging::best_rate or all arms have the same.
 struct Place {
-  std::int64_t depth = 0, shallowest = 0;  // of the study; 0: it has none
+  std::int64_t depth = 0;  // 0: the study has none
   std::optional<double> rate = {};
   std::vector<Standing> standings = {};  // in order of first appearance; the control is the first, if it is there
   bool has_control = false;
-  std::vector<Difference> against_control = {};  // of each standing but the first; one family
-  std::vector<Difference> pairs = {};            // all_pairs() of the standings; one family
+  std::vector<JudgedPair> against_control = {};  // each other that is tested; one family
+  std::vector<JudgedPair> pairs = {};            // of all that are tested; one family
 };
 
 // By ascending depth, then rate.

@@ -111,7 +111,8 @@ int depth_stability(int argc, const char* const* argv) {
   Cli& cli = study.cli();
   cli.section("Verdict");
   cli.option("--control", &o.control, "The gate that others are compared with").one_of("gate", nn::gate_names()).decides_speed_only();
-  cli.option("--best-lr", &o.best_rate, "Judge each gate, at each seed, by the rate of --lrs that is best on its other seeds").decides_speed_only();
+  cli.option("--best-lr", &o.best_rate, "Judge each gate by one rate of --lrs, which the first half of the seeds chooses and the others judge")
+      .decides_speed_only();
   cli.rule([&] { usage_check(!o.best_rate || rate.values().size() > 1, "--best-lr chooses among rates; give several, such as --lrs 1e-3,3e-3"); });
   cli.section(Cli::instead);
   cli.option("--check-gates", &o.only_check, "Check what --gates must fulfil (gradients, claims, save and load, ...) and train nothing")

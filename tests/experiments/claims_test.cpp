@@ -49,7 +49,7 @@ TEST_CASE("a claim needs pairs: one is none, and divergence decides only where e
   CHECK(judge(comparison, pairs(6, Status::diverged, Status::ok)).verdict == Verdict::agree);
   CHECK(judge(comparison, pairs(6, Status::ok, Status::diverged)).verdict == Verdict::disagree);
   CHECK(judge(comparison, pairs(5, Status::diverged, Status::ok)).verdict == Verdict::undecided);
-  CHECK_THAT(judge(comparison, pairs(5, Status::diverged, Status::ok)).why(), contains("; 6 pairs would decide"));
+  CHECK_THAT(judge(comparison, pairs(5, Status::diverged, Status::ok)).why(), contains("; about 6 pairs would decide"));
   // The one that diverged is the worse, whichever way is better.
   const Comparison up = higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}});
   CHECK(judge(up, pairs(6, Status::diverged, Status::ok)).verdict == Verdict::agree);
@@ -71,5 +71,17 @@ TEST_CASE("claims.csv has the numbers of each verdict, the right way round") {
   const Comparison up = higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}});
   const std::string csv = claims_csv({{"more, is better", "a paper", judge(up, arms)}, {"less is", "none", judge(comparison, {})}});
   CHECK_THAT(csv, contains("claim,source,verdict,difference,low,high,n,needed\n\"more, is better\",a paper,agree,1.01,0.98") &&
-                      contains("\nless is,none,undecided,,,,0,0\n"));
+                      contains("\nless is,none,undecided,,,,0,\n"));
+}
+
+TEST_CASE("what a claim leaves open is averaged within a seed: depths are no seeds") {
+  std::vector<Record> arms;
+  for (const std::int64_t depth : {6, 12, 24})
+    for (const double epsilon : {0.0, 0.1}) arms.push_back(arm(epsilon, depth, 0, (epsilon > 0 ? 1 : 2) + 0.01 * static_cast<double>(depth)));
+  const Comparison open = lower("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}});
+  CHECK(judge(open, arms).difference.n == 1);
+  CHECK(judge(open, arms).difference.mean == Approx(-1));
+  arms.push_back(arm(0.1, 24, 1, 1, Status::diverged));
+  arms.push_back(arm(0, 24, 1, 1));
+  CHECK(judge(open, arms).difference.diverged_first == 1);
 }

@@ -28,7 +28,7 @@ TEST_CASE("a study of one file: axes, files, table, claims, and the order of --d
   CHECK(lines_of(file(folder, "a/metrics.jsonl")) == 8 * 4);
   CHECK(file(folder, "a/metrics.jsonl").starts_with("{\"depth\":1,\"epsilon\":0.0,\"seed\":0,\"step\":0,\"loss\":"));
   CHECK_THAT(e.out,
-             contains("depth  epsilon") && contains("±") && contains("eps > 0 trains better than 0 (CaiT, table 1)\n  ") && contains(" 2 pairs"));
+             contains("depth  epsilon") && contains("±") && contains("eps > 0 trains better than 0 (CaiT, table 1)\n  ") && contains(" in two pairs"));
   CHECK_THAT(file(folder, "a/report.html"), contains("Does the initial value of LayerScale matter?") && contains("eps &gt; 0 trains better") &&
                                                 contains("<svg") && contains("<th>epsilon</th>"));
   CHECK_THAT(file(folder, "a/claims.csv"), contains("\neps > 0 trains better than 0,\"CaiT, table 1\","));
@@ -134,6 +134,11 @@ TEST_CASE("a study that is put together wrongly says so") {
                s.claim("x", "y", lower("loss", {{"depht", 1}}, {{"depht", 2}}));
              }),
              contains("[claim] \"x\": expected axes of this study, got depht"));
+  CHECK_THAT(error([](Study& s) {
+               s.axis<int>("--depths", {1}, "Depths");
+               s.claim("y", "z", lower("loss", {{"depth", 1}, {"seed", 1}}, {{"depth", 2}}));
+             }),
+             contains("[claim] \"y\": expected two points on the same axes, got depth 1 seed 1 and depth 2"));
   CHECK_THAT(error([](Study& s) { s.file("ledger.jsonl", nullptr); }),
              contains("expected a file of the study's own in the run's folder, got ledger.jsonl"));
   CHECK_THAT(error([](Study& s) { s.searched<int>("depth").at_least(1); }), contains("bounds of the axis depth"));
