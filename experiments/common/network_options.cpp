@@ -17,7 +17,9 @@ void NetworkOptions::declare(Cli& cli) {
   cli.option("--heads", &heads, "Attention heads").at_least(1).at_most(largest_size);
   cli.option("--patch", &patch, "Side of a patch in pixels").at_least(1).at_most(largest_size);
   cli.option("--pool", &pool, "What the head reads: a class token, or the mean of the patches").one_of("pool", {"token", "mean"});
-  cli.option("--recipe", &recipe, "Everything equal but the gate, or weights, head, rates of scalars and warm-up as each method's paper prescribes")
+  cli.option(
+         "--recipe", &recipe,
+         "Everything equal but the gate, or weights, head, rates of scalars and warm-up of each method's paper, or DeiT's where that says nothing")
       .one_of("recipe", {"shared", "paper"});
   drop.declare(cli);
 }

@@ -103,7 +103,7 @@ std::string undecided(const std::string& method, const Difference& d) {
 std::string against_control(const Place& place) {
   std::vector<std::string> lower, higher, none;
   for (const auto& [first, second, d] : place.against_control) {
-    if (d.n == 0) continue;
+    if (d.n < 2) continue;  // one seed is said to be one
     const std::string& method = place.standings[first].method;
     if (d.order == Order::undecided)
       none.push_back(undecided(method, d));

@@ -332,7 +332,7 @@ TEST_CASE("settings printed are settings understood, and lists and dry runs go t
   CHECK_THAT(run(folder.path(), program("depth_stability") + " --help").out, contains("--drop-key-schedule") && contains("--gates"));
 }
 
-TEST_CASE("--recipe paper trains each method as its paper does, and says how; --warmup given holds for all") {
+TEST_CASE("the recipe of its paper trains each method so and says how, and a warm-up given holds for all") {
   const TemporaryFolder folder;
   const std::string command = program("depth_stability") + " --dim 8 --batch 4 --steps 60 --no-progress --depths 1 ";
   const auto rates = [&](const std::string& out, const std::string& gate) {
@@ -358,7 +358,7 @@ TEST_CASE("--recipe paper trains each method as its paper does, and says how; --
   CHECK_THAT(slurp(folder / "s/report.html"), contains("shared, everything equal but the gate") && !contains("recipe of post"));
 }
 
-TEST_CASE("--control and --best-lr decide what the report says, without another run") {
+TEST_CASE("control and best rate decide what the report says, without another run") {
   const TemporaryFolder folder;
   const std::string command = small + "--gates pre,post,layerscale --depths 1,2 --lrs 1e-3,3e-3 --seeds 0..3 --pool mean ";
   REQUIRE(run(folder.path(), command + "--out a").status == 0);

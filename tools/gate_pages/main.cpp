@@ -86,7 +86,9 @@ std::string page(const fs::path& root, const nn::Method& m) {
   text += "| | |\n| --- | --- |\n";
   text += fmt::format("| norm | {} |\n", placement);
   if (!m.counts.empty()) text += fmt::format("| counts | {} |\n", m.counts);
-  text += fmt::format("| at init | {} |\n", claims.empty() ? "no claim" : fmt::format("{}", fmt::join(claims, ", ")));
+  text += fmt::format(
+      "| at init | {} |\n",
+      claims.empty() ? "no claim" : fmt::format("{}{}", fmt::join(claims, ", "), m.paper.zero_head ? " (with a classifier that starts at 0)" : ""));
   text += fmt::format("| growth of the stream's mean square at init | {} |\n", posts == depth ? "reset to 1 by every norm"
                                                                                : posts > 0
                                                                                    ? fmt::format("reset by post-norms, then {}", nn::name(m.growth))
@@ -100,7 +102,8 @@ std::string page(const fs::path& root, const nn::Method& m) {
   text += fmt::format("| parameters beside pre-norm's | {:+} in {} blocks of dim {} |\n\n", stack.parameter_count() - plain.parameter_count(), depth,
                       dim);
   text += fmt::format(
-      "## Parameters and how they start\n\nOf a block (and of the stack: `norm`) at dim {}, {} heads, {} blocks, with the shared base. "
+      "## Parameters and how they start\n\nOf a block (and of the stack: `norm`) at dim {}, {} heads, {} blocks, with ViT's weights and the rates of "
+      "its paper. "
       "Biases of linears start at 0.\n\n",
       dim, heads, depth);
   text += "| parameter | shape | role | init | decays | rate x | eps x |\n| --- | --- | --- | --- | --- | ---: | ---: |\n";
