@@ -27,7 +27,10 @@ void RunOptions::declare(Cli& cli, const RunChoices& choices) {
   cli.section("Training");
   cli.option("--steps", &steps, "Optimizer steps of a run").at_least(static_cast<double>(choices.least_steps)).at_most(4294967295.0);
   const std::string rising = "First steps, in which the learning rate rises";
-  cli.option("--warmup", &warmup, warmup ? rising : rising + "; recipe: as --recipe has it").at_least(0).or_word("recipe");
+  if (warmup)
+    cli.option("--warmup", &warmup, rising).at_least(0);
+  else
+    cli.option("--warmup", &warmup, rising + "; recipe: as --recipe has it").at_least(0).or_word("recipe");
   cli.option("--batch", &batch, "Samples in a step").at_least(1).at_most(1 << 20);
   cli.option("--data", &data, "Data set").one_of("data set", choices.data).same_for_all();
   cli.option("--data-dir", &data_dir, "Folder with the files of the data set").value_name("DIR").decides_speed_only();

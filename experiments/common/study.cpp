@@ -164,6 +164,7 @@ std::string Study::key_of(const Point& point, const DataFacts& data) const {
 
 // How it was done: what was compared, the options of the library in words, then the study's own.
 NamedTexts Study::settings_texts(const DataFacts& data) const {
+  const auto by_axis = [&](const char* option) { return std::ranges::find(cli_.left_out(), option, &CliOption::name) != cli_.left_out().end(); };
   NamedTexts texts{{"data", data.text}};
   if (parts_.network) texts.emplace_back("model", network_.describe(data.images));
   std::string rates = fmt::format("{}", optimization_.lr);
@@ -177,7 +178,7 @@ NamedTexts Study::settings_texts(const DataFacts& data) const {
   if (parts_.network) {
     const DropOptions& drop = network_.drop;
     texts.insert(texts.end(),
-                 {{"recipe", network_.describe_recipe()},
+                 {{"recipe", by_axis("--recipe") ? "by the axis recipe" : network_.describe_recipe()},
                   {"DropKey", network_.describe_drop_key(data.images)},
                   {"attention dropout", drop.attn_drop > 0 ? fmt::format("{:g}", drop.attn_drop) : "none"},
                   {"DropHead", drop.drop_head > 0 ? fmt::format("{:g} at the ends of training, 0 at its middle", drop.drop_head) : "none"},
