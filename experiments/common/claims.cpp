@@ -54,10 +54,10 @@ std::string claims_csv(const std::vector<JudgedClaim>& claims) {
   CsvTable table({"claim", "source", "verdict", "difference", "low", "high", "n", "needed"});
   for (const auto& [text, source, result] : claims) {
     const Difference& d = result.difference;
-    const double sign = result.higher ? -1 : 1, bounds = d.by_signs ? unknown : 0;  // of what was judged by signs an interval says nothing
+    const double sign = result.higher ? -1 : 1;
     const std::int64_t needed = result.verdict == Verdict::undecided ? pairs_needed(d) : d.n;
     table.cell(std::string_view(text)).cell(std::string_view(source)).cell(to_string(result.verdict)).cell(sign * d.mean);
-    table.cell((result.higher ? -d.high : d.low) + bounds).cell((result.higher ? -d.low : d.high) + bounds).cell(d.n);
+    table.cell(result.higher ? -d.high : d.low).cell(result.higher ? -d.low : d.high).cell(d.n);
     table.cell(needed > 0 ? static_cast<double>(needed) : unknown).end_row();
   }
   return table.text();

@@ -77,7 +77,7 @@ Pair pair_of(const Outcomes& a, const Outcomes& b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (std::isnan(a[i]) || std::isnan(b[i])) continue;
     ++pair.n;
-    pair.better += a[i]<b[i], pair.worse += a[i]> b[i];
+    if (a[i] != b[i]) ++(a[i] < b[i] ? pair.better : pair.worse);
     pair.diverged_first += std::isinf(a[i]), pair.diverged_second += std::isinf(b[i]);
     if (std::isinf(a[i]) || std::isinf(b[i])) continue;
     const double difference = a[i] - b[i], off = difference - pair.mean;  // Welford 1962
@@ -105,18 +105,17 @@ Prior prior_of(const std::vector<Outcomes>& series) {
   double all = 0, degrees_of_all = 0;
   for (std::size_t i = found.size() / 2; i < found.size(); ++i) prior.pooled_variance += found[i].second * found[i].first, all += found[i].second;
   prior.pooled_variance /= all;
-  std::vector<double> variances, degrees;
-  for (const auto& [variance, d] : found) variances.push_back(variance), degrees.push_back(d), degrees_of_all += d;
+  for (const auto& [variance, d] : found) degrees_of_all += d;
   const auto varying = static_cast<double>(std::ranges::count(counts, true));
   prior.pooled_degrees = (varying - 1) * degrees_of_all / static_cast<double>(found.size());  // of a table of series and seeds
-  if (variances.size() < 3 || prior.smallest == 0) return prior;
+  if (found.size() < 3 || prior.smallest == 0) return prior;
   // Smyth 2004, section 6.2: moments of e = log s^2 - digamma(d/2) + log(d/2).
-  const auto count = static_cast<double>(variances.size());
+  const auto count = static_cast<double>(found.size());
   std::vector<double> e;
   double expected = 0;
-  for (std::size_t i = 0; i < variances.size(); ++i) {
-    e.push_back(std::log(std::max(variances[i], prior.smallest)) - digamma(degrees[i] / 2) + std::log(degrees[i] / 2));
-    expected += trigamma(degrees[i] / 2) / count;
+  for (const auto& [variance, d] : found) {
+    e.push_back(std::log(std::max(variance, prior.smallest)) - digamma(d / 2) + std::log(d / 2));
+    expected += trigamma(d / 2) / count;
   }
   const double mean = std::accumulate(e.begin(), e.end(), 0.0) / count;
   double spread = -expected;
@@ -227,9 +226,9 @@ std::vector<Difference> compare(const std::vector<Outcomes>& series, const std::
     Difference& d = differences[j.index];
     if (!stopped) at = level / static_cast<double>(judged.size() - k);
     stopped = stopped || j.p > at;
-    const double half = j.trained >= fewest_pairs ? j.evidence.half_width(at, bound)
-                        : j.trained >= 1          ? infinity
-                                                  : std::numeric_limits<double>::quiet_NaN();
+    const double half = d.by_signs || j.trained == 0 ? std::numeric_limits<double>::quiet_NaN()
+                        : j.trained >= fewest_pairs  ? j.evidence.half_width(at, bound)
+                                                     : infinity;
     d.low = d.mean - half, d.high = d.mean + half, d.level = at;
     if (!stopped) d.order = (d.by_signs ? d.better > d.worse : d.mean < 0) ? Difference::Order::lower : Difference::Order::higher;
   }

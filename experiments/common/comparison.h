@@ -18,7 +18,7 @@ struct Difference {
   Order order = Order::undecided;
   std::int64_t n = 0;        // pairs, with those that diverged
   double mean = 0;           // of the differences; NaN without any
-  double low = 0, high = 0;  // its interval; infinite for fewer than three pairs, which decide nothing
+  double low = 0, high = 0;  // its interval; infinite for fewer than three pairs, which decide nothing; NaN where signs decide
   double level = 0.05;       // at which it was judged
   double deviation = 0;      // of a difference, as it was judged
   bool by_signs = false;     // an arm diverged
@@ -41,7 +41,7 @@ std::string describe(const Difference& d);
 // judged the pair, so that it holds 0 exactly where the order is undecided.
 //
 // A pair with an arm that diverged: the exact sign test over seeds (both diverged: a tie), with the same correction; it needs six seeds to decide
-// anything, and more in a family. The interval is then of the seeds at which both trained, and decides nothing.
+// anything, and more in a family. There is no interval then.
 std::vector<Difference> compare(const std::vector<Outcomes>& series, const std::vector<std::pair<std::size_t, std::size_t>>& family);
 // Families: each series from the second on against the first; each against each (0,1), (0,2), .., (1,2), ..
 std::vector<std::pair<std::size_t, std::size_t>> against_first(std::size_t series);

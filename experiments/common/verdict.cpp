@@ -254,11 +254,10 @@ std::string comparisons_csv(const std::vector<Place>& places) {
   for (const Place& place : places)
     for (const auto& [family, pairs] : {std::pair(std::string_view("control"), &place.against_control), {"pairs", &place.pairs}})
       for (const auto& [a, b, d] : *pairs) {
-        const double bounds = d.by_signs ? unknown : 0;  // of what was judged by signs an interval says nothing
         const std::int64_t needed = d.order == Order::undecided ? pairs_needed(d) : d.n;
         table.cell(place.depth).cell(place.rate.value_or(unknown)).cell(family);
         table.cell(std::string_view(place.standings[a].method)).cell(std::string_view(place.standings[b].method));
-        table.cell(orders[static_cast<int>(d.order)]).cell(d.mean).cell(d.low + bounds).cell(d.high + bounds).cell(d.level).cell(d.n);
+        table.cell(orders[static_cast<int>(d.order)]).cell(d.mean).cell(d.low).cell(d.high).cell(d.level).cell(d.n);
         table.cell(d.better).cell(d.worse).cell(d.diverged_first).cell(d.diverged_second);
         table.cell(needed > 0 ? static_cast<double>(needed) : unknown).end_row();
       }

@@ -30,8 +30,8 @@ struct Judging {
 struct Standing {
   std::string method;
   // Training losses at the judged seeds (comparison.h); an arm that was stopped as hopeless counts as one that diverged.
-  Outcomes losses;
-  Summary loss;  // of those that ended with one
+  Outcomes losses = {};
+  Summary loss = {};  // of those that ended with one
   std::int64_t diverged = 0, stopped = 0, seeds = 0;
   bool near_chance = false;
   // The smallest depth at which the method has arms that ended at this rate. It is untested where it stays near chance at a larger one and did not

@@ -334,7 +334,7 @@ TEST_CASE("settings printed are settings understood, and lists and dry runs go t
 
 TEST_CASE("the recipe of its paper trains each method so and says how, and a warm-up given holds for all") {
   const TemporaryFolder folder;
-  const std::string command = program("depth_stability") + " --dim 8 --batch 4 --steps 60 --no-progress --depths 1 ";
+  const std::string command = program("depth_stability") + " --dim 8 --batch 4 --steps 180 --no-progress --depths 1 ";
   const auto rates = [&](const std::string& out, const std::string& gate) {
     std::istringstream lines(slurp(folder / (out + "/metrics.jsonl")));
     std::vector<double> found;
@@ -344,9 +344,9 @@ TEST_CASE("the recipe of its paper trains each method so and says how, and a war
   };
   REQUIRE(run(folder.path(), command + "--gates post,rezero,layerscale --recipe paper --schedule constant --out p").status == 0);
   const auto rising = [&](const std::vector<double>& r) { return std::count_if(r.begin(), r.end(), [](double rate) { return rate < 0.999e-3; }); };
-  CHECK(rising(rates("p", "post")) == 1);  // 4 % of 60 steps are two, the second of which has the peak
+  CHECK(rising(rates("p", "post")) == 6);  // 4 % of 180 steps are seven, the last of which has the peak
   CHECK(rising(rates("p", "rezero")) == 0);
-  CHECK(rates("p", "layerscale").size() == 60);  // 5 / 300 of 60: one step
+  CHECK(rising(rates("p", "layerscale")) == 2);  // 5 / 300 of 180 are three
   CHECK_THAT(slurp(folder / "p/report.html"), contains("recipe of rezero") &&
                                                   contains("Xavier uniform of the packed qkv, ordinary head, no warm-up (Bachlechner") &&
                                                   contains("recipe of post") && contains("warm-up of 4 % of the steps"));
