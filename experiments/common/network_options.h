@@ -9,7 +9,7 @@ namespace plumb::lab {
 
 struct NetworkOptions {
   std::int64_t dim = 64, heads = 2, patch = 8;
-  std::string pool = "token";
+  std::string pool = "mean";
   std::string recipe = "shared";  // everything equal but the gate; or "paper": as each method's paper prescribes (nn::Recipe)
   DropOptions drop;
 

@@ -106,7 +106,8 @@ int depth_stability(int argc, const char* const* argv) {
   // Shallow ones first: they are done soon.
   const auto depth =
       study.axis<std::int64_t>("--depths", {6, 24, 48}, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size).slowest();
-  const auto rate = study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
+  const auto rate = study.axis<double>("--lrs", {3e-3}, "Peak learning rates").above(0);
+  study.options().steps = 300;
   Options o;
   Cli& cli = study.cli();
   cli.section("Verdict");

@@ -108,8 +108,8 @@ double softmax_accuracy(const Features& train, const Features& test, int epochs,
 
 TEST_CASE("glyphs are the same bytes on every machine") {
   const ImageSet train = make_glyphs(GlyphSplit::train, 1), validation = make_glyphs(GlyphSplit::validation, 1);
-  CHECK(fingerprint(train.image(0), train.image_bytes()) == 0x91091964c8e5e920ull);
-  CHECK(fingerprint(validation.image(0), validation.image_bytes()) == 0xcaecc83d67b9a95bull);
+  CHECK(fingerprint(train.image(0), train.image_bytes()) == 0x5601fcb86be4b454ull);
+  CHECK(fingerprint(validation.image(0), validation.image_bytes()) == 0x70684a28a51a150cull);
 }
 
 TEST_CASE("a glyph depends on its split and index only") {
@@ -150,8 +150,11 @@ TEST_CASE("glyphs use the range of a byte without clipping much of it") {
   }
 }
 
-TEST_CASE("a linear model cannot tell glyphs apart, amplitudes of oriented waves can") {
-  const ImageSet train = make_glyphs(GlyphSplit::train, 2500), validation = make_glyphs(GlyphSplit::validation, 1000);
-  CHECK(softmax_accuracy(pixels_of(train), pixels_of(validation), 3, 0.003f) < 0.2);
-  CHECK(softmax_accuracy(amplitudes_of(train), amplitudes_of(validation), 60, 1.0f) > 0.8);
+TEST_CASE("a linear model tells glyphs apart in part, amplitudes of oriented waves do in full") {
+  const ImageSet train = make_glyphs(GlyphSplit::train, 2500), validation = make_glyphs(GlyphSplit::validation, 2000);
+  const double linear = softmax_accuracy(pixels_of(train), pixels_of(validation), 3, 0.001f);
+  INFO(linear);
+  CHECK(linear > 0.35);
+  CHECK(linear < 0.55);
+  CHECK(softmax_accuracy(amplitudes_of(train), amplitudes_of(validation), 60, 1.0f) > 0.95);
 }

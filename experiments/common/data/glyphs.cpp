@@ -14,11 +14,12 @@ namespace {
 
 constexpr int side = 32, channels = 3, classes = 10, orientations = 5;
 constexpr std::uint64_t key = random_key(0x676c797068730001u, "data.glyphs");
-// Chosen so that a transformer of width 64 and depth 48 with LayerScale ends 200 steps of 64 images near a loss of 0.9 while pre-norm and
-// post-norm without it stay at ln 10.
+// Chosen so that a transformer of width 64 and 6 blocks learns them within 300 steps of 64 images under most residual methods, and a linear
+// model in part: on seeds 10 to 19 at that depth, before any deeper network was trained on them.
 constexpr int angle_jitter = 22;                                                     // 1024ths of a turn; neighbouring orientations are 102 apart
 constexpr int shortest_wave = 4, longest_wave = 8;                                   // pixels
-constexpr int weakest_contrast = 32, strongest_contrast = 72, noise_deviation = 32;  // grey levels
+constexpr int weakest_contrast = 60, strongest_contrast = 80, noise_deviation = 16;  // grey levels
+constexpr int darkest = 104, lightest = 152, tint = 16;  // grey levels: means of a texture, and how far the class moves them
 static_assert(classes == orientations * (orientations - 1) / 2);
 
 // A turn is 1024 steps and the amplitude 1024.
@@ -56,12 +57,13 @@ class Draws {
 
 using Colour = std::array<int, channels>;
 
-// colour + contrast * sin(position along the orientation)
+// colour + contrast * sin(position along the orientation). The colour leans towards the hue of the class (classes are evenly spread over the colour
+// circle) by less than colours vary: a hint that is linear in the pixels, beside the orientations, which are not.
 struct Texture {
   Colour colour, contrast;
   int across_x, across_y, phase;  // in 65536ths of a turn, a pixel
 
-  Texture(Draws& d, int orientation) {
+  Texture(Draws& d, int orientation, int label) {
     const int angle = (orientation * 512 + d.between(-angle_jitter, angle_jitter) * orientations) / orientations;
     const int frequency = 65536 * 16 / d.between(16 * shortest_wave, 16 * longest_wave);
     across_x = frequency * cosine(angle) / 1024;
@@ -69,7 +71,7 @@ struct Texture {
     phase = d.between(0, 65535);
     const int strength = d.between(weakest_contrast, strongest_contrast);
     for (std::size_t c = 0; c < channels; ++c) {
-      colour[c] = d.between(72, 184);
+      colour[c] = d.between(darkest, lightest) + tint * cosine(1024 * (3 * label + classes * static_cast<int>(c)) / (3 * classes)) / 1024;
       contrast[c] = strength * d.between(128, 256) / 256;
     }
   }
@@ -130,7 +132,7 @@ std::array<int, 2> pair_of(int label) {
 void paint(Draws& d, int label, std::uint8_t* image) {
   std::array<int, 2> pair = pair_of(label);
   if (d.between(0, 1) == 1) std::swap(pair[0], pair[1]);
-  const Texture ground(d, pair[0]), on_figure(d, pair[1]);
+  const Texture ground(d, pair[0], label), on_figure(d, pair[1], label);
   const Figure figure(d);
   std::array<Stroke, 3> strokes{Stroke(d), Stroke(d), Stroke(d)};
   const int ramp_x = d.between(-16, 16), ramp_y = d.between(-16, 16);  // 16ths of a grey level, a pixel
