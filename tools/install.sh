@@ -3,10 +3,11 @@
 # Usage: tools/install.sh build|test      build: to build and run programs; test: the tests, too
 set -euo pipefail
 
+optional=()  # where the system has them: a browser, in which the tests look at reports
 build=(g++ cmake ninja-build ccache libdnnl-dev libhwy-dev libfmt-dev nlohmann-json3-dev zlib1g-dev)
 case "${1:-}" in
   build) wanted=("${build[@]}") ;;
-  test) wanted=("${build[@]}" catch2) ;;
+  test) wanted=("${build[@]}" catch2); optional=(chromium fonts-dejavu-core) ;;
   *) sed -n 2,3p "$0" >&2; exit 2 ;;
 esac
 
@@ -20,18 +21,27 @@ END
   exit 1
 fi
 
+is_installed() { [[ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" == *" ok installed" ]]; }
 missing=()
 for package in "${wanted[@]}"; do
-  [[ "$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null)" == *" ok installed" ]] || missing+=("$package")
+  is_installed "$package" || missing+=("$package")
 done
-[ ${#missing[@]} -eq 0 ] && exit 0
+lacking=()
+for package in "${optional[@]}"; do
+  is_installed "$package" || lacking+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && [ ${#lacking[@]} -eq 0 ] && exit 0
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
-  command -v sudo >/dev/null || { echo "error: not root and no sudo; install by hand: apt-get install ${missing[*]}" >&2; exit 1; }
+  command -v sudo >/dev/null || { echo "error: not root and no sudo; install by hand: apt-get install ${missing[*]} ${lacking[*]}" >&2; exit 1; }
   as_root=(sudo)
 fi
-echo "installing: ${missing[*]}" >&2
 export DEBIAN_FRONTEND=noninteractive
 "${as_root[@]}" apt-get update -qq >&2
+for package in "${lacking[@]}"; do
+  if [ -n "$(apt-cache madison "$package" 2>/dev/null)" ]; then missing+=("$package"); else echo "this system has no package $package" >&2; fi
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+echo "installing: ${missing[*]}" >&2
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "experiments/common/report_page.h"
 #include "experiments/common/report_parts.h"
@@ -46,46 +47,76 @@ std::string table_caption(const std::vector<ArmGroup>& groups, std::int64_t clas
   return text;
 }
 
+// Which method trains at which depth, and how sure that is.
+std::string first_look(const std::vector<Place>& judged, const Judging& how, Gallery& gallery) {
+  const std::vector<DotPlot> ranks = rankings(judged, how.classes);
+  std::vector<std::string> svgs;
+  if (const std::optional<HeatMap> map = overview(judged, how.classes)) svgs.push_back(gallery.svg(*map));
+  for (const DotPlot& plot : ranks) svgs.push_back(gallery.svg(plot));
+  if (svgs.empty()) return "";
+  const bool repeated =
+      std::ranges::any_of(ranks, [](const DotPlot& p) { return std::ranges::any_of(p.rows, [](const DotRow& r) { return !r.singles.empty(); }); });
+  std::string caption;
+  if (repeated)
+    caption =
+        "Dots are means over the seeds that ended ok, bars their 95 % t intervals (those of few seeds are wide, and end at the frame), ticks single "
+        "seeds. ";
+  if (std::ranges::any_of(
+          judged, [](const Place& p) { return std::ranges::any_of(p.against_control, [](const JudgedPair& j) { return j.difference.n > 1; }); }))
+    caption += fmt::format("Lower, higher and no verdict are against {}, by the differences seed by seed below. ", escape_markup(how.control));
+  if (std::ranges::any_of(judged, [](const Place& p) { return std::ranges::any_of(p.standings, &Standing::untested); }))
+    caption += "Untested: near chance, and already at the smallest depth, so that nothing follows about depth.";
+  return grid(svgs) + (caption.empty() ? "" : fmt::format("<p class=\"caption\">{}</p>\n", caption));
+}
+
+// Enough names that looking for one takes time.
+std::string filter_box(const ReportInput& input) {
+  constexpr std::size_t few = 6;
+  std::set<std::string> names;
+  for (const ArmResult& a : input.arms) names.insert(a.gate);
+  return names.size() > few ? filter(input.series, names.size()) : "";
+}
+
 }  // namespace
 
-std::string render_report(const ReportInput& input) {
+Report render_report(const ReportInput& input) {
+  Report report;
+  Gallery gallery(report.figures);
+  const Judging& how = input.judging;
   const std::vector<ArmGroup> groups = groups_by_depth(input.arms);
-  const Judging how{.classes = input.classes, .control = input.control, .best_rate = input.best_rate};
   const std::vector<Place> judged = places(input.arms, how);
   std::string html = input.question.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(input.question));
   html += claims_html(input.claims);
   // Without training losses there is nothing to judge by.
   if (input.columns.empty() || std::ranges::any_of(groups, [](const ArmGroup& g) { return g.train_loss.n > 0; })) html += verdict_html(judged, how);
-  if (!input.settings.empty()) html += "<section>\n<h2>Settings</h2>\n" + facts(input.settings) + "</section>\n";
-  html += section("Results", table_caption(groups, input.classes), scroll_region("Results", html_table(groups, input)));
+  html += filter_box(input) + first_look(judged, how, gallery);
+  html += section("Results", table_caption(groups, how.classes), scroll_region("Results", html_table(groups, input)));
   if (const std::string comparisons = html_comparisons(judged); !comparisons.empty())
     html += section(
-        "Against " + input.control,
+        "Against " + how.control,
         "Difference of training losses, seed by seed: the same data, batches and draws. Holm's correction over the methods at one depth, in the "
         "interval as well: the chance of any wrong verdict there is at most about 5 %. An arm that diverged is worse than any that did not, by "
         "the exact sign test. n to decide: how many seeds would, with an even chance, if mean and spread are as they seem. comparisons.csv has all "
         "pairs.",
-        scroll_region("Against " + input.control, comparisons));
+        scroll_region("Against " + how.control, comparisons));
   const bool repeated = std::any_of(groups.begin(), groups.end(), [](const ArmGroup& g) { return g.arms.size() > 1; });
   const std::string over_seeds = repeated ? " Geometric mean over seeds." : "";
-  // Plots leave the intervals of many methods to hover; the captions say so where it is the case.
   const std::vector<Plot> losses = loss_plots(input);
   const bool crowded = std::any_of(losses.begin(), losses.end(), is_crowded);
+  const std::string behind = crowded ? " One panel a method, the others in grey behind it." : "";
   std::string loss_caption = "One seed a line; a thin line that ends in a cross diverged.";
   std::string accuracy_caption;
   if (repeated) {
-    loss_caption = "Mean over the seeds that ended ok" + std::string(crowded ? "" : ", with the band of its 95 % interval") +
-                   "; seeds that diverged are thin lines that end in a cross.";
-    accuracy_caption = crowded ? "Mean over the seeds that ended ok. " : "Bars are 95 % intervals over seeds. ";
+    loss_caption = "Mean over the seeds that ended ok, with the band of its 95 % interval; seeds that diverged are thin lines that end in a cross.";
+    accuracy_caption = "Bars are 95 % intervals over seeds. ";
   }
   if (!input.losses.empty())
-    html += section("Training loss",
-                    loss_caption + " Long runs are shown as means of consecutive logged steps. Point at a plot for its values" +
-                        (crowded && repeated ? " and 95 % intervals." : "."),
-                    figures(losses));
+    html +=
+        section("Training loss", loss_caption + behind + " Long runs are shown as means of consecutive logged steps. Point at a plot for its values.",
+                gallery.show(losses));
   if (std::ranges::any_of(groups, [](const ArmGroup& g) { return g.depth > 0 && g.val_accuracy.n > 0; }) || input.losses.empty())
-    html += section("Accuracy against depth", accuracy_caption + "Methods at one depth stand side by side to keep them apart.",
-                    figures(accuracy_plots(input)));
+    html += section("Accuracy against depth", accuracy_caption + (crowded ? "" : "Methods at one depth stand side by side to keep them apart."),
+                    gallery.show(accuracy_plots(input)));
   if (const std::vector<Plot> plots = ratio_plots(input); !plots.empty())
     html +=
         section("Branch against stream",
@@ -93,15 +124,21 @@ std::string render_report(const ReportInput& input) {
                 "at each arm's last logged step. What a gate keeps of the stream may itself be scaled: the column change of layers.csv is the norm "
                 "of all that a junction changes, before a post-norm, over that of the stream." +
                     over_seeds,
-                figures(plots));
+                gallery.show(plots));
   if (const std::vector<Plot> plots = gate_plots(input); !plots.empty())
     html += section("Gates",
                     "The largest magnitude among the factors with which a gate acts, by block, at each arm's last logged step; methods without such "
                     "factors are absent, and one of exactly zero has no place on a log scale." +
                         over_seeds,
-                    figures(plots));
+                    gallery.show(plots));
+  if (const std::vector<Plot> plots = gate_step_plots(input); !plots.empty())
+    html += section("Gates over training",
+                    "The same against the optimizer step: the geometric mean over blocks and branches of each one's largest factor." + over_seeds,
+                    gallery.show(plots));
+  if (!input.settings.empty()) html += "<section>\n<h2>Settings</h2>\n" + facts(input.settings) + "</section>\n";
   if (!input.notes.empty()) html += "<section>\n<h2>Provenance</h2>\n" + facts(input.notes, " notes") + "</section>\n";
-  return page(input.title, html);
+  report.html = page(input.title, html);
+  return report;
 }
 
 }  // namespace plumb::lab

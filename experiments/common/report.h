@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/common/figure.h"
 #include "experiments/common/results.h"
 #include "experiments/common/study_results.h"
 
@@ -18,21 +19,19 @@ struct ReportInput {
   std::string series = "gate";            // what ArmResult::gate is called
   std::vector<std::string> columns = {};  // further values, ArmResult::further
   NamedTexts settings = {};               // what was compared and how: name, value
-  std::string control = {};               // Judging::control; none if empty
-  bool best_rate = false;                 // Judging::best_rate
-  std::int64_t classes = 0;               // an untrained classifier has loss ln(classes); no chance level is drawn for fewer than two
+  Judging judging = {};                   // no chance level is drawn for fewer than two classes
   std::vector<ArmResult> arms = {};       // gates, depths and rates appear in this order
   std::vector<LossPoint> losses = {};
   std::vector<LayerPoint> layers = {};
   NamedTexts notes = {};  // where the numbers come from: version, commit, device, command line
 };
 
-// Of any study: its axes depth and lr are depth and rate, all others together name the series; losses are what it traced as "loss".
+// Of any study: its arm_results(); losses are what it traced as "loss".
 ReportInput report_input(const StudyResults& results);
 
-// One HTML file that holds all it needs and opens in any browser without network or script, in light and dark mode, from 390 px up.
-// Everything in it is computed from the input; its text is escaped.
-std::string render_report(const ReportInput& input);
+// One HTML file that holds all it needs and opens in any browser without network, in light and dark mode, from 390 px up; what its script adds (a
+// filter, sorting, highlighting) it can be read without. Everything in it is computed from the input; its text is escaped.
+Report render_report(const ReportInput& input);
 
 // The arms for a terminal, one line each (gate, depth, lr), at most 100 columns wide as long as the numbers are of common size. Says as the
 // report does which are near chance, ln(classes); none for fewer than two classes. `colour` adds ANSI colours.

@@ -129,7 +129,7 @@ void add_loss_curves(Plot& plot, const Lanes& lanes, const LossLog& log, std::si
     const auto points = log.find(id_of(*a));
     Curve curve = points == log.end() ? Curve() : binned(points->second, every);
     if (a->status == Status::diverged) {
-      PlotMark mark{.x = static_cast<double>(a->diverged_at.value_or(a->steps)), .style = lanes.style, .title = death(*a)};
+      PlotMark mark{.x = static_cast<double>(a->diverged_at.value_or(a->steps)), .style = lanes.style, .title = death(*a), .of = lanes.gate};
       for (const PlotPoint& p : curve)
         if (std::isfinite(p.y)) mark.y = p.y;
       plot.marks.push_back(std::move(mark));
@@ -143,22 +143,24 @@ void add_loss_curves(Plot& plot, const Lanes& lanes, const LossLog& log, std::si
   plot.series.insert(plot.series.end(), others.begin(), others.end());
 }
 
-// One range for all depths, from zero. An exploding arm leaves it at the top: it must not flatten the others.
+// One range for all depths, from zero where that is near. An exploding arm leaves it at the top: it must not flatten the others.
 void share_loss_range(std::vector<Plot>& plots, const ReportInput& input) {
-  const double chance = chance_loss(input.classes);
-  double highest = 0, highest_mean = 0, last_step = 1;
+  const double chance = chance_loss(input.judging.classes);
+  double lowest = std::numeric_limits<double>::infinity(), highest = 0, highest_mean = 0, last_step = 1;
   for (const ArmResult& a : input.arms) last_step = std::max(last_step, static_cast<double>(a.steps));
   for (const LossPoint& p : input.losses) last_step = std::max(last_step, static_cast<double>(p.step));
   for (const Plot& plot : plots)
     for (const PlotSeries& s : plot.series)
       for (const PlotPoint& p : s.points) {
         if (!std::isfinite(p.y)) continue;
-        highest = std::max(highest, p.y);
+        lowest = std::min(lowest, p.y), highest = std::max(highest, p.y);
         if (!s.thin) highest_mean = std::max(highest_mean, p.y);
       }
   if (std::isfinite(chance)) highest = std::min(std::max(highest, chance), std::clamp(highest_mean, 1.25 * chance, 2 * chance));
+  const double room = 0.05 * (highest - lowest);
   for (Plot& plot : plots)
-    if (highest > 0) plot.x.low = 0, plot.x.high = last_step, plot.y.low = 0, plot.y.high = 1.04 * highest;
+    if (highest > 0 && highest > lowest)
+      plot.x.low = 0, plot.x.high = last_step, plot.y.low = lowest < 0.35 * highest ? 0 : lowest - room, plot.y.high = highest + room;
 }
 
 std::string branch_name(const std::string& branch) {
@@ -181,7 +183,9 @@ std::vector<Plot> layer_plots(const ReportInput& input, const std::string& id, c
   std::vector<Plot> plots;
   for (const Condition& condition : study.conditions())
     for (const std::string& branch : branches) {
-      Plot plot{.id = fmt::format("{}-{}", id, plots.size()), .title = study.name(condition) + ", " + branch_name(branch), .x = {.title = "block"}};
+      Plot plot{.id = slug(id + "-" + study.name(condition) + "-" + branch),
+                .title = study.name(condition) + ", " + branch_name(branch),
+                .x = {.title = "block"}};
       plot.y = {.title = y_title, .log = true};
       for (const Lanes& lanes : study.under(condition)) {
         std::map<std::int64_t, std::vector<double>> at;
@@ -223,7 +227,7 @@ void share_log_range(std::vector<Plot>& plots) {
 
 std::vector<Plot> loss_plots(const ReportInput& input) {
   constexpr std::size_t most_points = 100;
-  const double chance = chance_loss(input.classes);
+  const double chance = chance_loss(input.judging.classes);
   const StudyArms study(input);
   LossLog log;
   for (const LossPoint& p : input.losses) log[id_of(p)].push_back(&p);
@@ -232,10 +236,10 @@ std::vector<Plot> loss_plots(const ReportInput& input) {
   const std::size_t every = (longest + most_points - 1) / most_points;
   std::vector<Plot> plots;
   for (const Condition& condition : study.conditions()) {
-    Plot plot{.id = fmt::format("loss-{}", plots.size()), .title = study.name(condition), .x = {.title = "step"}, .y = {.title = "training loss"}};
+    Plot plot{.id = slug("loss-" + study.name(condition)), .title = study.name(condition), .x = {.title = "step"}, .y = {.title = "training loss"}};
     plot.marks_name = "diverged";
     for (const Lanes& lanes : study.under(condition)) add_loss_curves(plot, lanes, log, every);
-    if (std::isfinite(chance)) plot.rules.push_back({chance, fmt::format("chance, ln {} = {:.3f}", input.classes, chance)});
+    if (std::isfinite(chance)) plot.rules.push_back({chance, fmt::format("chance, ln {} = {:.3f}", input.judging.classes, chance)});
     plots.push_back(std::move(plot));
   }
   share_loss_range(plots, input);
@@ -247,12 +251,11 @@ std::vector<Plot> accuracy_plots(const ReportInput& input) {
   const std::vector<ArmGroup> groups = group_arms(input.arms);
   std::vector<Plot> plots;
   for (double lr : study.rates()) {
-    Plot plot{.id = fmt::format("accuracy-{}", plots.size()),
+    Plot plot{.id = study.rates().size() > 1 ? slug(fmt::format("accuracy-lr-{}", lr)) : "accuracy",
               .title = study.rates().size() > 1 ? fmt::format("lr {}", lr) : "",
               .x = {.title = "depth (blocks, log scale)", .log = true},
               .y = {.title = "validation accuracy, %"}};
     for (std::int64_t depth : study.depths()) plot.x.ticks.push_back(static_cast<double>(depth));
-    plot.y.low = 0;
     plot.interval = PlotInterval::bars;
     plot.marks_name = "no seed finished";
     std::map<int, PlotSeries> series;
@@ -263,18 +266,20 @@ std::vector<Plot> accuracy_plots(const ReportInput& input) {
       PlotPoint p = with_interval(static_cast<double>(g.depth), g.val_accuracy);
       p.y *= 100, p.low *= 100, p.high *= 100;
       if (p.high > 100) plot.y.high = 100;
+      if (p.low < 0) plot.y.low = 0;
       s.points.push_back(p);
       if (g.ok == 0)
         plot.marks.push_back(
-            {.x = static_cast<double>(g.depth), .style = style, .title = fmt::format("{}, depth {}: {}", g.gate, g.depth, outcome(g))});
+            {.x = static_cast<double>(g.depth), .style = style, .title = fmt::format("{}, depth {}: {}", g.gate, g.depth, outcome(g)), .of = g.gate});
     }
-    if (std::none_of(groups.begin(), groups.end(), [&](const ArmGroup& g) { return g.lr == lr && g.val_accuracy.n > 0; })) plot.y.high = 100;
+    if (std::none_of(groups.begin(), groups.end(), [&](const ArmGroup& g) { return g.lr == lr && g.val_accuracy.n > 0; }))
+      plot.y.low = 0, plot.y.high = 100;
     for (auto& [style, s] : series) {
       std::sort(s.points.begin(), s.points.end(), [](const PlotPoint& a, const PlotPoint& b) { return a.x < b.x; });
       plot.series.push_back(std::move(s));
     }
-    if (input.classes >= 2) {
-      const double chance = 100.0 / static_cast<double>(input.classes);
+    if (input.judging.classes >= 2) {
+      const double chance = 100.0 / static_cast<double>(input.judging.classes);
       plot.rules.push_back({chance, fmt::format("chance, {:.3g} %", chance)});
     }
     plots.push_back(std::move(plot));
@@ -288,6 +293,35 @@ std::vector<Plot> ratio_plots(const ReportInput& input) {
 
 std::vector<Plot> gate_plots(const ReportInput& input) {
   return layer_plots(input, "gate", "largest |gate factor|, log scale", [](const LayerPoint& p) { return p.gate_max; });
+}
+
+std::vector<Plot> gate_step_plots(const ReportInput& input) {
+  const StudyArms study(input);
+  std::map<ArmId, std::map<std::int64_t, std::vector<double>>> by_arm;  // the branches of a step
+  std::size_t longest = 0;
+  for (const LayerPoint& p : input.layers)
+    if (p.gate_max) by_arm[id_of(p)][p.step].push_back(*p.gate_max);
+  for (const auto& [arm, steps] : by_arm) longest = std::max(longest, steps.size());
+  std::vector<Plot> plots;
+  if (longest < 3) return plots;
+  for (const Condition& condition : study.conditions()) {
+    Plot plot{.id = slug("gate-steps-" + study.name(condition)), .title = study.name(condition), .x = {.title = "step"}};
+    plot.y = {.title = "largest |gate factor|, log scale", .log = true};
+    for (const Lanes& lanes : study.under(condition)) {
+      std::map<std::int64_t, std::vector<double>> at;
+      for (const ArmResult* a : averaged(lanes))
+        if (const auto steps = by_arm.find(id_of(*a)); steps != by_arm.end())
+          for (const auto& [step, values] : steps->second)
+            if (std::ranges::all_of(values, [](double v) { return v > 0; })) at[step].push_back(log_mean(0, values).y);
+      if (at.empty()) continue;
+      PlotSeries series{.name = any_ok(lanes) ? lanes.gate : lanes.gate + " (diverged)", .style = lanes.style};
+      for (const auto& [step, values] : at) series.points.push_back(log_mean(static_cast<double>(step), values));
+      plot.series.push_back(std::move(series));
+    }
+    if (!plot.series.empty()) plots.push_back(std::move(plot));
+  }
+  share_log_range(plots);
+  return plots;
 }
 
 }  // namespace plumb::lab

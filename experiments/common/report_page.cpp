@@ -41,10 +41,66 @@ table.results{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tab
 .results .warn{color:var(--warn)}
 .plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,27rem),1fr));gap:1.8rem 2.4rem;margin:1rem 0 0;align-items:start}
 .plot{display:block;width:100%;height:auto;overflow:visible;font-family:inherit;font-size:13px;font-variant-numeric:tabular-nums}
+.results th[aria-sort]{text-decoration:underline;text-underline-offset:.2em}
+.sorts th{cursor:pointer}
+.sorts th:hover{text-decoration:underline dotted;text-underline-offset:.2em}
+#filter{margin:1.2rem 0 0}
+#filter input{font:inherit;color:inherit;background:var(--panel);border:1px solid var(--muted);border-radius:.3rem;padding:.15rem .5rem}
+tr.off{display:none}
+svg .off{opacity:.08}
+svg .beside{opacity:.25}
 footer{margin-top:3rem;color:var(--muted);font-size:.85rem}
 @media (max-width:520px){body{padding:1.3rem 1rem 3rem}h1{font-size:1.4rem}.plot{font-size:14.5px}.facts div{grid-template-columns:7rem 1fr}}
 @media print{body{max-width:none;padding:0}.plots svg,.results tr{break-inside:avoid}.scroll{overflow:visible}}
 )css";
+
+// Without a less-than sign, so that the page stays well-formed as XML.
+constexpr const char* page_script = R"js(
+(() => {
+  const own = [...document.querySelectorAll('[data-of]')], box = document.getElementById('filter');
+  if (box) {
+    box.hidden = false;
+    box.addEventListener('input', e => {
+      const words = e.target.value.toLowerCase().split(/[\s,]+/).filter(w => w);
+      for (const el of own) el.classList.toggle('off', words.length > 0 && !words.some(w => el.dataset.of.toLowerCase().includes(w)));
+    });
+  }
+  for (const svg of document.querySelectorAll('svg')) {
+    const parts = [...svg.querySelectorAll('[data-of]')];
+    svg.addEventListener('pointerover', e => {
+      const at = e.target.closest('[data-of]');
+      for (const el of parts) el.classList.toggle('beside', at !== null && el.dataset.of !== at.dataset.of);
+    });
+    svg.addEventListener('pointerleave', () => parts.forEach(el => el.classList.remove('beside')));
+  }
+  const key = cell => {
+    const text = cell ? cell.textContent.trim() : '', number = parseFloat(text.replace(/^[^-+0-9.]+/, ''));
+    return Number.isFinite(number) ? [0, number] : [1, text];
+  };
+  const order = (a, b) => a[0] - b[0] || (a[0] ? a[1].localeCompare(b[1]) : a[1] - b[1]);
+  for (const table of document.querySelectorAll('table.results')) {
+    const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
+    table.classList.add('sorts');
+    let column = 0;
+    for (const head of heads) {
+      const at = column;
+      column += head.colSpan;
+      head.tabIndex = 0;
+      head.title = 'sort';
+      const sort = () => {
+        const down = head.getAttribute('aria-sort') === 'ascending';
+        for (const h of heads) h.removeAttribute('aria-sort');
+        head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+        const rows = [...body.rows].filter(r => !r.classList.contains('chance'));
+        rows.sort((a, b) => (down ? -1 : 1) * order(key(a.cells[at]), key(b.cells[at])));
+        for (const r of rows) { r.classList.remove('rule'); body.append(r); }
+      };
+      head.addEventListener('click', sort);
+      head.addEventListener('keydown', e => { if (e.key === 'Enter') sort(); });
+    }
+  }
+})();
+)js";
 
 }  // namespace
 
@@ -52,8 +108,8 @@ std::string page(const std::string& title, const std::string& body) {
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
       "content=\"width=device-width,initial-scale=1\">\n"
-      "<title>{0}</title>\n<style>{1}{2}</style>\n</head>\n<body>\n<h1>{0}</h1>\n{3}</body>\n</html>\n",
-      escape_markup(title), page_css, plot_css(), body);
+      "<title>{0}</title>\n<style>{1}{2}</style>\n</head>\n<body>\n<h1>{0}</h1>\n{3}<script>{4}</script>\n</body>\n</html>\n",
+      escape_markup(title), page_css, plot_css(), body, page_script);
 }
 
 std::string facts(const NamedTexts& texts, const char* extra) {
@@ -68,10 +124,17 @@ std::string section(const std::string& title, const std::string& caption, const 
   return fmt::format("<section>\n<h2>{}</h2>\n<p class=\"caption\">{}</p>\n{}</section>\n", title, caption, body);
 }
 
-std::string figures(const std::vector<Plot>& plots) {
+std::string grid(const std::vector<std::string>& svgs) {
   std::string html = "<div class=\"plots\">\n";
-  for (const Plot& p : plots) html += render_svg(p) + "\n";
+  for (const std::string& svg : svgs) html += svg + "\n";
   return html + "</div>\n";
+}
+
+std::string filter(const std::string& what, std::size_t count) {
+  return fmt::format(
+      "<p id=\"filter\" hidden><label>Show only <input type=\"search\" placeholder=\"parts of names\" size=\"24\"></label> "
+      "<span class=\"caption\">of {} {}s</span></p>\n",
+      count, escape_markup(what));
 }
 
 std::string scroll_region(const std::string& label, const std::string& table) {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "experiments/common/figure.h"
 #include "experiments/common/plot_text.h"
 #include "experiments/common/report.h"
 #include "experiments/common/statistics.h"
-#include "experiments/common/svg_plot.h"
 #include "experiments/common/verdict.h"
 
 namespace plumb::lab {
@@ -23,6 +23,11 @@ std::string html_table(const std::vector<ArmGroup>& groups, const ReportInput& i
 // The <table> of comparisons with the control; empty where there is none, or one seed alone.
 std::string html_comparisons(const std::vector<Place>& places);
 
+// The methods under each condition by training loss, the deepest condition first; none where there is nothing to rank.
+std::vector<DotPlot> rankings(const std::vector<Place>& places, std::int64_t classes);
+// Methods by depths (and rates); none for a single condition or method.
+std::optional<HeatMap> overview(const std::vector<Place>& places, std::int64_t classes);
+
 // Geometric mean of positive values with its interval: the arithmetic of a log axis.
 PlotPoint log_mean(double x, const std::vector<double>& values);
 // One y range for all, so that plots compare at a glance; wide intervals may leave it.
@@ -32,5 +37,7 @@ std::vector<Plot> loss_plots(const ReportInput& input);
 std::vector<Plot> accuracy_plots(const ReportInput& input);
 std::vector<Plot> ratio_plots(const ReportInput& input);
 std::vector<Plot> gate_plots(const ReportInput& input);  // empty where no method has gate parameters
+// The same against the step: the mean over blocks and branches. Empty where fewer than three steps were logged.
+std::vector<Plot> gate_step_plots(const ReportInput& input);
 
 }  // namespace plumb::lab

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "experiments/common/report_parts.h"
+#include "experiments/common/svg_parts.h"
 #include "experiments/common/text_table.h"
 
 namespace plumb::lab {
@@ -35,6 +36,14 @@ std::string verdict_words(const ArmGroup& g, std::int64_t classes) {
   const std::string words = outcome(g);
   if (!near_chance(g.train_loss, classes)) return words;
   return words == "ok" ? "near chance" : "near chance; " + words;
+}
+
+// Of several seeds of which one diverged at least.
+std::string survival_words(const ArmGroup& g) {
+  std::int64_t steps = 0;
+  for (const ArmResult& a : g.arms) steps = std::max(steps, a.steps);
+  const Survival s = survival(g);
+  return g.diverged > 0 && s.n > 1 ? "; " + to_string(s, steps) : "";
 }
 
 std::string html_pair(const Summary& s, int decimals, double factor, bool intervals) {
@@ -71,7 +80,7 @@ std::string outcome(const ArmGroup& g) {
 }
 
 std::string html_table(const std::vector<ArmGroup>& groups, const ReportInput& input) {
-  const std::int64_t classes = input.classes;
+  const std::int64_t classes = input.judging.classes;
   const bool intervals = any_interval(groups);
   const int decimals = loss_decimals(groups);
   const auto any = [&](auto&& has) { return std::ranges::any_of(groups, has); };
@@ -106,14 +115,14 @@ std::string html_table(const std::vector<ArmGroup>& groups, const ReportInput& i
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const ArmGroup& g = groups[i];
     const bool new_block = i > 0 && (groups[i - 1].depth != g.depth || groups[i - 1].lr != g.lr);
-    html += fmt::format("<tr{}><td>{}</td>", new_block ? R"( class="rule")" : "", escape_markup(g.gate));
+    html += fmt::format("<tr{}{}><td>{}</td>", new_block ? R"( class="rule")" : "", svg::belongs_to(g.gate), escape_markup(g.gate));
     if (depths) html += fmt::format(R"(<td class="num">{}</td>)", g.depth);
     if (rates) html += fmt::format(R"(<td class="num">{}</td>)", g.lr);
     html += fmt::format(R"(<td class="num">{}</td>)", g.ok);
     for (const Column& c : columns) html += html_pair(g.*c.of, c.decimals, c.factor, intervals);
     for (const Summary& s : g.further) html += fmt::format(R"(<td class="num">{}</td>)", to_string(s));
     const char* kind = g.diverged > 0 || g.failed > 0 ? "bad" : near_chance(g.train_loss, classes) ? "warn" : "";
-    html += fmt::format(R"(<td class="outcome {}">{}</td></tr>)", kind, escape_markup(verdict_words(g, classes)));
+    html += fmt::format(R"(<td class="outcome {}">{}</td></tr>)", kind, escape_markup(verdict_words(g, classes) + survival_words(g)));
   }
   return html + "</tbody></table>";
 }
@@ -127,9 +136,9 @@ std::string html_comparisons(const std::vector<Place>& places) {
       if (d.n < 2) continue;
       const bool decided = d.order != Difference::Order::undecided;
       const std::int64_t needed = pairs_needed(d);
-      rows += fmt::format(R"(<tr{}><td>{}</td><td class="num">{}</td>)",
+      rows += fmt::format(R"(<tr{}{}><td>{}</td><td class="num">{}</td>)",
                           &pair == &place.against_control.front() && !rows.empty() ? R"( class="rule")" : "",
-                          escape_markup(place.standings[pair.first].method), place.depth);
+                          svg::belongs_to(place.standings[pair.first].method), escape_markup(place.standings[pair.first].method), place.depth);
       if (rates) rows += place.rate ? fmt::format(R"(<td class="num">{}</td>)", *place.rate) : std::string("<td></td>");
       rows += fmt::format(R"(<td class="num">{}</td>)", d.n);
       if (d.by_signs)

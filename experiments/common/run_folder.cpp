@@ -13,6 +13,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "core/atomic_file.h"
 #include "experiments/common/build_info.h"
@@ -27,9 +28,13 @@ using Json = nlohmann::ordered_json;
 constexpr const char* lock_name = ".lock";
 // What every experiment may write; what an experiment writes besides, its run.json names. run.json itself goes last: while a run's files are being
 // deleted, what is left still shows that it is a run.
-constexpr const char* run_files[] = {"profile.json", "profile.txt", "report.html", "metrics.jsonl",
-                                     "results.csv",  "results.md",  "claims.csv",  "ledger.jsonl"};
-constexpr const char* run_folders[] = {"weights", "checkpoints"};  // of safetensors files
+constexpr const char* run_files[] = {"profile.json", "profile.txt", "report.html",     "metrics.jsonl", "results.csv",
+                                     "results.md",   "claims.csv",  "comparisons.csv", "ledger.jsonl"};
+struct RunSubfolder {
+  const char *name, *pattern;  // what a file's name begins or, from a dot, ends with
+};
+constexpr RunSubfolder run_folders[] = {
+    {"weights", ".safetensors"}, {"checkpoints", ".safetensors"}, {"figures", ".svg"}, {"figures", ".csv"}, {"tensorboard", "events.out.tfevents."}};
 
 bool is_leftover(const fs::path& path) { return path.filename() == lock_name || is_temporary_file(path); }
 
@@ -41,6 +46,27 @@ std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
   return entries;
 }
 
+// Appends what a run has written into its folder `name`, at `within` or below; the folders themselves where they hold nothing else.
+bool add_files_within(std::vector<fs::path>& files, const fs::path& within, const std::string& name) {
+  const auto is_ours = [&](const fs::path& file) {
+    const std::string text = file.filename().string();
+    return is_temporary_file(file) || std::ranges::any_of(run_folders, [&](const RunSubfolder& sub) {
+             return sub.name == name && (sub.pattern[0] == '.' ? text.ends_with(sub.pattern) : text.starts_with(sub.pattern));
+           });
+  };
+  bool all = true;
+  for (const fs::directory_entry& e : entries_of(within)) {
+    if (e.symlink_status().type() == fs::file_type::directory)
+      all = add_files_within(files, e.path(), name) && all;
+    else if (is_ours(e.path()))
+      files.push_back(e.path());
+    else
+      all = false;
+  }
+  if (all) files.push_back(within);
+  return all;
+}
+
 // The files and folders that a run has written, the folders' contents first.
 std::vector<fs::path> files_of_run(const fs::path& folder, const RunDescription& run) {
   std::vector<std::string> names(std::begin(run_files), std::end(run_files));
@@ -49,17 +75,10 @@ std::vector<fs::path> files_of_run(const fs::path& folder, const RunDescription&
   for (const std::string& name : names)
     if (const fs::file_status status = fs::symlink_status(folder / name); fs::exists(status) && !fs::is_directory(status))
       files.push_back(folder / name);
-  for (const char* name : run_folders) {
-    const fs::path within = folder / name;
-    if (fs::symlink_status(within).type() != fs::file_type::directory) continue;
-    const std::vector<fs::directory_entry> entries = entries_of(within);
-    const auto is_ours = [](const fs::directory_entry& e) {
-      return (e.path().extension() == ".safetensors" || is_temporary_file(e.path())) && !fs::is_directory(e.symlink_status());
-    };
-    for (const fs::directory_entry& e : entries)
-      if (is_ours(e)) files.push_back(e.path());
-    if (std::ranges::all_of(entries, is_ours)) files.push_back(within);
-  }
+  std::set<std::string> subfolders;
+  for (const RunSubfolder& sub : run_folders) subfolders.insert(sub.name);
+  for (const std::string& name : subfolders)
+    if (fs::symlink_status(folder / name).type() == fs::file_type::directory) add_files_within(files, folder / name, name);
   files.push_back(folder / "run.json");
   return files;
 }
@@ -226,7 +245,9 @@ RunFolder::RunFolder(const Cli& cli, const RunOptions& options, const RunFacts& 
   try {
     check_usable(path_, cli, options);  // again: it may have changed until the lock was ours
     const bool resumes = options.resume && fs::exists(path_ / "run.json");
-    for (const fs::path& folder : {path_, path_ / run_folders[0], path_ / run_folders[1]})
+    std::vector<fs::path> written{path_};
+    for (const RunSubfolder& sub : run_folders) written.push_back(path_ / sub.name);
+    for (const fs::path& folder : written)
       if (fs::is_directory(folder))
         for (const fs::directory_entry& entry : entries_of(folder))
           if (is_temporary_file(entry.path())) remove_file(entry.path());
@@ -261,6 +282,11 @@ RunFolder::RunFolder(const Cli& cli, const RunOptions& options) : path_(options.
 }
 
 RunFolder::~RunFolder() { unlock(); }
+
+bool RunFolder::writes(const std::string& name) {
+  return name == "run.json" || std::ranges::find(run_files, name) != std::end(run_files) ||
+         std::ranges::find(run_folders, name, &RunSubfolder::name) != std::end(run_folders);
+}
 
 void RunFolder::discard() {
   std::error_code none;

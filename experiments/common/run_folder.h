@@ -66,6 +66,9 @@ class RunFolder {
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
+  // True for the files and folders that every run may write, run.json among them.
+  static bool writes(const std::string& name);
+
   // What the constructor would refuse, without making or changing anything.
   static void check_beforehand(const Cli& cli, const RunOptions& options);
 

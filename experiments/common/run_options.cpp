@@ -83,6 +83,7 @@ void RunOptions::declare(Cli& cli, const RunChoices& choices) {
                      StepProfile::first, StepProfile::last))
       .decides_nothing_later();
   cli.option("--save-weights", &save_weights, "Save each run's weights as they are evaluated, in weights/ as safetensors").decides_nothing_later();
+  cli.option("--tensorboard", &tensorboard, "Write each finished run's numbers for TensorBoard, in tensorboard/").decides_nothing_later();
   cli.option("--no-progress", &no_progress, "No progress bar, only a line for each finished run").decides_nothing_later();
   cli.section(Cli::instead);
   cli.option("--rebuild", &rebuild, "Write tables and report of --out anew from its ledger").decides_nothing_later();

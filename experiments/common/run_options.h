@@ -48,7 +48,7 @@ struct RunOptions {
   std::int64_t jobs = 1;        // arms side by side
   std::string shard;            // "2/5"; "": all arms
   double checkpoint_every = 5;  // minutes; 0: never
-  bool stop_hopeless = false, save_weights = false;
+  bool stop_hopeless = false, save_weights = false, tensorboard = false;
 
   std::string out;  // "": a new folder under runs/
   bool resume = false, overwrite = false, dry_run = false, no_progress = false, json = false;

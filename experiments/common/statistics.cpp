@@ -1,5 +1,6 @@
 #include "experiments/common/statistics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -128,6 +129,36 @@ std::vector<ArmGroup> group_arms(const std::vector<ArmResult>& arms) {
     }
   }
   return groups;
+}
+
+Survival survival(const ArmGroup& group) {
+  constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> times;
+  for (const ArmResult& a : group.arms)
+    if (a.status == Status::ok || a.status == Status::diverged) times.push_back(a.status == Status::ok ? beyond : a.diverged_at.value_or(a.steps));
+  std::ranges::sort(times);
+  Survival s{.n = static_cast<std::int64_t>(times.size())};
+  if (times.empty()) return s;
+  const auto at = [&](std::size_t i) { return times[i] == beyond ? std::nullopt : std::optional(times[i]); };
+  // The first time by which half are gone (Kaplan and Meier's estimate, where nothing is lost on the way).
+  s.median = at((times.size() - 1) / 2);
+  // The k-th smallest and the k-th largest hold the median with probability 1 - 2 P(Bin(n, 1/2) < k): the largest k that leaves 95 %.
+  double tail = 0, term = std::pow(0.5, static_cast<double>(s.n));
+  std::size_t k = 0;
+  for (std::size_t i = 0; tail + term <= 0.025 && i < times.size(); ++i, ++k) {
+    tail += term;
+    term *= static_cast<double>(times.size() - i) / static_cast<double>(i + 1);
+  }
+  s.has_interval = k > 0 && at(k - 1);
+  if (s.has_interval) s.low = *at(k - 1), s.high = at(times.size() - k);
+  return s;
+}
+
+std::string to_string(const Survival& s, std::int64_t steps) {
+  std::string text = s.median ? fmt::format("median survival {} steps", *s.median) : fmt::format("median survival beyond {} steps", steps);
+  if (s.n < 6) return text + " (no interval below 6 seeds)";
+  if (!s.has_interval) return text + ", and so is its 95 % interval";
+  return text + (s.high ? fmt::format(" (95 % interval {} to {})", s.low, *s.high) : fmt::format(" (95 % interval {} to beyond {})", s.low, steps));
 }
 
 }  // namespace plumb::lab

@@ -43,6 +43,19 @@ struct ArmGroup {
   std::vector<Summary> further = {};
 };
 
+// How many steps half of the arms of a group survive without diverging, of those that ended ok or diverged. The 95 % interval is by order statistics
+// (the sign test inverted; no assumption on their distribution) and needs six of them.
+struct Survival {
+  std::int64_t n = 0;
+  std::optional<std::int64_t> median = {};  // nothing: more than half survived all steps
+  bool has_interval = false;
+  std::int64_t low = 0;                   // with an interval
+  std::optional<std::int64_t> high = {};  // nothing: beyond the last step
+};
+Survival survival(const ArmGroup& group);
+// "median survival 69 steps (95 % interval 41 to 120)"; "median survival beyond 300 steps (no interval below 6 seeds)"
+std::string to_string(const Survival& survival, std::int64_t steps);
+
 // By (gate, depth, lr), in the order of first appearance.
 std::vector<ArmGroup> group_arms(const std::vector<ArmResult>& arms);
 

@@ -18,6 +18,7 @@
 #include "experiments/common/replay.h"
 #include "experiments/common/setup.h"
 #include "experiments/common/sweep.h"
+#include "experiments/common/tensorboard.h"
 
 namespace plumb::lab {
 namespace {
@@ -34,6 +35,15 @@ std::string axis_name(const std::string& option) {
 }
 
 std::string plural(std::size_t count, const char* noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+
+void write_figures(const std::filesystem::path& folder, const std::vector<Figure>& figures) {
+  if (figures.empty()) return;
+  std::filesystem::create_directories(folder / "figures");
+  for (const Figure& f : figures) {
+    write_file_atomically(folder / "figures" / (f.id + ".svg"), f.svg + "\n");
+    write_file_atomically(folder / "figures" / (f.id + ".csv"), f.csv);
+  }
+}
 
 }  // namespace
 
@@ -68,9 +78,8 @@ void Study::declare() {
 }
 
 void Study::file(const std::string& name, std::function<std::string(const StudyResults&)> text) {
-  for (const char* taken :
-       {"run.json", "ledger.jsonl", "results.csv", "metrics.jsonl", "results.md", "claims.csv", "report.html", "profile.txt", "profile.json"})
-    plumb::check(name != taken && name.find('/') == name.npos, "[study] expected a file of the study's own in the run's folder, got {}", name);
+  plumb::check(!RunFolder::writes(name) && name.find('/') == name.npos, "[study] expected a file of the study's own in the run's folder, got {}",
+               name);
   files_.emplace_back(name, std::move(text));
 }
 
@@ -211,7 +220,9 @@ StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
                            {machines.size() > 1 ? "machines" : "machine",
                             machines.empty() ? run.facts.machine.device : fmt::format("{}", fmt::join(machines, "; "))},
                            {"command", run.command_line}},
+                 .judging = judging_,
                  .folder = folder.path()};
+  r.judging.classes = data.images.classes;
   for (const AxisData& axis : axes_) r.axes.push_back(axis.name);
   r.axes.emplace_back("seed");
   r.settings = settings_ ? settings_(data) : settings_texts(data);
@@ -231,13 +242,18 @@ StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
 }
 
 // The ledger is what counts; these are made from it.
-void Study::write_files(const StudyResults& r) const {
+void Study::write_files(const StudyResults& r, Writing when) const {
   write_file_atomically(r.folder / "metrics.jsonl", metrics_jsonl(r.records));
   for (const auto& [name, text] : files_) write_file_atomically(r.folder / name, text(r));
   if (!claims_.empty()) write_file_atomically(r.folder / "claims.csv", claims_csv(r.claims));
+  if (const std::vector<Place> judged = judged_places(r); std::ranges::any_of(judged, [](const Place& p) { return p.standings.size() > 1; }))
+    write_file_atomically(r.folder / "comparisons.csv", comparisons_csv(judged));
   write_file_atomically(r.folder / "results.md", results_markdown(r));
-  write_file_atomically(r.folder / "report.html", report_ ? report_(r) : results_report(r));
+  if (options_.tensorboard) write_event_files(r.folder, r.records, when == Writing::last);
+  const Report report = report_ ? report_(r) : results_report(r);
+  write_file_atomically(r.folder / "report.html", report.html);
   write_file_atomically(r.folder / "results.csv", results_csv(r.axes, r.columns, r.records));
+  if (when == Writing::last) write_figures(r.folder, report.figures);
 }
 
 void Study::print(const Sweep& sweep, const StudyResults& r) const {
@@ -322,7 +338,7 @@ int Study::run_or_look() {
   if (before_) before_(setup.data);
   std::unique_ptr<StepProfile> profile;
   if (options_.profile) profile = std::make_unique<StepProfile>(folder, options_.steps);
-  const auto write = [&] { write_files(results(sweep, folder)); };
+  const auto write = [&] { write_files(results(sweep, folder), Writing::between); };
   const InterruptHandler interrupt;
   try {
     Progress progress({}, ProgressOutput::standard_error(options_.no_progress));
@@ -331,8 +347,9 @@ int Study::run_or_look() {
     if (ledger.entries().empty()) folder.discard();
     throw;
   }
-  write();
-  print(sweep, results(sweep, folder));
+  const StudyResults all_results = results(sweep, folder);
+  write_files(all_results, Writing::last);
+  print(sweep, all_results);
   if (profile) profile->finish();
   const std::size_t all = sweep.size(), finished = sweep.count(Status::ok) + sweep.count(Status::diverged);
   if (interrupted() && finished < all) {
@@ -379,7 +396,7 @@ int Study::rebuild() {
   Ledger ledger(folder / Ledger::file_name);
   const Sweep sweep(*this, folder.description().facts.data, ledger, codes_of(ledger, folder), Sweep::Takes::ended);
   const StudyResults all = results(sweep, folder);
-  write_files(all);
+  write_files(all, Writing::last);
   print(sweep, all);
   return 0;
 }

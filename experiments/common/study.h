@@ -101,6 +101,8 @@ class Study {
   NetworkOptions& network() { return network_; }
   OptimizationOptions& optimization() { return optimization_; }
   void takes(const RunChoices& choices) { choices_ = choices; }
+  // How the report compares what the study trains; the number of classes is the data's.
+  Judging& judging() { return judging_; }
 
   // An axis over values of int, std::int64_t, double or std::string. Its name is its option's without dashes and the plural s. An option of the
   // library that has its name ("--dim" for "--dims") makes room for it. The seed is an axis of every study, the last.
@@ -119,7 +121,7 @@ class Study {
   // A further file of the run's folder, made from the results.
   void file(const std::string& name, std::function<std::string(const StudyResults&)> text);
   // In place of the library's.
-  void report(std::function<std::string(const StudyResults&)> html) { report_ = std::move(html); }
+  void report(std::function<Report(const StudyResults&)> page) { report_ = std::move(page); }
   void table(std::function<std::string(const StudyResults&, bool colour)> text) { table_ = std::move(text); }
   void json_rows(std::function<std::string(const Record&)> array) { json_rows_ = std::move(array); }
   void title(std::function<std::string(const DataFacts&)> text) { title_ = std::move(text); }
@@ -157,7 +159,8 @@ class Study {
   void check_places(const ImageSet& images) const;
   void check_accepted(const Ledger& ledger) const;
   StudyResults results(const Sweep& sweep, const RunFolder& folder) const;
-  void write_files(const StudyResults& results) const;
+  enum class Writing { between, last };  // arms are yet to come, or not: figures are written at the last alone
+  void write_files(const StudyResults& results, Writing when) const;
   void print(const Sweep& sweep, const StudyResults& results) const;
   int run_or_look();
   int rebuild();
@@ -174,7 +177,8 @@ class Study {
   std::vector<Claim> claims_;
   std::vector<std::string> columns_, show_, own_settings_;  // the last: what its own options decide
   std::vector<std::pair<std::string, std::function<std::string(const StudyResults&)>>> files_;
-  std::function<std::string(const StudyResults&)> report_;
+  std::function<Report(const StudyResults&)> report_;
+  Judging judging_;
   std::function<std::string(const StudyResults&, bool)> table_;
   std::function<std::string(const Record&)> json_rows_;
   std::function<std::string(const DataFacts&)> title_;

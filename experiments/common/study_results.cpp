@@ -129,20 +129,35 @@ std::string results_markdown(const StudyResults& r) {
   if (!r.claims.empty()) text += "\n";
   for (const auto& [claim, source, result] : r.claims)
     text += fmt::format("- {} ({}): **{}**: {}\n", claim, source, to_string(result.verdict), result.why());
+  const std::vector<Place> judged = judged_places(r);
+  if (!judged.empty()) text += "\n";
+  for (const Place& place : judged) text += fmt::format("- {}\n", sentence(place, r.judging));
   return text;
 }
 
-ReportInput report_input(const StudyResults& r) {
-  ReportInput input{
-      .title = r.name, .question = r.question, .claims = r.claims, .settings = r.settings, .classes = r.data.images.classes, .notes = r.notes};
+namespace {
+
+// The axes that together name the series of a report.
+std::vector<std::string> series_axes(const StudyResults& r) {
   std::vector<std::string> series;
   for (const std::string& axis : r.axes)
     if (axis != "depth" && axis != "lr" && axis != "seed") series.push_back(axis);
-  input.series = series.size() == 1 ? series.front() : "arm";
-  for (const std::string& name : shown(r).names)
-    if (name != "train_loss" && name != "val_loss" && name != "val_accuracy") input.columns.push_back(name);
+  return series;
+}
+
+std::vector<std::string> further_columns(const StudyResults& r) {
+  std::vector<std::string> names = shown(r).names;
+  std::erase_if(names, [](const std::string& name) { return name == "train_loss" || name == "val_loss" || name == "val_accuracy"; });
+  return names;
+}
+
+}  // namespace
+
+std::vector<ArmResult> arm_results(const StudyResults& r) {
+  const std::vector<std::string> further = further_columns(r);
+  std::vector<ArmResult> arms;
   for (const Record& record : r.records) {
-    ArmResult a{.seed = static_cast<std::uint64_t>(record.seed()), .status = record.status, .steps = record.steps};
+    ArmResult& a = arms.emplace_back(ArmResult{.seed = static_cast<std::uint64_t>(record.seed()), .status = record.status, .steps = record.steps});
     Point rest = record.point.without("seed").without("lr");
     if (record.point.find("lr")) a.lr = record.point.get<double>("lr");
     if (const AxisValue* depth = record.point.find("depth"); depth && std::holds_alternative<std::int64_t>(*depth)) {
@@ -156,17 +171,38 @@ ReportInput report_input(const StudyResults& r) {
     };
     a.train_loss = measured("train_loss"), a.val_loss = measured("val_loss"), a.val_accuracy = measured("val_accuracy");
     if (const auto step = measured("diverged_at")) a.diverged_at = static_cast<std::int64_t>(*step);
-    for (const std::string& name : input.columns) a.further.push_back(record.value(name));
-    for (const std::string& line : record.metrics) {
+    for (const std::string& name : further) a.further.push_back(record.value(name));
+  }
+  return arms;
+}
+
+ReportInput report_input(const StudyResults& r) {
+  const std::vector<std::string> series = series_axes(r);
+  ReportInput input{.title = r.name,
+                    .question = r.question,
+                    .claims = r.claims,
+                    .series = series.size() == 1 ? series.front() : "arm",
+                    .columns = further_columns(r),
+                    .settings = r.settings,
+                    .judging = r.judging,
+                    .arms = arm_results(r),
+                    .notes = r.notes};
+  for (std::size_t i = 0; i < r.records.size(); ++i)
+    for (const std::string& line : r.records[i].metrics) {
       const auto json = nlohmann::json::parse(line);
+      const ArmResult& a = input.arms[i];
       if (const auto loss = json.find("loss"); loss != json.end())
         input.losses.push_back({a.gate, a.depth, a.lr, a.seed, json["step"], loss->is_null() ? unknown : loss->get<double>()});
     }
-    input.arms.push_back(std::move(a));
-  }
   return input;
 }
 
-std::string results_report(const StudyResults& results) { return render_report(report_input(results)); }
+std::vector<Place> judged_places(const StudyResults& r) {
+  std::vector<ArmResult> arms = arm_results(r);
+  if (std::ranges::none_of(arms, [](const ArmResult& a) { return a.train_loss || a.status == Status::diverged; })) return {};
+  return places(arms, r.judging);
+}
+
+Report results_report(const StudyResults& results) { return render_report(report_input(results)); }
 
 }  // namespace plumb::lab

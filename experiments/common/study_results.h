@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "experiments/common/claims.h"
+#include "experiments/common/figure.h"
 #include "experiments/common/record.h"
 #include "experiments/common/run_folder.h"
+#include "experiments/common/verdict.h"
 
 namespace plumb::lab {
 
@@ -22,6 +24,7 @@ struct StudyResults {
   DataFacts data = {};
   NamedTexts settings = {}, notes = {};  // how it was done; where the numbers come from
   std::vector<JudgedClaim> claims = {};  // what was claimed, and what came of it
+  Judging judging = {};                  // how methods are compared
   std::filesystem::path folder = {};
 
   // The arms that share everything but their seeds, in order of first appearance.
@@ -35,9 +38,14 @@ struct StudyResults {
 // How many values tables and progress show where the study does not say which.
 inline constexpr std::size_t shown_unasked = 8;
 
+// The arms as reports see them: the axes depth and lr are depth and rate, all others together name the method.
+std::vector<ArmResult> arm_results(const StudyResults& results);
+// How they compare; none where nothing has a training loss.
+std::vector<Place> judged_places(const StudyResults& results);
+
 // Of any study: the table for a terminal (means over seeds with 95 % t intervals), and report.html.
 std::string results_text(const StudyResults& results, bool colour);
-std::string results_report(const StudyResults& results);
+Report results_report(const StudyResults& results);
 // The same table in Markdown.
 std::string results_markdown(const StudyResults& results);
 

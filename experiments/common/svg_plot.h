@@ -1,5 +1,5 @@
-// Line charts as SVG text. No script: values show on hover through <title> elements. Text and lines take the page's colours, so that a
-// chart is right in light and in dark mode; it scales with its container through the viewBox.
+// Line charts as SVG text. Values show on hover through <title> elements. Text and lines take the page's colours, so that a chart is right in light
+// and in dark mode, and the light ones where there is no page; it scales with its container through the viewBox.
 #pragma once
 
 #include <limits>
@@ -35,6 +35,7 @@ struct PlotMark {
   double x = 0, y = std::numeric_limits<double>::quiet_NaN();
   int style = 0;
   std::string title = {};  // shown on hover
+  std::string of = {};     // the series that it is of
 };
 
 struct PlotAxis {
@@ -57,10 +58,11 @@ struct Plot {
   PlotInterval interval = PlotInterval::band;  // with bars, series step aside so that they do not hide each other
 };
 
-// True for a plot of more than eight styles, whose intervals are on hover alone.
+// True for a plot of more than eight styles: lines in one frame would cover each other.
 bool is_crowded(const Plot& plot);
 
-// One <svg> element, 480 units wide. Without a point to draw it says "no data".
+// One <svg> element, 480 units wide. A crowded plot has a small panel for each series, before the lines of all. Without a point to draw it says
+// "no data".
 std::string render_svg(const Plot& plot);
 
 // CSS for the page: the colours of the styles in light and in dark mode. Without it the light ones are used.

@@ -79,14 +79,8 @@ std::string layers_csv(const StudyResults& results) {
   return table.text();
 }
 
-struct Options {
-  std::string control = "pre";
-  bool best_rate = false, only_check = false;
-};
-
-ReportInput input_of(const StudyResults& results, const Options& o) {
+ReportInput input_of(const StudyResults& results) {
   ReportInput input = report_input(results);
-  input.control = o.control, input.best_rate = o.best_rate;
   input.question.clear();  // the verdict answers it
   for (std::size_t i = 0; i < results.records.size(); ++i) {
     const ArmResult& a = input.arms[i];
@@ -108,15 +102,19 @@ int depth_stability(int argc, const char* const* argv) {
       study.axis<std::int64_t>("--depths", {6, 24, 48}, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size).slowest();
   const auto rate = study.axis<double>("--lrs", {3e-3}, "Peak learning rates").above(0);
   study.options().steps = 300;
-  Options o;
+  bool only_check = false;
+  study.judging().control = "pre";
   Cli& cli = study.cli();
   cli.section("Verdict");
-  cli.option("--control", &o.control, "The gate that others are compared with").one_of("gate", nn::gate_names()).decides_speed_only();
-  cli.option("--best-lr", &o.best_rate, "Judge each gate by one rate of --lrs, which the first half of the seeds chooses and the others judge")
+  cli.option("--control", &study.judging().control, "The gate that others are compared with").one_of("gate", nn::gate_names()).decides_speed_only();
+  cli.option("--best-lr", &study.judging().best_rate,
+             "Judge each gate by one rate of --lrs, which the first half of the seeds chooses and the others judge")
       .decides_speed_only();
-  cli.rule([&] { usage_check(!o.best_rate || rate.values().size() > 1, "--best-lr chooses among rates; give several, such as --lrs 1e-3,3e-3"); });
+  cli.rule([&] {
+    usage_check(!study.judging().best_rate || rate.values().size() > 1, "--best-lr chooses among rates; give several, such as --lrs 1e-3,3e-3");
+  });
   cli.section(Cli::instead);
-  cli.option("--check-gates", &o.only_check, "Check what --gates must fulfil (gradients, claims, save and load, ...) and train nothing")
+  cli.option("--check-gates", &only_check, "Check what --gates must fulfil (gradients, claims, save and load, ...) and train nothing")
       .decides_nothing_later();
   cli.listing("--list-gates", "Print the residual gates, their formulas and papers", list_gates);
   cli.preset("quick", "six gates at depths 6 and 48, one seed: minutes on two cores", [&] {
@@ -128,7 +126,7 @@ int depth_stability(int argc, const char* const* argv) {
   cli.example("--gates layerscale,rezero --depths 12,24,48 --seeds 0..4 --drop-path 0.1");
   cli.example("--data fashion-mnist --data-dir data --gates all --out runs/fashion");
 
-  study.instead([&] { return o.only_check ? std::optional(check_gates(gate.values())) : std::nullopt; });
+  study.instead([&] { return only_check ? std::optional(check_gates(gate.values())) : std::nullopt; });
   study.before([&](const ImageData& data) {
     if (study.network().drop.drop_key > 0) note_error(fmt::format("DropKey {}\n", study.network().describe_drop_key(data.train)));
   });
@@ -136,12 +134,9 @@ int depth_stability(int argc, const char* const* argv) {
   study.show({"train_loss", "val_accuracy"});
   study.title([](const DataFacts& data) { return fmt::format("Depth stability on {}", data.name); });
   study.file("layers.csv", layers_csv);
-  study.file("comparisons.csv", [&](const StudyResults& r) {
-    return comparisons_csv(places(report_input(r).arms, {.classes = r.data.images.classes, .control = o.control, .best_rate = o.best_rate}));
-  });
-  study.report([&](const StudyResults& r) { return render_report(input_of(r, o)); });
+  study.report([](const StudyResults& r) { return render_report(input_of(r)); });
   study.table([](const StudyResults& r, bool colour) {
-    return fmt::format("{}val acc: on {}\n", results_table(report_input(r).arms, r.data.images.classes, colour), r.data.validation_is);
+    return fmt::format("{}val acc: on {}\n", results_table(arm_results(r), r.data.images.classes, colour), r.data.validation_is);
   });
   return study.run(argc, argv, [&](Arm& arm) {
     nn::ViT model(arm.vit({.depth = arm[depth], .gate = arm[gate]}));

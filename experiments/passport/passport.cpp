@@ -107,6 +107,7 @@ int passport(int argc, const char* const* argv) {
       .one_of("gate", nn::gate_names());
   study.axis<std::int64_t>("--depths", {12, 48}, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size).slowest();
   study.options().steps = 0;
+  study.optimization().lr = 3e-3;  // as depth_stability
   study.takes({.least_steps = 0});
   Cli& cli = study.cli();
   cli.section("Passport");

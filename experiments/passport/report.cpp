@@ -10,6 +10,7 @@
 
 #include "experiments/common/report_page.h"
 #include "experiments/common/report_parts.h"
+#include "experiments/common/svg_parts.h"
 
 namespace plumb::lab {
 namespace {
@@ -114,8 +115,8 @@ std::string html_table(const std::vector<PassportGroup>& groups, Moment moment) 
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const PassportGroup& g = groups[i];
     const PassportSummary s = summarize(g);
-    html += fmt::format(R"(<tr{}><td>{}</td><td class="num">{}</td>)", i > 0 && groups[i - 1].depth != g.depth ? R"( class="rule")" : "",
-                        escape_markup(g.gate), g.depth);
+    html += fmt::format(R"(<tr{}{}><td>{}</td><td class="num">{}</td>)", i > 0 && groups[i - 1].depth != g.depth ? R"( class="rule")" : "",
+                        svg::belongs_to(g.gate), escape_markup(g.gate), g.depth);
     for (double v : {s.mean_square, s.predicted, s.ratio[0], s.ratio[1], s.ratio[2], s.grad_norm[0], s.grad_norm[1]}) html += cell(v);
     if (fresh) {
       html += cell(s.jacobian.value_or(std::nan(""))) + cell(s.jacobian_error.value_or(std::nan("")));
@@ -163,12 +164,12 @@ std::vector<Plot> both_branches(const std::vector<PassportGroup>& groups, const 
   return plots;
 }
 
-std::string section_unless_empty(const std::string& title, const std::string& caption, const std::vector<Plot>& plots) {
-  return plots.empty() ? std::string() : section(title, caption, figures(plots));
+std::string section_unless_empty(Gallery& gallery, const std::string& title, const std::string& caption, const std::vector<Plot>& plots) {
+  return plots.empty() ? std::string() : section(title, caption, gallery.show(plots));
 }
 
 // The plots of one moment; `when` stands in their titles, "at init".
-std::string plot_sections(const std::vector<PassportGroup>& groups, const Styles& styles, Moment moment, const std::string& when) {
+std::string plot_sections(Gallery& gallery, const std::vector<PassportGroup>& groups, const Styles& styles, Moment moment, const std::string& when) {
   const bool fresh = moment == Moment::fresh;
   const std::string id = fresh ? "fresh" : "last";
   Subject size{.id = id + "-stream",
@@ -178,21 +179,22 @@ std::string plot_sections(const std::vector<PassportGroup>& groups, const Styles
                .curve = stream(&BranchPassport::mean_square)};
   if (fresh) size.expected = stream(&BranchPassport::predicted_mean_square);
   std::string html = section_unless_empty(
-      "Size of the stream " + when,
+      gallery, "Size of the stream " + when,
       std::string("Mean square of the residual stream, from what enters the first block to what leaves the last.") +
           (fresh ? " Thin lines are the predictions: the method's law of growth, from what enters the network and what the first block adds; "
                    "where they cannot be seen they lie under the measured line."
                  : ""),
       plots_of(groups, styles, size));
   html += section_unless_empty(
-      "Branch against stream " + when,
+      gallery, "Branch against stream " + when,
       "The norm of what a branch adds to the residual stream over the norm of what it is added to, by block. A branch that adds "
       "nothing has no place on a log scale. What a gate keeps of the stream may itself be scaled: the column change of passport.csv is the norm of "
       "all "
       "that a junction changes, before a post-norm, over that of the stream.",
       both_branches(groups, styles, id + "-ratio", "‖g(x)‖ / ‖x‖, log scale", [](const BranchPassport& b) { return std::optional(b.ratio); }));
   html += section_unless_empty(
-      "Gradients " + when, "Norm of the loss's gradient by the weights and biases of a block's two branches; zero has no place on a log scale.",
+      gallery, "Gradients " + when,
+      "Norm of the loss's gradient by the weights and biases of a block's two branches; zero has no place on a log scale.",
       plots_of(groups, styles, {.id = id + "-gradient", .title = "", .y_title = "gradient norm, log scale", .curve = gradients}));
   return html;
 }
@@ -240,23 +242,25 @@ std::vector<Plot> entropy_plots(const std::vector<PassportRecord>& records, cons
   return plots;
 }
 
-std::string training_sections(const std::vector<PassportRecord>& records, const Styles& styles) {
-  return section_unless_empty("Updates while training",
+std::string training_sections(Gallery& gallery, const std::vector<PassportRecord>& records, const Styles& styles) {
+  return section_unless_empty(gallery, "Updates while training",
                               "What one optimizer step changes of a branch's weights and biases, relative to their norm: mean over all branches.",
                               plots_by_step(records, styles, "steps-update", "‖Δp‖ / ‖p‖, log scale",
                                             [](const Passport& p) { return mean_over_branches(p, &BranchPassport::update); })) +
-         section_unless_empty("Attention while training",
+         section_unless_empty(gallery, "Attention while training",
                               "Largest logit q·k/√d of all blocks, from the first four samples of the batch: attention that grows without bound ends "
                               "in one key.",
                               plots_by_step(records, styles, "steps-logit", "largest logit, log scale", largest_logit)) +
-         section_unless_empty("Entropy of attention while training",
+         section_unless_empty(gallery, "Entropy of attention while training",
                               "Mean over blocks, heads and queries, over ln T of T tokens: 1 is uniform attention. From the same samples.",
                               entropy_plots(records, styles));
 }
 
 }  // namespace
 
-std::string render_passports(const PassportReport& input) {
+Report render_passports(const PassportReport& input) {
+  Report report;
+  Gallery gallery(report.figures);
   const Styles styles(input.records);
   const std::vector<PassportGroup> fresh = passport_groups(input.records, Moment::fresh), last = passport_groups(input.records, Moment::last);
   const bool repeated = std::ranges::any_of(fresh, [](const PassportGroup& g) { return g.seeds.size() > 1; });
@@ -270,16 +274,17 @@ std::string render_passports(const PassportReport& input) {
       "value of the Jacobian of the blocks, 1 for the identity, with its standard error." +
           means,
       scroll_region("Networks at init", html_table(fresh, Moment::fresh)));
-  html += plot_sections(fresh, styles, Moment::fresh, "at init");
+  html += plot_sections(gallery, fresh, styles, Moment::fresh, "at init");
   if (!last.empty()) {
     html += section(
         "Networks at the last passport",
         "The same, where training left them; entropy: lowest of all blocks, over ln T; logit: largest attention logit; loss: of the batch." + means,
         scroll_region("Networks at the last passport", html_table(last, Moment::last)));
-    html += training_sections(input.records, styles) + plot_sections(last, styles, Moment::last, "at the last passport");
+    html += training_sections(gallery, input.records, styles) + plot_sections(gallery, last, styles, Moment::last, "at the last passport");
   }
   if (!input.notes.empty()) html += "<section>\n<h2>Provenance</h2>\n" + facts(input.notes, " notes") + "</section>\n";
-  return page(input.title, html);
+  report.html = page(input.title, html);
+  return report;
 }
 
 }  // namespace plumb::lab

@@ -16,6 +16,6 @@ struct PassportReport {
 };
 
 // One HTML file as render_report's.
-std::string render_passports(const PassportReport& input);
+Report render_passports(const PassportReport& input);
 
 }  // namespace plumb::lab

@@ -137,7 +137,7 @@ TEST_CASE("evaluation while it trains, of some of the images, and weights that a
   CHECK(evaluated[1].first == 3);
   for (const auto& [step, accuracy] : evaluated) CHECK(accuracy * 50 == Approx(std::round(accuracy * 50)).margin(1e-9));
   // The weights give the accuracy that was recorded.
-  nn::ViT model({.dim = 8, .depth = 1, .gate = nn::methods::layerscale(0.1)});
+  nn::ViT model({.dim = 8, .depth = 1, .gate = nn::methods::layerscale(0.1), .pool = nn::Pool::mean});
   nn::load_weights(model, folder / "a/weights/depth-1-epsilon-0.1-seed-0.safetensors");
   const ImageData data = open_data("glyphs", "");
   const Evaluation e = evaluate(model, data.validation, normalization_of(data.train), 256, 50);

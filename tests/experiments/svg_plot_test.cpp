@@ -1,5 +1,7 @@
 #include "experiments/common/svg_plot.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -151,35 +153,50 @@ TEST_CASE("a single point, equal values and huge values are drawn inside the fra
 }
 
 TEST_CASE("forty styles differ in colour, dash or marker") {
-  Plot plot = a_plot();
-  plot.series.clear();
-  for (int style = 0; style < 40; ++style) plot.series.push_back({.name = "s", .style = style, .points = {{0, 1}, {1, 2}}});
-  const std::string svg = render_svg(plot);
   std::set<std::string> swatches;
-  for (std::size_t i = svg.find("<g transform="); i != std::string::npos; i = svg.find("<g transform=", i + 1)) {
-    const std::size_t begin = svg.find("<g style", i);
-    swatches.insert(svg.substr(begin, svg.find("</g>", begin) - begin));
+  for (int first = 0; first < 40; first += 8) {
+    Plot plot = a_plot();
+    plot.series.clear();
+    for (int style = first; style < first + 8; ++style) plot.series.push_back({.name = "s", .style = style, .points = {{0, 1}, {1, 2}}});
+    const std::string svg = render_svg(plot);
+    for (std::size_t i = svg.find("<g transform="); i != std::string::npos; i = svg.find("<g transform=", i + 1)) {
+      const std::size_t begin = svg.find("<g style", i);
+      swatches.insert(svg.substr(begin, svg.find("</g>", begin) - begin));
+    }
   }
   CHECK(swatches.size() == 40);
 }
 
-TEST_CASE("a crowded plot keeps its intervals for hover") {
+TEST_CASE("a crowded plot has a panel for each series, with its interval, its marks and the others in grey") {
   Plot plot = a_plot();
-  for (int style = 0; style < 8; ++style) plot.series.push_back({.name = "s", .style = style, .points = plot.series[0].points});
+  plot.series[0].style = 0;
+  for (int style = 1; style < 8; ++style)
+    plot.series.push_back({.name = "s" + std::to_string(style), .style = style, .points = plot.series[0].points});
   CHECK_FALSE(is_crowded(plot));
-  CHECK(count(render_svg(plot), "fill-opacity") == 9);
-  plot.series.push_back({.name = "s", .style = 8, .points = plot.series[0].points});
+  CHECK(render_svg(plot).find("<use") == std::string::npos);
+  plot.series.push_back({.name = "s8", .style = 8, .points = plot.series[0].points});
+  plot.series.push_back({.name = "s8", .style = 8, .points = plot.series[0].points, .thin = true});
+  plot.marks = {{.x = 10, .style = 3, .title = "s3 ended", .of = "s3"}, {.x = 20, .style = 9, .title = "s9 never began", .of = "s9"}};
   CHECK(is_crowded(plot));
-  CHECK(count(render_svg(plot), "fill-opacity") == 0);
-  CHECK_THAT(render_svg(plot), contains("95 % interval 1.2 to 1.8"));
+  const std::string svg = render_svg(plot);
+  CHECK(count(svg, "<use") == 10);
+  for (const char* name : {"pre", "s1", "s8", "s9"}) CHECK(count(svg, fmt::format("data-of=\"{}\"", name)) == 1);
+  CHECK(count(svg, "fill-opacity") == 9 + 1);
+  CHECK_THAT(svg, contains("95 % interval 0.9 to 1.1") && contains("s3 ended</title>") && contains("s9 never began</title>"));
+  const std::size_t behind = svg.find("opacity=\"0.28\"");
+  REQUIRE(behind != std::string::npos);
+  CHECK(count(svg.substr(behind, svg.find("</g>", behind) - behind), "<path") == 9);  // without the thin one
+  for (PlotSeries& s : plot.series) s.points = {{0, missing}};
+  plot.marks.clear();
+  CHECK_THAT(render_svg(plot), contains(">no data<"));
 }
 
 TEST_CASE("the legend wraps, and every entry stays inside the plot") {
   Plot plot = a_plot();
   plot.series.clear();
-  for (int i = 0; i < 30; ++i) plot.series.push_back({.name = "method_number_" + std::to_string(i), .style = i, .points = {{0, 1.0 * i}, {1, 2}}});
+  for (int i = 0; i < 8; ++i) plot.series.push_back({.name = "method_number_" + std::to_string(i), .style = i, .points = {{0, 1.0 * i}, {1, 2}}});
   const std::string svg = render_svg(plot);
-  CHECK(count(svg, "<g transform=") == 30);
+  CHECK(count(svg, "<g transform=") == 8);
   for (std::size_t i = svg.find("<g transform=\"translate("); i != std::string::npos; i = svg.find("<g transform=\"translate(", i + 1)) {
     double x = 0, y = 0, height = 0;
     REQUIRE(std::sscanf(svg.c_str() + i, "<g transform=\"translate(%lf %lf)", &x, &y) == 2);

@@ -239,7 +239,7 @@ TEST_CASE("misuse: a gate that fails ends its arm, not the sweep") {
   INFO(e.err);
   CHECK(e.status == 1);
   CHECK_THAT(e.err, contains("[gate] expected combine to return the shape of the stream") && contains("error: 1 of 2 runs failed"));
-  CHECK_THAT(read_file(folder / "a/results.csv"), contains("pre,1,0.001,0,ok,2,"));
+  CHECK_THAT(read_file(folder / "a/results.csv"), contains("pre,1,0.003,0,ok,2,"));
   CHECK(call(folder.path(), depth_stability, {"--gates", "one_token", "--check-gates"}).status == 1);
 }
 TEST_CASE("misuse: a full disk or a closed pipe for the result") {

@@ -58,7 +58,8 @@ TEST_CASE("bench_ops lists kernels, times those asked for, and writes a table") 
   const TemporaryFolder folder;
   const Finished list = run(folder.path(), program("bench_ops") + " --list");
   CHECK(list.status == 0);
-  CHECK_THAT(list.out, contains("linear_forward norm, qkv\n") && contains("attention_backward, DropKey\n") && contains("adamw on a block's weights\n"));
+  CHECK_THAT(list.out,
+             contains("linear_forward norm, qkv\n") && contains("attention_backward, DropKey\n") && contains("adamw on a block's weights\n"));
 
   const Finished f = run(folder.path(), program("bench_ops") + " --models dim64 --filter 'slice of' --csv table.csv");
   INFO(f.err << f.out);

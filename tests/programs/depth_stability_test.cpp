@@ -45,7 +45,7 @@ TEST_CASE("a study writes its folder, prints its table, and gives the same bytes
   CHECK_THAT(first.out, contains("layerscale") && contains("report: a/report.html"));
   const std::string csv = slurp(folder.path() / "a/results.csv");
   CHECK(
-      csv.starts_with("gate,depth,lr,seed,status,steps,train_loss,val_loss,val_accuracy,diverged_at,seconds,images_per_second\npre,1,0.001,0,ok,4,"));
+      csv.starts_with("gate,depth,lr,seed,status,steps,train_loss,val_loss,val_accuracy,diverged_at,seconds,images_per_second\npre,1,0.003,0,ok,4,"));
   CHECK(lines_of(csv) == 1 + 8);
   CHECK(lines_of(slurp(folder.path() / "a/metrics.jsonl")) == 8 * 4);
   CHECK(lines_of(slurp(folder.path() / "a/layers.csv")) == 1 + 2 * 4 * (2 * 1 + 2 * 2) * 2);
@@ -122,7 +122,7 @@ TEST_CASE("a full disk while checkpointing costs the checkpoint, not the run") {
                                             " --gates pre --depths 2 --batch 4 --steps 6 --checkpoint-every 0.00001 --no-progress --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
-  CHECK_THAT(f.err, contains("no checkpoint of pre depth 2 lr 0.001 seed 0: cannot write a/checkpoints/pre-depth-2-lr-0.001-seed-0-"));
+  CHECK_THAT(f.err, contains("no checkpoint of pre depth 2 lr 0.003 seed 0: cannot write a/checkpoints/pre-depth-2-lr-0.003-seed-0-"));
   CHECK(rows_of(slurp(folder / "a/results.csv")).at(0).at("status") == "ok");
   CHECK(std::filesystem::is_empty(folder / "a/checkpoints"));
 }
@@ -189,7 +189,7 @@ TEST_CASE("shards in processes of their own, merged, are one process, and folder
       changed.append(e);
     }
   }
-  CHECK_THAT(refused("whole changed --out x"), contains("whole and changed have different results of pre depth 1 lr 0.001 seed 0"));
+  CHECK_THAT(refused("whole changed --out x"), contains("whole and changed have different results of pre depth 1 lr 0.003 seed 0"));
   CHECK_FALSE(std::filesystem::exists(folder / "x"));
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("report writes tables and pages anew from the ledger, and tables for d
   CHECK_THAT(f.out, contains("layerscale") && contains("report: a/report.html"));
   for (const auto& [file, text] : files) CHECK(slurp(folder / ("a/" + file)) == text);
   CHECK_THAT(slurp(folder / "table.md"),
-             contains("| gate | depth | lr | train_loss | val_accuracy | n | outcome |\n| --- |") && contains("| pre | 1 | 0.001 |"));
+             contains("| gate | depth | lr | train_loss | val_accuracy | n | outcome |\n| --- |") && contains("| pre | 1 | 0.003 |"));
   CHECK(run(folder.path(), program("report")).status == 2);
   CHECK_THAT(run(folder.path(), program("report") + " nowhere").err, contains("nowhere: no such folder"));
 }
@@ -325,7 +325,7 @@ TEST_CASE("settings printed are settings understood, and lists and dry runs go t
   const Finished dry = run(folder.path(), program("depth_stability") + " --gates all --depths 6,24,48 --seeds 0..2,7 --dim 8 --batch 4 --dry-run");
   const auto runs = static_cast<int>(nn::gate_names().size()) * 3 * 4;
   CHECK(runs_of(dry.out) == runs);
-  CHECK_THAT(dry.out, contains(std::to_string(runs) + " runs of 200 steps of 4 images: " + std::to_string(200 * runs) + " steps") &&
+  CHECK_THAT(dry.out, contains(std::to_string(runs) + " runs of 300 steps of 4 images: " + std::to_string(300 * runs) + " steps") &&
                           contains("parameters of a network: ") && contains("training: about ") &&
                           contains("2000 validation images: the made test set"));
   CHECK_THAT(run(folder.path(), program("depth_stability") + " --version").out, contains("depth_stability 0."));
@@ -343,7 +343,7 @@ TEST_CASE("the recipe of its paper trains each method so and says how, and a war
     return found;
   };
   REQUIRE(run(folder.path(), command + "--gates post,rezero,layerscale --recipe paper --schedule constant --out p").status == 0);
-  const auto rising = [&](const std::vector<double>& r) { return std::count_if(r.begin(), r.end(), [](double rate) { return rate < 0.999e-3; }); };
+  const auto rising = [&](const std::vector<double>& r) { return std::count_if(r.begin(), r.end(), [](double rate) { return rate < 2.999e-3; }); };
   CHECK(rising(rates("p", "post")) == 6);  // 4 % of 180 steps are seven, the last of which has the peak
   CHECK(rising(rates("p", "rezero")) == 0);
   CHECK(rising(rates("p", "layerscale")) == 2);  // 5 / 300 of 180 are three

@@ -23,7 +23,7 @@ std::set<int> steps_of(const fs::path& trace) {
 TEST_CASE("profile: the option times steps 3 to 7 of the first run of every program, and changes no result") {
   const TemporaryFolder folder;
   const auto [name, arguments, label, module] = GENERATE(table<std::string, std::string, std::string, std::string>({
-      {"depth_stability", "--gates pre,rezero --depths 1 --dim 8", "pre depth 1 lr 0.001 seed 0", "ViT.blocks.*.attn.qkv"},
+      {"depth_stability", "--gates pre,rezero --depths 1 --dim 8", "pre depth 1 lr 0.003 seed 0", "ViT.blocks.*.attn.qkv"},
       {"passport", "--gates rezero --depths 1 --dim 8 --patch 16 --no-jacobian", "rezero depth 1 seed 0", "ViT.blocks.*.mlp.fc1"},
       {"deep_mlp", "--methods rezero,vanilla --depths 3 --width 8 --seeds 4,5", "rezero depth 3 seed 4", "DeepMlp.hidden.*"},
       {"cait", "--dim 8 --heads 2 --depth 2 --patch 16 --seeds 2..3", "seed 2", "CaiT.blocks_token_only.*.attn.q"},  // lab::experiment

@@ -1,0 +1,51 @@
+#include "experiments/common/figure.h"
+
+#include "experiments/common/record.h"
+
+namespace plumb::lab {
+
+Figure figure_of(const Plot& plot) {
+  CsvTable table({"series", "x", "y", "low", "high"});
+  for (const PlotSeries& s : plot.series)
+    for (const PlotPoint& p : s.points) {
+      table.cell(std::string_view(s.name)).cell(p.x).cell(p.y).cell(p.low).cell(p.high);
+      table.end_row();
+    }
+  return {plot.id, render_svg(plot), table.text()};
+}
+
+Figure figure_of(const DotPlot& plot) {
+  CsvTable table({"name", "value", "low", "high", "note"});
+  for (const DotRow& r : plot.rows) {
+    table.cell(std::string_view(r.name)).cell(r.dot.x).cell(r.dot.low).cell(r.dot.high).cell(std::string_view(r.note));
+    table.end_row();
+  }
+  return {plot.id, render_svg(plot), table.text()};
+}
+
+Figure figure_of(const HeatMap& map) {
+  CsvTable table({"row", "column", "value", "text"});
+  for (std::size_t r = 0; r < map.rows.size(); ++r)
+    for (std::size_t c = 0; c < map.columns.size(); ++c) {
+      const HeatCell& cell = map.cells[r * map.columns.size() + c];
+      if (cell.text.empty()) continue;
+      table.cell(std::string_view(map.rows[r])).cell(std::string_view(map.columns[c])).cell(cell.value).cell(std::string_view(cell.text));
+      table.end_row();
+    }
+  return {map.id, render_svg(map), table.text()};
+}
+
+std::string slug(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (plain)
+      out += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    else if (!out.empty() && out.back() != '-')
+      out += '-';
+  }
+  while (out.ends_with('-')) out.pop_back();
+  return out;
+}
+
+}  // namespace plumb::lab

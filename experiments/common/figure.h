@@ -1,0 +1,30 @@
+// A chart of a report and what it shows, as files beside the page: figures/<id>.svg and figures/<id>.csv.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/common/dot_plot.h"
+#include "experiments/common/heat_map.h"
+#include "experiments/common/svg_plot.h"
+
+namespace plumb::lab {
+
+struct Figure {
+  std::string id, svg, csv;
+};
+
+Figure figure_of(const Plot& plot);     // a row a point: series, x, y, low, high
+Figure figure_of(const DotPlot& plot);  // a row a method: name, value, low, high, note
+Figure figure_of(const HeatMap& map);   // a row a cell: row, column, value, text
+
+// What a program leaves for people to read: one HTML file, and its figures.
+struct Report {
+  std::string html;
+  std::vector<Figure> figures = {};
+};
+
+// Text as an id and the name of a file: letters and digits in lower case, hyphens between them.
+std::string slug(std::string_view text);
+
+}  // namespace plumb::lab

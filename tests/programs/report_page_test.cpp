@@ -1,0 +1,127 @@
+// Reports as a person sees them: in a browser, on a phone and on a desk, in light and in dark mode.
+#include <cmath>
+
+#include "experiments/common/report.h"
+#include "tests/support/browser.h"
+#include "tests/support/catch.h"
+
+using namespace plumb::lab;
+using namespace plumb::test;
+
+namespace {
+
+// Methods at depths 6, 24 and 48, as a training of 300 steps leaves them: some learn, some stay at chance, some diverge.
+ReportInput study_of(int methods, int seeds) {
+  ReportInput input{.title = "Depth stability on glyphs", .settings = {{"data", "glyphs"}, {"training", "300 steps"}}};
+  input.judging = {.classes = 10, .control = "method_0"};
+  for (int m = 0; m < methods; ++m)
+    for (const std::int64_t depth : {6, 24, 48})
+      for (int seed = 0; seed < seeds; ++seed) {
+        const double worth = 0.2 + 2.1 * ((m * 7 + static_cast<int>(depth)) % methods) / methods + 0.03 * seed;
+        const bool lost = m % 9 == 4 && depth == 48 && seed % 2 == 0;
+        ArmResult a{.gate = "method_" + std::to_string(m), .depth = depth, .lr = 3e-3, .seed = static_cast<std::uint64_t>(seed), .steps = 300};
+        if (lost)
+          a.status = Status::diverged, a.steps = a.diverged_at.emplace(40 + 10 * seed);
+        else
+          a.train_loss = worth, a.val_loss = worth + 0.05, a.val_accuracy = std::exp(-worth);
+        for (std::int64_t step = 0; step < a.steps; ++step)
+          input.losses.push_back({a.gate, depth, a.lr, a.seed, step,
+                                  lost && step + 1 == a.steps ? unknown : worth + (2.3 - worth) * std::exp(-static_cast<double>(step) / 60.0)});
+        for (std::int64_t step = 0; step < 300; step += 30)
+          for (std::int64_t block = 0; block < depth; ++block)
+            for (const char* branch : {"attn", "mlp"})
+              input.layers.push_back({a.gate, depth, a.lr, a.seed, step, block, branch, 0.1 + 0.01 * static_cast<double>(block),
+                                      m % 2 ? std::optional(1e-4 * static_cast<double>(step + 1)) : std::nullopt});
+        input.arms.push_back(std::move(a));
+      }
+  input.notes = {{"command", "depth_stability --gates all"}};
+  return input;
+}
+
+// Whatever sticks out of the page or of its chart, and the colour behind it.
+constexpr const char* overflow = R"js(
+  const root = document.documentElement, out = [];
+  for (const svg of document.querySelectorAll('svg')) {
+    const frame = svg.getBoundingClientRect();
+    for (const text of svg.querySelectorAll('text')) {
+      const box = text.getBoundingClientRect();
+      if (box.left < frame.left - 3 || box.right > frame.right + 3 || box.bottom > frame.bottom + 3 || box.top < frame.top - 3) out.push(text.textContent);
+    }
+  }
+  return {sideways: root.scrollWidth - root.clientWidth, out: out, paper: window.getComputedStyle(document.body).backgroundColor,
+          charts: document.querySelectorAll('svg').length, tall: root.scrollHeight};
+)js";
+
+}  // namespace
+
+TEST_CASE("a report of 31 methods, 3 depths and 5 seeds is under 2 MB and fits phone and desk, in light and dark") {
+  const std::string html = render_report(study_of(31, 5)).html;
+  CHECK(html.size() < 2'000'000);
+  if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
+  for (const int width : {390, 1440})
+    for (const bool dark : {false, true}) {
+      const Look look = look_at(html, width, dark, overflow);
+      INFO(width << (dark ? " dark " : " light ") << look.found.dump());
+      CHECK(look.console == "");
+      CHECK(look.found["sideways"] == 0);
+      CHECK(look.found["out"].empty());
+      CHECK(look.found["charts"] == 4 + 3 + 1 + 6 + 6 + 3);
+      CHECK(look.found["paper"] == (dark ? "rgb(20, 23, 26)" : "rgb(255, 255, 255)"));
+    }
+}
+
+TEST_CASE("the filter of a report shows some methods, its tables sort by a click, and without a script everything is there") {
+  const std::string html = render_report(study_of(31, 3)).html;
+  if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
+  const Look look = look_at(html, 1440, false, R"js(
+    const shown = () => [...document.querySelector('table.results').tBodies[0].rows].filter(r => r.offsetParent !== null).map(r => r.cells[0].textContent);
+    const faint = () => document.querySelectorAll('svg .off').length;
+    const box = document.querySelector('#filter input'), before = shown(), faint_before = faint();
+    box.value = 'method_3, od_7';
+    box.dispatchEvent(new window.Event('input', {bubbles: true}));
+    const filtered = [...new Set(shown())], faint_then = faint();
+    box.value = '';
+    box.dispatchEvent(new window.Event('input', {bubbles: true}));
+    const after = shown().length;
+    const heads = [...document.querySelector('table.results').tHead.rows[0].cells], loss = heads.find(h => h.textContent === 'train loss');
+    const column = () => [...document.querySelector('table.results').tBodies[0].rows].map(r => r.cells[4].textContent);
+    loss.click();
+    const up = column();
+    loss.click();
+    return {hidden: document.getElementById('filter').hidden, before: before.length, filtered: filtered, faint: [faint_before, faint_then], after: after,
+            up: up, down: column(), first: shown()[0]};
+  )js");
+  INFO(look.found.dump());
+  CHECK(look.console == "");
+  CHECK(look.found["hidden"] == false);
+  CHECK(look.found["before"] == 31 * 3 + 1);  // and the row of chance
+  CHECK(look.found["filtered"] == nlohmann::json({"chance", "method_3", "method_7", "method_30"}));
+  CHECK(look.found["faint"][0] == 0);
+  CHECK(look.found["faint"][1] > 100);
+  CHECK(look.found["after"] == 31 * 3 + 1);
+  CHECK(look.found["first"] == "chance");
+  const auto numbers = [](const nlohmann::json& cells) {
+    std::vector<double> values;
+    for (std::size_t i = 1; i < cells.size(); ++i)
+      if (const std::string text = cells[i]; text != "–") values.push_back(std::stod(text));
+    return values;
+  };
+  const std::vector<double> up = numbers(look.found["up"]), down = numbers(look.found["down"]);
+  CHECK(up.size() > 80);
+  CHECK(std::ranges::is_sorted(up));
+  CHECK(std::ranges::is_sorted(down, std::greater<>()));
+}
+
+TEST_CASE("small, empty and single studies fit a phone") {
+  if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
+  ReportInput one = study_of(1, 1);
+  one.question = "Does a method with a very_long_name_that_has_no_place_to_break_in_it_at_all fit?";
+  one.arms.resize(1);
+  for (const ReportInput& input : {study_of(2, 1), one, ReportInput{.title = "Nothing yet"}}) {
+    const Look look = look_at(render_report(input).html, 390, false, overflow);
+    INFO(look.found.dump());
+    CHECK(look.console == "");
+    CHECK(look.found["sideways"] == 0);
+    CHECK(look.found["out"].empty());
+  }
+}

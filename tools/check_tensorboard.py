@@ -1,0 +1,62 @@
+"""Reads a run folder's event files by TensorBoard's own reader and compares them with its metrics.jsonl and results.csv.
+
+Usage: check_tensorboard.py RUN_FOLDER
+"""
+
+import csv
+import json
+import math
+import pathlib
+import sys
+
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.util import tensor_util
+
+
+def same(a, b):
+    return math.isnan(a) and math.isnan(b) or math.isclose(a, b, rel_tol=1e-6)
+
+
+def scalars(folder):
+    events = EventAccumulator(str(folder), size_guidance={"tensors": 0, "scalars": 0})
+    events.Reload()
+    found = {}
+    for tag in events.Tags()["scalars"]:
+        for e in events.Scalars(tag):
+            found[e.step, tag] = e.value
+    for tag in events.Tags()["tensors"]:  # newer readers turn scalars into these
+        for e in events.Tensors(tag):
+            found[e.step, tag] = float(tensor_util.make_ndarray(e.tensor_proto))
+    return found
+
+
+run = pathlib.Path(sys.argv[1])
+axes = ["gate", "depth", "lr", "seed"]
+compared = 0
+of_arm = {}
+for line in (run / "metrics.jsonl").read_text().splitlines():
+    entry = json.loads(line)
+    arm = tuple(str(entry.pop(a)) for a in axes)
+    of_arm.setdefault(arm, []).append(entry)
+rows = {tuple(row[a] for a in axes): row for row in csv.DictReader(open(run / "results.csv"))}
+folders = sorted(p for p in (run / "tensorboard").iterdir())
+if len(folders) != len(rows):
+    sys.exit(f"error: expected {len(rows)} folders, got {len(folders)}")
+for arm, entries in of_arm.items():
+    folder = run / "tensorboard" / "{}-depth-{}-lr-{}-seed-{}".format(*arm)
+    found = scalars(folder)
+    expected = {}
+    for entry in entries:
+        step = entry.pop("step")
+        for name, value in entry.items():
+            if value is None or isinstance(value, (int, float)):
+                expected[step, name] = math.nan if value is None else value
+    steps = int(rows[arm]["steps"])
+    for name in ("train_loss", "val_loss", "val_accuracy"):
+        if rows[arm][name]:
+            expected[steps, "final/" + name] = float(rows[arm][name])
+    for at, value in expected.items():
+        if at not in found or not same(found[at], value):
+            sys.exit(f"error: {folder}: {at}: expected {value}, got {found.get(at)}")
+        compared += 1
+print(f"{len(folders)} arms, {compared} values: TensorBoard reads what was logged")

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Trains two small arms with --tensorboard and reads the event files by TensorBoard's own reader. Not part of ./test.sh: it needs tensorboard, which
+# it gets from PyPI.
+# Usage: tools/check_tensorboard.sh [PYTHON]      PYTHON has tensorboard; without it a virtual environment is made in build/tensorboard.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python=${1:-build/tensorboard/bin/python}
+if [ $# -eq 0 ] && ! "$python" -c 'import tensorboard' 2>/dev/null; then
+  python3 -m venv build/tensorboard
+  build/tensorboard/bin/pip install -q --disable-pip-version-check tensorboard 'setuptools<81'
+fi
+cmake --preset release >/dev/null
+cmake --build build/release --target depth_stability
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+build/release/bin/depth_stability --gates pre,layerscale --depths 2 --dim 16 --heads 2 --steps 30 --tensorboard --no-progress --out "$work/run" >/dev/null
+"$python" tools/check_tensorboard.py "$work/run"
