@@ -199,6 +199,25 @@ TEST_CASE("overwriting deletes the files of a run, whatever its settings", "[exp
   CHECK(nlohmann::json::parse(read_file(run.file("run.json")))["settings"]["steps"] == 10);
 }
 
+TEST_CASE("overwriting deletes figures and event files of a run, and nothing else", "[experiments]") {
+  const FinishedRun run;
+  fs::create_directories(run.file("figures"));
+  fs::create_directories(run.file("tensorboard/pre-seed-0"));
+  for (const char* file : {"figures/overview.svg", "figures/overview.csv", "comparisons.csv", "tensorboard/pre-seed-0/events.out.tfevents.0.plumb"})
+    put(run.file(file));
+  for (const char* foreign : {"figures/notes.txt", "tensorboard/pre-seed-0/mine.svg"}) {
+    put(run.file(foreign));
+    CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains("also holds " + fs::path(foreign).begin()->string()));
+    CHECK(fs::exists(run.file("figures/overview.svg")));
+    CHECK(fs::exists(run.file("tensorboard/pre-seed-0/events.out.tfevents.0.plumb")));
+    fs::remove(run.file(foreign));
+  }
+  Study({"--out", run.out.c_str(), "--overwrite"}).open();
+  CHECK_FALSE(fs::exists(run.file("figures")));
+  CHECK_FALSE(fs::exists(run.file("tensorboard")));
+  CHECK_FALSE(fs::exists(run.file("comparisons.csv")));
+}
+
 TEST_CASE("overwriting deletes weights and checkpoints of a run, and nothing else", "[experiments]") {
   const FinishedRun run;
   for (const char* folder : {"weights", "checkpoints"}) {

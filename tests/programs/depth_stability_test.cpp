@@ -58,6 +58,24 @@ TEST_CASE("a study writes its folder, prints its table, and gives the same bytes
   for (const char* file : {"metrics.jsonl", "layers.csv"}) CHECK(slurp(folder.path() / "b" / file) == slurp(folder.path() / "a" / file));
 }
 
+TEST_CASE("figures lie beside the report, and event files for TensorBoard where they are asked for") {
+  const TemporaryFolder folder;
+  const Finished f = run(folder.path(), small + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --tensorboard --out a");
+  INFO(f.err);
+  REQUIRE(f.status == 0);
+  for (const char* figure : {"overview", "ranking-depth-1", "ranking-depth-2", "loss-depth-1", "accuracy", "ratio-depth-2-attn", "gate-depth-2-mlp",
+                             "gate-steps-depth-2"}) {
+    INFO(figure);
+    CHECK(slurp(folder / ("a/figures/" + std::string(figure) + ".svg")).starts_with("<svg "));
+    CHECK(lines_of(slurp(folder / ("a/figures/" + std::string(figure) + ".csv"))) > 1);
+  }
+  CHECK_THAT(slurp(folder / "a/figures/overview.csv"), contains("\nlayerscale,2,"));
+  CHECK_THAT(slurp(folder / "a/tensorboard/layerscale-depth-2-lr-0.003-seed-1/events.out.tfevents.0.plumb"), contains("final/val_accuracy"));
+  REQUIRE(run(folder.path(), small + "--gates pre --depths 1 --out a --overwrite").status == 0);
+  CHECK_FALSE(std::filesystem::exists(folder / "a/tensorboard"));
+  CHECK_FALSE(std::filesystem::exists(folder / "a/figures/overview.svg"));  // one depth, one method
+}
+
 TEST_CASE("a folder with results is refused, resumed or overwritten as asked") {
   const TemporaryFolder folder;
   const std::string command = small + "--gates pre,rezero --depths 1 --out a ";
