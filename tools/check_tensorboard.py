@@ -59,4 +59,9 @@ for arm, entries in of_arm.items():
         if at not in found or not same(found[at], value):
             sys.exit(f"error: {folder}: {at}: expected {value}, got {found.get(at)}")
         compared += 1
+    extra = set(found) - set(expected) - {at for at in found if at[1].startswith("final/")}
+    if extra:
+        sys.exit(f"error: {folder}: values that were not logged: {sorted(extra)[:5]}")
+if compared == 0 or set(of_arm) != set(rows):
+    sys.exit(f"error: expected the steps of {len(rows)} arms, got those of {len(of_arm)}, {compared} values")
 print(f"{len(folders)} arms, {compared} values: TensorBoard reads what was logged")

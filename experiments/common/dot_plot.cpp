@@ -28,7 +28,13 @@ std::string render_svg(const DotPlot& plot) {
   x.log = plot.x.log;
   std::erase_if(values, [&](double v) { return !x.shows(v); });
   const bool empty = values.empty();
-  for (const PlotRule& r : plot.rules) values.push_back(r.y);
+  // A rule that is far from all values is named and not drawn; a value that would flatten the others lies at the frame.
+  const auto [least, most] = empty ? std::pair(0.0, 0.0) : std::pair(std::ranges::min(values), std::ranges::max(values));
+  for (const PlotRule& r : plot.rules) {
+    if (!empty && r.y > most && most < 0.25 * r.y) continue;
+    values.push_back(r.y);
+    if (!empty && !x.log && least >= 0 && most > 4 * r.y) std::erase_if(values, [&](double v) { return v > 4 * r.y; }), values.push_back(4 * r.y);
+  }
   add_ends(values, ends, plot.x.log);
   x = fit(plot.x, values, true);
   const double left = 8 + wide_letter * static_cast<double>(names), right = width - (notes > 0 ? 10 + 8.4 * static_cast<double>(notes) : 12);
@@ -56,12 +62,13 @@ std::string render_svg(const DotPlot& plot) {
     std::string row = text_at(left - 4, y + 4.5, "end", r.quiet ? quiet : "", shortened(r.name, longest_name));
     std::string drawn;
     for (const double v : r.singles)
-      if (x.shows(v)) drawn += fmt::format(R"(<path d="M{:.1f} {:.1f}v8" stroke="currentColor" stroke-opacity="0.55"/>)", x.at(v), y - 4);
+      if (x.shows(v) && v >= x.low && v <= x.high)
+        drawn += fmt::format(R"(<path d="M{:.1f} {:.1f}v8" stroke="currentColor" stroke-opacity="0.8"/>)", x.at(v), y - 4);
     if (!empty && x.shows(r.dot.x)) {
       if (std::isfinite(r.dot.low) && std::isfinite(r.dot.high))
-        drawn += fmt::format(R"(<path d="M{:.1f} {:.1f}H{:.1f}" stroke="currentColor" stroke-width="2.4" stroke-opacity="0.5"/>)",
+        drawn += fmt::format(R"(<path d="M{:.1f} {:.1f}H{:.1f}" stroke="currentColor" stroke-width="2.4" stroke-opacity="0.65"/>)",
                              x.at_clamped(r.dot.low), y, x.at_clamped(r.dot.high));
-      drawn += fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="4.2" fill="currentColor"/>)", x.at(r.dot.x), y);
+      drawn += fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="4.2" fill="currentColor"/>)", x.at_clamped(r.dot.x), y);
     }
     row += fmt::format(R"(<g style="{}">{}</g>)", r.quiet ? fmt::format("color:{}", muted) : colour_of(0), drawn);
     if (!r.note.empty()) row += text_at(right + 8, y + 4.5, "start", r.quiet ? quiet : "", shortened(r.note, longest_note));
@@ -74,9 +81,10 @@ std::string render_svg(const DotPlot& plot) {
   body += text_at((left + right) / 2, height, "middle", quiet, plot.x.title);
   for (const PlotRule& r : plot.rules) {
     height += 20;
-    body += fmt::format(R"(<path d="M0 {:.1f}h26"{}/>)", height - 4.5, rule_stroke) + text_at(34, height, "start", "", r.name);
+    const std::string where = r.y > x.high ? " (beyond the frame)" : "";
+    body += fmt::format(R"(<path d="M0 {:.1f}h26"{}/>)", height - 4.5, rule_stroke) + text_at(34, height, "start", "", r.name + where);
   }
-  return chart(height + 8, plot.title + ": " + plot.x.title, body);
+  return chart(height + 8, plot.title.empty() ? plot.x.title : plot.title + ": " + plot.x.title, body);
 }
 
 }  // namespace plumb::lab

@@ -5,31 +5,38 @@
 namespace plumb::lab {
 
 Figure figure_of(const Plot& plot) {
-  CsvTable table({"series", "x", "y", "low", "high"});
+  CsvTable table({"series", "kind", "x", "y", "low", "high"});
+  const auto row = [&](const std::string& series, std::string_view kind, const PlotPoint& p) {
+    table.cell(std::string_view(series)).cell(kind).cell(p.x).cell(p.y).cell(p.low).cell(p.high).end_row();
+  };
   for (const PlotSeries& s : plot.series)
-    for (const PlotPoint& p : s.points) {
-      table.cell(std::string_view(s.name)).cell(p.x).cell(p.y).cell(p.low).cell(p.high);
-      table.end_row();
-    }
+    for (const PlotPoint& p : s.points) row(s.name, s.kind, p);
+  for (const PlotMark& m : plot.marks) row(m.of, plot.marks_name.empty() ? "mark" : plot.marks_name, {.x = m.x, .y = m.y});
   return {plot.id, render_svg(plot), table.text()};
 }
 
 Figure figure_of(const DotPlot& plot) {
-  CsvTable table({"name", "value", "low", "high", "note"});
+  CsvTable table({"name", "kind", "value", "low", "high", "note"});
   for (const DotRow& r : plot.rows) {
-    table.cell(std::string_view(r.name)).cell(r.dot.x).cell(r.dot.low).cell(r.dot.high).cell(std::string_view(r.note));
-    table.end_row();
+    table.cell(std::string_view(r.name)).cell(std::string_view("mean")).cell(r.dot.x).cell(r.dot.low).cell(r.dot.high);
+    table.cell(std::string_view(r.note)).end_row();
+    for (const double v : r.singles)
+      table.cell(std::string_view(r.name)).cell(std::string_view("single")).cell(v).cell(unknown).cell(unknown).cell(std::string_view()).end_row();
   }
   return {plot.id, render_svg(plot), table.text()};
 }
 
 Figure figure_of(const HeatMap& map) {
-  CsvTable table({"row", "column", "value", "text"});
+  CsvTable table({"row", "depth", "lr", "value", "text"});
   for (std::size_t r = 0; r < map.rows.size(); ++r)
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
       const HeatCell& cell = map.cells[r * map.columns.size() + c];
       if (cell.text.empty()) continue;
-      table.cell(std::string_view(map.rows[r])).cell(std::string_view(map.columns[c])).cell(cell.value).cell(std::string_view(cell.text));
+      table.cell(std::string_view(map.rows[r]))
+          .cell(std::string_view(map.columns[c].first))
+          .cell(std::string_view(map.columns[c].second))
+          .cell(cell.value)
+          .cell(std::string_view(cell.text));
       table.end_row();
     }
   return {map.id, render_svg(map), table.text()};

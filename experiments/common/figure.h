@@ -14,9 +14,9 @@ struct Figure {
   std::string id, svg, csv;
 };
 
-Figure figure_of(const Plot& plot);     // a row a point: series, x, y, low, high
-Figure figure_of(const DotPlot& plot);  // a row a method: name, value, low, high, note
-Figure figure_of(const HeatMap& map);   // a row a cell: row, column, value, text
+Figure figure_of(const Plot& plot);     // a row a point: series, kind, x, y, low, high
+Figure figure_of(const DotPlot& plot);  // a row a mean or single run: name, kind, value, low, high, note
+Figure figure_of(const HeatMap& map);   // a row a cell: row, both lines of the column, value, text
 
 // What a program leaves for people to read: one HTML file, and its figures.
 struct Report {

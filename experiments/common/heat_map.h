@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace plumb::lab {
@@ -17,8 +18,10 @@ struct HeatCell {
 
 struct HeatMap {
   std::string id = {};  // unique in the page
-  std::string title = {}, rows_title = {}, columns_title = {};
-  std::vector<std::string> rows = {}, columns = {};
+  std::string title = {}, columns_title = {};
+  std::vector<std::string> rows = {};
+  using Head = std::pair<std::string, std::string>;
+  std::vector<Head> columns = {};    // heads of two lines; a first line stands once above equal neighbours
   std::vector<HeatCell> cells = {};  // [rows, columns]
   std::string legend = {};           // what number and colour are
 };

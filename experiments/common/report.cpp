@@ -69,14 +69,6 @@ std::string first_look(const std::vector<Place>& judged, const Judging& how, Gal
   return grid(svgs) + (caption.empty() ? "" : fmt::format("<p class=\"caption\">{}</p>\n", caption));
 }
 
-// Enough names that looking for one takes time.
-std::string filter_box(const ReportInput& input) {
-  constexpr std::size_t few = 6;
-  std::set<std::string> names;
-  for (const ArmResult& a : input.arms) names.insert(a.gate);
-  return names.size() > few ? filter(input.series, names.size()) : "";
-}
-
 }  // namespace
 
 Report render_report(const ReportInput& input) {
@@ -84,12 +76,13 @@ Report render_report(const ReportInput& input) {
   Gallery gallery(report.figures);
   const Judging& how = input.judging;
   const std::vector<ArmGroup> groups = groups_by_depth(input.arms);
-  const std::vector<Place> judged = places(input.arms, how);
+  const std::vector<Place> judged = has_training_losses(input.arms) ? places(input.arms, how) : std::vector<Place>();
   std::string html = input.question.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(input.question));
   html += claims_html(input.claims);
-  // Without training losses there is nothing to judge by.
-  if (input.columns.empty() || std::ranges::any_of(groups, [](const ArmGroup& g) { return g.train_loss.n > 0; })) html += verdict_html(judged, how);
-  html += filter_box(input) + first_look(judged, how, gallery);
+  if (has_training_losses(input.arms)) html += verdict_html(judged, how);
+  std::set<std::string> names;
+  for (const ArmResult& a : input.arms) names.insert(a.gate);
+  html += filter(input.series, names.size()) + first_look(judged, how, gallery);
   html += section("Results", table_caption(groups, how.classes), scroll_region("Results", html_table(groups, input)));
   if (const std::string comparisons = html_comparisons(judged); !comparisons.empty())
     html += section(
@@ -111,9 +104,10 @@ Report render_report(const ReportInput& input) {
     accuracy_caption = "Bars are 95 % intervals over seeds. ";
   }
   if (!input.losses.empty())
-    html +=
-        section("Training loss", loss_caption + behind + " Long runs are shown as means of consecutive logged steps. Point at a plot for its values.",
-                gallery.show(losses));
+    html += section("Training loss",
+                    loss_caption + behind + " Long runs are shown as means of consecutive logged steps. Point at a plot for " +
+                        (crowded ? "where its line begins and ends." : "its values."),
+                    gallery.show(losses));
   if (std::ranges::any_of(groups, [](const ArmGroup& g) { return g.depth > 0 && g.val_accuracy.n > 0; }) || input.losses.empty())
     html += section("Accuracy against depth", accuracy_caption + (crowded ? "" : "Methods at one depth stand side by side to keep them apart."),
                     gallery.show(accuracy_plots(input)));

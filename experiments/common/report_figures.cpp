@@ -160,7 +160,7 @@ void share_loss_range(std::vector<Plot>& plots, const ReportInput& input) {
   const double room = 0.05 * (highest - lowest);
   for (Plot& plot : plots)
     if (highest > 0 && highest > lowest)
-      plot.x.low = 0, plot.x.high = last_step, plot.y.low = lowest < 0.35 * highest ? 0 : lowest - room, plot.y.high = highest + room;
+      plot.x.low = 0, plot.x.high = last_step, plot.y.low = lowest >= 0 && lowest < 0.35 * highest ? 0 : lowest - room, plot.y.high = highest + room;
 }
 
 std::string branch_name(const std::string& branch) {

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
 
 #include "experiments/common/report_parts.h"
 
@@ -18,10 +21,12 @@ std::string name_of(const Place& place) {
 std::int64_t lost(const Standing& s) { return s.diverged + s.stopped; }
 
 // One with a lost seed ranks below any without, one without a loss below all.
+std::tuple<bool, std::int64_t, double> rank_of(const Standing& s) { return {s.loss.n == 0, lost(s), s.loss.n == 0 ? 0 : s.loss.mean}; }
+
 std::vector<const Standing*> ranked(const Place& place) {
   std::vector<const Standing*> all;
   for (const Standing& s : place.standings) all.push_back(&s);
-  std::ranges::stable_sort(all, {}, [](const Standing* s) { return std::tuple(s->loss.n == 0, lost(*s), s->loss.n == 0 ? 0 : s->loss.mean); });
+  std::ranges::stable_sort(all, {}, [](const Standing* s) { return rank_of(*s); });
   return all;
 }
 
@@ -61,23 +66,29 @@ std::string standing_words(const Place& place, const Standing& s) {
 
 std::vector<DotPlot> rankings(const std::vector<Place>& places, std::int64_t classes) {
   std::vector<DotPlot> plots;
+  std::int64_t deepest = 0;
+  for (const Place& place : places) deepest = std::max(deepest, place.depth);
   for (const Place& place : places) {
+    if (place.rate && place.depth < deepest) continue;  // the heat map has them all
     if (place.standings.size() < 2 || std::ranges::none_of(place.standings, [](const Standing& s) { return s.loss.n > 0; })) continue;
     const std::string name = name_of(place);
     DotPlot plot{.id = name.empty() ? "ranking" : slug("ranking-depth-" + name),
                  .title = name.empty() ? "All arms" : (place.depth > 0 ? "Depth " : "") + name,
                  .x = {.title = "training loss"}};
     if (classes >= 2) plot.rules.push_back({chance_loss(classes), fmt::format("chance, ln {} = {:.3f}", classes, chance_loss(classes))});
+    bool reaches_below = false, any_below = false;
     for (const Standing* s : ranked(place)) {
+      any_below = any_below || s->loss.mean < 0;
       DotRow row{.name = s->method, .note = standing_words(place, *s), .title = all_of(*s, place), .quiet = s->near_chance || s->loss.n == 0};
       row.dot.x = s->loss.mean;
       if (s->loss.half_width) row.dot.low = s->loss.low(), row.dot.high = s->loss.high();
-      if (classes >= 2 && row.dot.low < 0) plot.x.low = 0;  // no loss is negative
+      if (row.dot.low < 0 && s->loss.mean >= 0) reaches_below = true;
       if (s->loss.n > 1)
         for (const double v : s->losses)
           if (std::isfinite(v)) row.singles.push_back(v);
       plot.rows.push_back(std::move(row));
     }
+    if (reaches_below && !any_below) plot.x.low = 0;  // an interval that reaches below what a loss can be
     plots.push_back(std::move(plot));
   }
   std::ranges::reverse(plots);  // the deepest first
@@ -87,14 +98,21 @@ std::vector<DotPlot> rankings(const std::vector<Place>& places, std::int64_t cla
 std::optional<HeatMap> overview(const std::vector<Place>& places, std::int64_t classes) {
   if (places.size() < 2 || std::ranges::all_of(places, [](const Place& p) { return p.standings.size() < 2; })) return std::nullopt;
   const bool depths = std::ranges::all_of(places, [](const Place& p) { return p.depth > 0; });
-  HeatMap map{.id = "overview", .title = "Training loss by method and " + std::string(depths ? "depth" : "condition"), .rows_title = "method"};
-  map.columns_title = depths ? "depth" : "";
-  for (const Place& place : places) map.columns.push_back(name_of(place));
-  for (const bool last : {true, false})  // by rank at the deepest, then what is only elsewhere
-    for (std::size_t p = places.size(); p-- > 0;)
-      if (last == (p + 1 == places.size()))
-        for (const Standing* s : ranked(places[p]))
-          if (std::ranges::find(map.rows, s->method) == map.rows.end()) map.rows.push_back(s->method);
+  HeatMap map{.id = "overview", .title = "Training loss by method and " + std::string(depths ? "depth" : "learning rate")};
+  const bool rates = std::ranges::any_of(places, [](const Place& p) { return p.rate.has_value(); });
+  map.columns_title = !rates ? "depth" : depths ? "depth, and below it the learning rate" : "learning rate";
+  for (const Place& place : places)
+    map.columns.push_back({place.depth > 0 ? std::to_string(place.depth) : "", place.rate ? fmt::format("{}", *place.rate) : ""});
+  // By the best at the largest depth (of several rates), then what is only at smaller ones.
+  std::map<std::string, std::tuple<std::int64_t, bool, std::int64_t, double>> worth;
+  for (const Place& place : places)
+    for (const Standing& s : place.standings) {
+      const auto here = std::tuple_cat(std::tuple(-place.depth), rank_of(s));
+      const auto [at, fresh] = worth.try_emplace(s.method, here);
+      if (fresh) map.rows.push_back(s.method);
+      at->second = std::min(at->second, here);
+    }
+  std::ranges::stable_sort(map.rows, {}, [&](const std::string& method) { return worth.at(method); });
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (const Place& place : places)
     for (const Standing& s : place.standings)
@@ -110,7 +128,9 @@ std::optional<HeatMap> overview(const std::vector<Place>& places, std::int64_t c
       cell.title = all_of(*s, place);
       cell.crossed = lost(*s) > 0;
       if (s->loss.n > 0) {
-        cell.text = fmt::format("{:.2f}", s->loss.mean) + (lost(*s) > 0 ? fmt::format(" ✕{}", lost(*s)) : "");
+        const double size = std::abs(s->loss.mean);
+        cell.text = size >= 0.1 && size < 100 ? fmt::format("{:.2f}", s->loss.mean) : fmt::format("{:.2g}", s->loss.mean);
+        if (lost(*s) > 0) cell.text += fmt::format(" ✕{}", lost(*s));
         cell.strength = high > low ? (high - s->loss.mean) / (high - low) : 1;
       } else {
         cell.text = s->diverged > 0 ? "diverged" : s->stopped > 0 ? "hopeless" : "–";

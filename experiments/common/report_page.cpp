@@ -54,7 +54,7 @@ footer{margin-top:3rem;color:var(--muted);font-size:.85rem}
 @media print{body{max-width:none;padding:0}.plots svg,.results tr{break-inside:avoid}.scroll{overflow:visible}}
 )css";
 
-// Without a less-than sign, so that the page stays well-formed as XML.
+// Without a less-than sign, so that tags are all that begins with one.
 constexpr const char* page_script = R"js(
 (() => {
   const own = [...document.querySelectorAll('[data-of]')], box = document.getElementById('filter');
@@ -73,11 +73,12 @@ constexpr const char* page_script = R"js(
     });
     svg.addEventListener('pointerleave', () => parts.forEach(el => el.classList.remove('beside')));
   }
+  // Numbers, then texts, whichever way; a cell that only begins with letters is a text.
   const key = cell => {
-    const text = cell ? cell.textContent.trim() : '', number = parseFloat(text.replace(/^[^-+0-9.]+/, ''));
+    const text = cell ? cell.textContent.trim() : '', number = /^[-+±>\s]*[0-9.]/.test(text) ? parseFloat(text.replace(/^[±>\s]+/, '')) : Infinity;
     return Number.isFinite(number) ? [0, number] : [1, text];
   };
-  const order = (a, b) => a[0] - b[0] || (a[0] ? a[1].localeCompare(b[1]) : a[1] - b[1]);
+  const order = (a, b, sign) => a[0] - b[0] || sign * (a[0] ? a[1].localeCompare(b[1]) : a[1] - b[1]);
   for (const table of document.querySelectorAll('table.results')) {
     const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
     table.classList.add('sorts');
@@ -92,11 +93,11 @@ constexpr const char* page_script = R"js(
         for (const h of heads) h.removeAttribute('aria-sort');
         head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
         const rows = [...body.rows].filter(r => !r.classList.contains('chance'));
-        rows.sort((a, b) => (down ? -1 : 1) * order(key(a.cells[at]), key(b.cells[at])));
+        rows.sort((a, b) => order(key(a.cells[at]), key(b.cells[at]), down ? -1 : 1));
         for (const r of rows) { r.classList.remove('rule'); body.append(r); }
       };
       head.addEventListener('click', sort);
-      head.addEventListener('keydown', e => { if (e.key === 'Enter') sort(); });
+      head.addEventListener('keydown', e => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); sort(); } });
     }
   }
 })();
@@ -131,9 +132,11 @@ std::string grid(const std::vector<std::string>& svgs) {
 }
 
 std::string filter(const std::string& what, std::size_t count) {
+  constexpr std::size_t few = 6;  // a glance finds one of these
+  if (count <= few) return "";
   return fmt::format(
       "<p id=\"filter\" hidden><label>Show only <input type=\"search\" placeholder=\"parts of names\" size=\"24\"></label> "
-      "<span class=\"caption\">of {} {}s</span></p>\n",
+      "<span class=\"caption\">of {}, by {}</span></p>\n",
       count, escape_markup(what));
 }
 

@@ -17,7 +17,7 @@ std::string page(const std::string& title, const std::string& body);
 std::string section(const std::string& title, const std::string& caption, const std::string& content);
 std::string facts(const NamedTexts& texts, const char* extra_class = "");
 std::string scroll_region(const std::string& label, const std::string& table);  // scrolls sideways where the page is narrow
-std::string filter(const std::string& what, std::size_t count);                 // a field; hidden without a script
+std::string filter(const std::string& what, std::size_t count);                 // a field for more than six; hidden without a script
 std::string grid(const std::vector<std::string>& svgs);
 
 // The charts of a page, kept as the figures that are written beside it.

@@ -23,7 +23,8 @@ std::string html_table(const std::vector<ArmGroup>& groups, const ReportInput& i
 // The <table> of comparisons with the control; empty where there is none, or one seed alone.
 std::string html_comparisons(const std::vector<Place>& places);
 
-// The methods under each condition by training loss, the deepest condition first; none where there is nothing to rank.
+// The methods under each condition by training loss, the deepest condition first, and with several rates the largest depth alone; none where there is
+// nothing to rank.
 std::vector<DotPlot> rankings(const std::vector<Place>& places, std::int64_t classes);
 // Methods by depths (and rates); none for a single condition or method.
 std::optional<HeatMap> overview(const std::vector<Place>& places, std::int64_t classes);

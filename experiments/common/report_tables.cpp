@@ -142,7 +142,7 @@ std::string html_comparisons(const std::vector<Place>& places) {
       if (rates) rows += place.rate ? fmt::format(R"(<td class="num">{}</td>)", *place.rate) : std::string("<td></td>");
       rows += fmt::format(R"(<td class="num">{}</td>)", d.n);
       if (d.by_signs)
-        rows += fmt::format(R"(<td colspan="2">better at {} seeds, worse at {}</td>)", d.better, d.worse);
+        rows += fmt::format(R"(<td class="num">–</td><td>better at {} seeds, worse at {}</td>)", d.better, d.worse);
       else
         rows += fmt::format(R"(<td class="num">{:+.3g}</td><td class="interval">{:+.3g} to {:+.3g}</td>)", d.mean, d.low, d.high);
       rows += fmt::format(R"(<td class="outcome {}">{}</td><td class="num">{}</td></tr>)", decided ? "" : "warn",

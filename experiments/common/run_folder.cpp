@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -30,11 +31,8 @@ constexpr const char* lock_name = ".lock";
 // deleted, what is left still shows that it is a run.
 constexpr const char* run_files[] = {"profile.json", "profile.txt", "report.html",     "metrics.jsonl", "results.csv",
                                      "results.md",   "claims.csv",  "comparisons.csv", "ledger.jsonl"};
-struct RunSubfolder {
-  const char *name, *pattern;  // what a file's name begins or, from a dot, ends with
-};
-constexpr RunSubfolder run_folders[] = {
-    {"weights", ".safetensors"}, {"checkpoints", ".safetensors"}, {"figures", ".svg"}, {"figures", ".csv"}, {"tensorboard", "events.out.tfevents."}};
+constexpr const char *figures_name = "figures", *figures_list = ".figures", *tensorboard_name = "tensorboard";
+constexpr const char* run_folders[] = {"weights", "checkpoints", figures_name, tensorboard_name};
 
 bool is_leftover(const fs::path& path) { return path.filename() == lock_name || is_temporary_file(path); }
 
@@ -46,19 +44,30 @@ std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
   return entries;
 }
 
-// Appends what a run has written into its folder `name`, at `within` or below; the folders themselves where they hold nothing else.
+// The names of the figures that a run has written there.
+std::vector<std::string> figures_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::ifstream list(folder / figures_list);
+  for (std::string line; std::getline(list, line);)
+    if (!line.empty() && line.find('/') == line.npos) names.push_back(line);
+  return names;
+}
+
+// Appends what a run has written into its folder `name`, at `within`; that folder itself where it holds nothing else.
 bool add_files_within(std::vector<fs::path>& files, const fs::path& within, const std::string& name) {
+  const std::vector<std::string> figures = name == figures_name ? figures_in(within) : std::vector<std::string>();
   const auto is_ours = [&](const fs::path& file) {
     const std::string text = file.filename().string();
-    return is_temporary_file(file) || std::ranges::any_of(run_folders, [&](const RunSubfolder& sub) {
-             return sub.name == name && (sub.pattern[0] == '.' ? text.ends_with(sub.pattern) : text.starts_with(sub.pattern));
-           });
+    return is_temporary_file(file) || (name == figures_name && (text == figures_list || std::ranges::find(figures, text) != figures.end())) ||
+           (name == tensorboard_name && text.starts_with("events.out.tfevents.")) ||
+           ((name == "weights" || name == "checkpoints") && text.ends_with(".safetensors"));
   };
   bool all = true;
   for (const fs::directory_entry& e : entries_of(within)) {
-    if (e.symlink_status().type() == fs::file_type::directory)
+    const bool is_folder = e.symlink_status().type() == fs::file_type::directory;
+    if (is_folder && name == tensorboard_name)  // a folder an arm
       all = add_files_within(files, e.path(), name) && all;
-    else if (is_ours(e.path()))
+    else if (!is_folder && is_ours(e.path()))
       files.push_back(e.path());
     else
       all = false;
@@ -75,9 +84,7 @@ std::vector<fs::path> files_of_run(const fs::path& folder, const RunDescription&
   for (const std::string& name : names)
     if (const fs::file_status status = fs::symlink_status(folder / name); fs::exists(status) && !fs::is_directory(status))
       files.push_back(folder / name);
-  std::set<std::string> subfolders;
-  for (const RunSubfolder& sub : run_folders) subfolders.insert(sub.name);
-  for (const std::string& name : subfolders)
+  for (const char* name : run_folders)
     if (fs::symlink_status(folder / name).type() == fs::file_type::directory) add_files_within(files, folder / name, name);
   files.push_back(folder / "run.json");
   return files;
@@ -246,7 +253,9 @@ RunFolder::RunFolder(const Cli& cli, const RunOptions& options, const RunFacts& 
     check_usable(path_, cli, options);  // again: it may have changed until the lock was ours
     const bool resumes = options.resume && fs::exists(path_ / "run.json");
     std::vector<fs::path> written{path_};
-    for (const RunSubfolder& sub : run_folders) written.push_back(path_ / sub.name);
+    for (const char* name : run_folders) written.push_back(path_ / name);
+    if (fs::is_directory(path_ / tensorboard_name))
+      for (const fs::directory_entry& arm : entries_of(path_ / tensorboard_name)) written.push_back(arm.path());
     for (const fs::path& folder : written)
       if (fs::is_directory(folder))
         for (const fs::directory_entry& entry : entries_of(folder))
@@ -283,9 +292,34 @@ RunFolder::RunFolder(const Cli& cli, const RunOptions& options) : path_(options.
 
 RunFolder::~RunFolder() { unlock(); }
 
+void write_figures(const fs::path& run, const std::vector<Figure>& figures) {
+  const fs::path folder = run / figures_name;
+  const std::vector<std::string> former = figures_in(folder);
+  if (figures.empty() && former.empty()) return;
+  fs::create_directories(folder);
+  std::set<std::string> names(former.begin(), former.end());
+  for (const Figure& f : figures) names.insert({f.id + ".svg", f.id + ".csv"});
+  const auto list = [&] {
+    std::string text;
+    for (const std::string& name : names) text += name + "\n";
+    write_file_atomically(folder / figures_list, text);
+  };
+  list();  // before what it lists, so that nothing lies there unlisted
+  std::set<std::string> written;
+  for (const Figure& f : figures) {
+    write_file_atomically(folder / (f.id + ".svg"), f.svg + "\n");
+    write_file_atomically(folder / (f.id + ".csv"), f.csv);
+    written.insert({f.id + ".svg", f.id + ".csv"});
+  }
+  for (const std::string& name : former)
+    if (!written.contains(name)) fs::remove(folder / name);
+  names = written;
+  list();
+}
+
 bool RunFolder::writes(const std::string& name) {
   return name == "run.json" || std::ranges::find(run_files, name) != std::end(run_files) ||
-         std::ranges::find(run_folders, name, &RunSubfolder::name) != std::end(run_folders);
+         std::ranges::find(run_folders, name) != std::end(run_folders);
 }
 
 void RunFolder::discard() {

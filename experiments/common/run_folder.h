@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiments/common/data/image_set.h"
+#include "experiments/common/figure.h"
 #include "experiments/common/run_options.h"
 
 namespace plumb::lab {
@@ -48,6 +49,9 @@ struct RunDescription {
   // Throws UsageError, in which `file` is the name, where the text is not that of a run.json, or is one of an older layout.
   static RunDescription parse(const std::string& text, const std::string& file);
 };
+
+// Writes figures/<id>.svg and .csv into a run's folder, and removes those of a former call that are not among them. What else lies there stays.
+void write_figures(const std::filesystem::path& run, const std::vector<Figure>& figures);
 
 class RunFolder {
  public:

@@ -134,8 +134,11 @@ std::vector<ArmGroup> group_arms(const std::vector<ArmResult>& arms) {
 Survival survival(const ArmGroup& group) {
   constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> times;
-  for (const ArmResult& a : group.arms)
-    if (a.status == Status::ok || a.status == Status::diverged) times.push_back(a.status == Status::ok ? beyond : a.diverged_at.value_or(a.steps));
+  for (const ArmResult& a : group.arms) {
+    if (a.status == Status::failed) continue;
+    // One that was given up counts as lost when it was: so do verdicts.
+    times.push_back(a.status == Status::ok ? beyond : a.diverged_at.value_or(a.steps));
+  }
   std::ranges::sort(times);
   Survival s{.n = static_cast<std::int64_t>(times.size())};
   if (times.empty()) return s;
@@ -156,7 +159,8 @@ Survival survival(const ArmGroup& group) {
 
 std::string to_string(const Survival& s, std::int64_t steps) {
   std::string text = s.median ? fmt::format("median survival {} steps", *s.median) : fmt::format("median survival beyond {} steps", steps);
-  if (s.n < 6) return text + " (no interval below 6 seeds)";
+  text += fmt::format(", n = {}", s.n);
+  if (s.n < 6) return text + " (no interval below 6)";
   if (!s.has_interval) return text + ", and so is its 95 % interval";
   return text + (s.high ? fmt::format(" (95 % interval {} to {})", s.low, *s.high) : fmt::format(" (95 % interval {} to beyond {})", s.low, steps));
 }

@@ -43,8 +43,8 @@ struct ArmGroup {
   std::vector<Summary> further = {};
 };
 
-// How many steps half of the arms of a group survive without diverging, of those that ended ok or diverged. The 95 % interval is by order statistics
-// (the sign test inverted; no assumption on their distribution) and needs six of them.
+// How many steps half of the arms of a group survive without diverging or being given up as hopeless; failed arms are left out. The 95 % interval is
+// by order statistics (the sign test inverted; no assumption on their distribution) and needs six of them.
 struct Survival {
   std::int64_t n = 0;
   std::optional<std::int64_t> median = {};  // nothing: more than half survived all steps

@@ -36,15 +36,6 @@ std::string axis_name(const std::string& option) {
 
 std::string plural(std::size_t count, const char* noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
 
-void write_figures(const std::filesystem::path& folder, const std::vector<Figure>& figures) {
-  if (figures.empty()) return;
-  std::filesystem::create_directories(folder / "figures");
-  for (const Figure& f : figures) {
-    write_file_atomically(folder / "figures" / (f.id + ".svg"), f.svg + "\n");
-    write_file_atomically(folder / "figures" / (f.id + ".csv"), f.csv);
-  }
-}
-
 }  // namespace
 
 Study::Study(std::string name, std::string question, StudyParts parts)
@@ -246,8 +237,11 @@ void Study::write_files(const StudyResults& r, Writing when) const {
   write_file_atomically(r.folder / "metrics.jsonl", metrics_jsonl(r.records));
   for (const auto& [name, text] : files_) write_file_atomically(r.folder / name, text(r));
   if (!claims_.empty()) write_file_atomically(r.folder / "claims.csv", claims_csv(r.claims));
-  if (const std::vector<Place> judged = judged_places(r); std::ranges::any_of(judged, [](const Place& p) { return p.standings.size() > 1; }))
+  const std::vector<Place> judged = judged_places(r);
+  if (std::ranges::any_of(judged, [](const Place& p) { return p.standings.size() > 1; }))
     write_file_atomically(r.folder / "comparisons.csv", comparisons_csv(judged));
+  else
+    std::filesystem::remove(r.folder / "comparisons.csv");  // of a former call, with more axes
   write_file_atomically(r.folder / "results.md", results_markdown(r));
   if (options_.tensorboard) write_event_files(r.folder, r.records, when == Writing::last);
   const Report report = report_ ? report_(r) : results_report(r);

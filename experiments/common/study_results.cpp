@@ -198,9 +198,8 @@ ReportInput report_input(const StudyResults& r) {
 }
 
 std::vector<Place> judged_places(const StudyResults& r) {
-  std::vector<ArmResult> arms = arm_results(r);
-  if (std::ranges::none_of(arms, [](const ArmResult& a) { return a.train_loss || a.status == Status::diverged; })) return {};
-  return places(arms, r.judging);
+  const std::vector<ArmResult> arms = arm_results(r);
+  return has_training_losses(arms) ? places(arms, r.judging) : std::vector<Place>();
 }
 
 Report results_report(const StudyResults& results) { return render_report(report_input(results)); }

@@ -15,34 +15,35 @@ constexpr double panel_height = 64, name_height = 19, gap = 12;
 
 struct Panel {
   std::string name;
-  int style = 0;
   std::vector<const PlotSeries*> series;
   std::vector<const PlotMark*> marks;
 };
 
 std::vector<Panel> panels_of(const Plot& plot) {
   std::vector<Panel> panels;
-  const auto panel = [&](const std::string& name, int style) -> Panel& {
+  const auto panel = [&](const std::string& name) -> Panel& {
     const auto same = std::ranges::find(panels, name, &Panel::name);
-    return same == panels.end() ? panels.emplace_back(Panel{name, style, {}, {}}) : *same;
+    return same == panels.end() ? panels.emplace_back(Panel{name, {}, {}}) : *same;
   };
-  for (const PlotSeries& s : plot.series) panel(s.name, s.style).series.push_back(&s);
-  for (const PlotMark& m : plot.marks) panel(m.of, m.style).marks.push_back(&m);
+  for (const PlotSeries& s : plot.series) panel(s.name).series.push_back(&s);
+  for (const PlotMark& m : plot.marks) panel(m.of).marks.push_back(&m);
   return panels;
 }
 
-// What pointing at a panel says: where its line begins and ends.
+// What pointing at a panel says: all points of a short line, the ends of a long one.
 std::string summary_of(const Panel& panel, const Plot& plot, const Scales& scales) {
+  constexpr std::size_t few = 8;
   std::string text = panel.name;
-  for (const PlotSeries* s : panel.series)
-    for (const bool at_end : {false, true}) {
-      const auto shown = [&](const PlotPoint& p) { return scales.shows(p); };
-      const auto first = std::ranges::find_if(s->points, shown);
-      if (first == s->points.end()) break;
-      const PlotPoint& p = at_end ? *std::find_if(s->points.rbegin(), s->points.rend(), shown) : *first;
-      text += fmt::format("\n{} {}: {}", plot.x.title, short_number(p.x), short_number(p.y));
-      if (scales.has_interval(p)) text += fmt::format(" (95 % interval {} to {})", short_number(p.low), short_number(p.high));
+  for (const PlotSeries* s : panel.series) {
+    std::vector<const PlotPoint*> shown;
+    for (const PlotPoint& p : s->points)
+      if (scales.shows(p)) shown.push_back(&p);
+    if (shown.size() > few) shown = {shown.front(), shown.back()};
+    for (const PlotPoint* p : shown) {
+      text += fmt::format("\n{} {}: {}", plot.x.title, short_number(p->x), short_number(p->y));
+      if (scales.has_interval(*p)) text += fmt::format(" (95 % interval {} to {})", short_number(p->low), short_number(p->high));
     }
+  }
   for (const PlotMark* m : panel.marks) text += "\n" + m->title;
   return text;
 }
@@ -126,7 +127,7 @@ std::string render_panels(const Plot& plot) {
     y += 20;
     body += cross(13, y - 4.5) + text_at(34, y, "start", "", plot.marks_name);
   }
-  return chart(y + 8, plot.title + ": " + plot.y.title + " against " + plot.x.title, body);
+  return chart(y + 8, (plot.title.empty() ? "" : plot.title + ": ") + plot.y.title + " against " + plot.x.title, body);
 }
 
 }  // namespace plumb::lab::svg

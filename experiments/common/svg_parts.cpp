@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include "experiments/common/plot_text.h"
 
@@ -59,7 +61,7 @@ std::string chart(double height, std::string_view label, std::string_view body) 
 // Beyond 1e150 a span could overflow; such a value has no place on a chart either.
 bool Scale::shows(double v) const { return std::abs(v) < 1e150 && (!log || v > 1e-150); }
 double Scale::map(double v) const { return log ? std::log10(v) : v; }
-double Scale::at_clamped(double v) const { return shows(v) ? at(std::clamp(v, low, high)) : begin; }
+double Scale::at_clamped(double v) const { return shows(v) ? at(std::clamp(v, low, high)) : v > 0 && v > high ? end : begin; }
 
 Scale fit(const PlotAxis& axis, std::vector<double> values, bool padded) {
   Scale s;

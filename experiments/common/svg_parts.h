@@ -1,8 +1,6 @@
 // What the charts are drawn with: colours, markers, text, and scales from values to units.
 #pragma once
 
-#include <array>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>

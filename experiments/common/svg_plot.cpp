@@ -41,7 +41,7 @@ class Drawing {
     body = fmt::format(R"(<clipPath id="{}-frame"><rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/></clipPath>)", plot_.id, left_ - 6,
                        top_, right_ - left_ + 12, bottom_ - top_ + 1) +
            body;
-    return chart(height, plot_.title + ": " + plot_.y.title + " against " + plot_.x.title, body);
+    return chart(height, (plot_.title.empty() ? "" : plot_.title + ": ") + plot_.y.title + " against " + plot_.x.title, body);
   }
 
  private:

@@ -21,7 +21,8 @@ struct PlotSeries {
   std::string name = {};  // in the legend; series of one name and style share an entry
   int style = 0;
   std::vector<PlotPoint> points = {};
-  bool thin = false;  // a light line without markers, for single runs beside a mean
+  bool thin = false;                            // a light line without markers, for what stands beside
+  std::string kind = thin ? "single" : "mean";  // what its values are, in tables: "expected", ...
 };
 
 // A dashed horizontal line across the plot, named in the legend.

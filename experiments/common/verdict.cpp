@@ -137,6 +137,11 @@ std::string against_best(const Place& place, std::size_t best) {
 
 double chance_loss(std::int64_t classes) { return classes < 2 ? infinity : std::log(static_cast<double>(classes)); }
 
+bool has_training_losses(const std::vector<ArmResult>& arms) {
+  return std::ranges::any_of(arms, [](const ArmResult& a) { return a.train_loss.has_value(); }) ||
+         std::ranges::none_of(arms, [](const ArmResult& a) { return a.status == Status::ok; });
+}
+
 bool near_chance(const Summary& training_loss, std::int64_t classes) {
   return training_loss.n > 0 && training_loss.mean >= near_chance_share * chance_loss(classes);
 }

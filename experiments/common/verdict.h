@@ -18,6 +18,9 @@ double chance_loss(std::int64_t classes);
 
 bool near_chance(const Summary& training_loss, std::int64_t classes);
 
+// Whether there is something to judge: a training loss, or nothing but arms that did not get to one.
+bool has_training_losses(const std::vector<ArmResult>& arms);
+
 struct Judging {
   std::int64_t classes = 0;
   std::string control = {};  // the method that others are compared with, if it is among them

@@ -26,6 +26,7 @@ class Styles {
     for (const PassportRecord& r : records) styles_.try_emplace(r.arm.gate, static_cast<int>(styles_.size()));
   }
   int of(const std::string& gate) const { return styles_.at(gate); }
+  std::size_t size() const { return styles_.size(); }
 
  private:
   std::map<std::string, int> styles_;
@@ -65,7 +66,7 @@ std::vector<Plot> plots_of(const std::vector<PassportGroup>& groups, const Style
     if (PlotSeries s = series_of(g, styles.of(g.gate), subject.curve); has_points(s)) plots.back().series.push_back(std::move(s));
     if (!subject.expected) continue;
     PlotSeries s = series_of(g, styles.of(g.gate), subject.expected);
-    s.thin = true;
+    s.thin = true, s.kind = "expected";
     if (has_points(s)) plots.back().series.push_back(std::move(s));
   }
   std::erase_if(plots, [](const Plot& p) { return p.series.empty(); });
@@ -264,7 +265,7 @@ Report render_passports(const PassportReport& input) {
   const Styles styles(input.records);
   const std::vector<PassportGroup> fresh = passport_groups(input.records, Moment::fresh), last = passport_groups(input.records, Moment::last);
   const bool repeated = std::ranges::any_of(fresh, [](const PassportGroup& g) { return g.seeds.size() > 1; });
-  std::string html = verdict(fresh);
+  std::string html = verdict(fresh) + filter("gate", styles.size());
   if (!input.settings.empty()) html += "<section>\n<h2>Settings</h2>\n" + facts(input.settings) + "</section>\n";
   const std::string means = repeated ? " Geometric means over seeds." : "";
   html += section(

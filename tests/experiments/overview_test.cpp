@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 
 #include "experiments/common/figure.h"
@@ -69,7 +72,7 @@ TEST_CASE("the overview: methods by depths, in the order of the deepest, stronge
   const std::optional<HeatMap> map = overview(judged(), 10);
   REQUIRE(map);
   CHECK(map->rows == std::vector<std::string>{"a", "b", "c", "d"});
-  CHECK(map->columns == std::vector<std::string>{"6", "48"});
+  CHECK(map->columns == std::vector<HeatMap::Head>{{"6", ""}, {"48", ""}});
   const auto cell = [&](std::size_t r, std::size_t c) { return map->cells[r * 2 + c]; };
   CHECK(cell(0, 1).text == "0.39");
   CHECK(cell(0, 1).strength > cell(0, 0).strength);
@@ -123,8 +126,64 @@ TEST_CASE("figures beside a report: a picture that stands alone and a table of w
     CHECK_THAT(report.html, contains(f.svg));
   }
   const auto csv = [&](const std::string& id) { return std::ranges::find(report.figures, id, &Figure::id)->csv; };
-  CHECK_THAT(csv("overview"), contains("row,column,value,text\na,6,1.01,1.01\n"));
-  CHECK_THAT(csv("ranking-depth-48"), contains("\nd,,,,3 of 3 diverged\n"));
-  CHECK_THAT(csv("accuracy"), contains("series,x,y,low,high\n"));
+  CHECK_THAT(csv("overview"), contains("row,depth,lr,value,text\na,6,,1.01,1.01\n"));
+  CHECK_THAT(csv("ranking-depth-48"), contains("\nd,mean,,,,3 of 3 diverged\n") && contains("\na,single,0.4,,,\n"));
+  CHECK_THAT(csv("accuracy"), contains("series,kind,x,y,low,high\n"));
   CHECK(slug("loss depth 24, lr 0.003") == "loss-depth-24-lr-0-003");
+}
+
+TEST_CASE("several rates: two heads a column, rows by the best of the deepest, and only the deepest ranked") {
+  std::vector<ArmResult> all;
+  for (const double rate : {1e-3, 3e-3})
+    for (const std::int64_t depth : {6, 48})
+      for (const auto& [gate, loss] : {std::pair("a", 1.0), {"b", 2.0}}) {
+        all.push_back(arm(gate, depth, 0, gate[0] == 'b' && rate > 2e-3 && depth == 48 ? 0.01 : loss));
+        all.back().lr = rate;
+      }
+  const std::vector<Place> judged_places = places(all, {.classes = 10});
+  const HeatMap map = overview(judged_places, 10).value();
+  CHECK(map.columns == std::vector<HeatMap::Head>{{"6", "0.001"}, {"6", "0.003"}, {"48", "0.001"}, {"48", "0.003"}});
+  CHECK(map.rows == std::vector<std::string>{"b", "a"});
+  CHECK(map.cells[3].text == "0.01");
+  const std::vector<DotPlot> plots = rankings(judged_places, 10);
+  REQUIRE(plots.size() == 2);
+  CHECK(plots[0].title == "Depth 48, lr 0.003");
+  CHECK(plots[1].title == "Depth 48, lr 0.001");
+}
+
+TEST_CASE("a heat map never cuts a number: where there is no room for all, colour and hover say it") {
+  HeatMap map{.id = "m", .rows = {"a"}};
+  for (int i = 0; i < 4; ++i) map.columns.push_back({std::to_string(i), ""}), map.cells.push_back({.text = "0.1234", .title = "all of it"});
+  CHECK_THAT(render_svg(map), contains(">0.1234<"));
+  for (int i = 4; i < 30; ++i) map.columns.push_back({std::to_string(i), ""}), map.cells.push_back({.text = "0.1234", .title = "all of it"});
+  CHECK_THAT(render_svg(map), !contains(">0.1234<") && !contains("…") && contains("<title>all of it</title>"));
+  map.cells.pop_back();
+  CHECK_THAT(error_of([&] { render_svg(map); }), contains("expected 1 x 30 cells, got 29"));
+}
+
+TEST_CASE("a ranking shows where the values are: chance far off is named, one huge mean stays at the frame") {
+  DotPlot plot{.id = "p", .x = {.title = "training loss"}, .rows = {{.name = "a", .dot = {.x = 0.05}}, {.name = "b", .dot = {.x = 0.1}}}};
+  plot.rules = {{2.303, "chance"}};
+  CHECK_THAT(render_svg(plot), contains("chance (beyond the frame)"));
+  const auto at = [&](int row) {  // of the dot of a row
+    const std::string svg = render_svg(plot);
+    std::size_t i = 0;
+    for (int k = 0; k <= row; ++k) i = svg.find("<circle cx=\"", i + 1);
+    return std::stod(svg.substr(i + 12));
+  };
+  CHECK(at(1) - at(0) > 100);
+  plot.rows.push_back({.name = "c", .dot = {.x = 3000}});
+  CHECK(at(2) <= 480);
+  CHECK(at(1) < at(2));
+  plot.rows = {{.name = "a", .dot = {.x = -3}}, {.name = "b", .dot = {.x = -1}}};
+  CHECK(at(1) - at(0) > 50);
+}
+
+TEST_CASE("a study without training losses is not judged by them") {
+  ArmResult accurate{.gate = "a", .depth = 6, .seed = 0, .steps = 4, .val_accuracy = 0.5};
+  CHECK_FALSE(has_training_losses({accurate, dead("a", 6, 1)}));
+  CHECK(has_training_losses({dead("a", 6, 1)}));
+  CHECK(has_training_losses({accurate, arm("a", 6, 1, 1.0)}));
+  const std::string html = render_report({.title = "t", .judging = {.classes = 10}, .arms = {accurate, dead("a", 6, 1)}}).html;
+  CHECK(html.find("no method trained") == std::string::npos);
 }

@@ -204,7 +204,7 @@ TEST_CASE("a study of five hundred arms, and one in which all diverged") {
   CHECK(first_unbalanced(sad) == "");
   CHECK(count(sad, "nan") == count(sad, "Provenance"));
   CHECK_THAT(sad, contains("At depth 5, no method trained: gate_0, gate_1, gate_2, gate_3, gate_4, gate_5 and 19 more diverged."));
-  CHECK_THAT(sad, contains("5 of 5 diverged at step 3; median survival 3 steps (no interval below 6 seeds)<"));
+  CHECK_THAT(sad, contains("5 of 5 diverged at step 3; median survival 3 steps, n = 5 (no interval below 6)<"));
 }
 
 TEST_CASE("the terminal table is aligned and at most a hundred columns wide") {

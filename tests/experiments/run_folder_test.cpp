@@ -201,21 +201,42 @@ TEST_CASE("overwriting deletes the files of a run, whatever its settings", "[exp
 
 TEST_CASE("overwriting deletes figures and event files of a run, and nothing else", "[experiments]") {
   const FinishedRun run;
-  fs::create_directories(run.file("figures"));
+  write_figures(run.out, {{"overview", "<svg/>", "a,b\n"}});
   fs::create_directories(run.file("tensorboard/pre-seed-0"));
-  for (const char* file : {"figures/overview.svg", "figures/overview.csv", "comparisons.csv", "tensorboard/pre-seed-0/events.out.tfevents.0.plumb"})
-    put(run.file(file));
-  for (const char* foreign : {"figures/notes.txt", "tensorboard/pre-seed-0/mine.svg"}) {
+  for (const char* file : {"comparisons.csv", "tensorboard/pre-seed-0/events.out.tfevents.0.plumb"}) put(run.file(file));
+  for (const char* foreign :
+       {"figures/notes.txt", "figures/paper.svg", "figures/mine/table.csv", "weights/mine/best.safetensors", "tensorboard/pre-seed-0/mine.svg"}) {
+    const bool has_folder = fs::exists(fs::path(run.file(foreign)).parent_path());
+    fs::create_directories(fs::path(run.file(foreign)).parent_path());
     put(run.file(foreign));
     CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains("also holds " + fs::path(foreign).begin()->string()));
+    CHECK(fs::exists(run.file(foreign)));
     CHECK(fs::exists(run.file("figures/overview.svg")));
     CHECK(fs::exists(run.file("tensorboard/pre-seed-0/events.out.tfevents.0.plumb")));
-    fs::remove(run.file(foreign));
+    has_folder ? fs::remove(run.file(foreign)) : fs::remove_all(fs::path(run.file(foreign)).parent_path());
   }
   Study({"--out", run.out.c_str(), "--overwrite"}).open();
   CHECK_FALSE(fs::exists(run.file("figures")));
   CHECK_FALSE(fs::exists(run.file("tensorboard")));
   CHECK_FALSE(fs::exists(run.file("comparisons.csv")));
+}
+
+TEST_CASE("figures of a former call go when there are others, what else lies there stays", "[experiments]") {
+  const FinishedRun run;
+  write_figures(run.out, {{"loss-depth-6", "<svg/>", "a\n"}, {"overview", "<svg/>", "a\n"}});
+  put(run.file("figures/paper.svg"));
+  write_figures(run.out, {{"loss-depth-6-lr-0-001", "<svg/>", "a\n"}, {"overview", "<svg/>", "b\n"}});
+  CHECK(names_in(run.file("figures")) ==
+        std::set<std::string>{".figures", "loss-depth-6-lr-0-001.svg", "loss-depth-6-lr-0-001.csv", "overview.svg", "overview.csv", "paper.svg"});
+  CHECK(read_file(run.file("figures/overview.csv")) == "b\n");
+}
+
+TEST_CASE("what a killed writer left among the event files goes with the next call", "[experiments]") {
+  const FinishedRun run;
+  fs::create_directories(run.file("tensorboard/pre-seed-0"));
+  put(run.file("tensorboard/pre-seed-0/.events.out.tfevents.0.plumb.1-0.plumb-tmp"));
+  Study({"--out", run.out.c_str(), "--resume"}).open();
+  CHECK(names_in(run.file("tensorboard/pre-seed-0")).empty());
 }
 
 TEST_CASE("overwriting deletes weights and checkpoints of a run, and nothing else", "[experiments]") {

@@ -120,14 +120,18 @@ ArmGroup survivors(const std::vector<std::int64_t>& diverged_at, int ok) {
 
 TEST_CASE("median survival: what half survive, with an interval by order statistics") {
   const auto words = [](const std::vector<std::int64_t>& diverged_at, int ok) { return to_string(survival(survivors(diverged_at, ok)), 300); };
-  CHECK(words({41, 69}, 1) == "median survival 69 steps (no interval below 6 seeds)");
-  CHECK(words({41}, 2) == "median survival beyond 300 steps (no interval below 6 seeds)");
-  CHECK(words({41}, 1) == "median survival 41 steps (no interval below 6 seeds)");  // half are gone
+  CHECK(words({41, 69}, 1) == "median survival 69 steps, n = 3 (no interval below 6)");
+  CHECK(words({41}, 2) == "median survival beyond 300 steps, n = 3 (no interval below 6)");
+  CHECK(words({41}, 1) == "median survival 41 steps, n = 2 (no interval below 6)");  // half are gone
   // n = 6: the smallest and the largest, 1 - 2 / 64 = 97 %; n = 10: the second, 98 %; n = 20: the sixth, 96 % (a textbook's table).
-  CHECK(words({10, 20, 30, 40, 50, 60}, 0) == "median survival 30 steps (95 % interval 10 to 60)");
-  CHECK(words({10, 20, 30, 40, 50, 60}, 4) == "median survival 50 steps (95 % interval 20 to beyond 300)");
-  CHECK(words({5}, 9) == "median survival beyond 300 steps, and so is its 95 % interval");
+  CHECK(words({10, 20, 30, 40, 50, 60}, 0) == "median survival 30 steps, n = 6 (95 % interval 10 to 60)");
+  CHECK(words({10, 20, 30, 40, 50, 60}, 4) == "median survival 50 steps, n = 10 (95 % interval 20 to beyond 300)");
+  CHECK(words({5}, 9) == "median survival beyond 300 steps, n = 10, and so is its 95 % interval");
+  ArmGroup given_up = survivors({10, 10, 10}, 0);
+  for (int i = 0; i < 3; ++i) given_up.arms.push_back({.gate = "a", .status = Status::hopeless, .steps = 150});
+  given_up.arms.push_back({.gate = "a", .status = Status::failed, .steps = 5});
+  CHECK(to_string(survival(given_up), 300) == "median survival 10 steps, n = 6 (95 % interval 10 to 150)");
   std::vector<std::int64_t> twenty;
   for (std::int64_t i = 1; i <= 20; ++i) twenty.push_back(i);
-  CHECK(words(twenty, 0) == "median survival 10 steps (95 % interval 6 to 15)");
+  CHECK(words(twenty, 0) == "median survival 10 steps, n = 20 (95 % interval 6 to 15)");
 }

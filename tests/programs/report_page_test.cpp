@@ -1,4 +1,5 @@
 // Reports as a person sees them: in a browser, on a phone and on a desk, in light and in dark mode.
+#include <algorithm>
 #include <cmath>
 
 #include "experiments/common/report.h"
@@ -18,7 +19,7 @@ ReportInput study_of(int methods, int seeds) {
     for (const std::int64_t depth : {6, 24, 48})
       for (int seed = 0; seed < seeds; ++seed) {
         const double worth = 0.2 + 2.1 * ((m * 7 + static_cast<int>(depth)) % methods) / methods + 0.03 * seed;
-        const bool lost = m % 9 == 4 && depth == 48 && seed % 2 == 0;
+        const bool lost = m % 9 == 4 && depth == 48 && (seed % 2 == 0 || m == 4);
         ArmResult a{.gate = "method_" + std::to_string(m), .depth = depth, .lr = 3e-3, .seed = static_cast<std::uint64_t>(seed), .steps = 300};
         if (lost)
           a.status = Status::diverged, a.steps = a.diverged_at.emplace(40 + 10 * seed);
@@ -89,7 +90,8 @@ TEST_CASE("the filter of a report shows some methods, its tables sort by a click
     const up = column();
     loss.click();
     return {hidden: document.getElementById('filter').hidden, before: before.length, filtered: filtered, faint: [faint_before, faint_then], after: after,
-            up: up, down: column(), first: shown()[0]};
+            up: up, down: column(), first: shown()[0],
+            last: [...document.querySelector('table.results').tBodies[0].rows].pop().cells[4].textContent};
   )js");
   INFO(look.found.dump());
   CHECK(look.console == "");
@@ -100,6 +102,7 @@ TEST_CASE("the filter of a report shows some methods, its tables sort by a click
   CHECK(look.found["faint"][1] > 100);
   CHECK(look.found["after"] == 31 * 3 + 1);
   CHECK(look.found["first"] == "chance");
+  CHECK(look.found["last"] == "–");  // those without a value are last either way
   const auto numbers = [](const nlohmann::json& cells) {
     std::vector<double> values;
     for (std::size_t i = 1; i < cells.size(); ++i)
@@ -110,6 +113,27 @@ TEST_CASE("the filter of a report shows some methods, its tables sort by a click
   CHECK(up.size() > 80);
   CHECK(std::ranges::is_sorted(up));
   CHECK(std::ranges::is_sorted(down, std::greater<>()));
+}
+
+TEST_CASE("a look at a page sees errors of its script and what sticks out") {
+  if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
+  const Look broken = look_at("<body><script>throw new Error('broken')</script><div style='width:2000px'>x</div></body>", 390, false, overflow);
+  CHECK_THAT(broken.console, contains("broken"));
+  CHECK(broken.found["sideways"] > 1000);
+}
+
+TEST_CASE("several rates and long names fit a phone") {
+  if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
+  ReportInput input = study_of(8, 2);
+  for (ArmResult& a : input.arms) a.gate += "_with_a_long_name_indeed";
+  const std::vector<ArmResult> once = input.arms;
+  for (const double rate : {1e-3, 1e-2})
+    for (ArmResult a : once) a.lr = rate, input.arms.push_back(a);
+  const Look look = look_at(render_report(input).html, 390, false, overflow);
+  INFO(look.found.dump());
+  CHECK(look.console == "");
+  CHECK(look.found["sideways"] == 0);
+  CHECK(look.found["out"].empty());
 }
 
 TEST_CASE("small, empty and single studies fit a phone") {

@@ -1,14 +1,18 @@
 // Looks at a page in a headless browser, as a person with a phone or a desk would.
 #pragma once
 
+#include <fmt/format.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "experiments/common/plot_text.h"
 #include "tests/support/temporary_folder.h"
