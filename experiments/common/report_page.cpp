@@ -37,6 +37,7 @@ table.results{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tab
 .results tr.rule td{border-top:1px solid var(--grid)}
 .results tr.chance td{color:var(--muted);border-bottom:1px solid var(--grid)}
 .results tbody tr:last-child td{border-bottom:1px solid var(--ink)}
+.results td.outcome{white-space:normal;min-width:11rem}
 .results .bad{color:var(--bad)}
 .results .warn{color:var(--warn)}
 .plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,27rem),1fr));gap:1.8rem 2.4rem;margin:1rem 0 0;align-items:start}

@@ -27,6 +27,11 @@ double student_3(std::mt19937_64& g) { return std::student_t_distribution<double
 double bimodal(std::mt19937_64& g) { return (std::bernoulli_distribution(0.5)(g) ? 2.3 : 0.3) + 0.02 * normal(g); }
 double seldom(std::mt19937_64& g) { return (std::bernoulli_distribution(0.2)(g) ? 2.3 : 0.3) + 0.02 * normal(g); }
 
+// The same in which one in ten diverges.
+Noise diverging(const Noise& noise) {
+  return [noise](std::mt19937_64& g) { return std::bernoulli_distribution(0.1)(g) ? inf : noise(g); };
+}
+
 // Series that differ in nothing but noise, beside a part that all have at a seed; `spread`: the ratio of the largest and smallest size of noise.
 std::vector<Outcomes> study(std::mt19937_64& g, const Noise& noise, std::size_t methods, std::size_t seeds, double spread = 1) {
   Outcomes common(seeds);
@@ -136,7 +141,9 @@ TEST_CASE("where nothing differs, at most 7 of 100 studies separate anything") {
                                                                                  {student_3, "Student, 3 degrees", 1},
                                                                                  {bimodal, "bimodal", 1},
                                                                                  {seldom, "bimodal, one in five", 1},
-                                                                                 {normal, "normal of unequal size", 100}}));
+                                                                                 {normal, "normal of unequal size", 100},
+                                                                                 {diverging(normal), "normal, one in ten diverges", 1},
+                                                                                 {diverging(bimodal), "bimodal, one in ten diverges", 1}}));
   for (const Family& family : families)
     for (const std::size_t methods : {2u, 6u, 12u, 31u})
       for (const std::size_t seeds : {3u, 5u, 10u}) {
@@ -167,6 +174,37 @@ TEST_CASE("series at chance, which vary next to nothing, do not make the others 
   INFO(seeds << " seeds, " << at_chance << " at chance");
   CHECK(control <= 70);
   CHECK(pairs <= 70);
+}
+
+TEST_CASE("a method that diverges at times does not widen the intervals of the others, and makes none look apart") {
+  const std::size_t seeds = GENERATE(3u, 5u, 10u);
+  const Noise noise = GENERATE(Noise(normal), Noise(bimodal), Noise(student_3));
+  std::mt19937_64 g(0);
+  int control = 0, pairs = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::vector<Outcomes> series = study(g, noise, 6, seeds);
+    for (double& y : series.back()) y = std::bernoulli_distribution(0.5)(g) ? inf : 10 * normal(g);  // where it ends, it ends anywhere
+    for (const bool all : {false, true}) {
+      const auto family = all ? all_pairs(6) : against_first(6);
+      const std::vector<Difference> found = compare(series, family);
+      bool any = false;
+      for (std::size_t k = 0; k < family.size(); ++k)
+        any = any || (family[k].first != 5 && family[k].second != 5 && found[k].order != Order::undecided);
+      (all ? pairs : control) += any;
+    }
+  }
+  INFO(seeds << " seeds");
+  CHECK(control <= 70);
+  CHECK(pairs <= 70);
+
+  std::vector<Outcomes> apart = study(g, normal, 5, 5);
+  for (double& y : apart[1]) y -= 20;
+  CHECK(compare(apart, {{1, 0}})[0].order == Order::lower);
+  const double width = compare(apart, against_first(5))[0].high;
+  apart.push_back({inf, 100, inf, -100, inf});
+  const std::vector<Difference> beside = compare(apart, against_first(6));
+  CHECK(beside[0].order == Order::lower);
+  CHECK(beside[0].high - width < 2);  // a larger family alone
 }
 
 // Power: one method of `methods` is better than the others by so many deviations of a single training. The share of studies that say so.
