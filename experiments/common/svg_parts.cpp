@@ -77,6 +77,7 @@ Scale fit(const PlotAxis& axis, std::vector<double> values, bool padded) {
     s.low = axis.low.value_or(s.low / pad);
     s.high = axis.high.value_or(s.high * pad);
     s.ticks = axis.ticks.empty() ? log_ticks(s.low, s.high) : axis.ticks;
+    std::erase_if(s.ticks, [&](double tick) { return !s.shows(tick); });
     return s;
   }
   if (s.high - s.low <= 1e-9 * std::abs(s.high) || s.high == s.low) {

@@ -128,6 +128,13 @@ TEST_CASE("a log axis breaks the line at zero") {
   CHECK(count(line_of(render_svg(plot)), "M") == 2);
 }
 
+TEST_CASE("a log axis has no place for a tick at zero") {
+  Plot plot = a_plot();
+  plot.x = {.title = "depth", .log = true, .ticks = {0, 10, 20}};
+  plot.series[0].points = {{0, 1}, {10, 1}, {20, 2}};
+  CHECK(render_svg(plot).find("inf") == std::string::npos);
+}
+
 TEST_CASE("a plot without a point says so") {
   Plot plot = a_plot();
   plot.series[0].points = {{0, missing}};
