@@ -49,7 +49,7 @@ std::vector<std::string> figures_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::ifstream list(folder / figures_list);
   for (std::string line; std::getline(list, line);)
-    if (!line.empty() && line.find('/') == line.npos) names.push_back(line);
+    if (line.find('/') == line.npos && (line.ends_with(".svg") || line.ends_with(".csv"))) names.push_back(line);
   return names;
 }
 

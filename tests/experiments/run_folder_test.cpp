@@ -229,6 +229,12 @@ TEST_CASE("figures of a former call go when there are others, what else lies the
   CHECK(names_in(run.file("figures")) ==
         std::set<std::string>{".figures", "loss-depth-6-lr-0-001.svg", "loss-depth-6-lr-0-001.csv", "overview.svg", "overview.csv", "paper.svg"});
   CHECK(read_file(run.file("figures/overview.csv")) == "b\n");
+  put(run.file("figures/.figures"), "../run.json\n..\n\nnotes.txt\noverview.svg\n");  // a damaged list
+  put(run.file("figures/notes.txt"));
+  write_figures(run.out, {{"ranking", "<svg/>", "a\n"}});
+  CHECK(fs::exists(run.file("run.json")));
+  CHECK(fs::exists(run.file("figures/notes.txt")));
+  CHECK_FALSE(fs::exists(run.file("figures/overview.svg")));
 }
 
 TEST_CASE("what a killed writer left among the event files goes with the next call", "[experiments]") {
