@@ -76,7 +76,7 @@ Report render_report(const ReportInput& input) {
   Gallery gallery(report.figures);
   const Judging& how = input.judging;
   const std::vector<ArmGroup> groups = groups_by_depth(input.arms);
-  const std::vector<Place> judged = has_training_losses(input.arms) ? places(input.arms, how) : std::vector<Place>();
+  const std::vector<Place> judged = places(input.arms, how);
   std::string html = input.question.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(input.question));
   html += claims_html(input.claims);
   if (has_training_losses(input.arms)) html += verdict_html(judged, how);

@@ -167,6 +167,13 @@ std::string branch_name(const std::string& branch) {
   return branch == "attn" ? "attention branch" : branch == "mlp" ? "MLP branch" : branch + " branch";
 }
 
+// The geometric means of values at blocks or steps.
+PlotSeries log_means(const Lanes& lanes, const std::map<std::int64_t, std::vector<double>>& at) {
+  PlotSeries series{.name = any_ok(lanes) ? lanes.gate : lanes.gate + " (diverged)", .style = lanes.style};
+  for (const auto& [x, values] : at) series.points.push_back(log_mean(static_cast<double>(x), values));
+  return series;
+}
+
 // One plot a condition and branch: `value` of each arm's last logged step against the block, log scale.
 std::vector<Plot> layer_plots(const ReportInput& input, const std::string& id, const std::string& y_title,
                               const std::function<std::optional<double>(const LayerPoint&)>& value) {
@@ -195,9 +202,7 @@ std::vector<Plot> layer_plots(const ReportInput& input, const std::string& id, c
               if (p->branch == branch && p->step == last_step.at(id_of(*a)))
                 if (const std::optional<double> v = value(*p)) at[p->block].push_back(*v);
         if (at.empty()) continue;
-        PlotSeries series{.name = any_ok(lanes) ? lanes.gate : lanes.gate + " (diverged)", .style = lanes.style};
-        for (const auto& [block, values] : at) series.points.push_back(log_mean(static_cast<double>(block), values));
-        plot.series.push_back(std::move(series));
+        plot.series.push_back(log_means(lanes, at));
       }
       if (!plot.series.empty()) plots.push_back(std::move(plot));
     }
@@ -314,9 +319,7 @@ std::vector<Plot> gate_step_plots(const ReportInput& input) {
           for (const auto& [step, values] : steps->second)
             if (std::ranges::all_of(values, [](double v) { return v > 0; })) at[step].push_back(log_mean(0, values).y);
       if (at.empty()) continue;
-      PlotSeries series{.name = any_ok(lanes) ? lanes.gate : lanes.gate + " (diverged)", .style = lanes.style};
-      for (const auto& [step, values] : at) series.points.push_back(log_mean(static_cast<double>(step), values));
-      plot.series.push_back(std::move(series));
+      plot.series.push_back(log_means(lanes, at));
     }
     if (!plot.series.empty()) plots.push_back(std::move(plot));
   }

@@ -297,24 +297,23 @@ void write_figures(const fs::path& run, const std::vector<Figure>& figures) {
   const std::vector<std::string> former = figures_in(folder);
   if (figures.empty() && former.empty()) return;
   fs::create_directories(folder);
-  std::set<std::string> names(former.begin(), former.end());
-  for (const Figure& f : figures) names.insert({f.id + ".svg", f.id + ".csv"});
-  const auto list = [&] {
+  const auto list = [&](const std::set<std::string>& names) {
     std::string text;
     for (const std::string& name : names) text += name + "\n";
     write_file_atomically(folder / figures_list, text);
   };
-  list();  // before what it lists, so that nothing lies there unlisted
   std::set<std::string> written;
+  for (const Figure& f : figures) written.insert({f.id + ".svg", f.id + ".csv"});
+  std::set<std::string> all = written;
+  all.insert(former.begin(), former.end());
+  list(all);  // before what it lists, so that nothing lies there unlisted
   for (const Figure& f : figures) {
     write_file_atomically(folder / (f.id + ".svg"), f.svg + "\n");
     write_file_atomically(folder / (f.id + ".csv"), f.csv);
-    written.insert({f.id + ".svg", f.id + ".csv"});
   }
   for (const std::string& name : former)
     if (!written.contains(name)) fs::remove(folder / name);
-  names = written;
-  list();
+  list(written);
 }
 
 bool RunFolder::writes(const std::string& name) {

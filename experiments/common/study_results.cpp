@@ -197,10 +197,7 @@ ReportInput report_input(const StudyResults& r) {
   return input;
 }
 
-std::vector<Place> judged_places(const StudyResults& r) {
-  const std::vector<ArmResult> arms = arm_results(r);
-  return has_training_losses(arms) ? places(arms, r.judging) : std::vector<Place>();
-}
+std::vector<Place> judged_places(const StudyResults& r) { return places(arm_results(r), r.judging); }
 
 Report results_report(const StudyResults& results) { return render_report(report_input(results)); }
 

@@ -147,6 +147,7 @@ bool near_chance(const Summary& training_loss, std::int64_t classes) {
 }
 
 std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how) {
+  if (!has_training_losses(arms)) return {};
   std::vector<std::string> methods;
   std::set<std::int64_t> depths;
   std::set<double> rates;

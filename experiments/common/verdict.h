@@ -60,7 +60,7 @@ struct Place {
   std::vector<JudgedPair> pairs = {};            // of all that are tested; one family
 };
 
-// By ascending depth, then rate.
+// By ascending depth, then rate; none where there is nothing to judge (has_training_losses).
 std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how);
 
 // One sentence or more (plain text): what trained best, what is apart from the control, what stayed near chance, what diverged.
