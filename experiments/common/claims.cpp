@@ -19,9 +19,8 @@ std::string_view to_string(Verdict verdict) { return verdict == Verdict::agree ?
 
 ClaimResult judge(const Comparison& c, const std::vector<Record>& records) {
   const auto outcome = [&](const Record& r) {
-    if (r.status == Status::diverged || r.status == Status::hopeless) return std::numeric_limits<double>::infinity();
-    const double value = r.value(c.value);
-    return !std::isfinite(value) ? unknown : c.higher ? -value : value;
+    const double found = r.outcome(c.value);
+    return c.higher && std::isfinite(found) ? -found : found;
   };
   // Seed by seed: means over all else that the points leave open, infinite where any arm of them diverged.
   std::map<std::int64_t, std::array<std::vector<double>, 2>> by_seed;

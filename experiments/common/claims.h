@@ -16,6 +16,7 @@ struct Comparison {
   std::string value;
   bool higher;  // not lower
   Point a, b, where = {};
+  bool names(std::string_view axis) const { return a.find(axis) || where.find(axis); }
   Comparison at(Point place) const {
     Comparison c = *this;
     c.where = std::move(place);

@@ -61,6 +61,12 @@ void set_value(Values& values, const std::string& name, double value) {
     entry->second = value;
 }
 
+double Record::outcome(std::string_view name) const {
+  if (status == Status::diverged || status == Status::hopeless) return std::numeric_limits<double>::infinity();
+  const double found = status == Status::failed ? unknown : value(name);
+  return std::isfinite(found) ? found : unknown;
+}
+
 double Record::value(std::string_view name) const {
   return name == "steps" ? static_cast<double>(steps) : name == "seconds" ? seconds : value_of(values, name);
 }

@@ -12,7 +12,7 @@ namespace plumb::lab {
 namespace {
 
 std::string verdict_html(const std::vector<Place>& places, const Judging& how) {
-  if (places.empty()) return "<p class=\"verdict\">No arm has ended yet.</p>\n";
+  if (places.empty()) return fmt::format("<p class=\"verdict\">No arm has ended yet{}.</p>\n", how.choosing.empty() ? "" : " that is judged");
   // The deepest networks are what such a study is about.
   std::string deepest, others;
   for (const Place& place : places) {
@@ -21,10 +21,11 @@ std::string verdict_html(const std::vector<Place>& places, const Judging& how) {
     else
       others += fmt::format("<li>{}</li>", escape_markup(sentence(place, how)));
   }
-  if (how.best_rate)
-    deepest +=
-        "<p class=\"caption\">The first half of the seeds chose each method's learning rate at each depth (the fewest diverged, then the lowest mean "
-        "training loss); the others are judged. A single seed chose for itself.</p>\n";
+  if (!how.choosing.empty())
+    deepest += fmt::format(
+        "<p class=\"caption\">Seed{} {} chose each method's learning rate at each depth (the fewest diverged, then the lowest mean training "
+        "loss); the others trained at that rate, and are judged.</p>\n",
+        how.choosing.size() > 1 ? "s" : "", fmt::join(how.choosing, ", "));
   return deepest + (others.empty() ? "" : "<ul class=\"verdicts\">" + others + "</ul>\n");
 }
 

@@ -49,7 +49,7 @@ std::string all_of(const Standing& s, const Place& place) {
 }
 
 // What is known of it beside the control.
-std::string standing_words(const Place& place, const Standing& s) {
+std::string beside_control(const Place& place, const Standing& s) {
   if (lost(s) > 0) return lost_words(s);
   if (s.near_chance) return s.untested ? "untested" : "near chance";
   if (!place.has_control) return "";
@@ -60,6 +60,11 @@ std::string standing_words(const Place& place, const Standing& s) {
       return order == Difference::Order::undecided ? "no verdict" : order == Difference::Order::lower ? "lower" : "higher";
     }
   return "";
+}
+
+std::string standing_words(const Place& place, const Standing& s) {
+  const std::string words = beside_control(place, s);
+  return s.rate ? fmt::format("{}{}lr {}", words, words.empty() ? "" : ", ", *s.rate) : words;
 }
 
 }  // namespace

@@ -128,7 +128,8 @@ std::string html_table(const std::vector<ArmGroup>& groups, const ReportInput& i
 }
 
 std::string html_comparisons(const std::vector<Place>& places) {
-  const bool rates = std::ranges::any_of(places, [](const Place& p) { return p.rate.has_value(); });
+  const auto rate_of = [](const Place& p, const Standing& s) { return s.rate ? s.rate : p.rate; };
+  const bool rates = std::ranges::any_of(places, [&](const Place& p) { return rate_of(p, p.standings.front()).has_value(); });
   std::string rows;
   for (const Place& place : places)
     for (const JudgedPair& pair : place.against_control) {
@@ -139,7 +140,8 @@ std::string html_comparisons(const std::vector<Place>& places) {
       rows += fmt::format(R"(<tr{}{}><td>{}</td><td class="num">{}</td>)",
                           &pair == &place.against_control.front() && !rows.empty() ? R"( class="rule")" : "",
                           svg::belongs_to(place.standings[pair.first].method), escape_markup(place.standings[pair.first].method), place.depth);
-      if (rates) rows += place.rate ? fmt::format(R"(<td class="num">{}</td>)", *place.rate) : std::string("<td></td>");
+      const std::optional<double> rate = rate_of(place, place.standings[pair.first]);
+      if (rates) rows += rate ? fmt::format(R"(<td class="num">{}</td>)", *rate) : std::string("<td></td>");
       rows += fmt::format(R"(<td class="num">{}</td>)", d.n);
       if (d.by_signs)
         rows += fmt::format(R"(<td class="num">–</td><td>better at {} seeds, worse at {}</td>)", d.better, d.worse);

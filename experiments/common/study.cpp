@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/atomic_file.h"
@@ -32,6 +33,16 @@ std::string axis_name(const std::string& option) {
   for (const char* end : {"ches", "shes", "sses", "xes"})
     if (name.ends_with(end)) return name.substr(0, name.size() - 2);
   return name.ends_with('s') && name.size() > 1 ? name.substr(0, name.size() - 1) : name;
+}
+
+// With --best-lr a method is what it is at its own rate, and what chose that rate does not judge.
+std::vector<Record> at_own_rates(const StudyResults& r) {
+  std::vector<Record> records;
+  for (const Record& record : r.records)
+    if (!r.judging.choosing.contains(record.seed()))
+      records.push_back(
+          {.point = record.point.without("lr"), .status = record.status, .steps = record.steps, .seconds = record.seconds, .values = record.values});
+  return records;
 }
 
 std::string plural(std::size_t count, const char* noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
@@ -65,6 +76,7 @@ void Study::declare() {
   if (parts_.optimization) optimization_.declare(cli_);
   options_.declare(cli_, choices_);
   check_axes();
+  declare_best_lr();
   if (derive_) cli_.rule(derive_);
 }
 
@@ -103,14 +115,49 @@ void Study::check_axes() const {
                      "[claim] \"{}\": expected axes of this study, got {}", claim.text, name);
 }
 
+void Study::declare_best_lr() {
+  const auto rates = std::ranges::find(axes_, "lr", &AxisData::name);
+  if (next_ || rates == axes_.end() || !std::holds_alternative<std::vector<double>>(rates->values)) return;
+  cli_.section("Axes");
+  cli_.option("--best-lr", &best_lr_,
+              fmt::format(
+                  "The first third of the seeds (one at least) chooses a rate of {} for each combination of the other axes; the other seeds train at "
+                  "that one, and are judged",
+                  rates->option))
+      .decides_which_arms();
+  cli_.rule([this, &rates = *rates] {
+    usage_check(!best_lr_ || std::get<std::vector<double>>(rates.values).size() > 1,
+                "--best-lr chooses among rates; give several, such as {} 1e-3,3e-3", rates.option);
+  });
+}
+
+bool Study::is_searched(const AxisData& axis) const { return !axis.declared || (best_lr_ && axis.name == "lr"); }
+
 bool Study::is_searched() const {
-  return std::ranges::any_of(axes_, [](const AxisData& a) { return !a.declared; });
+  return std::ranges::any_of(axes_, [&](const AxisData& a) { return is_searched(a); });
+}
+
+std::vector<Point> Study::next_points(const Search& search) const {
+  if (!best_lr_) return next_(search);
+  const std::set<std::int64_t> choosing = choosing_seeds(options_.seeds);
+  const auto& rates = std::get<std::vector<double>>(std::ranges::find(axes_, "lr", &AxisData::name)->values);
+  std::vector<Point> points;
+  if (search.round == 0) {
+    for (const double rate : rates)
+      for (const std::int64_t seed : choosing) points.push_back({{"lr", rate}, {"seed", seed}});
+  } else if (search.round == 1) {
+    std::map<double, Outcomes> by_rate;
+    for (const Record* r : search.so_far) by_rate[r->point.get<double>("lr")].push_back(r->outcome("train_loss"));
+    for (const std::int64_t seed : options_.seeds)
+      if (!choosing.contains(seed)) points.push_back({{"lr", best_rate(by_rate)}, {"seed", seed}});
+  }
+  return points;
 }
 
 std::vector<Point> Study::places() const {
   std::vector<const AxisData*> order;
   for (const AxisData& axis : axes_)
-    if (axis.declared) order.push_back(&axis);
+    if (!is_searched(axis)) order.push_back(&axis);
   std::ranges::stable_sort(order, {}, [](const AxisData* a) { return !a->slowest; });
   std::vector<Point> points{Point()};
   for (const AxisData* axis : order) {
@@ -132,7 +179,7 @@ std::vector<Point> Study::places() const {
 Point Study::point_of(const Point& place, const Point& searched, std::int64_t seed) const {
   Point point;
   for (const AxisData& axis : axes_) {
-    const AxisValue* value = axis.declared ? place.find(axis.name) : searched.find(axis.name);
+    const AxisValue* value = is_searched(axis) ? searched.find(axis.name) : place.find(axis.name);
     plumb::check(value, "[search] expected points with a value of {}, got {}", axis.name, searched.label());
     point.set(axis.name, *value);
   }
@@ -214,6 +261,7 @@ StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
                  .judging = judging_,
                  .folder = folder.path()};
   r.judging.classes = data.images.classes;
+  if (best_lr_) r.judging.choosing = choosing_seeds(options_.seeds);
   for (const AxisData& axis : axes_) r.axes.push_back(axis.name);
   r.axes.emplace_back("seed");
   r.settings = settings_ ? settings_(data) : settings_texts(data);
@@ -227,7 +275,7 @@ StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
       return std::ranges::any_of(named, [&](const Point& p) { return p.contains(side) && p.contains(c.where); });
     };
     if (!any_at(c.a) || !any_at(c.b)) continue;  // not about these values of the axes
-    r.claims.push_back({claim.text, claim.source, judge(c, r.records)});
+    r.claims.push_back({claim.text, claim.source, judge(c, best_lr_ && !c.names("lr") ? at_own_rates(r) : r.records)});
   }
   return r;
 }
@@ -314,7 +362,10 @@ int Study::run_or_look() {
     Ledger none{{}};
     const Sweep sweep(*this, setup.facts, none, {}, Sweep::Takes::finished);
     write_result(lab::dry_run(environment({}, nullptr), sweep.named(), setup.facts, body_) +
-                 (is_searched() ? "These are the first runs of each search; the others follow from their results.\n" : ""));
+                 (best_lr_        ? fmt::format("{} follow, at the rates that these choose.\n",
+                                                plural(places().size() * (options_.seeds.size() - choosing_seeds(options_.seeds).size()), "run"))
+                  : is_searched() ? "These are the first runs of each search; the others follow from their results.\n"
+                                  : ""));
     return 0;
   }
   if (!options_.replay.empty()) {

@@ -78,7 +78,7 @@ struct Search {
 };
 // The points that are wanted next, each with a value on every searched axis; they are run for every seed. None: the search is over. To be a function
 // of the search alone: so a sweep that goes on from its ledger takes the same way. An arm that fails ends its search until --resume has tried it
-// again.
+// again. A point that has a seed as well is run for that seed alone.
 using NextPoints = std::function<std::vector<Point>(const Search& search)>;
 
 struct StudyParts {
@@ -105,7 +105,8 @@ class Study {
   Judging& judging() { return judging_; }
 
   // An axis over values of int, std::int64_t, double or std::string. Its name is its option's without dashes and the plural s. An option of the
-  // library that has its name ("--dim" for "--dims") makes room for it. The seed is an axis of every study, the last.
+  // library that has its name ("--dim" for "--dims") makes room for it. The seed is an axis of every study, the last. One of learning rates (double)
+  // that is named "lr" brings the option --best-lr.
   template <class T>
   Axis<T> axis(const std::string& option, std::vector<T> values, const std::string& help);
   // An axis whose values search() names.
@@ -150,6 +151,9 @@ class Study {
   std::vector<Point> places() const;  // on the axes that are not searched, without the seed, in the order of the arms
   Point point_of(const Point& place, const Point& searched, std::int64_t seed) const;  // in the order of the columns
   bool is_searched() const;
+  bool is_searched(const AxisData& axis) const;  // its values are not all combined with those of the other axes
+  std::vector<Point> next_points(const Search& search) const;
+  void declare_best_lr();
   std::string key_of(const Point& point, const DataFacts& data) const;
   double cost_of(const Point& point) const;
   std::vector<std::string> shown_in_progress(const Record& record) const;
@@ -174,6 +178,7 @@ class Study {
   OptimizationOptions optimization_;
   std::deque<AxisData> axes_;  // a deque keeps references valid
   NextPoints next_;
+  bool best_lr_ = false;  // --best-lr: the axis lr is searched
   std::vector<Claim> claims_;
   std::vector<std::string> columns_, show_, own_settings_;  // the last: what its own options decide
   std::vector<std::pair<std::string, std::function<std::string(const StudyResults&)>>> files_;

@@ -48,15 +48,16 @@ void Sweep::ask(Unit& unit) {
         }
         search.so_far.push_back(&*a.record);
       }
-      points = study_.next_(search);
+      points = study_.next_points(search);
     } else if (unit.round == 0) {
       points = {Point()};
     }
     ++unit.round;
     unit.over = points.empty();
-    for (const Point& point : points)
-      for (const std::int64_t seed : unit.seeds) {
-        Named arm{.point = study_.point_of(unit.place, point, seed), .key = {}};
+    for (const Point& point : points) {
+      const bool one = point.find("seed");
+      for (const std::int64_t seed : one ? std::vector{point.get<std::int64_t>("seed")} : unit.seeds) {
+        Named arm{.point = study_.point_of(unit.place, point.without("seed"), seed), .key = {}};
         check(std::ranges::find(unit.arms, arm.point, &Named::point) == unit.arms.end(), "[search] expected points that are new, got {} again",
               arm.point.label());
         arm.key = study_.key_of(arm.point, data_);
@@ -74,6 +75,7 @@ void Sweep::ask(Unit& unit) {
         }
         unit.arms.push_back(std::move(arm));
       }
+    }
   }
 }
 

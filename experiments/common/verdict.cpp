@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/error.h"
 #include "experiments/common/record.h"
 
 namespace plumb::lab {
@@ -26,43 +27,36 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-// Of one method at one depth and rate, seed by seed; null where there is no arm.
-using Cell = std::vector<const ArmResult*>;
+// Of one method at one depth and rate, by seed.
+using Cell = std::map<std::uint64_t, const ArmResult*>;
 using ByRate = std::map<double, Cell>;
 
 bool has_ended(const ArmResult& a) { return a.status != Status::failed && (a.status != Status::ok || a.train_loss); }
 
-double outcome_of(const ArmResult* a) {
-  if (!a || !has_ended(*a)) return unknown;
-  return a->status == Status::ok ? *a->train_loss : infinity;
+// Unknown where there is no arm.
+double outcome_at(const Cell& cell, std::uint64_t seed) {
+  const auto arm = cell.find(seed);
+  if (arm == cell.end() || !has_ended(*arm->second)) return unknown;
+  return arm->second->status == Status::ok ? *arm->second->train_loss : infinity;
 }
 
-// The best rate by these seeds: one that has a loss, then the smallest share without one, then the lowest mean.
-double best_rate(const ByRate& by_rate, std::size_t seeds) {
-  const auto rank = [&](const auto& entry) {
-    std::vector<double> losses;
-    double lost = 0, all = 0;
-    for (std::size_t i = 0; i < seeds; ++i) {
-      const double outcome = outcome_of(entry.second[i]);
-      if (std::isnan(outcome)) continue;
-      ++all, lost += std::isinf(outcome);
-      if (std::isfinite(outcome)) losses.push_back(outcome);
-    }
-    return std::tuple(losses.empty(), all > 0 ? lost / all : 1, losses.empty() ? infinity : summarize(losses).mean);
-  };
-  return std::ranges::min_element(by_rate, {}, rank)->first;
+double best_rate_of(const ByRate& by_rate, const std::vector<std::uint64_t>& seeds) {
+  std::map<double, Outcomes> outcomes;
+  for (const auto& [rate, cell] : by_rate)
+    for (const std::uint64_t seed : seeds) outcomes[rate].push_back(outcome_at(cell, seed));
+  return best_rate(outcomes);
 }
 
-// Of the arms from `first` on.
-Standing standing_of(const std::string& method, const Cell& cell, std::size_t first, const Judging& how) {
+Standing standing_of(const std::string& method, const Cell& cell, const std::vector<std::uint64_t>& seeds, const Judging& how) {
   Standing s{.method = method};
   std::vector<double> finite;
-  for (std::size_t i = first; i < cell.size(); ++i) {
-    const double outcome = outcome_of(cell[i]);
+  for (const std::uint64_t seed : seeds) {
+    const double outcome = outcome_at(cell, seed);
     s.losses.push_back(outcome);
     if (std::isnan(outcome)) continue;
     ++s.seeds;
-    s.diverged += cell[i]->status == Status::diverged, s.stopped += cell[i]->status == Status::hopeless;
+    const Status status = cell.at(seed)->status;
+    s.diverged += status == Status::diverged, s.stopped += status == Status::hopeless;
     if (std::isfinite(outcome)) finite.push_back(outcome);
   }
   s.loss = summarize(finite);
@@ -146,6 +140,27 @@ bool near_chance(const Summary& training_loss, std::int64_t classes) {
   return training_loss.n > 0 && training_loss.mean >= near_chance_share * chance_loss(classes);
 }
 
+std::set<std::int64_t> choosing_seeds(const std::vector<std::int64_t>& seeds) {
+  const std::set<std::int64_t> ordered(seeds.begin(), seeds.end());
+  const auto some = static_cast<std::ptrdiff_t>(std::max<std::size_t>(1, ordered.size() / 3));
+  return {ordered.begin(), std::next(ordered.begin(), std::min(some, std::ssize(ordered)))};
+}
+
+double best_rate(const std::map<double, Outcomes>& by_rate) {
+  const auto rank = [](const auto& entry) {
+    std::vector<double> losses;
+    double lost = 0, all = 0;
+    for (const double outcome : entry.second) {
+      if (std::isnan(outcome)) continue;
+      ++all, lost += std::isinf(outcome);
+      if (std::isfinite(outcome)) losses.push_back(outcome);
+    }
+    return std::tuple(losses.empty(), all > 0 ? lost / all : 1, losses.empty() ? infinity : summarize(losses).mean);
+  };
+  internal_check(!by_rate.empty(), "the best of no rates");
+  return std::ranges::min_element(by_rate, {}, rank)->first;
+}
+
 std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how) {
   if (!has_training_losses(arms)) return {};
   std::vector<std::string> methods;
@@ -158,11 +173,12 @@ std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how
   }
   if (const auto control = std::ranges::find(methods, how.control); control != methods.end()) std::rotate(methods.begin(), control, control + 1);
 
+  std::vector<std::uint64_t> choosing, judging;
+  for (const std::uint64_t seed : seeds) (how.choosing.contains(static_cast<std::int64_t>(seed)) ? choosing : judging).push_back(seed);
+  if (seeds.size() == 1) choosing = judging = {*seeds.begin()};
+
   std::map<std::pair<std::int64_t, std::string>, ByRate> table;
-  for (const ArmResult& a : arms)
-    table[{a.depth, a.gate}]
-        .try_emplace(a.lr, Cell(seeds.size()))
-        .first->second[static_cast<std::size_t>(std::distance(seeds.begin(), seeds.find(a.seed)))] = &a;
+  for (const ArmResult& a : arms) table[{a.depth, a.gate}][a.lr][a.seed] = &a;
 
   struct Shallow {
     std::int64_t depth;
@@ -171,18 +187,18 @@ std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how
   std::map<std::pair<std::string, double>, Shallow> shallow;  // by method and rate
   std::vector<Place> found;
   for (const std::int64_t depth : depths)
-    for (const double rate : how.best_rate ? std::set<double>{0} : rates) {
+    for (const double rate : how.choosing.empty() ? rates : std::set<double>{0}) {
       Place place{.depth = depth};
-      if (!how.best_rate && rates.size() > 1) place.rate = rate;
+      if (how.choosing.empty() && rates.size() > 1) place.rate = rate;
       for (const std::string& method : methods) {
         const auto cell = table.find({depth, method});
         if (cell == table.end()) continue;
-        const std::size_t choosing = how.best_rate ? seeds.size() / 2 : 0;
-        const double own = how.best_rate ? best_rate(cell->second, std::max<std::size_t>(choosing, 1)) : rate;
+        const double own = how.choosing.empty() ? rate : best_rate_of(cell->second, choosing);
         const auto at_rate = cell->second.find(own);
         if (at_rate == cell->second.end()) continue;
-        Standing s = standing_of(method, at_rate->second, choosing, how);
-        if (how.best_rate) s.rate = own;
+        if (std::ranges::none_of(judging, [&](std::uint64_t seed) { return at_rate->second.contains(seed); })) continue;  // chosen, not yet judged
+        Standing s = standing_of(method, at_rate->second, judging, how);
+        if (!how.choosing.empty()) s.rate = own;
         s.shallowest = depth;
         if (s.seeds > 0) {
           const Shallow& first = shallow.try_emplace({method, rate}, Shallow{depth, s.loss.n > 0 && !s.near_chance}).first->second;
@@ -255,7 +271,7 @@ std::string sentence(const Place& place, const Judging& how) {
 
 std::string comparisons_csv(const std::vector<Place>& places) {
   CsvTable table({"depth", "lr", "family", "first", "second", "order", "difference", "low", "high", "level", "pairs", "better", "worse",
-                  "diverged_first", "diverged_second", "needed"});
+                  "diverged_first", "diverged_second", "needed", "lr_first", "lr_second"});
   constexpr std::string_view orders[] = {"undecided", "lower", "higher"};
   for (const Place& place : places)
     for (const auto& [family, pairs] : {std::pair(std::string_view("control"), &place.against_control), {"pairs", &place.pairs}})
@@ -265,7 +281,9 @@ std::string comparisons_csv(const std::vector<Place>& places) {
         table.cell(std::string_view(place.standings[a].method)).cell(std::string_view(place.standings[b].method));
         table.cell(orders[static_cast<int>(d.order)]).cell(d.mean).cell(d.low).cell(d.high).cell(d.level).cell(d.n);
         table.cell(d.better).cell(d.worse).cell(d.diverged_first).cell(d.diverged_second);
-        table.cell(needed > 0 ? static_cast<double>(needed) : unknown).end_row();
+        table.cell(needed > 0 ? static_cast<double>(needed) : unknown);
+        for (const std::size_t side : {a, b}) table.cell(place.standings[side].rate.value_or(unknown));
+        table.end_row();
       }
   return table.text();
 }

@@ -1,7 +1,9 @@
 // What the arms of a study say about its methods, depth by depth.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,12 +23,19 @@ bool near_chance(const Summary& training_loss, std::int64_t classes);
 // Whether there is something to judge: a training loss, or nothing but arms that did not get to one.
 bool has_training_losses(const std::vector<ArmResult>& arms);
 
+// The seeds that choose learning rates, so that the others judge: the first third, at least one.
+std::set<std::int64_t> choosing_seeds(const std::vector<std::int64_t>& seeds);
+
+// The rate that a method is judged at, by its outcomes (comparison.h) at the seeds that choose: one that has a loss, then the smallest share of lost
+// arms, then the lowest mean loss, then the lowest rate. Expects a rate.
+double best_rate(const std::map<double, Outcomes>& by_rate);
+
 struct Judging {
   std::int64_t classes = 0;
   std::string control = {};  // the method that others are compared with, if it is among them
-  // Learning rates are one condition: the first half of the seeds chooses each method's rate at each depth (that has a loss, then the smallest share
-  // of diverged arms, then the lowest mean training loss, then the lowest rate), and the others alone are judged. A single seed chooses for itself.
-  bool best_rate = false;
+  // If there are any, learning rates are one condition: these seeds choose each method's rate at each depth (best_rate), and the others alone are
+  // judged. Where all arms have one and the same seed, it chooses for itself.
+  std::set<std::int64_t> choosing = {};
 };
 
 // A method under one condition.
@@ -41,7 +50,7 @@ struct Standing {
   // train there either: nothing follows about depth, and it is not compared.
   std::int64_t shallowest = 0;
   bool untested = false;
-  std::optional<double> rate = {};  // with Judging::best_rate
+  std::optional<double> rate = {};  // with Judging::choosing
 };
 
 // Two of a place's standings.
@@ -50,7 +59,7 @@ struct JudgedPair {
   Difference difference;
 };
 
-// A condition: a depth, and a learning rate unless Judging::best_rate or all arms have the same.
+// A condition: a depth, and a learning rate unless Judging::choosing or all arms have the same.
 struct Place {
   std::int64_t depth = 0;  // 0: the study has none
   std::optional<double> rate = {};
@@ -66,7 +75,8 @@ std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how
 // One sentence or more (plain text): what trained best, what is apart from the control, what stayed near chance, what diverged.
 std::string sentence(const Place& place, const Judging& how);
 
-// comparisons.csv: a row for each pair of methods under each condition, in both families.
+// comparisons.csv: a row for each pair of methods under each condition, in both families; with their rates
+// where each has its own.
 std::string comparisons_csv(const std::vector<Place>& places);
 
 }  // namespace plumb::lab

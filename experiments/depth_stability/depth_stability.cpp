@@ -100,19 +100,13 @@ int depth_stability(int argc, const char* const* argv) {
   // Shallow ones first: they are done soon.
   const auto depth =
       study.axis<std::int64_t>("--depths", {6, 24, 48}, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size).slowest();
-  const auto rate = study.axis<double>("--lrs", {3e-3}, "Peak learning rates").above(0);
+  study.axis<double>("--lrs", {3e-3}, "Peak learning rates").above(0);
   study.options().steps = 300;
   bool only_check = false;
   study.judging().control = "pre";
   Cli& cli = study.cli();
   cli.section("Verdict");
   cli.option("--control", &study.judging().control, "The gate that others are compared with").one_of("gate", nn::gate_names()).decides_speed_only();
-  cli.option("--best-lr", &study.judging().best_rate,
-             "Judge each gate by one rate of --lrs, which the first half of the seeds chooses and the others judge")
-      .decides_speed_only();
-  cli.rule([&] {
-    usage_check(!study.judging().best_rate || rate.values().size() > 1, "--best-lr chooses among rates; give several, such as --lrs 1e-3,3e-3");
-  });
   cli.section(Cli::instead);
   cli.option("--check-gates", &only_check, "Check what --gates must fulfil (gradients, claims, save and load, ...) and train nothing")
       .decides_nothing_later();

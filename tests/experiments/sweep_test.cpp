@@ -174,6 +174,59 @@ TEST_CASE("a study that searches names its next arms from those that it has, the
   CHECK_THAT(shard, contains("\nhigh,11,2,ok,"));
 }
 
+TEST_CASE("with --best-lr some seeds try all rates, the others train at the best of them alone") {
+  const TemporaryFolder folder;
+  std::atomic<int> bodies = 0;
+  // Kind a does best at 0.1, b at 0.01; at 1 both diverge. At its own rate b is lower by a little more than the seeds differ.
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("rates", "Which rate?", {.network = false, .optimization = false});
+    const auto kind = study.axis<std::string>("--kinds", {"a", "b"}, "Kinds");
+    const auto rate = study.axis<double>("--lrs", {0.01}, "Rates").above(0);
+    study.judging().control = "a";
+    study.claim("b is lower", "a test", lab::lower("train_loss", {{"kind", "b"}}, {{"kind", "a"}}));
+    study.claim("b is lower at 0.1", "a test", lab::lower("train_loss", {{"kind", "b"}}, {{"kind", "a"}}).at({{"lr", 0.1}}));
+    return study.run(argc, argv, [&](Arm& arm) {
+      ++bodies;
+      if (arm[rate] == 1) return arm.diverged(0, "too fast");
+      const bool best = arm[rate] == (arm[kind] == "a" ? 0.1 : 0.01);
+      const double noise = 0.01 * static_cast<double>(arm.seed() * arm.seed() % 3);
+      arm.measure({{"train_loss", (best ? 0.5 : 1) - (arm[kind] == "b" ? 0.2 : 0) + (arm[kind] == "b" ? noise : 0)}});
+    });
+  };
+  const Words words{"--steps", "1", "--no-progress", "--lrs", "1,0.1,0.01", "--best-lr", "--seeds", "0..6", "--out"};
+  const Ended look = call(folder.path(), main, {"--steps", "1", "--no-progress", "--lrs", "1,0.1,0.01", "--best-lr", "--seeds", "0..6", "--dry-run"});
+  CHECK_THAT(look.out, contains("12 runs") && contains("10 runs follow, at the rates that these choose.\n"));
+  bodies = 0;
+  const Ended whole = call(folder.path(), main, with(words, {"a"}));
+  INFO(whole.err << whole.out);
+  REQUIRE(whole.status == 0);
+  CHECK(bodies == 2 * (2 * 3 + 5));
+  const std::string csv = timeless(file(folder, "a/results.csv"));
+  for (const char* row : {"\na,0.1,2,ok,", "\na,0.1,6,ok,", "\nb,0.01,2,ok,", "\na,1,1,diverged,", "\nb,0.1,1,ok,"}) CHECK_THAT(csv, contains(row));
+  for (const char* row : {"\na,0.01,2,", "\nb,0.1,2,", "\na,1,2,"}) CHECK_THAT(csv, !contains(row));
+  // Judged without what chose, each at its own rate; a claim about one rate has the arms at that.
+  CHECK_THAT(file(folder, "a/claims.csv"), contains("b is lower,a test,agree,-0.19") && contains("b is lower at 0.1,a test,undecided,"));
+  CHECK_THAT(file(folder, "a/claims.csv"), contains(",5,5\n"));
+  CHECK_THAT(file(folder, "a/results.md"), contains("b trained best, to a training loss of 0.306") && contains(" at lr 0.01"));
+  CHECK_THAT(file(folder, "a/report.html"), contains("Seeds 0, 1 chose each method's learning rate") && contains("the others trained at that rate"));
+  CHECK(lines_of(file(folder, "a/comparisons.csv")) == 1 + 2);
+  CHECK_THAT(file(folder, "a/comparisons.csv"), contains("lr_first,lr_second\n0,,control,b,a,lower,") && contains(",5,0.01,0.1\n"));
+  CHECK_THAT(file(folder, "a/report.html"), contains("lower, lr 0.01<") && contains("control, lr 0.1<"));
+
+  REQUIRE(call(folder.path(), main, with(words, {"j", "--jobs", "3"})).status == 0);
+  CHECK(timeless(file(folder, "j/results.csv")) == csv);
+  // A folder without it may go on with it: what is there already is used, and what is not named stays in the ledger.
+  bodies = 0;
+  REQUIRE(call(folder.path(), main, {"--steps", "1", "--no-progress", "--lrs", "0.1,0.01", "--seeds", "0..2", "--out", "r"}).status == 0);
+  CHECK(bodies == 12);
+  const Ended on = call(folder.path(), main, with(words, {"r", "--resume"}));
+  CHECK(bodies == 12 + 2 * 2 + 2 * 4);
+  CHECK_THAT(on.err, contains("2 runs of r/ledger.jsonl outside the axes of this call: kept there, not in the tables\n"));
+  CHECK(timeless(file(folder, "r/results.csv")) == csv);
+  CHECK_THAT(call(folder.path(), main, {"--steps", "1", "--no-progress", "--best-lr"}).err,
+             contains("--best-lr chooses among rates; give several, such as --lrs 1e-3,3e-3"));
+}
+
 TEST_CASE("an arm that fails ends its search, and no other, until it is tried again") {
   const TemporaryFolder folder;
   bool fails = true;

@@ -121,8 +121,8 @@ TEST_CASE("the verdict tells of seeds that diverged beside a mean, and ranks the
   CHECK_THAT(text, contains("b trained best, ") && contains("; a diverged in 1 of 2 seeds."));
 }
 
-TEST_CASE("the best rate is chosen by the first half of the seeds, which are not judged") {
-  const Judging how{.classes = 10, .best_rate = true};
+TEST_CASE("the best rate is chosen by some of the seeds, which are not judged") {
+  const Judging how{.classes = 10, .choosing = {0, 1}};
   std::vector<ArmResult> arms;
   const double slow[] = {0.5, 0.5, 0.4, 0.6}, fast[] = {0.3, 0.4, 0.9, 0.8}, faster[] = {0.1, 0.1, 0.1, 0.1};
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
@@ -141,6 +141,18 @@ TEST_CASE("the best rate is chosen by the first half of the seeds, which are not
   // One seed chooses for itself.
   CHECK_THAT(verdict_of({arm("a", 6, 0, 2.0, 1e-4), arm("a", 6, 0, 0.4, 1e-3), arm("b", 6, 0, 0.5, 1e-3)}, how),
              contains("a trained best, to a training loss of 0.400 (n = 1) at lr 0.001"));
+  // As long as only those that choose have ended, nothing is judged.
+  std::vector<ArmResult> choice;
+  for (const ArmResult& a : arms)
+    if (a.seed < 2) choice.push_back(a);
+  CHECK(places(choice, how).empty());
+}
+
+TEST_CASE("a third of the seeds chooses, the smallest, and one at least") {
+  CHECK(choosing_seeds({7}) == std::set<std::int64_t>{7});
+  CHECK(choosing_seeds({3, 2}) == std::set<std::int64_t>{2});
+  CHECK(choosing_seeds({0, 1, 2, 3, 4}) == std::set<std::int64_t>{0});
+  CHECK(choosing_seeds({5, 4, 3, 2, 1, 0}) == std::set<std::int64_t>{0, 1});
 }
 
 TEST_CASE("without classes nothing is near chance") {

@@ -386,7 +386,7 @@ TEST_CASE("control and best rate decide what the report says, without another ru
   const Finished f = run(folder.path(), command + "--control post --best-lr --resume --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
-  CHECK_THAT(slurp(folder / "a/report.html"), contains("At depth 2,") && contains("The first half of the seeds chose each method's learning rate") &&
+  CHECK_THAT(slurp(folder / "a/report.html"), contains("At depth 2,") && contains("Seed 0 chose each method's learning rate") &&
                                                   contains("<h2>Against post</h2>"));
   CHECK_THAT(slurp(folder / "a/comparisons.csv"), contains("\n1,,control,pre,post,"));
   CHECK_THAT(run(folder.path(), small + "--control prr").err, contains("did you mean 'pre'?"));
