@@ -14,7 +14,7 @@ using namespace svg;
 
 std::string render_svg(const DotPlot& plot) {
   constexpr double row_height = 21;
-  constexpr std::size_t longest_name = 20, longest_note = 17;
+  constexpr std::size_t longest_name = 20, longest_note = 28;
   std::size_t names = 6, notes = 0;
   std::vector<double> values, ends;
   for (const DotRow& r : plot.rows) {

@@ -77,6 +77,8 @@ void check_same(const fs::path& first, const RunDescription& a, const fs::path& 
   if (a.fixed != b.fixed) differ("the list of settings", fmt::format("{}", fmt::join(a.fixed, ", ")), fmt::format("{}", fmt::join(b.fixed, ", ")));
   for (const std::string& key : a.fixed)
     if (ours.at(key) != theirs.at(key)) differ(key, ours.at(key).dump(), theirs.at(key).dump());
+  const auto best_lr = [](const Json& settings) { return settings.value("best_lr", false); };
+  if (best_lr(ours) != best_lr(theirs)) differ("best_lr", best_lr(ours) ? "on" : "off", best_lr(theirs) ? "on" : "off");
 }
 
 // Axes of both: values of the first, then those that only the second has.

@@ -44,10 +44,10 @@ struct Record {
 
   // A value, or one of the common numbers "steps" and "seconds".
   double value(std::string_view name) const;
-  std::int64_t seed() const { return point.get<std::int64_t>("seed"); }
-  // The same for comparisons (comparison.h): infinite where the arm was lost (it diverged, or was stopped as hopeless), whatever it measured before;
+  // A value for comparisons (comparison.h): infinite where the arm was lost (it diverged, or was stopped as hopeless), whatever it measured before;
   // unknown where it failed, or has no finite value.
   double outcome(std::string_view name) const;
+  std::int64_t seed() const { return point.get<std::int64_t>("seed"); }
 };
 
 // One JSON object without a line end, and back. Throws Error that says what was expected.

@@ -21,11 +21,7 @@ std::string verdict_html(const std::vector<Place>& places, const Judging& how) {
     else
       others += fmt::format("<li>{}</li>", escape_markup(sentence(place, how)));
   }
-  if (!how.choosing.empty())
-    deepest += fmt::format(
-        "<p class=\"caption\">Seed{} {} chose each method's learning rate at each depth (the fewest diverged, then the lowest mean training "
-        "loss); the others trained at that rate, and are judged.</p>\n",
-        how.choosing.size() > 1 ? "s" : "", fmt::join(how.choosing, ", "));
+  if (const std::string chose = who_chose(how); !chose.empty()) deepest += fmt::format("<p class=\"caption\">{}</p>\n", escape_markup(chose));
   return deepest + (others.empty() ? "" : "<ul class=\"verdicts\">" + others + "</ul>\n");
 }
 
@@ -39,12 +35,14 @@ std::string claims_html(const std::vector<JudgedClaim>& claims) {
   return html + "</ul>\n<p></p>\n";
 }
 
-std::string table_caption(const std::vector<ArmGroup>& groups, std::int64_t classes) {
+std::string table_caption(const std::vector<ArmGroup>& groups, const Judging& how) {
+  const std::int64_t classes = how.classes;
   std::string text = "Mean over the n seeds that ended ok";
   const bool intervals = std::any_of(groups.begin(), groups.end(), [](const ArmGroup& g) { return g.ok > 1; });
   text += intervals ? ", ± half the width of its 95 % Student-t interval; with n = 1 there is no interval." : "; with n = 1 there is no interval.";
   if (classes >= 2 && std::ranges::any_of(groups, [](const ArmGroup& g) { return g.train_loss.n > 0; }))
     text += fmt::format(" Near chance: mean training loss at or above {:.0f} % of ln {}.", 100 * near_chance_share, classes);
+  if (!how.choosing.empty()) text += " " + escape_markup(who_chose(how));
   return text;
 }
 
@@ -84,7 +82,7 @@ Report render_report(const ReportInput& input) {
   std::set<std::string> names;
   for (const ArmResult& a : input.arms) names.insert(a.gate);
   html += filter(input.series, names.size()) + first_look(judged, how, gallery);
-  html += section("Results", table_caption(groups, how.classes), scroll_region("Results", html_table(groups, input)));
+  html += section("Results", table_caption(groups, how), scroll_region("Results", html_table(groups, input)));
   if (const std::string comparisons = html_comparisons(judged); !comparisons.empty())
     html += section(
         "Against " + how.control,

@@ -45,6 +45,14 @@ std::vector<Record> at_own_rates(const StudyResults& r) {
   return records;
 }
 
+// What a claim about rates is judged by: all rates, at seeds that nothing chose.
+std::vector<Record> that_chose(const StudyResults& r) {
+  std::vector<Record> records;
+  for (const Record& record : r.records)
+    if (r.judging.choosing.contains(record.seed())) records.push_back(record);
+  return records;
+}
+
 std::string plural(std::size_t count, const char* noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
 
 }  // namespace
@@ -76,8 +84,8 @@ void Study::declare() {
   if (parts_.optimization) optimization_.declare(cli_);
   options_.declare(cli_, choices_);
   check_axes();
-  declare_best_lr();
   if (derive_) cli_.rule(derive_);
+  declare_best_lr();
 }
 
 void Study::file(const std::string& name, std::function<std::string(const StudyResults&)> text) {
@@ -119,11 +127,12 @@ void Study::declare_best_lr() {
   const auto rates = std::ranges::find(axes_, "lr", &AxisData::name);
   if (next_ || rates == axes_.end() || !std::holds_alternative<std::vector<double>>(rates->values)) return;
   cli_.section("Axes");
-  cli_.option("--best-lr", &best_lr_,
-              fmt::format(
-                  "The first third of the seeds (one at least) chooses a rate of {} for each combination of the other axes; the other seeds train at "
-                  "that one, and are judged",
-                  rates->option))
+  cli_.option(
+          "--best-lr", &best_lr_,
+          fmt::format(
+              "The smallest third of the seeds (one at least) chooses a rate of {} for each combination of the other axes; the other seeds train at "
+              "that one, and are judged",
+              rates->option))
       .decides_which_arms();
   cli_.rule([this, &rates = *rates] {
     usage_check(!best_lr_ || std::get<std::vector<double>>(rates.values).size() > 1,
@@ -147,7 +156,13 @@ std::vector<Point> Study::next_points(const Search& search) const {
       for (const std::int64_t seed : choosing) points.push_back({{"lr", rate}, {"seed", seed}});
   } else if (search.round == 1) {
     std::map<double, Outcomes> by_rate;
-    for (const Record* r : search.so_far) by_rate[r->point.get<double>("lr")].push_back(r->outcome("train_loss"));
+    bool measured = false;
+    for (const Record* r : search.so_far) {
+      const double outcome = by_rate[r->point.get<double>("lr")].emplace_back(r->outcome("train_loss"));
+      measured = measured || !std::isnan(outcome);
+    }
+    plumb::check(measured, "--best-lr chooses by train_loss, which no run of {} measured: Arm::train does, or Arm::measure in the study's own loop",
+                 search.place.label());
     for (const std::int64_t seed : options_.seeds)
       if (!choosing.contains(seed)) points.push_back({{"lr", best_rate(by_rate)}, {"seed", seed}});
   }
@@ -261,7 +276,7 @@ StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
                  .judging = judging_,
                  .folder = folder.path()};
   r.judging.classes = data.images.classes;
-  if (best_lr_) r.judging.choosing = choosing_seeds(options_.seeds);
+  if (best_lr_) r.judging.choosing = choosing_seeds(options_.seeds), r.judging.no_others = options_.seeds.size() == 1;
   for (const AxisData& axis : axes_) r.axes.push_back(axis.name);
   r.axes.emplace_back("seed");
   r.settings = settings_ ? settings_(data) : settings_texts(data);
@@ -269,13 +284,14 @@ StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
   std::erase(others, run.facts.code);
   if (!others.empty()) r.notes.emplace_back("code", fmt::format("{}, and runs computed by other code: {}", run.facts.code, fmt::join(others, ", ")));
   const std::vector<Point> named = sweep.named();
+  const std::vector<Record> own = best_lr_ ? at_own_rates(r) : std::vector<Record>(), tried = best_lr_ ? that_chose(r) : std::vector<Record>();
   for (const Claim& claim : claims_) {
     const Comparison& c = claim.comparison;
     const auto any_at = [&](const Point& side) {
       return std::ranges::any_of(named, [&](const Point& p) { return p.contains(side) && p.contains(c.where); });
     };
     if (!any_at(c.a) || !any_at(c.b)) continue;  // not about these values of the axes
-    r.claims.push_back({claim.text, claim.source, judge(c, best_lr_ && !c.names("lr") ? at_own_rates(r) : r.records)});
+    r.claims.push_back({claim.text, claim.source, judge(c, !best_lr_ ? r.records : c.names("lr") ? tried : own)});
   }
   return r;
 }
@@ -340,9 +356,33 @@ int Study::run(int argc, const char* const* argv, std::function<void(Arm&)> body
   });
 }
 
+// With --best-lr: the runs whose rates those that are named will choose, here at the lowest of them.
+std::vector<Point> Study::to_follow(const Sweep& sweep) const {
+  std::vector<Point> points;
+  if (!best_lr_) return points;
+  const std::set<std::int64_t> choosing = choosing_seeds(options_.seeds);
+  const auto& rates = std::get<std::vector<double>>(std::ranges::find(axes_, "lr", &AxisData::name)->values);
+  for (Point point : sweep.named()) {
+    if (point.get<double>("lr") != std::ranges::min(rates) || point.get<std::int64_t>("seed") != *choosing.begin()) continue;
+    for (const std::int64_t seed : options_.seeds) {
+      if (choosing.contains(seed)) continue;
+      point.set("seed", seed);
+      points.push_back(point);
+    }
+  }
+  return points;
+}
+
 // What the data must suit, before anything is made.
 void Study::check_places(const ImageSet& images) const {
-  for (const Point& place : places()) {
+  std::vector<Point> all = places();
+  if (best_lr_) {
+    std::vector<Point> with_rates;
+    for (const double rate : std::get<std::vector<double>>(std::ranges::find(axes_, "lr", &AxisData::name)->values))
+      for (Point place : all) place.set("lr", rate), with_rates.push_back(place);
+    all = std::move(with_rates);
+  }
+  for (const Point& place : all) {
     if (parts_.network) options_at(network_, place).check_for(images);
     if (parts_.optimization) options_at(optimization_, place);
     const RunOptions o = options_at(options_, place);
@@ -361,11 +401,8 @@ int Study::run_or_look() {
     RunFolder::check_beforehand(cli_, options_);
     Ledger none{{}};
     const Sweep sweep(*this, setup.facts, none, {}, Sweep::Takes::finished);
-    write_result(lab::dry_run(environment({}, nullptr), sweep.named(), setup.facts, body_) +
-                 (best_lr_        ? fmt::format("{} follow, at the rates that these choose.\n",
-                                                plural(places().size() * (options_.seeds.size() - choosing_seeds(options_.seeds).size()), "run"))
-                  : is_searched() ? "These are the first runs of each search; the others follow from their results.\n"
-                                  : ""));
+    write_result(lab::dry_run(environment({}, nullptr), sweep.named(), to_follow(sweep), setup.facts, body_) +
+                 (is_searched() && !best_lr_ ? "These are the first runs of each search; the others follow from their results.\n" : ""));
     return 0;
   }
   if (!options_.replay.empty()) {

@@ -106,7 +106,8 @@ class Study {
 
   // An axis over values of int, std::int64_t, double or std::string. Its name is its option's without dashes and the plural s. An option of the
   // library that has its name ("--dim" for "--dims") makes room for it. The seed is an axis of every study, the last. One of learning rates (double)
-  // that is named "lr" brings the option --best-lr.
+  // that is named "lr" brings the option --best-lr, which
+  // compares train_loss.
   template <class T>
   Axis<T> axis(const std::string& option, std::vector<T> values, const std::string& help);
   // An axis whose values search() names.
@@ -154,6 +155,7 @@ class Study {
   bool is_searched(const AxisData& axis) const;  // its values are not all combined with those of the other axes
   std::vector<Point> next_points(const Search& search) const;
   void declare_best_lr();
+  std::vector<Point> to_follow(const Sweep& sweep) const;
   std::string key_of(const Point& point, const DataFacts& data) const;
   double cost_of(const Point& point) const;
   std::vector<std::string> shown_in_progress(const Record& record) const;

@@ -119,6 +119,7 @@ std::string results_text(const StudyResults& r, bool colour) {
     text += fmt::format("{} more value{} in {}\n", s.left_out, s.left_out == 1 ? "" : "s", (r.folder / "results.csv").string());
   if (r.axes.size() > 1 && std::ranges::any_of(r.groups(), [](const StudyResults::Group& g) { return g.seeds.size() > 1; }))
     text += "Means over the n seeds that ended ok, ± half the width of the 95 % Student-t interval.\n";
+  if (const std::string chose = who_chose(r.judging); !chose.empty()) text += chose + "\n";
   for (const auto& [claim, source, result] : r.claims)
     text += fmt::format("\n{} ({})\n  {}: {}\n", claim, source, to_string(result.verdict), result.why());
   return text + fmt::format("\ndata: {}\n", r.data.text);
@@ -132,6 +133,7 @@ std::string results_markdown(const StudyResults& r) {
   const std::vector<Place> judged = judged_places(r);
   if (!judged.empty()) text += "\n";
   for (const Place& place : judged) text += fmt::format("- {}\n", sentence(place, r.judging));
+  if (const std::string chose = who_chose(r.judging); !chose.empty()) text += "\n" + chose + "\n";
   return text;
 }
 

@@ -1,6 +1,7 @@
 #include "experiments/common/verdict.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -88,9 +89,11 @@ std::string loss_of(const Standing& s) {
 }
 
 // "post (about 5 seeds would decide)"
-std::string undecided(const std::string& method, const Difference& d) {
+std::string undecided(const Standing& s, const Difference& d) {
+  const std::string& method = s.method;
+  const bool chosen = s.rate.has_value();  // some seeds are not judged
   const std::int64_t needed = pairs_needed(d);
-  return needed > 0 ? fmt::format("{} (about {} seeds would decide)", method, needed) : method;
+  return needed > 0 ? fmt::format("{} (about {} {}seeds would decide)", method, needed, chosen ? "judged " : "") : method;
 }
 
 // What is apart from the control, in words; empty where nothing can be said.
@@ -100,7 +103,7 @@ std::string against_control(const Place& place) {
     if (d.n < 2) continue;  // one seed is said to be one
     const std::string& method = place.standings[first].method;
     if (d.order == Order::undecided)
-      none.push_back(undecided(method, d));
+      none.push_back(undecided(place.standings[first], d));
     else
       (d.order == Order::lower ? lower : higher).push_back(method);
   }
@@ -119,7 +122,7 @@ std::string against_best(const Place& place, std::size_t best) {
   for (const auto& [a, b, d] : place.pairs) {
     if (a != best && b != best) continue;
     if (d.order == Order::undecided)
-      none.push_back(undecided(place.standings[a == best ? b : a].method, d));
+      none.push_back(undecided(place.standings[a == best ? b : a], d));
     else
       ++apart;
   }
@@ -161,6 +164,16 @@ double best_rate(const std::map<double, Outcomes>& by_rate) {
   return std::ranges::min_element(by_rate, {}, rank)->first;
 }
 
+std::string who_chose(const Judging& how) {
+  if (how.choosing.empty()) return "";
+  const std::string seeds = fmt::format("Seed{} {}", how.choosing.size() > 1 ? "s" : "", fmt::join(how.choosing, ", "));
+  if (how.no_others) return seeds + " chose each method's learning rate, and with no other seed nothing is judged.";
+  return seeds +
+         " chose each method's learning rate at each depth (the fewest diverged, then the lowest mean training loss); the others trained at that "
+         "rate, "
+         "and they alone are judged. Means by rate are over all seeds that trained at it.";
+}
+
 std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how) {
   if (!has_training_losses(arms)) return {};
   std::vector<std::string> methods;
@@ -175,7 +188,7 @@ std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how
 
   std::vector<std::uint64_t> choosing, judging;
   for (const std::uint64_t seed : seeds) (how.choosing.contains(static_cast<std::int64_t>(seed)) ? choosing : judging).push_back(seed);
-  if (seeds.size() == 1) choosing = judging = {*seeds.begin()};
+  if (how.no_others) judging = choosing;
 
   std::map<std::pair<std::int64_t, std::string>, ByRate> table;
   for (const ArmResult& a : arms) table[{a.depth, a.gate}][a.lr][a.seed] = &a;

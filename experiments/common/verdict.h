@@ -23,7 +23,7 @@ bool near_chance(const Summary& training_loss, std::int64_t classes);
 // Whether there is something to judge: a training loss, or nothing but arms that did not get to one.
 bool has_training_losses(const std::vector<ArmResult>& arms);
 
-// The seeds that choose learning rates, so that the others judge: the first third, at least one.
+// The seeds that choose learning rates, so that the others judge: the smallest third, at least one.
 std::set<std::int64_t> choosing_seeds(const std::vector<std::int64_t>& seeds);
 
 // The rate that a method is judged at, by its outcomes (comparison.h) at the seeds that choose: one that has a loss, then the smallest share of lost
@@ -34,9 +34,12 @@ struct Judging {
   std::int64_t classes = 0;
   std::string control = {};  // the method that others are compared with, if it is among them
   // If there are any, learning rates are one condition: these seeds choose each method's rate at each depth (best_rate), and the others alone are
-  // judged. Where all arms have one and the same seed, it chooses for itself.
+  // judged; but where there will be no others, those that chose.
   std::set<std::int64_t> choosing = {};
+  bool no_others = false;
 };
+// Who chose rates and who is judged, in a sentence for beside tables and figures; empty where nobody chose.
+std::string who_chose(const Judging& how);
 
 // A method under one condition.
 struct Standing {

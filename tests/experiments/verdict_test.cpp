@@ -139,7 +139,9 @@ TEST_CASE("the best rate is chosen by some of the seeds, which are not judged") 
   for (std::uint64_t seed = 0; seed < 4; ++seed) early.push_back(seed < 1 ? dead("a", 6, seed, 3, 1e-2) : arm("a", 6, seed, 0.5, 1e-2));
   CHECK(places(early, how)[0].standings[0].rate == 1e-2);
   // One seed chooses for itself.
-  CHECK_THAT(verdict_of({arm("a", 6, 0, 2.0, 1e-4), arm("a", 6, 0, 0.4, 1e-3), arm("b", 6, 0, 0.5, 1e-3)}, how),
+  const std::vector<ArmResult> one{arm("a", 6, 0, 2.0, 1e-4), arm("a", 6, 0, 0.4, 1e-3), arm("b", 6, 0, 0.5, 1e-3)};
+  CHECK(places(one, {.classes = 10, .choosing = {0}}).empty());  // as long as there may be others
+  CHECK_THAT(verdict_of(one, {.classes = 10, .choosing = {0}, .no_others = true}),
              contains("a trained best, to a training loss of 0.400 (n = 1) at lr 0.001"));
   // As long as only those that choose have ended, nothing is judged.
   std::vector<ArmResult> choice;
