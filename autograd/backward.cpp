@@ -50,7 +50,7 @@ void accumulate(Tensor& sum, const Tensor& gradient, bool in_place) {
   if (!sum.defined()) {
     sum = gradient;
   } else if (in_place && sum.array().unique()) {
-    kernels(sum.array()).binary(Binary::add, sum.array(), gradient.array(), sum.array());
+    kernels(sum.array()).binary(Binary::add, sum.array(), gradient.array(), Out(sum.array()));
   } else if (sum.dtype() == DType::bf16) {
     sum = cast(cast(sum, DType::f32) + cast(gradient, DType::f32), DType::bf16);
   } else {

@@ -13,7 +13,7 @@ using Function = std::function<Tensor(const Tensors&)>;
 // The numeric derivative of f along `direction` in input x.
 double numeric_derivative(const Function& f, const Tensors& inputs, const Tensor& x, const std::vector<double>& direction, double h) {
   const std::vector<double> at = x.values();
-  double* const data = x.array().mutable_data<double>();
+  double* const data = Out(x.array()).mutable_data<double>();
   const auto moved = [&](double t) {
     for (std::size_t i = 0; i < at.size(); ++i) data[i] = at[i] + t * direction[i];
     x.array().bump_version();

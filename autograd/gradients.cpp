@@ -31,7 +31,7 @@ double Gradients::norm() const {
   if (norm_ || entries_.empty()) return norm_.value_or(0);
   std::vector<Array> arrays;
   for (const Entry& e : entries_) arrays.push_back(e.gradient.array());
-  return *(norm_ = std::sqrt(kernels(arrays[0]).sum_of_squares(arrays)));
+  return *(norm_ = std::sqrt(sum_of_squares(arrays)));
 }
 
 Tensor Gradients::find(const Tensor& x) const {
@@ -66,7 +66,7 @@ Gradients& Gradients::operator+=(Gradients other) {
       continue;
     }
     Tensor& sum = entries_[place->second].gradient;
-    const Array y = place_of(sum);
+    Array y = place_of(sum);
     kernels(y).binary(Binary::add, sum.array(), e.gradient.array(), y);
     sum = Tensor(y);
   }
@@ -79,7 +79,7 @@ Gradients& Gradients::operator*=(double factor) {
   norm_.reset();
   loss_ *= factor;
   for (Entry& e : entries_) {
-    const Array y = place_of(e.gradient);
+    Array y = place_of(e.gradient);
     kernels(y).unary(Unary::multiply, factor, e.gradient.array(), y);
     e.gradient = Tensor(y);
   }

@@ -23,9 +23,9 @@ inline double elapsed(const std::function<void()>& f) {
 }
 
 // Uniform in [-1, 1), f32, fast: only times depend on it.
-inline Array random_array(const Shape& shape) {
+inline Out random_array(const Shape& shape) {
   static std::uint32_t state = 1;
-  Array a(shape, DType::f32, Device::cpu);
+  Out a(Array(shape, DType::f32, Device::cpu));
   std::generate_n(a.mutable_data<float>(), a.numel(), [] {
     state ^= state << 13, state ^= state >> 17, state ^= state << 5;
     return static_cast<float>(static_cast<std::int32_t>(state)) * 0x1p-31f;
@@ -84,7 +84,7 @@ inline double copy_speed(std::size_t bytes) {
 inline double gemm_speed() {
   double best = 0;
   for (const auto& [rows, inner, columns] : {std::array<std::int64_t, 3>{1024, 1024, 1024}, {2048, 768, 2048}, {4096, 768, 768}, {4096, 768, 192}}) {
-    const Array a = random_array({rows, inner}), y = random_array({rows, columns});
+    const Out a = random_array({rows, inner}), y = random_array({rows, columns});
     for (const bool transposed : {false, true}) {
       const Array b = random_array(transposed ? Shape{columns, inner} : Shape{inner, columns});
       for (int round = 0; round < 4; ++round) {

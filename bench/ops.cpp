@@ -45,7 +45,7 @@ struct Result {
   std::optional<Timing> cold, warm;
 };
 
-Array like(const Array& a) { return random_array(a.shape()); }  // outputs are touched before they are timed
+Out like(const Array& a) { return random_array(a.shape()); }  // outputs are touched before they are timed
 
 void linear_rows(const Model& m, std::vector<Row>& rows) {
   using After = LinearCall::After;
@@ -64,11 +64,15 @@ void linear_rows(const Model& m, std::vector<Row>& rows) {
                           {"fc2, junction", D, 4 * D, false, After::residual}};
   const auto call_of = [R](const Layer& l) {
     LinearCall call{.after = l.after};
-    if (l.norm)
-      call.gamma = random_array({l.in}), call.beta = like(call.gamma), call.eps = 1e-5, call.mean = random_array({R}), call.rstd = like(call.mean);
-    if (l.after == After::gelu) call.slope = random_array({R, l.out});
+    if (l.norm) call.gamma = random_array({l.in}), call.beta = like(call.gamma), call.eps = 1e-5;
     if (l.after == After::residual) call.skip = random_array({R, l.out}), call.gate = random_array({l.out});
     return call;
+  };
+  const auto kept_of = [R](const Layer& l) {
+    LinearKeptOut kept;
+    if (l.norm) kept.mean = random_array({R}), kept.rstd = like(kept.mean);
+    if (l.after == After::gelu) kept.slope = random_array({R, l.out});
+    return kept;
   };
   const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in, int products, const std::function<Call()>& make) {
     const double flops = 2.0 * static_cast<double>(R * in * out), bytes = 4.0 * static_cast<double>(R * (in + out) + in * out);
@@ -80,23 +84,25 @@ void linear_rows(const Model& m, std::vector<Row>& rows) {
     };
     linear(fmt::format("linear_forward {}", l.label), l.out, l.in, 1, [=, &k] {
       const auto [x, w, b, y] = operands();
-      return [=, &k, x = x, w = w, b = b, y = y, call = call_of(l)] { k.linear_forward(call, x, w, b, y); };
+      return [=, &k, x = x, w = w, b = b, y = y, call = call_of(l), kept = kept_of(l)] { k.linear_forward(call, x, w, b, kept, y); };
     });
     linear(fmt::format("linear_backward {}", l.label), l.out, l.in, 2, [=, &k] {
       const auto [x, w, b, dy] = operands();
       const LinearGradients g{.dx = like(x),
                               .dw = like(w),
                               .db = like(b),
-                              .dgamma = l.norm ? random_array({l.in}) : Array(),
-                              .dbeta = l.norm ? random_array({l.in}) : Array(),
-                              .dgate = l.after == After::residual ? random_array({l.out}) : Array()};
-      return [=, &k, x = x, w = w, b = b, dy = dy, call = call_of(l)] { k.linear_backward(call, dy, x, w, b, g); };
+                              .dgamma = l.norm ? random_array({l.in}) : Out(),
+                              .dbeta = l.norm ? random_array({l.in}) : Out(),
+                              .dgate = l.after == After::residual ? random_array({l.out}) : Out()};
+      return [=, &k, x = x, w = w, b = b, dy = dy, call = call_of(l), kept = kept_of(l)] {
+        k.linear_backward(call, {kept.mean, kept.rstd, kept.slope}, dy, x, w, b, g);
+      };
     });
   }
   const auto plain = [&](const char* name, bool dw) {
     linear(name, 4 * D, D, 1, [=, &k] {
-      const Array x = random_array({R, D}), w = random_array({4 * D, D}), dy = random_array({R, 4 * D}), d = like(dw ? w : x);
-      return [=, &k] { k.linear_backward({}, dy, x, w, Array(), dw ? LinearGradients{.dw = d} : LinearGradients{.dx = d}); };
+      const Out x = random_array({R, D}), w = random_array({4 * D, D}), dy = random_array({R, 4 * D}), d = like(dw ? w : x);
+      return [=, &k] { k.linear_backward({}, {}, dy, x, w, Array(), dw ? LinearGradients{.dw = d} : LinearGradients{.dx = d}); };
     });
   };
   plain("linear_backward fc1: dx alone", false);
@@ -107,8 +113,8 @@ void attention_rows(const Model& m, std::vector<Row>& rows) {
   const Kernels& k = cpu_kernels();
   const std::int64_t B = m.batch, T = m.tokens, D = m.dim, H = m.heads, hd = D / H;
   const double X = 4.0 * static_cast<double>(B * T * D), product = 2.0 * static_cast<double>(B * H * T * T * hd);
-  const auto part = [=](const Array& a, int i) { return Heads{a, i * D, T * 3 * D, hd, 3 * D}; };
-  const auto plain = [=](const Array& a) { return Heads{a, 0, T * D, hd, D}; };
+  const auto part = [=]<class A>(const A& a, int i) { return HeadsOf<A>{a, i * D, T * 3 * D, hd, 3 * D}; };
+  const auto plain = [=]<class A>(const A& a) { return HeadsOf<A>{a, 0, T * D, hd, D}; };
   const auto side = static_cast<std::int64_t>(std::sqrt(T - 1));  // of the patch grid
   for (const auto& [p, shape, suffix] : {std::tuple{0.0, DropShape::plain, ""},
                                          {0.1, DropShape::plain, ", DropKey"},
@@ -124,12 +130,13 @@ void attention_rows(const Model& m, std::vector<Row>& rows) {
                              .drop_key = key_drop(p, shape, 0, DropSharing::per_entry, {side, side}, T, 5),
                              .dropout = {}};
     rows.push_back({fmt::format("attention_forward{}", suffix), 4 * X, 2 * product, [=, &k] {
-                      const Array qkv = random_array({B, T, 3, H, hd}), y = random_array({B, T, D}), sums = random_array({B, H, T, 2});
+                      const Array qkv = random_array({B, T, 3, H, hd});
+                      const Out y = random_array({B, T, D}), sums = random_array({B, H, T, 2});
                       return [=, &k] { k.attention_forward(call, part(qkv, 0), part(qkv, 1), part(qkv, 2), plain(y), sums); };
                     }});
     rows.push_back({fmt::format("attention_backward{}", suffix), 7 * X, 5 * product, [=, &k] {
-                      const Array qkv = random_array({B, T, 3, H, hd}), dqkv = like(qkv), dy = random_array({B, T, D}),
-                                  sums({B, H, T, 2}, DType::f32, Device::cpu);
+                      const Array qkv = random_array({B, T, 3, H, hd}), dy = random_array({B, T, D});
+                      const Out dqkv = like(qkv), sums = random_array({B, H, T, 2});
                       k.attention_forward(call, part(qkv, 0), part(qkv, 1), part(qkv, 2), plain(like(dy)), sums);
                       return [=, &k] {
                         k.attention_backward(call, plain(dy), part(qkv, 0), part(qkv, 1), part(qkv, 2), sums, part(dqkv, 0), part(dqkv, 1),
@@ -150,83 +157,83 @@ void activation_rows(const Model& m, std::vector<Row>& rows) {
 
   for (const auto& [form, name] : {std::pair{Gelu::erf, "gelu_forward erf: y"}, {Gelu::tanh, "gelu_forward tanh: y"}})
     add(name, 8 * X, [=, &k, form = form] {
-      const Array x = wide_array(), b = random_array({4 * D}), y = like(x);
-      return [=, &k] { k.gelu_forward(form, x, b, y, Array()); };
+      const Out x = wide_array(), b = random_array({4 * D}), y = like(x);
+      return [=, &k] { k.gelu_forward(form, x, b, y, Out()); };
     });
   for (const auto& [form, name] : {std::pair{Gelu::erf, "gelu_forward erf: y, dgelu"}, {Gelu::tanh, "gelu_forward tanh: y, dgelu"}})
     add(name, 12 * X, [=, &k, form = form] {
-      const Array x = wide_array(), b = random_array({4 * D}), y = like(x), slope = like(x);
+      const Out x = wide_array(), b = random_array({4 * D}), y = like(x), slope = like(x);
       return [=, &k] { k.gelu_forward(form, x, b, y, slope); };
     });
   add("binary multiply [R, 4 D]", 12 * X, [=, &k] {
-    const Array a = wide_array(), b = like(a), y = like(a);
+    const Out a = wide_array(), b = like(a), y = like(a);
     return [=, &k] { k.binary(Binary::multiply, a, b, y); };
   });
   add("binary add", 3 * X, [=, &k] {
-    const Array a = x_array(), b = like(a), y = like(a);
+    const Out a = x_array(), b = like(a), y = like(a);
     return [=, &k] { k.binary(Binary::add, a, b, y); };
   });
   add("binary multiply [D]", 2 * X, [=, &k] {
-    const Array a = x_array(), gamma = random_array({D}), y = like(a);
+    const Out a = x_array(), gamma = random_array({D}), y = like(a);
     return [=, &k] { k.binary(Binary::multiply, a, gamma, y); };
   });
   add("layer_norm_forward", 2 * X, [=, &k] {
-    const Array x = x_array(), gamma = random_array({D}), beta = like(gamma), y = like(x), mean = random_array({R}), rstd = like(mean);
+    const Out x = x_array(), gamma = random_array({D}), beta = like(gamma), y = like(x), mean = random_array({R}), rstd = like(mean);
     return [=, &k] { k.layer_norm_forward(x, gamma, beta, 1e-5, y, mean, rstd); };
   });
   add("layer_norm_backward", 3 * X, [=, &k] {
-    const Array dy = x_array(), x = like(dy), gamma = random_array({D}), mean = random_array({R}), rstd = like(mean), dx = like(x);
-    const Array dgamma = like(gamma), dbeta = like(gamma);
+    const Out dy = x_array(), x = like(dy), gamma = random_array({D}), mean = random_array({R}), rstd = like(mean), dx = like(x);
+    const Out dgamma = like(gamma), dbeta = like(gamma);
     return [=, &k] { k.layer_norm_backward(dy, x, gamma, mean, rstd, dx, dgamma, dbeta); };
   });
   add("rms_norm_forward", 2 * X, [=, &k] {
-    const Array x = x_array(), gamma = random_array({D}), y = like(x), rstd = random_array({R});
+    const Out x = x_array(), gamma = random_array({D}), y = like(x), rstd = random_array({R});
     return [=, &k] { k.rms_norm_forward(x, gamma, 1e-5, y, rstd); };
   });
   add("rms_norm_backward", 3 * X, [=, &k] {
-    const Array dy = x_array(), x = like(dy), gamma = random_array({D}), rstd = random_array({R}), dx = like(x), dgamma = like(gamma);
+    const Out dy = x_array(), x = like(dy), gamma = random_array({D}), rstd = random_array({R}), dx = like(x), dgamma = like(gamma);
     return [=, &k] { k.rms_norm_backward(dy, x, gamma, rstd, dx, dgamma); };
   });
   for (const auto& [gates, scaled, suffix] : {std::tuple{D, false, "[D]"}, {std::int64_t{1}, true, "[1], row_scale"}}) {
     add(fmt::format("gated_residual_forward {}", suffix), 3 * X, [=, &k, gates = gates, scaled = scaled] {
-      const Array skip = x_array(), branch = like(skip), y = like(skip), gate = random_array({gates}), rows_of = scaled ? random_array({B}) : Array();
+      const Out skip = x_array(), branch = like(skip), y = like(skip), gate = random_array({gates}), rows_of = scaled ? random_array({B}) : Out();
       return [=, &k] { k.gated_residual_forward(skip, branch, gate, rows_of, y); };
     });
     add(fmt::format("gated_residual_backward {}", suffix), 3 * X, [=, &k, gates = gates, scaled = scaled] {
-      const Array dy = x_array(), branch = like(dy), dbranch = like(dy), gate = random_array({gates}), dgate = like(gate);
-      const Array rows_of = scaled ? random_array({B}) : Array();
+      const Out dy = x_array(), branch = like(dy), dbranch = like(dy), gate = random_array({gates}), dgate = like(gate);
+      const Out rows_of = scaled ? random_array({B}) : Out();
       return [=, &k] { k.gated_residual_backward(dy, branch, gate, rows_of, dbranch, dgate); };
     });
   }
   add("dropout", 2 * X, [=, &k] {
-    const Array x = x_array(), y = like(x);
+    const Out x = x_array(), y = like(x);
     return [=, &k] { k.dropout(x, 1, 2, drop_threshold(0.1), 0, y); };
   });
   add("unary exp", 2 * X, [=, &k] {
-    const Array x = x_array(), y = like(x);
+    const Out x = x_array(), y = like(x);
     return [=, &k] { k.unary(Unary::exp, 0, x, y); };
   });
   add("reduce to a scalar", X, [=, &k] {
-    const Array x = x_array(), y = random_array({1, 1, 1});
+    const Out x = x_array(), y = random_array({1, 1, 1});
     return [=, &k] { k.reduce(Reduce::sum, x, y); };
   });
   add("reduce to [D]", X, [=, &k] {
-    const Array x = x_array(), y = random_array({1, 1, D});
+    const Out x = x_array(), y = random_array({1, 1, D});
     return [=, &k] { k.reduce(Reduce::sum, x, y); };
   });
   add("reduce over tokens", X, [=, &k] {
-    const Array x = x_array(), y = random_array({B, 1, D});
+    const Out x = x_array(), y = random_array({B, 1, D});
     return [=, &k] { k.reduce(Reduce::sum, x, y); };
   });
   add("permute heads", 2 * X, [=, &k] {
-    const Array x = random_array({B, T, H, D / H}), y = random_array({B, H, T, D / H});
+    const Out x = random_array({B, T, H, D / H}), y = random_array({B, H, T, D / H});
     return [=, &k] {
       const int axes[] = {0, 2, 1, 3};
       k.permute(x, std::span<const int>(axes), y);
     };
   });
   add("slice of a token", 2 * X / static_cast<double>(T), [=, &k] {
-    const Array x = x_array(), y = random_array({B, 1, D});
+    const Out x = x_array(), y = random_array({B, 1, D});
     return [=, &k] { k.slice(x, 1, 0, y); };
   });
 }
@@ -238,34 +245,35 @@ void loss_and_optimizer_rows(const Model& m, std::vector<Row>& rows) {
   const double logits = 4000.0 * static_cast<double>(B), block = 4.0 * static_cast<double>(weights);
   const auto add = [&](const std::string& name, double bytes, std::function<Call()> make) { rows.push_back({name, bytes, 0, std::move(make)}); };
   add("softmax_forward [B, 1000]", 2 * logits, [=, &k] {
-    const Array x = random_array({B, 1000}), y = like(x);
+    const Out x = random_array({B, 1000}), y = like(x);
     return [=, &k] { k.softmax_forward(x, y); };
   });
   for (const bool backward : {false, true})
     add(backward ? "cross_entropy_backward [B, 1000]" : "cross_entropy_forward [B, 1000]", (backward ? 2 : 1) * logits, [=, &k] {
-      const Array x = random_array({B, 1000}), dx = like(x), lse = random_array({B}), loss = random_array({}), labels({B}, DType::i64, Device::cpu);
+      const Out x = random_array({B, 1000}), dx = like(x), lse = random_array({B}), loss = random_array({}),
+                labels(Array({B}, DType::i64, Device::cpu));
       k.fill(3, labels);
       k.cross_entropy_forward(x, labels, Array(), 0.1, loss, lse);
       return backward ? Call([=, &k] { k.cross_entropy_backward(loss, x, labels, Array(), 0.1, lse, dx); })
                       : Call([=, &k] { k.cross_entropy_forward(x, labels, Array(), 0.1, loss, lse); });
     });
   add("adamw on a block's weights", 7 * block, [=, &k] {
-    const Array g = random_array({weights}), p = like(g), moment1 = like(g), moment2 = full_like(g, {weights}, 0.5);
+    const Out g = random_array({weights}), p = like(g), moment1 = like(g), moment2 = full_like(g, {weights}, 0.5);
     const AdamWStep s{
         .lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.05, .correction1 = 1, .correction2 = 1, .gradient_scale = 1};
     return [=, &k, u = AdamWUpdate{s, g, p, moment1, moment2}] { k.adamw({&u, 1}); };
   });
   add("sum_of_squares of them", block, [=, &k] {
-    const Array g = random_array({weights});
-    return [=, &k] { k.sum_of_squares({&g, 1}); };
+    const Out g = random_array({weights});
+    return [=] { sum_of_squares(g); };
   });
   add("unary on 16 elements: overhead", 0, [=, &k] {
-    const Array x = random_array({16}), y = like(x);
+    const Out x = random_array({16}), y = like(x);
     return [=, &k] { k.unary(Unary::multiply, 0.5, x, y); };
   });
   add("linear_forward 4 x 4: overhead", 0, [=, &k] {
-    const Array x = random_array({4, 4}), w = like(x), y = like(x);
-    return [=, &k] { k.linear_forward({}, x, w, Array(), y); };
+    const Out x = random_array({4, 4}), w = like(x), y = like(x);
+    return [=, &k] { k.linear_forward({}, x, w, Array(), {}, y); };
   });
 }
 

@@ -18,7 +18,7 @@ Array copied(std::span<const From> values, const Shape& shape, Device device) {
   check(static_cast<std::int64_t>(values.size()) == shape.numel(), "[array] expected {} values for shape {}, got {}", shape.numel(), shape,
         values.size());
   Array a(shape, dtype_of<T>, device);
-  std::ranges::transform(values, a.mutable_data<T>(), [](From v) { return static_cast<T>(v); });
+  std::ranges::transform(values, Out(a).mutable_data<T>(), [](From v) { return static_cast<T>(v); });
   return a;
 }
 
@@ -73,11 +73,18 @@ double item(const Array& a) {
   return dispatch_any(a.dtype(), [&]<class T>() { return static_cast<double>(*a.data<T>()); });
 }
 
+double sum_of_squares(std::span<const Array> arrays) {
+  check(!arrays.empty(), "[sum_of_squares] expected at least one array, got none");
+  Array sum({}, DType::f64, arrays[0].device());
+  kernels(sum).sum_of_squares(arrays, sum);
+  return item(sum);
+}
+
 void copy_into(const Array& from, const Array& to) {
   check(from.defined() && to.defined(), "[copy] {}", expected_a_tensor);
   check(from.shape() == to.shape() && from.dtype() == to.dtype(), "[copy] expected {} {}, got {} {}", name(to.dtype()), to.shape(),
         name(from.dtype()), from.shape());
-  std::memcpy(to.bytes(), from.bytes(), static_cast<std::size_t>(to.numel()) * size_of(to.dtype()));
+  std::memcpy(Out(to).mutable_bytes(), from.bytes(), static_cast<std::size_t>(to.numel()) * size_of(to.dtype()));
   to.bump_version();
 }
 

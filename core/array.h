@@ -27,19 +27,14 @@ class Array {
   DType dtype() const { return dtype_; }
   Device device() const { return device_; }
 
-  // The elements; throws unless T is the dtype's type. mutable_data is for kernels that fill a fresh array and for in-place updates,
-  // which must call bump_version().
+  // The elements; throws unless T is the dtype's type.
   template <class T>
   const T* data() const {
     if (dtype_of<T> != dtype_ || !storage_) [[unlikely]]
       refuse_read(dtype_of<T>);
     return static_cast<const T*>(storage_->data);
   }
-  template <class T>
-  T* mutable_data() const {
-    return const_cast<T*>(data<T>());
-  }
-  void* bytes() const { return storage_->data; }
+  const void* bytes() const { return storage_->data; }
 
   // The same elements under another shape of as many elements; shares the buffer.
   Array reshaped(const Shape& shape) const;
@@ -57,6 +52,22 @@ class Array {
   std::int64_t numel_ = 0;
   DType dtype_ = DType::f32;
   Device device_ = Device::cpu;
+};
+
+// An array that is written: what kernels give their results to, and who else fills a fresh array. Whoever changes one in place that others may have
+// saved calls bump_version().
+class Out : public Array {
+ public:
+  Out() = default;                            // a result that nobody wants
+  Out(Array& a) : Array(a) {}                 // NOLINT(google-explicit-constructor): in kernels(y).fill(0, y) the parameter says it
+  Out(Array&& a) : Array(std::move(a)) {}     // NOLINT(google-explicit-constructor)
+  explicit Out(const Array& a) : Array(a) {}  // of what was not made here it is to be said
+
+  template <class T>
+  T* mutable_data() const {
+    return const_cast<T*>(data<T>());
+  }
+  void* mutable_bytes() const { return const_cast<void*>(bytes()); }
 };
 
 // What `zeros({3})` and the like make when nothing else is said: f32 on cpu, per thread.

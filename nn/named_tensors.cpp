@@ -76,7 +76,7 @@ Leftovers assign(const NamedTensors& to, const NamedTensors& from, const std::st
       if (x.dtype() == y.dtype()) {
         copy_into(x, y);
       } else {
-        kernels(y).cast(x, y);
+        kernels(y).cast(x, Out(y));
         y.bump_version();
       }
     }

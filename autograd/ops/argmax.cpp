@@ -12,7 +12,7 @@ Tensor argmax(const Tensor& x, int axis, bool keep_axis) {
   check(extent > 0, "[argmax] expected a non-empty axis {}, got shape {}", axis, x.shape());
   std::int64_t inner = 1;  // elements between neighbours on the axis
   for (int i = axis + 1; i < x.shape().rank(); ++i) inner *= x.dim(i);
-  const Array y(keep_axis ? x.shape().with(axis, 1) : x.shape().without(axis), DType::i64, x.device());
+  Out y(Array(keep_axis ? x.shape().with(axis, 1) : x.shape().without(axis), DType::i64, x.device()));
   dispatch_float(x.dtype(), "argmax", [&]<class T>() {
     for (std::int64_t i = 0; i < y.numel(); ++i) {
       const T* const first = x.array().data<T>() + i / inner * extent * inner + i % inner;

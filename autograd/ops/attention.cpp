@@ -99,10 +99,12 @@ Tensor composed(const AttentionCall& call, const Tensor& q, const Tensor& k, con
   return where(masks.uniform_rows, matmul(masks.multiplier.defined() ? uniform * masks.multiplier : uniform, v), out);
 }
 
-Heads heads_of(const Array& a) {  // [B, H, T, E]
+template <class A>  // Array, or Out for what is written
+HeadsOf<A> heads_of(const A& a) {  // [B, H, T, E]
   return {a, 0, a.dim(1) * a.dim(2) * a.dim(3), a.dim(2) * a.dim(3), a.dim(3)};
 }
-Heads packed(const Array& a, std::int64_t which, std::int64_t parts, std::int64_t head_dim) {  // [B, T, parts * D]
+template <class A>
+HeadsOf<A> packed(const A& a, std::int64_t which, std::int64_t parts, std::int64_t head_dim) {  // [B, T, parts * D]
   const std::int64_t D = a.dim(2) / parts;
   return {a, which * D, a.dim(1) * a.dim(2), head_dim, a.dim(2)};
 }
@@ -113,14 +115,14 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   constexpr const char* op = "attention";
   const AttentionCall call = make_call(op, q, k, v, options);
   Array y = empty_like(q.array()), sums = empty_like(y, q.shape().with(-1, 2));
-  kernels(y).attention_forward(call, heads_of(q.array()), heads_of(k.array()), heads_of(v.array()), heads_of(y), sums);
+  kernels(y).attention_forward(call, heads_of(q.array()), heads_of(k.array()), heads_of(v.array()), heads_of(Out(y)), sums);
   return record_fused(
       op, y, {q, k, v},
       [q = Saved(q), k = Saved(k), v = Saved(v), keep = Saved(options.keep), call, sums](const Tensor& dy) {
         keep.get();  // unchanged since: the call may share its buffer
         Array dq = empty_like(q.array()), dk = empty_like(k.array()), dv = empty_like(v.array());
-        kernels(dq).attention_backward(call, heads_of(dy.array()), heads_of(q.array()), heads_of(k.array()), heads_of(v.array()), sums, heads_of(dq),
-                                       heads_of(dk), heads_of(dv));
+        kernels(dq).attention_backward(call, heads_of(dy.array()), heads_of(q.array()), heads_of(k.array()), heads_of(v.array()), sums, heads_of(Out(dq)),
+                                       heads_of(Out(dk)), heads_of(Out(dv)));
         return Tensors{Tensor(dq), Tensor(dk), Tensor(dv)};
       },
       through([call](const Tensors& in) { return composed(call, in[0], in[1], in[2]); }, {q, k, v}));
@@ -134,7 +136,7 @@ Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptio
   const std::int64_t B = qkv.dim(0), T = qkv.dim(1), D = qkv.dim(2) / 3, E = D / heads;
   const AttentionCall call = make_call(op, B, heads, T, T, E, qkv, options);
   const bool bf16 = qkv.dtype() == DType::bf16;
-  const Array y = empty_like(qkv.array(), {B, T, D}), sums({B, heads, T, 2}, bf16 ? DType::f32 : qkv.dtype(), qkv.device());
+  Out y = empty_like(qkv.array(), {B, T, D}), sums = Array({B, heads, T, 2}, bf16 ? DType::f32 : qkv.dtype(), qkv.device());
   const Array& a = qkv.array();
   kernels(y).attention_forward(call, packed(a, 0, 3, E), packed(a, 1, 3, E), packed(a, 2, 3, E), packed(y, 0, 1, E), sums);
   return record_fused(
@@ -142,7 +144,7 @@ Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptio
       [qkv = Saved(qkv), keep = Saved(options.keep), call, sums, E](const Tensor& dy) {
         keep.get();
         const Array& x = qkv.array();
-        const Array dx = empty_like(x);
+        const Out dx = empty_like(x);
         kernels(dx).attention_backward(call, packed(dy.array(), 0, 1, E), packed(x, 0, 3, E), packed(x, 1, 3, E), packed(x, 2, 3, E), sums,
                                        packed(dx, 0, 3, E), packed(dx, 1, 3, E), packed(dx, 2, 3, E));
         return Tensors{Tensor(dx)};

@@ -21,7 +21,7 @@ Tensor mask(Binary op, const char* op_name, const Tensor& a, const Tensor& b, Or
   detail::check_alike(op_name, a, b);
   const Shape shape = broadcast(a.shape(), b.shape(), op_name);
   const Array left = comparable(a.array()), right = comparable(b.array());
-  const Array holds = empty_like(left, shape), y(shape, DType::u8, left.device());
+  Array holds = empty_like(left, shape), y(shape, DType::u8, left.device());
   order == Order::given ? kernels(holds).binary(op, left, right, holds) : kernels(holds).binary(op, right, left, holds);
   kernels(y).cast(holds, y);
   return Tensor(y);

@@ -38,7 +38,7 @@ Tensor gated_residual(const Tensor& skip, const Tensor& branch, const Tensor& ga
       [branch = Saved(branch), gate = Saved(gate), row_scale = Saved(row_scale)](const Tensor& dy) {
         const bool gated = gate.get().requires_grad();
         if (!gate.get().defined() && !row_scale.get().defined()) return Tensors{dy, dy, Tensor()};
-        const Array df = empty_like(dy.array()), dg = gated ? empty_like(gate.array()) : Array();
+        Array df = empty_like(dy.array()), dg = gated ? empty_like(gate.array()) : Array();
         kernels(df).gated_residual_backward(dy.array(), branch.array(), gate.array(), row_scale.array(), df, dg);
         return Tensors{dy, Tensor(df), Tensor(dg)};
       },

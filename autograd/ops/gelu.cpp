@@ -9,7 +9,7 @@ namespace plumb {
 Tensor gelu(const Tensor& x, Gelu form) {
   detail::check_float("gelu", x);
   Array y = empty_like(x.array());
-  const Array slope = grad_enabled() && x.requires_grad() ? empty_like(y) : Array();
+  Array slope = grad_enabled() && x.requires_grad() ? empty_like(y) : Array();
   kernels(y).gelu_forward(form, x.array(), Array(), y, slope);
   return record_fused(
       "gelu", y, {x}, [slope](const Tensor& dy) { return Tensors{dy * Tensor(slope)}; },

@@ -52,31 +52,34 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
   const bool bf16 = x.dtype() == DType::bf16 || (x.dtype() == DType::f32 && precision() == Precision::bf16), bf16_result = bf16 && around.bf16_result;
   Array y(x.shape().with(-1, weight.dim(0)), bf16_result ? DType::bf16 : weight.dtype(), x.device());
   LinearCall call{.gamma = norm.weight.array(), .beta = norm.bias.array(), .eps = norm.eps, .products = bf16 ? Precision::bf16 : Precision::f32};
+  LinearKeptOut rows;
   if (norm.weight.defined()) {
-    call.mean = empty_like(x.array(), x.shape().with(-1, 1));
-    call.rstd = empty_like(call.mean);
+    rows.mean = empty_like(x.array(), x.shape().with(-1, 1));
+    rows.rstd = empty_like(rows.mean);
   }
   if (around.gelu) {
     call.after = LinearCall::After::gelu;
     call.gelu = *around.gelu;
     const bool recorded = grad_enabled() && std::ranges::any_of(inputs, &Tensor::requires_grad);
-    if (recorded) call.slope = empty_like(y);
+    if (recorded) rows.slope = empty_like(y);
   } else if (around.skip.defined()) {
     call.after = LinearCall::After::residual;
     call.skip = around.skip.array();
     call.gate = around.gate.array();
     call.row_scale = around.row_scale.array();
   }
-  kernels(y).linear_forward(call, x.array(), weight.array(), bias.array(), y);
+  kernels(y).linear_forward(call, x.array(), weight.array(), bias.array(), rows, y);
   call.skip = Array();  // the backward pass does without
   struct Kept {
     LinearCall call;
+    LinearKept rows;
     Saved x, weight, bias, gamma, beta, gate, row_scale;
     double eps;
     std::optional<Gelu> gelu;
     bool bf16_result;
   };
   const auto kept = std::make_shared<const Kept>(Kept{.call = call,
+                                                      .rows = {rows.mean, rows.rstd, rows.slope},
                                                       .x = Saved(x),
                                                       .weight = Saved(weight),
                                                       .bias = Saved(bias),
@@ -99,14 +102,14 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
     }
     g.dw = wanted(kept->weight), g.db = wanted(kept->bias), g.dgamma = wanted(kept->gamma), g.dbeta = wanted(kept->beta),
     g.dgate = wanted(kept->gate);
-    kernels(dy.array()).linear_backward(kept->call, dy.array(), kept->x.array(), kept->weight.array(), kept->bias.array(), g);
+    kernels(dy.array()).linear_backward(kept->call, kept->rows, dy.array(), kept->x.array(), kept->weight.array(), kept->bias.array(), g);
     return Tensors{Tensor(g.dx), Tensor(g.dw), Tensor(g.db), Tensor(g.dgamma), Tensor(g.dbeta), junction ? dy : Tensor(), Tensor(g.dgate)};
   };
   // The skip's gradient is dy, so its value is not kept: any will do for the composition.
   const auto differentiable = [kept, junction](const Tensor& dy) {
     const auto whole = [&](const Tensors& in) {
-      return composed({{in[3], in[4], kept->eps}, kept->gelu, junction ? zeros_like(dy) : Tensor(), in[5], kept->row_scale.get(), kept->bf16_result}, in[0],
-                      in[1], in[2]);
+      return composed({{in[3], in[4], kept->eps}, kept->gelu, junction ? zeros_like(dy) : Tensor(), in[5], kept->row_scale.get(), kept->bf16_result},
+                      in[0], in[1], in[2]);
     };
     Tensors gradients = through(whole, {kept->x, kept->weight, kept->bias, kept->gamma, kept->beta, kept->gate})(dy, Tensor());
     gradients.insert(gradients.begin() + 5, junction ? dy : Tensor());

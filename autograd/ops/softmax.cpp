@@ -5,8 +5,8 @@
 namespace plumb {
 namespace {
 
-using Forward = void (*)(const Array&, const Array&);
-using BackwardKernel = void (*)(const Array&, const Array&, const Array&);
+using Forward = void (*)(const Array&, const Out&);
+using BackwardKernel = void (*)(const Array&, const Array&, const Out&);
 
 Tensor on_last_axis(const char* op, const Tensor& x, int axis, Forward Kernels::*forward, BackwardKernel Kernels::*backward,
                     Tensor (*composed)(const Tensor&)) {

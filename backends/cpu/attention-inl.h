@@ -66,13 +66,17 @@ class Carver {
 
 // Heads are f32 or bf16, all of a call; T is their type.
 template <class T>
-HWY_INLINE T* row(const Heads& h, std::int64_t b, std::int64_t head, std::int64_t token) {
+HWY_INLINE const T* row(const Heads& h, std::int64_t b, std::int64_t head, std::int64_t token) {
+  return h.array.data<T>() + h.offset + b * h.batch + head * h.head + token * h.token;
+}
+template <class T>
+HWY_INLINE T* row(const HeadsOut& h, std::int64_t b, std::int64_t head, std::int64_t token) {
   return h.array.mutable_data<T>() + h.offset + b * h.batch + head * h.head + token * h.token;
 }
 
 // The rows that a product asks for while it computes, from row `first` of the block on.
-template <class T>
-HWY_INLINE Ahead ahead(const Heads& h, std::int64_t b, std::int64_t head, std::int64_t tokens, std::int64_t dim, std::int64_t first) {
+template <class T, class A>
+HWY_INLINE Ahead ahead(const HeadsOf<A>& h, std::int64_t b, std::int64_t head, std::int64_t tokens, std::int64_t dim, std::int64_t first) {
   constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
   return {reinterpret_cast<const char*>(row<T>(h, b, head, 0) + first * h.token), h.token * bytes, tokens - first, dim * bytes};
 }

@@ -14,8 +14,9 @@ inline float survivor_scale(const AttentionCall& call) {
   return t >= 65536 ? 0.0f : static_cast<float>(1 / (1 - t / 65536.0));
 }
 
-inline bool of_one_dtype(std::initializer_list<Heads> all) {
-  return std::ranges::all_of(all, [&](const Heads& h) { return h.array.dtype() == all.begin()->array.dtype(); });
+template <class First, class... Heads>
+bool of_one_dtype(const First& first, const Heads&... others) {
+  return ((others.array.dtype() == first.array.dtype()) && ...);
 }
 
 // (sample, head) pairs a parallel block: at least about 5 us of work, few enough that the threads' shares are even.

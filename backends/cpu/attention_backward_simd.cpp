@@ -63,7 +63,7 @@ HWY_INLINE void differentiate_rows(const AttentionCall& call, const KeyBits& bit
 
 template <class T>
 HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const float* sums,
-                                const Heads& dq, const Heads& dk, const Heads& dv, std::int64_t begin, std::int64_t end) {
+                                const HeadsOut& dq, const HeadsOut& dk, const HeadsOut& dv, std::int64_t begin, std::int64_t end) {
   const Layout l(call);
   const std::int64_t hd = call.head_dim, N = call.queries, M = call.keys;
   const Scratch scratch(2 * hd * l.columns + 3 * M * l.dims + 2 * l.rows * l.keys + 3 * l.rows * l.dims +
@@ -161,7 +161,7 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
 
 // (sample, head) pairs begin ... end - 1 of batch * heads.
 void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const float* sums,
-                       const Heads& dq, const Heads& dk, const Heads& dv, std::int64_t begin, std::int64_t end) {
+                       const HeadsOut& dq, const HeadsOut& dk, const HeadsOut& dv, std::int64_t begin, std::int64_t end) {
   (dout.array.dtype() == DType::bf16 ? differentiate<bfloat16> : differentiate<float>)(call, dout, q, k, v, sums, dq, dk, dv, begin, end);
 }
 
@@ -174,8 +174,8 @@ namespace plumb::cpu {
 HWY_EXPORT(AttentionBackward);
 
 void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Array& sums,
-                        const Heads& dq, const Heads& dk, const Heads& dv) {
-  if (!of_one_dtype({dout, q, k, v, dq, dk, dv})) return reference_kernels().attention_backward(call, dout, q, k, v, sums, dq, dk, dv);
+                        const HeadsOut& dq, const HeadsOut& dk, const HeadsOut& dv) {
+  if (!of_one_dtype(dout, q, k, v, dq, dk, dv)) return reference_kernels().attention_backward(call, dout, q, k, v, sums, dq, dk, dv);
   parallel_for(call.batch * call.heads, attention_grain(call), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(AttentionBackward)(call, dout, q, k, v, sums.data<float>(), dq, dk, dv, begin, end);
   });

@@ -53,8 +53,8 @@ HWY_INLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std
 }
 
 template <class T>
-HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, float* sums, std::int64_t begin,
-                         std::int64_t end) {
+HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out, float* sums,
+                         std::int64_t begin, std::int64_t end) {
   const Layout l(call);
   const std::int64_t hd = call.head_dim, N = call.queries, M = call.keys;
   const std::int64_t q_floats = std::is_same_v<T, float> ? 0 : l.rows * l.dims;
@@ -108,7 +108,7 @@ HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads&
 }
 
 // (sample, head) pairs begin ... end - 1 of batch * heads.
-void AttentionForward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, float* sums, std::int64_t begin,
+void AttentionForward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out, float* sums, std::int64_t begin,
                       std::int64_t end) {
   (out.array.dtype() == DType::bf16 ? attend<bfloat16> : attend<float>)(call, q, k, v, out, sums, begin, end);
 }
@@ -121,8 +121,8 @@ namespace plumb::cpu {
 
 HWY_EXPORT(AttentionForward);
 
-void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, const Array& sums) {
-  if (!of_one_dtype({q, k, v, out})) return reference_kernels().attention_forward(call, q, k, v, out, sums);
+void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out, const Out& sums) {
+  if (!of_one_dtype(q, k, v, out)) return reference_kernels().attention_forward(call, q, k, v, out, sums);
   parallel_for(call.batch * call.heads, attention_grain(call), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(AttentionForward)(call, q, k, v, out, sums.mutable_data<float>(), begin, end);
   });

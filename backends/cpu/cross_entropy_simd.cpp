@@ -61,7 +61,7 @@ namespace plumb::cpu {
 HWY_EXPORT(CrossEntropyRows);
 HWY_EXPORT(CrossEntropyBackwardRows);
 
-void cross_entropy_forward(const Array& x, const Array& labels, const Array& target, double smoothing, const Array& loss, const Array& lse) {
+void cross_entropy_forward(const Array& x, const Array& labels, const Array& target, double smoothing, const Out& loss, const Out& lse) {
   const std::int64_t R = lse.numel(), C = x.dim(-1);
   const std::int64_t* label = target.defined() ? nullptr : labels.data<std::int64_t>();
   const float* soft = target.defined() ? target.data<float>() : nullptr;
@@ -77,7 +77,7 @@ void cross_entropy_forward(const Array& x, const Array& labels, const Array& tar
 }
 
 void cross_entropy_backward(const Array& dloss, const Array& x, const Array& labels, const Array& target, double smoothing, const Array& lse,
-                            const Array& dx) {
+                            const Out& dx) {
   const std::int64_t R = lse.numel(), C = x.dim(-1);
   const std::int64_t* label = target.defined() ? nullptr : labels.data<std::int64_t>();
   const float* soft = target.defined() ? target.data<float>() : nullptr;

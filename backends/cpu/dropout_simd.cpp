@@ -42,7 +42,7 @@ namespace plumb::cpu {
 
 HWY_EXPORT(DropoutRun);
 
-void dropout(const Array& x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold, std::uint64_t first_element, const Array& y) {
+void dropout(const Array& x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold, std::uint64_t first_element, const Out& y) {
   const float* from = x.data<float>();
   float* to = y.mutable_data<float>();
   parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t end) {

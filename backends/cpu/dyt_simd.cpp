@@ -54,7 +54,7 @@ namespace plumb::cpu {
 HWY_EXPORT(DytRows);
 HWY_EXPORT(DytBackwardRows);
 
-void dyt_forward(const Array& x, const Array& alpha, const Array& gamma, const Array& beta, const Array& y) {
+void dyt_forward(const Array& x, const Array& alpha, const Array& gamma, const Array& beta, const Out& y) {
   const std::int64_t D = gamma.numel(), R = D ? x.numel() / D : 0;
   parallel_rows(R, D, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(DytRows)
@@ -62,8 +62,8 @@ void dyt_forward(const Array& x, const Array& alpha, const Array& gamma, const A
   });
 }
 
-void dyt_backward(const Array& dy, const Array& x, const Array& alpha, const Array& gamma, const Array& dx, const Array& dalpha, const Array& dgamma,
-                  const Array& dbeta) {
+void dyt_backward(const Array& dy, const Array& x, const Array& alpha, const Array& gamma, const Out& dx, const Out& dalpha, const Out& dgamma,
+                  const Out& dbeta) {
   const std::int64_t D = gamma.numel(), R = D ? x.numel() / D : 0, grain = partial_rows(R), blocks = (R + grain - 1) / grain;
   const Scratch partial(blocks * (2 * D + 1));
   float *const partial_gamma = partial.data(), *const partial_beta = partial_gamma + blocks * D, *const partial_alpha = partial_beta + blocks * D;

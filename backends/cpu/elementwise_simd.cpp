@@ -150,21 +150,21 @@ HWY_EXPORT(UnaryRun);
 HWY_EXPORT(BinaryRun);
 HWY_EXPORT(AddHalves);
 
-void fill(double value, const Array& y) {
+void fill(double value, const Out& y) {
   float* const to = y.mutable_data<float>();
   parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(Fill)(static_cast<float>(value), to + begin, end - begin);
   });
 }
 
-void cast(const Array& x, const Array& y) {
+void cast(const Array& x, const Out& y) {
   const auto fast = [](DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; };
   if (!fast(x.dtype()) || !fast(y.dtype())) return reference_kernels().cast(x, y);
   const Elements from(x), to(y);
   parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) { HWY_DYNAMIC_DISPATCH(Cast)(from + begin, to + begin, end - begin); });
 }
 
-void unary(Unary op, double parameter, const Array& x, const Array& y) {
+void unary(Unary op, double parameter, const Array& x, const Out& y) {
   const float* from = x.data<float>();
   float* const to = y.mutable_data<float>();
   parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) {
@@ -172,7 +172,7 @@ void unary(Unary op, double parameter, const Array& x, const Array& y) {
   });
 }
 
-void binary(Binary op, const Array& a, const Array& b, const Array& y) {
+void binary(Binary op, const Array& a, const Array& b, const Out& y) {
   if (is(DType::bf16, a) || is(DType::bf16, b) || is(DType::bf16, y)) {
     const bool alike = a.dtype() == b.dtype() && a.dtype() == y.dtype() && a.shape() == y.shape() && b.shape() == y.shape();
     if (op != Binary::add || !alike) return reference_kernels().binary(op, a, b, y);
@@ -193,7 +193,7 @@ void binary(Binary op, const Array& a, const Array& b, const Array& y) {
   });
 }
 
-void where(const Array& mask, const Array& a, const Array& b, const Array& y) {
+void where(const Array& mask, const Array& a, const Array& b, const Out& y) {
   const auto strides = [&](const Array& from) { return broadcast_strides(from.shape(), y.shape()); };
   const Walk<3> walk(y.shape(), {strides(mask), strides(a), strides(b)});
   const std::int64_t sm = walk.inner_stride[0], sa = walk.inner_stride[1], sb = walk.inner_stride[2];
@@ -207,7 +207,7 @@ void where(const Array& mask, const Array& a, const Array& b, const Array& y) {
   });
 }
 
-void broadcast(const Array& x, const Array& y) {
+void broadcast(const Array& x, const Out& y) {
   const Walk<1> walk(y.shape(), {broadcast_strides(x.shape(), y.shape())});
   const float* source = x.data<float>();
   float* const to = y.mutable_data<float>();

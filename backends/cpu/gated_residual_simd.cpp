@@ -82,7 +82,7 @@ struct Junction {
 
 }  // namespace
 
-void gated_residual_forward(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale, const Array& y) {
+void gated_residual_forward(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale, const Out& y) {
   const Junction j(y, gate, row_scale);
   parallel_rows(j.R, j.D, [&](std::int64_t begin, std::int64_t end) {
     j.each_sample(begin, end, [&](std::int64_t row, std::int64_t rows, float s) {
@@ -93,8 +93,7 @@ void gated_residual_forward(const Array& skip, const Array& branch, const Array&
   });
 }
 
-void gated_residual_backward(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale, const Array& dbranch,
-                             const Array& dgate) {
+void gated_residual_backward(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale, const Out& dbranch, const Out& dgate) {
   const Junction j(dy, gate, row_scale);
   const float* gradient = dy.data<float>();
   const std::int64_t grain = partial_rows(j.R), blocks = (j.R + grain - 1) / grain;

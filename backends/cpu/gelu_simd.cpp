@@ -23,7 +23,7 @@ namespace plumb::cpu {
 
 HWY_EXPORT(GeluRows);
 
-void gelu_forward(Gelu form, const Array& x, const Array& b, const Array& y, const Array& dgelu) {
+void gelu_forward(Gelu form, const Array& x, const Array& b, const Out& y, const Out& dgelu) {
   const float *const from = x.data<float>(), *const bias = b.defined() ? b.data<float>() : nullptr;
   float *const value = y.mutable_data<float>(), *const slope = dgelu.defined() ? dgelu.mutable_data<float>() : nullptr;
   const auto run = [&](std::int64_t begin, std::int64_t rows, std::int64_t D) {

@@ -32,7 +32,7 @@ namespace plumb::cpu {
 HWY_EXPORT(LayerNormRows);
 HWY_EXPORT(LayerNormBackwardRows);
 
-void layer_norm_forward(const Array& x, const Array& gamma, const Array& beta, double eps, const Array& y, const Array& mean, const Array& rstd) {
+void layer_norm_forward(const Array& x, const Array& gamma, const Array& beta, double eps, const Out& y, const Out& mean, const Out& rstd) {
   const std::int64_t D = x.dim(-1);
   parallel_rows(rstd.numel(), D, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(LayerNormRows)
@@ -41,8 +41,8 @@ void layer_norm_forward(const Array& x, const Array& gamma, const Array& beta, d
   });
 }
 
-void layer_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Array& dx,
-                         const Array& dgamma, const Array& dbeta) {
+void layer_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& dx, const Out& dgamma,
+                         const Out& dbeta) {
   const std::int64_t D = x.dim(-1), R = rstd.numel(), grain = partial_rows(R), blocks = (R + grain - 1) / grain;
   const Scratch partial(2 * blocks * D);
   float *const partial_gamma = partial.data(), *const partial_beta = partial_gamma + blocks * D;

@@ -245,20 +245,20 @@ HWY_EXPORT(AddSums);
 namespace {
 
 const float* in(const Array& a) { return a.defined() ? a.data<float>() : nullptr; }
-float* out(const Array& a) { return a.defined() ? a.mutable_data<float>() : nullptr; }
+float* out(const Out& a) { return a.defined() ? a.mutable_data<float>() : nullptr; }
 
 // The gate as one factor for each of N outputs; undefined where there is none.
 Array per_output(const Array& gate, std::int64_t N) {
   if (!gate.defined() || gate.numel() == N) return gate;
-  const Array all = empty_like(gate, {N});
-  std::fill_n(all.mutable_data<float>(), N, *gate.data<float>());
+  Array all = empty_like(gate, {N});
+  std::fill_n(Out(all).mutable_data<float>(), N, *gate.data<float>());
   return all;
 }
 
 // x [B, ..] with each sample multiplied by its scale [B].
 Array scaled(const Array& x, const Array& scale) {
-  const Array y = empty_like(x);
-  gated_residual_backward(x, Array(), Array(), scale, y, Array());
+  Array y = empty_like(x);
+  gated_residual_backward(x, Array(), Array(), scale, y, Out());
   return y;
 }
 
@@ -298,7 +298,7 @@ bool by_onednn(const LinearCall& call) { return call.products == Precision::bf16
 
 }  // namespace
 
-void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const Array& y) {
+void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const LinearKeptOut& kept, const Out& y) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = x.shape().with(-1, 1).numel();
   if (y.numel() == 0) return;
   const bool half = K > 0 && by_onednn(call);
@@ -318,12 +318,12 @@ void linear_forward(const LinearCall& call, const Array& x, const Array& w, cons
                         .gamma = in(call.gamma),
                         .beta = in(call.beta),
                         .eps = static_cast<float>(call.eps),
-                        .mean = out(call.mean),
-                        .rstd = out(call.rstd),
+                        .mean = out(kept.mean),
+                        .rstd = out(kept.rstd),
                         .bias = b.defined() ? bias.data() : nullptr,
                         .after = call.after,
                         .gelu = call.gelu,
-                        .slope = Elements(call.slope),
+                        .slope = Elements(kept.slope),
                         .skip = in(call.skip),
                         .gate = in(gate),
                         .row_scale = in(call.row_scale),
@@ -362,7 +362,7 @@ void whole_weight_gradient(const LinearBackward& f, float* dw) {
 }
 
 // From dw and db as if the gate [N] were 1 (null: not wanted, and 0): theirs under the gate, and dgate [N] or [1], which may be undefined.
-void through_gate(const Array& w, const Array& b, const float* gate, float* dw, float* db, const Array& dgate) {
+void through_gate(const Array& w, const Array& b, const float* gate, float* dw, float* db, const Out& dgate) {
   const std::int64_t N = w.dim(0), K = w.dim(1);
   const Scratch each(N);
   parallel_for(N, std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, K)), [&](std::int64_t begin, std::int64_t end) {
@@ -381,7 +381,8 @@ void through_gate(const Array& w, const Array& b, const float* gate, float* dw, 
 
 }  // namespace
 
-void linear_backward(const LinearCall& call, const Array& dy, const Array& x, const Array& w, const Array& b, const LinearGradients& g) {
+void linear_backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& w, const Array& b,
+                     const LinearGradients& g) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = x.shape().with(-1, 1).numel();
   const bool bf16 = call.products == Precision::bf16, half = by_onednn(call) && R * N * K > 0, rounded = bf16 && !half;
   const std::int64_t rows = half ? more_rows(R) : partial_rows(R), blocks = (R + rows - 1) / rows;
@@ -422,7 +423,7 @@ void linear_backward(const LinearCall& call, const Array& dy, const Array& x, co
                          .block_rows = rows,
                          .want_dx = want_dx,
                          .dy = Elements(gradient),
-                         .slope = Elements(call.after == LinearCall::After::gelu ? call.slope : Array()),
+                         .slope = Elements(call.after == LinearCall::After::gelu ? kept.slope : Array()),
                          .du = !make_du     ? Elements(gradient)
                                : sums.whole ? room(du)
                                             : nothing,
@@ -430,8 +431,8 @@ void linear_backward(const LinearCall& call, const Array& dy, const Array& x, co
                          .x = Elements(x),
                          .gamma = in(call.gamma),
                          .beta = in(call.beta),
-                         .mean = in(call.mean),
-                         .rstd = in(call.rstd),
+                         .mean = in(kept.mean),
+                         .rstd = in(kept.rstd),
                          .operand = !want_dw        ? nothing
                                     : !make_operand ? Elements(x)
                                     : sums.whole    ? room(operand)

@@ -3,7 +3,7 @@
 
 namespace plumb::cpu {
 
-void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, const Array& y) {
+void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, const Out& y) {
   product(a.shape(), a.data<float>(), transpose_a, b.shape(), b.data<float>(), transpose_b, y.shape(), y.mutable_data<float>());
 }
 

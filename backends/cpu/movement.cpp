@@ -47,11 +47,12 @@ Split split(const Array& a, int axis) {
   return {outer, inner};
 }
 
-char* bytes(const Array& a) { return static_cast<char*>(a.bytes()); }
+const char* bytes(const Array& a) { return static_cast<const char*>(a.bytes()); }
+char* bytes(const Out& a) { return static_cast<char*>(a.mutable_bytes()); }
 
 }  // namespace
 
-void permute(const Array& x, std::span<const int> axes, const Array& y) {
+void permute(const Array& x, std::span<const int> axes, const Out& y) {
   const Strides dense = broadcast_strides(x.shape(), x.shape());
   Strides strides{};
   for (std::size_t i = 0; i < axes.size(); ++i) strides[i] = dense[static_cast<std::size_t>(axes[i])];
@@ -72,26 +73,26 @@ void permute(const Array& x, std::span<const int> axes, const Array& y) {
   });
 }
 
-void slice(const Array& x, int axis, std::int64_t start, const Array& y) {
+void slice(const Array& x, int axis, std::int64_t start, const Out& y) {
   const Split s = split(x, axis);
   const std::int64_t run = y.dim(axis) * s.inner, stride = x.dim(axis) * s.inner;
   copy_runs(s.outer, run, [&](std::int64_t i) { return Ends{bytes(y) + i * run, bytes(x) + i * stride + start * s.inner}; });
 }
 
-void assign_slice(const Array& x, int axis, std::int64_t start, const Array& y) {
+void assign_slice(const Array& x, int axis, std::int64_t start, const Out& y) {
   const Split s = split(y, axis);
   const std::int64_t run = x.dim(axis) * s.inner, stride = y.dim(axis) * s.inner;
   copy_runs(s.outer, run, [&](std::int64_t i) { return Ends{bytes(y) + i * stride + start * s.inner, bytes(x) + i * run}; });
 }
 
-void gather(const Array& x, const Array& index, const Array& y) {
+void gather(const Array& x, const Array& index, const Out& y) {
   const std::int64_t row = split(x, 0).inner;
   const std::int64_t* rows = index.data<std::int64_t>();
   copy_runs(index.numel(), row, [&](std::int64_t i) { return Ends{bytes(y) + i * row, bytes(x) + rows[i] * row}; });
 }
 
 // Each thread adds all rows in a range of columns, so that rows which meet at one index are added in order.
-void scatter_add(const Array& x, const Array& index, const Array& y) {
+void scatter_add(const Array& x, const Array& index, const Out& y) {
   const std::int64_t row = split(y, 0).inner / static_cast<std::int64_t>(sizeof(float)), count = index.numel();
   const std::int64_t* rows = index.data<std::int64_t>();
   const float* from = x.data<float>();

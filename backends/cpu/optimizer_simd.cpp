@@ -122,7 +122,7 @@ void adamw(std::span<const AdamWUpdate> updates) {
       4);
 }
 
-void sgd(const SgdStep& s, const Array& gradient, const Array& parameter, const Array& velocity) {
+void sgd(const SgdStep& s, const Array& gradient, const Out& parameter, const Out& velocity) {
   parallel_elements(parameter.numel(), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(SgdRun)
     (s, gradient.data<float>() + begin, parameter.mutable_data<float>() + begin,
@@ -130,14 +130,14 @@ void sgd(const SgdStep& s, const Array& gradient, const Array& parameter, const 
   });
 }
 
-void adagrad(const AdagradStep& s, const Array& gradient, const Array& parameter, const Array& squares) {
+void adagrad(const AdagradStep& s, const Array& gradient, const Out& parameter, const Out& squares) {
   parallel_elements(parameter.numel(), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(AdagradRun)
     (s, gradient.data<float>() + begin, parameter.mutable_data<float>() + begin, squares.mutable_data<float>() + begin, end - begin);
   });
 }
 
-double sum_of_squares(std::span<const Array> arrays) {
+void sum_of_squares(std::span<const Array> arrays, const Out& sum) {
   const std::vector<Run> runs = runs_of(arrays.size(), 16384, [&](std::size_t i) { return arrays[i].numel(); });
   std::vector<double> partial(runs.size());
   parallel_for(
@@ -147,9 +147,9 @@ double sum_of_squares(std::span<const Array> arrays) {
         partial[static_cast<std::size_t>(first)] = HWY_DYNAMIC_DISPATCH(SumOfSquares)(arrays[run.i].data<float>() + run.begin, run.end - run.begin);
       },
       4);
-  double sum = 0;
-  for (double p : partial) sum += p;
-  return sum;
+  double total = 0;
+  for (double p : partial) total += p;
+  *sum.mutable_data<double>() = total;
 }
 
 }  // namespace plumb::cpu

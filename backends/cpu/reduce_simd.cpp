@@ -125,7 +125,7 @@ void add_partials(const float* partial, std::int64_t blocks, std::int64_t column
   }
 }
 
-void reduce(Reduce op, const Array& x, const Array& y) {
+void reduce(Reduce op, const Array& x, const Out& y) {
   struct Group {
     std::int64_t extent;
     bool reduced;
@@ -150,7 +150,7 @@ void reduce(Reduce op, const Array& x, const Array& y) {
     }
     std::int64_t outer = 1;
     for (std::size_t i = 0; i < g; ++i) outer *= groups[i].extent;
-    const Array result = --left == 0 ? y : Array({outer * inner}, DType::f32, y.device());
+    const Out result = --left == 0 ? y : Out(Array({outer * inner}, DType::f32, y.device()));
     reduce_middle(op, from, outer, groups[g].extent, inner, result.mutable_data<float>());
     previous = result;
     from = previous.data<float>();

@@ -60,7 +60,7 @@ namespace plumb::cpu {
 HWY_EXPORT(RmsNormRows);
 HWY_EXPORT(RmsNormBackwardRows);
 
-void rms_norm_forward(const Array& x, const Array& gamma, double eps, const Array& y, const Array& rstd) {
+void rms_norm_forward(const Array& x, const Array& gamma, double eps, const Out& y, const Out& rstd) {
   const std::int64_t D = x.dim(-1);
   parallel_rows(rstd.numel(), D, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(RmsNormRows)
@@ -69,7 +69,7 @@ void rms_norm_forward(const Array& x, const Array& gamma, double eps, const Arra
   });
 }
 
-void rms_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& rstd, const Array& dx, const Array& dgamma) {
+void rms_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& rstd, const Out& dx, const Out& dgamma) {
   const std::int64_t D = x.dim(-1), R = rstd.numel(), grain = partial_rows(R), blocks = (R + grain - 1) / grain;
   const Scratch partial(blocks * D);
   parallel_for(R, grain, [&](std::int64_t begin, std::int64_t end) {

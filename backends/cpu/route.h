@@ -9,9 +9,9 @@ namespace plumb::cpu {
 
 template <class T>
 constexpr bool is(DType dtype, const T& argument) {
-  if constexpr (std::is_same_v<T, Array>)
+  if constexpr (std::is_base_of_v<Array, T>)
     return argument.defined() && argument.dtype() == dtype;
-  else if constexpr (std::is_same_v<T, Heads>)
+  else if constexpr (std::is_same_v<T, Heads> || std::is_same_v<T, HeadsOut>)
     return is(dtype, argument.array);
   else if constexpr (std::is_same_v<T, std::span<const Array>>)
     return std::ranges::all_of(argument, [&](const Array& a) { return is(dtype, a); });
@@ -21,21 +21,24 @@ constexpr bool is(DType dtype, const T& argument) {
     return false;
 }
 
-// f32<&Kernels::exp, cpu::exp> is an entry of the table: cpu::exp for calls with f32 arrays and none of bf16, reference_kernels().exp for f64,
-// bf16 and calls without any floating array. f32_or_bf16 is one whose cpu kernel also takes the mixtures with bf16 that the table allows.
+// f32<&Kernels::where, cpu::where> is an entry of the table: cpu::where for calls with f32 arrays and none of bf16, the reference's for f64, bf16 and
+// calls without any floating array. f32_or_bf16 is one whose cpu kernel also takes the mixtures with bf16 that the table allows; any, one that takes
+// all.
 template <auto entry, auto fast>
 struct Route;
-template <class Result, class... Args, Result (*Kernels::*entry)(Args...), Result (*fast)(Args...)>
+template <class... Args, void (*Kernels::*entry)(Args...), void (*fast)(Args...)>
 struct Route<entry, fast> {
-  static Result of_f32(Args... args) {
+  static void of_f32(Args... args) {
     const bool yes = (is(DType::f32, args) || ...) && !(is(DType::bf16, args) || ...);
-    return yes ? fast(args...) : (reference_kernels().*entry)(args...);
+    yes ? fast(args...) : (reference_kernels().*entry)(args...);
   }
-  static Result of_both(Args... args) {
+  static void of_both(Args... args) {
     const bool yes = (is(DType::f32, args) || ...) || (is(DType::bf16, args) || ...);
-    return yes ? fast(args...) : (reference_kernels().*entry)(args...);
+    yes ? fast(args...) : (reference_kernels().*entry)(args...);
   }
 };
+template <auto entry, auto fast>
+constexpr auto any = fast;
 template <auto entry, auto fast>
 constexpr auto f32 = &Route<entry, fast>::of_f32;
 template <auto entry, auto fast>

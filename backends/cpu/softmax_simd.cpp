@@ -77,25 +77,25 @@ void each_block(const Array& x, F&& f) {
 
 }  // namespace
 
-void softmax_forward(const Array& x, const Array& y) {
+void softmax_forward(const Array& x, const Out& y) {
   each_block(x, [&](std::int64_t rows, std::int64_t at) {
     HWY_DYNAMIC_DISPATCH(SoftmaxRows)(x.data<float>() + at, rows, x.dim(-1), y.mutable_data<float>() + at);
   });
 }
 
-void softmax_backward(const Array& dy, const Array& y, const Array& dx) {
+void softmax_backward(const Array& dy, const Array& y, const Out& dx) {
   each_block(y, [&](std::int64_t rows, std::int64_t at) {
     HWY_DYNAMIC_DISPATCH(SoftmaxBackwardRows)(dy.data<float>() + at, y.data<float>() + at, rows, y.dim(-1), dx.mutable_data<float>() + at);
   });
 }
 
-void log_softmax_forward(const Array& x, const Array& y) {
+void log_softmax_forward(const Array& x, const Out& y) {
   each_block(x, [&](std::int64_t rows, std::int64_t at) {
     HWY_DYNAMIC_DISPATCH(LogSoftmaxRows)(x.data<float>() + at, rows, x.dim(-1), y.mutable_data<float>() + at);
   });
 }
 
-void log_softmax_backward(const Array& dy, const Array& y, const Array& dx) {
+void log_softmax_backward(const Array& dy, const Array& y, const Out& dx) {
   each_block(y, [&](std::int64_t rows, std::int64_t at) {
     HWY_DYNAMIC_DISPATCH(LogSoftmaxBackwardRows)(dy.data<float>() + at, y.data<float>() + at, rows, y.dim(-1), dx.mutable_data<float>() + at);
   });

@@ -12,10 +12,11 @@
 namespace plumb::reference {
 namespace {
 
-// One head of one sample: element i of a token.
+// One head of one sample: element i of a token. A: Array, or Out for one that is written.
+template <class A>
 class Head {
  public:
-  Head(const Heads& h, std::int64_t b, std::int64_t head) : values_(h.array), first_(h.offset + b * h.batch + head * h.head), token_(h.token) {}
+  Head(const HeadsOf<A>& h, std::int64_t b, std::int64_t head) : values_(h.array), first_(h.offset + b * h.batch + head * h.head), token_(h.token) {}
   double operator()(std::size_t token, std::size_t i) const { return values_[at(token, i)]; }
   void set(std::size_t token, std::size_t i, double value) const { values_.set(at(token, i), value); }
 
@@ -24,7 +25,7 @@ class Head {
     return first_ + static_cast<std::int64_t>(token) * token_ + static_cast<std::int64_t>(i);
   }
 
-  Values values_;
+  std::conditional_t<std::is_same_v<A, Out>, OutValues, Values> values_;
   std::int64_t first_, token_;
 };
 
@@ -36,7 +37,7 @@ struct Row {
 };
 
 // Query n of head h of sample b.
-Row attend(const AttentionCall& call, const Head& q, const Head& k, std::int64_t b, std::int64_t h, std::int64_t n) {
+Row attend(const AttentionCall& call, const Head<Array>& q, const Head<Array>& k, std::int64_t b, std::int64_t h, std::int64_t n) {
   const auto M = static_cast<std::size_t>(call.keys), hd = static_cast<std::size_t>(call.head_dim), query = static_cast<std::size_t>(n);
   const auto sample_head = static_cast<std::uint32_t>((call.first_sample + b) * call.heads + h);
   std::vector<bool> allowed(M, true), kept(M);
@@ -80,12 +81,13 @@ Row attend(const AttentionCall& call, const Head& q, const Head& k, std::int64_t
 
 }  // namespace
 
-void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const Heads& out, const Array& sums) {
+void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out, const Out& sums) {
   const auto hd = static_cast<std::size_t>(call.head_dim), M = static_cast<std::size_t>(call.keys);
-  const Values kept(sums);
+  const OutValues kept(sums);
   for (std::int64_t b = 0; b < call.batch; ++b)
     for (std::int64_t h = 0; h < call.heads; ++h) {
-      const Head queries(q, b, h), keys(k, b, h), values(v, b, h), result(out, b, h);
+      const Head queries(q, b, h), keys(k, b, h), values(v, b, h);
+      const Head result(out, b, h);
       for (std::int64_t n = 0; n < call.queries; ++n) {
         const Row row = attend(call, queries, keys, b, h, n);
         const std::int64_t at = 2 * ((b * call.heads + h) * call.queries + n);
@@ -100,12 +102,13 @@ void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k
     }
 }
 
-void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Array&, const Heads& dq,
-                        const Heads& dk, const Heads& dv) {
+void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Array&,
+                        const HeadsOut& dq, const HeadsOut& dk, const HeadsOut& dv) {
   const auto hd = static_cast<std::size_t>(call.head_dim), M = static_cast<std::size_t>(call.keys);
   for (std::int64_t b = 0; b < call.batch; ++b)
     for (std::int64_t h = 0; h < call.heads; ++h) {
-      const Head gradients(dout, b, h), queries(q, b, h), keys(k, b, h), values(v, b, h), q_result(dq, b, h), k_result(dk, b, h), v_result(dv, b, h);
+      const Head gradients(dout, b, h), queries(q, b, h), keys(k, b, h), values(v, b, h);
+      const Head q_result(dq, b, h), k_result(dk, b, h), v_result(dv, b, h);
       std::vector<double> sum_dk(M * hd), sum_dv(M * hd);
       for (std::size_t n = 0; n < static_cast<std::size_t>(call.queries); ++n) {
         const Row row = attend(call, queries, keys, b, h, static_cast<std::int64_t>(n));

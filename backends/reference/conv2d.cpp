@@ -21,13 +21,13 @@ void each_product(const Array& x, const Array& w, const Conv2dOptions& o, const 
 }
 
 template <class T>
-void store(const std::vector<double>& sums, const Array& to) {
+void store(const std::vector<double>& sums, const Out& to) {
   for (std::size_t i = 0; i < sums.size(); ++i) to.mutable_data<T>()[i] = static_cast<T>(sums[i]);
 }
 
 }  // namespace
 
-void conv2d_forward(const Array& x, const Array& w, const Array& b, const Conv2dOptions& options, const Array& y) {
+void conv2d_forward(const Array& x, const Array& w, const Array& b, const Conv2dOptions& options, const Out& y) {
   dispatch_float(x.dtype(), "conv2d", [&]<class T>() {
     const std::int64_t plane = y.dim(2) * y.dim(3);
     std::vector<double> sums(static_cast<std::size_t>(y.numel()));
@@ -40,8 +40,7 @@ void conv2d_forward(const Array& x, const Array& w, const Array& b, const Conv2d
   });
 }
 
-void conv2d_backward(const Array& dy, const Array& x, const Array& w, const Conv2dOptions& options, const Array& dx, const Array& dw,
-                     const Array& db) {
+void conv2d_backward(const Array& dy, const Array& x, const Array& w, const Conv2dOptions& options, const Out& dx, const Out& dw, const Out& db) {
   dispatch_float(x.dtype(), "conv2d", [&]<class T>() {
     const T* g = dy.data<T>();
     const auto zeros = [](const Array& a) { return std::vector<double>(a.defined() ? static_cast<std::size_t>(a.numel()) : 0); };

@@ -5,7 +5,7 @@
 
 namespace plumb::reference {
 
-void dyt_forward(const Array& x, const Array& alpha, const Array& gamma, const Array& beta, const Array& y) {
+void dyt_forward(const Array& x, const Array& alpha, const Array& gamma, const Array& beta, const Out& y) {
   dispatch_float(x.dtype(), "dyt", [&]<class T>() {
     const std::int64_t D = gamma.numel();
     const double a = *alpha.data<T>();
@@ -14,8 +14,8 @@ void dyt_forward(const Array& x, const Array& alpha, const Array& gamma, const A
   });
 }
 
-void dyt_backward(const Array& dy, const Array& x, const Array& alpha, const Array& gamma, const Array& dx, const Array& dalpha, const Array& dgamma,
-                  const Array& dbeta) {
+void dyt_backward(const Array& dy, const Array& x, const Array& alpha, const Array& gamma, const Out& dx, const Out& dalpha, const Out& dgamma,
+                  const Out& dbeta) {
   dispatch_float(x.dtype(), "dyt", [&]<class T>() {
     const std::int64_t D = gamma.numel();
     const double a = *alpha.data<T>();

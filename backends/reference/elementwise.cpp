@@ -82,11 +82,11 @@ double apply(Binary op, double a, double b) {
 
 }  // namespace
 
-void fill(double value, const Array& y) {
+void fill(double value, const Out& y) {
   dispatch_any(y.dtype(), [&]<class T>() { std::fill_n(y.mutable_data<T>(), y.numel(), static_cast<T>(value)); });
 }
 
-void cast(const Array& x, const Array& y) {
+void cast(const Array& x, const Out& y) {
   dispatch_any(x.dtype(), [&]<class From>() {
     dispatch_any(y.dtype(), [&]<class To>() {
       std::transform(x.data<From>(), x.data<From>() + x.numel(), y.mutable_data<To>(), [](From v) { return static_cast<To>(v); });
@@ -94,19 +94,20 @@ void cast(const Array& x, const Array& y) {
   });
 }
 
-void unary(Unary op, double parameter, const Array& x, const Array& y) {
+void unary(Unary op, double parameter, const Array& x, const Out& y) {
   dispatch_float(x.dtype(), "unary", [&]<class T>() {
     std::transform(x.data<T>(), x.data<T>() + x.numel(), y.mutable_data<T>(), [&](T v) { return static_cast<T>(apply(op, parameter, v)); });
   });
 }
 
-void binary(Binary op, const Array& a, const Array& b, const Array& y) {
-  const Values left(a), right(b), result(y);
+void binary(Binary op, const Array& a, const Array& b, const Out& y) {
+  const Values left(a), right(b);
+  const OutValues result(y);
   for (std::int64_t i = 0; i < y.numel(); ++i)
     result.set(i, apply(op, left[broadcast_index(i, y.shape(), a.shape())], right[broadcast_index(i, y.shape(), b.shape())]));
 }
 
-void where(const Array& mask, const Array& a, const Array& b, const Array& y) {
+void where(const Array& mask, const Array& a, const Array& b, const Out& y) {
   dispatch_any(y.dtype(), [&]<class T>() {
     for (std::int64_t i = 0; i < y.numel(); ++i) {
       const Array& from = mask.data<std::uint8_t>()[broadcast_index(i, y.shape(), mask.shape())] ? a : b;
@@ -115,14 +116,15 @@ void where(const Array& mask, const Array& a, const Array& b, const Array& y) {
   });
 }
 
-void broadcast(const Array& x, const Array& y) {
+void broadcast(const Array& x, const Out& y) {
   dispatch_any(y.dtype(), [&]<class T>() {
     for (std::int64_t i = 0; i < y.numel(); ++i) y.mutable_data<T>()[i] = x.data<T>()[broadcast_index(i, y.shape(), x.shape())];
   });
 }
 
-void reduce(Reduce op, const Array& x, const Array& y) {
-  const Values from(x), to(y);
+void reduce(Reduce op, const Array& x, const Out& y) {
+  const Values from(x);
+  const OutValues to(y);
   const double start = op == Reduce::sum ? 0 : -std::numeric_limits<double>::infinity();
   std::vector<double> result(static_cast<std::size_t>(y.numel()), start);
   for (std::int64_t i = 0; i < x.numel(); ++i) {

@@ -25,8 +25,9 @@ ValueAndSlope gelu(Gelu form, double x) {
 
 }  // namespace
 
-void gelu_forward(Gelu form, const Array& x, const Array& b, const Array& y, const Array& dgelu) {
-  const Values from(x), bias(b), values(y), slopes(dgelu);
+void gelu_forward(Gelu form, const Array& x, const Array& b, const Out& y, const Out& dgelu) {
+  const Values from(x), bias(b);
+  const OutValues values(y), slopes(dgelu);
   for (std::int64_t i = 0; i < x.numel(); ++i) {
     const auto [value, slope] = gelu(form, from[i] + (b.defined() ? bias[i % b.numel()] : 0));
     values.set(i, value);

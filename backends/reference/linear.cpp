@@ -26,9 +26,10 @@ struct Matrix {
 };
 
 // c [M, N] = a [M, K] b [K, N] + bias, from element `offset` of c on; bias [N] or undefined.
-void product(std::int64_t M, std::int64_t N, std::int64_t K, const Matrix& a, const Matrix& b, const Array& bias, const Array& c,
+void product(std::int64_t M, std::int64_t N, std::int64_t K, const Matrix& a, const Matrix& b, const Array& bias, const Out& c,
              std::int64_t offset = 0) {
-  const Values start(bias), result(c);
+  const Values start(bias);
+  const OutValues result(c);
   for (std::int64_t m = 0; m < M; ++m)
     for (std::int64_t n = 0; n < N; ++n) {
       double sum = bias.defined() ? start[n] : 0;
@@ -39,7 +40,7 @@ void product(std::int64_t M, std::int64_t N, std::int64_t K, const Matrix& a, co
 
 }  // namespace
 
-void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, const Array& y) {
+void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, const Out& y) {
   const std::int64_t M = y.dim(-2), N = y.dim(-1), K = a.dim(transpose_a ? -2 : -1), batches = y.numel() / std::max<std::int64_t>(M * N, 1);
   const std::vector<double> left = to_vector(a), right = to_vector(b);
   for (std::int64_t i = 0; i < batches; ++i)
@@ -67,40 +68,42 @@ std::int64_t rows_of(const Array& x) { return x.shape().with(-1, 1).numel(); }
 // x w^T + b.
 Array affine(const LinearCall& call, const Array& x, const Array& w, const Array& b) {
   const std::int64_t N = w.dim(0), K = w.dim(1);
-  const Array u = between(call, x, {rows_of(x), N});
+  Array u = between(call, x, {rows_of(x), N});
   const std::vector<double> inputs = operand(call, x), weights = operand(call, w);
   product(rows_of(x), N, K, {inputs.data(), K, 1}, {weights.data(), 1, K}, b, u);
   return u;
 }
 
-Array before(const LinearCall& call, const Array& x) {
+Array before(const LinearCall& call, const Array& x, const Out& mean, const Out& rstd) {
   if (!call.gamma.defined()) return x;
-  const Array h = empty_like(x);
-  layer_norm_forward(x, call.gamma, call.beta, call.eps, h, call.mean, call.rstd);
+  Array h = empty_like(x);
+  layer_norm_forward(x, call.gamma, call.beta, call.eps, h, mean, rstd);
   return h;
 }
 
 }  // namespace
 
-void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const Array& y) {
-  const Array u = affine(call, before(call, x), w, b).reshaped(y.shape());
+void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const LinearKeptOut& kept, const Out& y) {
+  const Array u = affine(call, before(call, x, kept.mean, kept.rstd), w, b).reshaped(y.shape());
   switch (call.after) {
     case LinearCall::After::nothing:
       return cast(u, y);
     case LinearCall::After::gelu:
-      return gelu_forward(call.gelu, u, Array(), y, call.slope);
+      return gelu_forward(call.gelu, u, Array(), y, kept.slope);
     case LinearCall::After::residual:
       return gated_residual_forward(call.skip, u, call.gate, call.row_scale, y);
   }
 }
 
-void linear_backward(const LinearCall& call, const Array& dy, const Array& x, const Array& w, const Array& b, const LinearGradients& g) {
+void linear_backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& w, const Array& b,
+                     const LinearGradients& g) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = rows_of(x);
-  const Array h = before(call, x);
+  const Array like = call.gamma.defined() ? kept.mean : Array();
+  const Array h = before(call, x, like.defined() ? Out(empty_like(like)) : Out(), like.defined() ? Out(empty_like(like)) : Out());
   Array du = dy;
   if (call.after == LinearCall::After::gelu) {
     du = between(call, dy, dy.shape());
-    binary(Binary::multiply, dy, call.slope, du);
+    binary(Binary::multiply, dy, kept.slope, du);
   } else if (call.after == LinearCall::After::residual) {
     du = between(call, dy, dy.shape());
     gated_residual_backward(dy, affine(call, h, w, b).reshaped(dy.shape()), call.gate, call.row_scale, du, g.dgate);
@@ -108,7 +111,7 @@ void linear_backward(const LinearCall& call, const Array& dy, const Array& x, co
   const std::vector<double> gradients = operand(call, du), inputs = operand(call, h), weights = operand(call, w);
   if (g.dw.defined()) product(N, K, R, {gradients.data(), 1, N}, {inputs.data(), K, 1}, Array(), g.dw);
   const std::vector<double> exact = to_vector(du);
-  const Values bias_gradient(g.db);
+  const OutValues bias_gradient(g.db);
   for (std::int64_t n = 0; n < (g.db.defined() ? N : 0); ++n) {
     double sum = 0;
     for (std::int64_t r = 0; r < R; ++r) sum += exact[static_cast<std::size_t>(r * N + n)];
@@ -120,7 +123,7 @@ void linear_backward(const LinearCall& call, const Array& dy, const Array& x, co
   if (call.gamma.defined()) {
     const Array dh = dx;
     dx = empty_like(x);
-    layer_norm_backward(dh, x, call.gamma, call.mean, call.rstd, dx, g.dgamma, g.dbeta);
+    layer_norm_backward(dh, x, call.gamma, kept.mean, kept.rstd, dx, g.dgamma, g.dbeta);
   }
   if (g.dx.defined()) g.add_to_dx ? binary(Binary::add, dx, g.dx, g.dx) : cast(dx, g.dx);
 }

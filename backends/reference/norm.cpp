@@ -10,9 +10,10 @@ namespace plumb::reference {
 namespace {
 
 // Both backward passes: RMS norm is the one without mean (undefined) and beta.
-void norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Array& dx, const Array& dgamma,
-                   const Array& dbeta) {
-  const Values from(x), d(dy), gain(gamma), means(mean), rstds(rstd), gradient(dx), gain_gradient(dgamma), shift_gradient(dbeta);
+void norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& dx, const Out& dgamma,
+                   const Out& dbeta) {
+  const Values from(x), d(dy), gain(gamma), means(mean), rstds(rstd);
+  const OutValues gradient(dx), gain_gradient(dgamma), shift_gradient(dbeta);
   const std::int64_t D = x.dim(-1), R = rstd.numel();
   std::vector<double> dg(static_cast<std::size_t>(D)), db(static_cast<std::size_t>(D));
   for (std::int64_t r = 0; r < R; ++r) {
@@ -39,8 +40,9 @@ void norm_backward(const Array& dy, const Array& x, const Array& gamma, const Ar
 
 }  // namespace
 
-void layer_norm_forward(const Array& x, const Array& gamma, const Array& beta, double eps, const Array& y, const Array& mean, const Array& rstd) {
-  const Values from(x), gain(gamma), shift(beta), result(y), means(mean), rstds(rstd);
+void layer_norm_forward(const Array& x, const Array& gamma, const Array& beta, double eps, const Out& y, const Out& mean, const Out& rstd) {
+  const Values from(x), gain(gamma), shift(beta);
+  const OutValues result(y), means(mean), rstds(rstd);
   const std::int64_t D = x.dim(-1);
   for (std::int64_t r = 0; r < rstd.numel(); ++r) {
     double m = 0, var = 0;
@@ -53,13 +55,14 @@ void layer_norm_forward(const Array& x, const Array& gamma, const Array& beta, d
   }
 }
 
-void layer_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Array& dx,
-                         const Array& dgamma, const Array& dbeta) {
+void layer_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& dx, const Out& dgamma,
+                         const Out& dbeta) {
   norm_backward(dy, x, gamma, mean, rstd, dx, dgamma, dbeta);
 }
 
-void rms_norm_forward(const Array& x, const Array& gamma, double eps, const Array& y, const Array& rstd) {
-  const Values from(x), gain(gamma), result(y), rstds(rstd);
+void rms_norm_forward(const Array& x, const Array& gamma, double eps, const Out& y, const Out& rstd) {
+  const Values from(x), gain(gamma);
+  const OutValues result(y), rstds(rstd);
   const std::int64_t D = x.dim(-1);
   for (std::int64_t r = 0; r < rstd.numel(); ++r) {
     double square = 0;
@@ -70,8 +73,8 @@ void rms_norm_forward(const Array& x, const Array& gamma, double eps, const Arra
   }
 }
 
-void rms_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& rstd, const Array& dx, const Array& dgamma) {
-  norm_backward(dy, x, gamma, Array(), rstd, dx, dgamma, Array());
+void rms_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& rstd, const Out& dx, const Out& dgamma) {
+  norm_backward(dy, x, gamma, Array(), rstd, dx, dgamma, Out());
 }
 
 }  // namespace plumb::reference

@@ -22,7 +22,7 @@ void adamw(std::span<const AdamWUpdate> updates) {
     });
 }
 
-void sgd(const SgdStep& s, const Array& gradient, const Array& parameter, const Array& velocity) {
+void sgd(const SgdStep& s, const Array& gradient, const Out& parameter, const Out& velocity) {
   dispatch_float(parameter.dtype(), "sgd", [&]<class T>() {
     for (std::int64_t i = 0; i < parameter.numel(); ++i) {
       T& p = parameter.mutable_data<T>()[i];
@@ -37,7 +37,7 @@ void sgd(const SgdStep& s, const Array& gradient, const Array& parameter, const 
   });
 }
 
-void adagrad(const AdagradStep& s, const Array& gradient, const Array& parameter, const Array& squares) {
+void adagrad(const AdagradStep& s, const Array& gradient, const Out& parameter, const Out& squares) {
   dispatch_float(parameter.dtype(), "adagrad", [&]<class T>() {
     for (std::int64_t i = 0; i < parameter.numel(); ++i) {
       T &p = parameter.mutable_data<T>()[i], &sum = squares.mutable_data<T>()[i];
@@ -48,13 +48,13 @@ void adagrad(const AdagradStep& s, const Array& gradient, const Array& parameter
   });
 }
 
-double sum_of_squares(std::span<const Array> arrays) {
-  double sum = 0;
+void sum_of_squares(std::span<const Array> arrays, const Out& sum) {
+  double total = 0;
   for (const Array& x : arrays) {
     const Values v(x);
-    for (std::int64_t i = 0; i < x.numel(); ++i) sum += v[i] * v[i];
+    for (std::int64_t i = 0; i < x.numel(); ++i) total += v[i] * v[i];
   }
-  return sum;
+  *sum.mutable_data<double>() = total;
 }
 
 }  // namespace plumb::reference

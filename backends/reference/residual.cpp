@@ -4,7 +4,7 @@
 
 namespace plumb::reference {
 
-void dropout(const Array& x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold, std::uint64_t first_element, const Array& y) {
+void dropout(const Array& x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold, std::uint64_t first_element, const Out& y) {
   dispatch_float(x.dtype(), "dropout", [&]<class T>() {
     const double keep_scale = 1 / (1 - threshold / 65536.0);
     for (std::int64_t i = 0; i < x.numel(); ++i) {
@@ -15,8 +15,9 @@ void dropout(const Array& x, std::uint64_t key, std::uint32_t step, std::uint32_
   });
 }
 
-void gated_residual_forward(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale, const Array& y) {
-  const Values x(skip), f(branch), gates(gate), scales(row_scale), result(y);
+void gated_residual_forward(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale, const Out& y) {
+  const Values x(skip), f(branch), gates(gate), scales(row_scale);
+  const OutValues result(y);
   const std::int64_t per_sample = row_scale.defined() ? y.numel() / row_scale.numel() : 1;
   for (std::int64_t i = 0; i < y.numel(); ++i) {
     const double g = gate.defined() ? gates[i % gate.numel()] : 1, s = row_scale.defined() ? scales[i / per_sample] : 1;
@@ -24,9 +25,9 @@ void gated_residual_forward(const Array& skip, const Array& branch, const Array&
   }
 }
 
-void gated_residual_backward(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale, const Array& dbranch,
-                             const Array& dgate) {
-  const Values d(dy), f(branch), gates(gate), scales(row_scale), df(dbranch), dg(dgate);
+void gated_residual_backward(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale, const Out& dbranch, const Out& dgate) {
+  const Values d(dy), f(branch), gates(gate), scales(row_scale);
+  const OutValues df(dbranch), dg(dgate);
   const std::int64_t per_sample = row_scale.defined() ? dy.numel() / row_scale.numel() : 1;
   std::vector<double> sum(static_cast<std::size_t>(dgate.defined() ? dgate.numel() : 0));
   for (std::int64_t i = 0; i < dy.numel(); ++i) {

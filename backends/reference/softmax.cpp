@@ -32,7 +32,7 @@ double target_of(const Array& labels, const Array& target, double smoothing, std
 
 }  // namespace
 
-void softmax_forward(const Array& x, const Array& y) {
+void softmax_forward(const Array& x, const Out& y) {
   dispatch_float(x.dtype(), "softmax", [&]<class T>() {
     each_row(x, [&](std::int64_t r, std::int64_t n) {
       const double lse = log_sum_exp(x.data<T>() + r * n, n);
@@ -41,7 +41,7 @@ void softmax_forward(const Array& x, const Array& y) {
   });
 }
 
-void softmax_backward(const Array& dy, const Array& y, const Array& dx) {
+void softmax_backward(const Array& dy, const Array& y, const Out& dx) {
   dispatch_float(y.dtype(), "softmax", [&]<class T>() {
     each_row(y, [&](std::int64_t r, std::int64_t n) {
       double dot = 0;
@@ -51,7 +51,7 @@ void softmax_backward(const Array& dy, const Array& y, const Array& dx) {
   });
 }
 
-void log_softmax_forward(const Array& x, const Array& y) {
+void log_softmax_forward(const Array& x, const Out& y) {
   dispatch_float(x.dtype(), "log_softmax", [&]<class T>() {
     each_row(x, [&](std::int64_t r, std::int64_t n) {
       const double lse = log_sum_exp(x.data<T>() + r * n, n);
@@ -60,7 +60,7 @@ void log_softmax_forward(const Array& x, const Array& y) {
   });
 }
 
-void log_softmax_backward(const Array& dy, const Array& y, const Array& dx) {
+void log_softmax_backward(const Array& dy, const Array& y, const Out& dx) {
   dispatch_float(y.dtype(), "log_softmax", [&]<class T>() {
     each_row(y, [&](std::int64_t r, std::int64_t n) {
       double sum = 0;
@@ -70,7 +70,7 @@ void log_softmax_backward(const Array& dy, const Array& y, const Array& dx) {
   });
 }
 
-void cross_entropy_forward(const Array& x, const Array& labels, const Array& target, double smoothing, const Array& loss, const Array& lse) {
+void cross_entropy_forward(const Array& x, const Array& labels, const Array& target, double smoothing, const Out& loss, const Out& lse) {
   dispatch_float(x.dtype(), "cross_entropy", [&]<class T>() {
     double sum = 0;
     each_row(x, [&](std::int64_t r, std::int64_t n) {
@@ -83,7 +83,7 @@ void cross_entropy_forward(const Array& x, const Array& labels, const Array& tar
 }
 
 void cross_entropy_backward(const Array& dloss, const Array& x, const Array& labels, const Array& target, double smoothing, const Array& lse,
-                            const Array& dx) {
+                            const Out& dx) {
   dispatch_float(x.dtype(), "cross_entropy", [&]<class T>() {
     const double scale = *dloss.data<T>() / static_cast<double>(lse.numel());
     each_row(x, [&](std::int64_t r, std::int64_t n) {

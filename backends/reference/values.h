@@ -5,7 +5,7 @@
 
 namespace plumb::reference {
 
-// The elements of such an array as doubles: read exactly, rounded once when set. Of an undefined array there are none.
+// The elements of such an array as doubles: read exactly, rounded once when set (OutValues). Of an undefined array there are none.
 class Values {
  public:
   explicit Values(const Array& a) : data_(a.defined() ? a.bytes() : nullptr), dtype_(a.dtype()) {
@@ -22,6 +22,16 @@ class Values {
         return static_cast<const bfloat16*>(data_)[i];
     }
   }
+
+ private:
+  const void* data_;
+  DType dtype_;
+};
+
+class OutValues : public Values {
+ public:
+  explicit OutValues(const Out& a) : Values(a), data_(a.defined() ? a.mutable_bytes() : nullptr), dtype_(a.dtype()) {}
+
   void set(std::int64_t i, double value) const {
     switch (dtype_) {
       case DType::f64:

@@ -164,9 +164,9 @@ class Reader {
 
   Array array_of(const Entry& e, std::uint64_t position) {
     in_.seekg(static_cast<std::streamoff>(position));
-    const Array a(e.shape, e.format.dtype, defaults().device);
+    Out a(Array(e.shape, e.format.dtype, defaults().device));
     if (e.format.bytes == size_of(e.format.dtype)) {
-      bytes(a.bytes(), e.end - e.begin);
+      bytes(a.mutable_bytes(), e.end - e.begin);
     } else {
       std::vector<std::uint16_t> half(static_cast<std::size_t>(a.numel()));
       bytes(half.data(), e.end - e.begin);

@@ -20,15 +20,15 @@ void Ema::update() {
   const double decay = options_.warm_up ? std::min(options_.decay, (1 + t) / (10 + t)) : options_.decay;
   // average -= (1 - decay) (average - weight): SGD's step with the negated weight as gradient and a weight decay of 1.
   const SgdStep step{.lr = 1 - decay, .momentum = 0, .weight_decay = 1, .nesterov = false, .gradient_scale = -1};
-  for (std::size_t i = 0; i < averages_.size(); ++i) kernels(averages_[i]).sgd(step, parameters_[i].value.array(), averages_[i], Array());
+  for (std::size_t i = 0; i < averages_.size(); ++i) kernels(averages_[i]).sgd(step, parameters_[i].value.array(), averages_[i], Out());
 }
 
 void Ema::swap() {
   for (std::size_t i = 0; i < averages_.size(); ++i) {
-    const Array& weight = parameters_[i].value.array();
-    auto* bytes = static_cast<std::byte*>(weight.bytes());
+    const Out weight(parameters_[i].value.array());
+    auto* bytes = static_cast<std::byte*>(weight.mutable_bytes());
     std::swap_ranges(bytes, bytes + static_cast<std::size_t>(weight.numel()) * size_of(weight.dtype()),
-                     static_cast<std::byte*>(averages_[i].bytes()));
+                     static_cast<std::byte*>(averages_[i].mutable_bytes()));
     weight.bump_version();
   }
   swapped_ = !swapped_;

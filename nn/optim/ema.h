@@ -35,7 +35,7 @@ class Ema {
 
   std::vector<Parameter> parameters_;
   EmaOptions options_;
-  std::vector<Array> averages_;
+  std::vector<Out> averages_;
   std::int64_t updates_ = 0;
   bool swapped_ = false;
 };

@@ -114,7 +114,7 @@ void Optimizer::step(const Gradients& gradients, Others others) {
   double scale = 1;
   if (clip_norm_ > 0 && !moved.empty()) {  // by the norm of what this optimizer moves
     const bool all = moved.size() == gradients.entries().size();
-    scale = std::min(1.0, clip_norm_ / ((all ? gradients.norm() : std::sqrt(kernels(moved[0]).sum_of_squares(moved))) + 1e-6));
+    scale = std::min(1.0, clip_norm_ / ((all ? gradients.norm() : std::sqrt(sum_of_squares(moved))) + 1e-6));
   }
   ++steps_;
   std::vector<Update> updates;
@@ -126,7 +126,7 @@ void Optimizer::step(const Gradients& gradients, Others others) {
       if (!memory.arrays[i].defined()) memory.arrays[i] = fresh(memory, i);
     updates.push_back({.index = i,
                        .gradient = std::move(moved[updates.size()]),
-                       .parameter = p.value.array(),
+                       .parameter = Out(p.value.array()),
                        .lr = lr * p.lr_factor,
                        .weight_decay = weight_decay_ * p.decay_factor,
                        .eps_factor = p.eps_factor,
@@ -162,9 +162,9 @@ std::string Optimizer::describe_groups() const {
   return text;
 }
 
-std::span<const Array> Optimizer::remembered(const std::string& name, double initial) {
+std::span<const Out> Optimizer::remembered(const std::string& name, double initial) {
   check(!memory_.contains(name), "[optimizer] expected a new name to remember something under, got \"{}\" again", name);
-  Memory& memory = memory_[name] = {.arrays = std::vector<Array>(parameters_.size()), .initial = initial};
+  Memory& memory = memory_[name] = {.arrays = std::vector<Out>(parameters_.size()), .initial = initial};
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (!parameters_[i].frozen) memory.arrays[i] = fresh(memory, i);
   return memory.arrays;
@@ -191,14 +191,14 @@ void Optimizer::load_state(const NamedTensors& state) {
   NamedTensors to;
   const Tensor steps = to["steps"] = integers({0}, {});
   check_counter(state, "steps", what);
-  std::map<std::string, std::vector<Array>> loaded;  // a frozen parameter may be missing
+  std::map<std::string, std::vector<Out>> loaded;  // a frozen parameter may be missing
   std::vector<Tensor> counts(parameters_.size());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];
     const bool there =
         !memory_.empty() && (!p.frozen || std::ranges::any_of(memory_, [&](const auto& m) { return state.contains(p.name + "." + m.first); }));
     for (const auto& [name, memory] : memory_) {
-      const Array array = there ? fresh(memory, i) : Array();
+      Array array = there ? fresh(memory, i) : Array();
       loaded[name].push_back(array);
       if (there)
         check(to.emplace(p.name + "." + name, Tensor(array)).second,
@@ -249,18 +249,18 @@ void Lamb::update(std::span<const Update> updates) {
 void Lamb::update(const Update& u) {
   const Kernels& k = kernels(u.parameter);
   // Adam's step of rate -1 from 0 is its direction.
-  const Array direction = full_like(u.parameter, u.parameter.shape(), 0);
+  Array direction = full_like(u.parameter, u.parameter.shape(), 0);
   const AdamWUpdate adam{adam_step(options_, u, -1, 0), u.gradient, direction, moment1_[u.index], moment2_[u.index]};
   k.adamw({&adam, 1});
   double trust = 1;
   if (u.weight_decay > 0) {
-    const Array decay = empty_like(u.parameter);
+    Array decay = empty_like(u.parameter);
     k.unary(Unary::multiply, u.weight_decay, u.parameter, decay);
     k.binary(Binary::add, direction, decay, direction);
     const double p = std::sqrt(sum_of_squares(u.parameter)), d = std::sqrt(sum_of_squares(direction));
     if (p > 0 && d > 0) trust = p / d;
   }
-  k.sgd({.lr = u.lr * trust, .momentum = 0, .weight_decay = 0, .nesterov = false, .gradient_scale = 1}, direction, u.parameter, Array());
+  k.sgd({.lr = u.lr * trust, .momentum = 0, .weight_decay = 0, .nesterov = false, .gradient_scale = 1}, direction, u.parameter, Out());
 }
 
 Sgd::Sgd(std::vector<Parameter> ps, const SgdOptions& o) : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o) {
@@ -273,7 +273,7 @@ void Sgd::update(std::span<const Update> updates) {
   for (const Update& u : updates) {
     const SgdStep step{
         .lr = u.lr, .momentum = options_.momentum, .weight_decay = u.weight_decay, .nesterov = options_.nesterov, .gradient_scale = u.gradient_scale};
-    kernels(u.parameter).sgd(step, u.gradient, u.parameter, velocity_.empty() ? Array() : velocity_[u.index]);
+    kernels(u.parameter).sgd(step, u.gradient, u.parameter, velocity_.empty() ? Out() : velocity_[u.index]);
   }
 }
 

@@ -52,7 +52,8 @@ class Optimizer {
 
   struct Update {
     std::size_t index;  // of the parameter
-    Array gradient, parameter;
+    Array gradient;
+    Out parameter;
     double lr, weight_decay, eps_factor, gradient_scale;
     std::int64_t step;  // of this parameter's updates, counted from 1
   };
@@ -61,11 +62,11 @@ class Optimizer {
 
   // One array for each parameter, of its shape and at first filled with `initial`, which state() holds under "<parameter>.<name>". Undefined for
   // those that were always frozen; update() finds those that it needs. The span is good for as long as the optimizer lives.
-  std::span<const Array> remembered(const std::string& name, double initial = 0);
+  std::span<const Out> remembered(const std::string& name, double initial = 0);
 
  private:
   struct Memory {
-    std::vector<Array> arrays;  // as many as parameters
+    std::vector<Out> arrays;  // as many as parameters
     double initial;
   };
   enum class Others { refused, allowed };  // gradients of variables that are not its own
@@ -99,7 +100,7 @@ class AdamW : public Optimizer {
 
  private:
   AdamWOptions options_;
-  std::span<const Array> moment1_, moment2_;
+  std::span<const Out> moment1_, moment2_;
 };
 
 struct LambOptions {
@@ -122,7 +123,7 @@ class Lamb : public Optimizer {
   void update(const Update& u);
 
   LambOptions options_;
-  std::span<const Array> moment1_, moment2_;
+  std::span<const Out> moment1_, moment2_;
 };
 
 struct SgdOptions {
@@ -143,7 +144,7 @@ class Sgd : public Optimizer {
 
  private:
   SgdOptions options_;
-  std::span<const Array> velocity_;
+  std::span<const Out> velocity_;
 };
 
 struct AdagradOptions {
@@ -164,7 +165,7 @@ class Adagrad : public Optimizer {
 
  private:
   AdagradOptions options_;
-  std::span<const Array> sum_;
+  std::span<const Out> sum_;
 };
 
 }  // namespace plumb::nn

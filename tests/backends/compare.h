@@ -51,9 +51,9 @@ inline constexpr float canary = -7.25e33f;
 inline std::size_t bytes_of(const Array& a) { return static_cast<std::size_t>(a.numel()) * size_of(a.dtype()); }
 
 // A result, filled with canaries up to the end of its last cache line.
-inline Array fresh(const Shape& shape, DType dtype = DType::f32) {
-  Array a(shape, dtype, Device::cpu);
-  std::fill_n(static_cast<float*>(a.bytes()), (bytes_of(a) + 63) / 64 * 16, canary);
+inline Out fresh(const Shape& shape, DType dtype = DType::f32) {
+  Out a(Array(shape, dtype, Device::cpu));
+  std::fill_n(static_cast<float*>(a.mutable_bytes()), (bytes_of(a) + 63) / 64 * 16, canary);
   return a;
 }
 inline bool end_untouched(const Array& a) {
@@ -63,9 +63,9 @@ inline bool end_untouched(const Array& a) {
 }
 
 // Uniform values, f32 or bf16, with NaN behind the end: who reads there shows it.
-inline Array random(const Shape& shape, double low = -1, double high = 1, DType dtype = DType::f32) {
+inline Out random(const Shape& shape, double low = -1, double high = 1, DType dtype = DType::f32) {
   static std::mt19937 generator(7);
-  const Array a = fresh(shape, dtype);
+  const Out a = fresh(shape, dtype);
   std::uniform_real_distribution<float> value(static_cast<float>(low), static_cast<float>(high));
   const auto fill = [&]<class T>(T* p) {
     std::fill_n(p, (bytes_of(a) + 63) / 64 * 64 / sizeof(T), T(std::numeric_limits<float>::quiet_NaN()));
@@ -75,16 +75,16 @@ inline Array random(const Shape& shape, double low = -1, double high = 1, DType 
   return a;
 }
 
-inline Array integers(const Shape& shape, std::int64_t below) {
+inline Out integers(const Shape& shape, std::int64_t below) {
   static std::mt19937 generator(8);
-  Array a(shape, DType::i64, Device::cpu);
+  Out a(Array(shape, DType::i64, Device::cpu));
   std::generate_n(a.mutable_data<std::int64_t>(), a.numel(), [&] { return static_cast<std::int64_t>(generator() % static_cast<unsigned>(below)); });
   return a;
 }
 
-inline Array bytes(const Shape& shape, double ones) {
+inline Out bytes(const Shape& shape, double ones) {
   static std::mt19937 generator(9);
-  Array a(shape, DType::u8, Device::cpu);
+  Out a(Array(shape, DType::u8, Device::cpu));
   std::generate_n(a.mutable_data<std::uint8_t>(), a.numel(), [&] { return static_cast<std::uint8_t>(generator() < ones * 4294967296.0); });
   return a;
 }
@@ -94,7 +94,7 @@ struct Threads {
   ~Threads() { set_num_threads(0); }
 };
 
-using Results = std::vector<Array>;
+using Results = std::vector<Out>;
 
 struct Result {
   Shape shape;

@@ -35,9 +35,13 @@ AttentionCall call_of(const AttentionCase& c) {
           .first_sample = 100};
 }
 
-Heads separate(const Array& a) { return {a, 0, a.dim(1) * a.dim(2) * a.dim(3), a.dim(2) * a.dim(3), a.dim(3)}; }
+template <class A>
+HeadsOf<A> separate(const A& a) {
+  return {a, 0, a.dim(1) * a.dim(2) * a.dim(3), a.dim(2) * a.dim(3), a.dim(3)};
+}
 // Part 0, 1 or 2 of [B, T, 3, H, hd].
-Heads packed(const Array& a, int part) {
+template <class A>
+HeadsOf<A> packed(const A& a, int part) {
   const std::int64_t hd = a.dim(4), row = 3 * a.dim(3) * hd;
   return {a, part * a.dim(3) * hd, a.dim(1) * row, hd, row};
 }
@@ -76,7 +80,7 @@ TEST_CASE("cpu attention, with masks, drops and every rule for empty rows") {
       });
       compare_results(describe(c) + " backward", "attention_gradient", {{query, type}, {key, type}, {key, type}},
                       [&](const Kernels& kernels, const Results& y) {
-                        const Array out = fresh(query, type), sums = fresh(row);
+                        const Out out = fresh(query, type), sums = fresh(row);
                         kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(out), sums);
                         kernels.attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums, separate(y[0]), separate(y[1]),
                                                    separate(y[2]));
@@ -91,7 +95,7 @@ TEST_CASE("cpu attention on packed heads in place") {
       const AttentionCall call = call_of(c);
       const Shape token{c.batch, c.queries, c.heads, c.head_dim};
       const Array qkv = random({c.batch, c.queries, 3, c.heads, c.head_dim}, -1, 1, type), dout = random(token, -1, 1, type);
-      const auto tokens = [&](const Array& a) { return Heads{a, 0, c.queries * c.heads * c.head_dim, c.head_dim, c.heads * c.head_dim}; };
+      const auto tokens = [&]<class A>(const A& a) { return HeadsOf<A>{a, 0, c.queries * c.heads * c.head_dim, c.head_dim, c.heads * c.head_dim}; };
       compare_results(describe(c) + " packed", "attention_gradient", {{token, type}, as_f32({c.batch, c.heads, c.queries, 2}), {qkv.shape(), type}},
                       [&](const Kernels& k, const Results& y) {
                         k.attention_forward(call, packed(qkv, 0), packed(qkv, 1), packed(qkv, 2), tokens(y[0]), y[1]);
@@ -128,9 +132,9 @@ TEST_CASE("cpu attention drops exactly the keys that the reference drops") {
     const AttentionCall call = call_of(c);
     const Array q = random({2, 2, 5, n}), k = random({2, 2, n, n}), v = full_like(q, {2, 2, n, n}, 0);
     for (std::int64_t m = 0; m < 4; ++m)
-      for (std::int64_t i = 0; i < n; ++i) v.mutable_data<float>()[m * n * n + i * n + i] = 1;
+      for (std::int64_t i = 0; i < n; ++i) Out(v).mutable_data<float>()[m * n * n + i * n + i] = 1;
     compare(describe(c), "exact", {{2, 2, 5, n}}, [&](const Kernels& kernels, const Results& y) {
-      const Array sums = fresh({2, 2, 5, 2});
+      const Out sums = fresh({2, 2, 5, 2});
       kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(y[0]), sums);
       float* p = y[0].mutable_data<float>();
       std::transform(p, p + y[0].numel(), p, [](float x) { return x == 0 ? 0.0f : 1.0f; });
@@ -152,7 +156,7 @@ TEST_CASE("cpu attention: saturated rows give their scores no gradient") {
     call.head_dim = width;
     call.scale = 1;
     call.dropout = {drop_threshold(drop), 7};
-    const Array out = fresh(shape), sums = fresh({1, 2, n, 2}), dq = fresh(shape), dk = fresh(shape), dv = fresh(shape);
+    const Out out = fresh(shape), sums = fresh({1, 2, n, 2}), dq = fresh(shape), dk = fresh(shape), dv = fresh(shape);
     cpu_kernels().attention_forward(call, separate(q), separate(k), separate(v), separate(out), sums);
     cpu_kernels().attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums, separate(dq), separate(dk), separate(dv));
     for (double x : to_vector(dq)) CHECK(x == 0);
@@ -172,10 +176,10 @@ TEST_CASE("cpu attention without queries leaves keys and values without gradient
     call.head_dim = 5;
     call.scale = 1;
     const Shape query{1, 1, 0, 5}, key{1, 1, keys, 5};
-    const Array q = fresh(query), k = random(key), v = random(key), out = fresh(query), sums = fresh({1, 1, 0, 2}), dq = fresh(query),
-                dk = fresh(key), dv = fresh(key);
+    const Array q = fresh(query), k = random(key), v = random(key), dout = fresh(query);
+    const Out out = fresh(query), sums = fresh({1, 1, 0, 2}), dq = fresh(query), dk = fresh(key), dv = fresh(key);
     cpu_kernels().attention_forward(call, separate(q), separate(k), separate(v), separate(out), sums);
-    cpu_kernels().attention_backward(call, separate(out), separate(q), separate(k), separate(v), sums, separate(dq), separate(dk), separate(dv));
+    cpu_kernels().attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums, separate(dq), separate(dk), separate(dv));
     for (const Array& d : {dk, dv})
       for (double x : to_vector(d)) CHECK(x == 0);
   }

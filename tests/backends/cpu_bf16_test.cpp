@@ -20,12 +20,12 @@ Array random16(const Shape& shape, double low = -1, double high = 1) { return ra
 TEST_CASE("cpu cast between f32 and bf16 rounds like bfloat16") {
   std::mt19937 generator(5);
   for (std::int64_t n : {1, 5, 17, 65, 191, 4099, 70000}) {
-    const Array x = random({n}), bits = fresh({n}, DType::bf16);
+    const Out x = random({n}), bits = fresh({n}, DType::bf16);
     for (std::int64_t i = 0; i < n; ++i) {
       x.mutable_data<float>()[i] = std::bit_cast<float>(static_cast<std::uint32_t>(generator()) & ~(i % 3 ? 0u : 0x7fffu));  // a third are ties
       bits.mutable_data<bfloat16>()[i] = bfloat16::from_bits(static_cast<std::uint16_t>(i));
     }
-    const Array narrow = fresh({n}, DType::bf16), wide = fresh({n}), same = fresh({n}, DType::bf16);
+    const Out narrow = fresh({n}, DType::bf16), wide = fresh({n}), same = fresh({n}, DType::bf16);
     cpu_kernels().cast(x, narrow);
     cpu_kernels().cast(bits, wide);
     cpu_kernels().cast(bits, same);
@@ -70,43 +70,44 @@ TEST_CASE("cpu linear in bf16") {
       const Array x = random({R, K}, -1, 1, type), dy = random({R, N}, -1, 1, type), slope = random({R, N}, -1, 1, type);
       for (DType out : both) {
         compare_results("linear", "product16", {{{R, N}, out}, {{R, N}, out}}, [&](const Kernels& k, const Results& y) {
-          k.linear_forward({.products = Precision::bf16}, x, w, b, y[0]);
-          k.linear_forward({.products = Precision::bf16}, x, w, Array(), y[1]);
+          k.linear_forward({.products = Precision::bf16}, x, w, b, {}, y[0]);
+          k.linear_forward({.products = Precision::bf16}, x, w, Array(), {}, y[1]);
         });
         compare_results("linear_backward", "gradient16", {{{R, K}, out}, as_f32({N, K}), as_f32({N}), as_f32({N, K})},
                         [&](const Kernels& k, const Results& y) {
-                          k.linear_backward({.products = Precision::bf16}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
-                          k.linear_backward({.products = Precision::bf16}, dy, x, w, b, {.dw = y[3]});
+                          k.linear_backward({.products = Precision::bf16}, {}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
+                          k.linear_backward({.products = Precision::bf16}, {}, dy, x, w, b, {.dw = y[3]});
                         });
       }
       compare_results("gelu after", "product16", {{{R, N}, type}, {{R, N}, type}}, [&](const Kernels& k, const Results& y) {
-        k.linear_forward({.after = After::gelu, .slope = y[1], .products = Precision::bf16}, x, w, b, y[0]);
+        k.linear_forward({.after = After::gelu, .products = Precision::bf16}, x, w, b, {.slope = y[1]}, y[0]);
       });
       compare_results("gelu backward", "gradient16", {{{R, K}, type}, as_f32({N, K}), as_f32({N})}, [&](const Kernels& k, const Results& y) {
-        k.linear_backward({.after = After::gelu, .slope = slope, .products = Precision::bf16}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
+        k.linear_backward({.after = After::gelu, .products = Precision::bf16}, {.slope = slope}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
       });
       compare_results("norm before", "product16", {{{R, N}, type}, as_f32({R}), as_f32({R})}, [&](const Kernels& k, const Results& y) {
-        k.linear_forward({.gamma = gamma, .beta = beta, .eps = 1e-6, .mean = y[1], .rstd = y[2], .products = Precision::bf16}, x32, w, b, y[0]);
+        k.linear_forward({.gamma = gamma, .beta = beta, .eps = 1e-6, .products = Precision::bf16}, x32, w, b, {.mean = y[1], .rstd = y[2]}, y[0]);
       });
       if (K >= 19)  // of narrower rows rstd is large, and what rounding leaves of h with it
-        compare_results(
-            "norm backward", "gradient16", {as_f32({R, K}), as_f32({N, K}), as_f32({N}), as_f32({K}), as_f32({K})},
-            [&](const Kernels& k, const Results& y) {
-              LinearCall call{.gamma = gamma, .beta = beta, .eps = 1e-6, .mean = random({R}), .rstd = random({R}), .products = Precision::bf16};
-              k.layer_norm_forward(x32, gamma, beta, call.eps, empty_like(x32), call.mean, call.rstd);
-              copy_into(x32, y[0]);
-              k.linear_backward(call, dy, x32, w, b, {.dx = y[0], .add_to_dx = true, .dw = y[1], .db = y[2], .dgamma = y[3], .dbeta = y[4]});
-            });
+        compare_results("norm backward", "gradient16", {as_f32({R, K}), as_f32({N, K}), as_f32({N}), as_f32({K}), as_f32({K})},
+                        [&](const Kernels& k, const Results& y) {
+                          const LinearCall call{.gamma = gamma, .beta = beta, .eps = 1e-6, .products = Precision::bf16};
+                          const Out mean = random({R}), rstd = random({R});
+                          k.layer_norm_forward(x32, gamma, beta, call.eps, empty_like(x32), mean, rstd);
+                          copy_into(x32, y[0]);
+                          k.linear_backward(call, {.mean = mean, .rstd = rstd}, dy, x32, w, b,
+                                            {.dx = y[0], .add_to_dx = true, .dw = y[1], .db = y[2], .dgamma = y[3], .dbeta = y[4]});
+                        });
       for (const Array& g : {Array(), gate})
         for (const Array& s : {Array(), rows}) {
           compare_results("junction after", "product16", {as_f32({R, N})}, [&](const Kernels& k, const Results& y) {
-            k.linear_forward({.after = After::residual, .skip = skip, .gate = g, .row_scale = s, .products = Precision::bf16}, x, w, b, y[0]);
+            k.linear_forward({.after = After::residual, .skip = skip, .gate = g, .row_scale = s, .products = Precision::bf16}, x, w, b, {}, y[0]);
           });
           compare_results("junction backward", "gradient16", {{{R, K}, type}, as_f32({N, K}), as_f32({N}), as_f32({N})},
                           [&](const Kernels& k, const Results& y) {
                             const LinearCall call{.after = After::residual, .gate = g, .row_scale = s, .products = Precision::bf16};
                             if (!g.defined()) k.fill(0, y[3]);
-                            k.linear_backward(call, dy32, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2], .dgate = g.defined() ? y[3] : Array()});
+                            k.linear_backward(call, {}, dy32, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2], .dgate = g.defined() ? y[3] : Out()});
                           });
         }
     }

@@ -10,7 +10,7 @@ const std::int64_t sizes[] = {1, 3, 31, 32, 33, 65, 4099};
 const std::int64_t widths[] = {1, 5, 37, 64, 192};
 
 Array integers_as_f32(const Shape& shape, std::int64_t below) {
-  const Array a = fresh(shape);
+  const Out a = fresh(shape);
   reference_kernels().cast(integers(shape, below), a);
   return a;
 }
@@ -77,7 +77,7 @@ TEST_CASE("cpu reduce over every kind of axes") {
               [&](const Kernels& k, const Results& y) { k.reduce(op, x, y[0]); });
   }
   const Array x = random({40, 50});
-  x.mutable_data<float>()[777] = NAN;
+  Out(x).mutable_data<float>()[777] = NAN;
   for (const Shape& to : {Shape{1, 1}, Shape{40, 1}, Shape{1, 50}})
     compare("reduce with NaN", "reduce", {to}, [&](const Kernels& k, const Results& y) { k.reduce(Reduce::max, x, y[0]); });
 }
@@ -100,14 +100,14 @@ TEST_CASE("cpu matmul and linear") {
            {1, 1, 1}, {64, 10, 64}, {65, 37, 5}, {1088, 192, 64}, {1088, 64, 64}, {999, 64, 256}, {1650, 37, 16}, {300, 128, 256}, {300, 129, 256}}) {
     const Array x = random({R, K}), w = random({N, K}), b = random({N}), dy = random({R, N});
     compare("linear", "product", {{R, N}, {R, N}}, [&](const Kernels& k, const Results& y) {
-      k.linear_forward({}, x, w, b, y[0]);
-      k.linear_forward({}, x, w, Array(), y[1]);
+      k.linear_forward({}, x, w, b, {}, y[0]);
+      k.linear_forward({}, x, w, Array(), {}, y[1]);
     });
     compare("linear_backward", "product", {{R, K}, {N, K}, {N}, {R, K}, {R, K}}, [&](const Kernels& k, const Results& y) {
-      k.linear_backward({}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
-      k.linear_backward({}, dy, x, w, b, {.dx = y[3]});
+      k.linear_backward({}, {}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
+      k.linear_backward({}, {}, dy, x, w, b, {.dx = y[3]});
       copy_into(x, y[4]);
-      k.linear_backward({}, dy, x, w, b, {.dx = y[4], .add_to_dx = true});
+      k.linear_backward({}, {}, dy, x, w, b, {.dx = y[4], .add_to_dx = true});
     });
   }
 }
@@ -118,13 +118,13 @@ TEST_CASE("linear layers without rows, inputs or outputs") {
     for (auto [R, N, K] : std::vector<std::array<std::int64_t, 3>>{{0, 3, 5}, {0, 16, 32}, {4, 0, 5}, {4, 3, 0}}) {
       const Array x = random({R, K}), w = random({N, K}), b = random({N}), dy = random({R, N}), skip = random({R, N}), gate = random({N});
       compare("linear", "product", {{R, N}, {R, N}, {R, N}, {R, N}}, [&](const Kernels& k, const Results& y) {
-        k.linear_forward({.products = products}, x, w, b, y[0]);
-        k.linear_forward({.after = After::residual, .skip = skip, .gate = gate, .products = products}, x, w, b, y[1]);
-        k.linear_forward({.after = After::gelu, .slope = y[3], .products = products}, x, w, b, y[2]);
+        k.linear_forward({.products = products}, x, w, b, {}, y[0]);
+        k.linear_forward({.after = After::residual, .skip = skip, .gate = gate, .products = products}, x, w, b, {}, y[1]);
+        k.linear_forward({.after = After::gelu, .products = products}, x, w, b, {.slope = y[3]}, y[2]);
       });
       compare("linear_backward", "product", {{R, K}, {N, K}, {N}, {R, K}, {N, K}, {N}, {N}}, [&](const Kernels& k, const Results& y) {
-        k.linear_backward({.products = products}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
-        k.linear_backward({.after = After::residual, .gate = gate, .products = products}, dy, x, w, b,
+        k.linear_backward({.products = products}, {}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
+        k.linear_backward({.after = After::residual, .gate = gate, .products = products}, {}, dy, x, w, b,
                           {.dx = y[3], .dw = y[4], .db = y[5], .dgate = y[6]});
       });
     }
@@ -139,42 +139,43 @@ TEST_CASE("cpu linear with its neighbours") {
                 skip = random({R, N}), gate = random({N}), scalar = random({1}), rows = random({B}), slope = random({R, N});
     const Array mean = random({R}), rstd = random({R}, 0.5, 3);
     compare("norm before", "norm", {{R, N}, {R}, {R}}, [&](const Kernels& k, const Results& y) {
-      k.linear_forward({.gamma = gamma, .beta = beta, .eps = 1e-6, .mean = y[1], .rstd = y[2]}, x, w, b, y[0]);
+      k.linear_forward({.gamma = gamma, .beta = beta, .eps = 1e-6}, x, w, b, {.mean = y[1], .rstd = y[2]}, y[0]);
     });
     for (Gelu form : {Gelu::erf, Gelu::tanh})
       compare("gelu after", "product", {{R, N}, {R, N}, {R, N}}, [&](const Kernels& k, const Results& y) {
-        k.linear_forward({.after = After::gelu, .gelu = form, .slope = y[1]}, x, w, b, y[0]);
-        k.linear_forward({.after = After::gelu, .gelu = form}, x, w, b, y[2]);
+        k.linear_forward({.after = After::gelu, .gelu = form}, x, w, b, {.slope = y[1]}, y[0]);
+        k.linear_forward({.after = After::gelu, .gelu = form}, x, w, b, {}, y[2]);
       });
     for (const Array& g : {Array(), scalar, gate})
       for (const Array& s : {Array(), rows}) {
         compare("junction after", "product", {{R, N}}, [&](const Kernels& k, const Results& y) {
-          k.linear_forward({.after = After::residual, .skip = skip, .gate = g, .row_scale = s}, x, w, b, y[0]);
+          k.linear_forward({.after = After::residual, .skip = skip, .gate = g, .row_scale = s}, x, w, b, {}, y[0]);
         });
         compare("junction backward", "norm_gradient", {{R, K}, {N, K}, {N}, g.defined() ? g.shape() : Shape{1}, {R, K}},
                 [&](const Kernels& k, const Results& y) {
                   const LinearCall call{.after = After::residual, .gate = g, .row_scale = s};
                   if (!g.defined()) k.fill(0, y[3]);
-                  k.linear_backward(call, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2], .dgate = g.defined() ? y[3] : Array()});
-                  k.linear_backward(call, dy, x, w, b, {.dx = y[4]});
+                  k.linear_backward(call, {}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2], .dgate = g.defined() ? y[3] : Out()});
+                  k.linear_backward(call, {}, dy, x, w, b, {.dx = y[4]});
                 });
         if (g.defined())
           compare("gate's gradient alone", "norm_gradient", {g.shape(), g.shape()}, [&](const Kernels& k, const Results& y) {
             const LinearCall call{.after = After::residual, .gate = g, .row_scale = s};
-            k.linear_backward(call, dy, x, w, b, {.dgate = y[0]});
-            k.linear_backward(call, dy, x, w, Array(), {.dgate = y[1]});
+            k.linear_backward(call, {}, dy, x, w, b, {.dgate = y[0]});
+            k.linear_backward(call, {}, dy, x, w, Array(), {.dgate = y[1]});
           });
       }
     for (bool gelu : {false, true})
       compare("norm backward", "norm_gradient", {{R, K}, {N, K}, {N}, {K}, {K}, {R, K}, {N, K}}, [&](const Kernels& k, const Results& y) {
         // Statistics that belong to x: the reference makes them again.
-        LinearCall call{.gamma = gamma, .beta = beta, .eps = 1e-6, .mean = empty_like(mean), .rstd = empty_like(rstd)};
-        k.layer_norm_forward(x, gamma, beta, call.eps, empty_like(x), call.mean, call.rstd);
-        if (gelu) call.after = After::gelu, call.slope = slope;
+        const LinearCall call{.gamma = gamma, .beta = beta, .eps = 1e-6, .after = gelu ? After::gelu : After::nothing};
+        const Out own_mean = empty_like(mean), own_rstd = empty_like(rstd);
+        k.layer_norm_forward(x, gamma, beta, call.eps, empty_like(x), own_mean, own_rstd);
+        const LinearKept kept{own_mean, own_rstd, gelu ? slope : Array()};
         copy_into(x, y[0]);
-        k.linear_backward(call, dy, x, w, b, {.dx = y[0], .add_to_dx = true, .dw = y[1], .db = y[2], .dgamma = y[3], .dbeta = y[4]});
-        k.linear_backward(call, dy, x, w, b, {.dx = y[5]});
-        k.linear_backward(call, dy, x, w, b, {.dw = y[6]});
+        k.linear_backward(call, kept, dy, x, w, b, {.dx = y[0], .add_to_dx = true, .dw = y[1], .db = y[2], .dgamma = y[3], .dbeta = y[4]});
+        k.linear_backward(call, kept, dy, x, w, b, {.dx = y[5]});
+        k.linear_backward(call, kept, dy, x, w, b, {.dw = y[6]});
       });
   }
 }
@@ -247,9 +248,9 @@ TEST_CASE("cpu softmax and log_softmax") {
     compare("log_softmax_backward", "reduce", {{70, d}}, [&](const Kernels& k, const Results& y) { k.log_softmax_backward(dy, logs, y[0]); });
   }
   const Array x = random({4, 20});
-  x.mutable_data<float>()[3] = NAN;
-  x.mutable_data<float>()[25] = INFINITY;
-  x.mutable_data<float>()[45] = -INFINITY;
+  Out(x).mutable_data<float>()[3] = NAN;
+  Out(x).mutable_data<float>()[25] = INFINITY;
+  Out(x).mutable_data<float>()[45] = -INFINITY;
   compare("softmax of NaN and infinities", "softmax", {{4, 20}}, [&](const Kernels& k, const Results& y) { k.softmax_forward(x, y[0]); });
 }
 
@@ -322,7 +323,7 @@ TEST_CASE("cpu conv2d at odd sizes, strides and paddings") {
 TEST_CASE("cpu layer norm keeps its precision at a mean far from 0") {
   const Array x = random({9, 64}, 999, 1001), one = full_like(x, {64}, 1), zero = full_like(x, {64}, 0);
   compare("layer_norm far from 0", "norm_gradient", {{9}}, [&](const Kernels& k, const Results& y) {
-    const Array out = fresh({9, 64}), mean = fresh({9});
+    const Out out = fresh({9, 64}), mean = fresh({9});
     k.layer_norm_forward(x, one, zero, 1e-5, out, mean, y[0]);
   });
 }
@@ -356,8 +357,8 @@ TEST_CASE("cpu dropout has the reference's mask") {
 
 TEST_CASE("cpu gated residual with every gate and row scale") {
   for (std::int64_t d : widths)
-    for (const Array& gate : {Array(), random({1}), random({d})})
-      for (const Array& row_scale : {Array(), random({6})}) {
+    for (const Array& gate : {Out(), random({1}), random({d})})
+      for (const Array& row_scale : {Out(), random({6})}) {
         const Shape shape{6, 7, d};
         const Array skip = random(shape), branch = random(shape), dy = random(shape);
         compare("gated_residual", "gated_residual", {shape, shape}, [&](const Kernels& k, const Results& y) {
@@ -404,16 +405,21 @@ TEST_CASE("cpu optimizers") {
       k.adagrad({.lr = 0.1, .eps = 1e-3, .weight_decay = 0.01, .gradient_scale = 0.7}, g, y[0], y[1]);
     });
     const std::vector<Array> both{g, p};
-    const double expected = reference_kernels().sum_of_squares(both);
+    const auto squares = [&](const Kernels& k) {
+      Array sum({}, DType::f64, Device::cpu);
+      k.sum_of_squares(both, sum);
+      return item(sum);
+    };
+    const double expected = squares(reference_kernels());
     for (int threads : {1, 2, 3}) {
       const Threads scope(threads);
-      CHECK(cpu_kernels().sum_of_squares(both) == Approx(expected).epsilon(1e-12));
+      CHECK(squares(cpu_kernels()) == Approx(expected).epsilon(1e-12));
     }
   }
 }
 
 TEST_CASE("cpu adamw leaves no denormal moments") {
-  const Array g = full_like(random({1}), {40}, 1e-25), p = full_like(g, {40}, 1), m = full_like(g, {40}, 1.3e-38), v = full_like(g, {40}, 1.2e-38);
+  const Out g = full_like(random({1}), {40}, 1e-25), p = full_like(g, {40}, 1), m = full_like(g, {40}, 1.3e-38), v = full_like(g, {40}, 1.2e-38);
   const AdamWUpdate update{
       {.lr = 1e-3, .beta1 = 0.5, .beta2 = 0.9, .eps = 1e-8, .weight_decay = 0, .correction1 = 1, .correction2 = 1, .gradient_scale = 1e-20},
       g,
@@ -426,7 +432,8 @@ TEST_CASE("cpu adamw leaves no denormal moments") {
 }
 
 TEST_CASE("cpu kernels leave f64 to the reference") {
-  const Array x = array_from(std::vector<double>{1, 2, 3}, {3}, DType::f64, Device::cpu), y = empty_like(x), z = empty_like(x);
+  const Array x = array_from(std::vector<double>{1, 2, 3}, {3}, DType::f64, Device::cpu);
+  const Out y = empty_like(x), z = empty_like(x);
   cpu_kernels().unary(Unary::exp, 0, x, y);
   reference_kernels().unary(Unary::exp, 0, x, z);
   CHECK(to_vector(y) == to_vector(z));

@@ -21,7 +21,7 @@ void rounds_once(const char* name, const std::vector<Array>& inputs, const std::
   Results got, exact;
   for (const auto& [shape, dtype] : wanted) {
     got.push_back(fresh(shape, dtype));
-    exact.emplace_back(shape, DType::f64, Device::cpu);
+    exact.emplace_back(Array(shape, DType::f64, Device::cpu));
   }
   call(reference_kernels(), inputs, got);
   call(reference_kernels(), wide, exact);
@@ -42,13 +42,13 @@ TEST_CASE("reference kernels read bf16 exactly and round once") {
     const LinearCall call{.products = Precision::bf16};
     rounds_once("cast", {x}, {{{R, K}, out}}, [](const Kernels& k, const auto& in, const Results& y) { k.cast(in[0], y[0]); });
     rounds_once("linear_forward", {x, w, b}, {{{R, N}, out}, {{R, N}, out}}, [&](const Kernels& k, const auto& in, const Results& y) {
-      k.linear_forward(call, in[0], in[1], in[2], y[0]);
-      k.linear_forward(call, in[0], in[1], Array(), y[1]);
+      k.linear_forward(call, in[0], in[1], in[2], {}, y[0]);
+      k.linear_forward(call, in[0], in[1], Array(), {}, y[1]);
     });
     for (const Array& g : {dy, dy32})
       rounds_once("linear_backward", {g, x, w, b}, {{{R, K}, out}, as_f32({N, K}), as_f32({N})},
                   [&](const Kernels& k, const auto& in, const Results& y) {
-                    k.linear_backward(call, in[0], in[1], in[2], in[3], {.dx = y[0], .dw = y[1], .db = y[2]});
+                    k.linear_backward(call, {}, in[0], in[1], in[2], in[3], {.dx = y[0], .dw = y[1], .db = y[2]});
                   });
   }
   rounds_once("matmul", {random16({2, R, K}), w}, {as_f32({2, R, N})},
@@ -62,7 +62,7 @@ TEST_CASE("reference kernels read bf16 exactly and round once") {
   const Array q = random16({1, 2, 3, 4}, -2, 2), key = random16({1, 2, 5, 4}, -2, 2), value = random16({1, 2, 5, 4}), dout = random16({1, 2, 3, 4});
   const AttentionCall call{
       .batch = 1, .heads = 2, .queries = 3, .keys = 5, .head_dim = 4, .scale = 0.5, .keep = {}, .drop_key = {}, .dropout = {drop_threshold(0.2), 5}};
-  const auto heads = [](const Array& a) { return Heads{a, 0, a.dim(1) * a.dim(2) * a.dim(3), a.dim(2) * a.dim(3), a.dim(3)}; };
+  const auto heads = []<class A>(const A& a) { return HeadsOf<A>{a, 0, a.dim(1) * a.dim(2) * a.dim(3), a.dim(2) * a.dim(3), a.dim(3)}; };
   rounds_once("attention", {q, key, value, dout},
               {as_bf16({1, 2, 3, 4}), as_f32({1, 2, 3, 2}), as_bf16({1, 2, 3, 4}), as_bf16({1, 2, 5, 4}), as_bf16({1, 2, 5, 4})},
               [&](const Kernels& k, const auto& in, const Results& y) {
@@ -70,7 +70,9 @@ TEST_CASE("reference kernels read bf16 exactly and round once") {
                 k.attention_backward(call, heads(in[3]), heads(in[0]), heads(in[1]), heads(in[2]), y[1], heads(y[2]), heads(y[3]), heads(y[4]));
               });
   const Array three_four = array_from(std::vector<double>{3, 4}, {2}, DType::bf16, Device::cpu);
-  CHECK(reference_kernels().sum_of_squares({&three_four, 1}) == 25);
+  Array sum({}, DType::f64, Device::cpu);
+  reference_kernels().sum_of_squares({&three_four, 1}, sum);
+  CHECK(item(sum) == 25);
 }
 
 TEST_CASE("what multiplies in bf16 is a fact of the processor and of oneDNN's leave") {

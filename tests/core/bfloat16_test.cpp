@@ -90,11 +90,11 @@ TEST_CASE("arrays of bf16 are made, filled, cast and read") {
     CHECK(a.data<bfloat16>()[1].bits == 0xc020);
     CHECK(to_vector(full_like(a, {3}, 0.1)) == std::vector<double>(3, value_of(nearest_bits(0.1))));
     CHECK(item(full_like(a, {}, -7)) == -7);
-    const Array copy = empty_like(a);
+    const Out copy = empty_like(a);
     copy_into(a, copy);
     CHECK(to_vector(copy) == kept);
     for (DType other : {DType::f32, DType::f64}) {
-      const Array wide({2, 3}, other, device), back = empty_like(a), narrow = empty_like(a);
+      const Out wide(Array({2, 3}, other, device)), back = empty_like(a), narrow = empty_like(a);
       kernels(a).cast(a, wide);
       CHECK(to_vector(wide) == kept);
       kernels(a).cast(wide, back);
@@ -104,7 +104,7 @@ TEST_CASE("arrays of bf16 are made, filled, cast and read") {
     }
     const std::vector<std::int64_t> chosen{1, 0, 1};
     const int axes[] = {1, 0};
-    const Array rows({3, 3}, DType::bf16, device), turned({3, 2}, DType::bf16, device), column({2, 1}, DType::bf16, device);
+    const Out rows(Array({3, 3}, DType::bf16, device)), turned(Array({3, 2}, DType::bf16, device)), column(Array({2, 1}, DType::bf16, device));
     kernels(a).gather(a, array_from(std::span(chosen), {3}, device), rows);
     CHECK(to_vector(rows) == std::vector{kept[3], kept[4], kept[5], kept[0], kept[1], kept[2], kept[3], kept[4], kept[5]});
     kernels(a).permute(a, std::span<const int>(axes), turned);

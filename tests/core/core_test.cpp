@@ -37,7 +37,7 @@ TEST_CASE("broadcasting follows NumPy's rules") {
 
 TEST_CASE("arrays are handles to one buffer, with a version") {
   const Array a = array_from(std::vector<double>{1, 2, 3, 4}, {2, 2}, DType::f32, Device::cpu), flat = a.reshaped({4});
-  flat.mutable_data<float>()[3] = 7;
+  Out(flat).mutable_data<float>()[3] = 7;
   CHECK(to_vector(a) == std::vector<double>{1, 2, 3, 7});
   CHECK(flat.shares_buffer_with(a));
   const std::uint32_t before = a.version();

@@ -291,7 +291,7 @@ TEST_CASE("misuse: gradients put together by hand") {
 
 TEST_CASE("misuse: elements read as another type") {
   CHECK_REFUSED(ones({2}).array().data<double>(), "[array] expected the elements of an f32 array to be read with data<float>(), got data<double>()");
-  CHECK_REFUSED(integers({1}, {1}).array().mutable_data<float>(), "i64 array to be read with data<std::int64_t>(), got data<float>()");
+  CHECK_REFUSED(Out(integers({1}, {1}).array()).mutable_data<float>(), "i64 array to be read with data<std::int64_t>(), got data<float>()");
 }
 
 TEST_CASE("misuse: a variable of integers, or of nothing") {

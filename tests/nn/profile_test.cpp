@@ -161,7 +161,8 @@ TEST_CASE("a thread has one profile at a time, and stop ends it") {
 }
 
 TEST_CASE("a kernel that throws is recorded, and its error arrives") {
-  const Array x({2, 3}, DType::f32, Device::cpu), labels({2, 3}, DType::i64, Device::cpu);
+  const Out x(Array({2, 3}, DType::f32, Device::cpu));
+  const Array labels({2, 3}, DType::i64, Device::cpu);
   Profile profile;
   CHECK_THAT(error_of([&] { kernels(x).softmax_forward(labels, x); }), contains("to be read with data<std::int64_t>(), got data<float>()"));
   kernels(x).fill(1, x);

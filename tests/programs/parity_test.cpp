@@ -62,12 +62,12 @@ TEST_CASE("parity fails a case whose answers differ, are too many, or are not kn
     };
   };
   const auto nudge = [](const std::string& tensor_name) {
-    return [=](nn::TensorFile& file) { file.tensors.at(tensor_name).array().mutable_data<double>()[0] += 1e-3; };
+    return [=](nn::TensorFile& file) { Out(file.tensors.at(tensor_name).array()).mutable_data<double>()[0] += 1e-3; };
   };
   with("a_sound", [](nn::TensorFile&) {});
   with("b_output", nudge("out.y"));
   with("c_gradient", nudge("grad.param.blocks.1.mlp.fc1.weight"));
-  with("d_nan", [](nn::TensorFile& file) { file.tensors.at("out.y").array().mutable_data<double>()[3] = std::nan(""); });
+  with("d_nan", [](nn::TensorFile& file) { Out(file.tensors.at("out.y").array()).mutable_data<double>()[3] = std::nan(""); });
   with("e_more", [](nn::TensorFile& file) { file.tensors["out.z"] = file.tensors.at("out.y"); });
   with("f_kind", settings("\"stack\"", "\"tower\""));
   with("g_method", settings("\"pre\"", "\"pre_post\""));

@@ -1,0 +1,118 @@
+// What a call of a kernel costs, from its arguments: bytes of the arrays that it reads and writes, each once, and floating-point operations of its
+// matrix products.
+#pragma once
+
+#include <span>
+#include <type_traits>
+
+#include "core/backend.h"
+
+namespace plumb::detail {
+
+inline double bytes_of(const Array& a) { return a.defined() ? static_cast<double>(a.numel()) * static_cast<double>(size_of(a.dtype())) : 0; }
+inline double bytes_of(const LinearCall& c) {
+  return bytes_of(c.gamma) + bytes_of(c.beta) + bytes_of(c.skip) + bytes_of(c.gate) + bytes_of(c.row_scale);
+}
+template <class A>
+double bytes_of(const LinearKeptOf<A>& k) {
+  return bytes_of(k.mean) + bytes_of(k.rstd) + bytes_of(k.slope);
+}
+inline double bytes_of(const LinearGradients& d) {
+  return bytes_of(d.dx) * (d.add_to_dx ? 2 : 1) + bytes_of(d.dw) + bytes_of(d.db) + bytes_of(d.dgamma) + bytes_of(d.dbeta) + bytes_of(d.dgate);
+}
+inline double bytes_of(std::span<const Array> arrays) {
+  double sum = 0;
+  for (const Array& a : arrays) sum += bytes_of(a);
+  return sum;
+}
+inline double bytes_of(std::span<const AdamWUpdate> updates) {  // reads four arrays, writes three
+  double sum = 0;
+  for (const AdamWUpdate& u : updates) sum += 7 * bytes_of(u.parameter);
+  return sum;
+}
+template <class T>
+requires(!std::is_base_of_v<Array, T>) double bytes_of(const T&) { return 0; }
+
+// Of the arrays that a kernel gets, by the member of the table. Heads lie among others in a wider buffer, so the call's extents count them.
+template <auto entry>
+struct Bytes {
+  template <class... Args>
+  static double of(const Args&... args) {
+    return (bytes_of(args) + ... + 0.0);
+  }
+};
+inline double bytes_of_heads(const AttentionCall& c, const Heads& any, int of_queries, int of_keys) {
+  const std::int64_t tokens = of_queries * c.queries + of_keys * c.keys;
+  return static_cast<double>(c.batch * c.heads * tokens * c.head_dim) * static_cast<double>(size_of(any.array.dtype()));
+}
+template <>
+struct Bytes<&Kernels::attention_forward> {
+  static double of(const AttentionCall& c, const Heads& q, const Heads&, const Heads&, const HeadsOut&, const Array& sums) {
+    return bytes_of_heads(c, q, 2, 2) + bytes_of(sums) + bytes_of(c.keep);  // q, out; k, v
+  }
+};
+template <>
+struct Bytes<&Kernels::attention_backward> {
+  template <class... Gradients>
+  static double of(const AttentionCall& c, const Heads&, const Heads& q, const Heads&, const Heads&, const Array& sums, const Gradients&...) {
+    return bytes_of_heads(c, q, 3, 4) + bytes_of(sums) + bytes_of(c.keep);  // dout, q, dq; k, v, dk, dv
+  }
+};
+
+inline double elements(const Array& a) { return static_cast<double>(a.numel()); }
+
+// Floating-point operations of the kernels that are matrix products, by the member of the table.
+template <auto entry>
+struct Operations {
+  template <class... Args>
+  static double of(const Args&...) {
+    return 0;
+  }
+};
+template <>
+struct Operations<&Kernels::matmul> {
+  static double of(const Array& a, bool transpose_a, const Array&, bool, const Array& y) {
+    return 2 * elements(y) * static_cast<double>(a.dim(transpose_a ? -2 : -1));
+  }
+};
+template <>
+struct Operations<&Kernels::linear_forward> {
+  static double of(const LinearCall&, const Array& x, const Array&, const Array&, const LinearKeptOut&, const Array& y) {
+    return 2 * elements(y) * static_cast<double>(x.dim(-1));
+  }
+};
+template <>
+struct Operations<&Kernels::linear_backward> {
+  static double of(const LinearCall&, const LinearKept&, const Array& dy, const Array&, const Array& w, const Array&, const LinearGradients& d) {
+    return 2 * elements(dy) * static_cast<double>(w.dim(1)) * (d.dx.defined() + d.dw.defined());
+  }
+};
+template <>
+struct Operations<&Kernels::conv2d_forward> {
+  static double of(const Array&, const Array& w, const Array&, const Conv2dOptions&, const Array& y) {
+    return 2 * elements(y) * elements(w) / static_cast<double>(w.dim(0));
+  }
+};
+template <>
+struct Operations<&Kernels::conv2d_backward> {
+  static double of(const Array& dy, const Array&, const Array& w, const Conv2dOptions&, const Array& dx, const Array& dw, const Array&) {
+    return 2 * elements(dy) * elements(w) / static_cast<double>(w.dim(0)) * (dx.defined() + dw.defined());
+  }
+};
+inline double attention_product(const AttentionCall& c) { return 2.0 * static_cast<double>(c.batch * c.heads * c.queries * c.keys * c.head_dim); }
+template <>
+struct Operations<&Kernels::attention_forward> {
+  template <class... Rest>
+  static double of(const AttentionCall& call, const Rest&...) {
+    return 2 * attention_product(call);
+  }
+};
+template <>
+struct Operations<&Kernels::attention_backward> {
+  template <class... Rest>
+  static double of(const AttentionCall& call, const Rest&...) {
+    return 5 * attention_product(call);
+  }
+};
+
+}  // namespace plumb::detail
