@@ -25,7 +25,7 @@ class Array {
   std::int64_t dim(int i) const { return shape_[i]; }
   std::int64_t numel() const { return numel_; }
   DType dtype() const { return dtype_; }
-  Device device() const { return device_; }
+  Device device() const { return storage_ ? storage_->device : Device::cpu; }
 
   // The elements; throws unless T is the dtype's type.
   template <class T>
@@ -51,7 +51,6 @@ class Array {
   Shape shape_;
   std::int64_t numel_ = 0;
   DType dtype_ = DType::f32;
-  Device device_ = Device::cpu;
 };
 
 // An array that is written: what kernels give their results to, and who else fills a fresh array. Whoever changes one in place that others may have
@@ -96,7 +95,7 @@ Array array_from(std::span<const double> values, const Shape& shape, DType dtype
 Array array_from(std::span<const float> values, const Shape& shape, Device device);                // f32
 Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device);         // i64
 Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Device device);         // u8
-std::vector<double> to_vector(const Array& a);                                                     // any dtype
+std::vector<double> to_vector(const Array& a);                                                     // any dtype; waits for what it depends on
 double item(const Array& a);                                                                       // the one element of `a`
 void copy_into(const Array& from, const Array& to);                                                // same shape and dtype; bumps `to`'s version
 

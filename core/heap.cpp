@@ -1,8 +1,5 @@
 #include "core/heap.h"
 
-#include <sys/mman.h>
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -12,39 +9,21 @@
 namespace plumb {
 namespace {
 
-constexpr std::size_t roomy = std::size_t{64} << 30, tight = std::size_t{32} << 20;  // bytes a region
+constexpr std::size_t tight = std::size_t{32} << 20;  // bytes of a region where there is no room for a usual one
 
 std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
-
-// `bytes` of address space without memory, aligned to chunks, or nullptr. What is inaccessible is not accounted for; the system decides on whether
-// there is memory when a chunk is made accessible.
-std::byte* reserve_addresses(std::size_t bytes) {
-  void* p = mmap(nullptr, bytes + Heap::chunk, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) return nullptr;
-  auto* const begin = static_cast<std::byte*>(p);
-  auto* const aligned = reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(p), Heap::chunk));
-  if (aligned != begin) munmap(begin, static_cast<std::size_t>(aligned - begin));
-  munmap(aligned + bytes, static_cast<std::size_t>(begin + Heap::chunk - aligned));
-  madvise(aligned, bytes, MADV_HUGEPAGE);  // fewer page faults; without it the heap works as well
-  return aligned;
-}
-
-// Where address space itself is limited (ulimit -v), it is not for us to hoard.
-std::size_t usual_region() {
-  rlimit limit{};
-  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? tight : roomy;
-}
 
 }  // namespace
 
 struct HeapRegion {
+  Memory& memory;
   std::byte* data;
   std::size_t bytes;
   HeapBlock* first = nullptr;
   std::vector<bool> supplied = std::vector<bool>(bytes / Heap::chunk);  // chunks that have memory
 
-  HeapRegion(std::byte* p, std::size_t n) : data(p), bytes(n) {}
-  ~HeapRegion() { munmap(data, bytes); }
+  HeapRegion(Memory& m, std::byte* p, std::size_t n) : memory(m), data(p), bytes(n) {}
+  ~HeapRegion() { memory.give_back(data, bytes); }
   HeapRegion(const HeapRegion&) = delete;
   HeapRegion& operator=(const HeapRegion&) = delete;
 
@@ -64,7 +43,7 @@ struct HeapRegion {
   }
 };
 
-Heap::Heap() = default;
+Heap::Heap(Memory& memory) : memory_(memory) {}
 Heap::~Heap() = default;
 
 // One list for each number of granules below 2 * steps; above that, `steps` to a power of two.
@@ -100,13 +79,13 @@ std::size_t Heap::next_filled(std::size_t list) const {
 HeapBlock* Heap::add_region(std::size_t bytes) {
   std::byte* data = nullptr;
   std::size_t size = 0;
-  for (const std::size_t usual : {usual_region(), tight}) {
+  for (const std::size_t usual : {memory_.usual_region(), tight}) {
     if (data) break;
     size = std::max(round_up(bytes, chunk), usual);
-    data = reserve_addresses(size);
+    data = memory_.reserve(size);
   }
   if (!data) throw std::bad_alloc();
-  HeapRegion& region = *regions_.emplace_back(std::make_unique<HeapRegion>(data, size));
+  HeapRegion& region = *regions_.emplace_back(std::make_unique<HeapRegion>(memory_, data, size));
   try {
     supply(region, data, bytes);
   } catch (...) {
@@ -125,7 +104,7 @@ void Heap::supply(HeapRegion& region, const std::byte* data, std::size_t bytes) 
   const auto offset = static_cast<std::size_t>(data - region.data);
   bool taken = false;
   region.runs(offset / chunk, (offset + bytes - 1) / chunk + 1, false, [&](std::size_t begin, std::size_t end) {
-    if (mprotect(region.data + begin * chunk, (end - begin) * chunk, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+    memory_.supply(region.data + begin * chunk, (end - begin) * chunk);
     region.mark(begin, end, true);
     reserved_ += (end - begin) * chunk;
     taken = true;
@@ -175,7 +154,7 @@ void Heap::trim() noexcept {
       if (!b->free) continue;
       const auto offset = static_cast<std::size_t>(b->data - region->data);
       region->runs((offset + chunk - 1) / chunk, (offset + b->bytes) / chunk, true, [&](std::size_t begin, std::size_t end) {
-        madvise(region->data + begin * chunk, (end - begin) * chunk, MADV_DONTNEED);
+        memory_.withdraw(region->data + begin * chunk, (end - begin) * chunk);
         region->mark(begin, end, false);
         reserved_ -= (end - begin) * chunk;
       });

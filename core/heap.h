@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/memory.h"
+
 namespace plumb {
 
 struct HeapRegion;
@@ -28,9 +30,9 @@ struct HeapBlock {
 // Which block is chosen depends on the sequence of calls alone, not on addresses. Not thread-safe.
 class Heap {
  public:
-  static constexpr std::size_t granule = 64, chunk = std::size_t{2} << 20;  // bytes
+  static constexpr std::size_t granule = 64, chunk = Memory::chunk;  // bytes
 
-  Heap();
+  explicit Heap(Memory& memory);
   ~Heap();  // gives back everything, blocks in use too
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
@@ -57,6 +59,7 @@ class Heap {
   void link(HeapBlock* block) noexcept;
   void unlink(HeapBlock* block) noexcept;
 
+  Memory& memory_;
   std::vector<std::unique_ptr<HeapRegion>> regions_;
   std::array<HeapBlock*, lists> free_{};
   std::array<std::uint64_t, (lists + 63) / 64> filled_{};  // bit i: free_[i] is not empty

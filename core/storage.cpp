@@ -17,6 +17,7 @@ namespace {
 // Each block straight from the system, and back.
 class System {
  public:
+  explicit System(Memory&) {}
   HeapBlock* allocate(std::size_t bytes) {
     auto block = std::make_unique<HeapBlock>();
     block->bytes = std::max<std::size_t>(bytes + 63, 64) / 64 * 64;
@@ -46,6 +47,8 @@ constexpr std::size_t large_from = std::size_t{64} << 10;  // bytes
 
 class Cache {
  public:
+  explicit Cache(Memory& memory) : small_(memory), large_(memory) {}
+
   HeapBlock* allocate(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     HeapBlock* const block = pool(bytes).allocate(bytes);
@@ -93,18 +96,20 @@ class Cache {
 };
 
 // Never destroyed: storages with static lifetime may outlive any static object.
-Cache& cache() {
-  static Cache& c = *new Cache;
-  return c;
+Cache& cache_of(Device) {
+  static Cache& host = *new Cache(host_memory());  // of all devices so far
+  return host;
 }
 
 }  // namespace
 
-Storage::Storage(std::size_t size) : bytes(size), block_(cache().allocate(size)) { data = block_->data; }
-Storage::~Storage() { cache().release(block_, bytes); }
+Storage::Storage(std::size_t size, Device of) : bytes(size), device(of), block_(cache_of(of).allocate(size)) { data = block_->data; }
+Storage::~Storage() { cache_of(device).release(block_, bytes); }
 
-MemoryStats memory_stats() { return cache().stats(); }
-void reset_peak_memory() { cache().reset_peak(); }
-void release_cached_memory() { cache().trim(); }
+Memory& memory_of(Device) { return host_memory(); }
+
+MemoryStats memory_stats(Device device) { return cache_of(device).stats(); }
+void reset_peak_memory(Device device) { cache_of(device).reset_peak(); }
+void release_cached_memory(Device device) { cache_of(device).trim(); }
 
 }  // namespace plumb

@@ -5,20 +5,23 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/device.h"
+
 namespace plumb {
 
 struct HeapBlock;
 
-// 64-byte aligned host memory, uninitialised. `version` counts in-place changes, so that a value saved for the backward pass
+// 64-byte aligned memory of a device, uninitialised. `version` counts in-place changes, so that a value saved for the backward pass
 // can tell that somebody changed it.
 struct Storage {
-  explicit Storage(std::size_t size);
+  explicit Storage(std::size_t size, Device device = Device::cpu);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
   void* data;
   std::size_t bytes;
+  Device device;
   std::uint32_t version = 0;
 
  private:
@@ -39,7 +42,7 @@ inline constexpr bool buffers_are_reused = false;
 inline constexpr bool buffers_are_reused = true;
 #endif
 
-// Memory use of this process's arrays.
+// Memory use of this process's arrays on a device, and on all that share its memory.
 struct MemoryStats {
   std::size_t in_use;                // bytes held by live storages, each rounded up to 64
   std::size_t peak;                  // highest in_use since the last reset_peak_memory()
@@ -48,9 +51,9 @@ struct MemoryStats {
   std::uint64_t allocated;           // bytes of them
   std::uint64_t system_allocations;  // those of them for which memory was taken from the system
 };
-MemoryStats memory_stats();
-void reset_peak_memory();
+MemoryStats memory_stats(Device device = Device::cpu);
+void reset_peak_memory(Device device = Device::cpu);
 // Gives cached memory back to the system: huge pages on which no live storage lies.
-void release_cached_memory();
+void release_cached_memory(Device device = Device::cpu);
 
 }  // namespace plumb

@@ -39,10 +39,57 @@ bool intact(const Live& l) {
   return true;
 }
 
+// Addresses without pages, as those of a device are to the host: who touches them stops. Keeps account of what a heap asks for.
+class Elsewhere : public Memory {
+ public:
+  std::size_t room = 64 * mib, regions = 0, supplied = 0;
+
+  bool on_host() const override { return false; }
+  std::size_t usual_region() const override { return 32 * mib; }
+  std::byte* reserve(std::size_t bytes) override {
+    ++regions;
+    return host_memory().reserve(bytes);
+  }
+  void give_back(std::byte* region, std::size_t bytes) noexcept override {
+    --regions;
+    host_memory().give_back(region, bytes);
+  }
+  void supply(std::byte*, std::size_t bytes) override {
+    if (supplied + bytes > room) throw std::bad_alloc();
+    supplied += bytes;
+  }
+  void withdraw(std::byte*, std::size_t bytes) noexcept override { supplied -= bytes; }
+  void upload(const void*, void*, std::size_t) override { FAIL("a heap copies nothing"); }
+  void download(const void*, void*, std::size_t) override { FAIL("a heap copies nothing"); }
+  void copy(const void*, void*, std::size_t) override { FAIL("a heap copies nothing"); }
+  void synchronize() override { FAIL("a heap waits for nothing"); }
+};
+
 }  // namespace
 
+TEST_CASE("a heap takes from its memory, chunk by chunk, and never touches it") {
+  Elsewhere memory;
+  {
+    Heap heap(memory);
+    std::vector<HeapBlock*> blocks;
+    for (const std::size_t n : {100 * kib, 3 * mib, 20 * mib, 20 * mib}) blocks.push_back(heap.allocate(n));
+    CHECK(memory.regions == 2);
+    CHECK(memory.supplied == heap.reserved());
+    CHECK(memory.supplied == 24 * mib + 20 * mib);
+    CHECK_THROWS_AS(heap.allocate(30 * mib), std::bad_alloc);  // more than there is room for
+    CHECK(memory.regions == 2);
+    CHECK(memory.supplied == 44 * mib);
+    heap.release(blocks[2]);
+    heap.trim();
+    CHECK(memory.supplied == 4 * mib + 20 * mib);
+    CHECK(heap.allocate(19 * mib)->data == blocks[1]->data + 3 * mib);
+    for (const std::size_t i : {0, 1, 3}) heap.release(blocks[i]);
+  }
+  CHECK(memory.regions == 0);
+}
+
 TEST_CASE("a heap's live blocks never overlap, keep their contents, and end as one free piece") {
-  Heap heap;
+  Heap heap(host_memory());
   std::mt19937 random(7);
   const auto below = [&](std::size_t n) { return random() % n; };
   std::map<std::uintptr_t, Live> live;  // the model: by address
@@ -93,7 +140,7 @@ TEST_CASE("a heap's live blocks never overlap, keep their contents, and end as o
 }
 
 TEST_CASE("a heap takes the smallest free block that fits and leaves the rest of it free") {
-  Heap heap;
+  Heap heap(host_memory());
   std::vector<HeapBlock*> held, gaps;
   for (std::size_t n : {300 * kib, 100 * kib, 101 * kib, 200 * kib}) {
     gaps.push_back(heap.allocate(n));
@@ -117,7 +164,7 @@ TEST_CASE("a heap takes the smallest free block that fits and leaves the rest of
 }
 
 TEST_CASE("a heap grows by what is missing and gives chunks back from between used blocks") {
-  Heap heap;
+  Heap heap(host_memory());
   HeapBlock* const first = heap.allocate(3 * mib);
   CHECK(heap.reserved() == 4 * mib);
   HeapBlock* const middle = heap.allocate(20 * mib);  // the first mebibyte of it is there already
@@ -141,7 +188,7 @@ TEST_CASE("a heap grows by what is missing and gives chunks back from between us
 }
 
 TEST_CASE("a heap that the system refuses is as before") {
-  Heap heap;
+  Heap heap(host_memory());
   HeapBlock* const kept = heap.allocate(3 * mib);
   const std::size_t reserved = heap.reserved();
   const std::uint64_t taken = heap.system_allocations();
@@ -180,7 +227,7 @@ TEST_CASE("where address space is limited a heap reserves little of it") {
   REQUIRE(getrlimit(RLIMIT_AS, &limit) == 0);
   const rlimit some{.rlim_cur = std::size_t{1} << 40, .rlim_max = limit.rlim_max};
   REQUIRE(setrlimit(RLIMIT_AS, &some) == 0);
-  Heap heap;
+  Heap heap(host_memory());
   std::vector<HeapBlock*> blocks;
   for (int i = 0; i < 8; ++i) blocks.push_back(heap.allocate(20 * mib));  // one to a region of 32 MiB
   HeapBlock* const large = heap.allocate(100 * mib);                      // larger than the usual region

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/array.h"
+#include "core/memory.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;
@@ -151,3 +152,21 @@ TEST_CASE("memory does not grow while patterns of different shapes take turns") 
 }
 
 #endif
+
+TEST_CASE("a device's memory is that of all devices that share it") {
+  CHECK(&memory_of(Device::cpu) == &memory_of(Device::reference));
+  const Storage reference(6400, Device::reference);
+  const std::size_t before = memory_stats().in_use;
+  const Storage cpu(6400, Device::cpu);
+  CHECK(reference.device == Device::reference);
+  CHECK(memory_stats(Device::reference).in_use == before + 6400);
+  // Copies go through it, in the order of the calls.
+  Memory& memory = memory_of(Device::cpu);
+  const float values[] = {1, 2, 3};
+  float back[3] = {};
+  memory.upload(values, reference.data, sizeof values);
+  memory.copy(reference.data, cpu.data, sizeof values);
+  memory.download(cpu.data, back, sizeof values);
+  memory.synchronize();
+  CHECK(std::memcmp(values, back, sizeof values) == 0);
+}

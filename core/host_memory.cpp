@@ -1,0 +1,60 @@
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+#include "core/memory.h"
+
+namespace plumb {
+namespace {
+
+constexpr std::size_t roomy = std::size_t{64} << 30, tight = std::size_t{32} << 20;  // bytes a region
+
+class HostMemory : public Memory {
+ public:
+  bool on_host() const override { return true; }
+
+  // Where address space itself is limited (ulimit -v), it is not for us to hoard.
+  std::size_t usual_region() const override {
+    rlimit limit{};
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? tight : roomy;
+  }
+
+  // What is inaccessible is not accounted for; the system decides on whether there is memory when a chunk is made accessible.
+  std::byte* reserve(std::size_t bytes) override {
+    void* p = mmap(nullptr, bytes + chunk, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return nullptr;
+    auto* const begin = static_cast<std::byte*>(p);
+    const auto address = reinterpret_cast<std::uintptr_t>(p);
+    std::byte* const aligned = begin + ((address + chunk - 1) / chunk * chunk - address);
+    if (aligned != begin) munmap(begin, static_cast<std::size_t>(aligned - begin));
+    munmap(aligned + bytes, static_cast<std::size_t>(begin + chunk - aligned));
+    madvise(aligned, bytes, MADV_HUGEPAGE);  // fewer page faults; without it the heap works as well
+    return aligned;
+  }
+  void give_back(std::byte* region, std::size_t bytes) noexcept override { munmap(region, bytes); }
+
+  void supply(std::byte* chunks, std::size_t bytes) override {
+    if (mprotect(chunks, bytes, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+  }
+  void withdraw(std::byte* chunks, std::size_t bytes) noexcept override { madvise(chunks, bytes, MADV_DONTNEED); }
+
+  void upload(const void* host, void* device, std::size_t bytes) override { copy(host, device, bytes); }
+  void download(const void* device, void* host, std::size_t bytes) override { copy(device, host, bytes); }
+  void copy(const void* from, void* to, std::size_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
+  void synchronize() override {}
+};
+
+}  // namespace
+
+// Never destroyed: storages with static lifetime may outlive any static object.
+Memory& host_memory() {
+  static HostMemory& memory = *new HostMemory;
+  return memory;
+}
+
+}  // namespace plumb

@@ -1,0 +1,37 @@
+// The memory of a device: where it comes from, and how bytes get in and out.
+#pragma once
+
+#include <cstddef>
+
+#include "core/device.h"
+
+namespace plumb {
+
+// A heap (core/heap.h) takes regions, address ranges far larger than what is used, and supplies chunks of them with memory when they are first
+// needed. Copies happen in the order of the calls that the device has got, kernels among them.
+class Memory {
+ public:
+  // Of regions: their addresses are aligned to chunks, and their sizes multiples of one.
+  static constexpr std::size_t chunk = std::size_t{2} << 20;  // bytes
+
+  virtual ~Memory() = default;
+  virtual bool on_host() const = 0;  // whether host code may read and write it at any time
+
+  virtual std::size_t usual_region() const = 0;                               // bytes of a region, unless more is asked for
+  virtual std::byte* reserve(std::size_t bytes) = 0;                          // a region without memory; null where there are no addresses
+  virtual void give_back(std::byte* region, std::size_t bytes) noexcept = 0;  // a whole one, with its memory
+  virtual void supply(std::byte* chunks, std::size_t bytes) = 0;              // throws std::bad_alloc where the system has no more
+  virtual void withdraw(std::byte* chunks, std::size_t bytes) noexcept = 0;   // their contents are lost
+
+  virtual void upload(const void* host, void* device, std::size_t bytes) = 0;    // `host` may change as soon as it returns
+  virtual void download(const void* device, void* host, std::size_t bytes) = 0;  // waits for what the bytes depend on
+  virtual void copy(const void* from, void* to, std::size_t bytes) = 0;          // both of this memory, not overlapping
+  virtual void synchronize() = 0;                                                // waits for all calls
+};
+
+// Pages of this process: what the reference and the cpu backend compute in.
+Memory& host_memory();
+// Where the arrays of a device lie.
+Memory& memory_of(Device device);
+
+}  // namespace plumb
