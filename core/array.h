@@ -5,6 +5,7 @@
 
 #include <initializer_list>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/device.h"
@@ -27,7 +28,8 @@ class Array {
   DType dtype() const { return dtype_; }
   Device device() const { return storage_ ? storage_->device : Device::cpu; }
 
-  // The elements; throws unless T is the dtype's type.
+  // The elements; throws unless T is the dtype's type. Addresses are of the device's memory: what is not a kernel follows them only on the host's
+  // (Memory::on_host), and otherwise asks to_vector or item.
   template <class T>
   const T* data() const {
     if (dtype_of<T> != dtype_ || !storage_) [[unlikely]]

@@ -1,8 +1,9 @@
 // A backend is one plain table of kernels (listed in core/kernels.def). Kernels get contiguous arrays whose shapes and dtypes the op has checked,
 // outputs allocated, and only compute; nothing here throws for the user's mistakes.
 //
-// Notation: x [R, D] means any array whose last axis is D, seen as R rows. An undefined Array is an operand that is not there or a
-// result that nobody wants. All floating operands of a call have one dtype, f32 or f64; the result is written, not added to, unless said.
+// Notation: x [R, D] means any array whose last axis is D, seen as R rows. An undefined Array is an operand that is not there, an undefined
+// Out a result that nobody wants. All floating operands of a call have one dtype, f32 or f64, unless said; the result is written, not added to,
+// unless said.
 //
 // bf16 stands between fused ops where a kernel says so, and then all its other floating operands are f32. It is read exactly, nothing is
 // computed in it, and results are rounded to it once, to the nearest, ties to even. The movement kernels, fill and cast take it as any dtype.
@@ -142,7 +143,7 @@ const Kernels& profiled_kernels(Device device);  // the same kernels, each call 
 inline const Kernels& kernels(Device device) { return detail::profiling ? detail::profiled_kernels(device) : detail::kernels_of(device); }
 inline const Kernels& kernels(const Array& a) { return kernels(a.device()); }
 
-// Of all elements of these arrays, which are on one device.
+// Of all elements of these arrays, which are on one device; waits for it. Throws for no arrays.
 double sum_of_squares(std::span<const Array> arrays);
 inline double sum_of_squares(const Array& a) { return sum_of_squares(std::span(&a, 1)); }
 

@@ -79,7 +79,7 @@ std::size_t Heap::next_filled(std::size_t list) const {
 HeapBlock* Heap::add_region(std::size_t bytes) {
   std::byte* data = nullptr;
   std::size_t size = 0;
-  for (const std::size_t usual : {memory_.usual_region(), tight}) {
+  for (const std::size_t usual : {memory_.usual_region(), std::min(memory_.usual_region(), tight)}) {
     if (data) break;
     size = std::max(round_up(bytes, chunk), usual);
     data = memory_.reserve(size);

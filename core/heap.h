@@ -32,12 +32,13 @@ class Heap {
  public:
   static constexpr std::size_t granule = 64, chunk = Memory::chunk;  // bytes
 
-  explicit Heap(Memory& memory);
-  ~Heap();  // gives back everything, blocks in use too
+  explicit Heap(Memory& memory);  // which outlives it
+  ~Heap();                        // gives back everything, blocks in use too
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  // At least `bytes` and at least one granule, uninitialised. Throws std::bad_alloc and is as before where the system has no more.
+  // At least `bytes` and at least one granule, uninitialised. Throws std::bad_alloc where the system has no more; blocks are as before, and chunks
+  // that came until then stay.
   HeapBlock* allocate(std::size_t bytes);
   void release(HeapBlock* block) noexcept;  // one that allocate returned
   void trim() noexcept;                     // gives chunks without used blocks back to the system

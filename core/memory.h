@@ -17,11 +17,11 @@ class Memory {
   virtual ~Memory() = default;
   virtual bool on_host() const = 0;  // whether host code may read and write it at any time
 
-  virtual std::size_t usual_region() const = 0;                               // bytes of a region, unless more is asked for
+  virtual std::size_t usual_region() const = 0;                               // bytes of a region, chunks, unless more is asked for
   virtual std::byte* reserve(std::size_t bytes) = 0;                          // a region without memory; null where there are no addresses
-  virtual void give_back(std::byte* region, std::size_t bytes) noexcept = 0;  // a whole one, with its memory
+  virtual void give_back(std::byte* region, std::size_t bytes) noexcept = 0;  // a whole one; waits for the calls that use it
   virtual void supply(std::byte* chunks, std::size_t bytes) = 0;              // throws std::bad_alloc where the system has no more
-  virtual void withdraw(std::byte* chunks, std::size_t bytes) noexcept = 0;   // their contents are lost
+  virtual void withdraw(std::byte* chunks, std::size_t bytes) noexcept = 0;   // contents are lost; waits as give_back
 
   virtual void upload(const void* host, void* device, std::size_t bytes) = 0;    // `host` may change as soon as it returns
   virtual void download(const void* device, void* host, std::size_t bytes) = 0;  // waits for what the bytes depend on

@@ -1,6 +1,7 @@
 // The recorder: each kernel of a table that times, and what it notes.
 #include "core/profile.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "core/backend.h"

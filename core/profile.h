@@ -19,7 +19,7 @@ namespace plumb {
 class Profile {
  public:
   struct Event {
-    const char* kernel;       // its name in core/backend.h
+    const char* kernel;       // its name in core/kernels.def
     Path path;                // module
     const char* phase;        // "forward", "forward (checkpoint)", "backward", "optimizer" or ""
     std::uint32_t step;       // of RandomScope

@@ -99,7 +99,7 @@ Tensor composed(const AttentionCall& call, const Tensor& q, const Tensor& k, con
   return where(masks.uniform_rows, matmul(masks.multiplier.defined() ? uniform * masks.multiplier : uniform, v), out);
 }
 
-template <class A>  // Array, or Out for what is written
+template <class A>                 // Array, or Out for what is written
 HeadsOf<A> heads_of(const A& a) {  // [B, H, T, E]
   return {a, 0, a.dim(1) * a.dim(2) * a.dim(3), a.dim(2) * a.dim(3), a.dim(3)};
 }
@@ -121,8 +121,8 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
       [q = Saved(q), k = Saved(k), v = Saved(v), keep = Saved(options.keep), call, sums](const Tensor& dy) {
         keep.get();  // unchanged since: the call may share its buffer
         Array dq = empty_like(q.array()), dk = empty_like(k.array()), dv = empty_like(v.array());
-        kernels(dq).attention_backward(call, heads_of(dy.array()), heads_of(q.array()), heads_of(k.array()), heads_of(v.array()), sums, heads_of(Out(dq)),
-                                       heads_of(Out(dk)), heads_of(Out(dv)));
+        kernels(dq).attention_backward(call, heads_of(dy.array()), heads_of(q.array()), heads_of(k.array()), heads_of(v.array()), sums,
+                                       heads_of(Out(dq)), heads_of(Out(dk)), heads_of(Out(dv)));
         return Tensors{Tensor(dq), Tensor(dk), Tensor(dv)};
       },
       through([call](const Tensors& in) { return composed(call, in[0], in[1], in[2]); }, {q, k, v}));

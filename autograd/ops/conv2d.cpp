@@ -31,7 +31,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
       "conv2d", y, {x, weight, bias},
       [x = Saved(x), weight = Saved(weight), want_bias = bias.requires_grad(), options](const Tensor& dy) {
         Array dx = x.requires_grad() ? empty_like(x.array()) : Array(), dw = weight.requires_grad() ? empty_like(weight.array()) : Array(),
-                    db = want_bias ? empty_like(weight.array(), {weight.get().dim(0)}) : Array();
+              db = want_bias ? empty_like(weight.array(), {weight.get().dim(0)}) : Array();
         kernels(dy.array()).conv2d_backward(dy.array(), x.array(), weight.array(), options, dx, dw, db);
         return Tensors{Tensor(dx), Tensor(dw), Tensor(db)};
       },

@@ -14,8 +14,8 @@ inline float survivor_scale(const AttentionCall& call) {
   return t >= 65536 ? 0.0f : static_cast<float>(1 / (1 - t / 65536.0));
 }
 
-template <class First, class... Heads>
-bool of_one_dtype(const First& first, const Heads&... others) {
+template <class First, class... Others>
+bool of_one_dtype(const First& first, const Others&... others) {
   return ((others.array.dtype() == first.array.dtype()) && ...);
 }
 

@@ -15,14 +15,13 @@ struct Elements {
   DType dtype = DType::f32;
   bool rounded = false;
 
-  // Those of `a`; nothing where it is undefined.
+  // Those of `a`; nothing where it is undefined. Here and below: a kernel writes only to its results.
   explicit Elements(const Array& a) {
     if (!a.defined()) return;
     internal_check(a.dtype() == DType::f32 || a.dtype() == DType::bf16, "array of {} given to a kernel for f32 and bf16", name(a.dtype()));
     data = const_cast<void*>(a.bytes());
     dtype = a.dtype();
   }
-  // A kernel writes only to its results.
   explicit Elements(const float* p) : data(const_cast<float*>(p)) {}
   explicit Elements(const bfloat16* p) : data(const_cast<bfloat16*>(p)), dtype(DType::bf16) {}
   explicit Elements(const Rounded* p) : data(const_cast<Rounded*>(p)), rounded(true) {}
