@@ -81,7 +81,11 @@ std::vector<double> to_vector(const Array& a) {
 double item(const Array& a) {
   check(a.defined(), "[item] {}", expected_a_tensor);
   check(a.numel() == 1, "[item] expected one element, got shape {}", a.shape());
-  return to_vector(a).front();
+  return dispatch_any(a.dtype(), [&]<class T>() {
+    T value;
+    memory_of(a.device()).download(a.bytes(), &value, sizeof value);
+    return static_cast<double>(value);
+  });
 }
 
 double sum_of_squares(std::span<const Array> arrays) {

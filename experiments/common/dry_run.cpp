@@ -40,13 +40,13 @@ Measured measure(const ArmEnvironment& environment, const Point& point, const st
 
 }  // namespace
 
-std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>& first, const std::vector<Point>& later, const DataFacts& data,
+std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>& named, const std::vector<Point>& later, const DataFacts& data,
                     const std::function<void(Arm&)>& body) {
   const RunOptions& o = environment.options;
   std::string text;
-  for (const Point& point : first) text += point.label() + "\n";
+  for (const Point& point : named) text += point.label() + "\n";
   if (!later.empty()) text += fmt::format("and {} more, at the rates that these choose\n", later.size());
-  std::vector<Point> arms = first;
+  std::vector<Point> arms = named;
   arms.insert(arms.end(), later.begin(), later.end());
   std::int64_t steps = 0, images = 0;
   std::set<std::int64_t> lengths;
@@ -70,23 +70,23 @@ std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>&
   auto deep = shallow;
   for (auto arm = arms.begin(); arm != arms.end(); ++arm)
     if (depth_of(*arm) <= deepest_measured && depth_of(*arm) > depth_of(*deep)) deep = arm;
-  const Measured one_step = measure(environment, *shallow, body), last = shallow == deep ? one_step : measure(environment, *deep, body);
+  const Measured first = measure(environment, *shallow, body), last = shallow == deep ? first : measure(environment, *deep, body);
   const auto at = [&](const Point& point, double one, double other) {
     const double depth = depth_of(point);
-    if (last.depth == one_step.depth) return one * depth / one_step.depth;
-    return std::max(one + (depth - one_step.depth) * (other - one) / (last.depth - one_step.depth), 0.0);
+    if (last.depth == first.depth) return one * depth / first.depth;
+    return std::max(one + (depth - first.depth) * (other - one) / (last.depth - first.depth), 0.0);
   };
-  if (one_step.parameters > 0) {
+  if (first.parameters > 0) {
     const Point& deepest = *std::ranges::max_element(arms, {}, depth_of);
-    const auto most = static_cast<std::int64_t>(at(deepest, static_cast<double>(one_step.parameters), static_cast<double>(last.parameters)));
-    text += fmt::format("parameters of a network: {}{}\n", most == one_step.parameters ? "" : "about ",
-                        most == one_step.parameters ? fmt::format("{}", most) : fmt::format("{} to {}", one_step.parameters, most));
+    const auto most = static_cast<std::int64_t>(at(deepest, static_cast<double>(first.parameters), static_cast<double>(last.parameters)));
+    text += fmt::format("parameters of a network: {}{}\n", most == first.parameters ? "" : "about ",
+                        most == first.parameters ? fmt::format("{}", most) : fmt::format("{} to {}", first.parameters, most));
   }
   double total = 0;
-  for (const Point& point : arms) total += static_cast<double>(options_at(o, point).steps) * at(point, one_step.seconds, last.seconds);
+  for (const Point& point : arms) total += static_cast<double>(options_at(o, point).steps) * at(point, first.seconds, last.seconds);
   text += fmt::format("training: about {} on this machine{}. Steps measured just now: {:.3g} ms ({})", duration(total / static_cast<double>(o.jobs)),
-                      o.jobs > 1 ? fmt::format(" in {} jobs, if each has processors of its own", o.jobs) : "", 1e3 * one_step.seconds, one_step.arm);
-  if (last.arm != one_step.arm) text += fmt::format(", {:.3g} ms ({})", 1e3 * last.seconds, last.arm);
+                      o.jobs > 1 ? fmt::format(" in {} jobs, if each has processors of its own", o.jobs) : "", 1e3 * first.seconds, first.arm);
+  if (last.arm != first.arm) text += fmt::format(", {:.3g} ms ({})", 1e3 * last.seconds, last.arm);
   return text + ";\nothers are taken to cost as much, in proportion to depth. Evaluation and start-up come on top.\n";
 }
 

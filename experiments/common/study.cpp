@@ -140,6 +140,10 @@ void Study::declare_best_lr() {
   });
 }
 
+const std::vector<double>& Study::rates_to_choose_from() const {
+  return std::get<std::vector<double>>(std::ranges::find(axes_, "lr", &AxisData::name)->values);
+}
+
 bool Study::is_searched(const AxisData& axis) const { return !axis.declared || (best_lr_ && axis.name == "lr"); }
 
 bool Study::is_searched() const {
@@ -149,7 +153,7 @@ bool Study::is_searched() const {
 std::vector<Point> Study::next_points(const Search& search) const {
   if (!best_lr_) return next_(search);
   const std::set<std::int64_t> choosing = choosing_seeds(options_.seeds);
-  const auto& rates = std::get<std::vector<double>>(std::ranges::find(axes_, "lr", &AxisData::name)->values);
+  const std::vector<double>& rates = rates_to_choose_from();
   std::vector<Point> points;
   if (search.round == 0) {
     for (const double rate : rates)
@@ -361,7 +365,7 @@ std::vector<Point> Study::to_follow(const Sweep& sweep) const {
   std::vector<Point> points;
   if (!best_lr_) return points;
   const std::set<std::int64_t> choosing = choosing_seeds(options_.seeds);
-  const auto& rates = std::get<std::vector<double>>(std::ranges::find(axes_, "lr", &AxisData::name)->values);
+  const std::vector<double>& rates = rates_to_choose_from();
   for (Point point : sweep.named()) {
     if (point.get<double>("lr") != std::ranges::min(rates) || point.get<std::int64_t>("seed") != *choosing.begin()) continue;
     for (const std::int64_t seed : options_.seeds) {
@@ -378,7 +382,7 @@ void Study::check_places(const ImageSet& images) const {
   std::vector<Point> all = places();
   if (best_lr_) {
     std::vector<Point> with_rates;
-    for (const double rate : std::get<std::vector<double>>(std::ranges::find(axes_, "lr", &AxisData::name)->values))
+    for (const double rate : rates_to_choose_from())
       for (Point place : all) place.set("lr", rate), with_rates.push_back(place);
     all = std::move(with_rates);
   }

@@ -170,8 +170,7 @@ std::string who_chose(const Judging& how) {
   if (how.no_others) return seeds + " chose each method's learning rate, and with no other seed nothing is judged.";
   return seeds +
          " chose each method's learning rate at each depth (the fewest diverged, then the lowest mean training loss); the others trained at that "
-         "rate, "
-         "and they alone are judged. Means by rate are over all seeds that trained at it.";
+         "rate, and they alone are judged. Means by rate are over all seeds that trained at it.";
 }
 
 std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how) {
