@@ -13,16 +13,14 @@ using Function = std::function<Tensor(const Tensors&)>;
 // The numeric derivative of f along `direction` in input x.
 double numeric_derivative(const Function& f, const Tensors& inputs, const Tensor& x, const std::vector<double>& direction, double h) {
   const std::vector<double> at = x.values();
-  double* const data = Out(x.array()).mutable_data<double>();
+  const auto put = [&](const std::vector<double>& values) { copy_into(array_from(values, x.shape(), DType::f64, x.device()), x.array()); };
   const auto moved = [&](double t) {
-    for (std::size_t i = 0; i < at.size(); ++i) data[i] = at[i] + t * direction[i];
-    x.array().bump_version();
+    std::vector<double> values = at;
+    for (std::size_t i = 0; i < at.size(); ++i) values[i] += t * direction[i];
+    put(values);
     return f(inputs).item();
   };
-  const auto restore = [&] {
-    std::copy(at.begin(), at.end(), data);
-    x.array().bump_version();
-  };
+  const auto restore = [&] { put(at); };
   try {
     const double derivative = (moved(h) - moved(-h)) / (2 * h);
     restore();

@@ -57,9 +57,10 @@ std::string to_string(const Tensor& t) {
   const bool shorten = t.numel() > whole || t.numel() == 0;
   std::vector<std::string> texts;
   std::size_t width = 0;
+  const Array host = on_host(t.array());
   dispatch_any(t.dtype(), [&]<class T>() {
     each_shown(shape, 0, 0, shorten, [&](std::int64_t i) {
-      const T value = t.array().data<T>()[i];
+      const T value = host.data<T>()[i];
       if constexpr (std::is_integral_v<T>)
         texts.push_back(fmt::format("{}", value));
       else

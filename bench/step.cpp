@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
   std::int64_t depth = 12, dim = 192, heads = 3, batch = 64, image = 32, patch = 4, classes = 100, threads = 2, steps = 20, warmup = 5, seed = 0;
-  std::string gate = "none", dtype = "fp32", deterministic = "threads";
+  std::string gate = "none", dtype = "fp32", device = "cpu", deterministic = "threads";
   double dropkey = 0;
 };
 
@@ -50,6 +50,7 @@ void declare(lab::Cli& cli, Options& o) {
   cli.section("Measurement");
   cli.option("--batch", &o.batch, "Images a step").at_least(1);
   cli.option("--dtype", &o.dtype, "Arithmetic of the matrix products").one_of("dtype", {"fp32", "bf16"});
+  cli.option("--device", &o.device, "Where to compute").one_of("device", {"cpu", "cuda"});
   cli.option("--threads", &o.threads, "CPU threads; 0: all").at_least(0);
   cli.option("--deterministic", &o.deterministic, "The same bits for the same number of threads, or strictly for any")
       .one_of("kind", {"threads", "strict"});
@@ -78,7 +79,9 @@ rusage usage() {
 }
 
 Json measure(const Options& o) {
-  const Precision products = lab::precision_for(o.dtype, Device::cpu);
+  const Device device = lab::device_named(o.device);
+  const DefaultsScope defaults({.device = device});
+  const Precision products = lab::precision_for(o.dtype, device);
   const PrecisionScope precision(products);
   const auto seed = static_cast<std::uint64_t>(o.seed);
   nn::ViT model({.image = o.image,

@@ -1,6 +1,7 @@
 #include "core/array.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/backend.h"
 #include "core/memory.h"
@@ -17,15 +18,9 @@ template <class T, class From>
 Array copied(std::span<const From> values, const Shape& shape, Device device) {
   check(static_cast<std::int64_t>(values.size()) == shape.numel(), "[array] expected {} values for shape {}, got {}", shape.numel(), shape,
         values.size());
-  Out a(Array(shape, dtype_of<T>, device));
-  if (Memory& memory = memory_of(device); memory.on_host()) {
-    std::ranges::transform(values, a.mutable_data<T>(), [](From v) { return static_cast<T>(v); });
-  } else {
-    std::vector<T> converted(values.size());
-    std::ranges::transform(values, converted.begin(), [](From v) { return static_cast<T>(v); });
-    memory.upload(converted.data(), a.mutable_bytes(), converted.size() * sizeof(T));
-  }
-  return a;
+  Out a(Array(shape, dtype_of<T>, in_host_memory(device) ? device : Device::cpu));
+  std::ranges::transform(values, a.mutable_data<T>(), [](From v) { return static_cast<T>(v); });
+  return to_device(a, device);
 }
 
 }  // namespace
@@ -39,8 +34,11 @@ Array::Array(const Shape& shape, DType dtype, Device device)
       numel_(shape.numel()),
       dtype_(dtype) {}
 
-void Array::refuse_read(DType as) const {
+void Array::refuse_read(DType as, const std::source_location& asked) const {
   check(defined(), "[array] expected an array to read with data<{}>(), got an undefined one", type_name(as));
+  check(in_host_memory(device()), "[array] expected an array in host memory, got one on {} in {} ({}:{}): ask for values() or item(), or on_host()",
+        name(device()), asked.function_name(), std::string_view(asked.file_name()).substr(std::string_view(asked.file_name()).rfind('/') + 1),
+        asked.line());
   fail(fmt::format("[array] expected the elements of an {} array to be read with data<{}>(), got data<{}>()", name(dtype_), type_name(dtype_),
                    type_name(as)));
 }
@@ -69,13 +67,8 @@ Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Devic
 
 std::vector<double> to_vector(const Array& a) {
   check(a.defined(), "[values] {}", expected_a_tensor);
-  return dispatch_any(a.dtype(), [&]<class T>() {
-    Memory& memory = memory_of(a.device());
-    if (memory.on_host()) return std::vector<double>(a.data<T>(), a.data<T>() + a.numel());
-    std::vector<T> values(static_cast<std::size_t>(a.numel()));
-    memory.download(a.bytes(), values.data(), values.size() * sizeof(T));
-    return std::vector<double>(values.begin(), values.end());
-  });
+  const Array host = on_host(a);
+  return dispatch_any(a.dtype(), [&]<class T>() { return std::vector<double>(host.data<T>(), host.data<T>() + a.numel()); });
 }
 
 double item(const Array& a) {
@@ -83,9 +76,22 @@ double item(const Array& a) {
   check(a.numel() == 1, "[item] expected one element, got shape {}", a.shape());
   return dispatch_any(a.dtype(), [&]<class T>() {
     T value;
-    memory_of(a.device()).download(a.bytes(), &value, sizeof value);
+    memory_of(a.device()).download(a.address(), &value, sizeof value);
     return static_cast<double>(value);
   });
+}
+
+Array to_device(const Array& a, Device device) {
+  if (a.device() == device) return a;
+  Array copy(a.shape(), a.dtype(), device);
+  copy_into(a, copy);
+  return copy;
+}
+
+bool same_bytes(const Array& a, const Array& b) {
+  check(a.shape() == b.shape() && a.dtype() == b.dtype(), "[same_bytes] expected arrays of one shape and dtype, got {} {} and {} {}", name(a.dtype()),
+        a.shape(), name(b.dtype()), b.shape());
+  return std::memcmp(on_host(a).bytes(), on_host(b).bytes(), a.size_in_bytes()) == 0;
 }
 
 double sum_of_squares(std::span<const Array> arrays) {
@@ -99,19 +105,17 @@ void copy_into(const Array& from, const Array& to) {
   check(from.defined() && to.defined(), "[copy] {}", expected_a_tensor);
   check(from.shape() == to.shape() && from.dtype() == to.dtype(), "[copy] expected {} {}, got {} {}", name(to.dtype()), to.shape(),
         name(from.dtype()), from.shape());
-  const std::size_t bytes = static_cast<std::size_t>(to.numel()) * size_of(to.dtype());
-  void* const target = Out(to).mutable_bytes();
-  Memory &source = memory_of(from.device()), &memory = memory_of(to.device());
+  const std::size_t bytes = to.size_in_bytes();
+  void* const target = Out(to).mutable_address();
+  const bool from_host = in_host_memory(from.device()), to_host = in_host_memory(to.device());
   if (from.shares_buffer_with(to)) {
     // the same bytes already
-  } else if (&source == &memory) {
-    memory.copy(from.bytes(), target, bytes);
-  } else if (source.on_host()) {
-    memory.upload(from.bytes(), target, bytes);
+  } else if (from_host == to_host) {
+    memory_of(to.device()).copy(from.address(), target, bytes);
+  } else if (from_host) {
+    memory_of(to.device()).upload(from.address(), target, bytes);
   } else {
-    std::vector<std::byte> host(memory.on_host() ? 0 : bytes);
-    source.download(from.bytes(), memory.on_host() ? target : host.data(), bytes);
-    if (!memory.on_host()) memory.upload(host.data(), target, bytes);
+    memory_of(from.device()).download(from.address(), target, bytes);
   }
   to.bump_version();
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <source_location>
 #include <span>
 #include <utility>
 #include <vector>
@@ -28,15 +29,22 @@ class Array {
   DType dtype() const { return dtype_; }
   Device device() const { return storage_ ? storage_->device : Device::cpu; }
 
-  // The elements; throws unless T is the dtype's type. Addresses are of the device's memory: what is not a kernel follows them only on the host's
-  // (Memory::on_host), and otherwise asks to_vector or item.
+  // The elements, of an array in host memory, and their bytes. Throw for one of another device, whose elements host code gets from to_vector, item or
+  // on_host, naming the function that asked; and data, unless T is the dtype's type.
   template <class T>
-  const T* data() const {
-    if (dtype_of<T> != dtype_ || !storage_) [[unlikely]]
-      refuse_read(dtype_of<T>);
+  const T* data(std::source_location asked = std::source_location::current()) const {
+    if (!storage_ || dtype_of<T> != dtype_ || !in_host_memory(storage_->device)) [[unlikely]]
+      refuse_read(dtype_of<T>, asked);
     return static_cast<const T*>(storage_->data);
   }
-  const void* bytes() const { return storage_->data; }
+  const void* bytes(std::source_location asked = std::source_location::current()) const {
+    if (!in_host_memory(storage_->device)) [[unlikely]]
+      refuse_read(dtype_, asked);
+    return storage_->data;
+  }
+  // Where they lie in the device's memory, whichever that is: for its kernels and its Memory.
+  const void* address() const { return storage_->data; }
+  std::size_t size_in_bytes() const { return static_cast<std::size_t>(numel_) * size_of(dtype_); }
 
   // The same elements under another shape of as many elements; shares the buffer.
   Array reshaped(const Shape& shape) const;
@@ -47,7 +55,7 @@ class Array {
   bool unique() const { return storage_.use_count() == 1; }
 
  private:
-  [[noreturn]] void refuse_read(DType as) const;
+  [[noreturn]] void refuse_read(DType as, const std::source_location& asked) const;
 
   std::shared_ptr<Storage> storage_;
   Shape shape_;
@@ -65,10 +73,11 @@ class Out : public Array {
   explicit Out(const Array& a) : Array(a) {}  // of what was not made here it is to be said
 
   template <class T>
-  T* mutable_data() const {
-    return const_cast<T*>(data<T>());
+  T* mutable_data(std::source_location asked = std::source_location::current()) const {
+    return const_cast<T*>(data<T>(asked));
   }
-  void* mutable_bytes() const { return const_cast<void*>(bytes()); }
+  void* mutable_bytes(std::source_location asked = std::source_location::current()) const { return const_cast<void*>(bytes(asked)); }
+  void* mutable_address() const { return const_cast<void*>(address()); }
 };
 
 // What `zeros({3})` and the like make when nothing else is said: f32 on cpu, per thread.
@@ -98,7 +107,11 @@ Array array_from(std::span<const float> values, const Shape& shape, Device devic
 Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device);         // i64
 Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Device device);         // u8
 std::vector<double> to_vector(const Array& a);                                                     // any dtype; waits for what it depends on
-double item(const Array& a);                                                                       // the one element of `a`
-void copy_into(const Array& from, const Array& to);                                                // same shape and dtype; bumps `to`'s version
+double item(const Array& a);                                                                       // the one element of `a`; waits likewise
+Array to_device(const Array& a, Device device);  // `a` itself, if it is there, else a copy; waits likewise if it comes to the host
+// For host code to read: `a` itself, if it is in host memory or undefined, else a copy.
+inline Array on_host(const Array& a) { return in_host_memory(a.device()) ? a : to_device(a, Device::cpu); }
+bool same_bytes(const Array& a, const Array& b);     // of one shape and dtype; waits likewise
+void copy_into(const Array& from, const Array& to);  // same shape and dtype; bumps `to`'s version
 
 }  // namespace plumb

@@ -133,9 +133,12 @@ struct Kernels {
 // The tables, defined in backends/. Everything above core reaches kernels through these alone.
 const Kernels& reference_kernels();
 const Kernels& cpu_kernels();
+const Kernels& cuda_kernels();  // throws an Error where there is no device (why_no_cuda)
 
 namespace detail {
-inline const Kernels& kernels_of(Device device) { return device == Device::cpu ? cpu_kernels() : reference_kernels(); }
+inline const Kernels& kernels_of(Device device) {
+  return device == Device::cpu ? cpu_kernels() : device == Device::reference ? reference_kernels() : cuda_kernels();
+}
 inline thread_local bool profiling = false;      // a Profile of this thread lives (core/profile.h)
 const Kernels& profiled_kernels(Device device);  // the same kernels, each call recorded
 }  // namespace detail
@@ -165,5 +168,7 @@ struct Bf16Products {
 const Bf16Products& bf16_products();
 // One line for logs: "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3".
 std::string cpu_description();
+// "NVIDIA H100 80GB HBM3, compute capability 9.0"; throws an Error where there is no device (why_no_cuda).
+std::string cuda_description();
 
 }  // namespace plumb

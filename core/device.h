@@ -2,12 +2,30 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace plumb {
 
-// reference: naive loops, the meaning of every op; cpu: oneDNN and fused kernels. Both use host memory.
-enum class Device : std::uint8_t { reference, cpu };
+// reference: naive loops, the meaning of every op; cpu: oneDNN and fused kernels. Both use host memory. cuda: a GPU with memory of its own.
+enum class Device : std::uint8_t { reference, cpu, cuda };
 
-inline const char* name(Device device) { return device == Device::cpu ? "cpu" : "reference"; }
+constexpr const char* name(Device device) {
+  switch (device) {
+    case Device::reference:
+      return "reference";
+    case Device::cpu:
+      return "cpu";
+    case Device::cuda:
+      break;
+  }
+  return "cuda";
+}
+
+// Whether host code may follow the addresses of its arrays.
+constexpr bool in_host_memory(Device device) { return device != Device::cuda; }
+
+// What Device::cuda lacks here, "" if it can be used: "this build of Plumb has no CUDA (PLUMB_CUDA)", "no CUDA driver", .. Using it nevertheless
+// throws an Error that says so.
+std::string why_no_cuda();
 
 }  // namespace plumb

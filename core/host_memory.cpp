@@ -14,8 +14,6 @@ constexpr std::size_t roomy = std::size_t{64} << 30, tight = std::size_t{32} << 
 
 class HostMemory : public Memory {
  public:
-  bool on_host() const override { return true; }
-
   // Where address space itself is limited (ulimit -v), it is not for us to hoard.
   std::size_t usual_region() const override {
     rlimit limit{};
@@ -46,6 +44,7 @@ class HostMemory : public Memory {
   void copy(const void* from, void* to, std::size_t bytes) override {
     if (bytes > 0) std::memcpy(to, from, bytes);
   }
+  void fill(void* to, int byte, std::size_t bytes) override { std::memset(to, byte, bytes); }
   void synchronize() override {}
 };
 

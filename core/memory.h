@@ -2,21 +2,30 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "core/device.h"
 
 namespace plumb {
 
+// What was asked of a device, since the process began.
+struct Traffic {
+  std::uint64_t launches = 0;          // of kernels
+  std::uint64_t uploads = 0;           // copies from the host ..
+  std::uint64_t downloads = 0;         // .. to it ..
+  std::uint64_t copies = 0;            // .. and within the device
+  std::uint64_t synchronizations = 0;  // how often the host waited for it; each download does
+};
+
 // A heap (core/heap.h) takes regions, address ranges far larger than what is used, and supplies chunks of them with memory when they are first
-// needed. Copies happen in the order of the calls that the device has got, kernels among them.
+// needed. (Where buffers are not used again, under AddressSanitizer, each is a region of its own size.) Copies happen in the order of the calls that
+// the device has got, kernels among them.
 class Memory {
  public:
   // Of regions: their addresses are aligned to chunks, and their sizes multiples of one.
   static constexpr std::size_t chunk = std::size_t{2} << 20;  // bytes
 
   virtual ~Memory() = default;
-  virtual bool on_host() const = 0;  // whether host code may read and write it at any time
-
   virtual std::size_t usual_region() const = 0;                               // bytes of a region, chunks, unless more is asked for
   virtual std::byte* reserve(std::size_t bytes) = 0;                          // a region without memory; null where there are no addresses
   virtual void give_back(std::byte* region, std::size_t bytes) noexcept = 0;  // a whole one; waits for the calls that use it
@@ -26,11 +35,14 @@ class Memory {
   virtual void upload(const void* host, void* device, std::size_t bytes) = 0;    // `host` may change as soon as it returns
   virtual void download(const void* device, void* host, std::size_t bytes) = 0;  // waits for what the bytes depend on
   virtual void copy(const void* from, void* to, std::size_t bytes) = 0;          // both of this memory, not overlapping
-  virtual void synchronize() = 0;                                                // waits for all calls
+  virtual void fill(void* device, int byte, std::size_t bytes) = 0;
+  virtual void synchronize() = 0;                 // waits for all calls
+  virtual Traffic traffic() const { return {}; }  // none is counted on the host
 };
 
 // Pages of this process: what the reference and the cpu backend compute in.
 Memory& host_memory();
+Memory& cuda_memory();  // throws an Error where there is no device (why_no_cuda)
 // Where the arrays of a device lie.
 Memory& memory_of(Device device);
 

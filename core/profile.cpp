@@ -69,7 +69,15 @@ const Kernels& timed_kernels() {
 }  // namespace
 
 const Kernels& detail::profiled_kernels(Device device) {
-  return device == Device::cpu ? timed_kernels<Device::cpu>() : timed_kernels<Device::reference>();
+  switch (device) {
+    case Device::reference:
+      return timed_kernels<Device::reference>();
+    case Device::cpu:
+      return timed_kernels<Device::cpu>();
+    case Device::cuda:
+      break;
+  }
+  return timed_kernels<Device::cuda>();
 }
 
 Profile::Profile() : began_(now()), allocated_(memory_stats().allocated) {

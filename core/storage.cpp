@@ -17,11 +17,11 @@ namespace {
 // Each block straight from the system, and back.
 class System {
  public:
-  explicit System(Memory&) {}
+  explicit System(Memory& memory) : memory_(memory) {}
   HeapBlock* allocate(std::size_t bytes) {
     auto block = std::make_unique<HeapBlock>();
     block->bytes = std::max<std::size_t>(bytes + 63, 64) / 64 * 64;
-    block->data = static_cast<std::byte*>(std::aligned_alloc(64, block->bytes));
+    block->data = on_host() ? static_cast<std::byte*>(std::aligned_alloc(64, block->bytes)) : memory_.reserve(block->bytes);
     if (!block->data) throw std::bad_alloc();
     reserved_ += block->bytes;
     ++system_allocations_;
@@ -29,7 +29,7 @@ class System {
   }
   void release(HeapBlock* block) noexcept {
     reserved_ -= block->bytes;
-    std::free(block->data);
+    on_host() ? std::free(block->data) : memory_.give_back(block->data, block->bytes);
     delete block;
   }
   void trim() noexcept {}
@@ -37,6 +37,9 @@ class System {
   std::uint64_t system_allocations() const { return system_allocations_; }
 
  private:
+  bool on_host() const { return &memory_ == &host_memory(); }
+
+  Memory& memory_;
   std::size_t reserved_ = 0;
   std::uint64_t system_allocations_ = 0;
 };
@@ -45,9 +48,12 @@ using Pool = std::conditional_t<buffers_are_reused, Heap, System>;
 
 constexpr std::size_t large_from = std::size_t{64} << 10;  // bytes
 
+// With NaN, so that who reads what nobody has written sees it: for tests of kernels.
+const bool fills_fresh_buffers = std::getenv("PLUMB_FILL_FRESH_BUFFERS") != nullptr;
+
 class Cache {
  public:
-  explicit Cache(Memory& memory) : small_(memory), large_(memory) {}
+  explicit Cache(Memory& memory) : memory_(memory), small_(memory), large_(memory) {}
 
   HeapBlock* allocate(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -56,6 +62,7 @@ class Cache {
     peak_ = std::max(peak_, in_use_);
     ++allocations_;
     allocated_ += block->bytes;
+    if (fills_fresh_buffers) memory_.fill(block->data, 0xff, block->bytes);
     return block;
   }
 
@@ -90,15 +97,18 @@ class Cache {
   Pool& pool(std::size_t bytes) { return bytes < large_from ? small_ : large_; }
 
   std::mutex mutex_;
+  Memory& memory_;
   Pool small_, large_;
   std::size_t in_use_ = 0, peak_ = 0;
   std::uint64_t allocations_ = 0, allocated_ = 0;
 };
 
 // Never destroyed: storages with static lifetime may outlive any static object.
-Cache& cache_of(Device) {
-  static Cache& host = *new Cache(host_memory());  // of all devices so far
-  return host;
+Cache& cache_of(Device device) {
+  static Cache& host = *new Cache(host_memory());
+  if (in_host_memory(device)) return host;
+  static Cache& cuda = *new Cache(cuda_memory());
+  return cuda;
 }
 
 }  // namespace
@@ -106,7 +116,7 @@ Cache& cache_of(Device) {
 Storage::Storage(std::size_t size, Device of) : bytes(size), device(of), block_(cache_of(of).allocate(size)) { data = block_->data; }
 Storage::~Storage() { cache_of(device).release(block_, bytes); }
 
-Memory& memory_of(Device) { return host_memory(); }
+Memory& memory_of(Device device) { return in_host_memory(device) ? host_memory() : cuda_memory(); }
 
 MemoryStats memory_stats(Device device) { return cache_of(device).stats(); }
 void reset_peak_memory(Device device) { cache_of(device).reset_peak(); }

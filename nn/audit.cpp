@@ -1,7 +1,6 @@
 #include "nn/audit.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace plumb::nn {
 namespace {
@@ -30,7 +29,7 @@ void audit_init(const Module& module, std::uint64_t seed) {
   for (const Parameter& p : module.parameters()) {
     const Array found = p.value.array(), declared = empty_like(found);
     p.init.fill(declared, seed, p.name);
-    if (std::memcmp(found.bytes(), declared.bytes(), static_cast<std::size_t>(found.numel()) * size_of(found.dtype())) == 0) continue;
+    if (same_bytes(found, declared)) continue;
     const std::vector<double> a = to_vector(declared), b = to_vector(found);
     const auto [i, j] = std::ranges::mismatch(a, b);
     const auto at = i == a.end() ? 0 : i - a.begin();  // equal numbers with other bits: 0 and -0

@@ -137,15 +137,16 @@ void Init::fill(const Array& parameter, std::uint64_t seed, const std::string& n
   check(parameter.shape().rank() == 0 || parameter.dim(0) % static_cast<std::int64_t>(parts) == 0,
         "[init] expected rows in {} equal parts for {}, got {}", parts, name, parameter.shape());
   const auto part_size = std::max<std::uint64_t>(static_cast<std::uint64_t>(parameter.numel()) / parts, 1);
+  const Out host(in_host_memory(parameter.device()) ? parameter : Array(parameter.shape(), parameter.dtype(), Device::cpu));
   dispatch_float(parameter.dtype(), "init", [&]<class T>() {
-    T* const values = Out(parameter).mutable_data<T>();
+    T* const values = host.mutable_data<T>();
     for (std::int64_t e = 0; e < parameter.numel(); ++e) {
       const auto i = static_cast<std::uint64_t>(e);
       const double factor = part_factors_.empty() ? factor_ : factor_ * part_factors_[i / part_size];
       values[e] = factor == 0 ? T{0} : static_cast<T>(factor * value(i));
     }
   });
-  parameter.bump_version();
+  copy_into(host, parameter);
 }
 
 bool Init::is_zero() const {

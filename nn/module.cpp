@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <set>
 
@@ -37,7 +36,7 @@ bool wants_initialising(const Parameter& p) {
   if (p.init.draws()) return true;
   const Array declared = empty_like(p.value.array());
   p.init.fill(declared, 0, p.name);
-  return std::memcmp(declared.bytes(), p.value.array().bytes(), static_cast<std::size_t>(declared.numel()) * size_of(declared.dtype())) != 0;
+  return !same_bytes(declared, p.value.array());
 }
 
 void check_replacement(const char* op, const Tensor& replaced, const Tensor& by, bool any_shape) {

@@ -86,7 +86,7 @@ Leftovers assign(const NamedTensors& to, const NamedTensors& from, const std::st
 void check_counter(const NamedTensors& from, const std::string& name, const std::string& what) {
   const auto given = from.find(name);
   if (given == from.end() || !given->second.defined() || given->second.dtype() != DType::i64 || given->second.numel() != 1) return;
-  const std::int64_t count = given->second.array().data<std::int64_t>()[0];
+  const std::int64_t count = on_host(given->second.array()).data<std::int64_t>()[0];
   check(count >= 0, "{}: expected \"{}\" of at least 0, got {}", what, name, count);
 }
 

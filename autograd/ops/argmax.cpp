@@ -12,17 +12,18 @@ Tensor argmax(const Tensor& x, int axis, bool keep_axis) {
   check(extent > 0, "[argmax] expected a non-empty axis {}, got shape {}", axis, x.shape());
   std::int64_t inner = 1;  // elements between neighbours on the axis
   for (int i = axis + 1; i < x.shape().rank(); ++i) inner *= x.dim(i);
-  Out y(Array(keep_axis ? x.shape().with(axis, 1) : x.shape().without(axis), DType::i64, x.device()));
+  const Array in = on_host(x.array());
+  Out y(Array(keep_axis ? x.shape().with(axis, 1) : x.shape().without(axis), DType::i64, in.device()));
   dispatch_float(x.dtype(), "argmax", [&]<class T>() {
     for (std::int64_t i = 0; i < y.numel(); ++i) {
-      const T* const first = x.array().data<T>() + i / inner * extent * inner + i % inner;
+      const T* const first = in.data<T>() + i / inner * extent * inner + i % inner;
       std::int64_t best = 0;
       for (std::int64_t k = 1; k < extent && !std::isnan(first[best * inner]); ++k)
         if (first[k * inner] > first[best * inner] || std::isnan(first[k * inner])) best = k;
       y.mutable_data<std::int64_t>()[i] = best;
     }
   });
-  return Tensor(y);
+  return Tensor(to_device(y, x.device()));
 }
 
 double accuracy(const Tensor& logits, const Tensor& labels) {

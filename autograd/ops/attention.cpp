@@ -56,12 +56,13 @@ Masks draw_masks(const AttentionCall& call, const Tensor& like) {
   std::vector<std::uint8_t> keep(rows * M, 1), uniform_rows(rows, 0);
   std::vector<std::uint8_t> dropped(M, 0);
   std::vector<double> multiplier(call.dropout.threshold ? rows * M : 0);
+  const Array mask = on_host(call.keep);
   const double scaled_up = 1 / (1 - call.dropout.threshold / 65536.0);
   for (std::size_t row = 0; row < rows; ++row) {
     const auto query = static_cast<std::uint32_t>(row % static_cast<std::size_t>(call.queries));
     const auto sample_head =
         static_cast<std::uint32_t>(row / static_cast<std::size_t>(call.queries)) + call.first_sample * static_cast<std::uint32_t>(call.heads);
-    const auto allowed = [&](std::size_t j) { return !call.keep.defined() || call.keep.data<std::uint8_t>()[row * M + j] != 0; };
+    const auto allowed = [&](std::size_t j) { return !mask.defined() || mask.data<std::uint8_t>()[row * M + j] != 0; };
     if (call.drop_key.threshold) drop_keys(call.drop_key, call.step, sample_head / call.heads, call.heads, sample_head % call.heads, query, dropped);
     for (std::size_t first = 0; call.dropout.threshold && first < M; first += 8) {
       const Draw draw = attention_draw(call.dropout.key, call.step, Purpose::dropout, sample_head, query, static_cast<std::uint32_t>(first / 8));

@@ -33,7 +33,7 @@ void detail::check_labels(const char* op, const Tensor& logits, const Tensor& la
         logits.shape().without(-1), logits.shape(), name(labels.dtype()), labels.shape());
   check(labels.device() == logits.device(), "[{}] expected labels on {}, where the logits are, got some on {}", op, name(logits.device()),
         name(labels.device()));
-  for (std::int64_t i = 0; i < labels.numel(); ++i) {
+  for (std::int64_t i = 0; in_host_memory(labels.device()) && i < labels.numel(); ++i) {
     const std::int64_t label = labels.array().data<std::int64_t>()[i];
     check(0 <= label && label < classes, "[{}] expected labels in 0..{}, got {} at {}", op, classes - 1, label, i);
   }
@@ -46,8 +46,12 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothin
   return loss_of("cross_entropy", logits, labels, Tensor(), smoothing, [labels, smoothing](const Tensors& in) {
     const std::int64_t C = in[0].dim(-1);
     std::vector<double> target(static_cast<std::size_t>(in[0].numel()), smoothing / static_cast<double>(C));
-    for (std::int64_t i = 0; i < labels.numel(); ++i)
-      target[static_cast<std::size_t>(i * C + labels.array().data<std::int64_t>()[i])] += 1 - smoothing;
+    const Array host = on_host(labels.array());
+    for (std::int64_t i = 0; i < labels.numel(); ++i) {
+      const std::int64_t label = host.data<std::int64_t>()[i];
+      check(0 <= label && label < C, "[cross_entropy] expected labels in 0..{}, got {} at {}", C - 1, label, i);
+      target[static_cast<std::size_t>(i * C + label)] += 1 - smoothing;
+    }
     return cross_entropy_composed(in[0], tensor(target, in[0].shape(), {in[0].dtype(), in[0].device()}));
   });
 }

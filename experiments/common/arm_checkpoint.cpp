@@ -17,10 +17,10 @@ std::string checksum(const nn::NamedTensors& tensors, const std::map<std::string
   for (const auto& [name, value] : metadata)
     if (name != "sum") hash.add(name), hash.add(value);
   for (const auto& [name, tensor] : tensors) {
-    const Array& a = tensor.array();
+    const Array a = on_host(tensor.array());
     hash.add(name);
     hash.add(fmt::format("{} {}", plumb::name(a.dtype()), a.shape()));
-    hash.add({static_cast<const char*>(a.bytes()), static_cast<std::size_t>(a.numel()) * size_of(a.dtype())});
+    hash.add({static_cast<const char*>(a.bytes()), a.size_in_bytes()});
   }
   return hash.text();
 }

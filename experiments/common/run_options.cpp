@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "experiments/common/cli.h"
+#include "experiments/common/setup.h"
 #include "experiments/common/training_step.h"
 
 namespace plumb::lab {
@@ -48,7 +49,9 @@ void RunOptions::declare(Cli& cli, const RunChoices& choices) {
   cli.option("--dtype", &dtype, "Number format; bf16: of what is multiplied, sums and all else stay f32")
       .one_of("dtype", choices.dtypes)
       .same_for_all();
-  cli.option("--device", &device, "Where to compute").one_of("device", choices.devices).same_for_all();
+  cli.option("--device", &device, "Where to compute; auto: cuda, where there is such a device, else cpu")
+      .one_of("device", choices.devices)
+      .same_for_all();
   cli.option("--deterministic", &deterministic, "The same bits for the same number of threads, or strictly for any")
       .one_of("kind", {"threads", "strict"})
       .same_for_all();
@@ -92,6 +95,7 @@ void RunOptions::declare(Cli& cli, const RunChoices& choices) {
       .decides_nothing_later();
 
   cli.rule([this, &cli] {
+    if (device == "auto") device = name(best_device());  // settings, keys and reports have what was taken
     usage_check(warmup.value_or(0) <= steps || !cli.left_out().empty(), "--warmup {} is longer than --steps {}", warmup.value_or(0), steps);
     usage_check(!(resume && overwrite), "--resume and --overwrite exclude each other; give one");
     usage_check(!(resume || overwrite) || !out.empty(), "{} needs --out DIR, the folder it is about", resume ? "--resume" : "--overwrite");

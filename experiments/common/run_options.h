@@ -21,7 +21,7 @@ class Cli;
 struct RunChoices {
   std::vector<std::string> data = data_set_names();
   std::vector<std::string> dtypes{"fp32", "bf16", "fp64"};
-  std::vector<std::string> devices{"cpu", "reference"};
+  std::vector<std::string> devices{"cpu", "cuda", "auto", "reference"};
   std::int64_t least_steps = 1;
 };
 

@@ -21,7 +21,7 @@ Machine machine_of(const RunOptions& o) {
   set_num_threads(static_cast<int>(o.threads.value_or(0)));
   set_strict_determinism(o.deterministic == "strict");
   // What bf16 was asked for ran in is a fact of the machine.
-  return {.device = cpu_description() +
+  return {.device = (in_host_memory(defaults().device) ? "" : cuda_description() + " of ") + cpu_description() +
                     (o.dtype == "bf16" ? fmt::format(", products in bf16{}",
                                                      defaults().device == Device::cpu ? fmt::format(" by {}", bf16_products().instructions) : "")
                                        : ""),
@@ -56,8 +56,23 @@ DataFacts facts_of(const ImageData& data) {
 
 }  // namespace
 
-Defaults defaults_for(const RunOptions& o) {
-  return {.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = o.device == "reference" ? Device::reference : Device::cpu};
+Defaults defaults_for(const RunOptions& o) { return {.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = device_named(o.device)}; }
+
+Device device_named(const std::string& text) {
+  for (const Device device : {Device::cpu, Device::reference, Device::cuda}) {
+    if (text != name(device)) continue;
+    const std::string why = in_host_memory(device) ? "" : why_no_cuda();
+    check(why.empty(), "--device {}: {}", text, why);
+    return device;
+  }
+  fail(fmt::format("expected a device, cpu, cuda or reference, got {}", text));
+}
+
+Device best_device() {
+  const std::string why = why_no_cuda();
+  if (why.empty()) return Device::cuda;
+  note_error(fmt::format("--device auto: the CPU ({})\n", why));
+  return Device::cpu;
 }
 
 Precision precision_of(const std::string& dtype) { return dtype == "bf16" ? Precision::bf16 : Precision::f32; }

@@ -13,6 +13,10 @@ namespace plumb::lab {
 Precision precision_for(const std::string& dtype, Device device);
 Precision precision_of(const std::string& dtype);  // the same without a word
 Defaults defaults_for(const RunOptions& options);
+// Throws an Error that says what cuda lacks, if it does; for another name than those of RunChoices too.
+Device device_named(const std::string& name);
+// cuda, where it can be used, else cpu; stderr gets a line that says what is missing.
+Device best_device();
 
 class Setup {
  public:

@@ -164,7 +164,8 @@ class Reader {
 
   Array array_of(const Entry& e, std::uint64_t position) {
     in_.seekg(static_cast<std::streamoff>(position));
-    Out a(Array(e.shape, e.format.dtype, defaults().device));
+    const Device device = defaults().device;
+    const Out a(Array(e.shape, e.format.dtype, in_host_memory(device) ? device : Device::cpu));
     if (e.format.bytes == size_of(e.format.dtype)) {
       bytes(a.mutable_bytes(), e.end - e.begin);
     } else {
@@ -172,7 +173,7 @@ class Reader {
       bytes(half.data(), e.end - e.begin);
       std::ranges::transform(half, a.mutable_data<float>(), std::string_view(e.format.name) == "F16" ? from_f16 : from_bf16);
     }
-    return a;
+    return to_device(a, device);
   }
 
   std::string path_;
@@ -200,7 +201,7 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& file
   if (!file.metadata.empty()) header[metadata_key] = file.metadata;
   std::uint64_t end = 0;
   for (const auto& [name, a] : order) {
-    const std::uint64_t begin = std::exchange(end, end + static_cast<std::uint64_t>(a.numel()) * size_of(a.dtype()));
+    const std::uint64_t begin = std::exchange(end, end + a.size_in_bytes());
     header[name] = {{"dtype", format_name(a.dtype())}, {"shape", std::vector(a.shape().begin(), a.shape().end())}, {"data_offsets", {begin, end}}};
   }
   std::string text;
@@ -218,7 +219,7 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& file
   content.reserve(8 + length + end);
   std::memcpy(content.data(), &length, 8);
   content += text;
-  for (const auto& [name, a] : order) content.append(static_cast<const char*>(a.bytes()), static_cast<std::size_t>(a.numel()) * size_of(a.dtype()));
+  for (const auto& [name, a] : order) content.append(static_cast<const char*>(on_host(a).bytes()), a.size_in_bytes());
   write_file_atomically(path, content);
 }
 

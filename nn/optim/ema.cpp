@@ -25,11 +25,11 @@ void Ema::update() {
 
 void Ema::swap() {
   for (std::size_t i = 0; i < averages_.size(); ++i) {
-    const Out weight(parameters_[i].value.array());
-    auto* bytes = static_cast<std::byte*>(weight.mutable_bytes());
-    std::swap_ranges(bytes, bytes + static_cast<std::size_t>(weight.numel()) * size_of(weight.dtype()),
-                     static_cast<std::byte*>(averages_[i].mutable_bytes()));
-    weight.bump_version();
+    const Array& weight = parameters_[i].value.array();
+    const Array held = empty_like(weight);
+    copy_into(weight, held);
+    copy_into(averages_[i], weight);
+    copy_into(held, averages_[i]);
   }
   swapped_ = !swapped_;
 }
@@ -59,7 +59,7 @@ void Ema::load_state(const NamedTensors& state) {
   const Tensor updates = to["updates"] = integers({0}, {});
   check_counter(state, "updates", "[ema] load_state");
   assign(to, state, "[ema] load_state");
-  updates_ = updates.array().data<std::int64_t>()[0];
+  updates_ = on_host(updates.array()).data<std::int64_t>()[0];
 }
 
 }  // namespace plumb::nn

@@ -211,7 +211,7 @@ void Optimizer::load_state(const NamedTensors& state) {
     }
   }
   assign(to, state, what);
-  const auto number = [](const Tensor& t) { return t.array().data<std::int64_t>()[0]; };
+  const auto number = [](const Tensor& t) { return on_host(t.array()).data<std::int64_t>()[0]; };
   steps_ = number(steps);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     bool any = memory_.empty();

@@ -44,7 +44,6 @@ class Elsewhere : public Memory {
  public:
   std::size_t room = 64 * mib, regions = 0, supplied = 0;
 
-  bool on_host() const override { return false; }
   std::size_t usual_region() const override { return 32 * mib; }
   std::byte* reserve(std::size_t bytes) override {
     ++regions;
@@ -62,6 +61,7 @@ class Elsewhere : public Memory {
   void upload(const void*, void*, std::size_t) override { FAIL("a heap copies nothing"); }
   void download(const void*, void*, std::size_t) override { FAIL("a heap copies nothing"); }
   void copy(const void*, void*, std::size_t) override { FAIL("a heap copies nothing"); }
+  void fill(void*, int, std::size_t) override { FAIL("a heap writes nothing"); }
   void synchronize() override { FAIL("a heap waits for nothing"); }
 };
 

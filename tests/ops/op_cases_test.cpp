@@ -1,5 +1,6 @@
 // The one suite of op cases, in all its modes.
 #include "tests/support/catch.h"
+#include "tests/support/cuda.h"
 #include "tests/support/op_case.h"
 
 using namespace plumb;
@@ -62,6 +63,19 @@ TEST_CASE("the cpu backend agrees with the reference in f32, value and gradients
     for (std::size_t i = 0; i < cpu.size(); ++i) {
       INFO("result " << i);
       CHECK(relative_error(cpu[i], reference[i]) < c.f32_tolerance);
+    }
+  });
+}
+
+TEST_CASE("the cuda backend agrees with the reference in f32, value and gradients") {
+  PLUMB_REQUIRE_CUDA();
+  const RandomScope random(at_step_3);
+  each_case([](const OpCase& c) {
+    const Tensors cuda = value_and_gradients(c.f, inputs_of(c, cuda_f32)), reference = value_and_gradients(c.f, inputs_of(c, reference_f32));
+    for (std::size_t i = 0; i < cuda.size(); ++i) {
+      INFO("result " << i);
+      CHECK(cuda[i].device() == Device::cuda);
+      CHECK(relative_error(cuda[i], reference[i]) < c.f32_tolerance);
     }
   });
 }

@@ -23,6 +23,7 @@ struct OpCase {
 inline constexpr Defaults reference_f64{DType::f64, Device::reference};
 inline constexpr Defaults reference_f32{DType::f32, Device::reference};
 inline constexpr Defaults cpu_f32{DType::f32, Device::cpu};
+inline constexpr Defaults cuda_f32{DType::f32, Device::cuda};
 
 // The inputs of a case, the same numbers whatever dtype and device.
 Tensors inputs_of(const OpCase& c, Defaults where);

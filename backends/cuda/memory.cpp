@@ -1,0 +1,120 @@
+// Device memory: regions from cudaMalloc, uploads through pinned memory so that neither side waits for the other.
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "backends/cuda/runtime.h"
+
+namespace plumb {
+namespace {
+
+using cuda::counters, cuda::stream;
+
+// Pinned memory in two halves, filled in turn: one is filled while the copies out of the other are under way.
+class Staging {
+ public:
+  Staging() {
+    for (Half& half : halves_) {
+      void* p = nullptr;
+      PLUMB_CUDA_CHECKED(cudaHostAlloc(&p, half_bytes, cudaHostAllocDefault));
+      half.data = static_cast<std::byte*>(p);
+      PLUMB_CUDA_CHECKED(cudaEventCreateWithFlags(&half.emptied, cudaEventDisableTiming));
+    }
+  }
+
+  void upload(const std::byte* host, std::byte* device, std::size_t bytes) {
+    while (bytes > 0) {
+      if (used_ == half_bytes) turn();
+      const std::size_t part = std::min(bytes, half_bytes - used_);
+      std::byte* const place = halves_[current_].data + used_;
+      std::memcpy(place, host, part);
+      PLUMB_CUDA_CHECKED(cudaMemcpyAsync(device, place, part, cudaMemcpyHostToDevice, stream()));
+      used_ = std::min(half_bytes, (used_ + part + 255) / 256 * 256);
+      host += part, device += part, bytes -= part;
+    }
+  }
+
+ private:
+  static constexpr std::size_t half_bytes = std::size_t{8} << 20;
+  struct Half {
+    std::byte* data = nullptr;
+    cudaEvent_t emptied = nullptr;
+  };
+
+  void turn() {
+    PLUMB_CUDA_CHECKED(cudaEventRecord(halves_[current_].emptied, stream()));
+    current_ = 1 - current_;
+    PLUMB_CUDA_CHECKED(cudaEventSynchronize(halves_[current_].emptied));  // at once for one that was never recorded
+    used_ = 0;
+  }
+
+  Half halves_[2];
+  int current_ = 0;
+  std::size_t used_ = 0;  // of the current half
+};
+
+class CudaMemory : public Memory {
+ public:
+  CudaMemory() { stream(); }  // throws where there is no device
+
+  std::size_t usual_region() const override { return std::size_t{256} << 20; }
+  std::byte* reserve(std::size_t bytes) override {
+    void* p = nullptr;
+    const cudaError_t status = cudaMalloc(&p, bytes);
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();  // it is told; the next call is another
+      return nullptr;
+    }
+    PLUMB_CUDA_CHECKED(status);
+    return static_cast<std::byte*>(p);
+  }
+  void give_back(std::byte* region, std::size_t) noexcept override {
+    cudaStreamSynchronize(stream());
+    cudaFree(region);
+  }
+  void supply(std::byte*, std::size_t) override {}  // regions come with their memory
+  void withdraw(std::byte*, std::size_t) noexcept override {}
+
+  void upload(const void* host, void* device, std::size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    ++counters.uploads;
+    staging_.upload(static_cast<const std::byte*>(host), static_cast<std::byte*>(device), bytes);
+  }
+  void download(const void* device, void* host, std::size_t bytes) override {
+    ++counters.downloads;
+    if (bytes > 0) PLUMB_CUDA_CHECKED(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream()));
+    synchronize();
+  }
+  void copy(const void* from, void* to, std::size_t bytes) override {
+    ++counters.copies;
+    if (bytes > 0) PLUMB_CUDA_CHECKED(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()));
+  }
+  void fill(void* device, int byte, std::size_t bytes) override {
+    if (bytes > 0) PLUMB_CUDA_CHECKED(cudaMemsetAsync(device, byte, bytes, stream()));
+  }
+  void synchronize() override {
+    ++counters.synchronizations;
+    PLUMB_CUDA_CHECKED(cudaStreamSynchronize(stream()));
+  }
+  Traffic traffic() const override {
+    return {.launches = counters.launches,
+            .uploads = counters.uploads,
+            .downloads = counters.downloads,
+            .copies = counters.copies,
+            .synchronizations = counters.synchronizations};
+  }
+
+ private:
+  std::mutex mutex_;
+  Staging staging_;
+};
+
+}  // namespace
+
+// Never destroyed: storages with static lifetime may outlive any static object.
+Memory& cuda_memory() {
+  static CudaMemory& memory = *new CudaMemory;
+  return memory;
+}
+
+}  // namespace plumb

@@ -1,0 +1,135 @@
+// What is wrong on a device goes wrong on the emulated one, every time.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <vector>
+
+#include "tests/cuda_emulator/runtime.h"
+#include "tests/support/catch.h"
+
+namespace {
+
+// The signal that ends a process which does this, 0 if it ends by itself.
+template <class F>
+int signal_of(F&& f) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (const int s : {SIGSEGV, SIGBUS, SIGABRT}) std::signal(s, SIG_DFL);  // whoever else looks at them
+    std::freopen("/dev/null", "w", stderr);
+    f();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+struct Device {
+  cudaStream_t stream = nullptr, other = nullptr;
+  cudaEvent_t event = nullptr;
+  float *a = nullptr, *pinned = nullptr;
+  const emulator::Schedule before = emulator::schedule();
+
+  explicit Device(emulator::Schedule schedule) {
+    emulator::set_schedule(schedule);
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+    cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    void* p = nullptr;
+    cudaMalloc(&p, 4 * sizeof(float));
+    a = static_cast<float*>(p);
+    cudaHostAlloc(&p, 4 * sizeof(float), cudaHostAllocDefault);
+    pinned = static_cast<float*>(p);
+    for (int i = 0; i < 4; ++i) pinned[i] = 1;
+  }
+  ~Device() {
+    cudaFree(a);
+    cudaFreeHost(pinned);
+    cudaEventDestroy(event);
+    cudaStreamDestroy(other);
+    cudaStreamDestroy(stream);
+    emulator::set_schedule(before);
+  }
+  float first() {
+    float value = 0;
+    cudaMemcpyAsync(&value, a, sizeof value, cudaMemcpyDeviceToHost, stream);
+    cudaStreamSynchronize(stream);
+    return value;
+  }
+};
+
+using emulator::Schedule;
+
+}  // namespace
+
+TEST_CASE("eager runs work when it is submitted, lazy when somebody waits") {
+  for (const Schedule schedule : {Schedule::eager, Schedule::lazy}) {
+    Device d(schedule);
+    int ran = 0;
+    emulator::submit(d.stream, [&] { ++ran; });
+    CHECK(ran == (schedule == Schedule::eager));
+    emulator::submit(d.other, [&] { ran += 10; });
+    cudaStreamSynchronize(d.stream);
+    CHECK(ran == (schedule == Schedule::eager ? 11 : 1));
+    cudaDeviceSynchronize();
+    CHECK(ran == 11);
+  }
+}
+
+TEST_CASE("pinned memory that is filled again before its copy is done spoils the copy") {
+  for (const Schedule schedule : {Schedule::eager, Schedule::lazy}) {
+    Device d(schedule);
+    cudaMemcpyAsync(d.a, d.pinned, 4 * sizeof(float), cudaMemcpyHostToDevice, d.stream);
+    d.pinned[0] = 2;
+    CHECK(d.first() == (schedule == Schedule::eager ? 1 : 2));
+  }
+}
+
+TEST_CASE("another stream goes on where an event was recorded, and without waiting for it too early") {
+  Device d(Schedule::lazy);
+  int ran = 0, seen = -1;
+  emulator::submit(d.stream, [&] { ran = 1; });
+  cudaEventRecord(d.event, d.stream);
+  emulator::submit(d.stream, [&] { ran = 2; });
+  SECTION("with a wait") {
+    cudaStreamWaitEvent(d.other, d.event);
+    emulator::submit(d.other, [&] { seen = ran; });
+    cudaStreamSynchronize(d.other);
+    CHECK(seen == 1);
+  }
+  SECTION("without") {
+    emulator::submit(d.other, [&] { seen = ran; });
+    cudaStreamSynchronize(d.other);
+    CHECK(seen == 0);
+  }
+  SECTION("the host waits for no more than the event") {
+    cudaEventSynchronize(d.event);
+    CHECK(ran == 1);
+  }
+  cudaDeviceSynchronize();
+}
+
+TEST_CASE("the host cannot read device memory, nor a copy or work go beyond its end") {
+  Device d(Schedule::eager);
+  cudaMemcpyAsync(d.a, d.pinned, 4 * sizeof(float), cudaMemcpyHostToDevice, d.stream);
+  CHECK(signal_of([&] { std::printf("%f", static_cast<double>(*static_cast<volatile float*>(d.a))); }) != 0);
+  CHECK(signal_of([&] { cudaMemcpyAsync(d.pinned, d.a, 5 * sizeof(float), cudaMemcpyDeviceToHost, d.stream); }) == SIGABRT);
+  CHECK(signal_of([&] { cudaMemcpyAsync(d.pinned, d.a, 4 * sizeof(float), cudaMemcpyHostToDevice, d.stream); }) == SIGABRT);
+  CHECK(signal_of([&] { emulator::submit(d.stream, [&] { static_cast<volatile float*>(d.a)[64] = 1; }); }) != 0);  // 256 bytes are its granule
+  CHECK(signal_of([&] { emulator::submit(d.stream, [&] { static_cast<volatile float*>(d.a)[3] = 1; }); }) == 0);
+  CHECK(d.first() == 1);
+}
+
+TEST_CASE("freed memory is gone, and its address refused a second time") {
+  Device d(Schedule::eager);
+  void* p = nullptr;
+  const std::size_t before = emulator::allocated();
+  CHECK(cudaMalloc(&p, 100) == cudaSuccess);
+  CHECK(emulator::allocated() == before + 100);
+  CHECK(cudaFree(p) == cudaSuccess);
+  CHECK(emulator::allocated() == before);
+  CHECK(cudaFree(p) == cudaErrorInvalidValue);
+}

@@ -1,0 +1,301 @@
+// Streams, events, memory. One lock for all: the device does one thing at a time.
+#include "tests/cuda_emulator/runtime.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string_view>
+#include <utility>
+
+struct emulated_event {
+  emulated_stream* stream = nullptr;  // that has it still to reach; null: reached, or never recorded
+  std::uint64_t recorded = 0;         // how often; only the last counts
+};
+
+struct emulated_stream {
+  std::deque<std::function<void()>> pending;
+};
+
+namespace emulator {
+namespace {
+
+[[noreturn]] void fail(const char* what) {
+  std::fprintf(stderr, "CUDA emulator: %s\n", what);
+  std::abort();
+}
+
+struct Allocation {
+  std::byte* pages;
+  std::size_t page_bytes, bytes;  // without the guard; as asked for
+};
+
+struct State {
+  std::recursive_mutex mutex;  // work may submit
+  Schedule schedule = [] {
+    const char* const name = std::getenv("PLUMB_EMULATED_SCHEDULE");
+    return name && std::string_view(name) == "lazy" ? Schedule::lazy : Schedule::eager;
+  }();
+  std::map<std::byte*, Allocation> memory;  // by the address that was given out
+  std::map<std::byte*, std::size_t> pinned;
+  std::set<emulated_stream*> streams;
+  std::set<emulated_event*> events;
+  int running = 0;  // depth of work that runs
+
+  void protect(int how) {
+    for (const auto& [address, a] : memory) mprotect(a.pages, a.page_bytes, how);
+  }
+};
+
+// Never destroyed: what has static lifetime may give memory back at the very end.
+State& state() {
+  static State& s = *new State;
+  return s;
+}
+
+void run(const std::function<void()>& work) {
+  State& s = state();
+  if (s.running++ == 0) s.protect(PROT_READ | PROT_WRITE);
+  work();
+  if (--s.running == 0) s.protect(PROT_NONE);
+}
+
+void finish(emulated_stream* stream) {
+  while (!stream->pending.empty()) {
+    const std::function<void()> work = std::move(stream->pending.front());
+    stream->pending.pop_front();
+    work();
+  }
+}
+
+void finish_all() {
+  for (emulated_stream* stream : state().streams) finish(stream);
+}
+
+// Work that is no access to memory.
+void enqueue(emulated_stream* stream, std::function<void()> work) {
+  stream->pending.push_back(std::move(work));
+  if (state().schedule == Schedule::eager) finish(stream);
+}
+
+void reach(emulated_event* event) {
+  while (event->stream && !event->stream->pending.empty()) {
+    emulated_stream* const stream = event->stream;
+    const std::function<void()> work = std::move(stream->pending.front());
+    stream->pending.pop_front();
+    work();
+  }
+}
+
+enum class Place { device, pinned, host };
+
+// Where the bytes lie; what begins in device memory must end in the same allocation.
+Place place_of(const void* address, std::size_t bytes) {
+  State& s = state();
+  auto* const begin = static_cast<std::byte*>(const_cast<void*>(address));
+  if (auto next = s.memory.upper_bound(begin); next != s.memory.begin()) {
+    const auto& [start, a] = *std::prev(next);
+    if (begin < start + a.bytes) {
+      if (begin + bytes > start + a.bytes) fail("a copy goes beyond the end of an allocation");
+      return Place::device;
+    }
+  }
+  if (auto next = s.pinned.upper_bound(begin); next != s.pinned.begin() && begin < std::prev(next)->first + std::prev(next)->second)
+    return Place::pinned;
+  return Place::host;
+}
+
+}  // namespace
+
+Schedule schedule() { return state().schedule; }
+
+void set_schedule(Schedule schedule) {
+  const std::lock_guard lock(state().mutex);
+  finish_all();
+  state().schedule = schedule;
+}
+
+void submit(cudaStream_t stream, std::function<void()> work) {
+  const std::lock_guard lock(state().mutex);
+  if (!state().streams.contains(stream)) fail("work for a stream that is none (the default stream is not used here)");
+  enqueue(stream, [work = std::move(work)] { run(work); });
+}
+
+std::size_t allocated() {
+  const std::lock_guard lock(state().mutex);
+  std::size_t sum = 0;
+  for (const auto& [address, a] : state().memory) sum += a.bytes;
+  return sum;
+}
+
+}  // namespace emulator
+
+using namespace emulator;
+
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorInvalidValue:
+      return "invalid argument";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorInsufficientDriver:
+      return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorNoDevice:
+      return "no CUDA-capable device is detected";
+    case cudaErrorInvalidDevice:
+      return "invalid device ordinal";
+    case cudaErrorInvalidResourceHandle:
+      break;
+  }
+  return "invalid resource handle";
+}
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+
+// PLUMB_EMULATED_DEVICES: how many there are; 1 unless said. "driver": none is there to ask.
+cudaError_t cudaGetDeviceCount(int* count) {
+  const char* const devices = std::getenv("PLUMB_EMULATED_DEVICES");
+  if (devices && std::string_view(devices) == "driver") return cudaErrorInsufficientDriver;
+  const int there = devices ? std::atoi(devices) : 1;
+  if (there == 0) return cudaErrorNoDevice;
+  *count = there;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (device != 0) return cudaErrorInvalidDevice;
+  // What kernels are written for: compute capability 9.0.
+  *properties = {
+      .name = "emulated device", .major = 9, .minor = 0, .multiProcessorCount = 132, .sharedMemPerBlockOptin = 232448, .totalGlobalMem = 80ull << 30};
+  return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void** address, std::size_t bytes) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t rounded = (bytes + 255) / 256 * 256, page_bytes = (rounded + page - 1) / page * page;  // the driver aligns to 256 bytes
+  void* const pages = mmap(nullptr, page_bytes + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) return cudaErrorMemoryAllocation;
+  madvise(pages, page_bytes, MADV_HUGEPAGE);
+  auto* const first = static_cast<std::byte*>(pages);
+  std::byte* const begin = first + (page_bytes - rounded);  // so that the end meets the guard
+  s.memory[begin] = {first, page_bytes, bytes};
+  if (s.running > 0) mprotect(first, page_bytes, PROT_READ | PROT_WRITE);
+  *address = begin;
+  return cudaSuccess;
+}
+
+// As the device does, waits for all that is under way.
+cudaError_t cudaFree(void* address) {
+  if (!address) return cudaSuccess;
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  const auto found = s.memory.find(static_cast<std::byte*>(address));
+  if (found == s.memory.end()) return cudaErrorInvalidValue;
+  finish_all();
+  munmap(found->second.pages, found->second.page_bytes + static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+  s.memory.erase(found);
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostAlloc(void** address, std::size_t bytes, unsigned) {
+  const std::lock_guard lock(state().mutex);
+  *address = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  if (!*address) return cudaErrorMemoryAllocation;
+  state().pinned[static_cast<std::byte*>(*address)] = bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* address) {
+  const std::lock_guard lock(state().mutex);
+  if (address && state().pinned.erase(static_cast<std::byte*>(address)) == 0) return cudaErrorInvalidValue;
+  finish_all();
+  std::free(address);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  const std::lock_guard lock(state().mutex);
+  state().streams.insert(*stream = new emulated_stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const std::lock_guard lock(state().mutex);
+  if (!state().streams.contains(stream)) return cudaErrorInvalidResourceHandle;
+  finish(stream);
+  state().streams.erase(stream);
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  const std::lock_guard lock(state().mutex);
+  if (!state().streams.contains(stream)) return cudaErrorInvalidResourceHandle;
+  finish(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  const std::lock_guard lock(state().mutex);
+  if (!state().streams.contains(stream) || !state().events.contains(event)) return cudaErrorInvalidResourceHandle;
+  if (event->stream != stream) enqueue(stream, [event] { reach(event); });
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  const std::lock_guard lock(state().mutex);
+  state().events.insert(*event = new emulated_event);
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  const std::lock_guard lock(state().mutex);
+  if (state().events.erase(event) == 0) return cudaErrorInvalidResourceHandle;
+  finish_all();
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const std::lock_guard lock(state().mutex);
+  if (!state().streams.contains(stream) || !state().events.contains(event)) return cudaErrorInvalidResourceHandle;
+  event->stream = stream;
+  enqueue(stream, [event, times = ++event->recorded] {
+    if (event->recorded == times) event->stream = nullptr;
+  });
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const std::lock_guard lock(state().mutex);
+  if (!state().events.contains(event)) return cudaErrorInvalidResourceHandle;
+  reach(event);
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  const std::lock_guard lock(state().mutex);
+  finish_all();
+  return cudaSuccess;
+}
+
+// Reads and writes when its turn comes, host memory as well: pinned memory on a device is read as late, and what is not pinned the driver takes
+// earlier at times. A copy to memory that is not pinned returns when it is done.
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  const std::lock_guard lock(state().mutex);
+  const Place target = place_of(to, bytes), source = place_of(from, bytes);
+  const bool to_device = kind != cudaMemcpyDeviceToHost, from_device = kind != cudaMemcpyHostToDevice;
+  if ((target == Place::device) != to_device || (source == Place::device) != from_device) fail("a copy whose kind does not fit its addresses");
+  if (to_device && from_device && static_cast<char*>(to) < static_cast<const char*>(from) + bytes &&
+      static_cast<const char*>(from) < static_cast<char*>(to) + bytes)
+    fail("a copy onto itself");
+  submit(stream, [=] { std::memcpy(to, from, bytes); });
+  if (target == Place::host) finish(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* to, int byte, std::size_t bytes, cudaStream_t stream) {
+  const std::lock_guard lock(state().mutex);
+  if (place_of(to, bytes) != Place::device) fail("memset of what is not device memory");
+  submit(stream, [=] { std::memset(to, byte, bytes); });
+  return cudaSuccess;
+}
