@@ -1,28 +1,48 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs every test.
+# Installs what is missing, builds everything and runs every test; those of the CUDA backend on an emulated device.
 # Usage: ./test.sh [release|asan|tsan]      asan: address and undefined-behaviour sanitizers; tsan: thread sanitizer, threaded parts
 # Ends with a line of its own: N passed, N failed, N skipped
 set -euo pipefail
 cd "$(dirname "$0")"
 preset=${1:-release}
-case "$preset" in release | asan | tsan) ;; *) sed -n 2,4p "$0" >&2; exit 2 ;; esac
+case "$preset" in
+  release) emulated=emulated schedules=(emulated emulated-lazy) ;;
+  asan) emulated=emulated-asan schedules=(emulated-asan) ;;
+  tsan) emulated= schedules=() ;;
+  *) sed -n 2,4p "$0" >&2; exit 2 ;;
+esac
+
+status=0 reports=()
+# Builds a preset, or some of its targets: build PRESET [TARGET...]
+build() {
+  cmake --preset "$1" -DPLUMB_BUILD_TESTS=ON
+  cmake --build --preset "$1" ${2:+--target "${@:2}"}
+}
+run() { # TEST_PRESET BUILD_PRESET
+  local report=$PWD/build/$2/$1.xml
+  rm -f "$report"
+  ctest --preset "$1" --output-junit "$report" || status=$?
+  [ -s "$report" ] || { echo "error: the tests did not run" >&2; exit 1; }
+  reports+=("$report")
+}
 
 tools/install.sh test
-cmake --preset "$preset" -DPLUMB_BUILD_TESTS=ON
-targets=()
-[ "$preset" = tsan ] && targets=(--target backends_tests experiments_tests)
-cmake --build --preset "$preset" "${targets[@]}"
+if [ "$preset" = tsan ]; then build tsan backends_tests experiments_tests; else build "$preset"; fi
+run "$preset" "$preset"
+if [ -n "$emulated" ]; then
+  build "$emulated" cuda_tests cuda_emulator_tests ops_tests
+  for schedule in "${schedules[@]}"; do run "$schedule" "$emulated"; done
+fi
 
-report=build/$preset/tests.xml
-rm -f "$report"
-status=0
-ctest --preset "$preset" --output-junit "$PWD/$report" || status=$?
-[ -s "$report" ] || { echo "error: the tests did not run" >&2; exit 1; }
-count() { sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" "$report" | head -1; }
+count() { # ATTRIBUTE: its sum over the reports
+  local sum=0 report
+  for report in "${reports[@]}"; do sum=$((sum + $(sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" "$report" | head -1))); done
+  echo "$sum"
+}
 total=$(count tests) failed=$(count failures) skipped=$(count skipped)
 if [ "$skipped" -gt 0 ]; then
   echo "skipped:"
-  grep -h -o 'SKIPPED: [^&<]*' "$report" | sort | uniq -c || true
+  grep -h -o 'SKIPPED: [^&<]*' "${reports[@]}" | sort | uniq -c || true
 fi
 echo "$((total - failed - skipped)) passed, $failed failed, $skipped skipped"
 exit "$status"
