@@ -296,7 +296,7 @@ TEST_CASE("what is wrong on the command line ends with 2, one line, and a sugges
   CHECK_THAT(refused("--drop-key 1.5"), contains("--drop-key"));
   CHECK_THAT(refused("--dim 63"), contains("--heads 2"));
   CHECK_THAT(refused("--patch 5"), contains("--patch 5"));
-  CHECK_THAT(refused("--device cuda"), contains("cpu"));
+  CHECK_THAT(refused("--device tpu"), contains("cpu"));
   CHECK(std::filesystem::is_empty(folder.path()) == false);  // .stdout and .stderr only
   CHECK_FALSE(std::filesystem::exists(folder.path() / "runs"));
 }
@@ -321,6 +321,7 @@ TEST_CASE("what is found at run time ends with 1, one line, and nothing is writt
   CHECK(large.status == 1);
   CHECK_THAT(large.err, contains("--batch 100000 is more than the 12800 training images"));
   CHECK_THAT(failed("--data fashion-mnist --data-dir data"), contains("train-images-idx3-ubyte"));
+  if (const std::string why = why_no_cuda(); !why.empty()) CHECK_THAT(failed("--device cuda"), contains("--device cuda: " + why));
   const Finished full = run(folder.path(), small + "--gates pre --depths 1 --json --out b > /dev/full");
   CHECK(full.status == 1);
   CHECK_THAT(full.err, contains("error: "));

@@ -1,0 +1,121 @@
+// Training on the device is training on the cpu: every method, CaiT, a deep MLP, every optimizer, to the accuracy of f32.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "core/precision.h"
+#include "experiments/common/optimization.h"
+#include "nn/nn.h"
+#include "tests/support/cuda.h"
+
+using namespace plumb;
+
+namespace {
+
+constexpr int steps = 10, batch = 8, classes = 10;
+
+// A model is made and called where defaults() say.
+using Model = std::function<std::unique_ptr<nn::Layer>()>;
+
+std::vector<double> losses(const Defaults& where, const Model& make, const std::string& optimizer, double clip_norm = 0) {
+  const DefaultsScope defaults(where);
+  const auto model = make();
+  const auto by = lab::make_optimizer(optimizer, model->parameters(), 3e-3, 0.05, clip_norm);
+  std::vector<std::int64_t> labels;
+  for (std::int64_t i = 0; i < batch; ++i) labels.push_back(i * 7 % classes);
+  std::vector<double> all;
+  for (std::uint32_t step = 0; step < steps; ++step) {
+    const RandomScope random({.seed = 3, .step = step});
+    const Tensor images = random_normal({batch, 3, 16, 16}, step, "images");
+    const Gradients g = backward(cross_entropy((*model)(images), integers(labels, {batch})));
+    by->step(g);
+    all.push_back(g.loss());
+  }
+  return all;
+}
+
+// The largest |a - b| / |b|.
+double apart(const std::vector<double>& a, const std::vector<double>& b) {
+  double most = 0;
+  for (std::size_t i = 0; i < b.size(); ++i)
+    if (const double d = std::abs(a.at(i) - b[i]) / std::abs(b[i]); !(d <= most)) most = d;  // a NaN wins
+  return most;
+}
+
+// Where the cpu's own rounding carries it farther from f64 than 1e-5, ten times that distance is allowed.
+void check_training(const std::string& name, const Model& make, const std::string& optimizer = "adamw", double clip_norm = 0) {
+  INFO(name);
+  const std::vector<double> cpu = losses({DType::f32, Device::cpu}, make, optimizer, clip_norm);
+  const double rounding = apart(cpu, losses({DType::f64, Device::reference}, make, optimizer, clip_norm));
+  CHECK(std::isfinite(cpu.back()));
+  CHECK(apart(losses({DType::f32, Device::cuda}, make, optimizer, clip_norm), cpu) <= std::max(1e-4, rounding > 1e-5 ? 10 * rounding : 0));
+}
+
+nn::ViTOptions small() { return {.image = 16, .patch = 4, .classes = classes, .dim = 32, .depth = 2, .heads = 2, .seed = 3}; }
+Model vit(const nn::ViTOptions& options) {
+  return [options] { return std::make_unique<nn::ViT>(options); };
+}
+
+}  // namespace
+
+TEST_CASE("every method trains as on the cpu") {
+  PLUMB_REQUIRE_CUDA();
+  for (const std::string& gate : nn::gate_names()) {
+    nn::ViTOptions options = small();
+    options.gate = gate;
+    check_training(gate, vit(options));
+  }
+}
+
+TEST_CASE("every way of dropping draws what the cpu draws") {
+  PLUMB_REQUIRE_CUDA();
+  nn::ViTOptions options = small();
+  options.drop_path = {.rate = 0.3};
+  options.attention_dropout = 0.2;
+  options.drop_key = {.rate = 0.3};
+  check_training("DropKey, drop-path, dropout", vit(options));
+  options.drop_head = {.rate = 0.5};
+  check_training("DropHead too", vit(options));
+}
+
+TEST_CASE("CaiT and a deep MLP train as on the cpu") {
+  PLUMB_REQUIRE_CUDA();
+  check_training("CaiT", [] {
+    return std::make_unique<nn::CaiT>(
+        nn::CaiTOptions{.image = 16, .patch = 4, .classes = classes, .dim = 32, .depth = 2, .heads = 2, .drop_key = {.rate = 0.2}, .seed = 3});
+  });
+  for (const std::string& method : nn::deep_mlp_methods())
+    check_training("deep MLP, " + method, [&] {
+      return std::make_unique<nn::DeepMlp>(
+          nn::DeepMlpOptions{.inputs = 3 * 16 * 16, .width = 32, .depth = 6, .classes = classes, .method = method, .seed = 3});
+    });
+}
+
+TEST_CASE("every optimizer, with and without clipping, trains as on the cpu") {
+  PLUMB_REQUIRE_CUDA();
+  for (const std::string& optimizer : lab::optimizer_names())
+    for (const double clip_norm : {0.0, 0.1}) check_training(optimizer, vit(small()), optimizer, clip_norm);
+}
+
+TEST_CASE("weights of the device are saved, loaded and averaged") {
+  PLUMB_REQUIRE_CUDA();
+  const DefaultsScope defaults({DType::f32, Device::cuda});
+  nn::ViT model(small()), other([] {
+    nn::ViTOptions o = small();
+    o.seed = 4;
+    return o;
+  }());
+  nn::Ema ema(model.parameters(), {.decay = 0.5});
+  nn::assign(nn::weights(model), nn::weights(other), "[test]");
+  ema.update();
+  {
+    const nn::EmaScope averaged(ema);
+    const std::string name = model.parameters()[0].name;
+    const std::vector<double> mean = model.parameters()[0].value.values(), there = other.parameters()[0].value.values();
+    CHECK(mean.size() == there.size());
+    CHECK(mean != there);
+  }
+  for (std::size_t i = 0; i < model.parameters().size(); ++i)
+    CHECK(same_bytes(model.parameters()[i].value.array(), other.parameters()[i].value.array()));
+  nn::audit_init(other, 4);
+}
