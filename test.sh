@@ -30,7 +30,7 @@ tools/install.sh test
 if [ "$preset" = tsan ]; then build tsan backends_tests experiments_tests; else build "$preset"; fi
 run "$preset" "$preset"
 if [ -n "$emulated" ]; then
-  build "$emulated" cuda_tests cuda_emulator_tests ops_tests
+  build "$emulated" backends_tests cuda_tests cuda_emulator_tests ops_tests
   for schedule in "${schedules[@]}"; do run "$schedule" "$emulated"; done
 fi
 

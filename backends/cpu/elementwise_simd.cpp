@@ -5,7 +5,7 @@
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/route.h"
-#include "backends/cpu/walk.h"
+#include "backends/walk.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/elementwise_simd.cpp"

@@ -3,7 +3,7 @@
 
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
-#include "backends/cpu/walk.h"
+#include "backends/walk.h"
 
 namespace plumb::cpu {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/onednn_primitives.h"
-#include "backends/cpu/walk.h"
+#include "backends/walk.h"
 #include "core/backend.h"
 #include "core/error.h"
 

@@ -1,5 +1,6 @@
 // Runs a kernel of the cpu backend and the reference kernel of the same name, and compares: values, the same bits on one, two and three
-// threads, and nothing written past the ends of the results.
+// threads, and nothing written past the ends of the results. The same for the cuda backend, where there is a device: values, and the same bits when
+// it is asked again.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/elsewhere.h"
 #include "core/backend.h"
 #include "tests/support/catch.h"
 
@@ -103,6 +105,35 @@ struct Result {
 inline Result as_f32(const Shape& shape) { return {shape, DType::f32}; }
 inline Result as_bf16(const Shape& shape) { return {shape, DType::bf16}; }
 
+// The kernels of the cuda backend for arrays of the host, which go to the device and come back.
+inline const Kernels& cuda_kernels_of_host_arrays() {
+  static constexpr Kernels table{
+#define PLUMB_KERNEL(dtypes, name, parameters) .name = elsewhere<&Kernels::name, Device::cuda>,
+#include "core/kernels.def"
+  };
+  return table;
+}
+
+inline void check_results(const std::string& name, const char* tolerance, const Results& got, const Results& expected) {
+  const auto [absolute, relative] = tolerances.at(tolerance);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const bool bf16 = got[i].dtype() == DType::bf16;
+    const std::vector<double> all = to_vector(got[i]), reference = to_vector(expected[i]);
+    std::size_t different = 0;
+    for (std::size_t j = 0; j < all.size(); ++j) {
+      const double g = all[j], e = reference[j];
+      if (g == e || (std::isnan(g) && std::isnan(e))) continue;
+      ++different;
+      const double step = bf16 && e != 0 ? std::ldexp(1.0, std::ilogb(e) - 7) : 0;
+      if (std::abs(g - e) <= absolute + relative * std::abs(e) + step) continue;
+      FAIL(name << ", result " << i << " at " << j << ": expected " << e << ", got " << g << ", difference " << g - e << " (" << tolerance << ")");
+    }
+    INFO(name << ", result " << i << ": " << different << " of " << all.size() << " are rounded otherwise");
+    // Where operands are rounded between the steps of a kernel, more results are.
+    if (bf16 && !std::string(tolerance).ends_with("16")) REQUIRE(different <= 2 + all.size() / 50);
+  }
+}
+
 // Runs `f` with the reference's and the cpu's kernels, whose results are as given. Where they are bf16, what lies near the middle of two
 // numbers may be rounded to either, but few elements do: at most one in fifty.
 inline void compare_results(const std::string& name, const char* tolerance, const std::vector<Result>& wanted,
@@ -121,27 +152,19 @@ inline void compare_results(const std::string& name, const char* tolerance, cons
     for (std::size_t i = 0; i < now.size(); ++i) {
       INFO(name << ", result " << i << " on " << threads << " threads");
       REQUIRE(end_untouched(now[i]));
-      if (threads > 1) REQUIRE(std::memcmp(now[i].bytes(), got[i].bytes(), bytes_of(now[i])) == 0);
+      if (threads > 1) REQUIRE(same_bytes(now[i], got[i]));
     }
     if (threads == 1) got = now;
   }
-  const auto [absolute, relative] = tolerances.at(tolerance);
+  check_results(name, tolerance, got, expected);
+  if (!why_no_cuda().empty()) return;
+  got = run(cuda_kernels_of_host_arrays());
+  const Results again = run(cuda_kernels_of_host_arrays());
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const bool bf16 = got[i].dtype() == DType::bf16;
-    const std::vector<double> all = to_vector(got[i]), reference = to_vector(expected[i]);
-    std::size_t different = 0;
-    for (std::size_t j = 0; j < all.size(); ++j) {
-      const double g = all[j], e = reference[j];
-      if (g == e || (std::isnan(g) && std::isnan(e))) continue;
-      ++different;
-      const double step = bf16 && e != 0 ? std::ldexp(1.0, std::ilogb(e) - 7) : 0;
-      if (std::abs(g - e) <= absolute + relative * std::abs(e) + step) continue;
-      FAIL(name << ", result " << i << " at " << j << ": expected " << e << ", got " << g << ", difference " << g - e << " (" << tolerance << ")");
-    }
-    INFO(name << ", result " << i << ": " << different << " of " << all.size() << " are rounded otherwise");
-    // Where operands are rounded between the steps of a kernel, more results are.
-    if (bf16 && !std::string(tolerance).ends_with("16")) REQUIRE(different <= 2 + all.size() / 50);
+    INFO(name << " on cuda, result " << i);
+    REQUIRE(same_bytes(again[i], got[i]));
   }
+  check_results(name + " on cuda", tolerance, got, expected);
 }
 
 // The same for results of f32.

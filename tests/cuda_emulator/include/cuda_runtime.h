@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "cuda_device.h"
+
 enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,

@@ -1,27 +1,31 @@
-// A kernel that the device does not have yet: its arrays go to the host, the cpu backend computes, and what it wrote comes back. Slow, and right.
+// A kernel's call carried out on another device: its arrays go there, and what it wrote comes back. For kernels that a device does not have yet, and
+// for tests.
 #pragma once
 
 #include <unordered_map>
 #include <vector>
 
 #include "core/backend.h"
+#include "core/memory.h"
 
-namespace plumb::cuda {
+namespace plumb {
 
-// The arrays of one call on the host, each buffer once, whatever shapes it is seen in: operands may be one another's results.
+// The arrays of one call on another device, each buffer once, whatever shapes it is seen in: operands may be one another's results.
 class Mirror {
  public:
+  explicit Mirror(Device device) : device_(device) {}
+
   Array of(const Array& a) {
     if (!a.defined()) return {};
-    const auto [entry, fresh] = host_.try_emplace(a.address());
-    if (fresh) entry->second = to_device(a, Device::cpu);
+    const auto [entry, fresh] = there_.try_emplace(a.address());
+    if (fresh) entry->second = to_device(a, device_);
     return entry->second.reshaped(a.shape());
   }
   Out of(const Out& a) {
     if (!a.defined()) return {};
-    Out host(of(static_cast<const Array&>(a)));
-    written_.emplace_back(host, a);
-    return host;
+    Out there(of(static_cast<const Array&>(a)));
+    written_.emplace_back(there, a);
+    return there;
   }
   template <class A>
   HeadsOf<A> of(const HeadsOf<A>& h) {
@@ -58,27 +62,35 @@ class Mirror {
   T of(const T& step) { return step; }
   Conv2dOptions of(const Conv2dOptions& options) { return options; }
 
+  // What the call has written goes to where it belongs.
   void bring_back() {
-    for (const auto& [host, device] : written_) memory_of(Device::cuda).upload(host.address(), device.mutable_address(), device.size_in_bytes());
+    for (const auto& [there, here] : written_) {
+      if (in_host_memory(device_))
+        memory_of(here.device()).upload(there.address(), here.mutable_address(), here.size_in_bytes());
+      else
+        memory_of(device_).download(there.address(), here.mutable_address(), here.size_in_bytes());
+    }
   }
 
  private:
-  std::unordered_map<const void*, Array> host_;
+  Device device_;
+  std::unordered_map<const void*, Array> there_;
   std::vector<std::pair<Out, Out>> written_;
 };
 
-template <auto entry>
-struct ThroughHost;
-template <class... Args, void (*Kernels::*entry)(Args...)>
-struct ThroughHost<entry> {
+template <auto entry, Device device>
+struct Elsewhere;
+template <class... Args, void (*Kernels::*entry)(Args...), Device device>
+struct Elsewhere<entry, device> {
   static void call(Args... args) {
-    Mirror mirror;
-    (cpu_kernels().*entry)(mirror.of(args)...);
+    Mirror mirror(device);
+    (detail::kernels_of(device).*entry)(mirror.of(args)...);
     mirror.bring_back();
   }
 };
 
-template <auto entry>
-inline constexpr auto through_host = &ThroughHost<entry>::call;
+// Stands for the kernel in a table.
+template <auto entry, Device device>
+inline constexpr auto elsewhere = &Elsewhere<entry, device>::call;
 
-}  // namespace plumb::cuda
+}  // namespace plumb

@@ -8,7 +8,7 @@
 
 #include "core/shape.h"
 
-namespace plumb::cpu {
+namespace plumb {
 
 using Strides = std::array<std::int64_t, Shape::max_rank>;  // of each axis, outermost first, in elements
 
@@ -83,4 +83,4 @@ struct Walk {
   }
 };
 
-}  // namespace plumb::cpu
+}  // namespace plumb

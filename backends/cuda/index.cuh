@@ -1,0 +1,65 @@
+// From an element of a result to the elements of operands whose axes have strides of their own: broadcast or permuted.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "backends/walk.h"
+
+namespace plumb::cuda {
+
+template <int operands>
+struct Offsets {
+  std::int64_t of[operands];
+};
+
+// A kernel's argument. Axes are merged as far as all operands allow.
+template <int operands>
+class Index {
+ public:
+  // Operands of these shapes, seen as broadcast to `result`.
+  Index(const Shape& result, const std::array<const Shape*, operands>& shapes) : Index(result, strides_of(result, shapes)) {}
+  // Operands with these strides along the axes of `result`.
+  Index(const Shape& result, const std::array<Strides, operands>& strides) {
+    const Walk<operands> walk(result, strides);
+    rank_ = static_cast<int>(walk.outer_rank) + 1;
+    extent_[0] = walk.inner;
+    for (int k = 0; k < operands; ++k) stride_[k][0] = walk.inner_stride[static_cast<std::size_t>(k)];
+    for (int r = 1; r < rank_; ++r) {
+      const auto outer = static_cast<std::size_t>(r - 1);
+      extent_[r] = walk.extent[outer];
+      for (int k = 0; k < operands; ++k) stride_[k][r] = walk.stride[outer][static_cast<std::size_t>(k)];
+    }
+  }
+
+  // Whether each operand lies as the result does, or is one element; and which: its step from one element to the next, 1 or 0.
+  bool flat() const {
+    for (int k = 0; k < operands; ++k)
+      if (stride_[k][0] > 1) return false;
+    return rank_ == 1;
+  }
+  int step(int operand) const { return static_cast<int>(stride_[operand][0]); }
+
+  // Of the result's element i, counted in its order.
+  __device__ __forceinline__ Offsets<operands> at(std::int64_t i) const {
+    Offsets<operands> offsets{};
+    for (int r = 0; r < rank_; ++r) {
+      const std::int64_t coordinate = r + 1 == rank_ ? i : i % extent_[r];
+      i /= extent_[r];
+      for (int k = 0; k < operands; ++k) offsets.of[k] += coordinate * stride_[k][r];
+    }
+    return offsets;
+  }
+
+ private:
+  static std::array<Strides, operands> strides_of(const Shape& result, const std::array<const Shape*, operands>& shapes) {
+    std::array<Strides, operands> strides;
+    for (std::size_t k = 0; k < operands; ++k) strides[k] = broadcast_strides(*shapes[k], result);
+    return strides;
+  }
+
+  int rank_ = 1;  // axes, innermost first
+  std::int64_t extent_[Shape::max_rank + 1] = {1};
+  std::int64_t stride_[operands][Shape::max_rank + 1] = {};
+};
+
+}  // namespace plumb::cuda

@@ -1,0 +1,85 @@
+// CUDA C++ as far as Plumb's kernels use it: what nvcc knows by itself. Included by cuda_runtime.h.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "tests/cuda_emulator/lanes.h"
+
+#define __global__
+#define __host__
+#define __device__
+#define __forceinline__ [[gnu::always_inline]] inline
+#define __launch_bounds__(...)
+#define __restrict__ __restrict
+
+struct dim3 {
+  unsigned x = 1, y = 1, z = 1;
+};
+struct uint3 {
+  unsigned x = 0, y = 0, z = 0;
+};
+struct alignas(8) float2 {
+  float x, y;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+
+inline uint3 threadIdx, blockIdx;
+inline dim3 blockDim, gridDim;
+inline constexpr int warpSize = 32;
+
+inline void __syncthreads() { emulator::block_barrier(); }
+inline void __syncwarp(unsigned mask = ~0u) { emulator::warp_barrier(mask); }
+
+namespace emulator {
+
+inline int lane() { return static_cast<int>((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32); }
+
+template <class T>
+T shuffle(unsigned mask, T value, int from) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  bits = exchange(mask, bits, from);
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+}  // namespace emulator
+
+// Lanes that would read beyond their group of `width` lanes read themselves.
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32) {
+  const int lane = emulator::lane(), from = lane ^ lane_mask;
+  return emulator::shuffle(mask, value, from / width > lane / width ? lane : from);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+  const int lane = emulator::lane(), from = lane + static_cast<int>(delta);
+  return emulator::shuffle(mask, value, from / width > lane / width ? lane : from);
+}
+template <class T>
+T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
+  const int lane = emulator::lane();
+  return emulator::shuffle(mask, value, lane / width * width + source % width);
+}
+
+inline float __uint_as_float(unsigned bits) {
+  float x;
+  std::memcpy(&x, &bits, 4);
+  return x;
+}
+inline unsigned __float_as_uint(float x) {
+  unsigned bits;
+  std::memcpy(&bits, &x, 4);
+  return bits;
+}
+inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
+inline unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>(std::uint64_t{a} * b >> 32); }
