@@ -26,6 +26,26 @@ constexpr Kernels table_of_kernels() {
   table.gather = cuda::gather;
   table.scatter_add = cuda::scatter_add;
   table.dropout = cuda::dropout;
+  table.reduce = cuda::reduce;
+  table.gelu_forward = cuda::gelu_forward;
+  table.softmax_forward = cuda::softmax_forward;
+  table.softmax_backward = cuda::softmax_backward;
+  table.log_softmax_forward = cuda::log_softmax_forward;
+  table.log_softmax_backward = cuda::log_softmax_backward;
+  table.layer_norm_forward = cuda::layer_norm_forward;
+  table.layer_norm_backward = cuda::layer_norm_backward;
+  table.rms_norm_forward = cuda::rms_norm_forward;
+  table.rms_norm_backward = cuda::rms_norm_backward;
+  table.dyt_forward = cuda::dyt_forward;
+  table.dyt_backward = cuda::dyt_backward;
+  table.cross_entropy_forward = cuda::cross_entropy_forward;
+  table.cross_entropy_backward = cuda::cross_entropy_backward;
+  table.gated_residual_forward = cuda::gated_residual_forward;
+  table.gated_residual_backward = cuda::gated_residual_backward;
+  table.adamw = cuda::adamw;
+  table.sgd = cuda::sgd;
+  table.adagrad = cuda::adagrad;
+  table.sum_of_squares = cuda::sum_of_squares;
   return table;
 }
 

@@ -11,7 +11,7 @@
 #define __global__
 #define __host__
 #define __device__
-#define __forceinline__ [[gnu::always_inline]] inline
+#define __forceinline__ __attribute__((always_inline)) inline
 #define __launch_bounds__(...)
 #define __restrict__ __restrict
 
@@ -30,6 +30,8 @@ struct alignas(16) float4 {
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
+
+using std::min, std::max;
 
 inline uint3 threadIdx, blockIdx;
 inline dim3 blockDim, gridDim;

@@ -1,0 +1,64 @@
+// The residual junction y = skip + row_scale[sample] gate branch, an element to a thread. The gate's gradient: sums by column, or over all
+// (rows.cuh). Bytes: forward skip, branch and y; backward dy, branch (for the gate) and dbranch, dy twice where both are wanted.
+#include "backends/cuda/kernels.h"
+#include "backends/cuda/rows.cuh"
+
+namespace plumb::cuda {
+namespace {
+
+// What branch is multiplied by at element i; both may be null.
+template <class T>
+struct Factor {
+  const T *gate, *scale;
+  std::int64_t gates, per_sample;  // elements of the gate; of a sample
+  __device__ __forceinline__ T sample(std::int64_t i) const { return scale ? scale[i / per_sample] : T{1}; }
+  __device__ __forceinline__ T at(std::int64_t i) const { return gate ? sample(i) * gate[gates == 1 ? 0 : i % gates] : sample(i); }
+};
+
+template <class T>
+__global__ void forward_kernel(const T* skip, const T* branch, Factor<T> factor, T* y, std::int64_t n) {
+  const std::int64_t i = thread_number();
+  if (i < n) y[i] = skip[i] + factor.at(i) * branch[i];
+}
+
+template <class T>
+__global__ void backward_kernel(const T* dy, Factor<T> factor, T* dbranch, std::int64_t n) {
+  const std::int64_t i = thread_number();
+  if (i < n) dbranch[i] = factor.at(i) * dy[i];
+}
+
+template <class T>
+struct Columns {
+  const T *dy, *branch;
+  Factor<T> factor;
+  std::int64_t D;
+  __device__ __forceinline__ void operator()(std::int64_t row, std::int64_t column, T (&sums)[1]) const {
+    const std::int64_t i = row * D + column;
+    sums[0] += factor.sample(i) * dy[i] * branch[i];
+  }
+};
+
+template <class T>
+Factor<T> factor_of(const Array& like, const Array& gate, const Array& row_scale) {
+  return {gate.defined() ? elements<T>(gate) : nullptr, row_scale.defined() ? elements<T>(row_scale) : nullptr, gate.defined() ? gate.numel() : 1,
+          row_scale.defined() && row_scale.numel() > 0 ? like.numel() / row_scale.numel() : 1};
+}
+
+}  // namespace
+
+void gated_residual_forward(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale, const Out& y) {
+  dispatch_float(y.dtype(), "gated_residual", [&]<class T>() {
+    launch_for(y.numel(), forward_kernel<T>, elements<T>(skip), elements<T>(branch), factor_of<T>(y, gate, row_scale), elements<T>(y), y.numel());
+  });
+}
+
+void gated_residual_backward(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale, const Out& dbranch, const Out& dgate) {
+  dispatch_float(dy.dtype(), "gated_residual", [&]<class T>() {
+    const Factor<T> factor = factor_of<T>(dy, gate, row_scale);
+    if (dbranch.defined()) launch_for(dy.numel(), backward_kernel<T>, elements<T>(dy), factor, elements<T>(dbranch), dy.numel());
+    if (!dgate.defined()) return;
+    sum_columns<1, T>(Columns<T>{elements<T>(dy), elements<T>(branch), factor, dy.dim(-1)}, rows_of(dy), dy.dim(-1), {dgate});
+  });
+}
+
+}  // namespace plumb::cuda

@@ -1,0 +1,29 @@
+// GELU (Hendrycks, Gimpel 2016), value and slope. erf: x Phi(x), slope Phi(x) + x phi(x). tanh: x (1 + tanh u) / 2, u = sqrt(2 / pi) (x + 0.044715
+// x^3).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "core/backend.h"
+
+namespace plumb::cuda {
+
+template <class T>
+struct ValueAndSlope {
+  T value, slope;
+};
+
+template <Gelu form, class T>
+__device__ __forceinline__ ValueAndSlope<T> gelu(T x) {
+  constexpr T root_half = static_cast<T>(0.70710678118654752), density = static_cast<T>(0.39894228040143268), c = static_cast<T>(0.79788456080286536),
+              cubic = static_cast<T>(0.044715), half = static_cast<T>(0.5);
+  if constexpr (form == Gelu::erf) {
+    const T cdf = half * (1 + std::erf(x * root_half));
+    return {x * cdf, cdf + x * (density * std::exp(-half * x * x))};
+  } else {
+    const T t = std::tanh(c * (x + cubic * x * x * x));
+    return {half * x * (1 + t), half * (1 + t) + half * x * (1 - t * t) * (c * (1 + 3 * cubic * x * x))};
+  }
+}
+
+}  // namespace plumb::cuda

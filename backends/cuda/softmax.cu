@@ -1,0 +1,158 @@
+// softmax, log-softmax and cross-entropy over the last axis: a warp to a row, which it reads two or three times (the later times from the cache).
+// Loss: each row's in a scratch array [R], then one block adds them in a fixed order.
+// Bytes: forward x and y, backward dy, y and dx, each once.
+#include "backends/cuda/kernels.h"
+#include "backends/cuda/rows.cuh"
+
+namespace plumb::cuda {
+namespace {
+
+template <class T>
+__device__ __forceinline__ T warp_max(T x) {
+  for (int m = 16; m > 0; m /= 2) {
+    const T other = __shfl_xor_sync(~0u, x, m);
+    x = other > x || other != other ? other : x;  // a NaN stays
+  }
+  return x;
+}
+
+// log(sum exp(x)) of a row, by its maximum, in every lane.
+template <class T>
+__device__ __forceinline__ T log_sum_exp(const T* x, std::int64_t n) {
+  T top = -INFINITY, sum = 0;
+  for (std::int64_t i = lane(); i < n; i += 32) top = x[i] > top || x[i] != x[i] ? x[i] : top;
+  top = warp_max(top);
+  for (std::int64_t i = lane(); i < n; i += 32) sum += std::exp(x[i] - top);
+  return top + std::log(warp_sum(sum));
+}
+
+template <class T>
+__global__ void softmax_forward_kernel(const T* x, T* y, std::int64_t rows, std::int64_t n) {
+  const std::int64_t row = warp_row();
+  if (row >= rows) return;
+  x += row * n, y += row * n;
+  const T lse = log_sum_exp(x, n);
+  for (std::int64_t i = lane(); i < n; i += 32) y[i] = std::exp(x[i] - lse);
+}
+
+template <class T>
+__global__ void softmax_backward_kernel(const T* dy, const T* y, T* dx, std::int64_t rows, std::int64_t n) {
+  const std::int64_t row = warp_row();
+  if (row >= rows) return;
+  dy += row * n, y += row * n, dx += row * n;
+  T dot = 0;
+  for (std::int64_t i = lane(); i < n; i += 32) dot += y[i] * dy[i];
+  dot = warp_sum(dot);
+  for (std::int64_t i = lane(); i < n; i += 32) dx[i] = y[i] * (dy[i] - dot);
+}
+
+template <class T>
+__global__ void log_softmax_forward_kernel(const T* x, T* y, std::int64_t rows, std::int64_t n) {
+  const std::int64_t row = warp_row();
+  if (row >= rows) return;
+  x += row * n, y += row * n;
+  const T lse = log_sum_exp(x, n);
+  for (std::int64_t i = lane(); i < n; i += 32) y[i] = x[i] - lse;
+}
+
+template <class T>
+__global__ void log_softmax_backward_kernel(const T* dy, const T* y, T* dx, std::int64_t rows, std::int64_t n) {
+  const std::int64_t row = warp_row();
+  if (row >= rows) return;
+  dy += row * n, y += row * n, dx += row * n;
+  T sum = 0;
+  for (std::int64_t i = lane(); i < n; i += 32) sum += dy[i];
+  sum = warp_sum(sum);
+  for (std::int64_t i = lane(); i < n; i += 32) dx[i] = dy[i] - std::exp(y[i]) * sum;
+}
+
+// t of class c: of the label, smoothed, or given.
+template <class T>
+struct Targets {
+  const std::int64_t* labels;
+  const T* given;  // [R, C], or null
+  T hit, miss;     // of the label's class without the rest; of every class
+
+  __device__ __forceinline__ T of(std::int64_t row, std::int64_t c, std::int64_t classes) const {
+    return given ? given[row * classes + c] : (labels[row] == c ? hit : T{0}) + miss;
+  }
+  // NaN for a label that is no class, so that the loss tells of it.
+  __device__ __forceinline__ T check(std::int64_t row, std::int64_t classes) const {
+    return given || (0 <= labels[row] && labels[row] < classes) ? T{0} : static_cast<T>(NAN);
+  }
+};
+
+template <class T>
+__global__ void cross_entropy_forward_kernel(const T* x, Targets<T> targets, T* lse, T* losses, std::int64_t rows, std::int64_t n) {
+  const std::int64_t row = warp_row();
+  if (row >= rows) return;
+  x += row * n;
+  const T l = log_sum_exp(x, n);
+  T loss = 0;
+  for (std::int64_t c = lane(); c < n; c += 32) loss -= targets.of(row, c, n) * (x[c] - l);
+  loss = warp_sum(loss);
+  if (lane() == 0) lse[row] = l, losses[row] = loss + targets.check(row, n);
+}
+
+template <class T>
+__global__ void cross_entropy_backward_kernel(const T* dloss, const T* x, Targets<T> targets, const T* lse, T* dx, std::int64_t rows,
+                                              std::int64_t n) {
+  const std::int64_t row = warp_row();
+  if (row >= rows) return;
+  x += row * n, dx += row * n;
+  T total = 0;
+  for (std::int64_t c = lane(); c < n; c += 32) total += targets.of(row, c, n);
+  total = warp_sum(total);
+  const T scale = *dloss / static_cast<T>(rows);
+  for (std::int64_t c = lane(); c < n; c += 32) dx[c] = scale * (std::exp(x[c] - lse[row]) * total - targets.of(row, c, n));
+}
+
+template <class T>
+Targets<T> targets_of(const Array& x, const Array& labels, const Array& target, double smoothing) {
+  return {labels.defined() ? elements<std::int64_t>(labels) : nullptr, target.defined() ? elements<T>(target) : nullptr,
+          static_cast<T>(1 - smoothing), static_cast<T>(smoothing / static_cast<double>(x.dim(-1)))};
+}
+
+}  // namespace
+
+void softmax_forward(const Array& x, const Out& y) {
+  dispatch_float(x.dtype(), "softmax",
+                 [&]<class T>() { launch_rows(rows_of(x), softmax_forward_kernel<T>, elements<T>(x), elements<T>(y), rows_of(x), x.dim(-1)); });
+}
+
+void softmax_backward(const Array& dy, const Array& y, const Out& dx) {
+  dispatch_float(y.dtype(), "softmax", [&]<class T>() {
+    launch_rows(rows_of(y), softmax_backward_kernel<T>, elements<T>(dy), elements<T>(y), elements<T>(dx), rows_of(y), y.dim(-1));
+  });
+}
+
+void log_softmax_forward(const Array& x, const Out& y) {
+  dispatch_float(x.dtype(), "log_softmax",
+                 [&]<class T>() { launch_rows(rows_of(x), log_softmax_forward_kernel<T>, elements<T>(x), elements<T>(y), rows_of(x), x.dim(-1)); });
+}
+
+void log_softmax_backward(const Array& dy, const Array& y, const Out& dx) {
+  dispatch_float(y.dtype(), "log_softmax", [&]<class T>() {
+    launch_rows(rows_of(y), log_softmax_backward_kernel<T>, elements<T>(dy), elements<T>(y), elements<T>(dx), rows_of(y), y.dim(-1));
+  });
+}
+
+void cross_entropy_forward(const Array& x, const Array& labels, const Array& target, double smoothing, const Out& loss, const Out& lse) {
+  dispatch_float(x.dtype(), "cross_entropy", [&]<class T>() {
+    const std::int64_t rows = rows_of(x);
+    const Out losses(empty_like(x, Shape{rows}));
+    launch_rows(rows, cross_entropy_forward_kernel<T>, elements<T>(x), targets_of<T>(x, labels, target, smoothing), elements<T>(lse),
+                elements<T>(losses), rows, x.dim(-1));
+    launch_add_all<T>(elements<T>(losses), rows, 1 / static_cast<double>(rows), elements<T>(loss));
+  });
+}
+
+void cross_entropy_backward(const Array& dloss, const Array& x, const Array& labels, const Array& target, double smoothing, const Array& lse,
+                            const Out& dx) {
+  dispatch_float(x.dtype(), "cross_entropy", [&]<class T>() {
+    launch_rows(rows_of(x), cross_entropy_backward_kernel<T>, elements<T>(dloss), elements<T>(x), targets_of<T>(x, labels, target, smoothing),
+                elements<T>(lse), elements<T>(dx), rows_of(x), x.dim(-1));
+  });
+}
+
+}  // namespace plumb::cuda
