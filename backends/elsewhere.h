@@ -78,10 +78,10 @@ class Mirror {
   std::vector<std::pair<Out, Out>> written_;
 };
 
-template <auto entry, Device device>
+template <Device device, auto entry>
 struct Elsewhere;
-template <class... Args, void (*Kernels::*entry)(Args...), Device device>
-struct Elsewhere<entry, device> {
+template <Device device, class... Args, void (*Kernels::*entry)(Args...)>
+struct Elsewhere<device, entry> {
   static void call(Args... args) {
     Mirror mirror(device);
     (detail::kernels_of(device).*entry)(mirror.of(args)...);
@@ -91,6 +91,6 @@ struct Elsewhere<entry, device> {
 
 // Stands for the kernel in a table.
 template <auto entry, Device device>
-inline constexpr auto elsewhere = &Elsewhere<entry, device>::call;
+inline constexpr auto elsewhere = &Elsewhere<device, entry>::call;
 
 }  // namespace plumb

@@ -42,6 +42,9 @@ constexpr Kernels table_of_kernels() {
   table.cross_entropy_backward = cuda::cross_entropy_backward;
   table.gated_residual_forward = cuda::gated_residual_forward;
   table.gated_residual_backward = cuda::gated_residual_backward;
+  table.matmul = cuda::matmul;
+  table.linear_forward = cuda::linear_forward;
+  table.linear_backward = cuda::linear_backward;
   table.adamw = cuda::adamw;
   table.sgd = cuda::sgd;
   table.adagrad = cuda::adagrad;

@@ -1,5 +1,6 @@
 #include "backends/cuda/runtime.h"
 
+#include "backends/cuda/cublaslt.h"
 #include "core/backend.h"
 #include "core/error.h"
 
@@ -10,7 +11,7 @@ std::string why_no_cuda() {
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaErrorInsufficientDriver) return "no NVIDIA driver, or one older than the CUDA that Plumb was built with";
   if (status != cudaSuccess && status != cudaErrorNoDevice) return fmt::format("CUDA does not start: {}", cudaGetErrorString(status));
-  return count > 0 ? "" : "no CUDA device";
+  return count > 0 ? cuda::why_no_cublaslt() : "no CUDA device";
 }
 
 std::string cuda_description() {

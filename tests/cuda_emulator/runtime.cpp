@@ -127,6 +127,11 @@ void submit(cudaStream_t stream, std::function<void()> work) {
   enqueue(stream, [work = std::move(work)] { run(work); });
 }
 
+void check_device_memory(const void* address, std::size_t bytes, const char* what) {
+  const std::lock_guard lock(state().mutex);
+  if (place_of(address, bytes) != Place::device) fail(what);
+}
+
 std::size_t allocated() {
   const std::lock_guard lock(state().mutex);
   std::size_t sum = 0;

@@ -16,6 +16,9 @@ void set_schedule(Schedule schedule);  // finishes what was begun under the othe
 // Work for a stream, which may touch device memory while it runs.
 void submit(cudaStream_t stream, std::function<void()> work);
 
+// Ends the process with a line that has `what`, unless these bytes lie in one allocation of device memory.
+void check_device_memory(const void* address, std::size_t bytes, const char* what);
+
 // Bytes that cudaMalloc gave and cudaFree has not taken.
 std::size_t allocated();
 

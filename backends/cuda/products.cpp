@@ -1,0 +1,123 @@
+// cuBLASLt thinks in columns: a row-major matrix [r, c] is its column-major [c, r]. So y = op(a) op(b) is asked for as y' = op(b)' op(a)', whose rows
+// are y's columns: the bias, one value to a row of y', is one to a column of y.
+#include "backends/cuda/products.h"
+
+#include <map>
+#include <mutex>
+
+#include "backends/cuda/cublaslt.h"
+#include "backends/cuda/runtime.h"
+
+namespace plumb::cuda {
+namespace {
+
+constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+
+void checked(cublasStatus_t status, const char* call) {
+  check(status == CUBLAS_STATUS_SUCCESS, "[cuda] {} failed with cuBLAS status {}", call, static_cast<int>(status));
+}
+#define PLUMB_CUBLAS_CHECKED(call) checked(cublaslt().call, #call)
+
+cudaDataType type_of(DType dtype) { return dtype == DType::f64 ? CUDA_R_64F : CUDA_R_32F; }
+
+struct Plan {
+  cublasLtMatmulDesc_t operation = nullptr;
+  cublasLtMatrixLayout_t left = nullptr, right = nullptr, result = nullptr;
+  cublasLtMatmulAlgo_t algorithm{};
+  std::size_t workspace = 0;
+};
+
+template <class T>
+void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute, const T& value) {
+  PLUMB_CUBLAS_CHECKED(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value));
+}
+template <class T>
+void set(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t attribute, const T& value) {
+  PLUMB_CUBLAS_CHECKED(cublasLtMatrixLayoutSetAttribute(layout, attribute, &value, sizeof value));
+}
+template <class T>
+void set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute, const T& value) {
+  PLUMB_CUBLAS_CHECKED(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value));
+}
+
+// Row-major [rows, columns], dense.
+cublasLtMatrixLayout_t layout(const Product& p, std::int64_t rows, std::int64_t columns, std::int64_t stride) {
+  cublasLtMatrixLayout_t made = nullptr;
+  PLUMB_CUBLAS_CHECKED(
+      cublasLtMatrixLayoutCreate(&made, type_of(p.dtype), static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows), columns));
+  if (p.count > 1) {
+    set(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(p.count));
+    set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, stride);
+  }
+  return made;
+}
+
+class Library {
+ public:
+  Library() {
+    PLUMB_CUBLAS_CHECKED(cublasLtCreate(&handle_));
+    workspace_ = Array(Shape{static_cast<std::int64_t>(workspace_bytes)}, DType::u8, Device::cuda);
+  }
+
+  void multiply(const Product& p, const void* a, const void* b, const void* bias, void* y) {
+    const std::lock_guard lock(mutex_);
+    const Plan& plan = plan_of(p, bias);
+    if (p.bias) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+    const float one = 1, sum = p.add_to_y ? 1 : 0;
+    const double one64 = 1, sum64 = sum;
+    const bool f64 = p.dtype == DType::f64;
+    ++counters.launches;
+    PLUMB_CUBLAS_CHECKED(cublasLtMatmul(handle_, plan.operation, f64 ? static_cast<const void*>(&one64) : &one, b, plan.left, a, plan.right,
+                                        f64 ? static_cast<const void*>(&sum64) : &sum, y, plan.result, y, plan.result, &plan.algorithm,
+                                        Out(workspace_).mutable_address(), plan.workspace, stream()));
+  }
+
+ private:
+  // The choice of an algorithm depends on the alignment of the bias; arrays begin at multiples of 64 bytes.
+  const Plan& plan_of(const Product& p, const void* bias) {
+    if (const auto found = plans_.find(p); found != plans_.end()) return found->second;
+    Plan plan;
+    const bool f64 = p.dtype == DType::f64;
+    PLUMB_CUBLAS_CHECKED(cublasLtMatmulDescCreate(&plan.operation, f64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, type_of(p.dtype)));
+    set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, p.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
+    if (p.bias) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+    plan.left = layout(p, p.transpose_b ? p.N : p.K, p.transpose_b ? p.K : p.N, p.stride_b);
+    plan.right = layout(p, p.transpose_a ? p.K : p.M, p.transpose_a ? p.M : p.K, p.stride_a);
+    plan.result = layout(p, p.M, p.N, p.stride_y);
+    cublasLtMatmulPreference_t preference = nullptr;
+    PLUMB_CUBLAS_CHECKED(cublasLtMatmulPreferenceCreate(&preference));
+    set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
+    // Sums of parts in the type of the sums, in a fixed order: the same bits each time.
+    set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+    cublasLtMatmulHeuristicResult_t choice{};
+    int found = 0;
+    PLUMB_CUBLAS_CHECKED(
+        cublasLtMatmulAlgoGetHeuristic(handle_, plan.operation, plan.left, plan.right, plan.result, plan.result, preference, 1, &choice, &found));
+    PLUMB_CUBLAS_CHECKED(cublasLtMatmulPreferenceDestroy(preference));
+    check(found > 0, "[cuda] expected cuBLASLt to have an algorithm for a product of {} x [{}, {}] and [{}, {}] in {}, got none", p.count, p.M, p.K,
+          p.K, p.N, name(p.dtype));
+    plan.algorithm = choice.algo;
+    plan.workspace = choice.workspaceSize;
+    return plans_.emplace(p, plan).first->second;
+  }
+
+  std::mutex mutex_;
+  cublasLtHandle_t handle_ = nullptr;
+  Array workspace_;  // of all products: they follow one another on one stream
+  std::map<Product, Plan> plans_;
+};
+
+}  // namespace
+
+void multiply(const Product& product, const void* a, const void* b, const void* bias, void* y) {
+  static Library& library = *new Library;
+  const std::int64_t elements = product.count * product.M * product.N;
+  if (elements == 0) return;
+  if (product.K > 0) return library.multiply(product, a, b, bias, y);
+  internal_check(!product.bias && (product.count == 1 || product.stride_y == product.M * product.N), "an empty product with a bias or gaps");
+  if (!product.add_to_y) memory_of(Device::cuda).fill(y, 0, static_cast<std::size_t>(elements) * size_of(product.dtype));
+}
+
+}  // namespace plumb::cuda

@@ -1,0 +1,217 @@
+// Products by three loops, sums in the type of the sums, in blocks as devices make them.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "backends/cuda/cublaslt.h"
+#include "tests/cuda_emulator/runtime.h"
+
+struct emulated_cublaslt {};
+struct emulated_matmul {
+  cublasComputeType_t compute;
+  cudaDataType_t scale;
+  cublasOperation_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  const void* bias = nullptr;
+};
+struct emulated_layout {
+  cudaDataType type;
+  std::int64_t rows, columns, leading;
+  std::int32_t count = 1;
+  std::int64_t stride = 0;
+};
+struct emulated_preference {
+  std::size_t workspace = 0;
+  std::uint32_t reductions = 7;
+};
+
+namespace {
+
+constexpr std::size_t wanted_workspace = 4096;
+constexpr std::int64_t block = 64;  // products that are added up before they go to the sum
+
+[[noreturn]] void fail(const char* what) {
+  std::fprintf(stderr, "CUDA emulator: cublasLt: %s\n", what);
+  std::abort();
+}
+
+template <class T>
+cublasStatus_t take(T& target, const void* value, std::size_t bytes) {
+  if (!value || bytes != sizeof(T)) return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(&target, value, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+// Whether the call is one that the documentation allows, and this emulator knows.
+cublasStatus_t examine(const emulated_matmul& op, const emulated_layout& a, const emulated_layout& b, const emulated_layout& c,
+                       const emulated_layout& d) {
+  const bool f64 = op.compute == CUBLAS_COMPUTE_64F;
+  const cudaDataType type = f64 ? CUDA_R_64F : CUDA_R_32F;
+  if (op.scale != type) return CUBLAS_STATUS_NOT_SUPPORTED;
+  for (const emulated_layout* m : {&a, &b, &c, &d}) {
+    if (m->type != type) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (m->leading < m->rows || m->rows <= 0 || m->columns <= 0 || m->count != d.count) return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  const std::int64_t M = op.transpose_a ? a.columns : a.rows, K = op.transpose_a ? a.rows : a.columns, N = op.transpose_b ? b.rows : b.columns;
+  if ((op.transpose_b ? b.columns : b.rows) != K || d.rows != M || d.columns != N || c.rows != M || c.columns != N)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+template <class T>
+void compute(const emulated_matmul& op, T alpha, const T* a, const emulated_layout& al, const T* b, const emulated_layout& bl, T beta, const T* c,
+             const emulated_layout& cl, T* d, const emulated_layout& dl) {
+  const std::int64_t K = op.transpose_a ? al.rows : al.columns;
+  const std::int64_t a_row = op.transpose_a ? al.leading : 1, a_column = op.transpose_a ? 1 : al.leading;
+  const std::int64_t b_row = op.transpose_b ? bl.leading : 1, b_column = op.transpose_b ? 1 : bl.leading;
+  const T* const bias = static_cast<const T*>(op.epilogue == CUBLASLT_EPILOGUE_BIAS ? op.bias : nullptr);
+  for (std::int64_t i = 0; i < dl.count; ++i, a += al.stride, b += bl.stride, c += cl.stride, d += dl.stride)
+    for (std::int64_t column = 0; column < dl.columns; ++column)
+      for (std::int64_t row = 0; row < dl.rows; ++row) {
+        T sum = 0;
+        for (std::int64_t first = 0; first < K; first += block) {
+          T part = 0;
+          for (std::int64_t k = first; k < std::min(K, first + block); ++k) part += a[row * a_row + k * a_column] * b[k * b_row + column * b_column];
+          sum += part;
+        }
+        // C is not read where beta is 0: it may hold anything.
+        const T before = beta == 0 ? T{0} : beta * c[row + column * cl.leading];
+        d[row + column * dl.leading] = alpha * sum + before + (bias ? bias[row] : T{0});
+      }
+}
+
+std::size_t bytes_of(const emulated_layout& m) {
+  const std::int64_t last = (m.count - 1) * m.stride + (m.columns - 1) * m.leading + m.rows;
+  return static_cast<std::size_t>(last) * (m.type == CUDA_R_64F ? 8 : 4);
+}
+
+}  // namespace
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  *handle = new emulated_cublaslt;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* operation, cublasComputeType_t compute, cudaDataType_t scale) {
+  *operation = new emulated_matmul{compute, scale};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t operation) {
+  delete operation;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute, const void* value,
+                                              std::size_t bytes) {
+  switch (attribute) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+      return take(operation->transpose_a, value, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+      return take(operation->transpose_b, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+      return take(operation->epilogue, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+      return take(operation->bias, value, bytes);
+  }
+  fail("an attribute of a product that it does not know");
+}
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, std::uint64_t rows, std::uint64_t columns,
+                                          std::int64_t leading) {
+  *layout = new emulated_layout{type, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns), leading};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  delete layout;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t attribute, const void* value,
+                                                std::size_t bytes) {
+  switch (attribute) {
+    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
+      return take(layout->count, value, bytes);
+    case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
+      return take(layout->stride, value, bytes);
+  }
+  fail("an attribute of a matrix that it does not know");
+}
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
+  *preference = new emulated_preference;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  delete preference;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
+                                                    const void* value, std::size_t bytes) {
+  switch (attribute) {
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+      return take(preference->workspace, value, bytes);
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+      return take(preference->reductions, value, bytes);
+  }
+  fail("a preference that it does not know");
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int wanted,
+                                              cublasLtMatmulHeuristicResult_t* results, int* found) {
+  *found = 0;
+  if (const cublasStatus_t status = examine(*operation, *a, *b, *c, *d); status != CUBLAS_STATUS_SUCCESS) return status;
+  if (wanted < 1 || preference->workspace < wanted_workspace) return CUBLAS_STATUS_SUCCESS;
+  *results = {};
+  results->workspaceSize = wanted_workspace;
+  *found = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void* alpha, const void* a, cublasLtMatrixLayout_t a_layout,
+                              const void* b, cublasLtMatrixLayout_t b_layout, const void* beta, const void* c, cublasLtMatrixLayout_t c_layout,
+                              void* d, cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
+                              std::size_t workspace_bytes, cudaStream_t stream) {
+  if (const cublasStatus_t status = examine(*operation, *a_layout, *b_layout, *c_layout, *d_layout); status != CUBLAS_STATUS_SUCCESS) return status;
+  if (!algorithm || workspace_bytes < wanted_workspace) return CUBLAS_STATUS_INVALID_VALUE;
+  const auto type_bytes = d_layout->type == CUDA_R_64F ? 8 : 4;
+  emulator::check_device_memory(a, bytes_of(*a_layout), "cublasLtMatmul: A is not in device memory");
+  emulator::check_device_memory(b, bytes_of(*b_layout), "cublasLtMatmul: B is not in device memory");
+  emulator::check_device_memory(c, bytes_of(*c_layout), "cublasLtMatmul: C is not in device memory");
+  emulator::check_device_memory(d, bytes_of(*d_layout), "cublasLtMatmul: D is not in device memory");
+  emulator::check_device_memory(workspace, workspace_bytes, "cublasLtMatmul: the workspace is not in device memory");
+  if (operation->epilogue == CUBLASLT_EPILOGUE_BIAS)
+    emulator::check_device_memory(operation->bias, static_cast<std::size_t>(d_layout->rows * type_bytes),
+                                  "cublasLtMatmul: the bias is not in device memory");
+  // What descriptors say counts when the call is made; alpha and beta are the host's.
+  const emulated_matmul op = *operation;
+  const emulated_layout al = *a_layout, bl = *b_layout, cl = *c_layout, dl = *d_layout;
+  double factors[2];
+  for (int i = 0; i < 2; ++i) {
+    const void* const factor = i ? beta : alpha;
+    float single;
+    if (op.scale == CUDA_R_64F)
+      std::memcpy(&factors[i], factor, 8);
+    else
+      std::memcpy(&single, factor, 4), factors[i] = single;
+  }
+  emulator::submit(stream, [=, one = factors[0], sum = factors[1]] {
+    std::memset(workspace, 0xff, wanted_workspace);
+    if (op.scale == CUDA_R_64F)
+      compute(op, one, static_cast<const double*>(a), al, static_cast<const double*>(b), bl, sum, static_cast<const double*>(c), cl,
+              static_cast<double*>(d), dl);
+    else
+      compute(op, static_cast<float>(one), static_cast<const float*>(a), al, static_cast<const float*>(b), bl, static_cast<float>(sum),
+              static_cast<const float*>(c), cl, static_cast<float*>(d), dl);
+  });
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+namespace plumb::cuda {
+
+std::string why_no_cublaslt() { return ""; }
+
+const CublasLt& cublaslt() {
+#define PLUMB_CUBLASLT_TAKE(function) .function = &::function,
+  static constexpr CublasLt functions{PLUMB_CUBLASLT_FUNCTIONS(PLUMB_CUBLASLT_TAKE)};
+#undef PLUMB_CUBLASLT_TAKE
+  return functions;
+}
+
+}  // namespace plumb::cuda
