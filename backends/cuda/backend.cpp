@@ -2,7 +2,7 @@
 
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/runtime.h"
-#include "backends/elsewhere.h"
+#include "backends/cuda/through_host.h"
 
 namespace plumb {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 constexpr Kernels table_of_kernels() {
   // What the device does not have yet goes through the host ..
   Kernels table{
-#define PLUMB_KERNEL(dtypes, name, parameters) .name = elsewhere<&Kernels::name, Device::cpu>,
+#define PLUMB_KERNEL(dtypes, name, parameters) .name = cuda::through_host<&Kernels::name>,
 #include "core/kernels.def"
   };
   // .. and what it has.
@@ -45,6 +45,8 @@ constexpr Kernels table_of_kernels() {
   table.matmul = cuda::matmul;
   table.linear_forward = cuda::linear_forward;
   table.linear_backward = cuda::linear_backward;
+  table.attention_forward = cuda::attention_forward;
+  table.attention_backward = cuda::attention_backward;
   table.adamw = cuda::adamw;
   table.sgd = cuda::sgd;
   table.adagrad = cuda::adagrad;

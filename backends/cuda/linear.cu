@@ -4,7 +4,7 @@
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/products.h"
-#include "backends/elsewhere.h"
+#include "backends/cuda/through_host.h"
 #include "backends/walk.h"
 
 namespace plumb::cuda {
@@ -93,7 +93,7 @@ void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, 
 }
 
 void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const LinearKeptOut& kept, const Out& y) {
-  if (!of_one_type(call, x, y)) return elsewhere<&Kernels::linear_forward, Device::cpu>(call, x, w, b, kept, y);
+  if (!of_one_type(call, x, y)) return through_host<&Kernels::linear_forward>(call, x, w, b, kept, y);
   const Array h = normed(call, x, kept.mean, kept.rstd);
   switch (call.after) {
     case LinearCall::After::nothing:
@@ -113,7 +113,7 @@ void linear_forward(const LinearCall& call, const Array& x, const Array& w, cons
 
 void linear_backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& w, const Array& b,
                      const LinearGradients& g) {
-  if (!of_one_type(call, x, dy)) return elsewhere<&Kernels::linear_backward, Device::cpu>(call, kept, dy, x, w, b, g);
+  if (!of_one_type(call, x, dy)) return through_host<&Kernels::linear_backward>(call, kept, dy, x, w, b, g);
   const std::int64_t R = rows_of(x), N = w.dim(0), K = w.dim(1);
   const bool junction = call.after == LinearCall::After::residual;
   Array h = x;

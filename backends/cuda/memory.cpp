@@ -98,6 +98,7 @@ class CudaMemory : public Memory {
   }
   Traffic traffic() const override {
     return {.launches = counters.launches,
+            .through_host = counters.through_host,
             .uploads = counters.uploads,
             .downloads = counters.downloads,
             .copies = counters.copies,

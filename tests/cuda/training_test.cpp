@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 
+#include "core/memory.h"
 #include "core/precision.h"
 #include "experiments/common/optimization.h"
 #include "nn/nn.h"
@@ -95,6 +96,30 @@ TEST_CASE("every optimizer, with and without clipping, trains as on the cpu") {
   PLUMB_REQUIRE_CUDA();
   for (const std::string& optimizer : lab::optimizer_names())
     for (const double clip_norm : {0.0, 0.1}) check_training(optimizer, vit(small()), optimizer, clip_norm);
+}
+
+TEST_CASE("a training step in f32 has its kernels on the device") {
+  PLUMB_REQUIRE_CUDA();
+  const DefaultsScope defaults({DType::f32, Device::cuda});
+  nn::ViTOptions options = small();
+  options.gate = "layerscale";
+  options.drop_key = {.rate = 0.1};
+  options.drop_path = {.rate = 0.1};
+  const nn::ViT model(options);
+  nn::AdamW optimizer(model.parameters(), {.clip_norm = 1});
+  const Tensor images = random_normal({batch, 3, 16, 16}, 0, "images"), labels = integers(std::vector<std::int64_t>(batch, 3), {batch});
+  const auto step = [&](std::uint32_t number) {
+    const RandomScope random({.seed = 3, .step = number});
+    optimizer.step(backward(cross_entropy(model(images), labels)));
+  };
+  step(0);
+  const Traffic before = cuda_memory().traffic();
+  step(1);
+  const Traffic after = cuda_memory().traffic();
+  CHECK(after.through_host == before.through_host);
+  CHECK(after.downloads - before.downloads == 2);  // the loss, and the norm to clip by
+  WARN("launches " << after.launches - before.launches << " uploads " << after.uploads - before.uploads << " copies " << after.copies - before.copies
+                   << " syncs " << after.synchronizations - before.synchronizations << " host " << after.through_host - before.through_host);
 }
 
 TEST_CASE("weights of the device are saved, loaded and averaged") {

@@ -1,0 +1,274 @@
+// Attention with DropKey, keep masks and attention dropout (formulas: backends/reference/attention.cpp): a warp to a query, its row of probabilities
+// in shared memory, masks drawn there and kept nowhere. Backward: the same warps make the row again and write dS and the probabilities after dropout
+// to scratch [B, H, N, M], from which a thread to an element of dk and dv sums over the queries in their order. Bytes: forward q, k, v and out;
+// backward dout, q, k, v, dq, dk, dv, and twice the scratch. Keys and values are read once for each query, from the cache.
+#include "backends/cuda/kernels.h"
+#include "backends/cuda/rows.cuh"
+#include "backends/cuda/through_host.h"
+
+namespace plumb::cuda {
+namespace {
+
+template <class T>
+struct View {
+  T* data;
+  std::int64_t batch, head, token;
+  __device__ __forceinline__ T* at(std::int64_t b, std::int64_t h, std::int64_t t) const { return data + b * batch + h * head + t * token; }
+};
+
+// What the kernels need of an AttentionCall.
+template <class T>
+struct Call {
+  std::int64_t batch, heads, queries, keys, head_dim;
+  T scale, survivors;  // 1 / (1 - p) of attention dropout, 0 where it leaves none
+  const std::uint8_t* keep;
+  KeyDrop drop_key;
+  AttentionDrop dropout;
+  EmptyRow empty;
+  std::uint32_t step, first_sample;
+};
+
+// In shared memory, of a warp.
+template <class T>
+struct RowMemory {
+  T* p;                             // [M], probabilities; before, scores
+  std::uint8_t *seeds, *kept, *on;  // [M]; on: not dropped after the softmax
+};
+
+template <class T>
+__host__ __device__ constexpr std::int64_t row_bytes(std::int64_t keys) {
+  return (keys * (static_cast<std::int64_t>(sizeof(T)) + 3) + 15) / 16 * 16;
+}
+
+template <class T>
+__device__ __forceinline__ RowMemory<T> row_memory(std::int64_t keys) {
+  char* const mine = shared<char>() + threadIdx.x / 32 * row_bytes<T>(keys);
+  auto* const bytes = reinterpret_cast<std::uint8_t*>(mine + keys * static_cast<std::int64_t>(sizeof(T)));
+  return {reinterpret_cast<T*>(mine), bytes, bytes + keys, bytes + 2 * keys};
+}
+
+// Whether the seeds of a structured shape drop cell (i, j).
+__device__ __forceinline__ bool dropped_by(const KeyDrop& drop, const std::uint8_t* seeds, std::int64_t i, std::int64_t j) {
+  const std::int64_t height = drop.grid.height, width = drop.grid.width, reach = drop.window / 2;
+  bool dropped = false;
+  if (drop.shape == DropShape::block) {
+    for (std::int64_t a = max(i - reach, reach); a <= min(i + reach, height - 1 - reach); ++a)
+      for (std::int64_t b = max(j - reach, reach); b <= min(j + reach, width - 1 - reach); ++b) dropped |= seeds[a * width + b] != 0;
+  } else {
+    for (std::int64_t a = max(i - reach, std::int64_t{0}); a <= min(i + reach, height - 1); ++a)
+      for (std::int64_t b = 0; b < width; ++b) dropped |= seeds[a * width + b] != 0;
+    for (std::int64_t b = max(j - reach, std::int64_t{0}); b <= min(j + reach, width - 1); ++b)
+      for (std::int64_t a = 0; a < height; ++a) dropped |= seeds[a * width + b] != 0;
+  }
+  return dropped;
+}
+
+// flags[j] = 1 where the draw of key j is below the threshold.
+__device__ __forceinline__ void draw_row(std::uint64_t key, std::uint32_t step, Purpose purpose, std::uint32_t sample_head, std::uint32_t query,
+                                         std::uint32_t threshold, std::int64_t keys, std::uint8_t* flags) {
+  for (std::int64_t group = lane(); group * 8 < keys; group += 32) {
+    const Draw d = attention_draw(key, step, purpose, sample_head, query, static_cast<std::uint32_t>(group));
+    for (std::int64_t j = group * 8; j < min(group * 8 + 8, keys); ++j) flags[j] = draw16(d, static_cast<int>(j % 8)) < threshold;
+  }
+}
+
+struct RowState {
+  bool differentiable;  // false: the scores of this row are constants
+  double top, sum;      // largest q.k, and the sum of exponentials relative to it
+};
+
+// Fills the row's memory for query n of head h of sample b. Whole warps call it.
+template <class T>
+__device__ RowState attend(const Call<T>& call, const T* q, const View<const T>& k, std::int64_t b, std::int64_t h, std::int64_t n,
+                           const RowMemory<T>& row) {
+  const std::int64_t M = call.keys;
+  const std::uint8_t* const allowed = call.keep ? call.keep + ((b * call.heads + h) * call.queries + n) * M : nullptr;
+  const auto sample = static_cast<std::uint32_t>(call.first_sample + b), heads = static_cast<std::uint32_t>(call.heads);
+  if (call.dropout.threshold)
+    draw_row(call.dropout.key, call.step, Purpose::dropout, sample * heads + static_cast<std::uint32_t>(h), static_cast<std::uint32_t>(n),
+             call.dropout.threshold, M, row.on);
+  const KeyDrop& drop = call.drop_key;
+  if (drop.threshold)
+    draw_row(drop.key, call.step, Purpose::drop_key, sample * heads + (drop.sharing == DropSharing::heads ? 0 : static_cast<std::uint32_t>(h)),
+             drop.sharing == DropSharing::column ? 0 : static_cast<std::uint32_t>(n), drop.threshold, M, row.seeds);
+  __syncwarp();
+  const std::int64_t off_grid = M - drop.grid.height * drop.grid.width;
+  float kept_any = 0, allowed_any = 0;
+  for (std::int64_t j = lane(); j < M; j += 32) {
+    bool dropped = false;
+    if (drop.threshold && drop.shape == DropShape::plain) dropped = row.seeds[j] != 0;
+    if (drop.threshold && drop.shape != DropShape::plain && j >= off_grid)
+      dropped = dropped_by(drop, row.seeds + off_grid, (j - off_grid) / drop.grid.width, (j - off_grid) % drop.grid.width);
+    const bool may = !allowed || allowed[j];
+    row.kept[j] = may && !dropped;
+    row.on[j] = !call.dropout.threshold || !row.on[j];
+    kept_any += may && !dropped, allowed_any += may;
+  }
+  kept_any = warp_sum(kept_any), allowed_any = warp_sum(allowed_any);
+  if (kept_any == 0) {
+    if (call.empty != EmptyRow::keep_all) {
+      for (std::int64_t j = lane(); j < M; j += 32) row.p[j] = call.empty == EmptyRow::paper ? 1 / static_cast<T>(M) : T{0};
+      __syncwarp();
+      return {false, 0, 1};
+    }
+    for (std::int64_t j = lane(); j < M; j += 32) row.kept[j] = allowed_any == 0 || !allowed || allowed[j];
+  }
+  T top = -INFINITY, sum = 0;
+  for (std::int64_t j = lane(); j < M; j += 32) {
+    if (!row.kept[j]) continue;
+    const T* const key = k.at(b, h, j);
+    T dot = 0;
+    for (std::int64_t i = 0; i < call.head_dim; ++i) dot += q[i] * key[i];
+    row.p[j] = call.scale * dot;
+    top = row.p[j] > top || row.p[j] != row.p[j] ? row.p[j] : top;
+  }
+  for (int m = 16; m > 0; m /= 2) {
+    const T other = __shfl_xor_sync(~0u, top, m);
+    top = other > top || other != other ? other : top;
+  }
+  for (std::int64_t j = lane(); j < M; j += 32) {
+    row.p[j] = row.kept[j] ? std::exp(row.p[j] - top) : T{0};
+    sum += row.p[j];
+  }
+  sum = warp_sum(sum);
+  for (std::int64_t j = lane(); j < M; j += 32) row.p[j] /= sum;
+  __syncwarp();
+  return {true, call.scale > 0 ? static_cast<double>(top / call.scale) : 0, static_cast<double>(sum)};
+}
+
+// A warp for each (sample, head, query), in this order.
+template <class T>
+__global__ void forward_kernel(Call<T> call, View<const T> q, View<const T> k, View<const T> v, View<T> out, T* sums) {
+  const std::int64_t row_number = std::int64_t{blockIdx.x} * (blockDim.x / 32) + threadIdx.x / 32;
+  if (row_number >= call.batch * call.heads * call.queries) return;
+  const std::int64_t n = row_number % call.queries, h = row_number / call.queries % call.heads, b = row_number / call.queries / call.heads;
+  const RowMemory<T> row = row_memory<T>(call.keys);
+  const RowState state = attend(call, q.at(b, h, n), k, b, h, n, row);
+  if (lane() == 0) sums[2 * row_number] = static_cast<T>(state.top), sums[2 * row_number + 1] = static_cast<T>(state.sum);
+  T* const result = out.at(b, h, n);
+  for (std::int64_t i = lane(); i < call.head_dim; i += 32) {
+    T sum = 0;
+    for (std::int64_t j = 0; j < call.keys; ++j)
+      if (row.on[j] && row.p[j] != 0) sum += row.p[j] * v.at(b, h, j)[i];
+    result[i] = call.survivors * sum;
+  }
+}
+
+// dq, and for dk and dv: dS and the probabilities after dropout [B, H, N, M].
+template <class T>
+__global__ void backward_kernel(Call<T> call, View<const T> dout, View<const T> q, View<const T> k, View<const T> v, View<T> dq, T* ds, T* after) {
+  const std::int64_t row_number = std::int64_t{blockIdx.x} * (blockDim.x / 32) + threadIdx.x / 32;
+  if (row_number >= call.batch * call.heads * call.queries) return;
+  const std::int64_t n = row_number % call.queries, h = row_number / call.queries % call.heads, b = row_number / call.queries / call.heads;
+  const RowMemory<T> row = row_memory<T>(call.keys);
+  const RowState state = attend(call, q.at(b, h, n), k, b, h, n, row);
+  ds += row_number * call.keys, after += row_number * call.keys;
+  const T* const gradient = dout.at(b, h, n);
+  T dot = 0;
+  for (std::int64_t j = lane(); j < call.keys; j += 32) {
+    T dp = 0;
+    if (row.on[j]) {
+      const T* const value = v.at(b, h, j);
+      for (std::int64_t i = 0; i < call.head_dim; ++i) dp += gradient[i] * value[i];
+    }
+    dp *= call.survivors;
+    after[j] = row.on[j] ? call.survivors * row.p[j] : T{0};
+    ds[j] = dp;
+    dot += row.p[j] * dp;
+  }
+  dot = warp_sum(dot);
+  for (std::int64_t j = lane(); j < call.keys; j += 32) {
+    const T slope = state.differentiable && row.p[j] != 0 ? call.scale * row.p[j] * (ds[j] - dot) : T{0};
+    ds[j] = slope;
+    row.p[j] = slope;  // for the other lanes
+  }
+  __syncwarp();
+  T* const result = dq.at(b, h, n);
+  for (std::int64_t i = lane(); i < call.head_dim; i += 32) {
+    T sum = 0;
+    for (std::int64_t j = 0; j < call.keys; ++j) sum += row.p[j] * k.at(b, h, j)[i];
+    result[i] = sum;
+  }
+}
+
+// y[key j] = the sum over queries n of weights[n, j] x[n].
+template <class T>
+__global__ void over_queries_kernel(Call<T> call, const T* weights, View<const T> x, View<T> y) {
+  const std::int64_t index = thread_number(), E = call.head_dim;
+  if (index >= call.batch * call.heads * call.keys * E) return;
+  const std::int64_t i = index % E, j = index / E % call.keys, head = index / E / call.keys, h = head % call.heads, b = head / call.heads;
+  const T* const w = weights + head * call.queries * call.keys + j;
+  T sum = 0;
+  for (std::int64_t n = 0; n < call.queries; ++n) sum += w[n * call.keys] * x.at(b, h, n)[i];
+  y.at(b, h, j)[i] = sum;
+}
+
+template <class T>
+View<const T> view(const Heads& h) {
+  return {elements<T>(h.array) + h.offset, h.batch, h.head, h.token};
+}
+template <class T>
+View<T> view(const HeadsOut& h) {
+  return {elements<T>(h.array) + h.offset, h.batch, h.head, h.token};
+}
+
+template <class T>
+Call<T> call_of(const AttentionCall& c) {
+  return {c.batch,
+          c.heads,
+          c.queries,
+          c.keys,
+          c.head_dim,
+          static_cast<T>(c.scale),
+          c.dropout.threshold < 65536 ? static_cast<T>(1 / (1 - c.dropout.threshold / 65536.0)) : T{0},
+          c.keep.defined() ? elements<std::uint8_t>(c.keep) : nullptr,
+          c.drop_key,
+          c.dropout,
+          c.empty,
+          c.step,
+          c.first_sample};
+}
+
+// What the device computes itself; mixtures with bf16 go through the host.
+bool of_one_type(std::initializer_list<const Array*> arrays) {
+  const DType dtype = (*arrays.begin())->dtype();
+  return is_float(dtype) && std::ranges::all_of(arrays, [&](const Array* a) { return a->dtype() == dtype; });
+}
+
+// A warp for each query: as many to a block, up to four, as have room for their rows.
+template <class T, class... Parameters, class... Arguments>
+void launch_queries(const AttentionCall& c, void (*kernel)(Parameters...), Arguments... arguments) {
+  constexpr std::int64_t room = 48 << 10;  // bytes of shared memory that every device gives a block unasked
+  const std::int64_t rows = c.batch * c.heads * c.queries, bytes = row_bytes<T>(c.keys);
+  check(bytes <= room, "[attention] expected at most {} keys on cuda, got {}", room / static_cast<std::int64_t>(sizeof(T) + 3), c.keys);
+  const std::int64_t warps = std::min<std::int64_t>(4, room / bytes);
+  if (rows > 0)
+    launch(kernel, dim3{static_cast<unsigned>((rows + warps - 1) / warps), 1, 1}, dim3{static_cast<unsigned>(32 * warps), 1, 1},
+           static_cast<std::size_t>(warps * bytes), arguments...);
+}
+
+}  // namespace
+
+void attention_forward(const AttentionCall& c, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out, const Out& sums) {
+  if (!of_one_type({&q.array, &k.array, &v.array, &out.array})) return through_host<&Kernels::attention_forward>(c, q, k, v, out, sums);
+  dispatch_float(q.array.dtype(), "attention", [&]<class T>() {
+    launch_queries<T>(c, forward_kernel<T>, call_of<T>(c), view<T>(q), view<T>(k), view<T>(v), view<T>(out), elements<T>(sums));
+  });
+}
+
+void attention_backward(const AttentionCall& c, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Array& sums,
+                        const HeadsOut& dq, const HeadsOut& dk, const HeadsOut& dv) {
+  if (!of_one_type({&q.array, &k.array, &v.array, &dout.array, &dq.array, &dk.array, &dv.array}))
+    return through_host<&Kernels::attention_backward>(c, dout, q, k, v, sums, dq, dk, dv);
+  dispatch_float(q.array.dtype(), "attention", [&]<class T>() {
+    const Shape all{c.batch, c.heads, c.queries, c.keys};
+    const Out ds(empty_like(q.array, all)), after(empty_like(q.array, all));
+    launch_queries<T>(c, backward_kernel<T>, call_of<T>(c), view<T>(dout), view<T>(q), view<T>(k), view<T>(v), view<T>(dq), elements<T>(ds),
+                      elements<T>(after));
+    const std::int64_t n = c.batch * c.heads * c.keys * c.head_dim;
+    launch_for(n, over_queries_kernel<T>, call_of<T>(c), elements<T>(static_cast<const Array&>(ds)), view<T>(q), view<T>(dk));
+    launch_for(n, over_queries_kernel<T>, call_of<T>(c), elements<T>(static_cast<const Array&>(after)), view<T>(dout), view<T>(dv));
+  });
+}
+
+}  // namespace plumb::cuda

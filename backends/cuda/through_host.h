@@ -1,0 +1,23 @@
+// Kernels that the device does not have: the cpu backend computes them, which the traffic counts.
+#pragma once
+
+#include "backends/cuda/runtime.h"
+#include "backends/elsewhere.h"
+
+namespace plumb::cuda {
+
+template <auto entry>
+struct ThroughHost;
+template <class... Args, void (*Kernels::*entry)(Args...)>
+struct ThroughHost<entry> {
+  static void call(Args... args) {
+    ++counters.through_host;
+    elsewhere<entry, Device::cpu>(args...);
+  }
+};
+
+// Stands for the kernel in a table.
+template <auto entry>
+inline constexpr auto through_host = &ThroughHost<entry>::call;
+
+}  // namespace plumb::cuda
