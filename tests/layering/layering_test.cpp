@@ -1,4 +1,4 @@
-// Who may include whom: backends -> core; autograd -> core; nn -> autograd, core; experiments -> nn and below; nobody includes
+// Who may include whom: backends -> core and what they share; autograd -> core; nn -> autograd, core; experiments -> nn and below; nobody includes
 // experiments or tests.
 #include <filesystem>
 #include <fstream>
@@ -16,15 +16,17 @@ const std::map<std::string, std::set<std::string>> allowed{
     {"core", {"core"}},
     {"autograd", {"core", "autograd"}},
     {"backends/reference", {"core", "backends/reference"}},
-    {"backends/cpu", {"core", "backends/cpu"}},
+    {"backends/cpu", {"core", "backends", "backends/cpu"}},
+    {"backends/cuda", {"core", "backends", "backends/cuda", "tests/cuda_emulator"}},  // the emulator: launch.h alone, see below
     {"nn", {"core", "autograd", "nn"}},
     {"experiments", {"core", "autograd", "nn", "experiments"}},
 };
 
-// "nn/gates/pre.cpp" -> "nn"; backends are layers of their own. "" for a path outside them.
+// "nn/gates/pre.cpp" -> "nn"; backends are layers of their own, and what lies beside them, "backends", is shared. "" for a path outside them.
 std::string layer_of(const std::string& path) {
   for (const auto& [layer, may] : allowed)
     if (path.starts_with(layer + "/")) return layer;
+  if (path.starts_with("backends/") && path.find('/', 9) == path.npos) return "backends";
   return path.starts_with("backends/") || path.starts_with("tests/") ? path.substr(0, path.find('/', 9)) : "";
 }
 
@@ -46,7 +48,7 @@ std::vector<Violation> violations(const fs::path& root) {
   std::vector<Violation> found;
   for (const auto& [layer, may] : allowed)
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / layer)) {
-      if (entry.path().extension() != ".h" && entry.path().extension() != ".cpp") continue;
+      if (!std::set<std::string>{".h", ".cpp", ".cu", ".cuh"}.contains(entry.path().extension().string())) continue;
       const std::string file = fs::relative(entry.path(), root).string();
       for (const std::string& include : includes_of(entry.path()))
         if (const std::string target = layer_of(include); !target.empty() && !may.contains(target)) found.push_back({file, include});
@@ -71,6 +73,17 @@ std::set<std::string> users_of(const fs::path& root, const std::string& header) 
 TEST_CASE("every include points down the layers") {
   for (const Violation& v : violations(PLUMB_SOURCE_DIR)) FAIL_CHECK(v.file << " includes " << v.include);
   SUCCEED();
+}
+
+TEST_CASE("the cuda backend knows of the emulator where threads start and meet, and nowhere else") {
+  CHECK(users_of(PLUMB_SOURCE_DIR, "tests/cuda_emulator") == std::set<std::string>{"backends/cuda/launch.h"});
+  std::set<std::string> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(PLUMB_SOURCE_DIR) / "backends/cuda")) {
+    std::ifstream in(entry.path());
+    for (std::string line; std::getline(in, line);)
+      if (line.find("PLUMB_CUDA_EMULATED") != line.npos) found.insert(entry.path().filename().string());
+  }
+  CHECK(found == std::set<std::string>{"launch.h", "warp.cuh"});
 }
 
 TEST_CASE("the check sees an include that points up") {

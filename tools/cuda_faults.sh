@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Plants faults into a copy of the cuda backend, one at a time, and looks whether the tests on the emulated device catch each.
+# Usage: tools/cuda_faults.sh [PATTERN]      only faults whose names contain PATTERN
+# Prints what caught each and ends with a line of its own: N of N caught. Takes about 20 minutes on two processors.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD copy=$PWD/build/faults
+pattern=${1:-}
+
+# name | file | perl substitution (each must change the file)
+faults() {
+  cat <<'LIST'
+pinned memory filled again too early|backends/cuda/memory.cpp|s/PLUMB_CUDA_CHECKED\(cudaEventSynchronize\(halves_\[current_\]\.emptied\)\);//
+no event recorded for a half of pinned memory|backends/cuda/memory.cpp|s/PLUMB_CUDA_CHECKED\(cudaEventRecord\(halves_\[current_\]\.emptied, stream\(\)\)\);//
+pinned memory used twice at one place|backends/cuda/memory.cpp|s/used_ = std::min\(half_bytes, \(used_ \+ part \+ 255\) \/ 256 \* 256\);//
+upload cut off after the first part|backends/cuda/memory.cpp|s/host \+= part, device \+= part, bytes -= part;/bytes = 0;/
+copy of the wrong kind|backends/cuda/memory.cpp|s/cudaMemcpyHostToDevice/cudaMemcpyDeviceToDevice/
+copy within the device left out|backends/cuda/memory.cpp|s/if \(bytes > 0\) PLUMB_CUDA_CHECKED\(cudaMemcpyAsync\(to, from/if (bytes > 1u << 30) PLUMB_CUDA_CHECKED(cudaMemcpyAsync(to, from/
+heap gets memory that is freed at once|backends/cuda/memory.cpp|s/return static_cast<std::byte\*>\(p\);\n  \}\n  void give_back/cudaFree(p); return static_cast<std::byte*>(p);\n  }\n  void give_back/
+wrong leading dimension|backends/cuda/products.cpp|s/static_cast<std::uint64_t>\(rows\),(\s*)columns\)/static_cast<std::uint64_t>(rows),$1columns + 1)/
+transposed operand|backends/cuda/products.cpp|s/p\.transpose_b \? CUBLAS_OP_T : CUBLAS_OP_N/p.transpose_b ? CUBLAS_OP_N : CUBLAS_OP_T/
+bias skipped|backends/cuda/products.cpp|s/p\.bias \? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT/CUBLASLT_EPILOGUE_DEFAULT/
+sum not added to|backends/cuda/products.cpp|s/p\.add_to_y \? 1 : 0/0/
+no workspace|backends/cuda/products.cpp|s/Out\(workspace_\)\.mutable_address\(\), plan\.workspace/nullptr, 0/
+plan of another product|backends/cuda/products.h|s/auto operator<=>\(const Product&\) const = default;/auto operator<=>(const Product& o) const { return M <=> o.M; } bool operator==(const Product& o) const { return M == o.M; }/
+wrong batch stride|backends/cuda/linear.cu|s/walk\.inner_stride\[0\] \* M \* K/walk.inner_stride[0] * K/
+last rows of a weight gradient left out|backends/cuda/linear.cu|s/if \(rest > 0\)/if (rest < 0)/
+off by one at the end|backends/cuda/elementwise.cu|s/for \(; i < n; \+\+i\) y\[i\] = apply<op>\(x\[i\], parameter\)/for (; i + 1 < n; ++i) y[i] = apply<op>(x[i], parameter)/
+grid a block short|backends/cuda/launch.h|s/\(n \+ block_threads - 1\) \/ block_threads/(n < block_threads ? 1 : n \/ block_threads)/
+barrier deleted|backends/cuda/rows.cuh|s/sums\[threadIdx\.x\] = sum;\n  __syncthreads\(\);/sums[threadIdx.x] = sum;/
+barrier in a branch|backends/cuda/rows.cuh|s/sums\[threadIdx\.x\] \+= sums\[threadIdx\.x \+ half\];\n    __syncthreads\(\);/{ sums[threadIdx.x] += sums[threadIdx.x + half]; __syncthreads(); }/
+a row too many in a part|backends/cuda/rows.cuh|s/row < min\(rows, first \+ rows_of_block\)/row <= min(rows - 1, first + rows_of_block)/
+lanes leave columns out|backends/cuda/reduce.cu|s/i < count; i \+= 32/i < count; i += 33/
+warp barrier deleted|backends/cuda/attention.cu|s/\/= sum;\n  __syncwarp\(\);/\/= sum;/
+shared memory a row short|backends/cuda/attention.cu|s/static_cast<std::size_t>\(warps \* bytes\)/static_cast<std::size_t>((warps - 1) * bytes)/
+stale step|backends/cuda/attention.cu|s/c\.step,/0,/
+mask of another sample|backends/cuda/attention.cu|s/call\.first_sample \+ b\)/call.first_sample)/
+output left as it was|backends/cuda/norm.cu|s/rstd\[row\] = s;//
+label out of range not seen|backends/cuda/softmax.cu|s/losses\[row\] = loss \+ targets\.check\(row, n\)/losses[row] = loss/
+index out of range read|backends/cuda/movement.cu|s/0 <= row && row < rows/true/
+tensor found a block late|backends/cuda/optimizer.cu|s/rows\[middle\]\.first_block <= block/rows[middle].first_block < block/
+draws of the wrong elements|backends/cuda/dropout.cu|s/first \/ 8 \+ static_cast/first \/ 8 + 1 + static_cast/
+LIST
+}
+
+rm -rf "$copy"
+mkdir -p "$copy"
+git ls-files -z | xargs -0 cp --parents -t "$copy"
+cd "$copy"
+build() { cmake --build build/emulated --target cuda_tests ops_tests backends_tests; }
+cmake --preset emulated -DPLUMB_BUILD_TESTS=ON -DPLUMB_BUILD_PROGRAMS=OFF >/dev/null
+build >/dev/null
+
+export PLUMB_FILL_FRESH_BUFFERS=1 REQUIRE_GPU=1
+# The first test that fails, under which schedule; nothing if all pass.
+caught_by() {
+  local schedule tests status
+  for schedule in eager lazy; do
+    for tests in cuda ops backends; do
+      status=0
+      PLUMB_EMULATED_SCHEDULE=$schedule timeout 120 "build/emulated/tests/${tests}_tests" --abort >log 2>&1 || status=$?
+      if [ $status != 0 ]; then
+        echo "$tests tests, $schedule: $({ grep -m1 'CUDA emulator:' log || grep -m1 -A1 '^-----*$' log | tail -1 || echo "status $status"; } | cut -c1-90)"
+        return
+      fi
+    done
+  done
+}
+
+by=$(caught_by)
+[ -z "$by" ] || { echo "error: without a fault a test fails: $by" >&2; exit 1; }
+planted=0 caught=0
+while IFS='|' read -r name file change; do
+  [[ $name == *"$pattern"* ]] || continue
+  planted=$((planted + 1))
+  perl -0pi -e "$change" "$file"
+  if cmp -s "$file" "$root/$file"; then echo "error: $name: the change fits nowhere in $file" >&2; exit 1; fi
+  if build >log 2>&1; then by=$(caught_by); else by="the compiler"; fi
+  cp "$root/$file" "$file"
+  if [ -n "$by" ]; then caught=$((caught + 1)); fi
+  printf '%-50s %s\n' "$name" "${by:-NOT CAUGHT}"
+done < <(faults)
+echo "$caught of $planted caught"
+[ "$caught" = "$planted" ]
