@@ -11,7 +11,7 @@ namespace plumb {
 // What was asked of a device, since the process began.
 struct Traffic {
   std::uint64_t launches = 0;          // of kernels
-  std::uint64_t through_host = 0;      // calls of kernels that the device does not have: their arrays go to the host and back
+  std::uint64_t through_host = 0;      // calls that the device has no kernel for: their arrays go to the host and back
   std::uint64_t uploads = 0;           // copies from the host ..
   std::uint64_t downloads = 0;         // .. to it ..
   std::uint64_t copies = 0;            // .. and within the device

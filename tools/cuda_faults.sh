@@ -48,7 +48,7 @@ mkdir -p "$copy"
 git ls-files -z | xargs -0 cp --parents -t "$copy"
 cd "$copy"
 build() { cmake --build build/emulated --target cuda_tests ops_tests backends_tests; }
-cmake --preset emulated -DPLUMB_BUILD_TESTS=ON -DPLUMB_BUILD_PROGRAMS=OFF >/dev/null
+cmake --preset emulated -DPLUMB_BUILD_TESTS=ON >/dev/null
 build >/dev/null
 
 export PLUMB_FILL_FRESH_BUFFERS=1 REQUIRE_GPU=1

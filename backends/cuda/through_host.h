@@ -1,4 +1,4 @@
-// Kernels that the device does not have: the cpu backend computes them, which the traffic counts.
+// Calls that the device has no kernel for, of some dtypes: the cpu backend computes them, which the traffic counts.
 #pragma once
 
 #include "backends/cuda/runtime.h"
@@ -16,7 +16,6 @@ struct ThroughHost<entry> {
   }
 };
 
-// Stands for the kernel in a table.
 template <auto entry>
 inline constexpr auto through_host = &ThroughHost<entry>::call;
 
