@@ -20,7 +20,8 @@ double numeric_derivative(const Function& f, const Tensors& inputs, const Tensor
     put(values);
     return f(inputs).item();
   };
-  const auto restore = [&] { put(at); };
+  const Array original = array_from(at, x.shape(), DType::f64, x.device());
+  const auto restore = [&] { copy_into(original, x.array()); };
   try {
     const double derivative = (moved(h) - moved(-h)) / (2 * h);
     restore();

@@ -24,8 +24,8 @@ constexpr const char* name(Device device) {
 // Whether host code may follow the addresses of its arrays.
 constexpr bool in_host_memory(Device device) { return device != Device::cuda; }
 
-// What Device::cuda lacks here, "" if it can be used: "this build of Plumb has no CUDA (PLUMB_CUDA)", "no CUDA driver", .. Using it nevertheless
-// throws an Error that says so.
+// What Device::cuda lacks here, "" if it can be used: "this build of Plumb has no CUDA", "no CUDA device", .. Using it nevertheless throws an Error
+// that says so.
 std::string why_no_cuda();
 
 }  // namespace plumb

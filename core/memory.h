@@ -23,7 +23,7 @@ struct Traffic {
 // the device has got, kernels among them.
 class Memory {
  public:
-  // Of regions: their addresses are aligned to chunks, and their sizes multiples of one.
+  // What memory comes in: sizes of heaps' regions are multiples of it, and where they are supplied piece by piece their addresses too.
   static constexpr std::size_t chunk = std::size_t{2} << 20;  // bytes
 
   virtual ~Memory() = default;

@@ -58,11 +58,11 @@ class Cache {
   HeapBlock* allocate(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     HeapBlock* const block = pool(bytes).allocate(bytes);
+    if (fills_fresh_buffers) memory_.fill(block->data, 0xff, block->bytes);
     in_use_ += block->bytes;
     peak_ = std::max(peak_, in_use_);
     ++allocations_;
     allocated_ += block->bytes;
-    if (fills_fresh_buffers) memory_.fill(block->data, 0xff, block->bytes);
     return block;
   }
 

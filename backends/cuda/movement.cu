@@ -24,7 +24,7 @@ __global__ void runs_kernel(const T* x, std::int64_t from_stride, T* y, std::int
   if (i < n) y[i / run * to_stride + i % run] = x[i / run * from_stride + i % run];
 }
 
-// A row of an index out of range becomes NaN, or the largest number of an integer type: nothing is read there.
+// A row of an index out of range has all bits set, NaN, -1 or 255: nothing is read there.
 template <class T>
 __global__ void gather_kernel(const T* x, std::int64_t rows, const std::int64_t* index, T* y, std::int64_t run, std::int64_t n) {
   const std::int64_t i = thread_number();

@@ -42,7 +42,8 @@ struct AdamWRow {
   std::int64_t first_block, n;
   const T* gradient;
   T *parameter, *moment1, *moment2;
-  T beta1, beta2, decay, rate, eps, correction1, correction2, scale;  // decay: 1 - lr wd
+  T beta1, rest1, beta2, rest2;                         // rest: 1 - beta, by the host in f64
+  T decay, rate, eps, correction1, correction2, scale;  // decay: lr wd
 };
 
 template <class T>
@@ -51,9 +52,10 @@ __global__ void adamw_kernel(const AdamWRow<T>* rows, int count) {
   const std::int64_t first = (std::int64_t{blockIdx.x} - r.first_block) * adamw_block;
   for (std::int64_t i = first + threadIdx.x; i < min(r.n, first + adamw_block); i += blockDim.x) {
     const T g = r.scale * r.gradient[i];
-    const T m = r.beta1 * r.moment1[i] + (1 - r.beta1) * g, v = r.beta2 * r.moment2[i] + (1 - r.beta2) * g * g;
+    const T m = r.beta1 * r.moment1[i] + r.rest1 * g, v = r.beta2 * r.moment2[i] + r.rest2 * g * g;
     r.moment1[i] = m, r.moment2[i] = v;
-    r.parameter[i] = r.decay * r.parameter[i] - r.rate * (m / r.correction1) / (std::sqrt(v / r.correction2) + r.eps);
+    const T p = r.parameter[i];
+    r.parameter[i] = p - r.decay * p - r.rate * (m / r.correction1) / (std::sqrt(v / r.correction2) + r.eps);
   }
 }
 
@@ -122,8 +124,9 @@ void adamw(std::span<const AdamWUpdate> updates) {
       if (n == 0) continue;
       const AdamWStep& s = u.step;
       rows.push_back({blocks, n, elements<T>(u.gradient), elements<T>(u.parameter), elements<T>(u.moment1), elements<T>(u.moment2),
-                      static_cast<T>(s.beta1), static_cast<T>(s.beta2), static_cast<T>(1 - s.lr * s.weight_decay), static_cast<T>(s.lr),
-                      static_cast<T>(s.eps), static_cast<T>(s.correction1), static_cast<T>(s.correction2), static_cast<T>(s.gradient_scale)});
+                      static_cast<T>(s.beta1), static_cast<T>(1 - s.beta1), static_cast<T>(s.beta2), static_cast<T>(1 - s.beta2),
+                      static_cast<T>(s.lr * s.weight_decay), static_cast<T>(s.lr), static_cast<T>(s.eps), static_cast<T>(s.correction1),
+                      static_cast<T>(s.correction2), static_cast<T>(s.gradient_scale)});
       blocks += (n + adamw_block - 1) / adamw_block;
     }
     if (rows.empty()) return;

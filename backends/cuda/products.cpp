@@ -11,7 +11,13 @@
 namespace plumb::cuda {
 namespace {
 
-constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+constexpr std::size_t workspace_bytes = std::size_t{32} << 20, workspace_alignment = 256;
+
+// The largest power of two, up to that of every array's beginning, that divides an address.
+std::uint32_t alignment_of(const void* address) {
+  const auto bits = reinterpret_cast<std::uintptr_t>(address) | 64;
+  return static_cast<std::uint32_t>(bits & (~bits + 1));
+}
 
 void checked(cublasStatus_t status, const char* call) {
   check(status == CUBLAS_STATUS_SUCCESS, "[cuda] {} failed with cuBLAS status {}", call, static_cast<int>(status));
@@ -56,12 +62,14 @@ class Library {
  public:
   Library() {
     PLUMB_CUBLAS_CHECKED(cublasLtCreate(&handle_));
-    workspace_ = Array(Shape{static_cast<std::int64_t>(workspace_bytes)}, DType::u8, Device::cuda);
+    workspace_ = Array(Shape{static_cast<std::int64_t>(workspace_bytes + workspace_alignment)}, DType::u8, Device::cuda);
+    const auto first = reinterpret_cast<std::uintptr_t>(Out(workspace_).mutable_address());
+    aligned_workspace_ = reinterpret_cast<void*>((first + workspace_alignment - 1) / workspace_alignment * workspace_alignment);
   }
 
   void multiply(const Product& p, const void* a, const void* b, const void* bias, void* y) {
     const std::lock_guard lock(mutex_);
-    const Plan& plan = plan_of(p, bias);
+    const Plan& plan = plan_of({p, alignment_of(a), alignment_of(b), alignment_of(y)}, bias);
     if (p.bias) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     const float one = 1, sum = p.add_to_y ? 1 : 0;
     const double one64 = 1, sum64 = sum;
@@ -69,13 +77,20 @@ class Library {
     ++counters.launches;
     PLUMB_CUBLAS_CHECKED(cublasLtMatmul(handle_, plan.operation, f64 ? static_cast<const void*>(&one64) : &one, b, plan.left, a, plan.right,
                                         f64 ? static_cast<const void*>(&sum64) : &sum, y, plan.result, y, plan.result, &plan.algorithm,
-                                        Out(workspace_).mutable_address(), plan.workspace, stream()));
+                                        aligned_workspace_, plan.workspace, stream()));
   }
 
  private:
-  // The choice of an algorithm depends on the alignment of the bias; arrays begin at multiples of 64 bytes.
-  const Plan& plan_of(const Product& p, const void* bias) {
-    if (const auto found = plans_.find(p); found != plans_.end()) return found->second;
+  // What the choice of an algorithm depends on. (The bias begins where an array begins.)
+  struct Key {
+    Product product;
+    std::uint32_t alignment_a, alignment_b, alignment_y;
+    auto operator<=>(const Key&) const = default;
+  };
+
+  const Plan& plan_of(const Key& key, const void* bias) {
+    if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
+    const Product& p = key.product;
     Plan plan;
     const bool f64 = p.dtype == DType::f64;
     PLUMB_CUBLAS_CHECKED(cublasLtMatmulDescCreate(&plan.operation, f64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, type_of(p.dtype)));
@@ -91,6 +106,10 @@ class Library {
     set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
     // Sums of parts in the type of the sums, in a fixed order: the same bits each time.
     set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+    set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.alignment_b);
+    set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, key.alignment_a);
+    set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, key.alignment_y);
+    set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, key.alignment_y);
     cublasLtMatmulHeuristicResult_t choice{};
     int found = 0;
     PLUMB_CUBLAS_CHECKED(
@@ -100,13 +119,14 @@ class Library {
           p.K, p.N, name(p.dtype));
     plan.algorithm = choice.algo;
     plan.workspace = choice.workspaceSize;
-    return plans_.emplace(p, plan).first->second;
+    return plans_.emplace(key, plan).first->second;
   }
 
   std::mutex mutex_;
   cublasLtHandle_t handle_ = nullptr;
+  void* aligned_workspace_ = nullptr;
   Array workspace_;  // of all products: they follow one another on one stream
-  std::map<Product, Plan> plans_;
+  std::map<Key, Plan> plans_;
 };
 
 }  // namespace

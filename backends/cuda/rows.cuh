@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/kernels.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/warp.cuh"
 
@@ -66,7 +67,11 @@ void launch_add_all(const T* x, std::int64_t n, double scale, T* y) {
 // wanted.
 template <int n, class T, class F>
 void sum_columns(F f, std::int64_t rows, std::int64_t columns, const std::array<Out, n>& results) {
-  if (columns == 0) return;
+  if (columns == 0) {
+    for (const Out& y : results)
+      if (y.defined()) fill(0, y);
+    return;
+  }
   const std::int64_t rows_of_block = std::max(partial_rows, (rows + 65534) / 65535),
                      blocks = std::max<std::int64_t>((rows + rows_of_block - 1) / rows_of_block, 1);
   const Out partial(Array(Shape{n, blocks, columns}, dtype_of<T>, Device::cuda));

@@ -25,10 +25,7 @@ namespace cuda {
 
 Counters counters;
 
-void checked(cudaError_t status, const char* call) {
-  if (status == cudaErrorMemoryAllocation) throw std::bad_alloc();
-  check(status == cudaSuccess, "[cuda] {}: {}", call, cudaGetErrorString(status));
-}
+void checked(cudaError_t status, const char* call) { check(status == cudaSuccess, "[cuda] {}: {}", call, cudaGetErrorString(status)); }
 
 cudaStream_t stream() {
   static const cudaStream_t the_stream = [] {

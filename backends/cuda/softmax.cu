@@ -16,14 +16,25 @@ __device__ __forceinline__ T warp_max(T x) {
   return x;
 }
 
-// log(sum exp(x)) of a row, by its maximum, in every lane.
+// Of a row, in every lane: the largest element, and the sum of exponentials relative to it.
 template <class T>
-__device__ __forceinline__ T log_sum_exp(const T* x, std::int64_t n) {
+struct Exponentials {
+  T top, sum;
+};
+template <class T>
+__device__ __forceinline__ Exponentials<T> exponentials(const T* x, std::int64_t n) {
   T top = -INFINITY, sum = 0;
   for (std::int64_t i = lane(); i < n; i += 32) top = x[i] > top || x[i] != x[i] ? x[i] : top;
   top = warp_max(top);
   for (std::int64_t i = lane(); i < n; i += 32) sum += std::exp(x[i] - top);
-  return top + std::log(warp_sum(sum));
+  return {top, warp_sum(sum)};
+}
+
+// log(sum exp(x)) of a row, in every lane.
+template <class T>
+__device__ __forceinline__ T log_sum_exp(const T* x, std::int64_t n) {
+  const Exponentials<T> e = exponentials(x, n);
+  return e.top + std::log(e.sum);
 }
 
 template <class T>
@@ -31,8 +42,8 @@ __global__ void softmax_forward_kernel(const T* x, T* y, std::int64_t rows, std:
   const std::int64_t row = warp_row();
   if (row >= rows) return;
   x += row * n, y += row * n;
-  const T lse = log_sum_exp(x, n);
-  for (std::int64_t i = lane(); i < n; i += 32) y[i] = std::exp(x[i] - lse);
+  const Exponentials<T> e = exponentials(x, n);  // their logarithm would round away what tells large scores apart
+  for (std::int64_t i = lane(); i < n; i += 32) y[i] = std::exp(x[i] - e.top) / e.sum;
 }
 
 template <class T>

@@ -21,7 +21,7 @@ Machine machine_of(const RunOptions& o) {
   set_num_threads(static_cast<int>(o.threads.value_or(0)));
   set_strict_determinism(o.deterministic == "strict");
   // What bf16 was asked for ran in is a fact of the machine.
-  return {.device = (in_host_memory(defaults().device) ? "" : cuda_description() + " of ") + cpu_description() +
+  return {.device = (in_host_memory(defaults().device) ? "" : cuda_description() + ", host: ") + cpu_description() +
                     (o.dtype == "bf16" ? fmt::format(", products in bf16{}",
                                                      defaults().device == Device::cpu ? fmt::format(" by {}", bf16_products().instructions) : "")
                                        : ""),

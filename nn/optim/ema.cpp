@@ -3,14 +3,18 @@
 #include <algorithm>
 
 #include "core/backend.h"
+#include "core/memory.h"
 
 namespace plumb::nn {
 
 Ema::Ema(std::vector<Parameter> parameters, const EmaOptions& options) : parameters_(std::move(parameters)), options_(options) {
   check(0 <= options.decay && options.decay <= 1, "[ema] expected a decay in 0..1, got {}", options.decay);
   for (const Parameter& p : parameters_) {
-    averages_.push_back(empty_like(p.value.array()));
-    copy_into(p.value.array(), averages_.back());
+    const Array& weight = p.value.array();
+    averages_.push_back(empty_like(weight));
+    copy_into(weight, averages_.back());
+    if (!in_host_memory(weight.device()) && (!held_.defined() || held_.size_in_bytes() < weight.size_in_bytes()))
+      held_ = Array(Shape{static_cast<std::int64_t>(weight.size_in_bytes())}, DType::u8, weight.device());
   }
 }
 
@@ -25,11 +29,18 @@ void Ema::update() {
 
 void Ema::swap() {
   for (std::size_t i = 0; i < averages_.size(); ++i) {
-    const Array& weight = parameters_[i].value.array();
-    const Array held = empty_like(weight);
-    copy_into(weight, held);
-    copy_into(averages_[i], weight);
-    copy_into(held, averages_[i]);
+    const Out weight(parameters_[i].value.array());
+    const std::size_t bytes = weight.size_in_bytes();
+    if (in_host_memory(weight.device())) {
+      auto* const first = static_cast<std::byte*>(weight.mutable_bytes());
+      std::swap_ranges(first, first + bytes, static_cast<std::byte*>(averages_[i].mutable_bytes()));
+    } else {
+      Memory& memory = memory_of(weight.device());
+      memory.copy(weight.address(), Out(held_).mutable_address(), bytes);
+      memory.copy(averages_[i].address(), weight.mutable_address(), bytes);
+      memory.copy(held_.address(), averages_[i].mutable_address(), bytes);
+    }
+    weight.bump_version();
   }
   swapped_ = !swapped_;
 }

@@ -36,6 +36,7 @@ class Ema {
   std::vector<Parameter> parameters_;
   EmaOptions options_;
   std::vector<Out> averages_;
+  Array held_;  // room for the largest weight off the host, where swap() must not fail for want of memory
   std::int64_t updates_ = 0;
   bool swapped_ = false;
 };

@@ -24,6 +24,7 @@ struct emulated_layout {
 struct emulated_preference {
   std::size_t workspace = 0;
   std::uint32_t reductions = 7;
+  std::uint32_t alignment[4] = {256, 256, 256, 256};  // of A, B, C, D
 };
 
 namespace {
@@ -148,6 +149,11 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
       return take(preference->workspace, value, bytes);
     case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
       return take(preference->reductions, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
+      return take(preference->alignment[attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES], value, bytes);
   }
   fail("a preference that it does not know");
 }
@@ -160,6 +166,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   if (wanted < 1 || preference->workspace < wanted_workspace) return CUBLAS_STATUS_SUCCESS;
   *results = {};
   results->workspaceSize = wanted_workspace;
+  for (int i = 0; i < 4; ++i) results->algo.data[i] = preference->alignment[i];  // an algorithm that needs all that it was promised
   *found = 1;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -170,6 +177,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
                               std::size_t workspace_bytes, cudaStream_t stream) {
   if (const cublasStatus_t status = examine(*operation, *a_layout, *b_layout, *c_layout, *d_layout); status != CUBLAS_STATUS_SUCCESS) return status;
   if (!algorithm || workspace_bytes < wanted_workspace) return CUBLAS_STATUS_INVALID_VALUE;
+  const void* const operands[4] = {a, b, c, d};
+  for (int i = 0; i < 4; ++i)
+    if (reinterpret_cast<std::uintptr_t>(operands[i]) % algorithm->data[i] != 0) fail("an operand less aligned than the algorithm was chosen for");
+  if (reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0) fail("a workspace that is not aligned to 256 bytes");
   const auto type_bytes = d_layout->type == CUDA_R_64F ? 8 : 4;
   emulator::check_device_memory(a, bytes_of(*a_layout), "cublasLtMatmul: A is not in device memory");
   emulator::check_device_memory(b, bytes_of(*b_layout), "cublasLtMatmul: B is not in device memory");

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <functional>
 #include <vector>
 
 #include "tests/cuda_emulator/runtime.h"
@@ -121,6 +122,46 @@ TEST_CASE("the host cannot read device memory, nor a copy or work go beyond its 
   CHECK(signal_of([&] { emulator::submit(d.stream, [&] { static_cast<volatile float*>(d.a)[64] = 1; }); }) != 0);  // 256 bytes are its granule
   CHECK(signal_of([&] { emulator::submit(d.stream, [&] { static_cast<volatile float*>(d.a)[3] = 1; }); }) == 0);
   CHECK(d.first() == 1);
+}
+
+TEST_CASE("threads of a block meet, or the process ends: barriers, shuffles, shared memory") {
+  const auto run = [](unsigned threads, std::size_t shared, const std::function<void()>& kernel) {
+    emulator::run_grid(dim3{2, 1, 1}, dim3{threads, 1, 1}, shared, kernel);
+  };
+  // Each block sums its threads' numbers, with and without the barrier.
+  const auto sum = [&](bool barrier) {
+    int total = 0;
+    run(64, 64 * sizeof(int), [&] {
+      int* const values = reinterpret_cast<int*>(emulator::shared_memory());
+      values[threadIdx.x] = static_cast<int>(threadIdx.x);
+      if (barrier) __syncthreads();
+      if (threadIdx.x == 0)
+        for (int i = 0; i < 64; ++i) total += values[i];
+    });
+    return total;
+  };
+  CHECK(sum(true) == 2 * 63 * 32);
+  CHECK(sum(false) != 2 * 63 * 32);
+  int sums[2] = {};
+  run(32, 0, [&] {
+    int x = static_cast<int>(threadIdx.x);
+    for (int m = 16; m > 0; m /= 2) x += __shfl_xor_sync(~0u, x, m);
+    sums[blockIdx.x] += x;
+  });
+  CHECK(sums[0] == 32 * 496);
+  CHECK(sums[1] == 32 * 496);
+  CHECK(signal_of([&] {
+          run(64, 0, [] {
+            if (threadIdx.x < 63) __syncthreads();
+          });
+        }) == SIGABRT);
+  CHECK(signal_of([&] {
+          run(32, 0, [] {
+            if (threadIdx.x != 5) __shfl_xor_sync(~0u, 1, 1);
+          });
+        }) == SIGABRT);
+  CHECK(signal_of([&] { run(32, 64, [] { reinterpret_cast<volatile int*>(emulator::shared_memory())[threadIdx.x] = 1; }); }) != 0);
+  CHECK(signal_of([&] { run(48, 0, [] {}); }) == SIGABRT);  // half a warp
 }
 
 TEST_CASE("freed memory is gone, and its address refused a second time") {

@@ -11,7 +11,8 @@ namespace emulator {
 
 // Runs the kernel for every thread of every block, one block after the other. Within a block a warp, drawn at random, runs as far as it can while the
 // others starve, and so do its lanes: an order that a device may take, and the one in which a missing barrier shows. Ends the process with a line
-// that names block and thread where threads that must meet cannot: a barrier that some have passed by, a shuffle in a branch.
+// that names block and thread where threads that must meet cannot: a barrier that some have passed by, a shuffle in a branch. (Lanes that wait at two
+// different shuffles are taken to have met.)
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel);
 
 // For device code: of the thread that runs.

@@ -27,7 +27,8 @@ struct cudaDeviceProp {
 };
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 
-// Memory of the device is inaccessible to the host, each allocation with a page behind it that nobody may touch.
+// Memory of the device is inaccessible to the host, and each allocation has a page behind it that nobody may touch. (A heap of the program gives out
+// parts of an allocation; under AddressSanitizer, where it does not, each buffer is one.)
 cudaError_t cudaMalloc(void** address, std::size_t bytes);
 cudaError_t cudaFree(void* address);
 enum { cudaHostAllocDefault = 0 };
