@@ -153,11 +153,10 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
 Gradients backward(const Tensor& loss, std::shared_ptr<Node> root, Graph graph) {
   check(loss.numel() == 1, "[backward] expected a scalar loss, got shape {}", loss.shape());
   check(root && !root->frozen, "[backward] expected a loss that depends on a variable, got a constant (NoGrad open? all parameters frozen?)");
-  const double value = loss.item();
   std::vector<Reached> variables = propagate(root, ones_like(loss), nullptr, {}, graph);
   std::vector<Gradients::Entry> entries;
   for (auto v = variables.rbegin(); v != variables.rend(); ++v) entries.push_back({std::move(v->node), std::move(v->gradient)});
-  return Gradients(value, std::move(entries));
+  return Gradients(loss, std::move(entries));
 }
 
 }  // namespace

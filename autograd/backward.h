@@ -17,11 +17,15 @@ class Gradients {
   };
 
   Gradients() = default;  // of nothing: what a sum begins with
-  // Throws for an entry without a variable, or whose gradient has not the shape, dtype and device of its variable.
-  Gradients(double loss, std::vector<Entry> entries);
+  // `loss` has one element. Throws for an entry without a variable, or whose gradient has not the shape, dtype and device of its variable.
+  Gradients(const Tensor& loss, std::vector<Entry> entries);
 
-  double loss() const { return loss_; }  // value of the scalar that was differentiated
-  double norm() const;                   // sqrt of the sum of squares of all entries; computed when it is first asked for
+  double loss() const;  // value of the scalar that was differentiated; waits for it when it is first asked for
+  double norm() const;  // sqrt of the sum of squares of all entries; waits for it likewise
+  // The same where the gradients are, without waiting, for kernels: one element. squared_norm is f64, computed when it is first asked for. Throw for
+  // gradients of nothing.
+  Array loss_array() const;
+  const Array& squared_norm() const;
   const std::vector<Entry>& entries() const { return entries_; }
 
   // Undefined if there is none.
@@ -38,9 +42,16 @@ class Gradients {
   Gradients& operator*=(double factor);
 
  private:
-  double loss_ = 0;
+  void forget_values();
+
+  struct Term {
+    double factor;
+    Tensor loss;
+  };
+  std::vector<Term> terms_;     // whose sum is the loss
   std::vector<Entry> entries_;  // in the order in which the variables were made
-  mutable std::optional<double> norm_ = {};
+  mutable std::optional<double> loss_ = {}, norm_ = {};
+  mutable Array squared_norm_;
 };
 
 inline Gradients operator+(Gradients a, Gradients b) { return std::move(a += std::move(b)); }

@@ -1,10 +1,12 @@
 // Gradients as a value: looked up, added and multiplied.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <unordered_map>
 
 #include "autograd/backward.h"
 #include "autograd/node.h"
+#include "autograd/ops.h"
 #include "core/nearest.h"
 
 namespace plumb {
@@ -15,7 +17,8 @@ Array place_of(const Tensor& value) { return value.array().unique() ? value.arra
 
 }  // namespace
 
-Gradients::Gradients(double loss, std::vector<Entry> entries) : loss_(loss), entries_(std::move(entries)) {
+Gradients::Gradients(const Tensor& loss, std::vector<Entry> entries) : terms_{{1, loss.detach()}}, entries_(std::move(entries)) {
+  check(loss.numel() == 1, "[gradients] expected a loss of one element, got shape {}", loss.shape());
   for (const Entry& e : entries_) {
     if (!e.node) fail(fmt::format("[gradients] expected the variable of each gradient, got none for {}", describe(e.gradient)));
     if (!e.gradient.defined() || e.gradient.dtype() != e.node->dtype || e.gradient.device() != e.node->device ||
@@ -27,11 +30,44 @@ Gradients::Gradients(double loss, std::vector<Entry> entries) : loss_(loss), ent
 
 const std::string& Gradients::Entry::name() const { return node->name; }
 
+void Gradients::forget_values() {
+  loss_.reset();
+  norm_.reset();
+  squared_norm_ = Array();
+}
+
+double Gradients::loss() const {
+  if (loss_) return *loss_;
+  double sum = 0;
+  for (const Term& t : terms_) sum += t.factor * t.loss.item();
+  return *(loss_ = sum);
+}
+
 double Gradients::norm() const {
   if (norm_ || entries_.empty()) return norm_.value_or(0);
+  return *(norm_ = std::sqrt(item(squared_norm())));
+}
+
+Array Gradients::loss_array() const {
+  check(!terms_.empty(), "[gradients] expected the gradients of a loss, got those of nothing");
+  if (terms_.size() == 1 && terms_[0].factor == 1) return terms_[0].loss.array();
+  const NoGrad no_grad;
+  Tensor sum;
+  for (const Term& t : terms_) {
+    const Tensor term = cast(reshape(t.loss, {}), DType::f64) * t.factor;
+    sum = sum.defined() ? sum + term : term;
+  }
+  return sum.array();
+}
+
+const Array& Gradients::squared_norm() const {
+  check(!entries_.empty(), "[gradients] expected gradients of a variable at least, got none");
+  if (squared_norm_.defined()) return squared_norm_;
   std::vector<Array> arrays;
   for (const Entry& e : entries_) arrays.push_back(e.gradient.array());
-  return *(norm_ = std::sqrt(sum_of_squares(arrays)));
+  Array sum({}, DType::f64, arrays[0].device());
+  kernels(sum).sum_of_squares(arrays, sum);
+  return squared_norm_ = sum;
 }
 
 Tensor Gradients::find(const Tensor& x) const {
@@ -55,8 +91,8 @@ const Tensor& Gradients::operator[](const std::string& parameter_name) const {
 }
 
 Gradients& Gradients::operator+=(Gradients other) {
-  norm_.reset();
-  loss_ += other.loss_;
+  forget_values();
+  std::ranges::move(other.terms_, std::back_inserter(terms_));
   std::unordered_map<const Node*, std::size_t> places;
   for (std::size_t i = 0; i < entries_.size(); ++i) places[entries_[i].node.get()] = i;
   for (Entry& e : other.entries_) {
@@ -76,8 +112,8 @@ Gradients& Gradients::operator+=(Gradients other) {
 
 Gradients& Gradients::operator*=(double factor) {
   check(std::isfinite(factor), "[gradients] expected a finite factor, got {}", factor);
-  norm_.reset();
-  loss_ *= factor;
+  forget_values();
+  for (Term& t : terms_) t.factor *= factor;
   for (Entry& e : entries_) {
     Array y = place_of(e.gradient);
     kernels(y).unary(Unary::multiply, factor, e.gradient.array(), y);

@@ -48,6 +48,9 @@ class Mirror {
     return c;
   }
   AdamWUpdate of(const AdamWUpdate& u) { return {u.step, of(u.gradient), of(u.parameter), of(u.moment1), of(u.moment2)}; }
+  SgdUpdate of(const SgdUpdate& u) { return {u.step, of(u.gradient), of(u.parameter), of(u.velocity)}; }
+  AdagradUpdate of(const AdagradUpdate& u) { return {u.step, of(u.gradient), of(u.parameter), of(u.squares)}; }
+  EmaUpdate of(const EmaUpdate& u) { return {of(u.value), of(u.average)}; }
   template <class T>
   std::vector<T> of(std::span<const T> all) {
     std::vector<T> host;
@@ -57,9 +60,6 @@ class Mirror {
   std::span<const int> of(std::span<const int> numbers) { return numbers; }
   template <class T>
   requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) T of(T value) { return value; }
-  template <class T>
-  requires requires(const T& step) { step.gradient_scale; }
-  T of(const T& step) { return step; }
   Conv2dOptions of(const Conv2dOptions& options) { return options; }
 
   // What the call has written goes to where it belongs.

@@ -259,9 +259,8 @@ void loss_and_optimizer_rows(const Model& m, std::vector<Row>& rows) {
     });
   add("adamw on a block's weights", 7 * block, [=, &k] {
     const Out g = random_array({weights}), p = like(g), moment1 = like(g), moment2 = full_like(g, {weights}, 0.5);
-    const AdamWStep s{
-        .lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.05, .correction1 = 1, .correction2 = 1, .gradient_scale = 1};
-    return [=, &k, u = AdamWUpdate{s, g, p, moment1, moment2}] { k.adamw({&u, 1}); };
+    const AdamWStep s{.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.05, .correction1 = 1, .correction2 = 1};
+    return [=, &k, u = AdamWUpdate{s, g, p, moment1, moment2}] { k.adamw({&u, 1}, {}); };
   });
   add("sum_of_squares of them", block, [=, &k] {
     const Out g = random_array({weights});

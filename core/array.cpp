@@ -65,6 +65,31 @@ Array array_from(std::span<const float> values, const Shape& shape, Device devic
 Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device) { return copied<std::int64_t>(values, shape, device); }
 Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Device device) { return copied<std::uint8_t>(values, shape, device); }
 
+std::vector<Array> arrays_from(std::initializer_list<HostValues> values, Device device) {
+  constexpr std::size_t alignment = 256;
+  std::vector<std::size_t> begin;
+  std::size_t size = 0;
+  const auto bytes_of = [](const HostValues& v) { return static_cast<std::size_t>(v.shape.numel()) * size_of(v.dtype); };
+  for (const HostValues& v : values) {
+    begin.push_back(size);
+    size += (bytes_of(v) + alignment - 1) / alignment * alignment;
+  }
+  const Out host(Array(Shape{static_cast<std::int64_t>(size)}, DType::u8, in_host_memory(device) ? device : Device::cpu));
+  std::size_t i = 0;
+  for (const HostValues& v : values) {
+    if (const std::size_t n = bytes_of(v); n > 0) std::memcpy(host.mutable_data<std::uint8_t>() + begin[i], v.data, n);
+    ++i;
+  }
+  const Array whole = to_device(host, device);
+  std::vector<Array> arrays;
+  for (const HostValues& v : values) {
+    Array& a = arrays.emplace_back();
+    a.storage_ = std::make_shared<Storage>(whole.storage_, begin[arrays.size() - 1], bytes_of(v));
+    a.shape_ = v.shape, a.numel_ = v.shape.numel(), a.dtype_ = v.dtype;
+  }
+  return arrays;
+}
+
 std::vector<double> to_vector(const Array& a) {
   check(a.defined(), "[values] {}", expected_a_tensor);
   const Array host = on_host(a);

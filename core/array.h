@@ -17,6 +17,8 @@
 
 namespace plumb {
 
+struct HostValues;
+
 class Array {
  public:
   Array() = default;                                      // no array: defined() is false
@@ -55,6 +57,7 @@ class Array {
   bool unique() const { return storage_.use_count() == 1; }
 
  private:
+  friend std::vector<Array> arrays_from(std::initializer_list<HostValues> values, Device device);
   [[noreturn]] void refuse_read(DType as, const std::source_location& asked) const;
 
   std::shared_ptr<Storage> storage_;
@@ -106,8 +109,15 @@ Array array_from(std::span<const double> values, const Shape& shape, DType dtype
 Array array_from(std::span<const float> values, const Shape& shape, Device device);                // f32
 Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device);         // i64
 Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Device device);         // u8
-std::vector<double> to_vector(const Array& a);                                                     // any dtype; waits for what it depends on
-double item(const Array& a);                                                                       // the one element of `a`; waits likewise
+// Several arrays of host values, of these bytes, in one buffer, which goes to a device in one copy.
+struct HostValues {
+  const void* data;
+  Shape shape;
+  DType dtype;
+};
+std::vector<Array> arrays_from(std::initializer_list<HostValues> values, Device device);
+std::vector<double> to_vector(const Array& a);   // any dtype; waits for what it depends on
+double item(const Array& a);                     // the one element of `a`; waits likewise
 Array to_device(const Array& a, Device device);  // `a` itself, if it is there, else a copy; waits likewise if it comes to the host
 // For host code to read: `a` itself, if it is in host memory or undefined, else a copy.
 inline Array on_host(const Array& a) { return in_host_memory(a.device()) ? a : to_device(a, Device::cpu); }

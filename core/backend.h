@@ -105,9 +105,7 @@ struct LinearGradients {
 struct AdamWStep {
   double lr, beta1, beta2, eps, weight_decay;
   double correction1, correction2;  // 1 - beta^t
-  double gradient_scale;            // global-norm clipping
 };
-
 struct AdamWUpdate {
   AdamWStep step;
   Array gradient;
@@ -117,12 +115,39 @@ struct AdamWUpdate {
 struct SgdStep {
   double lr, momentum, weight_decay;
   bool nesterov;
-  double gradient_scale;
+};
+struct SgdUpdate {
+  SgdStep step;
+  Array gradient;
+  Out parameter, velocity;  // velocity undefined: no momentum
 };
 
 struct AdagradStep {
   double lr, eps, weight_decay;
-  double gradient_scale;
+};
+struct AdagradUpdate {
+  AdagradStep step;
+  Array gradient;
+  Out parameter, squares;
+};
+
+struct EmaUpdate {
+  Array value;
+  Out average;
+};
+
+// What a step's loss and gradients come to: the elements of an array of f64 [4] that lies where they do.
+struct StepState {
+  double scale = 1;    // of each gradient: clipping by the global norm
+  double goes_on = 1;  // 0 from the first step on whose loss or norm is not finite
+  double loss = 0, squared_norm = 0;
+
+  // Of an array in host memory; undefined: that of a step without clipping.
+  static StepState of(const Array& state) {
+    if (!state.defined()) return {};
+    const double* const s = state.data<double>();
+    return {s[0], s[1], s[2], s[3]};
+  }
 };
 
 struct Kernels {

@@ -41,6 +41,16 @@ class HostMemory : public Memory {
 
   void upload(const void* host, void* device, std::size_t bytes) override { copy(host, device, bytes); }
   void download(const void* device, void* host, std::size_t bytes) override { copy(device, host, bytes); }
+  std::unique_ptr<Download> begin_download(const void* device, std::size_t bytes) override {
+    struct Here : Download {
+      bool arrived() override { return true; }
+      const std::byte* bytes() override { return copied; }
+      alignas(std::max_align_t) std::byte copied[most_at_once];
+    };
+    auto here = std::make_unique<Here>();
+    copy(device, here->copied, bytes);
+    return here;
+  }
   void copy(const void* from, void* to, std::size_t bytes) override {
     if (bytes > 0) std::memcpy(to, from, bytes);
   }

@@ -20,14 +20,15 @@ double bytes_of(const LinearKeptOf<A>& k) {
 inline double bytes_of(const LinearGradients& d) {
   return bytes_of(d.dx) * (d.add_to_dx ? 2 : 1) + bytes_of(d.dw) + bytes_of(d.db) + bytes_of(d.dgamma) + bytes_of(d.dbeta) + bytes_of(d.dgate);
 }
-inline double bytes_of(std::span<const Array> arrays) {
+inline double bytes_of(const AdamWUpdate& u) { return 7 * bytes_of(u.parameter); }  // reads four arrays, writes three
+inline double bytes_of(const SgdUpdate& u) { return 3 * bytes_of(u.parameter) + 2 * bytes_of(u.velocity); }
+inline double bytes_of(const AdagradUpdate& u) { return 5 * bytes_of(u.parameter); }
+inline double bytes_of(const EmaUpdate& u) { return 3 * bytes_of(u.average); }
+template <class Update>
+requires requires(const Update& u) { bytes_of(u); }
+double bytes_of(std::span<const Update> updates) {
   double sum = 0;
-  for (const Array& a : arrays) sum += bytes_of(a);
-  return sum;
-}
-inline double bytes_of(std::span<const AdamWUpdate> updates) {  // reads four arrays, writes three
-  double sum = 0;
-  for (const AdamWUpdate& u : updates) sum += 7 * bytes_of(u.parameter);
+  for (const Update& u : updates) sum += bytes_of(u);
   return sum;
 }
 template <class T>

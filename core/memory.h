@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "core/device.h"
 
@@ -15,7 +16,17 @@ struct Traffic {
   std::uint64_t uploads = 0;           // copies from the host ..
   std::uint64_t downloads = 0;         // .. to it ..
   std::uint64_t copies = 0;            // .. and within the device
-  std::uint64_t synchronizations = 0;  // how often the host waited for it; each download does
+  std::uint64_t synchronizations = 0;  // how often the host waited for all of it; each download does
+  std::uint64_t readbacks = 0;         // copies to the host that nobody waited for when they were asked for (core/readback.h)
+  std::uint64_t paced = 0;  // how often the host waited for something of an earlier step, with later work under way: a readback, room to upload
+};
+
+// A copy to the host that is under way.
+class Download {
+ public:
+  virtual ~Download() = default;
+  virtual bool arrived() = 0;            // without waiting
+  virtual const std::byte* bytes() = 0;  // good while this lives; waits for them
 };
 
 // A heap (core/heap.h) takes regions, address ranges far larger than what is used, and supplies chunks of them with memory when they are first
@@ -35,7 +46,10 @@ class Memory {
 
   virtual void upload(const void* host, void* device, std::size_t bytes) = 0;    // `host` may change as soon as it returns
   virtual void download(const void* device, void* host, std::size_t bytes) = 0;  // waits for what the bytes depend on
-  virtual void copy(const void* from, void* to, std::size_t bytes) = 0;          // both of this memory, not overlapping
+  // The same without waiting, of few bytes: at most most_at_once.
+  static constexpr std::size_t most_at_once = 256;
+  virtual std::unique_ptr<Download> begin_download(const void* device, std::size_t bytes) = 0;
+  virtual void copy(const void* from, void* to, std::size_t bytes) = 0;  // both of this memory, not overlapping
   virtual void fill(void* device, int byte, std::size_t bytes) = 0;
   virtual void synchronize() = 0;                 // waits for all calls
   virtual Traffic traffic() const { return {}; }  // none is counted on the host

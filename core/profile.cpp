@@ -25,10 +25,14 @@ struct ProfileRecorder {
   }
   static void record(const char* kernel, std::int64_t start, double operations, double bytes) {
     Profile& p = *current;
-    const std::uint64_t allocated = memory_stats().allocated;
+    const std::uint64_t allocated = memory_stats(p.device_).allocated;
     p.events_.push_back({kernel, current_path(), current_phase(), random_state().step, start - p.began_, now() - p.began_, operations, bytes,
                          static_cast<double>(allocated - p.allocated_)});
     p.allocated_ = allocated;
+  }
+  static void wait(Device device) {
+    memory_of(device).synchronize();
+    ++current->own_waits_;
   }
 };
 
@@ -48,6 +52,7 @@ struct Timed<device, entry> {
       ~Record() { ProfileRecorder::record(name, start, operations, bytes); }
     } const record{detail::Operations<entry>::of(args...), detail::Bytes<entry>::of(args...), ProfileRecorder::start()};
     (detail::kernels_of(device).*entry)(args...);
+    if constexpr (!in_host_memory(device)) ProfileRecorder::wait(device);
   }
 };
 
@@ -80,7 +85,7 @@ const Kernels& detail::profiled_kernels(Device device) {
   return timed_kernels<Device::cuda>();
 }
 
-Profile::Profile() : began_(now()), allocated_(memory_stats().allocated) {
+Profile::Profile() : device_(defaults().device), before_(memory_of(device_).traffic()), began_(now()), allocated_(memory_stats(device_).allocated) {
   check(!current, "[profile] expected no other profile in this thread, got a second one while the first still records");
   current = this;
   detail::profiling = true;
@@ -91,8 +96,18 @@ Profile::~Profile() { stop(); }
 void Profile::stop() {
   if (current != this) return;
   ended_ = now();
+  after_ = memory_of(device_).traffic();
   current = nullptr;
   detail::profiling = false;
+}
+
+Traffic Profile::traffic() const {
+  Traffic t = ended_ ? after_ : memory_of(device_).traffic();
+  for (const auto member : {&Traffic::launches, &Traffic::through_host, &Traffic::uploads, &Traffic::downloads, &Traffic::copies,
+                            &Traffic::synchronizations, &Traffic::readbacks, &Traffic::paced})
+    t.*member -= before_.*member;
+  t.synchronizations -= own_waits_;
+  return t;
 }
 
 std::int64_t Profile::duration() const { return (ended_ ? ended_ : now()) - began_; }

@@ -11,11 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "core/memory.h"
 #include "core/scope.h"
 
 namespace plumb {
 
 // Records the kernel calls of the thread that made it, while it lives; one at a time. Without one, nothing is measured and nothing slows down.
+// Kernels of a device are waited for one by one, so that each has its own time; what the device was asked for is counted without these waits.
 class Profile {
  public:
   struct Event {
@@ -36,6 +38,7 @@ class Profile {
   Profile& operator=(const Profile&) = delete;
 
   const std::vector<Event>& events() const { return events_; }
+  Traffic traffic() const;  // what the device of the recorded kernels was asked for, from the beginning to stop() or to now
   // Ends the recording (as the destructor does), so that what follows does not count. May be called again.
   void stop();
   // ns from construction to stop(), or to now.
@@ -43,7 +46,7 @@ class Profile {
 
   // For people, at most 120 columns: time by kernel and by module (numbers in paths become *: "ViT.blocks.*.attn.qkv"), ms in each phase ("other":
   // outside all, such as the loss), share of duration(), GFLOP/s of matrix products, GB/s, MB taken from the allocator, and what passed
-  // outside kernels.
+  // outside kernels. Off the host, also launches, copies and waits a step, and the bytes of the kernels' operands.
   std::string table() const;
   // Chrome's trace event format (JSON object format, "X" events; ts and dur in microseconds): open it in chrome://tracing or Perfetto.
   std::string chrome_trace() const;
@@ -52,6 +55,9 @@ class Profile {
   friend struct ProfileRecorder;  // core/profile.cpp
 
   std::vector<Event> events_;
+  Device device_;
+  Traffic before_, after_ = {};
+  std::uint64_t own_waits_ = 0;
   std::int64_t began_, ended_ = 0;
   std::uint64_t allocated_;  // cumulative, at the last event
 };

@@ -83,6 +83,16 @@ std::string steps_of(const std::vector<Profile::Event>& events) {
   return first.step == last.step ? fmt::format("step {}", first.step) : fmt::format("steps {} to {}", first.step, last.step);
 }
 
+// "cuda, a step: 132 launches, ...", of what is not on the host.
+std::string text_of(const Traffic& t, Device device, std::int64_t steps, double bytes) {
+  const auto a_step = [&](std::uint64_t count) { return fmt::format("{:.4g}", static_cast<double>(count) / static_cast<double>(steps)); };
+  return fmt::format(
+      "{}, a step: {} launches, {} uploads, {} copies, {} readbacks, {} waits, {} calls through the host, {:.4g} MB of operands (each call was "
+      "waited for, to time it; these waits are not counted)\n",
+      name(device), a_step(t.launches), a_step(t.uploads), a_step(t.copies), a_step(t.readbacks), a_step(t.synchronizations), a_step(t.through_host),
+      bytes * 1e-6 / static_cast<double>(steps));
+}
+
 std::string json_string(std::string_view text) {
   std::string quoted = "\"";
   for (char c : text) {
@@ -108,11 +118,13 @@ std::string Profile::table() const {
       (std::string_view(e.kernel).starts_with("attention") ? in_attention : in_products) += static_cast<double>(e.end - e.start) * 1e-6;
   }
   outside.ms = total - all.ms;
+  const auto [first, last] = std::ranges::minmax(events_, {}, &Event::step);
+  const std::string of_device = in_host_memory(device_) ? "" : text_of(traffic(), device_, std::int64_t{last.step} - first.step + 1, all.bytes);
   return fmt::format(
-      "{}{}{}{}\n{}{}\n{}: {:.3f} ms, {:.1f} % in matrix products, {:.1f} % in attention, {:.1f} % in other kernels, {:.1f} % outside\n",
+      "{}{}{}{}\n{}{}\n{}: {:.3f} ms, {:.1f} % in matrix products, {:.1f} % in attention, {:.1f} % in other kernels, {:.1f} % outside\n{}",
       header("kernel"), rows(kernels, total), row("all kernels", all, total), row("outside kernels", outside, total), header("module"),
       rows(modules, total), steps_of(events_), total, 100 * in_products / total, 100 * in_attention / total,
-      100 * (all.ms - in_products - in_attention) / total, 100 * outside.ms / total);
+      100 * (all.ms - in_products - in_attention) / total, 100 * outside.ms / total, of_device);
 }
 
 std::string Profile::chrome_trace() const {

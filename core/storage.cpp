@@ -114,7 +114,11 @@ Cache& cache_of(Device device) {
 }  // namespace
 
 Storage::Storage(std::size_t size, Device of) : bytes(size), device(of), block_(cache_of(of).allocate(size)) { data = block_->data; }
-Storage::~Storage() { cache_of(device).release(block_, bytes); }
+Storage::Storage(std::shared_ptr<Storage> whole, std::size_t begin, std::size_t size)
+    : data(static_cast<std::byte*>(whole->data) + begin), bytes(size), device(whole->device), block_(nullptr), whole_(std::move(whole)) {}
+Storage::~Storage() {
+  if (block_) cache_of(device).release(block_, bytes);
+}
 
 Memory& memory_of(Device device) { return in_host_memory(device) ? host_memory() : cuda_memory(); }
 

@@ -15,6 +15,8 @@ struct HeapBlock;
 // can tell that somebody changed it.
 struct Storage {
   explicit Storage(std::size_t size, Device device = Device::cpu);
+  // A part of another's bytes, which live as long as it does.
+  Storage(std::shared_ptr<Storage> whole, std::size_t begin, std::size_t size);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
@@ -25,7 +27,8 @@ struct Storage {
   std::uint32_t version = 0;
 
  private:
-  HeapBlock* block_;
+  HeapBlock* block_;  // null for a part
+  std::shared_ptr<Storage> whole_;
 };
 
 // Whether memory is used again without asking the system; not under AddressSanitizer, where every buffer gets red zones of its own.

@@ -1,4 +1,4 @@
-// AdamW, one pass over all parameters, SGD and Adagrad, one over each, and the sum of squares that clipping needs.
+// Optimizers, in one pass over all parameters (LAMB: one over each), and the sum of squares that clipping needs.
 #include <algorithm>
 #include <vector>
 
@@ -18,27 +18,59 @@ HWY_INLINE V set(double x) { return hn::Set(f32, static_cast<float>(x)); }
 // v, or 0 where |v| is below `limit`.
 HWY_INLINE V above(V v, float limit) { return hn::IfThenZeroElse(hn::Lt(hn::Abs(v), hn::Set(f32, limit)), v); }
 
-// Moments that would be denormal become 0: a parameter whose gradient vanished would else cost a hundredfold in every later step. Next to
-// eps neither is seen.
-void AdamWRun(const AdamWStep& s, const float* gradient, float* parameter, float* moment1, float* moment2, std::int64_t n) {
-  constexpr float least = 1.17549435e-38f, least_root = 1.08420217e-19f;
-  const V scale = set(s.gradient_scale), b1 = set(s.beta1), b2 = set(s.beta2), a1 = set(1 - s.beta1), a2 = set(1 - s.beta2);
-  const V rate = set(s.lr / s.correction1), c2 = set(1 / s.correction2), eps = set(s.eps), decay = set(s.lr * s.weight_decay);
+// Adam's moments after a gradient, and the update m^ / (sqrt(v^) + eps) times `rate`. Moments that would be denormal become 0: a parameter whose
+// gradient vanished would else cost a hundredfold in every later step. Next to eps neither is seen.
+class Adam {
+ public:
+  Adam(const AdamWStep& s, double gradient_scale, double rate)
+      : scale_(set(gradient_scale)),
+        b1_(set(s.beta1)),
+        b2_(set(s.beta2)),
+        a1_(set(1 - s.beta1)),
+        a2_(set(1 - s.beta2)),
+        rate_(set(rate / s.correction1)),
+        c2_(set(1 / s.correction2)),
+        eps_(set(s.eps)) {}
+
+  template <class Part>
+  HWY_INLINE V update(const float* gradient, float* moment1, float* moment2, Part part) const {
+    constexpr float least = 1.17549435e-38f, least_root = 1.08420217e-19f;
+    const V g = hn::Mul(scale_, load(gradient, part)), h = above(g, least_root);
+    const V m = above(hn::MulAdd(b1_, load(moment1, part), hn::Mul(a1_, g)), least);
+    const V v = above(hn::MulAdd(b2_, load(moment2, part), hn::Mul(a2_, hn::Mul(h, h))), least);
+    store(m, moment1, part);
+    store(v, moment2, part);
+    return hn::Div(hn::Mul(rate_, m), hn::Add(hn::Sqrt(hn::Mul(v, c2_)), eps_));
+  }
+
+ private:
+  V scale_, b1_, b2_, a1_, a2_, rate_, c2_, eps_;
+};
+
+void AdamWRun(const AdamWStep& s, double gradient_scale, const float* gradient, float* parameter, float* moment1, float* moment2, std::int64_t n) {
+  const Adam adam(s, gradient_scale, s.lr);
+  const V decay = set(s.lr * s.weight_decay);
   for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR {
-    const V g = hn::Mul(scale, load(gradient + i, part)), h = above(g, least_root);
-    const V m = above(hn::MulAdd(b1, load(moment1 + i, part), hn::Mul(a1, g)), least);
-    const V v = above(hn::MulAdd(b2, load(moment2 + i, part), hn::Mul(a2, hn::Mul(h, h))), least);
-    const V update = hn::Div(hn::Mul(rate, m), hn::Add(hn::Sqrt(hn::Mul(v, c2)), eps));
-    store(m, moment1 + i, part);
-    store(v, moment2 + i, part);
+    const V update = adam.update(gradient + i, moment1 + i, moment2 + i, part);
     const V p = load(parameter + i, part);
     store(hn::Sub(hn::NegMulAdd(decay, p, p), update), parameter + i, part);
   });
 }
 
+// LAMB's direction before the trust ratio.
+void LambRun(const AdamWStep& s, double gradient_scale, const float* gradient, const float* parameter, float* moment1, float* moment2,
+             float* direction, std::int64_t n) {
+  const Adam adam(s, gradient_scale, 1);
+  const V decay = set(s.weight_decay);
+  for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR {
+    const V update = adam.update(gradient + i, moment1 + i, moment2 + i, part);
+    store(hn::MulAdd(decay, load(parameter + i, part), update), direction + i, part);
+  });
+}
+
 // velocity may be null.
-void SgdRun(const SgdStep& s, const float* gradient, float* parameter, float* velocity, std::int64_t n) {
-  const V scale = set(s.gradient_scale), decay = set(s.weight_decay), momentum = set(s.momentum), rate = set(s.lr);
+void SgdRun(const SgdStep& s, double gradient_scale, const float* gradient, float* parameter, float* velocity, std::int64_t n) {
+  const V scale = set(gradient_scale), decay = set(s.weight_decay), momentum = set(s.momentum), rate = set(s.lr);
   for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR {
     const V p = load(parameter + i, part);
     V g = hn::MulAdd(decay, p, hn::Mul(scale, load(gradient + i, part)));
@@ -51,8 +83,8 @@ void SgdRun(const SgdStep& s, const float* gradient, float* parameter, float* ve
   });
 }
 
-void AdagradRun(const AdagradStep& s, const float* gradient, float* parameter, float* squares, std::int64_t n) {
-  const V scale = set(s.gradient_scale), decay = set(s.weight_decay), rate = set(s.lr), eps = set(s.eps);
+void AdagradRun(const AdagradStep& s, double gradient_scale, const float* gradient, float* parameter, float* squares, std::int64_t n) {
+  const V scale = set(gradient_scale), decay = set(s.weight_decay), rate = set(s.lr), eps = set(s.eps);
   for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR {
     const V p = load(parameter + i, part);
     const V g = hn::MulAdd(decay, p, hn::Mul(scale, load(gradient + i, part)));
@@ -60,6 +92,20 @@ void AdagradRun(const AdagradStep& s, const float* gradient, float* parameter, f
     store(sum, squares + i, part);
     store(hn::Sub(p, hn::Div(hn::Mul(rate, g), hn::Add(hn::Sqrt(sum), eps))), parameter + i, part);
   });
+}
+
+void EmaRun(double rate, const float* value, float* average, std::int64_t n) {
+  const V r = set(rate);
+  for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR {
+    const V y = load(average + i, part);
+    store(hn::NegMulAdd(r, hn::Sub(y, load(value + i, part)), y), average + i, part);
+  });
+}
+
+// y -= rate x
+void MoveRun(double rate, const float* x, float* y, std::int64_t n) {
+  const V r = set(rate);
+  for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(hn::NegMulAdd(r, load(x + i, part), load(y + i, part)), y + i, part); });
 }
 
 double SumOfSquares(const float* x, std::int64_t n) {
@@ -87,6 +133,9 @@ namespace plumb::cpu {
 HWY_EXPORT(AdamWRun);
 HWY_EXPORT(SgdRun);
 HWY_EXPORT(AdagradRun);
+HWY_EXPORT(EmaRun);
+HWY_EXPORT(LambRun);
+HWY_EXPORT(MoveRun);
 HWY_EXPORT(SumOfSquares);
 
 namespace {
@@ -106,34 +155,85 @@ std::vector<Run> runs_of(std::size_t arrays, std::int64_t grain, Size&& size) {
   return runs;
 }
 
-}  // namespace
+const Out& written(const EmaUpdate& u) { return u.average; }
+template <class Update>
+const Out& written(const Update& u) {
+  return u.parameter;
+}
 
-void adamw(std::span<const AdamWUpdate> updates) {
-  const std::vector<Run> runs = runs_of(updates.size(), 4096, [&](std::size_t i) { return updates[i].parameter.numel(); });
+// f(update, begin, n) for runs of elements that cover all updates, in parallel.
+template <class Update, class F>
+void each_run(std::span<const Update> updates, F&& f) {
+  const std::vector<Run> runs = runs_of(updates.size(), 4096, [&](std::size_t i) { return written(updates[i]).numel(); });
   parallel_for(
       static_cast<std::int64_t>(runs.size()), 1,
       [&](std::int64_t first, std::int64_t) {
         const Run& run = runs[static_cast<std::size_t>(first)];
-        const AdamWUpdate& u = updates[run.i];
-        HWY_DYNAMIC_DISPATCH(AdamWRun)
-        (u.step, u.gradient.data<float>() + run.begin, u.parameter.mutable_data<float>() + run.begin, u.moment1.mutable_data<float>() + run.begin,
-         u.moment2.mutable_data<float>() + run.begin, run.end - run.begin);
+        f(updates[run.i], run.begin, run.end - run.begin);
       },
       4);
 }
 
-void sgd(const SgdStep& s, const Array& gradient, const Out& parameter, const Out& velocity) {
-  parallel_elements(parameter.numel(), [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(SgdRun)
-    (s, gradient.data<float>() + begin, parameter.mutable_data<float>() + begin,
-     velocity.defined() ? velocity.mutable_data<float>() + begin : nullptr, end - begin);
+double root_of_squares(const Array& x) {
+  const Array sum({}, DType::f64, Device::cpu);
+  sum_of_squares({&x, 1}, Out(sum));
+  return std::sqrt(*sum.data<double>());
+}
+
+}  // namespace
+
+void adamw(std::span<const AdamWUpdate> updates, const Array& state) {
+  const StepState now = StepState::of(state);
+  if (now.goes_on == 0) return;
+  each_run(updates, [&](const AdamWUpdate& u, std::int64_t begin, std::int64_t n) {
+    HWY_DYNAMIC_DISPATCH(AdamWRun)
+    (u.step, now.scale, u.gradient.data<float>() + begin, u.parameter.mutable_data<float>() + begin, u.moment1.mutable_data<float>() + begin,
+     u.moment2.mutable_data<float>() + begin, n);
   });
 }
 
-void adagrad(const AdagradStep& s, const Array& gradient, const Out& parameter, const Out& squares) {
-  parallel_elements(parameter.numel(), [&](std::int64_t begin, std::int64_t end) {
+void lamb(std::span<const AdamWUpdate> updates, const Array& state) {
+  const StepState now = StepState::of(state);
+  if (now.goes_on == 0) return;
+  for (const AdamWUpdate& u : updates) {
+    const std::span<const AdamWUpdate> one(&u, 1);
+    const Out direction = empty_like(u.parameter);
+    each_run(one, [&](const AdamWUpdate&, std::int64_t begin, std::int64_t n) {
+      HWY_DYNAMIC_DISPATCH(LambRun)
+      (u.step, now.scale, u.gradient.data<float>() + begin, u.parameter.data<float>() + begin, u.moment1.mutable_data<float>() + begin,
+       u.moment2.mutable_data<float>() + begin, direction.mutable_data<float>() + begin, n);
+    });
+    double trust = 1;
+    if (u.step.weight_decay > 0)
+      if (const double p = root_of_squares(u.parameter), d = root_of_squares(direction); p > 0 && d > 0) trust = p / d;
+    each_run(one, [&](const AdamWUpdate&, std::int64_t begin, std::int64_t n) {
+      HWY_DYNAMIC_DISPATCH(MoveRun)(u.step.lr * trust, direction.data<float>() + begin, u.parameter.mutable_data<float>() + begin, n);
+    });
+  }
+}
+
+void sgd(std::span<const SgdUpdate> updates, const Array& state) {
+  const StepState now = StepState::of(state);
+  if (now.goes_on == 0) return;
+  each_run(updates, [&](const SgdUpdate& u, std::int64_t begin, std::int64_t n) {
+    HWY_DYNAMIC_DISPATCH(SgdRun)
+    (u.step, now.scale, u.gradient.data<float>() + begin, u.parameter.mutable_data<float>() + begin,
+     u.velocity.defined() ? u.velocity.mutable_data<float>() + begin : nullptr, n);
+  });
+}
+
+void adagrad(std::span<const AdagradUpdate> updates, const Array& state) {
+  const StepState now = StepState::of(state);
+  if (now.goes_on == 0) return;
+  each_run(updates, [&](const AdagradUpdate& u, std::int64_t begin, std::int64_t n) {
     HWY_DYNAMIC_DISPATCH(AdagradRun)
-    (s, gradient.data<float>() + begin, parameter.mutable_data<float>() + begin, squares.mutable_data<float>() + begin, end - begin);
+    (u.step, now.scale, u.gradient.data<float>() + begin, u.parameter.mutable_data<float>() + begin, u.squares.mutable_data<float>() + begin, n);
+  });
+}
+
+void ema(double rate, std::span<const EmaUpdate> updates) {
+  each_run(updates, [&](const EmaUpdate& u, std::int64_t begin, std::int64_t n) {
+    HWY_DYNAMIC_DISPATCH(EmaRun)(rate, u.value.data<float>() + begin, u.average.mutable_data<float>() + begin, n);
   });
 }
 

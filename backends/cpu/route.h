@@ -15,17 +15,23 @@ constexpr bool is(DType dtype, const T& argument) {
     return is(dtype, argument.array);
   else if constexpr (std::is_same_v<T, std::span<const Array>>)
     return std::ranges::all_of(argument, [&](const Array& a) { return is(dtype, a); });
-  else if constexpr (std::is_same_v<T, std::span<const AdamWUpdate>>)
-    return std::ranges::all_of(argument, [&](const AdamWUpdate& u) { return is(dtype, u.parameter); });
+  else if constexpr (requires { argument[0].average; })
+    return std::ranges::all_of(argument, [&](const auto& u) { return is(dtype, u.average); });
+  else if constexpr (requires { argument[0].parameter; })
+    return std::ranges::all_of(argument, [&](const auto& u) { return is(dtype, u.parameter); });
   else
     return false;
 }
 
 // f32<&Kernels::where, cpu::where> is an entry of the table: cpu::where for calls with f32 arrays and none of bf16, the reference's for f64, bf16 and
 // calls without any floating array. f32_or_bf16 is one whose cpu kernel also takes the mixtures with bf16 that the table allows; any, one that takes
-// all.
+// all; by_reference has none.
 template <auto entry, auto fast>
 struct Route;
+template <class... Args, void (*Kernels::*entry)(Args...)>
+struct Route<entry, nullptr> {
+  static void never(Args... args) { (reference_kernels().*entry)(args...); }
+};
 template <class... Args, void (*Kernels::*entry)(Args...), void (*fast)(Args...)>
 struct Route<entry, fast> {
   static void of_f32(Args... args) {
@@ -39,6 +45,8 @@ struct Route<entry, fast> {
 };
 template <auto entry, auto fast>
 constexpr auto any = fast;
+template <auto entry, auto>
+constexpr auto by_reference = &Route<entry, nullptr>::never;
 template <auto entry, auto fast>
 constexpr auto f32 = &Route<entry, fast>::of_f32;
 template <auto entry, auto fast>

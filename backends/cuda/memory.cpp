@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <vector>
 
 #include "backends/cuda/runtime.h"
 
@@ -9,6 +10,86 @@ namespace plumb {
 namespace {
 
 using cuda::counters, cuda::stream;
+
+bool has_passed(cudaEvent_t event) {
+  const cudaError_t status = cudaEventQuery(event);
+  if (status == cudaErrorNotReady) {
+    cudaGetLastError();
+    return false;
+  }
+  PLUMB_CUDA_CHECKED(status);
+  return true;
+}
+
+void wait_for(cudaEvent_t event) {
+  if (has_passed(event)) return;
+  ++counters.paced;
+  PLUMB_CUDA_CHECKED(cudaEventSynchronize(event));
+}
+
+// Pinned places for downloads that nobody waits for, each with its event. One may be used again while a copy into it is still under way: the next
+// comes after it, and who looks waits for the next one's event.
+class Places {
+ public:
+  struct Place {
+    std::byte* data;
+    cudaEvent_t filled;
+  };
+
+  Place take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) grow();
+    const Place place = free_.back();
+    free_.pop_back();
+    return place;
+  }
+  void put_back(const Place& place) noexcept {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(place);  // within what grow() reserved
+  }
+
+ private:
+  static constexpr std::size_t at_once = 16;
+
+  void grow() {
+    made_ += at_once;
+    free_.reserve(made_);
+    void* p = nullptr;
+    PLUMB_CUDA_CHECKED(cudaHostAlloc(&p, at_once * Memory::most_at_once, cudaHostAllocDefault));
+    for (std::size_t i = 0; i < at_once; ++i) {
+      Place place{static_cast<std::byte*>(p) + i * Memory::most_at_once, nullptr};
+      PLUMB_CUDA_CHECKED(cudaEventCreateWithFlags(&place.filled, cudaEventDisableTiming));
+      free_.push_back(place);
+    }
+  }
+
+  std::mutex mutex_;
+  std::vector<Place> free_;
+  std::size_t made_ = 0;
+};
+
+class CudaDownload : public Download {
+ public:
+  CudaDownload(Places& places, const void* device, std::size_t bytes) : places_(places), place_(places.take()) {
+    try {
+      if (bytes > 0) PLUMB_CUDA_CHECKED(cudaMemcpyAsync(place_.data, device, bytes, cudaMemcpyDeviceToHost, stream()));
+      PLUMB_CUDA_CHECKED(cudaEventRecord(place_.filled, stream()));
+    } catch (...) {
+      places_.put_back(place_);
+      throw;
+    }
+  }
+  ~CudaDownload() override { places_.put_back(place_); }
+  bool arrived() override { return has_passed(place_.filled); }
+  const std::byte* bytes() override {
+    wait_for(place_.filled);
+    return place_.data;
+  }
+
+ private:
+  Places& places_;
+  Places::Place place_;
+};
 
 // Pinned memory in two halves, filled in turn: one is filled while the copies out of the other are under way.
 class Staging {
@@ -44,7 +125,7 @@ class Staging {
   void turn() {
     PLUMB_CUDA_CHECKED(cudaEventRecord(halves_[current_].emptied, stream()));
     current_ = 1 - current_;
-    PLUMB_CUDA_CHECKED(cudaEventSynchronize(halves_[current_].emptied));  // at once for one that was never recorded
+    wait_for(halves_[current_].emptied);  // at once for one that was never recorded
     used_ = 0;
   }
 
@@ -85,6 +166,10 @@ class CudaMemory : public Memory {
     if (bytes > 0) PLUMB_CUDA_CHECKED(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream()));
     synchronize();
   }
+  std::unique_ptr<Download> begin_download(const void* device, std::size_t bytes) override {
+    ++counters.readbacks;
+    return std::make_unique<CudaDownload>(places_, device, bytes);
+  }
   void copy(const void* from, void* to, std::size_t bytes) override {
     ++counters.copies;
     if (bytes > 0) PLUMB_CUDA_CHECKED(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()));
@@ -102,12 +187,15 @@ class CudaMemory : public Memory {
             .uploads = counters.uploads,
             .downloads = counters.downloads,
             .copies = counters.copies,
-            .synchronizations = counters.synchronizations};
+            .synchronizations = counters.synchronizations,
+            .readbacks = counters.readbacks,
+            .paced = counters.paced};
   }
 
  private:
   std::mutex mutex_;
   Staging staging_;
+  Places places_;
 };
 
 }  // namespace

@@ -1,7 +1,10 @@
-// AdamW over all parameters in one launch: blocks of 1024 elements, found in a table of tensors that goes up once a call. SGD, Adagrad: an element to
-// a thread. The sum of squares: a block to 4096 elements, in f64, then one block adds these sums in their order. (Formulas:
-// backends/reference/optimizer.cpp.) Bytes: AdamW reads gradient, parameter and both moments and writes the latter three; each once.
+// AdamW, SGD, Adagrad and the moving average over all parameters in one launch each: blocks of 1024 elements, found in a table of tensors that goes
+// up once a call. LAMB likewise, a block to a tensor: the trust ratio is of the whole tensor, and directions are computed twice rather than kept. The
+// sum of squares: a block to 4096 elements, in f64, then one block adds these sums in their order; its table goes along with the launch. (Formulas:
+// backends/reference/optimizer.cpp.) Bytes: each element of gradient, parameter and what is remembered is read once, and once written where it
+// changes; LAMB reads all but the gradient twice.
 #include <cstring>
+#include <limits>
 
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/pack.cuh"
@@ -11,7 +14,7 @@
 namespace plumb::cuda {
 namespace {
 
-constexpr std::int64_t adamw_block = 1024, squares_block = 4096;  // elements
+constexpr std::int64_t update_block = 1024, squares_block = 4096;  // elements
 
 // A table of the host on the device, for the kernels launched before it goes.
 template <class Row>
@@ -37,55 +40,170 @@ __device__ __forceinline__ const Row& row_of_block(const Row* rows, int count, s
   return rows[low];
 }
 
+// Rows: of one tensor, what a step does with its elements, given the gradients' scale.
 template <class T>
 struct AdamWRow {
+  using Element = T;
   std::int64_t first_block, n;
   const T* gradient;
   T *parameter, *moment1, *moment2;
-  T beta1, rest1, beta2, rest2;                         // rest: 1 - beta, by the host in f64
-  T decay, rate, eps, correction1, correction2, scale;  // decay: lr wd
+  T beta1, rest1, beta2, rest2;                  // rest: 1 - beta, by the host in f64
+  T decay, rate, eps, correction1, correction2;  // decay: AdamW's lr wd, LAMB's wd
+
+  __device__ __forceinline__ T direction(std::int64_t i) const { return (moment1[i] / correction1) / (std::sqrt(moment2[i] / correction2) + eps); }
+  __device__ __forceinline__ void move_moments(std::int64_t i, T scale) const {
+    const T g = scale * gradient[i];
+    moment1[i] = beta1 * moment1[i] + rest1 * g;
+    moment2[i] = beta2 * moment2[i] + rest2 * g * g;
+  }
+  __device__ __forceinline__ void operator()(std::int64_t i, T scale) const {
+    move_moments(i, scale);
+    const T p = parameter[i];
+    parameter[i] = p - decay * p - rate * direction(i);
+  }
 };
 
 template <class T>
-__global__ void adamw_kernel(const AdamWRow<T>* rows, int count) {
-  const AdamWRow<T> r = row_of_block(rows, count, std::int64_t{blockIdx.x});
-  const std::int64_t first = (std::int64_t{blockIdx.x} - r.first_block) * adamw_block;
-  for (std::int64_t i = first + threadIdx.x; i < min(r.n, first + adamw_block); i += blockDim.x) {
-    const T g = r.scale * r.gradient[i];
-    const T m = r.beta1 * r.moment1[i] + r.rest1 * g, v = r.beta2 * r.moment2[i] + r.rest2 * g * g;
-    r.moment1[i] = m, r.moment2[i] = v;
-    const T p = r.parameter[i];
-    r.parameter[i] = p - r.decay * p - r.rate * (m / r.correction1) / (std::sqrt(v / r.correction2) + r.eps);
+struct SgdRow {
+  using Element = T;
+  std::int64_t first_block, n;
+  const T* gradient;
+  T *parameter, *velocity;
+  T rate, momentum, decay;
+  bool nesterov;
+
+  __device__ __forceinline__ void operator()(std::int64_t i, T scale) const {
+    T g = scale * gradient[i] + decay * parameter[i];
+    if (velocity) {
+      const T v = momentum * velocity[i] + g;
+      velocity[i] = v;
+      g = nesterov ? g + momentum * v : v;
+    }
+    parameter[i] -= rate * g;
   }
+};
+
+template <class T>
+struct AdagradRow {
+  using Element = T;
+  std::int64_t first_block, n;
+  const T* gradient;
+  T *parameter, *squares;
+  T rate, eps, decay;
+
+  __device__ __forceinline__ void operator()(std::int64_t i, T scale) const {
+    const T g = scale * gradient[i] + decay * parameter[i], sum = squares[i] + g * g;
+    squares[i] = sum;
+    parameter[i] -= rate * g / (std::sqrt(sum) + eps);
+  }
+};
+
+template <class T>
+struct EmaRow {
+  using Element = T;
+  std::int64_t first_block, n;
+  const T* value;
+  T* average;
+  T rate;
+
+  __device__ __forceinline__ void operator()(std::int64_t i, T) const { average[i] += rate * (value[i] - average[i]); }
+};
+
+template <class Row>
+__global__ void update_kernel(const Row* rows, int count, const StepState* state) {
+  if (state && state->goes_on == 0) return;
+  const auto scale = static_cast<typename Row::Element>(state ? state->scale : 1);
+  const Row r = row_of_block(rows, count, std::int64_t{blockIdx.x});
+  const std::int64_t first = (std::int64_t{blockIdx.x} - r.first_block) * update_block;
+  for (std::int64_t i = first + threadIdx.x; i < min(r.n, first + update_block); i += blockDim.x) r(i, scale);
+}
+
+// sums[0 .. blockDim.x) added by a tree into sums[0], for all threads to read.
+__device__ __forceinline__ double sum_of_block(double value, double* sums) {
+  __syncthreads();
+  sums[threadIdx.x] = value;
+  __syncthreads();
+  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    __syncthreads();
+  }
+  return sums[0];
 }
 
 template <class T>
-__global__ void sgd_kernel(const T* gradient, T* parameter, T* velocity, T rate, T momentum, T decay, T scale, bool nesterov, std::int64_t n) {
-  const std::int64_t i = thread_number();
-  if (i >= n) return;
-  T g = scale * gradient[i] + decay * parameter[i];
-  if (velocity) {
-    const T v = momentum * velocity[i] + g;
-    velocity[i] = v;
-    g = nesterov ? g + momentum * v : v;
+__global__ void lamb_kernel(const AdamWRow<T>* rows, const StepState* state) {
+  if (state && state->goes_on == 0) return;  // the whole grid
+  double* const sums = shared<double>();
+  const T scale = static_cast<T>(state ? state->scale : 1);
+  const AdamWRow<T> r = rows[blockIdx.x];
+  double of_parameter = 0, of_direction = 0;
+  for (std::int64_t i = threadIdx.x; i < r.n; i += blockDim.x) {
+    r.move_moments(i, scale);
+    const double p = r.parameter[i], d = r.direction(i) + r.decay * r.parameter[i];
+    of_parameter += p * p, of_direction += d * d;
   }
-  parameter[i] -= rate * g;
+  const double p = sum_of_block(of_parameter, sums), d = sum_of_block(of_direction, sums);
+  const T rate = r.rate * static_cast<T>(r.decay > 0 && p > 0 && d > 0 ? std::sqrt(p) / std::sqrt(d) : 1);
+  for (std::int64_t i = threadIdx.x; i < r.n; i += blockDim.x)  // the elements that this thread has updated itself
+    r.parameter[i] -= rate * (r.direction(i) + r.decay * r.parameter[i]);
+}
+
+const StepState* state_of(const Array& state) { return reinterpret_cast<const StepState*>(elements<double>(state)); }
+
+// A table of the tensors that have elements, whose rows row_of(update, first_block) makes; `blocks` is how many they need.
+template <class Row, class Update, class RowOf>
+std::vector<Row> table_of(std::span<const Update> updates, std::int64_t& blocks, RowOf&& row_of) {
+  std::vector<Row> rows;
+  for (const Update& u : updates) {
+    const Row row = row_of(u, blocks);
+    if (row.n == 0) continue;
+    rows.push_back(row);
+    blocks += (row.n + update_block - 1) / update_block;
+  }
+  return rows;
+}
+
+template <class Row, class Update, class RowOf>
+void update_all(std::span<const Update> updates, const Array& state, RowOf&& row_of) {
+  std::int64_t blocks = 0;
+  const std::vector<Row> rows = table_of<Row>(updates, blocks, row_of);
+  if (rows.empty()) return;
+  const Table<Row> table(rows);
+  launch(update_kernel<Row>, dim3{static_cast<unsigned>(blocks), 1, 1}, dim3{block_threads, 1, 1}, 0, table.data(), static_cast<int>(rows.size()),
+         state_of(state));
 }
 
 template <class T>
-__global__ void adagrad_kernel(const T* gradient, T* parameter, T* squares, T rate, T eps, T decay, T scale, std::int64_t n) {
-  const std::int64_t i = thread_number();
-  if (i >= n) return;
-  const T g = scale * gradient[i] + decay * parameter[i], sum = squares[i] + g * g;
-  squares[i] = sum;
-  parameter[i] -= rate * g / (std::sqrt(sum) + eps);
+AdamWRow<T> adam_row(const AdamWUpdate& u, std::int64_t first_block, double decay) {
+  const AdamWStep& s = u.step;
+  return {first_block,
+          u.parameter.numel(),
+          elements<T>(u.gradient),
+          elements<T>(u.parameter),
+          elements<T>(u.moment1),
+          elements<T>(u.moment2),
+          static_cast<T>(s.beta1),
+          static_cast<T>(1 - s.beta1),
+          static_cast<T>(s.beta2),
+          static_cast<T>(1 - s.beta2),
+          static_cast<T>(decay),
+          static_cast<T>(s.lr),
+          static_cast<T>(s.eps),
+          static_cast<T>(s.correction1),
+          static_cast<T>(s.correction2)};
 }
 
 struct SquaresRow {
   std::int64_t first_block, n;
   const void* x;
-  DType dtype;
 };
+constexpr int squares_rows = 160;  // of a launch: its parameters hold 4 KB
+struct SquaresTable {
+  SquaresRow rows[squares_rows];
+  unsigned char dtypes[squares_rows];
+  int count;
+};
+static_assert(sizeof(SquaresTable) + 8 <= 4096);
 
 template <class T>
 __device__ __forceinline__ double squares_of(const void* x, std::int64_t first, std::int64_t end) {
@@ -97,73 +215,122 @@ __device__ __forceinline__ double squares_of(const void* x, std::int64_t first, 
   return sum;
 }
 
-__global__ void squares_kernel(const SquaresRow* rows, int count, double* partial) {
+__global__ void squares_kernel(const __grid_constant__ SquaresTable table, double* partial) {
   double* const sums = shared<double>();
-  const SquaresRow r = row_of_block(rows, count, std::int64_t{blockIdx.x});
+  const SquaresRow& r = row_of_block(table.rows, table.count, std::int64_t{blockIdx.x});
+  const auto dtype = static_cast<DType>(table.dtypes[&r - table.rows]);
   const std::int64_t first = (std::int64_t{blockIdx.x} - r.first_block) * squares_block, end = min(r.n, first + squares_block);
-  sums[threadIdx.x] = r.dtype == DType::f32   ? squares_of<float>(r.x, first, end)
-                      : r.dtype == DType::f64 ? squares_of<double>(r.x, first, end)
-                                              : squares_of<bfloat16>(r.x, first, end);
-  __syncthreads();
-  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) partial[blockIdx.x] = sums[0];
+  const double sum = sum_of_block(dtype == DType::f32   ? squares_of<float>(r.x, first, end)
+                                  : dtype == DType::f64 ? squares_of<double>(r.x, first, end)
+                                                        : squares_of<bfloat16>(r.x, first, end),
+                                  sums);
+  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+}
+
+__device__ __forceinline__ bool is_finite(double x) { return x - x == 0; }
+
+template <class T>
+__global__ void step_state_kernel(const T* loss, const double* squared_norm, double max_norm, const StepState* before, StepState* state) {
+  if (threadIdx.x > 0) return;
+  const double value = loss ? static_cast<double>(*loss) : 0, squares = *squared_norm, scale = max_norm / (std::sqrt(squares) + 1e-6);
+  const bool goes_on = (!before || before->goes_on != 0) && (!loss || (is_finite(value) && is_finite(squares)));
+  *state = {scale < 1 ? scale : 1, goes_on ? 1.0 : 0.0, value, squares};
 }
 
 }  // namespace
 
-void adamw(std::span<const AdamWUpdate> updates) {
+void adamw(std::span<const AdamWUpdate> updates, const Array& state) {
   if (updates.empty()) return;
   dispatch_float(updates[0].parameter.dtype(), "adamw", [&]<class T>() {
-    std::vector<AdamWRow<T>> rows;
+    update_all<AdamWRow<T>>(updates, state,
+                            [](const AdamWUpdate& u, std::int64_t first) { return adam_row<T>(u, first, u.step.lr * u.step.weight_decay); });
+  });
+}
+
+void lamb(std::span<const AdamWUpdate> updates, const Array& state) {
+  if (updates.empty()) return;
+  dispatch_float(updates[0].parameter.dtype(), "lamb", [&]<class T>() {
     std::int64_t blocks = 0;
-    for (const AdamWUpdate& u : updates) {
-      const std::int64_t n = u.parameter.numel();
-      if (n == 0) continue;
-      const AdamWStep& s = u.step;
-      rows.push_back({blocks, n, elements<T>(u.gradient), elements<T>(u.parameter), elements<T>(u.moment1), elements<T>(u.moment2),
-                      static_cast<T>(s.beta1), static_cast<T>(1 - s.beta1), static_cast<T>(s.beta2), static_cast<T>(1 - s.beta2),
-                      static_cast<T>(s.lr * s.weight_decay), static_cast<T>(s.lr), static_cast<T>(s.eps), static_cast<T>(s.correction1),
-                      static_cast<T>(s.correction2), static_cast<T>(s.gradient_scale)});
-      blocks += (n + adamw_block - 1) / adamw_block;
-    }
+    const std::vector<AdamWRow<T>> rows =
+        table_of<AdamWRow<T>>(updates, blocks, [](const AdamWUpdate& u, std::int64_t first) { return adam_row<T>(u, first, u.step.weight_decay); });
     if (rows.empty()) return;
     const Table<AdamWRow<T>> table(rows);
-    launch(adamw_kernel<T>, dim3{static_cast<unsigned>(blocks), 1, 1}, dim3{block_threads, 1, 1}, 0, table.data(), static_cast<int>(rows.size()));
+    launch(lamb_kernel<T>, dim3{static_cast<unsigned>(rows.size()), 1, 1}, dim3{1024, 1, 1}, 1024 * sizeof(double), table.data(), state_of(state));
   });
 }
 
-void sgd(const SgdStep& s, const Array& gradient, const Out& parameter, const Out& velocity) {
-  dispatch_float(parameter.dtype(), "sgd", [&]<class T>() {
-    launch_for(parameter.numel(), sgd_kernel<T>, elements<T>(gradient), elements<T>(parameter), velocity.defined() ? elements<T>(velocity) : nullptr,
-               static_cast<T>(s.lr), static_cast<T>(s.momentum), static_cast<T>(s.weight_decay), static_cast<T>(s.gradient_scale), s.nesterov,
-               parameter.numel());
+void sgd(std::span<const SgdUpdate> updates, const Array& state) {
+  if (updates.empty()) return;
+  dispatch_float(updates[0].parameter.dtype(), "sgd", [&]<class T>() {
+    update_all<SgdRow<T>>(updates, state, [](const SgdUpdate& u, std::int64_t first) {
+      return SgdRow<T>{first,
+                       u.parameter.numel(),
+                       elements<T>(u.gradient),
+                       elements<T>(u.parameter),
+                       elements<T>(u.velocity),
+                       static_cast<T>(u.step.lr),
+                       static_cast<T>(u.step.momentum),
+                       static_cast<T>(u.step.weight_decay),
+                       u.step.nesterov};
+    });
   });
 }
 
-void adagrad(const AdagradStep& s, const Array& gradient, const Out& parameter, const Out& squares) {
-  dispatch_float(parameter.dtype(), "adagrad", [&]<class T>() {
-    launch_for(parameter.numel(), adagrad_kernel<T>, elements<T>(gradient), elements<T>(parameter), elements<T>(squares), static_cast<T>(s.lr),
-               static_cast<T>(s.eps), static_cast<T>(s.weight_decay), static_cast<T>(s.gradient_scale), parameter.numel());
+void adagrad(std::span<const AdagradUpdate> updates, const Array& state) {
+  if (updates.empty()) return;
+  dispatch_float(updates[0].parameter.dtype(), "adagrad", [&]<class T>() {
+    update_all<AdagradRow<T>>(updates, state, [](const AdagradUpdate& u, std::int64_t first) {
+      return AdagradRow<T>{first,
+                           u.parameter.numel(),
+                           elements<T>(u.gradient),
+                           elements<T>(u.parameter),
+                           elements<T>(u.squares),
+                           static_cast<T>(u.step.lr),
+                           static_cast<T>(u.step.eps),
+                           static_cast<T>(u.step.weight_decay)};
+    });
+  });
+}
+
+void ema(double rate, std::span<const EmaUpdate> updates) {
+  if (updates.empty()) return;
+  dispatch_float(updates[0].average.dtype(), "ema", [&]<class T>() {
+    update_all<EmaRow<T>>(updates, {}, [&](const EmaUpdate& u, std::int64_t first) {
+      return EmaRow<T>{first, u.average.numel(), elements<T>(u.value), elements<T>(u.average), static_cast<T>(rate)};
+    });
   });
 }
 
 void sum_of_squares(std::span<const Array> arrays, const Out& sum) {
-  std::vector<SquaresRow> rows;
+  const auto blocks_of = [](const Array& x) { return (x.numel() + squares_block - 1) / squares_block; };
   std::int64_t blocks = 0;
+  for (const Array& x : arrays) blocks += blocks_of(x);
+  if (blocks == 0) return fill(0, sum);
+  const Out partial(Array(Shape{blocks}, DType::f64, Device::cuda));
+  double* next = elements<double>(partial);
+  SquaresTable table{};
+  std::int64_t of_table = 0;
+  const auto flush = [&] {
+    if (table.count == 0) return;
+    launch(squares_kernel, dim3{static_cast<unsigned>(of_table), 1, 1}, dim3{block_threads, 1, 1}, block_threads * sizeof(double), table, next);
+    next += of_table, of_table = 0, table.count = 0;
+  };
   for (const Array& x : arrays) {
     if (x.numel() == 0) continue;
-    rows.push_back({blocks, x.numel(), x.address(), x.dtype()});
-    blocks += (x.numel() + squares_block - 1) / squares_block;
+    if (table.count == squares_rows) flush();
+    table.rows[table.count] = {of_table, x.numel(), x.address()};
+    table.dtypes[table.count++] = static_cast<unsigned char>(x.dtype());
+    of_table += blocks_of(x);
   }
-  if (rows.empty()) return fill(0, sum);
-  const Table<SquaresRow> table(rows);
-  const Out partial(Array(Shape{blocks}, DType::f64, Device::cuda));
-  launch(squares_kernel, dim3{static_cast<unsigned>(blocks), 1, 1}, dim3{block_threads, 1, 1}, block_threads * sizeof(double), table.data(),
-         static_cast<int>(rows.size()), elements<double>(partial));
+  flush();
   launch_add_all<double>(elements<double>(partial), blocks, 1.0, elements<double>(sum));
+}
+
+void step_state(const Array& loss, const Array& squared_norm, double max_norm, const Array& before, const Out& state) {
+  dispatch_float(loss.defined() ? loss.dtype() : DType::f64, "step_state", [&]<class T>() {
+    launch(step_state_kernel<T>, dim3{1, 1, 1}, dim3{32, 1, 1}, 0, elements<T>(loss), elements<double>(squared_norm), max_norm, state_of(before),
+           reinterpret_cast<StepState*>(elements<double>(state)));
+  });
 }
 
 }  // namespace plumb::cuda

@@ -15,22 +15,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string line_of(const Json& object) { return object.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-// What a body may call a value.
-void check_name(const Point& point, const std::string& name) {
-  check(
-      !name.empty() && !point.find(name) && name != "step" && name != diverged_at && name != "divergence" && name != "status" && name != "steps" &&
-          name != "seconds" && name.find_first_of(",\"\n") == std::string::npos,
-      "[log] expected a name other than {}, step, steps, seconds, status, diverged_at and divergence, without comma, quote and line end, got \"{}\"",
-      fmt::join(point.entries() | std::views::keys, ", "), name);
-}
-
 }  // namespace
 
 Batch to_tensors(const HostBatch& batch, const ImageSet& set) {
-  const Tensor images(array_from(std::span<const float>(batch.images), {batch.size(), set.channels, set.height, set.width}, defaults().device));
-  return {cast(images, defaults().dtype), integers(batch.labels, {batch.size()})};
+  const std::vector<Array> parts = arrays_from(
+      {{batch.images.data(), {batch.size(), set.channels, set.height, set.width}, DType::f32}, {batch.labels.data(), {batch.size()}, DType::i64}},
+      defaults().device);
+  return {cast(Tensor(parts[0]), defaults().dtype), Tensor(parts[1])};
 }
 
 // --- the loops ---
@@ -43,6 +34,7 @@ Steps::~Steps() {
   scope_.reset();
   try {
     run_.after_step();
+    run_.settle();
     if (run_.record.status == Status::ok) run_.save_weights();
   } catch (...) {
     run_.keep_error(std::current_exception());
@@ -54,7 +46,7 @@ void Steps::advance() {
     scope_.reset();
     run_.after_step();
   }
-  if (step_ + 1 >= run_.options.steps) return;
+  if (step_ + 1 >= run_.options.steps || run_.record.status == Status::diverged) return;
   run_.before_step(++step_);
   scope_.emplace(static_cast<std::uint64_t>(run_.record.seed()), step_);
 }
@@ -149,23 +141,8 @@ void Arm::log(const Values& values) {
   for (const auto& [name, value] : values) set_value(run_.record.values, name, value);
 }
 
-void Arm::trace(const Values& values) {
-  if (run_.repeats()) return;
-  Json line{{"step", run_.step}};
-  for (const auto& [name, value] : values) {
-    check_name(point(), name);
-    line[name] = value;  // written as null where not finite
-    if (name == "loss") run_.last_loss = value, run_.watch.see(run_.step, value);
-    if (name == "lr" || name == "lr_now") run_.last_rate = value;
-  }
-  run_.record.metrics.push_back(line_of(line));
-  if (run_.env.progress) run_.env.progress->step(run_.place, run_.step + 1, run_.last_loss, run_.last_rate);
-}
-
-void Arm::show(double loss, double rate) {
-  run_.last_loss = loss, run_.last_rate = rate;
-  if (run_.env.progress) run_.env.progress->step(run_.place, run_.step + 1, loss, rate);
-}
+void Arm::trace(const Values& values) { run_.trace(run_.step, values); }
+void Arm::show(double loss, double rate) { run_.show(run_.step, loss, rate); }
 
 void Arm::measure(const Values& values) {
   for (const auto& [name, value] : values) {
@@ -188,21 +165,16 @@ void Arm::attach(const std::string& json) {
   if (!run_.repeats()) run_.record.attachments.push_back(json);
 }
 
+void Arm::took(const TakenStep& step) { run_.took(step); }
+bool Arm::has_diverged() const { return run_.record.status == Status::diverged; }
+
 bool Arm::diverges(const Gradients& step, const std::function<Tensor()>& loss) {
   if (!run_.watch.diverged(run_.step, step.loss(), step.norm())) return false;
   diverged(run_.step, run_.watch.reason(loss));
   return true;
 }
 
-void Arm::diverged(std::int64_t step, const std::string& reason) {
-  check(run_.record.status != Status::diverged, "[diverged] expected one divergence an arm, got a second at step {}", step);
-  run_.record.status = Status::diverged;
-  run_.record.reason = one_line(reason);
-  run_.record.diverges_from = run_.watch.is_bad() ? std::min(step, run_.watch.bad_since()) : step;
-  set_value(run_.record.values, diverged_at, static_cast<double>(step));
-  run_.record.metrics.push_back(line_of({{"step", step}, {diverged_at, step}, {"divergence", reason}}));
-  if (std::error_code none; run_.leaves_files) std::filesystem::remove(weights_file(), none);
-}
+void Arm::diverged(std::int64_t step, const std::string& reason) { run_.diverged(step, reason); }
 
 DivergenceWatch& Arm::watch() const { return run_.watch; }
 

@@ -109,6 +109,15 @@ struct ViTChoice {
   std::optional<nn::GateChoice> gate = {};  // the axis "gate"
 };
 
+// A step that was taken.
+struct TakenStep {
+  std::int64_t step;
+  double rate;
+  nn::StepReading reading;
+  std::function<Tensor()> loss;  // computes it again, within the step's random scope
+  bool traced;                   // "loss", "lr_now" and "grad_norm"
+};
+
 // What a body may do in the steps of Arm::train: called before each step, and what it returns, if anything, after the update, with that step's
 // gradients.
 using AroundStep = std::function<std::function<void(const Gradients& gradients)>(std::int64_t step)>;
@@ -170,6 +179,10 @@ class Arm {
   // To be asked in each step, before its update: whether the training has diverged (divergence.h). If so, the arm is marked, and its body
   // returns. `loss` computes the step's loss again.
   bool diverges(const Gradients& step, const std::function<Tensor()>& loss);
+  // The same of a step whose update was made with Optimizer::step_while_finite, and its loss in progress and log: as soon as its numbers have
+  // arrived, and at the latest two steps later or before anything is written or evaluated. Once it has diverged, the loop over the steps ends.
+  void took(const TakenStep& step);
+  bool has_diverged() const;
   // Marks the arm as diverged at that step, counted from 0, by a rule of the body's own, after which the body returns: a result, "diverged_at". What
   // the arm measured is kept in the files and left out of the statistics over seeds.
   void diverged(std::int64_t step, const std::string& reason);

@@ -30,7 +30,19 @@ void check_tracked(const ArmRun& run) {
     usage_check(!on, "{}: this program does not say what it trains; its loop would call track(model, optimizer) (experiments/common/arm.h)", option);
 }
 
+using Json = nlohmann::ordered_json;
+
+std::string line_of(const Json& object) { return object.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 }  // namespace
+
+void check_name(const Point& point, const std::string& name) {
+  check(
+      !name.empty() && !point.find(name) && name != "step" && name != diverged_at && name != "divergence" && name != "status" && name != "steps" &&
+          name != "seconds" && name.find_first_of(",\"\n") == std::string::npos,
+      "[log] expected a name other than {}, step, steps, seconds, status, diverged_at and divergence, without comma, quote and line end, got \"{}\"",
+      fmt::join(point.entries() | std::views::keys, ", "), name);
+}
 
 // Without line ends, and indentation after them.
 std::string one_line(const std::string& text) {
@@ -61,7 +73,9 @@ ArmCheckpoint ArmRun::state() const {
 }
 
 void ArmRun::save_checkpoint() {
-  if (!model || !leaves_files || options.checkpoint_every == 0 || record.steps == 0 || watch.is_bad()) return;
+  if (!model || !leaves_files || options.checkpoint_every == 0) return;
+  settle();
+  if (record.status == Status::diverged || record.steps == 0 || watch.is_bad()) return;
   checkpointed_ = Clock::now();
   try {
     write_checkpoint(checkpoint_file(), state());
@@ -138,6 +152,9 @@ void ArmRun::before_step(std::int64_t next) {
 }
 
 void ArmRun::after_step() {
+  const bool last = step + 1 == options.steps, evaluates = options.eval_every > 0 && (last || (step + 1) % options.eval_every == 0),
+             judges = options.stop_hopeless && step + 1 == options.steps / 2;
+  if (last || evaluates || judges || step + 1 == capture_before || step + 1 == stop_before) settle();
   const Clock::time_point now = Clock::now();
   const double taken = std::chrono::duration<double>(now - step_began_).count();
   record.seconds += taken;
@@ -145,13 +162,8 @@ void ArmRun::after_step() {
   if (record.status == Status::diverged) return;
   record.steps = step + 1;
   if (!model || !leaves_files) return;
-  const bool last = record.steps == options.steps;
-  if (Arm arm(*this); options.eval_every > 0 && last)
-    arm.log(arm.evaluate());
-  else if (options.eval_every > 0 && record.steps % options.eval_every == 0)
-    arm.trace(arm.evaluate());
-  if (options.stop_hopeless && record.steps == options.steps / 2 && watch.recent().size() == DivergenceWatch::patience &&
-      watch.recent_loss() >= hopeless_share * watch.chance()) {
+  if (Arm arm(*this); evaluates) last ? arm.log(arm.evaluate()) : arm.trace(arm.evaluate());
+  if (judges && watch.recent().size() == DivergenceWatch::patience && watch.recent_loss() >= hopeless_share * watch.chance()) {
     save_checkpoint();
     throw ArmStopped{ArmStopped::Why::hopeless};
   }
@@ -159,6 +171,57 @@ void ArmRun::after_step() {
     save_weights();
   else if (now - checkpointed_ >= std::chrono::duration<double, std::ratio<60>>(options.checkpoint_every))
     save_checkpoint();
+}
+
+void ArmRun::took(const TakenStep& taken) {
+  pending_.push_back(taken);
+  settle(most_pending);
+}
+
+void ArmRun::settle(std::size_t most_left) {
+  while (!pending_.empty() && (pending_.size() > most_left || pending_.front().reading.arrived())) {
+    const TakenStep taken = std::move(pending_.front());
+    pending_.pop_front();
+    const double loss = taken.reading.loss(), norm = taken.reading.norm();
+    const bool bad = watch.diverged(taken.step, loss, norm);
+    if (taken.traced || bad)
+      trace(taken.step, {{"loss", loss}, {"lr_now", taken.rate}, {"grad_norm", norm}});
+    else
+      show(taken.step, loss, taken.rate);
+    if (!bad) continue;
+    pending_.clear();  // steps that changed nothing, or that nobody is to know of
+    record.steps = taken.step;
+    const RandomScope random({.seed = static_cast<std::uint64_t>(record.seed()), .step = static_cast<std::uint32_t>(taken.step)});
+    diverged(taken.step, watch.reason(taken.loss));
+  }
+}
+
+void ArmRun::trace(std::int64_t of_step, const Values& values) {
+  if (repeats()) return;
+  Json line{{"step", of_step}};
+  for (const auto& [name, value] : values) {
+    check_name(record.point, name);
+    line[name] = value;  // written as null where not finite
+    if (name == "loss") last_loss = value, watch.see(of_step, value);
+    if (name == "lr" || name == "lr_now") last_rate = value;
+  }
+  record.metrics.push_back(line_of(line));
+  if (env.progress) env.progress->step(place, of_step + 1, last_loss, last_rate);
+}
+
+void ArmRun::show(std::int64_t of_step, double loss, double rate) {
+  last_loss = loss, last_rate = rate;
+  if (env.progress) env.progress->step(place, of_step + 1, loss, rate);
+}
+
+void ArmRun::diverged(std::int64_t at_step, const std::string& reason) {
+  check(record.status != Status::diverged, "[diverged] expected one divergence an arm, got a second at step {}", at_step);
+  record.status = Status::diverged;
+  record.reason = one_line(reason);
+  record.diverges_from = watch.is_bad() ? std::min(at_step, watch.bad_since()) : at_step;
+  set_value(record.values, diverged_at, static_cast<double>(at_step));
+  record.metrics.push_back(line_of({{"step", at_step}, {diverged_at, at_step}, {"divergence", reason}}));
+  if (std::error_code none; leaves_files) std::filesystem::remove(Arm(*this).weights_file(), none);
 }
 
 void ArmRun::save_weights() {
@@ -195,10 +258,10 @@ void ArmRun::call(const std::function<void(Arm&)>& body) {
     ended_as(Status::failed, e.what());
   }
   if (record.status == Status::failed) {
-    const nlohmann::ordered_json line{{"step", step}, {"failure", record.reason}};
-    record.metrics.push_back(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    record.metrics.push_back(line_of({{"step", step}, {"failure", record.reason}}));
   }
   model = nullptr, optimizer = nullptr, ema = nullptr;
+  pending_.clear();
 }
 
 std::string ArmRun::outcome(const std::vector<std::string>& show) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <exception>
 
 #include "experiments/common/arm.h"
@@ -17,6 +18,8 @@ class Progress;
 
 inline constexpr const char* diverged_at = "diverged_at";  // a value of each arm that diverged: the step
 
+// Throws unless it is one that a body may give to a value.
+void check_name(const Point& point, const std::string& name);
 // The text without line ends, and the indentation after them.
 std::string one_line(const std::string& text);
 
@@ -74,6 +77,13 @@ class ArmRun {
   double fastest_step = std::numeric_limits<double>::infinity();  // seconds
   std::int64_t parameters = 0;                                    // of what is tracked
 
+  // Steps whose numbers may be under way, of which the oldest are taken in until no more than `most_left` are left, and all that have arrived.
+  void took(const TakenStep& taken);
+  void settle(std::size_t most_left = 0);
+  void trace(std::int64_t of_step, const Values& values);
+  void show(std::int64_t of_step, double loss, double rate);
+  void diverged(std::int64_t at_step, const std::string& reason);
+
   // Between steps.
   std::int64_t first_step();  // of the loop that begins
   void before_step(std::int64_t next);
@@ -98,6 +108,8 @@ class ArmRun {
   void set_aside(const std::string& mark) const;
   bool looped_ = false, restored_ = false, checkpoint_written_ = false;
   std::exception_ptr error_;
+  static constexpr std::size_t most_pending = 2;
+  std::deque<TakenStep> pending_;
   using Clock = std::chrono::steady_clock;
   Clock::time_point step_began_{}, checkpointed_ = Clock::now();
 };

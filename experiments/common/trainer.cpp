@@ -32,42 +32,29 @@ class EvaluationMode {
 bool train(Arm& arm, Task& task, nn::Optimizer& optimizer, nn::Ema* ema, const AroundStep& around, std::int64_t log_every) {
   const std::int64_t interval = log_every > 0 ? log_every : std::max<std::int64_t>(1, arm.steps() / traced_steps);
   for (const std::int64_t step : arm.each_step()) {
-    task.take_batch(step);
+    const auto loss = task.loss_of(step);
     auto after = around ? around(step) : nullptr;
-    const auto loss = [&] { return task.loss(); };
+    const double rate = optimizer.learning_rate();
     const Gradients gradients = backward(loss());
-    const double rate = optimizer.learning_rate(), norm = gradients.norm();
-    const bool diverged = arm.watch().diverged(step, gradients.loss(), norm);
-    if (step % interval == 0 || step + 1 == arm.steps() || diverged)
-      arm.trace({{"loss", gradients.loss()}, {"lr_now", rate}, {"grad_norm", norm}});
-    else
-      arm.show(gradients.loss(), rate);
-    if (!diverged) {
-      optimizer.step(gradients);
-      if (ema) ema->update();
-    }
+    const nn::StepReading reading = optimizer.step_while_finite(gradients);
+    if (ema) ema->update();
     if (after) after(gradients);
     after = nullptr;  // what watched the passes is gone before one is repeated
-    if (diverged) {
-      arm.diverged(step, arm.watch().reason(loss));
-      return false;
-    }
+    arm.took({.step = step, .rate = rate, .reading = reading, .loss = loss, .traced = step % interval == 0 || step + 1 == arm.steps()});
   }
-  return true;
+  return !arm.has_diverged();
 }
 
 ImageTask::ImageTask(const Arm& arm, const nn::Layer& model, Normalization normalization, const Augmentation& augment, double label_smoothing)
     : arm_(arm), model_(model), normalization_(std::move(normalization)), augment_(augment), label_smoothing_(label_smoothing) {}
 
-void ImageTask::take_batch(std::int64_t step) {
+std::function<Tensor()> ImageTask::loss_of(std::int64_t step) {
   const ImageSet& images = arm_.data().train;
   if (!loader_)
     loader_ = std::make_unique<BatchLoader>(
         images, normalization_, LoaderOptions{.batch = arm_.options().batch, .seed = arm_.seed(), .augment = augment_, .start_step = step});
-  batch_ = to_tensors(loader_->next(), images);
+  return [this, batch = to_tensors(loader_->next(), images)] { return cross_entropy(model_(batch.images), batch.labels, label_smoothing_); };
 }
-
-Tensor ImageTask::loss() { return cross_entropy(model_(batch_.images), batch_.labels, label_smoothing_); }
 
 Evaluation evaluate(nn::Layer& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch, std::int64_t most) {
   const EvaluationMode mode(model);

@@ -13,15 +13,15 @@ namespace plumb::lab {
 class Task {
  public:
   virtual ~Task() = default;
-  // Takes the batch of this step. Steps come in order; the first may be any.
-  virtual void take_batch(std::int64_t step) = 0;
-  // Of that batch, within the step's random scope; the same again if it is called again.
-  virtual Tensor loss() = 0;
+  // The loss of a step's batch, to be called within the step's random scope: a function that keeps the batch, so that an earlier step can be repeated
+  // while a later one's is there. Steps come in order; the first may be any.
+  virtual std::function<Tensor()> loss_of(std::int64_t step) = 0;
 };
 
-// Minimises the task's loss over the steps of the arm, which has been told what is trained (Arm::track); or marks the arm as diverged and takes no
-// further update. Every `log_every`-th step is traced, and the last (loss, lr_now, grad_norm); 0: as many as make about 200. Returns whether it ended
-// well: arm.recent_loss() then is its training loss.
+// Minimises the task's loss over the steps of the arm, which has been told what is trained (Arm::track); or marks the arm as diverged, with its
+// weights as they were before the first step whose loss or gradients were not finite. Every `log_every`-th step is traced, and the last (loss,
+// lr_now, grad_norm); 0: as many as make about 200. Returns whether it ended well: arm.recent_loss() then is its training loss. On a device, a step's
+// numbers are read a step or two later; what is reported is the same.
 bool train(Arm& arm, Task& task, nn::Optimizer& optimizer, nn::Ema* ema = nullptr, const AroundStep& around = {}, std::int64_t log_every = 0);
 
 // The cross-entropy of images.
@@ -29,8 +29,7 @@ class ImageTask : public Task {
  public:
   // Errors: BatchLoader.
   ImageTask(const Arm& arm, const nn::Layer& model, Normalization normalization, const Augmentation& augment = {}, double label_smoothing = 0);
-  void take_batch(std::int64_t step) override;
-  Tensor loss() override;
+  std::function<Tensor()> loss_of(std::int64_t step) override;
 
  private:
   const Arm& arm_;
@@ -39,7 +38,6 @@ class ImageTask : public Task {
   Augmentation augment_;
   double label_smoothing_;
   std::unique_ptr<BatchLoader> loader_;
-  Batch batch_;
 };
 
 // Mean cross-entropy and accuracy in [0, 1] over the first `most` images of a set (0: all), of a model that maps images [B, C, H, W] to logits

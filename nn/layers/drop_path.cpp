@@ -1,6 +1,7 @@
 #include "nn/layers/drop_path.h"
 
 #include "autograd/ops.h"
+#include "core/backend.h"
 #include "core/names.h"
 #include "core/random.h"
 
@@ -29,13 +30,9 @@ Tensor DropPath::row_scale(const Tensor& like) const {
   const RandomState& random = random_state_for("drop_path");
   const std::uint64_t key = random_key(random.seed, *path());
   const double kept = form_ == DropPathForm::rescaled ? 1 / survival : 1;
-  std::vector<double> scale(static_cast<std::size_t>(like.dim(0)));
-  for (std::size_t b = 0; b < scale.size(); ++b) {
-    const Draw d =
-        philox({random.step, static_cast<std::uint32_t>(Purpose::drop_path), random.first_sample + static_cast<std::uint32_t>(b), branch_}, key);
-    scale[b] = draw16(d, 0) < threshold ? 0 : kept;
-  }
-  return tensor(scale, {like.dim(0)}, {like.dtype(), like.device()});
+  Array scale({like.dim(0)}, like.dtype(), like.device());
+  kernels(scale).drop_path_scale(key, random.step, random.first_sample, branch_, threshold, kept, scale);
+  return Tensor(scale);
 }
 
 Tensor DropPath::forward(const Tensor& x) const {

@@ -1,6 +1,7 @@
 #include "nn/optim/ema.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/backend.h"
 #include "core/memory.h"
@@ -22,9 +23,13 @@ void Ema::update() {
   check(!swapped_, "[ema] expected update() with the weights in place, got it while the averages are: end the EmaScope first");
   const auto t = static_cast<double>(updates_++);
   const double decay = options_.warm_up ? std::min(options_.decay, (1 + t) / (10 + t)) : options_.decay;
-  // average -= (1 - decay) (average - weight): SGD's step with the negated weight as gradient and a weight decay of 1.
-  const SgdStep step{.lr = 1 - decay, .momentum = 0, .weight_decay = 1, .nesterov = false, .gradient_scale = -1};
-  for (std::size_t i = 0; i < averages_.size(); ++i) kernels(averages_[i]).sgd(step, parameters_[i].value.array(), averages_[i], Out());
+  std::vector<EmaUpdate> all;
+  for (std::size_t i = 0; i < averages_.size(); ++i) {
+    all.push_back({parameters_[i].value.array(), averages_[i]});
+    const bool last =
+        i + 1 == averages_.size() || averages_[i + 1].dtype() != averages_[i].dtype() || averages_[i + 1].device() != averages_[i].device();
+    if (last) kernels(averages_[i]).ema(1 - decay, std::exchange(all, {}));
+  }
 }
 
 void Ema::swap() {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 
 #include "autograd/node.h"
@@ -21,16 +22,23 @@ void check_moments(const char* op, double beta1, double beta2, double eps) {
 
 // What AdamW and LAMB share: Adam's step number u.step.
 template <class Options, class Update>
-AdamWStep adam_step(const Options& o, const Update& u, double lr, double weight_decay) {
+AdamWStep adam_step(const Options& o, const Update& u) {
   const auto t = static_cast<double>(u.step);
-  return {.lr = lr,
+  return {.lr = u.lr,
           .beta1 = o.beta1,
           .beta2 = o.beta2,
           .eps = o.eps * u.eps_factor,
-          .weight_decay = weight_decay,
+          .weight_decay = u.weight_decay,
           .correction1 = 1 - std::pow(o.beta1, t),
-          .correction2 = 1 - std::pow(o.beta2, t),
-          .gradient_scale = u.gradient_scale};
+          .correction2 = 1 - std::pow(o.beta2, t)};
+}
+
+template <class Options, class Update>
+std::vector<AdamWUpdate> adam_updates(const Options& o, std::span<const Update> updates, std::span<const Out> moment1, std::span<const Out> moment2) {
+  std::vector<AdamWUpdate> all;
+  all.reserve(updates.size());
+  for (const Update& u : updates) all.push_back({adam_step(o, u), u.gradient, u.parameter, moment1[u.index], moment2[u.index]});
+  return all;
 }
 
 bool at_least_0(double x) { return std::isfinite(x) && x >= 0; }
@@ -45,6 +53,18 @@ void check_factors(const Parameter& p) {
 std::string described(const Node& variable) {
   return fmt::format("{} {}{}", variable.name.empty() ? "a variable without a name" : variable.name, variable.shape,
                      variable.path ? " made in " + *variable.path : "");
+}
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// The sum of squares of these, on the device of `like`: a scalar of f64.
+Array squares_of(const std::vector<Array>& arrays, const Array& like) {
+  Array sum({}, DType::f64, like.device());
+  if (arrays.empty())
+    kernels(sum).fill(0, sum);
+  else
+    kernels(sum).sum_of_squares(arrays, sum);
+  return sum;
 }
 
 [[noreturn]] void refuse_others(const Gradients& gradients, const std::vector<Parameter>& own) {
@@ -81,10 +101,16 @@ Optimizer::Optimizer(std::vector<Parameter> parameters, LearningRate lr, double 
         weight_decay, clip_norm);
 }
 
-void Optimizer::step(const Gradients& gradients) { step(gradients, Others::refused); }
-void Optimizer::step_own(const Gradients& gradients) { step(gradients, Others::allowed); }
+double StepReading::norm() const { return std::sqrt(state_.values()[3]); }
 
-void Optimizer::step(const Gradients& gradients, Others others) {
+void Optimizer::step(const Gradients& gradients) { step(gradients, Others::refused, {}); }
+void Optimizer::step_own(const Gradients& gradients) { step(gradients, Others::allowed, {}); }
+StepReading Optimizer::step_while_finite(const Gradients& gradients) {
+  state_ = step(gradients, Others::refused, gradients.loss_array());
+  return StepReading(state_);
+}
+
+Array Optimizer::step(const Gradients& gradients, Others others, const Array& loss) {
   const PhaseScope phase("optimizer");
   std::unordered_map<const Node*, const Tensor*> found;
   for (const Gradients::Entry& e : gradients.entries())
@@ -111,10 +137,13 @@ void Optimizer::step(const Gradients& gradients, Others others) {
   std::vector<Array> moved;
   for (const Parameter& p : parameters_)
     if (!p.frozen) moved.push_back(found.at(p.value.node().get())->array());
-  double scale = 1;
-  if (clip_norm_ > 0 && !moved.empty()) {  // by the norm of what this optimizer moves
-    const bool all = moved.size() == gradients.entries().size();
-    scale = std::min(1.0, clip_norm_ / ((all ? gradients.norm() : std::sqrt(sum_of_squares(moved))) + 1e-6));
+  Array state;
+  if (loss.defined() || (clip_norm_ > 0 && !moved.empty())) {  // by the norm of what this optimizer moves
+    const Array& any = parameters_[0].value.array();
+    const bool all = !moved.empty() && moved.size() == gradients.entries().size();
+    state = Array({4}, DType::f64, any.device());
+    kernels(any).step_state(loss, all ? gradients.squared_norm() : squares_of(moved, any), clip_norm_ > 0 ? clip_norm_ : infinity,
+                            loss.defined() ? state_ : Array(), state);
   }
   ++steps_;
   std::vector<Update> updates;
@@ -130,11 +159,11 @@ void Optimizer::step(const Gradients& gradients, Others others) {
                        .lr = lr * p.lr_factor,
                        .weight_decay = weight_decay_ * p.decay_factor,
                        .eps_factor = p.eps_factor,
-                       .gradient_scale = scale,
                        .step = ++updates_[i]});
   }
-  update(updates);
+  if (!updates.empty()) update(updates, state);
   for (const Update& u : updates) u.parameter.bump_version();
+  return state;
 }
 
 std::vector<ParameterGroup> Optimizer::groups() const {
@@ -212,6 +241,7 @@ void Optimizer::load_state(const NamedTensors& state) {
   }
   assign(to, state, what);
   const auto number = [](const Tensor& t) { return on_host(t.array()).data<std::int64_t>()[0]; };
+  state_ = Array();
   steps_ = number(steps);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     bool any = memory_.empty();
@@ -228,13 +258,8 @@ AdamW::AdamW(std::vector<Parameter> ps, const AdamWOptions& o)
   check_moments("adamw", o.beta1, o.beta2, o.eps);
 }
 
-void AdamW::update(std::span<const Update> updates) {
-  if (updates.empty()) return;
-  std::vector<AdamWUpdate> all;
-  all.reserve(updates.size());
-  for (const Update& u : updates)
-    all.push_back({adam_step(options_, u, u.lr, u.weight_decay), u.gradient, u.parameter, moment1_[u.index], moment2_[u.index]});
-  kernels(all[0].parameter).adamw(all);
+void AdamW::update(std::span<const Update> updates, const Array& state) {
+  kernels(updates[0].parameter).adamw(adam_updates(options_, updates, moment1_, moment2_), state);
 }
 
 Lamb::Lamb(std::vector<Parameter> ps, const LambOptions& o)
@@ -242,25 +267,8 @@ Lamb::Lamb(std::vector<Parameter> ps, const LambOptions& o)
   check_moments("lamb", o.beta1, o.beta2, o.eps);
 }
 
-void Lamb::update(std::span<const Update> updates) {
-  for (const Update& u : updates) update(u);
-}
-
-void Lamb::update(const Update& u) {
-  const Kernels& k = kernels(u.parameter);
-  // Adam's step of rate -1 from 0 is its direction.
-  Array direction = full_like(u.parameter, u.parameter.shape(), 0);
-  const AdamWUpdate adam{adam_step(options_, u, -1, 0), u.gradient, direction, moment1_[u.index], moment2_[u.index]};
-  k.adamw({&adam, 1});
-  double trust = 1;
-  if (u.weight_decay > 0) {
-    Array decay = empty_like(u.parameter);
-    k.unary(Unary::multiply, u.weight_decay, u.parameter, decay);
-    k.binary(Binary::add, direction, decay, direction);
-    const double p = std::sqrt(sum_of_squares(u.parameter)), d = std::sqrt(sum_of_squares(direction));
-    if (p > 0 && d > 0) trust = p / d;
-  }
-  k.sgd({.lr = u.lr * trust, .momentum = 0, .weight_decay = 0, .nesterov = false, .gradient_scale = 1}, direction, u.parameter, Out());
+void Lamb::update(std::span<const Update> updates, const Array& state) {
+  kernels(updates[0].parameter).lamb(adam_updates(options_, updates, moment1_, moment2_), state);
 }
 
 Sgd::Sgd(std::vector<Parameter> ps, const SgdOptions& o) : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o) {
@@ -269,12 +277,14 @@ Sgd::Sgd(std::vector<Parameter> ps, const SgdOptions& o) : Optimizer(std::move(p
   if (o.momentum > 0) velocity_ = remembered("velocity");
 }
 
-void Sgd::update(std::span<const Update> updates) {
-  for (const Update& u : updates) {
-    const SgdStep step{
-        .lr = u.lr, .momentum = options_.momentum, .weight_decay = u.weight_decay, .nesterov = options_.nesterov, .gradient_scale = u.gradient_scale};
-    kernels(u.parameter).sgd(step, u.gradient, u.parameter, velocity_.empty() ? Out() : velocity_[u.index]);
-  }
+void Sgd::update(std::span<const Update> updates, const Array& state) {
+  std::vector<SgdUpdate> all;
+  for (const Update& u : updates)
+    all.push_back({{.lr = u.lr, .momentum = options_.momentum, .weight_decay = u.weight_decay, .nesterov = options_.nesterov},
+                   u.gradient,
+                   u.parameter,
+                   velocity_.empty() ? Out() : velocity_[u.index]});
+  kernels(updates[0].parameter).sgd(all, state);
 }
 
 Adagrad::Adagrad(std::vector<Parameter> ps, const AdagradOptions& o) : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o) {
@@ -284,14 +294,15 @@ Adagrad::Adagrad(std::vector<Parameter> ps, const AdagradOptions& o) : Optimizer
   sum_ = remembered("sum", o.initial_accumulator);
 }
 
-void Adagrad::update(std::span<const Update> updates) {
-  for (const Update& u : updates) {
-    const AdagradStep step{.lr = u.lr / (1 + static_cast<double>(u.step - 1) * options_.lr_decay),
-                           .eps = options_.eps * u.eps_factor,
-                           .weight_decay = u.weight_decay,
-                           .gradient_scale = u.gradient_scale};
-    kernels(u.parameter).adagrad(step, u.gradient, u.parameter, sum_[u.index]);
-  }
+void Adagrad::update(std::span<const Update> updates, const Array& state) {
+  std::vector<AdagradUpdate> all;
+  for (const Update& u : updates)
+    all.push_back(
+        {{.lr = u.lr / (1 + static_cast<double>(u.step - 1) * options_.lr_decay), .eps = options_.eps * u.eps_factor, .weight_decay = u.weight_decay},
+         u.gradient,
+         u.parameter,
+         sum_[u.index]});
+  kernels(updates[0].parameter).adagrad(all, state);
 }
 
 }  // namespace plumb::nn

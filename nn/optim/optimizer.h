@@ -4,6 +4,7 @@
 #include <span>
 
 #include "autograd/backward.h"
+#include "core/readback.h"
 #include "nn/module.h"
 #include "nn/named_tensors.h"
 #include "nn/optim/learning_rate.h"
@@ -16,6 +17,18 @@ struct ParameterGroup {
   std::vector<std::string> names;
   std::int64_t elements;
   bool frozen;
+};
+
+// What a step was, which may still be under way to the host.
+class StepReading {
+ public:
+  explicit StepReading(const Array& state) : state_(state) {}  // StepState
+  bool arrived() const { return state_.arrived(); }            // whether the numbers can be had without waiting
+  double loss() const { return state_.values()[2]; }
+  double norm() const;  // of the gradients of what the optimizer moves
+
+ private:
+  Readback state_;
 };
 
 // Each step reads anew which parameters are frozen and their factors. What it remembers of a parameter begins when that is first needed, and its
@@ -33,6 +46,10 @@ class Optimizer {
   void step(const Gradients& gradients);
   // One update where others hold the rest: the same, but for gradients of other variables, which it leaves alone.
   void step_own(const Gradients& gradients);
+  // One update as step() makes it, unless the loss or the gradients' norm is not finite, or was not in an earlier call: then nothing changes, now and
+  // in later calls (load_state begins anew); steps are counted nevertheless. Waits for nothing, which step() does not either: on a device, what is
+  // returned arrives later.
+  StepReading step_while_finite(const Gradients& gradients);
 
   std::int64_t steps_taken() const { return steps_; }
   double learning_rate() const { return lr_.at(steps_); }  // of the next step
@@ -54,11 +71,12 @@ class Optimizer {
     std::size_t index;  // of the parameter
     Array gradient;
     Out parameter;
-    double lr, weight_decay, eps_factor, gradient_scale;
+    double lr, weight_decay, eps_factor;
     std::int64_t step;  // of this parameter's updates, counted from 1
   };
-  // One step of all parameters that are not frozen.
-  virtual void update(std::span<const Update> updates) = 0;
+  // One step of all parameters that are not frozen. state (StepState, or undefined) lies with the parameters: the scale of all gradients, and whether
+  // the step is to be made at all, which the kernels read there.
+  virtual void update(std::span<const Update> updates, const Array& state) = 0;
 
   // One array for each parameter, of its shape and at first filled with `initial`, which state() holds under "<parameter>.<name>". Undefined for
   // those that were always frozen; update() finds those that it needs. The span is good for as long as the optimizer lives.
@@ -70,7 +88,8 @@ class Optimizer {
     double initial;
   };
   enum class Others { refused, allowed };  // gradients of variables that are not its own
-  void step(const Gradients& gradients, Others others);
+  // Guarded by a loss, where one is given. Returns the step's state; undefined if none was needed.
+  Array step(const Gradients& gradients, Others others, const Array& loss);
   Array fresh(const Memory& memory, std::size_t i) const {
     return full_like(parameters_[i].value.array(), parameters_[i].value.shape(), memory.initial);
   }
@@ -80,6 +99,7 @@ class Optimizer {
   LearningRate lr_;
   double weight_decay_, clip_norm_;
   std::int64_t steps_ = 0;
+  Array state_;  // of the last guarded step
   std::map<std::string, Memory> memory_;
 };
 
@@ -96,7 +116,7 @@ class AdamW : public Optimizer {
   AdamW(std::vector<Parameter> parameters, const AdamWOptions& options);
 
  protected:
-  void update(std::span<const Update> updates) override;
+  void update(std::span<const Update> updates, const Array& state) override;
 
  private:
   AdamWOptions options_;
@@ -117,11 +137,9 @@ class Lamb : public Optimizer {
   Lamb(std::vector<Parameter> parameters, const LambOptions& options);
 
  protected:
-  void update(std::span<const Update> updates) override;
+  void update(std::span<const Update> updates, const Array& state) override;
 
  private:
-  void update(const Update& u);
-
   LambOptions options_;
   std::span<const Out> moment1_, moment2_;
 };
@@ -140,7 +158,7 @@ class Sgd : public Optimizer {
   Sgd(std::vector<Parameter> parameters, const SgdOptions& options);
 
  protected:
-  void update(std::span<const Update> updates) override;
+  void update(std::span<const Update> updates, const Array& state) override;
 
  private:
   SgdOptions options_;
@@ -161,7 +179,7 @@ class Adagrad : public Optimizer {
   Adagrad(std::vector<Parameter> parameters, const AdagradOptions& options);
 
  protected:
-  void update(std::span<const Update> updates) override;
+  void update(std::span<const Update> updates, const Array& state) override;
 
  private:
   AdagradOptions options_;

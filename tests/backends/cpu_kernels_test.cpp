@@ -373,41 +373,54 @@ TEST_CASE("cpu gated residual with every gate and row scale") {
       }
 }
 
+namespace {
+
+// A step's state: the scale of the gradients, and whether it is made at all.
+Array state_of(double scale, bool goes_on = true) {
+  return array_from(std::vector<double>{scale, goes_on ? 1.0 : 0.0, 0, 0}, {4}, DType::f64, Device::cpu);
+}
+
+}  // namespace
+
 TEST_CASE("cpu optimizers") {
   for (std::int64_t n : sizes) {
     const Array g = random({n}), p = random({n}), m = random({n}, -0.1, 0.1), v = random({n}, 0, 0.1);
     const Array g2 = random({7}), p2 = random({7}), m2 = random({7}, -0.1, 0.1), v2 = random({7}, 0, 0.1);
-    compare("adamw", "optimizer", {{n}, {n}, {n}, {7}, {7}, {7}}, [&](const Kernels& k, const Results& y) {
-      copy_into(p, y[0]), copy_into(m, y[1]), copy_into(v, y[2]);
-      copy_into(p2, y[3]), copy_into(m2, y[4]), copy_into(v2, y[5]);
-      const AdamWStep step{.lr = 1e-3,
-                           .beta1 = 0.9,
-                           .beta2 = 0.999,
-                           .eps = 1e-8,
-                           .weight_decay = 0.05,
-                           .correction1 = 0.2,
-                           .correction2 = 0.01,
-                           .gradient_scale = 0.7};
+    for (const Array& state : {Array(), state_of(0.7), state_of(0.7, false)}) {
+      const AdamWStep step{.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.05, .correction1 = 0.2, .correction2 = 0.01};
       AdamWStep other = step;
       other.weight_decay = 0;
-      const std::vector<AdamWUpdate> both{{step, g, y[0], y[1], y[2]}, {other, g2, y[3], y[4], y[5]}};
-      k.adamw(both);
-    });
-    for (bool nesterov : {false, true})
-      compare("sgd", "optimizer", {{n}, {n}, {n}}, [&](const Kernels& k, const Results& y) {
-        copy_into(p, y[0]), copy_into(m, y[1]), copy_into(p, y[2]);
-        const SgdStep s{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01, .nesterov = nesterov, .gradient_scale = 0.7};
-        k.sgd(s, g, y[0], y[1]);
-        k.sgd(s, g, y[2], Array());
+      for (const auto kernel : {&Kernels::adamw, &Kernels::lamb})
+        compare(kernel == &Kernels::adamw ? "adamw" : "lamb", "optimizer", {{n}, {n}, {n}, {7}, {7}, {7}}, [&](const Kernels& k, const Results& y) {
+          copy_into(p, y[0]), copy_into(m, y[1]), copy_into(v, y[2]);
+          copy_into(p2, y[3]), copy_into(m2, y[4]), copy_into(v2, y[5]);
+          const std::vector<AdamWUpdate> both{{step, g, y[0], y[1], y[2]}, {other, g2, y[3], y[4], y[5]}};
+          (k.*kernel)(both, state);
+        });
+      for (bool nesterov : {false, true})
+        compare("sgd", "optimizer", {{n}, {n}, {n}}, [&](const Kernels& k, const Results& y) {
+          copy_into(p, y[0]), copy_into(m, y[1]), copy_into(p, y[2]);
+          const SgdStep s{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01, .nesterov = nesterov};
+          const std::vector<SgdUpdate> both{{s, g, y[0], y[1]}, {s, g, y[2], Out()}};
+          k.sgd(both, state);
+        });
+      compare("adagrad", "optimizer", {{n}, {n}, {7}, {7}}, [&](const Kernels& k, const Results& y) {
+        copy_into(p, y[0]), copy_into(v, y[1]), copy_into(p2, y[2]), copy_into(v2, y[3]);
+        const AdagradStep s{.lr = 0.1, .eps = 1e-3, .weight_decay = 0.01};
+        const std::vector<AdagradUpdate> both{{s, g, y[0], y[1]}, {s, g2, y[2], y[3]}};
+        k.adagrad(both, state);
       });
-    compare("adagrad", "optimizer", {{n}, {n}}, [&](const Kernels& k, const Results& y) {
-      copy_into(p, y[0]), copy_into(v, y[1]);
-      k.adagrad({.lr = 0.1, .eps = 1e-3, .weight_decay = 0.01, .gradient_scale = 0.7}, g, y[0], y[1]);
+    }
+    compare("ema", "optimizer", {{n}, {7}}, [&](const Kernels& k, const Results& y) {
+      copy_into(p, y[0]), copy_into(p2, y[1]);
+      const std::vector<EmaUpdate> both{{g, y[0]}, {g2, y[1]}};
+      k.ema(0.03, both);
     });
-    const std::vector<Array> both{g, p};
+    std::vector<Array> many{g, p};  // more than a launch of the cuda backend has
+    for (int i = 0; i < 200; ++i) many.push_back(i % 3 ? g2 : p2);
     const auto squares = [&](const Kernels& k) {
       Array sum({}, DType::f64, Device::cpu);
-      k.sum_of_squares(both, sum);
+      k.sum_of_squares(many, sum);
       return item(sum);
     };
     const double expected = squares(reference_kernels());
@@ -415,18 +428,66 @@ TEST_CASE("cpu optimizers") {
       const Threads scope(threads);
       CHECK(squares(cpu_kernels()) == Approx(expected).epsilon(1e-12));
     }
+    if (why_no_cuda().empty()) CHECK(squares(cuda_kernels_of_host_arrays()) == Approx(expected).epsilon(1e-12));
   }
+}
+
+TEST_CASE("a step whose training does not go on changes nothing") {
+  const Array g = random({40}), before = random({40}), stopped = state_of(1, false);
+  std::vector<const Kernels*> all{&reference_kernels(), &cpu_kernels()};
+  if (why_no_cuda().empty()) all.push_back(&cuda_kernels_of_host_arrays());
+  for (const Kernels* k : all) {
+    const Out p = empty_like(before), m = empty_like(before), v = empty_like(before);
+    for (const Out& y : {p, m, v}) copy_into(before, y);
+    const AdamWUpdate adam{{.lr = 1, .beta1 = 0.5, .beta2 = 0.9, .eps = 1, .weight_decay = 0.1, .correction1 = 1, .correction2 = 1}, g, p, m, v};
+    const SgdUpdate sgd{{.lr = 1, .momentum = 0.5, .weight_decay = 0.1, .nesterov = true}, g, p, m};
+    const AdagradUpdate adagrad{{.lr = 1, .eps = 1, .weight_decay = 0.1}, g, p, v};
+    k->adamw({&adam, 1}, stopped), k->lamb({&adam, 1}, stopped), k->sgd({&sgd, 1}, stopped), k->adagrad({&adagrad, 1}, stopped);
+    for (const Out& y : {p, m, v}) CHECK(same_bytes(y, before));
+    k->sgd({&sgd, 1}, state_of(1));
+    CHECK_FALSE(same_bytes(p, before));
+  }
+}
+
+TEST_CASE("the state of a step: clipping, and whether the training goes on") {
+  constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const auto scalar = [](double x, DType dtype = DType::f64) { return array_from(std::vector<double>{x}, {}, dtype, Device::cpu); };
+  std::vector<const Kernels*> all{&reference_kernels(), &cpu_kernels()};
+  if (why_no_cuda().empty()) all.push_back(&cuda_kernels_of_host_arrays());
+  for (const Kernels* k : all) {
+    const auto state = [&](const Array& loss, double squares, double most, const Array& before) {
+      const Out y(Array({4}, DType::f64, Device::cpu));
+      k->step_state(loss, scalar(squares), most, before, y);
+      return to_vector(y);
+    };
+    CHECK(state(scalar(2.5, DType::f32), 16, infinity, {}) == std::vector<double>{1, 1, 2.5, 16});
+    CHECK(state(scalar(2.5), 16, 1, {}) == std::vector<double>{1 / (4 + 1e-6), 1, 2.5, 16});
+    CHECK(state(scalar(2.5), 16, 8, state_of(0.5)) == std::vector<double>{1, 1, 2.5, 16});  // is not scaled up
+    CHECK(state(scalar(2.5), 16, 8, state_of(1, false))[1] == 0);                           // once stopped ..
+    CHECK(state(scalar(nan, DType::f32), 16, 8, {})[1] == 0);
+    CHECK(state(scalar(-infinity), 16, 8, {})[1] == 0);
+    CHECK(state(scalar(1), infinity, 8, state_of(1))[1] == 0);
+    CHECK(state(scalar(1), nan, infinity, {})[1] == 0);
+    CHECK(state({}, nan, 8, {})[1] == 1);  // nobody asked
+  }
+}
+
+TEST_CASE("what drops samples and heads draws the same everywhere") {
+  const std::uint64_t key = random_key(3, "blocks.1");
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f64})
+    for (const std::uint32_t threshold : {0u, 1u, 20000u, 65535u}) {
+      compare_results("drop_path_scale", "exact", {{{300}, dtype}},
+                      [&](const Kernels& k, const Results& y) { k.drop_path_scale(key, 7, 1u << 31, 5, threshold, 1.25, y[0]); });
+      for (const std::int64_t heads : {1, 3, 8, 13})
+        compare_results("drop_head_scale", "exact", {{{300, 1, heads, 1}, dtype}},
+                        [&](const Kernels& k, const Results& y) { k.drop_head_scale(key, 7, 9, threshold, y[0]); });
+    }
 }
 
 TEST_CASE("cpu adamw leaves no denormal moments") {
   const Out g = full_like(random({1}), {40}, 1e-25), p = full_like(g, {40}, 1), m = full_like(g, {40}, 1.3e-38), v = full_like(g, {40}, 1.2e-38);
-  const AdamWUpdate update{
-      {.lr = 1e-3, .beta1 = 0.5, .beta2 = 0.9, .eps = 1e-8, .weight_decay = 0, .correction1 = 1, .correction2 = 1, .gradient_scale = 1e-20},
-      g,
-      p,
-      m,
-      v};
-  cpu_kernels().adamw({&update, 1});
+  const AdamWUpdate update{{.lr = 1e-3, .beta1 = 0.5, .beta2 = 0.9, .eps = 1e-8, .weight_decay = 0, .correction1 = 1, .correction2 = 1}, g, p, m, v};
+  cpu_kernels().adamw({&update, 1}, state_of(1e-20));
   CHECK(to_vector(m) == std::vector<double>(40, 0.0));
   CHECK(to_vector(v) == std::vector<double>(40, 0.0));
 }

@@ -60,6 +60,7 @@ class Elsewhere : public Memory {
   void withdraw(std::byte*, std::size_t bytes) noexcept override { supplied -= bytes; }
   void upload(const void*, void*, std::size_t) override { FAIL("a heap copies nothing"); }
   void download(const void*, void*, std::size_t) override { FAIL("a heap copies nothing"); }
+  std::unique_ptr<Download> begin_download(const void*, std::size_t) override { throw std::logic_error("a heap copies nothing"); }
   void copy(const void*, void*, std::size_t) override { FAIL("a heap copies nothing"); }
   void fill(void*, int, std::size_t) override { FAIL("a heap writes nothing"); }
   void synchronize() override { FAIL("a heap waits for nothing"); }

@@ -114,21 +114,62 @@ TEST_CASE("a training step in f32 has its kernels on the device") {
   options.drop_path = {.rate = 0.1};
   const nn::ViT model(options);
   nn::AdamW optimizer(model.parameters(), {.clip_norm = 1});
-  const Tensor images = random_normal({batch, 3, 16, 16}, 0, "images"), labels = integers(std::vector<std::int64_t>(batch, 3), {batch});
+  nn::Ema ema(model.parameters(), {.decay = 0.9});
+  const std::vector<float> pixels(batch * 3 * 16 * 16, 0.5f);
+  const std::vector<std::int64_t> classes_of(batch, 3);
+  std::optional<nn::StepReading> reading;
   const auto step = [&](std::uint32_t number) {
     const RandomScope random({.seed = 3, .step = number});
-    optimizer.step(backward(cross_entropy(model(images), labels)));
+    const std::vector<Array> data =
+        arrays_from({{pixels.data(), {batch, 3, 16, 16}, DType::f32}, {classes_of.data(), {batch}, DType::i64}}, Device::cuda);
+    reading = optimizer.step_while_finite(backward(cross_entropy(model(Tensor(data[0])), Tensor(data[1]))));
+    ema.update();
   };
   step(0);
   const Traffic before = cuda_memory().traffic();
   step(1);
   const Traffic after = cuda_memory().traffic();
   CHECK(after.through_host == before.through_host);
-  CHECK(after.synchronizations - before.synchronizations == 2);  // the loss, and the norm to clip by
-  CHECK(after.downloads - before.downloads == 2);
-  CHECK(after.uploads - before.uploads == 6);  // tables of the norm and of AdamW, drop-path's draws for four branches
+  CHECK(after.synchronizations == before.synchronizations);
+  CHECK(after.downloads == before.downloads);
+  CHECK(after.paced == before.paced);
+  CHECK(after.readbacks - before.readbacks == 1);  // loss and norm, which nobody has waited for
+  CHECK(after.uploads - before.uploads == 3);      // the batch, and the tables of AdamW and of the average
   CHECK(after.copies == before.copies);
-  CHECK(after.launches - before.launches == 132);
+  CHECK(after.launches - before.launches == 138);
+  CHECK(std::isfinite(reading->loss()));
+  CHECK(reading->norm() > 0);
+}
+
+TEST_CASE("a step that is not finite is the last that changes anything, and what it was is read later") {
+  PLUMB_REQUIRE_CUDA();
+  for (const Device device : {Device::cpu, Device::cuda}) {
+    const DefaultsScope defaults({DType::f32, device});
+    for (const std::string& name : lab::optimizer_names()) {
+      INFO(name);
+      const nn::ViT model(small());
+      const auto optimizer = lab::make_optimizer(name, model.parameters(), 1e-3, 0.05, 1);
+      const Tensor labels = integers(std::vector<std::int64_t>(batch, 3), {batch}), good = random_normal({batch, 3, 16, 16}, 0, "images");
+      const auto step = [&](const Tensor& images) { return optimizer->step_while_finite(backward(cross_entropy(model(images), labels))); };
+      const auto weights = [&] {
+        std::vector<double> all;
+        for (const nn::Parameter& p : model.parameters())
+          for (const double v : p.value.values()) all.push_back(v);
+        return all;
+      };
+      const std::vector<double> first = weights();
+      const nn::StepReading one = step(good);
+      const std::vector<double> second = weights();
+      CHECK(second != first);
+      const nn::StepReading bad = step(full({batch, 3, 16, 16}, std::numeric_limits<double>::infinity(), {DType::f32, device}));
+      const nn::StepReading late = step(good);  // finite, but too late
+      CHECK(weights() == second);
+      CHECK(std::isfinite(one.loss()));
+      CHECK(std::isfinite(one.norm()));
+      CHECK_FALSE(std::isfinite(bad.loss()));
+      CHECK(std::isfinite(late.loss()));
+    }
+  }
 }
 
 TEST_CASE("what is kept of the device goes to files and comes back: weights, averages, the optimizer's memory") {

@@ -66,7 +66,7 @@ lab::Passport forward_passport(nn::ViT& model) {
   nn::calibrate(model, images);
   lab::PassportProbe probe(model.stack());
   model(images);
-  return probe.finish(Gradients(0, {}));
+  return probe.finish(Gradients(zeros({}), {}));
 }
 
 }  // namespace
@@ -160,7 +160,7 @@ TEST_CASE("passport: attention is read from the first four samples, one token ha
   make_simple(stack);
   lab::PassportProbe probe(stack);
   stack(tensor({1, 0, 2, 0, 3, 0, 4, 0, 100, 0}, {5, 1, 2}));
-  const lab::BranchPassport attn = probe.finish(Gradients(0, {})).branches[0];
+  const lab::BranchPassport attn = probe.finish(Gradients(zeros({}), {})).branches[0];
   CHECK(attn.largest_logit.value() == Approx(16 / std::numbers::sqrt2));
   CHECK(attn.entropy.value() == 0);
   CHECK_FALSE(attn.relative_entropy.has_value());
@@ -195,9 +195,9 @@ TEST_CASE("passport: a probe changes nothing, is gone when it is gone, and wants
   {
     lab::PassportProbe probe(stack);
     CHECK(stack.blocks()[0]->attn().first().hooked());
-    CHECK_THAT(error_of([&] { probe.finish(Gradients(0, {})); }), contains("expected a forward pass"));
+    CHECK_THAT(error_of([&] { probe.finish(Gradients(zeros({}), {})); }), contains("expected a forward pass"));
     CHECK(gradient() == alone);
-    CHECK(probe.finish(Gradients(0, {})).branches.size() == 4);
+    CHECK(probe.finish(Gradients(zeros({}), {})).branches.size() == 4);
   }
   for (const auto& block : stack.blocks()) CHECK_FALSE((block->attn().first().hooked() || block->mlp().first().hooked()));
   CHECK(gradient() == alone);
@@ -254,7 +254,7 @@ TEST_CASE("passport: the change is what the junction makes of the stream, before
         expected.push_back(ratios);
       }));
     model(images);
-    const lab::Passport passport = probe.finish(Gradients(0, {}));
+    const lab::Passport passport = probe.finish(Gradients(zeros({}), {}));
     REQUIRE(expected.size() == 4);
     for (std::size_t i = 0; i < 4; ++i) CHECK(passport.branches[i].change == Approx(expected[i]).epsilon(1e-9));
   }

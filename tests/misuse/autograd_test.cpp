@@ -283,10 +283,10 @@ TEST_CASE("misuse: a gradient under a name that two variables have") {
 TEST_CASE("misuse: gradients put together by hand") {
   const Tensor x = x_2_3();
   x.node()->name = "w";
-  CHECK_REFUSED(Gradients(0, {{x.node(), ones({3})}}), "[gradients] expected a gradient f32 [2, 3] on cpu like its variable w, got f32 [3]");
-  CHECK_REFUSED(Gradients(0, {{x.node(), ones({2, 3}, f64)}}), "got f64 [2, 3]");
-  CHECK_REFUSED(Gradients(0, {{x.node(), Tensor()}}), "got an undefined tensor");
-  CHECK_REFUSED(Gradients(0, {{nullptr, ones({3})}}), "[gradients] expected the variable of each gradient, got none for f32 [3]");
+  CHECK_REFUSED(Gradients(zeros({}), {{x.node(), ones({3})}}), "[gradients] expected a gradient f32 [2, 3] on cpu like its variable w, got f32 [3]");
+  CHECK_REFUSED(Gradients(zeros({}), {{x.node(), ones({2, 3}, f64)}}), "got f64 [2, 3]");
+  CHECK_REFUSED(Gradients(zeros({}), {{x.node(), Tensor()}}), "got an undefined tensor");
+  CHECK_REFUSED(Gradients(zeros({}), {{nullptr, ones({3})}}), "[gradients] expected the variable of each gradient, got none for f32 [3]");
 }
 
 TEST_CASE("misuse: elements read as another type") {

@@ -84,7 +84,7 @@ TEST_CASE("misuse: a parameter whose value has another shape than its variable")
 TEST_CASE("misuse: two gradients of one variable") {
   Model model;
   nn::Sgd optimizer(model.parameters(), {});
-  const Gradients g(0, {{model.w.node(), ones({3})}, {model.w.node(), ones({3})}, {model.gate.node(), ones({1})}});
+  const Gradients g(zeros({}), {{model.w.node(), ones({3})}, {model.w.node(), ones({3})}, {model.gate.node(), ones({1})}});
   CHECK_REFUSED(optimizer.step(g), "[optimizer] expected one gradient a variable, got two of w [3]");
 }
 

@@ -556,7 +556,7 @@ TEST_CASE("an optimizer that remembers nothing still counts its steps after load
   struct Counting : nn::Optimizer {
     explicit Counting(std::vector<nn::Parameter> ps) : Optimizer(std::move(ps), 0.1, 0, 0) {}
     std::int64_t last = 0;
-    void update(std::span<const Update> updates) override { last = updates[0].step; }
+    void update(std::span<const Update> updates, const Array&) override { last = updates[0].step; }
   };
   Pair pair;
   Counting first(pair.parameters()), second(pair.parameters());

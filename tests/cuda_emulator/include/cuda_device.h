@@ -9,6 +9,7 @@
 #include "tests/cuda_emulator/lanes.h"
 
 #define __global__
+#define __grid_constant__
 #define __host__
 #define __device__
 #define __forceinline__ __attribute__((always_inline)) inline

@@ -1,0 +1,106 @@
+// Whole studies on the device: what they report is what the cpu's report, however late a step's numbers are read.
+#include "experiments/common/study.h"
+
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/experiments/epsilon_study.h"
+#include "tests/support/cuda.h"
+
+using namespace plumb;
+using namespace plumb::lab;
+using namespace plumb::test;
+
+namespace {
+
+const Words small{"--dim", "8", "--batch", "4", "--steps", "12", "--eval-images", "20", "--no-progress", "--out"};
+
+int trains(int argc, const char* const* argv, const AroundStep& around = {}) {
+  Study study("device", "On a device.");
+  const Axis<std::string> gate = study.axis<std::string>("--gates", {"layerscale"}, "Gates");
+  return study.run(argc, argv, [&](Arm& arm) {
+    nn::ViT model(arm.vit({.depth = 2, .gate = nn::GateChoice(arm[gate])}));
+    arm.train(model, around);
+  });
+}
+
+// The lines of metrics.jsonl, by step and name.
+std::map<std::pair<int, std::string>, nlohmann::json> metrics(const TemporaryFolder& folder, const std::string& of) {
+  std::map<std::pair<int, std::string>, nlohmann::json> all;
+  std::istringstream lines(file(folder, of + "/metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    for (const auto& [name, value] : json.items()) all[{json["step"].get<int>(), name}] = value;
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a study on the device reports what it reports on the cpu") {
+  PLUMB_REQUIRE_CUDA();
+  const TemporaryFolder folder;
+  const auto main = [](int argc, const char* const* argv) { return trains(argc, argv); };
+  const Words dropping{"--drop-key", "0.2", "--drop-path", "0.1", "--clip-norm", "1", "--ema-decay", "0.9", "--eval-every", "5", "--save-weights"};
+  for (const std::string device : {"cpu", "cuda"}) {
+    const Ended e = call(folder.path(), main, with(with(small, {device, "--device", device}), dropping));
+    INFO(e.err);
+    REQUIRE(e.status == 0);
+  }
+  const auto cpu = metrics(folder, "cpu"), cuda = metrics(folder, "cuda");
+  REQUIRE(cpu.size() == cuda.size());
+  for (const auto& [key, value] : cpu) {
+    INFO(key.second << " at step " << key.first << ": " << value << " and " << cuda.at(key));
+    if (value.is_number_float())
+      CHECK(cuda.at(key).get<double>() == Approx(value.get<double>()).epsilon(1e-4));
+    else
+      CHECK(cuda.at(key) == value);
+  }
+}
+
+TEST_CASE("a training that diverges on the device is reported as on the cpu: step, reason, what was traced") {
+  PLUMB_REQUIRE_CUDA();
+  const TemporaryFolder folder;
+  const auto main = [](int argc, const char* const* argv) { return trains(argc, argv); };
+  for (const std::string device : {"cpu", "cuda"}) {
+    const Ended e = call(folder.path(), main,
+                         with(small, {device, "--device", device, "--lr", "1e19", "--optimizer", "sgd", "--warmup", "0", "--loss-limit", "0"}));
+    INFO(e.err);
+    CHECK(e.status == 0);
+    CHECK_THAT(e.err, contains("diverged at step"));
+  }
+  const auto cpu = metrics(folder, "cpu"), cuda = metrics(folder, "cuda");
+  REQUIRE(cpu.size() == cuda.size());
+  for (const auto& [key, value] : cpu) {
+    REQUIRE(cuda.contains(key));
+    if (key.second == "diverged_at") CHECK(cuda.at(key) == value);
+    if (key.second == "divergence") {
+      const auto op = [](const nlohmann::json& reason) { return reason.get<std::string>().substr(0, reason.get<std::string>().find(']')); };
+      CHECK(op(cuda.at(key)) == op(value));
+    }
+  }
+}
+
+TEST_CASE("a study on the device that is interrupted goes on from its checkpoint to the same bits") {
+  PLUMB_REQUIRE_CUDA();
+  const TemporaryFolder folder;
+  int stop_at = -1;
+  const auto main = [&](int argc, const char* const* argv) {
+    return trains(argc, argv, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
+      if (step == stop_at) ::raise(SIGINT);
+      return nullptr;
+    });
+  };
+  Words given(small.begin(), small.end() - 1);
+  for (const char* const word : {"--device", "cuda", "--ema-decay", "0.9", "--drop-key", "0.2", "--out"}) given.push_back(word);
+  REQUIRE(call(folder.path(), main, with(given, {"whole"})).status == 0);
+  stop_at = 6;
+  REQUIRE(call(folder.path(), main, with(given, {"a"})).status == 130);
+  stop_at = -1;
+  const Ended resumed = call(folder.path(), main, with(given, {"a", "--resume"}));
+  INFO(resumed.err);
+  REQUIRE(resumed.status == 0);
+  CHECK(file(folder, "a/metrics.jsonl") == file(folder, "whole/metrics.jsonl"));
+  CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "whole/results.csv")));
+}
