@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs every test; those of the CUDA backend on an emulated device.
+# Installs what is missing, builds everything and runs every test; those of the CUDA backend on an emulated device. Where nvcc is, release also compiles
+# the backend for a real one.
 # Usage: ./test.sh [release|asan|tsan]      asan: address and undefined-behaviour sanitizers; tsan: thread sanitizer, threaded parts
 # Ends with a line of its own: N passed, N failed, N skipped
 set -euo pipefail
@@ -9,7 +10,7 @@ case "$preset" in
   release) emulated=emulated schedules=(emulated emulated-lazy) ;;
   asan) emulated=emulated-asan schedules=(emulated-asan) ;;
   tsan) emulated= schedules=() ;;
-  *) sed -n 2,4p "$0" >&2; exit 2 ;;
+  *) sed -n 2,5p "$0" >&2; exit 2 ;;
 esac
 
 status=0 reports=()
@@ -29,6 +30,7 @@ run() { # TEST_PRESET BUILD_PRESET
 tools/install.sh test
 if [ "$preset" = tsan ]; then build tsan backends_tests experiments_tests; else build "$preset"; fi
 run "$preset" "$preset"
+if [ "$preset" = release ]; then tools/cuda_resources.sh || status=$?; fi
 if [ -n "$emulated" ]; then
   build "$emulated" backends_tests cuda_tests cuda_emulator_tests ops_tests
   for schedule in "${schedules[@]}"; do run "$schedule" "$emulated"; done

@@ -19,6 +19,10 @@ foreach(program IN LISTS programs)
   endif()
 endforeach()
 
+set(plumb_needs_cuda "")
+if(PLUMB_CUDA_FOUND)
+  set(plumb_needs_cuda " \"CUDAToolkit: nvidia-cuda-toolkit\"")
+endif()
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/plumbConfig.cmake.in ${PROJECT_BINARY_DIR}/plumbConfig.cmake
   INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/plumbConfigVersion.cmake COMPATIBILITY SameMinorVersion)

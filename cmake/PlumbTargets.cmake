@@ -1,7 +1,7 @@
 # Warnings, sanitizers and instruction-set flags, by target.
 
 function(plumb_configure_target target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow $<$<BOOL:${PLUMB_WERROR}>:-Werror>)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow> $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${PLUMB_WERROR}>>:-Werror>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarms in std::string (GCC bug 105651)
   endif()
@@ -34,7 +34,7 @@ function(plumb_add_code_hash target template)
   set(out ${PROJECT_BINARY_DIR}/code_hash/${target}.cpp)
   list(JOIN ARGN "\n" lines)
   file(CONFIGURE OUTPUT ${list} CONTENT
-    "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_SYSTEM_PROCESSOR} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} ${PLUMB_SANITIZE} oneDNN ${OneDnn_VERSION} Highway ${Highway_VERSION} fmt ${fmt_VERSION}\n${lines}\n")
+    "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_SYSTEM_PROCESSOR} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} ${PLUMB_SANITIZE} ${CMAKE_CUDA_COMPILER_VERSION} ${CMAKE_CUDA_ARCHITECTURES} oneDNN ${OneDnn_VERSION} Highway ${Highway_VERSION} fmt ${fmt_VERSION}\n${lines}\n")
   add_custom_command(OUTPUT ${out}
     COMMAND ${CMAKE_COMMAND} -DLIST=${list} -DOUT=${out} -DTEMPLATE=${PROJECT_SOURCE_DIR}/cmake/${template}.cpp.in -P ${PROJECT_SOURCE_DIR}/cmake/CodeHash.cmake
     DEPENDS ${list} ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/CodeHash.cmake ${PROJECT_SOURCE_DIR}/cmake/${template}.cpp.in
