@@ -10,7 +10,9 @@ pattern=${1:-}
 # name | file | perl substitution (each must change the file)
 faults() {
   cat <<'LIST'
-pinned memory filled again too early|backends/cuda/memory.cpp|s/PLUMB_CUDA_CHECKED\(cudaEventSynchronize\(halves_\[current_\]\.emptied\)\);//
+pinned memory filled again too early|backends/cuda/memory.cpp|s/wait_for\(halves_\[current_\]\.emptied\);//
+readback not waited for|backends/cuda/memory.cpp|s/wait_for\(place_\.filled\);//
+readback without an event|backends/cuda/memory.cpp|s/PLUMB_CUDA_CHECKED\(cudaEventRecord\(place_\.filled, stream\(\)\)\);//
 no event recorded for a half of pinned memory|backends/cuda/memory.cpp|s/PLUMB_CUDA_CHECKED\(cudaEventRecord\(halves_\[current_\]\.emptied, stream\(\)\)\);//
 pinned memory used twice at one place|backends/cuda/memory.cpp|s/used_ = std::min\(half_bytes, \(used_ \+ part \+ 255\) \/ 256 \* 256\);//
 upload cut off after the first part|backends/cuda/memory.cpp|s/host \+= part, device \+= part, bytes -= part;/bytes = 0;/
@@ -38,6 +40,10 @@ mask of another sample|backends/cuda/attention.cu|s/call\.first_sample \+ b\)/ca
 output left as it was|backends/cuda/norm.cu|s/rstd\[row\] = s;//
 label out of range not seen|backends/cuda/softmax.cu|s/losses\[row\] = loss \+ targets\.check\(row, n\)/losses[row] = loss/
 index out of range read|backends/cuda/movement.cu|s/0 <= row && row < rows/true/
+a training that goes on although it is not finite|backends/cuda/optimizer.cu|s/if \(state && state->goes_on == 0\) return;//g
+state of the step before forgotten|backends/cuda/optimizer.cu|s/max_norm, state_of\(before\)/max_norm, state_of(Array())/
+trust ratio before all threads have added|backends/cuda/optimizer.cu|s/\{\n  __syncthreads\(\);\n  sums\[threadIdx\.x\] = value;\n  __syncthreads\(\);/{\n  sums[threadIdx.x] = value;/
+second launch of a long table left out|backends/cuda/optimizer.cu|s/if \(table\.count == squares_rows\) flush\(\);/if (table.count == squares_rows) continue;/
 tensor found a block late|backends/cuda/optimizer.cu|s/rows\[middle\]\.first_block <= block/rows[middle].first_block < block/
 draws of the wrong elements|backends/cuda/dropout.cu|s/first \/ 8 \+ static_cast/first \/ 8 + 1 + static_cast/
 LIST
@@ -56,7 +62,7 @@ export PLUMB_FILL_FRESH_BUFFERS=1 REQUIRE_GPU=1
 caught_by() {
   local schedule tests status
   for schedule in eager lazy; do
-    for tests in cuda ops backends; do
+    for tests in backends ops cuda; do
       status=0
       PLUMB_EMULATED_SCHEDULE=$schedule timeout 120 "build/emulated/tests/${tests}_tests" --abort >log 2>&1 || status=$?
       if [ $status != 0 ]; then
