@@ -53,7 +53,7 @@ g++ -std=c++20 -isystem "$(dirname "$(dirname "$(readlink -f "$nvcc")")")/includ
 
 if [ "${1:-}" = --update ]; then
   { echo "nvcc;kernel;registers;stack;shared;occupancy"
-    { [ ! -e "$table" ] || grep -v -e '^nvcc;' -e "^$version;" "$table"; cat "$work/rows"; } | LC_ALL=C sort; } >"$work/table"
+    { grep -v -s -e '^nvcc;' -e "^$version;" "$table" || true; cat "$work/rows"; } | LC_ALL=C sort; } >"$work/table"
   mv "$work/table" "$table"
 fi
 count=$(wc -l <"$work/rows")

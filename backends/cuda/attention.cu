@@ -1,7 +1,8 @@
 // Attention with DropKey, keep masks and attention dropout (formulas: backends/reference/attention.cpp): a warp to a query, its row of probabilities
-// in shared memory, masks drawn there and kept nowhere. Backward: the same warps make the row again and write dS and the probabilities after dropout
-// to scratch [B, H, N, M], from which a thread to an element of dk and dv sums over the queries in their order. Bytes: forward q, k, v and out;
-// backward dout, q, k, v, dq, dk, dv, and twice the scratch. Keys and values are read once for each query, from the cache.
+// in shared memory, masks drawn there and kept nowhere. Backward: the warps make the row again and from it dS and the probabilities after dropout,
+// from which a thread to an element of dk and dv sums over the queries in their order: a block to a head, with both [N, M] in shared memory, where
+// they fit (about 70 tokens in f32), else in scratch [B, H, N, M] and in two kernels. Bytes: forward q, k, v and out; backward dout, q, k, v, dq, dk,
+// dv, and twice the scratch. Keys and values are read once for each query, from the cache.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/rows.cuh"
 #include "backends/cuda/through_host.h"
@@ -41,8 +42,14 @@ __host__ __device__ constexpr std::int64_t row_bytes(std::int64_t keys) {
 }
 
 template <class T>
-__device__ __forceinline__ RowMemory<T> row_memory(std::int64_t keys) {
-  char* const mine = shared<char>() + threadIdx.x / 32 * row_bytes<T>(keys);
+__host__ __device__ constexpr std::int64_t head_bytes(std::int64_t queries, std::int64_t keys) {
+  return (2 * queries * keys * static_cast<std::int64_t>(sizeof(T)) + 15) / 16 * 16;
+}
+
+// Behind `before` bytes, a multiple of 16.
+template <class T>
+__device__ __forceinline__ RowMemory<T> row_memory(std::int64_t keys, std::int64_t before = 0) {
+  char* const mine = shared<char>() + before + threadIdx.x / 32 * row_bytes<T>(keys);
   auto* const bytes = reinterpret_cast<std::uint8_t*>(mine + keys * static_cast<std::int64_t>(sizeof(T)));
   return {reinterpret_cast<T*>(mine), bytes, bytes + keys, bytes + 2 * keys};
 }
@@ -154,21 +161,24 @@ __global__ void forward_kernel(Call<T> call, View<const T> q, View<const T> k, V
   }
 }
 
-// dq, and for dk and dv: dS and the probabilities after dropout [B, H, N, M].
+// The arrays of the backward pass.
 template <class T>
-__global__ void backward_kernel(Call<T> call, View<const T> dout, View<const T> q, View<const T> k, View<const T> v, View<T> dq, T* ds, T* after) {
-  const std::int64_t row_number = std::int64_t{blockIdx.x} * (blockDim.x / 32) + threadIdx.x / 32;
-  if (row_number >= call.batch * call.heads * call.queries) return;
-  const std::int64_t n = row_number % call.queries, h = row_number / call.queries % call.heads, b = row_number / call.queries / call.heads;
-  const RowMemory<T> row = row_memory<T>(call.keys);
-  const RowState state = attend(call, q.at(b, h, n), k, b, h, n, row);
-  ds += row_number * call.keys, after += row_number * call.keys;
-  const T* const gradient = dout.at(b, h, n);
+struct Backward {
+  View<const T> dout, q, k, v;
+  View<T> dq, dk, dv;
+};
+
+// For query n: dq, and for dk and dv the rows of dS and of the probabilities after dropout. Whole warps call it.
+template <class T>
+__device__ void backward_row(const Call<T>& call, const Backward<T>& to, std::int64_t b, std::int64_t h, std::int64_t n, const RowMemory<T>& row,
+                             T* ds, T* after) {
+  const RowState state = attend(call, to.q.at(b, h, n), to.k, b, h, n, row);
+  const T* const gradient = to.dout.at(b, h, n);
   T dot = 0;
   for (std::int64_t j = lane(); j < call.keys; j += 32) {
     T dp = 0;
     if (row.on[j]) {
-      const T* const value = v.at(b, h, j);
+      const T* const value = to.v.at(b, h, j);
       for (std::int64_t i = 0; i < call.head_dim; ++i) dp += gradient[i] * value[i];
     }
     dp *= call.survivors;
@@ -183,24 +193,56 @@ __global__ void backward_kernel(Call<T> call, View<const T> dout, View<const T> 
     row.p[j] = slope;  // for the other lanes
   }
   __syncwarp();
-  T* const result = dq.at(b, h, n);
+  T* const result = to.dq.at(b, h, n);
   for (std::int64_t i = lane(); i < call.head_dim; i += 32) {
     T sum = 0;
-    for (std::int64_t j = 0; j < call.keys; ++j) sum += row.p[j] * k.at(b, h, j)[i];
+    for (std::int64_t j = 0; j < call.keys; ++j) sum += row.p[j] * to.k.at(b, h, j)[i];
     result[i] = sum;
   }
 }
 
-// y[key j] = the sum over queries n of weights[n, j] x[n].
+// Elements i of dk and dv of key j, from dS and the probabilities [N, M] of the head.
 template <class T>
-__global__ void over_queries_kernel(Call<T> call, const T* weights, View<const T> x, View<T> y) {
+__device__ __forceinline__ void over_queries(const Call<T>& call, const Backward<T>& to, std::int64_t b, std::int64_t h, std::int64_t j,
+                                             std::int64_t i, const T* ds, const T* after) {
+  T dk = 0, dv = 0;
+  for (std::int64_t n = 0; n < call.queries; ++n) {
+    dk += ds[n * call.keys + j] * to.q.at(b, h, n)[i];
+    dv += after[n * call.keys + j] * to.dout.at(b, h, n)[i];
+  }
+  to.dk.at(b, h, j)[i] = dk;
+  to.dv.at(b, h, j)[i] = dv;
+}
+
+// A block to a head, dS and the probabilities in shared memory before its warps' rows.
+template <class T>
+__global__ void __launch_bounds__(256, 3) head_backward_kernel(Call<T> call, Backward<T> to) {
+  const std::int64_t h = blockIdx.x % call.heads, b = blockIdx.x / call.heads, all = call.queries * call.keys;
+  T *const ds = shared<T>(), *const after = ds + all;
+  const std::int64_t before = head_bytes<T>(call.queries, call.keys);
+  for (std::int64_t n = threadIdx.x / 32; n < call.queries; n += blockDim.x / 32) {
+    backward_row(call, to, b, h, n, row_memory<T>(call.keys, before), ds + n * call.keys, after + n * call.keys);
+    __syncwarp();  // the row is read no more
+  }
+  __syncthreads();
+  for (std::int64_t index = threadIdx.x; index < call.keys * call.head_dim; index += blockDim.x)
+    over_queries(call, to, b, h, index / call.head_dim, index % call.head_dim, ds, after);
+}
+
+// In two kernels, by way of ds, after [B, H, N, M].
+template <class T>
+__global__ void rows_backward_kernel(Call<T> call, Backward<T> to, T* ds, T* after) {
+  const std::int64_t row_number = std::int64_t{blockIdx.x} * (blockDim.x / 32) + threadIdx.x / 32;
+  if (row_number >= call.batch * call.heads * call.queries) return;
+  const std::int64_t n = row_number % call.queries, h = row_number / call.queries % call.heads, b = row_number / call.queries / call.heads;
+  backward_row(call, to, b, h, n, row_memory<T>(call.keys), ds + row_number * call.keys, after + row_number * call.keys);
+}
+template <class T>
+__global__ void keys_backward_kernel(Call<T> call, Backward<T> to, const T* ds, const T* after) {
   const std::int64_t index = thread_number(), E = call.head_dim;
   if (index >= call.batch * call.heads * call.keys * E) return;
-  const std::int64_t i = index % E, j = index / E % call.keys, head = index / E / call.keys, h = head % call.heads, b = head / call.heads;
-  const T* const w = weights + head * call.queries * call.keys + j;
-  T sum = 0;
-  for (std::int64_t n = 0; n < call.queries; ++n) sum += w[n * call.keys] * x.at(b, h, n)[i];
-  y.at(b, h, j)[i] = sum;
+  const std::int64_t head = index / E / call.keys, of_head = head * call.queries * call.keys;
+  over_queries(call, to, head / call.heads, head % call.heads, index / E % call.keys, index % E, ds + of_head, after + of_head);
 }
 
 template <class T>
@@ -263,13 +305,15 @@ void attention_backward(const AttentionCall& c, const Heads& dout, const Heads& 
   if (!fits(c, {&q.array, &k.array, &v.array, &dout.array, &dq.array, &dk.array, &dv.array}))
     return through_host<&Kernels::attention_backward>(c, dout, q, k, v, sums, dq, dk, dv);
   dispatch_float(q.array.dtype(), "attention", [&]<class T>() {
+    const Backward<T> to{view<T>(dout), view<T>(q), view<T>(k), view<T>(v), view<T>(dq), view<T>(dk), view<T>(dv)};
+    const std::int64_t of_head = head_bytes<T>(c.queries, c.keys), warps = std::min<std::int64_t>(8, (room - of_head) / row_bytes<T>(c.keys));
+    if (warps > 0 && c.batch * c.heads > 0)
+      return launch(head_backward_kernel<T>, dim3{static_cast<unsigned>(c.batch * c.heads), 1, 1}, dim3{static_cast<unsigned>(32 * warps), 1, 1},
+                    static_cast<std::size_t>(of_head + warps * row_bytes<T>(c.keys)), call_of<T>(c), to);
     const Shape all{c.batch, c.heads, c.queries, c.keys};
     const Out ds(empty_like(q.array, all)), after(empty_like(q.array, all));
-    launch_queries<T>(c, backward_kernel<T>, call_of<T>(c), view<T>(dout), view<T>(q), view<T>(k), view<T>(v), view<T>(dq), elements<T>(ds),
-                      elements<T>(after));
-    const std::int64_t n = c.batch * c.heads * c.keys * c.head_dim;
-    launch_for(n, over_queries_kernel<T>, call_of<T>(c), elements<T>(static_cast<const Array&>(ds)), view<T>(q), view<T>(dk));
-    launch_for(n, over_queries_kernel<T>, call_of<T>(c), elements<T>(static_cast<const Array&>(after)), view<T>(dout), view<T>(dv));
+    launch_queries<T>(c, rows_backward_kernel<T>, call_of<T>(c), to, elements<T>(ds), elements<T>(after));
+    launch_for(c.batch * c.heads * c.keys * c.head_dim, keys_backward_kernel<T>, call_of<T>(c), to, elements<T>(ds), elements<T>(after));
   });
 }
 

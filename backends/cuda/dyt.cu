@@ -1,5 +1,5 @@
-// DyT (Zhu et al. 2025): y = gamma tanh(alpha x) + beta, an element to a thread. Gradients of alpha, gamma and beta: sums by column (rows.cuh).
-// Bytes: forward x and y; backward dy and x twice, dx.
+// DyT (Zhu et al. 2025): y = gamma tanh(alpha x) + beta, an element to a thread. Backward: a thread to a column and a part of the rows,
+// which writes dx and sums the gradients of alpha, gamma and beta (rows.cuh). Bytes: forward x and y; backward dy, x and dx.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/rows.cuh"
 
@@ -12,22 +12,16 @@ __global__ void forward_kernel(const T* x, const T* alpha, const T* gamma, const
   if (i < n) y[i] = gamma[i % D] * std::tanh(*alpha * x[i]) + beta[i % D];
 }
 
+// dx, where it is wanted, and the parts of dalpha, dgamma, dbeta.
 template <class T>
-__global__ void backward_kernel(const T* dy, const T* x, const T* alpha, const T* gamma, T* dx, std::int64_t D, std::int64_t n) {
-  const std::int64_t i = thread_number();
-  if (i >= n) return;
-  const T t = std::tanh(*alpha * x[i]);
-  dx[i] = *alpha * (gamma[i % D] * dy[i] * (1 - t * t));
-}
-
-// dalpha, dgamma, dbeta.
-template <class T>
-struct Columns {
+struct Backward {
   const T *dy, *x, *alpha, *gamma;
+  T* dx;
   std::int64_t D;
   __device__ __forceinline__ void operator()(std::int64_t row, std::int64_t column, T (&sums)[3]) const {
-    const T v = x[row * D + column], g = dy[row * D + column], t = std::tanh(*alpha * v);
-    sums[0] += gamma[column] * g * (1 - t * t) * v;
+    const T v = x[row * D + column], g = dy[row * D + column], t = std::tanh(*alpha * v), u = gamma[column] * g * (1 - t * t);
+    if (dx) dx[row * D + column] = *alpha * u;
+    sums[0] += u * v;
     sums[1] += g * t;
     sums[2] += g;
   }
@@ -45,13 +39,8 @@ void dyt_forward(const Array& x, const Array& alpha, const Array& gamma, const A
 void dyt_backward(const Array& dy, const Array& x, const Array& alpha, const Array& gamma, const Out& dx, const Out& dalpha, const Out& dgamma,
                   const Out& dbeta) {
   dispatch_float(x.dtype(), "dyt", [&]<class T>() {
-    const std::int64_t D = gamma.numel();
-    if (dx.defined())
-      launch_for(x.numel(), backward_kernel<T>, elements<T>(dy), elements<T>(x), elements<T>(alpha), elements<T>(gamma), elements<T>(dx), D,
-                 x.numel());
-    if (dalpha.defined() || dgamma.defined() || dbeta.defined())
-      sum_columns<3, T>(Columns<T>{elements<T>(dy), elements<T>(x), elements<T>(alpha), elements<T>(gamma), D}, rows_of(x), D,
-                        {dalpha, dgamma, dbeta});
+    sum_columns<3, T>(Backward<T>{elements<T>(dy), elements<T>(x), elements<T>(alpha), elements<T>(gamma), elements<T>(dx), gamma.numel()},
+                      rows_of(x), gamma.numel(), {dalpha, dgamma, dbeta});
   });
 }
 

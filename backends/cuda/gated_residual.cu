@@ -1,5 +1,6 @@
-// The residual junction y = skip + row_scale[sample] gate branch, an element to a thread. The gate's gradient: sums by column, or over all
-// (rows.cuh). Bytes: forward skip, branch and y; backward dy, branch (for the gate) and dbranch, dy twice where both are wanted.
+// The residual junction y = skip + row_scale[sample] gate branch, an element to a thread. Backward, where the gate's
+// gradient is wanted, a thread to a column and a part of the rows (rows.cuh). Bytes: forward skip, branch and y; backward dy, branch (for the gate)
+// and dbranch.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/rows.cuh"
 
@@ -27,13 +28,16 @@ __global__ void backward_kernel(const T* dy, Factor<T> factor, T* dbranch, std::
   if (i < n) dbranch[i] = factor.at(i) * dy[i];
 }
 
+// dbranch, where it is wanted, and the parts of dgate.
 template <class T>
-struct Columns {
+struct Backward {
   const T *dy, *branch;
   Factor<T> factor;
+  T* dbranch;
   std::int64_t D;
   __device__ __forceinline__ void operator()(std::int64_t row, std::int64_t column, T (&sums)[1]) const {
     const std::int64_t i = row * D + column;
+    if (dbranch) dbranch[i] = factor.at(i) * dy[i];
     sums[0] += factor.sample(i) * dy[i] * branch[i];
   }
 };
@@ -55,9 +59,11 @@ void gated_residual_forward(const Array& skip, const Array& branch, const Array&
 void gated_residual_backward(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale, const Out& dbranch, const Out& dgate) {
   dispatch_float(dy.dtype(), "gated_residual", [&]<class T>() {
     const Factor<T> factor = factor_of<T>(dy, gate, row_scale);
-    if (dbranch.defined()) launch_for(dy.numel(), backward_kernel<T>, elements<T>(dy), factor, elements<T>(dbranch), dy.numel());
-    if (!dgate.defined()) return;
-    sum_columns<1, T>(Columns<T>{elements<T>(dy), elements<T>(branch), factor, dy.dim(-1)}, rows_of(dy), dy.dim(-1), {dgate});
+    if (dgate.defined())
+      sum_columns<1, T>(Backward<T>{elements<T>(dy), elements<T>(branch), factor, elements<T>(dbranch), dy.dim(-1)}, rows_of(dy), dy.dim(-1),
+                        {dgate});
+    else if (dbranch.defined())
+      launch_for(dy.numel(), backward_kernel<T>, elements<T>(dy), factor, elements<T>(dbranch), dy.numel());
   });
 }
 

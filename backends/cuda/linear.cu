@@ -1,8 +1,8 @@
 // matmul, and the linear layer with what stands before and after its product: the product by cuBLASLt with the bias, norm, GELU and junction by the
-// kernels of their own files. Weight gradients of many rows are 8 products of a slice of the rows each, and their sum in a fixed order: one alone has
-// too few blocks to fill the device.
+// kernels of their own files; backward, the passes over du, over x and over w that are left each do all that is to be done there. Weight gradients of
+// many rows are 8 products of a slice of the rows each, and their sum in a fixed order: one alone has too few blocks to fill the device.
 #include "backends/cuda/kernels.h"
-#include "backends/cuda/launch.h"
+#include "backends/cuda/norm.cuh"
 #include "backends/cuda/products.h"
 #include "backends/cuda/through_host.h"
 #include "backends/walk.h"
@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::int64_t slices = 8, sliced_from = 2048;  // rows
 
-std::int64_t rows_of(const Array& x) { return x.shape().with(-1, 1).numel(); }
+std::int64_t leading_rows(const Array& x) { return x.shape().with(-1, 1).numel(); }  // those of rows without elements too
 Array scratch(const Array& like) { return empty_like(like); }
 const void* address_of(const Array& a) { return a.defined() ? a.address() : nullptr; }
 Shape leading(const Shape& shape) { return Shape(std::span(shape.begin(), shape.end() - 2)); }
 
 // y [R, N] = x w^T + b.
 void affine(const Array& x, const Array& w, const Array& b, const Out& y) {
-  const std::int64_t R = rows_of(x), N = w.dim(0), K = w.dim(1);
+  const std::int64_t R = leading_rows(x), N = w.dim(0), K = w.dim(1);
   if (K == 0 && b.defined()) return broadcast(b, y);
   multiply({.dtype = x.dtype(),
             .count = 1,
@@ -37,7 +37,7 @@ void affine(const Array& x, const Array& w, const Array& b, const Out& y) {
 
 // dw [N, K] = du^T x.
 void weight_gradient(const Array& du, const Array& x, const Out& dw) {
-  const std::int64_t R = rows_of(x), N = dw.dim(0), K = dw.dim(1);
+  const std::int64_t R = leading_rows(x), N = dw.dim(0), K = dw.dim(1);
   Product product{
       .dtype = x.dtype(), .count = 1, .M = N, .N = K, .K = R, .transpose_a = true, .transpose_b = false, .stride_a = 0, .stride_b = 0, .stride_y = 0};
   if (R < sliced_from) return multiply(product, du.address(), x.address(), nullptr, dw.mutable_address());
@@ -62,9 +62,170 @@ Array normed(const LinearCall& call, const Array& x, const Out& mean, const Out&
   return h;
 }
 
+// What is done on the way to du, the gradient of u = before(x) w^T + b, while its columns are summed into db: du = dy slope (GELU), or dy times the
+// gate and the scale of its sample. All but dy may be null.
+template <class T>
+struct OutputGradient {
+  const T *dy, *slope, *gate, *row_scale;
+  std::int64_t gates, rows_of_sample, N;
+  T* du;
+  __device__ __forceinline__ void operator()(std::int64_t row, std::int64_t column, T (&sums)[1]) const {
+    T g = dy[row * N + column];
+    if (slope) g *= slope[row * N + column];
+    if (gate) g *= gate[gates == 1 ? 0 : column];
+    if (row_scale) g *= row_scale[row / rows_of_sample];
+    if (du) du[row * N + column] = g;
+    sums[0] += g;
+  }
+};
+
+// Of a junction's gate, after du' = the gradient without the gate and dw' = du'^T x: with u = w x + b, the gate's gradient is the sum of du' u over
+// the rows, which is the sum of dw' w over the columns, and db' b. So neither u nor its product with du' is ever there. A warp to a row n of w:
+// dgate[n] = dw'[n] w[n] + db'[n] b[n], dw = gate dw', db = gate db', gated = gate w, which takes du' to the gradient of x.
+template <class T>
+struct Fold {
+  const T *w, *b, *gate, *parts;  // parts [blocks, N] of db'
+  std::int64_t gates, blocks, N, K;
+  T *dw, *db, *dgate, *gated;  // dgate [N]; db, gated may be null
+};
+
+template <class T>
+__global__ void fold_kernel(Fold<T> f) {
+  const std::int64_t n = warp_row();
+  if (n >= f.N) return;
+  T bias = 0, dot = 0;
+  if (f.parts)
+    for (std::int64_t i = lane(); i < f.blocks; i += 32) bias += f.parts[i * f.N + n];
+  bias = warp_sum(bias);
+  const T gate = f.gate[f.gates == 1 ? 0 : n];
+  for (std::int64_t i = n * f.K + lane(); i < (n + 1) * f.K; i += 32) {
+    const T w = f.w[i], dw = f.dw[i];
+    dot += dw * w;
+    f.dw[i] = gate * dw;
+    if (f.gated) f.gated[i] = gate * w;
+  }
+  dot = warp_sum(dot);
+  if (lane() > 0) return;
+  f.dgate[n] = dot + (f.b ? bias * f.b[n] : T{0});
+  if (f.db) f.db[n] = gate * bias;
+}
+
 // What the device computes itself; the rest goes through the host.
 bool of_one_type(const LinearCall& call, const Array& x, const Array& y) {
   return call.products == Precision::f32 && x.dtype() == y.dtype() && is_float(x.dtype());
+}
+
+// dx [R, K] = du w, or that added to it.
+void input_gradient(const Array& du, const Array& w, const Out& dx, bool add) {
+  multiply({.dtype = dx.dtype(),
+            .count = 1,
+            .M = leading_rows(du),
+            .N = w.dim(1),
+            .K = w.dim(0),
+            .transpose_a = false,
+            .transpose_b = false,
+            .stride_a = 0,
+            .stride_b = 0,
+            .stride_y = 0,
+            .add_to_y = add},
+           du.address(), w.address(), nullptr, dx.mutable_address());
+}
+
+template <class T>
+const T* optional(const Array& a) {
+  return a.defined() ? elements<T>(a) : nullptr;
+}
+
+// dx, dgamma and dbeta by way of the gradient of the norm [R, K], which du w is; and h, the norm itself, if it is defined. `also` as in
+// norm_backward.
+template <class T>
+void through_norm(const LinearCall& call, const LinearKept& kept, const Array& du, const Array& x, const Array& w, const LinearGradients& g,
+                  const Out& h, RowSums<T>& sums, const ColumnSums<T>& also) {
+  const Out dh(scratch(x));
+  input_gradient(du, w, dh, false);
+  norm_backward(NormBackward<T>{.dy = elements<T>(dh),
+                                .x = elements<T>(x),
+                                .gamma = elements<T>(call.gamma),
+                                .mean = elements<T>(kept.mean),
+                                .rstd = elements<T>(kept.rstd),
+                                .dx = elements<T>(g.dx),
+                                .added = g.add_to_dx ? elements<T>(g.dx) : nullptr,
+                                .y = elements<T>(h)},
+                elements<T>(call.beta), leading_rows(x), x.dim(-1), g.dgamma, g.dbeta, sums, also);
+}
+
+template <class T>
+void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& w, const Array& b,
+              const LinearGradients& g) {
+  const std::int64_t R = leading_rows(x), N = w.dim(0), K = w.dim(1);
+  const bool norm = call.gamma.defined(), junction = call.after == LinearCall::After::residual, gelu = call.after == LinearCall::After::gelu;
+  const bool gated = junction && call.gate.defined(), wants_x = g.dx.defined() || g.dgamma.defined() || g.dbeta.defined();
+  const auto again = [&] { return normed(call, x, norm ? Out(scratch(kept.mean)) : Out(), norm ? Out(scratch(kept.rstd)) : Out()); };
+  OutputGradient<T> output{
+      .dy = elements<T>(dy),
+      .slope = gelu ? elements<T>(kept.slope) : nullptr,
+      .gate = gated ? elements<T>(call.gate) : nullptr,
+      .row_scale = junction ? optional<T>(call.row_scale) : nullptr,
+      .gates = gated ? call.gate.numel() : 1,
+      .rows_of_sample = junction && call.row_scale.defined() ? std::max<std::int64_t>(R / std::max<std::int64_t>(call.row_scale.numel(), 1), 1) : 1,
+      .N = N,
+      .du = nullptr};
+  RowSums<T> sums;
+
+  if (gated && g.dgate.defined()) {
+    output.gate = nullptr;
+    const Array du = output.row_scale ? scratch(dy) : dy;
+    if (output.row_scale) output.du = elements<T>(Out(du));
+    const std::array<Out, 1> nowhere{};  // the parts of db' are for the next kernel but one
+    const T* const parts = output.du || b.defined() ? sums.template add<1>(output, R, N, nowhere) : nullptr;
+    const Out dw = g.dw.defined() ? g.dw : Out(scratch(w)), of_rows = g.dgate.numel() == N ? g.dgate : Out(empty_like(w, {N}));
+    weight_gradient(du, again(), dw);
+    const Out scaled = wants_x ? Out(scratch(w)) : Out();
+    launch_rows(N, fold_kernel<T>,
+                Fold<T>{.w = elements<T>(w),
+                        .b = optional<T>(b),
+                        .gate = elements<T>(call.gate),
+                        .parts = parts,
+                        .gates = call.gate.numel(),
+                        .blocks = RowSums<T>::blocks_of(R),
+                        .N = N,
+                        .K = K,
+                        .dw = elements<T>(dw),
+                        .db = elements<T>(g.db),
+                        .dgate = elements<T>(of_rows),
+                        .gated = elements<T>(scaled)});
+    if (g.dgate.numel() != N) launch_add_all<T>(elements<T>(of_rows), N, 1.0, elements<T>(g.dgate));
+    if (wants_x && norm)
+      through_norm<T>(call, kept, du, x, scaled, g, Out(), sums, {});
+    else if (wants_x)
+      input_gradient(du, scaled, g.dx, g.add_to_dx);
+    return sums.finish();
+  }
+
+  Array du = dy;
+  if (output.slope || output.gate || output.row_scale) {
+    du = scratch(dy);
+    output.du = elements<T>(Out(du));
+    sums.template add<1>(output, R, N, {g.db});
+  }
+  const bool adds_up_dy = !output.du && g.db.defined();
+  if (norm && wants_x) {
+    ColumnSums<T> also;
+    if (adds_up_dy)
+      also = {.x = elements<T>(dy),
+              .rows = R,
+              .columns = N,
+              .rows_of_block = partial_rows_of(R),
+              .partial = sums.parts(RowSums<T>::blocks_of(R), N, std::array<Out, 1>{g.db})};
+    const Out h = g.dw.defined() ? Out(scratch(x)) : Out();
+    through_norm(call, kept, du, x, w, g, h, sums, also);
+    if (g.dw.defined()) weight_gradient(du, h, g.dw);
+  } else {
+    if (adds_up_dy) sums.template add<1>(output, R, N, {g.db});
+    if (g.dw.defined()) weight_gradient(du, again(), g.dw);
+    if (wants_x) input_gradient(du, w, g.dx, g.add_to_dx);
+  }
+  sums.finish();
 }
 
 }  // namespace
@@ -114,42 +275,7 @@ void linear_forward(const LinearCall& call, const Array& x, const Array& w, cons
 void linear_backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& w, const Array& b,
                      const LinearGradients& g) {
   if (!of_one_type(call, x, dy)) return through_host<&Kernels::linear_backward>(call, kept, dy, x, w, b, g);
-  const std::int64_t R = rows_of(x), N = w.dim(0), K = w.dim(1);
-  const bool junction = call.after == LinearCall::After::residual;
-  Array h = x;
-  if (g.dw.defined() || (junction && g.dgate.defined()))
-    h = normed(call, x, call.gamma.defined() ? Out(scratch(kept.mean)) : Out(), call.gamma.defined() ? Out(scratch(kept.rstd)) : Out());
-  Array du = dy;
-  if (call.after == LinearCall::After::gelu) {
-    du = scratch(dy);
-    binary(Binary::multiply, dy, kept.slope, du);
-  } else if (junction && (call.gate.defined() || call.row_scale.defined())) {
-    du = scratch(dy);
-    const Out u = g.dgate.defined() ? Out(scratch(dy)) : Out();
-    if (u.defined()) affine(h, w, b, u);
-    gated_residual_backward(dy, u, call.gate, call.row_scale, du, g.dgate);
-  }
-  if (g.dw.defined()) weight_gradient(du, h, g.dw);
-  if (g.db.defined()) reduce(Reduce::sum, du.reshaped({R, N}), Out(g.db.reshaped({1, N})));
-  if (!g.dx.defined() && !g.dgamma.defined() && !g.dbeta.defined()) return;
-  const bool norm = call.gamma.defined();
-  const Out to = norm ? Out(scratch(x)) : g.dx;
-  multiply({.dtype = x.dtype(),
-            .count = 1,
-            .M = R,
-            .N = K,
-            .K = N,
-            .transpose_a = false,
-            .transpose_b = false,
-            .stride_a = 0,
-            .stride_b = 0,
-            .stride_y = 0,
-            .add_to_y = !norm && g.add_to_dx},
-           du.address(), w.address(), nullptr, to.mutable_address());
-  if (!norm) return;
-  const Out dx = g.dx.defined() && g.add_to_dx ? Out(scratch(x)) : g.dx;
-  layer_norm_backward(to, x, call.gamma, kept.mean, kept.rstd, dx, g.dgamma, g.dbeta);
-  if (g.dx.defined() && g.add_to_dx) binary(Binary::add, dx, g.dx, g.dx);
+  dispatch_float(x.dtype(), "linear", [&]<class T>() { backward<T>(call, kept, dy, x, w, b, g); });
 }
 
 }  // namespace plumb::cuda

@@ -1,8 +1,8 @@
 // Layer norm and RMS norm over the last axis: a warp to a row, which it reads two or three times (the later times from the cache); the variance by a
-// second pass. Gradients of gamma and beta: sums by column (rows.cuh).
-// Bytes: forward x and y; backward dy and x twice, dx.
+// second pass. Backward in one kernel: dx, parts of the gradients of gamma and beta, and the norm itself again where it is wanted.
+// Bytes: forward x and y; backward dy, x and dx.
 #include "backends/cuda/kernels.h"
-#include "backends/cuda/rows.cuh"
+#include "backends/cuda/norm.cuh"
 
 namespace plumb::cuda {
 namespace {
@@ -27,24 +27,55 @@ __global__ void norm_forward_kernel(const T* x, const T* gamma, const T* beta, T
   }
 }
 
+// A warp to a row, through the rows of the block in turn, which sums the parts of dgamma and dbeta in shared memory, each warp by itself, then the
+// warps in their order. Blocks behind those add up columns of another array, if there is one.
 template <class T>
-__global__ void norm_backward_kernel(const T* dy, const T* x, const T* gamma, const T* mean, const T* rstd, T* dx, std::int64_t rows,
-                                     std::int64_t D) {
-  const std::int64_t row = warp_row();
-  if (row >= rows) return;
-  dy += row * D, x += row * D, dx += row * D;
-  const T m = mean ? mean[row] : T{0}, s = rstd[row];
-  T mean_u = 0, mean_uh = 0;
-  for (std::int64_t i = lane(); i < D; i += 32) {
-    const T u = gamma[i] * dy[i];
-    mean_u += u, mean_uh += u * ((x[i] - m) * s);
+__global__ void norm_backward_kernel(NormBackward<T> n, const T* beta, std::int64_t rows, std::int64_t D, std::int64_t blocks, T* partial,
+                                     ColumnSums<T> also) {
+  if (blockIdx.x >= blocks) {
+    const std::int64_t number = blockIdx.x - blocks, wide = (also.columns + blockDim.x - 1) / blockDim.x;
+    const std::int64_t column = number % wide * blockDim.x + threadIdx.x, first = number / wide * also.rows_of_block;
+    if (column >= also.columns) return;
+    T sum = 0;
+    for (std::int64_t row = first; row < min(also.rows, first + also.rows_of_block); ++row) sum += also.x[row * also.columns + column];
+    also.partial[number / wide * also.columns + column] = sum;
+    return;
   }
-  mean_u = mean ? warp_sum(mean_u) / static_cast<T>(D) : T{0};
-  mean_uh = warp_sum(mean_uh) / static_cast<T>(D);
-  for (std::int64_t i = lane(); i < D; i += 32) dx[i] = s * (gamma[i] * dy[i] - mean_u - (x[i] - m) * s * mean_uh);
+  const std::int64_t rows_of_block = (rows + blocks - 1) / blocks, first = std::int64_t{blockIdx.x} * rows_of_block;
+  const int warp = static_cast<int>(threadIdx.x / 32), warps = static_cast<int>(blockDim.x / 32);
+  T* const mine = partial ? shared<T>() + warp * 2 * D : nullptr;
+  if (partial)
+    for (std::int64_t c = lane(); c < D; c += 32) mine[c] = mine[D + c] = 0;
+  for (std::int64_t row = first + warp; row < min(rows, first + rows_of_block); row += warps) {
+    const T *const dy = n.dy + row * D, *const x = n.x + row * D;
+    const T m = n.mean ? n.mean[row] : T{0}, s = n.rstd[row];
+    T mean_u = 0, mean_uh = 0;
+    for (std::int64_t i = lane(); i < D; i += 32) {
+      const T u = n.gamma[i] * dy[i];
+      mean_u += u, mean_uh += u * ((x[i] - m) * s);
+    }
+    mean_u = n.mean ? warp_sum(mean_u) / static_cast<T>(D) : T{0};
+    mean_uh = warp_sum(mean_uh) / static_cast<T>(D);
+    for (std::int64_t i = lane(); i < D; i += 32) {
+      const T g = dy[i], h = (x[i] - m) * s;
+      if (n.dx) {
+        const T dx = s * (n.gamma[i] * g - mean_u - h * mean_uh);
+        n.dx[row * D + i] = n.added ? n.added[row * D + i] + dx : dx;
+      }
+      if (n.y) n.y[row * D + i] = n.gamma[i] * h + beta[i];
+      if (partial) mine[i] += g * h, mine[D + i] += g;
+    }
+  }
+  if (!partial) return;
+  __syncthreads();
+  for (std::int64_t c = threadIdx.x; c < 2 * D; c += blockDim.x) {
+    T sum = 0;
+    for (int w = 0; w < warps; ++w) sum += shared<T>()[w * 2 * D + c];
+    partial[(c / D * blocks + blockIdx.x) * D + c % D] = sum;
+  }
 }
 
-// dgamma and dbeta.
+// dgamma and dbeta of rows that are too wide for shared memory.
 template <class T>
 struct NormColumns {
   const T *dy, *x, *mean, *rstd;
@@ -62,17 +93,32 @@ const T* optional(const Array& a) {
 }
 
 template <class T>
-void backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& dx, const Out& dgamma,
-              const Out& dbeta) {
-  const std::int64_t rows = rows_of(x), D = x.dim(-1);
-  if (dx.defined())
-    launch_rows(rows, norm_backward_kernel<T>, elements<T>(dy), elements<T>(x), elements<T>(gamma), optional<T>(mean), elements<T>(rstd),
-                elements<T>(dx), rows, D);
-  if (dgamma.defined() || dbeta.defined())
-    sum_columns<2, T>(NormColumns<T>{elements<T>(dy), elements<T>(x), optional<T>(mean), elements<T>(rstd), D}, rows, D, {dgamma, dbeta});
+NormBackward<T> backward_of(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& dx) {
+  return {elements<T>(dy), elements<T>(x), elements<T>(gamma), optional<T>(mean), elements<T>(rstd), dx.defined() ? elements<T>(dx) : nullptr,
+          nullptr,         nullptr};
 }
 
 }  // namespace
+
+template <class T>
+void norm_backward(const NormBackward<T>& n, const T* beta, std::int64_t rows, std::int64_t D, const Out& dgamma, const Out& dbeta, RowSums<T>& sums,
+                   ColumnSums<T> also) {
+  constexpr std::int64_t room = 48 << 10;  // bytes of shared memory that every device gives a block unasked
+  const std::int64_t of_warp = 2 * D * static_cast<std::int64_t>(sizeof(T));
+  const bool wants_sums = dgamma.defined() || dbeta.defined(), fits = of_warp <= room;
+  const std::int64_t warps = fits && wants_sums ? std::min<std::int64_t>(8, room / std::max<std::int64_t>(of_warp, 1)) : 8,
+                     blocks = RowSums<T>::blocks_of(rows);
+  T* const partial = wants_sums && fits ? sums.parts(blocks, D, std::array<Out, 2>{dgamma, dbeta}) : nullptr;
+  const std::int64_t others = also.columns > 0 ? (also.columns + 32 * warps - 1) / (32 * warps) * RowSums<T>::blocks_of(also.rows) : 0;
+  if (D > 0)
+    launch(norm_backward_kernel<T>, dim3{static_cast<unsigned>(blocks + others), 1, 1}, dim3{static_cast<unsigned>(32 * warps), 1, 1},
+           static_cast<std::size_t>(partial ? warps * of_warp : 0), n, beta, rows, D, blocks, partial, also);
+  if (wants_sums && !fits) sums.template add<2>(NormColumns<T>{n.dy, n.x, n.mean, n.rstd, D}, rows, D, {dgamma, dbeta});
+}
+template void norm_backward(const NormBackward<float>&, const float*, std::int64_t, std::int64_t, const Out&, const Out&, RowSums<float>&,
+                            ColumnSums<float>);
+template void norm_backward(const NormBackward<double>&, const double*, std::int64_t, std::int64_t, const Out&, const Out&, RowSums<double>&,
+                            ColumnSums<double>);
 
 void layer_norm_forward(const Array& x, const Array& gamma, const Array& beta, double eps, const Out& y, const Out& mean, const Out& rstd) {
   dispatch_float(x.dtype(), "layer_norm", [&]<class T>() {
@@ -83,7 +129,11 @@ void layer_norm_forward(const Array& x, const Array& gamma, const Array& beta, d
 
 void layer_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& dx, const Out& dgamma,
                          const Out& dbeta) {
-  dispatch_float(x.dtype(), "layer_norm", [&]<class T>() { backward<T>(dy, x, gamma, mean, rstd, dx, dgamma, dbeta); });
+  dispatch_float(x.dtype(), "layer_norm", [&]<class T>() {
+    RowSums<T> sums;
+    norm_backward(backward_of<T>(dy, x, gamma, mean, rstd, dx), static_cast<const T*>(nullptr), rows_of(x), x.dim(-1), dgamma, dbeta, sums, {});
+    sums.finish();
+  });
 }
 
 void rms_norm_forward(const Array& x, const Array& gamma, double eps, const Out& y, const Out& rstd) {
@@ -94,7 +144,11 @@ void rms_norm_forward(const Array& x, const Array& gamma, double eps, const Out&
 }
 
 void rms_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& rstd, const Out& dx, const Out& dgamma) {
-  dispatch_float(x.dtype(), "rms_norm", [&]<class T>() { backward<T>(dy, x, gamma, Array(), rstd, dx, dgamma, Out()); });
+  dispatch_float(x.dtype(), "rms_norm", [&]<class T>() {
+    RowSums<T> sums;
+    norm_backward(backward_of<T>(dy, x, gamma, Array(), rstd, dx), static_cast<const T*>(nullptr), rows_of(x), x.dim(-1), dgamma, Out(), sums, {});
+    sums.finish();
+  });
 }
 
 }  // namespace plumb::cuda

@@ -118,18 +118,6 @@ __global__ void update_kernel(const Row* rows, int count, const StepState* state
   for (std::int64_t i = first + threadIdx.x; i < min(r.n, first + update_block); i += blockDim.x) r(i, scale);
 }
 
-// sums[0 .. blockDim.x) added by a tree into sums[0], for all threads to read.
-__device__ __forceinline__ double sum_of_block(double value, double* sums) {
-  __syncthreads();
-  sums[threadIdx.x] = value;
-  __syncthreads();
-  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
-    __syncthreads();
-  }
-  return sums[0];
-}
-
 template <class T>
 __global__ void lamb_kernel(const AdamWRow<T>* rows, const StepState* state) {
   if (state && state->goes_on == 0) return;  // the whole grid
@@ -142,7 +130,7 @@ __global__ void lamb_kernel(const AdamWRow<T>* rows, const StepState* state) {
     const double p = r.parameter[i], d = r.direction(i) + r.decay * r.parameter[i];
     of_parameter += p * p, of_direction += d * d;
   }
-  const double p = sum_of_block(of_parameter, sums), d = sum_of_block(of_direction, sums);
+  const double p = block_sum(of_parameter, sums), d = block_sum(of_direction, sums);
   const T rate = r.rate * static_cast<T>(r.decay > 0 && p > 0 && d > 0 ? std::sqrt(p) / std::sqrt(d) : 1);
   for (std::int64_t i = threadIdx.x; i < r.n; i += blockDim.x)  // the elements that this thread has updated itself
     r.parameter[i] -= rate * (r.direction(i) + r.decay * r.parameter[i]);
@@ -220,10 +208,10 @@ __global__ void squares_kernel(const __grid_constant__ SquaresTable table, doubl
   const SquaresRow& r = row_of_block(table.rows, table.count, std::int64_t{blockIdx.x});
   const auto dtype = static_cast<DType>(table.dtypes[&r - table.rows]);
   const std::int64_t first = (std::int64_t{blockIdx.x} - r.first_block) * squares_block, end = min(r.n, first + squares_block);
-  const double sum = sum_of_block(dtype == DType::f32   ? squares_of<float>(r.x, first, end)
-                                  : dtype == DType::f64 ? squares_of<double>(r.x, first, end)
-                                                        : squares_of<bfloat16>(r.x, first, end),
-                                  sums);
+  const double sum = block_sum(dtype == DType::f32   ? squares_of<float>(r.x, first, end)
+                               : dtype == DType::f64 ? squares_of<double>(r.x, first, end)
+                                                     : squares_of<bfloat16>(r.x, first, end),
+                               sums);
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 

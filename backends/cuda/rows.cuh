@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <vector>
 
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/launch.h"
@@ -21,9 +23,11 @@ void launch_rows(std::int64_t rows, void (*kernel)(Parameters...), Arguments... 
   if (rows > 0) launch(kernel, dim3{static_cast<unsigned>((rows + row_warps - 1) / row_warps), 1, 1}, dim3{32 * row_warps, 1, 1}, 0, arguments...);
 }
 
-constexpr std::int64_t partial_rows = 64;  // that a thread adds up
+constexpr std::int64_t partial_rows = 64;  // that a thread adds up, where a grid has room for all blocks
+inline std::int64_t partial_rows_of(std::int64_t rows) { return std::max(partial_rows, (rows + 65534) / 65535); }
 
-// Adds f(row, column, sums) for the rows of block y into sums[n], a thread to a column, and writes partial [n, blocks, columns].
+// Calls f(row, column, sums) for the rows of block y, which adds to sums[n] and may write what it likes, a thread to a column, and writes
+// partial [n, blocks, columns].
 template <int n, class T, class F>
 __global__ void column_partials(F f, std::int64_t rows, std::int64_t columns, std::int64_t rows_of_block, T* partial) {
   const std::int64_t column = thread_number(), first = std::int64_t{blockIdx.y} * rows_of_block;
@@ -33,29 +37,13 @@ __global__ void column_partials(F f, std::int64_t rows, std::int64_t columns, st
   for (int i = 0; i < n; ++i) partial[(i * std::int64_t{gridDim.y} + blockIdx.y) * columns + column] = sums[i];
 }
 
-// y[column] = the sum over blocks of partial [blocks, columns], in their order.
-template <class T>
-__global__ void add_partials(const T* partial, std::int64_t blocks, std::int64_t columns, T* y) {
-  const std::int64_t column = thread_number();
-  if (column >= columns) return;
-  T sum = 0;
-  for (std::int64_t block = 0; block < blocks; ++block) sum += partial[block * columns + column];
-  y[column] = sum;
-}
-
 // y[0] = the sum of x[0 .. n), by one block: each thread adds every 256th, then they are added by a tree.
 template <class T>
 __global__ void add_all(const T* x, std::int64_t n, double scale, T* y) {
-  T* const sums = shared<T>();
   T sum = 0;
   for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) sum += x[i];
-  sums[threadIdx.x] = sum;
-  __syncthreads();
-  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) y[0] = static_cast<T>(sums[0] * scale);
+  const T all = block_sum(sum, shared<T>());
+  if (threadIdx.x == 0) y[0] = static_cast<T>(all * scale);
 }
 
 template <class T>
@@ -63,29 +51,96 @@ void launch_add_all(const T* x, std::int64_t n, double scale, T* y) {
   launch(add_all<T>, dim3{1, 1, 1}, dim3{block_threads, 1, 1}, block_threads * sizeof(T), x, n, scale, y);
 }
 
-// Sums over rows: results[i] [columns], or [1] for the sum over all elements, gets what f (as above) adds into sums[i]; an undefined one is not
-// wanted.
-template <int n, class T, class F>
-void sum_columns(F f, std::int64_t rows, std::int64_t columns, const std::array<Out, n>& results) {
-  if (columns == 0) {
-    for (const Out& y : results)
-      if (y.defined()) fill(0, y);
+// The parts [blocks, columns] of sums over rows, and where their sum in the order of the blocks goes: y [columns], or [1] for the sum over all.
+template <class T>
+struct Parts {
+  const T* first;
+  std::int64_t blocks, columns;
+  T* y;
+  bool over_all;
+};
+constexpr int most_parts = 4;  // of a launch
+template <class T>
+struct AllParts {
+  Parts<T> of[most_parts];
+};
+
+// A result to a row of blocks; a thread to a column, or the first block to the sum over all.
+template <class T>
+__global__ void add_parts(AllParts<T> parts) {
+  const Parts<T> p = parts.of[blockIdx.y];
+  if (!p.over_all) {
+    const std::int64_t column = thread_number();
+    if (column >= p.columns) return;
+    T sum = 0;
+    for (std::int64_t block = 0; block < p.blocks; ++block) sum += p.first[block * p.columns + column];
+    p.y[column] = sum;
     return;
   }
-  const std::int64_t rows_of_block = std::max(partial_rows, (rows + 65534) / 65535),
-                     blocks = std::max<std::int64_t>((rows + rows_of_block - 1) / rows_of_block, 1);
-  const Out partial(Array(Shape{n, blocks, columns}, dtype_of<T>, Device::cuda));
-  launch(column_partials<n, T, F>, dim3{static_cast<unsigned>((columns + 127) / 128), static_cast<unsigned>(blocks), 1}, dim3{128, 1, 1}, 0, f, rows,
-         columns, rows_of_block, elements<T>(partial));
-  for (int i = 0; i < n; ++i) {
-    const Out& y = results[static_cast<std::size_t>(i)];
-    if (!y.defined()) continue;
-    const T* const first = elements<T>(partial) + i * blocks * columns;
-    if (y.numel() == columns)
-      launch_for(columns, add_partials<T>, first, blocks, columns, elements<T>(y));
-    else
-      launch_add_all<T>(first, blocks * columns, 1.0, elements<T>(y));
+  if (blockIdx.x > 0) return;  // the whole block
+  T sum = 0;
+  for (std::int64_t i = threadIdx.x; i < p.blocks * p.columns; i += blockDim.x) sum += p.first[i];
+  const T all = block_sum(sum, shared<T>());
+  if (threadIdx.x == 0) *p.y = all;
+}
+
+// Sums over rows of which the parts are on their way, for one launch to add them all.
+template <class T>
+class RowSums {
+ public:
+  // Room for the parts [blocks, columns] of n sums; results that are undefined are not wanted.
+  template <std::size_t n>
+  T* parts(std::int64_t blocks, std::int64_t columns, const std::array<Out, n>& results) {
+    const Out room(Array(Shape{static_cast<std::int64_t>(n), blocks, columns}, dtype_of<T>, Device::cuda));
+    kept_.push_back(room);
+    for (std::size_t i = 0; i < n; ++i)
+      if (results[i].defined())
+        all_.push_back({elements<T>(room) + static_cast<std::int64_t>(i) * blocks * columns, blocks, columns, elements<T>(results[i]),
+                        results[i].numel() != columns});
+    return elements<T>(room);
   }
+  // Launches what calls f(row, column, sums) for all, as column_partials does. Returns the parts.
+  template <int n, class F>
+  const T* add(F f, std::int64_t rows, std::int64_t columns, const std::array<Out, n>& results) {
+    const std::int64_t rows_of_block = partial_rows_of(rows), blocks = blocks_of(rows);
+    T* const partial = parts(blocks, columns, results);
+    if (columns > 0)
+      launch(column_partials<n, T, F>, dim3{static_cast<unsigned>((columns + 127) / 128), static_cast<unsigned>(blocks), 1}, dim3{128, 1, 1}, 0, f,
+             rows, columns, rows_of_block, partial);
+    return partial;
+  }
+  static std::int64_t blocks_of(std::int64_t rows) {
+    const std::int64_t rows_of_block = partial_rows_of(rows);
+    return std::max<std::int64_t>((rows + rows_of_block - 1) / rows_of_block, 1);
+  }
+  void finish() {
+    for (std::size_t first = 0; first < all_.size(); first += most_parts) {
+      AllParts<T> table{};
+      const std::size_t count = std::min<std::size_t>(most_parts, all_.size() - first);
+      std::int64_t columns = 1;
+      for (std::size_t i = 0; i < count; ++i) {
+        table.of[i] = all_[first + i];
+        if (!table.of[i].over_all) columns = std::max(columns, table.of[i].columns);
+      }
+      launch(add_parts<T>, dim3{static_cast<unsigned>((columns + block_threads - 1) / block_threads), static_cast<unsigned>(count), 1},
+             dim3{block_threads, 1, 1}, block_threads * sizeof(T), table);
+    }
+    all_.clear();
+    kept_.clear();
+  }
+
+ private:
+  std::vector<Out> kept_;
+  std::vector<Parts<T>> all_;
+};
+
+// Sums over rows: results[i] [columns], or [1] for the sum over all elements, gets what f(row, column, sums) adds into sums[i]; an undefined one is
+// not wanted.
+template <int n, class T, class F>
+void sum_columns(F f, std::int64_t rows, std::int64_t columns, const std::array<Out, n>& results) {
+  RowSums<T> sums;
+  sums.template add<n>(f, rows, columns, results);
+  sums.finish();
 }
 
 // Rows of the last axis, none of an array without elements.

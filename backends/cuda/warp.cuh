@@ -17,6 +17,19 @@ __device__ __forceinline__ T warp_sum(T x) {
   return x;
 }
 
+// The sum over the threads of a block, whose number is a power of two, by a tree in `memory` [blockDim.x]; every thread gets the same bits.
+template <class T>
+__device__ __forceinline__ T block_sum(T x, T* memory) {
+  __syncthreads();  // nobody reads an earlier sum there any more
+  memory[threadIdx.x] = x;
+  __syncthreads();
+  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) memory[threadIdx.x] += memory[threadIdx.x + half];
+    __syncthreads();
+  }
+  return memory[0];
+}
+
 // The memory that launch() gave the block.
 template <class T>
 __device__ __forceinline__ T* shared() {

@@ -10,6 +10,7 @@
 
 #define __global__
 #define __grid_constant__
+#define __launch_bounds__(...)
 #define __host__
 #define __device__
 #define __forceinline__ __attribute__((always_inline)) inline
