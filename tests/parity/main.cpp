@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "core/array.h"
+#include "core/backend.h"
 #include "core/precision.h"
 #include "tests/parity/case.h"
 
@@ -27,14 +28,26 @@ struct Target {
   double cost_factor, hopeless;  // ill-conditioned cases may have so many times the cost of rounding, up to this cost
   bool judges_hopeless;          // whether cases beyond it fail; else nothing is said of them
 };
-constexpr Target targets[] = {{"reference f64", {DType::f64, Device::reference}, Precision::f32, 1e-9, 1e-9, 1e-8, 1e-3, 0, 0, true},
-                              {"cpu fp32", {DType::f32, Device::cpu}, Precision::f32, 2e-4, 2e-4, 1e-3, 1e-3, 10, 1e-2, true},
-                              {"cpu bf16", {DType::f32, Device::cpu}, Precision::bf16, 2e-2, 1e-1, 1e-2, 1e-1, 2, 0.5, false}};
+// Those of cuda where there is a device.
+const std::vector<Target>& targets() {
+  static const std::vector<Target> all = [] {
+    std::vector<Target> found{{"reference f64", {DType::f64, Device::reference}, Precision::f32, 1e-9, 1e-9, 1e-8, 1e-3, 0, 0, true}};
+    const auto add = [&](const char* fp32, const char* bf16, Device device) {
+      found.push_back({fp32, {DType::f32, device}, Precision::f32, 2e-4, 2e-4, 1e-3, 1e-3, 10, 1e-2, true});
+      found.push_back({bf16, {DType::f32, device}, Precision::bf16, 2e-2, 1e-1, 1e-2, 1e-1, 2, 0.5, false});
+    };
+    add("cpu fp32", "cpu bf16", Device::cpu);
+    if (why_no_cuda().empty()) add("cuda fp32", "cuda bf16", Device::cuda);
+    return found;
+  }();
+  return all;
+}
 
 constexpr const char* usage =
     "usage: parity DIR\n"
     "\n"
-    "Runs every case (*.safetensors, tables.json) of DIR in f64 on the reference backend, in fp32 and with bf16 products on every other, and prints "
+    "Runs every case (*.safetensors, tables.json) of DIR in f64 on the reference backend, in fp32 and with bf16 products on every other that is "
+    "there (cuda: where a device is), and prints "
     "the worst\n"
     "error of outputs and of gradients: largest difference / max(largest entry, 1e-3 x largest gradient of the case).\n"
     "Limits: f64 1e-9 (losses of training runs 1e-8), fp32 2e-4 (1e-3). Where the case is ill-conditioned, so that rounding every stored number to\n"
@@ -72,9 +85,9 @@ Result run_case(const fs::path& file, WorstByKind& worst) {
   Result result;
   const Case c = read_case(file);
   const bool training = c.kind() == "training";
-  std::vector<Worst>& of_kind = worst.try_emplace(c.kind(), std::size(targets)).first->second;
-  for (std::size_t i = 0; i < std::size(targets); ++i) {
-    const Target& target = targets[i];
+  std::vector<Worst>& of_kind = worst.try_emplace(c.kind(), targets().size()).first->second;
+  for (std::size_t i = 0; i < targets().size(); ++i) {
+    const Target& target = targets()[i];
     const double limit = training ? target.training_limit : target.limit, gradient_limit = training ? limit : target.gradient_limit;
     Verdict v = verdict_of(c, target.defaults, target, limit, gradient_limit);
     if (!v.failures.empty() && target.cost_factor > 0) {
@@ -103,7 +116,7 @@ Result run_case(const fs::path& file, WorstByKind& worst) {
 
 Result run_tables(const fs::path& file) {
   std::ifstream in(file);
-  return {.columns = std::string(19 * std::size(targets), ' '), .failures = check_tables(nlohmann::json::parse(in)), .notes = {}};
+  return {.columns = std::string(19 * targets().size(), ' '), .failures = check_tables(nlohmann::json::parse(in)), .notes = {}};
 }
 
 int run_folder(const fs::path& folder) {
@@ -116,9 +129,9 @@ int run_folder(const fs::path& folder) {
     return 1;
   }
   fmt::print("{:<34}", "");
-  for (const Target& t : targets) fmt::print("  {:<17}", t.name);
+  for (const Target& t : targets()) fmt::print("  {:<17}", t.name);
   fmt::print("\n{:<34}", "worst error of");
-  for ([[maybe_unused]] const Target& t : targets) fmt::print("  {:<8} {:<8}", "output", "gradient");
+  for ([[maybe_unused]] const Target& t : targets()) fmt::print("  {:<8} {:<8}", "output", "gradient");
   fmt::print("\n");
 
   WorstByKind worst;

@@ -1,0 +1,62 @@
+// Programs on the device, as a user starts them.
+#include "tests/programs/program.h"
+
+#include "nn/gate_check.h"
+#include "nn/nn.h"
+#include "tests/support/cuda.h"
+
+using namespace plumb;
+using namespace plumb::test;
+namespace fs = std::filesystem;
+
+TEST_CASE("bin/parity has columns of the device, on the cases in the repository and those of PyTorch and timm") {
+  PLUMB_REQUIRE_CUDA();
+  const TemporaryFolder here;
+  const char* const set = std::getenv("PLUMB_TEST_DATA");
+  for (const fs::path& cases :
+       {fs::path(PLUMB_SOURCE_DIR) / "tests/golden/cases", fs::path(set ? set : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "reference/cases"}) {
+    if (!fs::exists(cases)) continue;
+    const Finished f = run(here.path(), program("parity") + " '" + cases.string() + "'");
+    INFO(f.out << f.err);
+    CHECK(f.status == 0);
+    CHECK_THAT(f.out, contains("cuda fp32"));
+    CHECK_THAT(f.out, contains("cuda bf16"));
+    CHECK_THAT(f.out, contains(" passed, 0 failed"));
+  }
+}
+
+TEST_CASE("bin/depth_stability on the device: two arms at once, weights, a profile that counts, a report") {
+  PLUMB_REQUIRE_CUDA();
+  const TemporaryFolder here;
+  const std::string words = " --gates pre,layerscale --depths 2 --dim 16 --batch 4 --steps 8 --eval-images 40 --no-progress";
+  const Finished f = run(here.path(), program("depth_stability") + " --device cuda --jobs 2 --save-weights --out two" + words);
+  INFO(f.out << f.err);
+  REQUIRE(f.status == 0);
+  CHECK(fs::exists(here.path() / "two/report.html"));
+  CHECK(std::distance(fs::directory_iterator(here.path() / "two/weights"), fs::directory_iterator()) == 2);
+  const Finished one = run(here.path(), program("depth_stability") + " --device cuda --profile --out one" + words);
+  INFO(one.err);
+  REQUIRE(one.status == 0);
+  CHECK_THAT(slurp(here.path() / "one/profile.txt"), contains("cuda, a step: "));
+  const auto both = rows_of(slurp(here.path() / "two/results.csv")), alone = rows_of(slurp(here.path() / "one/results.csv"));
+  REQUIRE(both.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) CHECK(both[i].at("train_loss") == alone.at(i).at("train_loss"));  // one stream, whoever asks
+}
+
+TEST_CASE("bin/bench_step on the device") {
+  PLUMB_REQUIRE_CUDA();
+  const TemporaryFolder here;
+  const Finished f = run(here.path(), program("bench_step") + " --device cuda --depth 2 --dim 24 --batch 4 --steps 2 --warmup 1");
+  INFO(f.out << f.err);
+  CHECK(f.status == 0);
+}
+
+TEST_CASE("the gate kit on the device") {
+  PLUMB_REQUIRE_CUDA();
+  const DefaultsScope defaults({DType::f32, Device::cuda});
+  for (const char* const gate : {"pre", "layerscale", "rezero", "value_residual"}) {
+    const nn::GateReport report = nn::check_gate(gate);
+    INFO(report.text());
+    CHECK(report.passed());
+  }
+}
