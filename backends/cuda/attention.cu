@@ -6,6 +6,7 @@
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/rows.cuh"
 #include "backends/cuda/through_host.h"
+#include "core/bfloat16.h"
 
 namespace plumb::cuda {
 namespace {
@@ -85,8 +86,8 @@ struct RowState {
 };
 
 // Fills the row's memory for query n of head h of sample b. Whole warps call it.
-template <class T>
-__device__ RowState attend(const Call<T>& call, const T* q, const View<const T>& k, std::int64_t b, std::int64_t h, std::int64_t n,
+template <class T, class S>
+__device__ RowState attend(const Call<T>& call, const S* q, const View<const S>& k, std::int64_t b, std::int64_t h, std::int64_t n,
                            const RowMemory<T>& row) {
   const std::int64_t M = call.keys;
   const std::uint8_t* const allowed = call.keep ? call.keep + ((b * call.heads + h) * call.queries + n) * M : nullptr;
@@ -123,9 +124,9 @@ __device__ RowState attend(const Call<T>& call, const T* q, const View<const T>&
   T top = -INFINITY, sum = 0;
   for (std::int64_t j = lane(); j < M; j += 32) {
     if (!row.kept[j]) continue;
-    const T* const key = k.at(b, h, j);
+    const S* const key = k.at(b, h, j);
     T dot = 0;
-    for (std::int64_t i = 0; i < call.head_dim; ++i) dot += q[i] * key[i];
+    for (std::int64_t i = 0; i < call.head_dim; ++i) dot += static_cast<T>(q[i]) * static_cast<T>(key[i]);
     row.p[j] = call.scale * dot;
     top = row.p[j] > top || row.p[j] != row.p[j] ? row.p[j] : top;
   }
@@ -144,42 +145,42 @@ __device__ RowState attend(const Call<T>& call, const T* q, const View<const T>&
 }
 
 // A warp for each (sample, head, query), in this order.
-template <class T>
-__global__ void forward_kernel(Call<T> call, View<const T> q, View<const T> k, View<const T> v, View<T> out, T* sums) {
+template <class T, class S>
+__global__ void forward_kernel(Call<T> call, View<const S> q, View<const S> k, View<const S> v, View<S> out, T* sums) {
   const std::int64_t row_number = std::int64_t{blockIdx.x} * (blockDim.x / 32) + threadIdx.x / 32;
   if (row_number >= call.batch * call.heads * call.queries) return;
   const std::int64_t n = row_number % call.queries, h = row_number / call.queries % call.heads, b = row_number / call.queries / call.heads;
   const RowMemory<T> row = row_memory<T>(call.keys);
   const RowState state = attend(call, q.at(b, h, n), k, b, h, n, row);
   if (lane() == 0) sums[2 * row_number] = static_cast<T>(state.top), sums[2 * row_number + 1] = static_cast<T>(state.sum);
-  T* const result = out.at(b, h, n);
+  S* const result = out.at(b, h, n);
   for (std::int64_t i = lane(); i < call.head_dim; i += 32) {
     T sum = 0;
     for (std::int64_t j = 0; j < call.keys; ++j)
-      if (row.on[j] && row.p[j] != 0) sum += row.p[j] * v.at(b, h, j)[i];
-    result[i] = call.survivors * sum;
+      if (row.on[j] && row.p[j] != 0) sum += row.p[j] * static_cast<T>(v.at(b, h, j)[i]);
+    result[i] = static_cast<S>(call.survivors * sum);
   }
 }
 
 // The arrays of the backward pass.
-template <class T>
+template <class S>
 struct Backward {
-  View<const T> dout, q, k, v;
-  View<T> dq, dk, dv;
+  View<const S> dout, q, k, v;
+  View<S> dq, dk, dv;
 };
 
 // For query n: dq, and for dk and dv the rows of dS and of the probabilities after dropout. Whole warps call it.
-template <class T>
-__device__ void backward_row(const Call<T>& call, const Backward<T>& to, std::int64_t b, std::int64_t h, std::int64_t n, const RowMemory<T>& row,
+template <class T, class S>
+__device__ void backward_row(const Call<T>& call, const Backward<S>& to, std::int64_t b, std::int64_t h, std::int64_t n, const RowMemory<T>& row,
                              T* ds, T* after) {
   const RowState state = attend(call, to.q.at(b, h, n), to.k, b, h, n, row);
-  const T* const gradient = to.dout.at(b, h, n);
+  const S* const gradient = to.dout.at(b, h, n);
   T dot = 0;
   for (std::int64_t j = lane(); j < call.keys; j += 32) {
     T dp = 0;
     if (row.on[j]) {
-      const T* const value = to.v.at(b, h, j);
-      for (std::int64_t i = 0; i < call.head_dim; ++i) dp += gradient[i] * value[i];
+      const S* const value = to.v.at(b, h, j);
+      for (std::int64_t i = 0; i < call.head_dim; ++i) dp += static_cast<T>(gradient[i]) * static_cast<T>(value[i]);
     }
     dp *= call.survivors;
     after[j] = row.on[j] ? call.survivors * row.p[j] : T{0};
@@ -193,30 +194,30 @@ __device__ void backward_row(const Call<T>& call, const Backward<T>& to, std::in
     row.p[j] = slope;  // for the other lanes
   }
   __syncwarp();
-  T* const result = to.dq.at(b, h, n);
+  S* const result = to.dq.at(b, h, n);
   for (std::int64_t i = lane(); i < call.head_dim; i += 32) {
     T sum = 0;
-    for (std::int64_t j = 0; j < call.keys; ++j) sum += row.p[j] * to.k.at(b, h, j)[i];
-    result[i] = sum;
+    for (std::int64_t j = 0; j < call.keys; ++j) sum += row.p[j] * static_cast<T>(to.k.at(b, h, j)[i]);
+    result[i] = static_cast<S>(sum);
   }
 }
 
 // Elements i of dk and dv of key j, from dS and the probabilities [N, M] of the head.
-template <class T>
-__device__ __forceinline__ void over_queries(const Call<T>& call, const Backward<T>& to, std::int64_t b, std::int64_t h, std::int64_t j,
+template <class T, class S>
+__device__ __forceinline__ void over_queries(const Call<T>& call, const Backward<S>& to, std::int64_t b, std::int64_t h, std::int64_t j,
                                              std::int64_t i, const T* ds, const T* after) {
   T dk = 0, dv = 0;
   for (std::int64_t n = 0; n < call.queries; ++n) {
-    dk += ds[n * call.keys + j] * to.q.at(b, h, n)[i];
-    dv += after[n * call.keys + j] * to.dout.at(b, h, n)[i];
+    dk += ds[n * call.keys + j] * static_cast<T>(to.q.at(b, h, n)[i]);
+    dv += after[n * call.keys + j] * static_cast<T>(to.dout.at(b, h, n)[i]);
   }
-  to.dk.at(b, h, j)[i] = dk;
-  to.dv.at(b, h, j)[i] = dv;
+  to.dk.at(b, h, j)[i] = static_cast<S>(dk);
+  to.dv.at(b, h, j)[i] = static_cast<S>(dv);
 }
 
 // A block to a head, dS and the probabilities in shared memory before its warps' rows.
-template <class T>
-__global__ void __launch_bounds__(256, 3) head_backward_kernel(Call<T> call, Backward<T> to) {
+template <class T, class S>
+__global__ void __launch_bounds__(256, 3) head_backward_kernel(Call<T> call, Backward<S> to) {
   const std::int64_t h = blockIdx.x % call.heads, b = blockIdx.x / call.heads, all = call.queries * call.keys;
   T *const ds = shared<T>(), *const after = ds + all;
   const std::int64_t before = head_bytes<T>(call.queries, call.keys);
@@ -230,15 +231,15 @@ __global__ void __launch_bounds__(256, 3) head_backward_kernel(Call<T> call, Bac
 }
 
 // In two kernels, by way of ds, after [B, H, N, M].
-template <class T>
-__global__ void rows_backward_kernel(Call<T> call, Backward<T> to, T* ds, T* after) {
+template <class T, class S>
+__global__ void rows_backward_kernel(Call<T> call, Backward<S> to, T* ds, T* after) {
   const std::int64_t row_number = std::int64_t{blockIdx.x} * (blockDim.x / 32) + threadIdx.x / 32;
   if (row_number >= call.batch * call.heads * call.queries) return;
   const std::int64_t n = row_number % call.queries, h = row_number / call.queries % call.heads, b = row_number / call.queries / call.heads;
   backward_row(call, to, b, h, n, row_memory<T>(call.keys), ds + row_number * call.keys, after + row_number * call.keys);
 }
-template <class T>
-__global__ void keys_backward_kernel(Call<T> call, Backward<T> to, const T* ds, const T* after) {
+template <class T, class S>
+__global__ void keys_backward_kernel(Call<T> call, Backward<S> to, const T* ds, const T* after) {
   const std::int64_t index = thread_number(), E = call.head_dim;
   if (index >= call.batch * call.heads * call.keys * E) return;
   const std::int64_t head = index / E / call.keys, of_head = head * call.queries * call.keys;
@@ -273,12 +274,20 @@ Call<T> call_of(const AttentionCall& c) {
 
 constexpr std::int64_t room = 48 << 10;  // bytes of shared memory that every device gives a block unasked
 
-// What the device computes itself; mixtures with bf16, and rows that shared memory has no room for (more than 7,000 keys in f32), go through the
-// host.
+// Arrays of several dtypes, and rows that shared memory has no room for (more than 7,000 keys in f32), go through the host.
 bool fits(const AttentionCall& c, std::initializer_list<const Array*> arrays) {
   const DType dtype = (*arrays.begin())->dtype();
   if ((dtype == DType::f64 ? row_bytes<double>(c.keys) : row_bytes<float>(c.keys)) > room) return false;
-  return is_float(dtype) && std::ranges::all_of(arrays, [&](const Array* a) { return a->dtype() == dtype; });
+  return std::ranges::all_of(arrays, [&](const Array* a) { return a->dtype() == dtype; });
+}
+
+// Calls f with the types of arithmetic and of what q, k, v, out and their gradients are stored in.
+template <class F>
+void dispatch_attention(DType dtype, F&& f) {
+  if (dtype == DType::bf16)
+    f.template operator()<float, bfloat16>();
+  else
+    dispatch_float(dtype, "attention", [&]<class T>() { f.template operator()<T, T>(); });
 }
 
 // A warp for each query: as many to a block, up to four, as have room for their rows.
@@ -295,8 +304,8 @@ void launch_queries(const AttentionCall& c, void (*kernel)(Parameters...), Argum
 
 void attention_forward(const AttentionCall& c, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out, const Out& sums) {
   if (!fits(c, {&q.array, &k.array, &v.array, &out.array})) return through_host<&Kernels::attention_forward>(c, q, k, v, out, sums);
-  dispatch_float(q.array.dtype(), "attention", [&]<class T>() {
-    launch_queries<T>(c, forward_kernel<T>, call_of<T>(c), view<T>(q), view<T>(k), view<T>(v), view<T>(out), elements<T>(sums));
+  dispatch_attention(q.array.dtype(), [&]<class T, class S>() {
+    launch_queries<T>(c, forward_kernel<T, S>, call_of<T>(c), view<S>(q), view<S>(k), view<S>(v), view<S>(out), elements<T>(sums));
   });
 }
 
@@ -304,16 +313,16 @@ void attention_backward(const AttentionCall& c, const Heads& dout, const Heads& 
                         const HeadsOut& dq, const HeadsOut& dk, const HeadsOut& dv) {
   if (!fits(c, {&q.array, &k.array, &v.array, &dout.array, &dq.array, &dk.array, &dv.array}))
     return through_host<&Kernels::attention_backward>(c, dout, q, k, v, sums, dq, dk, dv);
-  dispatch_float(q.array.dtype(), "attention", [&]<class T>() {
-    const Backward<T> to{view<T>(dout), view<T>(q), view<T>(k), view<T>(v), view<T>(dq), view<T>(dk), view<T>(dv)};
+  dispatch_attention(q.array.dtype(), [&]<class T, class S>() {
+    const Backward<S> to{view<S>(dout), view<S>(q), view<S>(k), view<S>(v), view<S>(dq), view<S>(dk), view<S>(dv)};
     const std::int64_t of_head = head_bytes<T>(c.queries, c.keys), warps = std::min<std::int64_t>(8, (room - of_head) / row_bytes<T>(c.keys));
     if (warps > 0 && c.batch * c.heads > 0)
-      return launch(head_backward_kernel<T>, dim3{static_cast<unsigned>(c.batch * c.heads), 1, 1}, dim3{static_cast<unsigned>(32 * warps), 1, 1},
+      return launch(head_backward_kernel<T, S>, dim3{static_cast<unsigned>(c.batch * c.heads), 1, 1}, dim3{static_cast<unsigned>(32 * warps), 1, 1},
                     static_cast<std::size_t>(of_head + warps * row_bytes<T>(c.keys)), call_of<T>(c), to);
-    const Shape all{c.batch, c.heads, c.queries, c.keys};
-    const Out ds(empty_like(q.array, all)), after(empty_like(q.array, all));
-    launch_queries<T>(c, rows_backward_kernel<T>, call_of<T>(c), to, elements<T>(ds), elements<T>(after));
-    launch_for(c.batch * c.heads * c.keys * c.head_dim, keys_backward_kernel<T>, call_of<T>(c), to, elements<T>(ds), elements<T>(after));
+    const Array all(Shape{c.batch, c.heads, c.queries, c.keys}, dtype_of<T>, Device::cuda);
+    const Out ds(all), after(empty_like(all));
+    launch_queries<T>(c, rows_backward_kernel<T, S>, call_of<T>(c), to, elements<T>(ds), elements<T>(after));
+    launch_for(c.batch * c.heads * c.keys * c.head_dim, keys_backward_kernel<T, S>, call_of<T>(c), to, elements<T>(ds), elements<T>(after));
   });
 }
 

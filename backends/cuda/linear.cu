@@ -4,8 +4,8 @@
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/norm.cuh"
 #include "backends/cuda/products.h"
-#include "backends/cuda/through_host.h"
 #include "backends/walk.h"
+#include "core/bfloat16.h"
 
 namespace plumb::cuda {
 namespace {
@@ -21,7 +21,7 @@ Shape leading(const Shape& shape) { return Shape(std::span(shape.begin(), shape.
 void affine(const Array& x, const Array& w, const Array& b, const Out& y) {
   const std::int64_t R = leading_rows(x), N = w.dim(0), K = w.dim(1);
   if (K == 0 && b.defined()) return broadcast(b, y);
-  multiply({.dtype = x.dtype(),
+  multiply({.dtype = y.dtype(),
             .count = 1,
             .M = R,
             .N = N,
@@ -31,15 +31,25 @@ void affine(const Array& x, const Array& w, const Array& b, const Out& y) {
             .stride_a = 0,
             .stride_b = 0,
             .stride_y = 0,
-            .bias = b.defined()},
+            .bias = b.defined(),
+            .bf16_operands = x.dtype() == DType::bf16},
            x.address(), w.address(), address_of(b), y.mutable_address());
 }
 
 // dw [N, K] = du^T x.
 void weight_gradient(const Array& du, const Array& x, const Out& dw) {
   const std::int64_t R = leading_rows(x), N = dw.dim(0), K = dw.dim(1);
-  Product product{
-      .dtype = x.dtype(), .count = 1, .M = N, .N = K, .K = R, .transpose_a = true, .transpose_b = false, .stride_a = 0, .stride_b = 0, .stride_y = 0};
+  Product product{.dtype = dw.dtype(),
+                  .count = 1,
+                  .M = N,
+                  .N = K,
+                  .K = R,
+                  .transpose_a = true,
+                  .transpose_b = false,
+                  .stride_a = 0,
+                  .stride_b = 0,
+                  .stride_y = 0,
+                  .bf16_operands = x.dtype() == DType::bf16};
   if (R < sliced_from) return multiply(product, du.address(), x.address(), nullptr, dw.mutable_address());
   const std::int64_t rows = R / slices, rest = R % slices, done = rows * slices;
   const Out parts(Array(Shape{slices, N, K}, dw.dtype(), Device::cuda));
@@ -54,27 +64,39 @@ void weight_gradient(const Array& du, const Array& x, const Out& dw) {
   reduce(Reduce::sum, parts, Out(dw.reshaped({1, N, K})));
 }
 
-// x, or its norm; mean and rstd are written if there is one.
+// An operand of products: in bf16 where they run in that.
+Array operand(const LinearCall& call, const Array& x) {
+  if (call.products != Precision::bf16 || x.dtype() == DType::bf16) return x;
+  const Out rounded(Array(x.shape(), DType::bf16, Device::cuda));
+  cast(x, rounded);
+  return rounded;
+}
+
+// x, or its norm, as an operand; mean and rstd are written if there is one.
 Array normed(const LinearCall& call, const Array& x, const Out& mean, const Out& rstd) {
-  if (!call.gamma.defined()) return x;
-  const Out h(scratch(x));
+  if (!call.gamma.defined()) return operand(call, x);
+  const Out h(Array(x.shape(), call.products == Precision::bf16 ? DType::bf16 : x.dtype(), Device::cuda));
   layer_norm_forward(x, call.gamma, call.beta, call.eps, h, mean, rstd);
   return h;
 }
 
-// What is done on the way to du, the gradient of u = before(x) w^T + b, while its columns are summed into db: du = dy slope (GELU), or dy times the
-// gate and the scale of its sample. All but dy may be null.
-template <class T>
+// What is done on the way to du, the gradient of u = before(x) w^T + b, as an operand of type U, while its columns are summed into db: du = dy slope
+// (GELU), or dy times the gate and the scale of its sample. The second sum is that of du u without the gate: the gate's gradient. All but dy may be
+// null. S: what dy and slope are stored in.
+template <class T, class S, class U>
 struct OutputGradient {
-  const T *dy, *slope, *gate, *row_scale;
+  const S *dy, *slope;
+  const T *gate, *row_scale, *u;
   std::int64_t gates, rows_of_sample, N;
-  T* du;
-  __device__ __forceinline__ void operator()(std::int64_t row, std::int64_t column, T (&sums)[1]) const {
-    T g = dy[row * N + column];
-    if (slope) g *= slope[row * N + column];
-    if (gate) g *= gate[gates == 1 ? 0 : column];
+  U* du;
+  __device__ __forceinline__ void operator()(std::int64_t row, std::int64_t column, T (&sums)[2]) const {
+    const std::int64_t i = row * N + column;
+    T g = static_cast<T>(dy[i]);
+    if (slope) g *= static_cast<T>(slope[i]);
     if (row_scale) g *= row_scale[row / rows_of_sample];
-    if (du) du[row * N + column] = g;
+    if (u) sums[1] += g * u[i];
+    if (gate) g *= gate[gates == 1 ? 0 : column];
+    if (du) du[i] = static_cast<U>(g);
     sums[0] += g;
   }
 };
@@ -110,11 +132,6 @@ __global__ void fold_kernel(Fold<T> f) {
   if (f.db) f.db[n] = gate * bias;
 }
 
-// What the device computes itself; the rest goes through the host.
-bool of_one_type(const LinearCall& call, const Array& x, const Array& y) {
-  return call.products == Precision::f32 && x.dtype() == y.dtype() && is_float(x.dtype());
-}
-
 // dx [R, K] = du w, or that added to it.
 void input_gradient(const Array& du, const Array& w, const Out& dx, bool add) {
   multiply({.dtype = dx.dtype(),
@@ -127,104 +144,121 @@ void input_gradient(const Array& du, const Array& w, const Out& dx, bool add) {
             .stride_a = 0,
             .stride_b = 0,
             .stride_y = 0,
-            .add_to_y = add},
+            .add_to_y = add,
+            .bf16_operands = du.dtype() == DType::bf16},
            du.address(), w.address(), nullptr, dx.mutable_address());
-}
-
-template <class T>
-const T* optional(const Array& a) {
-  return a.defined() ? elements<T>(a) : nullptr;
 }
 
 // dx, dgamma and dbeta by way of the gradient of the norm [R, K], which du w is; and h, the norm itself, if it is defined. `also` as in
 // norm_backward.
-template <class T>
+template <class T, class U>
 void through_norm(const LinearCall& call, const LinearKept& kept, const Array& du, const Array& x, const Array& w, const LinearGradients& g,
                   const Out& h, RowSums<T>& sums, const ColumnSums<T>& also) {
   const Out dh(scratch(x));
   input_gradient(du, w, dh, false);
-  norm_backward(NormBackward<T>{.dy = elements<T>(dh),
-                                .x = elements<T>(x),
-                                .gamma = elements<T>(call.gamma),
-                                .mean = elements<T>(kept.mean),
-                                .rstd = elements<T>(kept.rstd),
-                                .dx = elements<T>(g.dx),
-                                .added = g.add_to_dx ? elements<T>(g.dx) : nullptr,
-                                .y = elements<T>(h)},
+  norm_backward(NormBackward<T, U>{.dy = elements<T>(dh),
+                                   .x = elements<T>(x),
+                                   .gamma = elements<T>(call.gamma),
+                                   .mean = elements<T>(kept.mean),
+                                   .rstd = elements<T>(kept.rstd),
+                                   .dx = elements<T>(g.dx),
+                                   .added = g.add_to_dx ? elements<T>(g.dx) : nullptr,
+                                   .y = elements<U>(h)},
                 elements<T>(call.beta), leading_rows(x), x.dim(-1), g.dgamma, g.dbeta, sums, also);
 }
 
-template <class T>
-void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& w, const Array& b,
+// dx where no norm stands before the product; it may be bf16.
+void to_input(const Array& du, const Array& w, const Array& like, const LinearGradients& g) {
+  if (g.dx.dtype() == like.dtype()) return input_gradient(du, w, g.dx, g.add_to_dx);
+  const Out exact(empty_like(like, g.dx.shape()));
+  input_gradient(du, w, exact, false);
+  g.add_to_dx ? binary(Binary::add, exact, g.dx, g.dx) : cast(exact, g.dx);
+}
+
+// T: of weights and sums. S: what dy and the slope are stored in. U: of the operands of products.
+template <class T, class S, class U>
+void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& weight, const Array& b,
               const LinearGradients& g) {
-  const std::int64_t R = leading_rows(x), N = w.dim(0), K = w.dim(1);
+  const std::int64_t R = leading_rows(x), N = weight.dim(0), K = weight.dim(1);
   const bool norm = call.gamma.defined(), junction = call.after == LinearCall::After::residual, gelu = call.after == LinearCall::After::gelu;
-  const bool gated = junction && call.gate.defined(), wants_x = g.dx.defined() || g.dgamma.defined() || g.dbeta.defined();
+  const bool gated = junction && call.gate.defined(), scaled = junction && call.row_scale.defined(), wants_gate = gated && g.dgate.defined();
+  const bool wants_x = g.dx.defined() || g.dgamma.defined() || g.dbeta.defined();
   const auto again = [&] { return normed(call, x, norm ? Out(scratch(kept.mean)) : Out(), norm ? Out(scratch(kept.rstd)) : Out()); };
-  OutputGradient<T> output{
-      .dy = elements<T>(dy),
-      .slope = gelu ? elements<T>(kept.slope) : nullptr,
-      .gate = gated ? elements<T>(call.gate) : nullptr,
-      .row_scale = junction ? optional<T>(call.row_scale) : nullptr,
-      .gates = gated ? call.gate.numel() : 1,
-      .rows_of_sample = junction && call.row_scale.defined() ? std::max<std::int64_t>(R / std::max<std::int64_t>(call.row_scale.numel(), 1), 1) : 1,
-      .N = N,
-      .du = nullptr};
+  const auto operands = [&] { return Array(dy.shape(), dtype_of<U>, Device::cuda); };
+  OutputGradient<T, S, U> output{.dy = elements<S>(dy),
+                                 .slope = gelu ? elements<S>(kept.slope) : nullptr,
+                                 .gate = gated ? elements<T>(call.gate) : nullptr,
+                                 .row_scale = scaled ? elements<T>(call.row_scale) : nullptr,
+                                 .u = nullptr,
+                                 .gates = gated ? call.gate.numel() : 1,
+                                 .rows_of_sample = scaled ? std::max<std::int64_t>(R / std::max<std::int64_t>(call.row_scale.numel(), 1), 1) : 1,
+                                 .N = N,
+                                 .du = nullptr};
   RowSums<T> sums;
 
-  if (gated && g.dgate.defined()) {
-    output.gate = nullptr;
-    const Array du = output.row_scale ? scratch(dy) : dy;
-    if (output.row_scale) output.du = elements<T>(Out(du));
-    const std::array<Out, 1> nowhere{};  // the parts of db' are for the next kernel but one
-    const T* const parts = output.du || b.defined() ? sums.template add<1>(output, R, N, nowhere) : nullptr;
-    const Out dw = g.dw.defined() ? g.dw : Out(scratch(w)), of_rows = g.dgate.numel() == N ? g.dgate : Out(empty_like(w, {N}));
-    weight_gradient(du, again(), dw);
-    const Out scaled = wants_x ? Out(scratch(w)) : Out();
-    launch_rows(N, fold_kernel<T>,
-                Fold<T>{.w = elements<T>(w),
-                        .b = optional<T>(b),
-                        .gate = elements<T>(call.gate),
-                        .parts = parts,
-                        .gates = call.gate.numel(),
-                        .blocks = RowSums<T>::blocks_of(R),
-                        .N = N,
-                        .K = K,
-                        .dw = elements<T>(dw),
-                        .db = elements<T>(g.db),
-                        .dgate = elements<T>(of_rows),
-                        .gated = elements<T>(scaled)});
-    if (g.dgate.numel() != N) launch_add_all<T>(elements<T>(of_rows), N, 1.0, elements<T>(g.dgate));
-    if (wants_x && norm)
-      through_norm<T>(call, kept, du, x, scaled, g, Out(), sums, {});
-    else if (wants_x)
-      input_gradient(du, scaled, g.dx, g.add_to_dx);
-    return sums.finish();
-  }
+  if constexpr (std::is_same_v<T, U>)
+    if (wants_gate) {
+      output.gate = nullptr;
+      const Array du = scaled ? operands() : dy;
+      if (scaled) output.du = elements<U>(Out(du));
+      const std::array<Out, 2> nowhere{};  // the parts of db' are for the next kernel but one
+      const T* const parts = scaled || b.defined() ? sums.template add<2>(output, R, N, nowhere) : nullptr;
+      const Out dw = g.dw.defined() ? g.dw : Out(scratch(weight)), of_rows = g.dgate.numel() == N ? g.dgate : Out(empty_like(weight, {N}));
+      weight_gradient(du, again(), dw);
+      const Out gated_weight = wants_x ? Out(scratch(weight)) : Out();
+      launch_rows(N, fold_kernel<T>,
+                  Fold<T>{.w = elements<T>(weight),
+                          .b = elements<T>(b),
+                          .gate = elements<T>(call.gate),
+                          .parts = parts,
+                          .gates = call.gate.numel(),
+                          .blocks = RowSums<T>::blocks_of(R),
+                          .N = N,
+                          .K = K,
+                          .dw = elements<T>(dw),
+                          .db = elements<T>(g.db),
+                          .dgate = elements<T>(of_rows),
+                          .gated = elements<T>(gated_weight)});
+      if (g.dgate.numel() != N) launch_add_all<T>(elements<T>(of_rows), N, 1.0, elements<T>(g.dgate));
+      if (wants_x && norm)
+        through_norm<T, U>(call, kept, du, x, gated_weight, g, Out(), sums, {});
+      else if (wants_x)
+        to_input(du, gated_weight, weight, g);
+      return sums.finish();
+    }
 
+  const Array w = wants_x || wants_gate ? operand(call, weight) : Array();
+  Array h = wants_gate || (g.dw.defined() && !(norm && wants_x)) ? again() : Array();
+  Out u;
+  if (wants_gate) {
+    u = Out(Array(dy.shape(), dtype_of<T>, Device::cuda));
+    affine(h, w, b, u);
+    output.u = elements<T>(u);
+  }
   Array du = dy;
-  if (output.slope || output.gate || output.row_scale) {
-    du = scratch(dy);
-    output.du = elements<T>(Out(du));
-    sums.template add<1>(output, R, N, {g.db});
+  if (output.slope || output.gate || output.row_scale || !std::is_same_v<S, U>) {
+    du = operands();
+    output.du = elements<U>(Out(du));
+    sums.template add<2>(output, R, N, {g.db, wants_gate ? g.dgate : Out()});
   }
-  const bool adds_up_dy = !output.du && g.db.defined();
+  ColumnSums<T> also;
+  if (!output.du && g.db.defined()) {  // the columns of dy remain to be added up
+    if constexpr (std::is_same_v<S, T>)
+      if (norm && wants_x)
+        also = {.x = elements<T>(dy),
+                .rows = R,
+                .columns = N,
+                .rows_of_block = partial_rows_of(R),
+                .partial = sums.parts(RowSums<T>::blocks_of(R), N, std::array<Out, 1>{g.db})};
+    if (!also.x) sums.template add<2>(output, R, N, {g.db, Out()});
+  }
   if (norm && wants_x) {
-    ColumnSums<T> also;
-    if (adds_up_dy)
-      also = {.x = elements<T>(dy),
-              .rows = R,
-              .columns = N,
-              .rows_of_block = partial_rows_of(R),
-              .partial = sums.parts(RowSums<T>::blocks_of(R), N, std::array<Out, 1>{g.db})};
-    const Out h = g.dw.defined() ? Out(scratch(x)) : Out();
-    through_norm(call, kept, du, x, w, g, h, sums, also);
-    if (g.dw.defined()) weight_gradient(du, h, g.dw);
-  } else {
-    if (adds_up_dy) sums.template add<1>(output, R, N, {g.db});
-    if (g.dw.defined()) weight_gradient(du, again(), g.dw);
-    if (wants_x) input_gradient(du, w, g.dx, g.add_to_dx);
+    if (g.dw.defined() && !h.defined()) h = Array(x.shape(), dtype_of<U>, Device::cuda);
+    through_norm<T, U>(call, kept, du, x, w, g, g.dw.defined() ? Out(h) : Out(), sums, also);
+  } else if (wants_x) {
+    to_input(du, w, weight, g);
   }
+  if (g.dw.defined()) weight_gradient(du, h, g.dw);
   sums.finish();
 }
 
@@ -254,28 +288,29 @@ void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, 
 }
 
 void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const LinearKeptOut& kept, const Out& y) {
-  if (!of_one_type(call, x, y)) return through_host<&Kernels::linear_forward>(call, x, w, b, kept, y);
-  const Array h = normed(call, x, kept.mean, kept.rstd);
+  const Array h = normed(call, x, kept.mean, kept.rstd), weight = operand(call, w);
+  const auto product = [&](const Array& bias) {
+    const Out u(Array(y.shape(), w.dtype(), Device::cuda));
+    affine(h, weight, bias, u);
+    return u;
+  };
   switch (call.after) {
     case LinearCall::After::nothing:
-      return affine(h, w, b, y);
-    case LinearCall::After::gelu: {
-      const Out u(scratch(y));
-      affine(h, w, Array(), u);
-      return gelu_forward(call.gelu, u, b, y, kept.slope);
-    }
-    case LinearCall::After::residual: {
-      const Out u(scratch(y));
-      affine(h, w, b, u);
-      return gated_residual_forward(call.skip, u, call.gate, call.row_scale, y);
-    }
+      return y.dtype() == w.dtype() ? affine(h, weight, b, y) : cast(product(b), y);
+    case LinearCall::After::gelu:
+      return gelu_forward(call.gelu, product(Array()), b, y, kept.slope);
+    case LinearCall::After::residual:
+      return gated_residual_forward(call.skip, product(b), call.gate, call.row_scale, y);
   }
 }
 
 void linear_backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& w, const Array& b,
                      const LinearGradients& g) {
-  if (!of_one_type(call, x, dy)) return through_host<&Kernels::linear_backward>(call, kept, dy, x, w, b, g);
-  dispatch_float(x.dtype(), "linear", [&]<class T>() { backward<T>(call, kept, dy, x, w, b, g); });
+  if (call.products == Precision::bf16)
+    dy.dtype() == DType::bf16 ? backward<float, bfloat16, bfloat16>(call, kept, dy, x, w, b, g)
+                              : backward<float, float, bfloat16>(call, kept, dy, x, w, b, g);
+  else
+    dispatch_float(w.dtype(), "linear", [&]<class T>() { backward<T, T, T>(call, kept, dy, x, w, b, g); });
 }
 
 }  // namespace plumb::cuda

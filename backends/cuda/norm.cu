@@ -3,13 +3,14 @@
 // Bytes: forward x and y; backward dy, x and dx.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/norm.cuh"
+#include "core/bfloat16.h"
 
 namespace plumb::cuda {
 namespace {
 
-// With beta and mean: layer norm. Without (null): RMS norm.
-template <class T>
-__global__ void norm_forward_kernel(const T* x, const T* gamma, const T* beta, T eps, T* y, T* mean, T* rstd, std::int64_t rows, std::int64_t D) {
+// With beta and mean: layer norm. Without (null): RMS norm. S: T, or bf16.
+template <class T, class S>
+__global__ void norm_forward_kernel(const T* x, const T* gamma, const T* beta, T eps, S* y, T* mean, T* rstd, std::int64_t rows, std::int64_t D) {
   const std::int64_t row = warp_row();
   if (row >= rows) return;
   x += row * D, y += row * D;
@@ -20,7 +21,7 @@ __global__ void norm_forward_kernel(const T* x, const T* gamma, const T* beta, T
   }
   for (std::int64_t i = lane(); i < D; i += 32) squares += (x[i] - m) * (x[i] - m);
   const T s = 1 / std::sqrt(warp_sum(squares) / static_cast<T>(D) + eps);
-  for (std::int64_t i = lane(); i < D; i += 32) y[i] = gamma[i] * ((x[i] - m) * s) + (beta ? beta[i] : T{0});
+  for (std::int64_t i = lane(); i < D; i += 32) y[i] = static_cast<S>(gamma[i] * ((x[i] - m) * s) + (beta ? beta[i] : T{0}));
   if (lane() == 0) {
     rstd[row] = s;
     if (mean) mean[row] = m;
@@ -29,8 +30,8 @@ __global__ void norm_forward_kernel(const T* x, const T* gamma, const T* beta, T
 
 // A warp to a row, through the rows of the block in turn, which sums the parts of dgamma and dbeta in shared memory, each warp by itself, then the
 // warps in their order. Blocks behind those add up columns of another array, if there is one.
-template <class T>
-__global__ void norm_backward_kernel(NormBackward<T> n, const T* beta, std::int64_t rows, std::int64_t D, std::int64_t blocks, T* partial,
+template <class T, class S>
+__global__ void norm_backward_kernel(NormBackward<T, S> n, const T* beta, std::int64_t rows, std::int64_t D, std::int64_t blocks, T* partial,
                                      ColumnSums<T> also) {
   if (blockIdx.x >= blocks) {
     const std::int64_t number = blockIdx.x - blocks, wide = (also.columns + blockDim.x - 1) / blockDim.x;
@@ -62,7 +63,7 @@ __global__ void norm_backward_kernel(NormBackward<T> n, const T* beta, std::int6
         const T dx = s * (n.gamma[i] * g - mean_u - h * mean_uh);
         n.dx[row * D + i] = n.added ? n.added[row * D + i] + dx : dx;
       }
-      if (n.y) n.y[row * D + i] = n.gamma[i] * h + beta[i];
+      if (n.y) n.y[row * D + i] = static_cast<S>(n.gamma[i] * h + beta[i]);
       if (partial) mine[i] += g * h, mine[D + i] += g;
     }
   }
@@ -93,16 +94,16 @@ const T* optional(const Array& a) {
 }
 
 template <class T>
-NormBackward<T> backward_of(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& dx) {
+NormBackward<T, T> backward_of(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& dx) {
   return {elements<T>(dy), elements<T>(x), elements<T>(gamma), optional<T>(mean), elements<T>(rstd), dx.defined() ? elements<T>(dx) : nullptr,
           nullptr,         nullptr};
 }
 
 }  // namespace
 
-template <class T>
-void norm_backward(const NormBackward<T>& n, const T* beta, std::int64_t rows, std::int64_t D, const Out& dgamma, const Out& dbeta, RowSums<T>& sums,
-                   ColumnSums<T> also) {
+template <class T, class S>
+void norm_backward(const NormBackward<T, S>& n, const T* beta, std::int64_t rows, std::int64_t D, const Out& dgamma, const Out& dbeta,
+                   RowSums<T>& sums, ColumnSums<T> also) {
   constexpr std::int64_t room = 48 << 10;  // bytes of shared memory that every device gives a block unasked
   const std::int64_t of_warp = 2 * D * static_cast<std::int64_t>(sizeof(T));
   const bool wants_sums = dgamma.defined() || dbeta.defined(), fits = of_warp <= room;
@@ -111,19 +112,24 @@ void norm_backward(const NormBackward<T>& n, const T* beta, std::int64_t rows, s
   T* const partial = wants_sums && fits ? sums.parts(blocks, D, std::array<Out, 2>{dgamma, dbeta}) : nullptr;
   const std::int64_t others = also.columns > 0 ? (also.columns + 32 * warps - 1) / (32 * warps) * RowSums<T>::blocks_of(also.rows) : 0;
   if (D > 0)
-    launch(norm_backward_kernel<T>, dim3{static_cast<unsigned>(blocks + others), 1, 1}, dim3{static_cast<unsigned>(32 * warps), 1, 1},
+    launch(norm_backward_kernel<T, S>, dim3{static_cast<unsigned>(blocks + others), 1, 1}, dim3{static_cast<unsigned>(32 * warps), 1, 1},
            static_cast<std::size_t>(partial ? warps * of_warp : 0), n, beta, rows, D, blocks, partial, also);
   if (wants_sums && !fits) sums.template add<2>(NormColumns<T>{n.dy, n.x, n.mean, n.rstd, D}, rows, D, {dgamma, dbeta});
 }
-template void norm_backward(const NormBackward<float>&, const float*, std::int64_t, std::int64_t, const Out&, const Out&, RowSums<float>&,
+template void norm_backward(const NormBackward<float, float>&, const float*, std::int64_t, std::int64_t, const Out&, const Out&, RowSums<float>&,
                             ColumnSums<float>);
-template void norm_backward(const NormBackward<double>&, const double*, std::int64_t, std::int64_t, const Out&, const Out&, RowSums<double>&,
+template void norm_backward(const NormBackward<float, bfloat16>&, const float*, std::int64_t, std::int64_t, const Out&, const Out&, RowSums<float>&,
+                            ColumnSums<float>);
+template void norm_backward(const NormBackward<double, double>&, const double*, std::int64_t, std::int64_t, const Out&, const Out&, RowSums<double>&,
                             ColumnSums<double>);
 
 void layer_norm_forward(const Array& x, const Array& gamma, const Array& beta, double eps, const Out& y, const Out& mean, const Out& rstd) {
   dispatch_float(x.dtype(), "layer_norm", [&]<class T>() {
-    launch_rows(rows_of(x), norm_forward_kernel<T>, elements<T>(x), elements<T>(gamma), elements<T>(beta), static_cast<T>(eps), elements<T>(y),
-                elements<T>(mean), elements<T>(rstd), rows_of(x), x.dim(-1));
+    const auto into = [&]<class S>() {
+      launch_rows(rows_of(x), norm_forward_kernel<T, S>, elements<T>(x), elements<T>(gamma), elements<T>(beta), static_cast<T>(eps), elements<S>(y),
+                  elements<T>(mean), elements<T>(rstd), rows_of(x), x.dim(-1));
+    };
+    y.dtype() == DType::bf16 ? into.template operator()<bfloat16>() : into.template operator()<T>();
   });
 }
 
@@ -138,7 +144,7 @@ void layer_norm_backward(const Array& dy, const Array& x, const Array& gamma, co
 
 void rms_norm_forward(const Array& x, const Array& gamma, double eps, const Out& y, const Out& rstd) {
   dispatch_float(x.dtype(), "rms_norm", [&]<class T>() {
-    launch_rows(rows_of(x), norm_forward_kernel<T>, elements<T>(x), elements<T>(gamma), static_cast<const T*>(nullptr), static_cast<T>(eps),
+    launch_rows(rows_of(x), norm_forward_kernel<T, T>, elements<T>(x), elements<T>(gamma), static_cast<const T*>(nullptr), static_cast<T>(eps),
                 elements<T>(y), static_cast<T*>(nullptr), elements<T>(rstd), rows_of(x), x.dim(-1));
   });
 }

@@ -5,13 +5,13 @@
 
 namespace plumb::cuda {
 
-// Of rows [rows, D]. mean null: RMS norm. What is written may be null.
-template <class T>
+// Of rows [rows, D]. mean null: RMS norm. What is written may be null. S: T, or bf16.
+template <class T, class S>
 struct NormBackward {
   const T *dy, *x, *gamma, *mean, *rstd;
   T* dx;
   const T* added;  // a gradient that is added to dx, which it may be
-  T* y;            // the layer norm again
+  S* y;            // the layer norm again
 };
 
 // The sums of the columns of x [rows, columns], into partial [RowSums::blocks_of(rows), columns].
@@ -23,8 +23,8 @@ struct ColumnSums {
 };
 
 // dgamma and dbeta are written when `sums` are finished. beta is needed for y alone. `also` is done by the same launch.
-template <class T>
-void norm_backward(const NormBackward<T>& n, const T* beta, std::int64_t rows, std::int64_t D, const Out& dgamma, const Out& dbeta, RowSums<T>& sums,
-                   ColumnSums<T> also);
+template <class T, class S>
+void norm_backward(const NormBackward<T, S>& n, const T* beta, std::int64_t rows, std::int64_t D, const Out& dgamma, const Out& dbeta,
+                   RowSums<T>& sums, ColumnSums<T> also);
 
 }  // namespace plumb::cuda

@@ -24,7 +24,7 @@ void checked(cublasStatus_t status, const char* call) {
 }
 #define PLUMB_CUBLAS_CHECKED(call) checked(cublaslt().call, #call)
 
-cudaDataType type_of(DType dtype) { return dtype == DType::f64 ? CUDA_R_64F : CUDA_R_32F; }
+cudaDataType type_of(DType dtype) { return dtype == DType::f64 ? CUDA_R_64F : dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
 
 struct Plan {
   cublasLtMatmulDesc_t operation = nullptr;
@@ -47,10 +47,10 @@ void set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttribut
 }
 
 // Row-major [rows, columns], dense.
-cublasLtMatrixLayout_t layout(const Product& p, std::int64_t rows, std::int64_t columns, std::int64_t stride) {
+cublasLtMatrixLayout_t layout(const Product& p, DType dtype, std::int64_t rows, std::int64_t columns, std::int64_t stride) {
   cublasLtMatrixLayout_t made = nullptr;
   PLUMB_CUBLAS_CHECKED(
-      cublasLtMatrixLayoutCreate(&made, type_of(p.dtype), static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows), columns));
+      cublasLtMatrixLayoutCreate(&made, type_of(dtype), static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows), columns));
   if (p.count > 1) {
     set(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(p.count));
     set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, stride);
@@ -98,9 +98,10 @@ class Library {
     set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, p.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
     if (p.bias) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-    plan.left = layout(p, p.transpose_b ? p.N : p.K, p.transpose_b ? p.K : p.N, p.stride_b);
-    plan.right = layout(p, p.transpose_a ? p.K : p.M, p.transpose_a ? p.M : p.K, p.stride_a);
-    plan.result = layout(p, p.M, p.N, p.stride_y);
+    const DType operands = p.bf16_operands ? DType::bf16 : p.dtype;
+    plan.left = layout(p, operands, p.transpose_b ? p.N : p.K, p.transpose_b ? p.K : p.N, p.stride_b);
+    plan.right = layout(p, operands, p.transpose_a ? p.K : p.M, p.transpose_a ? p.M : p.K, p.stride_a);
+    plan.result = layout(p, p.dtype, p.M, p.N, p.stride_y);
     cublasLtMatmulPreference_t preference = nullptr;
     PLUMB_CUBLAS_CHECKED(cublasLtMatmulPreferenceCreate(&preference));
     set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backends/cuda/cublaslt.h"
+#include "core/bfloat16.h"
 #include "tests/cuda_emulator/runtime.h"
 
 struct emulated_cublaslt {};
@@ -50,8 +51,9 @@ cublasStatus_t examine(const emulated_matmul& op, const emulated_layout& a, cons
   const bool f64 = op.compute == CUBLAS_COMPUTE_64F;
   const cudaDataType type = f64 ? CUDA_R_64F : CUDA_R_32F;
   if (op.scale != type) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const bool bf16 = a.type == CUDA_R_16BF;  // operands, with sums and results in f32
   for (const emulated_layout* m : {&a, &b, &c, &d}) {
-    if (m->type != type) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (m->type != (bf16 && !f64 && (m == &a || m == &b) ? CUDA_R_16BF : type)) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (m->leading < m->rows || m->rows <= 0 || m->columns <= 0 || m->count != d.count) return CUBLAS_STATUS_INVALID_VALUE;
   }
   const std::int64_t M = op.transpose_a ? a.columns : a.rows, K = op.transpose_a ? a.rows : a.columns, N = op.transpose_b ? b.rows : b.columns;
@@ -60,9 +62,9 @@ cublasStatus_t examine(const emulated_matmul& op, const emulated_layout& a, cons
   return CUBLAS_STATUS_SUCCESS;
 }
 
-template <class T>
-void compute(const emulated_matmul& op, T alpha, const T* a, const emulated_layout& al, const T* b, const emulated_layout& bl, T beta, const T* c,
-             const emulated_layout& cl, T* d, const emulated_layout& dl) {
+template <class T, class Operand>
+void compute(const emulated_matmul& op, T alpha, const Operand* a, const emulated_layout& al, const Operand* b, const emulated_layout& bl, T beta,
+             const T* c, const emulated_layout& cl, T* d, const emulated_layout& dl) {
   const std::int64_t K = op.transpose_a ? al.rows : al.columns;
   const std::int64_t a_row = op.transpose_a ? al.leading : 1, a_column = op.transpose_a ? 1 : al.leading;
   const std::int64_t b_row = op.transpose_b ? bl.leading : 1, b_column = op.transpose_b ? 1 : bl.leading;
@@ -73,7 +75,8 @@ void compute(const emulated_matmul& op, T alpha, const T* a, const emulated_layo
         T sum = 0;
         for (std::int64_t first = 0; first < K; first += block) {
           T part = 0;
-          for (std::int64_t k = first; k < std::min(K, first + block); ++k) part += a[row * a_row + k * a_column] * b[k * b_row + column * b_column];
+          for (std::int64_t k = first; k < std::min(K, first + block); ++k)
+            part += static_cast<T>(a[row * a_row + k * a_column]) * static_cast<T>(b[k * b_row + column * b_column]);
           sum += part;
         }
         // C is not read where beta is 0: it may hold anything.
@@ -84,7 +87,7 @@ void compute(const emulated_matmul& op, T alpha, const T* a, const emulated_layo
 
 std::size_t bytes_of(const emulated_layout& m) {
   const std::int64_t last = (m.count - 1) * m.stride + (m.columns - 1) * m.leading + m.rows;
-  return static_cast<std::size_t>(last) * (m.type == CUDA_R_64F ? 8 : 4);
+  return static_cast<std::size_t>(last) * (m.type == CUDA_R_64F ? 8 : m.type == CUDA_R_16BF ? 2 : 4);
 }
 
 }  // namespace
@@ -207,6 +210,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
     if (op.scale == CUDA_R_64F)
       compute(op, one, static_cast<const double*>(a), al, static_cast<const double*>(b), bl, sum, static_cast<const double*>(c), cl,
               static_cast<double*>(d), dl);
+    else if (al.type == CUDA_R_16BF)
+      compute(op, static_cast<float>(one), static_cast<const plumb::bfloat16*>(a), al, static_cast<const plumb::bfloat16*>(b), bl,
+              static_cast<float>(sum), static_cast<const float*>(c), cl, static_cast<float*>(d), dl);
     else
       compute(op, static_cast<float>(one), static_cast<const float*>(a), al, static_cast<const float*>(b), bl, static_cast<float>(sum),
               static_cast<const float*>(c), cl, static_cast<float*>(d), dl);
