@@ -155,6 +155,25 @@ TEST_CASE("a training step waits for nothing, and has its kernels on the device"
   CHECK(three.launches - two.launches == 30);
 }
 
+TEST_CASE("in bf16 a step has its kernels on the device too, and trains as on the cpu") {
+  PLUMB_REQUIRE_CUDA();
+  const PrecisionScope precision(Precision::bf16);
+  const Traffic step = traffic_of_a_step(2);
+  CHECK(step.through_host == 0);
+  CHECK(step.synchronizations == 0);
+  for (const char* const gate : {"layerscale", "rezero", "pre", "fixup"}) {
+    nn::ViTOptions options = small();
+    options.gate = gate;
+    options.drop_key = {.rate = 0.1};
+    options.drop_path = {.rate = 0.1};
+    const std::vector<double> cpu = losses({DType::f32, Device::cpu}, vit(options), "adamw", 1),
+                              cuda = losses({DType::f32, Device::cuda}, vit(options), "adamw", 1);
+    INFO(gate << ": " << apart(cuda, cpu));
+    CHECK(apart({cuda[0]}, {cpu[0]}) < 1e-3);  // roundings of 2^-9, before any step has carried them on
+    CHECK(apart(cuda, cpu) < 2e-2);
+  }
+}
+
 TEST_CASE("a step that is not finite is the last that changes anything, and what it was is read later") {
   PLUMB_REQUIRE_CUDA();
   for (const Device device : {Device::cpu, Device::cuda}) {
