@@ -155,6 +155,7 @@ struct AttentionOptions {
   EmptyRow empty = EmptyRow::keep_all;  // what a query does that lost every key
   Tensor keep = {};                     // u8, broadcasts to [B, H, N, M]; 1 = key kept
   std::optional<double> scale = {};     // of the scores, at least 0; head_dim^-1/2 if not given
+  bool causal = false;                  // query n of N has the keys up to n + M - N alone: the last one has all M; no mask is stored
   // DropKey's form, core/drop_key.h. The structured shapes want the grid that the last grid.cells() of the M keys lie on.
   DropShape drop_shape = DropShape::plain;
   std::int64_t drop_window = 0;  // 0: the shape's default

@@ -9,6 +9,7 @@
 // computed in it, and results are rounded to it once, to the nearest, ties to even. The movement kernels, fill and cast take it as any dtype.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <span>
 
@@ -60,10 +61,14 @@ struct AttentionCall {
   std::int64_t batch, heads, queries, keys, head_dim;
   double scale;           // of the scores, head_dim^-1/2
   Array keep;             // u8 [B, H, N, M], 1 = key kept; undefined: all
+  bool causal = false;    // a query sees the keys up to last_key() alone
   KeyDrop drop_key;       // before the softmax, survivors are renormalised by it
   AttentionDrop dropout;  // after the softmax, survivors are scaled by 1 / (1 - p)
   EmptyRow empty = EmptyRow::keep_all;
   std::uint32_t step = 0, first_sample = 0;
+
+  // The last key that query n may see: the last query sees all M, the one before it all but one. -1: none.
+  std::int64_t last_key(std::int64_t n) const { return causal ? std::max<std::int64_t>(n + keys - queries, -1) : keys - 1; }
 };
 
 // Of a 2-d convolution, the same along both axes: x is padded with `padding` zeros on each side, the filter moves by `stride`.

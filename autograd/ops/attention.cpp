@@ -26,6 +26,7 @@ AttentionCall make_call(const char* op, std::int64_t batch, std::int64_t heads, 
                      .head_dim = head_dim,
                      .scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(head_dim))),
                      .keep = {},
+                     .causal = o.causal,
                      .drop_key = key_drop(o.drop_key, o.drop_shape, o.drop_window, o.drop_sharing, o.grid, keys, key),
                      .dropout = {dropout, key},
                      .empty = o.empty,
@@ -62,7 +63,10 @@ Masks draw_masks(const AttentionCall& call, const Tensor& like) {
     const auto query = static_cast<std::uint32_t>(row % static_cast<std::size_t>(call.queries));
     const auto sample_head =
         static_cast<std::uint32_t>(row / static_cast<std::size_t>(call.queries)) + call.first_sample * static_cast<std::uint32_t>(call.heads);
-    const auto allowed = [&](std::size_t j) { return !mask.defined() || mask.data<std::uint8_t>()[row * M + j] != 0; };
+    const std::int64_t last = call.last_key(query);
+    const auto allowed = [&](std::size_t j) {
+      return static_cast<std::int64_t>(j) <= last && (!mask.defined() || mask.data<std::uint8_t>()[row * M + j] != 0);
+    };
     if (call.drop_key.threshold) drop_keys(call.drop_key, call.step, sample_head / call.heads, call.heads, sample_head % call.heads, query, dropped);
     for (std::size_t first = 0; call.dropout.threshold && first < M; first += 8) {
       const Draw draw = attention_draw(call.dropout.key, call.step, Purpose::dropout, sample_head, query, static_cast<std::uint32_t>(first / 8));

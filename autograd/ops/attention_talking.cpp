@@ -18,7 +18,7 @@ Tensor attention_talking(const Tensor& q, const Tensor& k, const Tensor& v, cons
                          const Tensor& post_weight, const Tensor& post_bias, const AttentionOptions& options) {
   const AttentionCall call = detail::make_call("attention_talking", q, k, v, options);
   const Tensor scores = mix_heads(matmul(q, k, false, true) * call.scale, pre_weight, pre_bias);
-  const bool masked = call.keep.defined() || call.drop_key.threshold, dropped = call.dropout.threshold;
+  const bool masked = call.keep.defined() || call.causal || call.drop_key.threshold, dropped = call.dropout.threshold;
   const detail::Masks masks = masked || dropped ? detail::draw_masks(call, q) : detail::Masks();
   Tensor p = masked ? detail::kept_softmax(scores, masks.keep) : softmax(scores);
   if (masked && call.empty == EmptyRow::paper)

@@ -158,8 +158,12 @@ class KeyBits {
     for (std::int64_t r = 0; r < rows; ++r) {
       std::uint64_t* const kept = kept_ + r * words_;
       const auto allowed = [&]() -> const std::uint64_t* {
-        if (!call_.keep.defined()) return all_;
-        keep_bits(call_.keep.data<std::uint8_t>() + ((b * call_.heads + h) * call_.queries + first + r) * call_.keys, kept);
+        if (!call_.keep.defined() && !call_.causal) return all_;
+        if (call_.keep.defined())
+          keep_bits(call_.keep.data<std::uint8_t>() + ((b * call_.heads + h) * call_.queries + first + r) * call_.keys, kept);
+        else
+          std::copy_n(all_, words_, kept);
+        if (call_.causal) keep_up_to(call_.last_key(first + r), kept);
         return kept;
       };
       const std::uint64_t* const before = allowed();
@@ -183,7 +187,7 @@ class KeyBits {
   Mask inside(std::int64_t j) const { return lanes(all_, j); }
 
  private:
-  bool masked() const { return call_.keep.defined() || call_.drop_key.threshold; }
+  bool masked() const { return call_.keep.defined() || call_.causal || call_.drop_key.threshold; }
   bool any(const std::uint64_t* bits) const {
     std::uint64_t all = 0;
     for (std::int64_t w = 0; w < words_; ++w) all |= bits[w];
@@ -210,6 +214,13 @@ class KeyBits {
       bits[w] = 0;
       const std::int64_t n = std::min<std::int64_t>(64, call_.keys - 64 * w);
       for (std::int64_t j = 0; j < n; ++j) bits[w] |= std::uint64_t{keep[64 * w + j] != 0} << j;
+    }
+  }
+  // Clears the bits after `last`.
+  void keep_up_to(std::int64_t last, std::uint64_t* bits) const {
+    for (std::int64_t w = 0; w < words_; ++w) {
+      const std::int64_t kept = std::clamp<std::int64_t>(last + 1 - 64 * w, 0, 64);
+      if (kept < 64) bits[w] &= (std::uint64_t{1} << kept) - 1;
     }
   }
   static Mask lanes(const std::uint64_t* bits, std::int64_t j) { return lanes_of_bits(reinterpret_cast<const std::uint8_t*>(bits), j); }

@@ -24,6 +24,7 @@ struct Call {
   std::int64_t batch, heads, queries, keys, head_dim;
   T scale, survivors;  // 1 / (1 - p) of attention dropout, 0 where it leaves none
   const std::uint8_t* keep;
+  bool causal;
   KeyDrop drop_key;
   AttentionDrop dropout;
   EmptyRow empty;
@@ -89,7 +90,7 @@ struct RowState {
 template <class T, class S>
 __device__ RowState attend(const Call<T>& call, const S* q, const View<const S>& k, std::int64_t b, std::int64_t h, std::int64_t n,
                            const RowMemory<T>& row) {
-  const std::int64_t M = call.keys;
+  const std::int64_t M = call.keys, last = call.causal ? n + M - call.queries : M - 1;
   const std::uint8_t* const allowed = call.keep ? call.keep + ((b * call.heads + h) * call.queries + n) * M : nullptr;
   const auto sample = static_cast<std::uint32_t>(call.first_sample + b), heads = static_cast<std::uint32_t>(call.heads);
   if (call.dropout.threshold)
@@ -107,7 +108,7 @@ __device__ RowState attend(const Call<T>& call, const S* q, const View<const S>&
     if (drop.threshold && drop.shape == DropShape::plain) dropped = row.seeds[j] != 0;
     if (drop.threshold && drop.shape != DropShape::plain && j >= off_grid)
       dropped = dropped_by(drop, row.seeds + off_grid, (j - off_grid) / drop.grid.width, (j - off_grid) % drop.grid.width);
-    const bool may = !allowed || allowed[j];
+    const bool may = (!allowed || allowed[j]) && j <= last;
     row.kept[j] = may && !dropped;
     row.on[j] = !call.dropout.threshold || !row.on[j];
     kept_any += may && !dropped, allowed_any += may;
@@ -119,7 +120,7 @@ __device__ RowState attend(const Call<T>& call, const S* q, const View<const S>&
       __syncwarp();
       return {false, 0, 1};
     }
-    for (std::int64_t j = lane(); j < M; j += 32) row.kept[j] = allowed_any == 0 || !allowed || allowed[j];
+    for (std::int64_t j = lane(); j < M; j += 32) row.kept[j] = allowed_any == 0 || ((!allowed || allowed[j]) && j <= last);
   }
   T top = -INFINITY, sum = 0;
   for (std::int64_t j = lane(); j < M; j += 32) {
@@ -265,6 +266,7 @@ Call<T> call_of(const AttentionCall& c) {
           static_cast<T>(c.scale),
           c.dropout.threshold < 65536 ? static_cast<T>(1 / (1 - c.dropout.threshold / 65536.0)) : T{0},
           c.keep.defined() ? elements<std::uint8_t>(c.keep) : nullptr,
+          c.causal,
           c.drop_key,
           c.dropout,
           c.empty,

@@ -40,10 +40,11 @@ struct Row {
 Row attend(const AttentionCall& call, const Head<Array>& q, const Head<Array>& k, std::int64_t b, std::int64_t h, std::int64_t n) {
   const auto M = static_cast<std::size_t>(call.keys), hd = static_cast<std::size_t>(call.head_dim), query = static_cast<std::size_t>(n);
   const auto sample_head = static_cast<std::uint32_t>((call.first_sample + b) * call.heads + h);
-  std::vector<bool> allowed(M, true), kept(M);
+  std::vector<bool> allowed(M), kept(M);
+  for (std::size_t j = 0; j < M; ++j) allowed[j] = static_cast<std::int64_t>(j) <= call.last_key(n);
   if (call.keep.defined())
     for (std::size_t j = 0; j < M; ++j)
-      allowed[j] = call.keep.data<std::uint8_t>()[((b * call.heads + h) * call.queries + n) * call.keys + static_cast<std::int64_t>(j)] != 0;
+      if (!call.keep.data<std::uint8_t>()[((b * call.heads + h) * call.queries + n) * call.keys + static_cast<std::int64_t>(j)]) allowed[j] = false;
   std::vector<std::uint8_t> dropped(M, 0);
   if (call.drop_key.threshold) drop_keys(call.drop_key, call.step, call.first_sample + b, call.heads, h, n, dropped);
   for (std::size_t j = 0; j < M; ++j) kept[j] = allowed[j] && !dropped[j];

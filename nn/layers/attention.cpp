@@ -14,10 +14,11 @@ void AttentionOptions::check_values(const char* op) const {
 }
 
 plumb::AttentionOptions AttentionOptions::call(bool training) const {
-  if (!training) return {};
+  if (!training) return {.causal = causal};
   return {.drop_key = drop_key.rate,
           .dropout = dropout,
           .empty = drop_key.empty,
+          .causal = causal,
           .drop_shape = drop_key.shape,
           .drop_window = drop_key.window,
           .drop_sharing = drop_key.sharing,

@@ -14,6 +14,7 @@ struct AttentionOptions {
   double drop_head = 0;                      // DropHead's rate, [0, 1)
   std::int64_t drop_head_steps = 0;          // of training, over which that rate follows drop_head_rate; 0: constant
   Init init = Init::truncated_normal(0.02);  // of both weights
+  bool causal = false;                       // a token attends to itself and those before it
 
   void check_values(const char* op) const;                      // throws for what no attention can be
   plumb::AttentionOptions call(bool training) const;            // the op's options of one pass

@@ -13,11 +13,12 @@ struct AttentionCase {
   DropShape shape = DropShape::plain;
   DropSharing sharing = DropSharing::per_entry;
   KeyGrid grid{};
+  bool causal = false;
 };
 
 std::string describe(const AttentionCase& c) {
-  return fmt::format("attention {}x{}x{}x{}x{} keep {} drop_key {} dropout {} empty {} {} {}", c.batch, c.heads, c.queries, c.keys, c.head_dim,
-                     c.keep, c.drop_key, c.dropout, name(c.empty), name(c.shape), name(c.sharing));
+  return fmt::format("attention {}x{}x{}x{}x{} keep {} drop_key {} dropout {} empty {} {} {}{}", c.batch, c.heads, c.queries, c.keys, c.head_dim,
+                     c.keep, c.drop_key, c.dropout, name(c.empty), name(c.shape), name(c.sharing), c.causal ? " causal" : "");
 }
 
 AttentionCall call_of(const AttentionCase& c) {
@@ -28,6 +29,7 @@ AttentionCall call_of(const AttentionCase& c) {
           .head_dim = c.head_dim,
           .scale = 1 / std::sqrt(static_cast<double>(c.head_dim)),
           .keep = c.keep < 1 ? bytes({c.batch, c.heads, c.queries, c.keys}, c.keep) : Array(),
+          .causal = c.causal,
           .drop_key = key_drop(c.drop_key, c.shape, 0, c.sharing, c.grid, c.keys, 0x123456789abcdefull),
           .dropout = {drop_threshold(c.dropout), 0xfedcba987654321ull},
           .empty = c.empty,
@@ -70,6 +72,10 @@ TEST_CASE("cpu attention, with masks, drops and every rule for empty rows") {
                                    {1, 2, 130, 197, 8, keep, 0.1, 0, EmptyRow::zero, shape, sharing, {14, 14}},
                                    {2, 3, 9, 12, 4, keep, 0.95, 0.2, EmptyRow::paper, shape, sharing, {3, 4}},
                                    {2, 3, 9, 75, 4, keep, 0.95, 0, EmptyRow::zero, shape, sharing, {5, 12}}});
+  for (const EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper})  // queries before the first key have none
+    for (const auto& [queries, keys] : {std::pair{65, 65}, {9, 130}, {70, 66}, {1, 5}, {5, 1}})
+      for (const auto& [keep, drop] : {std::pair{1.0, 0.0}, {0.6, 0.0}, {1.0, 0.3}, {0.6, 0.3}})
+        cases.push_back({1, 2, queries, keys, 8, keep, drop, drop, empty, DropShape::plain, DropSharing::per_entry, {}, true});
   for (const AttentionCase& c : cases)
     for (DType type : {DType::f32, DType::bf16}) {
       const AttentionCall call = call_of(c);
@@ -182,5 +188,23 @@ TEST_CASE("cpu attention without queries leaves keys and values without gradient
     cpu_kernels().attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums, separate(dq), separate(dk), separate(dv));
     for (const Array& d : {dk, dv})
       for (double x : to_vector(d)) CHECK(x == 0);
+  }
+}
+
+TEST_CASE("a causal call is one with the mask of a triangle, to the bit") {
+  constexpr std::int64_t N = 33, M = 40;
+  const Array q = random({2, 3, N, 16}), k = random({2, 3, M, 16}), v = random({2, 3, M, 16});
+  AttentionCall causal = call_of({2, 3, N, M, 16, 1, 0.2, 0.1}), masked = causal;
+  causal.causal = true;
+  Out keep(Array({2, 3, N, M}, DType::u8, Device::cpu));
+  for (std::int64_t i = 0; i < keep.numel(); ++i) keep.mutable_data<std::uint8_t>()[i] = i % M <= i / M % N + M - N;
+  masked.keep = keep;
+  std::vector<const Kernels*> all{&reference_kernels(), &cpu_kernels()};
+  if (why_no_cuda().empty()) all.push_back(&cuda_kernels_of_host_arrays());
+  for (const Kernels* kernels : all) {
+    const Out one = empty_like(q), other = empty_like(q), sums(Array({2, 3, N, 2}, DType::f32, Device::cpu));
+    kernels->attention_forward(causal, separate(q), separate(k), separate(v), separate(one), sums);
+    kernels->attention_forward(masked, separate(q), separate(k), separate(v), separate(other), sums);
+    CHECK(same_bytes(one, other));
   }
 }

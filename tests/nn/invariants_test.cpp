@@ -375,3 +375,14 @@ TEST_CASE("parameters in groups of the same declaration") {
     }
   CHECK(found);
 }
+
+TEST_CASE("what causal attention makes of a token does not depend on those after it, in training and in evaluation") {
+  nn::Attention layer({.dim = dim, .heads = 2, .causal = true});
+  nn::initialize(layer, 0);
+  const Tensor x = stream(), changed = concat({slice(x, 1, 0, 3), random_normal({2, 2, dim}, 1, "other")}, 1);
+  for (const bool training : {true, false}) {
+    layer.train(training);
+    CHECK(slice(layer(x), 1, 0, 3).values() == slice(layer(changed), 1, 0, 3).values());
+    CHECK(slice(layer(x), 1, 3, 5).values() != slice(layer(changed), 1, 3, 5).values());
+  }
+}

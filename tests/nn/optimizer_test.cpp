@@ -565,3 +565,49 @@ TEST_CASE("an optimizer that remembers nothing still counts its steps after load
   second.step(pair.gradients(1));
   CHECK(second.last == 4);
 }
+
+TEST_CASE("step_while_finite is step() while loss and gradients are finite, and then changes nothing until a state is loaded") {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double clip_norm : {0.0, 0.5}) {
+    Pair pair, other;
+    nn::AdamW guarded(pair.parameters(), {.lr = 0.1, .clip_norm = clip_norm}), plain(other.parameters(), {.lr = 0.1, .clip_norm = clip_norm});
+    for (int i = 0; i < 3; ++i) {
+      const Gradients g = pair.gradients(1 + i);
+      const nn::StepReading reading = guarded.step_while_finite(g);
+      plain.step(other.gradients(1 + i));
+      CHECK(reading.arrived());
+      CHECK(reading.loss() == g.loss());
+      CHECK(reading.norm() == Approx(g.norm()));
+    }
+    const auto weights = [](const Pair& p) {
+      std::vector<double> all;
+      for (const nn::Parameter& parameter : p.parameters())
+        for (const double v : parameter.value.values()) all.push_back(v);
+      return all;
+    };
+    const std::vector<double> before = weights(pair);
+    CHECK(before == weights(other));
+    const nn::NamedTensors state = guarded.state();
+    CHECK(std::isnan(guarded.step_while_finite(pair.gradients(nan)).norm()));
+    guarded.step_while_finite(pair.gradients(1));
+    CHECK(weights(pair) == before);
+    guarded.load_state(state);
+    guarded.step_while_finite(pair.gradients(1));
+    CHECK(weights(pair) != before);
+  }
+}
+
+TEST_CASE("the loss of a sum of gradients is the sum of the losses, on the device as well") {
+  const Tensor x = variable(tensor({1, 2}, {2}));
+  Gradients g;
+  for (const double scale : {1.0, 3.0}) g += backward(sum(x * scale));
+  g *= 0.5;
+  CHECK(g.loss() == 6);
+  CHECK(item(g.loss_array()) == 6);
+  CHECK(item(g.squared_norm()) == 8);
+  CHECK(g.norm() == Approx(std::sqrt(8.0)));
+  CHECK_THAT(error_of([] { static_cast<void>(Gradients().loss_array()); }),
+             contains("[gradients] expected the gradients of a loss, got those of nothing"));
+  CHECK_THAT(error_of([] { static_cast<void>(Gradients().squared_norm()); }),
+             contains("[gradients] expected gradients of a variable at least, got none"));
+}

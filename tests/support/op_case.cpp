@@ -389,6 +389,7 @@ std::vector<OpCase> talking_heads() {
       {"attention_talking drop_key", shapes, run({.drop_key = 0.8})},
       {"attention_talking drop_key zero", shapes, run({.drop_key = 0.8, .empty = EmptyRow::zero})},
       {"attention_talking drop_key paper and dropout", shapes, run({.drop_key = 0.8, .dropout = 0.3, .empty = EmptyRow::paper})},
+      {"attention_talking causal", shapes, run({.causal = true})},
       {"attention_talking dropout", shapes, run({.dropout = 0.3})},
   };
 }
@@ -416,6 +417,9 @@ std::vector<OpCase> attention_cases() {
        run({.scale = 0.7}),
        0,
        [](const Tensors& in) { return matmul(softmax_composed(matmul(in[0], in[1], false, true) * 0.7), in[2]); }},
+      {"attention causal", {s, s, s}, run({.causal = true})},
+      {"attention causal cross", {{1, 2, 3, 4}, {1, 2, 7, 4}, {1, 2, 7, 4}}, run({.drop_key = 0.3, .causal = true})},
+      {"attention causal zero", {{1, 2, 7, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}}, run({.empty = EmptyRow::zero, .causal = true})},
       {"attention odd", {{1, 2, 33, 7}, {1, 2, 65, 7}, {1, 2, 65, 7}}, run({})},
       {"attention dropout", {s, s, s}, run({.dropout = 0.3})},
       {"attention drop_key", {s, s, s}, run({.drop_key = 0.5})},
