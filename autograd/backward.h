@@ -47,7 +47,9 @@ class Gradients {
   struct Term {
     double factor;
     Tensor loss;
+    std::uint32_t version;  // of its array
   };
+  static const Tensor& unchanged(const Term& term);
   std::vector<Term> terms_;     // whose sum is the loss
   std::vector<Entry> entries_;  // in the order in which the variables were made
   mutable std::optional<double> loss_ = {}, norm_ = {};

@@ -17,7 +17,8 @@ Array place_of(const Tensor& value) { return value.array().unique() ? value.arra
 
 }  // namespace
 
-Gradients::Gradients(const Tensor& loss, std::vector<Entry> entries) : terms_{{1, loss.detach()}}, entries_(std::move(entries)) {
+Gradients::Gradients(const Tensor& loss, std::vector<Entry> entries)
+    : terms_{{1, loss.detach(), loss.array().version()}}, entries_(std::move(entries)) {
   check(loss.numel() == 1, "[gradients] expected a loss of one element, got shape {}", loss.shape());
   for (const Entry& e : entries_) {
     if (!e.node) fail(fmt::format("[gradients] expected the variable of each gradient, got none for {}", describe(e.gradient)));
@@ -36,10 +37,16 @@ void Gradients::forget_values() {
   squared_norm_ = Array();
 }
 
+const Tensor& Gradients::unchanged(const Term& term) {
+  check(term.loss.array().version() == term.version,
+        "[gradients] expected the loss {} as it was, got one changed in place since: ask for loss() before", describe(term.loss));
+  return term.loss;
+}
+
 double Gradients::loss() const {
   if (loss_) return *loss_;
   double sum = 0;
-  for (const Term& t : terms_) sum += t.factor * t.loss.item();
+  for (const Term& t : terms_) sum += t.factor * unchanged(t).item();
   return *(loss_ = sum);
 }
 
@@ -50,11 +57,11 @@ double Gradients::norm() const {
 
 Array Gradients::loss_array() const {
   check(!terms_.empty(), "[gradients] expected the gradients of a loss, got those of nothing");
-  if (terms_.size() == 1 && terms_[0].factor == 1) return terms_[0].loss.array();
+  if (terms_.size() == 1 && terms_[0].factor == 1 && is_float(terms_[0].loss.dtype())) return unchanged(terms_[0]).array();
   const NoGrad no_grad;
   Tensor sum;
   for (const Term& t : terms_) {
-    const Tensor term = cast(reshape(t.loss, {}), DType::f64) * t.factor;
+    const Tensor term = cast(reshape(unchanged(t), {}), DType::f64) * t.factor;
     sum = sum.defined() ? sum + term : term;
   }
   return sum.array();

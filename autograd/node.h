@@ -73,6 +73,9 @@ bool recording(const Tensors& inputs);  // whether an op on these enters the gra
 std::shared_ptr<Node> make_node(const char* op, const Array& y, const Tensors& inputs);
 void keep_output(Node& node, const Array& y);       // for a backward that reads y, which throws if it was changed in place
 void check_finite(const char* op, const Array& y);  // in anomaly mode, throws for a non-finite element
+// For an op that refuses wrong ones: the elements of `numbers` (i64) on the host; undefined where they lie on a device, whose kernels make NaN of
+// wrong ones, unless in anomaly mode, which is to name what was wrong.
+Array numbers_to_check(const Array& numbers);
 // For a fused op's plain backward function: the sum of the gradients that input i has got from others so far, if nobody else holds it;
 // else undefined. Whoever takes it must return it, updated in place, as (part of) the gradient of input i: one pass less.
 Array take_gradient(std::size_t i);

@@ -180,7 +180,8 @@ Tensor attention_talking(const Tensor& q, const Tensor& k, const Tensor& v, cons
                          const Tensor& post_weight, const Tensor& post_bias, const AttentionOptions& options = {});
 
 // ---- loss (ops/cross_entropy.cpp) --------------------------------------------------------------------------------------------------
-// Mean over rows of logits [.., C]; labels i64 [..]. smoothing s: target (1 - s) onehot + s / C.
+// Mean over rows of logits [.., C]; labels i64 [..]. smoothing s: target (1 - s) onehot + s / C. A label out of range is an error; on cuda, where
+// nobody waits for labels, the loss is NaN, and the error comes in anomaly mode, which a divergence is looked into with.
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing = 0);
 Tensor soft_cross_entropy(const Tensor& logits, const Tensor& target);  // target [.., C], a constant
 // Which part of the rows of logits [.., C] has its argmax at its label, in [0, 1]; labels i64 [..], as cross_entropy() takes them. A number, without

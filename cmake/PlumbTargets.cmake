@@ -34,7 +34,7 @@ function(plumb_add_code_hash target template)
   set(out ${PROJECT_BINARY_DIR}/code_hash/${target}.cpp)
   list(JOIN ARGN "\n" lines)
   file(CONFIGURE OUTPUT ${list} CONTENT
-    "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_SYSTEM_PROCESSOR} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} ${PLUMB_SANITIZE} ${CMAKE_CUDA_COMPILER_VERSION} ${CMAKE_CUDA_ARCHITECTURES} oneDNN ${OneDnn_VERSION} Highway ${Highway_VERSION} fmt ${fmt_VERSION}\n${lines}\n")
+    "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_SYSTEM_PROCESSOR} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} ${PLUMB_SANITIZE} ${CMAKE_CUDA_COMPILER_VERSION} ${CMAKE_CUDA_ARCHITECTURES} ${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_${type}} oneDNN ${OneDnn_VERSION} Highway ${Highway_VERSION} fmt ${fmt_VERSION}\n${lines}\n")
   add_custom_command(OUTPUT ${out}
     COMMAND ${CMAKE_COMMAND} -DLIST=${list} -DOUT=${out} -DTEMPLATE=${PROJECT_SOURCE_DIR}/cmake/${template}.cpp.in -P ${PROJECT_SOURCE_DIR}/cmake/CodeHash.cmake
     DEPENDS ${list} ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/CodeHash.cmake ${PROJECT_SOURCE_DIR}/cmake/${template}.cpp.in

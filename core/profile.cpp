@@ -32,7 +32,7 @@ struct ProfileRecorder {
   }
   static void wait(Device device) {
     memory_of(device).synchronize();
-    ++current->own_waits_;
+    current->own_waits_ += device == current->device_;
   }
 };
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Compiles the kernels of the cuda backend for compute capability 9.0, with warnings and register spills as errors, and compares what each needs with
-# backends/cuda/resources.csv: registers, bytes of stack and of static shared memory, and the share of a processor's threads that blocks of 256 can fill.
+# backends/cuda/resources.csv: registers, bytes of stack and of static shared memory, and the share of a processor's threads that blocks of 256 can fill
+# (before dynamic shared memory, which norms and attention use).
 # Usage: tools/cuda_resources.sh [--update]      --update: writes what this nvcc says
-# Without nvcc it says so and ends well; with a version that the table does not have it only prints.
+# Without nvcc (CUDACXX, or on the PATH) it says so and ends well; with a version that the table does not have it only prints.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 table=backends/cuda/resources.csv
-nvcc=$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc || true)
+nvcc=$(command -v "${CUDACXX:-nvcc}" || command -v /usr/local/cuda/bin/nvcc || true)
 if [ -z "$nvcc" ]; then
   echo "no nvcc: the kernels of the cuda backend are not compiled for a device, and their registers are not compared"
   exit 0
@@ -14,6 +15,11 @@ fi
 version=$("$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+echo '#include <vector>' >"$work/empty.cu"
+if [ "${version%%.*}" -lt 12 ] || ! "$nvcc" -std=c++20 -c -o "$work/empty.o" "$work/empty.cu" >/dev/null 2>&1; then
+  echo "$nvcc $version is older than 12 or does not go with the C++ compiler here: the kernels of the cuda backend are not compiled for a device"
+  exit 0
+fi
 
 compile() {
   "$nvcc" -std=c++20 -O3 -DNDEBUG --expt-relaxed-constexpr -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1 -gencode arch=compute_90,code=sm_90 -I. \

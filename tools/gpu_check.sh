@@ -27,8 +27,13 @@ record() { printf '%s\t%s\t%s\t%s\n' "$@" >>"$results"; }
 stage() {
   local name=$1 limit=${PLUMB_GPU_CHECK_LIMIT:-$2} log=$out/$1.log began=$SECONDS code=0 result
   shift 2
-  if [[ $1 != bash && $1 != cmake ]] && ! command -v "$1" >/dev/null; then
-    record "$name" unavailable 0 "no $1 here"
+  if ! command -v "$1" >/dev/null; then
+    if [[ $1 == "$build"/* ]]; then  # Plumb's own
+      record "$name" failed 0 "no $1"
+      status=1
+    else
+      record "$name" unavailable 0 "no $1 here"
+    fi
     return
   fi
   timeout "$limit" "$@" >"$log" 2>&1 || code=$?

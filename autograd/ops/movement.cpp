@@ -147,9 +147,9 @@ Tensor gather(const Tensor& x, const Tensor& index) {
   check(x.shape().rank() >= 1, "[gather] expected a tensor of at least one axis, got {}", x.shape());
   check(index.device() == x.device(), "[gather] expected indices on {}, where the rows are, got some on {}", name(x.device()), name(index.device()));
   check(index.dtype() == DType::i64, "[gather] expected i64 indices, got {} {}", name(index.dtype()), index.shape());
-  const std::int64_t checked = in_host_memory(index.device()) ? index.numel() : 0;  // the device says NaN
-  for (std::int64_t i = 0; i < checked; ++i) {
-    const std::int64_t row = index.array().data<std::int64_t>()[i];
+  const Array host = detail::numbers_to_check(index.array());
+  for (std::int64_t i = 0; i < (host.defined() ? host.numel() : 0); ++i) {
+    const std::int64_t row = host.data<std::int64_t>()[i];
     check(0 <= row && row < x.dim(0), "[gather] expected indices in 0..{} for {}, got {} at {}", x.dim(0) - 1, x.shape(), row, i);
   }
   std::vector<std::int64_t> dims(index.shape().begin(), index.shape().end());

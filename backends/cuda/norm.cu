@@ -89,14 +89,8 @@ struct NormColumns {
 };
 
 template <class T>
-const T* optional(const Array& a) {
-  return a.defined() ? elements<T>(a) : nullptr;
-}
-
-template <class T>
 NormBackward<T, T> backward_of(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& dx) {
-  return {elements<T>(dy), elements<T>(x), elements<T>(gamma), optional<T>(mean), elements<T>(rstd), dx.defined() ? elements<T>(dx) : nullptr,
-          nullptr,         nullptr};
+  return {elements<T>(dy), elements<T>(x), elements<T>(gamma), elements<T>(mean), elements<T>(rstd), elements<T>(dx), nullptr, nullptr};
 }
 
 }  // namespace
@@ -111,7 +105,7 @@ void norm_backward(const NormBackward<T, S>& n, const T* beta, std::int64_t rows
                      blocks = RowSums<T>::blocks_of(rows);
   T* const partial = wants_sums && fits ? sums.parts(blocks, D, std::array<Out, 2>{dgamma, dbeta}) : nullptr;
   const std::int64_t others = also.columns > 0 ? (also.columns + 32 * warps - 1) / (32 * warps) * RowSums<T>::blocks_of(also.rows) : 0;
-  if (D > 0)
+  if (D > 0 || others > 0)
     launch(norm_backward_kernel<T, S>, dim3{static_cast<unsigned>(blocks + others), 1, 1}, dim3{static_cast<unsigned>(32 * warps), 1, 1},
            static_cast<std::size_t>(partial ? warps * of_warp : 0), n, beta, rows, D, blocks, partial, also);
   if (wants_sums && !fits) sums.template add<2>(NormColumns<T>{n.dy, n.x, n.mean, n.rstd, D}, rows, D, {dgamma, dbeta});

@@ -119,7 +119,7 @@ __global__ void update_kernel(const Row* rows, int count, const StepState* state
 }
 
 template <class T>
-__global__ void lamb_kernel(const AdamWRow<T>* rows, const StepState* state) {
+__global__ void __launch_bounds__(1024) lamb_kernel(const AdamWRow<T>* rows, const StepState* state) {
   if (state && state->goes_on == 0) return;  // the whole grid
   double* const sums = shared<double>();
   const T scale = static_cast<T>(state ? state->scale : 1);

@@ -7,6 +7,7 @@
 
 #include "autograd/autograd.h"
 #include "experiments/common/arm_run.h"
+#include "experiments/common/interrupt.h"
 #include "experiments/common/options_at.h"
 #include "experiments/common/progress.h"
 
@@ -28,16 +29,17 @@ Batch to_tensors(const HostBatch& batch, const ImageSet& set) {
 
 Steps::Steps(ArmRun& run) : run_(run), first_(run.first_step()), step_(first_ - 1) {}
 
-// A loop that was left by break has done its last step.
+// A loop that was left by break has done its last step; one that an exception leaves, those before it.
 Steps::~Steps() {
-  if (!scope_ || std::uncaught_exceptions() > 0) return;
+  if (!scope_) return;
   scope_.reset();
+  const bool broken = std::uncaught_exceptions() > 0;
   try {
-    run_.after_step();
+    if (!broken) run_.after_step();
     run_.settle();
-    if (run_.record.status == Status::ok) run_.save_weights();
+    if (!broken && run_.record.status == Status::ok) run_.save_weights();
   } catch (...) {
-    run_.keep_error(std::current_exception());
+    if (!broken) run_.keep_error(std::current_exception());
   }
 }
 
@@ -46,6 +48,7 @@ void Steps::advance() {
     scope_.reset();
     run_.after_step();
   }
+  if (interrupted()) run_.settle();  // an arm that has diverged is finished
   if (step_ + 1 >= run_.options.steps || run_.record.status == Status::diverged) return;
   run_.before_step(++step_);
   scope_.emplace(static_cast<std::uint64_t>(run_.record.seed()), step_);
@@ -125,6 +128,7 @@ void Arm::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
 }
 
 Values Arm::evaluate() {
+  run_.settle();
   check(run_.model, "[evaluate] expected track() before evaluate(), got no model");
   if (run_.evaluated_after != run_.record.steps || run_.record.steps == 0) {
     run_.evaluation = run_.evaluate();
@@ -137,14 +141,18 @@ void Arm::track_evaluation(std::function<Values()> evaluate) { run_.evaluate = s
 void Arm::save_under(nn::KeyMap names) { run_.names = std::move(names); }
 
 void Arm::log(const Values& values) {
+  if (run_.has_ended()) return;
   trace(values);
   for (const auto& [name, value] : values) set_value(run_.record.values, name, value);
 }
 
-void Arm::trace(const Values& values) { run_.trace(run_.step, values); }
+void Arm::trace(const Values& values) {
+  if (!run_.has_ended()) run_.trace(run_.step, values);
+}
 void Arm::show(double loss, double rate) { run_.show(run_.step, loss, rate); }
 
 void Arm::measure(const Values& values) {
+  if (run_.has_ended()) return;
   for (const auto& [name, value] : values) {
     check_name(point(), name);
     set_value(run_.record.values, name, value);
@@ -162,7 +170,7 @@ std::vector<std::pair<std::int64_t, double>> Arm::traced(const std::string& name
 
 void Arm::attach(const std::string& json) {
   internal_check(Json::accept(json), "an attachment that is no JSON: {}", json.substr(0, 60));
-  if (!run_.repeats()) run_.record.attachments.push_back(json);
+  if (!run_.repeats() && !run_.has_ended()) run_.record.attachments.push_back(json);
 }
 
 void Arm::took(const TakenStep& step) { run_.took(step); }
@@ -174,7 +182,14 @@ bool Arm::diverges(const Gradients& step, const std::function<Tensor()>& loss) {
   return true;
 }
 
-void Arm::diverged(std::int64_t step, const std::string& reason) { run_.diverged(step, reason); }
+void Arm::diverged(std::int64_t step, const std::string& reason) {
+  if (!run_.has_ended()) run_.diverged(step, reason);
+}
+
+double Arm::recent_loss() const {
+  run_.settle();
+  return watch().recent_loss();
+}
 
 DivergenceWatch& Arm::watch() const { return run_.watch; }
 

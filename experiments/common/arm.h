@@ -180,13 +180,14 @@ class Arm {
   // returns. `loss` computes the step's loss again.
   bool diverges(const Gradients& step, const std::function<Tensor()>& loss);
   // The same of a step whose update was made with Optimizer::step_while_finite, and its loss in progress and log: as soon as its numbers have
-  // arrived, and at the latest two steps later or before anything is written or evaluated. Once it has diverged, the loop over the steps ends.
+  // arrived, and at the latest two steps later or before anything else is logged, evaluated or written. Once it has diverged, the loop over the steps
+  // ends, and what the body logs, traces, attaches or measures of later steps is left out.
   void took(const TakenStep& step);
   bool has_diverged() const;
   // Marks the arm as diverged at that step, counted from 0, by a rule of the body's own, after which the body returns: a result, "diverged_at". What
   // the arm measured is kept in the files and left out of the statistics over seeds.
   void diverged(std::int64_t step, const std::string& reason);
-  double recent_loss() const { return watch().recent_loss(); }  // mean over the last 20 steps that diverges() was asked about
+  double recent_loss() const;  // mean over the last 20 steps that diverges() was asked about, or that took() was told of
   DivergenceWatch& watch() const;
 
   // What the arm's line in the progress says in place of its values, as something that is not well.

@@ -154,7 +154,8 @@ void ArmRun::before_step(std::int64_t next) {
 void ArmRun::after_step() {
   const bool last = step + 1 == options.steps, evaluates = options.eval_every > 0 && (last || (step + 1) % options.eval_every == 0),
              judges = options.stop_hopeless && step + 1 == options.steps / 2;
-  if (last || evaluates || judges || step + 1 == capture_before || step + 1 == stop_before) settle();
+  const bool timed = std::isfinite(enough_seconds);  // each step by itself
+  if (last || evaluates || judges || timed || step + 1 == capture_before || step + 1 == stop_before) settle();
   const Clock::time_point now = Clock::now();
   const double taken = std::chrono::duration<double>(now - step_began_).count();
   record.seconds += taken;
@@ -178,7 +179,13 @@ void ArmRun::took(const TakenStep& taken) {
   settle(most_pending);
 }
 
+bool ArmRun::has_ended() {
+  settle();
+  return ended_;
+}
+
 void ArmRun::settle(std::size_t most_left) {
+  if (record.status == Status::diverged) pending_.clear();  // by a rule of the body's own
   while (!pending_.empty() && (pending_.size() > most_left || pending_.front().reading.arrived())) {
     const TakenStep taken = std::move(pending_.front());
     pending_.pop_front();
@@ -190,6 +197,7 @@ void ArmRun::settle(std::size_t most_left) {
       show(taken.step, loss, taken.rate);
     if (!bad) continue;
     pending_.clear();  // steps that changed nothing, or that nobody is to know of
+    ended_ = true;
     record.steps = taken.step;
     const RandomScope random({.seed = static_cast<std::uint64_t>(record.seed()), .step = static_cast<std::uint32_t>(taken.step)});
     diverged(taken.step, watch.reason(taken.loss));
@@ -239,6 +247,7 @@ void ArmRun::save_weights() {
 
 void ArmRun::call(const std::function<void(Arm&)>& body) {
   const auto ended_as = [&](Status status, std::string reason) {
+    if (ended_) return;  // by a step that has diverged, which was found while the body was left
     record.status = status;
     record.reason = one_line(std::move(reason));
   };

@@ -80,6 +80,8 @@ class ArmRun {
   // Steps whose numbers may be under way, of which the oldest are taken in until no more than `most_left` are left, and all that have arrived.
   void took(const TakenStep& taken);
   void settle(std::size_t most_left = 0);
+  // Takes them all in. Whether one of them has diverged: then nothing that the body does in later steps is reported.
+  bool has_ended();
   void trace(std::int64_t of_step, const Values& values);
   void show(std::int64_t of_step, double loss, double rate);
   void diverged(std::int64_t at_step, const std::string& reason);
@@ -110,6 +112,7 @@ class ArmRun {
   std::exception_ptr error_;
   static constexpr std::size_t most_pending = 2;
   std::deque<TakenStep> pending_;
+  bool ended_ = false;
   using Clock = std::chrono::steady_clock;
   Clock::time_point step_began_{}, checkpointed_ = Clock::now();
 };

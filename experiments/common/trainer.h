@@ -19,7 +19,8 @@ class Task {
 };
 
 // Minimises the task's loss over the steps of the arm, which has been told what is trained (Arm::track); or marks the arm as diverged, with its
-// weights as they were before the first step whose loss or gradients were not finite. Every `log_every`-th step is traced, and the last (loss,
+// weights as they were before the first step whose loss or gradients were not finite (of a loss above the limit: up to three
+// updates later). Every `log_every`-th step is traced, and the last (loss,
 // lr_now, grad_norm); 0: as many as make about 200. Returns whether it ended well: arm.recent_loss() then is its training loss. On a device, a step's
 // numbers are read a step or two later; what is reported is the same.
 bool train(Arm& arm, Task& task, nn::Optimizer& optimizer, nn::Ema* ema = nullptr, const AroundStep& around = {}, std::int64_t log_every = 0);

@@ -16,12 +16,17 @@ namespace {
 
 const Words small{"--dim", "8", "--batch", "4", "--steps", "12", "--eval-images", "20", "--no-progress", "--out"};
 
-int trains(int argc, const char* const* argv, const AroundStep& around = {}) {
+// logs: a line of its own in each step, before it is known how that ends.
+int trains(int argc, const char* const* argv, const AroundStep& around = {}, bool logs = false) {
   Study study("device", "On a device.");
   const Axis<std::string> gate = study.axis<std::string>("--gates", {"layerscale"}, "Gates");
   return study.run(argc, argv, [&](Arm& arm) {
     nn::ViT model(arm.vit({.depth = 2, .gate = nn::GateChoice(arm[gate])}));
-    arm.train(model, around);
+    if (!logs) return arm.train(model, around);
+    arm.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
+      arm.trace({{"begun", static_cast<double>(step)}});
+      return nullptr;
+    });
   });
 }
 
@@ -62,7 +67,7 @@ TEST_CASE("a study on the device reports what it reports on the cpu") {
 TEST_CASE("a training that diverges on the device is reported as on the cpu: step, reason, what was traced") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder folder;
-  const auto main = [](int argc, const char* const* argv) { return trains(argc, argv); };
+  const auto main = [](int argc, const char* const* argv) { return trains(argc, argv, {}, true); };
   for (const std::string device : {"cpu", "cuda"}) {
     const Ended e = call(folder.path(), main,
                          with(small, {device, "--device", device, "--lr", "1e19", "--optimizer", "sgd", "--warmup", "0", "--loss-limit", "0"}));
@@ -74,12 +79,42 @@ TEST_CASE("a training that diverges on the device is reported as on the cpu: ste
   REQUIRE(cpu.size() == cuda.size());
   for (const auto& [key, value] : cpu) {
     REQUIRE(cuda.contains(key));
-    if (key.second == "diverged_at") CHECK(cuda.at(key) == value);
+    if (key.second == "diverged_at" || key.second == "begun") CHECK(cuda.at(key) == value);
+    if (key.second == "loss" && value.is_number() && value.get<double>() < 1e4)
+      CHECK(cuda.at(key).get<double>() == Approx(value.get<double>()).epsilon(1e-3));
     if (key.second == "divergence") {
       const auto op = [](const nlohmann::json& reason) { return reason.get<std::string>().substr(0, reason.get<std::string>().find(']')); };
       CHECK(op(cuda.at(key)) == op(value));
     }
   }
+}
+
+TEST_CASE("a training whose loss stays above the limit ends on the device as on the cpu, and what was logged meanwhile") {
+  PLUMB_REQUIRE_CUDA();
+  const TemporaryFolder folder;
+  const auto main = [](int argc, const char* const* argv) { return trains(argc, argv, {}, true); };
+  Words given(small.begin(), small.end() - 1);
+  given[5] = "40";  // steps
+  for (const char* const word : {"--lr", "0.3", "--optimizer", "sgd", "--warmup", "0", "--loss-limit", "0.5", "--eval-every", "9", "--out"})
+    given.push_back(word);
+  for (const std::string device : {"cpu", "cuda"}) {
+    const Ended e = call(folder.path(), main, with(given, {device, "--device", device}));
+    INFO(e.err);
+    CHECK(e.status == 0);
+    CHECK_THAT(e.err, contains("diverged at step"));
+  }
+  const auto names = [&](const std::string& of) {  // the lines without their values, in their order
+    std::istringstream lines(file(folder, of + "/metrics.jsonl"));
+    std::vector<std::string> all;
+    for (std::string line; std::getline(lines, line);) {
+      std::string text;
+      const nlohmann::json json = nlohmann::json::parse(line);
+      for (const auto& [name, value] : json.items()) text += name + (value.is_number_integer() ? value.dump() : "") + " ";
+      all.push_back(text);
+    }
+    return all;
+  };
+  CHECK(names("cuda") == names("cpu"));
 }
 
 TEST_CASE("a study on the device that is interrupted goes on from its checkpoint to the same bits") {

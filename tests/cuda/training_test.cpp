@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 
+#include "autograd/debug.h"
 #include "core/memory.h"
 #include "core/precision.h"
 #include "experiments/common/optimization.h"
@@ -12,7 +13,7 @@
 #include "tests/support/temporary_folder.h"
 
 using namespace plumb;
-using plumb::test::TemporaryFolder;
+using plumb::test::contains, plumb::test::error_of, plumb::test::TemporaryFolder;
 
 namespace {
 
@@ -250,4 +251,11 @@ TEST_CASE("what the host does not look at on the device ends as NaN: labels and 
   const std::vector<double> rows = gather(logits, integers({1, 4, -1}, {3})).values();
   CHECK(std::isfinite(rows[0]));
   for (std::size_t i = 5; i < 15; ++i) CHECK(std::isnan(rows[i]));
+
+  const AnomalyMode anomaly;
+  CHECK_THAT(error_of([&] {
+               static_cast<void>(cross_entropy(logits, integers({0, 1, 7, 2}, {4})));
+             }),
+             contains("[cross_entropy] expected labels in 0..4, got 7 at 2"));
+  CHECK_THAT(error_of([&] { static_cast<void>(gather(logits, integers({1, 4, 0}, {3}))); }), contains("[gather] expected indices in 0..3"));
 }
