@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds everything and runs every test; those of the CUDA backend on an emulated device. Where nvcc is, release also compiles
 # the backend for a real one.
-# Usage: ./test.sh [release|asan|tsan]      asan: address and undefined-behaviour sanitizers; tsan: thread sanitizer, threaded parts
+# Usage: ./test.sh [release|asan|tsan]      asan: address and undefined-behaviour sanitizers; tsan: thread sanitizer, threaded parts and CUDA kernels
 # Ends with a line of its own: N passed, N failed, N skipped
 set -euo pipefail
 cd "$(dirname "$0")"
 preset=${1:-release}
 case "$preset" in
-  release) emulated=emulated schedules=(emulated emulated-lazy) ;;
-  asan) emulated=emulated-asan schedules=(emulated-asan) ;;
-  tsan) emulated= schedules=() ;;
+  release) emulated=emulated schedules=(emulated emulated-lazy) programs=(backends_tests cuda_tests cuda_emulator_tests ops_tests) ;;
+  asan) emulated=emulated-asan schedules=(emulated-asan) programs=(backends_tests cuda_tests cuda_emulator_tests ops_tests) ;;
+  tsan) emulated=emulated-races schedules=(emulated-races) programs=(backends_tests cuda_emulator_tests) ;;
   *) sed -n 2,5p "$0" >&2; exit 2 ;;
 esac
 
@@ -31,10 +31,8 @@ tools/install.sh test
 if [ "$preset" = tsan ]; then build tsan backends_tests experiments_tests; else build "$preset"; fi
 run "$preset" "$preset"
 if [ "$preset" = release ]; then tools/cuda_resources.sh || status=$?; fi
-if [ -n "$emulated" ]; then
-  build "$emulated" backends_tests cuda_tests cuda_emulator_tests ops_tests
-  for schedule in "${schedules[@]}"; do run "$schedule" "$emulated"; done
-fi
+build "$emulated" "${programs[@]}"
+for schedule in "${schedules[@]}"; do run "$schedule" "$emulated"; done
 
 count() { # ATTRIBUTE: its sum over the reports
   local sum=0 report

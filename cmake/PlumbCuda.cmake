@@ -3,9 +3,13 @@
 #   ON        by nvcc, of CUDA 12 or later. Programs start without a driver or cuBLASLt: cudart is linked statically, the other opened at run time
 #   AUTO      ON where there is such an nvcc, else OFF
 #   EMULATED  by the C++ compiler against the emulated device of tests/cuda_emulator: for tests
+# PLUMB_CUDA_RACES, with EMULATED: ThreadSanitizer looks at the kernels, and at nothing else.
 # CMAKE_CUDA_ARCHITECTURES: compute capability 9.0, and code that later and earlier devices from 8.0 on translate, unless said otherwise.
 set(PLUMB_CUDA AUTO CACHE STRING "CUDA backend: AUTO, ON, OFF or EMULATED")
 set_property(CACHE PLUMB_CUDA PROPERTY STRINGS AUTO ON OFF EMULATED)
+
+option(PLUMB_CUDA_RACES "Look for races in the kernels on the emulated device" OFF)
+mark_as_advanced(PLUMB_CUDA_RACES)
 
 set(PLUMB_CUDA_FOUND FALSE)
 if(PLUMB_CUDA MATCHES "^(AUTO|ON)$")
@@ -86,7 +90,13 @@ function(plumb_configure_cuda target)
   if(PLUMB_CUDA STREQUAL EMULATED)
     set_source_files_properties(${PLUMB_CUDA_SOURCES} PROPERTIES
       INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/tests/cuda_emulator/include COMPILE_DEFINITIONS PLUMB_CUDA_EMULATED)
-    set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-x;c++")
+    set(options -x c++)
+    if(PLUMB_CUDA_RACES)
+      list(APPEND options -O1 -g1 -fsanitize=thread)
+      target_link_options(${target} PUBLIC -fsanitize=thread)
+      set_source_files_properties(tests/cuda_emulator/lanes.cpp PROPERTIES COMPILE_DEFINITIONS "PLUMB_CUDA_EMULATED;PLUMB_CUDA_RACES")
+    endif()
+    set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${options}")
   elseif(PLUMB_CUDA_FOUND)
     # CMake 3.25 knows no C++20 for nvcc. fmt's checks at compile time are consteval, which nvcc does not follow.
     set_source_files_properties(${kernels} PROPERTIES

@@ -46,7 +46,7 @@ class Profile {
 
   // For people, at most 120 columns: time by kernel and by module (numbers in paths become *: "ViT.blocks.*.attn.qkv"), ms in each phase ("other":
   // outside all, such as the loss), share of duration(), GFLOP/s of matrix products, GB/s, MB taken from the allocator, and what passed
-  // outside kernels. Off the host, also launches, copies and waits a step, and the bytes of the kernels' operands.
+  // outside kernels. Off the host, also launches, copies and waits a step, and the bytes that launches read and write.
   std::string table() const;
   // Chrome's trace event format (JSON object format, "X" events; ts and dur in microseconds): open it in chrome://tracing or Perfetto.
   std::string chrome_trace() const;

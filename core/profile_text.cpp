@@ -84,13 +84,13 @@ std::string steps_of(const std::vector<Profile::Event>& events) {
 }
 
 // "cuda, a step: 132 launches, ...", of what is not on the host.
-std::string text_of(const Traffic& t, Device device, std::int64_t steps, double bytes) {
+std::string text_of(const Traffic& t, Device device, std::int64_t steps) {
   const auto a_step = [&](std::uint64_t count) { return fmt::format("{:.4g}", static_cast<double>(count) / static_cast<double>(steps)); };
   return fmt::format(
-      "{}, a step: {} launches, {} uploads, {} copies, {} readbacks, {} waits, {} calls through the host, {:.4g} MB of operands (each call was "
+      "{}, a step: {} launches, {} uploads, {} copies, {} readbacks, {} waits, {} calls through the host, {:.4g} MB read and written (each call was "
       "waited for, to time it; these waits are not counted)\n",
       name(device), a_step(t.launches), a_step(t.uploads), a_step(t.copies), a_step(t.readbacks), a_step(t.synchronizations), a_step(t.through_host),
-      bytes * 1e-6 / static_cast<double>(steps));
+      static_cast<double>(t.bytes) * 1e-6 / static_cast<double>(steps));
 }
 
 std::string json_string(std::string_view text) {
@@ -119,7 +119,7 @@ std::string Profile::table() const {
   }
   outside.ms = total - all.ms;
   const auto [first, last] = std::ranges::minmax(events_, {}, &Event::step);
-  const std::string of_device = in_host_memory(device_) ? "" : text_of(traffic(), device_, std::int64_t{last.step} - first.step + 1, all.bytes);
+  const std::string of_device = in_host_memory(device_) ? "" : text_of(traffic(), device_, std::int64_t{last.step} - first.step + 1);
   return fmt::format(
       "{}{}{}{}\n{}{}\n{}: {:.3f} ms, {:.1f} % in matrix products, {:.1f} % in attention, {:.1f} % in other kernels, {:.1f} % outside\n{}",
       header("kernel"), rows(kernels, total), row("all kernels", all, total), row("outside kernels", outside, total), header("module"),

@@ -247,13 +247,11 @@ __global__ void keys_backward_kernel(Call<T> call, Backward<S> to, const T* ds, 
   over_queries(call, to, head / call.heads, head % call.heads, index / E % call.keys, index % E, ds + of_head, after + of_head);
 }
 
-template <class T>
-View<const T> view(const Heads& h) {
-  return {elements<T>(h.array) + h.offset, h.batch, h.head, h.token};
-}
-template <class T>
-View<T> view(const HeadsOut& h) {
-  return {elements<T>(h.array) + h.offset, h.batch, h.head, h.token};
+template <class T, class A>
+auto view(const AttentionCall& c, const HeadsOf<A>& h, std::int64_t tokens) {
+  count_bytes(c.batch * c.heads * tokens * c.head_dim * static_cast<std::int64_t>(sizeof(T)));
+  auto* const first = pointer<T>(h.array) + h.offset;
+  return View<std::remove_pointer_t<decltype(pointer<T>(h.array))>>{first, h.batch, h.head, h.token};
 }
 
 template <class T>
@@ -307,7 +305,8 @@ void launch_queries(const AttentionCall& c, void (*kernel)(Parameters...), Argum
 void attention_forward(const AttentionCall& c, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out, const Out& sums) {
   if (!fits(c, {&q.array, &k.array, &v.array, &out.array})) return through_host<&Kernels::attention_forward>(c, q, k, v, out, sums);
   dispatch_attention(q.array.dtype(), [&]<class T, class S>() {
-    launch_queries<T>(c, forward_kernel<T, S>, call_of<T>(c), view<S>(q), view<S>(k), view<S>(v), view<S>(out), elements<T>(sums));
+    launch_queries<T>(c, forward_kernel<T, S>, call_of<T>(c), view<S>(c, q, c.queries), view<S>(c, k, c.keys), view<S>(c, v, c.keys),
+                      view<S>(c, out, c.queries), elements<T>(sums));
   });
 }
 
@@ -316,7 +315,9 @@ void attention_backward(const AttentionCall& c, const Heads& dout, const Heads& 
   if (!fits(c, {&q.array, &k.array, &v.array, &dout.array, &dq.array, &dk.array, &dv.array}))
     return through_host<&Kernels::attention_backward>(c, dout, q, k, v, sums, dq, dk, dv);
   dispatch_attention(q.array.dtype(), [&]<class T, class S>() {
-    const Backward<S> to{view<S>(dout), view<S>(q), view<S>(k), view<S>(v), view<S>(dq), view<S>(dk), view<S>(dv)};
+    const std::int64_t N = c.queries, M = c.keys;
+    const Backward<S> to{view<S>(c, dout, N), view<S>(c, q, N),  view<S>(c, k, M), view<S>(c, v, M),
+                         view<S>(c, dq, N),   view<S>(c, dk, M), view<S>(c, dv, M)};
     const std::int64_t of_head = head_bytes<T>(c.queries, c.keys), warps = std::min<std::int64_t>(8, (room - of_head) / row_bytes<T>(c.keys));
     if (warps > 0 && c.batch * c.heads > 0)
       return launch(head_backward_kernel<T, S>, dim3{static_cast<unsigned>(c.batch * c.heads), 1, 1}, dim3{static_cast<unsigned>(32 * warps), 1, 1},
@@ -324,6 +325,7 @@ void attention_backward(const AttentionCall& c, const Heads& dout, const Heads& 
     const Array all(Shape{c.batch, c.heads, c.queries, c.keys}, dtype_of<T>, Device::cuda);
     const Out ds(all), after(empty_like(all));
     launch_queries<T>(c, rows_backward_kernel<T, S>, call_of<T>(c), to, elements<T>(ds), elements<T>(after));
+    view<S>(c, dout, N), view<S>(c, q, N);  // read once more
     launch_for(c.batch * c.heads * c.keys * c.head_dim, keys_backward_kernel<T, S>, call_of<T>(c), to, elements<T>(ds), elements<T>(after));
   });
 }

@@ -35,15 +35,30 @@ void launch_for(std::int64_t n, void (*kernel)(Parameters...), Arguments... argu
   if (n > 0) launch(kernel, dim3{static_cast<unsigned>((n + block_threads - 1) / block_threads), 1, 1}, dim3{block_threads, 1, 1}, 0, arguments...);
 }
 
+// Counts bytes that a launch reads or writes (Traffic).
+inline void count_bytes(std::int64_t bytes) { counters.bytes += static_cast<std::uint64_t>(bytes); }
+
 // The elements on the device; T must be the dtype's type.
 template <class T>
-const T* elements(const Array& a) {
+const T* pointer(const Array& a) {
   internal_check(!a.defined() || dtype_of<T> == a.dtype(), "kernel given {}", name(a.dtype()));
   return a.defined() ? static_cast<const T*>(a.address()) : nullptr;
 }
 template <class T>
-T* elements(const Out& a) {
-  return const_cast<T*>(elements<T>(static_cast<const Array&>(a)));
+T* pointer(const Out& a) {
+  return const_cast<T*>(pointer<T>(static_cast<const Array&>(a)));
+}
+// The same of an operand that a launch is given whole, to read or to write: its bytes count.
+template <class T, class A>
+auto elements(const A& a) {
+  if (a.defined()) count_bytes(static_cast<std::int64_t>(a.size_in_bytes()));
+  return pointer<T>(a);
+}
+// To read and to write.
+template <class T>
+T* in_place(const Out& a) {
+  elements<T>(a);
+  return elements<T>(a);
 }
 
 }  // namespace plumb::cuda

@@ -205,6 +205,7 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
       const T* const parts = scaled || b.defined() ? sums.template add<2>(output, R, N, nowhere) : nullptr;
       const Out dw = g.dw.defined() ? g.dw : Out(scratch(weight)), of_rows = g.dgate.numel() == N ? g.dgate : Out(empty_like(weight, {N}));
       weight_gradient(du, again(), dw);
+      if (parts) count_bytes(RowSums<T>::blocks_of(R) * N * static_cast<std::int64_t>(sizeof(T)));  // which fold_kernel reads
       const Out gated_weight = wants_x ? Out(scratch(weight)) : Out();
       launch_rows(N, fold_kernel<T>,
                   Fold<T>{.w = elements<T>(weight),
@@ -215,7 +216,7 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
                           .blocks = RowSums<T>::blocks_of(R),
                           .N = N,
                           .K = K,
-                          .dw = elements<T>(dw),
+                          .dw = in_place<T>(dw),
                           .db = elements<T>(g.db),
                           .dgate = elements<T>(of_rows),
                           .gated = elements<T>(gated_weight)});

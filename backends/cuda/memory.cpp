@@ -172,6 +172,7 @@ class CudaMemory : public Memory {
   }
   void copy(const void* from, void* to, std::size_t bytes) override {
     ++counters.copies;
+    counters.bytes += 2 * bytes;
     if (bytes > 0) PLUMB_CUDA_CHECKED(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()));
   }
   void fill(void* device, int byte, std::size_t bytes) override {
@@ -183,6 +184,7 @@ class CudaMemory : public Memory {
   }
   Traffic traffic() const override {
     return {.launches = counters.launches,
+            .bytes = counters.bytes,
             .through_host = counters.through_host,
             .uploads = counters.uploads,
             .downloads = counters.downloads,

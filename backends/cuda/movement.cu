@@ -82,6 +82,7 @@ T* units(const Out& a) {
 void copy_runs(const Array& x, std::int64_t from_stride, std::int64_t from_offset, const Out& y, std::int64_t to_stride, std::int64_t to_offset,
                std::int64_t run, std::int64_t bytes) {
   if (bytes == 0) return;
+  count_bytes(2 * bytes);
   in_units({from_stride, from_offset, to_stride, to_offset, run}, [&]<class T>() {
     constexpr auto unit = static_cast<std::int64_t>(sizeof(T));
     launch_for(bytes / unit, runs_kernel<T>, units<T>(x) + from_offset / unit, from_stride / unit, units<T>(y) + to_offset / unit, to_stride / unit,
@@ -96,6 +97,7 @@ void permute(const Array& x, std::span<const int> axes, const Out& y) {
   Strides strides{};
   for (std::size_t i = 0; i < axes.size(); ++i) strides[i] = dense[static_cast<std::size_t>(axes[i])];
   const Index<1> index(y.shape(), std::array<Strides, 1>{strides});
+  count_bytes(2 * static_cast<std::int64_t>(y.size_in_bytes()));
   const auto run = [&]<class T>() { launch_for(y.numel(), permute_kernel<T>, units<T>(x), units<T>(y), index, y.numel()); };
   switch (size_of(x.dtype())) {
     case 8:
@@ -122,6 +124,7 @@ void assign_slice(const Array& x, int axis, std::int64_t start, const Out& y) {
 void gather(const Array& x, const Array& index, const Out& y) {
   const std::int64_t row = inner_bytes(x, 0);
   if (y.numel() == 0) return;
+  count_bytes(2 * static_cast<std::int64_t>(y.size_in_bytes()));
   in_units({row}, [&]<class T>() {
     constexpr auto unit = static_cast<std::int64_t>(sizeof(T));
     const std::int64_t n = index.numel() * row / unit;
@@ -132,7 +135,7 @@ void gather(const Array& x, const Array& index, const Out& y) {
 void scatter_add(const Array& x, const Array& index, const Out& y) {
   dispatch_float(x.dtype(), "scatter_add", [&]<class T>() {
     const std::int64_t run = inner_bytes(y, 0) / static_cast<std::int64_t>(sizeof(T));
-    launch_for(y.numel(), scatter_add_kernel<T>, elements<T>(x), elements<std::int64_t>(index), index.numel(), elements<T>(y), run, y.numel());
+    launch_for(y.numel(), scatter_add_kernel<T>, elements<T>(x), elements<std::int64_t>(index), index.numel(), in_place<T>(y), run, y.numel());
   });
 }
 

@@ -167,9 +167,9 @@ AdamWRow<T> adam_row(const AdamWUpdate& u, std::int64_t first_block, double deca
   return {first_block,
           u.parameter.numel(),
           elements<T>(u.gradient),
-          elements<T>(u.parameter),
-          elements<T>(u.moment1),
-          elements<T>(u.moment2),
+          in_place<T>(u.parameter),
+          in_place<T>(u.moment1),
+          in_place<T>(u.moment2),
           static_cast<T>(s.beta1),
           static_cast<T>(1 - s.beta1),
           static_cast<T>(s.beta2),
@@ -254,8 +254,8 @@ void sgd(std::span<const SgdUpdate> updates, const Array& state) {
       return SgdRow<T>{first,
                        u.parameter.numel(),
                        elements<T>(u.gradient),
-                       elements<T>(u.parameter),
-                       elements<T>(u.velocity),
+                       in_place<T>(u.parameter),
+                       in_place<T>(u.velocity),
                        static_cast<T>(u.step.lr),
                        static_cast<T>(u.step.momentum),
                        static_cast<T>(u.step.weight_decay),
@@ -271,8 +271,8 @@ void adagrad(std::span<const AdagradUpdate> updates, const Array& state) {
       return AdagradRow<T>{first,
                            u.parameter.numel(),
                            elements<T>(u.gradient),
-                           elements<T>(u.parameter),
-                           elements<T>(u.squares),
+                           in_place<T>(u.parameter),
+                           in_place<T>(u.squares),
                            static_cast<T>(u.step.lr),
                            static_cast<T>(u.step.eps),
                            static_cast<T>(u.step.weight_decay)};
@@ -284,7 +284,7 @@ void ema(double rate, std::span<const EmaUpdate> updates) {
   if (updates.empty()) return;
   dispatch_float(updates[0].average.dtype(), "ema", [&]<class T>() {
     update_all<EmaRow<T>>(updates, {}, [&](const EmaUpdate& u, std::int64_t first) {
-      return EmaRow<T>{first, u.average.numel(), elements<T>(u.value), elements<T>(u.average), static_cast<T>(rate)};
+      return EmaRow<T>{first, u.average.numel(), elements<T>(u.value), in_place<T>(u.average), static_cast<T>(rate)};
     });
   });
 }

@@ -75,6 +75,11 @@ class Library {
     const double one64 = 1, sum64 = sum;
     const bool f64 = p.dtype == DType::f64;
     ++counters.launches;
+    const auto matrices = [&](std::int64_t stride) { return stride != 0 ? p.count : 1; };
+    const std::int64_t operands = matrices(p.stride_a) * p.M * p.K + matrices(p.stride_b) * p.K * p.N,
+                       results = (p.add_to_y ? 2 : 1) * p.count * p.M * p.N + (p.bias ? p.N : 0);
+    counters.bytes += static_cast<std::uint64_t>(operands) * size_of(p.bf16_operands ? DType::bf16 : p.dtype) +
+                      static_cast<std::uint64_t>(results) * size_of(p.dtype);
     PLUMB_CUBLAS_CHECKED(cublasLtMatmul(handle_, plan.operation, f64 ? static_cast<const void*>(&one64) : &one, b, plan.left, a, plan.right,
                                         f64 ? static_cast<const void*>(&sum64) : &sum, y, plan.result, y, plan.result, &plan.algorithm,
                                         aligned_workspace_, plan.workspace, stream()));
@@ -138,7 +143,10 @@ void multiply(const Product& product, const void* a, const void* b, const void* 
   if (elements == 0) return;
   if (product.K > 0) return library.multiply(product, a, b, bias, y);
   internal_check(!product.bias && (product.count == 1 || product.stride_y == product.M * product.N), "an empty product with a bias or gaps");
-  if (!product.add_to_y) memory_of(Device::cuda).fill(y, 0, static_cast<std::size_t>(elements) * size_of(product.dtype));
+  if (product.add_to_y) return;
+  const std::size_t bytes = static_cast<std::size_t>(elements) * size_of(product.dtype);
+  counters.bytes += bytes;
+  memory_of(Device::cuda).fill(y, 0, bytes);
 }
 
 }  // namespace plumb::cuda

@@ -95,7 +95,7 @@ class RowSums {
     kept_.push_back(room);
     for (std::size_t i = 0; i < n; ++i)
       if (results[i].defined())
-        all_.push_back({elements<T>(room) + static_cast<std::int64_t>(i) * blocks * columns, blocks, columns, elements<T>(results[i]),
+        all_.push_back({pointer<T>(room) + static_cast<std::int64_t>(i) * blocks * columns, blocks, columns, elements<T>(results[i]),
                         results[i].numel() != columns});
     return elements<T>(room);
   }
@@ -120,6 +120,7 @@ class RowSums {
       std::int64_t columns = 1;
       for (std::size_t i = 0; i < count; ++i) {
         table.of[i] = all_[first + i];
+        count_bytes(table.of[i].blocks * table.of[i].columns * static_cast<std::int64_t>(sizeof(T)));
         if (!table.of[i].over_all) columns = std::max(columns, table.of[i].columns);
       }
       launch(add_parts<T>, dim3{static_cast<unsigned>((columns + block_threads - 1) / block_threads), static_cast<unsigned>(count), 1},

@@ -19,7 +19,8 @@ cudaStream_t stream();
 
 // The members of Traffic; any thread counts.
 struct Counters {
-  std::atomic<std::uint64_t> launches = 0, through_host = 0, uploads = 0, downloads = 0, copies = 0, synchronizations = 0, readbacks = 0, paced = 0;
+  std::atomic<std::uint64_t> launches = 0, bytes = 0, through_host = 0, uploads = 0, downloads = 0, copies = 0, synchronizations = 0, readbacks = 0,
+                             paced = 0;
 };
 extern Counters counters;
 

@@ -108,8 +108,11 @@ TEST_CASE("every optimizer, with and without clipping, trains as on the cpu") {
 
 namespace {
 
-// What the second training step asks of the device, of a ViT of this depth with LayerScale, DropKey and drop-path, clipping, and its average.
-Traffic traffic_of_a_step(std::int64_t depth) {
+constexpr std::int64_t tokens_of_image = 17;  // of small(): 16 patches, and the class token
+
+// What the second training step asks of the device, of a ViT of this depth with LayerScale, DropKey and drop-path, clipping, and its average; its
+// bytes are those of forward and backward.
+Traffic traffic_of_a_step(std::int64_t depth, std::int64_t images) {
   const DefaultsScope defaults({DType::f32, Device::cuda});
   nn::ViTOptions options = small();
   options.depth = depth;
@@ -119,22 +122,25 @@ Traffic traffic_of_a_step(std::int64_t depth) {
   const nn::ViT model(options);
   nn::AdamW optimizer(model.parameters(), {.clip_norm = 1});
   nn::Ema ema(model.parameters(), {.decay = 0.9});
-  const std::vector<float> pixels(batch * 3 * 16 * 16, 0.5f);
-  const std::vector<std::int64_t> classes_of(batch, 3);
+  const std::vector<float> pixels(static_cast<std::size_t>(images * 3 * 16 * 16), 0.5f);
+  const std::vector<std::int64_t> classes_of(static_cast<std::size_t>(images), 3);
   std::optional<nn::StepReading> reading;
   Traffic before, after;
   for (std::uint32_t number : {0u, 1u}) {
     before = cuda_memory().traffic();
     const RandomScope random({.seed = 3, .step = number});
     const std::vector<Array> data =
-        arrays_from({{pixels.data(), {batch, 3, 16, 16}, DType::f32}, {classes_of.data(), {batch}, DType::i64}}, Device::cuda);
-    reading = optimizer.step_while_finite(backward(cross_entropy(model(Tensor(data[0])), Tensor(data[1]))));
+        arrays_from({{pixels.data(), {images, 3, 16, 16}, DType::f32}, {classes_of.data(), {images}, DType::i64}}, Device::cuda);
+    const Gradients gradients = backward(cross_entropy(model(Tensor(data[0])), Tensor(data[1])));
+    const std::uint64_t bytes = cuda_memory().traffic().bytes;
+    reading = optimizer.step_while_finite(gradients);
     ema.update();
     after = cuda_memory().traffic();
+    after.bytes = bytes;
   }
   CHECK(std::isfinite(reading->loss()));
   CHECK(reading->norm() > 0);
-  for (const auto member : {&Traffic::launches, &Traffic::through_host, &Traffic::uploads, &Traffic::downloads, &Traffic::copies,
+  for (const auto member : {&Traffic::launches, &Traffic::bytes, &Traffic::through_host, &Traffic::uploads, &Traffic::downloads, &Traffic::copies,
                             &Traffic::synchronizations, &Traffic::readbacks, &Traffic::paced})
     after.*member -= before.*member;
   return after;
@@ -144,7 +150,7 @@ Traffic traffic_of_a_step(std::int64_t depth) {
 
 TEST_CASE("a training step waits for nothing, and has its kernels on the device") {
   PLUMB_REQUIRE_CUDA();
-  const Traffic two = traffic_of_a_step(2), three = traffic_of_a_step(3);
+  const Traffic two = traffic_of_a_step(2, batch), three = traffic_of_a_step(3, batch);
   CHECK(two.through_host == 0);
   CHECK(two.synchronizations == 0);
   CHECK(two.downloads == 0);
@@ -156,10 +162,20 @@ TEST_CASE("a training step waits for nothing, and has its kernels on the device"
   CHECK(three.launches - two.launches == 30);
 }
 
+TEST_CASE("a block reads and writes little more than the least that its kernels could") {
+  PLUMB_REQUIRE_CUDA();
+  const std::int64_t images = 32;  // enough that the weights count for little
+  const Traffic two = traffic_of_a_step(2, images), three = traffic_of_a_step(3, images);
+  const double bytes = static_cast<double>(three.bytes - two.bytes) / static_cast<double>(images * tokens_of_image * small().dim);
+  INFO(bytes << " dim bytes a token");
+  CHECK(bytes < 1.3 * 392);  // 392: forward and backward of a block whose passes are each as fused as can be, in f32
+  CHECK(bytes > 392);        // or they are not all counted
+}
+
 TEST_CASE("in bf16 a step has its kernels on the device too, and trains as on the cpu") {
   PLUMB_REQUIRE_CUDA();
   const PrecisionScope precision(Precision::bf16);
-  const Traffic step = traffic_of_a_step(2);
+  const Traffic step = traffic_of_a_step(2, batch);
   CHECK(step.through_host == 0);
   CHECK(step.synchronizations == 0);
   for (const char* const gate : {"layerscale", "rezero", "pre", "fixup"}) {

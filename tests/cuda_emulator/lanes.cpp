@@ -1,4 +1,8 @@
 // Fibres, warps and barriers.
+//
+// Under PLUMB_CUDA_RACES (preset emulated-races) ThreadSanitizer looks at the kernels, and only at them: every fibre is a thread to it, and nothing
+// orders what two of them do but what is told here: all of a grid comes after what was submitted before it and before what comes after, and
+// __syncthreads and __syncwarp, not shuffles, stand between what is on their two sides. Blocks are not ordered among each other.
 #include "tests/cuda_emulator/lanes.h"
 
 #include <sys/mman.h>
@@ -7,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <list>
 #include <random>
 #include <vector>
 
@@ -14,6 +19,13 @@
 
 #if !defined(__x86_64__)
 #include <ucontext.h>
+#endif
+#if defined(PLUMB_CUDA_RACES)
+#include <sanitizer/tsan_interface.h>
+// The first race ends the process. Tests of what ends one fork, fibres or not.
+extern "C" __attribute__((weak)) const char* __tsan_default_options() { return "halt_on_error=1:die_after_fork=0"; }
+// Threads of the CPU's kernels, whose waiting for one another is not compiled for the checker.
+extern "C" const char* __tsan_default_suppressions() { return "called_from_lib:libdnnl.so\nrace:libdnnl.so\nrace:plumb::cpu::\n"; }
 #endif
 
 namespace emulator {
@@ -68,22 +80,52 @@ void begin(Context& c, char* top, void (*body)()) {
 }
 #endif
 
+#if defined(PLUMB_CUDA_RACES)
+// What has released comes before what acquires later.
+struct Edge {
+  char address = 0;
+  void release() { __tsan_release(&address); }
+  void acquire() { __tsan_acquire(&address); }
+};
+using Watched = void*;  // a fibre, to ThreadSanitizer
+Watched watched() { return __tsan_get_current_fiber(); }
+Watched new_watched() { return __tsan_create_fiber(0); }
+void now_runs(Watched fibre) { __tsan_switch_to_fiber(fibre, __tsan_switch_to_fiber_no_sync); }
+constexpr std::size_t sets = 2;  // of fibres; a block takes one by chance, so that some that follow each other are not the same threads
+#else
+struct Edge {
+  void release() {}
+  void acquire() {}
+};
+struct Watched {};
+Watched watched() { return {}; }
+Watched new_watched() { return {}; }
+void now_runs(Watched) {}
+constexpr std::size_t sets = 1;
+#endif
+
 struct Lane {
   Context context;
+  Watched watched;
   Waits waits = Waits::done;
   std::uint64_t hands_over = 0;
+  unsigned barriers = 0, warp_barriers = 0;  // that it has come to
 };
 
 constexpr std::size_t stack_bytes = std::size_t{64} << 10;
 constexpr unsigned most_threads = 1024;
 
 struct Grid {
-  std::vector<Lane> lanes;
+  std::vector<Lane> all[sets] = {};
+  Lane* lanes = nullptr;  // of the block
   Context scheduler;
+  Watched host;
   int current = 0;
   const std::function<void()>* kernel = nullptr;
   std::byte* shared = nullptr;
   std::mt19937 random{1};
+  // A barrier's edge serves the next but one again: nobody is two ahead.
+  Edge begin, end, barriers[2], warp_barriers[most_threads / 32][2];
 };
 Grid& grid_state() {
   static Grid& g = *new Grid;
@@ -98,8 +140,9 @@ Grid& grid_state() {
 
 void wait(Waits what) {
   Grid& g = grid_state();
-  Lane& lane = g.lanes[static_cast<std::size_t>(g.current)];
+  Lane& lane = g.lanes[g.current];
   lane.waits = what;
+  now_runs(g.host);
   switch_to(lane.context, g.scheduler);
 }
 
@@ -108,24 +151,34 @@ void resume(int i) {
   g.current = i;
   const auto n = static_cast<unsigned>(i);
   threadIdx = {n % blockDim.x, n / blockDim.x % blockDim.y, n / (blockDim.x * blockDim.y)};
+  now_runs(g.lanes[n].watched);
   switch_to(g.scheduler, g.lanes[n].context);
 }
 
 // A fibre serves one thread after another.
 void body() {
+  Grid& g = grid_state();
   for (;;) {
-    (*grid_state().kernel)();
+    g.begin.acquire();
+    (*g.kernel)();
+    g.end.release();
     wait(Waits::done);
   }
 }
 
-void prepare_fibres() {
-  Grid& g = grid_state();
-  if (!g.lanes.empty()) return;
-  g.lanes.resize(most_threads);
-  void* const stacks = mmap(nullptr, most_threads * stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (stacks == MAP_FAILED) fail("no memory for the stacks of a block's threads");
-  for (unsigned i = 0; i < most_threads; ++i) begin(g.lanes[i].context, static_cast<char*>(stacks) + (i + 1) * stack_bytes, body);
+void prepare_fibres(std::uint64_t threads) {
+  for (std::vector<Lane>& lanes : grid_state().all) {
+    if (lanes.empty()) lanes.reserve(most_threads);
+    if (lanes.size() >= threads) continue;
+    const std::uint64_t more = threads - lanes.size();
+    void* const stacks = mmap(nullptr, more * stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stacks == MAP_FAILED) fail("no memory for the stacks of a block's threads");
+    for (std::uint64_t i = 0; i < more; ++i) {
+      Lane& lane = lanes.emplace_back();
+      begin(lane.context, static_cast<char*>(stacks) + (i + 1) * stack_bytes, body);
+      lane.watched = new_watched();
+    }
+  }
 }
 
 // Shared memory of a block, its end at the edge of a page that is out of bounds.
@@ -159,32 +212,34 @@ bool run_warp(int first, std::vector<int>& order) {
   for (;;) {
     std::shuffle(order.begin(), order.end(), g.random);
     for (const int i : order)
-      if (g.lanes[static_cast<std::size_t>(first + i)].waits == Waits::for_nothing) resume(first + i), ran = true;
+      if (g.lanes[first + i].waits == Waits::for_nothing) resume(first + i), ran = true;
     int meet = 0, gone = 0;
     for (int i = 0; i < 32; ++i) {
-      meet += g.lanes[static_cast<std::size_t>(first + i)].waits == Waits::for_warp;
-      gone += g.lanes[static_cast<std::size_t>(first + i)].waits != Waits::for_warp;
+      meet += g.lanes[first + i].waits == Waits::for_warp;
+      gone += g.lanes[first + i].waits != Waits::for_warp;
     }
     if (meet == 0) return ran;
     if (gone > 0) fail("a shuffle or __syncwarp that not all lanes of the warp reach");
-    for (int i = 0; i < 32; ++i) g.lanes[static_cast<std::size_t>(first + i)].waits = Waits::for_nothing;
+    for (int i = 0; i < 32; ++i) g.lanes[first + i].waits = Waits::for_nothing;
   }
 }
 
 void run_block(int threads, std::vector<int>& warps, std::vector<int>& order) {
   Grid& g = grid_state();
-  for (int i = 0; i < threads; ++i) g.lanes[static_cast<std::size_t>(i)].waits = Waits::for_nothing;
+  g.lanes = g.all[sets == 1 ? 0 : g.random() % sets].data();
+  for (int i = 0; i < threads; ++i) g.lanes[i].waits = Waits::for_nothing, g.lanes[i].barriers = g.lanes[i].warp_barriers = 0;
+  g.begin.release();
   for (;;) {
     std::shuffle(warps.begin(), warps.end(), g.random);
     for (const int w : warps) run_warp(32 * w, order);
     int meet = 0, done = 0;
     for (int i = 0; i < threads; ++i) {
-      meet += g.lanes[static_cast<std::size_t>(i)].waits == Waits::for_block;
-      done += g.lanes[static_cast<std::size_t>(i)].waits == Waits::done;
+      meet += g.lanes[i].waits == Waits::for_block;
+      done += g.lanes[i].waits == Waits::done;
     }
     if (done == threads) return;
     if (meet < threads) fail("a __syncthreads that not all threads of the block reach");
-    for (int i = 0; i < threads; ++i) g.lanes[static_cast<std::size_t>(i)].waits = Waits::for_nothing;
+    for (int i = 0; i < threads; ++i) g.lanes[i].waits = Waits::for_nothing;
   }
 }
 
@@ -196,12 +251,14 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 2147483647u || grid.y > 65535 || grid.z > 65535)
     fail("a grid beyond the device's limits");
   if (shared_bytes > 232448) fail("more shared memory than a block of the device can have");
-  prepare_fibres();
+  prepare_fibres(threads);
   Grid& g = grid_state();
   gridDim = grid, blockDim = block;
   g.kernel = &kernel;
-  const SharedMemory shared(shared_bytes);
-  g.shared = shared.data();
+  g.host = watched();
+  // One for all blocks; of each block its own where accesses of blocks must not be taken for one another's.
+  std::list<SharedMemory> shared;
+  shared.emplace_back(shared_bytes);
   std::vector<int> warps(threads / 32), order(32);
   for (std::size_t i = 0; i < warps.size(); ++i) warps[i] = static_cast<int>(i);
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
@@ -209,25 +266,38 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
     for (unsigned y = 0; y < grid.y; ++y)
       for (unsigned x = 0; x < grid.x; ++x) {
         blockIdx = {x, y, z};
-        shared.poison();
+        if (sets > 1 && shared_bytes > 0) shared.emplace_back(shared_bytes);
+        shared.back().poison();
+        g.shared = shared.back().data();
         run_block(static_cast<int>(threads), warps, order);
       }
+  g.end.acquire();
 }
 
-void block_barrier() { wait(Waits::for_block); }
+void block_barrier() {
+  Grid& g = grid_state();
+  Edge& edge = g.barriers[g.lanes[g.current].barriers++ % 2];
+  edge.release();
+  wait(Waits::for_block);
+  edge.acquire();
+}
 
 void warp_barrier(unsigned mask) {
   if (mask != ~0u) fail("a mask that is not that of all lanes");
+  Grid& g = grid_state();
+  Edge& edge = g.warp_barriers[g.current / 32][g.lanes[g.current].warp_barriers++ % 2];
+  edge.release();
   wait(Waits::for_warp);
+  edge.acquire();
 }
 
 std::uint64_t exchange(unsigned mask, std::uint64_t mine, int lane) {
   if (mask != ~0u) fail("a mask that is not that of all lanes");
   Grid& g = grid_state();
-  const auto warp = static_cast<std::size_t>(g.current / 32 * 32);
-  g.lanes[static_cast<std::size_t>(g.current)].hands_over = mine;
+  Lane* const warp = g.lanes + g.current / 32 * 32;
+  g.lanes[g.current].hands_over = mine;
   wait(Waits::for_warp);
-  const std::uint64_t got = g.lanes[warp + static_cast<std::size_t>(lane)].hands_over;
+  const std::uint64_t got = warp[lane].hands_over;
   wait(Waits::for_warp);  // nobody hands over the next before all have this
   return got;
 }
