@@ -10,15 +10,20 @@
 
 namespace plumb {
 
-// The arrays of one call on another device, each buffer once, whatever shapes it is seen in: operands may be one another's results.
+// The arrays of one call on another device, each buffer once, whatever shapes it is seen in: operands may be one another's results. They travel in
+// whole granules: with that of a cache line, what lies between an array's end and the end of its memory goes along.
 class Mirror {
  public:
-  explicit Mirror(Device device) : device_(device) {}
+  explicit Mirror(Device device, std::size_t granule = 1) : device_(device), granule_(granule) {}
 
   Array of(const Array& a) {
     if (!a.defined()) return {};
     const auto [entry, fresh] = there_.try_emplace(a.address());
-    if (fresh) entry->second = to_device(a, device_);
+    if (fresh) {
+      const Out there(Array(a.shape(), a.dtype(), device_));
+      copy(a, there);
+      entry->second = there;
+    }
     return entry->second.reshaped(a.shape());
   }
   Out of(const Out& a) {
@@ -64,33 +69,37 @@ class Mirror {
 
   // What the call has written goes to where it belongs.
   void bring_back() {
-    for (const auto& [there, here] : written_) {
-      if (in_host_memory(device_))
-        memory_of(here.device()).upload(there.address(), here.mutable_address(), here.size_in_bytes());
-      else
-        memory_of(device_).download(there.address(), here.mutable_address(), here.size_in_bytes());
-    }
+    for (const auto& [there, here] : written_) copy(there, here);
   }
 
  private:
+  void copy(const Array& from, const Out& to) const {
+    const std::size_t bytes = (from.size_in_bytes() + granule_ - 1) / granule_ * granule_;
+    if (in_host_memory(from.device()))
+      memory_of(to.device()).upload(from.address(), to.mutable_address(), bytes);
+    else
+      memory_of(from.device()).download(from.address(), to.mutable_address(), bytes);
+  }
+
   Device device_;
+  std::size_t granule_;
   std::unordered_map<const void*, Array> there_;
   std::vector<std::pair<Out, Out>> written_;
 };
 
-template <Device device, auto entry>
+template <Device device, std::size_t granule, auto entry>
 struct Elsewhere;
-template <Device device, class... Args, void (*Kernels::*entry)(Args...)>
-struct Elsewhere<device, entry> {
+template <Device device, std::size_t granule, class... Args, void (*Kernels::*entry)(Args...)>
+struct Elsewhere<device, granule, entry> {
   static void call(Args... args) {
-    Mirror mirror(device);
+    Mirror mirror(device, granule);
     (detail::kernels_of(device).*entry)(mirror.of(args)...);
     mirror.bring_back();
   }
 };
 
 // Stands for the kernel in a table.
-template <auto entry, Device device>
-inline constexpr auto elsewhere = &Elsewhere<device, entry>::call;
+template <auto entry, Device device, std::size_t granule = 1>
+inline constexpr auto elsewhere = &Elsewhere<device, granule, entry>::call;
 
 }  // namespace plumb

@@ -1,62 +1,62 @@
 #!/usr/bin/env bash
 # Plants faults into a copy of the cuda backend, one at a time, and looks whether the tests on the emulated device catch each.
 # Usage: tools/cuda_faults.sh [PATTERN]      only faults whose names contain PATTERN
-# Prints what caught each and ends with a line of its own: N of N caught. Takes about 40 minutes on two processors that do nothing else; tests that take
-# more than five minutes count as never ending.
+# Prints what caught each and ends with a line of its own: N of N caught. Tests that take more than five minutes count as never ending.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD copy=$PWD/build/faults
 pattern=${1:-}
 
-# name | file | perl substitution (each must change the file)
+# name | file | perl substitution (each must change the file) | tests and schedule to try before all others
 faults() {
   cat <<'LIST'
-pinned memory filled again too early|backends/cuda/memory.cpp|s/wait_for\(halves_\[current_\]\.emptied\);//
-readback not waited for|backends/cuda/memory.cpp|s/wait_for\(place_\.filled\);//
-readback without an event|backends/cuda/memory.cpp|s/PLUMB_CUDA_CHECKED\(cudaEventRecord\(place_\.filled, stream\(\)\)\);//
-no event recorded for a half of pinned memory|backends/cuda/memory.cpp|s/PLUMB_CUDA_CHECKED\(cudaEventRecord\(halves_\[current_\]\.emptied, stream\(\)\)\);//
-pinned memory used twice at one place|backends/cuda/memory.cpp|s/used_ = std::min\(half_bytes, \(used_ \+ part \+ 255\) \/ 256 \* 256\);//
-upload cut off after the first part|backends/cuda/memory.cpp|s/host \+= part, device \+= part, bytes -= part;/bytes = 0;/
-copy of the wrong kind|backends/cuda/memory.cpp|s/cudaMemcpyHostToDevice/cudaMemcpyDeviceToDevice/
-copy within the device left out|backends/cuda/memory.cpp|s/if \(bytes > 0\) PLUMB_CUDA_CHECKED\(cudaMemcpyAsync\(to, from/if (bytes > 1u << 30) PLUMB_CUDA_CHECKED(cudaMemcpyAsync(to, from/
-heap gets memory that is freed at once|backends/cuda/memory.cpp|s/return static_cast<std::byte\*>\(p\);\n  \}\n  void give_back/cudaFree(p); return static_cast<std::byte*>(p);\n  }\n  void give_back/
-wrong leading dimension|backends/cuda/products.cpp|s/static_cast<std::uint64_t>\(rows\),(\s*)columns\)/static_cast<std::uint64_t>(rows),$1columns + 1)/
-transposed operand|backends/cuda/products.cpp|s/p\.transpose_b \? CUBLAS_OP_T : CUBLAS_OP_N/p.transpose_b ? CUBLAS_OP_N : CUBLAS_OP_T/
-bias skipped|backends/cuda/products.cpp|s/p\.bias \? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT/CUBLASLT_EPILOGUE_DEFAULT/
-sum not added to|backends/cuda/products.cpp|s/p\.add_to_y \? 1 : 0/0/
-no workspace|backends/cuda/products.cpp|s/aligned_workspace_, plan\.workspace, stream/nullptr, 0, stream/
-plan of another product|backends/cuda/products.h|s/auto operator<=>\(const Product&\) const = default;/auto operator<=>(const Product& o) const { return M <=> o.M; } bool operator==(const Product& o) const { return M == o.M; }/
-wrong batch stride|backends/cuda/linear.cu|s/walk\.inner_stride\[0\] \* M \* K/walk.inner_stride[0] * K/
-last rows of a weight gradient left out|backends/cuda/linear.cu|s/if \(rest > 0\)/if (rest < 0)/
-off by one at the end|backends/cuda/elementwise.cu|s/for \(; i < n; \+\+i\) y\[i\] = apply<op>\(x\[i\], parameter\)/for (; i + 1 < n; ++i) y[i] = apply<op>(x[i], parameter)/
-grid a block short|backends/cuda/launch.h|s/\(n \+ block_threads - 1\) \/ block_threads/(n < block_threads ? 1 : n \/ block_threads)/
-barrier deleted|backends/cuda/warp.cuh|s/memory\[threadIdx\.x\] = x;\n  __syncthreads\(\);/memory[threadIdx.x] = x;/
-barrier in a branch|backends/cuda/warp.cuh|s/memory\[threadIdx\.x\] \+= memory\[threadIdx\.x \+ half\];\n    __syncthreads\(\);/{ memory[threadIdx.x] += memory[threadIdx.x + half]; __syncthreads(); }/
-a row too many in a part|backends/cuda/rows.cuh|s/row < min\(rows, first \+ rows_of_block\)/row <= min(rows - 1, first + rows_of_block)/
-lanes leave columns out|backends/cuda/reduce.cu|s/i < count; i \+= 32/i < count; i += 33/
-parts of warps added too early|backends/cuda/norm.cu|s/if \(!partial\) return;\n  __syncthreads\(\);/if (!partial) return;/
-last warp left out of a sum|backends/cuda/norm.cu|s/w < warps; \+\+w/w + 1 < warps; ++w/
-head's rows read before they are there|backends/cuda/attention.cu|s/__syncthreads\(\);\n  for \(std::int64_t index/for (std::int64_t index/
-gate's gradient without that of the bias|backends/cuda/linear.cu|s/f\.b \? bias \* f\.b\[n\] : T\{0\}/T{0}/
-operands said to be of the wrong type|backends/cuda/products.cpp|s/p\.bf16_operands \? DType::bf16 : p\.dtype/p.dtype/
-warp barrier deleted|backends/cuda/attention.cu|s/\/= sum;\n  __syncwarp\(\);/\/= sum;/
-shared memory a row short|backends/cuda/attention.cu|s/static_cast<std::size_t>\(warps \* bytes\)/static_cast<std::size_t>((warps - 1) * bytes)/
-stale step|backends/cuda/attention.cu|s/c\.step,/0,/
-mask of another sample|backends/cuda/attention.cu|s/call\.first_sample \+ b\)/call.first_sample)/
-output left as it was|backends/cuda/norm.cu|s/rstd\[row\] = s;//
-label out of range not seen|backends/cuda/softmax.cu|s/losses\[row\] = loss \+ targets\.check\(row, n\)/losses[row] = loss/
-index out of range read|backends/cuda/movement.cu|s/0 <= row && row < rows/true/
-a training that goes on although it is not finite|backends/cuda/optimizer.cu|s/if \(state && state->goes_on == 0\) return;//g
-state of the step before forgotten|backends/cuda/optimizer.cu|s/max_norm, state_of\(before\)/max_norm, state_of(Array())/
-sum written over an earlier one|backends/cuda/warp.cuh|s/__syncthreads\(\);  \/\/ nobody reads an earlier sum there any more\n//
-second launch of a long table left out|backends/cuda/optimizer.cu|s/if \(table\.count == squares_rows\) flush\(\);/if (table.count == squares_rows) continue;/
-tensor found a block late|backends/cuda/optimizer.cu|s/rows\[middle\]\.first_block <= block/rows[middle].first_block < block/
-draws of the wrong elements|backends/cuda/dropout.cu|s/first \/ 8 \+ static_cast/first \/ 8 + 1 + static_cast/
+pinned memory filled again too early|backends/cuda/memory.cpp|s/wait_for\(halves_\[current_\]\.emptied\);//|cuda lazy
+readback not waited for|backends/cuda/memory.cpp|s/wait_for\(place_\.filled\);//|cuda lazy
+readback without an event|backends/cuda/memory.cpp|s/PLUMB_CUDA_CHECKED\(cudaEventRecord\(place_\.filled, stream\(\)\)\);//|cuda lazy
+no event recorded for a half of pinned memory|backends/cuda/memory.cpp|s/PLUMB_CUDA_CHECKED\(cudaEventRecord\(halves_\[current_\]\.emptied, stream\(\)\)\);//|cuda lazy
+pinned memory used twice at one place|backends/cuda/memory.cpp|s/used_ = std::min\(half_bytes, \(used_ \+ part \+ 255\) \/ 256 \* 256\);//|cuda lazy
+upload cut off after the first part|backends/cuda/memory.cpp|s/host \+= part, device \+= part, bytes -= part;/bytes = 0;/|cuda eager
+copy of the wrong kind|backends/cuda/memory.cpp|s/cudaMemcpyHostToDevice/cudaMemcpyDeviceToDevice/|cuda eager
+copy within the device left out|backends/cuda/memory.cpp|s/if \(bytes > 0\) PLUMB_CUDA_CHECKED\(cudaMemcpyAsync\(to, from/if (bytes > 1u << 30) PLUMB_CUDA_CHECKED(cudaMemcpyAsync(to, from/|cuda eager
+heap gets memory that is freed at once|backends/cuda/memory.cpp|s/return static_cast<std::byte\*>\(p\);\n  \}\n  void give_back/cudaFree(p); return static_cast<std::byte*>(p);\n  }\n  void give_back/|cuda eager
+wrong leading dimension|backends/cuda/products.cpp|s/static_cast<std::uint64_t>\(rows\),(\s*)columns\)/static_cast<std::uint64_t>(rows),$1columns + 1)/|backends eager
+transposed operand|backends/cuda/products.cpp|s/p\.transpose_b \? CUBLAS_OP_T : CUBLAS_OP_N/p.transpose_b ? CUBLAS_OP_N : CUBLAS_OP_T/|backends eager
+bias skipped|backends/cuda/products.cpp|s/p\.bias \? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT/CUBLASLT_EPILOGUE_DEFAULT/|backends eager
+sum not added to|backends/cuda/products.cpp|s/p\.add_to_y \? 1 : 0/0/|backends eager
+no workspace|backends/cuda/products.cpp|s/aligned_workspace_, plan\.workspace, stream/nullptr, 0, stream/|cuda eager
+plan of another product|backends/cuda/products.h|s/auto operator<=>\(const Product&\) const = default;/auto operator<=>(const Product& o) const { return M <=> o.M; } bool operator==(const Product& o) const { return M == o.M; }/|cuda eager
+wrong batch stride|backends/cuda/linear.cu|s/walk\.inner_stride\[0\] \* M \* K/walk.inner_stride[0] * K/|backends eager
+last rows of a weight gradient left out|backends/cuda/linear.cu|s/if \(rest > 0\)/if (rest < 0)/|backends eager
+off by one at the end|backends/cuda/elementwise.cu|s/for \(; i < n; \+\+i\) y\[i\] = apply<op>\(x\[i\], parameter\)/for (; i + 1 < n; ++i) y[i] = apply<op>(x[i], parameter)/|backends eager
+one element too many|backends/cuda/elementwise.cu|s/for \(; i < n; \+\+i\) y\[i\] = apply<op>\(x\[i\], parameter\)/for (; i <= n; ++i) y[i] = apply<op>(x[i], parameter)/|backends eager
+grid a block short|backends/cuda/launch.h|s/\(n \+ block_threads - 1\) \/ block_threads/(n < block_threads ? 1 : n \/ block_threads)/|backends eager
+barrier deleted|backends/cuda/warp.cuh|s/memory\[threadIdx\.x\] = x;\n  __syncthreads\(\);/memory[threadIdx.x] = x;/|backends eager
+barrier in a branch|backends/cuda/warp.cuh|s/memory\[threadIdx\.x\] \+= memory\[threadIdx\.x \+ half\];\n    __syncthreads\(\);/{ memory[threadIdx.x] += memory[threadIdx.x + half]; __syncthreads(); }/|backends eager
+a row too many in a part|backends/cuda/rows.cuh|s/row < min\(rows, first \+ rows_of_block\)/row <= min(rows - 1, first + rows_of_block)/|backends eager
+lanes leave columns out|backends/cuda/reduce.cu|s/i < count; i \+= 32/i < count; i += 33/|backends eager
+parts of warps added too early|backends/cuda/norm.cu|s/if \(!partial\) return;\n  __syncthreads\(\);/if (!partial) return;/|backends eager
+last warp left out of a sum|backends/cuda/norm.cu|s/w < warps; \+\+w/w + 1 < warps; ++w/|backends eager
+head's rows read before they are there|backends/cuda/attention.cu|s/__syncthreads\(\);\n  for \(std::int64_t index/for (std::int64_t index/|backends eager
+gate's gradient without that of the bias|backends/cuda/linear.cu|s/f\.b \? bias \* f\.b\[n\] : T\{0\}/T{0}/|backends eager
+operands said to be of the wrong type|backends/cuda/products.cpp|s/p\.bf16_operands \? DType::bf16 : p\.dtype/p.dtype/|backends eager
+warp barrier deleted|backends/cuda/attention.cu|s/\/= sum;\n  __syncwarp\(\);/\/= sum;/|backends eager
+shared memory a row short|backends/cuda/attention.cu|s/static_cast<std::size_t>\(warps \* bytes\)/static_cast<std::size_t>((warps - 1) * bytes)/|backends eager
+stale step|backends/cuda/attention.cu|s/c\.step,/0,/|backends eager
+mask of another sample|backends/cuda/attention.cu|s/call\.first_sample \+ b\)/call.first_sample)/|backends eager
+output left as it was|backends/cuda/norm.cu|s/rstd\[row\] = s;//|backends eager
+label out of range not seen|backends/cuda/softmax.cu|s/losses\[row\] = loss \+ targets\.check\(row, n\)/losses[row] = loss/|cuda eager
+index out of range read|backends/cuda/movement.cu|s/0 <= row && row < rows/true/|cuda eager
+a training that goes on although it is not finite|backends/cuda/optimizer.cu|s/if \(state && state->goes_on == 0\) return;//g|cuda eager
+state of the step before forgotten|backends/cuda/optimizer.cu|s/max_norm, state_of\(before\)/max_norm, state_of(Array())/|cuda eager
+sum written over an earlier one|backends/cuda/warp.cuh|s/__syncthreads\(\);  \/\/ nobody reads an earlier sum there any more\n//|backends eager
+second launch of a long table left out|backends/cuda/optimizer.cu|s/if \(table\.count == squares_rows\) flush\(\);/if (table.count == squares_rows) continue;/|cuda eager
+tensor found a block late|backends/cuda/optimizer.cu|s/rows\[middle\]\.first_block <= block/rows[middle].first_block < block/|backends eager
+draws of the wrong elements|backends/cuda/dropout.cu|s/first \/ 8 \+ static_cast/first \/ 8 + 1 + static_cast/|backends eager
 LIST
 }
 
 # All changes must fit before the first is tried.
-while IFS='|' read -r name file change; do
+while IFS='|' read -r name file change first; do
   if perl -0pe "$change" "$file" | cmp -s - "$file"; then echo "error: $name: the change fits nowhere in $file" >&2; exit 1; fi
 done < <(faults)
 
@@ -69,30 +69,29 @@ cmake --preset emulated -DPLUMB_BUILD_TESTS=ON >/dev/null
 build >/dev/null
 
 export PLUMB_FILL_FRESH_BUFFERS=1 REQUIRE_GPU=1
-# The first test that fails, under which schedule; nothing if all pass.
-caught_by() {
+# The first test that fails, under which schedule; nothing if all pass. Tests are tried in this order, after those that the caller names.
+caught_by() { # [TESTS SCHEDULE]
   local schedule tests status
-  for schedule in eager lazy; do
-    for tests in backends ops cuda; do
-      status=0
-      PLUMB_EMULATED_SCHEDULE=$schedule timeout 300 "build/emulated/tests/${tests}_tests" --abort >log 2>&1 || status=$?
-      if [ $status != 0 ]; then
-        [ $status != 124 ] || echo "no end of the" | tr '\n' ' '
-        echo "$tests tests, $schedule: $({ grep -m1 'CUDA emulator:' log || grep -m1 -A1 '^-----*$' log | tail -1 || echo "status $status"; } | cut -c1-90)"
-        return
-      fi
-    done
-  done
+  while read -r tests schedule; do
+    status=0
+    PLUMB_EMULATED_SCHEDULE=$schedule timeout 300 "build/emulated/tests/${tests}_tests" --abort >log 2>&1 || status=$?
+    if [ $status != 0 ]; then
+      [ $status != 124 ] || echo "no end of the" | tr '\n' ' '
+      echo "$tests tests, $schedule: $({ grep -m1 'CUDA emulator:' log || grep -m1 -A1 '^-----*$' log | tail -1 || echo "status $status"; } | cut -c1-90)"
+      return
+    fi
+  done < <([ $# = 0 ] || echo "$@"; printf '%s\n' 'backends eager' 'ops eager' 'cuda eager' 'backends lazy' 'ops lazy' 'cuda lazy')
 }
 
 by=$(caught_by)
 [ -z "$by" ] || { echo "error: without a fault a test fails: $by" >&2; exit 1; }
 planted=0 caught=0
-while IFS='|' read -r name file change; do
+while IFS='|' read -r name file change first; do
   [[ $name == *"$pattern"* ]] || continue
   planted=$((planted + 1))
   perl -0pi -e "$change" "$file"
-  if build >log 2>&1; then by=$(caught_by); else by="the compiler"; fi
+  # shellcheck disable=SC2086 # two words
+  if build >log 2>&1; then by=$(caught_by $first); else by="the compiler"; fi
   cp "$root/$file" "$file"
   if [ -n "$by" ]; then caught=$((caught + 1)); fi
   printf '%-50s %s\n' "$name" "${by:-NOT CAUGHT}"

@@ -106,10 +106,10 @@ struct Result {
 inline Result as_f32(const Shape& shape) { return {shape, DType::f32}; }
 inline Result as_bf16(const Shape& shape) { return {shape, DType::bf16}; }
 
-// The kernels of the cuda backend for arrays of the host, which go to the device and come back.
+// The kernels of the cuda backend for arrays of the host, which go to the device and come back, with what lies behind their ends.
 inline const Kernels& cuda_kernels_of_host_arrays() {
   static constexpr Kernels table{
-#define PLUMB_KERNEL(dtypes, name, parameters) .name = elsewhere<&Kernels::name, Device::cuda>,
+#define PLUMB_KERNEL(dtypes, name, parameters) .name = elsewhere<&Kernels::name, Device::cuda, 64>,
 #include "core/kernels.def"
   };
   return table;
@@ -166,6 +166,7 @@ inline void compare_results(const std::string& name, const char* tolerance, cons
   const Results again = run(cuda_kernels_of_host_arrays());
   for (std::size_t i = 0; i < got.size(); ++i) {
     INFO(name << " on cuda, result " << i);
+    REQUIRE(end_untouched(got[i]));
     REQUIRE(same_bytes(again[i], got[i]));
   }
   check_results(name + " on cuda", tolerance, got, expected);
