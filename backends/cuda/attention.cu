@@ -3,8 +3,8 @@
 // from which a thread to an element of dk and dv sums over the queries in their order: a block to a head, with both [N, M] in shared memory, where
 // they fit (about 70 tokens in f32), else in scratch [B, H, N, M] and in two kernels. Bytes: forward q, k, v and out; backward dout, q, k, v, dq, dk,
 // dv, and twice the scratch. Keys and values are read once for each query, from the cache.
+#include "backends/cuda/attention_masks.cuh"
 #include "backends/cuda/kernels.h"
-#include "backends/cuda/rows.cuh"
 #include "backends/cuda/through_host.h"
 #include "core/bfloat16.h"
 
@@ -18,69 +18,6 @@ struct View {
   __device__ __forceinline__ T* at(std::int64_t b, std::int64_t h, std::int64_t t) const { return data + b * batch + h * head + t * token; }
 };
 
-// What the kernels need of an AttentionCall.
-template <class T>
-struct Call {
-  std::int64_t batch, heads, queries, keys, head_dim;
-  T scale, survivors;  // 1 / (1 - p) of attention dropout, 0 where it leaves none
-  const std::uint8_t* keep;
-  bool causal;
-  KeyDrop drop_key;
-  AttentionDrop dropout;
-  EmptyRow empty;
-  std::uint32_t step, first_sample;
-};
-
-// In shared memory, of a warp.
-template <class T>
-struct RowMemory {
-  T* p;                             // [M], probabilities; before, scores
-  std::uint8_t *seeds, *kept, *on;  // [M]; on: not dropped after the softmax
-};
-
-template <class T>
-__host__ __device__ constexpr std::int64_t row_bytes(std::int64_t keys) {
-  return (keys * (static_cast<std::int64_t>(sizeof(T)) + 3) + 15) / 16 * 16;
-}
-
-template <class T>
-__host__ __device__ constexpr std::int64_t head_bytes(std::int64_t queries, std::int64_t keys) {
-  return (2 * queries * keys * static_cast<std::int64_t>(sizeof(T)) + 15) / 16 * 16;
-}
-
-// Behind `before` bytes, a multiple of 16.
-template <class T>
-__device__ __forceinline__ RowMemory<T> row_memory(std::int64_t keys, std::int64_t before = 0) {
-  char* const mine = shared<char>() + before + threadIdx.x / 32 * row_bytes<T>(keys);
-  auto* const bytes = reinterpret_cast<std::uint8_t*>(mine + keys * static_cast<std::int64_t>(sizeof(T)));
-  return {reinterpret_cast<T*>(mine), bytes, bytes + keys, bytes + 2 * keys};
-}
-
-// Whether the seeds of a structured shape drop cell (i, j).
-__device__ __forceinline__ bool dropped_by(const KeyDrop& drop, const std::uint8_t* seeds, std::int64_t i, std::int64_t j) {
-  const std::int64_t height = drop.grid.height, width = drop.grid.width, reach = drop.window / 2;
-  bool dropped = false;
-  if (drop.shape == DropShape::block) {
-    for (std::int64_t a = max(i - reach, reach); a <= min(i + reach, height - 1 - reach); ++a)
-      for (std::int64_t b = max(j - reach, reach); b <= min(j + reach, width - 1 - reach); ++b) dropped |= seeds[a * width + b] != 0;
-  } else {
-    for (std::int64_t a = max(i - reach, std::int64_t{0}); a <= min(i + reach, height - 1); ++a)
-      for (std::int64_t b = 0; b < width; ++b) dropped |= seeds[a * width + b] != 0;
-    for (std::int64_t b = max(j - reach, std::int64_t{0}); b <= min(j + reach, width - 1); ++b)
-      for (std::int64_t a = 0; a < height; ++a) dropped |= seeds[a * width + b] != 0;
-  }
-  return dropped;
-}
-
-// flags[j] = 1 where the draw of key j is below the threshold.
-__device__ __forceinline__ void draw_row(std::uint64_t key, std::uint32_t step, Purpose purpose, std::uint32_t sample_head, std::uint32_t query,
-                                         std::uint32_t threshold, std::int64_t keys, std::uint8_t* flags) {
-  for (std::int64_t group = lane(); group * 8 < keys; group += 32) {
-    const Draw d = attention_draw(key, step, purpose, sample_head, query, static_cast<std::uint32_t>(group));
-    for (std::int64_t j = group * 8; j < min(group * 8 + 8, keys); ++j) flags[j] = draw16(d, static_cast<int>(j % 8)) < threshold;
-  }
-}
-
 struct RowState {
   bool differentiable;  // false: the scores of this row are constants
   double top, sum;      // largest q.k, and the sum of exponentials relative to it
@@ -90,67 +27,24 @@ struct RowState {
 template <class T, class S>
 __device__ RowState attend(const Call<T>& call, const S* q, const View<const S>& k, std::int64_t b, std::int64_t h, std::int64_t n,
                            const RowMemory<T>& row) {
-  const std::int64_t M = call.keys, last = call.causal ? n + M - call.queries : M - 1;
-  const std::uint8_t* const allowed = call.keep ? call.keep + ((b * call.heads + h) * call.queries + n) * M : nullptr;
-  const auto sample = static_cast<std::uint32_t>(call.first_sample + b), heads = static_cast<std::uint32_t>(call.heads);
-  if (call.dropout.threshold)
-    draw_row(call.dropout.key, call.step, Purpose::dropout, sample * heads + static_cast<std::uint32_t>(h), static_cast<std::uint32_t>(n),
-             call.dropout.threshold, M, row.on);
-  const KeyDrop& drop = call.drop_key;
-  if (drop.threshold)
-    draw_row(drop.key, call.step, Purpose::drop_key, sample * heads + (drop.sharing == DropSharing::heads ? 0 : static_cast<std::uint32_t>(h)),
-             drop.sharing == DropSharing::column ? 0 : static_cast<std::uint32_t>(n), drop.threshold, M, row.seeds);
-  __syncwarp();
-  const std::int64_t off_grid = M - drop.grid.height * drop.grid.width;
-  float kept_any = 0, allowed_any = 0;
-  for (std::int64_t j = lane(); j < M; j += 32) {
-    bool dropped = false;
-    if (drop.threshold && drop.shape == DropShape::plain) dropped = row.seeds[j] != 0;
-    if (drop.threshold && drop.shape != DropShape::plain && j >= off_grid)
-      dropped = dropped_by(drop, row.seeds + off_grid, (j - off_grid) / drop.grid.width, (j - off_grid) % drop.grid.width);
-    const bool may = (!allowed || allowed[j]) && j <= last;
-    row.kept[j] = may && !dropped;
-    row.on[j] = !call.dropout.threshold || !row.on[j];
-    kept_any += may && !dropped, allowed_any += may;
-  }
-  kept_any = warp_sum(kept_any), allowed_any = warp_sum(allowed_any);
-  if (kept_any == 0) {
-    if (call.empty != EmptyRow::keep_all) {
-      for (std::int64_t j = lane(); j < M; j += 32) row.p[j] = call.empty == EmptyRow::paper ? 1 / static_cast<T>(M) : T{0};
-      __syncwarp();
-      return {false, 0, 1};
-    }
-    for (std::int64_t j = lane(); j < M; j += 32) row.kept[j] = allowed_any == 0 || ((!allowed || allowed[j]) && j <= last);
-  }
-  T top = -INFINITY, sum = 0;
-  for (std::int64_t j = lane(); j < M; j += 32) {
+  if (!draw_masks(call, b, h, n, row)) return {false, 0, 1};
+  for (std::int64_t j = lane(); j < call.keys; j += 32) {
     if (!row.kept[j]) continue;
     const S* const key = k.at(b, h, j);
     T dot = 0;
     for (std::int64_t i = 0; i < call.head_dim; ++i) dot += static_cast<T>(q[i]) * static_cast<T>(key[i]);
     row.p[j] = call.scale * dot;
-    top = row.p[j] > top || row.p[j] != row.p[j] ? row.p[j] : top;
   }
-  for (int m = 16; m > 0; m /= 2) {
-    const T other = __shfl_xor_sync(~0u, top, m);
-    top = other > top || other != other ? other : top;
-  }
-  for (std::int64_t j = lane(); j < M; j += 32) {
-    row.p[j] = row.kept[j] ? std::exp(row.p[j] - top) : T{0};
-    sum += row.p[j];
-  }
-  sum = warp_sum(sum);
-  for (std::int64_t j = lane(); j < M; j += 32) row.p[j] /= sum;
-  __syncwarp();
-  return {true, call.scale > 0 ? static_cast<double>(top / call.scale) : 0, static_cast<double>(sum)};
+  const Softmax<T> s = softmax_over_kept(call.keys, row);
+  return {true, call.scale > 0 ? static_cast<double>(s.top / call.scale) : 0, static_cast<double>(s.sum)};
 }
 
 // A warp for each (sample, head, query), in this order.
 template <class T, class S>
 __global__ void forward_kernel(Call<T> call, View<const S> q, View<const S> k, View<const S> v, View<S> out, T* sums) {
-  const std::int64_t row_number = std::int64_t{blockIdx.x} * (blockDim.x / 32) + threadIdx.x / 32;
-  if (row_number >= call.batch * call.heads * call.queries) return;
-  const std::int64_t n = row_number % call.queries, h = row_number / call.queries % call.heads, b = row_number / call.queries / call.heads;
+  const Query query = warp_query(call);
+  if (!exists(call, query)) return;
+  const auto [b, h, n, row_number] = query;
   const RowMemory<T> row = row_memory<T>(call.keys);
   const RowState state = attend(call, q.at(b, h, n), k, b, h, n, row);
   if (lane() == 0) sums[2 * row_number] = static_cast<T>(state.top), sums[2 * row_number + 1] = static_cast<T>(state.sum);
@@ -234,9 +128,9 @@ __global__ void __launch_bounds__(256, 3) head_backward_kernel(Call<T> call, Bac
 // In two kernels, by way of ds, after [B, H, N, M].
 template <class T, class S>
 __global__ void rows_backward_kernel(Call<T> call, Backward<S> to, T* ds, T* after) {
-  const std::int64_t row_number = std::int64_t{blockIdx.x} * (blockDim.x / 32) + threadIdx.x / 32;
-  if (row_number >= call.batch * call.heads * call.queries) return;
-  const std::int64_t n = row_number % call.queries, h = row_number / call.queries % call.heads, b = row_number / call.queries / call.heads;
+  const Query query = warp_query(call);
+  if (!exists(call, query)) return;
+  const auto [b, h, n, row_number] = query;
   backward_row(call, to, b, h, n, row_memory<T>(call.keys), ds + row_number * call.keys, after + row_number * call.keys);
 }
 template <class T, class S>
@@ -254,31 +148,10 @@ auto view(const AttentionCall& c, const HeadsOf<A>& h, std::int64_t tokens) {
   return View<std::remove_pointer_t<decltype(pointer<T>(h.array))>>{first, h.batch, h.head, h.token};
 }
 
-template <class T>
-Call<T> call_of(const AttentionCall& c) {
-  return {c.batch,
-          c.heads,
-          c.queries,
-          c.keys,
-          c.head_dim,
-          static_cast<T>(c.scale),
-          c.dropout.threshold < 65536 ? static_cast<T>(1 / (1 - c.dropout.threshold / 65536.0)) : T{0},
-          c.keep.defined() ? elements<std::uint8_t>(c.keep) : nullptr,
-          c.causal,
-          c.drop_key,
-          c.dropout,
-          c.empty,
-          c.step,
-          c.first_sample};
-}
-
-constexpr std::int64_t room = 48 << 10;  // bytes of shared memory that every device gives a block unasked
-
-// Arrays of several dtypes, and rows that shared memory has no room for (more than 7,000 keys in f32), go through the host.
+// Arrays of several dtypes, and rows that shared memory has no room for, go through the host.
 bool fits(const AttentionCall& c, std::initializer_list<const Array*> arrays) {
   const DType dtype = (*arrays.begin())->dtype();
-  if ((dtype == DType::f64 ? row_bytes<double>(c.keys) : row_bytes<float>(c.keys)) > room) return false;
-  return std::ranges::all_of(arrays, [&](const Array* a) { return a->dtype() == dtype; });
+  return row_fits(c, dtype) && std::ranges::all_of(arrays, [&](const Array* a) { return a->dtype() == dtype; });
 }
 
 // Calls f with the types of arithmetic and of what q, k, v, out and their gradients are stored in.
@@ -288,16 +161,6 @@ void dispatch_attention(DType dtype, F&& f) {
     f.template operator()<float, bfloat16>();
   else
     dispatch_float(dtype, "attention", [&]<class T>() { f.template operator()<T, T>(); });
-}
-
-// A warp for each query: as many to a block, up to four, as have room for their rows.
-template <class T, class... Parameters, class... Arguments>
-void launch_queries(const AttentionCall& c, void (*kernel)(Parameters...), Arguments... arguments) {
-  const std::int64_t rows = c.batch * c.heads * c.queries, bytes = row_bytes<T>(c.keys);
-  const std::int64_t warps = std::min<std::int64_t>(4, room / bytes);
-  if (rows > 0)
-    launch(kernel, dim3{static_cast<unsigned>((rows + warps - 1) / warps), 1, 1}, dim3{static_cast<unsigned>(32 * warps), 1, 1},
-           static_cast<std::size_t>(warps * bytes), arguments...);
 }
 
 }  // namespace
@@ -318,7 +181,8 @@ void attention_backward(const AttentionCall& c, const Heads& dout, const Heads& 
     const std::int64_t N = c.queries, M = c.keys;
     const Backward<S> to{view<S>(c, dout, N), view<S>(c, q, N),  view<S>(c, k, M), view<S>(c, v, M),
                          view<S>(c, dq, N),   view<S>(c, dk, M), view<S>(c, dv, M)};
-    const std::int64_t of_head = head_bytes<T>(c.queries, c.keys), warps = std::min<std::int64_t>(8, (room - of_head) / row_bytes<T>(c.keys));
+    const std::int64_t of_head = head_bytes<T>(c.queries, c.keys),
+                       warps = std::min<std::int64_t>(8, (attention_room - of_head) / row_bytes<T>(c.keys));
     if (warps > 0 && c.batch * c.heads > 0)
       return launch(head_backward_kernel<T, S>, dim3{static_cast<unsigned>(c.batch * c.heads), 1, 1}, dim3{static_cast<unsigned>(32 * warps), 1, 1},
                     static_cast<std::size_t>(of_head + warps * row_bytes<T>(c.keys)), call_of<T>(c), to);

@@ -29,16 +29,17 @@ class Head {
   std::int64_t first_, token_;
 };
 
-struct Row {
-  std::vector<double> p;           // softmax over the kept keys
+// What a query sees of the keys.
+struct RowMask {
+  std::vector<bool> kept;          // none: the scores of this row are constants, and its probabilities `empty` each
   std::vector<double> multiplier;  // attention dropout: 0 or 1 / (1 - p); 1 without it
-  bool differentiable = true;      // false: the scores of this row are constants
-  double top = 0, sum = 1;         // largest q.k, and the sum of exponentials relative to it
+  double empty = 0;
+  bool attends() const { return !kept.empty(); }
 };
 
 // Query n of head h of sample b.
-Row attend(const AttentionCall& call, const Head<Array>& q, const Head<Array>& k, std::int64_t b, std::int64_t h, std::int64_t n) {
-  const auto M = static_cast<std::size_t>(call.keys), hd = static_cast<std::size_t>(call.head_dim), query = static_cast<std::size_t>(n);
+RowMask mask_of(const AttentionCall& call, std::int64_t b, std::int64_t h, std::int64_t n) {
+  const auto M = static_cast<std::size_t>(call.keys);
   const auto sample_head = static_cast<std::uint32_t>((call.first_sample + b) * call.heads + h);
   std::vector<bool> allowed(M), kept(M);
   for (std::size_t j = 0; j < M; ++j) allowed[j] = static_cast<std::int64_t>(j) <= call.last_key(n);
@@ -49,35 +50,62 @@ Row attend(const AttentionCall& call, const Head<Array>& q, const Head<Array>& k
   if (call.drop_key.threshold) drop_keys(call.drop_key, call.step, call.first_sample + b, call.heads, h, n, dropped);
   for (std::size_t j = 0; j < M; ++j) kept[j] = allowed[j] && !dropped[j];
 
-  Row row{.p = std::vector<double>(M, 0.0), .multiplier = std::vector<double>(M, 1.0)};
+  RowMask mask{.kept = {}, .multiplier = std::vector<double>(M, 1.0)};
   if (call.dropout.threshold)
     for (std::size_t j = 0; j < M; ++j) {
       const Draw d = attention_draw(call.dropout.key, call.step, Purpose::dropout, sample_head, static_cast<std::uint32_t>(n),
                                     static_cast<std::uint32_t>(j / 8));
-      row.multiplier[j] = draw16(d, static_cast<int>(j % 8)) < call.dropout.threshold ? 0 : 1 / (1 - call.dropout.threshold / 65536.0);
+      mask.multiplier[j] = draw16(d, static_cast<int>(j % 8)) < call.dropout.threshold ? 0 : 1 / (1 - call.dropout.threshold / 65536.0);
     }
-
   if (std::ranges::none_of(kept, std::identity{})) {
     if (call.empty != EmptyRow::keep_all) {
-      row.differentiable = false;
-      if (call.empty == EmptyRow::paper) std::ranges::fill(row.p, 1.0 / static_cast<double>(M));
-      return row;
+      if (call.empty == EmptyRow::paper) mask.empty = 1.0 / static_cast<double>(M);
+      return mask;
     }
     kept = std::ranges::none_of(allowed, std::identity{}) ? std::vector<bool>(M, true) : allowed;
   }
+  mask.kept = std::move(kept);
+  return mask;
+}
 
-  double top = -std::numeric_limits<double>::infinity(), sum = 0;  // of scaled scores
+// Scores -> probabilities over the keys that the mask keeps. Returns the largest score, and the sum of exponentials relative to it.
+std::pair<double, double> softmax(const RowMask& mask, std::vector<double>& p) {
+  double top = -std::numeric_limits<double>::infinity(), sum = 0;
+  for (std::size_t j = 0; j < p.size(); ++j)
+    if (mask.kept[j]) top = std::max(top, p[j]);
+  for (std::size_t j = 0; j < p.size(); ++j) sum += mask.kept[j] ? std::exp(p[j] - top) : 0;
+  for (std::size_t j = 0; j < p.size(); ++j) p[j] = mask.kept[j] ? std::exp(p[j] - top) / sum : 0;
+  return {top, sum};
+}
+
+struct Row {
+  std::vector<double> p, multiplier;
+  bool differentiable = true;  // false: the scores of this row are constants
+  double top = 0, sum = 1;     // largest q.k, and the sum of exponentials relative to it
+};
+
+// Query n of head h of sample b.
+Row attend(const AttentionCall& call, const Head<Array>& q, const Head<Array>& k, std::int64_t b, std::int64_t h, std::int64_t n) {
+  const auto M = static_cast<std::size_t>(call.keys), hd = static_cast<std::size_t>(call.head_dim), query = static_cast<std::size_t>(n);
+  const RowMask mask = mask_of(call, b, h, n);
+  if (!mask.attends()) return {.p = std::vector<double>(M, mask.empty), .multiplier = mask.multiplier, .differentiable = false};
+  Row row{.p = std::vector<double>(M, 0.0), .multiplier = mask.multiplier};
   for (std::size_t j = 0; j < M; ++j) {
-    if (!kept[j]) continue;
+    if (!mask.kept[j]) continue;
     for (std::size_t i = 0; i < hd; ++i) row.p[j] += q(query, i) * k(j, i);
     row.p[j] *= call.scale;
-    top = std::max(top, row.p[j]);
   }
-  for (std::size_t j = 0; j < M; ++j) sum += kept[j] ? std::exp(row.p[j] - top) : 0;
-  for (std::size_t j = 0; j < M; ++j) row.p[j] = kept[j] ? std::exp(row.p[j] - top) / sum : 0;
+  const auto [top, sum] = softmax(mask, row.p);
   row.top = call.scale > 0 ? top / call.scale : 0;
   row.sum = sum;
   return row;
+}
+
+// Calls f(its mask, number of its first entry) for each row of [B, H, N, M].
+template <class F>
+void each_row(const AttentionCall& call, F&& f) {
+  for (std::int64_t row = 0; row < call.batch * call.heads * call.queries; ++row)
+    f(mask_of(call, row / call.queries / call.heads, row / call.queries % call.heads, row % call.queries), row * call.keys);
 }
 
 }  // namespace
@@ -137,6 +165,35 @@ void attention_backward(const AttentionCall& call, const Heads& dout, const Head
           v_result.set(j, i, sum_dv[j * hd + i]);
         }
     }
+}
+
+void attention_softmax_forward(const AttentionCall& call, const Array& x, const Out& y) {
+  const Values scores(x);
+  const OutValues results(y);
+  each_row(call, [&](const RowMask& mask, std::int64_t first) {
+    std::vector<double> p(static_cast<std::size_t>(call.keys), mask.empty);
+    for (std::size_t j = 0; mask.attends() && j < p.size(); ++j) p[j] = scores[first + static_cast<std::int64_t>(j)];
+    if (mask.attends()) softmax(mask, p);
+    for (std::size_t j = 0; j < p.size(); ++j) results.set(first + static_cast<std::int64_t>(j), p[j]);
+  });
+}
+
+void attention_softmax_backward(const AttentionCall& call, const Array& dy, const Array& y, const Out& dx) {
+  const Values gradients(dy), p(y);
+  const OutValues results(dx);
+  each_row(call, [&](const RowMask& mask, std::int64_t first) {
+    double dot = 0;
+    for (std::int64_t j = first; j < first + call.keys; ++j) dot += p[j] * gradients[j];
+    for (std::int64_t j = first; j < first + call.keys; ++j) results.set(j, mask.attends() ? p[j] * (gradients[j] - dot) : 0);
+  });
+}
+
+void attention_dropout(const AttentionCall& call, const Array& x, const Out& y) {
+  const Values values(x);
+  const OutValues results(y);
+  each_row(call, [&](const RowMask& mask, std::int64_t first) {
+    for (std::int64_t j = 0; j < call.keys; ++j) results.set(first + j, mask.multiplier[static_cast<std::size_t>(j)] * values[first + j]);
+  });
 }
 
 }  // namespace plumb::reference

@@ -54,6 +54,19 @@ const std::vector<AttentionCase> attention_cases{{1, 1, 1, 1, 1, 1, 0, 0},      
                                                  {2, 2, 65, 65, 37, 1, 0.1, 0.2},   {2, 2, 13, 65, 20, 0.5, 0, 0}, {2, 2, 13, 65, 20, 0.5, 0.3, 0.2},
                                                  {1, 2, 9, 200, 64, 0.9, 0.5, 0},   {2, 2, 5, 3, 8, 1, 1, 0},      {2, 2, 5, 3, 8, 1, 0, 1}};
 
+// Softmax and dropout of scores by the masks of the call.
+void check_masked_rows(const AttentionCase& c, const AttentionCall& call) {
+  const Shape all{c.batch, c.heads, c.queries, c.keys};
+  const Array x = random(all, -3, 3), dy = random(all);
+  const std::vector<Result> one{as_f32(all)};
+  compare_results(describe(c) + " softmax", "attention", one, [&](const Kernels& k, const Results& y) { k.attention_softmax_forward(call, x, y[0]); });
+  compare_results(describe(c) + " softmax backward", "attention", {as_f32(all), as_f32(all)}, [&](const Kernels& k, const Results& y) {
+    k.attention_softmax_forward(call, x, y[0]);
+    k.attention_softmax_backward(call, dy, y[0], y[1]);
+  });
+  compare_results(describe(c) + " dropout", "dropout", one, [&](const Kernels& k, const Results& y) { k.attention_dropout(call, x, y[0]); });
+}
+
 }  // namespace
 
 TEST_CASE("cpu attention, with masks, drops and every rule for empty rows") {
@@ -84,6 +97,7 @@ TEST_CASE("cpu attention, with masks, drops and every rule for empty rows") {
       compare_results(describe(c), "attention", {{query, type}, as_f32(row)}, [&](const Kernels& kernels, const Results& y) {
         kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(y[0]), y[1]);
       });
+      if (type == DType::f32) check_masked_rows(c, call);
       compare_results(describe(c) + " backward", "attention_gradient", {{query, type}, {key, type}, {key, type}},
                       [&](const Kernels& kernels, const Results& y) {
                         const Out out = fresh(query, type), sums = fresh(row);

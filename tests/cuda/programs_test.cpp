@@ -43,6 +43,42 @@ TEST_CASE("bin/depth_stability on the device: two arms at once, weights, a profi
   for (std::size_t i = 0; i < 2; ++i) CHECK(both[i].at("train_loss") == alone.at(i).at("train_loss"));  // one stream, whoever asks
 }
 
+TEST_CASE("examples and bin/cait on the device report what they report on the cpu") {
+  PLUMB_REQUIRE_CUDA();
+  const TemporaryFolder here;
+  const std::string tiny = " --steps 2 --batch 4 ";
+  for (const auto& [name, words] : std::vector<std::pair<std::string, std::string>>{
+           {"cait", "--dim 8 --heads 2 --depth 1 --depth-token-only 1 --patch 8 --eval-images 20 --drop-key 0.2 --attn-drop 0.2"},
+           {"example_own_gate", "--gates tanh_gate --depths 1 --dim 8 --eval-images 20"},
+           {"example_watch_signals", ""},
+           {"example_gradient_signal", ""}}) {
+    const auto results = [&](const std::string& device) {
+      const std::string out = name + "-" + device;
+      const Finished f = run(here.path(), program(name) + tiny + words + " --device " + device + " --out " + out);
+      INFO(f.out << f.err);
+      REQUIRE(f.status == 0);
+      return rows_of(slurp(here.path() / out / "results.csv"));
+    };
+    const auto cuda = results("cuda"), cpu = results("cpu");
+    REQUIRE(cuda.size() == cpu.size());
+    REQUIRE_FALSE(cpu.empty());
+    for (std::size_t i = 0; i < cpu.size(); ++i)
+      for (const auto& [column, value] : cpu[i]) {
+        if (column.find("second") != std::string::npos) continue;
+        INFO(name << ", " << column << ": " << cuda[i].at(column) << " and " << value);
+        char* end = nullptr;
+        const double expected = std::strtod(value.c_str(), &end);
+        CHECK((end == value.c_str() ? cuda[i].at(column) == value
+                                    : std::abs(std::stod(cuda[i].at(column)) - expected) <= 1e-4 * std::abs(expected) + 1e-9));
+      }
+  }
+  for (const char* const example : {"example_own_gate --gates tanh_gate", "example_highway_gate --gates highway"}) {
+    const Finished f = run(here.path(), program(example) + " --check-gates --device cuda");
+    INFO(f.out << f.err);
+    CHECK(f.status == 0);
+  }
+}
+
 TEST_CASE("bin/bench_step on the device") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;

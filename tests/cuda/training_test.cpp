@@ -162,6 +162,22 @@ TEST_CASE("a training step waits for nothing, and has its kernels on the device"
   CHECK(three.launches - two.launches == 30);
 }
 
+TEST_CASE("talking heads draw their masks on the device") {
+  PLUMB_REQUIRE_CUDA();
+  const DefaultsScope defaults({DType::f32, Device::cuda});
+  const RandomScope random({.seed = 3, .step = 1});
+  const auto some = [](const Shape& shape, const char* what) { return variable(random_normal(shape, 0, what)); };
+  const Tensor q = some({2, 3, 5, 4}, "q"), k = some({2, 3, 5, 4}, "k"), v = some({2, 3, 5, 4}, "v"), mix = some({3, 3}, "mix"), bias = zeros({3});
+  const Traffic before = cuda_memory().traffic();
+  const Gradients gradients =
+      backward(sum(attention_talking(q, k, v, mix, bias, mix, bias, {.drop_key = 0.3, .dropout = 0.3, .empty = EmptyRow::paper, .causal = true})));
+  const Traffic after = cuda_memory().traffic();
+  CHECK(after.uploads == before.uploads);
+  CHECK(after.through_host == before.through_host);
+  CHECK(after.synchronizations == before.synchronizations);
+  CHECK(after.launches > before.launches);
+}
+
 TEST_CASE("a block reads and writes little more than the least that its kernels could") {
   PLUMB_REQUIRE_CUDA();
   const std::int64_t images = 32;  // enough that the weights count for little

@@ -111,6 +111,21 @@ TEST_CASE("talking heads of no samples give none, and gradients of zero, as atte
       }
 }
 
+TEST_CASE("talking heads keep no masks for the backward pass") {
+  const RandomScope random({.seed = 5, .step = 9});
+  const Inputs in(4, 2, 32, 32, 4, cpu_f32);
+  const auto held = [&](const AttentionOptions& o) {
+    const std::size_t before = memory_stats().in_use;
+    const Tensor y = attention_talking(in.q, in.k, in.v, in.weight, in.bias, in.weight, in.bias, o);
+    return memory_stats().in_use - before;
+  };
+  const std::size_t plain = held({});
+  CHECK(plain > 0);
+  CHECK(held({.drop_key = 0.3}) == plain);
+  CHECK(held({.dropout = 0.3}) == plain);
+  CHECK(held({.drop_key = 0.3, .dropout = 0.3, .empty = EmptyRow::paper, .causal = true}) == plain);
+}
+
 TEST_CASE("mix_heads is the sum over heads that it says") {
   const Tensor x = tensor({1, 2, 3, 4}, {1, 2, 1, 2}), weight = tensor({10, 1, 0, 2}, {2, 2}), bias = tensor({0.5, -1}, {2});
   CHECK(mix_heads(x, weight, bias).values() == std::vector<double>{13.5, 24.5, 5, 7});

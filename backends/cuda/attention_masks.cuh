@@ -1,0 +1,185 @@
+// The masks of attention: what a query sees of the keys, drawn by the warp that has its row, in shared memory; and how kernels with a warp to a query
+// are launched.
+#pragma once
+
+#include "backends/cuda/rows.cuh"
+
+namespace plumb::cuda {
+
+// What the kernels need of an AttentionCall.
+template <class T>
+struct Call {
+  std::int64_t batch, heads, queries, keys, head_dim;
+  T scale, survivors;  // 1 / (1 - p) of attention dropout, 0 where it leaves none
+  const std::uint8_t* keep;
+  bool causal;
+  KeyDrop drop_key;
+  AttentionDrop dropout;
+  EmptyRow empty;
+  std::uint32_t step, first_sample;
+};
+
+// In shared memory, of a warp.
+template <class T>
+struct RowMemory {
+  T* p;                             // [M], probabilities; before, scores
+  std::uint8_t *seeds, *kept, *on;  // [M]; on: not dropped after the softmax
+};
+
+template <class T>
+__host__ __device__ constexpr std::int64_t row_bytes(std::int64_t keys) {
+  return (keys * (static_cast<std::int64_t>(sizeof(T)) + 3) + 15) / 16 * 16;
+}
+
+template <class T>
+__host__ __device__ constexpr std::int64_t head_bytes(std::int64_t queries, std::int64_t keys) {
+  return (2 * queries * keys * static_cast<std::int64_t>(sizeof(T)) + 15) / 16 * 16;
+}
+
+// Behind `before` bytes, a multiple of 16.
+template <class T>
+__device__ __forceinline__ RowMemory<T> row_memory(std::int64_t keys, std::int64_t before = 0) {
+  char* const mine = shared<char>() + before + threadIdx.x / 32 * row_bytes<T>(keys);
+  auto* const bytes = reinterpret_cast<std::uint8_t*>(mine + keys * static_cast<std::int64_t>(sizeof(T)));
+  return {reinterpret_cast<T*>(mine), bytes, bytes + keys, bytes + 2 * keys};
+}
+
+// Whether the seeds of a structured shape drop cell (i, j).
+__device__ __forceinline__ bool dropped_by(const KeyDrop& drop, const std::uint8_t* seeds, std::int64_t i, std::int64_t j) {
+  const std::int64_t height = drop.grid.height, width = drop.grid.width, reach = drop.window / 2;
+  bool dropped = false;
+  if (drop.shape == DropShape::block) {
+    for (std::int64_t a = max(i - reach, reach); a <= min(i + reach, height - 1 - reach); ++a)
+      for (std::int64_t b = max(j - reach, reach); b <= min(j + reach, width - 1 - reach); ++b) dropped |= seeds[a * width + b] != 0;
+  } else {
+    for (std::int64_t a = max(i - reach, std::int64_t{0}); a <= min(i + reach, height - 1); ++a)
+      for (std::int64_t b = 0; b < width; ++b) dropped |= seeds[a * width + b] != 0;
+    for (std::int64_t b = max(j - reach, std::int64_t{0}); b <= min(j + reach, width - 1); ++b)
+      for (std::int64_t a = 0; a < height; ++a) dropped |= seeds[a * width + b] != 0;
+  }
+  return dropped;
+}
+
+// flags[j] = 1 where the draw of key j is below the threshold.
+__device__ __forceinline__ void draw_row(std::uint64_t key, std::uint32_t step, Purpose purpose, std::uint32_t sample_head, std::uint32_t query,
+                                         std::uint32_t threshold, std::int64_t keys, std::uint8_t* flags) {
+  for (std::int64_t group = lane(); group * 8 < keys; group += 32) {
+    const Draw d = attention_draw(key, step, purpose, sample_head, query, static_cast<std::uint32_t>(group));
+    for (std::int64_t j = group * 8; j < min(group * 8 + 8, keys); ++j) flags[j] = draw16(d, static_cast<int>(j % 8)) < threshold;
+  }
+}
+
+// Fills row.kept and row.on for query n of head h of sample b. False: the row is empty, and row.p has the probabilities that the rule gives it, which
+// are constants. Whole warps call it.
+template <class T>
+__device__ bool draw_masks(const Call<T>& call, std::int64_t b, std::int64_t h, std::int64_t n, const RowMemory<T>& row) {
+  const std::int64_t M = call.keys, last = call.causal ? n + M - call.queries : M - 1;
+  const std::uint8_t* const allowed = call.keep ? call.keep + ((b * call.heads + h) * call.queries + n) * M : nullptr;
+  const auto sample = static_cast<std::uint32_t>(call.first_sample + b), heads = static_cast<std::uint32_t>(call.heads);
+  if (call.dropout.threshold)
+    draw_row(call.dropout.key, call.step, Purpose::dropout, sample * heads + static_cast<std::uint32_t>(h), static_cast<std::uint32_t>(n),
+             call.dropout.threshold, M, row.on);
+  const KeyDrop& drop = call.drop_key;
+  if (drop.threshold)
+    draw_row(drop.key, call.step, Purpose::drop_key, sample * heads + (drop.sharing == DropSharing::heads ? 0 : static_cast<std::uint32_t>(h)),
+             drop.sharing == DropSharing::column ? 0 : static_cast<std::uint32_t>(n), drop.threshold, M, row.seeds);
+  __syncwarp();
+  const std::int64_t off_grid = M - drop.grid.height * drop.grid.width;
+  float kept_any = 0, allowed_any = 0;
+  for (std::int64_t j = lane(); j < M; j += 32) {
+    bool dropped = false;
+    if (drop.threshold && drop.shape == DropShape::plain) dropped = row.seeds[j] != 0;
+    if (drop.threshold && drop.shape != DropShape::plain && j >= off_grid)
+      dropped = dropped_by(drop, row.seeds + off_grid, (j - off_grid) / drop.grid.width, (j - off_grid) % drop.grid.width);
+    const bool may = (!allowed || allowed[j]) && j <= last;
+    row.kept[j] = may && !dropped;
+    row.on[j] = !call.dropout.threshold || !row.on[j];
+    kept_any += may && !dropped, allowed_any += may;
+  }
+  kept_any = warp_sum(kept_any), allowed_any = warp_sum(allowed_any);
+  if (kept_any == 0) {
+    if (call.empty != EmptyRow::keep_all) {
+      for (std::int64_t j = lane(); j < M; j += 32) row.p[j] = call.empty == EmptyRow::paper ? 1 / static_cast<T>(M) : T{0};
+      __syncwarp();
+      return false;
+    }
+    for (std::int64_t j = lane(); j < M; j += 32) row.kept[j] = allowed_any == 0 || ((!allowed || allowed[j]) && j <= last);
+  }
+  return true;
+}
+
+// Scores in row.p -> probabilities over the keys that the row keeps; others are not read. Returns the largest score and the sum of exponentials
+// relative to it. Whole warps call it.
+template <class T>
+struct Softmax {
+  T top, sum;
+};
+template <class T>
+__device__ Softmax<T> softmax_over_kept(std::int64_t M, const RowMemory<T>& row) {
+  T top = -INFINITY, sum = 0;
+  for (std::int64_t j = lane(); j < M; j += 32)
+    if (row.kept[j]) top = row.p[j] > top || row.p[j] != row.p[j] ? row.p[j] : top;
+  for (int m = 16; m > 0; m /= 2) {
+    const T other = __shfl_xor_sync(~0u, top, m);
+    top = other > top || other != other ? other : top;
+  }
+  for (std::int64_t j = lane(); j < M; j += 32) {
+    row.p[j] = row.kept[j] ? std::exp(row.p[j] - top) : T{0};
+    sum += row.p[j];
+  }
+  sum = warp_sum(sum);
+  for (std::int64_t j = lane(); j < M; j += 32) row.p[j] /= sum;
+  __syncwarp();
+  return {top, sum};
+}
+
+// The query of this warp, in a grid by launch_queries; beyond the last there is none.
+struct Query {
+  std::int64_t b, h, n, row;  // row: of all [B H N]
+};
+template <class T>
+__device__ __forceinline__ Query warp_query(const Call<T>& call) {
+  const std::int64_t row = std::int64_t{blockIdx.x} * (blockDim.x / 32) + threadIdx.x / 32;
+  return {row / call.queries / call.heads, row / call.queries % call.heads, row % call.queries, row};
+}
+template <class T>
+__device__ __forceinline__ bool exists(const Call<T>& call, const Query& query) {
+  return query.row < call.batch * call.heads * call.queries;
+}
+
+template <class T>
+Call<T> call_of(const AttentionCall& c) {
+  return {c.batch,
+          c.heads,
+          c.queries,
+          c.keys,
+          c.head_dim,
+          static_cast<T>(c.scale),
+          c.dropout.threshold < 65536 ? static_cast<T>(1 / (1 - c.dropout.threshold / 65536.0)) : T{0},
+          c.keep.defined() ? elements<std::uint8_t>(c.keep) : nullptr,
+          c.causal,
+          c.drop_key,
+          c.dropout,
+          c.empty,
+          c.step,
+          c.first_sample};
+}
+
+constexpr std::int64_t attention_room = 48 << 10;  // bytes of shared memory that every device gives a block unasked
+
+// Whether shared memory has room for a row: about 7,000 keys in f32.
+inline bool row_fits(const AttentionCall& c, DType dtype) {
+  return (dtype == DType::f64 ? row_bytes<double>(c.keys) : row_bytes<float>(c.keys)) <= attention_room;
+}
+
+// A warp for each query: as many to a block, up to four, as have room for their rows.
+template <class T, class... Parameters, class... Arguments>
+void launch_queries(const AttentionCall& c, void (*kernel)(Parameters...), Arguments... arguments) {
+  const std::int64_t rows = c.batch * c.heads * c.queries, bytes = row_bytes<T>(c.keys);
+  const std::int64_t warps = std::min<std::int64_t>(4, attention_room / bytes);
+  if (rows > 0)
+    launch(kernel, dim3{static_cast<unsigned>((rows + warps - 1) / warps), 1, 1}, dim3{static_cast<unsigned>(32 * warps), 1, 1},
+           static_cast<std::size_t>(warps * bytes), arguments...);
+}
+
+}  // namespace plumb::cuda
