@@ -174,8 +174,8 @@ Tensor mix_heads(const Tensor& x, const Tensor& weight, const Tensor& bias);
 // Attention whose heads are mixed before and after the softmax: A = softmax(mix(scale q k^T)), then mix(A) v, with pre_ and post_weight [H, H],
 // pre_ and post_bias [H]. DropKey, the keep mask and the policy for empty rows act on the scores already mixed, dropout on the mixed
 // probabilities; the draws are attention()'s. A row without keys under EmptyRow::zero is 0 in A, the other heads still flow into it. Not
-// fused, as each entry needs all heads: keeps several [B, H, N, M] arrays, but no masks. pre_bias shifts whole rows, which the softmax undoes:
-// its gradient is 0.
+// fused, as each entry needs all heads: keeps several [B, H, N, M] arrays, but no masks (what higher
+// derivatives go through keeps them). pre_bias shifts whole rows, which the softmax undoes: its gradient is 0.
 Tensor attention_talking(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& pre_weight, const Tensor& pre_bias,
                          const Tensor& post_weight, const Tensor& post_bias, const AttentionOptions& options = {});
 

@@ -11,7 +11,8 @@
 namespace plumb {
 
 // The arrays of one call on another device, each buffer once, whatever shapes it is seen in: operands may be one another's results. They travel in
-// whole granules: with that of a cache line, what lies between an array's end and the end of its memory goes along.
+// whole granules: with that of a cache line, what lies between an array's end and the end of its memory goes along, so arrays must have their memory
+// to themselves.
 class Mirror {
  public:
   explicit Mirror(Device device, std::size_t granule = 1) : device_(device), granule_(granule) {}
@@ -90,7 +91,7 @@ class Mirror {
 template <Device device, std::size_t granule, auto entry>
 struct Elsewhere;
 template <Device device, std::size_t granule, class... Args, void (*Kernels::*entry)(Args...)>
-struct Elsewhere<device, granule, entry> {
+struct Elsewhere<device, granule, entry> {  // nvcc wants the entry last
   static void call(Args... args) {
     Mirror mirror(device, granule);
     (detail::kernels_of(device).*entry)(mirror.of(args)...);

@@ -3,13 +3,17 @@
 #   ON        by nvcc, of CUDA 12 or later. Programs start without a driver or cuBLASLt: cudart is linked statically, the other opened at run time
 #   AUTO      ON where there is such an nvcc, else OFF
 #   EMULATED  by the C++ compiler against the emulated device of tests/cuda_emulator: for tests
-# PLUMB_CUDA_RACES, with EMULATED: ThreadSanitizer looks at the kernels, and at nothing else.
+# PLUMB_CUDA_RACES, with EMULATED: ThreadSanitizer looks at the files of kernels, and at no others.
 # CMAKE_CUDA_ARCHITECTURES: compute capability 9.0, and code that later and earlier devices from 8.0 on translate, unless said otherwise.
 set(PLUMB_CUDA AUTO CACHE STRING "CUDA backend: AUTO, ON, OFF or EMULATED")
 set_property(CACHE PLUMB_CUDA PROPERTY STRINGS AUTO ON OFF EMULATED)
 
 option(PLUMB_CUDA_RACES "Look for races in the kernels on the emulated device" OFF)
 mark_as_advanced(PLUMB_CUDA_RACES)
+
+if(PLUMB_CUDA_RACES AND (NOT PLUMB_CUDA STREQUAL EMULATED OR PLUMB_SANITIZE))
+  message(FATAL_ERROR "PLUMB_CUDA_RACES: expected PLUMB_CUDA=EMULATED and no PLUMB_SANITIZE, got ${PLUMB_CUDA} and '${PLUMB_SANITIZE}'")
+endif()
 
 set(PLUMB_CUDA_FOUND FALSE)
 if(PLUMB_CUDA MATCHES "^(AUTO|ON)$")

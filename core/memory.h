@@ -12,7 +12,7 @@ namespace plumb {
 // What was asked of a device, since the process began.
 struct Traffic {
   std::uint64_t launches = 0;          // of kernels
-  std::uint64_t bytes = 0;             // of the operands of launches and of copies within the device: read, and written
+  std::uint64_t bytes = 0;             // of the operands of launches and of copies within the device, each read or written whole
   std::uint64_t through_host = 0;      // calls that the device has no kernel for: their arrays go to the host and back
   std::uint64_t uploads = 0;           // copies from the host ..
   std::uint64_t downloads = 0;         // .. to it ..

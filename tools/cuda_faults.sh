@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Plants faults into a copy of the cuda backend, one at a time, and looks whether the tests on the emulated device catch each.
 # Usage: tools/cuda_faults.sh [PATTERN]      only faults whose names contain PATTERN
-# Prints what caught each and ends with a line of its own: N of N caught. Tests that take more than ten minutes count as never ending.
+# Prints what caught each and ends with a line of its own: N of N caught. Nothing else may run beside: tests that take more than ten minutes count as
+# never ending, which is caught.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD copy=$PWD/build/faults
@@ -11,8 +12,8 @@ pattern=${1:-}
 faults() {
   cat <<'LIST'
 pinned memory filled again too early|backends/cuda/memory.cpp|s/wait_for\(halves_\[current_\]\.emptied\);//|cuda lazy uploads of any size*
-readback not waited for|backends/cuda/memory.cpp|s/wait_for\(place_\.filled\);//|cuda lazy a step that is not finite*
-readback without an event|backends/cuda/memory.cpp|s/PLUMB_CUDA_CHECKED\(cudaEventRecord\(place_\.filled, stream\(\)\)\);//|cuda lazy a step that is not finite*
+readback not waited for|backends/cuda/memory.cpp|s/wait_for\(place_\.filled\);//|cuda lazy a study on the device reports*
+readback without an event|backends/cuda/memory.cpp|s/PLUMB_CUDA_CHECKED\(cudaEventRecord\(place_\.filled, stream\(\)\)\);//|cuda lazy a study on the device reports*
 no event recorded for a half of pinned memory|backends/cuda/memory.cpp|s/PLUMB_CUDA_CHECKED\(cudaEventRecord\(halves_\[current_\]\.emptied, stream\(\)\)\);//|cuda lazy uploads of any size*
 pinned memory used twice at one place|backends/cuda/memory.cpp|s/used_ = std::min\(half_bytes, \(used_ \+ part \+ 255\) \/ 256 \* 256\);//|cuda lazy uploads of any size*
 upload cut off after the first part|backends/cuda/memory.cpp|s/host \+= part, device \+= part, bytes -= part;/bytes = 0;/|cuda eager uploads of any size*
@@ -41,6 +42,7 @@ gate's gradient without that of the bias|backends/cuda/linear.cu|s/f\.b \? bias 
 operands said to be of the wrong type|backends/cuda/products.cpp|s/p\.bf16_operands \? DType::bf16 : p\.dtype/p.dtype/|backends eager
 warp barrier deleted|backends/cuda/attention_masks.cuh|s/\/= sum;\n  __syncwarp\(\);/\/= sum;/|backends eager
 shared memory a row short|backends/cuda/attention_masks.cuh|s/static_cast<std::size_t>\(warps \* bytes\)/static_cast<std::size_t>((warps - 1) * bytes)/|backends eager
+shuffle for a barrier|backends/cuda/attention_masks.cuh|s/\/= sum;\n  __syncwarp\(\);/\/= sum;\n  __shfl_xor_sync(~0u, 0, 1);/|backends races cpu attention on packed heads in place
 stale step|backends/cuda/attention_masks.cuh|s/c\.step,/0,/|backends eager
 mask of another sample|backends/cuda/attention_masks.cuh|s/call\.first_sample \+ b\)/call.first_sample)/|backends eager
 output left as it was|backends/cuda/norm.cu|s/rstd\[row\] = s;//|backends eager
@@ -71,28 +73,42 @@ cmake --preset emulated -DPLUMB_BUILD_TESTS=ON >/dev/null
 build >/dev/null
 
 export PLUMB_FILL_FRESH_BUFFERS=1 REQUIRE_GPU=1
+# Runs tests under a schedule, or under the race checker: tests TESTS eager|lazy|races [CASE]
+tests() {
+  local program=build/emulated/tests/${1}_tests
+  if [ "$2" = races ]; then
+    { cmake --preset emulated-races -DPLUMB_BUILD_TESTS=ON && cmake --build build/emulated-races --target "${1}_tests"; } >races.log 2>&1 || exit 2
+    program=build/emulated-races/tests/${1}_tests
+  fi
+  PLUMB_EMULATED_SCHEDULE=$2 timeout 600 "$program" --abort ${3:+"$3"}
+}
+
 # The first test that fails, under which schedule; nothing if all pass. Tests are tried in this order, after those that the caller names.
 caught_by() { # ['TESTS SCHEDULE [CASE]']
-  local schedule tests status only
-  while read -r tests schedule only; do
+  local schedule name status only
+  while read -r name schedule only; do
     status=0
-    PLUMB_EMULATED_SCHEDULE=$schedule timeout 600 "build/emulated/tests/${tests}_tests" --abort ${only:+"$only"} >log 2>&1 || status=$?
+    tests "$name" "$schedule" "$only" >log 2>&1 </dev/null || status=$?
     if [ $status != 0 ]; then
       [ $status != 124 ] || echo "no end of the" | tr '\n' ' '
-      echo "$tests tests, $schedule: $({ grep -m1 'CUDA emulator:' log || grep -m1 -A1 '^-----*$' log | tail -1 || echo "status $status"; } | cut -c1-90)"
+      echo "$name tests, $schedule: $({ grep -m1 'CUDA emulator:\|SUMMARY: ThreadSanitizer' log || grep -m1 -A1 '^-----*$' log | tail -1 || echo "status $status"; } | cut -c1-90)"
       return
     fi
   done < <([ $# = 0 ] || echo "$1"; printf '%s\n' 'backends eager' 'ops eager' 'cuda eager' 'backends lazy' 'ops lazy' 'cuda lazy')
 }
 
+# Without a fault all must pass, and each hint name tests that there are.
 by=$(caught_by)
 [ -z "$by" ] || { echo "error: without a fault a test fails: $by" >&2; exit 1; }
+while read -r name schedule only; do
+  tests "$name" "$schedule" "$only" >log 2>&1 </dev/null && grep -q '^All tests passed' log || { echo "error: '$name $schedule $only' does not pass" >&2; exit 1; }
+done < <(faults | cut -d'|' -f4 | grep ' .* ' | sort -u)
 planted=0 caught=0
 while IFS='|' read -r name file change first; do
   [[ $name == *"$pattern"* ]] || continue
   planted=$((planted + 1))
   perl -0pi -e "$change" "$file"
-  if build >log 2>&1; then by=$(caught_by "$first"); else by="the compiler"; fi
+  if build >log 2>&1 </dev/null; then by=$(caught_by "$first"); else by="the compiler"; fi
   cp "$root/$file" "$file"
   if [ -n "$by" ]; then caught=$((caught + 1)); fi
   printf '%-50s %s\n' "$name" "${by:-NOT CAUGHT}"

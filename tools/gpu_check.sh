@@ -54,13 +54,13 @@ fi
 stage memory 20 "$build/tests/cuda_tests" "uploads*,copies*,memory*,host code*"
 stage kernels 45 "$build/tests/backends_tests"
 stage ops 45 "$build/tests/ops_tests"
-stage training 50 "$build/tests/cuda_tests" "every*,CaiT*,a training step*,in bf16*,a step that*"
-stage studies 40 "$build/tests/cuda_tests" "a study*,a training that*,bin/*,the gate kit*"
+stage training 50 "$build/tests/cuda_tests" "every*,CaiT*,talking heads*,a training step*,a block*,in bf16*,a step that*"
+stage studies 40 "$build/tests/cuda_tests" "a study*,a training that*,bin/*,examples*,the gate kit*"
 stage parity 20 "$build/bin/parity" "$root/tests/golden/cases"
 # Of CUDA's own checkers, on what launches every kind of kernel once; not every machine lets them run.
-stage memcheck 30 compute-sanitizer --tool memcheck --error-exitcode 1 "$build/tests/cuda_tests" "a training step*"
-stage racecheck 40 compute-sanitizer --tool racecheck --error-exitcode 1 "$build/tests/cuda_tests" "a training step*"
-stage initcheck 25 compute-sanitizer --tool initcheck --error-exitcode 1 "$build/tests/cuda_tests" "a training step*"
+stage memcheck 30 compute-sanitizer --tool memcheck --error-exitcode 1 "$build/tests/cuda_tests" "a training step*,talking heads*"
+stage racecheck 40 compute-sanitizer --tool racecheck --error-exitcode 1 "$build/tests/cuda_tests" "a training step*,talking heads*"
+stage initcheck 25 compute-sanitizer --tool initcheck --error-exitcode 1 "$build/tests/cuda_tests" "a training step*,talking heads*"
 for dtype in fp32 bf16; do
   stage "step-$dtype" 20 "$build/bin/bench_step" --device cuda --dtype "$dtype" --gate layerscale --dropkey 0.1
   if [ -n "$peer" ]; then

@@ -130,7 +130,12 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
                                        heads_of(Out(dq)), heads_of(Out(dk)), heads_of(Out(dv)));
         return Tensors{Tensor(dq), Tensor(dk), Tensor(dv)};
       },
-      through([call](const Tensors& in) { return composed(call, in[0], in[1], in[2]); }, {q, k, v}));
+      through(
+          [keep = Saved(options.keep), call](const Tensors& in) {
+            keep.get();
+            return composed(call, in[0], in[1], in[2]);
+          },
+          {q, k, v}));
 }
 
 Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options) {
@@ -155,7 +160,8 @@ Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptio
         return Tensors{Tensor(dx)};
       },
       through(
-          [call, B, T, D, heads, E, bf16](const Tensors& in) {
+          [keep = Saved(options.keep), call, B, T, D, heads, E, bf16](const Tensors& in) {
+            keep.get();
             const Tensor x = bf16 ? cast(in[0], DType::f32) : in[0];
             const Tensor split = permute(reshape(x, {B, T, 3, heads, E}), {2, 0, 3, 1, 4});  // [3, B, H, T, E]
             const auto part = [&](std::int64_t i) { return reshape(slice(split, 0, i, i + 1), {B, heads, T, E}); };

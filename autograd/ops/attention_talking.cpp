@@ -20,7 +20,8 @@ Tensor masked_softmax(const AttentionCall& call, const Tensor& keep, const Tenso
         return Tensors{Tensor(dx)};
       },
       through(
-          [call](const Tensors& in) {
+          [call, keep = Saved(keep)](const Tensors& in) {
+            keep.get();
             const detail::Masks masks = detail::draw_masks(call, in[0]);
             const Tensor kept = detail::kept_softmax(in[0], masks.keep);
             if (call.empty != EmptyRow::paper) return kept;

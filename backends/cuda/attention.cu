@@ -183,9 +183,11 @@ void attention_backward(const AttentionCall& c, const Heads& dout, const Heads& 
                          view<S>(c, dq, N),   view<S>(c, dk, M), view<S>(c, dv, M)};
     const std::int64_t of_head = head_bytes<T>(c.queries, c.keys),
                        warps = std::min<std::int64_t>(8, (attention_room - of_head) / row_bytes<T>(c.keys));
-    if (warps > 0 && c.batch * c.heads > 0)
+    if (warps > 0 && c.batch * c.heads > 0) {
+      count_bytes(c.keep.defined() ? c.keep.numel() : 0);
       return launch(head_backward_kernel<T, S>, dim3{static_cast<unsigned>(c.batch * c.heads), 1, 1}, dim3{static_cast<unsigned>(32 * warps), 1, 1},
                     static_cast<std::size_t>(of_head + warps * row_bytes<T>(c.keys)), call_of<T>(c), to);
+    }
     const Array all(Shape{c.batch, c.heads, c.queries, c.keys}, dtype_of<T>, Device::cuda);
     const Out ds(all), after(empty_like(all));
     launch_queries<T>(c, rows_backward_kernel<T, S>, call_of<T>(c), to, elements<T>(ds), elements<T>(after));

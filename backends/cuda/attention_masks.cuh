@@ -156,7 +156,7 @@ Call<T> call_of(const AttentionCall& c) {
           c.head_dim,
           static_cast<T>(c.scale),
           c.dropout.threshold < 65536 ? static_cast<T>(1 / (1 - c.dropout.threshold / 65536.0)) : T{0},
-          c.keep.defined() ? elements<std::uint8_t>(c.keep) : nullptr,
+          pointer<std::uint8_t>(c.keep),
           c.causal,
           c.drop_key,
           c.dropout,
@@ -177,6 +177,7 @@ template <class T, class... Parameters, class... Arguments>
 void launch_queries(const AttentionCall& c, void (*kernel)(Parameters...), Arguments... arguments) {
   const std::int64_t rows = c.batch * c.heads * c.queries, bytes = row_bytes<T>(c.keys);
   const std::int64_t warps = std::min<std::int64_t>(4, attention_room / bytes);
+  count_bytes(c.keep.defined() ? c.keep.numel() : 0);
   if (rows > 0)
     launch(kernel, dim3{static_cast<unsigned>((rows + warps - 1) / warps), 1, 1}, dim3{static_cast<unsigned>(32 * warps), 1, 1},
            static_cast<std::size_t>(warps * bytes), arguments...);

@@ -99,6 +99,12 @@ struct OutputGradient {
     if (du) du[i] = static_cast<U>(g);
     sums[0] += g;
   }
+  // That a pass over all rows reads and writes.
+  std::int64_t bytes(std::int64_t rows) const {
+    const std::size_t of_element = sizeof(S) * (slope ? 2 : 1) + sizeof(T) * (u ? 1 : 0) + sizeof(U) * (du ? 1 : 0);
+    return rows * N * static_cast<std::int64_t>(of_element) +
+           static_cast<std::int64_t>(sizeof(T)) * ((gate ? gates : 0) + (row_scale ? rows / rows_of_sample : 0));
+  }
 };
 
 // Of a junction's gate, after du' = the gradient without the gate and dw' = du'^T x: with u = w x + b, the gate's gradient is the sum of du' u over
@@ -164,7 +170,7 @@ void through_norm(const LinearCall& call, const LinearKept& kept, const Array& d
                                    .dx = elements<T>(g.dx),
                                    .added = g.add_to_dx ? elements<T>(g.dx) : nullptr,
                                    .y = elements<U>(h)},
-                elements<T>(call.beta), leading_rows(x), x.dim(-1), g.dgamma, g.dbeta, sums, also);
+                h.defined() ? elements<T>(call.beta) : nullptr, leading_rows(x), x.dim(-1), g.dgamma, g.dbeta, sums, also);
 }
 
 // dx where no norm stands before the product; it may be bf16.
@@ -185,24 +191,29 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
   const bool wants_x = g.dx.defined() || g.dgamma.defined() || g.dbeta.defined();
   const auto again = [&] { return normed(call, x, norm ? Out(scratch(kept.mean)) : Out(), norm ? Out(scratch(kept.rstd)) : Out()); };
   const auto operands = [&] { return Array(dy.shape(), dtype_of<U>, Device::cuda); };
-  OutputGradient<T, S, U> output{.dy = elements<S>(dy),
-                                 .slope = gelu ? elements<S>(kept.slope) : nullptr,
-                                 .gate = gated ? elements<T>(call.gate) : nullptr,
-                                 .row_scale = scaled ? elements<T>(call.row_scale) : nullptr,
+  OutputGradient<T, S, U> output{.dy = pointer<S>(dy),
+                                 .slope = gelu ? pointer<S>(kept.slope) : nullptr,
+                                 .gate = gated ? pointer<T>(call.gate) : nullptr,
+                                 .row_scale = scaled ? pointer<T>(call.row_scale) : nullptr,
                                  .u = nullptr,
                                  .gates = gated ? call.gate.numel() : 1,
                                  .rows_of_sample = scaled ? std::max<std::int64_t>(R / std::max<std::int64_t>(call.row_scale.numel(), 1), 1) : 1,
                                  .N = N,
                                  .du = nullptr};
   RowSums<T> sums;
+  // The pass that makes du and sums its columns; returns the parts of these sums.
+  const auto make_du = [&](const std::array<Out, 2>& results) {
+    count_bytes(output.bytes(R));
+    return sums.template add<2>(output, R, N, results);
+  };
 
   if constexpr (std::is_same_v<T, U>)
     if (wants_gate) {
       output.gate = nullptr;
       const Array du = scaled ? operands() : dy;
-      if (scaled) output.du = elements<U>(Out(du));
+      if (scaled) output.du = pointer<U>(Out(du));
       const std::array<Out, 2> nowhere{};  // the parts of db' are for the next kernel but one
-      const T* const parts = scaled || b.defined() ? sums.template add<2>(output, R, N, nowhere) : nullptr;
+      const T* const parts = scaled || b.defined() ? make_du(nowhere) : nullptr;
       const Out dw = g.dw.defined() ? g.dw : Out(scratch(weight)), of_rows = g.dgate.numel() == N ? g.dgate : Out(empty_like(weight, {N}));
       weight_gradient(du, again(), dw);
       if (parts) count_bytes(RowSums<T>::blocks_of(R) * N * static_cast<std::int64_t>(sizeof(T)));  // which fold_kernel reads
@@ -234,13 +245,13 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
   if (wants_gate) {
     u = Out(Array(dy.shape(), dtype_of<T>, Device::cuda));
     affine(h, w, b, u);
-    output.u = elements<T>(u);
+    output.u = pointer<T>(u);
   }
   Array du = dy;
   if (output.slope || output.gate || output.row_scale || !std::is_same_v<S, U>) {
     du = operands();
-    output.du = elements<U>(Out(du));
-    sums.template add<2>(output, R, N, {g.db, wants_gate ? g.dgate : Out()});
+    output.du = pointer<U>(Out(du));
+    make_du({g.db, wants_gate ? g.dgate : Out()});
   }
   ColumnSums<T> also;
   if (!output.du && g.db.defined()) {  // the columns of dy remain to be added up
@@ -251,7 +262,7 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
                 .columns = N,
                 .rows_of_block = partial_rows_of(R),
                 .partial = sums.parts(RowSums<T>::blocks_of(R), N, std::array<Out, 1>{g.db})};
-    if (!also.x) sums.template add<2>(output, R, N, {g.db, Out()});
+    if (!also.x) make_du({g.db, Out()});
   }
   if (norm && wants_x) {
     if (g.dw.defined() && !h.defined()) h = Array(x.shape(), dtype_of<U>, Device::cuda);

@@ -1,10 +1,11 @@
 // AdamW, SGD, Adagrad and the moving average over all parameters in one launch each: blocks of 1024 elements, found in a table of tensors that goes
-// up once a call. LAMB likewise, a block to a tensor: the trust ratio is of the whole tensor, and directions are computed twice rather than kept. The
-// sum of squares: a block to 4096 elements, in f64, then one block adds these sums in their order; its table goes along with the launch. (Formulas:
-// backends/reference/optimizer.cpp.) Bytes: each element of gradient, parameter and what is remembered is read once, and once written where it
-// changes; LAMB reads all but the gradient twice.
+// up once a call; the average's, in which nothing changes from step to step, when it does. LAMB likewise, a block to a tensor: the trust ratio is of
+// the whole tensor, and directions are computed twice rather than kept. The sum of squares: a block to 4096 elements, in f64, then one block adds
+// these sums in their order; its table goes along with the launch. (Formulas: backends/reference/optimizer.cpp.) Bytes: each element of gradient,
+// parameter and what is remembered is read once, and once written where it changes; LAMB reads all but the gradient twice.
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/pack.cuh"
@@ -23,10 +24,27 @@ class Table {
   explicit Table(const std::vector<Row>& rows) : bytes_(Shape{static_cast<std::int64_t>(rows.size() * sizeof(Row))}, DType::u8, Device::cuda) {
     memory_of(Device::cuda).upload(rows.data(), Out(bytes_).mutable_address(), rows.size() * sizeof(Row));
   }
-  const Row* data() const { return static_cast<const Row*>(bytes_.address()); }
+  const Row* data() const { return reinterpret_cast<const Row*>(elements<std::uint8_t>(bytes_)); }
 
  private:
   Array bytes_;
+};
+
+// The same for rows that are those of the call before, mostly: they go up when they differ.
+template <class Row>
+class KeptTable {
+ public:
+  const Row* of(const std::vector<Row>& rows) {
+    if (!table_ || rows != rows_) {
+      table_.emplace(rows);
+      rows_ = rows;
+    }
+    return table_->data();
+  }
+
+ private:
+  std::vector<Row> rows_;
+  std::optional<Table<Row>> table_;
 };
 
 // The row whose blocks contain `block`: rows are in the order of their first_block, which the first has 0.
@@ -98,17 +116,6 @@ struct AdagradRow {
   }
 };
 
-template <class T>
-struct EmaRow {
-  using Element = T;
-  std::int64_t first_block, n;
-  const T* value;
-  T* average;
-  T rate;
-
-  __device__ __forceinline__ void operator()(std::int64_t i, T) const { average[i] += rate * (value[i] - average[i]); }
-};
-
 template <class Row>
 __global__ void update_kernel(const Row* rows, int count, const StepState* state) {
   if (state && state->goes_on == 0) return;
@@ -116,6 +123,21 @@ __global__ void update_kernel(const Row* rows, int count, const StepState* state
   const Row r = row_of_block(rows, count, std::int64_t{blockIdx.x});
   const std::int64_t first = (std::int64_t{blockIdx.x} - r.first_block) * update_block;
   for (std::int64_t i = first + threadIdx.x; i < min(r.n, first + update_block); i += blockDim.x) r(i, scale);
+}
+
+template <class T>
+struct EmaRow {
+  std::int64_t first_block, n;
+  const T* value;
+  T* average;
+  bool operator==(const EmaRow&) const = default;
+};
+
+template <class T>
+__global__ void ema_kernel(const EmaRow<T>* rows, int count, T rate) {
+  const EmaRow<T> r = row_of_block(rows, count, std::int64_t{blockIdx.x});
+  const std::int64_t first = (std::int64_t{blockIdx.x} - r.first_block) * update_block;
+  for (std::int64_t i = first + threadIdx.x; i < min(r.n, first + update_block); i += blockDim.x) r.average[i] += rate * (r.value[i] - r.average[i]);
 }
 
 template <class T>
@@ -283,9 +305,14 @@ void adagrad(std::span<const AdagradUpdate> updates, const Array& state) {
 void ema(double rate, std::span<const EmaUpdate> updates) {
   if (updates.empty()) return;
   dispatch_float(updates[0].average.dtype(), "ema", [&]<class T>() {
-    update_all<EmaRow<T>>(updates, {}, [&](const EmaUpdate& u, std::int64_t first) {
-      return EmaRow<T>{first, u.average.numel(), elements<T>(u.value), in_place<T>(u.average), static_cast<T>(rate)};
+    std::int64_t blocks = 0;
+    const std::vector<EmaRow<T>> rows = table_of<EmaRow<T>>(updates, blocks, [](const EmaUpdate& u, std::int64_t first) {
+      return EmaRow<T>{first, u.average.numel(), elements<T>(u.value), in_place<T>(u.average)};
     });
+    if (rows.empty()) return;
+    static thread_local KeptTable<EmaRow<T>> table;  // a thread trains one model after the other
+    launch(ema_kernel<T>, dim3{static_cast<unsigned>(blocks), 1, 1}, dim3{block_threads, 1, 1}, 0, table.of(rows), static_cast<int>(rows.size()),
+           static_cast<T>(rate));
   });
 }
 
@@ -306,6 +333,7 @@ void sum_of_squares(std::span<const Array> arrays, const Out& sum) {
   for (const Array& x : arrays) {
     if (x.numel() == 0) continue;
     if (table.count == squares_rows) flush();
+    count_bytes(static_cast<std::int64_t>(x.size_in_bytes()));
     table.rows[table.count] = {of_table, x.numel(), x.address()};
     table.dtypes[table.count++] = static_cast<unsigned char>(x.dtype());
     of_table += blocks_of(x);

@@ -106,7 +106,8 @@ struct Result {
 inline Result as_f32(const Shape& shape) { return {shape, DType::f32}; }
 inline Result as_bf16(const Shape& shape) { return {shape, DType::bf16}; }
 
-// The kernels of the cuda backend for arrays of the host, which go to the device and come back, with what lies behind their ends.
+// The kernels of the cuda backend for arrays of the host, which go to the device and come back, with what lies between their ends and those of their
+// last cache lines (nothing, where they fill them).
 inline const Kernels& cuda_kernels_of_host_arrays() {
   static constexpr Kernels table{
 #define PLUMB_KERNEL(dtypes, name, parameters) .name = elsewhere<&Kernels::name, Device::cuda, 64>,

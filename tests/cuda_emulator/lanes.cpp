@@ -2,7 +2,8 @@
 //
 // Under PLUMB_CUDA_RACES (preset emulated-races) ThreadSanitizer looks at the kernels, and only at them: every fibre is a thread to it, and nothing
 // orders what two of them do but what is told here: all of a grid comes after what was submitted before it and before what comes after, and
-// __syncthreads and __syncwarp, not shuffles, stand between what is on their two sides. Blocks are not ordered among each other.
+// __syncthreads and __syncwarp, not shuffles, stand between what is on their two sides. Blocks are not ordered among each other, but where one gets
+// the fibres of another, which neighbours never do. (A byte's last few accesses are remembered, not all: most races show, not each.)
 #include "tests/cuda_emulator/lanes.h"
 
 #include <sys/mman.h>
@@ -22,7 +23,7 @@
 #endif
 #if defined(PLUMB_CUDA_RACES)
 #include <sanitizer/tsan_interface.h>
-// The first race ends the process. Tests of what ends one fork, fibres or not.
+// The first race ends the process. Tests that look at how a process ends fork, after fibres were made.
 extern "C" __attribute__((weak)) const char* __tsan_default_options() { return "halt_on_error=1:die_after_fork=0"; }
 // Threads of the CPU's kernels, whose waiting for one another is not compiled for the checker.
 extern "C" const char* __tsan_default_suppressions() { return "called_from_lib:libdnnl.so\nrace:libdnnl.so\nrace:plumb::cpu::\n"; }
@@ -91,7 +92,7 @@ using Watched = void*;  // a fibre, to ThreadSanitizer
 Watched watched() { return __tsan_get_current_fiber(); }
 Watched new_watched() { return __tsan_create_fiber(0); }
 void now_runs(Watched fibre) { __tsan_switch_to_fiber(fibre, __tsan_switch_to_fiber_no_sync); }
-constexpr std::size_t sets = 2;  // of fibres; a block takes one by chance, so that some that follow each other are not the same threads
+constexpr std::size_t sets = 3;  // of fibres: a block takes one of those that the block before it did not have
 #else
 struct Edge {
   void release() {}
@@ -115,17 +116,23 @@ struct Lane {
 constexpr std::size_t stack_bytes = std::size_t{64} << 10;
 constexpr unsigned most_threads = 1024;
 
+// What orders the threads of a block. A barrier's edge serves the next but one again: nobody is two ahead.
+struct Edges {
+  Edge barriers[2], warp_barriers[most_threads / 32][2];
+};
+
 struct Grid {
   std::vector<Lane> all[sets] = {};
+  std::size_t set = 0;
   Lane* lanes = nullptr;  // of the block
+  Edges* edges = nullptr;
   Context scheduler;
   Watched host;
   int current = 0;
   const std::function<void()>* kernel = nullptr;
   std::byte* shared = nullptr;
   std::mt19937 random{1};
-  // A barrier's edge serves the next but one again: nobody is two ahead.
-  Edge begin, end, barriers[2], warp_barriers[most_threads / 32][2];
+  Edge begin, end;
 };
 Grid& grid_state() {
   static Grid& g = *new Grid;
@@ -226,7 +233,8 @@ bool run_warp(int first, std::vector<int>& order) {
 
 void run_block(int threads, std::vector<int>& warps, std::vector<int>& order) {
   Grid& g = grid_state();
-  g.lanes = g.all[sets == 1 ? 0 : g.random() % sets].data();
+  if constexpr (sets > 1) g.set = (g.set + 1 + g.random() % (sets - 1)) % sets;
+  g.lanes = g.all[g.set].data();
   for (int i = 0; i < threads; ++i) g.lanes[i].waits = Waits::for_nothing, g.lanes[i].barriers = g.lanes[i].warp_barriers = 0;
   g.begin.release();
   for (;;) {
@@ -256,9 +264,13 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
   gridDim = grid, blockDim = block;
   g.kernel = &kernel;
   g.host = watched();
-  // One for all blocks; of each block its own where accesses of blocks must not be taken for one another's.
-  std::list<SharedMemory> shared;
-  shared.emplace_back(shared_bytes);
+  // One for all blocks; of each block its own where what one does must not be taken for what another does.
+  struct Block {
+    explicit Block(std::size_t shared_bytes) : shared(shared_bytes) {}
+    SharedMemory shared;
+    Edges edges;
+  };
+  std::list<Block> blocks;
   std::vector<int> warps(threads / 32), order(32);
   for (std::size_t i = 0; i < warps.size(); ++i) warps[i] = static_cast<int>(i);
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
@@ -266,9 +278,10 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
     for (unsigned y = 0; y < grid.y; ++y)
       for (unsigned x = 0; x < grid.x; ++x) {
         blockIdx = {x, y, z};
-        if (sets > 1 && shared_bytes > 0) shared.emplace_back(shared_bytes);
-        shared.back().poison();
-        g.shared = shared.back().data();
+        if (blocks.empty() || sets > 1) blocks.emplace_back(shared_bytes);
+        blocks.back().shared.poison();
+        g.shared = blocks.back().shared.data();
+        g.edges = &blocks.back().edges;
         run_block(static_cast<int>(threads), warps, order);
       }
   g.end.acquire();
@@ -276,7 +289,7 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
 
 void block_barrier() {
   Grid& g = grid_state();
-  Edge& edge = g.barriers[g.lanes[g.current].barriers++ % 2];
+  Edge& edge = g.edges->barriers[g.lanes[g.current].barriers++ % 2];
   edge.release();
   wait(Waits::for_block);
   edge.acquire();
@@ -285,7 +298,7 @@ void block_barrier() {
 void warp_barrier(unsigned mask) {
   if (mask != ~0u) fail("a mask that is not that of all lanes");
   Grid& g = grid_state();
-  Edge& edge = g.warp_barriers[g.current / 32][g.lanes[g.current].warp_barriers++ % 2];
+  Edge& edge = g.edges->warp_barriers[g.current / 32][g.lanes[g.current].warp_barriers++ % 2];
   edge.release();
   wait(Waits::for_warp);
   edge.acquire();

@@ -236,11 +236,15 @@ TEST_CASE("misuse: a mask, labels or an index changed in place between forward a
                attended = attention(reshape(x, {2, 1, 1, 3}), ones({2, 1, 3, 3}), ones({2, 1, 3, 3}), {.keep = keep});
   const Tensor whole(array_from(std::vector<std::uint8_t>{1, 0, 1}, {1, 1, 1, 3}, Device::cpu)), q = variable(ones({1, 1, 1, 3}));
   const Tensor shared = attention(q, ones({1, 1, 3, 3}), ones({1, 1, 3, 3}), {.keep = whole});
+  const Tensor nothing = ones({1, 1}), none = zeros({1});
+  const Tensor talking = attention_talking(q, ones({1, 1, 3, 3}), ones({1, 1, 3, 3}), nothing, none, nothing, none, {.keep = whole});
   const Tensor scaled = gated_residual(x, x, {}, rows);
   mask.array().bump_version(), whole.array().bump_version(), rows.array().bump_version();
+  for (const Tensor& y : {shared, talking}) CHECK_REFUSED(grad(sum(y), q, {.create_graph = true}), "changed in place");
   CHECK_REFUSED(backward(sum(chosen)), "changed in place");
   CHECK_REFUSED(backward(sum(attended)), "changed in place");
   CHECK_REFUSED(backward(sum(shared)), "changed in place");
+  CHECK_REFUSED(backward(sum(talking)), "changed in place");
   CHECK_REFUSED(backward(sum(scaled)), "changed in place");
 
   const Tensor labels = integers({0, 2}, {2}), index = integers({1}, {1});

@@ -12,7 +12,7 @@
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __host__
-#if defined(__SANITIZE_THREAD__)  // what a call gets by value GCC does not watch
+#if defined(__SANITIZE_THREAD__)  // GCC does not instrument the copy of an argument passed by value
 #define __device__ __attribute__((always_inline)) inline
 #define __forceinline__
 #else
