@@ -68,19 +68,14 @@ rm -rf "$copy"
 mkdir -p "$copy"
 git ls-files -z | xargs -0 cp --parents -t "$copy"
 cd "$copy"
-build() { cmake --build build/emulated --target cuda_tests ops_tests backends_tests; }
-cmake --preset emulated -DPLUMB_BUILD_TESTS=ON >/dev/null
-build >/dev/null
-
 export PLUMB_FILL_FRESH_BUFFERS=1 REQUIRE_GPU=1
-# Runs tests under a schedule, or under the race checker: tests TESTS eager|lazy|races [CASE]
+# Builds and runs tests under a schedule, or under the race checker: tests TESTS eager|lazy|races [CASE]. Status 125: they cannot be built.
 tests() {
-  local program=build/emulated/tests/${1}_tests
-  if [ "$2" = races ]; then
-    { cmake --preset emulated-races -DPLUMB_BUILD_TESTS=ON && cmake --build build/emulated-races --target "${1}_tests"; } >races.log 2>&1 || exit 2
-    program=build/emulated-races/tests/${1}_tests
-  fi
-  PLUMB_EMULATED_SCHEDULE=$2 timeout 600 "$program" --abort ${3:+"$3"}
+  local preset=emulated
+  [ "$2" != races ] || preset=emulated-races
+  if [ ! -e build/$preset/CMakeCache.txt ]; then cmake --preset $preset -DPLUMB_BUILD_TESTS=ON >/dev/null; fi
+  cmake --build build/$preset --target "${1}_tests" || return 125
+  PLUMB_EMULATED_SCHEDULE=$2 timeout 600 "build/$preset/tests/${1}_tests" --abort ${3:+"$3"}
 }
 
 # The first test that fails, under which schedule; nothing if all pass. Tests are tried in this order, after those that the caller names.
@@ -90,7 +85,8 @@ caught_by() { # ['TESTS SCHEDULE [CASE]']
     status=0
     tests "$name" "$schedule" "$only" >log 2>&1 </dev/null || status=$?
     if [ $status != 0 ]; then
-      [ $status != 124 ] || echo "no end of the" | tr '\n' ' '
+      if [ $status = 125 ]; then echo "the compiler"; return; fi
+      [ $status != 124 ] || printf 'no end of the '
       echo "$name tests, $schedule: $({ grep -m1 'CUDA emulator:\|SUMMARY: ThreadSanitizer' log || grep -m1 -A1 '^-----*$' log | tail -1 || echo "status $status"; } | cut -c1-90)"
       return
     fi
@@ -108,7 +104,7 @@ while IFS='|' read -r name file change first; do
   [[ $name == *"$pattern"* ]] || continue
   planted=$((planted + 1))
   perl -0pi -e "$change" "$file"
-  if build >log 2>&1 </dev/null; then by=$(caught_by "$first"); else by="the compiler"; fi
+  by=$(caught_by "$first")
   cp "$root/$file" "$file"
   if [ -n "$by" ]; then caught=$((caught + 1)); fi
   printf '%-50s %s\n' "$name" "${by:-NOT CAUGHT}"

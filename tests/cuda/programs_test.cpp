@@ -43,21 +43,25 @@ TEST_CASE("bin/depth_stability on the device: two arms at once, weights, a profi
   for (std::size_t i = 0; i < 2; ++i) CHECK(both[i].at("train_loss") == alone.at(i).at("train_loss"));  // one stream, whoever asks
 }
 
-TEST_CASE("examples and bin/cait on the device report what they report on the cpu") {
+TEST_CASE("examples, bin/cait and bin/passport on the device report what they report on the cpu") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
   const std::string tiny = " --steps 2 --batch 4 ";
-  for (const auto& [name, words] : std::vector<std::pair<std::string, std::string>>{
-           {"cait", "--dim 8 --heads 2 --depth 1 --depth-token-only 1 --patch 8 --eval-images 20 --drop-key 0.2 --attn-drop 0.2"},
-           {"example_own_gate", "--gates tanh_gate --depths 1 --dim 8 --eval-images 20"},
-           {"example_watch_signals", ""},
-           {"example_gradient_signal", ""}}) {
+  struct Program {
+    std::string name, words, table = "results.csv";
+  };
+  for (const auto& [name, words, table] : std::vector<Program>{
+           {"cait", tiny + "--dim 8 --heads 2 --depth 1 --depth-token-only 1 --patch 8 --eval-images 20 --drop-key 0.2 --attn-drop 0.2"},
+           {"passport", "--batch 4 --gates pre,layerscale --depths 2 --dim 8 --patch 16 --probes 2", "passport.csv"},
+           {"example_own_gate", tiny + "--gates tanh_gate --depths 1 --dim 8 --eval-images 20"},
+           {"example_watch_signals", tiny},
+           {"example_gradient_signal", tiny}}) {
     const auto results = [&](const std::string& device) {
       const std::string out = name + "-" + device;
-      const Finished f = run(here.path(), program(name) + tiny + words + " --device " + device + " --out " + out);
+      const Finished f = run(here.path(), program(name) + " " + words + " --device " + device + " --out " + out);
       INFO(f.out << f.err);
       REQUIRE(f.status == 0);
-      return rows_of(slurp(here.path() / out / "results.csv"));
+      return rows_of(slurp(here.path() / out / table));
     };
     const auto cuda = results("cuda"), cpu = results("cpu");
     REQUIRE(cuda.size() == cpu.size());
@@ -77,6 +81,19 @@ TEST_CASE("examples and bin/cait on the device report what they report on the cp
     INFO(f.out << f.err);
     CHECK(f.status == 0);
   }
+}
+
+TEST_CASE("bin/replay of a run on the device that diverged, again there and in f64") {
+  PLUMB_REQUIRE_CUDA();
+  const TemporaryFolder here;
+  const std::string words = " --gates pre --depths 2 --dim 8 --batch 4 --lrs 1000 --steps 12 --eval-images 20 --no-progress --out a";
+  const Finished trained = run(here.path(), program("depth_stability") + " --device cuda" + words);
+  INFO(trained.out << trained.err);
+  REQUIRE(trained.status == 0);
+  const Finished f = run(here.path(), program("replay") + " a 'pre depth 2 lr 1000 seed 0'");
+  INFO(f.out << f.err);
+  CHECK(f.status == 0);
+  CHECK_THAT(f.out, contains("recorded as diverged at step 10") && contains("fp32 from step 0: diverged at step 10") && contains("\nnumerical: "));
 }
 
 TEST_CASE("bin/bench_step on the device") {

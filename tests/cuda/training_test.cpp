@@ -57,7 +57,9 @@ void check_training(const std::string& name, const Model& make, const std::strin
   const double rounding = apart(cpu, losses({DType::f64, Device::reference}, make, optimizer, clip_norm));
   CHECK(std::isfinite(cpu.back()));
   CHECK(rounding < 1e-3);  // or the comparison says nothing
+  const std::uint64_t before = cuda_memory().traffic().through_host;
   CHECK(apart(losses({DType::f32, Device::cuda}, make, optimizer, clip_norm), cpu) <= std::max(1e-4, rounding > 1e-5 ? 10 * rounding : 0));
+  CHECK(cuda_memory().traffic().through_host == before);
 }
 
 nn::ViTOptions small() { return {.image = 16, .patch = 4, .classes = classes, .dim = 32, .depth = 2, .heads = 2, .seed = 3}; }
