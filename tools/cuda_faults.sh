@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Plants faults into a copy of the cuda backend, one at a time, and looks whether the tests on the emulated device catch each.
-# Usage: tools/cuda_faults.sh [PATTERN]      only faults whose names contain PATTERN
+# Usage: tools/cuda_faults.sh [PATTERN]      only faults whose names the regular expression fits
 # Prints what caught each and ends with a line of its own: N of N caught. Nothing else may run beside: tests that take more than ten minutes count as
 # never ending, which is caught.
 set -euo pipefail
@@ -39,7 +39,7 @@ parts of warps added too early|backends/cuda/norm.cu|s/if \(!partial\) return;\n
 last warp left out of a sum|backends/cuda/norm.cu|s/w < warps; \+\+w/w + 1 < warps; ++w/|backends eager
 head's rows read before they are there|backends/cuda/attention.cu|s/__syncthreads\(\);\n  for \(std::int64_t index/for (std::int64_t index/|backends eager
 gate's gradient without that of the bias|backends/cuda/linear.cu|s/f\.b \? bias \* f\.b\[n\] : T\{0\}/T{0}/|backends eager
-operands said to be of the wrong type|backends/cuda/products.cpp|s/p\.bf16_operands \? DType::bf16 : p\.dtype/p.dtype/|backends eager
+operands said to be of the wrong type|backends/cuda/products.h|s/bf16_operands \? DType::bf16 : dtype/dtype/|backends eager
 warp barrier deleted|backends/cuda/attention_masks.cuh|s/\/= sum;\n  __syncwarp\(\);/\/= sum;/|backends eager
 shared memory a row short|backends/cuda/attention_masks.cuh|s/static_cast<std::size_t>\(warps \* bytes\)/static_cast<std::size_t>((warps - 1) * bytes)/|backends eager
 shuffle for a barrier|backends/cuda/attention_masks.cuh|s/\/= sum;\n  __syncwarp\(\);/\/= sum;\n  __shfl_xor_sync(~0u, 0, 1);/|backends races cpu attention on packed heads in place
@@ -101,7 +101,7 @@ while read -r name schedule only; do
 done < <(faults | cut -d'|' -f4 | grep ' .* ' | sort -u)
 planted=0 caught=0
 while IFS='|' read -r name file change first; do
-  [[ $name == *"$pattern"* ]] || continue
+  [[ $name =~ $pattern ]] || continue
   planted=$((planted + 1))
   perl -0pi -e "$change" "$file"
   by=$(caught_by "$first")

@@ -78,7 +78,7 @@ class Library {
     const auto matrices = [&](std::int64_t stride) { return stride != 0 ? p.count : 1; };
     const std::int64_t operands = matrices(p.stride_a) * p.M * p.K + matrices(p.stride_b) * p.K * p.N,
                        results = (p.add_to_y ? 2 : 1) * p.count * p.M * p.N + (p.bias ? p.N : 0);
-    counters.bytes += static_cast<std::uint64_t>(operands) * size_of(p.bf16_operands ? DType::bf16 : p.dtype) +
+    counters.bytes += static_cast<std::uint64_t>(operands) * size_of(p.operands()) +
                       static_cast<std::uint64_t>(results) * size_of(p.dtype);
     PLUMB_CUBLAS_CHECKED(cublasLtMatmul(handle_, plan.operation, f64 ? static_cast<const void*>(&one64) : &one, b, plan.left, a, plan.right,
                                         f64 ? static_cast<const void*>(&sum64) : &sum, y, plan.result, y, plan.result, &plan.algorithm,
@@ -103,9 +103,8 @@ class Library {
     set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, p.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
     if (p.bias) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-    const DType operands = p.bf16_operands ? DType::bf16 : p.dtype;
-    plan.left = layout(p, operands, p.transpose_b ? p.N : p.K, p.transpose_b ? p.K : p.N, p.stride_b);
-    plan.right = layout(p, operands, p.transpose_a ? p.K : p.M, p.transpose_a ? p.M : p.K, p.stride_a);
+    plan.left = layout(p, p.operands(), p.transpose_b ? p.N : p.K, p.transpose_b ? p.K : p.N, p.stride_b);
+    plan.right = layout(p, p.operands(), p.transpose_a ? p.K : p.M, p.transpose_a ? p.M : p.K, p.stride_a);
     plan.result = layout(p, p.dtype, p.M, p.N, p.stride_y);
     cublasLtMatmulPreference_t preference = nullptr;
     PLUMB_CUBLAS_CHECKED(cublasLtMatmulPreferenceCreate(&preference));

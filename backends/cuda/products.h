@@ -15,6 +15,7 @@ struct Product {
   bool bias = false;           // [N], added to each row
   bool add_to_y = false;       // y holds a sum already
   bool bf16_operands = false;  // a and b; y and bias are f32
+  DType operands() const { return bf16_operands ? DType::bf16 : dtype; }
 
   auto operator<=>(const Product&) const = default;
 };

@@ -97,7 +97,7 @@ TEST_CASE("cpu matmul and linear") {
       compare("matmul, one side batched", "product", {{2, 3, M, N}}, [&](const Kernels& k, const Results& y) { k.matmul(batch, ta, b, tb, y[0]); });
     }
   for (auto [R, N, K] : std::vector<std::array<std::int64_t, 3>>{
-           {1, 1, 1}, {64, 10, 64}, {65, 37, 5}, {1088, 192, 64}, {1088, 64, 64}, {999, 64, 256}, {1650, 37, 16}, {300, 128, 256}, {300, 129, 256}}) {
+           {1, 1, 1}, {64, 10, 64}, {65, 37, 5}, {1088, 192, 64}, {1088, 64, 64}, {999, 64, 256}, {1650, 37, 16}, {300, 128, 256}, {300, 129, 256}, {2048, 24, 16}, {2051, 37, 16}}) {
     const Array x = random({R, K}), w = random({N, K}), b = random({N}), dy = random({R, N});
     compare("linear", "product", {{R, N}, {R, N}}, [&](const Kernels& k, const Results& y) {
       k.linear_forward({}, x, w, b, {}, y[0]);
