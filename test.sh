@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs every test; those of the CUDA backend on an emulated device. Where nvcc is, release also compiles
-# the backend for a real one.
+# Installs what is missing, builds everything and runs every test; those of the CUDA backend on an emulated device (asan: in one build with all else).
+# Where nvcc is, release also compiles the backend for a real one.
 # Usage: ./test.sh [release|asan|tsan]      asan: address and undefined-behaviour sanitizers; tsan: thread sanitizer, threaded parts and CUDA kernels
 # Ends with a line of its own: N passed, N failed, N skipped
 set -euo pipefail
@@ -9,7 +9,7 @@ export CCACHE_NOHASHDIR=1  # debug information does not name the build folder: s
 preset=${1:-release}
 case "$preset" in
   release) emulated=emulated schedules=(emulated emulated-lazy) programs=(backends_tests cuda_tests cuda_emulator_tests ops_tests) ;;
-  asan) emulated=emulated-asan schedules=(emulated-asan) programs=(backends_tests cuda_tests cuda_emulator_tests ops_tests) ;;
+  asan) preset=emulated-asan emulated= schedules=() programs=() ;;
   tsan) emulated=emulated-races schedules=(emulated-races) programs=(backends_tests cuda_emulator_tests) ;;
   *) sed -n 2,5p "$0" >&2; exit 2 ;;
 esac
@@ -32,7 +32,7 @@ tools/install.sh test
 if [ "$preset" = tsan ]; then build tsan backends_tests experiments_tests; else build "$preset"; fi
 run "$preset" "$preset"
 if [ "$preset" = release ]; then tools/cuda_resources.sh || status=$?; fi
-build "$emulated" "${programs[@]}"
+[ -z "$emulated" ] || build "$emulated" "${programs[@]}"
 for schedule in "${schedules[@]}"; do run "$schedule" "$emulated"; done
 
 count() { # ATTRIBUTE: its sum over the reports
