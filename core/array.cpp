@@ -65,7 +65,7 @@ Array array_from(std::span<const float> values, const Shape& shape, Device devic
 Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device) { return copied<std::int64_t>(values, shape, device); }
 Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Device device) { return copied<std::uint8_t>(values, shape, device); }
 
-std::vector<Array> arrays_from(std::initializer_list<HostValues> values, Device device) {
+std::vector<Array> arrays_from(const std::vector<HostValues>& values, Device device) {
   constexpr std::size_t alignment = 256;
   std::vector<std::size_t> begin;
   std::size_t size = 0;

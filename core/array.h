@@ -57,7 +57,7 @@ class Array {
   bool unique() const { return storage_.use_count() == 1; }
 
  private:
-  friend std::vector<Array> arrays_from(std::initializer_list<HostValues> values, Device device);
+  friend std::vector<Array> arrays_from(const std::vector<HostValues>& values, Device device);
   [[noreturn]] void refuse_read(DType as, const std::source_location& asked) const;
 
   std::shared_ptr<Storage> storage_;
@@ -115,7 +115,7 @@ struct HostValues {
   Shape shape;
   DType dtype;
 };
-std::vector<Array> arrays_from(std::initializer_list<HostValues> values, Device device);
+std::vector<Array> arrays_from(const std::vector<HostValues>& values, Device device);
 std::vector<double> to_vector(const Array& a);   // any dtype; waits for what it depends on
 double item(const Array& a);                     // the one element of `a`; waits likewise
 Array to_device(const Array& a, Device device);  // `a` itself, if it is there, else a copy; waits likewise if it comes to the host

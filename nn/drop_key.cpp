@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -45,6 +46,19 @@ Estimate empty_by_draws(const KeyDrop& drop, std::int64_t keys) {
 
 }  // namespace
 
+const char* name(DropMatch match) { return match == DropMatch::rate ? "rate" : "share"; }
+
+const std::vector<std::string>& drop_match_names() {
+  static const std::vector<std::string> names{name(DropMatch::rate), name(DropMatch::share)};
+  return names;
+}
+
+DropMatch drop_match_named(const std::string& given) {
+  for (const DropMatch match : {DropMatch::rate, DropMatch::share})
+    if (given == name(match)) return match;
+  fail(fmt::format("[drop_key] expected a match of \"rate\" or \"share\", got \"{}\"", given));
+}
+
 std::vector<double> key_drop_probabilities(const DropKey& drop_key, std::int64_t keys, KeyGrid grid) {
   const KeyDrop drop = draws_of(drop_key, keys, grid, 0);
   const double rate = drop.threshold / 65536.0;
@@ -67,6 +81,19 @@ std::vector<double> key_drop_probabilities(const DropKey& drop_key, std::int64_t
 double expected_drop_ratio(const DropKey& drop_key, std::int64_t keys, KeyGrid grid) {
   const std::vector<double> p = key_drop_probabilities(drop_key, keys, grid);
   return std::accumulate(p.begin(), p.end(), 0.0) / static_cast<double>(keys);
+}
+
+DropKey by_rate(DropKey o, KeyGrid grid) {
+  if (std::exchange(o.match, DropMatch::rate) == DropMatch::rate || o.shape == DropShape::plain || o.rate == 0) return o;
+  check(0 <= o.rate && o.rate <= 1, "[drop_key] expected a share in [0, 1], got {}", o.rate);
+  const double share = o.rate;
+  double low = 0, high = 1;
+  for (int i = 0; i < 60; ++i) {
+    o.rate = (low + high) / 2;
+    (expected_drop_ratio(o, grid.cells(), grid) < share ? low : high) = o.rate;
+  }
+  o.rate = high;
+  return o;
 }
 
 Estimate empty_row_probability(const DropKey& drop_key, std::int64_t keys, KeyGrid grid) {

@@ -74,14 +74,27 @@ Stack::Stack(const StackOptions& o) : Layer("Stack"), options_(o) {
   }
 }
 
-Stream Stack::run(const Tensor& x) const {
-  Stream s = method().open ? method().open(x) : Stream{x};
-  for (const auto& block : blocks_)
+Stream Stack::open(const Tensor& x) const { return method().open ? method().open(x) : Stream{x}; }
+
+void Stack::advance(Stream& s, std::int64_t first, std::int64_t last) const {
+  for (std::int64_t i = first; i < last; ++i) {
+    const Block& block = *blocks_.at(static_cast<std::size_t>(i));
     if (checkpoint_blocks_)
-      s = advance_checkpointed(*block, s);
+      s = advance_checkpointed(block, s);
     else
-      block->advance(s);
+      block.advance(s);
+  }
+}
+
+Stream Stack::run(const Tensor& x) const {
+  Stream s = open(x);
+  advance(s, 0, options_.depth);
   return s;
+}
+
+void Stack::drop_in_attention(bool on) {
+  for (const auto& block : blocks_)
+    if (auto* attention = dynamic_cast<SelfAttention*>(&block->attn())) attention->drop_in_attention(on);
 }
 
 Tensor Stack::close(const Stream& s) const {

@@ -38,12 +38,18 @@ class Stack : public Layer {
 
   // The two halves of operator(), for a model that reads one token and closes that one alone. Hooks on the stack itself belong to operator().
   Stream run(const Tensor& x) const;
+  // run() in pieces, for a model that changes the tokens on the way: the stream that enters the first block, and blocks first .. last - 1 of it.
+  Stream open(const Tensor& x) const;
+  void advance(Stream& stream, std::int64_t first, std::int64_t last) const;
   Tensor close(const Stream& stream) const;
 
   const Method& method() const { return *options_.gate; }
   const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
   // Recompute each block in the backward pass instead of keeping its activations.
   void checkpoint_blocks(bool on) { checkpoint_blocks_ = on; }
+  // DropKey, dropout and DropHead of the attention of every block, while training: on from the start. Off for a last part of training without them
+  // (DropKey's fine-tuning, Li et al. 2023).
+  void drop_in_attention(bool on);
 
  protected:
   Tensor forward(const Tensor& x) const override { return close(run(x)); }

@@ -19,10 +19,17 @@ using Json = nlohmann::ordered_json;
 }  // namespace
 
 Batch to_tensors(const HostBatch& batch, const ImageSet& set) {
-  const std::vector<Array> parts = arrays_from(
-      {{batch.images.data(), {batch.size(), set.channels, set.height, set.width}, DType::f32}, {batch.labels.data(), {batch.size()}, DType::i64}},
-      defaults().device);
-  return {cast(Tensor(parts[0]), defaults().dtype), Tensor(parts[1])};
+  const std::vector<std::int64_t> others(batch.labels.rbegin(), batch.labels.rend());
+  std::vector<HostValues> given{{batch.images.data(), {batch.size(), set.channels, set.height, set.width}, DType::f32},
+                                {batch.labels.data(), {batch.size()}, DType::i64}};
+  if (batch.share < 1) given.push_back({others.data(), {batch.size()}, DType::i64});
+  const std::vector<Array> parts = arrays_from(given, defaults().device);
+  return {cast(Tensor(parts[0]), defaults().dtype), Tensor(parts[1]), batch.share < 1 ? Tensor(parts[2]) : Tensor(), batch.share};
+}
+
+Tensor loss_of(const Tensor& logits, const Batch& batch, double label_smoothing) {
+  const Tensor own = cross_entropy(logits, batch.labels, label_smoothing);
+  return batch.others.defined() ? batch.share * own + (1 - batch.share) * cross_entropy(logits, batch.others, label_smoothing) : own;
 }
 
 // --- the loops ---
@@ -97,7 +104,7 @@ void Arm::train(nn::Layer& model, const AroundStep& around) {
   std::optional<nn::Ema> ema;
   if (o.ema_decay > 0) ema.emplace(model.parameters(), nn::EmaOptions{.decay = o.ema_decay, .warm_up = true});
   track(model, *optimizer, ema ? &*ema : nullptr);
-  ImageTask task(*this, model, normalization());
+  ImageTask task(*this, model, normalization(), o.augment.make(data().name, data().train, options().batch), o.augment.smoothing());
   if (!lab::train(*this, task, *optimizer, ema ? &*ema : nullptr, around)) return;
   const Values evaluation = evaluate();
   if (!std::isfinite(value_of(evaluation, "val_loss"))) return diverged(steps() - 1, "the validation loss is not finite");  // the last update did it

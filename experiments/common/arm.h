@@ -29,7 +29,11 @@ class ArmRun;
 // A batch of the loader as tensors of the default dtype and device: images [B, C, H, W], labels [B].
 struct Batch {
   Tensor images, labels;
+  Tensor others = {};  // of a mixed batch (data/augment.h): labels [B] that the images are of as well, to 1 - share; undefined of any other
+  double share = 1;
 };
+// The mean cross-entropy of a batch; of a mixed one, to its shares.
+Tensor loss_of(const Tensor& logits, const Batch& batch, double label_smoothing = 0);
 Batch to_tensors(const HostBatch& batch, const ImageSet& set);
 
 // The numbers of an arm's steps, each of which is a step of its own for all random draws while the loop's body runs. An interrupt ends the loop, and

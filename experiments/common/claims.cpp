@@ -14,6 +14,33 @@ namespace plumb::lab {
 
 Comparison lower(std::string value, Point a, Point b) { return {std::move(value), false, std::move(a), std::move(b)}; }
 Comparison higher(std::string value, Point a, Point b) { return {std::move(value), true, std::move(a), std::move(b)}; }
+Comparison not_higher(std::string value, Point a, Point b, double margin) {
+  plumb::check(margin > 0 && std::isfinite(margin), "[claim] expected a margin above 0 for {}, got {}", value, margin);
+  return {.value = std::move(value), .higher = false, .a = std::move(a), .b = std::move(b), .margin = margin};
+}
+Comparison not_lower(std::string value, Point a, Point b, double margin) {
+  Comparison c = not_higher(std::move(value), std::move(a), std::move(b), margin);
+  c.higher = true;
+  return c;
+}
+
+Comparison above(std::string value, double constant, Point place) {
+  return {.value = std::move(value), .higher = true, .where = std::move(place), .constant = constant};
+}
+Comparison below(std::string value, double constant, Point place) {
+  return {.value = std::move(value), .higher = false, .where = std::move(place), .constant = constant};
+}
+
+namespace {
+
+// As if the margin were the line between better and worse.
+Difference beside_margin(const ClaimResult& result) {
+  Difference d = result.difference;
+  if (result.margin && !d.by_signs) d.mean -= *result.margin;
+  return d;
+}
+
+}  // namespace
 
 std::string_view to_string(Verdict verdict) { return verdict == Verdict::agree ? "agree" : verdict == Verdict::disagree ? "disagree" : "undecided"; }
 
@@ -26,6 +53,10 @@ ClaimResult judge(const Comparison& c, const std::vector<Record>& records) {
   std::map<std::int64_t, std::array<std::vector<double>, 2>> by_seed;
   for (const Record& a : records) {
     if (a.status == Status::failed || !a.point.contains(c.a) || !a.point.contains(c.where)) continue;
+    if (c.constant) {
+      if (!std::isnan(outcome(a))) by_seed[a.seed()][0].push_back(outcome(a)), by_seed[a.seed()][1].push_back(c.higher ? -*c.constant : *c.constant);
+      continue;
+    }
     Point other = a.point;
     for (const auto& [axis, value] : c.b.entries()) other.set(axis, value);
     const auto b = std::ranges::find_if(records, [&](const Record& r) { return r.status != Status::failed && r.point == other; });
@@ -36,27 +67,32 @@ ClaimResult judge(const Comparison& c, const std::vector<Record>& records) {
   for (const auto& [seed, outcomes] : by_seed)
     for (int side = 0; side < 2; ++side)
       series[side].push_back(std::accumulate(outcomes[side].begin(), outcomes[side].end(), 0.0) / static_cast<double>(outcomes[side].size()));
-  ClaimResult result{.difference = compare(series, {{0, 1}}).front(), .higher = c.higher};
-  const Difference::Order order = result.difference.order;
-  if (order != Difference::Order::undecided) result.verdict = order == Difference::Order::lower ? Verdict::agree : Verdict::disagree;
+  ClaimResult result{.difference = compare(series, {{0, 1}}).front(), .higher = c.higher, .margin = c.margin, .constant = c.constant};
+  const Difference& d = result.difference;
+  if (c.margin && d.n > 0 && !d.by_signs)
+    result.verdict = d.high < *c.margin ? Verdict::agree : d.low > *c.margin ? Verdict::disagree : Verdict::undecided;
+  else if (d.order != Difference::Order::undecided)
+    result.verdict = d.order == Difference::Order::lower ? Verdict::agree : Verdict::disagree;
   return result;
 }
 
 std::string ClaimResult::why() const {
   Difference d = difference;
   if (higher && !d.by_signs) d.mean = -d.mean, d.low = -std::exchange(d.high, -d.low);
-  const std::int64_t needed = verdict == Verdict::undecided ? pairs_needed(difference) : 0;
-  return describe(d) + (needed > 0 ? fmt::format("; about {} pairs would decide", needed) : "");
+  const std::int64_t needed = verdict == Verdict::undecided ? pairs_needed(beside_margin(*this)) : 0;
+  return describe(d) + (constant ? fmt::format(" with {:.3g}", *constant) : "") +
+         (margin ? fmt::format("; margin {:.3g} {}", *margin, higher ? "lower" : "higher") : "") +
+         (needed > 0 ? fmt::format("; about {} pairs would decide", needed) : "");
 }
 
 std::string claims_csv(const std::vector<JudgedClaim>& claims) {
-  CsvTable table({"claim", "source", "verdict", "difference", "low", "high", "n", "needed"});
+  CsvTable table({"claim", "source", "verdict", "difference", "low", "high", "margin", "n", "needed"});
   for (const auto& [text, source, result] : claims) {
     const Difference& d = result.difference;
     const double sign = result.higher ? -1 : 1;
-    const std::int64_t needed = result.verdict == Verdict::undecided ? pairs_needed(d) : d.n;
+    const std::int64_t needed = result.verdict == Verdict::undecided ? pairs_needed(beside_margin(result)) : d.n;
     table.cell(std::string_view(text)).cell(std::string_view(source)).cell(to_string(result.verdict)).cell(sign * d.mean);
-    table.cell(result.higher ? -d.high : d.low).cell(result.higher ? -d.low : d.high).cell(d.n);
+    table.cell(result.higher ? -d.high : d.low).cell(result.higher ? -d.low : d.high).cell(sign * result.margin.value_or(unknown)).cell(d.n);
     table.cell(needed > 0 ? static_cast<double>(needed) : unknown).end_row();
   }
   return table.text();

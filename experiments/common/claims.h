@@ -1,6 +1,7 @@
 // What a study expects of its arms, stated before they run: "eps = 1e-6 ends lower than eps = 0".
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,9 @@ namespace plumb::lab {
 struct Comparison {
   std::string value;
   bool higher;  // not lower
-  Point a, b, where = {};
+  Point a = {}, b = {}, where = {};
+  std::optional<double> margin = {};    // "as good as": whether it is not worse than at `b` by more than this
+  std::optional<double> constant = {};  // in place of arms at `b`
   bool names(std::string_view axis) const { return a.find(axis) || where.find(axis); }
   Comparison at(Point place) const {
     Comparison c = *this;
@@ -25,6 +28,14 @@ struct Comparison {
 };
 Comparison lower(std::string value, Point a, Point b);
 Comparison higher(std::string value, Point a, Point b);
+// That it makes no difference that matters, or a good one: at `a` the value is at most `margin` higher (lower) than at `b`. `margin` above 0, in
+// units of the value: stated with the claim, before anything runs.
+Comparison not_higher(std::string value, Point a, Point b, double margin);
+Comparison not_lower(std::string value, Point a, Point b, double margin);
+
+// That the arms at `place` have more (less) of it than that.
+Comparison above(std::string value, double constant, Point place);
+Comparison below(std::string value, double constant, Point place);
 
 struct Claim {
   std::string text, source;
@@ -38,17 +49,19 @@ struct ClaimResult {
   Verdict verdict = Verdict::undecided;
   Difference difference = {};  // of the first than the second; of the negated values where higher is claimed
   bool higher = false;
+  std::optional<double> margin = {}, constant = {};
   std::string why() const;  // "lower by 0.21, 95 % interval 0.17 to 0.25, 5 pairs"
 };
 // Agree or disagree where the pairs are apart as one comparison alone (comparison.h); an arm that diverged is worse than any that did not, whichever
-// way is claimed.
+// way is claimed. With a margin: agree where the whole interval is better than it, disagree where the whole interval is worse; where an arm diverged,
+// as without one.
 ClaimResult judge(const Comparison& comparison, const std::vector<Record>& records);
 
 struct JudgedClaim {
   std::string text, source;
   ClaimResult result;
 };
-// claims.csv: claim, source, verdict, difference, low, high, n, needed.
+// claims.csv: claim, source, verdict, difference, low, high, margin, n, needed.
 std::string claims_csv(const std::vector<JudgedClaim>& claims);
 
 }  // namespace plumb::lab

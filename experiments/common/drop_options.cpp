@@ -12,6 +12,8 @@ void DropOptions::declare(Cli& cli) {
   cli.option("--drop-key-window", &drop_key_window, "Side of a block, width of a cross; 0: 3 and 1").at_least(0);
   cli.option("--drop-key-sharing", &drop_key_sharing, "A mask per entry, one for all heads, or one for all queries")
       .one_of("sharing", drop_sharing_names());
+  cli.option("--drop-key-match", &drop_key_match, "What the chance is of: a key well inside the grid, or the share of patches that a query loses")
+      .one_of("match", nn::drop_match_names());
   cli.option("--empty-rows", &empty_rows, "What a query does that lost every key").one_of("policy", empty_row_names());
   cli.option("--attn-drop", &attn_drop, "Dropout of attention probabilities").at_least(0).below(1);
   cli.option("--drop-head", &drop_head, "DropHead: chance that a sample loses a head, falling to 0 at mid-training and rising again")
@@ -29,7 +31,8 @@ nn::DropKey DropOptions::key() const {
           .empty = empty_row_named(empty_rows),
           .shape = drop_shape_named(drop_key_shape),
           .window = drop_key_window,
-          .sharing = drop_sharing_named(drop_key_sharing)};
+          .sharing = drop_sharing_named(drop_key_sharing),
+          .match = nn::drop_match_named(drop_key_match)};
 }
 
 nn::DropPathOptions DropOptions::path() const {
@@ -38,10 +41,10 @@ nn::DropPathOptions DropOptions::path() const {
 
 std::string DropOptions::describe_key(std::int64_t keys, KeyGrid grid) const {
   if (drop_key == 0) return "none";
-  const nn::DropKey k = key();
   double ratio = 0;
   nn::Estimate empty{};
   try {
+    const nn::DropKey k = nn::by_rate(key(), grid);
     ratio = nn::expected_drop_ratio(k, keys, grid);
     empty = nn::empty_row_probability(k, keys, grid);
   } catch (const Error& e) {

@@ -11,7 +11,8 @@ class Cli;
 
 struct DropOptions {
   double drop_key = 0, attn_drop = 0, drop_head = 0, drop_path = 0;
-  std::string drop_key_schedule = "constant", drop_key_shape = "plain", drop_key_sharing = "per_entry", empty_rows = "keep_all";
+  std::string drop_key_schedule = "constant", drop_key_shape = "plain", drop_key_sharing = "per_entry", drop_key_match = "rate",
+              empty_rows = "keep_all";
   std::int64_t drop_key_window = 0;  // 0: the shape's own
   std::string drop_path_schedule = "uniform", drop_path_form = "rescaled";
 

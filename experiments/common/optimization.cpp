@@ -28,6 +28,7 @@ void OptimizationOptions::declare(Cli& cli) {
   cli.option("--ema-decay", &ema_decay, "Decay, after a warm-up, of a moving average of the weights, which is then evaluated; 0: none")
       .at_least(0)
       .below(1);
+  augment.declare(cli);
 }
 
 std::unique_ptr<nn::Optimizer> OptimizationOptions::make(std::vector<nn::Parameter> parameters, std::int64_t warmup, std::int64_t steps) const {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/common/augment_options.h"
 #include "nn/optim/optimizer.h"
 
 namespace plumb::lab {
@@ -17,6 +18,7 @@ struct OptimizationOptions {
   double lr = 1e-3;                                      // peak
   std::string optimizer = "adamw", schedule = "cosine";  // names below
   double weight_decay = 0.05, clip_norm = 0;
+  AugmentOptions augment;
   double ema_decay = 0;  // above 0: the evaluation has the moving average of the weights, with nn::Ema's warm-up of this decay
 
   void declare(Cli& cli);

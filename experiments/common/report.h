@@ -16,6 +16,7 @@ struct ReportInput {
   std::string title = {};
   std::string question = {};  // what the study asks; none if empty
   std::vector<JudgedClaim> claims = {};
+  std::vector<Section> sections = {};     // before the library's own
   std::string series = "gate";            // what ArmResult::gate is called
   std::vector<std::string> columns = {};  // further values, ArmResult::further
   NamedTexts settings = {};               // what was compared and how: name, value

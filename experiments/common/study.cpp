@@ -192,6 +192,8 @@ std::vector<Point> Study::places() const {
           axis->values);
     points = std::move(longer);
   }
+  if (wanted_) std::erase_if(points, [&](const Point& p) { return !wanted_(p); });
+  usage_check(!points.empty(), "{} runs none of the combinations of these values; see --help", name_);
   return points;
 }
 
@@ -240,7 +242,10 @@ NamedTexts Study::settings_texts(const DataFacts& data) const {
   texts.emplace_back("training", parts_.optimization
                                      ? optimization_.describe(options_, rates, network_.describe_warmup(options_.warmup))
                                      : fmt::format("{} steps of batch {}, warm-up {}", options_.steps, options_.batch, options_.warmup.value_or(0)));
-  if (parts_.optimization) texts.emplace_back("evaluated weights", optimization_.describe_evaluated());
+  if (parts_.optimization) {
+    texts.emplace_back("augmentation", optimization_.augment.describe(optimization_.augment.make(data.name, data.images, options_.batch)));
+    texts.emplace_back("evaluated weights", optimization_.describe_evaluated());
+  }
   if (parts_.network) {
     const DropOptions& drop = network_.drop;
     texts.insert(texts.end(),
@@ -297,6 +302,8 @@ StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
     if (!any_at(c.a) || !any_at(c.b)) continue;  // not about these values of the axes
     r.claims.push_back({claim.text, claim.source, judge(c, !best_lr_ ? r.records : c.names("lr") ? tried : own)});
   }
+  for (const auto& make : sections_) r.sections.push_back(make(r));
+  if (!published_.empty()) r.sections.push_back(published_section(r, published_));
   return r;
 }
 
@@ -388,8 +395,8 @@ void Study::check_places(const ImageSet& images) const {
   }
   for (const Point& place : all) {
     if (parts_.network) options_at(network_, place).check_for(images);
-    if (parts_.optimization) options_at(optimization_, place);
     const RunOptions o = options_at(options_, place);
+    if (parts_.optimization) options_at(optimization_, place).augment.make(options_.data, images, o.batch);
     usage_check(o.warmup.value_or(0) <= o.steps, "--warmup {} is longer than --steps {}", o.warmup.value_or(0), o.steps);
   }
   if (check_) check_(images);

@@ -115,7 +115,16 @@ class Study {
   Axis<T> searched(const std::string& name);
   void search(NextPoints next) { next_ = std::move(next); }
 
+  // Which combinations of the axes' values are run, each without seed, without searched axes and, with --best-lr, without "lr"; all if not given.
+  void only(std::function<bool(const Point&)> wanted) { wanted_ = std::move(wanted); }
+
   void claim(const std::string& text, const std::string& source, const Comparison& comparison) { claims_.push_back({text, source, comparison}); }
+  // A figure from a paper, shown beside what the arms at `where` give; `source` with where it was read.
+  void published(const Point& where, const std::string& value, const std::string& figure, const std::string& source) {
+    published_.push_back({where, value, figure, source});
+  }
+  // A part of its own in table, report and results.md; in the order of the calls, what was published last.
+  void section(std::function<Section(const StudyResults&)> make) { sections_.push_back(std::move(make)); }
 
   // Values that come first in results.csv, in this order ("seconds" may be among them), and in the table at the end.
   void columns(std::vector<std::string> names) { columns_ = std::move(names); }
@@ -182,7 +191,10 @@ class Study {
   std::deque<AxisData> axes_;  // a deque keeps references valid
   NextPoints next_;
   bool best_lr_ = false;  // --best-lr: the axis lr is searched
+  std::function<bool(const Point&)> wanted_;
   std::vector<Claim> claims_;
+  std::vector<Published> published_;
+  std::vector<std::function<Section(const StudyResults&)>> sections_;
   std::vector<std::string> columns_, show_, own_settings_;  // the last: what its own options decide
   std::vector<std::pair<std::string, std::function<std::string(const StudyResults&)>>> files_;
   std::function<Report(const StudyResults&)> report_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "experiments/common/layer_passports.h"
 #include "experiments/common/report.h"
 #include "experiments/common/statistics.h"
 #include "experiments/common/text_table.h"
@@ -122,6 +123,8 @@ std::string results_text(const StudyResults& r, bool colour) {
   if (const std::string chose = who_chose(r.judging); !chose.empty()) text += chose + "\n";
   for (const auto& [claim, source, result] : r.claims)
     text += fmt::format("\n{} ({})\n  {}: {}\n", claim, source, to_string(result.verdict), result.why());
+  for (const Section& section : r.sections)
+    if (!section.table.empty()) text += fmt::format("\n{}\n{}", section.title, section.table.text(colour));
   return text + fmt::format("\ndata: {}\n", r.data.text);
 }
 
@@ -130,6 +133,8 @@ std::string results_markdown(const StudyResults& r) {
   if (!r.claims.empty()) text += "\n";
   for (const auto& [claim, source, result] : r.claims)
     text += fmt::format("- {} ({}): **{}**: {}\n", claim, source, to_string(result.verdict), result.why());
+  for (const Section& section : r.sections)
+    if (!section.table.empty()) text += fmt::format("\n{}. {}\n\n{}", section.title, section.caption, section.table.markdown());
   const std::vector<Place> judged = judged_places(r);
   if (!judged.empty()) text += "\n";
   for (const Place& place : judged) text += fmt::format("- {}\n", sentence(place, r.judging));
@@ -183,11 +188,13 @@ ReportInput report_input(const StudyResults& r) {
   ReportInput input{.title = r.name,
                     .question = r.question,
                     .claims = r.claims,
+                    .sections = r.sections,
                     .series = series.size() == 1 ? series.front() : "arm",
                     .columns = further_columns(r),
                     .settings = r.settings,
                     .judging = r.judging,
                     .arms = arm_results(r),
+                    .layers = layer_points(r),
                     .notes = r.notes};
   for (std::size_t i = 0; i < r.records.size(); ++i)
     for (const std::string& line : r.records[i].metrics) {

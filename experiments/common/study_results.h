@@ -9,6 +9,7 @@
 #include "experiments/common/figure.h"
 #include "experiments/common/record.h"
 #include "experiments/common/run_folder.h"
+#include "experiments/common/section.h"
 #include "experiments/common/verdict.h"
 
 namespace plumb::lab {
@@ -24,6 +25,7 @@ struct StudyResults {
   DataFacts data = {};
   NamedTexts settings = {}, notes = {};  // how it was done; where the numbers come from
   std::vector<JudgedClaim> claims = {};  // what was claimed, and what came of it
+  std::vector<Section> sections = {};    // of the study's own
   Judging judging = {};                  // how methods are compared
   std::filesystem::path folder = {};
 

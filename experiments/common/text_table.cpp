@@ -1,5 +1,7 @@
 #include "experiments/common/text_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/error.h"
@@ -51,6 +53,19 @@ std::string TextTable::markdown() const {
   std::string text = line(titles_) + line(rules);
   for (const Row& row : rows_) text += line(row.cells);
   return text;
+}
+
+std::string TextTable::html() const {
+  const auto class_of = [&](std::size_t c) { return aligns_[c] == Align::right ? " class=\"num\"" : ""; };
+  std::string html = "<table class=\"results\"><thead><tr>";
+  for (std::size_t c = 0; c < titles_.size(); ++c) html += fmt::format("<th{}>{}</th>", class_of(c), escape_markup(titles_[c]));
+  html += "</tr></thead><tbody>";
+  for (const Row& row : rows_) {
+    html += "<tr>";
+    for (std::size_t c = 0; c < row.cells.size(); ++c) html += fmt::format("<td{}>{}</td>", class_of(c), escape_markup(row.cells[c]));
+    html += "</tr>";
+  }
+  return html + "</tbody></table>";
 }
 
 }  // namespace plumb::lab

@@ -1,4 +1,4 @@
-// A table for a terminal, or in Markdown.
+// A table for a terminal, in Markdown or in HTML.
 #pragma once
 
 #include <string>
@@ -16,6 +16,8 @@ class TextTable {
   // Columns as wide as their widest cell, two spaces apart; a bold header and the rows' colours if asked.
   std::string text(bool colour) const;
   std::string markdown() const;
+  std::string html() const;  // a <table> of the report's class
+  bool empty() const { return rows_.empty(); }
 
  private:
   struct Row {

@@ -53,7 +53,7 @@ std::function<Tensor()> ImageTask::loss_of(std::int64_t step) {
   if (!loader_)
     loader_ = std::make_unique<BatchLoader>(
         images, normalization_, LoaderOptions{.batch = arm_.options().batch, .seed = arm_.seed(), .augment = augment_, .start_step = step});
-  return [this, batch = to_tensors(loader_->next(), images)] { return cross_entropy(model_(batch.images), batch.labels, label_smoothing_); };
+  return [this, batch = to_tensors(loader_->next(), images)] { return lab::loss_of(model_(batch.images), batch, label_smoothing_); };
 }
 
 Evaluation evaluate(nn::Layer& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch, std::int64_t most) {

@@ -1,9 +1,8 @@
 #include "experiments/depth_stability/depth_stability.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "experiments/common/passport_json.h"
+#include "experiments/common/layer_passports.h"
 #include "experiments/common/report.h"
 #include "experiments/common/study.h"
 #include "experiments/common/verdict.h"
@@ -37,58 +36,32 @@ int check_gates(const std::vector<std::string>& gates) {
   return failed > 0 ? 1 : 0;
 }
 
-// Ten passports of a training, whatever its length: {"step":..,"passport":{..}}.
-AroundStep passports(Arm& arm, const nn::Stack& stack) {
-  const std::int64_t interval = std::max<std::int64_t>(1, arm.steps() / 10);
-  return [&arm, &stack, interval](std::int64_t step) -> std::function<void(const Gradients&)> {
-    if (step % interval != 0 && step + 1 != arm.steps()) return nullptr;
-    return [&arm, step, probe = std::make_shared<PassportProbe>(stack)](const Gradients& g) {
-      arm.attach(fmt::format(R"({{"step":{},"passport":{}}})", step, to_json(probe->finish(g))));
-    };
-  };
-}
-
-struct StepPassport {
-  std::int64_t step;
-  Passport passport;
-};
-
-std::vector<StepPassport> passports_of(const Record& record) {
-  std::vector<StepPassport> found;
-  for (const std::string& text : record.attachments) {
-    const auto json = nlohmann::json::parse(text);
-    found.push_back({json.at("step"), passport_from_json(json.at("passport").dump())});
-  }
-  return found;
-}
-
-std::string layers_csv(const StudyResults& results) {
-  std::vector<std::string> header = results.axes;
-  const std::vector<std::string> columns{"stream_norm", "branch_norm", "ratio",      "gate_mean", "gate_max",
-                                         "grad_norm",   "drop_ratio",  "empty_rows", "change"};
-  header.insert(header.end(), {"step", "block", "branch"});
-  header.insert(header.end(), columns.begin(), columns.end());
-  CsvTable table(header);
-  for (const Record& record : results.records)
-    for (const auto& [step, passport] : passports_of(record))
-      for (const BranchPassport& row : passport.branches) {
-        table.cells(record.point).cell(step).cell(row.block).cell(std::string_view(row.branch));
-        for (const std::string& column : columns) table.cell(value_of(row, column));
-        table.end_row();
-      }
-  return table.text();
-}
-
 ReportInput input_of(const StudyResults& results) {
   ReportInput input = report_input(results);
   input.question.clear();  // the verdict answers it
-  for (std::size_t i = 0; i < results.records.size(); ++i) {
-    const ArmResult& a = input.arms[i];
-    for (const auto& [step, passport] : passports_of(results.records[i]))
-      for (const BranchPassport& row : passport.branches)
-        input.layers.push_back({a.gate, a.depth, a.lr, a.seed, step, row.block, row.branch, row.ratio, row.gate_max});
-  }
   return input;
+}
+
+// What CaiT's authors concluded from their table 1, and what of its figures was read in their own words.
+void claim_cait_table1(Study& study) {
+  const char* cait = "Touvron et al. 2021, CaiT, table 1";
+  for (const int d : {12, 18, 24, 36}) {
+    const auto lower_at = [&](const char* a, const char* b) { return lower("train_loss", {{"gate", a}}, {{"gate", b}}).at({{"depth", d}}); };
+    study.claim(fmt::format("depth {}: a scalar gate that starts at eps trains better than one that starts at 0", d), cait,
+                lower_at("scalar_gate", "rezero_ln"));
+    for (const char* other : {"pre", "rezero_ln", "scalar_gate", "t_fixup_ln", "fixup_ln"})
+      if (d >= 24) study.claim(fmt::format("depth {}: LayerScale trains better than {}", d, other), cait, lower_at("layerscale", other));
+    for (const char* other : {"t_fixup_ln", "fixup_ln"})
+      if (d <= 18)
+        study.claim(fmt::format("depth {}: {} is as good as LayerScale, within 0.1", d, other), cait,
+                    not_higher("train_loss", {{"gate", other}}, {{"gate", "layerscale"}}, 0.1).at({{"depth", d}}));
+    for (const auto& [plain, with_norm] : {std::pair("rezero", "rezero_ln"), {"t_fixup", "t_fixup_ln"}, {"fixup", "fixup_ln"}})
+      study.claim(fmt::format("depth {}: {} trains better with norm and warm-up put back", d, plain), "the same: as published they do not converge",
+                  lower_at(with_norm, plain));
+  }
+  study.published({{"gate", "layerscale"}, {"depth", 12}}, "val_accuracy", "80.5 % top-1 on ImageNet", "an author, facebookresearch/deit, issue 122");
+  study.published({{"gate", "pre"}, {"depth", 24}}, "val_accuracy", "81.0 % top-1 on ImageNet, at the best drop-path rate of 0.2",
+                  "an author, facebookresearch/deit, issue 218");
 }
 
 }  // namespace
@@ -100,7 +73,7 @@ int depth_stability(int argc, const char* const* argv) {
   // Shallow ones first: they are done soon.
   const auto depth =
       study.axis<std::int64_t>("--depths", {6, 24, 48}, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size).slowest();
-  study.axis<double>("--lrs", {3e-3}, "Peak learning rates").above(0);
+  const auto lr = study.axis<double>("--lrs", {3e-3}, "Peak learning rates").above(0);
   study.options().steps = 300;
   bool only_check = false;
   study.judging().control = "pre";
@@ -116,7 +89,23 @@ int depth_stability(int argc, const char* const* argv) {
     depth.set({6, 48});
     study.options().seeds = {0};
   });
+  const auto cait_table1 = [&](std::vector<std::int64_t> depths, std::int64_t steps, std::vector<std::int64_t> seeds) {
+    gate.set({"pre", "rezero_ln", "t_fixup_ln", "fixup_ln", "scalar_gate", "layerscale", "rezero", "t_fixup", "fixup"});
+    depth.set(depths);
+    study.options().seeds = seeds, study.options().steps = steps;
+    study.network().recipe = "paper";
+    lr.set({1e-3});
+    claim_cait_table1(study);
+  };
+  cli.preset("cait-table1-quick",
+             "CaiT's table 1, with norm and warm-up put back and as first published, at depths 12 and 36, one seed: three minutes", [=] {
+               cait_table1({12, 36}, 100, {0});
+             });
+  cli.preset("cait-table1-cpu", "the same at 12, 18, 24 and 36, 600 steps, three seeds: an hour on two cores", [=] {
+    cait_table1({12, 18, 24, 36}, 600, {0, 1, 2});
+  });
   cli.example("--preset quick");
+  cli.example("--preset cait-table1-cpu --jobs 2 --out runs/cait-table1");
   cli.example("--gates layerscale,rezero --depths 12,24,48 --seeds 0..4 --drop-path 0.1");
   cli.example("--data fashion-mnist --data-dir data --gates all --out runs/fashion");
 

@@ -42,21 +42,23 @@ struct InsideMlp : Inside {
 template <class I, int weight_layers>
 class FixupGate : public ScaleGate {
  public:
-  FixupGate(const Shifts& shifts, const GateContext& c) : shifts_(shifts), factor_(fixup_factor(c.blocks, weight_layers)) {
-    scale_ = parameter("scale", {1}, Init::constant(1), Role::gate);
+  FixupGate(const methods::FixupParts& parts, const Shifts* shifts, const GateContext& c)
+      : shifts_(shifts), factor_(std::pow(fixup_factor(c.blocks, weight_layers), parts.factor)), zero_last_(parts.zero_last) {
+    if (parts.scales) scale_ = parameter("scale", {1}, Init::constant(1), Role::gate);
   }
   void init_branch(Branch& branch) override {
     branch.first().scale_init(factor_);
-    branch.last().scale_init(0);
+    if (zero_last_) branch.last().scale_init(0);
   }
-  std::unique_ptr<Inside> inside(Stream&) const override { return std::make_unique<I>(shifts_); }
+  std::unique_ptr<Inside> inside(Stream&) const override { return shifts_ ? std::make_unique<I>(*shifts_) : nullptr; }
 
  private:
-  const Shifts& shifts_;
+  const Shifts* shifts_;  // null: none
   double factor_;
+  bool zero_last_;
 };
 
-Method method(const char* name, Norm norm, Recipe paper, const char* formula, const char* use) {
+Method method(const char* name, Norm norm, Recipe paper, const char* formula, const char* use, const methods::FixupParts& parts = {}) {
   return {.name = name,
           .norm = norm,
           .claims = {Claim::identity_at_init, Claim::zero_branch_gradient, Claim::loss_is_log_classes},
@@ -69,12 +71,12 @@ Method method(const char* name, Norm norm, Recipe paper, const char* formula, co
           .pitfalls =
               "Scalars learn at a tenth of the rate; without that training can diverge. Never with a gate that starts at 0. Step 1 moves the "
               "head alone. The paper's results need strong regularisation (mixup 0.7).",
-          .build = [](const GateContext& c) {
+          .build = [parts](const GateContext& c) {
             BlockGates gates;
-            auto shifts = std::make_unique<Shifts>();
-            gates.attn = &gates.add("gate1", std::make_unique<FixupGate<InsideAttention, 4>>(*shifts, c));
-            gates.mlp = &gates.add("gate2", std::make_unique<FixupGate<InsideMlp, 2>>(*shifts, c));
-            gates.add("shifts", std::move(shifts));
+            auto shifts = parts.shifts ? std::make_unique<Shifts>() : nullptr;
+            gates.attn = &gates.add("gate1", std::make_unique<FixupGate<InsideAttention, 4>>(parts, shifts.get(), c));
+            gates.mlp = &gates.add("gate2", std::make_unique<FixupGate<InsideMlp, 2>>(parts, shifts.get(), c));
+            if (shifts) gates.add("shifts", std::move(shifts));
             return gates;
           }};
 }
@@ -83,13 +85,18 @@ Method method(const char* name, Norm norm, Recipe paper, const char* formula, co
 
 double fixup_factor(std::int64_t blocks, int weight_layers) { return std::pow(2.0 * static_cast<double>(blocks), -1.0 / (2 * weight_layers - 2)); }
 
-Method methods::fixup() {
-  return method("fixup", Norm::none,
-                {.base = Base::xavier,
-                 .zero_head = true,
-                 .scalar_rate = 0.1,
-                 .source = "Zhang, Dauphin, Ma 2019: Glorot uniform, a classifier that starts at 0, scalars at a tenth of the rate, no warm-up"},
-                "x + s f(x + b), s = 1, last layers and head 0", "Depth without any norm in the blocks: its paper trains 10,000 layers.");
+Method methods::fixup(const FixupParts& parts) {
+  Method m = method("fixup", Norm::none,
+                    {.base = Base::xavier,
+                     .zero_head = true,
+                     .scalar_rate = 0.1,
+                     .source = "Zhang, Dauphin, Ma 2019: Glorot uniform, a classifier that starts at 0, scalars at a tenth of the rate, no warm-up"},
+                    "x + s f(x + b), s = 1, last layers and head 0", "Depth without any norm in the blocks: its paper trains 10,000 layers.", parts);
+  if (!(parts == FixupParts{})) {  // what the whole promises
+    m.claims.clear();
+    m.growth = Growth::unstated;
+  }
+  return m;
 }
 
 Method methods::fixup_ln() {

@@ -5,12 +5,15 @@
 
 namespace plumb::nn {
 
-void AttentionOptions::check_values(const char* op) const {
+AttentionOptions AttentionOptions::resolved(const char* op) const {
   check(heads > 0 && dim % heads == 0, "[{}] expected a width that is a multiple of the heads, got dim {} and {} heads", op, dim, heads);
   survivable_threshold(op, "dropout rate", dropout);
   check(0 <= drop_head && drop_head < 1, "[{}] expected a DropHead rate in [0, 1), got {}", op, drop_head);
   check(drop_head_steps >= 0, "[{}] expected a number of training steps for DropHead, or 0, got {}", op, drop_head_steps);
   key_drop(drop_key.rate, drop_key.shape, drop_key.window, drop_key.sharing, grid, grid.cells(), 0);  // checks
+  AttentionOptions o = *this;
+  o.drop_key = by_rate(drop_key, grid);
+  return o;
 }
 
 plumb::AttentionOptions AttentionOptions::call(bool training) const {
@@ -34,10 +37,9 @@ Tensor AttentionOptions::drop_heads(const Tensor& x, bool training) const {
 
 SelfAttention::SelfAttention(std::string type, const char* op, const AttentionOptions& o)
     : Branch(std::move(type)),
-      options_(o),
+      options_(o.resolved(op)),
       qkv_({.in = o.dim, .out = 3 * o.dim, .init = o.init}),
       proj_({.in = o.dim, .out = o.dim, .init = o.init}) {
-  o.check_values(op);
   child("qkv", qkv_);
   child("proj", proj_);
 }
@@ -47,16 +49,16 @@ void SelfAttention::scale_value_path(double factor) {
   proj_.scale_init(factor);
 }
 
-Tensor SelfAttention::forward(const Tensor& x) const { return leave(proj_, options_.drop_heads(attend(enter(qkv_, x, takes_bf16())), training())); }
+Tensor SelfAttention::forward(const Tensor& x) const { return leave(proj_, options_.drop_heads(attend(enter(qkv_, x, takes_bf16())), drops())); }
 
 DropKeyStatistics SelfAttention::drop_key_statistics(std::int64_t batch, std::int64_t tokens) const {
-  if (!training() || options_.drop_key.rate == 0) return {};
+  if (!drops() || options_.drop_key.rate == 0) return {};
   const RandomState& random = random_state_for("drop_key_statistics");
   return nn::drop_key_statistics(options_.drop_key, options_.grid, batch, options_.heads, tokens, tokens, random_key(random.seed, *path()), random);
 }
 
 Attention::Attention(const AttentionOptions& o) : SelfAttention("Attention", "attention", o) {}
 
-Tensor Attention::attend(const Tensor& qkv) const { return attention_qkv(qkv, options().heads, options().call(training())); }
+Tensor Attention::attend(const Tensor& qkv) const { return attention_qkv(qkv, options().heads, options().call(drops())); }
 
 }  // namespace plumb::nn

@@ -16,7 +16,7 @@ struct AttentionOptions {
   Init init = Init::truncated_normal(0.02);  // of both weights
   bool causal = false;                       // a token attends to itself and those before it
 
-  void check_values(const char* op) const;                      // throws for what no attention can be
+  AttentionOptions resolved(const char* op) const;              // these, DropKey by rate; throws for what no attention can be
   plumb::AttentionOptions call(bool training) const;            // the op's options of one pass
   Tensor drop_heads(const Tensor& heads, bool training) const;  // DropHead on the output [B, T, D], heads side by side
 };
@@ -31,6 +31,8 @@ class SelfAttention : public Branch {
   void scale_value_path(double factor) override;
 
   const AttentionOptions& options() const { return options_; }
+  // Whether DropKey, dropout and DropHead are on while training; they are until this says otherwise.
+  void drop_in_attention(bool on) { drops_ = on; }
   // What a forward pass on [batch, tokens, D] drops, or dropped, in the random scope that is open now: to be asked for at the steps that
   // are logged. Zeros in evaluation.
   DropKeyStatistics drop_key_statistics(std::int64_t batch, std::int64_t tokens) const;
@@ -41,10 +43,12 @@ class SelfAttention : public Branch {
   Tensor forward(const Tensor& x) const override;
   virtual Tensor attend(const Tensor& qkv) const = 0;  // [B, T, 3D] -> what the heads collect, side by side [B, T, D]
   virtual bool takes_bf16() const { return false; }    // whether attend() does, in a bf16 run
+  bool drops() const { return drops_ && training(); }
 
  private:
   AttentionOptions options_;
   Linear qkv_, proj_;
+  bool drops_ = true;
 };
 
 // Multi-head self-attention (Vaswani et al. 2017); scores are scaled by head_dim^-1/2.

@@ -6,12 +6,11 @@ namespace plumb::nn {
 
 ClassAttention::ClassAttention(const AttentionOptions& o)
     : Layer("ClassAttention"),
-      options_(o),
+      options_(o.resolved("class_attention")),
       q_({.in = o.dim, .out = o.dim, .init = o.init}),
       k_({.in = o.dim, .out = o.dim, .init = o.init}),
       v_({.in = o.dim, .out = o.dim, .init = o.init}),
       proj_({.in = o.dim, .out = o.dim, .init = o.init}) {
-  o.check_values("class_attention");
   child("q", q_);
   child("k", k_);
   child("v", v_);

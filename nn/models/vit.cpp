@@ -19,9 +19,13 @@ ViT::ViT(const ViTOptions& o)
               .drop_path = o.drop_path,
               .final_norm = true}),
       head_({.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.gate, o.recipe).base)}) {
-  const bool token = o.pool == Pool::token;
+  const bool token = o.pool == Pool::token, at_once = token && o.token_block == 0;
+  check(0 <= o.token_block && o.token_block < o.depth, "[vit] expected a class token that joins before one of {} blocks, got block {}", o.depth,
+        o.token_block);
+  check(token || o.token_block == 0, "[vit] expected a pool of the class token where it joins late, before block {}, got the mean of the patches",
+        o.token_block);
   if (token) cls_token_ = parameter("cls_token", {1, 1, o.dim}, Init::truncated_normal(0.02), Role::embedding);
-  pos_embed_ = parameter("pos_embed", {1, patch_embed_.tokens() + token, o.dim}, Init::truncated_normal(0.02), Role::position);
+  pos_embed_ = parameter("pos_embed", {1, patch_embed_.tokens() + at_once, o.dim}, Init::truncated_normal(0.02), Role::position);
   child("patch_embed", patch_embed_);
   child("", stack_);
   child("head", head_);
@@ -33,7 +37,16 @@ Tensor ViT::forward(const Tensor& images) const {
   const Tensor patches = patch_embed_(images);  // [B, T, D]
   if (options_.pool == Pool::mean) return head_(mean(stack_(patches + pos_embed_), {1}));
   const std::int64_t B = patches.dim(0), D = patches.dim(2);
-  Stream s = stack_.run(concat({broadcast_to(cls_token_, {B, 1, D}), patches}, 1) + pos_embed_);
+  const Tensor token = broadcast_to(cls_token_, {B, 1, D});
+  const std::int64_t joins = options_.token_block;
+  Stream s = stack_.open(joins == 0 ? concat({token, patches}, 1) + pos_embed_ : patches + pos_embed_);
+  stack_.advance(s, 0, joins);
+  if (joins > 0) {
+    check(s.carried.empty() && s.x.shape().rank() == 3,
+          "[vit] expected a method whose stream is the tokens alone where the class token joins late, got {}", options_.gate->name);
+    s.x = concat({token, s.x}, 1);
+  }
+  stack_.advance(s, joins, options_.depth);
   // Only the class token is read, so only it is normalised.
   s.x = slice(s.x, 1, 0, 1);
   for (Tensor& t : s.carried) t = slice(t, 1, 0, 1);

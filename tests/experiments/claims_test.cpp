@@ -70,8 +70,8 @@ TEST_CASE("claims.csv has the numbers of each verdict, the right way round") {
   }
   const Comparison up = higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}});
   const std::string csv = claims_csv({{"more, is better", "a paper", judge(up, arms)}, {"less is", "none", judge(comparison, {})}});
-  CHECK_THAT(csv, contains("claim,source,verdict,difference,low,high,n,needed\n\"more, is better\",a paper,agree,1.01,0.98") &&
-                      contains("\nless is,none,undecided,,,,0,\n"));
+  CHECK_THAT(csv, contains("claim,source,verdict,difference,low,high,margin,n,needed\n\"more, is better\",a paper,agree,1.01,0.98") &&
+                      contains(",,3,3\n") && contains("\nless is,none,undecided,,,,,0,\n"));
 }
 
 TEST_CASE("what a claim leaves open is averaged within a seed: depths are no seeds") {
@@ -84,4 +84,42 @@ TEST_CASE("what a claim leaves open is averaged within a seed: depths are no see
   arms.push_back(arm(0.1, 24, 1, 1, Status::diverged));
   arms.push_back(arm(0, 24, 1, 1));
   CHECK(judge(open, arms).difference.diverged_first == 1);
+}
+
+TEST_CASE("as good as, within a margin, is what the whole interval says") {
+  // Higher by 0.02, give or take 0.011.
+  std::vector<Record> arms;
+  for (std::int64_t seed = 0; seed < 5; ++seed) {
+    arms.push_back(arm(0, 6, seed, 3.0 + static_cast<double>(seed)));
+    arms.push_back(arm(0.1, 6, seed, 3.02 + static_cast<double>(seed) + (seed % 2 ? 0.009 : -0.006)));
+  }
+  const auto within = [&](double margin) { return judge(not_higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, margin), arms); };
+  CHECK(within(0.1).verdict == Verdict::agree);
+  CHECK(within(0.02).verdict == Verdict::undecided);
+  CHECK(within(0.005).verdict == Verdict::disagree);
+  CHECK_THAT(within(0.02).why(), contains("higher by 0.02") && contains("5 pairs; margin 0.02 higher"));
+  CHECK_THAT(within(0.025).why(), contains("pairs would decide"));
+  // The other way round: what may not be lower.
+  const auto not_less = [&](double margin) { return judge(not_lower("loss", {{"epsilon", 0}}, {{"epsilon", 0.1}}, margin), arms); };
+  CHECK(not_less(0.1).verdict == Verdict::agree);
+  CHECK(not_less(0.005).verdict == Verdict::disagree);
+  CHECK_THAT(not_less(0.1).why(), contains("lower by 0.02") && contains("margin 0.1 lower"));
+  CHECK_THAT(claims_csv({{"as good", "none", not_less(0.1)}}), contains("as good,none,agree,-0.0") && contains(",-0.1,5,5\n"));
+  // Two pairs have no interval, and an arm that diverged is not as good as one that did not.
+  CHECK(judge(not_higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, 10), {arms.begin(), arms.begin() + 4}).verdict == Verdict::undecided);
+  std::vector<Record> lost;
+  for (int seed = 0; seed < 6; ++seed) lost.push_back(arm(0, 6, seed, 2)), lost.push_back(arm(0.1, 6, seed, 1, Status::diverged));
+  CHECK(judge(not_higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, 10), lost).verdict == Verdict::disagree);
+  CHECK_THROWS_WITH(not_higher("loss", {}, {}, 0), contains("expected a margin above 0 for loss, got 0"));
+}
+
+TEST_CASE("a value beside a number") {
+  std::vector<Record> arms;
+  for (std::int64_t seed = 0; seed < 4; ++seed)
+    arms.push_back(arm(0.1, 6, seed, 3.0 + 0.1 * static_cast<double>(seed))), arms.push_back(arm(0, 6, seed, 0));
+  CHECK(judge(above("loss", 1, {{"epsilon", 0.1}}), arms).verdict == Verdict::agree);
+  CHECK(judge(below("loss", 1, {{"epsilon", 0.1}}), arms).verdict == Verdict::disagree);
+  CHECK(judge(above("loss", 3.1, {{"epsilon", 0.1}}), arms).verdict == Verdict::undecided);
+  CHECK(judge(below("loss", 9, {{"epsilon", 0.1}, {"depth", 7}}), arms).verdict == Verdict::undecided);  // no such arms
+  CHECK_THAT(judge(above("loss", 1, {{"epsilon", 0.1}}), arms).why(), contains("higher by 2.15") && contains("4 pairs with 1"));
 }

@@ -211,3 +211,55 @@ TEST_CASE("what does not go together in a sweep is said before anything is made"
   CHECK(study.bodies == 0);
   CHECK_FALSE(std::filesystem::exists(folder / "runs"));
 }
+
+TEST_CASE("a study may leave combinations out, and tell parts of its own beside published figures") {
+  const TemporaryFolder folder;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("parts", "Parts.");
+    const auto rate = study.axis<double>("--rates", {0, 0.1, 0.3}, "Rates").at_least(0);
+    const auto form = study.axis<std::string>("--forms", {"a", "b"}, "Forms").one_of("form", {"a", "b"});
+    study.only([&](const Point& p) { return p.get<double>("rate") > 0 || p.get<std::string>("form") == form.values().front(); });
+    study.claim("0.1 ends above 5", "arithmetic", above("score", 5, {{"rate", 0.1}}));
+    study.section([](const StudyResults& r) {
+      using enum TextTable::Align;
+      Section section{.title = "How <many>", .caption = "Counted.", .charts = {plot_of(r, {.value = "score", .axis = "rate"})}};
+      section.table.column("arms", right);
+      section.table.row({std::to_string(r.records.size())});
+      return section;
+    });
+    study.published({{"rate", 0.3}}, "score", "9 of 10", "A. Author 1999");
+    study.published({{"rate", 0.7}}, "score", "nobody has this", "A. Author 1999");
+    return study.run(argc, argv, [&](Arm& arm) { arm.measure({{"score", 10 * arm[rate] + static_cast<double>(arm.seed())}}); });
+  };
+  const Ended e = call(folder.path(), main, {"--seeds", "0..2", "--no-progress", "--out", "a"});
+  INFO(e.err);
+  REQUIRE(e.status == 0);
+  CHECK(lines_of(file(folder, "a/results.csv")) == 1 + 5 * 3);
+  CHECK_THAT(e.out, contains("How <many>\narms\n  15\n") && contains("0.1 ends above 5 (arithmetic)\n  disagree: lower by 3") &&
+                        contains("3 pairs with 5") && contains("What was published") && contains("rate 0.3  score 4.000, mean of 2 arms") &&
+                        contains("9 of 10") && !contains("nobody has this"));
+  CHECK_THAT(file(folder, "a/report.html"), contains("<h2>How &lt;many&gt;</h2>") && contains("<td class=\"num\">15</td>") &&
+                                                contains("score by rate") && contains("<td>A. Author 1999</td>"));
+  CHECK_THAT(file(folder, "a/results.md"), contains("How <many>. Counted.\n\n| arms |\n| ---: |\n| 15 |\n"));
+  CHECK(std::filesystem::exists(folder / "a/figures/score-by-rate.svg"));
+  const std::string csv = file(folder, "a/figures/score-by-rate.csv");
+  CHECK_THAT(csv, contains("0.1,2") && contains("0.3,4"));
+  // b has no rate of 0: two of three points.
+  CHECK(lines_of(csv) == 1 + 3 + 2);
+  const Ended none = call(folder.path(), main, {"--rates", "0", "--forms", "b,a", "--seeds", "0", "--no-progress", "--dry-run"});
+  CHECK(none.status == 0);
+  CHECK_THAT(none.out, contains("rate 0 form b seed 0\n") && !contains("form a"));
+}
+
+TEST_CASE("a study that leaves all combinations out says so") {
+  const TemporaryFolder folder;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("nothing", "Nothing.");
+    study.axis<int>("--sizes", {1, 2}, "Sizes");
+    study.only([](const Point&) { return false; });
+    return study.run(argc, argv, [](Arm&) {});
+  };
+  const Ended e = call(folder.path(), main, {"--no-progress"});
+  CHECK(e.status == 2);
+  CHECK_THAT(e.err, contains("error: nothing runs none of the combinations of these values; see --help"));
+}

@@ -7,6 +7,8 @@
 #include "autograd/autograd.h"
 #include "core/random.h"
 #include "nn/layers/attention.h"
+#include "nn/layers/talking_heads.h"
+#include "nn/stack.h"
 #include "tests/support/catch.h"
 #include "tests/support/op_case.h"
 
@@ -195,4 +197,56 @@ TEST_CASE("a layer with a structured DropKey needs a grid that fits its tokens")
   CHECK_THAT(error_of([&] { nn::drop_key_statistics({.rate = 0.1}, {}, 0, 1, 1, 1, 0, {}); }),
              contains("at least one sample, head and query, got 0"));
   CHECK_THAT(error_of([&] { nn::expected_drop_ratio({.rate = 0.1}, 0); }), contains("[drop_key] expected at least one key, got 0"));
+}
+
+TEST_CASE("matched by share, every shape is expected to drop as many patches, in a layer as well") {
+  for (DropShape shape : shapes)
+    for (std::int64_t side : {4, 8, 14})
+      for (double share : {0.05, 0.3, 0.7}) {
+        INFO(name(shape) << ", " << side << " patches a side, " << share);
+        const nn::DropKey matched = nn::by_rate({.rate = share, .shape = shape, .match = nn::DropMatch::share}, {side, side});
+        CHECK(matched.match == nn::DropMatch::rate);
+        CHECK(nn::expected_drop_ratio(matched, side * side, {side, side}) == Approx(share).margin(1e-3));
+        // What it is for: by rate a block drops fewer.
+        if (shape == DropShape::block && side == 4 && share == 0.3)
+          CHECK(nn::expected_drop_ratio({.rate = share, .shape = shape}, side * side, {side, side}) < 0.18);
+      }
+  CHECK(nn::by_rate({.rate = 0.3, .shape = DropShape::plain, .match = nn::DropMatch::share}, {}).rate == 0.3);
+  CHECK(nn::by_rate({.rate = 0, .shape = DropShape::block, .match = nn::DropMatch::share}, {4, 4}).rate == 0);
+  CHECK(nn::by_rate({.rate = 0.3, .shape = DropShape::block}, {4, 4}).rate == 0.3);
+  CHECK_THAT(error_of([] { nn::drop_match_named("size"); }), contains("expected a match of \"rate\" or \"share\", got \"size\""));
+
+  nn::Attention layer({.dim = 12, .heads = 3, .drop_key = {.rate = 0.3, .shape = DropShape::block, .match = nn::DropMatch::share}, .grid = {4, 4}});
+  const RandomScope random({.seed = 2, .step = 9});
+  CHECK(layer.drop_key_statistics(200, 16).drop_ratio == Approx(0.3).margin(0.01));
+}
+
+TEST_CASE("what drops in attention can be switched off for a last part of training") {
+  for (const bool talking : {false, true}) {
+    nn::StackOptions o{.dim = 12,
+                       .heads = 3,
+                       .hidden = 24,
+                       .depth = 2,
+                       .gate = "pre",
+                       .drop_key = {.rate = 0.5},
+                       .attention_dropout = 0.2,
+                       .drop_head = {.rate = 0.3}};
+    if (talking) o.attention = nn::make_attention<nn::TalkingHeadsAttention>;
+    nn::Stack stack(o);
+    initialize(stack, 1);
+    const RandomScope random({.seed = 2, .step = 9});
+    const Tensor x = random_normal({4, 9, 12}, 3, "x");
+    const auto dropped = stack(x).values();
+    stack.drop_in_attention(false);
+    const auto off = stack(x).values();
+    auto& attention = dynamic_cast<nn::SelfAttention&>(stack.blocks()[0]->attn());
+    CHECK(attention.drop_key_statistics(4, 9).drop_ratio == 0);
+    stack.eval();
+    CHECK(stack(x).values() == off);
+    stack.train();
+    stack.drop_in_attention(true);
+    CHECK(stack(x).values() == dropped);
+    CHECK(dropped != off);
+    CHECK(attention.drop_key_statistics(4, 9).drop_ratio > 0.3);
+  }
 }

@@ -14,7 +14,7 @@ namespace {
 
 const std::vector<std::string> built_in_gates = nn::gate_names();  // before a test registers more
 
-nn::ViT make_vit(const std::string& gate, std::int64_t depth = 2, bool paper_init = false) {
+nn::ViT make_vit(const nn::GateChoice& gate, std::int64_t depth = 2, bool paper_init = false) {
   return nn::ViT({.image = 16,
                   .channels = 1,
                   .patch = 8,
@@ -23,7 +23,7 @@ nn::ViT make_vit(const std::string& gate, std::int64_t depth = 2, bool paper_ini
                   .depth = depth,
                   .heads = 3,
                   .gate = gate,
-                  .recipe = paper_init ? std::optional(nn::method_named(gate).paper) : std::nullopt});
+                  .recipe = paper_init ? std::optional(gate->paper) : std::nullopt});
 }
 
 std::map<std::string, nn::Parameter> by_name(const nn::Module& m) {
@@ -187,6 +187,60 @@ TEST_CASE("Fixup scales its branches by depth and zeroes last layers and head") 
   CHECK(ratio("patch_embed.proj.weight") == 1);  // the trunk is everybody's
 }
 
+TEST_CASE("Fixup piece by piece: each rule can be left out, and nothing else changes") {
+  const auto with = [](const nn::methods::FixupParts& parts) { return by_name(make_vit(nn::methods::fixup(parts), 24)); };
+  const auto whole = with({});
+  const auto alike = [&](const std::map<std::string, nn::Parameter>& p, const std::string& name) {
+    return p.at(name).value.values() == whole.at(name).value.values();
+  };
+  const auto random_last = with({.zero_last = false});
+  CHECK(deviation(random_last.at("blocks.5.mlp.fc2.weight").value) > 0.01);
+  CHECK(deviation(random_last.at("blocks.5.attn.proj.weight").value) > 0.01);
+  CHECK(alike(random_last, "blocks.5.mlp.fc1.weight"));
+  const auto unscaled = with({.factor = 0}), squared = with({.factor = 2});
+  const auto ratio = [&](const auto& p, const std::string& name) { return deviation(p.at(name).value) / deviation(whole.at(name).value); };
+  CHECK(ratio(unscaled, "blocks.5.mlp.fc1.weight") == Approx(std::sqrt(48.0)).epsilon(1e-3));
+  CHECK(ratio(squared, "blocks.5.attn.qkv.weight") == Approx(std::pow(48.0, -1.0 / 6)).epsilon(1e-3));
+  CHECK(deviation(squared.at("blocks.5.mlp.fc2.weight").value) == 0);
+  const auto no_shifts = with({.shifts = false}), no_scales = with({.scales = false});
+  CHECK((!no_shifts.contains("blocks.5.shifts.fc1") && no_shifts.contains("blocks.5.gate1.scale")));
+  CHECK((no_scales.contains("blocks.5.shifts.fc1") && !no_scales.contains("blocks.5.gate1.scale")));
+  CHECK(no_shifts.size() == whole.size() - 4 * 24);
+  CHECK(no_scales.size() == whole.size() - 2 * 24);
+  CHECK(nn::methods::fixup().claims.size() == 3);
+  CHECK(nn::methods::fixup({.scales = false}).claims.empty());  // promised of the whole alone
+}
+
+TEST_CASE("a class token may join the patches late: the blocks before see patches alone") {
+  for (const std::int64_t joins : {0, 1, 2}) {
+    nn::ViT model({.image = 16, .channels = 1, .patch = 8, .classes = 7, .dim = 12, .depth = 3, .heads = 3, .gate = "pre", .token_block = joins});
+    CHECK(by_name(model).at("pos_embed").value.shape() == Shape{1, joins == 0 ? 5 : 4, 12});
+    std::vector<std::int64_t> tokens;
+    std::vector<Handle> handles;
+    for (const auto& block : model.blocks())
+      handles.push_back(block->observe([&](const nn::Junction& j) {
+        if (std::string(j.branch.kind()) == "attn") tokens.push_back(j.stream.dim(1));
+      }));
+    const Gradients g = backward(sum(model(random_normal({3, 1, 16, 16}, 1, "images"))));
+    for (std::int64_t b = 0; b < 3; ++b) CHECK(tokens.at(static_cast<std::size_t>(b)) == (b < joins ? 4 : 5));
+    CHECK(norm(g["cls_token"]).item() > 0);
+    CHECK(norm(g["blocks.0.attn.qkv.weight"]).item() > 0);  // patches reach the token through attention
+    model.checkpoint_blocks(true);
+    CHECK(model(random_normal({3, 1, 16, 16}, 1, "images")).shape() == Shape{3, 7});
+  }
+  const auto build = [](std::int64_t joins, nn::Pool pool, const char* gate) {
+    nn::ViT model(
+        {.image = 16, .channels = 1, .patch = 8, .classes = 7, .dim = 12, .depth = 3, .heads = 3, .gate = gate, .pool = pool, .token_block = joins});
+    model(zeros({1, 1, 16, 16}));
+  };
+  CHECK_THAT(error_of([&] { build(3, nn::Pool::token, "pre"); }),
+             contains("[vit] expected a class token that joins before one of 3 blocks, got block 3"));
+  CHECK_THAT(error_of([&] { build(1, nn::Pool::mean, "pre"); }),
+             contains("[vit] expected a pool of the class token where it joins late, before block 1"));
+  CHECK_THAT(error_of([&] { build(1, nn::Pool::token, "residual_dual"); }),
+             contains("whose stream is the tokens alone") && contains("residual_dual"));
+}
+
 TEST_CASE("a recipe says how weights, head and rates of scalars start, the shared one the same for all") {
   const auto with = [](const std::string& gate, const nn::Recipe& recipe) {
     return nn::ViT({.image = 16, .channels = 1, .patch = 8, .classes = 7, .dim = 12, .depth = 2, .heads = 3, .gate = gate, .recipe = recipe});
@@ -222,7 +276,8 @@ TEST_CASE("a ViT that pools has no class token and reads the mean of its normali
     CHECK_FALSE(p.contains("cls_token"));
     CHECK(p.at("pos_embed").value.shape() == Shape{1, 4, 12});
     for (const auto& [name, parameter] : p)
-      if (parameter.role == nn::Role::gate || parameter.role == nn::Role::shift) copy_into((parameter.value.detach() + 0.3).array(), parameter.value.array());
+      if (parameter.role == nn::Role::gate || parameter.role == nn::Role::shift)
+        copy_into((parameter.value.detach() + 0.3).array(), parameter.value.array());
     const Tensor images = random_normal({3, 1, 16, 16}, 1, "images");
     // Patch by patch: the embedding as a product, the stack, and the mean over patches by hand.
     const Tensor patches = permute(reshape(images, {3, 1, 2, 8, 2, 8}), {0, 2, 4, 3, 5, 1});

@@ -58,7 +58,10 @@ class TrainingBatches {
     check(options.start_step >= 0, "[loader] expected a start step of at least 0, got {}", options.start_step);
     check(options.augment.crop_padding >= 0 && options.augment.crop_padding <= std::min(set.height, set.width),
           "[loader] expected a crop padding in 0..{}, got {}", std::min(set.height, set.width), options.augment.crop_padding);
-    placed_.resize(static_cast<std::size_t>(set.image_bytes()));
+    check(options.augment.repeats >= 1 && options.augment.repeats <= options.batch, "[loader] expected 1 to {} repeats of an image, got {}",
+          options.batch, options.augment.repeats);
+    changed_.resize(static_cast<std::size_t>(set.image_bytes()));
+    for (const float mean : normalization.mean) fill_.push_back(static_cast<std::uint8_t>(std::clamp(std::lround(255 * mean), 0L, 255L)));
   }
 
   HostBatch next() {
@@ -71,15 +74,22 @@ class TrainingBatches {
     }
     HostBatch batch = empty_batch(set_, options_.batch, first, epoch);
     float* out = batch.images.data();
+    const Augmentation& augment = options_.augment;
     for (std::int64_t i = first; i < first + options_.batch; ++i) {
-      const std::int64_t sample = order_[static_cast<std::size_t>(i)];
+      const std::int64_t sample = order_[static_cast<std::size_t>(i / augment.repeats)];
+      const Occurrence what{options_.seed, epoch32, sample, i % augment.repeats};
       const std::uint8_t* pixels = set_.image(sample);
-      if (options_.augment.any()) {
-        place_image(set_, sample, draw_placement(options_.augment, options_.seed, epoch32, sample), placed_.data());
-        pixels = placed_.data();
+      if (augment.places() || augment.rand_augment.operations > 0) {
+        augment_image(set_, what, augment, fill_, changed_.data());
+        pixels = changed_.data();
       }
-      out = normalizer_.apply(pixels, out);
+      float* image = std::exchange(out, normalizer_.apply(pixels, out));
+      if (augment.erase > 0) erase_image(image, set_.channels, set_.height, set_.width, what, augment.erase);
       batch.labels.push_back(set_.labels[static_cast<std::size_t>(sample)]);
+    }
+    if (augment.mixes()) {
+      RandomStream stream(options_.seed, "data.mix", epoch32, first);
+      batch.share = mix_batch(batch.images, options_.batch, set_.channels, set_.height, set_.width, augment, stream);
     }
     ++step_;
     return batch;
@@ -91,7 +101,7 @@ class TrainingBatches {
   const LoaderOptions options_;
   std::int64_t step_, order_epoch_ = -1;
   std::vector<std::int64_t> order_;
-  std::vector<std::uint8_t> placed_;
+  std::vector<std::uint8_t> changed_, fill_;  // one image; what fills where an image was moved away: the mean
 };
 
 }  // namespace

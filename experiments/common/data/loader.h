@@ -13,7 +13,9 @@ namespace plumb::lab {
 struct HostBatch {
   std::vector<float> images;         // [B, channels, height, width], normalised
   std::vector<std::int64_t> labels;  // [B]
-  std::int64_t first = 0;            // position of its first sample in the epoch's order, or in the set
+  // Of a mixed batch (mixup, cutmix): the share that image i has of what `labels` say; the rest is of the label of image B - 1 - i.
+  double share = 1;
+  std::int64_t first = 0;  // position of its first sample in the epoch's order, or in the set
   std::int64_t epoch = 0;
 
   std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
@@ -30,7 +32,8 @@ struct LoaderOptions {
 std::vector<std::int64_t> epoch_order(std::int64_t count, std::uint64_t seed, std::uint32_t epoch);
 
 // Training batches without end. Batch k of the run is batch k % n of epoch k / n, where n = set size / batch; what an epoch has beyond n
-// batches is left out of it. A thread of its own prepares the next two batches.
+// batches is left out of it, and, with repeats, so are the images that others' copies take the places of. A thread of its own prepares the next two
+// batches.
 class BatchLoader {
  public:
   // `set` must outlive the loader. Error when the set is empty, smaller than a batch, or not of the normalization's channels.

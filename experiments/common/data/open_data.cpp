@@ -86,6 +86,8 @@ const std::vector<std::string>& data_set_names() {
   return names;
 }
 
+bool mirrors_keep_class(const std::string& name) { return name != "glyphs" && name != "mnist"; }
+
 ImageData open_data(const std::string& name, const std::string& dir) {
   if (name == "glyphs") return glyphs();
   for (const FileSet& set : file_sets()) {

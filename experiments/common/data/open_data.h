@@ -13,4 +13,7 @@ const std::vector<std::string>& data_set_names();
 // `dir`; Error, in one line, when the files are not there or not what they should be.
 ImageData open_data(const std::string& name, const std::string& dir);
 
+// Whether an image of that set, mirrored left to right, is of the same class: not glyphs, not digits.
+bool mirrors_keep_class(const std::string& name);
+
 }  // namespace plumb::lab

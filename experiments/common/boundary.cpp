@@ -1,0 +1,83 @@
+#include "experiments/common/boundary.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace plumb::lab {
+namespace {
+
+// Turned over: what is above is below.
+std::map<int, Share> mirrored(const std::map<int, Share>& known) {
+  std::map<int, Share> other;
+  for (const auto& [tick, share] : known) other[-tick] = share;
+  return other;
+}
+
+double wilson(const Share& s, double sign) {
+  constexpr double z = 1.959964;
+  const auto n = static_cast<double>(s.seeds);
+  const double p = s.value(), middle = p + z * z / (2 * n), reach = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
+  return std::clamp((middle + sign * reach) / (1 + z * z / n), 0.0, 1.0);
+}
+
+double number_on(const Record& record, const std::string& axis) {
+  const AxisValue* value = record.point.find(axis);
+  check(value && !std::holds_alternative<std::string>(*value), "expected an arm with a number on {}, got {}", axis, record.point.label());
+  return std::holds_alternative<double>(*value) ? std::get<double>(*value) : static_cast<double>(std::get<std::int64_t>(*value));
+}
+
+}  // namespace
+
+double Octaves::at(int tick) const { return start * std::exp2(static_cast<double>(tick) / ticks); }
+int Octaves::tick_of(double x) const { return static_cast<int>(std::lround(ticks * std::log2(x / start))); }
+
+double Share::low() const { return wilson(*this, -1); }
+double Share::high() const { return wilson(*this, 1); }
+std::string to_string(const Share& share) { return fmt::format("{}/{}", share.trained, share.seeds); }
+
+std::map<int, Share> shares(const std::vector<const Record*>& arms, const std::string& axis, const Octaves& octaves) {
+  std::map<int, Share> found;
+  for (const Record* r : arms) {
+    Share& share = found[octaves.tick_of(number_on(*r, axis))];
+    ++share.seeds;
+    share.trained += r->status == Status::ok && r->value("trained") > 0;
+  }
+  return found;
+}
+
+std::optional<Edge> edge_above(const std::map<int, Share>& known, int from) {
+  const auto start = known.find(from);
+  if (start == known.end() || !start->second.most()) return std::nullopt;
+  Edge edge{from};
+  for (auto at = std::next(start); at != known.end(); ++at) {
+    if (!at->second.most()) {
+      edge.outside = at->first;
+      break;
+    }
+    edge.inside = at->first;
+  }
+  return edge;
+}
+
+std::optional<int> next_above(const std::map<int, Share>& known, int from, const Octaves& octaves, int last) {
+  const std::optional<Edge> edge = edge_above(known, from);
+  if (!edge) return std::nullopt;
+  if (edge->outside) return *edge->outside - edge->inside > 1 ? std::optional((edge->inside + *edge->outside) / 2) : std::nullopt;
+  return edge->inside < last ? std::optional(std::min(edge->inside + octaves.ticks, last)) : std::nullopt;
+}
+
+std::optional<Edge> edge_below(const std::map<int, Share>& known, int from) {
+  std::optional<Edge> edge = edge_above(mirrored(known), -from);
+  if (edge) {
+    edge->inside = -edge->inside;
+    if (edge->outside) edge->outside = -*edge->outside;
+  }
+  return edge;
+}
+
+std::optional<int> next_below(const std::map<int, Share>& known, int from, const Octaves& octaves, int last) {
+  const std::optional<int> next = next_above(mirrored(known), -from, octaves, -last);
+  return next ? std::optional(-*next) : std::nullopt;
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,58 @@
+// Draws one after another, for what needs an unknown number of them: still a function of (seed, purpose, epoch, sample) alone.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <string_view>
+
+#include "core/random.h"
+
+namespace plumb::lab {
+
+class RandomStream {
+ public:
+  // `what` names the purpose ("data.erase"), `item` what it is for: a sample, a batch. An item has 2^20 calls of Philox of its own.
+  RandomStream(std::uint64_t seed, std::string_view what, std::uint32_t epoch, std::int64_t item)
+      : key_(random_key(seed, what)), epoch_(epoch), next_(static_cast<std::uint64_t>(item) << 20) {}
+
+  double uniform() { return word() / 4294967296.0; }  // [0, 1)
+  double uniform(double low, double high) { return low + (high - low) * uniform(); }
+  bool happens(double probability) { return uniform() < probability; }
+  std::int64_t below(std::int64_t count) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(word()) * static_cast<std::uint64_t>(count) >> 32);
+  }
+  double normal() {  // Box, Muller 1958
+    const double u = (word() + 1.0) / 4294967296.0, v = uniform();
+    return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
+  }
+  double gamma(double shape) {  // Marsaglia, Tsang 2000
+    if (shape < 1) {
+      const double u = (word() + 1.0) / 4294967296.0;
+      return gamma(shape + 1) * std::pow(u, 1 / shape);
+    }
+    const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+    while (true) {
+      const double x = normal(), v = std::pow(1 + c * x, 3), u = (word() + 1.0) / 4294967296.0;
+      if (v > 0 && std::log(u) < 0.5 * x * x + d - d * v + d * std::log(v)) return d * v;
+    }
+  }
+  double beta(double a, double b) {
+    const double x = gamma(a), y = gamma(b);
+    return x / (x + y);
+  }
+
+ private:
+  std::uint32_t word() {
+    if (used_ == 4) draw_ = element_draw(key_, epoch_, Purpose::augmentation, next_++), used_ = 0;
+    return draw_[used_++];
+  }
+
+  std::uint64_t key_;
+  std::uint32_t epoch_;
+  std::uint64_t next_;
+  Draw draw_{};
+  std::size_t used_ = 4;
+};
+
+}  // namespace plumb::lab

@@ -1,0 +1,44 @@
+// A part of its own in what a study tells: a table, and charts.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "experiments/common/dot_plot.h"
+#include "experiments/common/heat_map.h"
+#include "experiments/common/point.h"
+#include "experiments/common/svg_plot.h"
+#include "experiments/common/text_table.h"
+
+namespace plumb::lab {
+
+struct StudyResults;
+
+using Chart = std::variant<Plot, DotPlot, HeatMap>;
+
+// Title and caption are plain text. The table is shown on the terminal, in results.md and in the report; charts in the report alone.
+struct Section {
+  std::string title = {}, caption = {};
+  TextTable table = {};
+  std::vector<Chart> charts = {};
+};
+
+// A value against a number on an axis, with a line for each combination of the other axes: means over the seeds that ended ok, with intervals. The
+// axis is logarithmic where its positive values span more than a factor of 20; a value of 0 is then a dashed line, named as such.
+struct Curve {
+  std::string value, axis;
+  Point where = {};        // only arms there
+  std::string title = {};  // of the chart; "" the value and the axis
+  bool log_value = false;
+};
+Plot plot_of(const StudyResults& results, const Curve& curve);
+
+// What somebody published about arms of a study, to stand beside what they give here.
+struct Published {
+  Point where;
+  std::string value, figure, source;  // "val_accuracy", "82.9 % top-1 on ImageNet", "Touvron et al. 2021, table 1"
+};
+Section published_section(const StudyResults& results, const std::vector<Published>& published);
+
+}  // namespace plumb::lab

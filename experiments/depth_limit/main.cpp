@@ -1,0 +1,129 @@
+// How deep does each method train? By bisection: the depth doubles until most seeds do not train any more, then the edge between is halved until it
+// is a quarter of an octave wide. Runs without hope are stopped half way.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "experiments/common/boundary.h"
+#include "experiments/common/study.h"
+#include "nn/audit.h"
+
+using namespace plumb;
+
+namespace {
+
+constexpr int ticks = 4;           // to an octave: depths 19 % apart
+constexpr std::int64_t least = 4;  // below it neighbouring ticks are the same depth
+
+// All arms of a place of the search.
+struct Place {
+  lab::Point point;
+  std::vector<const lab::Record*> arms;
+};
+
+std::vector<Place> places(const lab::StudyResults& r) {
+  std::vector<Place> found;
+  for (const lab::Record& record : r.records) {
+    const lab::Point point = record.point.without("seed").without("depth");
+    const auto place = std::ranges::find(found, point, &Place::point);
+    (place == found.end() ? found.emplace_back(Place{point, {}}) : *place).arms.push_back(&record);
+  }
+  return found;
+}
+
+// What there is to say of the edge.
+std::string limit_words(const std::map<int, lab::Share>& known, const lab::Octaves& depths, std::int64_t most) {
+  const auto depth = [&](int tick) { return std::lround(depths.at(tick)); };
+  const auto trains = std::ranges::find_if(known, [](const auto& k) { return k.second.most(); });
+  if (trains == known.end()) return fmt::format("trains at none, from {} on", depth(known.begin()->first));
+  const auto edge = lab::edge_above(known, trains->first);
+  if (!edge->outside) return fmt::format("{} or more (none tried beyond {})", depth(edge->inside), std::min<std::int64_t>(most, depth(edge->inside)));
+  return fmt::format("{}, not {}", depth(edge->inside), depth(*edge->outside));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  lab::Study study("depth_limit", "How deep can a network be for each method to still train it?");
+  const auto gate = study.axis<std::string>("--gates", {"post", "pre", "rezero", "fixup", "layerscale", "deepnorm"}, "Methods to compare")
+                        .one_of("method", nn::gate_names());
+  study.axis<double>("--lrs", {3e-3}, "Peak learning rates").above(0);
+  const auto depth = study.searched<std::int64_t>("depth");
+  std::int64_t first = 12, most = 192;
+  double trained_at = 0.8;
+  lab::Cli& cli = study.cli();
+  cli.section("Search");
+  cli.option("--first", &first, "The depth, in blocks, that is tried first").at_least(static_cast<double>(least)).at_most(lab::largest_size);
+  cli.option("--most", &most, "No network is deeper than this").at_least(static_cast<double>(least)).at_most(lab::largest_size).decides_which_arms();
+  cli.option("--trained-at", &trained_at, "A network trains where its training loss ends below this share of chance").above(0).below(1);
+  cli.rule([&] { lab::usage_check(first <= most, "--first {} is deeper than --most {}", first, most); });
+  study.options().steps = 200, study.options().seeds = {0, 1, 2}, study.options().stop_hopeless = true;
+  study.network().dim = 32;
+  study.judging().control = "pre";
+  cli.preset("quick", "three methods up to depth 48, 60 steps, one seed: three minutes on two cores", [&] {
+    gate.set({"post", "pre", "rezero"});
+    study.options().steps = 60, study.options().seeds = {0};
+    most = 48;
+  });
+  cli.preset("cpu", "six methods up to depth 192, three seeds: hours on two cores", [] {});
+  cli.example("--preset quick");
+  cli.example("--gates post,deepnorm --most 768 --seeds 0..4 --jobs 2");
+
+  const auto depths = [&] { return lab::Octaves{static_cast<double>(first), ticks}; };
+  study.search([&](const lab::Search& search) {
+    const lab::Octaves at = depths();
+    std::vector<lab::Point> next;
+    const auto ask = [&](int tick) { next.push_back({{"depth", static_cast<std::int64_t>(std::lround(at.at(tick)))}}); };
+    const auto known = lab::shares(search.so_far, "depth", at);
+    const int lowest = static_cast<int>(std::ceil(ticks * std::log2(static_cast<double>(least) / static_cast<double>(first))));
+    const int highest = static_cast<int>(std::floor(ticks * std::log2(static_cast<double>(most) / static_cast<double>(first)) + 1e-9));
+    const auto trains = std::ranges::find_if(known, [](const auto& k) { return k.second.most(); });
+    if (known.empty())
+      ask(0);
+    else if (trains != known.end()) {
+      if (const auto tick = lab::next_above(known, trains->first, at, highest)) ask(*tick);
+    } else if (known.begin()->first > lowest) {  // then shallower
+      ask(std::max(known.begin()->first - ticks, lowest));
+    }
+    return next;
+  });
+  study.section([&](const lab::StudyResults& r) {
+    using enum lab::TextTable::Align;
+    lab::Section section{
+        .title = "The largest depth at which most seeds train",
+        .caption =
+            fmt::format("A network trains where its loss ends below {:g} of chance. Shares are of the seeds, in brackets; intervals in the figure "
+                        "are Wilson's, of 95 %.",
+                        trained_at)};
+    section.table.column("method", left);
+    section.table.column("trains to depth", left);
+    section.table.column("seeds that trained, by depth", left);
+    lab::Plot plot{.id = "share-by-depth",
+                   .title = "Share of seeds that train",
+                   .x = {.title = "depth, log scale", .log = true},
+                   .y = {.title = "share of seeds", .low = 0, .high = 1},
+                   .interval = lab::PlotInterval::bars};
+    for (const Place& place : places(r)) {
+      const auto known = lab::shares(place.arms, "depth", depths());
+      std::vector<std::string> tried;
+      lab::PlotSeries& series = plot.series.emplace_back(lab::PlotSeries{.name = place.point.label(), .style = static_cast<int>(plot.series.size())});
+      for (const auto& [tick, share] : known) {
+        const long blocks = std::lround(depths().at(tick));
+        tried.push_back(fmt::format("{} ({})", blocks, to_string(share)));
+        series.points.push_back({static_cast<double>(blocks), share.value(), share.low(), share.high()});
+      }
+      section.table.row({place.point.label(), limit_words(known, depths(), most), fmt::format("{}", fmt::join(tried, ", "))});
+    }
+    section.charts.push_back(std::move(plot));
+    return section;
+  });
+  study.columns({"trained", "train_loss", "val_accuracy", "diverged_at"});
+  study.show({"train_loss", "val_accuracy"});
+  return study.run(argc, argv, [&](lab::Arm& arm) {
+    nn::ViT model(arm.vit({.depth = arm[depth], .gate = arm[gate]}));
+    nn::audit_init(model, arm.seed());
+    arm.train(model);
+    if (!arm.has_diverged())
+      arm.measure({{"trained", arm.recent_loss() < trained_at * std::log(static_cast<double>(arm.data().train.classes)) ? 1.0 : 0.0}});
+  });
+}

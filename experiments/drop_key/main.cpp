@@ -1,0 +1,120 @@
+// Dropping keys before the softmax, or probabilities after it? (Li et al., CVPR 2023, DropKey) Forms, rates, their course over depth, and a last part
+// of training without; and how peaked attention becomes under each, which the paper argues from the gradient (its Lagrange argument).
+#include <cmath>
+
+#include "autograd/autograd.h"
+#include "experiments/common/passport.h"
+#include "experiments/common/statistics.h"
+#include "experiments/common/study.h"
+#include "nn/audit.h"
+
+using namespace plumb;
+
+namespace {
+
+// How peaked the attention of a trained network is, on validation images, with nothing dropped: means over the blocks of the entropy as a share of ln
+// T (1: uniform) and of the largest score q.k / sqrt(d).
+lab::Values peakedness(const lab::Arm& arm, nn::ViT& model) {
+  const std::int64_t count = std::min<std::int64_t>(64, arm.data().validation.size());
+  const lab::Batch batch = lab::to_tensors(lab::evaluation_batch(arm.data().validation, arm.normalization(), 0, count), arm.data().validation);
+  model.eval();
+  lab::PassportProbe probe(model.stack());
+  const lab::Passport passport = probe.finish(backward(cross_entropy(model(batch.images), batch.labels)));
+  model.train();
+  std::vector<double> entropies, logits;
+  for (const lab::BranchPassport& row : passport.branches)
+    if (row.relative_entropy) entropies.push_back(*row.relative_entropy), logits.push_back(*row.largest_logit);
+  return {{"attention_entropy", lab::summarize(entropies).mean}, {"largest_logit", lab::summarize(logits).mean}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  lab::Study study("drop_key", "Does it help to drop keys before the softmax, and in which form, at which rate, at which depth?");
+  const auto form = study
+                        .axis<std::string>("--forms", {"plain", "block", "cross", "dropout"},
+                                           "DropKey of single keys, squares or stripes of patches; dropout: of the probabilities, after the softmax")
+                        .one_of("form", {"plain", "block", "cross", "dropout"});
+  const auto rate = study.axis<double>("--rates", {0, 0.1, 0.3}, "What is dropped; 0: none of them").at_least(0).below(1);
+  const auto schedule =
+      study.axis<std::string>("--schedules", {"constant", "decreasing", "increasing"}, "Its course over depth; of DropKey's single keys")
+          .one_of("schedule", nn::drop_key_schedule_names());
+  const auto tune =
+      study.axis<double>("--tunes", {0, 0.1}, "Share of the steps, at the end, without; under the constant schedule").at_least(0).below(1);
+  study.only([&](const lab::Point& p) {
+    const bool first_schedule = p.get<std::string>("schedule") == schedule.values().front(), untuned = p.get<double>("tune") == tune.values().front();
+    const std::string of = p.get<std::string>("form");
+    if (p.get<double>("rate") == 0) return of == form.values().front() && first_schedule && untuned;  // all the same: nothing is dropped
+    return (of == "plain" || first_schedule) && (first_schedule || untuned);
+  });
+  std::int64_t depth = 8;
+  lab::Cli& cli = study.cli();
+  cli.section("Model");
+  cli.option("--depth", &depth, "Number of blocks").at_least(1).at_most(lab::largest_size);
+  study.network().patch = 4;
+  study.network().drop.drop_key_match = "share";
+  study.options().steps = 600, study.options().warmup = 30;
+  study.optimization().lr = 1e-3;
+  cli.preset("quick", "none, plain, block, cross and dropout at 0.3 on glyphs, one seed: three minutes on two cores", [&] {
+    rate.set({0, 0.3}), schedule.set({"constant"}), tune.set({0});
+    study.options().steps = 200;
+    depth = 6;
+  });
+  cli.preset("cpu", "all on CIFAR-100, three seeds: hours on two cores; give --data-dir", [&] {
+    study.options().data = "cifar-100";
+    study.options().seeds = {0, 1, 2};
+    study.options().steps = 1500, study.options().warmup = 100;
+    depth = 6;
+  });
+  cli.example("--preset quick");
+  cli.example("--forms plain,dropout --rates 0,0.05,0.1,0.2 --schedules decreasing --tunes 0 --seeds 0..2");
+  const char* paper = "Li et al., CVPR 2023, DropKey";
+  for (const double r : {0.05, 0.1, 0.2, 0.3}) {
+    const auto at = [&](lab::Comparison c, lab::Point place = {}) {
+      place.set("rate", r);
+      return c.at(place);
+    };
+    study.claim(fmt::format("rate {:g}: DropKey is better than none", r), paper,
+                lab::higher("val_accuracy", {{"rate", r}}, {{"rate", 0.0}}).at({{"form", "plain"}, {"schedule", "constant"}, {"tune", 0.0}}));
+    study.claim(fmt::format("rate {:g}: DropKey is better than dropout of attention", r), paper,
+                at(lab::higher("val_accuracy", {{"form", "plain"}}, {{"form", "dropout"}}), {{"schedule", "constant"}, {"tune", 0.0}}));
+    study.claim(fmt::format("rate {:g}: decreasing over depth is better than constant", r), paper,
+                at(lab::higher("val_accuracy", {{"schedule", "decreasing"}}, {{"schedule", "constant"}}), {{"form", "plain"}, {"tune", 0.0}}));
+    study.claim(fmt::format("rate {:g}: constant over depth is better than increasing", r), paper,
+                at(lab::higher("val_accuracy", {{"schedule", "constant"}}, {{"schedule", "increasing"}}), {{"form", "plain"}, {"tune", 0.0}}));
+    for (const char* shape : {"block", "cross"})
+      study.claim(fmt::format("rate {:g}: {} is not better than single keys", r, shape), paper,
+                  at(lab::not_lower("val_accuracy", {{"form", "plain"}}, {{"form", shape}}, 0.005), {{"schedule", "constant"}, {"tune", 0.0}}));
+    study.claim(fmt::format("rate {:g}: a last tenth of training without DropKey helps", r), paper,
+                at(lab::higher("val_accuracy", {{"tune", 0.1}}, {{"tune", 0.0}}), {{"form", "plain"}, {"schedule", "constant"}}));
+    study.claim(fmt::format("rate {:g}: attention is less peaked under DropKey than under dropout of attention", r),
+                "the same, its Lagrange argument",
+                at(lab::higher("attention_entropy", {{"form", "plain"}}, {{"form", "dropout"}}), {{"schedule", "constant"}, {"tune", 0.0}}));
+  }
+  study.published({{"form", "plain"}, {"schedule", "increasing"}, {"rate", 0.3}}, "val_accuracy", "77.2 % on CIFAR-100 (T2T-19)",
+                  "Li et al., CVPR 2023, as quoted by a secondary text");
+  study.published({{"form", "plain"}, {"schedule", "constant"}, {"rate", 0.3}}, "val_accuracy", "78.6 % on CIFAR-100 (T2T-19)",
+                  "Li et al., CVPR 2023, as quoted by a secondary text");
+  study.published({{"form", "plain"}, {"schedule", "decreasing"}, {"rate", 0.3}}, "val_accuracy", "79.2 % on CIFAR-100 (T2T-19)",
+                  "Li et al., CVPR 2023, as quoted by a secondary text");
+  study.columns({"train_loss", "val_loss", "val_accuracy", "attention_entropy", "largest_logit"});
+  study.show({"train_loss", "val_loss", "val_accuracy", "attention_entropy"});
+  return study.run(argc, argv, [&](lab::Arm& arm) {
+    nn::ViTOptions o = arm.vit({.depth = depth, .gate = "layerscale"});
+    if (arm[form] == "dropout") {
+      o.attention_dropout = arm[rate];
+    } else {
+      o.drop_key.rate = arm[rate];
+      o.drop_key.shape = drop_shape_named(arm[form]);
+      o.drop_key.schedule = nn::schedule_named(arm[schedule]);
+    }
+    nn::ViT model(o);
+    nn::audit_init(model, arm.seed());
+    const auto without = static_cast<std::int64_t>(std::llround(arm[tune] * static_cast<double>(arm.steps())));  // steps, at the end
+    arm.train(model, [&](std::int64_t step) {
+      model.stack().drop_in_attention(step < arm.steps() - without);
+      return nullptr;
+    });
+    if (!arm.has_diverged()) arm.measure(peakedness(arm, model));
+  });
+}

@@ -1,0 +1,66 @@
+// Where should the norm stand, and is one needed? Post, pre, none, and what was proposed since, with and without a warm-up.
+#include "experiments/common/layer_passports.h"
+#include "experiments/common/study.h"
+#include "nn/audit.h"
+#include "nn/gates/methods.h"
+
+using namespace plumb;
+
+namespace {
+
+// x + f(x), nothing else: what all that go without a norm improve on.
+void register_no_norm() {
+  nn::register_gate<nn::ScaleGate>(
+      "no_norm", {.norm = nn::Norm::none, .growth = nn::Growth::geometric, .formula = "x + f(x)", .source = "He et al. 2016, without any norm"});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  register_no_norm();
+  lab::Study study("norm_placement", "Where should the norm stand, and which placements train without a warm-up?");
+  const auto gate =
+      study
+          .axis<std::string>("--gates", {"pre", "post", "no_norm", "deepnorm", "admin", "sub_ln", "peri_ln", "layernorm_scaling", "dyt"},
+                             "Methods to compare")
+          .one_of("method", nn::gate_names());
+  const auto depth = study.axis<int>("--depths", {12, 36}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
+  study.axis<std::int64_t>("--warmups", {0, 60}, "First steps, in which the learning rate rises").at_least(0);
+  study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
+  study.options().steps = 300;
+  study.judging().control = "pre warmup 60";
+  study.cli().preset("quick", "four placements at depth 12, one seed: two minutes on two cores", [&] {
+    gate.set({"pre", "post", "no_norm", "deepnorm"}), depth.set({12});
+  });
+  study.cli().preset("cpu", "nine placements at depths 12 and 36, three seeds: an hour on two cores", [&] { study.options().seeds = {0, 1, 2}; });
+  study.cli().example("--preset quick");
+  study.cli().example("--gates pre,post,deepnorm --depths 48 --warmups 0,30 --lrs 3e-4,1e-3,3e-3 --best-lr --seeds 0..5");
+  for (const int d : {12, 24, 36, 48}) {
+    const auto at = [&](lab::Comparison c) { return c.at({{"depth", d}}); };
+    study.claim(fmt::format("depth {}: post-norm trains better with a warm-up than without", d), "Vaswani et al. 2017; Liu et al. 2020, Admin",
+                lab::lower("train_loss", {{"warmup", 60}}, {{"warmup", 0}}).at({{"depth", d}, {"gate", "post"}}));
+    study.claim(fmt::format("depth {}: pre-norm does without a warm-up, within 0.05", d),
+                "Xiong et al. 2020, On layer normalization in the transformer architecture",
+                lab::not_higher("train_loss", {{"warmup", 0}}, {{"warmup", 60}}, 0.05).at({{"depth", d}, {"gate", "pre"}}));
+    for (const auto& [name, source] : {std::pair("deepnorm", "Wang et al. 2022, DeepNet"), {"admin", "Liu et al. 2020, Admin"}})
+      study.claim(fmt::format("depth {}: {} trains better than post-norm", d, name), source,
+                  at(lab::lower("train_loss", {{"gate", name}}, {{"gate", "post"}})));
+    for (const auto& [name, source] : {std::pair("sub_ln", "Wang et al. 2022, Magneto"),
+                                       {"peri_ln", "Kim et al. 2025, Peri-LN"},
+                                       {"layernorm_scaling", "Sun et al. 2025, LayerNorm-Scaling"}})
+      study.claim(fmt::format("depth {}: {} trains better than pre-norm", d, name), source,
+                  at(lab::lower("train_loss", {{"gate", name}}, {{"gate", "pre"}})));
+    study.claim(fmt::format("depth {}: DyT is as good as LayerNorm (pre), within 0.05", d), "Zhu et al. 2025, DyT",
+                at(lab::not_higher("train_loss", {{"gate", "dyt"}}, {{"gate", "pre"}}, 0.05)));
+    study.claim(fmt::format("depth {}: without any norm it trains worse than pre-norm", d), "He et al. 2016; Zhang, Dauphin, Ma 2019",
+                at(lab::higher("train_loss", {{"gate", "no_norm"}}, {{"gate", "pre"}})));
+  }
+  study.columns({"train_loss", "val_loss", "val_accuracy", "diverged_at"});
+  study.show({"train_loss", "val_accuracy"});
+  study.file("layers.csv", lab::layers_csv);
+  return study.run(argc, argv, [&](lab::Arm& arm) {
+    nn::ViT model(arm.vit({.depth = arm[depth], .gate = arm[gate]}));
+    nn::audit_init(model, arm.seed());
+    arm.train(model, lab::passports(arm, model.stack()));
+  });
+}

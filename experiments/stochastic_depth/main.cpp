@@ -1,0 +1,56 @@
+// Stochastic depth: which rate, and the same for all layers or growing with depth? (Huang et al. 2016; CaiT found no benefit of growing, DeiT grows.)
+#include "experiments/common/study.h"
+#include "nn/audit.h"
+
+using namespace plumb;
+
+int main(int argc, char** argv) {
+  lab::Study study("stochastic_depth", "Which rate of stochastic depth, and is a uniform rate as good as one that grows with depth?");
+  const auto depth = study.axis<int>("--depths", {6, 12, 24}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
+  const auto rate = study.axis<double>("--drop-paths", {0, 0.05, 0.1, 0.2}, "Chance that a sample skips a branch; of the last block where it grows")
+                        .at_least(0)
+                        .below(1);
+  const auto schedule = study.axis<std::string>("--drop-path-schedules", {"uniform", "linear"}, "Its course over depth")
+                            .one_of("schedule", nn::drop_path_schedule_names());
+  // Without dropping there is no schedule.
+  study.only(
+      [&](const lab::Point& p) { return p.get<double>("drop_path") > 0 || p.get<std::string>("drop_path_schedule") == schedule.values().front(); });
+  std::string gate = "layerscale";
+  study.cli().section("Model");
+  study.cli().option("--gate", &gate, "Residual gate").one_of("gate", nn::gate_names());
+  study.options().steps = 600, study.options().warmup = 30;
+  study.optimization().lr = 1e-3;
+  study.cli().preset("quick", "depth 12, two rates on glyphs, one seed: a minute on two cores", [&] {
+    depth.set({12}), rate.set({0, 0.1});
+    study.options().steps = 300;
+  });
+  study.cli().preset("cpu", "depths 6, 12 and 24 on CIFAR-100, three seeds: two hours on two cores; give --data-dir", [&] {
+    study.options().data = "cifar-100";
+    study.options().seeds = {0, 1, 2};
+    study.options().steps = 1500, study.options().warmup = 100;
+  });
+  study.cli().example("--preset quick");
+  study.cli().example("--drop-paths 0,0.3 --depths 24,48 --gate pre --seeds 0..2");
+  for (const int d : {6, 12, 24, 36})
+    for (const double p : {0.05, 0.1, 0.2}) {
+      study.claim(fmt::format("depth {}, rate {:g}: uniform is as good as linear, within one point", d, p),
+                  "Touvron et al. 2021, CaiT: no benefit of linear",
+                  lab::not_lower("val_accuracy", {{"drop_path_schedule", "uniform"}}, {{"drop_path_schedule", "linear"}}, 0.01)
+                      .at({{"depth", d}, {"drop_path", p}}));
+      study.claim(fmt::format("depth {}: a uniform rate of {:g} is better than none", d, p), "Huang et al. 2016; Touvron et al. 2021, CaiT",
+                  lab::higher("val_accuracy", {{"drop_path", p}}, {{"drop_path", 0.0}}).at({{"depth", d}, {"drop_path_schedule", "uniform"}}));
+    }
+  study.section([](const lab::StudyResults& r) {
+    return lab::Section{.title = "Against the rate",
+                        .caption = "",
+                        .charts = {lab::plot_of(r, {.value = "val_accuracy", .axis = "drop_path", .title = "Validation accuracy"}),
+                                   lab::plot_of(r, {.value = "train_loss", .axis = "drop_path", .title = "Training loss"})}};
+  });
+  study.columns({"train_loss", "val_loss", "val_accuracy"});
+  study.show({"train_loss", "val_loss", "val_accuracy"});
+  return study.run(argc, argv, [&](lab::Arm& arm) {
+    nn::ViT model(arm.vit({.depth = arm[depth], .gate = gate}));
+    nn::audit_init(model, arm.seed());
+    arm.train(model);
+  });
+}

@@ -1,0 +1,88 @@
+#include "experiments/common/boundary.h"
+
+#include <cmath>
+
+#include "tests/support/catch.h"
+
+using namespace plumb;
+using namespace plumb::lab;
+
+namespace {
+
+// Follows `next` from tick 0 over seeds that train below their own edge; how often it asked.
+int trace(const std::vector<double>& edges, const Octaves& octaves, int last, std::map<int, Share>& known) {
+  int asked = 0;
+  for (std::optional<int> tick = 0; tick; tick = next_above(known, 0, octaves, last)) {
+    REQUIRE_FALSE(known.contains(*tick));
+    Share& share = known[*tick];
+    for (const double edge : edges) ++share.seeds, share.trained += octaves.at(*tick) < edge;
+    REQUIRE(++asked < 40);
+  }
+  return asked;
+}
+
+}  // namespace
+
+TEST_CASE("the grid goes by octaves") {
+  const Octaves octaves{12, 4};
+  CHECK(octaves.at(0) == 12);
+  CHECK(octaves.at(4) == 24);
+  CHECK(octaves.at(-8) == 3);
+  for (int tick = -6; tick < 40; ++tick) CHECK(octaves.tick_of(std::round(octaves.at(tick))) == tick);  // depths are whole
+}
+
+TEST_CASE("an edge is traced in few steps, and lies where most seeds cease to train") {
+  const Octaves octaves{12, 4};
+  for (const double edge : {13.0, 30.0, 47.0, 100.0, 150.0}) {
+    std::map<int, Share> known;
+    const int asked = trace({edge, edge * 1.01, edge / 4, edge * 2}, octaves, 16, known);
+    const std::optional<Edge> found = edge_above(known, 0);
+    REQUIRE(found);
+    REQUIRE(found->outside);
+    CHECK(*found->outside == found->inside + 1);
+    CHECK(octaves.at(found->inside) < edge * 1.01);
+    CHECK(octaves.at(*found->outside) >= edge);
+    CHECK(asked <= 8);
+  }
+  // Beyond the last tick: no more is asked, and the edge stays open.
+  std::map<int, Share> known;
+  CHECK(trace({1e9}, octaves, 14, known) == 5);  // 0, 4, 8, 12, 14
+  CHECK(edge_above(known, 0)->inside == 14);
+  CHECK_FALSE(edge_above(known, 0)->outside);
+}
+
+TEST_CASE("going down mirrors going up, and there is no edge where nothing trains") {
+  const Octaves octaves{1e-3, 2};
+  std::map<int, Share> known{{0, {3, 3}}, {2, {0, 3}}, {-2, {3, 3}}, {-4, {1, 3}}};
+  CHECK(edge_above(known, 0)->inside == 0);
+  CHECK(*edge_above(known, 0)->outside == 2);
+  CHECK(edge_below(known, 0)->inside == -2);
+  CHECK(*edge_below(known, 0)->outside == -4);
+  CHECK(*next_above(known, 0, octaves, 14) == 1);
+  CHECK(*next_below(known, 0, octaves, -14) == -3);
+  CHECK_FALSE(edge_above(known, 2));
+  CHECK_FALSE(edge_above(known, 7));
+  CHECK_FALSE(next_above(known, 2, octaves, 14));
+}
+
+TEST_CASE("shares count arms that ended well and trained, with Wilson's interval") {
+  const auto arm = [](std::int64_t depth, std::int64_t seed, Status status, double trained) {
+    return Record{.point = {{"depth", depth}, {"seed", seed}}, .status = status, .values = {{"trained", trained}}};
+  };
+  const std::vector<Record> arms{arm(12, 0, Status::ok, 1),       arm(12, 1, Status::ok, 0),       arm(24, 0, Status::ok, 1),
+                                 arm(24, 1, Status::diverged, 1), arm(24, 2, Status::hopeless, 1), arm(24, 3, Status::ok, 1)};
+  std::vector<const Record*> pointers;
+  for (const Record& r : arms) pointers.push_back(&r);
+  const std::map<int, Share> found = shares(pointers, "depth", {12, 4});
+  REQUIRE(found.size() == 2);
+  CHECK(to_string(found.at(0)) == "1/2");
+  CHECK(to_string(found.at(4)) == "2/4");
+  CHECK(found.at(4).most());
+  CHECK_FALSE(Share{1, 3}.most());
+  CHECK(Share{2, 4}.low() == Approx(0.1500).margin(1e-4));  // Wilson 1927, by hand
+  CHECK(Share{2, 4}.high() == Approx(0.8500).margin(1e-4));
+  CHECK(Share{3, 3}.high() == 1);
+  CHECK(Share{3, 3}.low() == Approx(0.4385).margin(1e-4));
+  const std::vector<const Record*> none;
+  CHECK(shares(none, "depth", {12, 4}).empty());
+}
