@@ -121,11 +121,16 @@ std::string results_text(const StudyResults& r, bool colour) {
   if (r.axes.size() > 1 && std::ranges::any_of(r.groups(), [](const StudyResults::Group& g) { return g.seeds.size() > 1; }))
     text += "Means over the n seeds that ended ok, ± half the width of the 95 % Student-t interval.\n";
   if (const std::string chose = who_chose(r.judging); !chose.empty()) text += chose + "\n";
+  return text + findings_text(r, colour) + fmt::format("\ndata: {}\n", r.data.text);
+}
+
+std::string findings_text(const StudyResults& r, bool colour) {
+  std::string text;
   for (const auto& [claim, source, result] : r.claims)
     text += fmt::format("\n{} ({})\n  {}: {}\n", claim, source, to_string(result.verdict), result.why());
   for (const Section& section : r.sections)
     if (!section.table.empty()) text += fmt::format("\n{}\n{}", section.title, section.table.text(colour));
-  return text + fmt::format("\ndata: {}\n", r.data.text);
+  return text;
 }
 
 std::string results_markdown(const StudyResults& r) {

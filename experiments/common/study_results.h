@@ -48,6 +48,8 @@ std::vector<Place> judged_places(const StudyResults& results);
 // Of any study: the table for a terminal (means over seeds with 95 % t intervals), and report.html.
 std::string results_text(const StudyResults& results, bool colour);
 Report results_report(const StudyResults& results);
+// What was claimed and what came of it, and the study's own sections: below the table.
+std::string findings_text(const StudyResults& results, bool colour);
 // The same table in Markdown.
 std::string results_markdown(const StudyResults& results);
 

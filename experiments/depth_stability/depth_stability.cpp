@@ -120,8 +120,8 @@ int depth_stability(int argc, const char* const* argv) {
   study.report([](const StudyResults& r) { return render_report(input_of(r)); });
   study.table([](const StudyResults& r, bool colour) {
     const std::string chose = who_chose(r.judging);
-    return fmt::format("{}{}val acc: on {}\n", results_table(arm_results(r), r.data.images.classes, colour), chose.empty() ? "" : chose + "\n",
-                       r.data.validation_is);
+    return fmt::format("{}{}val acc: on {}\n{}", results_table(arm_results(r), r.data.images.classes, colour), chose.empty() ? "" : chose + "\n",
+                       r.data.validation_is, findings_text(r, colour));
   });
   return study.run(argc, argv, [&](Arm& arm) {
     nn::ViT model(arm.vit({.depth = arm[depth], .gate = arm[gate]}));

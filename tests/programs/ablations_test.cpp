@@ -1,0 +1,185 @@
+// The ablations of the sources, each with few steps: what they run, measure, claim and leave behind.
+#include <algorithm>
+#include <set>
+
+#include "tests/programs/program.h"
+#include "tests/support/catch.h"
+
+using namespace plumb::test;
+
+namespace {
+
+const std::string tiny = " --batch 4 --dim 8 --no-progress --out a ";
+const std::string small = " --batch 32 --dim 16 --no-progress --out a ";  // networks that get below chance in 40 steps
+
+Finished run_tiny(const TemporaryFolder& folder, const std::string& name, const std::string& arguments, const std::string& size = tiny) {
+  const Finished f = run(folder.path(), program(name) + size + arguments);
+  INFO(f.err);
+  CHECK(f.status == 0);
+  CHECK(std::filesystem::exists(folder / "a/report.html"));
+  return f;
+}
+
+std::vector<std::map<std::string, std::string>> results(const TemporaryFolder& folder) { return rows_of(slurp(folder / "a/results.csv")); }
+
+}  // namespace
+
+TEST_CASE("layerscale_init: how far the first step moves gates, with and without warm-up") {
+  const TemporaryFolder folder;
+  const Finished f = run_tiny(folder, "layerscale_init", "--preset quick --steps 8 --warmups 0,4 --lr 1e-3");
+  const auto rows = results(folder);
+  REQUIRE(rows.size() == 6);
+  for (const auto& row : rows) {
+    CHECK(row.at("status") == "ok");
+    CHECK(row.at("first_move").empty() == (row.at("epsilon") == "0"));
+  }
+  // Adam's first step is the rate: 1e-3, and a quarter of it.
+  CHECK(std::stod(rows[2].at("first_move")) == Approx(1e-3 / 1e-5).epsilon(0.02));
+  CHECK(std::stod(rows[3].at("first_move")) == Approx(1e-3 / 4 / 1e-5).epsilon(0.02));
+  CHECK_THAT(f.out, contains("without warm-up the first step moves gates by more than eps = 1e-05"));
+  CHECK_THAT(slurp(folder / "a/report.html"), contains("Training loss against eps") && contains("layerscale, depth 12"));
+  CHECK(std::filesystem::exists(folder / "a/layers.csv"));
+}
+
+TEST_CASE("residual_ratio: spreads at init and trained, and the figure of ratios by layer") {
+  const TemporaryFolder folder;
+  const Finished f = run_tiny(folder, "residual_ratio", "--preset quick --steps 3 --warmup 0 --depths 4");
+  const auto rows = results(folder);
+  REQUIRE(rows.size() == 2);
+  for (const auto& row : rows)
+    for (const char* name : {"attn_spread_start", "mlp_spread_start", "attn_spread", "mlp_spread"}) CHECK(std::stod(row.at(name)) > 0);
+  const std::string report = slurp(folder / "a/report.html");
+  CHECK_THAT(report, contains("attention at init") && contains("MLP trained"));
+  const auto points = rows_of(slurp(folder / "a/figures/ratio-attn-start.csv"));
+  CHECK(points.size() == 8);  // two methods, four blocks
+}
+
+TEST_CASE("class_attention: every design trains, and those that are none are refused") {
+  const TemporaryFolder folder;
+  run_tiny(folder, "class_attention", "--steps 2 --warmup 0 --designs token,insert-1,mean,2:1,1:2 --depth 2 --patch 8");
+  const auto rows = results(folder);
+  REQUIRE(rows.size() == 5);
+  for (const auto& row : rows) CHECK(row.at("status") == "ok");
+  for (const char* bad : {"insert-2", "insert-", "insert-0", "2:", "2:0", ":2", "12", "late"}) {
+    const Finished f = run(folder.path(), program("class_attention") + " --depth 2 --designs " + bad + " --out b");
+    CHECK(f.status == 2);
+    CHECK_THAT(f.err, contains("--designs: expected token, mean, insert-B with B from 1 to 1 (--depth 2), or N:K such as 12:2, got '" +
+                               std::string(bad) + "'"));
+    CHECK_FALSE(std::filesystem::exists(folder / "b"));
+  }
+}
+
+TEST_CASE("stochastic_depth: without a rate there is one schedule") {
+  const TemporaryFolder folder;
+  run_tiny(folder, "stochastic_depth", "--preset quick --steps 3 --warmup 0 --depths 2 --drop-paths 0,0.3");
+  const auto rows = results(folder);
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0].at("drop_path") == "0");
+  CHECK(rows[0].at("train_loss") != rows[1].at("train_loss"));
+  CHECK(rows[1].at("train_loss") != rows[2].at("train_loss"));
+  CHECK_THAT(slurp(folder / "a/report.html"), contains("Against the rate"));
+}
+
+TEST_CASE("norm_placement: the one without a norm is there, too") {
+  const TemporaryFolder folder;
+  run_tiny(folder, "norm_placement", "--preset quick --steps 3 --warmups 0,1 --depths 2");
+  const auto rows = results(folder);
+  REQUIRE(rows.size() == 8);
+  CHECK(std::ranges::count(rows, "no_norm", [](const auto& row) { return row.at("gate"); }) == 2);
+}
+
+TEST_CASE("drop_key: what makes no difference is run once, and peakedness is measured") {
+  const TemporaryFolder folder;
+  run_tiny(folder, "drop_key", "--steps 4 --warmup 0 --depth 2 --rates 0,0.3 --tunes 0,0.5");
+  const auto rows = results(folder);
+  // None; plain: constant twice (tuned or not), decreasing, increasing; block, cross and dropout twice each.
+  REQUIRE(rows.size() == 1 + 4 + 6);
+  for (const auto& row : rows) {
+    CHECK(row.at("status") == "ok");
+    CHECK((std::stod(row.at("attention_entropy")) > 0.5 && std::stod(row.at("attention_entropy")) <= 1));
+  }
+  const Finished config = run(folder.path(), program("drop_key") + " --print-config");
+  CHECK_THAT(config.out, contains("\"drop_key_match\": \"share\""));
+}
+
+TEST_CASE("fixup_scalars: each piece is a network of its own") {
+  const TemporaryFolder folder;
+  run_tiny(folder, "fixup_scalars", "--preset quick --steps 12 --lrs 3e-2 --depths 2");
+  const auto rows = results(folder);
+  REQUIRE(rows.size() == 10);
+  std::set<std::string> losses;
+  for (const auto& row : rows) losses.insert(row.at("val_loss"));
+  CHECK(losses.size() == 10);
+}
+
+TEST_CASE("depth_limit: the search doubles, then halves, and resumes to the same table") {
+  const TemporaryFolder folder;
+  const std::string arguments = "--gates pre --steps 40 --seeds 0 --most 10 ";
+  const Finished all = run_tiny(folder, "depth_limit", arguments + "--first 4 --trained-at 0.95", small);
+  CHECK_THAT(all.out, contains("The largest depth at which most seeds train") && contains("10 or more (none tried beyond 10)") &&
+                          contains("4 (1/1), 8 (1/1), 10 (1/1)"));
+  const Finished again = run(folder.path(), program("depth_limit") + small + arguments + "--first 4 --trained-at 0.95 --resume");
+  CHECK(again.status == 0);
+  CHECK_THAT(again.out, contains("4 (1/1), 8 (1/1), 10 (1/1)"));
+  CHECK_THAT(slurp(folder / "a/results.md"), contains("| pre lr 0.003 | 10 or more (none tried beyond 10) |"));
+  const Finished none =
+      run(folder.path(), program("depth_limit") + " --batch 32 --dim 16 --no-progress --out b " + arguments + "--trained-at 0.05 --first 8");
+  INFO(none.err);
+  CHECK(none.status == 0);
+  CHECK_THAT(none.out, contains("trains at none, from 4 on") && contains("4 (0/1), 8 (0/1)"));
+  const Finished bad = run(folder.path(), program("depth_limit") + " --first 20 --most 10");
+  CHECK(bad.status == 2);
+  CHECK_THAT(bad.err, contains("--first 20 is deeper than --most 10"));
+}
+
+TEST_CASE("stability_map: edges above and below, and one number a method") {
+  const TemporaryFolder folder;
+  const Finished f = run_tiny(folder, "stability_map", "--gates pre --depths 1 --steps 40 --seeds 0 --trained-at 0.95", small);
+  CHECK_THAT(f.out, contains("Where each method trains") && contains("octaves, mean over depths") && contains(" to "));
+  CHECK(results(folder).size() >= 4);
+  CHECK_THAT(slurp(folder / "a/report.html"), contains("Edges by depth"));
+}
+
+TEST_CASE("depth_stability has the table of CaiT, with what its authors claim") {
+  const TemporaryFolder folder;
+  const Finished f = run_tiny(folder, "depth_stability", "--preset cait-table1-quick --steps 2 --depths 12");
+  CHECK(results(folder).size() == 9);
+  CHECK_THAT(f.out, contains("undecided: ") && contains("What was published"));
+  const std::string claims = slurp(folder / "a/claims.csv");
+  CHECK_THAT(claims, contains("depth 12: a scalar gate that starts at eps trains better than one that starts at 0") &&
+                         contains("depth 12: fixup_ln is as good as LayerScale, within 0.1") && !contains("depth 24"));
+  CHECK_THAT(slurp(folder / "a/report.html"), contains("What was published") && contains("80.5 % top-1 on ImageNet"));
+  // Written anew from the ledger: the claims come back with the preset.
+  const Finished report = run(folder.path(), program("report") + " a --markdown table.md");
+  CHECK(report.status == 0);
+  CHECK(slurp(folder / "a/claims.csv") == claims);
+}
+
+TEST_CASE("augmentation by name and by switch, and what does not suit the images") {
+  const TemporaryFolder folder;
+  const auto losses = [&](const std::string& arguments) {
+    const Finished f = run(folder.path(), program("depth_stability") +
+                                              " --batch 6 --dim 8 --no-progress --overwrite --gates pre --depths 1 --steps 3 --out c " + arguments);
+    INFO(f.err);
+    CHECK(f.status == 0);
+    return rows_of(slurp(folder / "c/results.csv")).at(0).at("train_loss");
+  };
+  const std::string plain = losses(""), deit = losses("--augment deit"), again = losses("--augment deit");
+  CHECK(plain != deit);
+  CHECK(deit == again);
+  CHECK_THAT(slurp(folder / "c/report.html"),
+             contains("crops after padding by 4, RandAugment (2 operations, magnitude 9 ± 0.5), random erasing 0.25, mixup 0.8, cutmix 1, "
+                      "each image 3 times in a row, labels smoothed by 0.1"));  // no flips: glyphs mirrored are other classes
+  CHECK(losses("--augment deit --mixup 0 --cutmix 0") != deit);
+  CHECK(losses("--random-erasing 1") != plain);
+  CHECK(losses("--crop-scale 0.3") != plain);
+  const auto refused = [&](const std::string& arguments, const std::string& text) {
+    const Finished f = run(folder.path(), program("depth_stability") + " --batch 2 --dim 8 --gates pre --depths 1 --steps 3 --out d " + arguments);
+    CHECK(f.status == 2);
+    CHECK_THAT(f.err, contains(text));
+  };
+  refused("--flip on", "--flip on: a mirrored image of glyphs is of another class");
+  refused("--augment deit", "--repeated-augmentation 3 is more than --batch 2");
+  refused("--crop-padding 40", "--crop-padding 40 is more than the image side 32");
+  refused("--crop-padding 2 --crop-scale 0.5", "--crop-padding and --crop-scale exclude each other");
+}
