@@ -44,10 +44,14 @@ Tensor Branch::enter_gelu(const Linear& first, const Tensor& x, Gelu form) const
   return place.inside ? gelu(enter(first, x), form) : first.gelu_after(place.norm, x, form, true);
 }
 
-Tensor Branch::leave(const Linear& last, const Tensor& h) const {
+Tensor Branch::leave(const Linear& last, const Tensor& h, const Layer* after) const {
   const Place& place = place_ ? *place_ : nowhere;
   left_ = true;
   const Tensor hidden = place.inside ? place.inside->hidden(h) : h;
+  if (after) {
+    const Tensor f = (*after)(last(hidden));
+    return place.junction ? join(place, f) : f;
+  }
   if (!place.junction) return last(hidden);
   if (last.hooked()) return join(place, last(hidden));
   if (place.value) {

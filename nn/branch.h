@@ -48,7 +48,8 @@ class Branch : public Layer {
   // Norm and first product; bf16_result: in a bf16 run, as the branch goes on with an op that takes it.
   Tensor enter(const Linear& first, const Tensor& x, bool bf16_result = false) const;
   Tensor enter_gelu(const Linear& first, const Tensor& x, Gelu form) const;  // with the activation
-  Tensor leave(const Linear& last, const Tensor& h) const;                   // last product and junction
+  // Last product and junction; between them `after`, if there is one: dropout.
+  Tensor leave(const Linear& last, const Tensor& h, const Layer* after = nullptr) const;
 
  private:
   Tensor join(const Place& place, const Tensor& f) const;  // the junction by itself

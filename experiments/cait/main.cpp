@@ -25,6 +25,7 @@ struct Options {
   double lr = 0, lr_start = 0, lr_end = 0, weight_decay = 0, adam_eps = 0, clip_norm = 0, label_smoothing = 0;
   std::string gate = "layerscale", talking_heads = "cait";
   lab::DropOptions drop;
+  lab::AugmentOptions augment;
   bool checkpoint = false;
   std::vector<std::string> diff;
 
@@ -66,6 +67,7 @@ void apply(Options& o, lab::Cli& cli, const nn::CaitPreset& preset) {
   o.patch = 4;
   o.ema_decay = 0;
   cli.explain("--ema-decay", fmt::format("ours: {:g} of {} is too slow for short runs", preset.at("ema_decay").value, preset.name));
+  cli.explain("--augment", "ours: none, for short runs; the published recipe is deit (facebookresearch/deit)");
   cli.explain("--gate", "Touvron et al. 2021");
   cli.explain("--talking-heads", preset.at("talking_heads_std").source);
   for (const char* option : {"--drop-key", "--drop-key-schedule", "--drop-key-shape", "--drop-key-window", "--drop-key-sharing", "--empty-rows"})
@@ -152,6 +154,7 @@ void declare(Options& o, lab::Cli& cli) {
   cli.option("--clip-norm", &o.clip_norm, "Bound on the gradient's norm; 0: none").at_least(0);
   cli.option("--label-smoothing", &o.label_smoothing, "Share of the target that all classes get alike").at_least(0).below(1);
   cli.option("--ema-decay", &o.ema_decay, "Moving average of the weights, then evaluated and kept in their place; 0: none").at_least(0).below(1);
+  o.augment.declare(cli);
   cli.section("Machine");
   cli.option("--checkpoint", &o.checkpoint, "Recompute the blocks of stage 1 in the backward pass, for less memory").decides_speed_only();
   for (const std::string& name : nn::cait_preset_names()) {
@@ -241,7 +244,7 @@ void train(const Options& o, lab::Arm& run) {
   if (o.ema_decay > 0) ema.emplace(model.parameters(), nn::EmaOptions{.decay = o.ema_decay});
   run.track(model, optimizer, ema ? &*ema : nullptr);
   run.save_under(nn::timm_cait(model.options().channels));
-  lab::ImageTask task(run, model, run.normalization(), {}, o.label_smoothing);
+  lab::ImageTask task(run, model, run.normalization(), o.augment.make(run.data().name, run.data().train, run.options().batch), o.label_smoothing);
   const auto log_dropped = [&](std::int64_t step) -> std::function<void(const Gradients&)> {
     if (o.drop.drop_key > 0 && step % drop_logged_every == 0) run.log(dropped(model, run.options().batch));
     return nullptr;
@@ -264,7 +267,10 @@ int main(int argc, char** argv) {
   Options o;
   declare(o, study.cli());
   study.derive([&] { derive(o, study.cli(), study.options()); });
-  study.check([&](const lab::ImageSet& images) { check_for(o, images); });
+  study.check([&](const lab::ImageSet& images) {
+    check_for(o, images);
+    o.augment.make(study.options().data, images, study.options().batch);
+  });
   study.before([&](const lab::ImageData& data) {
     if (o.drop.drop_key > 0) lab::note_error(fmt::format("DropKey: {}\n", describe_drop_key(o, data.train)));
   });

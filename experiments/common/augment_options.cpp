@@ -28,7 +28,14 @@ void AugmentOptions::declare(Cli& cli) {
   cli.option("--mixup", &mixup, help("Mixup's alpha")).at_least(0).at_most(100).or_word("augment");
   cli.option("--cutmix", &cutmix, help("CutMix's alpha; of both, each batch draws one")).at_least(0).at_most(100).or_word("augment");
   cli.option("--repeated-augmentation", &repeats, help("Copies of each image in a row")).at_least(1).at_most(1024).or_word("augment");
-  cli.option("--label-smoothing", &label_smoothing, help("Share of the target that all classes get alike")).at_least(0).below(1).or_word("augment");
+}
+
+void AugmentOptions::declare_smoothing(Cli& cli) {
+  cli.section("Augmentation");
+  cli.option("--label-smoothing", &label_smoothing, "Share of the target that all classes get alike; augment: as --augment has it")
+      .at_least(0)
+      .below(1)
+      .or_word("augment");
 }
 
 Augmentation AugmentOptions::make(const std::string& data, const ImageSet& images, std::int64_t batch) const {

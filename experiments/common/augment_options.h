@@ -17,8 +17,9 @@ struct AugmentOptions {
   std::optional<std::int64_t> crop_padding, rand_augment, repeats;
   std::optional<double> crop_scale, magnitude, erase, mixup, cutmix, label_smoothing;
 
-  // In the section Augmentation.
+  // In the section Augmentation; the labels' smoothing apart, for programs that have an option of their own.
   void declare(Cli& cli);
+  void declare_smoothing(Cli& cli);
   // For images of these sizes, of the data set of that name. Throws UsageError for what does not suit them.
   Augmentation make(const std::string& data, const ImageSet& images, std::int64_t batch) const;
   double smoothing() const;

@@ -14,12 +14,14 @@ using namespace svg;
 
 std::string render_svg(const DotPlot& plot) {
   constexpr double row_height = 21;
-  constexpr std::size_t longest_name = 20, longest_note = 28;
+  constexpr std::size_t longest_note = 28;
   std::size_t names = 6, notes = 0;
   std::vector<double> values, ends;
+  for (const DotRow& r : plot.rows) notes = std::max(notes, std::min(letters(r.note), longest_note));
+  const std::size_t longest_name =
+      std::max<std::size_t>(20, std::min<std::size_t>(44 - notes, 32));  // what notes leave, so that there is room between
   for (const DotRow& r : plot.rows) {
     names = std::max(names, std::min(letters(r.name), longest_name));
-    notes = std::max(notes, std::min(letters(r.note), longest_note));
     values.push_back(r.dot.x);
     values.insert(values.end(), r.singles.begin(), r.singles.end());
     ends.insert(ends.end(), {r.dot.low, r.dot.high});

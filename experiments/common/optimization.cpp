@@ -29,6 +29,7 @@ void OptimizationOptions::declare(Cli& cli) {
       .at_least(0)
       .below(1);
   augment.declare(cli);
+  augment.declare_smoothing(cli);
 }
 
 std::unique_ptr<nn::Optimizer> OptimizationOptions::make(std::vector<nn::Parameter> parameters, std::int64_t warmup, std::int64_t steps) const {

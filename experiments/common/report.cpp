@@ -78,7 +78,7 @@ Report render_report(const ReportInput& input) {
   const std::vector<Place> judged = places(input.arms, how);
   std::string html = input.question.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(input.question));
   html += claims_html(input.claims);
-  if (has_training_losses(input.arms)) html += verdict_html(judged, how);
+  if (!how.off && has_training_losses(input.arms)) html += verdict_html(judged, how);
   std::set<std::string> names;
   for (const ArmResult& a : input.arms) names.insert(a.gate);
   html += filter(input.series, names.size()) + first_look(judged, how, gallery);
@@ -109,12 +109,12 @@ Report render_report(const ReportInput& input) {
     loss_caption = "Mean over the seeds that ended ok, with the band of its 95 % interval; seeds that diverged are thin lines that end in a cross.";
     accuracy_caption = "Bars are 95 % intervals over seeds. ";
   }
-  if (!input.losses.empty())
+  if (!how.off && !input.losses.empty())
     html += section("Training loss",
                     loss_caption + behind + " Long runs are shown as means of consecutive logged steps. Point at a plot for " +
                         (crowded ? "where its line begins and ends." : "its values."),
                     gallery.show(losses));
-  if (std::ranges::any_of(groups, [](const ArmGroup& g) { return g.depth > 0 && g.val_accuracy.n > 0; }) || input.losses.empty())
+  if (!how.off && (std::ranges::any_of(groups, [](const ArmGroup& g) { return g.depth > 0 && g.val_accuracy.n > 0; }) || input.losses.empty()))
     html += section("Accuracy against depth", accuracy_caption + (crowded ? "" : "Methods at one depth stand side by side to keep them apart."),
                     gallery.show(accuracy_plots(input)));
   if (const std::vector<Plot> plots = ratio_plots(input); !plots.empty())

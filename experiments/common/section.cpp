@@ -52,12 +52,12 @@ Plot plot_of(const StudyResults& results, const Curve& curve) {
     const double x = *number_at(group.point, curve.axis);
     const Summary s = over_ok(group.seeds, curve.value);
     if (s.n == 0) continue;
-    if (plot.x.log && x <= 0) {
-      plot.rules.push_back({s.mean, fmt::format("{} 0{}", curve.axis, rest.entries().empty() ? "" : ", " + name)});
-      continue;
-    }
     const auto [line, is_new] = lines.try_emplace(name, plot.series.size());
     if (is_new) plot.series.push_back({.name = name, .style = static_cast<int>(line->second)});
+    if (plot.x.log && x <= 0) {
+      plot.rules.push_back({s.mean, fmt::format("{} 0{}", curve.axis, rest.entries().empty() ? "" : ", " + name), static_cast<int>(line->second)});
+      continue;
+    }
     PlotPoint point{.x = x, .y = s.mean};
     if (s.half_width) point.low = s.low(), point.high = s.high();
     plot.series[line->second].points.push_back(point);

@@ -285,6 +285,10 @@ StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
                  .judging = judging_,
                  .folder = folder.path()};
   r.judging.classes = data.images.classes;
+  r.judging.off = next_ != nullptr;
+  for (const Record& record : r.records)
+    if (Point place = record.point.without("seed").without("lr").without("depth"); place.label() == judging_.control)
+      r.judging.control = method_name(r, record.point);
   if (best_lr_) r.judging.choosing = choosing_seeds(options_.seeds), r.judging.no_others = options_.seeds.size() == 1;
   for (const AxisData& axis : axes_) r.axes.push_back(axis.name);
   r.axes.emplace_back("seed");

@@ -157,6 +157,40 @@ std::vector<std::string> series_axes(const StudyResults& r) {
   return series;
 }
 
+class MethodNames {
+ public:
+  explicit MethodNames(const StudyResults& r) : study_(r.name) {
+    for (const Record& record : r.records) {
+      const Point method = method_of(record.point);
+      for (const auto& [axis, value] : method.entries()) {
+        const auto known = std::ranges::find(first_, axis, &Point::Entry::first);
+        if (known == first_.end())
+          first_.emplace_back(axis, value);
+        else if (!same(known->second, value) && std::ranges::find(varying_, axis) == varying_.end())
+          varying_.push_back(axis);
+      }
+    }
+  }
+  std::string operator()(const Point& point) const {
+    Point rest = method_of(point);
+    if (!varying_.empty())
+      for (const auto& [axis, value] : point.entries())
+        if (std::ranges::find(varying_, axis) == varying_.end()) rest = rest.without(axis);
+    return rest.entries().empty() ? study_ : rest.label();
+  }
+
+ private:
+  static Point method_of(const Point& point) {
+    const Point rest = point.without("seed").without("lr");
+    const AxisValue* depth = point.find("depth");
+    return depth && std::holds_alternative<std::int64_t>(*depth) ? rest.without("depth") : rest;
+  }
+
+  std::string study_;
+  std::vector<Point::Entry> first_;
+  std::vector<std::string> varying_;
+};
+
 std::vector<std::string> further_columns(const StudyResults& r) {
   std::vector<std::string> names = shown(r).names;
   std::erase_if(names, [](const std::string& name) { return name == "train_loss" || name == "val_loss" || name == "val_accuracy"; });
@@ -165,18 +199,18 @@ std::vector<std::string> further_columns(const StudyResults& r) {
 
 }  // namespace
 
+std::string method_name(const StudyResults& results, const Point& point) { return MethodNames(results)(point); }
+
 std::vector<ArmResult> arm_results(const StudyResults& r) {
   const std::vector<std::string> further = further_columns(r);
+  const MethodNames namer(r);
   std::vector<ArmResult> arms;
   for (const Record& record : r.records) {
     ArmResult& a = arms.emplace_back(ArmResult{.seed = static_cast<std::uint64_t>(record.seed()), .status = record.status, .steps = record.steps});
-    Point rest = record.point.without("seed").without("lr");
     if (record.point.find("lr")) a.lr = record.point.get<double>("lr");
-    if (const AxisValue* depth = record.point.find("depth"); depth && std::holds_alternative<std::int64_t>(*depth)) {
+    if (const AxisValue* depth = record.point.find("depth"); depth && std::holds_alternative<std::int64_t>(*depth))
       a.depth = std::get<std::int64_t>(*depth);
-      rest = rest.without("depth");
-    }
-    a.gate = rest.entries().empty() ? r.name : rest.label();
+    a.gate = namer(record.point);
     const auto measured = [&](const char* name) {
       const double value = record.value(name);
       return std::isfinite(value) ? std::optional(value) : std::nullopt;

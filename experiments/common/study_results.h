@@ -40,6 +40,8 @@ struct StudyResults {
 // How many values tables and progress show where the study does not say which.
 inline constexpr std::size_t shown_unasked = 8;
 
+// What reports call the method of an arm: all its axes but depth, lr and seed; of several, those alone that differ between arms.
+std::string method_name(const StudyResults& results, const Point& point);
 // The arms as reports see them: the axes depth and lr are depth and rate, all others together name the method.
 std::vector<ArmResult> arm_results(const StudyResults& results);
 // How they compare; none where nothing has a training loss.

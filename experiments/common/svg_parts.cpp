@@ -21,6 +21,11 @@ constexpr const char* dashes[] = {"", "7 3", "2 3", "9 3 2 3", "12 4"};
 
 namespace svg {
 
+std::string rule_stroke_of(const PlotRule& rule) {
+  if (!rule.style) return rule_stroke;
+  return fmt::format(R"( style="{}" stroke="currentColor" stroke-width="1.2" stroke-dasharray="3 3")", colour_of(*rule.style));
+}
+
 std::string colour_of(int style) { return fmt::format("color:var(--series-{0},{1})", style % colours, palette[style % colours][0]); }
 
 std::string dash_of(int style) {

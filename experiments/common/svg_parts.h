@@ -22,6 +22,7 @@ inline constexpr const char* rule_stroke = R"svg( stroke="var(--muted,#5b636b)" 
 // The colour of a style as the value of a style attribute; the page's, and the light one where there is none. Of a page that is not light:
 // plot_css().
 std::string colour_of(int style);
+std::string rule_stroke_of(const PlotRule& rule);   // attributes; in its series' colour, if it has one
 std::string dash_of(int style);                     // an attribute
 std::string marker(int style, double x, double y);  // four shapes, filled and hollow
 std::string cross(double x, double y);

@@ -82,7 +82,7 @@ class Drawing {
     std::string out;
     for (const PlotRule& r : plot_.rules)
       if (scales_.y.shows(r.y) && r.y >= scales_.y.low && r.y <= scales_.y.high)
-        out += fmt::format(R"(<path d="M{:.1f} {:.1f}H{:.1f}"{}/>)", left_, scales_.y.at(r.y), right_, rule_stroke);
+        out += fmt::format(R"(<path d="M{:.1f} {:.1f}H{:.1f}"{}/>)", left_, scales_.y.at(r.y), right_, rule_stroke_of(r));
     return out;
   }
 
@@ -175,7 +175,7 @@ class Drawing {
         series.emplace_back(fmt::format(R"(<g style="{}"><path d="M-13 0h26" stroke="currentColor" stroke-width="1.8"{}/>{}</g>)", colour_of(s.style),
                                         dash_of(s.style), marker(s.style, 0, 0)),
                             s.name);
-    for (const PlotRule& r : plot_.rules) others.emplace_back(fmt::format(R"(<path d="M-13 0h26"{}/>)", rule_stroke), r.name);
+    for (const PlotRule& r : plot_.rules) others.emplace_back(fmt::format(R"(<path d="M-13 0h26"{}/>)", rule_stroke_of(r)), r.name);
     if (!plot_.marks.empty() && !plot_.marks_name.empty()) others.emplace_back(cross(0, 0), plot_.marks_name);
     y = legend_rows(body, y, series, true);
     y = legend_rows(body, y, others, false);

@@ -29,6 +29,7 @@ struct PlotSeries {
 struct PlotRule {
   double y = 0;
   std::string name = {};
+  std::optional<int> style = {};  // of the series that it belongs to, whose colour it takes; else grey
 };
 
 // A cross in the colour of a style: something ended here. Without a finite y it sits on the lower edge.

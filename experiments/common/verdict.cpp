@@ -174,7 +174,7 @@ std::string who_chose(const Judging& how) {
 }
 
 std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how) {
-  if (!has_training_losses(arms)) return {};
+  if (how.off || !has_training_losses(arms)) return {};
   std::vector<std::string> methods;
   std::set<std::int64_t> depths;
   std::set<double> rates;

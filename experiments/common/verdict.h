@@ -37,6 +37,8 @@ struct Judging {
   // judged; but where there will be no others, those that chose.
   std::set<std::int64_t> choosing = {};
   bool no_others = false;
+  // Nothing is ranked: which arms there are follows from how others ended, as in a search.
+  bool off = false;
 };
 // Who chose rates and who is judged, in a sentence for beside tables and figures; empty where nobody chose.
 std::string who_chose(const Judging& how);

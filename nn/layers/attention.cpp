@@ -38,10 +38,11 @@ Tensor AttentionOptions::drop_heads(const Tensor& x, bool training) const {
 SelfAttention::SelfAttention(std::string type, const char* op, const AttentionOptions& o)
     : Branch(std::move(type)),
       options_(o.resolved(op)),
-      qkv_({.in = o.dim, .out = 3 * o.dim, .init = o.init}),
+      qkv_({.in = o.dim, .out = 3 * o.dim, .bias = o.qkv_bias, .init = o.init}),
       proj_({.in = o.dim, .out = o.dim, .init = o.init}) {
   child("qkv", qkv_);
   child("proj", proj_);
+  if (o.proj_drop > 0) child("proj_drop", *(proj_drop_ = std::make_unique<Dropout>(o.proj_drop)));
 }
 
 void SelfAttention::scale_value_path(double factor) {
@@ -49,7 +50,9 @@ void SelfAttention::scale_value_path(double factor) {
   proj_.scale_init(factor);
 }
 
-Tensor SelfAttention::forward(const Tensor& x) const { return leave(proj_, options_.drop_heads(attend(enter(qkv_, x, takes_bf16())), drops())); }
+Tensor SelfAttention::forward(const Tensor& x) const {
+  return leave(proj_, options_.drop_heads(attend(enter(qkv_, x, takes_bf16())), drops()), proj_drop_.get());
+}
 
 DropKeyStatistics SelfAttention::drop_key_statistics(std::int64_t batch, std::int64_t tokens) const {
   if (!drops() || options_.drop_key.rate == 0) return {};

@@ -3,6 +3,7 @@
 #include "autograd/ops.h"
 #include "nn/branch.h"
 #include "nn/drop_key.h"
+#include "nn/layers/drop_path.h"
 
 namespace plumb::nn {
 
@@ -13,7 +14,9 @@ struct AttentionOptions {
   double dropout = 0;                        // of the attention probabilities
   double drop_head = 0;                      // DropHead's rate, [0, 1)
   std::int64_t drop_head_steps = 0;          // of training, over which that rate follows drop_head_rate; 0: constant
-  Init init = Init::truncated_normal(0.02);  // of both weights
+  Init init = Init::truncated_normal(0.02);  // of all weights
+  bool qkv_bias = true;                      // of q, k and v; the last product has one
+  double proj_drop = 0;                      // dropout after that, as dropout() takes it
   bool causal = false;                       // a token attends to itself and those before it
 
   AttentionOptions resolved(const char* op) const;              // these, DropKey by rate; throws for what no attention can be
@@ -22,7 +25,7 @@ struct AttentionOptions {
 };
 
 // What every self-attention x [B, T, D] -> [B, T, D] has around its heads: qkv packs q, k, v in this order (weight [3D, D]), proj [D, D]; both
-// with bias. DropKey, dropout and DropHead are off in evaluation.
+// with bias unless the options say otherwise. DropKey, dropout and DropHead are off in evaluation.
 class SelfAttention : public Branch {
  public:
   const char* kind() const override { return "attn"; }
@@ -48,6 +51,7 @@ class SelfAttention : public Branch {
  private:
   AttentionOptions options_;
   Linear qkv_, proj_;
+  std::unique_ptr<Dropout> proj_drop_;  // null without dropout
   bool drops_ = true;
 };
 

@@ -7,14 +7,15 @@ namespace plumb::nn {
 ClassAttention::ClassAttention(const AttentionOptions& o)
     : Layer("ClassAttention"),
       options_(o.resolved("class_attention")),
-      q_({.in = o.dim, .out = o.dim, .init = o.init}),
-      k_({.in = o.dim, .out = o.dim, .init = o.init}),
-      v_({.in = o.dim, .out = o.dim, .init = o.init}),
+      q_({.in = o.dim, .out = o.dim, .bias = o.qkv_bias, .init = o.init}),
+      k_({.in = o.dim, .out = o.dim, .bias = o.qkv_bias, .init = o.init}),
+      v_({.in = o.dim, .out = o.dim, .bias = o.qkv_bias, .init = o.init}),
       proj_({.in = o.dim, .out = o.dim, .init = o.init}) {
   child("q", q_);
   child("k", k_);
   child("v", v_);
   child("proj", proj_);
+  if (o.proj_drop > 0) child("proj_drop", *(proj_drop_ = std::make_unique<Dropout>(o.proj_drop)));
 }
 
 Tensor ClassAttention::forward(const Tensor& u) const {
@@ -22,31 +23,40 @@ Tensor ClassAttention::forward(const Tensor& u) const {
         options_.dim, u.shape());
   const std::int64_t H = options_.heads;
   const Tensor heads = attention(split_heads(q_(slice(u, 1, 0, 1)), H), split_heads(k_(u), H), split_heads(v_(u), H), options_.call(training()));
-  return proj_(options_.drop_heads(merge_heads(heads), training()));
+  const Tensor y = proj_(options_.drop_heads(merge_heads(heads), training()));
+  return proj_drop_ ? (*proj_drop_)(y) : y;
 }
 
 LayerScaleBlockClassAttn::LayerScaleBlockClassAttn(const ClassBlockOptions& o)
     : Module("LayerScaleBlockClassAttn"),
-      norm1_(o.dim, o.norm_eps),
-      norm2_(o.dim, o.norm_eps),
-      attn_({.dim = o.dim, .heads = o.heads}),
-      mlp_({.dim = o.dim, .hidden = o.hidden}),
+      norm1_(o.norm(o.dim, o.norm_eps)),
+      attn_(o.attention({.dim = o.dim, .heads = o.heads, .dropout = o.attn_drop, .qkv_bias = o.qkv_bias, .proj_drop = o.proj_drop})),
+      norm2_(o.norm(o.dim, o.norm_eps)),
+      mlp_(o.mlp({.dim = o.dim, .hidden = o.hidden, .drop = o.proj_drop})),
       gate1_(o.dim, o.init),
-      gate2_(o.dim, o.init) {
-  child("norm1", norm1_);
-  child("attn", attn_);
-  child("norm2", norm2_);
-  child("mlp", mlp_);
+      gate2_(o.dim, o.init),
+      drop1_(o.drop_path, 0),
+      drop2_(o.drop_path, 1) {
+  child("norm1", *norm1_);
+  child("attn", *attn_);
+  child("norm2", *norm2_);
+  child("mlp", *mlp_);
   child("gate1", gate1_);
   child("gate2", gate2_);
+  child("drop_path1", drop1_);
+  child("drop_path2", drop2_);
 }
 
 Tensor LayerScaleBlockClassAttn::operator()(const Tensor& patches, const Tensor& cls) const {
   const PathScope scope(path());
   check(patches.shape().rank() == 3 && cls.shape() == patches.shape().with(1, 1),
         "[class_block] expected patches [B, T, D] and a class token [B, 1, D], got {} and {}", patches.shape(), cls.shape());
-  const Tensor c = gate1_.combine(cls, attn_(norm1_(concat({cls, patches}, 1))));
-  return gate2_.combine(c, mlp_(norm2_(c)));
+  const auto join = [](const LayerScale& gate, const DropPath& drop, const Tensor& skip, const Tensor& branch) {
+    const Tensor kept = drop.row_scale(skip);
+    return kept.defined() ? gate.combine_scaled(skip, branch, kept) : gate.combine(skip, branch);
+  };
+  const Tensor c = join(gate1_, drop1_, cls, (*attn_)((*norm1_)(concat({cls, patches}, 1))));
+  return join(gate2_, drop2_, c, (*mlp_)((*norm2_)(c)));
 }
 
 }  // namespace plumb::nn

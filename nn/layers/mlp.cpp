@@ -8,12 +8,18 @@ Mlp::Mlp(const MlpOptions& o)
     : Branch("Mlp"), gelu_(o.gelu), fc1_({.in = o.dim, .out = o.hidden, .init = o.init}), fc2_({.in = o.hidden, .out = o.dim, .init = o.init}) {
   child("fc1", fc1_);
   child("fc2", fc2_);
+  if (o.drop == 0) return;
+  child("drop1", *(drop1_ = std::make_unique<Dropout>(o.drop)));
+  child("drop2", *(drop2_ = std::make_unique<Dropout>(o.drop)));
 }
 
 void Mlp::scale_value_path(double factor) {
   for (Linear* layer : {&fc1_, &fc2_}) layer->scale_init(factor);
 }
 
-Tensor Mlp::forward(const Tensor& x) const { return leave(fc2_, enter_gelu(fc1_, x, gelu_)); }
+Tensor Mlp::forward(const Tensor& x) const {
+  const Tensor h = enter_gelu(fc1_, x, gelu_);
+  return leave(fc2_, drop1_ ? (*drop1_)(h) : h, drop2_.get());
+}
 
 }  // namespace plumb::nn

@@ -2,6 +2,7 @@
 
 #include "core/backend.h"
 #include "nn/branch.h"
+#include "nn/layers/drop_path.h"
 
 namespace plumb::nn {
 
@@ -9,6 +10,7 @@ struct MlpOptions {
   std::int64_t dim, hidden;
   Gelu gelu = Gelu::erf;
   Init init = Init::truncated_normal(0.02);  // of both weights
+  double drop = 0;                           // dropout after the activation and after fc2, while training; as dropout() takes it
 };
 
 // x [.., dim] -> fc2(gelu(fc1(x))) [.., dim].
@@ -27,6 +29,7 @@ class Mlp : public Branch {
  private:
   Gelu gelu_;
   Linear fc1_, fc2_;
+  std::unique_ptr<Dropout> drop1_, drop2_;  // null without dropout
 };
 
 }  // namespace plumb::nn

@@ -247,6 +247,65 @@ TEST_CASE("gradients of talking heads, class attention and its block are right t
   check_gradients([&](const Tensors& in) { return block(slice(in[0], 1, 1, 4), slice(in[0], 1, 0, 1)); }, {x}, {.order = 2});
 }
 
+TEST_CASE("a block of class attention takes what timm's takes: biases, dropouts, stochastic depth, parts of one's own") {
+  const DefaultsScope f64(reference_f64);
+  const nn::ClassBlockOptions plain{.dim = 6, .heads = 2, .hidden = 8, .init = 0.5};
+  nn::ClassBlockOptions dropping = plain;
+  dropping.attn_drop = 0.4, dropping.proj_drop = 0.3, dropping.drop_path = 0.5;
+  nn::LayerScaleBlockClassAttn a(plain), b(dropping);
+  for (nn::Module* m : std::initializer_list<nn::Module*>{&a, &b}) shake(*m, 0.3);
+  const Tensor patches = random_normal({8, 3, 6}, 1, "x"), c = random_normal({8, 1, 6}, 1, "c");
+  {
+    const RandomScope random({.seed = 3, .step = 2});
+    const std::vector<double> y = b(patches, c).values(), skip = c.values(), without = a(patches, c).values();
+    CHECK(y != without);
+    CHECK(b(patches, c).values() == y);
+    // A sample passes as it is where both branches are dropped: a quarter of them.
+    int passed = 0;
+    for (std::size_t i = 0; i < y.size(); i += 6) passed += std::equal(&y[i], &y[i] + 6, &skip[i]);
+    CHECK((passed > 0 && passed < 8));
+    check_gradients([&](const Tensors& in) { return b(in[0], in[1]); }, {patches, c}, {.order = 2});
+  }
+  b.eval();
+  CHECK(b(patches, c).values() == a(patches, c).values());
+
+  nn::ClassBlockOptions bare = plain;
+  bare.qkv_bias = false;
+  CHECK(nn::LayerScaleBlockClassAttn(bare).parameter_count() == nn::LayerScaleBlockClassAttn(plain).parameter_count() - 3 * 6);
+  bare.mlp = [](const nn::MlpOptions& o) { return std::make_unique<nn::Linear>(nn::LinearOptions{.in = o.dim, .out = o.dim}); };
+  bare.norm = [](std::int64_t dim, double) { return std::make_unique<nn::RmsNorm>(dim); };
+  nn::LayerScaleBlockClassAttn own(bare);
+  shake(own, 0.3);
+  CHECK(own(patches, c).shape() == Shape{8, 1, 6});
+  std::vector<std::string> names;
+  for (const nn::Parameter& p : own.parameters()) names.push_back(p.name);
+  CHECK(std::ranges::find(names, "mlp.weight") != names.end());
+  CHECK(std::ranges::find(names, "norm1.bias") == names.end());
+}
+
+TEST_CASE("dropout inside and after an MLP and after attention, in a block as well") {
+  const DefaultsScope f64(reference_f64);
+  const Tensor x = random_normal({4, 5, 6}, 1, "x");
+  nn::Mlp plain({.dim = 6, .hidden = 8}), dropping({.dim = 6, .hidden = 8, .drop = 0.5});
+  nn::Attention attention({.dim = 6, .heads = 2, .proj_drop = 0.5});
+  for (nn::Module* m : std::initializer_list<nn::Module*>{&plain, &dropping, &attention}) shake(*m, 0.3);
+  {
+    const RandomScope random({.seed = 3, .step = 2});
+    const std::vector<double> y = dropping(x).values(), z = attention(x).values();
+    const auto zeros = [](const std::vector<double>& v) { return static_cast<double>(std::ranges::count(v, 0.0)) / static_cast<double>(v.size()); };
+    CHECK(zeros(y) == Approx(0.5).margin(0.18));
+    CHECK(zeros(z) == Approx(0.5).margin(0.18));
+    check_gradients([&](const Tensors& in) { return dropping(in[0]) + attention(in[0]); }, {x}, {.order = 2});
+    // With a junction behind it the sum is the same as without: nothing is fused past the dropout.
+    Tensor gate = tensor({0.5}, {1});
+    const nn::Place::Junction junction{.skip = x, .gate = gate, .row_scale = {}, .path = {}};
+    const nn::Place place{.junction = &junction};
+    CHECK(relative_error(static_cast<const nn::Branch&>(dropping)(x, place), x + gate * dropping(x)) < 1e-14);
+  }
+  dropping.eval();
+  CHECK(dropping(x).values() == plain(x).values());
+}
+
 TEST_CASE("CaiT takes every residual method in stage 1, and recomputing blocks changes nothing") {
   const Tensor images = random_normal({2, 2, 8, 8}, 1, "images"), labels = integers({1, 4}, {2});
   for (const std::string& gate : nn::gate_names()) {
