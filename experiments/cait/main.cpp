@@ -70,7 +70,8 @@ void apply(Options& o, lab::Cli& cli, const nn::CaitPreset& preset) {
   cli.explain("--augment", "ours: none, for short runs; the published recipe is deit (facebookresearch/deit)");
   cli.explain("--gate", "Touvron et al. 2021");
   cli.explain("--talking-heads", preset.at("talking_heads_std").source);
-  for (const char* option : {"--drop-key", "--drop-key-schedule", "--drop-key-shape", "--drop-key-window", "--drop-key-sharing", "--empty-rows"})
+  for (const char* option :
+       {"--drop-key", "--drop-key-schedule", "--drop-key-shape", "--drop-key-window", "--drop-key-sharing", "--drop-key-match", "--empty-rows"})
     cli.explain(option, "ours: CaiT has no DropKey");
   cli.explain("--drop-head", "ours: CaiT has no DropHead");
   cli.explain("--drop-path-schedule", "Touvron et al. 2021");
@@ -99,7 +100,7 @@ std::string further_constants(Options& o) {
   std::string text = fmt::format(
       "Further constants of {}. lr and warmup follow from lr_per_512, warmup_epochs and epochs. Betas, initial values and stage 2 are the same "
       "here;\n"
-      "the others this program does not have.\n",
+      "those of augmentation are what --augment deit takes; the others this program does not have.\n",
       o.preset.name);
   const auto fields = o.fields();
   for (const auto& [name, constant] : o.preset.constants)

@@ -155,7 +155,7 @@ TEST_CASE("print-config shows each constant with its source, and reads back") {
              contains("\"ema_decay\": 0.0,") && contains("[ours: 0.99996 of cait-paper-xxs36 is too slow for short runs]"));
   CHECK_THAT(line_with(f.out, "schedule "), contains("[ours: per step, begun after the warm-up;"));
   CHECK_THAT(line_with(f.out, "beta2"), contains("0.999") && contains("PyTorch's default"));
-  CHECK_THAT(line_with(f.out, "mixup"), contains("0.8") && contains("[facebookresearch/deit, main.py]"));
+  CHECK_THAT(line_with(f.out, "  mixup  "), contains("0.8") && contains("[facebookresearch/deit, main.py]"));
   { std::ofstream(folder.path() / "c.json") << f.out; }
   // The file names its preset: without --preset, values are not compared with the default one's.
   const Finished again = run(folder.path(), cait + " --config c.json --print-config");
