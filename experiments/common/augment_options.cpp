@@ -45,6 +45,7 @@ Augmentation AugmentOptions::make(const std::string& data, const ImageSet& image
   if (crop_padding) a.crop_padding = *crop_padding;
   if (crop_scale) a.crop_scale = *crop_scale;
   if (crop_scale && a.crop_scale < 1 && !crop_padding) a.crop_padding = 0;
+  if (crop_padding && a.crop_padding > 0 && !crop_scale) a.crop_scale = 1;
   if (rand_augment) a.rand_augment.operations = *rand_augment;
   if (magnitude) a.rand_augment.magnitude = *magnitude;
   if (erase) a.erase = *erase;

@@ -31,6 +31,12 @@ double number_on(const Record& record, const std::string& axis) {
 double Octaves::at(int tick) const { return start * std::exp2(static_cast<double>(tick) / ticks); }
 int Octaves::tick_of(double x) const { return static_cast<int>(std::lround(ticks * std::log2(x / start))); }
 
+int Octaves::lowest_whole(double least) const {
+  int tick = 0;
+  while (at(tick - 1) >= least && tick_of(std::round(at(tick - 1))) == tick - 1 && std::round(at(tick - 1)) < std::round(at(tick))) --tick;
+  return tick;
+}
+
 double Share::low() const { return wilson(*this, -1); }
 double Share::high() const { return wilson(*this, 1); }
 std::string to_string(const Share& share) { return fmt::format("{}/{}", share.trained, share.seeds); }

@@ -17,13 +17,15 @@ struct Octaves {
   int ticks;
   double at(int tick) const;
   int tick_of(double x) const;  // the nearest
+  // Of whole numbers: the lowest tick, 0 or below, from which on each rounds to a number of its own whose nearest tick it is, at least `least`.
+  int lowest_whole(double least) const;
 };
 
 // The share of seeds that trained, with its 95 % interval (Wilson 1927).
 struct Share {
   std::int64_t trained = 0, seeds = 0;
   double value() const { return static_cast<double>(trained) / static_cast<double>(seeds); }
-  bool most() const { return 2 * trained >= seeds; }
+  bool most() const { return 2 * trained > seeds; }
   double low() const;
   double high() const;
 };

@@ -31,17 +31,6 @@ Comparison below(std::string value, double constant, Point place) {
   return {.value = std::move(value), .higher = false, .where = std::move(place), .constant = constant};
 }
 
-namespace {
-
-// As if the margin were the line between better and worse.
-Difference beside_margin(const ClaimResult& result) {
-  Difference d = result.difference;
-  if (result.margin && !d.by_signs) d.mean -= *result.margin;
-  return d;
-}
-
-}  // namespace
-
 std::string_view to_string(Verdict verdict) { return verdict == Verdict::agree ? "agree" : verdict == Verdict::disagree ? "disagree" : "undecided"; }
 
 ClaimResult judge(const Comparison& c, const std::vector<Record>& records) {
@@ -68,18 +57,18 @@ ClaimResult judge(const Comparison& c, const std::vector<Record>& records) {
     for (int side = 0; side < 2; ++side)
       series[side].push_back(std::accumulate(outcomes[side].begin(), outcomes[side].end(), 0.0) / static_cast<double>(outcomes[side].size()));
   ClaimResult result{.difference = compare(series, {{0, 1}}).front(), .higher = c.higher, .margin = c.margin, .constant = c.constant};
-  const Difference& d = result.difference;
-  if (c.margin && d.n > 0 && !d.by_signs)
-    result.verdict = d.high < *c.margin ? Verdict::agree : d.low > *c.margin ? Verdict::disagree : Verdict::undecided;
-  else if (d.order != Difference::Order::undecided)
-    result.verdict = d.order == Difference::Order::lower ? Verdict::agree : Verdict::disagree;
+  if (c.margin)
+    for (double& second : series[1]) second += *c.margin;
+  result.judged = compare(series, {{0, 1}}).front();
+  const Difference::Order order = result.judged.order;
+  if (order != Difference::Order::undecided) result.verdict = order == Difference::Order::lower ? Verdict::agree : Verdict::disagree;
   return result;
 }
 
 std::string ClaimResult::why() const {
   Difference d = difference;
   if (higher && !d.by_signs) d.mean = -d.mean, d.low = -std::exchange(d.high, -d.low);
-  const std::int64_t needed = verdict == Verdict::undecided ? pairs_needed(beside_margin(*this)) : 0;
+  const std::int64_t needed = verdict == Verdict::undecided ? pairs_needed(judged) : 0;
   return describe(d) + (constant ? fmt::format(" with {:.3g}", *constant) : "") +
          (margin ? fmt::format("; margin {:.3g} {}", *margin, higher ? "lower" : "higher") : "") +
          (needed > 0 ? fmt::format("; about {} pairs would decide", needed) : "");
@@ -90,7 +79,7 @@ std::string claims_csv(const std::vector<JudgedClaim>& claims) {
   for (const auto& [text, source, result] : claims) {
     const Difference& d = result.difference;
     const double sign = result.higher ? -1 : 1;
-    const std::int64_t needed = result.verdict == Verdict::undecided ? pairs_needed(beside_margin(result)) : d.n;
+    const std::int64_t needed = result.verdict == Verdict::undecided ? pairs_needed(result.judged) : d.n;
     table.cell(std::string_view(text)).cell(std::string_view(source)).cell(to_string(result.verdict)).cell(sign * d.mean);
     table.cell(result.higher ? -d.high : d.low).cell(result.higher ? -d.low : d.high).cell(sign * result.margin.value_or(unknown)).cell(d.n);
     table.cell(needed > 0 ? static_cast<double>(needed) : unknown).end_row();

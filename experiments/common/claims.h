@@ -48,13 +48,13 @@ std::string_view to_string(Verdict verdict);
 struct ClaimResult {
   Verdict verdict = Verdict::undecided;
   Difference difference = {};  // of the first than the second; of the negated values where higher is claimed
+  Difference judged = {};      // the same, but with the margin added to the second: what the verdict is by
   bool higher = false;
   std::optional<double> margin = {}, constant = {};
   std::string why() const;  // "lower by 0.21, 95 % interval 0.17 to 0.25, 5 pairs"
 };
 // Agree or disagree where the pairs are apart as one comparison alone (comparison.h); an arm that diverged is worse than any that did not, whichever
-// way is claimed. With a margin: agree where the whole interval is better than it, disagree where the whole interval is worse; where an arm diverged,
-// as without one.
+// way is claimed. With a margin, the second is given it first.
 ClaimResult judge(const Comparison& comparison, const std::vector<Record>& records);
 
 struct JudgedClaim {

@@ -12,8 +12,8 @@ using namespace plumb;
 
 namespace {
 
-constexpr int ticks = 4;           // to an octave: depths 19 % apart
-constexpr std::int64_t least = 4;  // below it neighbouring ticks are the same depth
+constexpr int ticks = 4;  // to an octave: depths 19 % apart
+constexpr std::int64_t least = 4;
 
 // All arms of a place of the search.
 struct Place {
@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
     std::vector<lab::Point> next;
     const auto ask = [&](int tick) { next.push_back({{"depth", static_cast<std::int64_t>(std::lround(at.at(tick)))}}); };
     const auto known = lab::shares(search.so_far, "depth", at);
-    const int lowest = static_cast<int>(std::ceil(ticks * std::log2(static_cast<double>(least) / static_cast<double>(first))));
+    const int lowest = at.lowest_whole(static_cast<double>(least));
     const int highest = static_cast<int>(std::floor(ticks * std::log2(static_cast<double>(most) / static_cast<double>(first)) + 1e-9));
     const auto trains = std::ranges::find_if(known, [](const auto& k) { return k.second.most(); });
     if (known.empty())

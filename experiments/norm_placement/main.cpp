@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   study.cli().example("--preset quick");
   study.cli().example("--gates pre,post,deepnorm --depths 48 --warmups 0,30 --lrs 3e-4,1e-3,3e-3 --best-lr --seeds 0..5");
   for (const int d : {12, 24, 36, 48}) {
-    const auto at = [&](lab::Comparison c) { return c.at({{"depth", d}}); };
+    const auto at = [&](lab::Comparison c) { return c.at({{"depth", d}, {"warmup", 60}}); };
     study.claim(fmt::format("depth {}: post-norm trains better with a warm-up than without", d), "Vaswani et al. 2017; Liu et al. 2020, Admin",
                 lab::lower("train_loss", {{"warmup", 60}}, {{"warmup", 0}}).at({{"depth", d}, {"gate", "post"}}));
     study.claim(fmt::format("depth {}: pre-norm does without a warm-up, within 0.05", d),

@@ -1,4 +1,6 @@
 // Stochastic depth: which rate, and the same for all layers or growing with depth? (Huang et al. 2016; CaiT found no benefit of growing, DeiT grows.)
+#include <algorithm>
+
 #include "experiments/common/study.h"
 #include "nn/audit.h"
 

@@ -28,7 +28,17 @@ TEST_CASE("the grid goes by octaves") {
   CHECK(octaves.at(0) == 12);
   CHECK(octaves.at(4) == 24);
   CHECK(octaves.at(-8) == 3);
-  for (int tick = -6; tick < 40; ++tick) CHECK(octaves.tick_of(std::round(octaves.at(tick))) == tick);  // depths are whole
+  // Depths are whole: from the lowest on, each tick has one of its own.
+  for (int first = 4; first <= 200; ++first) {
+    const Octaves depths{static_cast<double>(first), 4};
+    INFO(first);
+    const int lowest = depths.lowest_whole(4);
+    CHECK((lowest <= 0 && depths.at(lowest) >= 4));
+    for (int tick = lowest; tick < 40; ++tick) {
+      CHECK(depths.tick_of(std::round(depths.at(tick))) == tick);
+      CHECK(std::round(depths.at(tick)) < std::round(depths.at(tick + 1)));
+    }
+  }
 }
 
 TEST_CASE("an edge is traced in few steps, and lies where most seeds cease to train") {
@@ -77,7 +87,8 @@ TEST_CASE("shares count arms that ended well and trained, with Wilson's interval
   REQUIRE(found.size() == 2);
   CHECK(to_string(found.at(0)) == "1/2");
   CHECK(to_string(found.at(4)) == "2/4");
-  CHECK(found.at(4).most());
+  CHECK_FALSE(found.at(4).most());  // a half is not most
+  CHECK(Share{2, 3}.most());
   CHECK_FALSE(Share{1, 3}.most());
   CHECK(Share{2, 4}.low() == Approx(0.1500).margin(1e-4));  // Wilson 1927, by hand
   CHECK(Share{2, 4}.high() == Approx(0.8500).margin(1e-4));

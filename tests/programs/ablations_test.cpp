@@ -63,8 +63,8 @@ TEST_CASE("class_attention: every design trains, and those that are none are ref
   for (const char* bad : {"insert-2", "insert-", "insert-0", "2:", "2:0", ":2", "12", "late"}) {
     const Finished f = run(folder.path(), program("class_attention") + " --depth 2 --designs " + bad + " --out b");
     CHECK(f.status == 2);
-    CHECK_THAT(f.err, contains("--designs: expected token, mean, insert-B with B from 1 to 1 (--depth 2), or N:K such as 12:2, got '" +
-                               std::string(bad) + "'"));
+    CHECK_THAT(f.err,
+               contains("--designs: expected token, mean, insert-B with B below 2 (--depth), or N:K such as 12:2, got '" + std::string(bad) + "'"));
     CHECK_FALSE(std::filesystem::exists(folder / "b"));
   }
 }

@@ -11,7 +11,6 @@ namespace {
 using Fill = std::vector<std::uint8_t>;
 
 double either_way(double v, RandomStream& stream) { return stream.happens(0.5) ? -v : v; }
-Interpolation some_interpolation(RandomStream& stream) { return stream.happens(0.5) ? Interpolation::bicubic : Interpolation::bilinear; }
 
 // An operation at a magnitude m in [0, 10].
 using Operation = Pixels (*)(Pixels image, double m, const Fill& fill, RandomStream& stream);
@@ -28,8 +27,8 @@ Pixels enhanced(Pixels image, double m, const Fill&, RandomStream& stream) {
   return image;
 }
 
-Pixels moved(const Pixels& image, const std::array<double, 6>& matrix, const Fill& fill, RandomStream& stream) {
-  return affine(image, matrix, some_interpolation(stream), fill);
+Pixels moved(const Pixels& image, const std::array<double, 6>& matrix, const Fill& fill) {
+  return affine(image, matrix, Interpolation::bicubic, fill);  // as DeiT asks for
 }
 
 const std::vector<std::pair<std::string, Operation>>& operations() {
@@ -40,7 +39,7 @@ const std::vector<std::pair<std::string, Operation>>& operations() {
       {"rotate",
        [](Pixels image, double m, const Fill& fill, RandomStream& stream) {
          const double degrees = either_way(3 * m, stream);
-         return rotate(image, degrees, some_interpolation(stream), fill);
+         return rotate(image, degrees, Interpolation::bicubic, fill);
        }},
       {"posterize", [](Pixels image, double m, const Fill&, RandomStream&) { return posterize(image, 4 - static_cast<int>(m / 10 * 4)), image; }},
       {"solarize", [](Pixels image, double m, const Fill&, RandomStream&) { return solarize(image, 256 - static_cast<int>(m / 10 * 256)), image; }},
@@ -52,22 +51,22 @@ const std::vector<std::pair<std::string, Operation>>& operations() {
       {"shear_x",
        [](Pixels image, double m, const Fill& fill, RandomStream& stream) {
          const double by = either_way(m / 10 * 0.3, stream);
-         return moved(image, {1, by, 0, 0, 1, 0}, fill, stream);
+         return moved(image, {1, by, 0, 0, 1, 0}, fill);
        }},
       {"shear_y",
        [](Pixels image, double m, const Fill& fill, RandomStream& stream) {
          const double by = either_way(m / 10 * 0.3, stream);
-         return moved(image, {1, 0, 0, by, 1, 0}, fill, stream);
+         return moved(image, {1, 0, 0, by, 1, 0}, fill);
        }},
       {"translate_x",
        [](Pixels image, double m, const Fill& fill, RandomStream& stream) {
          const double by = either_way(m / 10 * 0.45, stream) * static_cast<double>(image.width);
-         return moved(image, {1, 0, by, 0, 1, 0}, fill, stream);
+         return moved(image, {1, 0, by, 0, 1, 0}, fill);
        }},
       {"translate_y",
        [](Pixels image, double m, const Fill& fill, RandomStream& stream) {
          const double by = either_way(m / 10 * 0.45, stream) * static_cast<double>(image.height);
-         return moved(image, {1, 0, 0, 0, 1, by}, fill, stream);
+         return moved(image, {1, 0, 0, 0, 1, by}, fill);
        }},
   };
   return all;

@@ -23,10 +23,10 @@ struct RandAugment {
 //   colour, contrast, brightness, sharpness   by max(0.1, 1 +- 0.09 m)
 //   shear_x, shear_y           by 0.03 m, either way
 //   translate_x, translate_y   by 0.045 m of the side, either way
-// Each happens with probability 1/2. Geometric ones interpolate bilinearly or bicubically, as drawn, and fill with `fill`.
+// Each happens with probability 1/2. Geometric ones interpolate bicubically, as in DeiT, and fill with `fill`.
 const std::vector<std::string>& rand_augment_names();
 
-// One of them at that magnitude; `stream` says which way and how to interpolate.
+// One of them at that magnitude; `stream` says which way.
 Pixels apply(const std::string& name, double magnitude, Pixels image, const std::vector<std::uint8_t>& fill, RandomStream& stream);
 Pixels apply(const RandAugment& augment, Pixels image, const std::vector<std::uint8_t>& fill, RandomStream& stream);
 

@@ -39,7 +39,7 @@ class RandomStream {
   }
   double beta(double a, double b) {
     const double x = gamma(a), y = gamma(b);
-    return x / (x + y);
+    return x + y > 0 ? x / (x + y) : happens(0.5) ? 1 : 0;  // of tiny shapes both are 0: one of the ends
   }
 
  private:
