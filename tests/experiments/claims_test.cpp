@@ -110,6 +110,12 @@ TEST_CASE("as good as, within a margin, is what the whole interval says") {
   std::vector<Record> lost;
   for (int seed = 0; seed < 6; ++seed) lost.push_back(arm(0, 6, seed, 2)), lost.push_back(arm(0.1, 6, seed, 1, Status::diverged));
   CHECK(judge(not_higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, 10), lost).verdict == Verdict::disagree);
+  // One that diverged on the other side among nine that are worse by less than the margin: all ten are good enough.
+  std::vector<Record> close;
+  for (int seed = 0; seed < 10; ++seed)
+    close.push_back(arm(0, 6, seed, 2, seed == 0 ? Status::diverged : Status::ok)), close.push_back(arm(0.1, 6, seed, 2.001));
+  CHECK(judge(not_higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, 0.1), close).verdict == Verdict::agree);
+  CHECK(judge(lower("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}), close).verdict == Verdict::disagree);
   CHECK_THROWS_WITH(not_higher("loss", {}, {}, 0), contains("expected a margin above 0 for loss, got 0"));
 }
 

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "autograd/autograd.h"
+#include "experiments/common/arm.h"
 #include "tests/experiments/data_files.h"
 
 using namespace plumb::lab;
@@ -189,4 +191,77 @@ TEST_CASE("an exception in the prefetching thread reaches every later caller, af
 
 TEST_CASE("a failed prefetch that nobody asks for ends quietly") {
   Prefetch<int> ahead([]() -> int { throw std::runtime_error("unseen"); }, 2);
+}
+
+TEST_CASE("with repeats an image comes several times in a row, augmented anew, also across batches") {
+  const ImageSet set = numbered_set(24);
+  Augmentation augment{2, true};
+  augment.repeats = 3;
+  const std::vector<std::int64_t> order = epoch_order(24, 5, 0);
+  BatchLoader loader(set, plain, {.batch = 8, .seed = 5, .augment = augment});
+  std::vector<std::int64_t> labels;
+  std::vector<std::vector<float>> images;
+  for (int step = 0; step < 3; ++step) {
+    const HostBatch batch = loader.next();
+    labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
+    for (std::int64_t i = 0; i < 8; ++i) images.emplace_back(batch.images.begin() + i * 32, batch.images.begin() + (i + 1) * 32);
+  }
+  int alike = 0;
+  for (std::size_t i = 0; i < 24; ++i) {
+    CHECK(labels[i] == order[i / 3]);
+    if (i % 3 > 0) alike += images[i] == images[i - 1];
+  }
+  CHECK(alike < 4);  // 50 placements
+  // The first copy is what the image is without repeats.
+  augment.repeats = 1;
+  BatchLoader once(set, plain, {.batch = 8, .seed = 5, .augment = augment});
+  const HostBatch first = once.next();
+  for (std::int64_t i = 0; i < 8; ++i)
+    CHECK(std::equal(images[static_cast<std::size_t>(3 * i)].begin(), images[static_cast<std::size_t>(3 * i)].end(), first.images.begin() + i * 32));
+  augment.repeats = 9;
+  CHECK_THAT(plumb::test::error_of([&] { BatchLoader(set, plain, {.batch = 8, .augment = augment}).next(); }),
+             contains("[loader] expected 1 to 8 repeats of an image, got 9"));
+}
+
+TEST_CASE("a mixed batch is its images and those of the reversed batch, to its share, and so are its labels and its loss") {
+  const ImageSet set = numbered_set(12);
+  BatchLoader mixing(set, plain, {.batch = 6, .seed = 2, .augment = {.mixup = 0.8}}), bare(set, plain, {.batch = 6, .seed = 2});
+  for (int step = 0; step < 4; ++step) {
+    const HostBatch mixed = mixing.next(), own = bare.next();
+    CHECK(mixed.labels == own.labels);
+    REQUIRE((mixed.share > 0 && mixed.share < 1));
+    for (std::size_t i = 0; i < 6; ++i)
+      for (std::size_t k = 0; k < 32; ++k)
+        CHECK(mixed.images[i * 32 + k] ==
+              Approx(mixed.share * own.images[i * 32 + k] + (1 - mixed.share) * own.images[(5 - i) * 32 + k]).margin(1e-5));
+    const Batch batch = to_tensors(mixed, set);
+    std::vector<double> reversed(mixed.labels.rbegin(), mixed.labels.rend());
+    CHECK(batch.others.values() == reversed);
+    // The same as one target of both labels, smoothed as timm does it.
+    const plumb::Tensor logits = plumb::random_normal({6, 12}, 3, "logits");
+    std::vector<double> target(6 * 12, 0.1 / 12);
+    for (std::size_t i = 0; i < 6; ++i) {
+      target[i * 12 + static_cast<std::size_t>(mixed.labels[i])] += 0.9 * mixed.share;
+      target[i * 12 + static_cast<std::size_t>(mixed.labels[5 - i])] += 0.9 * (1 - mixed.share);
+    }
+    CHECK(plumb::lab::loss_of(logits, batch, 0.1).item() ==
+          Approx(plumb::soft_cross_entropy(logits, plumb::tensor(target, {6, 12})).item()).epsilon(1e-5));
+  }
+  CHECK_FALSE(to_tensors(bare.next(), set).others.defined());
+}
+
+TEST_CASE("a loader with all of DeiT's augmentation started at step k continues as if it had run k steps") {
+  const ImageSet set = numbered_set(23);
+  ImageSet colour{3, 8, 8, 23, some_pixels(23 * 192), set.labels};
+  const Normalization normalization{{0.1f, 0.2f, 0.3f}, {1.0f, 2.0f, 3.0f}};
+  BatchLoader whole(colour, normalization, {.batch = 5, .seed = 3, .augment = deit_augmentation(8)});
+  for (std::int64_t step = 0; step < 9; ++step) {
+    const HostBatch expected = whole.next();
+    BatchLoader resumed(colour, normalization, {.batch = 5, .seed = 3, .augment = deit_augmentation(8), .start_step = step});
+    const HostBatch found = resumed.next();
+    CHECK(equal(found, expected));
+    CHECK(found.share == expected.share);
+  }
+  CHECK(deit_augmentation(224).crop_scale == 0.08);
+  CHECK(deit_augmentation(224).crop_padding == 0);
 }
