@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
   study.cli().section("Model");
   study.cli().option("--depth", &depth, "Blocks of the designs that do not name their own").at_least(1).at_most(lab::largest_size);
   study.network().patch = 4;
+  study.cli().rule([&study] { lab::usage_check(!study.cli().given("--pool"), "--pool is what this program varies; give --designs token,mean"); });
   study.options().steps = 300, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
   study.judging().control = "token";

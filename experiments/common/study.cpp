@@ -315,7 +315,10 @@ StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
 void Study::write_files(const StudyResults& r, Writing when) const {
   write_file_atomically(r.folder / "metrics.jsonl", metrics_jsonl(r.records));
   for (const auto& [name, text] : files_) write_file_atomically(r.folder / name, text(r));
-  if (!claims_.empty()) write_file_atomically(r.folder / "claims.csv", claims_csv(r.claims));
+  if (!claims_.empty())
+    write_file_atomically(r.folder / "claims.csv", claims_csv(r.claims));
+  else
+    std::filesystem::remove(r.folder / "claims.csv");  // of a former call, under a preset that claims
   const std::vector<Place> judged = judged_places(r);
   if (std::ranges::any_of(judged, [](const Place& p) { return p.standings.size() > 1; }))
     write_file_atomically(r.folder / "comparisons.csv", comparisons_csv(judged));

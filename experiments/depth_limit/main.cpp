@@ -59,7 +59,6 @@ int main(int argc, char** argv) {
   cli.rule([&] { lab::usage_check(first <= most, "--first {} is deeper than --most {}", first, most); });
   study.options().steps = 300, study.options().seeds = {0, 1, 2}, study.options().stop_hopeless = true;
   study.network().dim = 32;
-  study.judging().control = "pre";
   cli.preset("quick", "three methods up to depth 48, 200 steps, one seed: three minutes on two cores", [&] {
     gate.set({"post", "pre", "rezero"});
     study.options().steps = 200, study.options().seeds = {0};

@@ -59,6 +59,18 @@ int main(int argc, char** argv) {
   cli.section("Model");
   cli.option("--depth", &depth, "Number of blocks").at_least(1).at_most(lab::largest_size);
   study.network().patch = 4;
+  study.judging().control = "plain rate 0 drop_key_schedule constant tune 0";
+  cli.rule([&cli] {
+    for (const char* option : {"--drop-key", "--drop-key-shape", "--attn-drop"})
+      lab::usage_check(!cli.given(option), "{} is what this program varies; give --rates and --forms", option);
+  });
+  study.check([&](const lab::ImageSet& images) {
+    for (const std::string& name : form.values()) {
+      lab::NetworkOptions network = study.network();
+      if (name != "dropout") network.drop.drop_key = std::max(0.01, rate.values().back()), network.drop.drop_key_shape = name;
+      network.check_for(images);
+    }
+  });
   study.network().drop.drop_key_match = "share";
   study.options().steps = 600, study.options().warmup = 30;
   study.optimization().lr = 1e-3;

@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
   study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
   study.options().steps = 300;
   study.judging().control = "whole";
+  study.network().recipe = "paper";
   study.cli().preset("quick", "depth 12, one seed: two minutes on two cores", [&] {
     depth.set({12});
     study.options().steps = 200;

@@ -64,7 +64,6 @@ int main(int argc, char** argv) {
   cli.option("--trained-at", &trained_at, "A network trains where its training loss ends below this share of chance").above(0).below(1);
   study.options().steps = 300, study.options().seeds = {0, 1, 2}, study.options().stop_hopeless = true;
   study.network().dim = 32;
-  study.judging().control = "pre";
   cli.preset("quick", "two methods at depths 2 and 8, one seed: two minutes on two cores", [&] {
     gate.set({"post", "pre"}), depth.set({2, 8});
     study.options().steps = 200, study.options().seeds = {0};
@@ -76,7 +75,7 @@ int main(int argc, char** argv) {
   const auto rates = [&] { return lab::Octaves{first_lr, ticks}; };
   study.search([&](const lab::Search& search) {
     std::vector<lab::Point> next;
-    const auto ask = [&](int tick) { next.push_back({{"lr", std::stod(fmt::format("{:.2g}", rates().at(tick)))}}); };
+    const auto ask = [&](int tick) { next.push_back({{"lr", tick == 0 ? first_lr : std::stod(fmt::format("{:.2g}", rates().at(tick)))}}); };
     const Known known = lab::shares(search.so_far, "lr", rates());
     if (known.empty()) {
       ask(0);

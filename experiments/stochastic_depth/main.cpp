@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   // Without dropping there is no schedule.
   study.only(
       [&](const lab::Point& p) { return p.get<double>("drop_path") > 0 || p.get<std::string>("drop_path_schedule") == schedule.values().front(); });
+  study.judging().control = "drop_path 0 drop_path_schedule uniform";
   std::string gate = "layerscale";
   study.cli().section("Model");
   study.cli().option("--gate", &gate, "Residual gate").one_of("gate", nn::gate_names());

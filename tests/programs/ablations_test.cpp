@@ -102,6 +102,20 @@ TEST_CASE("drop_key: what makes no difference is run once, and peakedness is mea
   CHECK_THAT(config.out, contains("\"drop_key_match\": \"share\""));
 }
 
+TEST_CASE("what an ablation varies cannot be set beside") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& command, const std::string& text) {
+    const Finished f = run(folder.path(), program(command) + " --out b");
+    CHECK(f.status == 2);
+    CHECK_THAT(f.err, contains(text));
+    CHECK_FALSE(std::filesystem::exists(folder / "b"));
+  };
+  refused("drop_key --attn-drop 0.1", "--attn-drop is what this program varies; give --rates and --forms");
+  refused("drop_key --drop-key 0.1", "--drop-key is what this program varies");
+  refused("drop_key --patch 16", "window that fits into the grid of 2 x 2 patches");
+  refused("class_attention --pool token", "--pool is what this program varies; give --designs token,mean");
+}
+
 TEST_CASE("fixup_scalars: each piece is a network of its own") {
   const TemporaryFolder folder;
   run_tiny(folder, "fixup_scalars", "--preset quick --steps 12 --lrs 3e-2 --depths 2");
