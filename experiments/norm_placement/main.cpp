@@ -32,7 +32,8 @@ int main(int argc, char** argv) {
   study.cli().preset("quick", "four placements at depth 12, one seed: two minutes on two cores", [&] {
     gate.set({"pre", "post", "no_norm", "deepnorm"}), depth.set({12});
   });
-  study.cli().preset("cpu", "nine placements at depths 12 and 36, three seeds: an hour on two cores", [&] { study.options().seeds = {0, 1, 2}; });
+  study.cli().preset("cpu", "nine placements at depths 12 and 36, six seeds, so that divergence can decide: an hour on two cores",
+                     [&] { study.options().seeds = {0, 1, 2, 3, 4, 5}; });
   study.cli().example("--preset quick");
   study.cli().example("--gates pre,post,deepnorm --depths 48 --warmups 0,30 --lrs 3e-4,1e-3,3e-3 --best-lr --seeds 0..5");
   for (const int d : {12, 24, 36, 48}) {
