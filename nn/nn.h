@@ -1,6 +1,7 @@
 // Modules, gates, models, optimizers.
 #pragma once
 
+#include "nn/attention_maps.h"
 #include "nn/audit.h"
 #include "nn/block.h"
 #include "nn/drop_key.h"
@@ -9,6 +10,7 @@
 #include "nn/gates/gate.h"
 #include "nn/gates/layerscale.h"
 #include "nn/gates/methods.h"
+#include "nn/io/pretrained.h"
 #include "nn/io/safetensors.h"
 #include "nn/io/weights.h"
 #include "nn/layers/attention.h"

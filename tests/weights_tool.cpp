@@ -1,6 +1,7 @@
 // What tools/check_timm.sh needs of Plumb.
 //   weights_tool save MODEL FILE             writes a model with random weights under timm's names
-//   weights_tool logits MODEL FILE IMAGES OUT   loads FILE and writes the "logits" of the "images" in the file IMAGES to OUT
+//   weights_tool logits MODEL FILE IMAGES OUT   loads FILE and writes the "logits" of the "images" in the file IMAGES to OUT; MODEL "any": what FILE
+//   says that it is of
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -52,20 +53,27 @@ void shake(nn::Module& module) {
 int run(int argc, char** argv) {
   const std::string command = argc > 1 ? argv[1] : "", name = argc > 2 ? argv[2] : "";
   const bool save = command == "save" && argc == 4, logits = command == "logits" && argc == 6;
-  if (!(save || logits) || !models.contains(name)) {
-    std::fprintf(stderr, "usage: weights_tool save MODEL FILE | logits MODEL FILE IMAGES OUT; MODEL is one of:");
+  if (!((save || logits) && models.contains(name)) && !(logits && name == "any")) {
+    std::fprintf(stderr, "usage: weights_tool save MODEL FILE | logits MODEL FILE IMAGES OUT; MODEL is any (logits) or one of:");
     for (const auto& [known, make] : models) std::fprintf(stderr, " %s", known.c_str());
     std::fprintf(stderr, "\n");
     return 2;
   }
-  Model m = models.at(name)();
+  Model m;
+  if (name == "any") {
+    auto model = nn::make_model(nn::card_of(nn::read_safetensors(argv[3]), argv[3]));
+    nn::load_pretrained(*model, nn::read_safetensors(argv[3]), argv[3]);
+    m.layer = std::move(model);
+  } else {
+    m = models.at(name)();
+    if (logits) nn::load_weights(*m.layer, argv[3], m.map);
+  }
   m.layer->eval();
   if (save) {
     shake(*m.layer);
     nn::save_weights(*m.layer, argv[3], m.map);
     return 0;
   }
-  nn::load_weights(*m.layer, argv[3], m.map);
   const nn::NamedTensors inputs = nn::read_safetensors(argv[4]).tensors;
   const auto images = inputs.find("images");
   check(images != inputs.end(), "[weights_tool] expected a tensor \"images\" [B, C, H, W] in {}, got {} others", argv[4], inputs.size());

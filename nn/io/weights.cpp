@@ -65,6 +65,12 @@ const char* names_of_timm(const NamedTensors& from) {
 
 }  // namespace
 
+std::string name_under(const KeyMap& map, const std::string& ours) {
+  for (const KeyRule& rule : map)
+    if (const auto theirs = renamed(rule, ours)) return *theirs;
+  return ours;
+}
+
 KeyMap timm_vit(std::int64_t channels) {
   return {{"blocks.*.gate1.gamma", "blocks.*.ls1.gamma"}, {"blocks.*.gate2.gamma", "blocks.*.ls2.gamma"}, patch_projection(channels)};
 }
@@ -95,8 +101,8 @@ NamedTensors weights(const Module& module, const KeyMap& map) {
   return all;
 }
 
-void save_weights(const Module& module, const std::filesystem::path& path, const KeyMap& map) {
-  write_safetensors(path, {.tensors = weights(module, map), .metadata = {}});
+void save_weights(const Module& module, const std::filesystem::path& path, const KeyMap& map, const std::map<std::string, std::string>& metadata) {
+  write_safetensors(path, {.tensors = weights(module, map), .metadata = metadata});
 }
 
 Leftovers load_weights(Module& module, const std::filesystem::path& path, const KeyMap& map, Strictness strictness) {

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <string>
 
 #include "nn/module.h"
 #include "nn/named_tensors.h"
@@ -18,6 +20,9 @@ struct KeyRule {
 // The first rule that matches counts; a name that none matches is the same on both sides.
 using KeyMap = std::vector<KeyRule>;
 
+// The name of one of our parameters on the other side.
+std::string name_under(const KeyMap& map, const std::string& ours);
+
 // timm's VisionTransformer, pre-norm or with LayerScale. The patch projection [dim, C p p] is a convolution's [dim, C, p, p] there.
 // Both throw unless C is above 0.
 KeyMap timm_vit(std::int64_t channels = 3);
@@ -29,7 +34,8 @@ KeyMap timm_cait(std::int64_t channels = 3);
 NamedTensors weights(const Module& module, const KeyMap& map = {});
 
 // Throws as write_safetensors does.
-void save_weights(const Module& module, const std::filesystem::path& path, const KeyMap& map = {});
+void save_weights(const Module& module, const std::filesystem::path& path, const KeyMap& map = {},
+                  const std::map<std::string, std::string>& metadata = {});
 
 // Throws as read_safetensors and assign do (names are the file's); the module is unchanged then. Values are cast between f32 and f64.
 Leftovers load_weights(Module& module, const std::filesystem::path& path, const KeyMap& map = {}, Strictness strictness = {});

@@ -1,7 +1,11 @@
 #include "nn/layers/attention.h"
 
+#include <cmath>
+#include <limits>
+
 #include "core/random.h"
 #include "nn/layers/drop_head.h"
+#include "nn/layers/heads.h"
 
 namespace plumb::nn {
 
@@ -59,6 +63,19 @@ DropKeyStatistics SelfAttention::drop_key_statistics(std::int64_t batch, std::in
   const RandomState& random = random_state_for("drop_key_statistics");
   return nn::drop_key_statistics(options_.drop_key, options_.grid, batch, options_.heads, tokens, tokens, random_key(random.seed, *path()), random);
 }
+
+Tensor SelfAttention::scores(const Tensor& qkv) const {
+  const std::int64_t D = options_.dim, T = qkv.dim(1);
+  const Tensor q = split_heads(slice(qkv, 2, 0, D), options_.heads), k = split_heads(slice(qkv, 2, D, 2 * D), options_.heads);
+  const Tensor all = matmul(q, k, false, true) * (1 / std::sqrt(static_cast<double>(D / options_.heads)));
+  if (!options_.causal) return all;
+  std::vector<double> later(static_cast<std::size_t>(T * T), 0);
+  for (std::int64_t i = 0; i < T; ++i)
+    for (std::int64_t j = i + 1; j < T; ++j) later[static_cast<std::size_t>(i * T + j)] = -std::numeric_limits<double>::infinity();
+  return all + tensor(later, {T, T}, {.dtype = qkv.dtype(), .device = qkv.device()});
+}
+
+Tensor SelfAttention::probabilities(const Tensor& qkv) const { return softmax(scores(qkv)); }
 
 Attention::Attention(const AttentionOptions& o) : SelfAttention("Attention", "attention", o) {}
 

@@ -39,6 +39,8 @@ class SelfAttention : public Branch {
   // What a forward pass on [batch, tokens, D] drops, or dropped, in the random scope that is open now: to be asked for at the steps that
   // are logged. Zeros in evaluation.
   DropKeyStatistics drop_key_statistics(std::int64_t batch, std::int64_t tokens) const;
+  // What weighs the values, [B, heads, T, T] from what qkv gives [B, T, 3D], with nothing dropped.
+  virtual Tensor probabilities(const Tensor& qkv) const;
 
  protected:
   SelfAttention(std::string type, const char* op, const AttentionOptions& options);  // op: the name in errors of the options
@@ -47,6 +49,7 @@ class SelfAttention : public Branch {
   virtual Tensor attend(const Tensor& qkv) const = 0;  // [B, T, 3D] -> what the heads collect, side by side [B, T, D]
   virtual bool takes_bf16() const { return false; }    // whether attend() does, in a bf16 run
   bool drops() const { return drops_ && training(); }
+  Tensor scores(const Tensor& qkv) const;  // q k / sqrt(width of a head), [B, heads, T, T]; -inf where it is causal and may not look
 
  private:
   AttentionOptions options_;

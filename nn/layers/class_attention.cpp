@@ -1,5 +1,7 @@
 #include "nn/layers/class_attention.h"
 
+#include <cmath>
+
 #include "nn/layers/heads.h"
 
 namespace plumb::nn {
@@ -25,6 +27,12 @@ Tensor ClassAttention::forward(const Tensor& u) const {
   const Tensor heads = attention(split_heads(q_(slice(u, 1, 0, 1)), H), split_heads(k_(u), H), split_heads(v_(u), H), options_.call(training()));
   const Tensor y = proj_(options_.drop_heads(merge_heads(heads), training()));
   return proj_drop_ ? (*proj_drop_)(y) : y;
+}
+
+Tensor ClassAttention::probabilities(const Tensor& u) const {
+  const std::int64_t H = options_.heads;
+  const Tensor scores = matmul(split_heads(q_(slice(u, 1, 0, 1)), H), split_heads(k_(u), H), false, true);
+  return softmax(scores * (1 / std::sqrt(static_cast<double>(options_.dim / H))));
 }
 
 LayerScaleBlockClassAttn::LayerScaleBlockClassAttn(const ClassBlockOptions& o)

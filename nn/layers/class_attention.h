@@ -16,6 +16,7 @@ namespace plumb::nn {
 class ClassAttention : public Layer {
  public:
   explicit ClassAttention(const AttentionOptions& options);
+  Tensor probabilities(const Tensor& u) const;  // of u, [B, heads, 1, 1 + T], with nothing dropped
 
  protected:
   Tensor forward(const Tensor& u) const override;

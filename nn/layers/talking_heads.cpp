@@ -26,6 +26,10 @@ TalkingHeadsAttention::TalkingHeadsAttention(const AttentionOptions& o, HeadMixI
   child("proj_w", proj_w_);
 }
 
+Tensor TalkingHeadsAttention::probabilities(const Tensor& qkv) const {
+  return mix_heads(softmax(mix_heads(scores(qkv), proj_l_.weight(), proj_l_.bias())), proj_w_.weight(), proj_w_.bias());
+}
+
 Tensor TalkingHeadsAttention::attend(const Tensor& qkv) const {
   const AttentionOptions& o = options();
   const auto part = [&](std::int64_t i) { return split_heads(slice(qkv, 2, i * o.dim, (i + 1) * o.dim), o.heads); };

@@ -29,6 +29,7 @@ class HeadMix : public Module {
 class TalkingHeadsAttention : public SelfAttention {
  public:
   explicit TalkingHeadsAttention(const AttentionOptions& options, HeadMixInit mix = HeadMixInit::truncated_normal);
+  Tensor probabilities(const Tensor& qkv) const override;  // after both mixes: rows need not sum to 1
 
  protected:
   Tensor attend(const Tensor& qkv) const override;
