@@ -6,6 +6,12 @@ if(GIT_FOUND)
                   OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE status)
   if(status EQUAL 0)
     set(PLUMB_COMMIT ${commit})
+    # Each commit adds a line there: the next build configures anew and knows it.
+    execute_process(COMMAND ${GIT_EXECUTABLE} -C ${PROJECT_SOURCE_DIR} rev-parse --path-format=absolute --git-path logs/HEAD
+                    OUTPUT_VARIABLE log OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    if(EXISTS "${log}")
+      set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${log}")
+    endif()
   endif()
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/plumb.h.in ${PROJECT_BINARY_DIR}/include/plumb/plumb.h @ONLY)

@@ -61,6 +61,11 @@ Augmentation AugmentOptions::make(const std::string& data, const ImageSet& image
   return a;
 }
 
+bool AugmentOptions::any() const {
+  return augment != "none" || flip == "on" || crop_padding.value_or(0) > 0 || crop_scale.value_or(1) < 1 || rand_augment.value_or(0) > 0 ||
+         erase.value_or(0) > 0 || mixup.value_or(0) > 0 || cutmix.value_or(0) > 0 || smoothing() > 0;
+}
+
 double AugmentOptions::smoothing() const { return label_smoothing.value_or(augment == "deit" ? 0.1 : 0); }
 
 std::string AugmentOptions::describe(const Augmentation& a) const {

@@ -23,6 +23,7 @@ struct AugmentOptions {
   // For images of these sizes, of the data set of that name. Throws UsageError for what does not suit them.
   Augmentation make(const std::string& data, const ImageSet& images, std::int64_t batch) const;
   double smoothing() const;
+  bool any() const;  // whether anything was asked for
   // For reports: "crops after padding by 4, flips, RandAugment (2 operations, magnitude 9), ..."; "none".
   std::string describe(const Augmentation& a) const;
 };

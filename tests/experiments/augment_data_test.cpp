@@ -11,9 +11,7 @@ using namespace plumb::test;
 namespace {
 
 std::vector<std::uint8_t> placed(const ImageSet& set, std::int64_t index, const Placement& placement) {
-  std::vector<std::uint8_t> out(static_cast<std::size_t>(set.image_bytes()), 99);
-  place_image(set, index, placement, out.data());
-  return out;
+  return placed(original(set, index), placement).bytes;
 }
 
 }  // namespace

@@ -118,8 +118,7 @@ TEST_CASE("training images are augmented by seed, epoch and sample, in zero byte
   for (std::uint32_t epoch = 0; epoch < 3; ++epoch) {
     const HostBatch batch = loader.next();
     for (std::size_t b = 0; b < 8; ++b) {
-      std::vector<std::uint8_t> pixels(32);
-      place_image(set, batch.labels[b], draw_placement(augment, 6, epoch, batch.labels[b]), pixels.data());
+      const std::vector<std::uint8_t> pixels = placed(original(set, batch.labels[b]), draw_placement(augment, 6, epoch, batch.labels[b])).bytes;
       moved += !std::equal(pixels.begin(), pixels.end(), set.image(batch.labels[b]));
       for (std::size_t i = 0; i < 32; ++i) {
         const std::size_t c = i / 16;

@@ -22,7 +22,7 @@ void write_idx_set(const fs::path& dir, std::uint8_t first_label, bool packed) {
 }  // namespace
 
 TEST_CASE("the data sets are listed, and glyphs need no folder") {
-  CHECK(data_set_names() == std::vector<std::string>{"glyphs", "fashion-mnist", "mnist", "cifar-10", "cifar-100"});
+  CHECK(data_set_names() == std::vector<std::string>{"glyphs", "fashion-mnist", "mnist", "cifar-10", "cifar-100", "image-folder"});
   const ImageData data = open_data("glyphs", "");
   CHECK(data.name == "glyphs");
   CHECK(data.train.size() == 12'800);

@@ -40,22 +40,23 @@ Placement draw_placement(const Augmentation& augmentation, std::uint64_t seed, s
   return {shift(0), shift(1), augmentation.flip && draw16(draw, 2) < 0x8000u};
 }
 
-void place_image(const ImageSet& set, std::int64_t index, const Placement& placement, std::uint8_t* out) {
-  const std::int64_t height = set.height, width = set.width;
-  const std::uint8_t* image = set.image(index);
+Pixels placed(const Pixels& image, const Placement& placement) {
+  const std::int64_t height = image.height, width = image.width;
+  Pixels result{image.channels, height, width, std::vector<std::uint8_t>(image.bytes.size(), 0)};
   // Columns of the result that lie on the image.
   const std::int64_t first = std::clamp<std::int64_t>(-placement.shift_x, 0, width), last = std::clamp(width - placement.shift_x, first, width);
-  for (std::int64_t c = 0; c < set.channels; ++c)
-    for (std::int64_t y = 0; y < height; ++y, out += width) {
+  for (std::int64_t c = 0; c < image.channels; ++c)
+    for (std::int64_t y = 0; y < height; ++y) {
       const std::int64_t from = y + placement.shift_y;
-      std::fill_n(out, width, std::uint8_t{0});
       if (from < 0 || from >= height) continue;
-      const std::uint8_t* row = image + (c * height + from) * width;
+      const std::uint8_t* row = image.plane(c) + from * width;
+      std::uint8_t* out = result.plane(c) + y * width;
       for (std::int64_t x = first; x < last; ++x) {
         const std::int64_t column = x + placement.shift_x;
         out[x] = row[placement.flip ? width - 1 - column : column];
       }
     }
+  return result;
 }
 
 Box draw_crop(std::int64_t height, std::int64_t width, double least_share, RandomStream& stream) {
@@ -83,23 +84,22 @@ Box draw_erasure(std::int64_t height, std::int64_t width, double probability, Ra
   return {};
 }
 
-void augment_image(const ImageSet& set, const Occurrence& what, const Augmentation& a, const std::vector<std::uint8_t>& fill, std::uint8_t* out) {
-  const std::uint8_t* bytes = set.image(what.sample);
-  Pixels image{set.channels, set.height, set.width, {bytes, bytes + set.image_bytes()}};
+Pixels augmented(const ImageSet& set, const Occurrence& what, const Augmentation& a, const std::vector<std::uint8_t>& fill) {
+  Pixels image = a.crop_scale < 1 ? original(set, what.sample) : fitted(set, what.sample);
   if (a.crop_scale < 1) {
     RandomStream stream = stream_of("data.crop", what);
-    const Box part = draw_crop(set.height, set.width, a.crop_scale, stream);
+    const Box part = draw_crop(image.height, image.width, a.crop_scale, stream);
     image = resize(image, part, set.height, set.width, Interpolation::bicubic);
     if (a.flip && stream.happens(0.5)) mirror(image);
   } else if (a.places()) {
     const std::uint64_t seed = what.copy == 0 ? what.seed : random_key(what.seed, fmt::format("data.copy.{}", what.copy));
-    place_image(set, what.sample, draw_placement(a, seed, what.epoch, what.sample), image.bytes.data());
+    image = placed(image, draw_placement(a, seed, what.epoch, what.sample));
   }
   if (a.rand_augment.operations > 0) {
     RandomStream stream = stream_of("data.rand_augment", what);
     image = apply(a.rand_augment, std::move(image), fill, stream);
   }
-  std::ranges::copy(image.bytes, out);
+  return image;
 }
 
 void erase_image(float* image, std::int64_t channels, std::int64_t height, std::int64_t width, const Occurrence& what, double probability) {

@@ -41,8 +41,7 @@ struct Placement {
 // horizontal shift, flip.
 Placement draw_placement(const Augmentation& augmentation, std::uint64_t seed, std::uint32_t epoch, std::int64_t sample);
 
-// Writes image `index` of the set, placed, to `out` [channels, height, width].
-void place_image(const ImageSet& set, std::int64_t index, const Placement& placement, std::uint8_t* out);
+Pixels placed(const Pixels& image, const Placement& placement);
 
 // Where a resized crop is taken: ten tries of area and sides, as drawn, then the largest part in the middle whose sides are within 3:4 and 4:3.
 Box draw_crop(std::int64_t height, std::int64_t width, double least_share, RandomStream& stream);
@@ -55,9 +54,8 @@ struct Occurrence {
   std::uint32_t epoch;
   std::int64_t sample, copy;
 };
-// All that happens to one image before it is normalised: to `out` [channels, height, width]. `fill`: a value for each channel.
-void augment_image(const ImageSet& set, const Occurrence& what, const Augmentation& augmentation, const std::vector<std::uint8_t>& fill,
-                   std::uint8_t* out);
+// One image with all that happens to it before it is normalised, [channels, height, width] of the set. `fill`: a value for each channel.
+Pixels augmented(const ImageSet& set, const Occurrence& what, const Augmentation& augmentation, const std::vector<std::uint8_t>& fill);
 // And after: erasing, in place.
 void erase_image(float* image, std::int64_t channels, std::int64_t height, std::int64_t width, const Occurrence& what, double probability);
 

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <exception>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 #include "core/error.h"
@@ -26,11 +30,10 @@ class Normalizer {
       for (std::size_t v = 0; v < 256; ++v) tables_[c][v] = (static_cast<float>(v) / 255.0f - normalization.mean[c]) / normalization.std[c];
   }
 
-  // One image [channels, height, width]; returns the end of what it wrote.
-  float* apply(const std::uint8_t* pixels, float* out) const {
+  // One image [channels, height, width].
+  void apply(const std::uint8_t* pixels, float* out) const {
     for (const std::array<float, 256>& table : tables_)
       for (std::int64_t i = 0; i < plane_; ++i) *out++ = table[*pixels++];
-    return out;
   }
 
  private:
@@ -38,10 +41,39 @@ class Normalizer {
   std::vector<std::array<float, 256>> tables_;
 };
 
+void write_image(const Normalizer& normalizer, const ImageSet& set, std::int64_t index, float* out) {
+  if (set.in_files())
+    normalizer.apply(fitted(set, index).bytes.data(), out);
+  else
+    normalizer.apply(set.image(index), out);
+}
+
+// f(0) ... f(count - 1), by so many threads; throws what the first that failed threw.
+template <class F>
+void in_parallel(std::int64_t workers, std::int64_t count, const F& f) {
+  std::atomic<std::int64_t> next{0};
+  std::exception_ptr error;
+  std::mutex mutex;
+  const auto work = [&] {
+    try {
+      for (std::int64_t i; (i = next++) < count;) f(i);
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(mutex);
+      if (!error) error = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (std::int64_t i = 1; i < std::min(workers, count); ++i) others.emplace_back(work);
+    work();
+  }
+  if (error) std::rethrow_exception(error);
+}
+
 HostBatch empty_batch(const ImageSet& set, std::int64_t count, std::int64_t first, std::int64_t epoch) {
   HostBatch batch;
   batch.images.resize(static_cast<std::size_t>(count * set.image_bytes()));
-  batch.labels.reserve(static_cast<std::size_t>(count));
   batch.first = first;
   batch.epoch = epoch;
   return batch;
@@ -60,7 +92,6 @@ class TrainingBatches {
           "[loader] expected a crop padding in 0..{}, got {}", std::min(set.height, set.width), options.augment.crop_padding);
     check(options.augment.repeats >= 1 && options.augment.repeats <= options.batch, "[loader] expected 1 to {} repeats of an image, got {}",
           options.batch, options.augment.repeats);
-    changed_.resize(static_cast<std::size_t>(set.image_bytes()));
     for (const float mean : normalization.mean) fill_.push_back(static_cast<std::uint8_t>(std::clamp(std::lround(255 * mean), 0L, 255L)));
   }
 
@@ -73,20 +104,19 @@ class TrainingBatches {
       order_epoch_ = epoch;
     }
     HostBatch batch = empty_batch(set_, options_.batch, first, epoch);
-    float* out = batch.images.data();
     const Augmentation& augment = options_.augment;
-    for (std::int64_t i = first; i < first + options_.batch; ++i) {
-      const std::int64_t sample = order_[static_cast<std::size_t>(i / augment.repeats)];
-      const Occurrence what{options_.seed, epoch32, sample, i % augment.repeats};
-      const std::uint8_t* pixels = set_.image(sample);
-      if (augment.places() || augment.rand_augment.operations > 0) {
-        augment_image(set_, what, augment, fill_, changed_.data());
-        pixels = changed_.data();
-      }
-      float* image = std::exchange(out, normalizer_.apply(pixels, out));
+    batch.labels.resize(static_cast<std::size_t>(options_.batch));
+    in_parallel(options_.workers, options_.batch, [&](std::int64_t i) {
+      const std::int64_t place = first + i, sample = order_[static_cast<std::size_t>(place / augment.repeats)];
+      const Occurrence what{options_.seed, epoch32, sample, place % augment.repeats};
+      float* image = batch.images.data() + i * set_.image_bytes();
+      if (augment.places() || augment.rand_augment.operations > 0)
+        normalizer_.apply(augmented(set_, what, augment, fill_).bytes.data(), image);
+      else
+        write_image(normalizer_, set_, sample, image);
       if (augment.erase > 0) erase_image(image, set_.channels, set_.height, set_.width, what, augment.erase);
-      batch.labels.push_back(set_.labels[static_cast<std::size_t>(sample)]);
-    }
+      batch.labels[static_cast<std::size_t>(i)] = set_.labels[static_cast<std::size_t>(sample)];
+    });
     if (augment.mixes()) {
       RandomStream stream(options_.seed, "data.mix", epoch32, first);
       batch.share = mix_batch(batch.images, options_.batch, set_.channels, set_.height, set_.width, augment, stream);
@@ -101,7 +131,7 @@ class TrainingBatches {
   const LoaderOptions options_;
   std::int64_t step_, order_epoch_ = -1;
   std::vector<std::int64_t> order_;
-  std::vector<std::uint8_t> changed_, fill_;  // one image; what fills where an image was moved away: the mean
+  std::vector<std::uint8_t> fill_;  // where an image was moved away: the mean
 };
 
 }  // namespace
@@ -122,16 +152,13 @@ std::vector<std::int64_t> epoch_order(std::int64_t count, std::uint64_t seed, st
 BatchLoader::BatchLoader(const ImageSet& set, Normalization normalization, LoaderOptions options)
     : ahead_([batches = std::make_shared<TrainingBatches>(set, normalization, options)] { return batches->next(); }, 2) {}
 
-HostBatch evaluation_batch(const ImageSet& set, const Normalization& normalization, std::int64_t first, std::int64_t count) {
+HostBatch evaluation_batch(const ImageSet& set, const Normalization& normalization, std::int64_t first, std::int64_t count, std::int64_t workers) {
   check(first >= 0 && count > 0 && first <= set.size() && count <= set.size() - first,
         "[evaluation_batch] expected images within 0..{}, got {} from {} on", set.size() - 1, count, first);
   const Normalizer normalizer(set, normalization);
   HostBatch batch = empty_batch(set, count, first, 0);
-  float* out = batch.images.data();
-  for (std::int64_t i = first; i < first + count; ++i) {
-    out = normalizer.apply(set.image(i), out);
-    batch.labels.push_back(set.labels[static_cast<std::size_t>(i)]);
-  }
+  batch.labels.assign(set.labels.begin() + first, set.labels.begin() + first + count);
+  in_parallel(workers, count, [&](std::int64_t i) { write_image(normalizer, set, first + i, batch.images.data() + i * set.image_bytes()); });
   return batch;
 }
 

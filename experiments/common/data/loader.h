@@ -25,15 +25,16 @@ struct LoaderOptions {
   std::int64_t batch = 64;
   std::uint64_t seed = 0;
   Augmentation augment = {};
+  std::int64_t workers = 1;     // threads that prepare the images of a batch: worth their start where these are read from files
   std::int64_t start_step = 0;  // the first batch is the one that this many next() would have passed
 };
 
 // The order of an epoch: a permutation of 0 ... count - 1 that depends on (seed, epoch) only.
 std::vector<std::int64_t> epoch_order(std::int64_t count, std::uint64_t seed, std::uint32_t epoch);
 
-// Training batches without end. Batch k of the run is batch k % n of epoch k / n, where n = set size / batch; what an epoch has beyond n
-// batches is left out of it, and, with repeats, so are the images that others' copies take the places of. A thread of its own prepares the next two
-// batches.
+// Training batches without end, the same for any number of workers. Batch k of the run is batch k % n of epoch k / n, where n = set size / batch;
+// what an epoch has beyond n batches is left out of it, and, with repeats, so are the images that others' copies take the places of. A thread of its
+// own prepares the next two batches.
 class BatchLoader {
  public:
   // `set` must outlive the loader. Error when the set is empty, smaller than a batch, or not of the normalization's channels.
@@ -47,6 +48,6 @@ class BatchLoader {
 };
 
 // Images first ... first + count - 1 of the set, in order. Error when the set has not so many.
-HostBatch evaluation_batch(const ImageSet& set, const Normalization& normalization, std::int64_t first, std::int64_t count);
+HostBatch evaluation_batch(const ImageSet& set, const Normalization& normalization, std::int64_t first, std::int64_t count, std::int64_t workers = 1);
 
 }  // namespace plumb::lab

@@ -81,6 +81,7 @@ const std::vector<std::string>& data_set_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> list{"glyphs"};
     for (const FileSet& set : file_sets()) list.push_back(set.name);
+    list.emplace_back("image-folder");
     return list;
   }();
   return names;
@@ -88,8 +89,12 @@ const std::vector<std::string>& data_set_names() {
 
 bool mirrors_keep_class(const std::string& name) { return name != "glyphs" && name != "mnist"; }
 
-ImageData open_data(const std::string& name, const std::string& dir) {
+ImageData open_data(const std::string& name, const std::string& dir, const FolderOptions& of_image_folder) {
   if (name == "glyphs") return glyphs();
+  if (name == "image-folder") {
+    if (dir.empty()) throw UsageError("image-folder needs --image-folder DIR, with train/CLASS/FILE and val/CLASS/FILE, or CLASS/FILE, in it");
+    return open_image_folder(dir, of_image_folder);
+  }
   for (const FileSet& set : file_sets()) {
     if (set.name != name) continue;
     if (dir.empty())
