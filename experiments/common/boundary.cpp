@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiments/common/augment_options.h"
+#include "experiments/common/cli.h"
+
 namespace plumb::lab {
 namespace {
 
@@ -28,13 +31,29 @@ double number_on(const Record& record, const std::string& axis) {
 
 }  // namespace
 
-double Octaves::at(int tick) const { return start * std::exp2(static_cast<double>(tick) / ticks); }
+double Octaves::at(double tick) const { return start * std::exp2(tick / ticks); }
 int Octaves::tick_of(double x) const { return static_cast<int>(std::lround(ticks * std::log2(x / start))); }
 
 int Octaves::lowest_whole(double least) const {
   int tick = 0;
   while (at(tick - 1) >= least && tick_of(std::round(at(tick - 1))) == tick - 1 && std::round(at(tick - 1)) < std::round(at(tick))) --tick;
   return tick;
+}
+
+void TrainedAt::declare(Cli& cli, const AugmentOptions& augment) {
+  cli.option("--trained-at", &share, "A network trains where its training loss ends below this share of chance").above(0).below(1);
+  cli.rule([this, &cli, &augment] {
+    usage_check(
+        cli.given("--trained-at") || !augment.any(),
+        "augmentation raises the loss at which training ends: give --trained-at with it, the share of chance that counts as trained (without: "
+        "{:g})",
+        share);
+  });
+}
+
+void TrainedAt::measure(Arm& arm) const {
+  if (arm.has_diverged()) return;
+  arm.measure({{"trained", arm.recent_loss() < share * std::log(static_cast<double>(arm.data().train.classes)) ? 1.0 : 0.0}});
 }
 
 double Share::low() const { return wilson(*this, -1); }
@@ -84,6 +103,20 @@ std::optional<Edge> edge_below(const std::map<int, Share>& known, int from) {
 std::optional<int> next_below(const std::map<int, Share>& known, int from, const Octaves& octaves, int last) {
   const std::optional<int> next = next_above(mirrored(known), -from, octaves, -last);
   return next ? std::optional(-*next) : std::nullopt;
+}
+
+std::optional<int> foothold(const std::map<int, Share>& known) {
+  std::optional<int> best;
+  for (const auto& [tick, share] : known)
+    if (share.most() && (!best || std::abs(tick) < std::abs(*best))) best = tick;
+  return best;
+}
+
+Width width_of(const std::map<int, Share>& known, const Octaves& octaves) {
+  const std::optional<int> from = foothold(known);
+  if (!from) return {};
+  const auto above = edge_above(known, *from), below = edge_below(known, *from);
+  return {(above->middle() - below->middle()) / octaves.ticks, !above->outside || !below->outside};
 }
 
 }  // namespace plumb::lab

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "experiments/common/boundary.h"
+#include "experiments/common/published_recipe.h"
 #include "experiments/common/study.h"
 #include "nn/audit.h"
 
@@ -47,15 +48,15 @@ int main(int argc, char** argv) {
   lab::Study study("depth_limit", "How deep can a network be for each method to still train it?");
   const auto gate = study.axis<std::string>("--gates", {"post", "pre", "rezero", "fixup", "layerscale", "deepnorm"}, "Methods to compare")
                         .one_of("method", nn::gate_names());
-  study.axis<double>("--lrs", {3e-3}, "Peak learning rates").above(0);
+  const auto lr = study.axis<double>("--lrs", {3e-3}, "Peak learning rates").above(0);
   const auto depth = study.searched<std::int64_t>("depth");
   std::int64_t first = 12, most = 192;
-  double trained_at = 0.6;  // glyphs: a linear model ends at 0.65 of chance
+  lab::TrainedAt trained;
   lab::Cli& cli = study.cli();
   cli.section("Search");
   cli.option("--first", &first, "The depth, in blocks, that is tried first").at_least(static_cast<double>(least)).at_most(lab::largest_size);
   cli.option("--most", &most, "No network is deeper than this").at_least(static_cast<double>(least)).at_most(lab::largest_size).decides_which_arms();
-  cli.option("--trained-at", &trained_at, "A network trains where its training loss ends below this share of chance").above(0).below(1);
+  trained.declare(cli, study.optimization().augment);
   cli.rule([&] { lab::usage_check(first <= most, "--first {} is deeper than --most {}", first, most); });
   study.options().steps = 300, study.options().seeds = {0, 1, 2}, study.options().stop_hopeless = true;
   study.network().dim = 32;
@@ -65,6 +66,23 @@ int main(int argc, char** argv) {
     most = 48;
   });
   cli.preset("cpu", "six methods up to depth 192, three seeds: hours on two cores", [] {});
+  cli.preset("paper", "at DeiT-S's size on ImageNet, for a twentieth of its epochs, as no paper has this search: give --image-folder, and GPUs", [&] {
+    lab::set_deit_small(study);
+    lr.set({study.optimization().lr});
+    lab::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
+    most = 768;
+    lab::explain(study, "--most", "ours");
+    lab::explain(study, "--first", "DeiT-S");
+    study.options().steps /= 20, study.options().warmup = *study.options().warmup / 20;
+    lab::explain(study, "--steps", "ours: a twentieth of DeiT's 300 epochs");
+    lab::explain(study, "--warmup", "ours: a twentieth of DeiT's 5 epochs");
+    study.optimization().augment.augment = "none";
+    lab::explain(study, "--augment", "ours: whether a network trains is judged by the loss of plain images");
+    lab::explain(study, "--gates", "ours");
+    study.options().seeds = {0, 1, 2};
+    lab::explain(study, "--seeds", "ours: shares of seeds are what is sought");
+    lab::explain(study, "--trained-at", "ours");
+  });
   cli.example("--preset quick");
   cli.example("--gates post,deepnorm --most 768 --seeds 0..4 --jobs 2");
 
@@ -93,7 +111,7 @@ int main(int argc, char** argv) {
         .caption =
             fmt::format("A network trains where its loss ends below {:g} of chance. Shares are of the seeds, in brackets; intervals in the figure "
                         "are Wilson's, of 95 %.",
-                        trained_at)};
+                        trained.share)};
     section.table.column("method", left);
     section.table.column("trains to depth", left);
     section.table.column("seeds that trained, by depth", left);
@@ -122,7 +140,6 @@ int main(int argc, char** argv) {
     nn::ViT model(arm.vit({.depth = arm[depth], .gate = arm[gate]}));
     nn::audit_init(model, arm.seed());
     arm.train(model);
-    if (!arm.has_diverged())
-      arm.measure({{"trained", arm.recent_loss() < trained_at * std::log(static_cast<double>(arm.data().train.classes)) ? 1.0 : 0.0}});
+    trained.measure(arm);
   });
 }

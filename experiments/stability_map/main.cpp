@@ -6,6 +6,7 @@
 #include <map>
 
 #include "experiments/common/boundary.h"
+#include "experiments/common/published_recipe.h"
 #include "experiments/common/statistics.h"
 #include "experiments/common/study.h"
 #include "nn/audit.h"
@@ -20,33 +21,9 @@ constexpr int looks[] = {4, -4, 8, -8};  // where to look for a rate that trains
 
 using Known = std::map<int, lab::Share>;
 
-// A rate that trains, the one nearest to the first.
-std::optional<int> foothold(const Known& known) {
-  std::optional<int> best;
-  for (const auto& [tick, share] : known)
-    if (share.most() && (!best || std::abs(tick) < std::abs(*best))) best = tick;
-  return best;
-}
-
-struct Width {
-  double octaves = 0;
-  bool open = false;  // an edge lies beyond the map
-};
-
-// How far the rates at which most seeds train reach: from edge to edge, each taken half way between inside and outside.
-Width width_of(const Known& known) {
-  const std::optional<int> from = foothold(known);
-  if (!from) return {};
-  const auto above = lab::edge_above(known, *from), below = lab::edge_below(known, *from);
-  const double top = above->outside ? 0.5 * (above->inside + *above->outside) : above->inside;
-  const double bottom = below->outside ? 0.5 * (below->inside + *below->outside) : below->inside;
-  return {(top - bottom) / ticks, !above->outside || !below->outside};
-}
-
 std::string rate_words(const std::optional<lab::Edge>& edge, const lab::Octaves& rates) {
   if (!edge) return "–";
-  return edge->outside ? fmt::format("{:.2g}", std::sqrt(rates.at(edge->inside) * rates.at(*edge->outside)))
-                       : fmt::format("beyond {:.2g}", rates.at(edge->inside));
+  return edge->outside ? fmt::format("{:.2g}", rates.at(edge->middle())) : fmt::format("beyond {:.2g}", rates.at(edge->inside));
 }
 
 }  // namespace
@@ -57,11 +34,12 @@ int main(int argc, char** argv) {
                         .one_of("method", nn::gate_names());
   const auto depth = study.axis<int>("--depths", {6, 24}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
   study.searched<double>("lr");
-  double first_lr = 1e-3, trained_at = 0.6;  // glyphs: a linear model ends at 0.65 of chance
+  double first_lr = 1e-3;
+  lab::TrainedAt trained;
   lab::Cli& cli = study.cli();
   cli.section("Search");
   cli.option("--first-lr", &first_lr, "The learning rate that is tried first").above(0);
-  cli.option("--trained-at", &trained_at, "A network trains where its training loss ends below this share of chance").above(0).below(1);
+  trained.declare(cli, study.optimization().augment);
   study.options().steps = 300, study.options().seeds = {0, 1, 2}, study.options().stop_hopeless = true;
   study.network().dim = 32;
   cli.preset("quick", "two methods at depths 2 and 8, one seed: two minutes on two cores", [&] {
@@ -69,6 +47,22 @@ int main(int argc, char** argv) {
     study.options().steps = 200, study.options().seeds = {0};
   });
   cli.preset("cpu", "six methods at depths 6, 12, 24 and 48, three seeds: hours on two cores", [&] { depth.set({6, 12, 24, 48}); });
+  cli.preset("paper", "at DeiT-S's size on ImageNet, for a twentieth of its epochs, as no paper has this search: give --image-folder, and GPUs", [&] {
+    lab::set_deit_small(study);
+    first_lr = study.optimization().lr;
+    depth.set({12, 24, 36, 48});
+    lab::explain(study, "--depths", "ours: from DeiT-S to CaiT's deepest");
+    lab::explain(study, "--first-lr", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
+    study.options().steps /= 20, study.options().warmup = *study.options().warmup / 20;
+    lab::explain(study, "--steps", "ours: a twentieth of DeiT's 300 epochs");
+    lab::explain(study, "--warmup", "ours: a twentieth of DeiT's 5 epochs");
+    study.optimization().augment.augment = "none";
+    lab::explain(study, "--augment", "ours: whether a network trains is judged by the loss of plain images");
+    lab::explain(study, "--gates", "ours");
+    study.options().seeds = {0, 1, 2};
+    lab::explain(study, "--seeds", "ours: shares of seeds are what is sought");
+    lab::explain(study, "--trained-at", "ours");
+  });
   cli.example("--preset quick");
   cli.example("--gates post,deepnorm --depths 12,48 --seeds 0..4 --jobs 2");
 
@@ -79,7 +73,7 @@ int main(int argc, char** argv) {
     const Known known = lab::shares(search.so_far, "lr", rates());
     if (known.empty()) {
       ask(0);
-    } else if (const std::optional<int> from = foothold(known)) {
+    } else if (const std::optional<int> from = lab::foothold(known)) {
       if (const auto tick = lab::next_above(known, *from, rates(), span)) ask(*tick);
       if (const auto tick = lab::next_below(known, *from, rates(), -span)) ask(*tick);
     } else {
@@ -96,7 +90,7 @@ int main(int argc, char** argv) {
             fmt::format("Edges of the rates at which most seeds end below {:g} of chance, half way between the last inside and the first outside; "
                         "octaves: how many doublings lie between. Above the upper edge networks diverge or stay at chance; below the lower one "
                         "these steps do not suffice.",
-                        trained_at)};
+                        trained.share)};
     section.table.column("method", left);
     for (const int d : depth.values()) section.table.column(fmt::format("depth {}", d), left);
     section.table.column("octaves, mean over depths", right);
@@ -119,15 +113,13 @@ int main(int argc, char** argv) {
           continue;
         }
         const Known known = lab::shares(arms, "lr", rates());
-        const std::optional<int> from = foothold(known);
+        const std::optional<int> from = lab::foothold(known);
         const auto above = from ? lab::edge_above(known, *from) : std::nullopt, below = from ? lab::edge_below(known, *from) : std::nullopt;
-        const Width width = width_of(known);
+        const lab::Width width = lab::width_of(known, rates());
         octaves.push_back(width.octaves), open = open || width.open;
         row.push_back(from ? fmt::format("{} to {}", rate_words(below, rates()), rate_words(above, rates())) : "none tried trains");
-        if (above)
-          upper.points.push_back({static_cast<double>(d), std::sqrt(rates().at(above->inside) * rates().at(above->outside.value_or(above->inside)))});
-        if (below)
-          lower.points.push_back({static_cast<double>(d), std::sqrt(rates().at(below->inside) * rates().at(below->outside.value_or(below->inside)))});
+        if (above) upper.points.push_back({static_cast<double>(d), rates().at(above->middle())});
+        if (below) lower.points.push_back({static_cast<double>(d), rates().at(below->middle())});
       }
       row.push_back(octaves.empty() ? "–" : fmt::format("{}{:.1f}", open ? "at least " : "", lab::summarize(octaves).mean));
       section.table.row(std::move(row));
@@ -143,7 +135,6 @@ int main(int argc, char** argv) {
     nn::ViT model(arm.vit({.depth = arm[depth], .gate = arm[gate]}));
     nn::audit_init(model, arm.seed());
     arm.train(model);
-    if (!arm.has_diverged())
-      arm.measure({{"trained", arm.recent_loss() < trained_at * std::log(static_cast<double>(arm.data().train.classes)) ? 1.0 : 0.0}});
+    trained.measure(arm);
   });
 }

@@ -97,3 +97,17 @@ TEST_CASE("shares count arms that ended well and trained, with Wilson's interval
   const std::vector<const Record*> none;
   CHECK(shares(none, "depth", {12, 4}).empty());
 }
+
+TEST_CASE("a width reaches from the middle of one edge to that of the other, around what trains nearest to the start") {
+  const Share trains{3, 3}, fails{0, 3}, most{2, 3}, few{1, 3};
+  const Octaves rates{1e-3, 2};
+  CHECK_FALSE(foothold({{0, fails}, {4, few}}).has_value());
+  CHECK(foothold({{0, fails}, {-4, trains}, {8, trains}}) == -4);
+  CHECK(width_of({{0, fails}}, rates).octaves == 0);
+  const Width closed = width_of({{-3, fails}, {-2, most}, {0, trains}, {2, trains}, {3, few}}, rates);
+  CHECK((closed.octaves == 2.5 && !closed.open));  // from -2.5 to 2.5, two ticks to an octave
+  const Width open = width_of({{-3, fails}, {-2, trains}, {0, trains}, {4, trains}}, rates);
+  CHECK((open.octaves == 3.25 && open.open));  // from -2.5 to 4, where nothing further was tried
+  // A region beyond a gap is another one.
+  CHECK(width_of({{0, trains}, {1, fails}, {2, trains}, {-1, fails}}, rates).octaves == 0.5);
+}
