@@ -19,7 +19,7 @@ class Hash {
       mix(w);
     }
     std::uint64_t rest = 0;
-    std::memcpy(&rest, bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(&rest, bytes.data(), bytes.size());  // of nothing there may be no address
     mix(rest);
   }
   std::string text() const;  // 16 hex digits
