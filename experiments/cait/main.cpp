@@ -8,6 +8,7 @@
 
 #include "autograd/autograd.h"
 #include "experiments/common/drop_options.h"
+#include "experiments/common/pretrained_weights.h"
 #include "experiments/common/study.h"
 #include "experiments/common/trainer.h"
 #include "nn/nn.h"
@@ -28,6 +29,7 @@ struct Options {
   lab::AugmentOptions augment;
   bool checkpoint = false;
   std::vector<std::string> diff;
+  lab::PretrainedWeights weights;
 
   // The preset's constants that are options, too.
   std::map<std::string, std::variant<std::int64_t*, double*>> fields() {
@@ -79,9 +81,29 @@ void apply(Options& o, lab::Cli& cli, const nn::CaitPreset& preset) {
   cli.explain("--patch", fmt::format("ours, for small images; {} has {:g} at 224 x 224", preset.name, preset.at("patch").value));
 }
 
+// Sizes as the file of --weights has them.
+void take_sizes(Options& o, lab::Cli& cli) {
+  const auto* there = std::get_if<nn::CaiTOptions>(&o.weights.card().options);
+  lab::usage_check(there, "{} is a ViT; build/release/bin/vit takes it", o.weights.path());
+  o.weights.decide(cli, "--dim", o.dim, there->dim);
+  o.weights.decide(cli, "--heads", o.heads, there->heads);
+  o.weights.decide(cli, "--depth", o.depth, there->depth);
+  o.weights.decide(cli, "--depth-token-only", o.depth_token_only, there->depth_token_only);
+  o.weights.decide(cli, "--mlp-ratio", o.mlp_ratio, there->mlp_ratio);
+  o.weights.decide(cli, "--patch", o.patch, there->patch);
+  o.weights.decide(cli, "--norm-eps", o.norm_eps, there->norm_eps);
+  const bool talks = dynamic_cast<nn::TalkingHeadsAttention*>(there->attention({.dim = 2, .heads = 1}).get()) != nullptr;
+  if (!talks || o.talking_heads == "none") o.weights.decide(cli, "--talking-heads", o.talking_heads, std::string(talks ? "cait" : "none"));
+  if (there->gate->name == "pre" && o.gate == "layerscale")
+    o.weights.take_init(cli, o.init);
+  else
+    o.weights.decide(cli, "--gate", o.gate, there->gate->name);
+}
+
 // What the published recipe states by a rule, for the size and length of this run.
 void derive(Options& o, lab::Cli& cli, lab::RunOptions& run) {
-  if (static_cast<double>(o.depth) != o.preset.at("depth").value && !cli.given("--init")) {
+  if (o.weights.trains_on()) take_sizes(o, cli), o.weights.take_images(cli, run);
+  if (static_cast<double>(o.depth) != o.preset.at("depth").value && !cli.given("--init") && !o.weights.given()) {
     o.init = nn::layerscale_init(o.depth);
     cli.explain("--init", "rule: by --depth; " + nn::layerscale_init_source(o.depth));
   }
@@ -156,6 +178,7 @@ void declare(Options& o, lab::Cli& cli) {
   cli.option("--label-smoothing", &o.label_smoothing, "Share of the target that all classes get alike").at_least(0).below(1);
   cli.option("--ema-decay", &o.ema_decay, "Moving average of the weights, then evaluated and kept in their place; 0: none").at_least(0).below(1);
   o.augment.declare(cli);
+  o.weights.declare(cli);
   cli.section("Machine");
   cli.option("--checkpoint", &o.checkpoint, "Recompute the blocks of stage 1 in the backward pass, for less memory").decides_speed_only();
   for (const std::string& name : nn::cait_preset_names()) {
@@ -172,6 +195,8 @@ void declare(Options& o, lab::Cli& cli) {
   cli.config_note([&o] { return further_constants(o); });
   cli.example("--preset cait-paper-xxs24 --print-config");
   cli.example("--preset-diff cait-paper-xxs36 cait-timm-xxs36");
+  cli.example("--weights cait_xxs24_224.safetensors --image-folder photos --class-names imagenet.txt --evaluate");
+  cli.example("--weights cait_xxs24_224.safetensors --image-folder flowers --fine-tune --lr 5e-5 --steps 1000 --save-weights");
   cli.example("--preset cait-timm-s24 --dim 48 --heads 2 --depth 12 --lr 1e-3 --seeds 0..2");
 }
 
@@ -233,6 +258,7 @@ lab::Values dropped(const nn::CaiT& model, std::int64_t batch) {
 void train(const Options& o, lab::Arm& run) {
   nn::CaiT model(model_options(o, run));
   nn::audit_init(model, run.seed());
+  if (o.weights.given()) o.weights.put_into(model, run);
   model.checkpoint_blocks(o.checkpoint);
   run.calibrate(model);
   nn::AdamW optimizer(model.parameters(), {.lr = schedule(o, run.warmup(), run.steps()),
@@ -267,6 +293,7 @@ int main(int argc, char** argv) {
       {.network = false, .optimization = false});
   Options o;
   declare(o, study.cli());
+  study.instead([&] { return o.weights.evaluates() ? std::optional(lab::evaluate_images(o.weights, study.options(), study.cli())) : std::nullopt; });
   study.derive([&] { derive(o, study.cli(), study.options()); });
   study.check([&](const lab::ImageSet& images) {
     check_for(o, images);

@@ -2,6 +2,8 @@
 // that reads the patches (N:K, class attention), or not at all (mean of the patches).
 #include <charconv>
 
+#include "experiments/common/attention_pictures.h"
+#include "experiments/common/published_recipe.h"
 #include "experiments/common/study.h"
 #include "nn/audit.h"
 #include "nn/models/cait.h"
@@ -46,7 +48,10 @@ int main(int argc, char** argv) {
   study.cli().section("Model");
   study.cli().option("--depth", &depth, "Blocks of the designs that do not name their own").at_least(1).at_most(lab::largest_size);
   study.network().patch = 4;
-  study.cli().rule([&study] { lab::usage_check(!study.cli().given("--pool"), "--pool is what this program varies; give --designs token,mean"); });
+  study.cli().leave_out("--pool", "give --designs token,mean");
+  study.cli().rule([&study] {
+    lab::usage_check(study.network().recipe == "shared", "--recipe {}: the designs are compared under the shared one", study.network().recipe);
+  });
   study.options().steps = 300, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
   study.judging().control = "token";
@@ -57,8 +62,13 @@ int main(int argc, char** argv) {
   study.cli().preset("cpu", "eight designs on CIFAR-100, three seeds: an hour on two cores; give --data-dir", [&] {
     study.options().data = "cifar-100";
     study.options().seeds = {0, 1, 2};
-    study.options().steps = 1500, study.options().warmup = 150;
-    study.network().patch = 8;
+    study.options().steps = 1000, study.options().warmup = 100;
+  });
+  study.cli().preset("paper", "DeiT-S on ImageNet: give --image-folder, and GPUs", [&] {
+    lab::set_deit_small(study);
+    design.set({"token", "mean", "insert-2", "insert-4", "insert-8", "insert-10", "insert-11", "12:1", "12:2", "12:3", "11:1", "10:2"});
+    lab::explain(study, "--designs", "Touvron et al. 2021, CaiT, section 3: the token inserted later, and stages of class attention");
+    lab::explain(study, "--depth", "facebookresearch/deit, models.py, deit_small_patch16_224");
   });
   study.cli().example("--preset quick");
   study.cli().example("--preset cpu --data-dir data --jobs 2 --out runs/class_attention");
@@ -74,6 +84,7 @@ int main(int argc, char** argv) {
     study.claim(text, ours, lab::higher("val_accuracy", {{"design", better}}, {{"design", worse}}));
   study.claim("with as many blocks, 10:2 is as good as a token from the start, within one point", ours,
               lab::not_lower("val_accuracy", {{"design", "10:2"}}, {{"design", "token"}}, 0.01));
+  study.section(lab::attention_section);
   study.columns({"train_loss", "val_loss", "val_accuracy"});
   study.show({"train_loss", "val_loss", "val_accuracy"});
   study.check([&](const lab::ImageSet&) {
@@ -87,7 +98,8 @@ int main(int argc, char** argv) {
       o.token_block = d.first;
       nn::ViT model(o);
       nn::audit_init(model, arm.seed());
-      return arm.train(model);
+      arm.train(model);
+      return lab::attach_attention(arm, model);
     }
     nn::CaiT model({.image = o.image,
                     .channels = o.channels,
@@ -108,5 +120,6 @@ int main(int argc, char** argv) {
                     .seed = o.seed});
     nn::audit_init(model, arm.seed());
     arm.train(model);
+    lab::attach_attention(arm, model);
   });
 }

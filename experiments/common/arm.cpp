@@ -19,10 +19,13 @@ using Json = nlohmann::ordered_json;
 }  // namespace
 
 Batch to_tensors(const HostBatch& batch, const ImageSet& set) {
-  const std::vector<std::int64_t> others(batch.labels.rbegin(), batch.labels.rend());
+  std::vector<std::int64_t> others;
   std::vector<HostValues> given{{batch.images.data(), {batch.size(), set.channels, set.height, set.width}, DType::f32},
                                 {batch.labels.data(), {batch.size()}, DType::i64}};
-  if (batch.share < 1) given.push_back({others.data(), {batch.size()}, DType::i64});
+  if (batch.share < 1) {
+    others.assign(batch.labels.rbegin(), batch.labels.rend());
+    given.push_back({others.data(), {batch.size()}, DType::i64});
+  }
   const std::vector<Array> parts = arrays_from(given, defaults().device);
   return {cast(Tensor(parts[0]), defaults().dtype), Tensor(parts[1]), batch.share < 1 ? Tensor(parts[2]) : Tensor(), batch.share};
 }
@@ -113,7 +116,10 @@ void Arm::train(nn::Layer& model, const AroundStep& around) {
   measure({{"images_per_second", static_cast<double>(steps() * options().batch) / std::max(run_.record.seconds, 1e-9)}});
 }
 
+void Arm::is_trained() { run_.trained = true; }
+
 void Arm::calibrate(nn::Layer& model) {
+  if (run_.trained) return;
   const RandomScope random({.seed = seed(), .step = 0});
   BatchLoader loader(data().train, normalization(), {.batch = options().batch, .seed = seed()});
   nn::calibrate(model, to_tensors(loader.next(), data().train).images);

@@ -9,6 +9,7 @@
 #include "experiments/common/interrupt.h"
 #include "experiments/common/options_at.h"
 #include "experiments/common/progress.h"
+#include "nn/io/pretrained.h"
 #include "nn/io/weights.h"
 
 namespace plumb::lab {
@@ -239,7 +240,14 @@ void ArmRun::save_weights() {
   const std::filesystem::path file = Arm(*this).weights_file();
   try {
     std::filesystem::create_directories(file.parent_path());
-    nn::save_weights(*model, file, names);
+    std::map<std::string, std::string> metadata;
+    if (std::optional<nn::ModelCard> card = nn::card_of(*model)) {  // so that the file says what it is of
+      card->mean.assign(env.normalization.mean.begin(), env.normalization.mean.end());
+      card->std.assign(env.normalization.std.begin(), env.normalization.std.end());
+      card->class_names = env.data.train.class_names;
+      metadata = nn::metadata_of(*card);
+    }
+    nn::save_weights(*model, file, names, metadata);
   } catch (const std::exception& e) {  // what was measured stays
     note(fmt::format("no weights of {}: {}", record.point.label(), one_line(e.what())));
   }

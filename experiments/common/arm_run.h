@@ -97,6 +97,7 @@ class ArmRun {
   bool checkpoint_is_ours() const { return restored_ || checkpoint_written_; }
   // Whether the body is between track() and its loop after a restore: what it logs there it has logged before.
   bool repeats() const { return restored_ && !looped_; }
+  bool trained = false;  // Arm::is_trained
   void note(const std::string& text) const;
   void save_weights();
   // Calls a body on an arm that is this one, and records how it ended. Lets UsageError and ArmStopped{interrupted, enough} through.

@@ -57,9 +57,11 @@ ClaimResult judge(const Comparison& c, const std::vector<Record>& records) {
     for (int side = 0; side < 2; ++side)
       series[side].push_back(std::accumulate(outcomes[side].begin(), outcomes[side].end(), 0.0) / static_cast<double>(outcomes[side].size()));
   ClaimResult result{.difference = compare(series, {{0, 1}}).front(), .higher = c.higher, .margin = c.margin, .constant = c.constant};
-  if (c.margin)
+  result.judged = result.difference;
+  if (c.margin) {
     for (double& second : series[1]) second += *c.margin;
-  result.judged = compare(series, {{0, 1}}).front();
+    result.judged = compare(series, {{0, 1}}).front();
+  }
   const Difference::Order order = result.judged.order;
   if (order != Difference::Order::undecided) result.verdict = order == Difference::Order::lower ? Verdict::agree : Verdict::disagree;
   return result;

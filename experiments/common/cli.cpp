@@ -93,7 +93,8 @@ void Cli::section(const std::string& title) {
 }
 
 CliOption& Cli::option(const std::string& name, CliOption::Field field, const std::string& help) {
-  if (std::ranges::find(left_out_, name) != left_out_.end()) return not_declared_.emplace_back(name, section_, field, help);
+  if (std::ranges::find(left_out_, name, &std::pair<std::string, std::string>::first) != left_out_.end())
+    return not_declared_.emplace_back(name, section_, field, help);
   internal_check(name.starts_with("--") && !find(name), "option {} must begin with -- and be new", name);
   return options_.emplace_back(name, section_, field, help);
 }
@@ -137,6 +138,8 @@ void Cli::explain(const std::string& name, const std::string& source) {
   option->explained = option->text();
 }
 
+bool Cli::has(const std::string& name) const { return std::ranges::find(options_, name, &CliOption::name) != options_.end(); }
+
 bool Cli::given(const std::string& name) const { return std::find(given_.begin(), given_.end(), name) != given_.end(); }
 
 void Cli::preset(const std::string& name, const std::string& help, std::function<void()> set) {
@@ -179,7 +182,14 @@ std::vector<Cli::Given> Cli::split_arguments(const std::vector<std::string>& arg
     const std::size_t equals = argument.find('=');
     const std::string name = argument.substr(0, equals);
     CliOption* option = find(name);
+    const bool off = !option && name.starts_with("--no-") && equals == std::string::npos;
+    if (off) {
+      option = find("--" + name.substr(5));
+      if (option && !option->is_switch()) option = nullptr;
+    }
     if (!option) {
+      for (const auto& [varied, advice] : left_out_)
+        usage_check(varied != name || advice.empty(), "{} is what this program varies; {}", name, advice);
       std::vector<std::string> names;
       for (const CliOption& o : options_) names.push_back(o.name.substr(2));
       const std::string near = nearest_name(name.substr(std::min(name.find_first_not_of('-'), name.size())), names);
@@ -187,7 +197,7 @@ std::vector<Cli::Given> Cli::split_arguments(const std::vector<std::string>& arg
     }
     for (const Given& earlier : given)
       usage_check(earlier.option != option, "{} is given twice{}", name, option->is_axis() ? "; a list takes commas, such as 6,24" : "");
-    std::string value;
+    std::string value = off ? "false" : "";
     if (equals != std::string::npos) {
       usage_check(!option->is_switch(), "{} takes no value, got '{}'", name, argument.substr(equals + 1));
       value = argument.substr(equals + 1);
@@ -238,6 +248,8 @@ void Cli::apply_config(const std::string& path) {
   }
 }
 
+bool Cli::typed(const std::string& name) const { return std::ranges::find(typed_, name) != typed_.end(); }
+
 Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   if (argc > 0)  // the program that runs, which may be one of many around this experiment
@@ -266,6 +278,7 @@ Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
   for (const Given& g : given) {
     read(g);
     given_.push_back(g.option->name);
+    typed_.push_back(g.option->name);
   }
   for (const auto& check : rules_) check();
 
@@ -320,7 +333,10 @@ std::string Cli::difference(const std::string& recorded_settings) const {
   for (const CliOption& option : options_) {
     const std::string key = option.key();
     if (option.decides() != Decides::result) continue;
-    if (!recorded.contains(key)) return fmt::format("{} is not recorded there and {} here", key, ours[key].dump());
+    if (!recorded.contains(key)) {
+      if (!given(option.name)) continue;  // younger than the record, and as it was before it could be said
+      return fmt::format("{} is not recorded there and {} here", key, ours[key].dump());
+    }
     if (recorded[key] != ours[key]) return fmt::format("{} is {} there and {} here", key, recorded[key].dump(), ours[key].dump());
   }
   for (const auto& [key, value] : recorded.items())

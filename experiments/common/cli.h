@@ -11,6 +11,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -32,8 +33,9 @@ class Cli {
   static constexpr const char* instead = "Instead of a run";  // listings stand there, and what else prints and ends
   // Declares an option that sets *field, which holds the default now and must outlive the Cli. Bounds and names: cli_option.h.
   CliOption& option(const std::string& name, CliOption::Field field, const std::string& help);
-  // A later option() of this name is not declared: whoever sets its variable is another option, such as an axis.
-  void leave_out(const std::string& name) { left_out_.push_back(name); }
+  // A later option() of this name is not declared: whoever sets its variable is another option, such as an axis, or the program. Who gives it all the
+  // same reads "--pool is what this program varies; " and the advice, where there is one.
+  void leave_out(const std::string& name, const std::string& advice = "") { left_out_.emplace_back(name, advice); }
   const std::deque<CliOption>& left_out() const { return not_declared_; }  // of those, what was to be declared
   // Sets an option's variable from text as it is typed, if there is an option of this name. Throws UsageError for a value that it refuses.
   void set(const std::string& name, const std::string& text);
@@ -51,8 +53,10 @@ class Cli {
   // Says where the value that a preset or a rule has just set comes from: --print-config shows it. A value that is given instead, on the command line
   // or in --config, is shown as such.
   void explain(const std::string& option, const std::string& source);
+  bool has(const std::string& option) const;  // whether there is such an option
   // Whether the command line or --config gave it, for rules that derive a value.
   bool given(const std::string& option) const;
+  bool typed(const std::string& option) const;  // on the command line itself
   // Says in --help that a rule sets this option unless it is given, in place of a default that no run uses. It may be declared later.
   void by_rule(const std::string& option) { by_rule_.push_back(option); }
   // Lines that --print-config shows below the settings.
@@ -100,12 +104,13 @@ class Cli {
   std::string experiment_, program_, summary_, section_, command_line_;
   std::deque<CliOption> options_;  // a deque keeps references valid
   std::deque<CliOption> not_declared_;
-  std::vector<std::string> sections_, examples_, left_out_;
+  std::vector<std::string> sections_, examples_;
+  std::vector<std::pair<std::string, std::string>> left_out_;  // with the advice
   std::vector<Preset> presets_;
   std::deque<Listing> listings_;
   std::vector<std::function<void()>> rules_;
   std::function<std::string()> config_note_;
-  std::vector<std::string> given_, by_rule_;
+  std::vector<std::string> given_, typed_, by_rule_;  // given: typed, or in --config
   std::string words_title_;
   std::vector<std::string>* words_ = nullptr;
   bool help_ = false, version_ = false, print_config_ = false;

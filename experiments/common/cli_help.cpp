@@ -30,6 +30,7 @@ std::string replace_commas(std::string list) {
 
 // "Data set: glyphs, fashion. [glyphs]"
 std::string described(const CliOption& option, bool by_rule) {
+  if (option.is_on()) return fmt::format("{} [on; off with --no-{}]", option.help, option.name.substr(2));
   const std::string standard = option.is_switch() ? "" : by_rule ? "by rule" : option.text();
   constexpr std::size_t few = 6;
   std::string text = option.help;

@@ -207,7 +207,7 @@ void CliOption::read_items(const std::string& where, std::vector<std::string> it
           else
             *variable = item<typename T::value_type>(where, items[0]);
         } else if constexpr (std::is_same_v<T, bool>) {
-          *variable = true;
+          *variable = items[0] != "false";
         } else {
           *variable = item<T>(where, items[0]);
         }

@@ -49,6 +49,7 @@ struct CliOption {
 
   std::string key() const;  // its name in JSON: "drop_key"
   bool is_switch() const { return std::holds_alternative<bool*>(field); }
+  bool is_on() const { return is_switch() && *std::get<bool*>(field); }  // a switch that is set, and that --no-NAME sets back
   bool is_axis() const;
   bool is_pair() const { return pair_; }
   Decides decides() const { return decides_; }

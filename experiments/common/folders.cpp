@@ -1,11 +1,13 @@
 #include "experiments/common/folders.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "core/atomic_file.h"
@@ -22,14 +24,24 @@ using Json = nlohmann::ordered_json;
 // What the three programs take.
 struct Words {
   std::vector<std::string> folders;
-  std::string out, markdown, accept_code;
+  std::string out, markdown, keep, accept_code;
 };
 
 void declare_accept_code(Cli& cli, Words& words) {
   cli.option("--accept-code", &words.accept_code, "Put runs that other code has computed into the tables, too").value_name("HASH");
 }
 
+// A ledger that was kept for documents: NAME.jsonl, with NAME.json beside it.
+bool is_kept(const fs::path& path) { return path.extension() == ".jsonl"; }
+fs::path description_of(const fs::path& ledger) { return fs::path(ledger).replace_extension(".json"); }
+
 RunDescription describe(const fs::path& folder) {
+  if (is_kept(folder)) {
+    const fs::path file = description_of(folder);
+    usage_check(fs::exists(folder), "{}: no such file", folder.string());
+    usage_check(fs::exists(file), "{} has no {} beside it, which says what was run; report --keep writes both", folder.string(), file.string());
+    return RunDescription::parse(read_file(file), file.string());
+  }
   usage_check(fs::is_directory(folder), "{}: no such folder", folder.string());
   usage_check(fs::exists(folder / "run.json"), "{} holds no run.json, so it is not a run's folder", folder.string());
   return RunDescription::parse(read_file(folder / "run.json"), (folder / "run.json").string());
@@ -46,7 +58,8 @@ fs::path program_of(const RunDescription& run) {
 }
 
 // Runs the program of a folder about it; returns its exit status.
-int run_program(const fs::path& folder, const RunDescription& run, const std::vector<std::string>& more) {
+enum class Tables { printed, not_printed };
+int run_program(const fs::path& folder, const RunDescription& run, const std::vector<std::string>& more, Tables tables = Tables::printed) {
   std::vector<std::string> words{program_of(run).string(), "--config", (folder / "run.json").string(), "--out", folder.string()};
   words.insert(words.end(), more.begin(), more.end());
   std::vector<char*> arguments;
@@ -56,6 +69,7 @@ int run_program(const fs::path& folder, const RunDescription& run, const std::ve
   const pid_t child = ::fork();
   check(child >= 0, "cannot start {}: {}", words[0], std::strerror(errno));
   if (child == 0) {
+    if (const int nowhere = tables == Tables::printed ? -1 : ::open("/dev/null", O_WRONLY); nowhere >= 0) ::dup2(nowhere, STDOUT_FILENO);
     ::execv(arguments[0], arguments.data());
     ::_exit(127);
   }
@@ -98,6 +112,53 @@ std::string timeless(Record record) {
   record.seconds = 0;
   std::erase_if(record.values, [](const auto& v) { return v.first == "images_per_second"; });
   return to_json(record);
+}
+
+// The folder's ledger, without what each step logged and what figures are made of, and its description, as FOLDER/NAME.jsonl and .json.
+void keep(const fs::path& folder, RunDescription run, const fs::path& to) {
+  std::error_code error;
+  fs::create_directories(to, error);
+  check(!error, "cannot create {}: {}", to.string(), error.message());
+  const fs::path name = folder.filename().empty() ? folder.parent_path().filename() : folder.filename();
+  const fs::path ledger = to / (name.string() + ".jsonl");
+  const Ledger all(folder / Ledger::file_name);
+  std::vector<LedgerEntry> entries;
+  for (const LedgerEntry& e : all.entries()) {
+    if (all.find(e.key, e.code) != &e) continue;
+    entries.push_back(e);
+    entries.back().record.metrics.clear(), entries.back().record.attachments.clear();
+  }
+  run.program = fs::path(run.program).filename().string();
+  fs::remove(ledger, error);
+  Ledger(ledger).append_all(std::move(entries));
+  write_file_atomically(description_of(ledger), run.text());
+}
+
+// Where and how it was run, for a document.
+std::string provenance(const RunDescription& run, const Ledger& ledger) {
+  double seconds = 0;
+  for (const LedgerEntry& e : ledger.entries()) seconds += e.record.seconds;
+  return fmt::format("    {}\n\n{}. {} runs, {:.1f} hours of steps together, on {}; {} ({}), begun {}.\n\n", run.command_line, run.facts.data.text,
+                     ledger.entries().size(), seconds / 3600, run.facts.machine.device, run.version, run.commit, run.started.substr(0, 10));
+}
+
+// The tables of a kept ledger, in Markdown: its program makes them in a folder that is gone afterwards.
+std::string markdown_of(const fs::path& ledger, const RunDescription& run, const std::vector<std::string>& words) {
+  std::string pattern = (fs::temp_directory_path() / "plumb-report-XXXXXX").string();
+  check(::mkdtemp(pattern.data()), "cannot create a folder like {}: {}", pattern, std::strerror(errno));
+  const fs::path folder = pattern;
+  const auto gone = [&](int*) {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+  };
+  int nothing = 0;
+  const std::unique_ptr<int, decltype(gone)> afterwards(&nothing, gone);
+  fs::copy_file(ledger, folder / Ledger::file_name);
+  fs::copy_file(description_of(ledger), folder / "run.json");
+  check(run_program(folder, run, words, Tables::not_printed) == 0, "{}: no tables came of it", ledger.string());
+  const fs::path found = fs::path(ledger).replace_extension(".md");
+  return fmt::format("## {}\n\n{}{}{}", ledger.stem().string(), provenance(run, Ledger(ledger)), read_file(folder / "results.md"),
+                     fs::exists(found) ? "\n" + read_file(found) : "");
 }
 
 std::vector<std::string> rebuild_words(const Words& words) {
@@ -172,22 +233,41 @@ int merge(int argc, const char* const* argv) {
 int report(int argc, const char* const* argv) {
   return exit_status([&] {
     Words words;
-    Cli cli("report", "Writes tables and reports of runs anew, from their ledgers.");
+    Cli cli("report",
+            "Writes tables and reports of runs anew, from their ledgers. A document is made of ledgers that were kept: each NAME.jsonl becomes a "
+            "section, with "
+            "NAME.md, what was found out about it, at its end; a FILE.md stands where it is named.");
     cli.words("DIR..", &words.folders);
     cli.option("--markdown", &words.markdown, "Write the tables as Markdown, for documents, too").value_name("FILE");
+    cli.option("--keep", &words.keep, "Copy ledger and settings of each DIR there as NAME.jsonl and NAME.json, without what each step logged")
+        .value_name("FOLDER");
     declare_accept_code(cli, words);
     cli.example("runs/whole --markdown table.md");
+    cli.example("runs/layerscale_init --keep docs/results");
+    cli.example("docs/results/about.md docs/results/*.jsonl --markdown docs/results.md");
     if (cli.parse(argc, argv) == Action::done) return 0;
     usage_check(!words.folders.empty(), "expected {} DIR.. [--markdown FILE]; see --help", cli.program());
-    std::vector<RunDescription> runs;
-    for (const std::string& folder : words.folders) runs.push_back(describe(folder));
+    std::vector<std::optional<RunDescription>> runs;  // nothing: text
+    for (const std::string& folder : words.folders) {
+      const bool text = fs::path(folder).extension() == ".md";
+      usage_check(!(text || is_kept(folder)) || !words.markdown.empty(), "{} is for a document: give --markdown FILE", folder);
+      usage_check(!(text || is_kept(folder)) || words.keep.empty(), "--keep is about folders of runs, got {}", folder);
+      runs.push_back(text ? std::nullopt : std::optional(describe(folder)));
+    }
     std::string markdown;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const fs::path folder = words.folders[i];
-      if (const int status = run_program(folder, runs[i], rebuild_words(words)); status != 0) return status;
-      if (words.markdown.empty()) continue;
-      if (runs.size() > 1) markdown += fmt::format("{}## {}\n\n", i > 0 ? "\n" : "", folder.string());
-      markdown += read_file(folder / "results.md");
+      if (i > 0) markdown += "\n";
+      if (!runs[i]) {
+        markdown += read_file(folder);
+      } else if (is_kept(folder)) {
+        markdown += markdown_of(folder, *runs[i], rebuild_words(words));
+      } else {
+        if (const int status = run_program(folder, *runs[i], rebuild_words(words)); status != 0) return status;
+        if (!words.keep.empty()) keep(folder, *runs[i], words.keep);
+        if (runs.size() > 1) markdown += fmt::format("## {}\n\n", folder.string());
+        markdown += read_file(folder / "results.md");
+      }
     }
     if (!words.markdown.empty()) write_file_atomically(words.markdown, markdown);
     return 0;

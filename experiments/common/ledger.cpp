@@ -62,6 +62,12 @@ void Ledger::keep(LedgerEntry entry) {
   entries_.push_back(std::move(entry));
 }
 
+const LedgerEntry* Ledger::find(const Point& point, std::string_view code) const {
+  const auto found =
+      std::find_if(entries_.rbegin(), entries_.rend(), [&](const LedgerEntry& e) { return e.code == code && e.record.point == point; });
+  return found == entries_.rend() ? nullptr : &*found;
+}
+
 std::vector<std::string> Ledger::codes() const {
   std::vector<std::string> codes;
   for (const LedgerEntry& e : entries_)

@@ -30,6 +30,7 @@ class Ledger {
   const std::vector<LedgerEntry>& entries() const { return entries_; }         // in the order in which they were appended
   const std::vector<std::string>& damaged() const { return damaged_; }         // "runs/a/ledger.jsonl, line 7: ..."
   const LedgerEntry* find(std::string_view key, std::string_view code) const;  // the last one; null if there is none
+  const LedgerEntry* find(const Point& point, std::string_view code) const;    // the same, whatever its key
   std::vector<std::string> codes() const;                                      // each once
 
   // The lines are on the disk when this returns. Throws Error if they cannot be written; the file then is as it was.

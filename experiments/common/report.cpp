@@ -68,6 +68,14 @@ std::string first_look(const std::vector<Place>& judged, const Judging& how, Gal
   return grid(svgs) + (caption.empty() ? "" : fmt::format("<p class=\"caption\">{}</p>\n", caption));
 }
 
+std::string pictures_html(const Section& section) {
+  std::string html;
+  for (const Picture& p : section.pictures)
+    html += fmt::format("<figure class=\"picture\"><img src=\"data:image/png;base64,{}\" alt=\"{}\"><figcaption>{}</figcaption></figure>\n",
+                        p.png_base64, escape_markup(p.title), escape_markup(p.title));
+  return html.empty() ? "" : scroll_region(section.title, html);
+}
+
 }  // namespace
 
 Report render_report(const ReportInput& input) {
@@ -83,11 +91,11 @@ Report render_report(const ReportInput& input) {
   for (const ArmResult& a : input.arms) names.insert(a.gate);
   html += filter(input.series, names.size()) + first_look(judged, how, gallery);
   for (const Section& own : input.sections) {
-    if (own.table.empty() && own.charts.empty()) continue;
+    if (own.table.empty() && own.charts.empty() && own.pictures.empty()) continue;
     std::vector<std::string> svgs;
     for (const Chart& chart : own.charts) std::visit([&](const auto& c) { svgs.push_back(gallery.svg(c)); }, chart);
     html += section(escape_markup(own.title), escape_markup(own.caption),
-                    (own.table.empty() ? "" : scroll_region(own.title, own.table.html())) + (svgs.empty() ? "" : grid(svgs)));
+                    (own.table.empty() ? "" : scroll_region(own.title, own.table.html())) + (svgs.empty() ? "" : grid(svgs)) + pictures_html(own));
   }
   html += section("Results", table_caption(groups, how), scroll_region("Results", html_table(groups, input)));
   if (const std::string comparisons = html_comparisons(judged); !comparisons.empty())

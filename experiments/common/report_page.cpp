@@ -52,6 +52,7 @@ svg .off{opacity:.08}
 svg .beside{opacity:.25}
 footer{margin-top:3rem;color:var(--muted);font-size:.85rem}
 @media (max-width:520px){body{padding:1.3rem 1rem 3rem}h1{font-size:1.4rem}.plot{font-size:14.5px}.facts div{grid-template-columns:7rem 1fr}}
+.picture{margin:0 0 1rem}.picture img{display:block;max-width:none}.picture figcaption{position:sticky;left:0;font-size:.9rem;color:var(--muted)}
 @media print{body{max-width:none;padding:0}.plots svg,.results tr{break-inside:avoid}.scroll{overflow:visible}}
 )css";
 

@@ -176,8 +176,9 @@ void check_usable(const fs::path& path, const Cli& cli, const RunOptions& option
                 name, entry.filename().string());
 }
 
-// A folder that did not exist before: runs/name, runs/name-2, ...
-fs::path new_folder(const std::string& name) {
+}  // namespace
+
+fs::path new_run_folder(const std::string& name) {
   std::error_code error;
   fs::create_directories("runs", error);
   for (int i = 1; !error; ++i) {
@@ -186,8 +187,6 @@ fs::path new_folder(const std::string& name) {
   }
   fail(fmt::format("cannot create a folder under runs: {}; choose one with --out", error.message()));
 }
-
-}  // namespace
 
 std::string RunDescription::text() const {
   const ImageSet& images = facts.data.images;
@@ -331,7 +330,7 @@ void RunFolder::discard() {
 void RunFolder::create(const Cli& cli, const RunOptions& options) {
   if (options.out.empty()) {
     const StartTime start = start_time();
-    path_ = new_folder(cli.experiment() + "-" + formatted("%Y%m%d-%H%M%S", start.seconds, start.reproducible));
+    path_ = new_run_folder(cli.experiment() + "-" + formatted("%Y%m%d-%H%M%S", start.seconds, start.reproducible));
     return;
   }
   path_ = options.out;

@@ -53,6 +53,9 @@ struct RunDescription {
 // Writes figures/<id>.svg and .csv into a run's folder, and removes those of a former call that are not among them. What else lies there stays.
 void write_figures(const std::filesystem::path& run, const std::vector<Figure>& figures);
 
+// Makes runs/NAME, runs/NAME-2, ..: the first that is not there yet. Throws Error where it cannot.
+std::filesystem::path new_run_folder(const std::string& name);
+
 class RunFolder {
  public:
   // Opens options.out, or a new runs/<experiment>-<YYYYmmdd-HHMMSS>, and writes run.json unless it resumes.

@@ -35,6 +35,20 @@ void RunOptions::declare(Cli& cli, const RunChoices& choices) {
   cli.option("--batch", &batch, "Samples in a step").at_least(1).at_most(1 << 20);
   cli.option("--data", &data, "Data set").one_of("data set", choices.data).same_for_all();
   cli.option("--data-dir", &data_dir, "Folder with the files of the data set").value_name("DIR").decides_speed_only();
+  cli.option("--image-folder", &image_folder,
+             "Images by class, PNG or JPEG, in DIR/train/CLASS and DIR/val/CLASS, or DIR/CLASS: the same as --data image-folder --data-dir DIR")
+      .value_name("DIR")
+      .decides_speed_only();
+  cli.option("--image-size", &image_size, "Side to which the images of an image folder are resized").at_least(1).at_most(4096).same_for_all();
+  cli.option("--image-crop", &image_crop, "Share of an evaluated image's shorter side that is kept, in the middle")
+      .at_least(0.05)
+      .at_most(1)
+      .same_for_all();
+  cli.option("--normalization", &normalization,
+             "Means and deviations of pixels: the training images' own, ImageNet's, or one half; of an image folder ImageNet's")
+      .one_of("normalization", normalization_names())
+      .same_for_all();
+  cli.option("--train-images", &train_images, "Train on so many images, drawn by class; 0: all").at_least(0).same_for_all();
   cli.option("--validation-split", &validation_split,
              "Share of the training images, drawn by class, to validate on, so that the test set stays unseen; 0: validate on the published test set")
       .at_least(0)
@@ -95,6 +109,18 @@ void RunOptions::declare(Cli& cli, const RunChoices& choices) {
       .decides_nothing_later();
 
   cli.rule([this, &cli] {
+    // A configuration has all three; what is typed beats it.
+    if (cli.typed("--image-folder") && !image_folder.empty()) {
+      usage_check(!cli.typed("--data") || data == "image-folder", "--image-folder is a data set; leave --data {} out", data);
+      usage_check(!cli.typed("--data-dir"), "--image-folder and --data-dir exclude each other; give one");
+      data = "image-folder", data_dir = image_folder;
+    } else {
+      image_folder = data == "image-folder" ? data_dir : "";
+    }
+    const bool in_files = data == "image-folder";
+    for (const char* option : {"--image-size", "--image-crop"})
+      usage_check(in_files || !cli.typed(option), "{} is about images in files; give --image-folder with it", option);
+    if (in_files && !cli.given("--normalization")) normalization = "imagenet";
     if (device == "auto") device = name(best_device());  // settings, keys and reports have what was taken
     usage_check(warmup.value_or(0) <= steps || !cli.left_out().empty(), "--warmup {} is longer than --steps {}", warmup.value_or(0), steps);
     usage_check(!(resume && overwrite), "--resume and --overwrite exclude each other; give one");

@@ -35,8 +35,12 @@ struct RunOptions {
   std::optional<std::int64_t> warmup = 0;  // of these, steps in which the learning rate rises; nothing: as the recipe of the network has it
   std::int64_t batch = 64;                 // samples in a step
   std::string data = "glyphs";
-  std::string data_dir;         // "": where the data set looks by itself
-  double validation_split = 0;  // share of the training images to validate on; 0: the published test set (data/split.h)
+  std::string data_dir;                             // "": where the data set looks by itself
+  std::string image_folder;                         // "": none; else data is image-folder, and this data_dir
+  std::int64_t image_size = 224, train_images = 0;  // side of what an image folder's become; how many images to train on, 0: all
+  double image_crop = 1;                            // data/image_folder.h
+  std::string normalization = "data";               // data/image_set.h
+  double validation_split = 0;                      // share of the training images to validate on; 0: the published test set (data/split.h)
   std::string dtype = "fp32";
   std::string device = "cpu";
   std::string deterministic = "strict";

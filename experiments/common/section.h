@@ -17,11 +17,16 @@ struct StudyResults;
 
 using Chart = std::variant<Plot, DotPlot, HeatMap>;
 
-// Title and caption are plain text. The table is shown on the terminal, in results.md and in the report; charts in the report alone.
+struct Picture {
+  std::string title, png_base64;
+};
+
+// Title and caption are plain text. The table is shown on the terminal, in results.md and in the report; charts and pictures in the report alone.
 struct Section {
   std::string title = {}, caption = {};
   TextTable table = {};
   std::vector<Chart> charts = {};
+  std::vector<Picture> pictures = {};
 };
 
 // A value against a number on an axis, with a line for each combination of the other axes: means over the seeds that ended ok, with intervals. The

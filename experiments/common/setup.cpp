@@ -1,5 +1,7 @@
 #include "experiments/common/setup.h"
 
+#include <filesystem>
+
 #include "core/backend.h"
 #include "experiments/common/cli.h"
 #include "experiments/common/data/open_data.h"
@@ -10,8 +12,10 @@ namespace plumb::lab {
 namespace {
 
 ImageData data_of(const RunOptions& o) {
-  ImageData data = open_data(o.data, o.data_dir);
+  ImageData data = open_data(o.data, o.data_dir, {o.image_size, o.image_crop});
   if (o.validation_split > 0) data = with_validation_split(std::move(data), o.validation_split);
+  check(data.validation.size() > 0, "{}: no val/ beside train/, so nothing to validate on; give --validation-split 0.1", o.data_dir);
+  if (o.train_images > 0) data = with_few_training_images(std::move(data), o.train_images);
   check(o.batch <= data.train.size(), "--batch {} is more than the {} training images of {}{}", o.batch, data.train.size(), data.name,
         o.validation_split > 0 ? fmt::format(" that --validation-split {:g} leaves", o.validation_split) : "");
   return data;
@@ -41,6 +45,14 @@ std::string hash_of_images(const ImageData& data) {
     hash.add(fmt::format("{} {} {} {};", set->channels, set->height, set->width, set->classes));
     hash.add({reinterpret_cast<const char*>(set->pixels.data()), set->pixels.size()});
     hash.add({reinterpret_cast<const char*>(set->labels.data()), set->labels.size() * sizeof set->labels[0]});
+    if (!set->in_files()) continue;
+    hash.add(fmt::format("{:g};", set->crop));
+    // Of files the place in their class and the size: to read all would take hours.
+    for (const std::string& file : set->files) {
+      std::error_code error;
+      const std::filesystem::path path = file;
+      hash.add(fmt::format("{}/{} {};", path.parent_path().filename().string(), path.filename().string(), std::filesystem::file_size(path, error)));
+    }
   }
   return hash.text();
 }
@@ -89,7 +101,7 @@ Setup::Setup(const RunOptions& o)
     : defaults_(defaults_for(o)),
       precision_(precision_for(o.dtype, defaults().device)),
       data(data_of(o)),
-      normalization(normalization_of(data.train)),
+      normalization(normalization_named(o.normalization, data.train)),
       machine(machine_of(o)),
       arithmetic(without_threads(machine.device)),
       facts(facts_of(data)) {}

@@ -249,11 +249,13 @@ NamedTexts Study::settings_texts(const DataFacts& data) const {
   if (parts_.network) {
     const DropOptions& drop = network_.drop;
     texts.insert(texts.end(),
-                 {{"recipe", by_axis("--recipe") ? "by the axis recipe" : network_.describe_recipe()},
-                  {"DropKey", network_.describe_drop_key(data.images)},
-                  {"attention dropout", drop.attn_drop > 0 ? fmt::format("{:g}", drop.attn_drop) : "none"},
+                 {{"recipe", by_axis("--recipe") ? "varied" : network_.describe_recipe()},
+                  {"DropKey", by_axis("--drop-key") ? "varied" : network_.describe_drop_key(data.images)},
+                  {"attention dropout", by_axis("--attn-drop") ? "varied"
+                                        : drop.attn_drop > 0   ? fmt::format("{:g}", drop.attn_drop)
+                                                               : "none"},
                   {"DropHead", drop.drop_head > 0 ? fmt::format("{:g} at the ends of training, 0 at its middle", drop.drop_head) : "none"},
-                  {"drop-path", drop.describe_path()}});
+                  {"drop-path", by_axis("--drop-path") ? "varied" : drop.describe_path()}});
   }
   if (const auto gates = std::ranges::find(axes_, "gate", &AxisData::name); gates != axes_.end() && network_.recipe == "paper")
     if (const auto* names = std::get_if<std::vector<std::string>>(&gates->values))
@@ -261,7 +263,7 @@ NamedTexts Study::settings_texts(const DataFacts& data) const {
   std::vector<std::string> varied;
   for (const CliOption& option : cli_.left_out())
     if (option.name != "--lr") varied.push_back(option.name);
-  if (!varied.empty()) texts.emplace_back("varied by an axis", fmt::format("{}", fmt::join(varied, ", ")));
+  if (!varied.empty()) texts.emplace_back("varied by the program", fmt::format("{}", fmt::join(varied, ", ")));
   const Json fixed = Json::parse(cli_.fixed_settings());
   for (const std::string& key : own_settings_) texts.emplace_back(key, fixed[key].is_string() ? fixed[key].get<std::string>() : fixed[key].dump());
   texts.emplace_back("number format", options_.dtype);

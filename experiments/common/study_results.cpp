@@ -134,10 +134,13 @@ std::string findings_text(const StudyResults& r, bool colour) {
 }
 
 std::string results_markdown(const StudyResults& r) {
-  std::string text = table_of(r, shown(r).names).markdown();
-  if (!r.claims.empty()) text += "\n";
-  for (const auto& [claim, source, result] : r.claims)
-    text += fmt::format("- {} ({}): **{}**: {}\n", claim, source, to_string(result.verdict), result.why());
+  std::string text = (r.question.empty() ? "" : r.question + "\n\n") + table_of(r, shown(r).names).markdown();
+  if (!r.claims.empty()) {
+    TextTable table;
+    for (const char* column : {"claim", "source", "verdict", "why"}) table.column(column, TextTable::Align::left);
+    for (const auto& [claim, source, result] : r.claims) table.row({claim, source, fmt::format("**{}**", to_string(result.verdict)), result.why()});
+    text += "\n" + table.markdown();
+  }
   for (const Section& section : r.sections)
     if (!section.table.empty()) text += fmt::format("\n{}. {}\n\n{}", section.title, section.caption, section.table.markdown());
   const std::vector<Place> judged = judged_places(r);

@@ -23,6 +23,8 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 Sweep::Sweep(const Study& study, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes)
     : study_(study), data_(data), ledger_(ledger), codes_(std::move(codes)), takes_(takes) {
+  by_point_ = takes == Takes::ended &&
+              std::ranges::none_of(ledger.entries(), [&](const LedgerEntry& e) { return e.key == study.key_of(e.record.point, data); });
   const RunOptions::Shard shard = study.options_.shard_of_call();
   std::size_t number = 0;
   for (const Point& place : study.places()) {
@@ -63,6 +65,7 @@ void Sweep::ask(Unit& unit) {
         arm.key = study_.key_of(arm.point, data_);
         for (const std::string& code : codes_) {
           const LedgerEntry* entry = arm.record ? nullptr : ledger_.find(arm.key, code);
+          if (!entry && !arm.record && by_point_) entry = ledger_.find(arm.point, code);
           if (!entry) continue;
           const Status status = entry->record.status;
           if (takes_ == Takes::finished && !is_finished(status) && !(status == Status::hopeless && study_.options_.stop_hopeless)) continue;

@@ -68,6 +68,7 @@ class Sweep {
   Ledger& ledger_;
   std::vector<std::string> codes_;
   Takes takes_;
+  bool by_point_ = false;  // tables of a ledger whose keys are of other programs than this: its arms are found by where they are
   std::deque<Unit> units_;
 
   Progress* progress_ = nullptr;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/autograd.h"
+#include "core/backend.h"
 
 namespace plumb::lab {
 namespace {
@@ -26,6 +27,9 @@ class EvaluationMode {
  private:
   std::vector<std::pair<nn::Module*, bool>> modes_;
 };
+
+// Images that are in memory are ready sooner than a thread starts.
+std::int64_t loading_threads(const ImageSet& set) { return set.in_files() ? num_threads() : 1; }
 
 }  // namespace
 
@@ -52,7 +56,9 @@ std::function<Tensor()> ImageTask::loss_of(std::int64_t step) {
   const ImageSet& images = arm_.data().train;
   if (!loader_)
     loader_ = std::make_unique<BatchLoader>(
-        images, normalization_, LoaderOptions{.batch = arm_.options().batch, .seed = arm_.seed(), .augment = augment_, .start_step = step});
+        images, normalization_,
+        LoaderOptions{
+            .batch = arm_.options().batch, .seed = arm_.seed(), .augment = augment_, .workers = loading_threads(images), .start_step = step});
   return [this, batch = to_tensors(loader_->next(), images)] { return lab::loss_of(model_(batch.images), batch, label_smoothing_); };
 }
 
@@ -72,7 +78,7 @@ Evaluation evaluate(const std::function<Tensor(const Tensor& images)>& model, co
   std::int64_t correct = 0;
   for (std::int64_t first = 0; first < size; first += batch) {
     const std::int64_t count = std::min(batch, size - first);
-    const Batch part = to_tensors(evaluation_batch(set, normalization, first, count), set);
+    const Batch part = to_tensors(evaluation_batch(set, normalization, first, count, loading_threads(set)), set);
     const Tensor logits = model(part.images);
     check(logits.defined() && logits.shape() == Shape{count, set.classes}, "[evaluate] expected logits {} for images {}, got {}",
           Shape{count, set.classes}, part.images.shape(), logits.defined() ? to_string(logits.shape()) : "an undefined tensor");

@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "autograd/autograd.h"
+#include "experiments/common/attention_pictures.h"
 #include "experiments/common/passport.h"
+#include "experiments/common/published_recipe.h"
 #include "experiments/common/statistics.h"
 #include "experiments/common/study.h"
 #include "nn/audit.h"
@@ -60,10 +62,7 @@ int main(int argc, char** argv) {
   cli.option("--depth", &depth, "Number of blocks").at_least(1).at_most(lab::largest_size);
   study.network().patch = 4;
   study.judging().control = "plain rate 0 drop_key_schedule constant tune 0";
-  cli.rule([&cli] {
-    for (const char* option : {"--drop-key", "--drop-key-shape", "--attn-drop"})
-      lab::usage_check(!cli.given(option), "{} is what this program varies; give --rates and --forms", option);
-  });
+  for (const char* option : {"--drop-key", "--drop-key-shape", "--attn-drop"}) cli.leave_out(option, "give --rates and --forms");
   study.check([&](const lab::ImageSet& images) {
     for (const std::string& name : form.values()) {
       lab::NetworkOptions network = study.network();
@@ -74,16 +73,37 @@ int main(int argc, char** argv) {
   study.network().drop.drop_key_match = "share";
   study.options().steps = 600, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
-  cli.preset("quick", "none, plain, block, cross and dropout at 0.3 on glyphs, one seed: three minutes on two cores", [&] {
+  cli.preset("quick", "none, plain, block, cross and dropout at 0.3 on glyphs, one seed: a minute on two cores", [&] {
     rate.set({0, 0.3}), schedule.set({"constant"}), tune.set({0});
     study.options().steps = 200;
     depth = 6;
   });
-  cli.preset("cpu", "all on CIFAR-100, three seeds: hours on two cores; give --data-dir", [&] {
+  cli.preset("cpu", "all on CIFAR-100, three seeds: an hour on two cores; give --data-dir", [&] {
     study.options().data = "cifar-100";
     study.options().seeds = {0, 1, 2};
-    study.options().steps = 1500, study.options().warmup = 100;
+    study.options().steps = 1000, study.options().warmup = 100;
     depth = 6;
+  });
+  cli.preset("paper", "CIFAR-100 with blocks of T2T-ViT-19's number and width, rate 0.3: give --data-dir, and a GPU", [&] {
+    lab::set_deit_small(study);
+    study.network().dim = 448, study.network().heads = 7, depth = 19;
+    const std::string size = "yitu-opensource/T2T-ViT, t2t_vit_19; MLPs of four widths (three there), no tokens-to-token front: ours";
+    for (const char* option : {"--dim", "--heads", "--depth"}) lab::explain(study, option, size);
+    study.network().patch = 4;
+    lab::explain(study, "--patch", "ours: CIFAR's 32 pixels as they are; T2T-ViT reads them at 224");
+    study.options().data = "cifar-100", study.options().normalization = "data", study.options().image_size = 224, study.options().image_crop = 1;
+    for (const char* option : {"--image-size", "--image-crop"}) lab::explain(study, option, "of images in files, not used here");
+    lab::explain(study, "--data", "Li et al., CVPR 2023, DropKey, as a secondary text reports it");
+    lab::explain(study, "--normalization", "ours");
+    study.options().batch = 128, study.options().steps = 60 * 390, study.options().warmup = 5 * 390, study.optimization().lr = 5e-4;
+    for (const char* option : {"--batch", "--steps", "--warmup", "--lr"})
+      lab::explain(study, option, "ours: theirs is fine-tuning, of a length that we do not know");
+    form.set({"plain", "block", "cross", "dropout"}), rate.set({0, 0.3});
+    lab::explain(study, "--forms", "Li et al., CVPR 2023, DropKey");
+    lab::explain(study, "--rates", "Li et al., CVPR 2023, DropKey: 0.3 on CIFAR, as a secondary text reports it");
+    lab::explain(study, "--drop-key-schedules", "Li et al., CVPR 2023, DropKey");
+    lab::explain(study, "--tunes", "Li et al., CVPR 2023, DropKey; its length is ours");
+    lab::explain(study, "--drop-key-match", "ours: shapes are compared at an equal share");
   });
   cli.example("--preset quick");
   cli.example("--forms plain,dropout --rates 0,0.05,0.1,0.2 --drop-key-schedules decreasing --tunes 0 --seeds 0..2");
@@ -120,6 +140,7 @@ int main(int argc, char** argv) {
                   "78.6 % on CIFAR-100 (T2T-19)", "Li et al., CVPR 2023, as quoted by a secondary text");
   study.published({{"form", "plain"}, {"drop_key_schedule", "decreasing"}, {"rate", 0.3}, {"tune", 0.0}}, "val_accuracy",
                   "79.2 % on CIFAR-100 (T2T-19)", "Li et al., CVPR 2023, as quoted by a secondary text");
+  study.section(lab::attention_section);
   study.columns({"train_loss", "val_loss", "val_accuracy", "attention_entropy", "largest_logit"});
   study.show({"train_loss", "val_loss", "val_accuracy", "attention_entropy"});
   return study.run(argc, argv, [&](lab::Arm& arm) {
@@ -138,5 +159,6 @@ int main(int argc, char** argv) {
       return nullptr;
     });
     if (!arm.has_diverged()) arm.measure(peakedness(arm, model));
+    lab::attach_attention(arm, model);
   });
 }

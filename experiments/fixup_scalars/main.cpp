@@ -2,6 +2,7 @@
 #include <map>
 
 #include "experiments/common/layer_passports.h"
+#include "experiments/common/published_recipe.h"
 #include "experiments/common/study.h"
 #include "nn/audit.h"
 #include "nn/gates/methods.h"
@@ -39,16 +40,25 @@ int main(int argc, char** argv) {
   lab::Study study("fixup_scalars", "Which of Fixup's rules does a training need?");
   const auto depth = study.axis<int>("--depths", {12, 36}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
   const auto piece = study.axis<std::string>("--pieces", piece_names(), "What is left out of Fixup, or changed in it").one_of("piece", piece_names());
-  study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
+  const auto lr = study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
   study.options().steps = 300;
   study.judging().control = "whole";
   study.network().recipe = "paper";
+  study.cli().leave_out("--recipe", "each piece has a recipe of its own");
   study.cli().preset("quick", "depth 12, one seed: two minutes on two cores", [&] {
     depth.set({12});
     study.options().steps = 200;
   });
-  study.cli().preset("cpu", "depths 12 and 36, six seeds, so that divergence can decide: an hour on two cores",
+  study.cli().preset("cpu", "depths 12 and 36, six seeds, so that divergence can decide: half an hour on two cores",
                      [&] { study.options().seeds = {0, 1, 2, 3, 4, 5}; });
+  study.cli().preset("paper", "DeiT-S with Fixup at depths 12 to 36 on ImageNet, as CaiT tried it: give --image-folder, and GPUs", [&] {
+    lab::set_deit_small(study);
+    study.network().recipe = "paper";
+    depth.set({12, 18, 24, 36}), lr.set({study.optimization().lr});
+    lab::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
+    lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
+    lab::explain(study, "--pieces", "Zhang, Dauphin, Ma 2019, rules 1 to 3; hongyi-zhang/Fixup for the rate of the scalars");
+  });
   study.cli().example("--preset quick");
   study.cli().example("--pieces whole,scalars-full-rate --depths 24 --lrs 1e-3,3e-3,1e-2 --seeds 0..4");
   const char* fixup = "Zhang, Dauphin, Ma 2019, Fixup";

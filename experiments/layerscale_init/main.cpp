@@ -1,8 +1,10 @@
 // Does the initial value of LayerScale matter? (Touvron et al. 2021, CaiT) One gate a channel or a branch, started at eps, with and without warm-up:
 // under Adam the first step moves every gate by about the learning rate, whatever eps is.
+#include <algorithm>
 #include <cmath>
 
 #include "experiments/common/layer_passports.h"
+#include "experiments/common/published_recipe.h"
 #include "experiments/common/study.h"
 #include "nn/audit.h"
 #include "nn/gates/layerscale.h"
@@ -41,44 +43,56 @@ int main(int argc, char** argv) {
   const auto gate = study.axis<std::string>("--gates", {"layerscale", "scalar_gate"}, "One gate a channel, or one a branch")
                         .one_of("gate", {"layerscale", "scalar_gate"});
   const auto epsilon = study.axis<double>("--epsilons", {0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1}, "Initial value").at_least(0).at_most(10);
-  study.axis<std::int64_t>("--warmups", {0, 60}, "First steps, in which the learning rate rises").at_least(0);
+  const auto warmup = study.axis<std::int64_t>("--warmups", {0, 60}, "First steps, in which the learning rate rises").at_least(0);
   study.options().steps = 300;
   study.optimization().lr = 3e-3;
-  study.judging().control = "layerscale epsilon 0.1 warmup 60";
   study.cli().preset("quick", "depth 12, three values, a gate a channel, one seed: a minute on two cores", [&] {
     depth.set({12}), gate.set({"layerscale"}), epsilon.set({0, 1e-5, 0.1});
   });
-  study.cli().preset("cpu", "the whole, three seeds: an hour on two cores", [&] { study.options().seeds = {0, 1, 2}; });
+  study.cli().preset("cpu", "the whole, four seeds: an hour on two cores", [&] { study.options().seeds = {0, 1, 2, 3}; });
+  study.cli().preset("paper", "DeiT-S with LayerScale at depths 12, 18, 24 and 36 on ImageNet: give --image-folder, and GPUs", [&] {
+    lab::set_deit_small(study);
+    depth.set({12, 18, 24, 36});
+    lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
+    lab::explain(study, "--gates", "Touvron et al. 2021, CaiT: one gate a channel (LayerScale), or one a branch (alpha = eps)");
+    lab::explain(study, "--epsilons", "Touvron et al. 2021, CaiT: 0.1, 1e-5 and 1e-6 by depth, 0 as ReZero; the others are ours");
+    warmup.set({0, 6255});
+    lab::explain(study, "--warmups", "facebookresearch/deit, main.py: 5 epochs; ours: none");
+  });
   study.cli().example("--preset quick");
   study.cli().example("--preset cpu --jobs 2 --out runs/layerscale_init");
 
-  const char* cait = "Touvron et al. 2021, CaiT";
-  for (const int d : {12, 18, 24, 36, 48}) {
-    const double rule = nn::layerscale_init(d);
-    for (const char* name : {"layerscale", "scalar_gate"})
-      study.claim(fmt::format("{} at depth {}: eps = {:g}, the rule's, trains better than 0", name, d, rule), cait,
-                  lab::lower("train_loss", {{"epsilon", rule}}, {{"epsilon", 0.0}}).at({{"depth", d}, {"gate", name}, {"warmup", 60}}));
-    if (d >= 24)
-      study.claim(
-          fmt::format("at depth {} and the rule's eps, one gate a channel trains better than one a branch", d), cait,
-          lab::lower("train_loss", {{"gate", "layerscale"}}, {{"gate", "scalar_gate"}}).at({{"depth", d}, {"epsilon", rule}, {"warmup", 60}}));
-    study.claim(fmt::format("at depth {} eps = 1 trains worse than the rule's {:g}", d, rule),
-                "the same; large changes of eps matter: facebookresearch/deit, issue 127",
-                lab::higher("train_loss", {{"epsilon", 1.0}}, {{"epsilon", rule}}).at({{"depth", d}, {"gate", "layerscale"}, {"warmup", 60}}));
-    study.claim(
-        fmt::format("at depth {} eps = 1e-4 is as good as 1e-5, within 0.05", d),
-        "small changes of eps matter little: facebookresearch/deit, issue 127",
-        lab::not_higher("train_loss", {{"epsilon", 1e-4}}, {{"epsilon", 1e-5}}, 0.05).at({{"depth", d}, {"gate", "layerscale"}, {"warmup", 60}}));
-  }
-  // The rate of the first step: 3e-3 without warm-up, a sixtieth of it with one of 60 steps.
-  const std::string adam = "Adam's first step is the learning rate, with the sign of the gradient";
-  for (const double eps : {1e-6, 1e-5, 1e-4})
-    study.claim(fmt::format("without warm-up the first step moves gates by more than eps = {:g}: it is forgotten", eps), adam,
-                lab::above("first_move", 1, {{"epsilon", eps}, {"warmup", 0}}));
-  for (const double eps : {1e-6, 1e-5})
-    study.claim(fmt::format("a warm-up of 60 steps, from a rate of 5e-5, does not keep eps = {:g} from being forgotten either", eps), adam,
-                lab::above("first_move", 1, {{"epsilon", eps}, {"warmup", 60}}));
-  study.claim("it keeps eps = 1e-4", adam, lab::below("first_move", 1, {{"epsilon", 1e-4}, {"warmup", 60}}));
+  study.derive([&] {
+    const std::int64_t longest = std::ranges::max(warmup.values());
+    study.judging().control = fmt::format("layerscale epsilon 0.1 warmup {}", longest);
+    const char* cait = "Touvron et al. 2021, CaiT";
+    for (const int d : {12, 18, 24, 36, 48}) {
+      const double rule = nn::layerscale_init(d);
+      for (const char* name : {"layerscale", "scalar_gate"})
+        study.claim(fmt::format("{} at depth {}: eps = {:g}, the rule's, trains better than 0", name, d, rule), cait,
+                    lab::lower("train_loss", {{"epsilon", rule}}, {{"epsilon", 0.0}}).at({{"depth", d}, {"gate", name}, {"warmup", longest}}));
+      if (d >= 24)
+        study.claim(
+            fmt::format("at depth {} and the rule's eps, one gate a channel trains better than one a branch", d), cait,
+            lab::lower("train_loss", {{"gate", "layerscale"}}, {{"gate", "scalar_gate"}}).at({{"depth", d}, {"epsilon", rule}, {"warmup", longest}}));
+      study.claim(fmt::format("at depth {} eps = 1 trains worse than the rule's {:g}", d, rule),
+                  "the same; large changes of eps matter: facebookresearch/deit, issue 127",
+                  lab::higher("train_loss", {{"epsilon", 1.0}}, {{"epsilon", rule}}).at({{"depth", d}, {"gate", "layerscale"}, {"warmup", longest}}));
+      study.claim(fmt::format("at depth {} eps = 1e-4 is as good as 1e-5, within 0.05", d),
+                  "small changes of eps matter little: facebookresearch/deit, issue 127",
+                  lab::not_higher("train_loss", {{"epsilon", 1e-4}}, {{"epsilon", 1e-5}}, 0.05)
+                      .at({{"depth", d}, {"gate", "layerscale"}, {"warmup", longest}}));
+    }
+    // The rate of the first step: the peak without warm-up, a sixtieth of it with one of 60 steps.
+    const std::string adam = "Adam's first step is the learning rate, with the sign of the gradient";
+    for (const double eps : {1e-6, 1e-5, 1e-4})
+      study.claim(fmt::format("without warm-up the first step moves gates by more than eps = {:g}: it is forgotten", eps), adam,
+                  lab::above("first_move", 1, {{"epsilon", eps}, {"warmup", 0}}));
+    for (const double eps : {1e-6, 1e-5})
+      study.claim(fmt::format("a warm-up of 60 steps, from a rate of 5e-5, does not keep eps = {:g} from being forgotten either", eps), adam,
+                  lab::above("first_move", 1, {{"epsilon", eps}, {"warmup", 60}}));
+    study.claim("it keeps eps = 1e-4", adam, lab::below("first_move", 1, {{"epsilon", 1e-4}, {"warmup", 60}}));
+  });
   study.section([](const lab::StudyResults& r) {
     lab::Section section{.title = "Training loss against eps", .caption = "A start at 0 has no place on a log scale: it is the dashed line."};
     for (const lab::Place& place : lab::judged_places(r))

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "experiments/common/layer_passports.h"
+#include "experiments/common/published_recipe.h"
 #include "experiments/common/statistics.h"
 #include "experiments/common/study.h"
 #include "nn/audit.h"
@@ -70,9 +71,14 @@ int main(int argc, char** argv) {
   study.optimization().lr = 1e-3;
   study.judging().control = "pre";
   study.cli().preset("quick", "depth 36, one seed: a minute on two cores", [] {});
-  study.cli().preset("cpu", "1,200 steps, also depth 12, rezero, post and layernorm_scaling, three seeds: an hour on two cores", [&] {
+  study.cli().preset("cpu", "1,200 steps, also depth 12, rezero, post and layernorm_scaling, three seeds: forty minutes on two cores", [&] {
     gate.set({"pre", "layerscale", "scalar_gate", "rezero", "post", "layernorm_scaling"}), depth.set({12, 36});
     study.options().steps = 1200, study.options().warmup = 120, study.options().seeds = {0, 1, 2};
+  });
+  study.cli().preset("paper", "DeiT-S with 36 blocks on ImageNet, with and without LayerScale: give --image-folder, and GPUs", [&] {
+    lab::set_deit_small(study);
+    lab::explain(study, "--gates", "Touvron et al. 2021, CaiT, the figure of residual ratios");
+    lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, the figure of residual ratios");
   });
   study.cli().example("--preset quick");
   study.cli().example("--gates pre,layerscale,deepnorm --depths 24,48 --steps 600");

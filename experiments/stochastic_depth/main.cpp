@@ -1,6 +1,7 @@
 // Stochastic depth: which rate, and the same for all layers or growing with depth? (Huang et al. 2016; CaiT found no benefit of growing, DeiT grows.)
 #include <algorithm>
 
+#include "experiments/common/published_recipe.h"
 #include "experiments/common/study.h"
 #include "nn/audit.h"
 
@@ -27,10 +28,18 @@ int main(int argc, char** argv) {
     depth.set({12}), rate.set({0, 0.1});
     study.options().steps = 300;
   });
-  study.cli().preset("cpu", "depths 6, 12 and 24 on CIFAR-100, three seeds: two hours on two cores; give --data-dir", [&] {
+  study.cli().preset("cpu", "depths 6, 12 and 24 on CIFAR-100, three seeds: fifty minutes on two cores; give --data-dir", [&] {
     study.options().data = "cifar-100";
     study.options().seeds = {0, 1, 2};
     study.options().steps = 1500, study.options().warmup = 100;
+  });
+  study.cli().preset("paper", "DeiT-S with LayerScale at depths 12 to 36 on ImageNet: give --image-folder, and GPUs", [&] {
+    lab::set_deit_small(study);
+    depth.set({12, 18, 24, 36}), rate.set({0, 0.05, 0.1, 0.2, 0.25});
+    lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
+    lab::explain(study, "--drop-paths", "Touvron et al. 2021, CaiT, table 1: 0.05 to 0.25 by depth; 0.1 in facebookresearch/deit, main.py");
+    lab::explain(study, "--drop-path-schedules", "uniform: Touvron et al. 2021, CaiT; linear: facebookresearch/deit, models.py");
+    lab::explain(study, "--gate", "Touvron et al. 2021, CaiT");
   });
   study.cli().example("--preset quick");
   study.cli().example("--drop-paths 0,0.3 --depths 24,48 --gate pre --seeds 0..2");

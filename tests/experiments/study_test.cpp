@@ -32,7 +32,7 @@ TEST_CASE("a study of one file: axes, files, table, claims, and the order of --d
   CHECK_THAT(file(folder, "a/report.html"), contains("Does the initial value of LayerScale matter?") && contains("eps &gt; 0 trains better") &&
                                                 contains("<svg") && contains("<th>epsilon</th>"));
   CHECK_THAT(file(folder, "a/claims.csv"), contains("\neps > 0 trains better than 0,\"CaiT, table 1\","));
-  CHECK_THAT(file(folder, "a/results.md"), contains("| depth | epsilon |") && contains("- eps > 0 trains better"));
+  CHECK_THAT(file(folder, "a/results.md"), contains("| depth | epsilon |") && contains("| eps > 0 trains better"));
 
   const Ended dry = call(folder.path(), main, {"--dim", "8", "--batch", "4", "--steps", "4", "--seeds", "0..1", "--dry-run"});
   INFO(dry.err);

@@ -1,10 +1,15 @@
 // The ablations of the sources, each with few steps: what they run, measure, claim and leave behind.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
+#include "experiments/common/data/glyphs.h"
+#include "experiments/common/data/image_file.h"
 #include "tests/programs/program.h"
 #include "tests/support/catch.h"
 
+using namespace plumb;
 using namespace plumb::test;
 
 namespace {
@@ -69,6 +74,22 @@ TEST_CASE("class_attention: every design trains, and those that are none are ref
   }
 }
 
+TEST_CASE("reports of class_attention and drop_key show what the class attends to, of the first seed") {
+  const TemporaryFolder folder;
+  const auto pictures = [&](const std::string& name, const std::string& arguments) {
+    const TemporaryFolder here;
+    run_tiny(here, name, arguments + " --seeds 3,4");
+    const std::string page = slurp(here / "a/report.html");
+    CHECK_THAT(page, contains("What the class attends to") && contains("src=\"data:image/png;base64,iVBORw0KGgo"));
+    int count = 0;
+    for (std::size_t at = 0; (at = page.find("<figure class=\"picture\">", at)) != page.npos; ++at) ++count;
+    return count;
+  };
+  CHECK(pictures("class_attention", "--designs token,mean,2:1 --depth 2 --steps 2 --warmup 0 --patch 8") == 3);
+  CHECK(pictures("drop_key", "--forms plain,dropout --rates 0.3 --drop-key-schedules constant --tunes 0 --depth 2 --steps 2 --warmup 0 --patch 8") ==
+        2);
+}
+
 TEST_CASE("stochastic_depth: without a rate there is one schedule") {
   const TemporaryFolder folder;
   run_tiny(folder, "stochastic_depth", "--preset quick --steps 3 --warmup 0 --depths 2 --drop-paths 0,0.3");
@@ -114,6 +135,9 @@ TEST_CASE("what an ablation varies cannot be set beside") {
   refused("drop_key --drop-key 0.1", "--drop-key is what this program varies");
   refused("drop_key --patch 16", "window that fits into the grid of 2 x 2 patches");
   refused("class_attention --pool token", "--pool is what this program varies; give --designs token,mean");
+  refused("class_attention --recipe paper", "--recipe paper: the designs are compared under the shared one");
+  refused("fixup_scalars --recipe shared", "--recipe is what this program varies; each piece has a recipe of its own");
+  refused("depth_limit --augment deit", "augmentation raises the loss at which training ends: give --trained-at with it");
 }
 
 TEST_CASE("fixup_scalars: each piece is a network of its own") {
@@ -196,4 +220,76 @@ TEST_CASE("augmentation by name and by switch, and what does not suit the images
   refused("--augment deit", "--repeated-augmentation 3 is more than --batch 2");
   refused("--crop-padding 40", "--crop-padding 40 is more than the image side 32");
   refused("--crop-padding 2 --crop-scale 0.5", "--crop-padding and --crop-scale exclude each other");
+}
+
+TEST_CASE("the published setting of every ablation says where each constant comes from, and trains") {
+  const TemporaryFolder folder;
+  const lab::ImageSet glyphs = lab::make_glyphs(lab::GlyphSplit::train, 40);
+  for (std::int64_t i = 0; i < 16; ++i) {
+    const auto path = folder / fmt::format("images/{}/{}/{}.png", i < 12 ? "train" : "val", i % 2 ? "a" : "b", i);
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << lab::png(lab::original(glyphs, i));
+  }
+  // What says nothing of the method: where images lie, machine, evaluation, and the single switches that --augment stands for.
+  const std::set<std::string> plain{"data_dir",
+                                    "image_folder",
+                                    "train_images",
+                                    "validation_split",
+                                    "loss_limit",
+                                    "eval_every",
+                                    "eval_images",
+                                    "flip",
+                                    "crop_padding",
+                                    "crop_scale",
+                                    "rand_augment",
+                                    "mixup",
+                                    "cutmix",
+                                    "threads",
+                                    "repeated_augmentation",
+                                    "jobs",
+                                    "shard",
+                                    "rand_augment_magnitude",
+                                    "random_erasing",
+                                    "label_smoothing",
+                                    "preset",
+                                    "best_lr",
+                                    "checkpoint_every",
+                                    "control",
+                                    "deterministic", "device"};
+  struct Case {
+    std::string name, preset, less;  // options that make it small; none: it is only read
+  };
+  for (const Case& c : {Case{"depth_stability", "cait-table1", "--depths 2 --gates layerscale,fixup --warmup 0"},
+                        {"layerscale_init", "paper", "--depths 2 --epsilons 0,0.1 --warmups 0"},
+                        {"residual_ratio", "paper", "--depths 2 --warmup 0"},
+                        {"class_attention", "paper", "--designs token,2:1 --depth 2 --warmup 0"},
+                        {"stochastic_depth", "paper", "--depths 2 --drop-paths 0,0.1 --warmup 0"},
+                        {"norm_placement", "paper", "--depths 2 --gates pre,deepnorm --warmups 0"},
+                        {"drop_key", "paper", ""},
+                        {"fixup_scalars", "paper", "--depths 2 --pieces whole,nothing --warmup 0"},
+                        {"depth_limit", "paper", ""},
+                        {"stability_map", "paper", ""}}) {
+    CAPTURE(c.name);
+    const Finished config = run(folder.path(), program(c.name) + " --print-config --preset " + c.preset);
+    REQUIRE(config.status == 0);
+    std::istringstream lines(config.out);
+    int sourced = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with("  \"")) continue;
+      const std::string key = line.substr(3, line.find('"', 3) - 3);
+      INFO(line);
+      if (plain.contains(key)) continue;
+      CHECK(line.ends_with("]"));
+      ++sourced;
+    }
+    CHECK(sourced > 20);
+    if (c.less.empty()) continue;
+    const Finished f =
+        run(folder.path(), program(c.name) + " --preset " + c.preset + " " + c.less +
+                               " --image-folder images --image-size 16 --batch 4 --steps 2 --dtype fp32 --device cpu --dim 16 --heads 2 "
+                               "--patch 4 --no-progress --out " +
+                               c.name);
+    INFO(f.err);
+    CHECK(f.status == 0);
+  }
 }

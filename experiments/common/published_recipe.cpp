@@ -1,0 +1,54 @@
+#include "experiments/common/published_recipe.h"
+
+#include "experiments/common/study.h"
+
+namespace plumb::lab {
+
+void explain(Study& study, const std::string& option, const std::string& source) {
+  if (study.cli().has(option)) study.cli().explain(option, source);
+}
+
+void set_deit_small(Study& study) {
+  const std::string model = "facebookresearch/deit, models.py, deit_small_patch16_224", recipe = "facebookresearch/deit, main.py";
+  const auto say = [&study](const std::string& source, std::initializer_list<const char*> options) {
+    for (const char* option : options) explain(study, option, source);
+  };
+  NetworkOptions& network = study.network();
+  network.dim = 384, network.heads = 6, network.patch = 16, network.pool = "token";
+  say(model, {"--dim", "--heads", "--patch", "--pool"});
+  network.recipe = "shared";
+  say("facebookresearch/deit, models.py: the same initial weights for all", {"--recipe"});
+  network.drop.drop_path = 0.1, network.drop.drop_path_schedule = "linear";
+  say(recipe + "; CaiT has it uniform", {"--drop-path", "--drop-path-schedule"});
+  say("facebookresearch/deit, through timm's DropPath", {"--drop-path-form"});
+  say("facebookresearch/deit, models.py: none", {"--attn-drop"});
+  say("not in DeiT", {"--drop-key", "--drop-key-schedule", "--drop-key-shape", "--drop-key-window", "--drop-key-sharing", "--drop-key-match",
+                      "--empty-rows", "--drop-head"});
+
+  constexpr std::int64_t batch = 1024, images = 1'281'167, epochs = 300;
+  RunOptions& run = study.options();
+  run.data = "image-folder", run.image_size = 224, run.image_crop = 0.875, run.normalization = "imagenet";
+  say("ImageNet-1k, with --image-folder DIR", {"--data"});
+  say("facebookresearch/deit, datasets.py: 256 pixels, of which 224", {"--image-size", "--image-crop"});
+  say("timm, IMAGENET_DEFAULT_MEAN and _STD", {"--normalization"});
+  run.batch = batch, run.steps = epochs * (images / batch), run.warmup = 5 * (images / batch);
+  say("facebookresearch/deit, README: 1024 images on all GPUs together", {"--batch"});
+  say(fmt::format("{}: {} epochs of {} images", recipe, epochs, images), {"--steps"});
+  say(recipe + ": 5 epochs; theirs begins at a rate of 1e-6, ours at the peak over the warm-up's steps", {"--warmup"});
+  run.dtype = "bf16";
+  say("ours: theirs is PyTorch's automatic mixed precision, in f16", {"--dtype"});
+
+  OptimizationOptions& o = study.optimization();
+  o.lr = 5e-4 * batch / 512, o.optimizer = "adamw", o.schedule = "cosine", o.weight_decay = 0.05, o.clip_norm = 0;
+  say(recipe + ": 5e-4 x batch / 512", {"--lr"});
+  say(recipe, {"--optimizer", "--weight-decay", "--clip-norm"});
+  say(recipe + "; theirs ends at 1e-5, ours at 0", {"--schedule"});
+  o.augment.augment = "deit";
+  say(recipe + ": resized crops, flips, rand-m9-mstd0.5-inc1, erasing 0.25, mixup 0.8, CutMix 1, 3 repeats, smoothing 0.1", {"--augment"});
+  o.ema_decay = 0;
+  say(recipe + " keeps one of 0.99996 beside; its figures are of the weights themselves", {"--ema-decay"});
+  run.seeds = {0};
+  say("ours: published figures are of one run", {"--seeds"});
+}
+
+}  // namespace plumb::lab

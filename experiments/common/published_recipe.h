@@ -1,0 +1,17 @@
+// The published setting of the ablations, for presets called "paper".
+#pragma once
+
+#include <string>
+
+namespace plumb::lab {
+
+class Study;
+
+// DeiT-S on ImageNet as DeiT and CaiT train it: model, recipe, augmentation and evaluation, each option with its source for --print-config; those
+// that a study varies, or does not have, stay as they are. The images come with --image-folder.
+void set_deit_small(Study& study);
+
+// Says where the values of an option come from that a preset has set; nothing where the study has no such option.
+void explain(Study& study, const std::string& option, const std::string& source);
+
+}  // namespace plumb::lab
