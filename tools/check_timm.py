@@ -1,15 +1,21 @@
-"""Weights exchanged with timm: called by check_timm.sh with the path of weights_tool and a folder to work in."""
+"""Weights exchanged with timm: called by check_timm.sh with the folder of the programs and a folder to work in."""
 
+import json
+import os
 import subprocess
 import sys
 
+import numpy as np
+import timm
 import torch
+from PIL import Image
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from timm.models.cait import Cait
 from timm.models.vision_transformer import VisionTransformer
 
-tool, work = sys.argv[1:]
+programs, work = sys.argv[1:]
+tool = f"{programs}/weights_tool"
 TOLERANCE = 1e-5  # largest difference of logits, relative to the largest logit (f32)
 
 
@@ -67,4 +73,52 @@ for name, make in MODELS.items():
     shake(model)
     save_file(model.state_dict(), weights)
     good &= compare("written by timm", model, weights, name)
+
+def photos(folder, count=3):
+    """JPEG files of other sizes than the networks', with smooth colours and edges."""
+    os.makedirs(folder)
+    for i in range(count):
+        rng = np.random.default_rng(i)
+        height, width = (300, 420) if i % 2 else (380, 260)
+        y, x = np.mgrid[0:height, 0:width] / 100
+        planes = [128 + 100 * np.sin(rng.uniform(1, 5) * x + rng.uniform(0, 6)) * np.cos(rng.uniform(1, 5) * y) for _ in range(3)]
+        image = np.stack(planes, -1)
+        top, left = rng.integers(0, 150, 2)
+        image[top : top + 90, left : left + 90] = rng.uniform(0, 255, 3)
+        Image.fromarray(image.clip(0, 255).astype(np.uint8)).save(f"{folder}/{i}.jpg", quality=95)
+
+
+def compare_files(name, program, more):
+    """Random weights of a published size: logits of tensors, and the five likeliest classes of files, each prepared by its own side."""
+    torch.manual_seed(1)
+    model = timm.create_model(name, pretrained=False).eval()
+    with torch.no_grad():
+        for key, p in model.named_parameters():
+            if p.ndim > 1 or "gamma" in key:
+                p.mul_(1.5).add_(0.02 * torch.randn(p.shape))
+    weights = f"{work}/{name}"
+    save_file(model.state_dict(), weights)
+    config = timm.data.resolve_data_config({}, model=model)
+    transform = timm.data.create_transform(**config, is_training=False)
+    files = [f"{work}/photos/{f}" for f in sorted(os.listdir(f"{work}/photos"))]
+    inputs = torch.stack([transform(Image.open(f).convert("RGB")) for f in files])
+    with torch.no_grad():
+        theirs = model(inputs)
+    save_file({"images": inputs}, f"{work}/inputs")
+    plumb("logits", "any", weights, f"{work}/inputs", f"{work}/logits")
+    ours = load_file(f"{work}/logits")["logits"]
+    error = ((ours - theirs).abs().max() / theirs.abs().max()).item()
+    command = [program, "--weights", weights, "--image-folder", f"{work}/photos", "--evaluate", "--json", "--out", f"{work}/{name}-pictures", *more]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    same = all([t["class"] for t in f["top"]] == theirs[i].topk(5).indices.tolist() for i, f in enumerate(found)) and len(found) == len(files)
+    apart = max(abs(t["probability"] - theirs[i].softmax(-1)[t["class"]].item()) for i, f in enumerate(found) for t in f["top"])
+    ok = error < TOLERANCE and same
+    print(f"{name:16} {'224 x 224, from files':24} {'ok' if ok else 'FAILED'}  relative error {error:.1e}; the five likeliest: "
+          f"{'the same' if same else 'others'}, probabilities {apart:.1e} apart")
+    return ok
+
+
+photos(f"{work}/photos")
+good &= compare_files("cait_xxs24_224", f"{programs}/cait", [])
+good &= compare_files("vit_tiny_patch16_224", f"{programs}/vit", ["--normalization", "half", "--image-crop", "0.9"])
 sys.exit(not good)

@@ -1,0 +1,59 @@
+// --weights of the programs that take a trained model: to evaluate it as it is, or to train it on.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/common/arm.h"
+#include "experiments/common/cli.h"
+#include "experiments/common/run_options.h"
+#include "nn/io/pretrained.h"
+
+namespace plumb::lab {
+
+class PretrainedWeights {
+ public:
+  // --weights, --weights-hash, --class-names, --evaluate and --fine-tune, in a section of their own.
+  void declare(Cli& cli);
+
+  bool given() const { return !path_.empty(); }
+  bool trains_on() const { return given() && !evaluate_; }
+  bool evaluates() const { return evaluate_; }
+  const std::string& path() const { return path_; }
+  // What the file says of its model; read when it is asked for first. `heads`: of a ViT whose file does not say it.
+  const nn::ModelCard& card(std::optional<std::int64_t> heads = {});
+  // To be called before options are checked: image size and normalization as the file has them, where they were not given.
+  void take_images(Cli& cli, RunOptions& run);
+  // LayerScale's initial value, where the file has none of its own and nobody gave one: 1, so that the network computes at first what it did.
+  void take_init(Cli& cli, double& init);
+  // Sets an option's variable as the file has it. Throws UsageError where the command line gave it otherwise.
+  template <class T>
+  void decide(Cli& cli, const std::string& option, T& variable, const T& there) {
+    usage_check(!cli.given(option) || variable == there, "{} {}: {} has {}", option, variable, path_, there);
+    variable = there;
+    cli.explain(option, path_);
+  }
+
+  // Puts the weights into a model that an arm trains on, with what the file lacks as it was initialised: a head for other classes, new gates. stderr
+  // gets a line about it. Throws as nn::load_pretrained does.
+  void put_into(nn::Classifier& model, Arm& arm) const;
+
+  // Names of the classes: those of --class-names (one a line), of the file, or none. Throws where they are not as many as the classes.
+  std::vector<std::string> class_names();
+
+ private:
+  const nn::TensorFile& file();
+
+  std::string path_, hash_, class_names_;
+  bool evaluate_ = false, fine_tune_ = false;
+  std::optional<nn::TensorFile> file_;  // in host memory
+  std::optional<nn::ModelCard> card_;
+};
+
+// --evaluate: the five likeliest classes of each image at or below --image-folder, accuracy where folders are named as classes are, and pictures of
+// what the class attends to, in --out. Of a folder with train/ and val/ those of val/. stdout gets the table (--json: an array). Returns the exit
+// status: 1 where a file could not be read.
+int evaluate_images(PretrainedWeights& weights, const RunOptions& run, const Cli& cli);
+
+}  // namespace plumb::lab

@@ -1,0 +1,241 @@
+// Trained weights in: evaluated on images in files, trained on, and drawn.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "experiments/common/data/glyphs.h"
+#include "experiments/common/data/image_file.h"
+#include "experiments/common/data/loader.h"
+#include "experiments/common/trainer.h"
+#include "nn/nn.h"
+#include "tests/experiments/data_files.h"
+#include "tests/programs/program.h"
+
+using namespace plumb;
+using namespace plumb::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Glyphs as files: two classes, `count` images each in train/, two in val/.
+void write_glyphs(const fs::path& root, int count) {
+  const lab::ImageSet set = lab::make_glyphs(lab::GlyphSplit::train, 400);
+  for (const int label : {2, 5}) {
+    int written = 0;
+    for (std::int64_t i = 0; i < set.size() && written < count + 2; ++i) {
+      if (set.labels[static_cast<std::size_t>(i)] != label) continue;
+      const std::string bytes = lab::png(lab::original(set, i));
+      write_bytes(root / (written < count ? "train" : "val") / (label == 2 ? "two" : "five") / fmt::format("{}.png", i),
+                  {bytes.begin(), bytes.end()});
+      ++written;
+    }
+  }
+}
+
+std::string cait_file(const fs::path& path, std::int64_t classes = 4) {
+  const nn::CaiT model({.image = 16, .patch = 4, .classes = classes, .dim = 16, .depth = 2, .heads = 2, .init = 0.5, .seed = 5});
+  nn::save_weights(model, path, nn::timm_cait());
+  return path.string();
+}
+
+std::string vit_file(const fs::path& path, const char* gate = "pre") {
+  const nn::ViT model({.image = 16, .patch = 4, .classes = 4, .dim = 64, .depth = 2, .heads = 1, .gate = gate, .seed = 5});
+  nn::save_weights(model, path, nn::timm_vit());
+  return path.string();
+}
+
+}  // namespace
+
+TEST_CASE("cait and vit say what they take images for, as the library does") {
+  const TemporaryFolder folder;
+  write_glyphs(folder / "images", 1);
+  const std::string image = fs::directory_iterator(folder / "images/train/two")->path().string();
+  for (const bool of_cait : {true, false}) {
+    const std::string weights = of_cait ? cait_file(folder / "w") : vit_file(folder / "w");
+    const Finished f = run(folder.path(), program(of_cait ? "cait" : "vit") + " --weights w --image-folder " + image + " --evaluate --json --out " +
+                                              (of_cait ? "e" : "f"));
+    INFO(f.err);
+    REQUIRE(f.status == 0);
+    const auto found = nlohmann::json::parse(f.out);
+    REQUIRE(found.size() == 1);
+    const auto model = nn::make_model(nn::card_of(nn::read_safetensors(weights), weights));
+    nn::load_pretrained(*model, nn::read_safetensors(weights), weights);
+    model->eval();
+    lab::ImageSet set{.channels = 3, .height = 16, .width = 16, .classes = 4, .labels = {0}, .files = {image}};
+    const NoGrad no_grad;
+    const std::vector<double> expected =
+        softmax((*model)(lab::to_tensors(lab::evaluation_batch(set, lab::normalization_named("imagenet", set), 0, 1), set).images)).values();
+    double before = 1, sum = 0;
+    for (const auto& top : found[0]["top"]) {
+      const double probability = top["probability"];
+      CHECK(std::abs(probability - expected[top["class"].get<std::size_t>()]) < 1e-6);
+      CHECK(probability <= before);
+      before = probability, sum += probability;
+    }
+    CHECK(found[0]["top"].size() == 4);  // all there are
+    CHECK(std::abs(sum - 1) < 1e-5);
+    const lab::Pixels picture = lab::read_image((folder / found[0]["picture"].get<std::string>()).string());
+    CHECK((picture.height == 192 && picture.width == 2 * 192 + 2));
+  }
+}
+
+TEST_CASE("accuracy where folders are named as classes, and a file that is no image costs one line") {
+  const TemporaryFolder folder;
+  write_glyphs(folder / "images", 2);
+  cait_file(folder / "w", 2);
+  write_bytes(folder / "names.txt", {'f', 'i', 'v', 'e', '\r', '\n', 't', 'w', 'o', '\n', '\n'});
+  const std::string call = program("cait") + " --weights w --image-folder images --class-names names.txt --evaluate --out e";
+  const Finished whole = run(folder.path(), call);
+  CHECK(whole.status == 0);
+  CHECK_THAT(whole.out, contains("of 4 images in folders named as classes") && contains("one of 2 for 4 (100.0 %)") && contains(" %  five (0)\n"));
+  // Of the four, in val/, as many are right as the lines say.
+  int right = 0;
+  std::istringstream lines(whole.out);
+  for (std::string line, file; std::getline(lines, line);)
+    if (line.starts_with("images/")) {
+      std::string first;
+      std::getline(lines, first);
+      right += first.find(line.find("/five/") != line.npos ? "five" : "two") != first.npos;
+    }
+  CHECK_THAT(whole.out, contains(fmt::format("the likeliest is right for {} (", right)));
+  CHECK_THAT(whole.err, contains("CaiT, 2 + 2 blocks, width 16, 2 heads, layerscale, 2 classes, images of 16 x 16"));
+  write_bytes(folder / "images/val/two/broken.jpg", {'n', 'o'});
+  CHECK_THAT(run(folder.path(), call).err, contains("--out e is not empty; choose a new folder for the pictures"));
+  const Finished broken = run(folder.path(), call + "2");
+  CHECK(broken.status == 1);
+  CHECK_THAT(broken.err, contains("error: images/val/two/broken.jpg: expected a PNG or JPEG file, got other bytes"));
+  CHECK_THAT(broken.out, contains("of 4 images in folders named as classes"));
+}
+
+TEST_CASE("weights are trained on: a new head, resized positions, new gates at 1") {
+  const TemporaryFolder folder;
+  write_glyphs(folder / "images", 8);
+  vit_file(folder / "w");
+  const std::string call =
+      program("vit") + " --weights w --image-folder images --image-size 32 --batch 8 --fine-tune --steps 3 --warmup 0 --no-progress --save-weights ";
+  const Finished f = run(folder.path(), call + "--gate layerscale --out a");
+  INFO(f.err);
+  REQUIRE(f.status == 0);
+  CHECK_THAT(f.err, contains("w: loaded; positions resized from 4 x 4 patches; as initialised: head.weight, head.bias, blocks.0.ls1.gamma"));
+  CHECK_THAT(f.out, contains("image-folder, 16 training images, 4 validation images: the images in val/; 2 classes"));
+  // What it leaves says what it is of, and is evaluated at its size with its names.
+  const Finished again = run(folder.path(), program("vit") + " --weights a/weights/seed-0.safetensors --image-folder images/val --evaluate --out e");
+  INFO(again.err);
+  REQUIRE(again.status == 0);
+  CHECK_THAT(again.err, contains("ViT, 2 blocks, width 64, 1 head, layerscale, 2 classes, images of 32 x 32"));
+  CHECK_THAT(again.out, contains("of 4 images in folders named as classes") && contains("%  five (0)\n"));
+  const nn::ModelCard card = nn::card_of(nn::read_safetensors(folder / "a/weights/seed-0.safetensors"), "w");
+  CHECK(std::abs(card.mean.at(0) - 0.485) < 1e-6);
+  const Finished config = run(folder.path(), call + "--gate layerscale --print-config");
+  CHECK_THAT(config.out, contains("\"init\": 1") && contains("new LayerScales of trained weights start at 1"));
+
+  // Tables and report of such a run are made anew, and its configuration is one.
+  const std::string before = slurp(folder / "a/results.csv");
+  CHECK(run(folder.path(), program("report") + " a").status == 0);
+  CHECK(slurp(folder / "a/results.csv") == before);
+  CHECK(run(folder.path(), program("vit") + " --config a/run.json --print-config").status == 0);
+  const Finished moved = run(folder.path(), program("vit") + " --config a/run.json --image-folder elsewhere --print-config");
+  CHECK_THAT(moved.out, contains("\"data_dir\": \"elsewhere\""));
+  // Other weights under that name are noticed.
+  const std::string good = slurp(folder / "w");
+  std::string other = good;
+  other.back() ^= 1;
+  write_bytes(folder / "w", {other.begin(), other.end()});
+  CHECK_THAT(run(folder.path(), call + "--gate layerscale --out a --resume --seeds 0,1").err, contains("weights_hash is "));
+  write_bytes(folder / "w", {good.begin(), good.end()});
+  CHECK(run(folder.path(), call + "--gate layerscale --out a --resume --seeds 0,1").status == 0);
+
+  cait_file(folder / "c");
+  const Finished cait = run(
+      folder.path(), program("cait") + " --weights c --image-folder images --image-size 16 --batch 8 --fine-tune --steps 2 --no-progress --out b");
+  INFO(cait.err);
+  CHECK(cait.status == 0);
+  CHECK_THAT(cait.err, contains("c: loaded; as initialised: head.weight, head.bias"));
+}
+
+TEST_CASE("gates that a file has are not set from data again, and sizes and talking heads are the file's") {
+  const TemporaryFolder folder;
+  write_glyphs(folder / "images", 4);
+  nn::ViT model({.image = 16, .patch = 4, .classes = 2, .dim = 64, .depth = 1, .heads = 1, .gate = "act_norm", .seed = 5});
+  for (const nn::Parameter& p : model.parameters())
+    if (p.role == nn::Role::gate) copy_into(full(p.value.shape(), 0.25).array(), p.value.array());
+  nn::save_weights(model, folder / "w", nn::timm_vit(), nn::metadata_of(*nn::card_of(model)));
+  const Finished f = run(folder.path(), program("vit") +
+                                            " --weights w --image-folder images --batch 8 --fine-tune --steps 1 --warmup 0 --lr 1e-12 "
+                                            "--no-progress --save-weights --out a");
+  INFO(f.err);
+  REQUIRE(f.status == 0);
+  const nn::TensorFile after = nn::read_safetensors(folder / "a/weights/seed-0.safetensors");
+  for (const char* name : {"blocks.0.gate1.scale", "blocks.0.gate2.shift"})
+    for (const double v : after.tensors.at(name).values()) CHECK(std::abs(v - 0.25) < 1e-6);
+  CHECK(after.tensors.at("pos_embed").dim(1) == 17);  // images of 16 pixels, as the file has them
+
+  nn::CaiTOptions o{.image = 16, .patch = 4, .classes = 2, .dim = 16, .depth = 1, .heads = 2, .gate = "pre", .norm_eps = 0.5, .seed = 5};
+  o.attention = nn::make_attention<nn::Attention>;
+  const nn::CaiT plain(o);
+  nn::save_weights(plain, folder / "c", nn::timm_cait(), nn::metadata_of(*nn::card_of(plain)));
+  const Finished config = run(folder.path(), program("cait") + " --weights c --image-folder images --fine-tune --print-config");
+  CHECK_THAT(config.out, contains("\"norm_eps\": 0.5,") && contains("\"talking_heads\": \"none\"") && contains("\"init\": 1") &&
+                             contains("new LayerScales of trained weights start at 1") && contains("\"image_size\": 16,"));
+}
+
+TEST_CASE("weights that do not go with what else is asked for are refused") {
+  const TemporaryFolder folder;
+  write_glyphs(folder / "images", 4);
+  cait_file(folder / "c");
+  vit_file(folder / "v");
+  write_bytes(folder / "names", {'a', '\n'});
+  write_bytes(folder / "text", {'h', 'e', 'l', 'l', 'o', ' ', 'a', 'l', 'l'});
+  const auto refused = [&](const std::string& command, int status, const std::string& text) {
+    const Finished f = run(folder.path(), program(command));
+    INFO(command);
+    CHECK(f.status == status);
+    CHECK_THAT(f.err, contains(text));
+  };
+  refused("cait --weights c", 2, "--weights: give either --evaluate or --fine-tune");
+  refused("cait --evaluate", 2, "--evaluate is about --weights FILE; give it");
+  refused("cait --weights c --evaluate --fine-tune", 2, "--weights: give only one of --evaluate and --fine-tune");
+  refused("cait --class-names names", 2, "--class-names is about what --evaluate prints");
+  refused("cait --weights c --evaluate --image-folder images --steps 3", 2, "--steps is about training, --evaluate about images");
+  refused("vit --image-size 64", 2, "--image-size is about images in files; give --image-folder with it");
+  refused("cait --weights c --evaluate", 2, "--evaluate expects images: --image-folder DIR, or one file");
+  refused("cait --weights v --fine-tune --image-folder images", 2, "v is a ViT; build/release/bin/vit takes it");
+  refused("vit --weights c --fine-tune --image-folder images", 2, "c is a CaiT; build/release/bin/cait takes it");
+  refused("cait --weights c --fine-tune --image-folder images --dim 32", 2, "--dim 32: c has 16");
+  refused("cait --weights c --evaluate --image-folder images --image-size 30", 2, "--image-size 30 is no multiple of the patches of c, 4");
+  refused("cait --weights c --evaluate --image-folder images --class-names names", 1, "names: expected a name on each of 4 lines");
+  refused("cait --weights text --evaluate --image-folder images", 1, "text");
+  refused("cait --weights c --evaluate --image-folder none", 1, "none: no such file or folder");
+  refused("vit --image-folder images --data glyphs", 2, "--image-folder is a data set; leave --data glyphs out");
+  refused("vit --image-folder images/train", 1, "no val/ beside train/, so nothing to validate on; give --validation-split 0.1");
+  refused("vit --train-images 99999", 1, "expected 1 to 12800 images to train on, those of glyphs, got 99999");
+}
+
+TEST_CASE("attention_maps draws each image, from files and from a data set") {
+  const TemporaryFolder folder;
+  write_glyphs(folder / "images", 1);
+  cait_file(folder / "c");
+  const Finished f = run(folder.path(), program("attention_maps") + " --weights c --image images/val --blocks 0,1 --query 3 --out a");
+  INFO(f.err);
+  REQUIRE(f.status == 0);
+  CHECK(f.out == "a/index.html\n");
+  const std::string page = slurp(folder / "a/index.html");
+  CHECK_THAT(page, contains("block 1, by head") && contains("class attention 1, by head") && contains("rollout"));
+  int pictures = 0;
+  for (const auto& entry : fs::directory_iterator(folder / "a"))
+    if (entry.path().extension() == ".png") ++pictures, lab::read_image(entry.path().string());
+  CHECK(pictures == 4 * 6);  // the class, rollout, two blocks, two of class attention
+
+  const nn::ViT small({.image = 32, .patch = 8, .classes = 10, .dim = 64, .depth = 1, .heads = 2, .gate = "rezero"});
+  nn::save_weights(small, folder / "own", {}, nn::metadata_of(*nn::card_of(small)));
+  CHECK(run(folder.path(), program("attention_maps") + " --weights own --data glyphs --numbers 0,3 --out b").status == 0);
+  const auto refused = [&](const std::string& words, const std::string& text) {
+    const Finished g = run(folder.path(), program("attention_maps") + " " + words + " --out x");
+    CHECK(g.status == 2);
+    CHECK_THAT(g.err, contains(text));
+  };
+  refused("--weights c", "expected --weights FILE and either --image FILE or --data NAME");
+  refused("--weights c --image images --blocks 2", "--blocks 2: c has blocks 0 to 1");
+  refused("--weights c --image images --query 16", "--query 16: there are patches 0 to 15");
+  refused("--weights c --data glyphs", "c is for images of 3 channels and 16 x 16; those of glyphs have 3 and 32 x 32");
+  refused("--weights own --data glyphs --numbers 2000", "--numbers 2000: glyphs has images 0 to 1999");
+}
