@@ -4,6 +4,12 @@
 
 namespace plumb::lab {
 
+std::string standalone(std::string_view svg) {
+  constexpr std::string_view open = "<svg ";
+  return std::string(open) + "style=\"background:#fff;color:#1b1f23;font-family:system-ui,sans-serif\" " + std::string(svg.substr(open.size())) +
+         "\n";
+}
+
 Figure figure_of(const Plot& plot) {
   CsvTable table({"series", "kind", "x", "y", "low", "high"});
   const auto row = [&](const std::string& series, std::string_view kind, const PlotPoint& p) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiments/common/dot_plot.h"
@@ -17,6 +18,10 @@ struct Figure {
 Figure figure_of(const Plot& plot);     // a row a point: series, kind, x, y, low, high
 Figure figure_of(const DotPlot& plot);  // a row a mean or single run: name, kind, value, low, high, note
 Figure figure_of(const HeatMap& map);   // a row a cell: row, both lines of the column, value, text
+
+// A chart's <svg> as a file of its own: dark on white in a sans-serif font, whatever page or viewer shows it. A report's stylesheet sees to that on
+// its page.
+std::string standalone(std::string_view svg);
 
 // What a program leaves for people to read: one HTML file, and its figures.
 struct Report {

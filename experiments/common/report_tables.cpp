@@ -130,6 +130,7 @@ std::string html_table(const std::vector<ArmGroup>& groups, const ReportInput& i
 std::string html_comparisons(const std::vector<Place>& places) {
   const auto rate_of = [](const Place& p, const Standing& s) { return s.rate ? s.rate : p.rate; };
   const bool rates = std::ranges::any_of(places, [&](const Place& p) { return rate_of(p, p.standings.front()).has_value(); });
+  const bool depths = std::ranges::any_of(places, [](const Place& p) { return p.depth > 0; });
   std::string rows;
   for (const Place& place : places)
     for (const JudgedPair& pair : place.against_control) {
@@ -137,9 +138,9 @@ std::string html_comparisons(const std::vector<Place>& places) {
       if (d.n < 2) continue;
       const bool decided = d.order != Difference::Order::undecided;
       const std::int64_t needed = pairs_needed(d);
-      rows += fmt::format(R"(<tr{}{}><td>{}</td><td class="num">{}</td>)",
-                          &pair == &place.against_control.front() && !rows.empty() ? R"( class="rule")" : "",
-                          svg::belongs_to(place.standings[pair.first].method), escape_markup(place.standings[pair.first].method), place.depth);
+      rows += fmt::format(R"(<tr{}{}><td>{}</td>)", &pair == &place.against_control.front() && !rows.empty() ? R"( class="rule")" : "",
+                          svg::belongs_to(place.standings[pair.first].method), escape_markup(place.standings[pair.first].method));
+      if (depths) rows += fmt::format(R"(<td class="num">{}</td>)", place.depth);
       const std::optional<double> rate = rate_of(place, place.standings[pair.first]);
       if (rates) rows += rate ? fmt::format(R"(<td class="num">{}</td>)", *rate) : std::string("<td></td>");
       rows += fmt::format(R"(<td class="num">{}</td>)", d.n);
@@ -154,10 +155,9 @@ std::string html_comparisons(const std::vector<Place>& places) {
                                        : "> 1000");
     }
   if (rows.empty()) return "";
-  return fmt::format(
-             R"(<table class="results"><thead><tr><th>method</th><th class="num">depth</th>{}<th class="num">n</th><th class="num">difference</th>)"
-             R"(<th>interval</th><th>verdict</th><th class="num">n to decide</th></tr></thead><tbody>)",
-             rates ? R"(<th class="num">lr</th>)" : "") +
+  return fmt::format(R"(<table class="results"><thead><tr><th>method</th>{}{}<th class="num">n</th><th class="num">difference</th>)"
+                     R"(<th>interval</th><th>verdict</th><th class="num">n to decide</th></tr></thead><tbody>)",
+                     depths ? R"(<th class="num">depth</th>)" : "", rates ? R"(<th class="num">lr</th>)" : "") +
          rows + "</tbody></table>";
 }
 

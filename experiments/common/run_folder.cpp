@@ -307,7 +307,7 @@ void write_figures(const fs::path& run, const std::vector<Figure>& figures) {
   all.insert(former.begin(), former.end());
   list(all);  // before what it lists, so that nothing lies there unlisted
   for (const Figure& f : figures) {
-    write_file_atomically(folder / (f.id + ".svg"), f.svg + "\n");
+    write_file_atomically(folder / (f.id + ".svg"), standalone(f.svg));
     write_file_atomically(folder / (f.id + ".csv"), f.csv);
   }
   for (const std::string& name : former)

@@ -124,6 +124,8 @@ TEST_CASE("figures beside a report: a picture that stands alone and a table of w
     CHECK(f.svg.starts_with("<svg "));
     CHECK_THAT(f.svg, contains("xmlns=\"http://www.w3.org/2000/svg\""));
     CHECK_THAT(report.html, contains(f.svg));
+    CHECK(standalone(f.svg).starts_with("<svg style=\"background:#fff;"));
+    CHECK(standalone(f.svg).ends_with(f.svg.substr(5) + "\n"));
   }
   const auto csv = [&](const std::string& id) { return std::ranges::find(report.figures, id, &Figure::id)->csv; };
   CHECK_THAT(csv("overview"), contains("row,depth,lr,value,text\na,6,,1.01,1.01\n"));

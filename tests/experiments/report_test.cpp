@@ -251,3 +251,17 @@ TEST_CASE("the terminal says near chance where the report does") {
   const std::string html = render_report(input).html;
   CHECK_THAT(html, contains(">near chance<") && contains(">near chance; 1 of 2 diverged at step 49; median survival 49 steps"));
 }
+
+TEST_CASE("report: a study without depths has no column of them") {
+  const auto html_at = [](std::int64_t depth) {
+    std::vector<ArmResult> arms;
+    for (const std::uint64_t seed : {0, 1, 2})
+      for (const char* design : {"pre", "b"})
+        arms.push_back(arm(design, depth, seed, (*design == 'b' ? 1.0 : 2.0) + 0.01 * static_cast<double>(seed)));
+    ReportInput input = input_of(std::move(arms));
+    input.judging.control = "pre";
+    return render_report(input).html;
+  };
+  CHECK_THAT(html_at(6), contains("<h2>Against pre</h2>") && contains(R"(<th class="num">depth</th>)"));
+  CHECK_THAT(html_at(0), contains("<h2>Against pre</h2>") && !contains(R"(<th class="num">depth</th>)"));
+}

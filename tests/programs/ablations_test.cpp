@@ -150,7 +150,7 @@ TEST_CASE("fixup_scalars: each piece is a network of its own") {
   CHECK(losses.size() == 10);
 }
 
-TEST_CASE("depth_limit: the search doubles, then halves, and resumes to the same table") {
+TEST_CASE("depth_limit: the search doubles up to --most, or goes shallower, and resumes to the same table") {
   const TemporaryFolder folder;
   const std::string arguments = "--gates pre --steps 40 --seeds 0 --most 10 ";
   const Finished all = run_tiny(folder, "depth_limit", arguments + "--first 4 --trained-at 0.95", small);
