@@ -21,7 +21,19 @@ void NetworkOptions::declare(Cli& cli) {
          "--recipe", &recipe,
          "Everything equal but the gate, or weights, head, rates of scalars and warm-up of each method's paper, or DeiT's where that says nothing")
       .one_of("recipe", {"shared", "paper"});
+  std::vector<std::string> inits = nn::base_names();
+  inits.insert(inits.begin(), "recipe");
+  cli.option("--weight-init", &weight_init, "The base of all methods' weights, before a method scales them: as --recipe has it, or this")
+      .one_of("base", inits);
   drop.declare(cli);
+}
+
+nn::Recipe NetworkOptions::recipe_of(const nn::Method& method) const {
+  nn::Recipe r = recipe == "paper" ? method.paper : nn::Recipe();
+  if (weight_init == "recipe") return r;
+  r.base = nn::base_named(weight_init);
+  if (!r.source.empty()) r.source += "; weights as --weight-init has them";
+  return r;
 }
 
 void NetworkOptions::check_for(const ImageSet& images) const {
@@ -51,10 +63,13 @@ std::string NetworkOptions::describe(const ImageSet& images) const {
 }
 
 std::string NetworkOptions::describe_recipe() const {
-  return recipe == "paper"
-             ? "each method's own: weights, head, rates of scalars and warm-up of its paper"
-             : "shared, everything equal but the gate: truncated normal weights, std 0.02 (patch embedding: uniform), of the same draws; "
-               "an ordinary head; one learning rate";
+  const std::string given = weight_init == "recipe" ? "" : nn::name(nn::base_named(weight_init));
+  return recipe == "paper" ? fmt::format("each method's own: {}head, rates of scalars and warm-up of its paper{}", given.empty() ? "weights, " : "",
+                                         given.empty() ? "" : "; weights: " + given)
+                           : fmt::format(
+                                 "shared, everything equal but the gate: weights {} (patch embedding: uniform), of the same draws; "
+                                 "an ordinary head; one learning rate",
+                                 given.empty() ? nn::name(nn::Recipe().base) : given);
 }
 
 std::string NetworkOptions::describe_warmup(std::optional<std::int64_t> given) const {

@@ -10,13 +10,14 @@ namespace plumb::lab {
 struct NetworkOptions {
   std::int64_t dim = 64, heads = 2, patch = 8;
   std::string pool = "mean";
-  std::string recipe = "shared";  // everything equal but the gate; or "paper": as each method's paper prescribes (nn::Recipe)
+  std::string recipe = "shared";       // everything equal but the gate; or "paper": as each method's paper prescribes (nn::Recipe)
+  std::string weight_init = "recipe";  // as the recipe has it, or one of nn::base_names() for all methods
   DropOptions drop;
 
   void declare(Cli& cli);
   // Throws UsageError where they do not suit each other or the images.
   void check_for(const ImageSet& images) const;
-  nn::Recipe recipe_of(const nn::Method& method) const { return recipe == "paper" ? method.paper : nn::Recipe(); }
+  nn::Recipe recipe_of(const nn::Method& method) const;
   // Of `steps` training steps, for images like these. Depth, gate and recipe are as nn::ViTOptions has them.
   nn::ViTOptions vit(const ImageSet& images, std::int64_t steps) const;
 

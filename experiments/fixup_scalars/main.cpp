@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
   study.options().steps = 300;
   study.judging().control = "whole";
   study.network().recipe = "paper";
-  study.cli().leave_out("--recipe", "each piece has a recipe of its own");
+  for (const char* option : {"--recipe", "--weight-init"}) study.cli().leave_out(option, "each piece has a recipe of its own");
   study.cli().preset("quick", "depth 12, one seed: two minutes on two cores", [&] {
     depth.set({12});
     study.options().steps = 200;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/names.h"
 #include "nn/layers/norm.h"
 
 namespace plumb::nn {
@@ -90,6 +91,13 @@ const char* name(Base base) {
                                    "Xavier uniform of the packed qkv"};
   return names[static_cast<int>(base)];
 }
+
+const std::vector<std::string>& base_names() {
+  static const std::vector<std::string> names{"truncated_normal", "xavier", "xavier_normal", "xavier_packed"};
+  return names;
+}
+
+Base base_named(const std::string& base_name) { return static_cast<Base>(index_of_name("base", base_names(), base_name)); }
 
 Recipe deit_recipe() { return {.warmup = 5.0 / 300, .source = "Touvron et al. 2021, DeiT: weights of ViT, 5 of 300 epochs of warm-up"}; }
 

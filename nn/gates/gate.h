@@ -150,7 +150,9 @@ enum class Base {
   xavier_normal,     // Glorot normal, likewise
   xavier_packed      // Glorot uniform of the packed qkv matrix
 };
-const char* name(Base base);
+const char* name(Base base);                    // in words, for people: "truncated normal, std 0.02"
+const std::vector<std::string>& base_names();   // as the enum has them, in its order
+Base base_named(const std::string& base_name);  // throws Error, listing the names
 Init weight_init(Base base, int packed_parts = 1);
 
 // What surrounds a gate in a training: how the weights start, the head, rates and warm-up. Recipe{} is the one that makes everything equal but the

@@ -377,6 +377,35 @@ TEST_CASE("the recipe of its paper trains each method so and says how, and a war
   CHECK_THAT(slurp(folder / "s/report.html"), contains("shared, everything equal but the gate") && !contains("recipe of post"));
 }
 
+TEST_CASE("one base for all methods by --weight-init under either recipe, and the report says so") {
+  const TemporaryFolder folder;
+  const std::string command = program("depth_stability") + " --dim 8 --batch 4 --steps 4 --no-progress --depths 1 --gates pre,rezero ";
+  const auto loss = [&](const std::string& out, const std::string& gate) {
+    for (const auto& row : rows_of(slurp(folder / (out + "/results.csv"))))
+      if (row.at("gate") == gate) return row.at("train_loss");
+    return std::string();
+  };
+  REQUIRE(run(folder.path(), command + "--out shared").status == 0);
+  REQUIRE(run(folder.path(), command + "--weight-init truncated_normal --out same").status == 0);
+  REQUIRE(run(folder.path(), command + "--weight-init xavier_packed --out packed").status == 0);
+  REQUIRE(run(folder.path(), command + "--recipe paper --warmup 0 --out paper").status == 0);
+  REQUIRE(run(folder.path(), command + "--recipe paper --warmup 0 --weight-init truncated_normal --out paper-shared").status == 0);
+  for (const std::string gate : {"pre", "rezero"}) {
+    CHECK(loss("same", gate) == loss("shared", gate));
+    CHECK(loss("packed", gate) != loss("shared", gate));
+  }
+  // Without a warm-up pre-norm's paper is the shared recipe, and ReZero's is packed Glorot weights alone.
+  CHECK(loss("paper", "pre") == loss("shared", "pre"));
+  CHECK(loss("paper", "rezero") == loss("packed", "rezero"));
+  CHECK(loss("paper-shared", "rezero") == loss("shared", "rezero"));
+  CHECK_THAT(slurp(folder / "packed/report.html"), contains("weights Xavier uniform of the packed qkv"));
+  CHECK_THAT(slurp(folder / "paper-shared/report.html"),
+             contains("weights: truncated normal, std 0.02") && contains("weights as --weight-init has them"));
+  const Finished bad = run(folder.path(), command + "--weight-init glorot --out bad");
+  CHECK(bad.status == 2);
+  CHECK_THAT(bad.err, contains("glorot") && contains("recipe") && contains("xavier_packed"));
+}
+
 TEST_CASE("control and best rate decide what the report says, without another run") {
   const TemporaryFolder folder;
   const std::string command = small + "--gates pre,post,layerscale --depths 1,2 --lrs 1e-3,3e-3 --seeds 0..3 --pool mean ";
