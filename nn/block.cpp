@@ -45,7 +45,7 @@ Block::Block(const BlockOptions& o)
       method_(o.gate),
       gates_(o.gate->build(context_of(o))),
       norm_(gates_.norm.value_or(o.gate->norm)),
-      mlp_({.dim = o.dim, .hidden = o.hidden, .init = weight_init(recipe_of(*o.gate, o.recipe).base)}),
+      mlp_({.dim = o.dim, .hidden = o.hidden, .init = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim)}),
       drop1_(o.drop_path, 0, o.drop_path_form),
       drop2_(o.drop_path, 1, o.drop_path_form) {
   check(gates_.attn && gates_.mlp, "[block] expected method \"{}\" to build a gate for each branch, got none", method_->name);
@@ -58,9 +58,9 @@ Block::Block(const BlockOptions& o)
   AttentionOptions attention = o.drop;
   attention.dim = o.dim;
   attention.heads = o.heads;
-  attention.init = weight_init(recipe_of(*o.gate, o.recipe).base);
+  attention.init = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim);
   attn_ = o.attention(attention);
-  attn_->first().weight_init() = weight_init(recipe_of(*o.gate, o.recipe).base, 3);  // q, k, v apart
+  attn_->first().weight_init() = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim, 3);  // q, k, v apart
   if (norm_ != Norm::none) {
     check(static_cast<bool>(method_->norm_layer), "[block] expected method \"{}\" to have a norm_layer, got none", method_->name);
     norm1_ = method_->norm_layer(o.dim, o.norm_eps);

@@ -49,7 +49,6 @@ int main(int argc, char** argv) {
   study.cli().option("--depth", &depth, "Blocks of the designs that do not name their own").at_least(1).at_most(lab::largest_size);
   study.network().patch = 4;
   study.cli().leave_out("--pool", "give --designs token,mean");
-  study.cli().leave_out("--weight-init", "the stages of class attention have CaiT's own");
   study.cli().rule([&study] {
     lab::usage_check(study.network().recipe == "shared", "--recipe {}: the designs are compared under the shared one", study.network().recipe);
   });
@@ -114,6 +113,7 @@ int main(int argc, char** argv) {
                     .gate = o.gate,
                     .attention = nn::make_attention<nn::Attention>,
                     .norm_eps = o.norm_eps,
+                    .recipe = o.recipe,
                     .drop_key = o.drop_key,
                     .attention_dropout = o.attention_dropout,
                     .drop_head = o.drop_head,

@@ -18,6 +18,7 @@ void set_deit_small(Study& study) {
   say(model, {"--dim", "--heads", "--patch", "--pool"});
   network.recipe = "shared";
   say("facebookresearch/deit, models.py: the same initial weights for all", {"--recipe"});
+  say("as --recipe has it", {"--weight-init"});
   network.drop.drop_path = 0.1, network.drop.drop_path_schedule = "linear";
   say(recipe + "; CaiT has it uniform", {"--drop-path", "--drop-path-schedule"});
   say("facebookresearch/deit, through timm's DropPath", {"--drop-path-form"});

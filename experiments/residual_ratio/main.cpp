@@ -1,5 +1,6 @@
 // How much does each branch add to the stream, by layer, at init and trained? (Touvron et al. 2021, CaiT: |g(x)| / |x|, which LayerScale makes more
 // uniform over the layers of a deep network.)
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -19,6 +20,7 @@ double spread(const lab::Passport& passport, const std::string& branch) {
   std::vector<double> logs;
   for (const lab::BranchPassport& row : passport.branches)
     if (row.branch == branch) logs.push_back(std::log10(row.ratio));
+  if (!std::ranges::all_of(logs, [](double log) { return std::isfinite(log); })) return lab::unknown;  // a layer adds nothing
   return lab::summarize(logs).deviation.value_or(lab::unknown);
 }
 

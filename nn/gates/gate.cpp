@@ -1,6 +1,7 @@
 #include "nn/gates/gate.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/names.h"
 #include "nn/layers/norm.h"
@@ -88,12 +89,12 @@ const char* name(Growth growth) {
 
 const char* name(Base base) {
   constexpr const char* names[] = {"truncated normal, std 0.02", "Xavier uniform; q, k, v apart", "Xavier normal; q, k, v apart",
-                                   "Xavier uniform of the packed qkv"};
+                                   "Xavier uniform of the packed qkv", "truncated normal, std 0.02 x sqrt(384 / dim)"};
   return names[static_cast<int>(base)];
 }
 
 const std::vector<std::string>& base_names() {
-  static const std::vector<std::string> names{"truncated_normal", "xavier", "xavier_normal", "xavier_packed"};
+  static const std::vector<std::string> names{"truncated_normal", "xavier", "xavier_normal", "xavier_packed", "scaled_normal"};
   return names;
 }
 
@@ -114,8 +115,9 @@ Recipe recipe_of(const Method& method, const std::optional<Recipe>& given) {
   return recipe;
 }
 
-Init weight_init(Base base, int packed_parts) {
+Init weight_init(Base base, std::int64_t dim, int packed_parts) {
   if (base == Base::truncated_normal) return Init::truncated_normal(0.02);
+  if (base == Base::scaled_normal) return Init::truncated_normal(0.02 * std::sqrt(384.0 / static_cast<double>(dim)));
   if (base == Base::xavier_normal) return Init::xavier_normal(1, packed_parts);
   return Init::xavier_uniform(base == Base::xavier ? packed_parts : 1);
 }

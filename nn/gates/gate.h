@@ -148,12 +148,13 @@ enum class Base {
   truncated_normal,  // std 0.02: ViT, DeiT; what all methods share unless a run asks for each paper's own
   xavier,            // Glorot uniform, q, k, v as three matrices
   xavier_normal,     // Glorot normal, likewise
-  xavier_packed      // Glorot uniform of the packed qkv matrix
+  xavier_packed,     // Glorot uniform of the packed qkv matrix
+  scaled_normal      // std 0.02 sqrt(384 / dim): at any width what DeiT-S, of width 384, has with 0.02
 };
-const char* name(Base base);                    // in words, for people: "truncated normal, std 0.02"
-const std::vector<std::string>& base_names();   // as the enum has them, in its order
-Base base_named(const std::string& base_name);  // throws Error, listing the names
-Init weight_init(Base base, int packed_parts = 1);
+const char* name(Base base);                                          // in words, for people: "truncated normal, std 0.02"
+const std::vector<std::string>& base_names();                         // as the enum has them, in its order
+Base base_named(const std::string& base_name);                        // throws Error, listing the names
+Init weight_init(Base base, std::int64_t dim, int packed_parts = 1);  // dim: the width of the stream
 
 // What surrounds a gate in a training: how the weights start, the head, rates and warm-up. Recipe{} is the one that makes everything equal but the
 // gate.

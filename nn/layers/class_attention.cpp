@@ -38,9 +38,10 @@ Tensor ClassAttention::probabilities(const Tensor& u) const {
 LayerScaleBlockClassAttn::LayerScaleBlockClassAttn(const ClassBlockOptions& o)
     : Module("LayerScaleBlockClassAttn"),
       norm1_(o.norm(o.dim, o.norm_eps)),
-      attn_(o.attention({.dim = o.dim, .heads = o.heads, .dropout = o.attn_drop, .qkv_bias = o.qkv_bias, .proj_drop = o.proj_drop})),
+      attn_(
+          o.attention({.dim = o.dim, .heads = o.heads, .dropout = o.attn_drop, .init = o.weights, .qkv_bias = o.qkv_bias, .proj_drop = o.proj_drop})),
       norm2_(o.norm(o.dim, o.norm_eps)),
-      mlp_(o.mlp({.dim = o.dim, .hidden = o.hidden, .drop = o.proj_drop})),
+      mlp_(o.mlp({.dim = o.dim, .hidden = o.hidden, .init = o.weights, .drop = o.proj_drop})),
       gate1_(o.dim, o.init),
       gate2_(o.dim, o.init),
       drop1_(o.drop_path, 0),

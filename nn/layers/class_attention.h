@@ -37,6 +37,7 @@ struct ClassBlockOptions {
   std::int64_t dim, heads, hidden;
   double init = 1e-5;  // of both gammas
   double norm_eps = 1e-6;
+  Init weights = Init::truncated_normal(0.02);
   bool qkv_bias = true;
   double attn_drop = 0, proj_drop = 0;  // dropout of attention; after its last product, and in the MLP after the activation and after fc2
   double drop_path = 0;                 // stochastic depth, of both branches

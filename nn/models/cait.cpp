@@ -14,6 +14,7 @@ CaiT::CaiT(const CaiTOptions& o)
               .depth = o.depth,
               .gate = o.gate->name == "layerscale" && o.init ? methods::layerscale(o.init) : o.gate,
               .norm_eps = o.norm_eps,
+              .recipe = recipe_of(*o.gate, o.recipe),
               .drop_key = o.drop_key,
               .grid = {o.image / o.patch, o.image / o.patch},
               .attention_dropout = o.attention_dropout,
@@ -21,20 +22,25 @@ CaiT::CaiT(const CaiTOptions& o)
               .drop_path = o.drop_path,
               .attention = o.attention}),
       norm_(o.dim, o.norm_eps),
-      head_({.in = o.dim, .out = o.classes}) {
+      head_({.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim)}) {
   check(o.depth_token_only >= 1, "[cait] expected at least one block for the class token to read the patches, got {}", o.depth_token_only);
   cls_token_ = parameter("cls_token", {1, 1, o.dim}, Init::truncated_normal(0.02), Role::embedding);
   pos_embed_ = parameter("pos_embed", {1, patch_embed_.tokens(), o.dim}, Init::truncated_normal(0.02), Role::position);
   child("patch_embed", patch_embed_);
   child("", stack_);
   for (std::int64_t i = 0; i < o.depth_token_only; ++i) {
-    blocks_token_only_.push_back(std::make_unique<LayerScaleBlockClassAttn>(ClassBlockOptions{
-        .dim = o.dim, .heads = o.heads, .hidden = o.mlp_ratio * o.dim, .init = o.init.value_or(layerscale_init(o.depth)), .norm_eps = o.norm_eps}));
+    blocks_token_only_.push_back(
+        std::make_unique<LayerScaleBlockClassAttn>(ClassBlockOptions{.dim = o.dim,
+                                                                     .heads = o.heads,
+                                                                     .hidden = o.mlp_ratio * o.dim,
+                                                                     .init = o.init.value_or(layerscale_init(o.depth)),
+                                                                     .norm_eps = o.norm_eps,
+                                                                     .weights = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim)}));
     child(fmt::format("blocks_token_only.{}", i), *blocks_token_only_.back());
   }
   child("norm", norm_);
   child("head", head_);
-  if (o.gate->paper.zero_head) head_.scale_init(0);
+  if (recipe_of(*o.gate, o.recipe).zero_head) head_.scale_init(0);
   initialize(*this, o.seed);
 }
 

@@ -17,7 +17,8 @@ struct CaiTOptions {
   std::optional<double> init = {};  // of LayerScale's gammas in both stages (a gate other than "layerscale" has its own); if not given, by depth
   AttentionFactory attention = make_attention<TalkingHeadsAttention>;  // of stage 1; make_attention<Attention> for plain heads
   double norm_eps = 1e-6;
-  DropKey drop_key = {};  // this and the next three in stage 1 alone, as the authors have it
+  std::optional<Recipe> recipe = {};  // weights of both stages, head and rates of scalars; recipe_of() if not given
+  DropKey drop_key = {};              // this and the next three in stage 1 alone, as the authors have it
   double attention_dropout = 0;
   DropHeadOptions drop_head = {};
   DropPathOptions drop_path = {};  // uniform over blocks unless it says otherwise

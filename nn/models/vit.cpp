@@ -18,7 +18,7 @@ ViT::ViT(const ViTOptions& o)
               .drop_head = o.drop_head,
               .drop_path = o.drop_path,
               .final_norm = true}),
-      head_({.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.gate, o.recipe).base)}) {
+      head_({.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim)}) {
   const bool token = o.pool == Pool::token, at_once = token && o.token_block == 0;
   check(0 <= o.token_block && o.token_block < o.depth, "[vit] expected a class token that joins before one of {} blocks, got block {}", o.depth,
         o.token_block);

@@ -1,5 +1,6 @@
 // Talking heads, class attention, CaiT and its presets; CaiT against timm.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "nn/nn.h"
@@ -95,6 +96,29 @@ TEST_CASE("LayerScale's initial value is the same in both stages of CaiT, by dep
   CHECK(gammas(o) == std::set<double>{0.3});
   o.init.reset();
   CHECK(gammas(o) == std::set<double>{0.2, 1e-5});  // of stage 1 alone; stage 2 goes by depth
+}
+
+TEST_CASE("a recipe's base is of every weight in both stages of CaiT and of its head") {
+  const auto deviation_of = [](const Tensor& t) { return std::sqrt(mean(t * t).item()); };
+  const auto weights = [&](std::optional<nn::Recipe> recipe) {
+    nn::CaiTOptions o{.image = 16, .patch = 8, .classes = 50, .dim = 24, .depth = 1, .heads = 3};
+    o.recipe = recipe;
+    std::map<std::string, double> r;
+    for (const nn::Parameter& p : nn::CaiT(o).parameters())
+      if (p.role == nn::Role::weight && !p.name.starts_with("patch_embed")) r[p.name] = deviation_of(p.value);
+    return r;
+  };
+  const auto plain = weights({}), scaled = weights(nn::Recipe{.base = nn::Base::scaled_normal});
+  for (const char* name : {"blocks.0.attn.qkv.weight", "blocks.0.mlp.fc2.weight", "blocks_token_only.0.attn.q.weight",
+                           "blocks_token_only.1.mlp.fc1.weight", "head.weight"})
+    CHECK(plain.contains(name));
+  for (const auto& [name, deviation] : plain) {
+    CAPTURE(name);
+    if (name.find("proj_") != std::string::npos) continue;  // mixes of heads
+    CHECK(deviation == Approx(0.02).epsilon(0.15));
+    CHECK(scaled.at(name) == Approx(0.08).epsilon(0.15));  // sqrt(384 / 24) = 4 times as much
+  }
+  CHECK(nn::weight_init(nn::Base::scaled_normal, 384).description() == nn::weight_init(nn::Base::truncated_normal, 384).description());
 }
 
 TEST_CASE("talking heads that start from the identity are plain attention in every residual method, drops included") {

@@ -136,7 +136,6 @@ TEST_CASE("what an ablation varies cannot be set beside") {
   refused("drop_key --patch 16", "window that fits into the grid of 2 x 2 patches");
   refused("class_attention --pool token", "--pool is what this program varies; give --designs token,mean");
   refused("class_attention --recipe paper", "--recipe paper: the designs are compared under the shared one");
-  refused("class_attention --weight-init xavier", "--weight-init is what this program varies");
   refused("fixup_scalars --weight-init xavier", "--weight-init is what this program varies; each piece has a recipe of its own");
   refused("fixup_scalars --recipe shared", "--recipe is what this program varies; each piece has a recipe of its own");
   refused("depth_limit --augment deit", "augmentation raises the loss at which training ends: give --trained-at with it");

@@ -404,6 +404,11 @@ TEST_CASE("one base for all methods by --weight-init under either recipe, and th
   const Finished bad = run(folder.path(), command + "--weight-init glorot --out bad");
   CHECK(bad.status == 2);
   CHECK_THAT(bad.err, contains("glorot") && contains("recipe") && contains("xavier_packed"));
+  // The stages of class attention start from the same base.
+  const std::string stages = program("class_attention") + " --dim 8 --batch 4 --steps 4 --warmup 0 --no-progress --depth 1 --designs 1:1 ";
+  REQUIRE(run(folder.path(), stages + "--out normal").status == 0);
+  REQUIRE(run(folder.path(), stages + "--weight-init scaled_normal --out scaled").status == 0);
+  CHECK(rows_of(slurp(folder / "normal/results.csv")).at(0).at("train_loss") != rows_of(slurp(folder / "scaled/results.csv")).at(0).at("train_loss"));
 }
 
 TEST_CASE("control and best rate decide what the report says, without another run") {

@@ -1,5 +1,5 @@
-// Operations on one image of bytes, as the Python Imaging Library defines them (timm's augmentations are made of its): the same bytes as its own, for
-// grey and colour images alike.
+// Operations on one image of bytes, as the Python Imaging Library defines them (timm's augmentations are made of its): the same bytes as its own
+// (but for single values that lie on a rounding), for grey and colour images alike.
 #pragma once
 
 #include <array>
