@@ -431,7 +431,16 @@ int Study::run_or_look() {
     return lab::replay(environment(folder.path(), nullptr), folder, key, body_);
   }
 
-  if (!options_.accept_code.empty()) check_accepted(Ledger(std::filesystem::path(options_.out) / Ledger::file_name));  // before anything is written
+  if (!options_.accept_code.empty()) {  // before anything is written
+    const Ledger ledger(std::filesystem::path(options_.out) / Ledger::file_name);
+    check_accepted(ledger);
+    usage_check(
+        std::ranges::any_of(ledger.entries(),
+                            [&](const LedgerEntry& e) { return e.code == options_.accept_code && e.key == key_of(e.record.point, setup.facts); }),
+        "--accept-code {}: all its runs in {} are of other data, or recorded before an option of this program was there: they cannot be gone on "
+        "with, only shown (--rebuild); for new runs choose another --out",
+        options_.accept_code, ledger.path().string());
+  }
   std::vector<std::string> outputs;
   for (const auto& [name, text] : files_) outputs.push_back(name);
   RunFolder folder(cli_, options_, {.machine = setup.machine, .data = setup.facts, .code = code_hash(), .outputs = outputs});

@@ -334,6 +334,21 @@ TEST_CASE("runs of other code are kept and not used, unless accepted, and damage
              contains("damaged: b/ledger.jsonl, line 5: ") && contains("; the line stays, its run is repeated unless another line has it\n"));
   CHECK(Ledger(folder / "b/ledger.jsonl").entries().size() == 7);
   CHECK_THAT(file(folder, "b/ledger.jsonl"), contains("{\"key\":\"half\n"));
+  // Runs of before an option that decides results was there: of other keys, so they can be shown, and not gone on with.
+  other[8] = "younger";
+  std::filesystem::create_directory(folder / "younger");
+  for (LedgerEntry& e : entries) {
+    e.code = "beef", e.key = "0" + e.key;
+    Ledger(folder / "younger/ledger.jsonl").append(e);
+  }
+  { std::ofstream(folder / "younger/run.json") << run.dump(); }
+  const Ended refused = call(folder.path(), main, with(other, {"--resume", "--accept-code", "beef"}));
+  CHECK(refused.status == 2);
+  CHECK_THAT(refused.err, contains("all its runs in younger/ledger.jsonl are of other data, or recorded before an option of this program was there"));
+  CHECK(study.bodies == 7);
+  CHECK(file(folder, "younger/run.json") == run.dump());
+  CHECK(call(folder.path(), main, with(other, {"--rebuild", "--accept-code", "beef"})).status == 0);
+  CHECK(lines_of(file(folder, "younger/results.csv")) == 5);
   // A folder of a program that kept no ledger.
   run.erase("code");
   std::filesystem::create_directory(folder / "old");
