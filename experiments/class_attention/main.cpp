@@ -61,6 +61,7 @@ int main(int argc, char** argv) {
   });
   study.cli().preset("cpu", "eight designs on CIFAR-100, three seeds: an hour on two cores; give --data-dir", [&] {
     study.options().data = "cifar-100";
+    lab::set_deit_weights(study);
     study.options().seeds = {0, 1, 2};
     study.options().steps = 1000, study.options().warmup = 100;
   });

@@ -8,6 +8,11 @@ void explain(Study& study, const std::string& option, const std::string& source)
   if (study.cli().has(option)) study.cli().explain(option, source);
 }
 
+void set_deit_weights(Study& study) {
+  study.network().weight_init = "scaled_normal";
+  explain(study, "--weight-init", "facebookresearch/deit, models.py: 0.02, at a width of 384");
+}
+
 void set_deit_small(Study& study) {
   const std::string model = "facebookresearch/deit, models.py, deit_small_patch16_224", recipe = "facebookresearch/deit, main.py";
   const auto say = [&study](const std::string& source, std::initializer_list<const char*> options) {

@@ -1,4 +1,4 @@
-// The published setting of the ablations, for presets called "paper".
+// The published setting of the ablations, for presets called "paper", and what a small network takes of it.
 #pragma once
 
 #include <string>
@@ -10,6 +10,10 @@ class Study;
 // DeiT-S on ImageNet as DeiT and CaiT train it: model, recipe, augmentation and evaluation, each option with its source for --print-config; those
 // that a study varies, or does not have, stay as they are. The images come with --image-folder.
 void set_deit_small(Study& study);
+
+// For presets called "cpu", whose networks are narrow: the weights that DeiT-S has, at their width. With its 0.02 as it is branches are so small at a
+// width of 64 that what decides an ablation is how fast a method outgrows that (docs/results.md, cait_table1).
+void set_deit_weights(Study& study);
 
 // Says where the values of an option come from that a preset has set; nothing where the study has no such option.
 void explain(Study& study, const std::string& option, const std::string& source);

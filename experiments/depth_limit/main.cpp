@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
     study.options().steps = 200, study.options().seeds = {0};
     most = 48;
   });
-  cli.preset("cpu", "six methods up to depth 192, three seeds: hours on two cores", [] {});
+  cli.preset("cpu", "six methods up to depth 192, three seeds: hours on two cores", [&] { lab::set_deit_weights(study); });
   cli.preset("paper", "at DeiT-S's size on ImageNet, for a twentieth of its epochs, as no paper has this search: give --image-folder, and GPUs", [&] {
     lab::set_deit_small(study);
     lr.set({study.optimization().lr});

@@ -74,6 +74,7 @@ int main(int argc, char** argv) {
   study.judging().control = "pre";
   study.cli().preset("quick", "depth 36, one seed: a minute on two cores", [] {});
   study.cli().preset("cpu", "1,200 steps, also depth 12, rezero, post and layernorm_scaling, three seeds: forty minutes on two cores", [&] {
+    lab::set_deit_weights(study);
     gate.set({"pre", "layerscale", "scalar_gate", "rezero", "post", "layernorm_scaling"}), depth.set({12, 36});
     study.options().steps = 1200, study.options().warmup = 120, study.options().seeds = {0, 1, 2};
   });

@@ -46,7 +46,10 @@ int main(int argc, char** argv) {
     gate.set({"post", "pre"}), depth.set({2, 8});
     study.options().steps = 200, study.options().seeds = {0};
   });
-  cli.preset("cpu", "six methods at depths 6, 12, 24 and 48, three seeds: hours on two cores", [&] { depth.set({6, 12, 24, 48}); });
+  cli.preset("cpu", "six methods at depths 6, 12, 24 and 48, three seeds: hours on two cores", [&] {
+    lab::set_deit_weights(study);
+    depth.set({6, 12, 24, 48});
+  });
   cli.preset("paper", "at DeiT-S's size on ImageNet, for a twentieth of its epochs, as no paper has this search: give --image-folder, and GPUs", [&] {
     lab::set_deit_small(study);
     first_lr = study.optimization().lr;
