@@ -41,6 +41,7 @@ Design parse(const std::string& text, std::int64_t depth) {
 
 int main(int argc, char** argv) {
   lab::Study study("class_attention", "Where should the class token come in: at the start, later, or in a stage of its own?");
+  lab::set_deit_weights(study);
   const auto design =
       study.axis<std::string>("--designs", {"token", "insert-8", "insert-10", "mean", "12:1", "12:2", "11:1", "10:2"},
                               "token: from the start; insert-B: before block B; N:K: N blocks, then K of class attention; mean: none");
@@ -61,7 +62,6 @@ int main(int argc, char** argv) {
   });
   study.cli().preset("cpu", "eight designs on CIFAR-100, three seeds: an hour on two cores; give --data-dir", [&] {
     study.options().data = "cifar-100";
-    lab::set_deit_weights(study);
     study.options().seeds = {0, 1, 2};
     study.options().steps = 1000, study.options().warmup = 100;
   });

@@ -22,16 +22,19 @@ void NetworkOptions::declare(Cli& cli) {
          "Everything equal but the gate, or weights, head, rates of scalars and warm-up of each method's paper, or DeiT's where that says nothing")
       .one_of("recipe", {"shared", "paper"});
   std::vector<std::string> inits = nn::base_names();
-  inits.insert(inits.begin(), "recipe");
-  cli.option("--weight-init", &weight_init, "The base of all methods' weights, before a method scales them: as --recipe has it, or this")
+  inits.insert(inits.begin(), {"recipe", "recipe_scaled"});
+  cli.option(
+         "--weight-init", &weight_init,
+         "The base of the weights, before a method scales them: as --recipe has it; the same with a deviation of 0.02, DeiT's, as a width other than "
+         "384 would have it; or one for all methods")
       .one_of("base", inits);
   drop.declare(cli);
 }
 
 nn::Recipe NetworkOptions::recipe_of(const nn::Method& method) const {
   nn::Recipe r = recipe == "paper" ? method.paper : nn::Recipe();
-  if (weight_init == "recipe") return r;
-  r.base = nn::base_named(weight_init);
+  if (weight_init == "recipe" || (weight_init == "recipe_scaled" && r.base != nn::Base::truncated_normal)) return r;
+  r.base = weight_init == "recipe_scaled" ? nn::Base::scaled_normal : nn::base_named(weight_init);
   if (!r.source.empty()) r.source += "; weights as --weight-init has them";
   return r;
 }
@@ -63,13 +66,14 @@ std::string NetworkOptions::describe(const ImageSet& images) const {
 }
 
 std::string NetworkOptions::describe_recipe() const {
-  const std::string given = weight_init == "recipe" ? "" : nn::name(nn::base_named(weight_init));
-  return recipe == "paper" ? fmt::format("each method's own: {}head, rates of scalars and warm-up of its paper{}", given.empty() ? "weights, " : "",
-                                         given.empty() ? "" : "; weights: " + given)
-                           : fmt::format(
-                                 "shared, everything equal but the gate: weights {} (patch embedding: uniform), of the same draws; "
-                                 "an ordinary head; one learning rate",
-                                 given.empty() ? nn::name(nn::Recipe().base) : given);
+  if (recipe == "shared")
+    return fmt::format(
+        "shared, everything equal but the gate: weights {} (patch embedding: uniform), of the same draws; an ordinary head; one learning rate",
+        nn::name(recipe_of(nn::Method()).base));
+  const std::string own = "each method's own: ", rest = "head, rates of scalars and warm-up of its paper";
+  if (weight_init == "recipe") return own + "weights, " + rest;
+  if (weight_init == "recipe_scaled") return own + "weights, " + rest + "; in place of a std of 0.02: " + nn::name(nn::Base::scaled_normal);
+  return own + rest + "; weights: " + nn::name(nn::base_named(weight_init));
 }
 
 std::string NetworkOptions::describe_warmup(std::optional<std::int64_t> given) const {

@@ -10,8 +10,9 @@ namespace plumb::lab {
 struct NetworkOptions {
   std::int64_t dim = 64, heads = 2, patch = 8;
   std::string pool = "mean";
-  std::string recipe = "shared";       // everything equal but the gate; or "paper": as each method's paper prescribes (nn::Recipe)
-  std::string weight_init = "recipe";  // as the recipe has it, or one of nn::base_names() for all methods
+  std::string recipe = "shared";  // everything equal but the gate; or "paper": as each method's paper prescribes (nn::Recipe)
+  // The base of the weights: as the recipe has it; the same with its 0.02 at this width (scaled_normal); or one of nn::base_names() for all methods.
+  std::string weight_init = "recipe";
   DropOptions drop;
 
   void declare(Cli& cli);

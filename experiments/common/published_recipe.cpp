@@ -8,10 +8,7 @@ void explain(Study& study, const std::string& option, const std::string& source)
   if (study.cli().has(option)) study.cli().explain(option, source);
 }
 
-void set_deit_weights(Study& study) {
-  study.network().weight_init = "scaled_normal";
-  explain(study, "--weight-init", "facebookresearch/deit, models.py: 0.02, at a width of 384");
-}
+void set_deit_weights(Study& study) { study.network().weight_init = "recipe_scaled"; }
 
 void set_deit_small(Study& study) {
   const std::string model = "facebookresearch/deit, models.py, deit_small_patch16_224", recipe = "facebookresearch/deit, main.py";
@@ -21,7 +18,7 @@ void set_deit_small(Study& study) {
   NetworkOptions& network = study.network();
   network.dim = 384, network.heads = 6, network.patch = 16, network.pool = "token";
   say(model, {"--dim", "--heads", "--patch", "--pool"});
-  network.recipe = "shared";
+  network.recipe = "shared", network.weight_init = "recipe";
   say("facebookresearch/deit, models.py: the same initial weights for all", {"--recipe"});
   say("as --recipe has it", {"--weight-init"});
   network.drop.drop_path = 0.1, network.drop.drop_path_schedule = "linear";

@@ -11,8 +11,8 @@ class Study;
 // that a study varies, or does not have, stay as they are. The images come with --image-folder.
 void set_deit_small(Study& study);
 
-// For presets called "cpu", whose networks are narrow: the weights that DeiT-S has, at their width. With its 0.02 as it is branches are so small at a
-// width of 64 that what decides an ablation is how fast a method outgrows that (docs/results.md, cait_table1).
+// For ablations on narrow networks: where a recipe has DeiT's weights, they are what DeiT-S has, at this width. With its 0.02 as it is branches are
+// so small at a width of 64 that what decides is how fast a method outgrows that (docs/results.md, cait_table1).
 void set_deit_weights(Study& study);
 
 // Says where the values of an option come from that a preset has set; nothing where the study has no such option.

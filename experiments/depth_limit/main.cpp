@@ -46,6 +46,7 @@ std::string limit_words(const std::map<int, lab::Share>& known, const lab::Octav
 
 int main(int argc, char** argv) {
   lab::Study study("depth_limit", "How deep can a network be for each method to still train it?");
+  lab::set_deit_weights(study);
   const auto gate = study.axis<std::string>("--gates", {"post", "pre", "rezero", "fixup", "layerscale", "deepnorm"}, "Methods to compare")
                         .one_of("method", nn::gate_names());
   const auto lr = study.axis<double>("--lrs", {3e-3}, "Peak learning rates").above(0);
@@ -65,7 +66,7 @@ int main(int argc, char** argv) {
     study.options().steps = 200, study.options().seeds = {0};
     most = 48;
   });
-  cli.preset("cpu", "six methods up to depth 192, three seeds: hours on two cores", [&] { lab::set_deit_weights(study); });
+  cli.preset("cpu", "six methods up to depth 192, three seeds: hours on two cores", [] {});
   cli.preset("paper", "at DeiT-S's size on ImageNet, for a twentieth of its epochs, as no paper has this search: give --image-folder, and GPUs", [&] {
     lab::set_deit_small(study);
     lr.set({study.optimization().lr});

@@ -34,6 +34,7 @@ lab::Values peakedness(const lab::Arm& arm, nn::ViT& model) {
 
 int main(int argc, char** argv) {
   lab::Study study("drop_key", "Does it help to drop keys before the softmax, and in which form, at which rate, at which depth?");
+  lab::set_deit_weights(study);
   const auto form = study
                         .axis<std::string>("--forms", {"plain", "block", "cross", "dropout"},
                                            "DropKey of single keys, squares or stripes of patches; dropout: of the probabilities, after the softmax")
@@ -81,7 +82,6 @@ int main(int argc, char** argv) {
   cli.preset("cpu", "all on 5,000 images of CIFAR-100, so that there is something to regularise, four seeds: an hour on two cores; give --data-dir",
              [&] {
                study.options().data = "cifar-100", study.options().train_images = 5000;
-               lab::set_deit_weights(study);
                study.options().seeds = {0, 1, 2, 3};
                study.options().steps = 1000, study.options().warmup = 100;
                depth = 6;

@@ -39,6 +39,7 @@ lab::AroundStep watch(lab::Arm& arm, nn::ViT& model, double epsilon) {
 
 int main(int argc, char** argv) {
   lab::Study study("layerscale_init", "Does the initial value of LayerScale matter, and does it outlive Adam's first step?");
+  lab::set_deit_weights(study);
   const auto depth = study.axis<int>("--depths", {12, 24}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
   const auto gate = study.axis<std::string>("--gates", {"layerscale", "scalar_gate"}, "One gate a channel, or one a branch")
                         .one_of("gate", {"layerscale", "scalar_gate"});
@@ -49,10 +50,7 @@ int main(int argc, char** argv) {
   study.cli().preset("quick", "depth 12, three values, a gate a channel, one seed: a minute on two cores", [&] {
     depth.set({12}), gate.set({"layerscale"}), epsilon.set({0, 1e-5, 0.1});
   });
-  study.cli().preset("cpu", "the whole, four seeds: an hour on two cores", [&] {
-    lab::set_deit_weights(study);
-    study.options().seeds = {0, 1, 2, 3};
-  });
+  study.cli().preset("cpu", "the whole, four seeds: an hour on two cores", [&] { study.options().seeds = {0, 1, 2, 3}; });
   study.cli().preset("paper", "DeiT-S with LayerScale at depths 12, 18, 24 and 36 on ImageNet: give --image-folder, and GPUs", [&] {
     lab::set_deit_small(study);
     depth.set({12, 18, 24, 36});

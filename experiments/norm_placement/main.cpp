@@ -22,6 +22,7 @@ void register_no_norm() {
 int main(int argc, char** argv) {
   register_no_norm();
   lab::Study study("norm_placement", "Where should the norm stand, and which placements train without a warm-up?");
+  lab::set_deit_weights(study);
   const auto gate =
       study
           .axis<std::string>("--gates", {"pre", "post", "no_norm", "deepnorm", "admin", "sub_ln", "peri_ln", "layernorm_scaling", "dyt"},
@@ -34,10 +35,8 @@ int main(int argc, char** argv) {
   study.cli().preset("quick", "four placements at depth 12, one seed: two minutes on two cores", [&] {
     gate.set({"pre", "post", "no_norm", "deepnorm"}), depth.set({12});
   });
-  study.cli().preset("cpu", "nine placements at depths 12 and 36, six seeds, so that divergence can decide: fifty minutes on two cores", [&] {
-    lab::set_deit_weights(study);
-    study.options().seeds = {0, 1, 2, 3, 4, 5};
-  });
+  study.cli().preset("cpu", "nine placements at depths 12 and 36, six seeds, so that divergence can decide: fifty minutes on two cores",
+                     [&] { study.options().seeds = {0, 1, 2, 3, 4, 5}; });
   study.cli().preset("paper", "at DeiT-S's size on ImageNet, as no source sets them side by side: give --image-folder, and GPUs", [&] {
     lab::set_deit_small(study);
     warmup.set({0, 6255}), lr.set({study.optimization().lr});

@@ -67,6 +67,7 @@ lab::Plot ratios(const lab::StudyResults& r, const std::string& branch, bool fir
 
 int main(int argc, char** argv) {
   lab::Study study("residual_ratio", "How much does each branch add to the stream, layer by layer: is it more uniform with LayerScale?");
+  lab::set_deit_weights(study);
   const auto gate = study.axis<std::string>("--gates", {"pre", "layerscale"}, "Residual gates to compare").one_of("gate", nn::gate_names());
   const auto depth = study.axis<int>("--depths", {36}, "Numbers of blocks").at_least(2).at_most(lab::largest_size).slowest();
   study.options().steps = 300, study.options().warmup = 30;
@@ -74,7 +75,6 @@ int main(int argc, char** argv) {
   study.judging().control = "pre";
   study.cli().preset("quick", "depth 36, one seed: a minute on two cores", [] {});
   study.cli().preset("cpu", "1,200 steps, also depth 12, rezero, post and layernorm_scaling, three seeds: forty minutes on two cores", [&] {
-    lab::set_deit_weights(study);
     gate.set({"pre", "layerscale", "scalar_gate", "rezero", "post", "layernorm_scaling"}), depth.set({12, 36});
     study.options().steps = 1200, study.options().warmup = 120, study.options().seeds = {0, 1, 2};
   });

@@ -9,6 +9,7 @@ using namespace plumb;
 
 int main(int argc, char** argv) {
   lab::Study study("stochastic_depth", "Which rate of stochastic depth, and is a uniform rate as good as one that grows with depth?");
+  lab::set_deit_weights(study);
   const auto depth = study.axis<int>("--depths", {6, 12, 24}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
   const auto rate = study.axis<double>("--drop-paths", {0, 0.05, 0.1, 0.2}, "Chance that a sample skips a branch; of the last block where it grows")
                         .at_least(0)
@@ -33,7 +34,6 @@ int main(int argc, char** argv) {
                      "cores; give --data-dir",
                      [&] {
                        study.options().data = "cifar-100", study.options().train_images = 5000;
-                       lab::set_deit_weights(study);
                        study.options().seeds = {0, 1, 2};
                        study.options().steps = 1500, study.options().warmup = 100;
                      });

@@ -398,17 +398,27 @@ TEST_CASE("one base for all methods by --weight-init under either recipe, and th
   CHECK(loss("paper", "pre") == loss("shared", "pre"));
   CHECK(loss("paper", "rezero") == loss("packed", "rezero"));
   CHECK(loss("paper-shared", "rezero") == loss("shared", "rezero"));
+  // recipe_scaled: 0.02 as this width would have it, and what a paper has otherwise as that has it.
+  REQUIRE(run(folder.path(), command + "--weight-init scaled_normal --out scaled").status == 0);
+  REQUIRE(run(folder.path(), command + "--recipe paper --warmup 0 --weight-init recipe_scaled --out paper-scaled").status == 0);
+  CHECK(loss("paper-scaled", "pre") == loss("scaled", "pre"));
+  CHECK(loss("scaled", "pre") != loss("shared", "pre"));
+  CHECK(loss("paper-scaled", "rezero") == loss("packed", "rezero"));
+  CHECK_THAT(slurp(folder / "paper-scaled/report.html"), contains("in place of a std of 0.02: truncated normal, std 0.02 x sqrt(384 / dim)"));
   CHECK_THAT(slurp(folder / "packed/report.html"), contains("weights Xavier uniform of the packed qkv"));
   CHECK_THAT(slurp(folder / "paper-shared/report.html"),
              contains("weights: truncated normal, std 0.02") && contains("weights as --weight-init has them"));
   const Finished bad = run(folder.path(), command + "--weight-init glorot --out bad");
   CHECK(bad.status == 2);
   CHECK_THAT(bad.err, contains("glorot") && contains("recipe") && contains("xavier_packed"));
-  // The stages of class attention start from the same base.
+  // The stages of class attention start from the same base; an ablation's networks are narrow, and start from DeiT's weights at their width.
   const std::string stages = program("class_attention") + " --dim 8 --batch 4 --steps 4 --warmup 0 --no-progress --depth 1 --designs 1:1 ";
-  REQUIRE(run(folder.path(), stages + "--out normal").status == 0);
-  REQUIRE(run(folder.path(), stages + "--weight-init scaled_normal --out scaled").status == 0);
-  CHECK(rows_of(slurp(folder / "normal/results.csv")).at(0).at("train_loss") != rows_of(slurp(folder / "scaled/results.csv")).at(0).at("train_loss"));
+  REQUIRE(run(folder.path(), stages + "--out stages").status == 0);
+  REQUIRE(run(folder.path(), stages + "--weight-init scaled_normal --out stages-scaled").status == 0);
+  REQUIRE(run(folder.path(), stages + "--weight-init recipe --out stages-recipe").status == 0);
+  const auto only_loss = [&](const std::string& out) { return rows_of(slurp(folder / (out + "/results.csv"))).at(0).at("train_loss"); };
+  CHECK(only_loss("stages") == only_loss("stages-scaled"));
+  CHECK(only_loss("stages") != only_loss("stages-recipe"));
 }
 
 TEST_CASE("control and best rate decide what the report says, without another run") {
