@@ -23,12 +23,6 @@ double wilson(const Share& s, double sign) {
   return std::clamp((middle + sign * reach) / (1 + z * z / n), 0.0, 1.0);
 }
 
-double number_on(const Record& record, const std::string& axis) {
-  const AxisValue* value = record.point.find(axis);
-  check(value && !std::holds_alternative<std::string>(*value), "expected an arm with a number on {}, got {}", axis, record.point.label());
-  return std::holds_alternative<double>(*value) ? std::get<double>(*value) : static_cast<double>(std::get<std::int64_t>(*value));
-}
-
 }  // namespace
 
 double Octaves::at(double tick) const { return start * std::exp2(tick / ticks); }
@@ -63,7 +57,7 @@ std::string to_string(const Share& share) { return fmt::format("{}/{}", share.tr
 std::map<int, Share> shares(const std::vector<const Record*>& arms, const std::string& axis, const Octaves& octaves) {
   std::map<int, Share> found;
   for (const Record* r : arms) {
-    Share& share = found[octaves.tick_of(number_on(*r, axis))];
+    Share& share = found[octaves.tick_of(r->point.get<double>(axis))];
     ++share.seeds;
     share.trained += r->status == Status::ok && r->value("trained") > 0;
   }

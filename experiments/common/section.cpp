@@ -20,13 +20,6 @@ std::optional<double> number_at(const Point& point, const std::string& axis) {
   return std::nullopt;
 }
 
-Summary over_ok(const std::vector<const Record*>& seeds, const std::string& name) {
-  std::vector<double> values;
-  for (const Record* r : seeds)
-    if (r->status == Status::ok) values.push_back(r->value(name));
-  return summarize(values);
-}
-
 }  // namespace
 
 Plot plot_of(const StudyResults& results, const Curve& curve) {
@@ -50,7 +43,7 @@ Plot plot_of(const StudyResults& results, const Curve& curve) {
     for (const auto& [axis, value] : curve.where.entries()) rest = rest.without(axis);
     const std::string name = rest.entries().empty() ? curve.value : rest.label();
     const double x = *number_at(group.point, curve.axis);
-    const Summary s = over_ok(group.seeds, curve.value);
+    const Summary s = group.over_ok(curve.value);
     if (s.n == 0) continue;
     const auto [line, is_new] = lines.try_emplace(name, plot.series.size());
     if (is_new) plot.series.push_back({.name = name, .style = static_cast<int>(line->second)});
@@ -77,7 +70,7 @@ Section published_section(const StudyResults& results, const std::vector<Publish
   for (const Published& p : published) {
     std::vector<Summary> there;
     for (const StudyResults::Group& group : results.groups())
-      if (group.point.contains(p.where)) there.push_back(over_ok(group.seeds, p.value));
+      if (group.point.contains(p.where)) there.push_back(group.over_ok(p.value));
     if (there.empty()) continue;
     std::vector<double> means;
     for (const Summary& s : there) means.push_back(s.mean);

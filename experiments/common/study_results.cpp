@@ -32,15 +32,8 @@ Shown shown(const StudyResults& r) {
   return s;
 }
 
-Summary over_seeds(const StudyResults::Group& group, const std::string& name) {
-  std::vector<double> values;
-  for (const Record* r : group.seeds)
-    if (r->status == Status::ok) values.push_back(r->value(name));
-  return summarize(values);
-}
-
 std::string cell_of(const StudyResults::Group& group, const std::string& name) {
-  Summary s = over_seeds(group, name);
+  Summary s = group.over_ok(name);
   if (name != "val_accuracy" || s.n == 0) return to_string(s);
   return fmt::format("{:.1f}{} %", 100 * s.mean, s.half_width ? fmt::format(" ± {:.1f}", 100 * *s.half_width) : "");
 }
@@ -49,9 +42,9 @@ std::string cell_of(const StudyResults::Group& group, const std::string& name) {
 std::string outcome(const StudyResults::Group& group) {
   std::string text;
   for (const Status status : {Status::diverged, Status::hopeless, Status::failed}) {
-    const auto n = std::ranges::count(group.seeds, status, &Record::status);
+    const auto n = std::ranges::count(group.arms, status, &Record::status);
     if (n > 0)
-      text += fmt::format("{}{}{}", text.empty() ? "" : "; ", group.seeds.size() == 1 ? "" : fmt::format("{} of {} ", n, group.seeds.size()),
+      text += fmt::format("{}{}{}", text.empty() ? "" : "; ", group.arms.size() == 1 ? "" : fmt::format("{} of {} ", n, group.arms.size()),
                           to_string(status));
   }
   return text.empty() ? "ok" : text;
@@ -69,7 +62,7 @@ TextTable table_of(const StudyResults& r, const std::vector<std::string>& names)
     std::vector<std::string> row;
     for (const auto& [axis, value] : group.point.entries()) row.push_back(to_string(value));
     for (const std::string& name : names) row.push_back(cell_of(group, name));
-    row.push_back(std::to_string(std::ranges::count(group.seeds, Status::ok, &Record::status)));
+    row.push_back(std::to_string(std::ranges::count(group.arms, Status::ok, &Record::status)));
     row.push_back(outcome(group));
     table.row(std::move(row), outcome(group) == "ok" ? "32" : "31");
   }
@@ -79,36 +72,43 @@ TextTable table_of(const StudyResults& r, const std::vector<std::string>& names)
 // Of a study whose only axis is the seed: a line a value.
 std::string list_of(const StudyResults& r, const std::vector<std::string>& names) {
   std::string text;
-  const StudyResults::Group group{{}, r.groups().front().seeds};
+  const StudyResults::Group group{{}, r.groups().front().arms};
   for (const std::string& name : names) {
-    const bool logged = std::ranges::any_of(group.seeds, [&](const Record* s) {
+    const bool logged = std::ranges::any_of(group.arms, [&](const Record* s) {
       return s->status == Status::ok && std::ranges::find(s->values, name, &Values::value_type::first) != s->values.end();
     });
-    const Summary s = over_seeds(group, name);
+    const Summary s = group.over_ok(name);
     const auto number = [](double v, int digits) { return std::isfinite(v) ? fmt::format("{:.{}g}", v, digits) : "not finite"; };
     if (!logged) {
-      if (std::ranges::any_of(group.seeds, [](const Record* seed) { return seed->status == Status::ok; }))
+      if (std::ranges::any_of(group.arms, [](const Record* seed) { return seed->status == Status::ok; }))
         text += fmt::format("{:<20} {:>12}\n", name, "never logged");
       continue;
     }
     text += fmt::format("{:<20} {:>12}{}  n = {}\n", name, number(s.mean, 5), s.half_width ? fmt::format(" ± {:.3g}", *s.half_width) : "", s.n);
   }
   std::vector<std::string> diverged;
-  for (const Record* s : group.seeds)
+  for (const Record* s : group.arms)
     if (s->status == Status::diverged) diverged.push_back(fmt::format("seed {} at step {:.0f}", s->seed(), s->value("diverged_at")));
   if (!diverged.empty())
-    text += fmt::format("{:<20} {} of {} seeds: {}\n", "diverged", diverged.size(), group.seeds.size(), fmt::join(diverged, ", "));
+    text += fmt::format("{:<20} {} of {} seeds: {}\n", "diverged", diverged.size(), group.arms.size(), fmt::join(diverged, ", "));
   return text;
 }
 
 }  // namespace
 
-std::vector<StudyResults::Group> StudyResults::groups() const {
+Summary StudyResults::Group::over_ok(const std::string& value) const {
+  std::vector<double> values;
+  for (const Record* r : arms)
+    if (r->status == Status::ok) values.push_back(r->value(value));
+  return summarize(values);
+}
+
+std::vector<StudyResults::Group> StudyResults::groups(std::string_view across) const {
   std::vector<Group> groups;
   for (const Record& r : records) {
-    const Point place = r.point.without("seed");
+    const Point place = r.point.without("seed").without(across);
     const auto group = std::ranges::find(groups, place, &Group::point);
-    (group == groups.end() ? groups.emplace_back(Group{place, {}}) : *group).seeds.push_back(&r);
+    (group == groups.end() ? groups.emplace_back(Group{place, {}}) : *group).arms.push_back(&r);
   }
   return groups;
 }
@@ -118,7 +118,7 @@ std::string results_text(const StudyResults& r, bool colour) {
   std::string text = r.records.empty() ? "No run has ended yet.\n" : r.axes.size() > 1 ? table_of(r, s.names).text(colour) : list_of(r, s.names);
   if (s.left_out > 0 && !r.records.empty())
     text += fmt::format("{} more value{} in {}\n", s.left_out, s.left_out == 1 ? "" : "s", (r.folder / "results.csv").string());
-  if (r.axes.size() > 1 && std::ranges::any_of(r.groups(), [](const StudyResults::Group& g) { return g.seeds.size() > 1; }))
+  if (r.axes.size() > 1 && std::ranges::any_of(r.groups(), [](const StudyResults::Group& g) { return g.arms.size() > 1; }))
     text += "Means over the n seeds that ended ok, ± half the width of the 95 % Student-t interval.\n";
   if (const std::string chose = who_chose(r.judging); !chose.empty()) text += chose + "\n";
   return text + findings_text(r, colour) + fmt::format("\ndata: {}\n", r.data.text);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "experiments/common/record.h"
 #include "experiments/common/run_folder.h"
 #include "experiments/common/section.h"
+#include "experiments/common/statistics.h"
 #include "experiments/common/verdict.h"
 
 namespace plumb::lab {
@@ -29,12 +31,13 @@ struct StudyResults {
   Judging judging = {};                  // how methods are compared
   std::filesystem::path folder = {};
 
-  // The arms that share everything but their seeds, in order of first appearance.
+  // The arms that share everything but their seeds and, if given, where they are on the axis `across`, in order of first appearance.
   struct Group {
-    Point point;  // without the seed
-    std::vector<const Record*> seeds;
+    Point point;  // without these
+    std::vector<const Record*> arms;
+    Summary over_ok(const std::string& value) const;  // of the arms that ended ok
   };
-  std::vector<Group> groups() const;
+  std::vector<Group> groups(std::string_view across = {}) const;
 };
 
 // How many values tables and progress show where the study does not say which.

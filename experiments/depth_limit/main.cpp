@@ -16,22 +16,6 @@ namespace {
 constexpr int ticks = 4;  // to an octave: depths 19 % apart
 constexpr std::int64_t least = 4;
 
-// All arms of a place of the search.
-struct Place {
-  lab::Point point;
-  std::vector<const lab::Record*> arms;
-};
-
-std::vector<Place> places(const lab::StudyResults& r) {
-  std::vector<Place> found;
-  for (const lab::Record& record : r.records) {
-    const lab::Point point = record.point.without("seed").without("depth");
-    const auto place = std::ranges::find(found, point, &Place::point);
-    (place == found.end() ? found.emplace_back(Place{point, {}}) : *place).arms.push_back(&record);
-  }
-  return found;
-}
-
 // What there is to say of the edge.
 std::string limit_words(const std::map<int, lab::Share>& known, const lab::Octaves& depths, std::int64_t most) {
   const auto depth = [&](int tick) { return std::lround(depths.at(tick)); };
@@ -121,7 +105,7 @@ int main(int argc, char** argv) {
                    .x = {.title = "depth, log scale", .log = true},
                    .y = {.title = "share of seeds", .low = 0, .high = 1},
                    .interval = lab::PlotInterval::bars};
-    for (const Place& place : places(r)) {
+    for (const lab::StudyResults::Group& place : r.groups("depth")) {
       const auto known = lab::shares(place.arms, "depth", depths());
       std::vector<std::string> tried;
       lab::PlotSeries& series = plot.series.emplace_back(lab::PlotSeries{.name = place.point.label(), .style = static_cast<int>(plot.series.size())});

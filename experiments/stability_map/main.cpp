@@ -99,6 +99,7 @@ int main(int argc, char** argv) {
                    .title = "Edges by depth",
                    .x = {.title = "depth, log scale", .log = true},
                    .y = {.title = "learning rate, log scale", .log = true}};
+    const std::vector<lab::StudyResults::Group> places = r.groups("lr");
     int style = 0;
     for (const std::string& name : gate.values()) {
       std::vector<std::string> row{name};
@@ -106,14 +107,12 @@ int main(int argc, char** argv) {
       bool open = false;
       lab::PlotSeries upper{.name = name, .style = style}, lower = upper;
       for (const int d : depth.values()) {
-        std::vector<const lab::Record*> arms;
-        for (const lab::Record& record : r.records)
-          if (record.point.contains({{"gate", name}, {"depth", d}})) arms.push_back(&record);
-        if (arms.empty()) {
+        const auto place = std::ranges::find_if(places, [&](const auto& p) { return p.point.contains({{"gate", name}, {"depth", d}}); });
+        if (place == places.end()) {
           row.emplace_back("–");
           continue;
         }
-        const Known known = lab::shares(arms, "lr", rates());
+        const Known known = lab::shares(place->arms, "lr", rates());
         const std::optional<int> from = lab::foothold(known);
         const auto above = from ? lab::edge_above(known, *from) : std::nullopt, below = from ? lab::edge_below(known, *from) : std::nullopt;
         const lab::Width width = lab::width_of(known, rates());
