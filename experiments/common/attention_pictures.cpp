@@ -81,6 +81,7 @@ PatchWeights attention_of_class(const std::vector<nn::AttentionMap>& maps, std::
   PatchWeights mean = heads.front();
   for (std::size_t h = 1; h < heads.size(); ++h)
     for (std::size_t i = 0; i < mean.values.size(); ++i) mean.values[i] += heads[h].values[i];
+  for (double& v : mean.values) v /= static_cast<double>(heads.size());
   return mean;
 }
 

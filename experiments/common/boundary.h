@@ -27,7 +27,7 @@ struct Octaves {
 
 // When a network counts as trained.
 struct TrainedAt {
-  double share = 0.6;  // of chance, ln(classes), below which its training loss ends; a linear model of glyphs ends at 0.65
+  double share = 0.5;  // of chance, ln(classes), below which its training loss ends; a linear model of glyphs ends at 0.65, their hues at 0.6
 
   // --trained-at, in the section of the call. Refuses augmentation while nobody says it: the loss of what is augmented ends elsewhere.
   void declare(Cli& cli, const AugmentOptions& augment);
