@@ -57,6 +57,7 @@ std::string to_string(const Share& share) { return fmt::format("{}/{}", share.tr
 std::map<int, Share> shares(const std::vector<const Record*>& arms, const std::string& axis, const Octaves& octaves) {
   std::map<int, Share> found;
   for (const Record* r : arms) {
+    if (r->status == Status::failed) continue;  // says nothing of the method
     Share& share = found[octaves.tick_of(r->point.get<double>(axis))];
     ++share.seeds;
     share.trained += r->status == Status::ok && r->value("trained") > 0;

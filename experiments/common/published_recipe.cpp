@@ -51,7 +51,22 @@ void set_deit_small(Study& study) {
   o.ema_decay = 0;
   say(recipe + " keeps one of 0.99996 beside; its figures are of the weights themselves", {"--ema-decay"});
   run.seeds = {0};
-  say("ours: published figures are of one run", {"--seeds"});
+  say("ours: published figures are of one run; three decide claims", {"--seeds"});
+}
+
+void set_deit_small_for_search(Study& study) {
+  set_deit_small(study);
+  study.network().recipe = "paper";
+  explain(study, "--recipe", "each method's own, of its paper");
+  study.options().steps /= 20, study.options().warmup.reset();
+  explain(study, "--steps", "ours: a twentieth of DeiT's 300 epochs");
+  explain(study, "--warmup", "as --recipe has it");
+  study.optimization().augment.augment = "none";
+  explain(study, "--augment", "ours: whether a network trains is judged by the loss of plain images");
+  study.options().seeds = {0, 1, 2};
+  explain(study, "--seeds", "ours: shares of seeds are what is sought");
+  explain(study, "--gates", "ours");
+  explain(study, "--trained-at", "ours");
 }
 
 }  // namespace plumb::lab

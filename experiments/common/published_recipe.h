@@ -11,6 +11,9 @@ class Study;
 // that a study varies, or does not have, stay as they are. The images come with --image-folder.
 void set_deit_small(Study& study);
 
+// The same for a search for where methods train: each under its paper's recipe, without augmentation, for a twentieth of the epochs, three seeds.
+void set_deit_small_for_search(Study& study);
+
 // For ablations on narrow networks: where a recipe has DeiT's weights, they are what DeiT-S has, at this width. With its 0.02 as it is branches are
 // so small at a width of 64 that what decides is how fast a method outgrows that (docs/results.md, cait_table1).
 void set_deit_weights(Study& study);

@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
   cli.rule([&] { lab::usage_check(first <= most, "--first {} is deeper than --most {}", first, most); });
   study.options().steps = 300, study.options().seeds = {0, 1, 2}, study.options().stop_hopeless = true;
   study.network().dim = 32;
-  study.network().weight_init = "xavier";  // trains fast under every method: what does not train is not merely slow
+  study.network().recipe = "paper", study.network().weight_init = "xavier";  // with which all train fast: what does not train is not merely slow
   cli.preset("quick", "three methods up to depth 48, 200 steps, one seed: three minutes on two cores", [&] {
     gate.set({"post", "pre", "rezero"});
     study.options().steps = 200, study.options().seeds = {0};
@@ -52,21 +52,12 @@ int main(int argc, char** argv) {
   });
   cli.preset("cpu", "six methods up to depth 384, three seeds: an hour on two cores", [&] { most = 384; });
   cli.preset("paper", "at DeiT-S's size on ImageNet, for a twentieth of its epochs, as no paper has this search: give --image-folder, and GPUs", [&] {
-    lab::set_deit_small(study);
+    lab::set_deit_small_for_search(study);
     lr.set({study.optimization().lr});
     lab::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
     most = 768;
     lab::explain(study, "--most", "ours");
     lab::explain(study, "--first", "DeiT-S");
-    study.options().steps /= 20, study.options().warmup = *study.options().warmup / 20;
-    lab::explain(study, "--steps", "ours: a twentieth of DeiT's 300 epochs");
-    lab::explain(study, "--warmup", "ours: a twentieth of DeiT's 5 epochs");
-    study.optimization().augment.augment = "none";
-    lab::explain(study, "--augment", "ours: whether a network trains is judged by the loss of plain images");
-    lab::explain(study, "--gates", "ours");
-    study.options().seeds = {0, 1, 2};
-    lab::explain(study, "--seeds", "ours: shares of seeds are what is sought");
-    lab::explain(study, "--trained-at", "ours");
   });
   cli.example("--preset quick");
   cli.example("--gates post,deepnorm --most 768 --seeds 0..4 --jobs 2");

@@ -41,19 +41,19 @@ int main(int argc, char** argv) {
   const auto depth = study.axis<int>("--depths", {12, 36}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
   const auto piece = study.axis<std::string>("--pieces", piece_names(), "What is left out of Fixup, or changed in it").one_of("piece", piece_names());
   const auto lr = study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
-  study.options().steps = 300;
+  study.options().steps = 600;  // the whole needs that many to leave the hues behind
   study.judging().control = "whole";
   study.network().recipe = "paper";
   for (const char* option : {"--recipe", "--weight-init"}) study.cli().leave_out(option, "each piece has a recipe of its own");
-  study.cli().preset("quick", "depth 12, one seed: two minutes on two cores", [&] {
-    depth.set({12});
-    study.options().steps = 200;
+  study.cli().preset("quick", "five pieces at depth 12, one seed: two minutes on two cores", [&] {
+    depth.set({12}), piece.set({"whole", "scalars-full-rate", "last-random", "no-factor", "nothing"});
   });
-  study.cli().preset("cpu", "depths 12 and 36, six seeds, so that divergence can decide: half an hour on two cores",
+  study.cli().preset("cpu", "depths 12 and 36, six seeds, so that divergence can decide: an hour on two cores",
                      [&] { study.options().seeds = {0, 1, 2, 3, 4, 5}; });
-  study.cli().preset("paper", "DeiT-S with Fixup at depths 12 to 36 on ImageNet, as CaiT tried it: give --image-folder, and GPUs", [&] {
+  study.cli().preset("paper", "DeiT-S with Fixup, which has no warm-up, at depths 12 to 36 on ImageNet: give --image-folder, and GPUs", [&] {
     lab::set_deit_small(study);
-    study.network().recipe = "paper";
+    study.network().recipe = "paper", study.options().warmup.reset();
+    lab::explain(study, "--warmup", "as --recipe has it");
     depth.set({12, 18, 24, 36}), lr.set({study.optimization().lr});
     lab::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
     lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
