@@ -7,7 +7,9 @@
 #include <variant>
 
 #include "autograd/autograd.h"
+#include "experiments/common/attention_pictures.h"
 #include "experiments/common/drop_options.h"
+#include "experiments/common/layer_passports.h"
 #include "experiments/common/pretrained_weights.h"
 #include "experiments/common/study.h"
 #include "experiments/common/trainer.h"
@@ -272,15 +274,16 @@ void train(const Options& o, lab::Arm& run) {
   run.track(model, optimizer, ema ? &*ema : nullptr);
   run.save_under(nn::timm_cait(model.options().channels));
   lab::ImageTask task(run, model, run.normalization(), o.augment.make(run.data().name, run.data().train, run.options().batch), o.label_smoothing);
-  const auto log_dropped = [&](std::int64_t step) -> std::function<void(const Gradients&)> {
+  const auto watch = [&, passports = lab::passports(run, model.stack())](std::int64_t step) {
     if (o.drop.drop_key > 0 && step % drop_logged_every == 0) run.log(dropped(model, run.options().batch));
-    return nullptr;
+    return passports(step);
   };
-  if (!lab::train(run, task, optimizer, ema ? &*ema : nullptr, log_dropped, 1)) return;
+  if (!lab::train(run, task, optimizer, ema ? &*ema : nullptr, watch, 1)) return;
   const lab::Values evaluation = run.evaluate();
   if (!std::isfinite(lab::value_of(evaluation, "val_loss"))) return run.diverged(run.steps() - 1, "the validation loss is not finite");
   run.measure({{"train_loss", run.recent_loss()}});
   run.log(evaluation);
+  lab::attach_attention(run, model);
 }
 
 }  // namespace
@@ -302,5 +305,7 @@ int main(int argc, char** argv) {
   study.before([&](const lab::ImageData& data) {
     if (o.drop.drop_key > 0) lab::note_error(fmt::format("DropKey: {}\n", describe_drop_key(o, data.train)));
   });
+  study.section(lab::attention_section);
+  study.file("layers.csv", lab::layers_csv);
   return study.run(argc, argv, [&](lab::Arm& arm) { train(o, arm); });
 }

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "experiments/common/attention_pictures.h"
+#include "experiments/common/layer_passports.h"
 #include "experiments/common/published_recipe.h"
 #include "experiments/common/study.h"
 #include "nn/audit.h"
@@ -87,6 +88,7 @@ int main(int argc, char** argv) {
   study.claim("with as many blocks, 10:2 is as good as a token from the start, within one point", ours,
               lab::not_lower("val_accuracy", {{"design", "10:2"}}, {{"design", "token"}}, 0.01));
   study.section(lab::attention_section);
+  study.file("layers.csv", lab::layers_csv);
   study.columns({"train_loss", "val_loss", "val_accuracy"});
   study.show({"train_loss", "val_loss", "val_accuracy"});
   study.check([&](const lab::ImageSet&) {
@@ -100,7 +102,7 @@ int main(int argc, char** argv) {
       o.token_block = d.first;
       nn::ViT model(o);
       nn::audit_init(model, arm.seed());
-      arm.train(model);
+      arm.train(model, lab::passports(arm, model.stack()));
       return lab::attach_attention(arm, model);
     }
     nn::CaiT model({.image = o.image,
@@ -122,7 +124,7 @@ int main(int argc, char** argv) {
                     .drop_path = o.drop_path,
                     .seed = o.seed});
     nn::audit_init(model, arm.seed());
-    arm.train(model);
+    arm.train(model, lab::passports(arm, model.stack()));
     lab::attach_attention(arm, model);
   });
 }

@@ -132,9 +132,8 @@ Pixels heat(const Pixels& image, const PatchWeights& weights) {
   return result;
 }
 
-Pixels beside(const std::vector<Pixels>& pictures, std::int64_t in_a_row) {
+Pixels beside(const std::vector<Pixels>& pictures, std::int64_t in_a_row, std::int64_t gap) {
   check(!pictures.empty(), "[beside] expected at least one picture, got none");
-  constexpr std::int64_t gap = 2;
   const Pixels& first = pictures.front();
   const auto count = std::ssize(pictures);
   const std::int64_t columns = in_a_row > 0 ? std::min<std::int64_t>(in_a_row, count) : count, rows = (count + columns - 1) / columns;
@@ -151,8 +150,23 @@ Pixels beside(const std::vector<Pixels>& pictures, std::int64_t in_a_row) {
   return all;
 }
 
+bool is_of_first_seed(const Arm& arm) { return static_cast<std::int64_t>(arm.seed()) == arm.options().seeds.front(); }
+
+void attach_picture(Arm& arm, const std::string& name, const Pixels& picture) {
+  arm.attach(nlohmann::json{{name, base64(png(picture))}}.dump());
+}
+
+Section picture_section(const StudyResults& results, const std::string& name, const std::string& title, const std::string& caption) {
+  Section section{.title = title, .caption = caption};
+  for (const Record& record : results.records)
+    for (const std::string& text : record.attachments)
+      if (const auto json = nlohmann::json::parse(text); json.contains(name))
+        section.pictures.push_back({record.point.without("seed").label(), json.at(name)});
+  return section;
+}
+
 void attach_attention(Arm& arm, nn::Classifier& model) {
-  if (arm.has_diverged() || static_cast<std::int64_t>(arm.seed()) != arm.options().seeds.front()) return;
+  if (arm.has_diverged() || !is_of_first_seed(arm)) return;
   constexpr std::int64_t count = 4, side = 96;
   const ImageSet& set = arm.data().validation;
   const std::int64_t images = std::min(count, set.size());
@@ -166,21 +180,14 @@ void attach_attention(Arm& arm, nn::Classifier& model) {
     const Pixels image = for_people(fitted(set, i), side);
     pictures.insert(pictures.end(), {image, heat(image, attention_of_class(maps.all(), i)), heat(image, rolled_out(maps.all(), i))});
   }
-  arm.attach(nlohmann::json{{"attention", base64(png(beside(pictures)))}}.dump());
+  attach_picture(arm, "attention", beside(pictures, 6));
 }
 
 Section attention_section(const StudyResults& results) {
-  Section section{
-      .title = "What the class attends to",
-      .caption =
-          "The first validation images: as they are, with the attention that the class is read from (CaiT's last class attention, the class "
-          "token's row in the last block, or the mean over all queries), and with attention rolled out through all blocks, above its least "
-          "value. Mean over heads; the largest weight is yellow. First seed."};
-  for (const Record& record : results.records)
-    for (const std::string& text : record.attachments)
-      if (const auto json = nlohmann::json::parse(text); json.contains("attention"))
-        section.pictures.push_back({record.point.without("seed").label(), json.at("attention")});
-  return section;
+  return picture_section(results, "attention", "What the class attends to",
+                         "The first validation images: as they are, with the attention that the class is read from (CaiT's last class attention, "
+                         "the class token's row in the last block, or the mean over all queries), and with attention rolled out through all blocks, "
+                         "above its least value. Mean over heads; the largest weight is yellow. First seed.");
 }
 
 }  // namespace plumb::lab

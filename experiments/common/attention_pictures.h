@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "experiments/common/arm.h"
@@ -30,11 +31,17 @@ PatchWeights rolled_out(const std::vector<nn::AttentionMap>& maps, std::int64_t 
 Pixels for_people(const Pixels& image, std::int64_t side = 192);
 // The image, dark, with the weights over it from black through red to yellow, interpolated between the patches' centres; the largest is yellow.
 Pixels heat(const Pixels& image, const PatchWeights& weights);
-// Pictures of one size in rows of so many, two white pixels apart; 0: all in one row.
-Pixels beside(const std::vector<Pixels>& pictures, std::int64_t in_a_row = 0);
+// Pictures of one size in rows of so many, white pixels apart; 0: all in one row.
+Pixels beside(const std::vector<Pixels>& pictures, std::int64_t in_a_row = 0, std::int64_t gap = 2);
 
-// For reports. Draws, for the first validation images, what the class attends to in a trained model and what is rolled out through all its blocks,
-// and attaches it to the arm: of the first seed alone, as others look alike.
+// For reports: pictures that an arm attaches under a name, and all of that name as a section. Those of the first seed alone are drawn, as others look
+// alike.
+bool is_of_first_seed(const Arm& arm);
+void attach_picture(Arm& arm, const std::string& name, const Pixels& picture);
+Section picture_section(const StudyResults& results, const std::string& name, const std::string& title, const std::string& caption);
+
+// Draws, for the first validation images, what the class attends to in a trained model and what is rolled out through all its blocks,
+// and attaches it to the arm.
 void attach_attention(Arm& arm, nn::Classifier& model);
 // What arms attached, as a section of its own; without pictures where none did.
 Section attention_section(const StudyResults& results);

@@ -1,8 +1,11 @@
 #include "experiments/common/dry_run.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
+#include "core/backend.h"
+#include "core/thread_share.h"
 #include "experiments/common/options_at.h"
 #include "experiments/common/progress.h"
 
@@ -65,7 +68,10 @@ std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>&
   text += "data: " + data.text + "\n";
   if (steps == 0 || arms.empty()) return text;
 
-  // The shallowest, and the deepest that is soon measured; the others in proportion.
+  // The shallowest, and the deepest that is soon measured; the others in proportion. On the threads that a job has.
+  const auto jobs = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(o.jobs), arms.size()));
+  std::optional<ThreadShare> share;
+  if (jobs > 1) share.emplace(std::max(1, num_threads() / jobs));
   const auto shallow = std::ranges::min_element(arms, {}, depth_of);
   auto deep = shallow;
   for (auto arm = arms.begin(); arm != arms.end(); ++arm)
@@ -84,8 +90,8 @@ std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>&
   }
   double total = 0;
   for (const Point& point : arms) total += static_cast<double>(options_at(o, point).steps) * at(point, first.seconds, last.seconds);
-  text += fmt::format("training: about {} on this machine{}. Steps measured just now: {:.3g} ms ({})", duration(total / static_cast<double>(o.jobs)),
-                      o.jobs > 1 ? fmt::format(" in {} jobs, if each has processors of its own", o.jobs) : "", 1e3 * first.seconds, first.arm);
+  text += fmt::format("training: about {} on this machine{}. Steps measured just now: {:.3g} ms ({})", duration(total / jobs),
+                      jobs > 1 ? fmt::format(" in {} jobs, if each has processors of its own", jobs) : "", 1e3 * first.seconds, first.arm);
   if (last.arm != first.arm) text += fmt::format(", {:.3g} ms ({})", 1e3 * last.seconds, last.arm);
   return text + ";\nothers are taken to cost as much, in proportion to depth. Evaluation and start-up come on top.\n";
 }

@@ -1,6 +1,7 @@
 #include "experiments/common/published_recipe.h"
 
 #include "experiments/common/study.h"
+#include "nn/gates/layerscale.h"
 
 namespace plumb::lab {
 
@@ -9,6 +10,29 @@ void explain(Study& study, const std::string& option, const std::string& source)
 }
 
 void set_deit_weights(Study& study) { study.network().weight_init = "recipe_scaled"; }
+
+void note_constants(Study& study, std::function<std::vector<std::string>()> methods) {
+  study.cli().config_note([&study, methods = std::move(methods)] {
+    const std::string model = "facebookresearch/deit, models.py", main = "facebookresearch/deit, main.py";
+    std::string text = "Constants that no option sets\n";
+    const auto line = [&text](const std::string& name, const std::string& value, const std::string& source) {
+      text += fmt::format("  {:<24} {:<44} [{}]\n", name, value, source);
+    };
+    line("width of the MLPs", "4 widths", model);
+    line("bias of q, k and v", "yes", model);
+    line("epsilon of the norms", "1e-6", model);
+    line("weights", "truncated normal, deviation 0.02", "timm, trunc_normal_, where --recipe and --weight-init do not say otherwise");
+    line("class token, positions", "truncated normal, deviation 0.02", model);
+    line("patch embedding", "uniform by its inputs, as a convolution", "PyTorch, Conv2d");
+    line("AdamW's betas", "0.9, 0.999", main + ": those of PyTorch's AdamW");
+    line("AdamW's epsilon", "1e-8", main);
+    line("weight decay", "not of norms, biases, gates, token, positions", model + ", no_weight_decay; timm: none of what has one dimension");
+    line("LayerScale's eps", "0.1 to 18 blocks, 1e-5 to 24, 1e-6 deeper", nn::layerscale_init_source(36) + "; between them ours");
+    for (const std::string& name : methods())
+      text += fmt::format("  {:<24} {}\n", name, study.network().describe_recipe_of(nn::method_named(name)));
+    return text + "Formulas, constants and sources of each method: docs/gates\n";
+  });
+}
 
 void set_deit_small(Study& study) {
   const std::string model = "facebookresearch/deit, models.py, deit_small_patch16_224", recipe = "facebookresearch/deit, main.py";
@@ -38,6 +62,13 @@ void set_deit_small(Study& study) {
   say("facebookresearch/deit, README: 1024 images on all GPUs together", {"--batch"});
   say(fmt::format("{}: {} epochs of {} images", recipe, epochs, images), {"--steps"});
   say(recipe + ": 5 epochs; theirs begins at a rate of 1e-6, ours at the peak over the warm-up's steps", {"--warmup"});
+  say("ours: all of them", {"--train-images", "--eval-images"});
+  say("ImageNet-1k's own validation images", {"--validation-split"});
+  say("ours: at the end", {"--eval-every"});
+  say("ours", {"--loss-limit", "--best-lr", "--control"});
+  say("paths", {"--data-dir", "--image-folder"});
+  run.device = "auto";
+  say("ours: what there is", {"--device"});
   run.dtype = "bf16";
   say("ours: theirs is PyTorch's automatic mixed precision, in f16", {"--dtype"});
 
@@ -48,8 +79,11 @@ void set_deit_small(Study& study) {
   say(recipe + "; theirs ends at 1e-5, ours at 0", {"--schedule"});
   o.augment.augment = "deit";
   say(recipe + ": resized crops, flips, rand-m9-mstd0.5-inc1, erasing 0.25, mixup 0.8, CutMix 1, 3 repeats, smoothing 0.1", {"--augment"});
+  say("as --augment has it", {"--flip", "--crop-padding", "--crop-scale", "--rand-augment", "--rand-augment-magnitude", "--random-erasing", "--mixup",
+                              "--cutmix", "--repeated-augmentation", "--label-smoothing"});
   o.ema_decay = 0;
   say(recipe + " keeps one of 0.99996 beside; its figures are of the weights themselves", {"--ema-decay"});
+  note_constants(study, [] { return std::vector<std::string>(); });
   run.seeds = {0};
   say("ours: published figures are of one run; three decide claims", {"--seeds"});
 }

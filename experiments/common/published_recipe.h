@@ -1,7 +1,9 @@
 // The published setting of the ablations, for presets called "paper", and what a small network takes of it.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace plumb::lab {
 
@@ -11,7 +13,11 @@ class Study;
 // that a study varies, or does not have, stay as they are. The images come with --image-folder.
 void set_deit_small(Study& study);
 
-// The same for a search for where methods train: each under its paper's recipe, without augmentation, for a twentieth of the epochs, three seeds.
+// Below the settings that --print-config shows of a preset: constants that no option sets, with their sources, and what the recipe of each of these
+// methods is. set_deit_small says it of none.
+void note_constants(Study& study, std::function<std::vector<std::string>()> methods);
+
+// set_deit_small for a search for where methods train: each under its paper's recipe, without augmentation, for a twentieth of the epochs, three seeds.
 void set_deit_small_for_search(Study& study);
 
 // For ablations on narrow networks: where a recipe has DeiT's weights, they are what DeiT-S has, at this width. With its 0.02 as it is branches are

@@ -73,7 +73,7 @@ std::string pictures_html(const Section& section) {
   for (const Picture& p : section.pictures)
     html += fmt::format("<figure class=\"picture\"><img src=\"data:image/png;base64,{}\" alt=\"{}\"><figcaption>{}</figcaption></figure>\n",
                         p.png_base64, escape_markup(p.title), escape_markup(p.title));
-  return html.empty() ? "" : scroll_region(section.title, html);
+  return html.empty() ? "" : scroll_region(section.title, "<div class=\"pictures\">" + html + "</div>\n");
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ table.results{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tab
 .results tr.chance td{color:var(--muted);border-bottom:1px solid var(--grid)}
 .results tbody tr:last-child td{border-bottom:1px solid var(--ink)}
 .results td.outcome{white-space:normal;min-width:11rem}
+.results td.long{white-space:normal;min-width:14rem}
 .results .bad{color:var(--bad)}
 .results .warn{color:var(--warn)}
 .plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,27rem),1fr));gap:1.8rem 2.4rem;margin:1rem 0 0;align-items:start}
@@ -52,7 +53,7 @@ svg .off{opacity:.08}
 svg .beside{opacity:.25}
 footer{margin-top:3rem;color:var(--muted);font-size:.85rem}
 @media (max-width:520px){body{padding:1.3rem 1rem 3rem}h1{font-size:1.4rem}.plot{font-size:14.5px}.facts div{grid-template-columns:7rem 1fr}}
-.picture{margin:0 0 1rem}.picture img{display:block;max-width:none}.picture figcaption{position:sticky;left:0;font-size:.9rem;color:var(--muted)}
+.pictures{display:flex;flex-wrap:wrap;gap:0 2rem}.picture{margin:0 0 1rem}.picture img{display:block;max-width:none}.picture figcaption{position:sticky;left:0;font-size:.9rem;color:var(--muted)}
 @media print{body{max-width:none;padding:0}.plots svg,.results tr{break-inside:avoid}.scroll{overflow:visible}}
 )css";
 

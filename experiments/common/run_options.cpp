@@ -121,7 +121,10 @@ void RunOptions::declare(Cli& cli, const RunChoices& choices) {
     for (const char* option : {"--image-size", "--image-crop"})
       usage_check(in_files || !cli.typed(option), "{} is about images in files; give --image-folder with it", option);
     if (in_files && !cli.given("--normalization")) normalization = "imagenet";
-    if (device == "auto") device = name(best_device());  // settings, keys and reports have what was taken
+    if (device == "auto") {
+      device = name(best_device());  // settings, keys and reports have what was taken
+      if (!cli.given("--device")) cli.explain("--device", "auto: what there is");
+    }
     usage_check(warmup.value_or(0) <= steps || !cli.left_out().empty(), "--warmup {} is longer than --steps {}", warmup.value_or(0), steps);
     usage_check(!(resume && overwrite), "--resume and --overwrite exclude each other; give one");
     usage_check(!(resume || overwrite) || !out.empty(), "{} needs --out DIR, the folder it is about", resume ? "--resume" : "--overwrite");

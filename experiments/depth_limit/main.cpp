@@ -16,6 +16,15 @@ namespace {
 constexpr int ticks = 4;  // to an octave: depths 19 % apart
 constexpr std::int64_t least = 4;
 
+// What papers say they trained, at other sizes and lengths.
+std::string published_depth(const std::string& gate) {
+  if (gate == "rezero") return "128 layers (majumderb/rezero)";
+  if (gate == "deepnorm") return "1,000 layers (Wang et al. 2022, abstract, as a secondary text reports it)";
+  if (gate == "fixup") return "10,000 layers (Zhang, Dauphin, Ma 2019, abstract, as a secondary text reports it)";
+  if (gate == "skipinit") return "1,000 layers (De, Smith 2020, as a secondary text reports it)";
+  return "–";
+}
+
 // What there is to say of the edge.
 std::string limit_words(const std::map<int, lab::Share>& known, const lab::Octaves& depths, std::int64_t most) {
   const auto depth = [&](int tick) { return std::lround(depths.at(tick)); };
@@ -53,6 +62,7 @@ int main(int argc, char** argv) {
   cli.preset("cpu", "six methods up to depth 384, three seeds: an hour on two cores", [&] { most = 384; });
   cli.preset("paper", "at DeiT-S's size on ImageNet, for a twentieth of its epochs, as no paper has this search: give --image-folder, and GPUs", [&] {
     lab::set_deit_small_for_search(study);
+    lab::note_constants(study, [gate] { return gate.values(); });
     lr.set({study.optimization().lr});
     lab::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
     most = 768;
@@ -91,6 +101,7 @@ int main(int argc, char** argv) {
     section.table.column("method", left);
     section.table.column("trains to depth", left);
     section.table.column("seeds that trained, by depth", left);
+    section.table.column("published", left);
     lab::Plot plot{.id = "share-by-depth",
                    .title = "Share of seeds that train",
                    .x = {.title = "depth, log scale", .log = true},
@@ -105,7 +116,8 @@ int main(int argc, char** argv) {
         tried.push_back(fmt::format("{} ({})", blocks, to_string(share)));
         series.points.push_back({static_cast<double>(blocks), share.value(), share.low(), share.high()});
       }
-      section.table.row({place.point.label(), limit_words(known, depths(), most), fmt::format("{}", fmt::join(tried, ", "))});
+      section.table.row({place.point.label(), limit_words(known, depths(), most), fmt::format("{}", fmt::join(tried, ", ")),
+                         published_depth(place.point.get<std::string>("gate"))});
     }
     section.charts.push_back(std::move(plot));
     return section;

@@ -60,6 +60,10 @@ void claim_cait_table1(Study& study) {
   study.published({{"gate", "layerscale"}, {"depth", 12}}, "val_accuracy", "80.5 % top-1 on ImageNet", "an author, facebookresearch/deit, issue 122");
   study.published({{"gate", "pre"}, {"depth", 24}}, "val_accuracy", "81.0 % top-1 on ImageNet, at the best drop-path rate of 0.2",
                   "an author, facebookresearch/deit, issue 218");
+  study.published({{"gate", "pre"}, {"depth", 24}}, "val_accuracy", "no number, or 79.7 % top-1 on ImageNet", "a user, facebookresearch/deit, issue 218");
+  study.published({{"gate", "layerscale"}, {"depth", 24}}, "val_accuracy",
+                  "perplexity 27.93 and 23.45 at 130M and 250M, pre-norm 26.73 and 21.92: in language models it did not help",
+                  "Sun et al. 2025, LayerNorm-Scaling, as a secondary text reports it");
 }
 
 }  // namespace
@@ -107,11 +111,12 @@ int depth_stability(int argc, const char* const* argv) {
   cli.preset("cait-table1", "the same of DeiT-S on ImageNet, as published, one seed: give --image-folder, and GPUs", [=, &study] {
     cait_table1({12, 18, 24, 36}, 1, {0});
     set_deit_small(study);
+    note_constants(study, [gate] { return gate.values(); });
     study.network().recipe = "paper", study.network().drop.drop_path = 0.05, study.network().drop.drop_path_schedule = "uniform";
     lr.set({study.optimization().lr});
     explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
     explain(study, "--recipe", "Touvron et al. 2021, CaiT: with norm and warm-up DeiT's, without as each method's paper has it");
-    explain(study, "--drop-path", "Touvron et al. 2021, CaiT, table 1: 0.05 for all depths");
+    explain(study, "--drop-path", "Touvron et al. 2021, CaiT, table 1, its first baseline; of the other columns ours");
     explain(study, "--drop-path-schedule", "Touvron et al. 2021, CaiT: uniform");
     explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
     explain(study, "--gates", "Touvron et al. 2021, CaiT, table 1, in both forms of its section 2");

@@ -72,10 +72,16 @@ int main(int argc, char** argv) {
     const auto published = [&](const char* name, const char* figure, const char* source) {
       study.published({{"gate", name}, {"depth", 12}, {"warmup", longest}}, "val_accuracy", figure, source);
     };
-    published("dyt", "82.5 % top-1 on ImageNet, LayerNorm 82.3 (ViT-B)", "jiachenzhu/DyT, README");
-    published("peri_ln", "51.57 on average over benchmarks, pre-norm 49.69 (language model, 400M)",
+    published("dyt", "82.5 % top-1 on ImageNet, LayerNorm 82.3 (ViT-B); 83.6, LayerNorm 83.1 (ViT-L)", "jiachenzhu/DyT, README");
+    published("peri_ln", "51.57 on average over benchmarks, pre-norm 49.69 (language model, 400M; of another depth)",
               "Kim et al. 2025, as a secondary text reports it");
-    published("layernorm_scaling", "perplexity 25.76, pre-norm 26.73 (language model, 130M)", "Sun et al. 2025, as a secondary text reports it");
+    published("layernorm_scaling", "perplexity 25.76, pre-norm 26.73 (language model, 130M; of another depth)",
+              "Sun et al. 2025, as a secondary text reports it");
+    published("post", "perplexity 26.95 at 130M, 1368.3 at 350M; pre-norm 26.73, 19.58 (language models)",
+              "Sun et al. 2025, as a secondary text reports it");
+    published("admin", "27.84 BLEU at 6 layers, 28.91 at 18, 29.65 at 100 (WMT14 English to German)", "admin-torch, README");
+    published("deepnorm", "200 layers of it beat 48 layers of a model four times as large by 5 BLEU (many languages)",
+              "Wang et al. 2022, abstract, as a secondary text reports it");
   });
   study.columns({"train_loss", "val_loss", "val_accuracy", "diverged_at"});
   study.show({"train_loss", "val_accuracy"});

@@ -1,6 +1,7 @@
 // Stochastic depth: which rate, and the same for all layers or growing with depth? (Huang et al. 2016; CaiT found no benefit of growing, DeiT grows.)
 #include <algorithm>
 
+#include "experiments/common/layer_passports.h"
 #include "experiments/common/published_recipe.h"
 #include "experiments/common/study.h"
 #include "nn/audit.h"
@@ -48,8 +49,8 @@ int main(int argc, char** argv) {
   });
   study.cli().example("--preset quick");
   study.cli().example("--drop-paths 0,0.3 --depths 24,48 --gate pre --seeds 0..2");
-  for (const int d : {6, 12, 24, 36})
-    for (const double p : {0.05, 0.1, 0.2}) {
+  for (const int d : {6, 12, 18, 24, 36})
+    for (const double p : {0.05, 0.1, 0.2, 0.25}) {
       study.claim(fmt::format("depth {}, rate {:g}: uniform is as good as linear, within one point", d, p),
                   "Touvron et al. 2021, CaiT: no benefit of linear",
                   lab::not_lower("val_accuracy", {{"drop_path_schedule", "uniform"}}, {{"drop_path_schedule", "linear"}}, 0.01)
@@ -74,11 +75,12 @@ int main(int argc, char** argv) {
                         .charts = {lab::plot_of(r, {.value = "val_accuracy", .axis = "drop_path", .title = "Validation accuracy"}),
                                    lab::plot_of(r, {.value = "train_loss", .axis = "drop_path", .title = "Training loss"})}};
   });
+  study.file("layers.csv", lab::layers_csv);
   study.columns({"train_loss", "val_loss", "val_accuracy"});
   study.show({"train_loss", "val_loss", "val_accuracy"});
   return study.run(argc, argv, [&](lab::Arm& arm) {
     nn::ViT model(arm.vit({.depth = arm[depth], .gate = gate}));
     nn::audit_init(model, arm.seed());
-    arm.train(model);
+    arm.train(model, lab::passports(arm, model.stack()));
   });
 }

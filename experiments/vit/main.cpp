@@ -1,4 +1,5 @@
 // Trains a ViT (Dosovitskiy et al. 2021; DeiT, Touvron et al. 2021) with any residual method, evaluates one that was trained, or trains it on.
+#include "experiments/common/attention_pictures.h"
 #include "experiments/common/layer_passports.h"
 #include "experiments/common/pretrained_weights.h"
 #include "experiments/common/study.h"
@@ -83,6 +84,7 @@ int main(int argc, char** argv) {
   });
   study.columns({"train_loss", "val_loss", "val_accuracy"});
   study.show({"train_loss", "val_loss", "val_accuracy"});
+  study.section(lab::attention_section);
   study.file("layers.csv", lab::layers_csv);
   return study.run(argc, argv, [&](lab::Arm& arm) {
     nn::ViTOptions options = arm.vit({.depth = o.depth, .gate = o.gate == "layerscale" ? nn::methods::layerscale(o.init) : nn::GateChoice(o.gate)});
@@ -92,5 +94,6 @@ int main(int argc, char** argv) {
     if (o.weights.given()) o.weights.put_into(model, arm);
     arm.save_under(nn::timm_vit(options.channels));
     arm.train(model, lab::passports(arm, model.stack()));
+    lab::attach_attention(arm, model);
   });
 }

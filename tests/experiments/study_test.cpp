@@ -53,6 +53,25 @@ TEST_CASE("a study of one file: axes, files, table, claims, and the order of --d
              contains("--depths N,..") && contains("--epsilons N,..") && contains("--lr N") && !contains("--gate "));
 }
 
+TEST_CASE("a dry run measures steps on the threads that a job has") {
+  const TemporaryFolder folder;
+  EpsilonStudy study;
+  std::set<int> threads;
+  study.more = [&](Arm&) { threads.insert(num_threads()); };
+  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
+  const Words look{"--dim", "8", "--batch", "4", "--steps", "4", "--threads", "4", "--dry-run"};
+  const auto measured_on = [&](const std::string& jobs) {
+    threads.clear();
+    const Ended e = call(folder.path(), main, with(look, {"--jobs", jobs}));
+    INFO(e.err);
+    CHECK(e.status == 0);
+    return threads;
+  };
+  CHECK(measured_on("1") == std::set{4});
+  CHECK(measured_on("2") == std::set{2});
+  CHECK(measured_on("8") == std::set{1});  // of four arms
+}
+
 TEST_CASE("an axis may be any option of the library, which makes room for it") {
   const TemporaryFolder folder;
   std::mutex mutex;

@@ -271,6 +271,16 @@ TEST_CASE("gradients of talking heads, class attention and its block are right t
   check_gradients([&](const Tensors& in) { return block(slice(in[0], 1, 1, 4), slice(in[0], 1, 0, 1)); }, {x}, {.order = 2});
 }
 
+namespace {
+
+struct MeanOfTokens : nn::Layer {  // in the place of class attention: [B, 1 + T, D] -> [B, 1, D]
+  nn::Linear out;
+  explicit MeanOfTokens(const nn::AttentionOptions& o) : Layer("MeanOfTokens"), out({.in = o.dim, .out = o.dim}) { child("out", out); }
+  Tensor forward(const Tensor& u) const override { return out(mean(u, {1}, true)); }
+};
+
+}  // namespace
+
 TEST_CASE("a block of class attention takes what timm's takes: biases, dropouts, stochastic depth, parts of one's own") {
   const DefaultsScope f64(reference_f64);
   const nn::ClassBlockOptions plain{.dim = 6, .heads = 2, .hidden = 8, .init = 0.5};
@@ -298,12 +308,15 @@ TEST_CASE("a block of class attention takes what timm's takes: biases, dropouts,
   CHECK(nn::LayerScaleBlockClassAttn(bare).parameter_count() == nn::LayerScaleBlockClassAttn(plain).parameter_count() - 3 * 6);
   bare.mlp = [](const nn::MlpOptions& o) { return std::make_unique<nn::Linear>(nn::LinearOptions{.in = o.dim, .out = o.dim}); };
   bare.norm = [](std::int64_t dim, double) { return std::make_unique<nn::RmsNorm>(dim); };
+  bare.attention = [](const nn::AttentionOptions& o) { return std::make_unique<MeanOfTokens>(o); };
   nn::LayerScaleBlockClassAttn own(bare);
   shake(own, 0.3);
   CHECK(own(patches, c).shape() == Shape{8, 1, 6});
   std::vector<std::string> names;
   for (const nn::Parameter& p : own.parameters()) names.push_back(p.name);
   CHECK(std::ranges::find(names, "mlp.weight") != names.end());
+  CHECK(std::ranges::find(names, "attn.out.weight") != names.end());
+  CHECK(std::ranges::find(names, "attn.q.weight") == names.end());
   CHECK(std::ranges::find(names, "norm1.bias") == names.end());
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "experiments/common/data/glyphs.h"
@@ -26,6 +27,13 @@ Finished run_tiny(const TemporaryFolder& folder, const std::string& name, const 
 }
 
 std::vector<std::map<std::string, std::string>> results(const TemporaryFolder& folder) { return rows_of(slurp(folder / "a/results.csv")); }
+
+// How many values a column has: of arms that all differ as many as there are.
+std::size_t values_of(const std::vector<std::map<std::string, std::string>>& rows, const std::string& column) {
+  std::set<std::string> values;
+  for (const auto& row : rows) values.insert(row.at(column));
+  return values.size();
+}
 
 }  // namespace
 
@@ -65,6 +73,8 @@ TEST_CASE("class_attention: every design trains, and those that are none are ref
   const auto rows = results(folder);
   REQUIRE(rows.size() == 5);
   for (const auto& row : rows) CHECK(row.at("status") == "ok");
+  CHECK(values_of(rows, "val_loss") == 5);
+  CHECK_THAT(slurp(folder / "a/layers.csv"), contains("\n2:1,0,0,0,attn,"));
   for (const char* bad : {"insert-2", "insert-", "insert-0", "2:", "2:0", ":2", "12", "late"}) {
     const Finished f = run(folder.path(), program("class_attention") + " --depth 2 --designs " + bad + " --out b");
     CHECK(f.status == 2);
@@ -76,18 +86,21 @@ TEST_CASE("class_attention: every design trains, and those that are none are ref
 
 TEST_CASE("reports of class_attention and drop_key show what the class attends to, of the first seed") {
   const TemporaryFolder folder;
-  const auto pictures = [&](const std::string& name, const std::string& arguments) {
+  const auto pictures = [&](const std::string& name, const std::string& arguments, const char* title = "What the class attends to") {
     const TemporaryFolder here;
     run_tiny(here, name, arguments + " --seeds 3,4");
     const std::string page = slurp(here / "a/report.html");
-    CHECK_THAT(page, contains("What the class attends to") && contains("src=\"data:image/png;base64,iVBORw0KGgo"));
+    CHECK_THAT(page, contains(title) && contains("src=\"data:image/png;base64,iVBORw0KGgo"));
     int count = 0;
     for (std::size_t at = 0; (at = page.find("<figure class=\"picture\">", at)) != page.npos; ++at) ++count;
     return count;
   };
   CHECK(pictures("class_attention", "--designs token,mean,2:1 --depth 2 --steps 2 --warmup 0 --patch 8") == 3);
-  CHECK(pictures("drop_key", "--forms plain,dropout --rates 0.3 --drop-key-schedules constant --tunes 0 --depth 2 --steps 2 --warmup 0 --patch 8") ==
-        2);
+  // Of each its attention, and its masks where keys are dropped.
+  CHECK(pictures("drop_key", "--forms plain,dropout --rates 0.3 --drop-key-schedules constant --tunes 0 --depth 2 --steps 2 --warmup 0 --patch 8",
+                 "What DropKey drops") == 3);
+  CHECK(pictures("cait", "--depth 2 --steps 2 --patch 8 --heads 2") == 1);
+  CHECK(pictures("vit", "--depth 2 --steps 2 --warmup 0 --patch 8") == 1);
 }
 
 TEST_CASE("stochastic_depth: without a rate there is one schedule") {
@@ -107,6 +120,7 @@ TEST_CASE("norm_placement: the one without a norm is there, too") {
   const auto rows = results(folder);
   REQUIRE(rows.size() == 8);
   CHECK(std::ranges::count(rows, "no_norm", [](const auto& row) { return row.at("gate"); }) == 2);
+  CHECK(values_of(rows, "train_loss") == 8);
 }
 
 TEST_CASE("drop_key: what makes no difference is run once, and peakedness is measured") {
@@ -115,6 +129,7 @@ TEST_CASE("drop_key: what makes no difference is run once, and peakedness is mea
   const auto rows = results(folder);
   // None; plain: constant twice (tuned or not), decreasing, increasing; block, cross and dropout twice each.
   REQUIRE(rows.size() == 1 + 4 + 6);
+  CHECK(values_of(rows, "val_loss") == rows.size());
   for (const auto& row : rows) {
     CHECK(row.at("status") == "ok");
     CHECK((std::stod(row.at("attention_entropy")) > 0.5 && std::stod(row.at("attention_entropy")) <= 1));
@@ -146,9 +161,7 @@ TEST_CASE("fixup_scalars: each piece is a network of its own") {
   run_tiny(folder, "fixup_scalars", "--preset cpu --seeds 0 --steps 12 --lrs 3e-2 --depths 2");
   const auto rows = results(folder);
   REQUIRE(rows.size() == 10);
-  std::set<std::string> losses;
-  for (const auto& row : rows) losses.insert(row.at("val_loss"));
-  CHECK(losses.size() == 10);
+  CHECK(values_of(rows, "val_loss") == 10);
 }
 
 TEST_CASE("depth_limit: the search doubles up to --most, or goes shallower, and resumes to the same table") {
@@ -175,7 +188,26 @@ TEST_CASE("stability_map: edges above and below, and one number a method") {
   const TemporaryFolder folder;
   const Finished f = run_tiny(folder, "stability_map", "--gates pre --depths 1 --steps 40 --seeds 0 --trained-at 0.95", small);
   CHECK_THAT(f.out, contains("Where each method trains") && contains("octaves, mean over depths") && contains(" to "));
-  CHECK(results(folder).size() >= 4);
+  // What the table says is what the arms say: outwards from the first rate, half way between the last that trains and the first that does not.
+  std::map<double, bool> trained;
+  for (const auto& row : results(folder)) trained[std::stod(row.at("lr"))] = row.at("status") == "ok" && std::stod(row.at("trained")) > 0;
+  CHECK(trained.size() >= 4);
+  REQUIRE(trained.at(1e-3));
+  double low = 1e-3, high = 1e-3, below = 0, above = 0;
+  for (const auto& [rate, trains] : trained)
+    if (rate < 1e-3 && !trains) below = rate;
+  for (auto it = trained.rbegin(); it != trained.rend(); ++it)
+    if (it->first > 1e-3 && !it->second) above = it->first;
+  for (const auto& [rate, trains] : trained)
+    if (trains && rate > below && (above == 0 || rate < above)) low = std::min(low, rate), high = std::max(high, rate);
+  const double octaves =
+      0.5 * (std::log2(high) + std::log2(above > 0 ? above : high)) - 0.5 * (std::log2(low) + std::log2(below > 0 ? below : low));
+  const std::string page = slurp(folder / "a/results.md");
+  const std::size_t at = page.find("| pre | ", page.find("| octaves, mean over depths |"));
+  REQUIRE(at != page.npos);
+  const std::string line = page.substr(at, page.find('\n', at) - at), last = line.substr(line.rfind("| ", line.size() - 3) + 2);
+  CHECK((last.find("at least") != last.npos) == (below == 0 || above == 0));
+  CHECK(std::stod(last.substr(last.find_first_of("0123456789"))) == Approx(octaves).margin(0.12));  // rates have two digits
   CHECK_THAT(slurp(folder / "a/report.html"), contains("Edges by depth"));
 }
 
@@ -231,33 +263,7 @@ TEST_CASE("the published setting of every ablation says where each constant come
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << lab::png(lab::original(glyphs, i));
   }
-  // What says nothing of the method: where images lie, machine, evaluation, and the single switches that --augment stands for.
-  const std::set<std::string> plain{"data_dir",
-                                    "image_folder",
-                                    "train_images",
-                                    "validation_split",
-                                    "loss_limit",
-                                    "eval_every",
-                                    "eval_images",
-                                    "flip",
-                                    "crop_padding",
-                                    "crop_scale",
-                                    "rand_augment",
-                                    "mixup",
-                                    "cutmix",
-                                    "threads",
-                                    "repeated_augmentation",
-                                    "jobs",
-                                    "shard",
-                                    "rand_augment_magnitude",
-                                    "random_erasing",
-                                    "label_smoothing",
-                                    "preset",
-                                    "best_lr",
-                                    "checkpoint_every",
-                                    "control",
-                                    "deterministic",
-                                    "device"};
+  const std::set<std::string> of_this_call{"threads", "jobs", "shard", "preset", "checkpoint_every", "deterministic"};
   struct Case {
     std::string name, preset, less;  // options that make it small; none: it is only read
   };
@@ -280,11 +286,13 @@ TEST_CASE("the published setting of every ablation says where each constant come
       if (!line.starts_with("  \"")) continue;
       const std::string key = line.substr(3, line.find('"', 3) - 3);
       INFO(line);
-      if (plain.contains(key)) continue;
+      if (of_this_call.contains(key)) continue;
       CHECK(line.ends_with("]"));
       ++sourced;
     }
-    CHECK(sourced > 20);
+    CHECK(sourced > 40);
+    CHECK_THAT(config.out, contains("\n//   AdamW's betas            0.9, 0.999") && contains("[facebookresearch/deit, main.py") &&
+                               contains("auto: what there is"));
     if (c.less.empty()) continue;
     const Finished f =
         run(folder.path(), program(c.name) + " --preset " + c.preset + " " + c.less +

@@ -7,11 +7,12 @@
 #include <numbers>
 
 #include "core/atomic_file.h"
-#include "core/drop_key.h"
 #include "core/random.h"
 #include "experiments/common/attention_pictures.h"
 #include "experiments/common/data/augment.h"
 #include "experiments/common/data/image_file.h"
+#include "experiments/common/drop_key_pictures.h"
+#include "nn/drop_key.h"
 
 namespace {
 
@@ -66,22 +67,14 @@ std::vector<float> to_floats(const std::vector<Pixels>& images) {
   return values;
 }
 
-// What one query of 12 x 12 patches loses to DropKey at a share of about 0.3: white is kept.
-Pixels mask(DropShape shape, std::int64_t query) {
-  constexpr std::int64_t grid = 12, scale = 8;
-  const KeyDrop drop = key_drop(0.3, shape, 0, DropSharing::per_entry, {grid, grid}, grid * grid, random_key(1, "picture"));
-  std::vector<std::uint8_t> dropped(grid * grid);
-  drop_keys(drop, 0, 0, 1, 0, query, dropped);
-  Pixels image{3, grid * scale, grid * scale, std::vector<std::uint8_t>(3 * grid * scale * grid * scale)};
-  for (std::int64_t c = 0; c < 3; ++c)
-    for (std::int64_t y = 0; y < grid * scale; ++y)
-      for (std::int64_t x = 0; x < grid * scale; ++x) {
-        const bool line = y % scale == 0 || x % scale == 0;
-        image.plane(c)[y * grid * scale + x] = line                                                              ? 200
-                                               : dropped[static_cast<std::size_t>(y / scale * grid + x / scale)] ? (c == 0 ? 40 : 60)
-                                                                                                                 : 245;
-      }
-  return image;
+// What four queries of 12 x 12 patches lose to DropKey at an equal share of 0.3.
+Pixels masks(DropShape shape) {
+  constexpr KeyGrid grid{12, 12};
+  const nn::DropKey by_rate = nn::by_rate({.rate = 0.3, .shape = shape, .match = nn::DropMatch::share}, grid);
+  const KeyDrop drop = key_drop(by_rate.rate, shape, 0, DropSharing::per_entry, grid, grid.cells(), random_key(1, "picture"));
+  std::vector<Pixels> rows;
+  for (std::int64_t query = 0; query < 4; ++query) rows.push_back(lab::mask_picture(drop, grid, grid.cells(), 1, query));
+  return lab::beside(rows, 0, lab::mask_gap);
 }
 
 std::map<std::string, Pixels> pictures() {
@@ -126,7 +119,7 @@ std::map<std::string, Pixels> pictures() {
   }
   for (const auto& [name, shape] :
        {std::pair("drop_key_plain", DropShape::plain), {"drop_key_block", DropShape::block}, {"drop_key_cross", DropShape::cross}})
-    all[name] = lab::beside({mask(shape, 0), mask(shape, 1), mask(shape, 2), mask(shape, 3)});
+    all[name] = masks(shape);
   return all;
 }
 
