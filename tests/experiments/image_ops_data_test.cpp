@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
+#include <random>
 #include <set>
 
 #include "experiments/common/data/augment.h"
@@ -43,6 +45,16 @@ std::pair<int, int> difference(const Pixels& a, const Pixels& b) {
     largest = std::max(largest, d), count += d > 0;
   }
   return {largest, count};
+}
+
+// The largest distance between two empirical distributions (Kolmogorov, Smirnov).
+double distance(std::vector<double> a, std::vector<double> b) {
+  std::ranges::sort(a), std::ranges::sort(b);
+  double largest = 0;
+  for (const double v : a)
+    largest = std::max(largest, std::abs(static_cast<double>(std::ranges::upper_bound(a, v) - a.begin()) / static_cast<double>(a.size()) -
+                                         static_cast<double>(std::ranges::upper_bound(b, v) - b.begin()) / static_cast<double>(b.size())));
+  return largest;
 }
 
 }  // namespace
@@ -160,6 +172,80 @@ TEST_CASE("erasing takes its share of images, and of each a rectangle that becom
   CHECK(erased / 800.0 == Approx(0.25).margin(0.06));
   CHECK(sum / pixels == Approx(0).margin(0.02));
   CHECK(squares / pixels == Approx(1).margin(0.03));
+}
+
+TEST_CASE("boxes of crops and of erasing lie as torchvision and timm draw them") {
+  // RandomResizedCrop.get_params and RandomErasing._erase, said again with another generator: a try at a time, until one fits.
+  constexpr std::int64_t side = 128;
+  constexpr int draws = 20000;
+  std::mt19937_64 random(1);
+  const auto uniform = [&](double low, double high) { return std::uniform_real_distribution(low, high)(random); };
+  struct Form {
+    double least, most, ratio;  // shares of the area; largest of the two sides' ratios
+    bool whole;                 // whether a box may be as large as the image
+    Box (*draw)(RandomStream&);
+  };
+  for (const Form& form :
+       {Form{0.08, 1, 4.0 / 3, true, [](RandomStream& s) { return draw_crop(side, side, 0.08, s); }},
+        Form{0.02, 1.0 / 3, 1 / 0.3, false, [](RandomStream& s) { return draw_erasure(side, side, 1, s); }}}) {
+    std::vector<double> areas, ratios, tops, theirs[3];
+    for (int i = 0; i < draws; ++i) {
+      RandomStream stream(0, "test", 0, i);
+      const Box box = form.draw(stream);
+      areas.push_back(static_cast<double>(box.height * box.width));
+      ratios.push_back(std::log(static_cast<double>(box.height) / static_cast<double>(box.width)));
+      tops.push_back(static_cast<double>(box.top) / static_cast<double>(side - box.height + 1));
+      for (int attempt = 0; attempt < 10; ++attempt) {
+        const double area = uniform(form.least, form.most) * side * side, ratio = std::exp(uniform(-std::log(form.ratio), std::log(form.ratio)));
+        const auto h = std::lround(std::sqrt(area * ratio)), w = std::lround(std::sqrt(area / ratio));
+        if (form.whole ? h > side || w > side : h >= side || w >= side) continue;
+        theirs[0].push_back(static_cast<double>(h * w));
+        theirs[1].push_back(std::log(static_cast<double>(h) / static_cast<double>(w)));
+        theirs[2].push_back(static_cast<double>(std::uniform_int_distribution<long>(0, side - h)(random)) / static_cast<double>(side - h + 1));
+        break;
+      }
+    }
+    const double chance = 2 * std::sqrt(2.0 / draws);  // of two samples of one distribution one in 1,500 pairs lies further apart
+    CHECK(distance(areas, theirs[0]) < chance);
+    CHECK(distance(ratios, theirs[1]) < chance);
+    CHECK(distance(tops, theirs[2]) < chance);
+  }
+}
+
+TEST_CASE("boxes of CutMix are those of the rand_bbox that timm had when DeiT was trained") {
+  constexpr std::int64_t side = 64;
+  constexpr int draws = 4000;
+  std::mt19937_64 random(1);
+  std::vector<double> shares, theirs;
+  for (int i = 0; i < draws; ++i) {
+    std::vector<float> images(2 * side * side);
+    RandomStream stream(0, "test", 0, i);
+    shares.push_back(mix_batch(images, 2, 1, side, side, {.cutmix = 1}, stream));
+    const double cut = std::sqrt(1 - std::uniform_real_distribution(0.0, 1.0)(random));  // beta(1, 1)
+    const auto length = static_cast<std::int64_t>(side * cut);
+    const auto covered = [&] {
+      const std::int64_t middle = std::uniform_int_distribution<std::int64_t>(0, side - 1)(random);
+      return std::min(middle + length / 2, side) - std::max<std::int64_t>(middle - length / 2, 0);
+    };
+    const std::int64_t height = covered(), width = covered();
+    theirs.push_back(1 - static_cast<double>(height * width) / (side * side));
+  }
+  CHECK(distance(shares, theirs) < 2 * std::sqrt(2.0 / draws));
+}
+
+TEST_CASE("with mixup and CutMix both, half of the batches are mixed and half are cut") {
+  constexpr int batches = 600;
+  int cut = 0;
+  for (int i = 0; i < batches; ++i) {
+    std::vector<float> images(2 * 16 * 16, 0.0f);
+    std::fill(images.begin() + 256, images.end(), 1.0f);
+    RandomStream stream(0, "test", 0, i);
+    const double share = mix_batch(images, 2, 1, 16, 16, {.mixup = 0.8, .cutmix = 1}, stream);
+    const auto whole = [](float v) { return v == 0 || v == 1; };
+    cut += std::ranges::all_of(images, whole);
+    CHECK(std::accumulate(images.begin(), images.begin() + 256, 0.0) / 256 == Approx(1 - share).margin(1e-5));
+  }
+  CHECK(std::abs(cut - batches / 2) < 50);  // four deviations
 }
 
 TEST_CASE("mixup and cutmix keep the share that they say, of images and of labels") {
