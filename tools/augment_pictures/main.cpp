@@ -88,6 +88,10 @@ std::map<std::string, Pixels> pictures() {
     for (std::uint32_t epoch = 0; epoch < copies; ++epoch) drawn.push_back(lab::augmented(set, {1, epoch, 0, 0}, a, fill));
     all[name] = row(first, drawn);
   };
+  augmented("flip", {.flip = true});
+  std::vector<Pixels> repeated;  // what an image of 96 pixels gets in the batch, before it is erased or mixed
+  for (std::int64_t copy = 0; copy < 3; ++copy) repeated.push_back(lab::augmented(set, {1, 0, 0, copy}, lab::deit_augmentation(side), fill));
+  all["repeated_augmentation"] = row(first, repeated);
   augmented("crop_padding", {.crop_padding = 12, .flip = true});
   augmented("crop_scale", {.crop_scale = 0.08});
   augmented("rand_augment", {.rand_augment = {.operations = 2}});
