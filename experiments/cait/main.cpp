@@ -283,6 +283,8 @@ void train(const Options& o, lab::Arm& run) {
   if (!std::isfinite(lab::value_of(evaluation, "val_loss"))) return run.diverged(run.steps() - 1, "the validation loss is not finite");
   run.measure({{"train_loss", run.recent_loss()}});
   run.log(evaluation);
+  std::optional<nn::EmaScope> averaged;
+  if (ema) averaged.emplace(*ema);
   lab::attach_attention(run, model);
 }
 

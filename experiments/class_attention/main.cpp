@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
     study.options().steps = 1000, study.options().warmup = 100;
   });
   study.cli().preset("paper", "DeiT-S with LayerScale on ImageNet: give --image-folder, and GPUs", [&] {
-    lab::set_deit_small(study);
+    lab::set_deit_small(study, [] { return std::vector<std::string>{"layerscale"}; });
     design.set({"token", "mean", "insert-2", "insert-4", "insert-8", "insert-10", "insert-11", "12:1", "12:2", "12:3", "11:1", "10:2"});
     lab::explain(study, "--designs",
                  "Touvron et al. 2021, CaiT, section 3: a token inserted later, and stages of class attention; which blocks and how many are ours");

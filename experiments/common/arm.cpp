@@ -113,6 +113,8 @@ void Arm::train(nn::Layer& model, const AroundStep& around) {
   if (!std::isfinite(value_of(evaluation, "val_loss"))) return diverged(steps() - 1, "the validation loss is not finite");  // the last update did it
   measure({{"train_loss", recent_loss()}});
   measure(evaluation);
+  if (ema) ema->swap();  // the model ends with the weights that were evaluated
+  run_.ema = nullptr, run_.optimizer = nullptr;
   measure({{"images_per_second", static_cast<double>(steps() * options().batch) / std::max(run_.record.seconds, 1e-9)}});
 }
 

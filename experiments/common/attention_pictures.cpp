@@ -152,9 +152,7 @@ Pixels beside(const std::vector<Pixels>& pictures, std::int64_t in_a_row, std::i
 
 bool is_of_first_seed(const Arm& arm) { return static_cast<std::int64_t>(arm.seed()) == arm.options().seeds.front(); }
 
-void attach_picture(Arm& arm, const std::string& name, const Pixels& picture) {
-  arm.attach(nlohmann::json{{name, base64(png(picture))}}.dump());
-}
+void attach_picture(Arm& arm, const std::string& name, const Pixels& picture) { arm.attach(nlohmann::json{{name, base64(png(picture))}}.dump()); }
 
 Section picture_section(const StudyResults& results, const std::string& name, const std::string& title, const std::string& caption) {
   Section section{.title = title, .caption = caption};
@@ -169,18 +167,21 @@ void attach_attention(Arm& arm, nn::Classifier& model) {
   if (arm.has_diverged() || !is_of_first_seed(arm)) return;
   constexpr std::int64_t count = 4, side = 96;
   const ImageSet& set = arm.data().validation;
-  const std::int64_t images = std::min(count, set.size());
   const NoGrad no_grad;
   model.eval();
-  const nn::AttentionMaps maps(model);
-  model(to_tensors(evaluation_batch(set, arm.normalization(), 0, images), set).images);
-  model.train();
-  std::vector<Pixels> pictures;
-  for (std::int64_t i = 0; i < images; ++i) {
-    const Pixels image = for_people(fitted(set, i), side);
-    pictures.insert(pictures.end(), {image, heat(image, attention_of_class(maps.all(), i)), heat(image, rolled_out(maps.all(), i))});
+  try {
+    std::vector<Pixels> pictures;
+    for (std::int64_t i = 0; i < std::min(count, set.size()); ++i) {  // one by one: the maps of a large model are large
+      const nn::AttentionMaps maps(model);
+      model(to_tensors(evaluation_batch(set, arm.normalization(), i, 1), set).images);
+      const Pixels image = for_people(fitted(set, i), side);
+      pictures.insert(pictures.end(), {image, heat(image, attention_of_class(maps.all(), 0)), heat(image, rolled_out(maps.all(), 0))});
+    }
+    attach_picture(arm, "attention", beside(pictures, 6));
+  } catch (const std::exception& e) {  // what was measured stays
+    arm.note(fmt::format("no picture of what {} attends to: {}", arm.point().label(), e.what()));
   }
-  attach_picture(arm, "attention", beside(pictures, 6));
+  model.train();
 }
 
 Section attention_section(const StudyResults& results) {

@@ -43,8 +43,8 @@ Measured measure(const ArmEnvironment& environment, const Point& point, const st
 
 }  // namespace
 
-std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>& named, const std::vector<Point>& later, const DataFacts& data,
-                    const std::function<void(Arm&)>& body) {
+std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>& named, const std::vector<Point>& later, bool searched,
+                    const DataFacts& data, const std::function<void(Arm&)>& body) {
   const RunOptions& o = environment.options;
   std::string text;
   for (const Point& point : named) text += point.label() + "\n";
@@ -69,7 +69,7 @@ std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>&
   if (steps == 0 || arms.empty()) return text;
 
   // The shallowest, and the deepest that is soon measured; the others in proportion. On the threads that a job has.
-  const auto jobs = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(o.jobs), arms.size()));
+  const auto jobs = static_cast<int>(searched ? o.jobs : std::min<std::int64_t>(o.jobs, std::ssize(arms)));
   std::optional<ThreadShare> share;
   if (jobs > 1) share.emplace(std::max(1, num_threads() / jobs));
   const auto shallow = std::ranges::min_element(arms, {}, depth_of);

@@ -1,9 +1,43 @@
 #include "experiments/common/published_recipe.h"
 
+#include <algorithm>
+
 #include "experiments/common/study.h"
 #include "nn/gates/layerscale.h"
 
 namespace plumb::lab {
+
+namespace {
+
+// Below the settings that --print-config shows: constants that no option sets.
+void note_constants(Study& study, Methods methods) {
+  study.cli().config_note([&study, methods = std::move(methods)] {
+    const std::string model = "facebookresearch/deit, models.py", main = "facebookresearch/deit, main.py";
+    std::string text = "Constants that no option sets\n";
+    const auto line = [&text](const std::string& name, const std::string& value, const std::string& source) {
+      text += fmt::format("  {:<22} {:<46} [{}]\n", name, value, source);
+    };
+    line("width of the MLPs", "4 widths", model);
+    line("bias of q, k and v", "yes", model);
+    line("epsilon of the norms", "1e-6", model);
+    if (study.cli().has("--weight-init"))
+      line("weights", "truncated normal, deviation 0.02", "timm, trunc_normal_, where --recipe and --weight-init do not say otherwise");
+    line("class token, positions", "truncated normal, deviation 0.02", model);
+    line("patch embedding", "uniform by its inputs, as a convolution", "PyTorch, Conv2d");
+    line("AdamW's betas", "0.9, 0.999", main + ": those of PyTorch's AdamW");
+    line("AdamW's epsilon", "1e-8", main);
+    line("weight decay", "not of norms, biases, gates, token, positions", model + ", no_weight_decay; timm: none of what has one dimension");
+    const std::vector<std::string> names = methods();
+    for (const char* gate : {"layerscale", "scalar_gate"})
+      if (std::ranges::find(names, gate) != names.end() && !study.cli().has("--epsilons"))
+        line(fmt::format("eps of {}", gate), "0.1 to 18 blocks, 1e-5 to 24, 1e-6 deeper", nn::layerscale_init_source(36) + "; between them ours");
+    if (study.network().recipe == "paper")
+      for (const std::string& name : names) text += fmt::format("  {:<22} {}\n", name, study.network().describe_recipe_of(nn::method_named(name)));
+    return text + "Formulas, constants and sources of each method: docs/gates\n";
+  });
+}
+
+}  // namespace
 
 void explain(Study& study, const std::string& option, const std::string& source) {
   if (study.cli().has(option)) study.cli().explain(option, source);
@@ -11,30 +45,7 @@ void explain(Study& study, const std::string& option, const std::string& source)
 
 void set_deit_weights(Study& study) { study.network().weight_init = "recipe_scaled"; }
 
-void note_constants(Study& study, std::function<std::vector<std::string>()> methods) {
-  study.cli().config_note([&study, methods = std::move(methods)] {
-    const std::string model = "facebookresearch/deit, models.py", main = "facebookresearch/deit, main.py";
-    std::string text = "Constants that no option sets\n";
-    const auto line = [&text](const std::string& name, const std::string& value, const std::string& source) {
-      text += fmt::format("  {:<24} {:<44} [{}]\n", name, value, source);
-    };
-    line("width of the MLPs", "4 widths", model);
-    line("bias of q, k and v", "yes", model);
-    line("epsilon of the norms", "1e-6", model);
-    line("weights", "truncated normal, deviation 0.02", "timm, trunc_normal_, where --recipe and --weight-init do not say otherwise");
-    line("class token, positions", "truncated normal, deviation 0.02", model);
-    line("patch embedding", "uniform by its inputs, as a convolution", "PyTorch, Conv2d");
-    line("AdamW's betas", "0.9, 0.999", main + ": those of PyTorch's AdamW");
-    line("AdamW's epsilon", "1e-8", main);
-    line("weight decay", "not of norms, biases, gates, token, positions", model + ", no_weight_decay; timm: none of what has one dimension");
-    line("LayerScale's eps", "0.1 to 18 blocks, 1e-5 to 24, 1e-6 deeper", nn::layerscale_init_source(36) + "; between them ours");
-    for (const std::string& name : methods())
-      text += fmt::format("  {:<24} {}\n", name, study.network().describe_recipe_of(nn::method_named(name)));
-    return text + "Formulas, constants and sources of each method: docs/gates\n";
-  });
-}
-
-void set_deit_small(Study& study) {
+void set_deit_small(Study& study, Methods methods) {
   const std::string model = "facebookresearch/deit, models.py, deit_small_patch16_224", recipe = "facebookresearch/deit, main.py";
   const auto say = [&study](const std::string& source, std::initializer_list<const char*> options) {
     for (const char* option : options) explain(study, option, source);
@@ -68,7 +79,6 @@ void set_deit_small(Study& study) {
   say("ours", {"--loss-limit", "--best-lr", "--control"});
   say("paths", {"--data-dir", "--image-folder"});
   run.device = "auto";
-  say("ours: what there is", {"--device"});
   run.dtype = "bf16";
   say("ours: theirs is PyTorch's automatic mixed precision, in f16", {"--dtype"});
 
@@ -83,13 +93,13 @@ void set_deit_small(Study& study) {
                               "--cutmix", "--repeated-augmentation", "--label-smoothing"});
   o.ema_decay = 0;
   say(recipe + " keeps one of 0.99996 beside; its figures are of the weights themselves", {"--ema-decay"});
-  note_constants(study, [] { return std::vector<std::string>(); });
+  note_constants(study, std::move(methods));
   run.seeds = {0};
   say("ours: published figures are of one run; three decide claims", {"--seeds"});
 }
 
-void set_deit_small_for_search(Study& study) {
-  set_deit_small(study);
+void set_deit_small_for_search(Study& study, Methods methods) {
+  set_deit_small(study, std::move(methods));
   study.network().recipe = "paper";
   explain(study, "--recipe", "each method's own, of its paper");
   study.options().steps /= 20, study.options().warmup.reset();

@@ -191,7 +191,7 @@ std::vector<Plot> layer_plots(const ReportInput& input, const std::string& id, c
   for (const Condition& condition : study.conditions())
     for (const std::string& branch : branches) {
       Plot plot{.id = slug(id + "-" + study.name(condition) + "-" + branch),
-                .title = study.name(condition) + ", " + branch_name(branch),
+                .title = (study.name(condition).empty() ? "" : study.name(condition) + ", ") + branch_name(branch),
                 .x = {.title = "block"}};
       plot.y = {.title = y_title, .log = true};
       for (const Lanes& lanes : study.under(condition)) {

@@ -123,7 +123,7 @@ void RunOptions::declare(Cli& cli, const RunChoices& choices) {
     if (in_files && !cli.given("--normalization")) normalization = "imagenet";
     if (device == "auto") {
       device = name(best_device());  // settings, keys and reports have what was taken
-      if (!cli.given("--device")) cli.explain("--device", "auto: what there is");
+      if (cli.has("--device") && !cli.given("--device")) cli.explain("--device", "ours: auto, what there is");
     }
     usage_check(warmup.value_or(0) <= steps || !cli.left_out().empty(), "--warmup {} is longer than --steps {}", warmup.value_or(0), steps);
     usage_check(!(resume && overwrite), "--resume and --overwrite exclude each other; give one");

@@ -421,7 +421,7 @@ int Study::run_or_look() {
     RunFolder::check_beforehand(cli_, options_);
     Ledger none{{}};
     const Sweep sweep(*this, setup.facts, none, {}, Sweep::Takes::finished);
-    write_result(lab::dry_run(environment({}, nullptr), sweep.named(), to_follow(sweep), setup.facts, body_) +
+    write_result(lab::dry_run(environment({}, nullptr), sweep.named(), to_follow(sweep), is_searched(), setup.facts, body_) +
                  (is_searched() && !best_lr_ ? "These are the first runs of each search; the others follow from their results.\n" : ""));
     return 0;
   }

@@ -57,13 +57,13 @@ std::string TextTable::markdown() const {
 
 std::string TextTable::html() const {
   const auto class_of = [&](std::size_t c) { return aligns_[c] == Align::right ? " class=\"num\"" : ""; };
-  constexpr std::size_t one_line = 36;  // characters; texts that are longer may take several
+  constexpr std::size_t one_line = 36;  // bytes, about as many letters; texts that are longer may take several
   std::string html = "<table class=\"results\"><thead><tr>";
   for (std::size_t c = 0; c < titles_.size(); ++c) html += fmt::format("<th{}>{}</th>", class_of(c), escape_markup(titles_[c]));
   html += "</tr></thead><tbody>";
   for (const Row& row : rows_) {
     html += "<tr>";
-    for (std::size_t c = 0; c < row.cells.size(); ++c) 
+    for (std::size_t c = 0; c < row.cells.size(); ++c)
       html += fmt::format("<td{}>{}</td>", aligns_[c] == Align::left && row.cells[c].size() > one_line ? " class=\"long\"" : class_of(c),
                           escape_markup(row.cells[c]));
     html += "</tr>";

@@ -40,20 +40,23 @@ lab::AroundStep watch(lab::Arm& arm, const nn::Stack& stack) {
 
 // The ratio by block, for one kind of branch at the first or the last logged step: geometric means over the seeds.
 lab::Plot ratios(const lab::StudyResults& r, const std::string& branch, bool first) {
+  std::vector<std::string> names;  // in the order of the arms, as everywhere in the report
   std::map<std::string, std::map<std::int64_t, std::vector<double>>> logs;
   for (const lab::Record& record : r.records) {
     const auto passports = lab::passports_of(record);
     if (passports.empty() || record.status != lab::Status::ok) continue;
+    const std::string name = record.point.without("seed").label();
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     for (const lab::BranchPassport& row : (first ? passports.front() : passports.back()).passport.branches)
-      if (row.branch == branch) logs[record.point.without("seed").label()][row.block].push_back(std::log(row.ratio));
+      if (row.branch == branch) logs[name][row.block].push_back(std::log(row.ratio));
   }
   lab::Plot plot{.id = fmt::format("ratio-{}-{}", branch, first ? "start" : "end"),
                  .title = fmt::format("{} {}", branch == "attn" ? "attention" : "MLP", first ? "at init" : "trained"),
                  .x = {.title = "block"},
                  .y = {.title = "‖g(x)‖ / ‖x‖, log scale", .log = true}};
-  for (const auto& [name, by_block] : logs) {
+  for (const std::string& name : names) {
     lab::PlotSeries& series = plot.series.emplace_back(lab::PlotSeries{.name = name, .style = static_cast<int>(plot.series.size())});
-    for (const auto& [block, values] : by_block) {
+    for (const auto& [block, values] : logs[name]) {
       const lab::Summary s = lab::summarize(values);
       lab::PlotPoint point{.x = static_cast<double>(block), .y = std::exp(s.mean)};
       if (s.half_width) point.low = std::exp(s.low()), point.high = std::exp(s.high());
@@ -80,7 +83,7 @@ int main(int argc, char** argv) {
                        study.options().steps = 1200, study.options().warmup = 120, study.options().seeds = {0, 1, 2};
                      });
   study.cli().preset("paper", "DeiT-S with 36 blocks on ImageNet, with and without LayerScale: give --image-folder, and GPUs", [&] {
-    lab::set_deit_small(study);
+    lab::set_deit_small(study, [gate] { return gate.values(); });
     lab::explain(study, "--gates", "Touvron et al. 2021, CaiT, the figure of residual ratios");
     lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, the figure of residual ratios");
   });

@@ -50,8 +50,7 @@ int main(int argc, char** argv) {
   });
   cli.preset("cpu", "six methods at depths 6, 12, 24 and 48, three seeds: an hour on two cores", [&] { depth.set({6, 12, 24, 48}); });
   cli.preset("paper", "at DeiT-S's size on ImageNet, for a twentieth of its epochs, as no paper has this search: give --image-folder, and GPUs", [&] {
-    lab::set_deit_small_for_search(study);
-    lab::note_constants(study, [gate] { return gate.values(); });
+    lab::set_deit_small_for_search(study, [gate] { return gate.values(); });
     first_lr = study.optimization().lr;
     depth.set({12, 24, 36, 48});
     lab::explain(study, "--depths", "ours: from DeiT-S to CaiT's deepest");

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
                        study.options().steps = 1500, study.options().warmup = 100;
                      });
   study.cli().preset("paper", "DeiT-S with LayerScale at depths 12 to 36 on ImageNet: give --image-folder, and GPUs", [&] {
-    lab::set_deit_small(study);
+    lab::set_deit_small(study, [&gate] { return std::vector<std::string>{gate}; });
     depth.set({12, 18, 24, 36}), rate.set({0, 0.05, 0.1, 0.2, 0.25});
     lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
     lab::explain(study, "--drop-paths",
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
                   lab::higher("val_accuracy", {{"drop_path", p}}, {{"drop_path", 0.0}}).at({{"depth", d}, {"drop_path_schedule", "uniform"}}));
     }
   // At the same rate at the end, linear drops half as much.
-  for (const int d : {6, 12, 24, 36})
+  for (const int d : {6, 12, 18, 24, 36})
     for (const double p : {0.05, 0.1})
       study.claim(fmt::format("depth {}: uniform {:g} is as good as linear to {:g}, which drops as much, within one point", d, p, 2 * p), "ours",
                   lab::not_lower("val_accuracy", {{"drop_path_schedule", "uniform"}, {"drop_path", p}},

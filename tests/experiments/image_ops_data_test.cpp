@@ -185,9 +185,8 @@ TEST_CASE("boxes of crops and of erasing lie as torchvision and timm draw them")
     bool whole;                 // whether a box may be as large as the image
     Box (*draw)(RandomStream&);
   };
-  for (const Form& form :
-       {Form{0.08, 1, 4.0 / 3, true, [](RandomStream& s) { return draw_crop(side, side, 0.08, s); }},
-        Form{0.02, 1.0 / 3, 1 / 0.3, false, [](RandomStream& s) { return draw_erasure(side, side, 1, s); }}}) {
+  for (const Form& form : {Form{0.08, 1, 4.0 / 3, true, [](RandomStream& s) { return draw_crop(side, side, 0.08, s); }},
+                           Form{0.02, 1.0 / 3, 1 / 0.3, false, [](RandomStream& s) { return draw_erasure(side, side, 1, s); }}}) {
     std::vector<double> areas, ratios, tops, theirs[3];
     for (int i = 0; i < draws; ++i) {
       RandomStream stream(0, "test", 0, i);

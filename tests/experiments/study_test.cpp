@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "experiments/common/trainer.h"
 #include "tests/experiments/epsilon_study.h"
 #include "tests/support/catch.h"
 
@@ -59,7 +60,7 @@ TEST_CASE("a dry run measures steps on the threads that a job has") {
   std::set<int> threads;
   study.more = [&](Arm&) { threads.insert(num_threads()); };
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
-  const Words look{"--dim", "8", "--batch", "4", "--steps", "4", "--threads", "4", "--dry-run"};
+  const Words look{"--dim", "8", "--batch", "4", "--steps", "4", "--threads", "8", "--dry-run"};
   const auto measured_on = [&](const std::string& jobs) {
     threads.clear();
     const Ended e = call(folder.path(), main, with(look, {"--jobs", jobs}));
@@ -67,9 +68,9 @@ TEST_CASE("a dry run measures steps on the threads that a job has") {
     CHECK(e.status == 0);
     return threads;
   };
-  CHECK(measured_on("1") == std::set{4});
-  CHECK(measured_on("2") == std::set{2});
-  CHECK(measured_on("8") == std::set{1});  // of four arms
+  CHECK(measured_on("1") == std::set{8});
+  CHECK(measured_on("2") == std::set{4});
+  CHECK(measured_on("8") == std::set{2});  // of four arms
 }
 
 TEST_CASE("an axis may be any option of the library, which makes room for it") {
@@ -106,6 +107,34 @@ TEST_CASE("an axis may be any option of the library, which makes room for it") {
   for (std::string row; std::getline(rows, row);)
     if (row.find(",ok,") != row.npos) losses.insert(row.substr(row.find(",ok,")));
   CHECK(losses.size() == 8);
+}
+
+TEST_CASE("a training with a moving average ends with the weights that were evaluated") {
+  const TemporaryFolder folder;
+  const auto main = [](int argc, const char* const* argv) {
+    Study study("averaged", "Averaged.");
+    study.axis<double>("--ema-decays", {0, 0.9}, "Decays");
+    study.columns({"val_loss", "again"});
+    return study.run(argc, argv, [](Arm& arm) {
+      nn::ViT model(arm.vit({.depth = 1, .gate = "pre"}));
+      arm.train(model);
+      arm.measure({{"again", evaluate(model, arm.data().validation, arm.normalization(), 256, 0).loss}});
+    });
+  };
+  const Ended e = call(folder.path(), main, with(tiny, {"--lr", "0.1", "--warmup", "0"}));
+  INFO(e.err);
+  REQUIRE(e.status == 0);
+  std::istringstream rows(file(folder, "a/results.csv"));
+  std::set<std::string> losses;
+  std::string row;
+  for (std::getline(rows, row); std::getline(rows, row);) {
+    std::istringstream cells(row);
+    std::vector<std::string> cell(7);
+    for (std::string& text : cell) std::getline(cells, text, ',');
+    CHECK(cell[5] == cell[6]);
+    losses.insert(cell[5]);
+  }
+  CHECK(losses.size() == 2);
 }
 
 TEST_CASE("one arm's failure is not the sweep's, and --resume tries it again") {

@@ -200,8 +200,7 @@ TEST_CASE("stability_map: edges above and below, and one number a method") {
     if (it->first > 1e-3 && !it->second) above = it->first;
   for (const auto& [rate, trains] : trained)
     if (trains && rate > below && (above == 0 || rate < above)) low = std::min(low, rate), high = std::max(high, rate);
-  const double octaves =
-      0.5 * (std::log2(high) + std::log2(above > 0 ? above : high)) - 0.5 * (std::log2(low) + std::log2(below > 0 ? below : low));
+  const double octaves = 0.5 * (std::log2(high) + std::log2(above > 0 ? above : high)) - 0.5 * (std::log2(low) + std::log2(below > 0 ? below : low));
   const std::string page = slurp(folder / "a/results.md");
   const std::size_t at = page.find("| pre | ", page.find("| octaves, mean over depths |"));
   REQUIRE(at != page.npos);
