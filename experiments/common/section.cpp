@@ -59,6 +59,21 @@ Plot plot_of(const StudyResults& results, const Curve& curve) {
   return plot;
 }
 
+DotPlot dots_of(const StudyResults& results, const std::string& value, const std::string& title,
+                const std::function<std::string(const Point&)>& name) {
+  DotPlot plot{.id = slug(value + "-dots"), .title = title, .x = {.title = value}};
+  for (const StudyResults::Group& group : results.groups()) {
+    const Summary s = group.over_ok(value);
+    DotRow row{.name = name ? name(group.point) : group.point.label()};
+    if (s.n > 0) row.dot.x = s.mean;
+    if (s.half_width) row.dot.low = s.low(), row.dot.high = s.high();
+    for (const Record* arm : group.arms)
+      if (s.n > 1 && arm->status == Status::ok) row.singles.push_back(arm->value(value));
+    plot.rows.push_back(std::move(row));
+  }
+  return plot;
+}
+
 Section published_section(const StudyResults& results, const std::vector<Published>& published) {
   using enum TextTable::Align;
   Section section{.title = "What was published",

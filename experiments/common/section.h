@@ -1,6 +1,7 @@
 // A part of its own in what a study tells: a table, and charts.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -38,6 +39,11 @@ struct Curve {
   bool log_value = false;
 };
 Plot plot_of(const StudyResults& results, const Curve& curve);
+
+// A row for each combination of the axes, in the order of the arms: the mean of a value over the seeds that ended ok, its interval, and each seed.
+// `name` says what a row is called, without the seed; by default what its axes say.
+DotPlot dots_of(const StudyResults& results, const std::string& value, const std::string& title,
+                const std::function<std::string(const Point&)>& name = {});
 
 // What somebody published about arms of a study, to stand beside what they give here.
 struct Published {

@@ -130,6 +130,9 @@ TEST_CASE("drop_key: what makes no difference is run once, and peakedness is mea
   // None; plain: constant twice (tuned or not), decreasing, increasing; block, cross and dropout twice each.
   REQUIRE(rows.size() == 1 + 4 + 6);
   CHECK(values_of(rows, "val_loss") == rows.size());
+  const auto dots = rows_of(slurp(folder / "a/figures/val-accuracy-dots.csv"));
+  REQUIRE(dots.size() == rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) CHECK(std::stod(dots[i].at("value")) == Approx(std::stod(rows[i].at("val_accuracy"))));
   for (const auto& row : rows) {
     CHECK(row.at("status") == "ok");
     CHECK((std::stod(row.at("attention_entropy")) > 0.5 && std::stod(row.at("attention_entropy")) <= 1));
