@@ -37,13 +37,13 @@ lab::Values peakedness(const lab::Arm& arm, nn::ViT& model) {
   return {{"attention_entropy", entropy / queries}, {"attention_max", largest / queries}};
 }
 
-// "none", "plain 0.3 decreasing", "block 0.3, tuned 0.1"
+// "none", "plain 0.3 decreasing", "block 0.3 tuned 0.1"
 std::string name_of(const lab::Point& p) {
   const double rate = p.get<double>("rate"), tune = p.get<double>("tune");
   if (rate == 0) return "none";
   const std::string schedule = p.get<std::string>("drop_key_schedule");
   return fmt::format("{} {:g}{}{}", p.get<std::string>("form"), rate, schedule == "constant" ? "" : " " + schedule,
-                     tune == 0 ? "" : fmt::format(", tuned {:g}", tune));
+                     tune == 0 ? "" : fmt::format(" tuned {:g}", tune));
 }
 
 }  // namespace
