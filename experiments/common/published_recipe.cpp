@@ -4,6 +4,8 @@
 
 #include "experiments/common/study.h"
 #include "nn/gates/layerscale.h"
+#include "nn/models/vit.h"
+#include "nn/optim/optimizer.h"
 
 namespace plumb::lab {
 
@@ -17,20 +19,22 @@ void note_constants(Study& study, Methods methods) {
     const auto line = [&text](const std::string& name, const std::string& value, const std::string& source) {
       text += fmt::format("  {:<22} {:<46} [{}]\n", name, value, source);
     };
-    line("width of the MLPs", "4 widths", model);
+    const nn::ViTOptions vit;
+    const nn::AdamWOptions adamw;
+    line("width of the MLPs", fmt::format("{} widths", vit.mlp_ratio), model);
     line("bias of q, k and v", "yes", model);
-    line("epsilon of the norms", "1e-6", model);
+    line("epsilon of the norms", fmt::format("{:g}", vit.norm_eps), model);
     if (study.cli().has("--weight-init"))
       line("weights", "truncated normal, deviation 0.02", "timm, trunc_normal_, where --recipe and --weight-init do not say otherwise");
     line("class token, positions", "truncated normal, deviation 0.02", model);
     line("patch embedding", "uniform by its inputs, as a convolution", "PyTorch, Conv2d");
-    line("AdamW's betas", "0.9, 0.999", main + ": those of PyTorch's AdamW");
-    line("AdamW's epsilon", "1e-8", main);
+    line("AdamW's betas", fmt::format("{:g}, {:g}", adamw.beta1, adamw.beta2), main + ": those of PyTorch's AdamW");
+    line("AdamW's epsilon", fmt::format("{:g}", adamw.eps), main);
     line("weight decay", "not of norms, biases, gates, token, positions", model + ", no_weight_decay; timm: none of what has one dimension");
     const std::vector<std::string> names = methods();
     for (const char* gate : {"layerscale", "scalar_gate"})
       if (std::ranges::find(names, gate) != names.end() && !study.cli().has("--epsilons"))
-        line(fmt::format("eps of {}", gate), "0.1 to 18 blocks, 1e-5 to 24, 1e-6 deeper", nn::layerscale_init_source(36) + "; between them ours");
+        line(fmt::format("eps of {}", gate), "by depth", nn::layerscale_init_source(36) + "; between them ours");
     if (study.network().recipe == "paper")
       for (const std::string& name : names) text += fmt::format("  {:<22} {}\n", name, study.network().describe_recipe_of(nn::method_named(name)));
     return text + "Formulas, constants and sources of each method: docs/gates\n";
