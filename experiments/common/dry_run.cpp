@@ -43,7 +43,7 @@ Measured measure(const ArmEnvironment& environment, const Point& point, const st
 
 }  // namespace
 
-std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>& named, const std::vector<Point>& later, bool searched,
+std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>& named, const std::vector<Point>& later, int jobs,
                     const DataFacts& data, const std::function<void(Arm&)>& body) {
   const RunOptions& o = environment.options;
   std::string text;
@@ -69,7 +69,6 @@ std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>&
   if (steps == 0 || arms.empty()) return text;
 
   // The shallowest, and the deepest that is soon measured; the others in proportion. On the threads that a job has.
-  const auto jobs = static_cast<int>(searched ? o.jobs : std::min<std::int64_t>(o.jobs, std::ssize(arms)));
   std::optional<ThreadShare> share;
   if (jobs > 1) share.emplace(std::max(1, num_threads() / jobs));
   const auto shallow = std::ranges::min_element(arms, {}, depth_of);

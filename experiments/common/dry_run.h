@@ -12,8 +12,8 @@ namespace plumb::lab {
 // A line an arm that is named, and how many come later at rates that these choose; then how many arms, steps and images there are, and, where there
 // are steps to take, the numbers of parameters and an estimate of the training time: from a few steps of the shallowest arm and of the deepest of at
 // most 256 blocks, by the axis "depth", if the study has one, and in proportion to depth for the others. Their bodies run up to there, on the threads
-// that a job has, of which no more are begun than there are arms, unless searches name more. Makes and changes no file.
-std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>& named, const std::vector<Point>& later, bool searched,
+// that each of so many jobs has. Makes and changes no file.
+std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>& named, const std::vector<Point>& later, int jobs,
                     const DataFacts& data, const std::function<void(Arm&)>& body);
 
 }  // namespace plumb::lab

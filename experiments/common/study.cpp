@@ -421,7 +421,8 @@ int Study::run_or_look() {
     RunFolder::check_beforehand(cli_, options_);
     Ledger none{{}};
     const Sweep sweep(*this, setup.facts, none, {}, Sweep::Takes::finished);
-    write_result(lab::dry_run(environment({}, nullptr), sweep.named(), to_follow(sweep), is_searched(), setup.facts, body_) +
+    const std::vector<Point> named = sweep.named(), later = to_follow(sweep);
+    write_result(lab::dry_run(environment({}, nullptr), named, later, sweep.jobs_for(named.size() + later.size()), setup.facts, body_) +
                  (is_searched() && !best_lr_ ? "These are the first runs of each search; the others follow from their results.\n" : ""));
     return 0;
   }

@@ -146,11 +146,10 @@ void Sweep::run(const ArmEnvironment& environment, Progress& progress, const std
       a.place = progress.add({a.point.label(), study_.cost_of(a.point)});
       if (a.record) progress.skip(a.place);
     }
-  // No more jobs than arms that can run; each at least one thread, the first some more where they do not come out even.
+  // Each job at least one thread, the first some more where they do not come out even.
   std::size_t missing = 0;
   each([&](const Named& a) { missing += !a.record; });
-  auto jobs = static_cast<int>(environment.options.jobs);
-  if (!study_.is_searched()) jobs = std::clamp(static_cast<int>(missing), 1, jobs);
+  const int jobs = jobs_for(missing);
   if (jobs == 1) {
     work(environment, 0, changed);
   } else {
@@ -166,6 +165,11 @@ void Sweep::run(const ArmEnvironment& environment, Progress& progress, const std
   }
   progress_ = nullptr;
   if (error_) std::rethrow_exception(error_);
+}
+
+int Sweep::jobs_for(std::size_t arms) const {
+  const auto jobs = static_cast<int>(study_.options_.jobs);
+  return study_.is_searched() ? jobs : std::clamp(static_cast<int>(arms), 1, jobs);
 }
 
 Sweep::Named* Sweep::take() {

@@ -34,6 +34,9 @@ class Sweep {
   // Arms of the ledger, finished by one of the codes, that are not among those named.
   std::size_t elsewhere() const;
 
+  // How many run side by side of so many that can: no more than there are, unless searches name further ones.
+  int jobs_for(std::size_t arms) const;
+
   // Runs what is missing, until all ended or an interrupt came. `changed` is called now and then, in any thread, by one at a time, when there are new
   // records. What a body threw that is not its arm's failure leaves here, when all threads have stopped.
   void run(const ArmEnvironment& environment, Progress& progress, const std::function<void()>& changed);
