@@ -1,20 +1,28 @@
 #!/usr/bin/env bash
 # Kills a sweep again and again, resumes it, and compares its results with those of one that was left alone.
-# Usage: tools/kill_sweep.sh [N] [--bin DIR]      N: number of kills [100]
+# Usage: tools/kill_sweep.sh [N] [--bin DIR] [--signal KILL|INT]      N: number of kills [100]
 # The sweep runs two arms side by side with checkpoints every few tens of milliseconds, and gets a kill -9 at a random moment after its start, every other
 # time after its first checkpoint. Then it is finished, and results.csv (without its times), metrics.jsonl and layers.csv must be the undisturbed sweep's
 # byte for byte. Prints how many kills hit a sweep that had the checkpoint of an unfinished arm; at least half of them must.
+# --signal INT sends a Ctrl-C instead, to networks wide enough for those products that a signal must not interrupt, and expects exit status 130.
 set -euo pipefail
+set -m  # else what runs in the background ignores Ctrl-C until its own handler is there
 export LC_ALL=C
 root=$(cd "$(dirname "$0")/.." && pwd)
-kills=100 bin=$root/build/release/bin
+kills=100 bin=$root/build/release/bin signal=KILL
 while [ $# -gt 0 ]; do
   case "$1" in
     --bin) bin=$(cd "${2:?--bin expects a folder}" && pwd); shift 2 ;;
-    --help | -h) sed -n '2,7s/^# //p' "$0"; exit ;;
+    --signal) signal=${2:?--signal expects KILL or INT}; shift 2 ;;
+    --help | -h) sed -n '2,8s/^# //p' "$0"; exit ;;
     *) kills=$1; shift ;;
   esac
 done
+case "$signal" in
+  KILL) killed=137 size=(--depths 2,3 --dim 16 --batch 8 --steps 200) ;;
+  INT) killed=130 size=(--depths 1,2 --dim 192 --heads 3 --patch 8 --batch 4 --steps 20) ;;
+  *) echo "error: --signal: expected KILL or INT, got '$signal'" >&2; exit 2 ;;
+esac
 [[ $kills =~ ^[1-9][0-9]*$ ]] || { echo "error: expected a number of kills, got '$kills'" >&2; exit 2; }
 program=$bin/depth_stability
 [ -x "$program" ] || { echo "error: $program is not there; build it first: ./test.sh" >&2; exit 1; }
@@ -24,7 +32,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 seeds=0..$(((kills + 9) / 10 + 1))
 # Not a function: in the background its process would be a shell's, and the kill that shell's.
-sweep=("$program" --gates pre,layerscale --depths 2,3 --seeds "$seeds" --dim 16 --batch 8 --steps 200 --drop-key 0.1 --ema-decay 0.9 --jobs 2 --no-progress)
+sweep=("$program" --gates pre,layerscale --seeds "$seeds" "${size[@]}" --drop-key 0.1 --ema-decay 0.9 --jobs 2 --no-progress)
 
 begin=$(date +%s%N)
 "${sweep[@]}" --out whole >/dev/null 2>&1
@@ -45,12 +53,17 @@ for ((i = 0; i < kills; ++i)); do
   else
     sleep "$(awk -v r=$RANDOM -v m=$longest_ms 'BEGIN { printf "%.3f", 0.05 + r / 32768 * m / 1000 }')"
   fi
-  if kill -9 $pid 2>/dev/null; then
-    wait $pid 2>/dev/null || true
+  kill -s "$signal" $pid 2>/dev/null || true
+  ended=0
+  wait $pid 2>/dev/null || ended=$?
+  if [ $ended = $killed ]; then
     if checkpoint; then hit=$((hit + 1)); fi
-  else
-    wait $pid || { cat log >&2; exit 1; }
+  elif [ $ended = 0 ]; then
     done_early=$((done_early + 1))
+  else
+    cat log >&2
+    echo "error: kill $((i + 1)): expected exit status $killed, got $ended" >&2
+    exit 1
   fi
 done
 "${sweep[@]}" --out killed --resume >log 2>&1 || { cat log >&2; exit 1; }

@@ -52,10 +52,10 @@ class Pack {
         reorder_(from_, to_) {}
 
   std::size_t bytes() const { return to_.get_desc().get_size(); }
-  void run(const float* from, void* to) {
+  void run(const OneDnnCall& call, const float* from, void* to) {
     from_.set_data_handle(const_cast<float*>(from));
     to_.set_data_handle(to);
-    reorder_.execute(stream(), from_, to_);
+    reorder_.execute(call.stream(), from_, to_);
   }
 
  private:
@@ -64,16 +64,16 @@ class Pack {
 };
 
 void run_half(const HalfKey& key, const bfloat16* a, const void* b, const float* bias, void* c) {
-  const OneThread one;
+  const OneDnnCall call;
   try {
-    made<HalfProduct>(key).run(a, b, bias, c);
+    made<HalfProduct>(key).run(call, a, b, bias, c);
   } catch (const dnnl::error& e) {
     fail(fmt::format("[linear] oneDNN refused [{}, {}] x [{}, {}] in bf16: {}", key.M, key.K, key.K, key.N, e.what()));
   }
 }
 
 Pack& pack_of(std::int64_t K, std::int64_t N, std::int64_t rows, bool transposed) {
-  const OneThread one;
+  const OneDnnCall call;
   try {
     return made<Pack>(PackKey{K, N, rows, transposed});
   } catch (const dnnl::error& e) {
@@ -85,8 +85,8 @@ Pack& pack_of(std::int64_t K, std::int64_t N, std::int64_t rows, bool transposed
 
 PackedBf16::PackedBf16(std::int64_t K, std::int64_t N, const float* w, bool transposed, std::int64_t rows)
     : K_(K), N_(N), rows_(rows), panels_(static_cast<std::int64_t>(pack_of(K, N, rows, transposed).bytes() / sizeof(float) + 1)) {
-  const OneThread one;
-  pack_of(K, N, rows, transposed).run(w, panels_.data());
+  const OneDnnCall call;
+  pack_of(K, N, rows, transposed).run(call, w, panels_.data());
 }
 
 void PackedBf16::multiply(const bfloat16* a, std::int64_t n, const float* bias, float* c) const {

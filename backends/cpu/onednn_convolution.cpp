@@ -85,7 +85,7 @@ class ConvolutionPass {
   }
 
   // Two operands and the result, in the order of operands_.
-  void run(const float* first, const float* second, const float* bias, float* result) {
+  void run(const OneDnnCall& call, const float* first, const float* second, const float* bias, float* result) {
     auto& [a, b, y] = operands_;
     a.plain.set_data_handle(const_cast<float*>(first));
     b.plain.set_data_handle(const_cast<float*>(second));
@@ -95,9 +95,9 @@ class ConvolutionPass {
     for (std::size_t i = 0; i < operands_.size(); ++i)
       operands_[i].inner.set_data_handle(operands_[i].moved ? rooms[i].data() : operands_[i].plain.get_data_handle());
     for (Operand* o : {&a, &b})
-      if (o->moved) o->to_inner.execute(stream(), o->plain, o->inner);
-    primitive_.execute(stream(), arguments_);
-    if (y.moved) y.to_plain.execute(stream(), y.inner, y.plain);
+      if (o->moved) o->to_inner.execute(call.stream(), o->plain, o->inner);
+    primitive_.execute(call.stream(), arguments_);
+    if (y.moved) y.to_plain.execute(call.stream(), y.inner, y.plain);
   }
 
  private:
@@ -125,9 +125,9 @@ class ConvolutionPass {
 };
 
 void run_convolution(Pass pass, const Convolution& c, const float* first, const float* second, const float* bias, float* result) {
-  const OneThread one;
+  const OneDnnCall call;
   try {
-    made<ConvolutionPass>(ConvolutionKey{pass, c, bias != nullptr}).run(first, second, bias, result);
+    made<ConvolutionPass>(ConvolutionKey{pass, c, bias != nullptr}).run(call, first, second, bias, result);
   } catch (const dnnl::error& e) {
     fail(fmt::format("[conv2d] oneDNN refused {} images [{}, {}, {}] with filters [{}, {}, {}, {}], stride {}, padding {}: {}", c.samples, c.channels,
                      c.height, c.width, c.filters, c.channels, c.kernel_height, c.kernel_width, c.stride, c.padding, e.what()));

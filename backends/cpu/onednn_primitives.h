@@ -9,14 +9,25 @@
 
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/scratch.h"
+#include "backends/cpu/signals.h"
 
 namespace plumb::cpu::onednn {
 
 using Dims = dnnl::memory::dims;
 
+// Every call of oneDNN is made under one: while it lives, oneDNN computes on the calling thread alone, and signals for this thread wait, as oneDNN's
+// kernels may have moved the stack pointer (signals.h). Primitives run on its stream, which can be had from nowhere else.
+class OneDnnCall {
+ public:
+  dnnl::stream& stream() const;  // of the calling thread
+
+ private:
+  OneThread one_thread_;
+  SignalsWait signals_wait_;
+};
+
 // Never destroyed: threads keep primitives until they end.
 dnnl::engine& engine();
-dnnl::stream& stream();  // of the calling thread
 
 // The room that a primitive works in. It comes from our allocator: oneDNN's own is fresh memory at each call where it is large.
 class Room {
@@ -58,14 +69,14 @@ class Matmul {
     if (bias) bias_ = arguments_[DNNL_ARG_BIAS] = dnnl::memory(*bias, engine(), nullptr);
   }
 
-  void run(const void* a, const void* b, const float* bias, void* c) {
+  void run(const OneDnnCall& call, const void* a, const void* b, const float* bias, void* c) {
     a_.set_data_handle(const_cast<void*>(a));
     b_.set_data_handle(const_cast<void*>(b));
     if (bias) bias_.set_data_handle(const_cast<float*>(bias));
     c_.set_data_handle(c);
     const Scratch room(room_.floats());
     room_.lies_at(room.data());
-    primitive_.execute(stream(), arguments_);
+    primitive_.execute(call.stream(), arguments_);
   }
 
  private:

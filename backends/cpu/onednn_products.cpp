@@ -16,7 +16,7 @@ dnnl::engine& engine() {
   return e;
 }
 
-dnnl::stream& stream() {
+dnnl::stream& OneDnnCall::stream() const {
   thread_local dnnl::stream s(engine());
   return s;
 }
@@ -77,13 +77,13 @@ void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape
   // Matrices begin ... end - 1 of y, of each those rows and columns.
   const auto block = [&](std::int64_t begin, std::int64_t end, std::int64_t first_row, std::int64_t rows, std::int64_t first_column,
                          std::int64_t columns) {
-    const OneThread one;
+    const OneDnnCall call;
     walk.run(begin, end, [&](std::int64_t count, std::int64_t matrix, const Walk<2>::Offsets& at) {
       Key key{count, rows, K, columns, in_a, in_b, in_y};
       key.a.matrix *= walk.inner_stride[0];
       key.b.matrix *= walk.inner_stride[1];
       try {
-        made<Product>(key).run(a + at[0] * in_a.matrix + first_row * in_a.row, b + at[1] * in_b.matrix + first_column * in_b.column, nullptr,
+        made<Product>(key).run(call, a + at[0] * in_a.matrix + first_row * in_a.row, b + at[1] * in_b.matrix + first_column * in_b.column, nullptr,
                                y + matrix * in_y.matrix + first_row * N + first_column);
       } catch (const dnnl::error& e) {
         fail(fmt::format("[matmul] oneDNN refused {} x {}: {}", a_shape, b_shape, e.what()));
@@ -108,7 +108,7 @@ void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const flo
   const std::int64_t parts = 2 * m * n * k < small_product ? 1 : strict_determinism() ? fixed_parts : num_threads();
   across_longer_side(m, n, k, parts, y,
                      [&](std::int64_t rows, std::int64_t columns, std::int64_t first_row, std::int64_t first_column, float* block) {
-                       const OneThread one;
+                       const OneDnnCall call;
                        check_status(dnnl_sgemm('T', 'N', rows, columns, k, 1.0f, a + first_row, m, b + first_column, n, 0.0f, block, n));
                      });
 }

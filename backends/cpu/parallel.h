@@ -57,8 +57,8 @@ constexpr std::int64_t small_product = 500'000;
 // Into how many parts a sum or a product is cut where the bits of its result depend on that, whatever the number of threads.
 constexpr std::int64_t fixed_parts = 8;
 
-// While one lives, oneDNN uses one thread when called from this one. Every call of it is made under one: loops are ours, and OpenMP's threads, which
-// wait by spinning, are never started.
+// While one lives, oneDNN uses one thread when called from this one: loops are ours, and OpenMP's threads, which wait by spinning, are never started.
+// A part of OneDnnCall (onednn_primitives.h), under which every call of oneDNN is made.
 class OneThread {
  public:
   OneThread();

@@ -1,6 +1,7 @@
 #include "backends/cpu/thread_pool.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <thread>
@@ -35,6 +36,24 @@ std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& value, std::uint
 
 constexpr std::uint32_t open = 1, one_inside = 2;
 
+// While one lives, new threads start with signals blocked: those of the process are for the program's own threads and their handlers. Faults stay
+// open, and SIGPROF, by which profilers sample the thread that works.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t blocked;
+    ::sigfillset(&blocked);
+    for (const int open_signal : {SIGPROF, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) ::sigdelset(&blocked, open_signal);
+    ::pthread_sigmask(SIG_BLOCK, &blocked, &former_);
+  }
+  ~WithoutSignals() { ::pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+
+ private:
+  sigset_t former_;
+};
+
 }  // namespace
 
 ThreadPool& ThreadPool::instance() {
@@ -45,6 +64,8 @@ ThreadPool& ThreadPool::instance() {
 ThreadPool::ThreadPool() : shares_(std::make_unique<Share[]>(max_threads)) {}
 
 void ThreadPool::grow(int workers) {
+  if (workers_ >= workers) return;
+  const WithoutSignals without_signals;
   try {
     for (; workers_ < workers; ++workers_) {
       std::thread worker(&ThreadPool::work_forever, this, workers_ + 1);

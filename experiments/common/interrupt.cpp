@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <csignal>
+#include <semaphore>
+#include <thread>
 
 namespace plumb::lab {
 namespace {
@@ -13,11 +15,36 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may touch
 
 struct sigaction former_interrupt, former_terminate;
 
+void change_mask(int how, sigset_t* former) {
+  sigset_t both;
+  ::sigemptyset(&both);
+  ::sigaddset(&both, SIGINT);
+  ::sigaddset(&both, SIGTERM);
+  ::pthread_sigmask(how, &both, former);
+}
+
 extern "C" void on_signal(int signal) {
   if (first_signal.exchange(signal) != 0) ::_exit(128 + signal);
 }
 
 }  // namespace
+
+// The thread that the two signals go to: it sleeps until it is told to end.
+struct InterruptHandler::Listener {
+  std::binary_semaphore end{0};
+  sigset_t former_mask;
+  std::thread thread{[this] {
+    change_mask(SIG_UNBLOCK, nullptr);
+    end.acquire();
+  }};
+
+  Listener() { change_mask(SIG_BLOCK, &former_mask); }
+  ~Listener() {
+    end.release();
+    thread.join();
+    ::pthread_sigmask(SIG_SETMASK, &former_mask, nullptr);
+  }
+};
 
 InterruptHandler::InterruptHandler() {
   struct sigaction action {};
@@ -26,9 +53,11 @@ InterruptHandler::InterruptHandler() {
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, &former_interrupt);
   ::sigaction(SIGTERM, &action, &former_terminate);
+  listener_ = std::make_unique<Listener>();
 }
 
 InterruptHandler::~InterruptHandler() {
+  listener_.reset();
   ::sigaction(SIGINT, &former_interrupt, nullptr);
   ::sigaction(SIGTERM, &former_terminate, nullptr);
   first_signal = 0;

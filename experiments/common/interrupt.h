@@ -1,15 +1,22 @@
 // Ctrl-C and SIGTERM as a flag: the loop sees it, finishes its bookkeeping and ends with the status a shell expects.
 #pragma once
 
+#include <memory>
+
 namespace plumb::lab {
 
-// While one lives, the first SIGINT or SIGTERM only sets the flag; a second one ends the process at once with 130 or 143.
+// While one lives, the first SIGINT or SIGTERM only sets the flag; a second one ends the process at once with 130 or 143. Both go to a thread of
+// their own: the thread that makes the handler, and all that it starts afterwards, do not take them. (Threads that were there before still may.)
 class InterruptHandler {
  public:
   InterruptHandler();
   ~InterruptHandler();  // puts the former handlers back and clears the flag
   InterruptHandler(const InterruptHandler&) = delete;
   InterruptHandler& operator=(const InterruptHandler&) = delete;
+
+ private:
+  struct Listener;
+  std::unique_ptr<Listener> listener_;
 };
 
 bool interrupted();

@@ -4,6 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
 #include "tests/support/catch.h"
 
 using namespace plumb::lab;
@@ -23,6 +26,13 @@ int status_of_child(F body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
+// A signal to the process, as Ctrl-C sends it; another thread takes it.
+bool interrupted_by(int signal) {
+  ::kill(::getpid(), signal);
+  for (int i = 0; i < 2000 && !interrupted(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return interrupted();
+}
+
 }  // namespace
 
 TEST_CASE("the first signal sets a flag and the status says which", "[experiments]") {
@@ -30,13 +40,12 @@ TEST_CASE("the first signal sets a flag and the status says which", "[experiment
     const InterruptHandler handler;
     CHECK_FALSE(interrupted());
     CHECK(interrupt_status() == 0);
-    ::raise(SIGINT);
-    CHECK(interrupted());
+    CHECK(interrupted_by(SIGINT));
     CHECK(interrupt_status() == 130);
   }
   CHECK_FALSE(interrupted());
   const InterruptHandler handler;
-  ::raise(SIGTERM);
+  CHECK(interrupted_by(SIGTERM));
   CHECK(interrupt_status() == 143);
 }
 
@@ -44,13 +53,31 @@ TEST_CASE("the second signal ends the process at once", "[experiments]") {
   const auto twice = [](int first, int second) {
     return status_of_child([=] {
       const InterruptHandler handler;
-      ::raise(first);
-      ::raise(second);
+      interrupted_by(first);
+      ::kill(::getpid(), second);
+      std::this_thread::sleep_for(std::chrono::seconds(2));
     });
   };
   CHECK(twice(SIGINT, SIGINT) == 130);
   CHECK(twice(SIGTERM, SIGTERM) == 143);
   CHECK(twice(SIGTERM, SIGINT) == 130);
+}
+
+TEST_CASE("Ctrl-C goes to a thread of its own, not to those that compute", "[experiments]") {
+  const auto takes = [](int signal) {
+    sigset_t blocked;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+    return ::sigismember(&blocked, signal) == 0;
+  };
+  {
+    const InterruptHandler handler;
+    CHECK_FALSE(takes(SIGINT));
+    CHECK_FALSE(takes(SIGTERM));
+    std::thread([&] { CHECK_FALSE(takes(SIGINT)); }).join();
+    CHECK(takes(SIGHUP));
+  }
+  CHECK(takes(SIGINT));
+  CHECK(takes(SIGTERM));
 }
 
 TEST_CASE("after the handler is gone a signal does what it did before", "[experiments]") {

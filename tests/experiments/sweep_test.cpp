@@ -11,6 +11,7 @@
 #include "experiments/common/ledger.h"
 #include "tests/experiments/epsilon_study.h"
 #include "tests/support/catch.h"
+#include "tests/support/signal_storm.h"
 
 using namespace plumb;
 using namespace plumb::lab;
@@ -357,4 +358,28 @@ TEST_CASE("runs of other code are kept and not used, unless accepted, and damage
   const Ended old = call(folder.path(), main, with(other, {"--resume"}));
   CHECK(old.status == 2);
   CHECK_THAT(old.err, contains("old/run.json was written by an older version of this program, which kept no ledger; choose another --out"));
+}
+
+TEST_CASE("two thousand signals a second change no byte of a study, side by side") {
+  const TemporaryFolder folder;
+  EpsilonStudy study;
+  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
+#ifdef __SANITIZE_ADDRESS__
+  const std::string steps = "4";
+#else
+  const std::string steps = "60";
+#endif
+  const auto run = [&](const std::string& out) {
+    // Gradients of weights of 192 x 192 and more are products that move the stack pointer.
+    const Ended e = call(folder.path(), main,
+                         {"--dim", "192", "--heads", "3", "--patch", "8", "--batch", "8", "--steps", steps, "--depths", "1", "--jobs", "2",
+                          "--no-progress", "--out", out});
+    INFO(e.err);
+    REQUIRE(e.status == 0);
+    return std::pair(timeless(file(folder, out + "/results.csv")), file(folder, out + "/metrics.jsonl"));
+  };
+  const auto calm = run("calm");
+  const SignalStorm storm;
+  CHECK(run("storm") == calm);
+  CHECK(SignalStorm::taken() > 10);
 }

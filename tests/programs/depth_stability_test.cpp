@@ -134,6 +134,19 @@ TEST_CASE("kill -9 at random moments, resumed: the results of an undisturbed swe
   CHECK_THAT(f.out, contains("6 kills, ") && contains("results equal those of the undisturbed sweep"));
 }
 
+TEST_CASE("Ctrl-C at random moments, resumed: the results of an undisturbed sweep") {
+#ifdef __SANITIZE_ADDRESS__
+  const std::string times = "4";
+#else
+  const std::string times = "50";
+#endif
+  const Finished f = run(std::filesystem::temp_directory_path(),
+                         std::string(PLUMB_SOURCE_DIR) + "/tools/kill_sweep.sh " + times + " --signal INT --bin " + PLUMB_BINARY_DIR + "/bin");
+  INFO(f.out << f.err);
+  CHECK(f.status == 0);
+  CHECK_THAT(f.out, contains(times + " kills, ") && contains("results equal those of the undisturbed sweep"));
+}
+
 TEST_CASE("a full disk while checkpointing costs the checkpoint, not the run") {
   const TemporaryFolder folder;
   const Finished f = run(folder.path(), "ulimit -f 700; trap '' XFSZ; " + program("depth_stability") +

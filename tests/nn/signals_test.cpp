@@ -1,0 +1,98 @@
+// Signals that arrive while a model trains change nothing: some of oneDNN's kernels have their stack pointer on the heap (backends/cpu/signals.h).
+#include <signal.h>
+
+#include <cstring>
+
+#include "core/backend.h"
+#include "core/precision.h"
+#include "nn/nn.h"
+#include "tests/support/catch.h"
+#include "tests/support/signal_storm.h"
+
+using namespace plumb;
+
+namespace {
+
+#ifdef __SANITIZE_ADDRESS__
+constexpr int divisor = 10;
+#else
+constexpr int divisor = 1;
+#endif
+
+using Bits = std::vector<std::vector<double>>;
+
+Bits bits_of(const nn::Module& model) {
+  Bits all;
+  for (const nn::Parameter& p : model.parameters()) all.push_back(p.value.values());
+  return all;
+}
+
+Bits trained_vit(std::int64_t dim, Precision products, int steps) {
+  const PrecisionScope scope(products);
+  nn::ViT model({.image = 32, .patch = 4, .dim = dim, .depth = 2, .heads = dim / 64, .gate = "layerscale", .seed = 1});
+  nn::AdamW optimizer(model.parameters(), {.lr = 1e-3});
+  const Tensor images = random_normal({16, 3, 32, 32}, 0, "images"), labels = integers(std::vector<std::int64_t>(16, 3), {16});
+  for (int step = 0; step < steps; ++step) optimizer.step(backward(cross_entropy(model(images), labels)));
+  return bits_of(model);
+}
+
+// Convolutions and a product whose gradients lead to oneDNN's kernels without packing.
+Bits trained_convolution(int steps) {
+  Tensor w1 = variable(random_normal({64, 3, 3, 3}, 1, "w1")), w2 = variable(random_normal({64, 64, 3, 3}, 1, "w2")),
+         w3 = variable(random_normal({4096, 10}, 1, "w3"));
+  const Tensor x = random_normal({16, 3, 16, 16}, 0, "x");
+  Bits all;
+  for (int step = 0; step < steps; ++step) {
+    const Tensor h = conv2d(relu(conv2d(x, w1, {}, {.stride = 1, .padding = 1})) * 0.1, w2, {}, {.stride = 2, .padding = 1});
+    const Tensor loss = mean(matmul(reshape(relu(h), {16, 4096}), w3) * 1e-2);
+    for (const Tensor& g : grad(loss, Tensors{w1, w2, w3})) all.push_back(g.values());
+  }
+  return all;
+}
+
+template <class F>
+void check_calm(int steps, F&& train) {
+  train(1);  // starts the threads
+  const Bits calm = train(steps);
+  const test::SignalStorm storm;
+  const Bits disturbed = train(steps);
+  CHECK(disturbed == calm);
+  CHECK(test::SignalStorm::taken() > steps);
+}
+
+}  // namespace
+
+TEST_CASE("two thousand signals a second change no bit of a training in f32") {
+  set_strict_determinism(true);
+  check_calm(400 / divisor, [](int steps) { return trained_vit(64, Precision::f32, steps); });
+  check_calm(100 / divisor, [](int steps) { return trained_vit(192, Precision::f32, steps); });
+}
+
+TEST_CASE("two thousand signals a second change no bit of a training in bf16") {
+  set_strict_determinism(true);
+  check_calm(50 / divisor, [](int steps) { return trained_vit(192, Precision::bf16, steps); });
+}
+
+TEST_CASE("two thousand signals a second change no bit of convolutions") {
+  check_calm(100 / divisor, [](int steps) { return trained_convolution(steps); });
+}
+
+TEST_CASE("a thread's own signal mask is back after a product") {
+  const auto blocked = [] {
+    sigset_t mask;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    std::vector<int> all;
+    for (int s = 1; s < NSIG; ++s)
+      if (::sigismember(&mask, s) == 1) all.push_back(s);
+    return all;
+  };
+  sigset_t own;
+  ::sigemptyset(&own);
+  ::sigaddset(&own, SIGUSR2);
+  ::pthread_sigmask(SIG_BLOCK, &own, nullptr);
+  const Tensor a = random_normal({64, 256}, 0, "a"), b = random_normal({256, 64}, 0, "b");
+  matmul(a, b);
+  CHECK(blocked() == std::vector<int>{SIGUSR2});
+  CHECK_THROWS(matmul(a, a));
+  CHECK(blocked() == std::vector<int>{SIGUSR2});
+}
