@@ -1,4 +1,4 @@
-// Enums by name: what users type, and what messages list.
+// Names as messages list them; enums by name, as users type them.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,14 @@ inline std::string alternatives(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " or ") + names[i];
   return text;
+}
+
+// "a, b, c": the first ten of a list that may be long, and how many more there are.
+inline std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 10;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  return names.size() > most ? fmt::format("{} and {} more", text, names.size() - most) : text;
 }
 
 // The place of `wanted` in `names`, which is an enum's value if they stand in its order. Throws "[op] expected a, b or c, got ..." for another.

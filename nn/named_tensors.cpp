@@ -4,19 +4,13 @@
 #include <span>
 
 #include "core/backend.h"
+#include "core/names.h"
 
 namespace plumb::nn {
 namespace {
 
 bool fits(const Tensor& to, const Tensor& from) {
   return from.defined() && to.shape() == from.shape() && (to.dtype() == from.dtype() || (is_float(to.dtype()) && is_float(from.dtype())));
-}
-
-// The first ten, and how many more there are.
-std::string some_of(const std::vector<std::string>& names) {
-  constexpr std::size_t most = 10;
-  const auto shown = std::span(names).first(std::min(most, names.size()));
-  return fmt::format("{}{}", fmt::join(shown, ", "), names.size() > most ? fmt::format(" and {} more", names.size() - most) : "");
 }
 
 // The segment that every name begins with, where without it some of them are wanted: "model." of a file made from a model in a model.

@@ -243,7 +243,7 @@ template <class T>
 __global__ void step_state_kernel(const T* loss, const double* squared_norm, double max_norm, const StepState* before, StepState* state) {
   if (threadIdx.x > 0) return;
   const double value = loss ? static_cast<double>(*loss) : 0, squares = *squared_norm, scale = max_norm / (std::sqrt(squares) + 1e-6);
-  const bool goes_on = (!before || before->goes_on != 0) && (!loss || (is_finite(value) && is_finite(squares)));
+  const bool goes_on = (!before || before->goes_on != 0) && is_finite(value) && is_finite(squares);
   *state = {scale < 1 ? scale : 1, goes_on ? 1.0 : 0.0, value, squares};
 }
 

@@ -107,7 +107,7 @@ void step_state(const Array& loss, const Array& squared_norm, double max_norm, c
   const double value =
       loss.defined() ? dispatch_float(loss.dtype(), "step_state", [&]<class T>() { return static_cast<double>(*loss.data<T>()); }) : 0;
   const double squares = *squared_norm.data<double>(), scale = max_norm / (std::sqrt(squares) + 1e-6);
-  const bool goes_on = StepState::of(before).goes_on != 0 && (!loss.defined() || (std::isfinite(value) && std::isfinite(squares)));
+  const bool goes_on = StepState::of(before).goes_on != 0 && std::isfinite(value) && std::isfinite(squares);
   double* const s = state.mutable_data<double>();
   s[0] = scale < 1 ? scale : 1, s[1] = goes_on, s[2] = value, s[3] = squares;
 }

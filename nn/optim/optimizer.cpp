@@ -9,6 +9,7 @@
 
 #include "autograd/node.h"
 #include "core/backend.h"
+#include "core/names.h"
 
 namespace plumb::nn {
 namespace {
@@ -80,10 +81,22 @@ Array squares_of(const std::vector<Array>& arrays, const Array& like) {
       count, fmt::join(others, ", "), count > listed ? ", .." : ""));
 }
 
+// The sum of squares of these gradients, of `parameters`, is not finite.
+[[noreturn]] void refuse_not_finite(const std::vector<Array>& gradients, const std::vector<const Parameter*>& parameters) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (!std::ranges::all_of(Tensor(gradients[i]).values(), [](double v) { return std::isfinite(v); })) names.push_back(parameters[i]->name);
+  const std::string what = names.empty()
+                               ? "of a norm that f64 can hold, got one that overflows"
+                               : fmt::format("without inf or NaN, got {} in those of {}", names.size() == 1 ? "one" : "some", some_of(names));
+  fail(
+      fmt::format("[optimizer] expected gradients {}; nothing has changed: leave this step out, or find the op that made it with AnomalyMode", what));
+}
+
 }  // namespace
 
 Optimizer::Optimizer(std::vector<Parameter> parameters, LearningRate lr, double weight_decay, double clip_norm)
-    : parameters_(std::move(parameters)), updates_(parameters_.size()), lr_(std::move(lr)), weight_decay_(weight_decay), clip_norm_(clip_norm) {
+    : parameters_(std::move(parameters)), lr_(std::move(lr)), weight_decay_(weight_decay), clip_norm_(clip_norm), updates_(parameters_.size()) {
   check(!parameters_.empty(), "[optimizer] expected at least one parameter, got none");
   std::unordered_map<const Node*, const std::string*> seen;
   const Tensor& first = parameters_[0].value;
@@ -112,6 +125,7 @@ StepReading Optimizer::step_while_finite(const Gradients& gradients) {
 
 Array Optimizer::step(const Gradients& gradients, Others others, const Array& loss) {
   const PhaseScope phase("optimizer");
+  take_arrived(false);
   std::unordered_map<const Node*, const Tensor*> found;
   for (const Gradients::Entry& e : gradients.entries())
     if (!found.emplace(e.node.get(), &e.gradient).second)
@@ -135,16 +149,21 @@ Array Optimizer::step(const Gradients& gradients, Others others, const Array& lo
   const double lr = learning_rate();
   check(at_least_0(lr), "[optimizer] expected a finite learning rate of at least 0 in step {}, got {}: look at its schedule", steps_, lr);
   std::vector<Array> moved;
+  std::vector<const Parameter*> movable;
   for (const Parameter& p : parameters_)
-    if (!p.frozen) moved.push_back(found.at(p.value.node().get())->array());
+    if (!p.frozen) moved.push_back(found.at(p.value.node().get())->array()), movable.push_back(&p);
+  const Array& any = parameters_[0].value.array();
+  // By the norm of what this optimizer moves.
+  const bool all = !moved.empty() && moved.size() == gradients.entries().size(), host = in_host_memory(any.device()), guarded = loss.defined();
+  const Array squares = all ? gradients.squared_norm() : squares_of(moved, any);
+  if (host && !guarded && !std::isfinite(item(squares))) refuse_not_finite(moved, movable);
   Array state;
-  if (loss.defined() || (clip_norm_ > 0 && !moved.empty())) {  // by the norm of what this optimizer moves
-    const Array& any = parameters_[0].value.array();
-    const bool all = !moved.empty() && moved.size() == gradients.entries().size();
+  if (guarded || clip_norm_ > 0 || !host) {
     state = Array({4}, DType::f64, any.device());
-    kernels(any).step_state(loss, all ? gradients.squared_norm() : squares_of(moved, any), clip_norm_ > 0 ? clip_norm_ : infinity,
-                            loss.defined() ? state_ : Array(), state);
+    const Array before = guarded ? state_ : pending_.empty() ? Array() : pending_.back().state;
+    kernels(any).step_state(loss, squares, clip_norm_ > 0 ? clip_norm_ : infinity, before, state);
   }
+  if (!host && !guarded) pending_.push_back({state, Readback(state), steps_, updates_});
   ++steps_;
   std::vector<Update> updates;
   updates.reserve(moved.size());
@@ -199,7 +218,22 @@ std::span<const Out> Optimizer::remembered(const std::string& name, double initi
   return memory.arrays;
 }
 
+void Optimizer::take_arrived(bool wait) const {
+  for (; !pending_.empty() && (wait || pending_.front().reading.arrived()); pending_.pop_front()) {
+    const Pending& first = pending_.front();
+    if (first.reading.values()[1] != 0) continue;
+    const std::int64_t bad = steps_ = first.steps, skipped = std::ssize(pending_) - 1;
+    updates_ = first.updates;
+    pending_.clear();
+    fail(fmt::format(
+        "[optimizer] expected gradients without inf or NaN and of a norm that f64 can hold, got others in step {}; that step{} changed nothing, and "
+        "the next one is step {} again: find the op that made it with AnomalyMode",
+        bad, skipped > 0 ? fmt::format(" and the {} after it", skipped) : "", bad));
+  }
+}
+
 NamedTensors Optimizer::state() const {
+  check_finite();
   NamedTensors state;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     bool any = memory_.empty();
@@ -242,6 +276,7 @@ void Optimizer::load_state(const NamedTensors& state) {
   assign(to, state, what);
   const auto number = [](const Tensor& t) { return on_host(t.array()).data<std::int64_t>()[0]; };
   state_ = Array();
+  pending_.clear();
   steps_ = number(steps);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     bool any = memory_.empty();

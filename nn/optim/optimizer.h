@@ -1,6 +1,7 @@
 // Optimizers: step(gradients) changes parameters in place.
 #pragma once
 
+#include <deque>
 #include <span>
 
 #include "autograd/backward.h"
@@ -43,6 +44,10 @@ class Optimizer {
   // One update. Throws, and changes nothing, if a parameter that is not frozen has no gradient or one of another shape, dtype or device; if a
   // factor is negative or not finite, or the learning rate of this step is; and if there are gradients of variables that are not among its
   // parameters, which then would never train: a module or tensor that was not registered.
+  // Throws, and changes nothing, if a gradient of what it moves has an inf or a NaN, or their norm overflows f64; the next step may be a good one. In
+  // host memory that is known at once, for one pass over the gradients, and the message names the parameters. On a device nothing waits for it: the
+  // kernels skip this update and those after it, and the first step(), state() or check_finite() after the numbers have arrived throws, naming the
+  // step. The optimizer then counts its steps from there, as the skipped ones were not made.
   void step(const Gradients& gradients);
   // One update where others hold the rest: the same, but for gradients of other variables, which it leaves alone.
   void step_own(const Gradients& gradients);
@@ -51,14 +56,19 @@ class Optimizer {
   // returned arrives later.
   StepReading step_while_finite(const Gradients& gradients);
 
+  // Waits for the steps that are under way on a device, and throws if one of them had a gradient that is not finite. Nothing is under way on the
+  // host.
+  void check_finite() const { take_arrived(true); }
+
   std::int64_t steps_taken() const { return steps_; }
   double learning_rate() const { return lr_.at(steps_); }  // of the next step
   std::vector<ParameterGroup> groups() const;              // for logs, by descending size, the frozen ones last
   std::string describe_groups() const;                     // one line a group
 
   // All that it remembers: "steps"; "<parameter>.moment1" and the like, with the shapes of the parameters; and "<parameter>.steps", its updates,
-  // where that is another number, as it was frozen for some. A copy. Put back into an optimizer with the same options it continues as if it had
-  // never stopped; load_state throws one Error that lists all that does not fit, or says what count is negative; nothing has changed then.
+  // where that is another number, as it was frozen for some. A copy; waits for steps that are under way, and throws as check_finite() does. Put back
+  // into an optimizer with the same options it continues as if it had never stopped; load_state throws one Error that lists all that does not fit, or
+  // says what count is negative; nothing has changed then.
   NamedTensors state() const;
   void load_state(const NamedTensors& state);
 
@@ -87,19 +97,31 @@ class Optimizer {
     std::vector<Out> arrays;  // as many as parameters
     double initial;
   };
+  // A step on a device whose numbers may not have arrived, and the counts before it.
+  struct Pending {
+    Array state;  // StepState
+    Readback reading;
+    std::int64_t steps;
+    std::vector<std::int64_t> updates;
+  };
   enum class Others { refused, allowed };  // gradients of variables that are not its own
   // Guarded by a loss, where one is given. Returns the step's state; undefined if none was needed.
   Array step(const Gradients& gradients, Others others, const Array& loss);
+  // Forgets the pending steps whose numbers have arrived, or, waiting, all. Throws for one that was not finite, from which on nothing has changed:
+  // counts are again what they were before it.
+  void take_arrived(bool wait) const;
   Array fresh(const Memory& memory, std::size_t i) const {
     return full_like(parameters_[i].value.array(), parameters_[i].value.shape(), memory.initial);
   }
 
   std::vector<Parameter> parameters_;
-  std::vector<std::int64_t> updates_;  // of each parameter
   LearningRate lr_;
   double weight_decay_, clip_norm_;
-  std::int64_t steps_ = 0;
   Array state_;  // of the last guarded step
+  // Mutable: which of the pending steps were made is found out when state() or check_finite() asks.
+  mutable std::vector<std::int64_t> updates_;  // of each parameter
+  mutable std::int64_t steps_ = 0;
+  mutable std::deque<Pending> pending_;
   std::map<std::string, Memory> memory_;
 };
 

@@ -249,6 +249,56 @@ TEST_CASE("a step that is not finite is the last that changes anything, and what
   }
 }
 
+TEST_CASE("step() leaves out a step whose gradients are not finite, waits for nothing, and a later call says which") {
+  PLUMB_REQUIRE_CUDA();
+  const DefaultsScope defaults({DType::f32, Device::cuda});
+  for (const std::string& name : lab::optimizer_names())
+    for (const double clip_norm : {0.0, 1.0}) {
+      CAPTURE(name, clip_norm);
+      const nn::ViT model(small());
+      const auto optimizer = lab::make_optimizer(name, model.parameters(), 1e-3, 0.05, clip_norm);
+      const Tensor labels = integers(std::vector<std::int64_t>(batch, 3), {batch}), good = random_normal({batch, 3, 16, 16}, 0, "images"),
+                   bad = full({batch, 3, 16, 16}, std::numeric_limits<double>::infinity());
+      const auto step = [&](const Tensor& images) {
+        const Gradients g = backward(cross_entropy(model(images), labels));
+        const std::uint64_t waits = cuda_memory().traffic().synchronizations;
+        optimizer->step(g);
+        CHECK(cuda_memory().traffic().synchronizations == waits);
+      };
+      const auto weights = [&] {
+        std::vector<double> all;
+        for (const nn::Parameter& p : model.parameters())
+          for (const double v : p.value.values()) all.push_back(v);
+        return all;
+      };
+      step(good);
+      optimizer->check_finite();
+      const std::vector<double> before = weights();
+      const nn::NamedTensors state = optimizer->state();
+      // Whichever call comes when the numbers have arrived: with an eager schedule the next step, else check_finite().
+      const auto begin_bad = [&] {
+        step(bad);
+        CHECK(optimizer->steps_taken() == 2);
+      };
+      begin_bad();
+      CHECK_THAT(error_of([&] {
+                   step(good);
+                   optimizer->check_finite();
+                 }),
+                 contains("[optimizer] expected gradients without inf or NaN") && contains("got others in step 1; that step") &&
+                     contains("the next one is step 1 again"));
+      CHECK(weights() == before);
+      CHECK(optimizer->steps_taken() == 1);
+      for (const auto& [key, value] : optimizer->state()) CHECK(value.values() == state.at(key).values());
+      begin_bad();
+      CHECK_THAT(error_of([&] { optimizer->state(); }), contains("got others in step 1"));
+      step(good);  // goes on as if the others had never been
+      optimizer->check_finite();
+      CHECK(weights() != before);
+      CHECK(optimizer->steps_taken() == 2);
+    }
+}
+
 TEST_CASE("what is kept of the device goes to files and comes back: weights, averages, the optimizer's memory") {
   PLUMB_REQUIRE_CUDA();
   const DefaultsScope defaults({DType::f32, Device::cuda});

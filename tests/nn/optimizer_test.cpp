@@ -611,3 +611,60 @@ TEST_CASE("the loss of a sum of gradients is the sum of the losses, on the devic
   CHECK_THAT(error_of([] { static_cast<void>(Gradients().squared_norm()); }),
              contains("[gradients] expected gradients of a variable at least, got none"));
 }
+
+TEST_CASE("a gradient with an inf or a NaN is refused by every optimizer, and nothing has changed") {
+  struct Wide : nn::Module {
+    Tensors all;
+    Wide() : Module("Wide") {
+      for (int i = 0; i < 12; ++i) all.push_back(parameter(fmt::format("p{}", i), tensor({1, 2}, {2}), Role::weight));
+    }
+    // Gradients `g` of the first `bad` parameters, 30 of the others.
+    Gradients gradients(double g, std::size_t bad) const {
+      Tensor loss;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const Tensor term = sum(all[i] * tensor({i < bad ? g : 30, 30}, {2}, {all[i].dtype(), all[i].device()}));
+        loss = loss.defined() ? loss + term : term;
+      }
+      return backward(loss);
+    }
+  };
+  const auto make = [](int kind, std::vector<nn::Parameter> ps, double clip_norm) -> std::unique_ptr<nn::Optimizer> {
+    if (kind == 0) return std::make_unique<nn::AdamW>(std::move(ps), nn::AdamWOptions{.clip_norm = clip_norm});
+    if (kind == 1) return std::make_unique<nn::Lamb>(std::move(ps), nn::LambOptions{.clip_norm = clip_norm});
+    if (kind == 2) return std::make_unique<nn::Sgd>(std::move(ps), nn::SgdOptions{.momentum = 0.9, .clip_norm = clip_norm});
+    return std::make_unique<nn::Adagrad>(std::move(ps), nn::AdagradOptions{.clip_norm = clip_norm});
+  };
+  for (const Defaults where : {reference_f64, cpu_f32})
+    for (int kind = 0; kind < 4; ++kind)
+      for (const double clip_norm : {0.0, 1.0})
+        for (const double bad : {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), std::nan("")}) {
+          CAPTURE(kind, clip_norm, bad);
+          const DefaultsScope scope(where);
+          Wide model;
+          const auto optimizer = make(kind, model.parameters(), clip_norm);
+          optimizer->step(model.gradients(1, 1));
+          const nn::NamedTensors state = optimizer->state();
+          const auto values = [&] {
+            std::vector<std::vector<double>> all;
+            for (const Tensor& p : model.all) all.push_back(p.values());
+            return all;
+          };
+          const auto before = values();
+          const std::string one = error_of([&] { optimizer->step(model.gradients(bad, 1)); });
+          CHECK_THAT(one, contains("[optimizer] expected gradients without inf or NaN, got one in those of p0; nothing has changed"));
+          CHECK_THAT(error_of([&] { optimizer->step_own(model.gradients(bad, 12)); }),
+                     contains("got some in those of p0, p1, p2, p3, p4, p5, p6, p7, p8, p9 and 2 more; nothing"));
+          CHECK(values() == before);
+          CHECK(optimizer->steps_taken() == 1);
+          for (const auto& [name, value] : optimizer->state()) CHECK(value.values() == state.at(name).values());
+          optimizer->check_finite();
+          optimizer->step(model.gradients(1, 1));  // the next may be a good one
+          CHECK(values() != before);
+          CHECK(optimizer->steps_taken() == 2);
+        }
+  // Finite numbers whose squares overflow.
+  const DefaultsScope f64(reference_f64);
+  Wide large;
+  CHECK_THAT(error_of([&] { nn::Sgd(large.parameters(), {}).step(large.gradients(1e200, 1)); }),
+             contains("expected gradients of a norm that f64 can hold, got one that overflows; nothing has changed"));
+}
