@@ -3,6 +3,7 @@
 Usage: python3 make_images.py      (Pillow 13, NumPy, safetensors)
 """
 
+import io
 import math
 import pathlib
 import zlib
@@ -10,6 +11,41 @@ import zlib
 import numpy as np
 from PIL import Image
 from safetensors.numpy import save_file
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+GREY, RGB, PALETTE, GREY_ALPHA, RGB_ALPHA = 0, 2, 3, 4, 6  # PNG's colour types
+KINDS = {  # those that a PNG can have, but for 16-bit grey, which Pillow clips to 255
+    **{f"grey {bits}": (GREY, 1, bits) for bits in (1, 2, 4, 8)},
+    **{f"rgb {bits}": (RGB, 3, bits) for bits in (8, 16)},
+    **{f"palette {bits}": (PALETTE, 1, bits) for bits in (1, 2, 4, 8)},
+    **{f"grey alpha {bits}": (GREY_ALPHA, 2, bits) for bits in (8, 16)},
+    **{f"rgb alpha {bits}": (RGB_ALPHA, 4, bits) for bits in (8, 16)},
+}
+
+
+def some_pixels(count, seed):
+    """The bytes of tests/experiments/data_files.h, which the test draws its pictures from."""
+    return bytes(((i + seed) * 2654435761 >> 13) & 255 for i in range(count))
+
+
+def png_chunk(name, data):
+    return len(data).to_bytes(4, "big") + name + data + zlib.crc32(name + data).to_bytes(4, "big")
+
+
+def drawn_png(colour_type, channels, bits, transparent=False, height=13, width=21):
+    """A PNG file: the picture that tests/experiments/png_data_test.cpp draws."""
+    row = (width * channels * bits + 7) // 8
+    pixels = some_pixels(height * row, 1)
+    colours = min(2**bits, 200)  # fewer than a picture of 8 bits uses
+    chunks = png_chunk(b"IHDR", b"".join(n.to_bytes(4, "big") for n in (width, height)) + bytes([bits, colour_type, 0, 0, 0]))
+    if colour_type == PALETTE:
+        chunks += png_chunk(b"PLTE", some_pixels(3 * colours, 2))
+    if transparent:  # the first pixel's value, or of each colour
+        first = [pixels[2 * i] * 256 + pixels[2 * i + 1] if bits == 16 else pixels[i] >> (8 - bits) for i in range(channels)]
+        chunks += png_chunk(b"tRNS", some_pixels(colours, 3) if colour_type == PALETTE else b"".join(v.to_bytes(2, "big") for v in first))
+    lines = b"".join(b"\0" + pixels[y * row : (y + 1) * row] for y in range(height))
+    return SIGNATURE + chunks + png_chunk(b"IDAT", zlib.compress(lines)) + png_chunk(b"IEND", b"")
+
 
 here = pathlib.Path(__file__).parent / "images"
 here.mkdir(exist_ok=True)
@@ -32,8 +68,7 @@ grey.save(here / "grey.jpg", quality=85)
 image.convert("CMYK").save(here / "cmyk.jpg")
 with open(here / "gamma.png", "wb") as file:  # Pillow takes values as they are
     plain = (here / "colours.png").read_bytes()
-    chunk = b"gAMA" + (100000).to_bytes(4, "big")
-    file.write(plain[:33] + (4).to_bytes(4, "big") + chunk + zlib.crc32(chunk).to_bytes(4, "big") + plain[33:])
+    file.write(plain[:33] + png_chunk(b"gAMA", (100000).to_bytes(4, "big")) + plain[33:])
 
 
 def evaluated(picture, side, crop):
@@ -54,4 +89,8 @@ expected = {path.name: planes(Image.open(path)) for path in sorted(here.iterdir(
 for side, crop in ((16, 1.0), (16, 0.875), (32, 0.9), (64, 1.0)):
     expected[f"evaluated {side} {crop:g}"] = planes(evaluated(image, side, crop))
     expected[f"evaluated upright {side} {crop:g}"] = planes(evaluated(image.transpose(Image.TRANSPOSE), side, crop))
+for kind, description in KINDS.items():
+    expected[kind] = planes(Image.open(io.BytesIO(drawn_png(*description))))
+    if description[0] in (GREY, RGB, PALETTE):
+        expected[f"{kind} chunk"] = planes(Image.open(io.BytesIO(drawn_png(*description, transparent=True))))
 save_file(expected, here / "expected.safetensors")

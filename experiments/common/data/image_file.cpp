@@ -4,7 +4,6 @@
 #include <csetjmp>
 #include <cstdio>
 #include <span>
-#include <string_view>
 
 // libjpeg's headers need FILE and size_t; its error codes are in a header of their own.
 #include <jpeglib.h>
@@ -47,38 +46,75 @@ Pixels by_channel(const Bytes& rows, std::int64_t height, std::int64_t width, st
   return image;
 }
 
-struct PngImage : png_image {
-  PngImage() : png_image{} { version = PNG_IMAGE_VERSION; }
-  PngImage(const PngImage&) = delete;
-  ~PngImage() { png_image_free(this); }
+// libpng's state. Its error handler must not return: it leaves by longjmp.
+struct PngReader {
+  explicit PngReader(std::span<const std::uint8_t> file) : rest(file) {}
+  PngReader(const PngReader&) = delete;
+  ~PngReader() { png_destroy_read_struct(&png, &info, nullptr); }
+
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+  std::jmp_buf back;
+  char message[256] = "out of memory";  // libpng gives no message if it cannot allocate its own structures
+  std::span<const std::uint8_t> rest;   // the bytes of the file that are not read yet
 };
 
-// The file without chunks that make libpng convert colours: Pillow takes values as they are.
-Bytes without_colour_spaces(const Bytes& file) {
-  constexpr std::string_view dropped[] = {"gAMA", "cHRM", "sRGB", "iCCP", "cICP"};
-  Bytes kept(file.begin(), file.begin() + 8);
-  for (std::size_t at = 8; at + 12 <= file.size();) {
-    std::uint64_t length = 0;
-    for (std::size_t i = 0; i < 4; ++i) length = length << 8 | file[at + i];
-    const std::size_t whole = std::min<std::uint64_t>(length + 12, file.size() - at);
-    const std::string_view type(reinterpret_cast<const char*>(file.data()) + at + 4, 4);
-    if (std::ranges::find(dropped, type) == std::end(dropped))
-      kept.insert(kept.end(), file.begin() + static_cast<std::ptrdiff_t>(at), file.begin() + static_cast<std::ptrdiff_t>(at + whole));
-    at += whole;
-  }
-  return kept;
+extern "C" {
+[[noreturn]] void leave_png(png_structp png, png_const_charp message) {
+  auto* reader = static_cast<PngReader*>(png_get_error_ptr(png));
+  std::snprintf(reader->message, sizeof reader->message, "%s", message);
+  std::longjmp(reader->back, 1);
+}
+void ignore_warning(png_structp, png_const_charp) {}
+void take_png(png_structp png, png_bytep to, std::size_t count) {
+  auto* reader = static_cast<PngReader*>(png_get_io_ptr(png));
+  if (count > reader->rest.size()) png_error(png, "the file ends too soon");
+  std::copy_n(reader->rest.begin(), count, to);
+  reader->rest = reader->rest.subspan(count);
+}
+}
+
+// This function and the next have no objects with destructors, which longjmp would skip; what they fill belongs to the
+// caller. Both return false on an error, and reader.message says why.
+bool read_png_header(PngReader& reader) {
+  if (setjmp(reader.back)) return false;
+  reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, leave_png, ignore_warning);
+  if (!reader.png) return false;
+  reader.info = png_create_info_struct(reader.png);
+  if (!reader.info) return false;
+  png_set_benign_errors(reader.png, 1);
+  png_set_read_fn(reader.png, &reader, take_png);
+  png_read_info(reader.png, reader.info);
+  return true;
+}
+
+// Rows of three channels. Gamma is not asked for, so libpng leaves the values as they are, whatever colour space is
+// named.
+bool read_png_rows(PngReader& reader, Bytes& rows) {
+  if (setjmp(reader.back)) return false;
+  const png_structp png = reader.png;
+  png_set_strip_16(png);
+  png_set_expand(png);
+  png_set_gray_to_rgb(png);
+  png_set_strip_alpha(png);
+  const int passes = png_set_interlace_handling(png);
+  png_read_update_info(png, reader.info);
+  const std::size_t height = png_get_image_height(png, reader.info), row_bytes = std::size_t{3} * png_get_image_width(png, reader.info);
+  if (png_get_rowbytes(png, reader.info) != row_bytes) png_error(png, "expected rows of three channels");
+  rows.resize(height * row_bytes);
+  for (int pass = 0; pass < passes; ++pass)
+    for (std::size_t row = 0; row < height; ++row) png_read_row(png, rows.data() + row * row_bytes, nullptr);
+  return true;
 }
 
 Pixels read_png(const std::string& path, const Bytes& file) {
-  PngImage image;
-  check(png_image_begin_read_from_memory(&image, file.data(), file.size()) != 0, "{}: not a PNG that can be read: {}", path, image.message);
-  check_size(path, image.height, image.width);
-  image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
-  image.format = PNG_FORMAT_RGBA;  // no background is asked for where transparency is kept
-  Bytes rows(PNG_IMAGE_SIZE(image));
-  const bool whole = png_image_finish_read(&image, nullptr, rows.data(), 0, nullptr) != 0;
-  check(whole, "{}: the PNG is damaged or cut off: {}", path, image.message);
-  return by_channel(rows, image.height, image.width, 4);
+  PngReader reader(file);
+  check(read_png_header(reader), "{}: not a PNG that can be read: {}", path, reader.message);
+  const std::int64_t height = png_get_image_height(reader.png, reader.info), width = png_get_image_width(reader.png, reader.info);
+  check_size(path, height, width);
+  Bytes rows;
+  check(read_png_rows(reader, rows), "{}: the PNG is damaged or cut off: {}", path, reader.message);
+  return by_channel(rows, height, width, 3);
 }
 
 // libjpeg calls back on an error, and its function must not return: it leaves by longjmp, over nothing that has a destructor.
@@ -188,11 +224,18 @@ Bytes bytes_of(const std::string& path) {
   return bytes;
 }
 
+// The state of libpng's simplified interface, which writes a picture in one call.
+struct PngImage : png_image {
+  PngImage() : png_image{} { version = PNG_IMAGE_VERSION; }
+  PngImage(const PngImage&) = delete;
+  ~PngImage() { png_image_free(this); }
+};
+
 }  // namespace
 
 Pixels read_image(const std::string& path) {
   const Bytes file = bytes_of(path);
-  return kind_of(path, file) == Kind::jpeg ? read_jpeg(path, file) : read_png(path, without_colour_spaces(file));
+  return kind_of(path, file) == Kind::jpeg ? read_jpeg(path, file) : read_png(path, file);
 }
 
 std::string png(const Pixels& image) {
