@@ -270,7 +270,7 @@ void train(const Options& o, lab::Arm& run) {
                                            .weight_decay = o.weight_decay,
                                            .clip_norm = o.clip_norm});
   std::optional<nn::Ema> ema;
-  if (o.ema_decay > 0) ema.emplace(model.parameters(), nn::EmaOptions{.decay = o.ema_decay});
+  if (o.ema_decay > 0) ema.emplace(model, nn::EmaOptions{.decay = o.ema_decay});
   run.track(model, optimizer, ema ? &*ema : nullptr);
   run.save_under(nn::timm_cait(model.options().channels));
   lab::ImageTask task(run, model, run.normalization(), o.augment.make(run.data().name, run.data().train, run.options().batch), o.label_smoothing);

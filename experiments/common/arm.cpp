@@ -105,7 +105,7 @@ void Arm::train(nn::Layer& model, const AroundStep& around) {
   calibrate(model);
   const auto optimizer = o.make(model.parameters(), warmup(), steps());
   std::optional<nn::Ema> ema;
-  if (o.ema_decay > 0) ema.emplace(model.parameters(), nn::EmaOptions{.decay = o.ema_decay, .warm_up = true});
+  if (o.ema_decay > 0) ema.emplace(model, nn::EmaOptions{.decay = o.ema_decay, .warm_up = true});
   track(model, *optimizer, ema ? &*ema : nullptr);
   ImageTask task(*this, model, normalization(), o.augment.make(data().name, data().train, options().batch), o.augment.smoothing());
   if (!lab::train(*this, task, *optimizer, ema ? &*ema : nullptr, around)) return;

@@ -1,16 +1,21 @@
 #include "nn/optim/ema.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
+#include "autograd/node.h"
 #include "core/backend.h"
 #include "core/memory.h"
 
 namespace plumb::nn {
 
-Ema::Ema(std::vector<Parameter> parameters, const EmaOptions& options) : parameters_(std::move(parameters)), options_(options) {
+Ema::Ema(const Module& model, const EmaOptions& options) : model_(model), parameters_(model.parameters()), options_(options) {
   check(0 <= options.decay && options.decay <= 1, "[ema] expected a decay in 0..1, got {}", options.decay);
+  std::unordered_map<const Node*, const std::string*> seen;
   for (const Parameter& p : parameters_) {
+    const auto [entry, fresh] = seen.emplace(p.value.node().get(), &p.name);
+    check(fresh, "[ema] expected each parameter once, got one as {} and as {}", *entry->second, p.name);
     const Array& weight = p.value.array();
     averages_.push_back(empty_like(weight));
     copy_into(weight, averages_.back());
@@ -19,8 +24,30 @@ Ema::Ema(std::vector<Parameter> parameters, const EmaOptions& options) : paramet
   }
 }
 
+void Ema::check_model() const {
+  const std::vector<Parameter> now = model_.parameters();
+  const auto same = [](const Parameter& a, const Parameter& b) { return a.name == b.name && a.value.node() == b.value.node(); };
+  if (std::ranges::equal(now, parameters_, same)) return;
+  std::vector<std::string> replaced, added, removed;
+  for (const Parameter& p : now) {
+    const auto was = std::ranges::find(parameters_, p.name, &Parameter::name);
+    if (was == parameters_.end())
+      added.push_back(p.name);
+    else if (!same(*was, p))
+      replaced.push_back(p.name);
+  }
+  for (const Parameter& p : parameters_)
+    if (std::ranges::find(now, p.name, &Parameter::name) == now.end()) removed.push_back(p.name);
+  std::vector<std::string> changes;
+  for (const auto& [change, names] : {std::pair("replaced", replaced), {"added", added}, {"removed", removed}})
+    if (!names.empty()) changes.push_back(fmt::format("{} {}: {}", names.size(), change, some_of(names)));
+  check(changes.empty(), "[ema] expected the parameters that {} had when its average was made, got {}; make the average when the model is complete",
+        *model_.path(), fmt::join(changes, "; "));
+}
+
 void Ema::update() {
   check(!swapped_, "[ema] expected update() with the weights in place, got it while the averages are: end the EmaScope first");
+  check_model();
   const auto t = static_cast<double>(updates_++);
   const double decay = options_.warm_up ? std::min(options_.decay, (1 + t) / (10 + t)) : options_.decay;
   std::vector<EmaUpdate> all;
@@ -33,6 +60,7 @@ void Ema::update() {
 }
 
 void Ema::swap() {
+  if (!swapped_) check_model();  // the way back must not throw: an EmaScope ends with it
   for (std::size_t i = 0; i < averages_.size(); ++i) {
     const Out weight(parameters_[i].value.array());
     const std::size_t bytes = weight.size_in_bytes();
@@ -57,10 +85,9 @@ EmaScope::EmaScope(Ema& ema) : ema_(ema) {
 
 NamedTensors Ema::averages() const {
   check(!swapped_, "[ema] expected state with the weights in place, got it while the averages are: end the EmaScope first");
+  check_model();
   NamedTensors all;
-  for (std::size_t i = 0; i < averages_.size(); ++i)
-    check(all.emplace(parameters_[i].name + ".average", Tensor(averages_[i])).second,
-          "[ema] expected parameters with names of their own to save its state, got two named {}", parameters_[i].name);
+  for (std::size_t i = 0; i < averages_.size(); ++i) all.emplace(parameters_[i].name + ".average", Tensor(averages_[i]));
   return all;
 }
 

@@ -13,10 +13,16 @@ struct EmaOptions {
   bool warm_up = false;
 };
 
-// average = decay average + (1 - decay) weight, begun with the weights as they are when it is made.
+// average = decay average + (1 - decay) weight, begun with the weights as they are when it is made. It covers every
+// parameter of the model, statistics and frozen ones too, so freezing and unfreezing change nothing. The model must be
+// complete when the average is made. If parameters were replaced, added or removed since, update(), swap(), state() and
+// load_state() throw one error that names them, and nothing changes; the swap() that puts the weights back does not
+// throw.
 class Ema {
  public:
-  Ema(std::vector<Parameter> parameters, const EmaOptions& options);
+  // The model must live as long as the average. Throws for a decay outside its bounds, and for a parameter under two
+  // names.
+  Ema(const Module& model, const EmaOptions& options);
 
   // To be called after each step of the optimizer. Throws while the averages are swapped in.
   void update();
@@ -31,8 +37,10 @@ class Ema {
   void load_state(const NamedTensors& state);
 
  private:
+  void check_model() const;
   NamedTensors averages() const;
 
+  const Module& model_;
   std::vector<Parameter> parameters_;
   EmaOptions options_;
   std::vector<Out> averages_;

@@ -126,7 +126,7 @@ StepTraffic traffic_of_a_step(std::int64_t depth, std::int64_t images) {
   options.drop_path = {.rate = 0.1};
   const nn::ViT model(options);
   nn::AdamW optimizer(model.parameters(), {.clip_norm = 1});
-  nn::Ema ema(model.parameters(), {.decay = 0.9});
+  nn::Ema ema(model, {.decay = 0.9});
   const std::vector<float> pixels(static_cast<std::size_t>(images * 3 * 16 * 16), 0.5f);
   const std::vector<std::int64_t> classes_of(static_cast<std::size_t>(images), 3);
   std::optional<nn::StepReading> reading;
@@ -309,12 +309,12 @@ TEST_CASE("what is kept of the device goes to files and comes back: weights, ave
   const std::vector<double> first = parameters[0].value.values(), second = others[0].value.values();
   nn::audit_init(other, 4);
 
-  nn::Ema ema(parameters, {.decay = 0.5});
+  nn::Ema ema(model, {.decay = 0.5});
   nn::save_weights(other, folder.path() / "w.safetensors");
   nn::load_weights(model, folder.path() / "w.safetensors");
   for (std::size_t i = 0; i < parameters.size(); ++i) CHECK(same_bytes(parameters[i].value.array(), others[i].value.array()));
   ema.update();
-  nn::Ema restored(parameters, {.decay = 0.5});
+  nn::Ema restored(model, {.decay = 0.5});
   restored.load_state(ema.state());
   {
     const nn::EmaScope averaged(restored);

@@ -233,7 +233,7 @@ TEST_CASE("misuse: a model of which everything is frozen, or a gradient of a fro
 TEST_CASE("misuse: an EmaScope inside an EmaScope, and updates of swapped averages") {
   nn::Linear model({.in = 2, .out = 1});
   nn::initialize(model, 0);
-  nn::Ema ema(model.parameters(), {});
+  nn::Ema ema(model, {});
   const nn::EmaScope outer(ema);
   CHECK_REFUSED(nn::EmaScope(ema), "[ema] expected an EmaScope while the weights are in place, got one while the averages are");
   CHECK_REFUSED(ema.update(), "[ema] expected update() with the weights in place");
