@@ -1,0 +1,61 @@
+// How an optimizer treats every parameter of every method, against tests/golden/groups.txt: a factor that changes by
+// accident changes results and fails no other test. To regenerate the file after a change that is meant, or for a new
+// method, run this test; its failure names the file that it wrote and the command that copies it.
+#include <map>
+
+#include "core/atomic_file.h"
+#include "nn/nn.h"
+#include "tests/support/catch.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+const std::vector<std::string> built_in = nn::gate_names();  // before a test registers more
+
+std::string listed(const std::string& what, const std::vector<std::string>& names) {
+  return names.empty() ? "" : fmt::format("{}\n  {}\n", what, fmt::join(names, "\n  "));
+}
+
+// A small ViT of the method, with the recipe of its paper: names by what is done to them, in order of registration. It
+// is deeper than the base depth of depth_mup, where all factors would be 1. Parameters that neither decay nor have a
+// factor are counted, so that one that is new shows as well.
+std::string groups_of(const std::string& gate) {
+  const nn::Method& method = nn::method_named(gate);
+  const nn::ViT model({.image = 8, .patch = 4, .classes = 3, .dim = 8, .depth = 3, .heads = 2, .mlp_ratio = 2, .gate = gate, .recipe = method.paper});
+  std::vector<std::string> decayed;
+  std::map<std::string, std::vector<std::string>> factored;
+  std::size_t others = 0;
+  for (const nn::Parameter& p : model.parameters()) {
+    std::string factors;
+    if (p.lr_factor != 1) factors += fmt::format(" rate x {:.6g}", p.lr_factor);
+    if (p.eps_factor != 1) factors += fmt::format(" eps x {:.6g}", p.eps_factor);
+    if (p.decay_factor > 0) decayed.push_back(p.name + (p.decay_factor != 1 ? fmt::format(" x {:.6g}", p.decay_factor) : ""));
+    if (!factors.empty()) factored[factors.substr(1)].push_back(p.name);
+    others += factors.empty() && !(p.decay_factor > 0);
+  }
+  std::string text = fmt::format("== {}\n{}", gate, listed("decay", decayed));
+  for (const auto& [factors, names] : factored) text += listed(factors, names);
+  return text + fmt::format("others: {}\n", others);
+}
+
+}  // namespace
+
+TEST_CASE("which parameters decay and which have a rate or eps factor, for every method") {
+  std::string text =
+      "# For every method: the parameters of a ViT of three blocks, under its paper's recipe, that decay, and those whose rate or eps has a factor.\n"
+      "# Written by tests/nn/groups_test.cpp, which says how to take over a change.\n";
+  REQUIRE(built_in.size() >= 31);
+  for (const std::string& gate : built_in) text += groups_of(gate);
+  const std::filesystem::path golden = std::filesystem::path(PLUMB_SOURCE_DIR) / "tests/golden/groups.txt",
+                              actual = std::filesystem::path(PLUMB_BINARY_DIR) / "groups.txt";
+  const std::string expected = std::filesystem::exists(golden) ? read_file(golden) : "";
+  if (text == expected) {
+    SUCCEED();
+    return;
+  }
+  write_file_atomically(actual, text);
+  FAIL("the groups differ: look at\n  diff " << golden.string() << " " << actual.string() << "\nand if that is meant,\n  cp " << actual.string()
+                                             << " " << golden.string());
+}
