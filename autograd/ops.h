@@ -102,9 +102,9 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, bo
 
 // The same with its neighbours in one pass over the rows, so that what lies between is neither written nor kept. Equal to the ops that they
 // name up to rounding.
-struct NormParameters {  // of a layer norm over the last axis: weight, bias [K]
+struct NormParameters {  // of a layer norm over the last axis: weight, bias [K], eps as layer_norm() takes it
   Tensor weight = {}, bias = {};
-  double eps = 0;
+  double eps = 1e-6;
 };
 // gelu(linear(x, ..))
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form = Gelu::erf, bool bf16_result = false);
@@ -125,9 +125,9 @@ struct BatchStatistics {
   Tensor mean, variance;
 };
 BatchStatistics batch_statistics(const Tensor& x);
-// Batch norm (Ioffe, Szegedy 2015): weight (x - mean) / sqrt(variance + eps) + bias; weight, bias [C]. With the statistics of this batch,
-// through which gradients flow (training), or with those given (evaluation, or a caller that has them). Composed: keeps about four arrays
-// of x's size for the backward pass.
+// Batch norm (Ioffe, Szegedy 2015): weight (x - mean) / sqrt(variance + eps) + bias; weight, bias [C]. With the
+// statistics of this batch, through which gradients flow (training), or with those given (evaluation, or a caller that
+// has them). eps as layer_norm() takes it. Composed: keeps about four arrays of x's size for the backward pass.
 Tensor batch_norm2d(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
 Tensor batch_norm2d(const Tensor& x, const BatchStatistics& statistics, const Tensor& weight, const Tensor& bias, double eps);
 
@@ -136,16 +136,22 @@ Tensor sigmoid(const Tensor& x);   // 1 / (1 + e^-x)
 Tensor silu(const Tensor& x);      // x sigmoid(x)
 Tensor softplus(const Tensor& x);  // log(1 + e^x)
 Tensor gelu(const Tensor& x, Gelu form = Gelu::erf);
+// Of n equal entries, such as zeros, each becomes 1 / n, or -log n.
 Tensor softmax(const Tensor& x, int axis = -1);
 Tensor log_softmax(const Tensor& x, int axis = -1);
 
 // ---- norms (ops/layer_norm.cpp, ops/rms_norm.cpp) ----------------------------------------------------------------------------------
-// Over the last axis: weight (x - mean) / sqrt(var + eps) + bias, var divided by D; weight, bias [D].
+// The eps of every norm is at least `least_eps`: then a row of zeros has a value and finite gradients of order one and
+// two, in f32 too. With an eps of 0 they would be NaN.
+inline constexpr double least_eps = 1e-12;
+// Over the last axis: weight (x - mean) / sqrt(var + eps) + bias, var divided by D; weight, bias [D]. A row of zeros
+// becomes bias; its gradient is (u - mean(u)) / sqrt(eps), u = weight dy.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
-// weight x / sqrt(mean(x^2) + eps); weight [D]
+// weight x / sqrt(mean(x^2) + eps); weight [D]. A row of zeros stays zero; its gradient is weight dy / sqrt(eps).
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps);
 
-// DyT (Zhu et al. 2025), a norm without statistics: weight tanh(alpha x) + bias; alpha [1], weight, bias [D] (ops/dyt.cpp)
+// DyT (Zhu et al. 2025), a norm without statistics: weight tanh(alpha x) + bias; alpha [1], weight, bias [D]
+// (ops/dyt.cpp). A row of zeros becomes bias; its gradient is alpha weight dy.
 Tensor dyt(const Tensor& x, const Tensor& alpha, const Tensor& weight, const Tensor& bias);
 
 // ---- attention (ops/attention.cpp) -------------------------------------------------------------------------------------------------
@@ -162,7 +168,10 @@ struct AttentionOptions {
   DropSharing drop_sharing = DropSharing::per_entry;
   KeyGrid grid = {};
 };
-// q [B, H, N, E], k, v [B, H, M, E] -> softmax(scale q k^T) v [B, H, N, E]. Random draws depend on seed, step and the open module path.
+// q [B, H, N, E], k, v [B, H, M, E] -> softmax(scale q k^T) v [B, H, N, E]. Random draws depend on seed, step and the
+// open module path. A query of zeros attends to all its keys alike. One without keys gives, by `empty`: keep_all, what
+// it gives without DropKey, or what it gives with all M keys if the keep mask and causal leave it none either; zero, 0,
+// and no gradient flows; paper, the mean of all M rows of v, and the gradient flows to v alone.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
 // The same on a packed projection [B, T, 3 D] (q, k, v, each of `heads` heads side by side) -> [B, T, D]: no head is ever moved. qkv may be
 // bf16, then so is the result; scores, softmax and sums are f32.
@@ -215,6 +224,7 @@ inline void check_defined(const char* op, const Tensor& x) { check(x.defined(), 
 void check_alike(const char* op, const Tensor& a, const Tensor& b);     // both defined, same dtype, same device
 void check_operands(const char* op, const Tensor& a, const Tensor& b);  // the same, and floating
 void check_float(const char* op, const Tensor& x);
+void check_eps(const char* op, double eps);                                     // of a norm: finite, at least least_eps
 int checked_axis(const char* op, const Shape& shape, int axis);                 // as a non-negative index
 void check_logits(const char* op, const Tensor& logits);                        // floating [.., C], not empty
 void check_labels(const char* op, const Tensor& logits, const Tensor& labels);  // i64 [..] in 0..C - 1

@@ -1,4 +1,5 @@
 // Elementwise primitives. The engine sums a gradient of broadcast shape to its input's, so the formulas do not.
+#include <cmath>
 #include <numbers>
 
 #include "autograd/node.h"
@@ -11,6 +12,11 @@ namespace detail {
 void check_float(const char* op, const Tensor& x) {
   check_defined(op, x);
   check(is_float(x.dtype()), "[{}] expected f32 or f64, got {} {}: cast() it to f32 first", op, name(x.dtype()), x.shape());
+}
+
+void check_eps(const char* op, double eps) {
+  check(std::isfinite(eps) && eps >= least_eps, "[{}] expected a finite eps of at least {}, got {}: a row of zeros would become NaN", op,
+        least_eps, eps);
 }
 
 void check_alike(const char* op, const Tensor& a, const Tensor& b) {

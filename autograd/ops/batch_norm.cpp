@@ -27,6 +27,7 @@ Tensor batch_norm2d(const Tensor& x, const BatchStatistics& statistics, const Te
     check(x.shape().rank() == 4 && operand.shape() == Shape{x.dim(1)},
           "[batch_norm2d] expected input [B, C, H, W] with mean, variance, weight and bias [C], got {} and {}", x.shape(), operand.shape());
   }
+  detail::check_eps("batch_norm2d", eps);
   const Tensor scale = weight * rsqrt(statistics.variance + eps);
   return (x - by_channel(statistics.mean)) * by_channel(scale) + by_channel(bias);
 }

@@ -10,6 +10,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
   detail::check_operands("layer_norm", x, bias);
   check(x.shape().rank() >= 1 && weight.shape() == Shape{x.dim(-1)} && bias.shape() == weight.shape(),
         "[layer_norm] expected input [.., {}] for weight {} and bias {}, got {}", weight.numel(), weight.shape(), bias.shape(), x.shape());
+  detail::check_eps("layer_norm", eps);
   Array y = empty_like(x.array()), mean = empty_like(y, x.shape().with(-1, 1)), rstd = empty_like(mean);
   kernels(y).layer_norm_forward(x.array(), weight.array(), bias.array(), eps, y, mean, rstd);
   return record_fused(

@@ -124,6 +124,7 @@ void check_norm(const char* op, const Tensor& x, const NormParameters& norm) {
   check(x.shape().rank() >= 1 && norm.weight.shape() == Shape{x.dim(-1)} && norm.bias.shape() == norm.weight.shape(),
         "[{}] expected input [.., {}] for norm weight {} and bias {}, got {}", op, norm.weight.numel(), norm.weight.shape(), norm.bias.shape(),
         x.shape());
+  detail::check_eps(op, norm.eps);
 }
 
 }  // namespace

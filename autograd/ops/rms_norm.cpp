@@ -9,6 +9,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   detail::check_operands("rms_norm", x, weight);
   check(x.shape().rank() >= 1 && weight.shape() == Shape{x.dim(-1)}, "[rms_norm] expected input [.., {}] for weight {}, got {}", weight.numel(),
         weight.shape(), x.shape());
+  detail::check_eps("rms_norm", eps);
   Array y = empty_like(x.array()), rstd = empty_like(y, x.shape().with(-1, 1));
   kernels(y).rms_norm_forward(x.array(), weight.array(), eps, y, rstd);
   return record_fused(

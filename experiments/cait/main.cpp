@@ -162,7 +162,7 @@ void declare(Options& o, lab::Cli& cli) {
   cli.option("--depth-token-only", &o.depth_token_only, "Blocks of stage 2, for the class token").at_least(1).at_most(largest);
   cli.option("--mlp-ratio", &o.mlp_ratio, "Hidden width of the MLPs, in widths").at_least(1).at_most(largest);
   cli.option("--patch", &o.patch, "Side of a patch in pixels").at_least(1).at_most(largest);
-  cli.option("--norm-eps", &o.norm_eps, "Epsilon of the norms").above(0);
+  cli.option("--norm-eps", &o.norm_eps, "Epsilon of the norms").at_least(least_eps);
   cli.option("--gate", &o.gate, "Residual method of stage 1; stage 2 keeps LayerScale").one_of("gate", nn::gate_names());
   cli.option("--init", &o.init, "LayerScale's initial value").at_least(0).at_most(10);
   cli.option("--talking-heads", &o.talking_heads, "Mixes of heads in stage 1: as CaiT starts them, from the identity, or none")

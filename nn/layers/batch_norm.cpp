@@ -1,6 +1,5 @@
 #include "nn/layers/batch_norm.h"
 
-#include <cmath>
 #include <string_view>
 
 #include "autograd/ops.h"
@@ -16,8 +15,8 @@ void move_towards(const Tensor& running, const Tensor& batch) {
 
 // Before any parameter is made.
 double checked_eps(std::int64_t channels, double eps) {
-  check(channels > 0 && std::isfinite(eps) && eps >= 0, "[batch_norm2d] expected at least one channel and an eps of at least 0, got {} and {}",
-        channels, eps);
+  check(channels > 0, "[batch_norm2d] expected at least one channel, got {}", channels);
+  detail::check_eps("batch_norm2d", eps);
   return eps;
 }
 

@@ -12,7 +12,7 @@ namespace plumb::nn {
 // weights: Role::statistic, frozen for ever. They are counted by parameter_count().
 class BatchNorm2d : public Layer {
  public:
-  // At least one channel, eps of at least 0.
+  // At least one channel, eps of at least least_eps (ops.h).
   explicit BatchNorm2d(std::int64_t channels, double eps = 1e-5);
 
  protected:

@@ -66,11 +66,10 @@ TEST_CASE("BatchNorm2d moves its running statistics by a tenth, and uses them in
   norm(x);
   CHECK(relative_error(norm.own("running_mean").value.values(), (mean * 0.9 + batch.mean * 0.1).values()) < 1e-6);
   CHECK_THAT(error_of([&] { norm(ones({1, 3, 1, 1})); }), contains("more than one value a channel in training, got images [1, 3, 1, 1]"));
-  CHECK_THAT(error_of([] { nn::BatchNorm2d bad(0); }),
-             contains("[batch_norm2d] expected at least one channel and an eps of at least 0, got 0 and 1e-05"));
+  CHECK(error_of([] { nn::BatchNorm2d bad(0); }) == "[batch_norm2d] expected at least one channel, got 0");
   CHECK_THAT(error_of([] { nn::BatchNorm2d bad(-3); }), contains("at least one channel"));
-  for (const double eps : {-1e-5, std::nan("")})
-    CHECK_THAT(error_of([&] { nn::BatchNorm2d bad(3, eps); }), contains("an eps of at least 0, got 3 and "));
+  for (const double eps : {0.0, -1e-5, std::nan("")})
+    CHECK_THAT(error_of([&] { nn::BatchNorm2d bad(3, eps); }), contains("[batch_norm2d] expected a finite eps of at least 1e-12, got "));
 }
 
 TEST_CASE("running statistics move once for a checkpointed forward pass") {
