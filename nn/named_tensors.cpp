@@ -1,7 +1,6 @@
 #include "nn/named_tensors.h"
 
 #include <algorithm>
-#include <span>
 
 #include "core/backend.h"
 #include "core/names.h"
@@ -25,12 +24,6 @@ std::string superfluous_prefix(const NamedTensors& to, const NamedTensors& from)
 }
 
 }  // namespace
-
-std::string some_of(const std::vector<std::string>& names) {
-  constexpr std::size_t most = 10;
-  const auto shown = std::span(names).first(std::min(most, names.size()));
-  return fmt::format("{}{}", fmt::join(shown, ", "), names.size() > most ? fmt::format(" and {} more", names.size() - most) : "");
-}
 
 NamedTensors copies(const NamedTensors& tensors) {
   NamedTensors all;

@@ -13,9 +13,6 @@ using NamedTensors = std::map<std::string, Tensor>;
 
 NamedTensors copies(const NamedTensors& tensors);  // with buffers of their own
 
-// The first ten names, and how many more there are.
-std::string some_of(const std::vector<std::string>& names);
-
 // What may be left over when tensors are put back; nothing unless said.
 struct Strictness {
   bool allow_missing = false;     // targets that nothing is given for keep their values

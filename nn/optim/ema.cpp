@@ -7,6 +7,7 @@
 #include "autograd/node.h"
 #include "core/backend.h"
 #include "core/memory.h"
+#include "core/names.h"
 
 namespace plumb::nn {
 
