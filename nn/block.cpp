@@ -34,7 +34,13 @@ void refuse_dead_junction(const Method& method, const Gate& gate, Branch& branch
 }
 
 GateContext context_of(const BlockOptions& o) {
-  return {.dim = o.dim, .heads = o.heads, .hidden = o.hidden, .block = o.block, .blocks = o.blocks, .norm_eps = o.norm_eps};
+  return {.dim = o.dim,
+          .heads = o.heads,
+          .hidden = o.hidden,
+          .block = o.block,
+          .blocks = o.blocks,
+          .norm_eps = o.norm_eps,
+          .constants = o.gate->values()};
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ double deepnorm_alpha(std::int64_t blocks) { return std::pow(2.0 * static_cast<d
 double deepnorm_beta(std::int64_t blocks) { return std::pow(8.0 * static_cast<double>(blocks), -0.25); }
 
 Method methods::deepnorm(std::optional<double> alpha) {
-  return {
+  Method m{
       .name = "deepnorm",
       .norm = Norm::post,
       .paper = {.base = Base::xavier_normal, .warmup = 5.0 / 300, .source = "Wang et al. 2022: Glorot normal, a warm-up; our share is DeiT's"},
@@ -35,7 +35,9 @@ Method methods::deepnorm(std::optional<double> alpha) {
       .pitfalls =
           "Counts blocks: taking branches instead changes alpha by 19 %. Published comparisons with it have used an inverted factor "
           "or a fixed alpha.",
-      .build = [alpha](const GateContext& c) { return two_gates<DeepNormGate>(alpha.value_or(deepnorm_alpha(c.blocks)), deepnorm_beta(c.blocks)); }};
+      .build = [](const GateContext& c) { return two_gates<DeepNormGate>(c.constant("alpha", deepnorm_alpha(c.blocks)), deepnorm_beta(c.blocks)); }};
+  m.constants = {{.name = "alpha", .meaning = "factor of the skip; by depth: (2N)^1/4"}};
+  return m.with({{"alpha", alpha}});
 }
 
 }  // namespace plumb::nn

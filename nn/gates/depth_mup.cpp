@@ -17,21 +17,23 @@ class MultiplierGate : public ScaleGate {
 };
 
 Method depth_scaled(const char* name, double base_depth, double a, const char* formula, const char* source, const char* use) {
-  check(base_depth > 0, "[depth_mup] expected a positive base depth, got {}", base_depth);
-  const auto ratio = [base_depth](const GateContext& c) { return static_cast<double>(c.blocks) / base_depth; };
-  return {.name = name,
-          .norm = Norm::pre,
-          .formula = formula,
-          .source = source,
-          .counts = fmt::format("N blocks; Nb = {:g}, the depth at which rates were tuned", base_depth),
-          .use = use,
-          .pitfalls = "Tune the learning rate at the base depth, with the same method. Not together with GPT-2's scaled init.",
-          .build = [=](const GateContext& c) { return two_gates<MultiplierGate>(std::pow(ratio(c), -a)); },
-          .adjust =
-              [=](const GateContext& c, const std::string&, Parameter& p) {
-                p.lr_factor *= std::pow(ratio(c), a - 1);
-                p.eps_factor *= std::pow(ratio(c), -a);
-              }};
+  const auto ratio = [](const GateContext& c) { return static_cast<double>(c.blocks) / c.constant("base_depth"); };
+  return Method{
+      .name = name,
+      .norm = Norm::pre,
+      .formula = formula,
+      .source = source,
+      .use = use,
+      .pitfalls = "Tune the learning rate at the base depth, with the same method. Not together with GPT-2's scaled init.",
+      .constants = {{.name = "base_depth", .standard = 2, .least = 0, .above = true, .meaning = "Nb, the blocks at which rates were tuned"}},
+      .build = [=](const GateContext& c) { return two_gates<MultiplierGate>(std::pow(ratio(c), -a)); },
+      .adjust =
+          [=](const GateContext& c, const std::string&, Parameter& p) {
+            p.lr_factor *= std::pow(ratio(c), a - 1);
+            p.eps_factor *= std::pow(ratio(c), -a);
+          },
+      .follow = [](Method& m) { m.counts = fmt::format("N blocks; Nb = {:g}, the depth at which rates were tuned", *m.value("base_depth")); }}
+      .with({{"base_depth", base_depth}});
 }
 
 }  // namespace
@@ -39,14 +41,16 @@ Method depth_scaled(const char* name, double base_depth, double a, const char* f
 double branch_multiplier(std::int64_t blocks) { return 1 / std::sqrt(static_cast<double>(blocks)); }
 
 Method methods::branch_scale(std::optional<double> multiplier) {
-  return {.name = "branch_scale",
-          .norm = Norm::pre,
-          .formula = "x + m f(LN(x)), m = N^-1/2",
-          .source = "constant multiplier, no single paper",
-          .counts = "N blocks",
-          .use = "The multiplier of depth_mup without its rules for rate and eps.",
-          .pitfalls = "A constant, not learned: the branch must grow by its weights.",
-          .build = [multiplier](const GateContext& c) { return two_gates<MultiplierGate>(multiplier.value_or(branch_multiplier(c.blocks))); }};
+  return Method{.name = "branch_scale",
+                .norm = Norm::pre,
+                .formula = "x + m f(LN(x)), m = N^-1/2",
+                .source = "constant multiplier, no single paper",
+                .counts = "N blocks",
+                .use = "The multiplier of depth_mup without its rules for rate and eps.",
+                .pitfalls = "A constant, not learned: the branch must grow by its weights.",
+                .constants = {{.name = "multiplier", .meaning = "m, factor of every branch; by depth: N^-1/2"}},
+                .build = [](const GateContext& c) { return two_gates<MultiplierGate>(c.constant("multiplier", branch_multiplier(c.blocks))); }}
+      .with({{"multiplier", multiplier}});
 }
 
 Method methods::depth_mup(double base_depth) {

@@ -58,7 +58,18 @@ class FixupGate : public ScaleGate {
   bool zero_last_;
 };
 
-Method method(const char* name, Norm norm, Recipe paper, const char* formula, const char* use, const methods::FixupParts& parts = {}) {
+methods::FixupParts parts_of(const GateContext& c) {
+  return {.zero_last = c.constant("zero_last") != 0,
+          .factor = c.constant("factor"),
+          .shifts = c.constant("shifts") != 0,
+          .scales = c.constant("scales") != 0};
+}
+
+MethodConstant part(const char* name, Affects affects, const char* meaning) {
+  return {.name = name, .standard = 1, .least = 0, .most = 1, .whole = true, .affects = affects, .meaning = meaning};
+}
+
+Method method(const char* name, Norm norm, Recipe paper, const char* formula, const char* use) {
   return {.name = name,
           .norm = norm,
           .claims = {Claim::identity_at_init, Claim::zero_branch_gradient, Claim::loss_is_log_classes},
@@ -71,8 +82,9 @@ Method method(const char* name, Norm norm, Recipe paper, const char* formula, co
           .pitfalls =
               "Scalars learn at a tenth of the rate; without that training can diverge. Never with a gate that starts at 0. Step 1 moves the "
               "head alone. The paper's results need strong regularisation (mixup 0.7).",
-          .build = [parts](const GateContext& c) {
+          .build = [](const GateContext& c) {
             BlockGates gates;
+            const methods::FixupParts parts = c.constants.empty() ? methods::FixupParts() : parts_of(c);
             auto shifts = parts.shifts ? std::make_unique<Shifts>() : nullptr;
             gates.attn = &gates.add("gate1", std::make_unique<FixupGate<InsideAttention, 4>>(parts, shifts.get(), c));
             gates.mlp = &gates.add("gate2", std::make_unique<FixupGate<InsideMlp, 2>>(parts, shifts.get(), c));
@@ -91,12 +103,17 @@ Method methods::fixup(const FixupParts& parts) {
                      .zero_head = true,
                      .scalar_rate = 0.1,
                      .source = "Zhang, Dauphin, Ma 2019: Glorot uniform, a classifier that starts at 0, scalars at a tenth of the rate, no warm-up"},
-                    "x + s f(x + b), s = 1, last layers and head 0", "Depth without any norm in the blocks: its paper trains 10,000 layers.", parts);
-  if (!(parts == FixupParts{})) {  // what the whole promises
-    m.claims.clear();
-    m.growth = Growth::unstated;
-  }
-  return m;
+                    "x + s f(x + b), s = 1, last layers and head 0", "Depth without any norm in the blocks: its paper trains 10,000 layers.");
+  m.constants = {part("zero_last", Affects::start, "rule 1: last layers of branches start at 0"),
+                 {.name = "factor", .standard = 1, .affects = Affects::start, .meaning = "rule 2: exponent of its factor; 0: none, 2: its square"},
+                 part("shifts", Affects::parameters, "rule 3: scalars before linears and activations"),
+                 part("scales", Affects::parameters, "rule 3: scalars at the ends of branches")};
+  m.follow = [claims = m.claims, growth = m.growth](Method& fixup) {
+    const bool whole = fixup.chosen.empty();  // the whole alone promises something
+    fixup.claims = whole ? claims : std::vector<Claim>();
+    fixup.growth = whole ? growth : Growth::unstated;
+  };
+  return m.with({{"zero_last", parts.zero_last}, {"factor", parts.factor}, {"shifts", parts.shifts}, {"scales", parts.scales}});
 }
 
 Method methods::fixup_ln() {

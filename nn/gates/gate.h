@@ -7,6 +7,8 @@
 #pragma once
 
 #include <functional>
+#include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,6 +56,12 @@ class Gate : public Module {
   // Where the junction is y = skip + scale * branch and nothing else: the scale, [1], [D] or undefined (1). The block then makes it a part of
   // the branch's last product, and calls neither combine nor join. nullopt: they are called.
   virtual std::optional<Tensor> plain_scale() const { return std::nullopt; }
+  // The factors of branch or skip that leave a plain sum where they are 1: the parameters that load_pretrained starts at 1 beside trained weights.
+  // By default the scale of plain_scale().
+  virtual Tensors scales() const {
+    const std::optional<Tensor> scale = plain_scale();
+    return scale && scale->defined() ? Tensors{*scale} : Tensors();
+  }
 
   // Sets data-dependent initial values from what the junction sees. Called by calibrate() alone, for each junction in order.
   virtual void calibrate(const Tensor& /*skip*/, const Tensor& /*branch*/, Calibration&) const {}
@@ -98,6 +106,7 @@ class SkipScaleGate : public Gate {
     return gated_residual(scale_.defined() ? skip * scale_ : skip, branch, {}, row_scale);
   }
   Tensor added(const Tensor&, const Tensor& branch) const override { return branch; }
+  Tensors scales() const override { return scale_.defined() ? Tensors{scale_} : Tensors(); }
 
  protected:
   Tensor scale_;
@@ -169,11 +178,41 @@ struct Recipe {
 Recipe deit_recipe();
 Recipe cait_recipe();  // of CaiT's table 1, which compares its columns under one base and warm-up
 
+// Values of a method's constants by name; none: the method computes the constant from the depth ("by_depth").
+using ConstantValues = std::map<std::string, std::optional<double>>;
+
+// What a network with another value of a constant differs in.
+enum class Affects {
+  function,    // what it computes from the same weights
+  parameters,  // which parameters it has: weights of another value do not fit
+  start        // how training starts: trained weights compute the same
+};
+const char* name(Affects affects);
+
+// A constant that a method's formula leaves open, declared by the method: --gate NAME:CONSTANT=VALUE, cards of weights, lists and reports follow
+// from it.
+struct MethodConstant {
+  std::string name;                     // letters, digits and underscores
+  std::optional<double> standard = {};  // the value unless another is chosen; none: by depth
+  double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
+  bool above = false;  // must be above `least`, not equal to it
+  bool whole = false;  // an integer; with bounds 0 and 1: off and on
+  Affects affects = Affects::function;
+  std::string meaning = {};  // one line, for lists and messages
+
+  std::string expected() const;                         // "a number in [0, 1]"
+  std::string text(std::optional<double> value) const;  // "post_share=0.75", "alpha=by_depth"; reads back as the same double
+};
+
 // Where a gate is being built.
 struct GateContext {
   std::int64_t dim, heads, hidden;  // widths of stream and MLP
   std::int64_t block, blocks;       // index of the block, number of blocks (a block is attention and MLP)
   double norm_eps = 1e-6;
+  ConstantValues constants = {};  // all of the method's
+
+  // The value of a constant that the method declares; `by_depth` where it has none. Without `by_depth` it must have one.
+  double constant(const std::string& constant_name, std::optional<double> by_depth = {}) const;
 };
 
 // A block's gates and whatever else the method keeps in the block, under the names they get there.
@@ -206,6 +245,7 @@ struct Method {
   std::string counts = {};   // how the paper counts depth, where a constant depends on it: "N blocks", "L = 2N branches"
   std::string use = {};      // when to take it
   std::string pitfalls = {};
+  std::vector<MethodConstant> constants = {};  // `build` and `adjust` find their values in GateContext::constants
   std::function<BlockGates(const GateContext&)> build = {};
   // What the norms of the stack are, the final one included.
   std::function<std::unique_ptr<Layer>(std::int64_t dim, double eps)> norm_layer = make_layer_norm;
@@ -215,15 +255,32 @@ struct Method {
   std::function<Stream(const Tensor& x)> open = {};
   // What leaves the last one, [B, T, D]; norm is the final norm, or null where the stack has none. norm(x) if not given.
   std::function<Tensor(const Stream&, const Layer* norm)> close = {};
+  // Sets the fields that follow from the constants, such as `open` or the claims. Called when they are chosen, with the method as it then is.
+  std::function<void(Method&)> follow = {};
+  ConstantValues chosen = {};  // set by with(): the constants that are not at their standard value
 
   bool claims_that(Claim c) const;
+  // The same method with these constants, the others as they are. Throws for a constant that it does not declare, or a value out of its bounds.
+  Method with(const ConstantValues& values) const;
+  ConstantValues values() const;                                        // of all constants
+  std::optional<double> value(const std::string& constant_name) const;  // throws for one that it does not declare
+  std::string label() const;  // the name, and the constants that are not standard: "mix_ln", "mix_ln:post_share=0.75"
+  std::string text() const;   // the name and every constant: "mix_ln:post_share=0.25"
 };
 
-// A method by its name in the table, or one made by hand:  {.gate = "layerscale"}   {.gate = methods::layerscale(1e-5)}
+// The text form of a method, apart: NAME, or NAME:CONSTANT=VALUE[:CONSTANT=VALUE..]. A value is a number, or by_depth.
+struct MethodText {
+  std::string name;
+  ConstantValues values = {};  // those that are written
+};
+MethodText method_text(const std::string& text);  // throws for a text of another form
+
+// A method by its text form, or one made by hand:
+//   {.gate = "layerscale"}   {.gate = "layerscale:init=1e-5"}   {.gate = methods::layerscale(1e-5)}
 class GateChoice {
  public:
-  GateChoice(const std::string& name);  // throws as method_named does
-  GateChoice(const char* name) : GateChoice(std::string(name)) {}
+  GateChoice(const std::string& text);  // throws as method_named does
+  GateChoice(const char* text) : GateChoice(std::string(text)) {}
   GateChoice(Method method);
   const Method& operator*() const { return *method_; }
   const Method* operator->() const { return method_.get(); }
@@ -252,7 +309,10 @@ BlockGates gate_per_branch(const GateContext& context) {
     return two_gates<G>();
 }
 
-// Adds a method under a new name: from then on it is in --gates, in every experiment and in the reports.
+// Adds a method under a new name: from then on it is in --gates, in every experiment, in the reports and in cards of weights. Its constants are
+// declared here and read where the gate is built:
+//   struct Prores : ScaleGate { explicit Prores(const GateContext& c) : ScaleGate(full({1}, 1 / c.constant("T"))) {} };
+//   register_gate<Prores>("prores", {.formula = "x + f(LN(x)) / T", .constants = {{.name = "T", .standard = 3, .least = 1}}});
 void register_method(const std::string& name, Method method);
 template <class G>
 void register_gate(const std::string& name, Method method = {}) {
@@ -260,7 +320,9 @@ void register_gate(const std::string& name, Method method = {}) {
   register_method(name, std::move(method));
 }
 
-std::vector<std::string> gate_names();                // in table order, registered ones last
-const Method& method_named(const std::string& name);  // throws, with the nearest name or some of them, for an unknown one
+std::vector<std::string> gate_names();  // in table order, registered ones last
+// A method of the table by its text form. Throws, with the nearest name or some of them, for an unknown name, and as method_text() and
+// Method::with() do.
+Method method_named(const std::string& text);
 
 }  // namespace plumb::nn

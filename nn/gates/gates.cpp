@@ -55,7 +55,16 @@ void register_method(const std::string& name, Method method) {
   check(name != "all", "[register_gate] expected another name than \"all\", which stands for every gate on a command line");
   check(std::ranges::find(table(), name, &Method::name) == table().end(), "[register_gate] expected a new name, got \"{}\", which is taken", name);
   check(static_cast<bool>(method.build), "[register_gate] expected a method that builds gates for \"{}\", got none", name);
+  check(method.chosen.empty(), "[register_gate] expected the constants of \"{}\" at their standard values, got others: give MethodConstant::standard",
+        name);
   method.name = name;
+  for (auto c = method.constants.begin(); c != method.constants.end(); ++c) {
+    check(!c->name.empty() && std::ranges::all_of(c->name, [](char l) { return std::isalnum(static_cast<unsigned char>(l)) || l == '_'; }),
+          "[register_gate] expected names of constants of letters, digits and underscores for \"{}\", got \"{}\"", name, c->name);
+    check(std::find_if(method.constants.begin(), c, [&](const MethodConstant& other) { return other.name == c->name; }) == c,
+          "[register_gate] expected each constant of \"{}\" once, got \"{}\" again", name, c->name);
+  }
+  method = method.with(method.values());  // checks the bounds
   table().push_back(std::move(method));
 }
 
@@ -65,12 +74,13 @@ std::vector<std::string> gate_names() {
   return names;
 }
 
-const Method& method_named(const std::string& name) {
-  const auto row = std::ranges::find(table(), name, &Method::name);
+Method method_named(const std::string& text) {
+  const MethodText wanted = method_text(text);
+  const auto row = std::ranges::find(table(), wanted.name, &Method::name);
   if (row == table().end())
-    fail(fmt::format("[gate] expected the name of a residual method, got \"{}\"; {} (nn::gate_names() and --list-gates have all)", name,
-                     suggest_name(name, gate_names())));
-  return *row;
+    fail(fmt::format("[gate] expected the name of a residual method, got \"{}\"; {} (nn::gate_names() and --list-gates have all)", wanted.name,
+                     suggest_name(wanted.name, gate_names())));
+  return wanted.values.empty() ? *row : row->with(wanted.values);
 }
 
 }  // namespace plumb::nn

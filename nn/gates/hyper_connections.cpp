@@ -46,31 +46,36 @@ class HyperGate : public Gate {  // the stream is [B, T, n, D]
 }  // namespace
 
 Method methods::hyper_connections(std::int64_t streams) {
-  check(streams >= 1, "[hyper_connections] expected at least one stream, got {}", streams);
-  return {.name = "hyper_connections",
-          .norm = Norm::pre,
-          .formula = "H' = R^T H + b f(LN(a H)), 4 streams, R = I, b = 1",
-          .source = "Zhu et al. 2024, Hyper-connections",
-          .counts = "l: index of the branch",
-          .use = "Lets training choose between sequential and parallel branches.",
-          .pitfalls = "The stream takes n times the memory. The final norm is needed: it removes the factor n of the sum.",
-          .build =
-              [streams](const GateContext& c) {
-                BlockGates gates;
-                gates.attn = &gates.add("gate1", std::make_unique<HyperGate>(streams, 2 * c.block));
-                gates.mlp = &gates.add("gate2", std::make_unique<HyperGate>(streams, 2 * c.block + 1));
-                return gates;
-              },
-          .open =
-              [streams](const Tensor& x) {
-                const Shape wide{x.dim(0), x.dim(1), streams, x.dim(2)};
-                return Stream{broadcast_to(reshape(x, {x.dim(0), x.dim(1), 1, x.dim(2)}), wide)};
-              },
-          .close =
-              [](const Stream& s, const Layer* norm) {
-                const Tensor x = sum(s.x, {2});
-                return norm ? (*norm)(x) : x;
-              }};
+  return Method{
+      .name = "hyper_connections",
+      .norm = Norm::pre,
+      .formula = "H' = R^T H + b f(LN(a H)), 4 streams, R = I, b = 1",
+      .source = "Zhu et al. 2024, Hyper-connections",
+      .counts = "l: index of the branch",
+      .use = "Lets training choose between sequential and parallel branches.",
+      .pitfalls = "The stream takes n times the memory. The final norm is needed: it removes the factor n of the sum.",
+      .constants = {{.name = "streams", .standard = 4, .least = 1, .whole = true, .affects = Affects::parameters, .meaning = "n, the streams"}},
+      .build =
+          [](const GateContext& c) {
+            const auto n = static_cast<std::int64_t>(c.constant("streams"));
+            BlockGates gates;
+            gates.attn = &gates.add("gate1", std::make_unique<HyperGate>(n, 2 * c.block));
+            gates.mlp = &gates.add("gate2", std::make_unique<HyperGate>(n, 2 * c.block + 1));
+            return gates;
+          },
+      .close =
+          [](const Stream& s, const Layer* norm) {
+            const Tensor x = sum(s.x, {2});
+            return norm ? (*norm)(x) : x;
+          },
+      .follow =
+          [](Method& m) {
+            m.open = [streams = static_cast<std::int64_t>(*m.value("streams"))](const Tensor& x) {
+              const Shape wide{x.dim(0), x.dim(1), streams, x.dim(2)};
+              return Stream{broadcast_to(reshape(x, {x.dim(0), x.dim(1), 1, x.dim(2)}), wide)};
+            };
+          }}
+      .with({{"streams", static_cast<double>(streams)}});
 }
 
 }  // namespace plumb::nn

@@ -29,17 +29,21 @@ Tensor LayerScale::operator()(const Tensor& x) const {
 }
 
 Method methods::layerscale(std::optional<double> init) {
-  return {.name = "layerscale",
-          .norm = Norm::pre,
-          .paper = cait_recipe(),
-          .formula = "x + g * f(LN(x)), g [D] = eps by depth",
-          .source = "Touvron et al. 2021, Going deeper with image transformers",
-          .counts = "N blocks (eps)",
-          .use = "The default for deep vision transformers: trains at depths where pre-norm stops.",
-          .pitfalls =
-              "Keep gates and stream in fp32: x + 1e-6 f is x in bf16. Under Adam the first step moves every gamma by about the learning "
-              "rate, whatever its start, so that eps matters only with a warm-up from near 0.",
-          .build = [init](const GateContext& c) { return two_gates<LayerScale>(c.dim, init.value_or(layerscale_init(c.blocks))); }};
+  return Method{.name = "layerscale",
+                .norm = Norm::pre,
+                .paper = cait_recipe(),
+                .formula = "x + g * f(LN(x)), g [D] = eps by depth",
+                .source = "Touvron et al. 2021, Going deeper with image transformers",
+                .counts = "N blocks (eps)",
+                .use = "The default for deep vision transformers: trains at depths where pre-norm stops.",
+                .pitfalls =
+                    "Keep gates and stream in fp32: x + 1e-6 f is x in bf16. Under Adam the first step moves every gamma by about the learning "
+                    "rate, whatever its start, so that eps matters only with a warm-up from near 0.",
+                .constants = {{.name = "init",
+                               .affects = Affects::start,
+                               .meaning = "every gamma at the start; by depth: 0.1 up to 18 blocks, 1e-5 up to 24, 1e-6 deeper"}},
+                .build = [](const GateContext& c) { return two_gates<LayerScale>(c.dim, c.constant("init", layerscale_init(c.blocks))); }}
+      .with({{"init", init}});
 }
 
 }  // namespace plumb::nn

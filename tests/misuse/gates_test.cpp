@@ -163,10 +163,35 @@ TEST_CASE("misuse: a method without a norm where its block has one") {
   CHECK_REFUSED(stack_of(null), "norm_layer of method \"mine\" to make a layer, got null");
 }
 TEST_CASE("misuse: constants of methods out of range") {
-  CHECK_REFUSED(stack_of(nn::methods::hyper_connections(0)), "expected at least one stream, got 0");
-  CHECK_REFUSED(stack_of(nn::methods::depth_mup(0)), "expected a positive base depth, got 0");
-  CHECK_REFUSED(stack_of(nn::methods::mix_ln(1.5)), "expected a share of post-norm blocks in [0, 1], got 1.5");
-  CHECK_REFUSED(stack_of(nn::methods::layerscale(std::nan(""))), "expected a finite initial value");
+  CHECK_REFUSED(stack_of(nn::methods::hyper_connections(0)), "[hyper_connections] expected streams to be an integer of at least 1, got 0");
+  CHECK_REFUSED(stack_of(nn::methods::depth_mup(0)), "[depth_mup] expected base_depth to be a number above 0, got 0");
+  CHECK_REFUSED(stack_of(nn::methods::mix_ln(1.5)), "[mix_ln] expected post_share to be a number in [0, 1], got 1.5");
+  CHECK_REFUSED(stack_of(nn::methods::layerscale(std::nan(""))), "[layerscale] expected init to be a finite number, got nan");
+}
+TEST_CASE("misuse: constants of methods that are not there, or not written as they must be") {
+  CHECK_REFUSED(nn::GateChoice("layerscale:eps=1"), "[layerscale] expected one of its constants (init), got \"eps\"");
+  CHECK_REFUSED(nn::GateChoice("pre:init=1"), "[pre] expected no constant, got \"init\": the method declares none");
+  for (const char* text : {"layerscale:", "layerscale:init", "layerscale:init=", "layerscale:init=1e", "layerscale:=1", "layerscale:init=0.1 "})
+    CHECK_REFUSED(nn::GateChoice(text), "[gate] expected NAME:CONSTANT=VALUE, a number or by_depth, got ");
+  CHECK_REFUSED(nn::GateChoice("layerscale:init=1:init=2"), "expected each constant once, got init again");
+  CHECK_REFUSED(nn::GateChoice("mix_ln:post_share=by_depth"), "[mix_ln] expected post_share to be a number in [0, 1], got none");
+  CHECK_REFUSED(nn::GateChoice("hyper_connections:streams=2.5"), "an integer of at least 1, got 2.5");
+  CHECK_REFUSED(nn::GateChoice("fixup:shifts=2"), "an integer in [0, 1], got 2");
+  nn::Method none = method<Plain>(), twice = none, outside = none, chosen = nn::methods::layerscale(0.5);
+  none.constants = {{.name = "a b"}};
+  twice.constants = {{.name = "a"}, {.name = "a"}};
+  outside.constants = {{.name = "a", .standard = 2, .most = 1}};
+  CHECK_REFUSED(nn::register_method("mine", none), "names of constants of letters, digits and underscores for \"mine\", got \"a b\"");
+  CHECK_REFUSED(nn::register_method("mine", twice), "each constant of \"mine\" once, got \"a\" again");
+  CHECK_REFUSED(nn::register_method("mine", outside), "[mine] expected a to be a number of at most 1, got 2");
+  CHECK_REFUSED(nn::register_method("mine", chosen), "expected the constants of \"mine\" at their standard values");
+  struct Asks : Plain {
+    explicit Asks(const nn::GateContext& c) { c.constant("T"); }
+  };
+  CHECK_REFUSED(stack_of(method<Asks>()), "expected a constant that the method declares, got \"T\"");
+  nn::Method empty = method<Asks>();
+  empty.constants = {{.name = "T"}};
+  CHECK_REFUSED(stack_of(empty), "expected a value of the constant \"T\", got none");
 }
 TEST_CASE("misuse: a gate of zeros before a last layer of zeros") {
   struct Dead : nn::AlphaGate {

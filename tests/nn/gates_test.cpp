@@ -343,6 +343,40 @@ TEST_CASE("folding LayerScale's gamma into the output projection leaves the bloc
   CHECK(relative_error((*model.blocks()[0])(x), before) < 1e-12);
 }
 
+TEST_CASE("a method with other constants is the same as text and in code, to the last bit") {
+  const double third = 1.0 / 3;
+  const nn::Method m = nn::methods::mix_ln(third);
+  CHECK(m.text() == "mix_ln:post_share=0.3333333333333333");
+  CHECK(nn::method_named(m.text()).value("post_share") == third);
+  CHECK(m.label() == m.text());
+  CHECK(nn::methods::mix_ln().label() == "mix_ln");
+  CHECK(nn::methods::mix_ln().text() == "mix_ln:post_share=0.25");
+  CHECK(nn::method_named("mix_ln:post_share=0.250").label() == "mix_ln");
+  CHECK(nn::methods::deepnorm().text() == "deepnorm:alpha=by_depth");
+  CHECK(nn::method_named("deepnorm:alpha=2").with({{"alpha", std::nullopt}}).label() == "deepnorm");
+  const nn::methods::FixupParts parts{.zero_last = false, .factor = 0.5, .scales = false};
+  CHECK(nn::methods::fixup(parts).label() == "fixup:zero_last=0:factor=0.5:scales=0");
+  CHECK(nn::method_named("fixup:scales=0:factor=0.5:zero_last=0").label() == nn::methods::fixup(parts).label());
+  // Fields that follow from constants do so both ways.
+  CHECK(nn::method_named("fixup:scales=0").claims.empty());
+  CHECK(nn::method_named("fixup:scales=0").with({{"scales", 1}}).claims.size() == 3);
+  CHECK_THAT(nn::method_named("depth_mup:base_depth=8").counts, contains("Nb = 8"));
+  // As text and in code the same network is built.
+  for (const auto& [text, method] :
+       std::vector<std::pair<std::string, nn::Method>>{{"layerscale:init=0.3", nn::methods::layerscale(0.3)},
+                                                       {"hyper_connections:streams=2", nn::methods::hyper_connections(2)},
+                                                       {"complete_p:base_depth=8", nn::methods::complete_p(8)}}) {
+    const nn::ViT a = make_vit(text), b = make_vit(method);
+    const Tensor images = random_normal({2, 1, 16, 16}, 0, "images");
+    CHECK(a(images).values() == b(images).values());
+    const auto one = a.parameters(), other = b.parameters();
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      CHECK(one[i].value.values() == other[i].value.values());
+      CHECK((one[i].lr_factor == other[i].lr_factor && one[i].eps_factor == other[i].eps_factor));
+    }
+  }
+}
+
 TEST_CASE("a registered gate is in the table and trains, and a bad registration is refused") {
   struct TanhGate : nn::Gate {
     Tensor a = parameter("a", zeros({1}), Role::gate);

@@ -101,6 +101,21 @@ std::string page(const fs::path& root, const nn::Method& m) {
   text += fmt::format("| source of that | {} |\n", r.source);
   text += fmt::format("| parameters beside pre-norm's | {:+} in {} blocks of dim {} |\n\n", stack.parameter_count() - plain.parameter_count(), depth,
                       dim);
+  if (!m.constants.empty()) {
+    text += fmt::format(
+        "## Constants\n\nOthers than the standard ones are chosen as text, `--gate {0}` or `--gates {0}`, or in code (`nn/gates/methods.h`). Lists "
+        "and "
+        "reports name them, files of weights hold them.\n\n| constant | standard | values | meaning | another value changes |\n| --- | --- | --- | "
+        "--- | "
+        "--- |\n",
+        m.text());
+    for (const nn::MethodConstant& c : m.constants)
+      text += fmt::format("| `{}` | {} | {} | {} | {} |\n", c.name, c.standard ? fmt::format("{}", *c.standard) : "by depth", c.expected(), c.meaning,
+                          c.affects == nn::Affects::function     ? "what the network computes"
+                          : c.affects == nn::Affects::parameters ? "which parameters there are"
+                                                                 : "the start of training alone");
+    text += "\n";
+  }
   text += fmt::format(
       "## Parameters and how they start\n\nOf a block (and of the stack: `norm`) at dim {}, {} heads, {} blocks, with ViT's weights and the rates of "
       "its paper. "
