@@ -10,6 +10,7 @@
 
 #include "autograd/autograd.h"
 #include "autograd/node.h"
+#include "core/names.h"
 #include "nn/audit.h"
 #include "nn/io/weights.h"
 #include "nn/models/vit.h"
@@ -118,7 +119,7 @@ Outcome registered(const GateChoice& gate) {
   return {false,
           fmt::format("a gradient goes to {}, of which the model does not know: no optimizer would train it and no file keep it; make tensors with "
                       "parameter(), and register member modules with child()",
-                      fmt::join(strangers, ", "))};
+                      some_of(strangers))};
 }
 
 Outcome gradients_of_order(const GateChoice& gate, CheckGradientsOptions options) {
@@ -195,7 +196,7 @@ Outcome roles(const GateChoice& gate) {
   return {decaying.empty(), decaying.empty() ? fmt::format("{} tensors without decay", count)
                                              : fmt::format("{}: weight decay would pull the gate to 0; give it Role::gate, or decay_factor 0 (own(), "
                                                            "each_parameter())",
-                                                           fmt::join(decaying, ", "))};
+                                                           some_of(decaying))};
 }
 
 Outcome learning(const GateChoice& gate) {
@@ -210,7 +211,7 @@ Outcome learning(const GateChoice& gate) {
   std::vector<std::string> still;
   for (const Parameter& p : model->parameters())
     if (p.value.values() == before[p.name]) still.push_back(p.name);
-  return {still.empty(), still.empty() ? "5 steps move every parameter" : fmt::format("5 steps do not move {}", fmt::join(still, ", "))};
+  return {still.empty(), still.empty() ? "5 steps move every parameter" : fmt::format("5 steps do not move {}", some_of(still))};
 }
 
 // What is added is proportional to the sample's factor; and where all samples are dropped, branches do not matter.
@@ -376,7 +377,7 @@ GateReport check_gate(const GateChoice& gate) {
       {"bf16", bf16},
       {"documented", documented},
   };
-  GateReport report{gate->name, {}};
+  GateReport report{gate->label(), {}};
   std::map<std::string, std::pair<std::size_t, int>> errors;  // by what they say: the rule that met one first, and how many others did
   for (const auto& [rule, check_rule] : rules) {
     if (rule == "second order" && report.rules.back().rule == "gradients" && !report.rules.back().passed) continue;  // follows from the first

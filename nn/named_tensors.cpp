@@ -4,23 +4,13 @@
 
 #include "core/backend.h"
 #include "core/names.h"
+#include "nn/name_remedies.h"
 
 namespace plumb::nn {
 namespace {
 
 bool fits(const Tensor& to, const Tensor& from) {
   return from.defined() && to.shape() == from.shape() && (to.dtype() == from.dtype() || (is_float(to.dtype()) && is_float(from.dtype())));
-}
-
-// The segment that every name begins with, where without it some of them are wanted: "model." of a file made from a model in a model.
-std::string superfluous_prefix(const NamedTensors& to, const NamedTensors& from) {
-  if (from.empty()) return "";
-  const std::string& first = from.begin()->first;
-  const std::string prefix = first.substr(0, first.find('.') + 1);
-  const bool all = !prefix.empty() && std::ranges::all_of(from, [&](const auto& entry) { return entry.first.starts_with(prefix); });
-  const bool wanted =
-      std::ranges::any_of(from, [&](const auto& entry) { return to.contains(entry.first.substr(std::min(prefix.size(), entry.first.size()))); });
-  return all && wanted ? prefix : "";
 }
 
 }  // namespace
@@ -57,7 +47,8 @@ Leftovers assign(const NamedTensors& to, const NamedTensors& from, const std::st
   if (!strictness.allow_missing) list("missing", left.missing);
   if (!strictness.allow_unexpected) list("unexpected", left.unexpected);
   list("that do not fit", unfit);
-  const std::string prefix = superfluous_prefix(to, from), advice = prefix.empty() ? "" : fmt::format("; all begin with \"{}\": take it off", prefix);
+  const bool refused = !wrong.empty() || (!to.empty() && left.missing.size() == to.size());
+  const std::string remedy = refused ? remedy_for_names(to, from) : "", advice = remedy.empty() ? "" : "; " + remedy;
   check(wrong.empty(), "{}: expected {} tensors with the names and shapes they have here, got {}{}", what, to.size(), fmt::join(wrong, "; "), advice);
   check(to.empty() || left.missing.size() < to.size(),
         "{}: expected some of the {} tensors that are here ({}), got {} others ({}): nothing would be loaded{}", what, to.size(),

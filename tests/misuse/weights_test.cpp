@@ -74,6 +74,60 @@ TEST_CASE("misuse: weights of another model name ten and count the rest") {
   CHECK(message.size() < 2000);
 }
 
+TEST_CASE("misuse: names that other programs write are recognised, and the remedy is named") {
+  const TemporaryFolder folder;
+  nn::ViT model(options());
+  const nn::NamedTensors timm = nn::weights(model, nn::timm_vit());
+  const auto refused = [&](const auto& rename, const std::string& remedy) {
+    nn::TensorFile file;
+    for (const auto& [name, value] : timm) rename(file.tensors, name, value);
+    nn::write_safetensors(folder / "w", file);
+    INFO(remedy);
+    CHECK(refusal([&] { nn::load_weights(model, folder / "w", nn::timm_vit()); }).find(remedy) != std::string::npos);
+    // The programs' way: the card that names and shapes tell, then the weights.
+    CHECK(refusal([&] {
+            const auto made = nn::make_model(nn::card_of(file, "w", 2));
+            nn::load_pretrained(*made, file, "w");
+          }).find(remedy) != std::string::npos);
+  };
+  const auto prefixed = [](const std::string& prefix) {
+    return [prefix](nn::NamedTensors& to, const std::string& name, const Tensor& value) { to[prefix + name] = value; };
+  };
+  const auto replaced = [](const std::string& from, const std::string& with) {
+    return [from, with](nn::NamedTensors& to, std::string name, const Tensor& value) {
+      if (const std::size_t at = name.find(from); at != name.npos) name.replace(at, from.size(), with);
+      to[name] = value;
+    };
+  };
+  refused(prefixed("module."), "names begin with \"module.\", from DistributedDataParallel: take it off");
+  refused(prefixed("_orig_mod."), "names begin with \"_orig_mod.\", from torch.compile: take it off");
+  refused(prefixed("module._orig_mod."), "names begin with \"module._orig_mod.\", from DistributedDataParallel: take it off");
+  refused(replaced("blocks.", "blocks.0."), "the blocks are in chunks, as in DINOv2: rename blocks.0.0.* to blocks.0.*, likewise the others");
+  refused(replaced("gamma", "weight"), "LayerScale is called ls1.weight and ls2.weight there: rename them to ls1.gamma and ls2.gamma");
+  for (const char* average : {"model_ema.", "state_dict_ema."})
+    refused(
+        [&](nn::NamedTensors& to, const std::string& name, const Tensor& value) {
+          const std::string plain = std::string(average).substr(0, std::string(average).find("_ema")) + ".";
+          to[plain + name] = value, to[average + name] = value;
+        },
+        fmt::format("the file has averaged weights under \"{}\" beside others: keep one of them", average));
+}
+
+TEST_CASE("misuse: weights with LayerScale into a model without, and the reverse") {
+  const TemporaryFolder folder;
+  nn::ViT with(options()), without(options("pre")), rezero(options("rezero_ln"));
+  nn::save_weights(with, folder / "with", nn::timm_vit());
+  nn::save_weights(without, folder / "without", nn::timm_vit());
+  nn::save_weights(rezero, folder / "rezero", nn::timm_vit(), nn::metadata_of(*nn::card_of(rezero)));
+  CHECK_REFUSED(nn::load_weights(without, folder / "with", nn::timm_vit()),
+                "these weights have LayerScale, and the model has not: make it with {.gate = \"layerscale\"} (--gate layerscale)");
+  CHECK_REFUSED(nn::load_weights(with, folder / "without", nn::timm_vit()), "make it with their method, {.gate = \"pre\"} (--gate pre)");
+  CHECK_REFUSED(nn::load_pretrained(without, nn::read_safetensors(folder / "with"), "w"), "(--gate layerscale)");
+  CHECK_REFUSED(nn::load_pretrained(with, nn::read_safetensors(folder / "without"), "w"), "(--gate pre)");
+  CHECK_REFUSED(nn::load_pretrained(without, nn::read_safetensors(folder / "rezero"), "w"),
+                "the file is of the method rezero_ln, the model of pre: make it with {.gate = \"rezero_ln\"} (--gate rezero_ln)");
+}
+
 TEST_CASE("misuse: no file, a folder, an empty file, a file cut off") {
   const TemporaryFolder folder;
   nn::ViT model(options());

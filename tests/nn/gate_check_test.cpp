@@ -64,6 +64,18 @@ struct Idle : Sound {  // a parameter whose gradient is always 0
   Tensor combine(const Tensor& skip, const Tensor& branch) const override { return Sound::combine(skip, branch) + idle * 0; }
 };
 
+struct ManyIdle : Sound {
+  std::vector<Tensor> idle;
+  ManyIdle() {
+    for (const char* name : {"i1", "i2", "i3", "i4", "i5", "i6", "i7"}) idle.push_back(parameter(name, {1}, nn::Init::constant(1), Role::gate));
+  }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    Tensor y = Sound::combine(skip, branch);
+    for (const Tensor& t : idle) y = y + t * 0;
+    return y;
+  }
+};
+
 struct WithoutStochasticDepth : Sound {
   Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor&) const override { return combine(skip, branch); }
 };
@@ -224,6 +236,10 @@ TEST_CASE("the kit says what to do, and one mistake once") {
   CHECK_THAT(detail_of(method_of<Decaying>(), "roles"), contains("give it Role::gate, or decay_factor 0"));
   CHECK_THAT(detail_of(method_of<IgnoredRowScale>(), "stochastic depth"), contains("row_scale"));
   CHECK_THAT(detail_of(method_of<Sound>(), "stochastic depth"), contains("a dropped sample is its skip"));
+  // Of many names ten and how many more there are.
+  const std::string still = detail_of(method_of<ManyIdle>(), "learning");
+  CHECK_THAT(still, contains("5 steps do not move blocks.0.gate1.i1, ") && contains(" and 18 more"));
+  CHECK(std::ranges::count(still, ',') == 9);
   CHECK_THAT(detail_of(method_of<OwnWeights>(), "stochastic depth"),
              contains("a dropped sample differs from its skip by") && contains("combine_scaled"));
   CHECK_THAT(detail_of("admin", "stochastic depth"), contains("a dropped sample differs from its skip by"));

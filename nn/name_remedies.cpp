@@ -1,0 +1,89 @@
+#include "nn/name_remedies.h"
+
+#include <algorithm>
+
+namespace plumb::nn {
+namespace {
+
+bool any_name(const NamedTensors& tensors, const auto& fits_name) {
+  return std::ranges::any_of(tensors, [&](const auto& entry) { return fits_name(entry.first); });
+}
+
+bool has_part(const std::string& name, const std::string& part) { return ("." + name).find("." + part) != std::string::npos; }
+
+// "C.N." of "blocks.C.N.norm1.weight".
+std::string chunk_of(const std::string& name) {
+  const auto digits = [&](std::size_t at) {
+    const std::size_t end = name.find_first_not_of("0123456789", at);
+    return end != std::string::npos && end > at && name[end] == '.' ? end + 1 : std::string::npos;
+  };
+  const std::size_t blocks = name.find("blocks.");
+  if (blocks == std::string::npos || (blocks > 0 && name[blocks - 1] != '.')) return "";
+  const std::size_t first = blocks + 7, second = digits(first), end = second == std::string::npos ? second : digits(second);
+  return end == std::string::npos ? "" : name.substr(first, end - first);
+}
+
+// LayerScale's gammas, under our names, timm's VisionTransformer's and its Cait's.
+bool is_layerscale(const std::string& name) {
+  const std::string last = name.substr(name.rfind('.') + 1);
+  return last == "gamma_1" || last == "gamma_2" ||
+         (last == "gamma" &&
+          (has_part(name, "gate1.gamma") || has_part(name, "gate2.gamma") || has_part(name, "ls1.gamma") || has_part(name, "ls2.gamma")));
+}
+
+std::string remedy_for_gates(const NamedTensors& to, const NamedTensors& from) {
+  const bool wanted = any_name(to, is_layerscale), given = any_name(from, is_layerscale);
+  if (given && !wanted) return "these weights have LayerScale, and the model has not: make it with {.gate = \"layerscale\"} (--gate layerscale)";
+  if (wanted && !given && any_name(from, [](const std::string& name) { return has_part(name, "blocks."); }))
+    return "the model has LayerScale, and these weights have not: make it with their method, {.gate = \"pre\"} (--gate pre) where they have no "
+           "gates, "
+           "or load them with new gates (nn::load_pretrained, {.new_gates = true}; --fine-tune)";
+  return "";
+}
+
+// The segment that every name begins with, where without it some of them are wanted: "model." of a file made from a model in a model.
+std::string superfluous_prefix(const NamedTensors& to, const NamedTensors& from) {
+  if (from.empty()) return "";
+  const std::string& first = from.begin()->first;
+  const std::string prefix = first.substr(0, first.find('.') + 1);
+  const bool all = !prefix.empty() && std::ranges::all_of(from, [&](const auto& entry) { return entry.first.starts_with(prefix); });
+  const bool wanted =
+      std::ranges::any_of(from, [&](const auto& entry) { return to.contains(entry.first.substr(std::min(prefix.size(), entry.first.size()))); });
+  return all && wanted ? prefix : "";
+}
+
+}  // namespace
+
+std::string remedy_for_names(const NamedTensors& from) {
+  const auto begins = [&](const std::string& prefix) { return any_name(from, [&](const std::string& name) { return name.starts_with(prefix); }); };
+  for (const char* average : {"model_ema.", "state_dict_ema."})
+    if (begins(average))
+      return fmt::format("the file has averaged weights under \"{0}\"{1}: keep one of them, with the names that follow the prefix", average,
+                         std::ranges::all_of(from, [&](const auto& entry) { return entry.first.starts_with(average); }) ? "" : " beside others");
+  std::string wrapped;  // "module._orig_mod.", in the order of the file
+  for (bool more = true; more;) {
+    more = false;
+    for (const char* prefix : {"module.", "_orig_mod."})
+      if (begins(wrapped + prefix)) wrapped += prefix, more = true;
+  }
+  if (!wrapped.empty())
+    return fmt::format("names begin with \"{}\", from {}: take it off", wrapped,
+                       wrapped.starts_with("module.") ? "DistributedDataParallel" : "torch.compile");
+  for (const auto& [name, value] : from)
+    if (const std::string chunk = chunk_of(name); !chunk.empty()) {
+      const std::string block = chunk.substr(chunk.find('.') + 1);
+      return fmt::format("the blocks are in chunks, as in DINOv2: rename blocks.{}* to blocks.{}*, likewise the others", chunk, block);
+    }
+  for (const char* scale : {"ls1.weight", "ls2.weight"})
+    if (any_name(from, [&](const std::string& name) { return has_part(name, scale); }))
+      return "LayerScale is called ls1.weight and ls2.weight there: rename them to ls1.gamma and ls2.gamma";
+  return "";
+}
+
+std::string remedy_for_names(const NamedTensors& to, const NamedTensors& from) {
+  if (const std::string remedy = remedy_for_names(from); !remedy.empty()) return remedy;
+  if (const std::string prefix = superfluous_prefix(to, from); !prefix.empty()) return fmt::format("all begin with \"{}\": take it off", prefix);
+  return remedy_for_gates(to, from);
+}
+
+}  // namespace plumb::nn
