@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string weights, image, data, data_dir, normalization = "imagenet", out;
+  std::string weights, gate, image, data, data_dir, normalization = "imagenet", out;
   std::optional<std::int64_t> heads, size;
   std::vector<std::int64_t> blocks{}, numbers{0, 1, 2, 3};
   std::optional<std::int64_t> query;
@@ -37,6 +37,7 @@ void declare(Options& o, lab::Cli& cli) {
       .at_least(1)
       .at_most(1024)
       .or_word("file");
+  cli.option("--gate", &o.gate, "Constants of the method of a file that does not say them, NAME:CONSTANT=VALUE").one_of_methods("gate", true);
   cli.section("Images");
   cli.option("--image", &o.image, "PNG or JPEG file, or a folder of them").value_name("FILE");
   std::vector<std::string> in_memory = lab::data_set_names();
@@ -163,7 +164,7 @@ int run(int argc, char** argv) {
   declare(o, cli);
   if (cli.parse(argc, argv) == lab::Action::done) return 0;
   const nn::TensorFile file = nn::read_safetensors(o.weights);
-  nn::ModelCard card = nn::card_of(file, o.weights, o.heads);
+  nn::ModelCard card = nn::card_of(file, o.weights, o.heads, o.gate);
   if (o.size) {
     lab::usage_check(*o.size % card.patch() == 0, "--image-size {} is no multiple of the patches of {}, {}", *o.size, o.weights, card.patch());
     std::visit([&](auto& options) { options.image = *o.size; }, card.options);
@@ -173,7 +174,7 @@ int run(int argc, char** argv) {
   lab::usage_check(o.query.value_or(0) < side * side, "--query {}: there are patches 0 to {}", o.query.value_or(0), side * side - 1);
   Images images = images_of(o, card);
   const auto model = nn::make_model(card);
-  nn::load_pretrained(*model, file, o.weights);
+  lab::note_error(fmt::format("{}: {}\n", o.weights, nn::load_pretrained(*model, file, o.weights, {.method = o.gate}).text()));
   model->eval();
   const lab::Normalization normalization = card.mean.empty() || cli.given("--normalization")
                                                ? lab::normalization_named(o.normalization, images.set)

@@ -9,6 +9,7 @@
 #include "autograd/autograd.h"
 #include "experiments/common/attention_pictures.h"
 #include "experiments/common/drop_options.h"
+#include "experiments/common/gate_init.h"
 #include "experiments/common/layer_passports.h"
 #include "experiments/common/pretrained_weights.h"
 #include "experiments/common/study.h"
@@ -83,8 +84,10 @@ void apply(Options& o, lab::Cli& cli, const nn::CaitPreset& preset) {
   cli.explain("--patch", fmt::format("ours, for small images; {} has {:g} at 224 x 224", preset.name, preset.at("patch").value));
 }
 
+bool is_layerscale(const Options& o) { return nn::method_text(o.gate).name == "layerscale"; }
+
 // Sizes as the file of --weights has them.
-void take_sizes(Options& o, lab::Cli& cli) {
+void take_sizes(Options& o, lab::Cli& cli, bool init_is_of_gate) {
   const auto* there = std::get_if<nn::CaiTOptions>(&o.weights.card().options);
   lab::usage_check(there, "{} is a ViT; build/release/bin/vit takes it", o.weights.path());
   o.weights.decide(cli, "--dim", o.dim, there->dim);
@@ -96,16 +99,20 @@ void take_sizes(Options& o, lab::Cli& cli) {
   o.weights.decide(cli, "--norm-eps", o.norm_eps, there->norm_eps);
   const bool talks = dynamic_cast<nn::TalkingHeadsAttention*>(there->attention({.dim = 2, .heads = 1}).get()) != nullptr;
   if (!talks || o.talking_heads == "none") o.weights.decide(cli, "--talking-heads", o.talking_heads, std::string(talks ? "cait" : "none"));
-  if (there->gate->name == "pre" && o.gate == "layerscale")
+  if (there->gate->name != "pre" || !is_layerscale(o))
+    o.weights.decide_gate(cli, o.gate, *there->gate);
+  else if (!init_is_of_gate)
     o.weights.take_init(cli, o.init);
-  else
-    o.weights.decide(cli, "--gate", o.gate, there->gate->name);
 }
+
+void supply(Options& o, const lab::Cli& cli) { o.weights.supply({}, cli.given("--gate") ? o.gate : ""); }
 
 // What the published recipe states by a rule, for the size and length of this run.
 void derive(Options& o, lab::Cli& cli, lab::RunOptions& run) {
-  if (o.weights.trains_on()) take_sizes(o, cli), o.weights.take_images(cli, run);
-  if (static_cast<double>(o.depth) != o.preset.at("depth").value && !cli.given("--init") && !o.weights.given()) {
+  supply(o, cli);
+  const bool init_is_of_gate = lab::take_init_of_gate(cli, o.gate, o.depth, o.init);
+  if (o.weights.trains_on()) take_sizes(o, cli, init_is_of_gate), o.weights.take_images(cli, run);
+  if (static_cast<double>(o.depth) != o.preset.at("depth").value && !init_is_of_gate && !cli.given("--init") && !o.weights.given()) {
     o.init = nn::layerscale_init(o.depth);
     cli.explain("--init", "rule: by --depth; " + nn::layerscale_init_source(o.depth));
   }
@@ -163,7 +170,7 @@ void declare(Options& o, lab::Cli& cli) {
   cli.option("--mlp-ratio", &o.mlp_ratio, "Hidden width of the MLPs, in widths").at_least(1).at_most(largest);
   cli.option("--patch", &o.patch, "Side of a patch in pixels").at_least(1).at_most(largest);
   cli.option("--norm-eps", &o.norm_eps, "Epsilon of the norms").at_least(least_eps);
-  cli.option("--gate", &o.gate, "Residual method of stage 1; stage 2 keeps LayerScale").one_of("gate", nn::gate_names());
+  cli.option("--gate", &o.gate, "Residual method of stage 1; stage 2 keeps LayerScale").one_of_methods("gate", true);
   cli.option("--init", &o.init, "LayerScale's initial value").at_least(0).at_most(10);
   cli.option("--talking-heads", &o.talking_heads, "Mixes of heads in stage 1: as CaiT starts them, from the identity, or none")
       .one_of("start of talking heads", {"cait", "identity", "none"});
@@ -260,7 +267,7 @@ lab::Values dropped(const nn::CaiT& model, std::int64_t batch) {
 void train(const Options& o, lab::Arm& run) {
   nn::CaiT model(model_options(o, run));
   nn::audit_init(model, run.seed());
-  if (o.weights.given()) o.weights.put_into(model, run);
+  if (o.weights.given()) o.weights.put_into(model, run, is_layerscale(o) ? std::optional(o.init) : std::nullopt);
   model.checkpoint_blocks(o.checkpoint);
   run.calibrate(model);
   nn::AdamW optimizer(model.parameters(), {.lr = schedule(o, run.warmup(), run.steps()),
@@ -298,7 +305,10 @@ int main(int argc, char** argv) {
       {.network = false, .optimization = false});
   Options o;
   declare(o, study.cli());
-  study.instead([&] { return o.weights.evaluates() ? std::optional(lab::evaluate_images(o.weights, study.options(), study.cli())) : std::nullopt; });
+  study.instead([&] {
+    supply(o, study.cli());
+    return o.weights.evaluates() ? std::optional(lab::evaluate_images(o.weights, study.options(), study.cli())) : std::nullopt;
+  });
   study.derive([&] { derive(o, study.cli(), study.options()); });
   study.check([&](const lab::ImageSet& images) {
     check_for(o, images);

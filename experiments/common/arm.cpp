@@ -140,6 +140,10 @@ void Arm::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
     return Values{{"val_loss", e.loss}, {"val_accuracy", e.accuracy}};
   };
   run_.restore();
+  if (run_.options.save_weights && run_.leaves_files)
+    if (const std::string lack = run_.weights_metadata().second; !lack.empty())  // before hours of training, not after
+      run_.note(
+          fmt::format("--save-weights: weights of {} will have no card, so that other programs cannot make the model: {}", point().label(), lack));
 }
 
 Values Arm::evaluate() {

@@ -233,6 +233,19 @@ void ArmRun::diverged(std::int64_t at_step, const std::string& reason) {
   if (std::error_code none; leaves_files) std::filesystem::remove(Arm(*this).weights_file(), none);
 }
 
+std::pair<std::map<std::string, std::string>, std::string> ArmRun::weights_metadata() const {
+  std::optional<nn::ModelCard> card = nn::card_of(*model);
+  if (!card) return {};
+  card->mean.assign(env.normalization.mean.begin(), env.normalization.mean.end());
+  card->std.assign(env.normalization.std.begin(), env.normalization.std.end());
+  card->class_names = env.data.train.class_names;
+  try {
+    return {nn::metadata_of(*card), ""};
+  } catch (const Error& e) {
+    return {nn::metadata_without_card(e.what()), e.what()};
+  }
+}
+
 void ArmRun::save_weights() {
   if (!options.save_weights || !leaves_files || !model) return;
   std::optional<nn::EmaScope> averaged;
@@ -240,14 +253,7 @@ void ArmRun::save_weights() {
   const std::filesystem::path file = Arm(*this).weights_file();
   try {
     std::filesystem::create_directories(file.parent_path());
-    std::map<std::string, std::string> metadata;
-    if (std::optional<nn::ModelCard> card = nn::card_of(*model)) {  // so that the file says what it is of
-      card->mean.assign(env.normalization.mean.begin(), env.normalization.mean.end());
-      card->std.assign(env.normalization.std.begin(), env.normalization.std.end());
-      card->class_names = env.data.train.class_names;
-      metadata = nn::metadata_of(*card);
-    }
-    nn::save_weights(*model, file, names, metadata);
+    nn::save_weights(*model, file, names, weights_metadata().first);
   } catch (const std::exception& e) {  // what was measured stays
     note(fmt::format("no weights of {}: {}", record.point.label(), one_line(e.what())));
   }

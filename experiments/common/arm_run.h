@@ -99,6 +99,8 @@ class ArmRun {
   bool repeats() const { return restored_ && !looped_; }
   bool trained = false;  // Arm::is_trained
   void note(const std::string& text) const;
+  // So that a file of the model's weights says what it is of; and why it cannot, if so.
+  std::pair<std::map<std::string, std::string>, std::string> weights_metadata() const;
   void save_weights();
   // Calls a body on an arm that is this one, and records how it ended. Lets UsageError and ArmStopped{interrupted, enough} through.
   void call(const std::function<void(Arm&)>& body);

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/nearest.h"
+#include "nn/gates/gate.h"
 
 namespace plumb::lab {
 namespace {
@@ -71,6 +72,12 @@ CliOption& CliOption::one_of(std::string noun, std::vector<std::string> names) {
   noun_ = std::move(noun);
   names_ = std::move(names);
   return *this;
+}
+
+CliOption& CliOption::one_of_methods(std::string noun, bool as_typed) {
+  methods_ = true;
+  as_typed_ = as_typed;
+  return one_of(std::move(noun), nn::gate_names());
 }
 
 CliOption& CliOption::or_word(std::string word) {
@@ -152,8 +159,15 @@ void CliOption::refuse_name(const std::string& where, const std::string& got) co
 template <class T>
 T CliOption::item(const std::string& where, const std::string& text) const {
   if constexpr (std::is_same_v<T, std::string>) {
-    if (!names_.empty() && std::find(names_.begin(), names_.end(), text) == names_.end()) refuse_name(where, text);
-    return text;
+    const std::string name_ = methods_ ? text.substr(0, text.find(':')) : text;
+    if (!names_.empty() && std::find(names_.begin(), names_.end(), name_) == names_.end()) refuse_name(where, name_);
+    if (name_ == text) return text;
+    try {
+      const nn::Method method = nn::method_named(text);
+      return as_typed_ ? text : method.label();
+    } catch (const Error& e) {
+      throw UsageError(fmt::format("{} {}: {}", where, text, e.what()));
+    }
   } else {
     const std::optional<T> value = parse_number<T>(text);
     if (!value) refuse(where, fmt::format("'{}'", text));

@@ -36,6 +36,9 @@ struct CliOption {
   CliOption& below(double high) { return bound(highest_, high, high_open_, true); }
   // The names accepted; an axis also takes "all". `noun` is for messages: "unknown gate 'x'".
   CliOption& one_of(std::string noun, std::vector<std::string> names);
+  // Residual methods: nn::gate_names(), each also with constants, NAME:CONSTANT=VALUE[:CONSTANT=VALUE..]. The value becomes nn::Method::label(), so
+  // that equal methods are equal texts; or stays as it is typed, with its standard values.
+  CliOption& one_of_methods(std::string noun, bool as_typed = false);
   // The word for an empty optional, such as "all" for --threads.
   CliOption& or_word(std::string word);
   // An axis of two names, which may be the same and may also be typed as two words: --preset-diff A B.
@@ -83,7 +86,7 @@ struct CliOption {
   std::vector<std::string> names_;
   std::string word_;
   std::string value_name_;
-  bool pair_ = false, same_for_all_ = false;
+  bool pair_ = false, same_for_all_ = false, methods_ = false, as_typed_ = false;
   Decides decides_ = Decides::result;
 };
 

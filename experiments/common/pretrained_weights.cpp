@@ -66,8 +66,8 @@ std::string describe(const nn::ModelCard& card) {
   return std::visit(
       [&](const auto& o) {
         return fmt::format("{}, {}{} blocks, width {}, {} head{}, {}, {} classes, images of {} x {}", cait ? "CaiT" : "ViT", o.depth,
-                           cait ? fmt::format(" + {}", cait->depth_token_only) : "", o.dim, o.heads, o.heads == 1 ? "" : "s", o.gate->name, o.classes,
-                           o.image, o.image);
+                           cait ? fmt::format(" + {}", cait->depth_token_only) : "", o.dim, o.heads, o.heads == 1 ? "" : "s", o.gate->label(),
+                           o.classes, o.image, o.image);
       },
       card.options);
 }
@@ -139,9 +139,23 @@ const nn::TensorFile& PretrainedWeights::file() {
   return *file_;
 }
 
-const nn::ModelCard& PretrainedWeights::card(std::optional<std::int64_t> heads) {
-  if (!card_) card_ = nn::card_of(file(), path_, heads);
+const nn::ModelCard& PretrainedWeights::card() {
+  if (!card_) card_ = nn::card_of(file(), path_, heads_, method_);
   return *card_;
+}
+
+void PretrainedWeights::decide_gate(Cli& cli, std::string& gate, const nn::Method& there) {
+  if (cli.given("--gate")) {
+    const nn::MethodText typed = nn::method_text(gate);
+    bool agrees = typed.name == there.name;
+    if (agrees)
+      for (const nn::MethodConstant& c : there.constants)
+        if (const auto value = typed.values.find(c.name); value != typed.values.end() && c.affects != nn::Affects::start)
+          agrees = agrees && value->second == there.value(c.name);
+    usage_check(agrees, "--gate {}: {} has {}; leave --gate out, or give that", gate, path_, there.label());
+  }
+  gate = there.label();
+  cli.explain("--gate", path_);
 }
 
 void PretrainedWeights::take_images(Cli& cli, RunOptions& run) {
@@ -168,17 +182,18 @@ void PretrainedWeights::take_init(Cli& cli, double& init) {
   cli.explain("--init", "rule: new LayerScales of trained weights start at 1");
 }
 
-void PretrainedWeights::put_into(nn::Classifier& model, Arm& arm) const {
-  const nn::Adapted adapted = nn::load_pretrained(model, nn::read_safetensors(path_), path_, {.new_head = true, .new_gates = true});
+void PretrainedWeights::put_into(nn::Classifier& model, Arm& arm, std::optional<double> gate_start) const {
+  const nn::Adapted adapted = nn::load_pretrained(model, nn::read_safetensors(path_), path_,
+                                                  {.new_head = true, .new_gates = true, .gate_start = gate_start, .method = method_});
   arm.is_trained();
   std::string text = fmt::format("{}: loaded", path_);
   if (adapted.positions_from) text += fmt::format("; positions resized from {0} x {0} patches", *adapted.positions_from);
   if (!adapted.as_initialised.empty())
-    text += fmt::format("; as initialised: {}{}",
+    text += fmt::format("; new: {}{}",
                         fmt::join(adapted.as_initialised.begin(),
                                   adapted.as_initialised.begin() + std::min<std::ptrdiff_t>(std::ssize(adapted.as_initialised), 4), ", "),
                         adapted.as_initialised.size() > 4 ? fmt::format(" and {} more", adapted.as_initialised.size() - 4) : "");
-  note_error(text + "\n");
+  note_error(fmt::format("{}; {}\n", text, adapted.text()));
 }
 
 std::vector<std::string> PretrainedWeights::class_names() {
@@ -215,10 +230,10 @@ int evaluate_images(PretrainedWeights& weights, const RunOptions& run, const Cli
   usage_check(card.channels() == 3, "{} is for images of {} channels; those of files have 3", weights.path(), card.channels());
   const Normalization normalization = normalization_for(card, run, cli);
   const std::unique_ptr<nn::Classifier> model = nn::make_model(card);
-  const nn::Adapted adapted = nn::load_pretrained(*model, nn::read_safetensors(weights.path()), weights.path());
+  const nn::Adapted adapted =
+      nn::load_pretrained(*model, nn::read_safetensors(weights.path()), weights.path(), {.method = weights.supplied_method()});
   model->eval();
-  note_error(fmt::format("{}{}\n", describe(card),
-                         adapted.positions_from ? fmt::format(", positions resized from {0} x {0} patches", *adapted.positions_from) : ""));
+  note_error(fmt::format("{}; {}\n", describe(card), adapted.text()));
 
   const fs::path out = run.out.empty() ? new_run_folder("evaluation") : fs::path(run.out);
   std::error_code error;

@@ -21,8 +21,10 @@ class PretrainedWeights {
   bool trains_on() const { return given() && !evaluate_; }
   bool evaluates() const { return evaluate_; }
   const std::string& path() const { return path_; }
-  // What the file says of its model; read when it is asked for first. `heads`: of a ViT whose file does not say it.
-  const nn::ModelCard& card(std::optional<std::int64_t> heads = {});
+  // What older files, and timm's, do not say: a ViT's heads, and the constants of the method, as --gate has them. Before card().
+  void supply(std::optional<std::int64_t> heads, const std::string& method) { heads_ = heads, method_ = method; }
+  // What the file says of its model; read when it is asked for first.
+  const nn::ModelCard& card();
   // To be called before options are checked: image size and normalization as the file has them, where they were not given.
   void take_images(Cli& cli, RunOptions& run);
   // LayerScale's initial value, where the file has none of its own and nobody gave one: 1, so that the network computes at first what it did.
@@ -35,9 +37,14 @@ class PretrainedWeights {
     cli.explain(option, path_);
   }
 
-  // Puts the weights into a model that an arm trains on, with what the file lacks as it was initialised: a head for other classes, new gates. stderr
-  // gets a line about it. Throws as nn::load_pretrained does.
-  void put_into(nn::Classifier& model, Arm& arm) const;
+  // --gate as the file has it. Throws UsageError where the command line gave another method, or another constant that its weights depend on.
+  void decide_gate(Cli& cli, std::string& gate, const nn::Method& there);
+
+  // Puts the weights into a model that an arm trains on, with what the file lacks as it was initialised, a head for other classes, and new gates at
+  // their start (nn::Adaptation). stderr gets a line about it, and whether the network computes what the file's did. Throws as nn::load_pretrained
+  // does.
+  void put_into(nn::Classifier& model, Arm& arm, std::optional<double> gate_start = {}) const;
+  const std::string& supplied_method() const { return method_; }
 
   // Names of the classes: those of --class-names (one a line), of the file, or none. Throws where they are not as many as the classes.
   std::vector<std::string> class_names();
@@ -45,7 +52,8 @@ class PretrainedWeights {
  private:
   const nn::TensorFile& file();
 
-  std::string path_, hash_, class_names_;
+  std::string path_, hash_, class_names_, method_;
+  std::optional<std::int64_t> heads_;
   bool evaluate_ = false, fine_tune_ = false;
   std::optional<nn::TensorFile> file_;  // in host memory
   std::optional<nn::ModelCard> card_;

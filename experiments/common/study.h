@@ -55,6 +55,7 @@ class Axis {
   Axis at_most(double high) { return option().at_most(high), *this; }
   Axis below(double high) { return option().below(high), *this; }
   Axis one_of(const std::string& noun, std::vector<std::string> names) { return option().one_of(noun, std::move(names)), *this; }
+  Axis one_of_methods(const std::string& noun) { return option().one_of_methods(noun), *this; }
   // The values now, for reports; and others in their place, for presets.
   std::vector<T> values() const { return {stored().begin(), stored().end()}; }
   void set(const std::vector<T>& values) const { stored().assign(values.begin(), values.end()); }

@@ -20,8 +20,12 @@ std::string list_gates() {
     names = std::max(names, name.size());
     formulas = std::max(formulas, nn::method_named(name).formula.size());
   }
-  for (const std::string& name : nn::gate_names())
-    text += fmt::format("{:<{}}  {:<{}}  {}\n", name, names, nn::method_named(name).formula, formulas, nn::method_named(name).source);
+  for (const std::string& name : nn::gate_names()) {
+    const nn::Method method = nn::method_named(name);
+    text += fmt::format("{:<{}}  {:<{}}  {}\n", name, names, method.formula, formulas, method.source);
+    for (const nn::MethodConstant& c : method.constants)
+      text += fmt::format("{:<{}}  {}:{}{}\n", "", names, name, c.text(c.standard), c.meaning.empty() ? "" : "  " + c.meaning);
+  }
   return text;
 }
 
@@ -70,8 +74,10 @@ void claim_cait_table1(Study& study) {
 
 int depth_stability(int argc, const char* const* argv) {
   Study study("depth_stability", "Trains residual gates at several depths and reports which of them train.");
-  const auto gate = study.axis<std::string>("--gates", {"post", "pre", "rezero", "skipinit", "fixup", "layerscale"}, "Residual gates to compare")
-                        .one_of("gate", nn::gate_names());
+  const auto gate = study
+                        .axis<std::string>("--gates", {"post", "pre", "rezero", "skipinit", "fixup", "layerscale"},
+                                           "Residual gates to compare; another constant is NAME:CONSTANT=VALUE")
+                        .one_of_methods("gate");
   // Shallow ones first: they are done soon.
   const auto depth =
       study.axis<std::int64_t>("--depths", {6, 24, 48}, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size).slowest();
@@ -81,11 +87,11 @@ int depth_stability(int argc, const char* const* argv) {
   study.judging().control = "pre";
   Cli& cli = study.cli();
   cli.section("Verdict");
-  cli.option("--control", &study.judging().control, "The gate that others are compared with").one_of("gate", nn::gate_names()).decides_speed_only();
+  cli.option("--control", &study.judging().control, "The gate that others are compared with").one_of_methods("gate").decides_speed_only();
   cli.section(Cli::instead);
   cli.option("--check-gates", &only_check, "Check what --gates must fulfil (gradients, claims, save and load, ...) and train nothing")
       .decides_nothing_later();
-  cli.listing("--list-gates", "Print the residual gates, their formulas and papers", list_gates);
+  cli.listing("--list-gates", "Print the residual gates, their formulas, papers and constants", list_gates);
   cli.preset("quick", "six gates at depths 6 and 48, one seed: minutes on two cores", [&] {
     gate.set({"post", "pre", "rezero", "skipinit", "fixup", "layerscale"});
     depth.set({6, 48});

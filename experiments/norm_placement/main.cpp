@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
       study
           .axis<std::string>("--gates", {"pre", "post", "no_norm", "deepnorm", "admin", "sub_ln", "peri_ln", "layernorm_scaling", "dyt"},
                              "Methods to compare")
-          .one_of("method", nn::gate_names());
+          .one_of_methods("method");
   const auto depth = study.axis<int>("--depths", {12, 36}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
   const auto warmup = study.axis<std::int64_t>("--warmups", {0, 60}, "First steps, in which the learning rate rises").at_least(0);
   const auto lr = study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);

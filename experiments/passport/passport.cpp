@@ -104,7 +104,7 @@ int passport(int argc, const char* const* argv) {
               "Shows how signals and gradients go through residual networks at init and while they train, beside what each method predicts.");
   Options o;
   study.axis<std::string>("--gates", {"post", "pre", "deepnorm", "rezero", "layerscale", "layernorm_scaling"}, "Residual gates to look at")
-      .one_of("gate", nn::gate_names());
+      .one_of_methods("gate");
   study.axis<std::int64_t>("--depths", {12, 48}, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size).slowest();
   study.options().steps = 0;
   study.optimization().lr = 3e-3;  // as depth_stability

@@ -71,7 +71,7 @@ lab::Plot ratios(const lab::StudyResults& r, const std::string& branch, bool fir
 int main(int argc, char** argv) {
   lab::Study study("residual_ratio", "How much does each branch add to the stream, layer by layer: is it more uniform with LayerScale?");
   lab::set_deit_weights(study);
-  const auto gate = study.axis<std::string>("--gates", {"pre", "layerscale"}, "Residual gates to compare").one_of("gate", nn::gate_names());
+  const auto gate = study.axis<std::string>("--gates", {"pre", "layerscale"}, "Residual gates to compare").one_of_methods("gate");
   const auto depth = study.axis<int>("--depths", {36}, "Numbers of blocks").at_least(2).at_most(lab::largest_size).slowest();
   study.options().steps = 300, study.options().warmup = 30;
   study.optimization().lr = 1e-3;

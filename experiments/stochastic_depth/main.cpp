@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   study.judging().control = "drop_path 0 drop_path_schedule uniform";
   std::string gate = "layerscale";
   study.cli().section("Model");
-  study.cli().option("--gate", &gate, "Residual gate").one_of("gate", nn::gate_names());
+  study.cli().option("--gate", &gate, "Residual gate").one_of_methods("gate");
   study.options().steps = 600, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
   study.cli().preset("quick", "depth 12, two rates on glyphs, one seed: a minute on two cores", [&] {

@@ -1,5 +1,6 @@
 // Trains a ViT (Dosovitskiy et al. 2021; DeiT, Touvron et al. 2021) with any residual method, evaluates one that was trained, or trains it on.
 #include "experiments/common/attention_pictures.h"
+#include "experiments/common/gate_init.h"
 #include "experiments/common/layer_passports.h"
 #include "experiments/common/pretrained_weights.h"
 #include "experiments/common/study.h"
@@ -15,6 +16,7 @@ struct Options {
   std::string gate = "pre";
   std::int64_t depth = 12, mlp_ratio = 4;
   double init = 1e-4;
+  bool init_is_of_gate = false;
   lab::PretrainedWeights weights;
 };
 
@@ -27,7 +29,7 @@ constexpr Size sizes[] = {{"tiny", 192, 3}, {"small", 384, 6}, {"base", 768, 12}
 void declare(Options& o, lab::Study& study) {
   lab::Cli& cli = study.cli();
   cli.section("Model");
-  cli.option("--gate", &o.gate, "Residual method").one_of("gate", nn::gate_names());
+  cli.option("--gate", &o.gate, "Residual method").one_of_methods("gate", true);
   cli.option("--depth", &o.depth, "Number of blocks").at_least(1).at_most(lab::largest_size);
   cli.option("--mlp-ratio", &o.mlp_ratio, "Hidden width of the MLPs, in widths").at_least(1).at_most(lab::largest_size);
   cli.option("--init", &o.init, "LayerScale's initial value; of --weights without LayerScale 1, so that they compute what they did")
@@ -52,7 +54,7 @@ void declare(Options& o, lab::Study& study) {
 void take_sizes(Options& o, lab::Study& study) {
   lab::Cli& cli = study.cli();
   lab::NetworkOptions& network = study.network();
-  const auto* there = std::get_if<nn::ViTOptions>(&o.weights.card(cli.given("--heads") ? std::optional(network.heads) : std::nullopt).options);
+  const auto* there = std::get_if<nn::ViTOptions>(&o.weights.card().options);
   lab::usage_check(there, "{} is a CaiT; build/release/bin/cait takes it", o.weights.path());
   o.weights.decide(cli, "--dim", network.dim, there->dim);
   o.weights.decide(cli, "--heads", network.heads, there->heads);
@@ -60,12 +62,16 @@ void take_sizes(Options& o, lab::Study& study) {
   o.weights.decide(cli, "--mlp-ratio", o.mlp_ratio, there->mlp_ratio);
   o.weights.decide(cli, "--patch", network.patch, there->patch);
   o.weights.decide(cli, "--pool", network.pool, std::string(there->pool == nn::Pool::mean ? "mean" : "token"));
-  if (there->gate->name == "pre" && o.gate == "layerscale") {
-    o.weights.take_init(cli, o.init);
+  if (there->gate->name == "pre" && nn::method_text(o.gate).name == "layerscale") {
+    if (!o.init_is_of_gate) o.weights.take_init(cli, o.init);
     return;
   }
-  o.weights.decide(cli, "--gate", o.gate, there->gate->name);
+  o.weights.decide_gate(cli, o.gate, *there->gate);
 }
+
+bool is_layerscale(const Options& o) { return nn::method_text(o.gate).name == "layerscale"; }
+
+nn::GateChoice gate_of(const Options& o) { return is_layerscale(o) ? nn::methods::layerscale(o.init) : nn::GateChoice(o.gate); }
 
 }  // namespace
 
@@ -78,8 +84,17 @@ int main(int argc, char** argv) {
   study.optimization().lr = 1e-3;
   Options o;
   declare(o, study);
-  study.instead([&] { return o.weights.evaluates() ? std::optional(lab::evaluate_images(o.weights, study.options(), study.cli())) : std::nullopt; });
+  const auto supply = [&] {
+    const lab::Cli& cli = study.cli();
+    o.weights.supply(cli.given("--heads") ? std::optional(study.network().heads) : std::nullopt, cli.given("--gate") ? o.gate : "");
+  };
+  study.instead([&] {
+    supply();
+    return o.weights.evaluates() ? std::optional(lab::evaluate_images(o.weights, study.options(), study.cli())) : std::nullopt;
+  });
   study.derive([&] {
+    supply();
+    o.init_is_of_gate = lab::take_init_of_gate(study.cli(), o.gate, o.depth, o.init);
     if (o.weights.trains_on()) take_sizes(o, study), o.weights.take_images(study.cli(), study.options());
   });
   study.columns({"train_loss", "val_loss", "val_accuracy"});
@@ -87,11 +102,11 @@ int main(int argc, char** argv) {
   study.section(lab::attention_section);
   study.file("layers.csv", lab::layers_csv);
   return study.run(argc, argv, [&](lab::Arm& arm) {
-    nn::ViTOptions options = arm.vit({.depth = o.depth, .gate = o.gate == "layerscale" ? nn::methods::layerscale(o.init) : nn::GateChoice(o.gate)});
+    nn::ViTOptions options = arm.vit({.depth = o.depth, .gate = gate_of(o)});
     options.mlp_ratio = o.mlp_ratio;
     nn::ViT model(options);
     nn::audit_init(model, arm.seed());
-    if (o.weights.given()) o.weights.put_into(model, arm);
+    if (o.weights.given()) o.weights.put_into(model, arm, is_layerscale(o) ? std::optional(o.init) : std::nullopt);
     arm.save_under(nn::timm_vit(options.channels));
     arm.train(model, lab::passports(arm, model.stack()));
     lab::attach_attention(arm, model);

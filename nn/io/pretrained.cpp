@@ -1,10 +1,15 @@
 #include "nn/io/pretrained.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "autograd/autograd.h"
+#include "core/precision.h"
 #include "nn/io/weights.h"
+#include "nn/name_remedies.h"
 
 namespace plumb::nn {
 namespace {
@@ -77,11 +82,41 @@ ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std
                                 .pool = token ? Pool::token : Pool::mean}};
 }
 
+constexpr const char *gelu = "erf", *attention_scale = "head_dim^-1/2";  // the only ones that these models have
+
+// The method that a card names: with the constants that it says, and those of `supplied`, a text form, where it is of the same method.
+GateChoice gate_from(const std::string& text, const std::string& supplied, const std::string& path) {
+  const MethodText written = method_text(text), given = method_text(supplied);
+  const Method method = method_named(written.name);
+  ConstantValues values = written.values;
+  for (const MethodConstant& c : method.constants) {
+    const auto more = given.values.find(c.name);
+    if (given.name == method.name && more != given.values.end()) {
+      const auto [there, is_new] = values.emplace(*more);
+      if (!is_new && there->second != more->second && c.affects != Affects::start)
+        fail(fmt::format("{}: {} was given, its metadata says {}; leave it out", path, c.text(more->second), method.with(written.values).text()));
+    }
+    if (c.affects == Affects::function && !values.contains(c.name))
+      fail(
+          fmt::format("{0}: its metadata, of an older version, does not say the constant {1} of its method {2}, on which depends what the network "
+                      "computes ({3}); "
+                      "give the value that it was trained with, such as the standard one: --gate {2}:{4} for programs, nn::card_of(file, path, {{}}, "
+                      "\"{2}:{4}\") in code",
+                      path, c.name, method.name, c.meaning, c.text(c.standard)));
+  }
+  return method.with(values);
+}
+
 template <class Options>
-void read_common(const Json& card, Options& o) {
+void read_common(const Json& card, Options& o, const std::string& supplied, const std::string& path) {
   o.image = card.at("image"), o.channels = card.at("channels"), o.patch = card.at("patch"), o.classes = card.at("classes");
   o.dim = card.at("dim"), o.depth = card.at("depth"), o.heads = card.at("heads"), o.mlp_ratio = card.at("mlp_ratio");
-  o.norm_eps = card.at("norm_eps"), o.gate = card.at("gate").get<std::string>();
+  o.norm_eps = card.at("norm_eps"), o.gate = gate_from(card.at("gate"), supplied, path);
+  // The rest came later; files without it are of models that have it so.
+  for (const auto& [key, ours] : {std::pair("gelu", gelu), std::pair("attention_scale", attention_scale)})
+    if (const std::string given = card.value(key, ours); given != ours) fail(fmt::format("expected {} {}, got {}", key, ours, given));
+  if (const auto drop = card.find("drop_path"); drop != card.end())
+    o.drop_path = {.rate = drop->at("rate"), .schedule = schedule_named(drop->at("schedule")), .form = drop_path_form_named(drop->at("form"))};
 }
 
 // Sizes of which a model is made at once: a file may say anything.
@@ -96,12 +131,17 @@ void check_sizes(const ModelCard& card) {
       card.options);
 }
 
-ModelCard card_from(const std::string& text) {
+ModelCard card_from(const std::string& text, const std::string& supplied, const std::string& path) {
   const Json json = Json::parse(text);
   ModelCard card;
+  if (json.is_object() && json.contains("no_card"))
+    fail(fmt::format(
+        "{}: these weights are of a model that a card cannot describe: {}; load them with nn::load_weights in the program that makes the model", path,
+        json.at("no_card").get<std::string>()));
   if (const std::string model = json.at("model"); model == "cait") {
     CaiTOptions o;
-    read_common(json, o);
+    read_common(json, o, supplied, path);
+    if (json.contains("init")) o.init = json.at("init").get<double>();
     o.depth_token_only = json.at("depth_token_only");
     check(0 < o.depth_token_only && o.depth_token_only <= 1 << 20, "expected a second stage, got {} blocks", o.depth_token_only);
     if (!json.at("talking_heads").get<bool>()) o.attention = make_attention<Attention>;
@@ -109,7 +149,7 @@ ModelCard card_from(const std::string& text) {
   } else {
     check(model == "vit", "expected a model vit or cait, got {}", model);
     ViTOptions o;
-    read_common(json, o);
+    read_common(json, o, supplied, path);
     const std::string pool = json.at("pool");
     check(pool == "token" || pool == "mean", "expected a pool token or mean, got {}", pool);
     o.pool = pool == "token" ? Pool::token : Pool::mean;
@@ -177,6 +217,105 @@ std::vector<double> line_weights(std::int64_t from, std::int64_t to) {
   return weights;
 }
 
+const Method& method_of(const ModelCard& card) {
+  return std::visit([](const auto& o) -> const Method& { return *o.gate; }, card.options);
+}
+
+// Sizes, and what decides the function.
+Json fields_of(const ModelCard& card) {
+  Json json = std::visit(
+      [](const auto& o) -> Json {
+        return {{"model", ""},
+                {"image", o.image},
+                {"channels", o.channels},
+                {"patch", o.patch},
+                {"classes", o.classes},
+                {"dim", o.dim},
+                {"depth", o.depth},
+                {"heads", o.heads},
+                {"mlp_ratio", o.mlp_ratio},
+                {"norm_eps", o.norm_eps},
+                {"gate", o.gate->text()},
+                {"gelu", gelu},
+                {"attention_scale", attention_scale}};
+      },
+      card.options);
+  if (const auto* vit = std::get_if<ViTOptions>(&card.options)) {
+    json["model"] = "vit";
+    json["pool"] = vit->pool == Pool::token ? "token" : "mean";
+    json["token_block"] = vit->token_block;
+  } else {
+    const auto& cait = std::get<CaiTOptions>(card.options);
+    json["model"] = "cait";
+    json["depth_token_only"] = cait.depth_token_only;
+    const auto attention = cait.attention({.dim = 2, .heads = 1});
+    json["talking_heads"] = dynamic_cast<const TalkingHeadsAttention*>(attention.get()) != nullptr;
+  }
+  std::visit(
+      [&](const auto& o) {  // the other form is the identity in evaluation
+        if (o.drop_path.form == DropPathForm::original && o.drop_path.rate > 0)
+          json["drop_path"] = {{"rate", o.drop_path.rate}, {"schedule", name(o.drop_path.schedule)}, {"form", name(o.drop_path.form)}};
+      },
+      card.options);
+  return json;
+}
+
+// A network of the same function on images of 2 x 2 patches, at `head` channels a head: depth, heads and all else are the card's.
+std::unique_ptr<Classifier> small_model(ModelCard card, std::int64_t head) {
+  std::visit(
+      [&](auto& o) {
+        o.image = 2, o.channels = 1, o.patch = 1, o.classes = 3, o.dim = o.heads * std::min(head, o.dim / o.heads);
+        o.drop_key = {}, o.attention_dropout = 0, o.drop_head = {};
+      },
+      card.options);
+  auto model = make_model(card);
+  model->eval();
+  return model;
+}
+
+// Largest difference of the logits of two networks with the same weights, to the largest logit; none where they do not have the same parameters.
+// Those of `b` alone must be among `added`, by our names, and have these values.
+std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, const NamedTensors& added, std::int64_t head) {
+  const DefaultsScope f64({.dtype = DType::f64, .device = Device::cpu});
+  const PrecisionScope precision(Precision::f32);
+  const NoGrad no_grad;
+  const auto first = small_model(a, head), second = small_model(b, head);
+  // Off their initial values, so that no zero and no one hides a term; little, so that deep networks stay finite.
+  for (const Parameter& p : first->parameters()) {
+    const double scale = 0.1 / std::sqrt(p.value.shape().rank() > 1 ? static_cast<double>(p.value.dim(-1)) : 1);
+    copy_into((p.value.detach() + random_normal(p.value.shape(), 1, p.name) * scale).array(), p.value.array());
+  }
+  NamedTensors from = weights(*first);
+  const NamedTensors to = weights(*second);
+  for (const auto& [name, target] : to) {
+    const auto value = added.find(name);
+    if (value == added.end() || from.contains(name)) continue;
+    const std::vector<double> all = value->second.values();
+    const bool even = std::ranges::all_of(all, [&](double x) { return x == all.front(); });
+    from[name] = even ? full(target.shape(), all.front()) : value->second.shape() == target.shape() ? tensor(all, target.shape()) : target;
+  }
+  if (from.size() != to.size()) return std::nullopt;
+  for (const auto& [name, target] : to)
+    if (!from.contains(name) || from.at(name).shape() != target.shape()) return std::nullopt;
+  assign(to, from, "[difference]");
+  const Tensor images = random_normal({2, 1, 2, 2}, 1, "images");
+  const std::vector<double> x = (*first)(images).values(), y = (*second)(images).values();
+  double gap = 0, size = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (!(x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i])))) gap = std::max(gap, std::isfinite(x[i] - y[i]) ? std::abs(x[i] - y[i]) : 1e300);
+    size = std::max(size, std::abs(x[i]));
+  }
+  return gap == 0 ? 0 : gap / size;
+}
+
+std::optional<double> difference(const ModelCard& a, const ModelCard& b, const NamedTensors& added = {}) {
+  try {
+    return difference_at(a, b, added, 4);
+  } catch (const Error&) {  // a gate of one's own may ask for its width
+    return difference_at(a, b, added, std::numeric_limits<std::int64_t>::max());
+  }
+}
+
 struct Target {
   std::int64_t side, prefix;
   KeyMap timm;
@@ -189,6 +328,83 @@ Target target_of(const Classifier& model) {
   const auto* cait = dynamic_cast<const CaiT*>(&model);
   check(cait, "[load_pretrained] expected a ViT or a CaiT, got {}", *model.path());
   return {cait->options().image / cait->options().patch, 0, timm_cait(cait->options().channels)};
+}
+
+// Sets the factors among new gates (Gate::scales) to `value`.
+void start(const std::vector<Parameter>& new_gates, Classifier& model, double value) {
+  Tensors factors;
+  model.each_module([&](Module& module) {
+    if (const auto* gate = dynamic_cast<const Gate*>(&module))
+      for (const Tensor& factor : gate->scales()) factors.push_back(factor);
+  });
+  for (const Parameter& p : new_gates)
+    if (std::ranges::any_of(factors, [&](const Tensor& factor) { return factor.array().shares_buffer_with(p.value.array()); }))
+      copy_into(full(p.value.shape(), value, {.dtype = p.value.dtype(), .device = p.value.device()}).array(), p.value.array());
+}
+
+std::int64_t heads_of(const ModelCard& card) {
+  return std::visit([](const auto& o) { return o.heads; }, card.options);
+}
+
+std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+void say_no(Adapted& adapted, const std::string& reason) {
+  if (!adapted.same_function.has_value()) return;
+  adapted.same_function = false;
+  adapted.reasons.push_back(reason);
+}
+
+// Sets whether `model`, loaded, computes what the network of the file did, but for its head and its positions.
+void say_function(Adapted& adapted, const Classifier& model, const TensorFile& file, const std::string& path, const std::vector<Parameter>& new_gates,
+                  const std::string& method) {
+  const ModelCard here = *card_of(model);
+  const bool described = file.metadata.contains(metadata_key);
+  std::optional<ModelCard> there;
+  try {
+    there = card_of(file, path, heads_of(here), method);
+  } catch (const Error& e) {
+    adapted.reasons = {described ? std::string(e.what()) : "the file has no card and is not read as timm's"};
+    return;
+  }
+  NamedTensors added;
+  for (const Parameter& p : new_gates) added[p.name] = p.value;
+  const bool alike = there->options.index() == here.options.index() && heads_of(*there) == heads_of(here);
+  std::optional<double> gap;
+  if (alike) gap = difference(*there, here, added);
+  if (!described && !gap) {
+    adapted.reasons = {"the file has no card, and parameters that timm's models have not"};
+    return;
+  }
+  adapted.same_function = true;
+  if (gap && *gap <= 1e-9) return;
+  Json ours = fields_of(here), theirs = fields_of(*there);
+  for (const char* size : {"image", "classes"}) ours.erase(size), theirs.erase(size);
+  if (!new_gates.empty()) {
+    const std::vector<double> values = new_gates.front().value.values();
+    say_no(adapted, fmt::format("gates are new: {} starts at {:g}{}", new_gates.front().name, values.front(),
+                                gap ? fmt::format(" (logits of a small network move by {:.1g} of the largest)", *gap) : ""));
+    ours.erase("gate"), theirs.erase("gate");
+  }
+  for (const auto& [key, value] : ours.items())
+    if (!theirs.contains(key) || theirs[key] != value)
+      say_no(adapted, fmt::format("{} is {} here and {} in the file", key, text_of(value), theirs.contains(key) ? text_of(theirs[key]) : "not"));
+  for (const auto& [key, value] : theirs.items())
+    if (!ours.contains(key)) say_no(adapted, fmt::format("{} is {} in the file and not here", key, text_of(value)));
+  if (adapted.same_function == true) say_no(adapted, fmt::format("the method {} here is not the table's", method_of(here).label()));
+}
+
+// For weights that do not fit: the method that the file is of, where its names do not show it.
+std::string advice_on_method(const Classifier& model, const TensorFile& file, const std::string& path, const std::string& message) {
+  if (message.find("--gate") != std::string::npos) return "";
+  try {
+    const ModelCard there = card_of(file, path), here = *card_of(model);
+    const std::string label = method_of(there).label();
+    if (!file.metadata.contains(metadata_key) || label == method_of(here).label()) return "";
+    return fmt::format("; the file is of the method {0}, the model of {1}: make it with {{.gate = \"{0}\"}} (--gate {0})", label,
+                       method_of(here).label());
+  } catch (const Error&) {
+    return "";
+  }
 }
 
 }  // namespace
@@ -208,56 +424,60 @@ std::int64_t ModelCard::classes() const {
 
 std::optional<ModelCard> card_of(const Module& model) {
   if (const auto* vit = dynamic_cast<const ViT*>(&model)) return ModelCard{.options = vit->options()};
-  const auto* cait = dynamic_cast<const CaiT*>(&model);
-  if (!cait) return std::nullopt;
-  ModelCard card{.options = cait->options()};
-  if (!dynamic_cast<const TalkingHeadsAttention*>(&cait->blocks().front()->attn()))
-    std::get<CaiTOptions>(card.options).attention = make_attention<Attention>;
-  return card;
+  if (const auto* cait = dynamic_cast<const CaiT*>(&model)) return ModelCard{.options = cait->options()};
+  return std::nullopt;
 }
 
 std::map<std::string, std::string> metadata_of(const ModelCard& card) {
-  Json json;
-  const auto common = [&](const char* model, const auto& o) {
-    json = {{"model", model},   {"image", o.image}, {"channels", o.channels},   {"patch", o.patch},       {"classes", o.classes}, {"dim", o.dim},
-            {"depth", o.depth}, {"heads", o.heads}, {"mlp_ratio", o.mlp_ratio}, {"norm_eps", o.norm_eps}, {"gate", o.gate->name}};
-  };
-  if (const auto* vit = std::get_if<ViTOptions>(&card.options)) {
-    common("vit", *vit);
-    json["pool"] = vit->pool == Pool::token ? "token" : "mean";
-    json["token_block"] = vit->token_block;
-  } else {
-    const auto& cait = std::get<CaiTOptions>(card.options);
-    common("cait", cait);
-    json["depth_token_only"] = cait.depth_token_only;
-    const auto attention = cait.attention({.dim = 2, .heads = 1});
-    json["talking_heads"] = dynamic_cast<const TalkingHeadsAttention*>(attention.get()) != nullptr;
-  }
+  Json json = fields_of(card);
+  if (const auto* cait = std::get_if<CaiTOptions>(&card.options); cait && cait->init) json["init"] = *cait->init;
   json["mean"] = card.mean, json["std"] = card.std, json["class_names"] = card.class_names;
-  return {{metadata_key, json.dump(-1, ' ', false, Json::error_handler_t::replace)}};
+  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace), gate = method_of(card).label();
+  const char* const remedy =
+      "register the method under a name of its own with its constants declared (nn::register_method, Method::constants), in programs that read the "
+      "file as well, or save the weights without a card (nn::metadata_without_card)";
+  std::optional<double> gap;
+  try {
+    gap = difference(card, card_from(text, "", "metadata"));
+  } catch (const Error& e) {
+    throw Error(fmt::format("[metadata_of] expected a model that can be made again from a card, got one of the method \"{}\": {}; {}", gate, e.what(),
+                            remedy));
+  }
+  check(gap == 0.0,
+        "[metadata_of] expected a model that can be made again from a card, got one that reads back as another network: its method \"{}\" is not the "
+        "table's{}; {}",
+        gate, std::holds_alternative<CaiTOptions>(card.options) ? ", or its attention is neither Attention nor TalkingHeadsAttention" : "", remedy);
+  return {{metadata_key, text}};
 }
 
-ModelCard card_of(const TensorFile& file, const std::string& path, std::optional<std::int64_t> heads) {
+std::map<std::string, std::string> metadata_without_card(const std::string& reason) {
+  return {{metadata_key, Json{{"no_card", reason}}.dump(-1, ' ', false, Json::error_handler_t::replace)}};
+}
+
+ModelCard card_of(const TensorFile& file, const std::string& path, std::optional<std::int64_t> heads, const std::string& method) {
   const auto written = file.metadata.find(metadata_key);
+  const auto begins_with_path = [&](const Error& e) { return std::string(e.what()).starts_with(path + ": "); };
   try {
     if (written != file.metadata.end()) {
-      ModelCard card = card_from(written->second);
+      ModelCard card = card_from(written->second, method, path);
       check_fits(card, file.tensors, path);
       return card;
     }
   } catch (const Json::exception& e) {
     throw Error(fmt::format("{}: its metadata \"{}\" is not what Plumb writes: {}", path, metadata_key, e.what()));
   } catch (const Error& e) {
+    if (begins_with_path(e)) throw;
     throw Error(fmt::format("{}: its metadata \"{}\" describes no model: {}", path, metadata_key, e.what()));
   }
-  ModelCard card = card_of_timm(file.tensors, path, heads);
   try {
+    ModelCard card = card_of_timm(file.tensors, path, heads);
     check_sizes(card);
     check_fits(card, file.tensors, path);
+    return card;
   } catch (const Error& e) {
-    throw Error(std::string(e.what()).starts_with(path) ? std::string(e.what()) : fmt::format("{}: {}", path, e.what()));
+    const std::string remedy = remedy_for_names(file.tensors);
+    throw Error(fmt::format("{}{}{}", begins_with_path(e) ? "" : path + ": ", e.what(), remedy.empty() ? "" : "; " + remedy));
   }
-  return card;
 }
 
 std::unique_ptr<Classifier> make_model(const ModelCard& card) {
@@ -285,6 +505,13 @@ Tensor resized_positions(const Tensor& positions, std::int64_t prefix, std::int6
   return tensor(all, {1, prefix + side * side, D}, {.dtype = positions.dtype(), .device = positions.device()});
 }
 
+std::string Adapted::text() const {
+  const std::string why = reasons.empty() ? "" : fmt::format(": {}", fmt::join(reasons, "; "));
+  return !same_function   ? "whether it computes what the file's network did is not known" + why
+         : *same_function ? "it computes what the file's network did"
+                          : "it does not compute what the file's network did" + why;
+}
+
 Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::string& path, Adaptation adaptation) {
   const Target target = target_of(model);
   NamedTensors from = file.tensors;
@@ -302,20 +529,33 @@ Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::st
       given->second = resized_positions(given->second, target.prefix, target.side);
     }
   }
-  const auto leave = [&](const std::string& name) {
-    from.erase(name);
-    adapted.as_initialised.push_back(name);
-  };
   if (adaptation.new_head)
     for (const char* name : {"head.weight", "head.bias"})
-      if (from.contains(name) && to.contains(name) && from.at(name).shape() != to.at(name).shape()) leave(name);
+      if (from.contains(name) && to.contains(name) && from.at(name).shape() != to.at(name).shape()) {
+        from.erase(name);
+        adapted.as_initialised.push_back(name);
+      }
+  const bool new_head = !adapted.as_initialised.empty();
+  std::vector<Parameter> new_gates;
   if (adaptation.new_gates)
     for (const Parameter& p : model.parameters())
-      if (const std::string name = name_under(map, p.name); p.role == Role::gate && !from.contains(name)) leave(name);
-  for (const auto& [name, value] : to)
-    if (!from.contains(name) && std::ranges::find(adapted.as_initialised, name) == adapted.as_initialised.end())
-      assign(to, from, fmt::format("[load_pretrained] {}", path));  // says what is missing
-  assign(to, from, fmt::format("[load_pretrained] {}", path), {.allow_missing = true});
+      if (const std::string name = name_under(map, p.name); p.role == Role::gate && !from.contains(name)) {
+        new_gates.push_back(p);
+        adapted.as_initialised.push_back(name);
+      }
+  const bool lacks = std::ranges::any_of(to, [&](const auto& entry) {
+    return !from.contains(entry.first) && std::ranges::find(adapted.as_initialised, entry.first) == adapted.as_initialised.end();
+  });
+  try {
+    assign(to, from, fmt::format("[load_pretrained] {}", path), {.allow_missing = !lacks});
+  } catch (const Error& e) {
+    throw Error(std::string(e.what()) + advice_on_method(model, file, path, e.what()));
+  }
+  start(new_gates, model, adaptation.gate_start.value_or(1));
+  say_function(adapted, model, file, path, new_gates, adaptation.method);
+  if (new_head) say_no(adapted, "the head is new");
+  if (adapted.positions_from)
+    say_no(adapted, fmt::format("positions of {0} x {0} patches are resized to {1} x {1}", *adapted.positions_from, target.side));
   return adapted;
 }
 

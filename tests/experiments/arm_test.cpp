@@ -12,6 +12,7 @@
 #include "experiments/common/arm_checkpoint.h"
 #include "experiments/common/experiment.h"
 #include "experiments/common/ledger.h"
+#include "nn/io/pretrained.h"
 #include "nn/io/safetensors.h"
 #include "tests/experiments/epsilon_study.h"
 #include "tests/support/catch.h"
@@ -222,4 +223,35 @@ TEST_CASE("hopeless arms stop by the stated rule and are not finished") {
   other[10] = "b";
   REQUIRE(call(folder.path(), main, other).status == 0);
   CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "b/results.csv")));  // it went on from where it was stopped
+}
+
+TEST_CASE("weights of a model that no card describes are saved, and both the run and the file say so") {
+  const TemporaryFolder folder;
+  bool by_hand = true;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("by_hand", "By hand.");
+    study.axis<std::string>("--names", {"one"}, "Names");
+    return study.run(argc, argv, [&](Arm& arm) {
+      nn::Method method = nn::methods::layerscale(0.1);
+      if (by_hand) method.norm = nn::Norm::post;
+      nn::ViT model(arm.vit({.depth = 2, .gate = method}));
+      arm.train(model);
+    });
+  };
+  const Ended ended = call(folder.path(), main, with(tiny, {"--save-weights"}));
+  INFO(ended.err);
+  REQUIRE(ended.status == 0);
+  CHECK_THAT(ended.err, contains("--save-weights: weights of one seed 0 will have no card, so that other programs cannot make the model: ") &&
+                            contains("its method \"layerscale:init=0.1\" is not the table's"));
+  const std::string weights = "a/weights/one-seed-0.safetensors";
+  CHECK_THAT(error_of([&] { nn::card_of(nn::read_safetensors(folder / weights), "w"); }),
+             contains("w: these weights are of a model that a card cannot"));
+  nn::Method method = nn::methods::layerscale();
+  method.norm = nn::Norm::post;
+  nn::ViT model({.dim = 8, .depth = 2, .gate = method, .pool = nn::Pool::mean});
+  nn::load_weights(model, folder / weights);
+  by_hand = false;
+  const Ended good = call(folder.path(), main, with(tiny, {"--save-weights", "--overwrite"}));
+  CHECK_THAT(good.err, !contains("no card"));
+  CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / weights), "w").options).gate->label() == "layerscale:init=0.1");
 }

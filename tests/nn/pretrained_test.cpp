@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "nn/nn.h"
 #include "tests/support/catch.h"
@@ -30,6 +31,53 @@ nn::TensorFile file_of(const nn::Module& model, const nn::KeyMap& map = {}, cons
 std::vector<double> logits(const nn::Layer& model, std::int64_t image) {
   const NoGrad no_grad;
   return model(random_normal({2, 3, image, image}, 1, "images")).values();
+}
+
+const std::vector<std::string> built_in_gates = nn::gate_names();  // before a test registers more
+
+// Every parameter off its initial value, so that no zero and no one hides a term.
+void shake(nn::Module& model) {
+  for (const nn::Parameter& p : model.parameters())
+    copy_into((p.value.detach() + random_normal(p.value.shape(), 5, p.name) * 0.1).array(), p.value.array());
+}
+
+nn::TensorFile saved(const nn::Module& model) { return file_of(model, {}, nn::metadata_of(*nn::card_of(model))); }
+
+// The logits of the model that a file describes, with its weights.
+std::vector<double> logits_of(const nn::TensorFile& file, const std::string& method = "") {
+  const auto model = nn::make_model(nn::card_of(file, "w", {}, method));
+  const nn::Adapted adapted = nn::load_pretrained(*model, file, "w", {.method = method});
+  CHECK(adapted.same_function == true);
+  CHECK(adapted.reasons.empty());
+  model->eval();
+  const NoGrad no_grad;
+  return (*model)(random_normal({2, 3, 16, 16}, 1, "images")).values();
+}
+
+// A model of these options saved and read back has its logits; they are returned.
+template <class Model, class Options>
+std::vector<double> check_comes_back(const Options& options) {
+  Model model(options);
+  shake(model);
+  model.eval();
+  const std::vector<double> before = logits(model, 16);
+  CHECK(logits_of(saved(model)) == before);
+  return before;
+}
+
+double off_standard(const nn::MethodConstant& c) {
+  if (!c.standard) return 0.7;
+  if (c.whole) return *c.standard - 1;
+  return *c.standard + 0.5;
+}
+
+// The file with another text in its metadata.
+nn::TensorFile edited(nn::TensorFile file, const std::string& from, const std::string& to) {
+  std::string& text = file.metadata.at("plumb");
+  const std::size_t at = text.find(from);
+  REQUIRE(at != text.npos);
+  text.replace(at, from.size(), to);
+  return file;
 }
 
 }  // namespace
@@ -72,6 +120,181 @@ TEST_CASE("a card comes back from metadata as it was") {
     CHECK(logits(*made, 16) == logits(model, 16));
   }
   CHECK_FALSE(nn::card_of(nn::Linear({.in = 2, .out = 2})).has_value());
+}
+
+TEST_CASE("a file gives back the function of its network: every method with every constant off its standard value, every option of the models") {
+  nn::ViTOptions o = vit;
+  o.dim = 16, o.heads = 2, o.depth = 4;
+  int changed = 0, constants = 0;
+  for (const std::string& name : built_in_gates) {
+    const nn::Method standard = nn::method_named(name);
+    std::vector<nn::ConstantValues> wanted{{}};
+    nn::ConstantValues all;
+    for (const nn::MethodConstant& c : standard.constants) wanted.push_back({{c.name, all[c.name] = off_standard(c)}});
+    if (all.size() > 1) wanted.push_back(all);
+    for (const nn::ConstantValues& values : wanted) {
+      const nn::Method method = standard.with(values);
+      INFO(method.text());
+      o.gate = method;
+      const std::vector<double> here = check_comes_back<nn::ViT>(o);
+      const nn::ViT model(o);
+      const nn::ModelCard back = nn::card_of(saved(model), "w");
+      CHECK(std::get<nn::ViTOptions>(back.options).gate->text() == method.text());  // those that decide the start alone, too
+      for (const nn::MethodConstant& c : standard.constants) {
+        if (values.size() != 1 || !values.contains(c.name)) continue;
+        ++constants;
+        if (c.affects != nn::Affects::function) continue;
+        o.gate = standard;
+        CHECK(check_comes_back<nn::ViT>(o) != here);
+        ++changed;
+      }
+    }
+  }
+  CHECK((changed == 5 && constants == 12));
+
+  const std::vector<double> plain = check_comes_back<nn::ViT>(vit);
+  const nn::DropPathOptions original{.rate = 0.5, .schedule = nn::Schedule::increasing, .form = nn::DropPathForm::original};
+  const auto vit_with = [&](const auto& change) {
+    nn::ViTOptions changed_vit = vit;
+    changed_vit.depth = 3, changed_vit.heads = 2;
+    change(changed_vit);
+    return check_comes_back<nn::ViT>(changed_vit);
+  };
+  const std::vector<double> usual = vit_with([](auto&) {});
+  CHECK(vit_with([](auto& v) { v.norm_eps = 0.1; }) != usual);
+  CHECK(vit_with([](auto& v) { v.heads = 4; }) != usual);
+  CHECK(vit_with([](auto& v) { v.mlp_ratio = 2; }) != usual);
+  CHECK(vit_with([](auto& v) { v.patch = 8; }) != usual);
+  CHECK(vit_with([](auto& v) { v.pool = nn::Pool::mean; }) != usual);
+  CHECK(vit_with([](auto& v) { v.token_block = 2; }) != usual);
+  CHECK(vit_with([&](auto& v) { v.drop_path = original; }) != usual);
+  CHECK(vit_with([&](auto& v) { v.drop_path = original, v.drop_path.schedule = nn::Schedule::constant; }) != usual);
+  CHECK(vit_with([&](auto& v) { v.drop_path = original, v.drop_path.form = nn::DropPathForm::rescaled; }) == usual);
+  const auto cait_with = [&](const auto& change) {
+    nn::CaiTOptions changed_cait = cait;
+    change(changed_cait);
+    return check_comes_back<nn::CaiT>(changed_cait);
+  };
+  const std::vector<double> common = cait_with([](auto&) {});
+  CHECK(cait_with([](auto& c) { c.norm_eps = 0.1; }) != common);
+  CHECK(cait_with([](auto& c) { c.heads = 4; }) != common);
+  CHECK(cait_with([](auto& c) { c.depth_token_only = 3; }) != common);
+  CHECK(cait_with([](auto& c) { c.attention = nn::make_attention<nn::Attention>; }) != common);
+  CHECK(cait_with([](auto& c) { c.gate = "mix_ln:post_share=0.75"; }) != common);
+  CHECK(cait_with([&](auto& c) { c.drop_path = original; }) != common);
+  nn::CaiTOptions started = cait;
+  started.init = 0.3;
+  CHECK(std::get<nn::CaiTOptions>(nn::card_of(saved(nn::CaiT(started)), "w").options).init == 0.3);
+  // A version that has other forms says so in the file; this one refuses it.
+  CHECK_THAT(error_of([] { nn::card_of(edited(saved(nn::ViT(vit)), "\"gelu\":\"erf\"", "\"gelu\":\"tanh\""), "w"); }),
+             contains("w: its metadata \"plumb\" describes no model: expected gelu erf, got tanh"));
+}
+
+TEST_CASE("a model that no card describes is refused before a file says otherwise") {
+  const auto refusal = [](const nn::GateChoice& gate) {
+    nn::ViTOptions o = vit;
+    o.gate = gate;
+    return error_of([&] { nn::metadata_of({.options = o}); });
+  };
+  const auto another = contains("one that reads back as another network: its method \"layerscale\" is not the table's; register the method under");
+  nn::Method norm = nn::methods::layerscale(), layer = norm, build = norm, close = norm, nameless = norm;
+  norm.norm = nn::Norm::post;
+  layer.norm_layer = [](std::int64_t dim, double) { return std::make_unique<nn::LayerNorm>(dim, 1e-3); };
+  build.build = [](const nn::GateContext& c) {
+    nn::BlockGates gates = nn::two_gates<nn::LayerScale>(c.dim, 1.0);
+    if (c.block == 1) gates.norm = nn::Norm::post;
+    return gates;
+  };
+  close.close = [](const nn::Stream& s, const nn::Layer* final_norm) { return (*final_norm)(s.x * 2.0 + 0.1); };
+  nameless.name = "mine";
+  for (const nn::Method& changed : {norm, layer, build, close}) CHECK_THAT(refusal(changed), another && !contains("\n"));
+  CHECK_THAT(refusal(nameless), contains("one of the method \"mine\"") && contains("expected the name of a residual method, got \"mine\"") &&
+                                    contains("nn::metadata_without_card"));
+  nn::Method same = nn::methods::layerscale(0.5);  // made by hand, and the same
+  same.build = [](const nn::GateContext& c) { return nn::two_gates<nn::LayerScale>(c.dim, 0.5); };
+  nn::ViTOptions equal = vit;
+  equal.gate = same;
+  CHECK(nn::metadata_of({.options = equal}).contains("plumb"));
+
+  struct Uniform : nn::Attention {
+    using Attention::Attention;
+    Tensor attend(const Tensor& qkv) const override { return Attention::attend(qkv * 2.0); }
+  };
+  nn::CaiTOptions o = cait;
+  o.attention = nn::make_attention<Uniform>;
+  CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }), contains("or its attention is neither Attention nor TalkingHeadsAttention"));
+  o.attention = [](nn::AttentionOptions a) {
+    a.causal = true;
+    return std::make_unique<nn::Attention>(a);
+  };
+  CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }), contains("reads back as another network"));
+
+  // Saved all the same, the file does not pass for another model's.
+  const nn::TensorFile file = file_of(nn::ViT(vit), nn::timm_vit(), nn::metadata_without_card("its method was changed"));
+  CHECK_THAT(error_of([&] { nn::card_of(file, "w"); }),
+             contains("w: these weights are of a model that a card cannot describe: its method was changed; load them with nn::load_weights"));
+  nn::ViT model(vit);
+  CHECK_FALSE(nn::load_pretrained(model, file, "w").same_function.has_value());
+}
+
+TEST_CASE("a registered gate's constants are in the card") {
+  struct Divided : nn::ScaleGate {
+    explicit Divided(const nn::GateContext& c) : ScaleGate(full({1}, 1 / c.constant("T"))) {}
+  };
+  nn::register_gate<Divided>(
+      "divided",
+      {.formula = "x + f(LN(x)) / T", .source = "test", .constants = {{.name = "T", .standard = 3, .least = 1, .meaning = "divides every branch"}}});
+  nn::ViTOptions o = vit;
+  std::vector<std::vector<double>> seen;
+  for (const char* gate : {"divided", "divided:T=1.1"}) o.gate = gate, seen.push_back(check_comes_back<nn::ViT>(o));
+  CHECK(seen[0] != seen[1]);
+}
+
+TEST_CASE("files of older versions load if the name of the method suffices, and name the constant if it does not") {
+  const auto older = [](const nn::GateChoice& gate) {  // the metadata as older versions wrote it: the name alone
+    nn::ViTOptions o = vit;
+    o.gate = gate, o.depth = 4;
+    nn::ViT model(o);
+    shake(model);
+    return edited(saved(model), gate->text(), gate->name);
+  };
+  const auto described = [](const nn::TensorFile& file, const std::string& method = "") {
+    return std::get<nn::ViTOptions>(nn::card_of(file, "w", {}, method).options).gate->text();
+  };
+  CHECK(described(older("pre")) == "pre");
+  CHECK(described(older(nn::methods::layerscale(0.3))) == "layerscale:init=by_depth");
+  CHECK(described(older("hyper_connections")) == "hyper_connections:streams=4");
+  CHECK(described(older("fixup")) == nn::method_named("fixup").text());
+  // Shapes tell, and are not believed blindly.
+  const nn::TensorFile two = older(nn::methods::hyper_connections(2));
+  const auto four = nn::make_model(nn::card_of(two, "w"));
+  CHECK_THAT(error_of([&] { nn::load_pretrained(*four, two, "w"); }), contains("do not fit"));
+  CHECK(described(two, "hyper_connections:streams=2") == "hyper_connections:streams=2");
+
+  for (const char* gate :
+       {"mix_ln:post_share=0.75", "deepnorm:alpha=8", "branch_scale:multiplier=1", "depth_mup:base_depth=8", "complete_p:base_depth=8"}) {
+    INFO(gate);
+    const nn::MethodText text = nn::method_text(gate);
+    const std::string constant = text.values.begin()->first;
+    const nn::TensorFile file = older(gate);
+    CHECK_THAT(error_of([&] { nn::card_of(file, "w"); }),
+               contains(fmt::format("w: its metadata, of an older version, does not say the constant {} of its method {}", constant, text.name)) &&
+                   contains(fmt::format("--gate {}:{}=", text.name, constant)));
+    CHECK(described(file, gate) == gate);
+    nn::ViTOptions o = vit;
+    o.gate = gate, o.depth = 4;
+    nn::ViT model(o);
+    nn::load_pretrained(model, file, "w");
+    model.eval();
+    CHECK(logits_of(file, gate) == logits(model, 16));
+    CHECK_FALSE(nn::load_pretrained(model, file, "w").same_function.has_value());
+  }
+  CHECK(described(older("deepnorm"), "deepnorm:alpha=by_depth") == "deepnorm:alpha=by_depth");
+  nn::ViTOptions o = vit;
+  o.gate = nn::methods::mix_ln(0.75);
+  CHECK_THAT(error_of([&] { nn::card_of(saved(nn::ViT(o)), "w", {}, "mix_ln:post_share=0.5"); }),
+             contains("w: post_share=0.5 was given, its metadata says mix_ln:post_share=0.75; leave it out"));
+  CHECK(described(saved(nn::ViT(o)), "deepnorm:alpha=8") == "mix_ln:post_share=0.75");  // of another method: the caller's to compare
 }
 
 TEST_CASE("timm's files say by names and shapes what they are of") {
@@ -189,6 +412,81 @@ TEST_CASE("weights for other images, other classes and new gates") {
   nn::NamedTensors lacking = file.tensors;
   lacking.erase("norm.bias");
   CHECK_THAT(error_of([&] { nn::load_pretrained(tuned, {.tensors = lacking, .metadata = {}}, "w", {true, true}); }), contains("norm.bias"));
+}
+
+TEST_CASE("new gates leave trained branches as they are, and the result says whether the function is the file's") {
+  const auto is = [](const nn::Adapted& adapted, const std::optional<bool>& same, const std::string& text) {
+    INFO(adapted.text());
+    CHECK(adapted.same_function == same);
+    CHECK(adapted.reasons.empty() == (same == true));
+    CHECK_THAT(adapted.text(), contains(text));
+  };
+  const auto of = [](const nn::GateChoice& gate) {
+    nn::ViTOptions o = vit;
+    o.gate = gate, o.depth = 24;
+    return o;
+  };
+  const auto near = [](const nn::Layer& a, const nn::Layer& b) {
+    const std::vector<double> x = logits(a, 16), y = logits(b, 16);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (!(std::abs(x[i] - y[i]) < 1e-5)) return false;
+    return true;
+  };
+  const auto gates_of = [](const nn::Module& model) {
+    std::set<double> values;
+    for (const nn::Parameter& p : model.parameters())
+      if (p.role == nn::Role::gate)
+        for (const double v : p.value.values()) values.insert(v);
+    return values;
+  };
+  nn::ViT pre(of("pre")), post(of("post"));
+  shake(pre), shake(post);
+  const nn::TensorFile timm = file_of(pre, nn::timm_vit()), own = saved(pre), of_post = saved(post);
+  for (const nn::TensorFile& file : {timm, own})
+    for (const char* gate : {"layerscale", "rezero_ln", "scalar_gate:init=0.1"}) {
+      nn::ViT model(of(gate));
+      INFO(gate);
+      is(nn::load_pretrained(model, file, "w", {.new_gates = true}), true, "it computes what the file's network did");
+      CHECK(gates_of(model) == std::set<double>{1});
+      CHECK(near(model, pre));
+    }
+  nn::ViT admin(of("admin"));  // its factor is the skip's
+  is(nn::load_pretrained(admin, of_post, "w", {.new_gates = true}), true, "it computes");
+  CHECK(near(admin, post));
+  nn::ViT act(of("act_norm"));  // neutral as initialised
+  is(nn::load_pretrained(act, own, "w", {.new_gates = true}), true, "it computes");
+  CHECK(near(act, pre));
+  // The final norm sees n times the stream, to which its eps is less.
+  nn::ViT hyper(of("hyper_connections"));
+  is(nn::load_pretrained(hyper, own, "w", {.new_gates = true}), false, "of the largest");
+
+  nn::ViT small(of("layerscale"));
+  is(nn::load_pretrained(small, own, "w", {.new_gates = true, .gate_start = 1e-5}), false,
+     "it does not compute what the file's network did: gates are new: blocks.0.gate1.gamma starts at 1e-05 (logits of a small network move by ");
+  CHECK(gates_of(small) == std::set<double>{static_cast<float>(1e-5)});
+  CHECK_FALSE(near(small, pre));
+  nn::ViT mixed(of("value_residual"));  // no factor of a branch: as initialised
+  is(nn::load_pretrained(mixed, own, "w", {.new_gates = true}), false, "gates are new: blocks.1.gate1.lambdas starts at 0.5");
+  CHECK(gates_of(mixed) == std::set<double>{0.5});
+
+  nn::ViTOptions o = of("pre");
+  o.classes = 3;
+  nn::ViT head(o), larger(with_image(of("pre"), 32));
+  is(nn::load_pretrained(head, own, "w", {.new_head = true}), false, "the head is new");
+  is(nn::load_pretrained(larger, own, "w"), false, "positions of 4 x 4 patches are resized to 8 x 8");
+  o = of("pre");
+  o.norm_eps = 1e-3;
+  nn::ViT eps(o), scaled(of(nn::methods::branch_scale(1.0))), slower(of("branch_scale"));
+  is(nn::load_pretrained(eps, own, "w"), false, "norm_eps is 0.001 here and 1e-06 in the file");
+  is(nn::load_pretrained(scaled, own, "w"), true, "it computes");  // another method, the same function
+  is(nn::load_pretrained(slower, own, "w"), false, "gate is branch_scale:multiplier=by_depth here and pre in the file");
+  nn::Method hand = nn::methods::pre();
+  hand.build = nn::gate_per_branch<nn::SkipScaleGate>;
+  hand.norm_layer = [](std::int64_t dim, double) { return std::make_unique<nn::LayerNorm>(dim, 1e-2); };
+  nn::ViT by_hand(of(hand));
+  is(nn::load_pretrained(by_hand, own, "w"), false, "the method pre here is not the table's");
+  nn::ViT again(of("pre"));
+  is(nn::load_pretrained(again, file_of(pre), "w"), {}, "whether it computes what the file's network did is not known: the file has no card");
 }
 
 TEST_CASE("attention maps weigh the values as the layers do, and change nothing") {

@@ -115,7 +115,9 @@ TEST_CASE("weights are trained on: a new head, resized positions, new gates at 1
   const Finished f = run(folder.path(), call + "--gate layerscale --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
-  CHECK_THAT(f.err, contains("w: loaded; positions resized from 4 x 4 patches; as initialised: head.weight, head.bias, blocks.0.ls1.gamma"));
+  CHECK_THAT(f.err,
+             contains("w: loaded; positions resized from 4 x 4 patches; new: head.weight, head.bias, blocks.0.ls1.gamma") &&
+                 contains("it does not compute what the file's network did: the head is new; positions of 4 x 4 patches are resized to 8 x 8\n"));
   CHECK_THAT(f.out, contains("image-folder, 16 training images, 4 validation images: the images in val/; 2 classes"));
   // What it leaves says what it is of, and is evaluated at its size with its names.
   const Finished again = run(folder.path(), program("vit") + " --weights a/weights/seed-0.safetensors --image-folder images/val --evaluate --out e");
@@ -149,7 +151,7 @@ TEST_CASE("weights are trained on: a new head, resized positions, new gates at 1
       folder.path(), program("cait") + " --weights c --image-folder images --image-size 16 --batch 8 --fine-tune --steps 2 --no-progress --out b");
   INFO(cait.err);
   CHECK(cait.status == 0);
-  CHECK_THAT(cait.err, contains("c: loaded; as initialised: head.weight, head.bias"));
+  CHECK_THAT(cait.err, contains("c: loaded; new: head.weight, head.bias; it does not compute what the file's network did: the head is new"));
 }
 
 TEST_CASE("gates that a file has are not set from data again, and sizes and talking heads are the file's") {
@@ -176,6 +178,71 @@ TEST_CASE("gates that a file has are not set from data again, and sizes and talk
   const Finished config = run(folder.path(), program("cait") + " --weights c --image-folder images --fine-tune --print-config");
   CHECK_THAT(config.out, contains("\"norm_eps\": 0.5,") && contains("\"talking_heads\": \"none\"") && contains("\"init\": 1") &&
                              contains("new LayerScales of trained weights start at 1") && contains("\"image_size\": 16,"));
+}
+
+TEST_CASE("constants of methods are trained with, saved, read back, and asked for where an older file lacks them") {
+  const TemporaryFolder folder;
+  write_glyphs(folder / "images", 4);
+  const std::string train = program("vit") +
+                            " --image-folder images --image-size 16 --patch 4 --dim 16 --depth 4 --batch 8 --steps 2 --warmup 0 "
+                            "--no-progress --save-weights ";
+  const auto ran = [&](const std::string& command) {
+    const Finished f = run(folder.path(), command);
+    INFO(command << "\n" << f.err);
+    CHECK(f.status == 0);
+    return f;
+  };
+  ran(train + "--gate mix_ln:post_share=0.75 --out a");
+  const std::string mine = "a/weights/seed-0.safetensors";
+  CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / mine), "w").options).gate->text() == "mix_ln:post_share=0.75");
+  const Finished seen = ran(program("vit") + " --weights " + mine + " --image-folder images --evaluate --json --out e");
+  CHECK_THAT(seen.err, contains("1 head, mix_ln:post_share=0.75, 2 classes") || contains("2 heads, mix_ln:post_share=0.75, 2 classes"));
+  CHECK_THAT(seen.err, contains("; it computes what the file's network did\n"));
+  CHECK_THAT(ran(program("attention_maps") + " --weights " + mine + " --image images/val --out m").err,
+             contains(mine + ": it computes what the file's network did\n"));
+
+  // The same file as older versions wrote it.
+  nn::TensorFile old = nn::read_safetensors(folder / mine);
+  std::string& text = old.metadata.at("plumb");
+  text.replace(text.find(":post_share=0.75"), 16, "");
+  nn::write_safetensors(folder / "old", old);
+  for (const std::string& command :
+       {program("vit") + " --image-folder images --evaluate --out f", program("attention_maps") + " --image images --out f"}) {
+    const Finished lacking = run(folder.path(), command + " --weights old");
+    CHECK(lacking.status == 1);
+    CHECK_THAT(lacking.err, contains("old: its metadata, of an older version, does not say the constant post_share") &&
+                                contains("--gate mix_ln:post_share=0.25 for programs"));
+    ran(command + " --weights old --gate mix_ln:post_share=0.75");
+    fs::remove_all(folder / "f");
+  }
+  const std::string evaluate = program("vit") + " --image-folder images --evaluate --json ";
+  const auto tops_of = [](const std::string& json) {
+    std::vector<std::string> tops;
+    for (const auto& image : nlohmann::json::parse(json)) tops.push_back(image["top"].dump());
+    return tops;
+  };
+  const auto as_saved = tops_of(seen.out);
+  CHECK(tops_of(ran(evaluate + "--weights old --gate mix_ln:post_share=0.75 --out g").out) == as_saved);
+  CHECK(tops_of(ran(evaluate + "--weights old --gate mix_ln:post_share=0.25 --out h").out) != as_saved);
+  const Finished other =
+      run(folder.path(), program("vit") + " --weights " + mine + " --image-folder images --fine-tune --gate mix_ln:post_share=0.5");
+  CHECK_THAT(other.err, contains("post_share=0.5 was given, its metadata says mix_ln:post_share=0.75; leave it out"));
+  const Finished another = run(folder.path(), program("vit") + " --weights " + mine + " --image-folder images --fine-tune --gate pre");
+  CHECK(another.status == 2);
+  CHECK_THAT(another.err, contains("--gate pre: " + mine + " has mix_ln:post_share=0.75; leave --gate out, or give that"));
+  CHECK_THAT(ran(train + "--weights " + mine + " --fine-tune --out b").err, contains("loaded; it computes what the file's network did\n"));
+
+  // LayerScale's start, as a constant of the gate and as --init.
+  vit_file(folder / "w");
+  const std::string tune = program("vit") + " --weights w --image-folder images --batch 8 --fine-tune --steps 1 --warmup 0 --no-progress ";
+  CHECK_THAT(ran(tune + "--gate layerscale:init=1e-5 --out c").err, contains("gates are new: blocks.0.gate1.gamma starts at 1e-05"));
+  const Finished both = run(folder.path(), tune + "--gate layerscale:init=1e-5 --init 0.5 --out d");
+  CHECK(both.status == 2);
+  CHECK_THAT(both.err, contains("--init 0.5 and --gate layerscale:init=1e-5 say different starts; give one of them"));
+  const Finished unknown = run(folder.path(), train + "--gate layerscale:eps=1");
+  CHECK(unknown.status == 2);
+  CHECK_THAT(unknown.err, contains("--gate layerscale:eps=1: [layerscale] expected one of its constants (init), got \"eps\""));
+  CHECK_THAT(run(folder.path(), train + "--gate layerscal:init=1").err, contains("unknown gate 'layerscal'; did you mean 'layerscale'?"));
 }
 
 TEST_CASE("weights that do not go with what else is asked for are refused") {
