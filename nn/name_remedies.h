@@ -1,4 +1,4 @@
-// What to do about weights whose names are not ours.
+// Remedies for weights whose names are not ours.
 #pragma once
 
 #include "nn/named_tensors.h"

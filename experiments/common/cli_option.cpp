@@ -77,6 +77,7 @@ CliOption& CliOption::one_of(std::string noun, std::vector<std::string> names) {
 CliOption& CliOption::one_of_methods(std::string noun, bool as_typed) {
   methods_ = true;
   as_typed_ = as_typed;
+  help += "; NAME:CONSTANT=VALUE for another constant";
   return one_of(std::move(noun), nn::gate_names());
 }
 

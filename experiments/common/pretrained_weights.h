@@ -21,7 +21,7 @@ class PretrainedWeights {
   bool trains_on() const { return given() && !evaluate_; }
   bool evaluates() const { return evaluate_; }
   const std::string& path() const { return path_; }
-  // What older files, and timm's, do not say: a ViT's heads, and the constants of the method, as --gate has them. Before card().
+  // Supplies a ViT's heads, and constants of the method as --gate gives them, for a file that does not say them. Call it before card().
   void supply(std::optional<std::int64_t> heads, const std::string& method) { heads_ = heads, method_ = method; }
   // What the file says of its model; read when it is asked for first.
   const nn::ModelCard& card();

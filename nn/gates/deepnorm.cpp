@@ -27,7 +27,6 @@ Method methods::deepnorm(std::optional<double> alpha) {
   Method m{
       .name = "deepnorm",
       .norm = Norm::post,
-      .paper = {.base = Base::xavier_normal, .warmup = 5.0 / 300, .source = "Wang et al. 2022: Glorot normal, a warm-up; our share is DeiT's"},
       .formula = "LN(a x + f(x)), a = (2N)^1/4, v, o, fc1, fc2 x (8N)^-1/4",
       .source = "Wang et al. 2022, DeepNet: scaling transformers to 1,000 layers",
       .counts = "N blocks",
@@ -36,6 +35,7 @@ Method methods::deepnorm(std::optional<double> alpha) {
           "Counts blocks: taking branches instead changes alpha by 19 %. Published comparisons with it have used an inverted factor "
           "or a fixed alpha.",
       .build = [](const GateContext& c) { return two_gates<DeepNormGate>(c.constant("alpha", deepnorm_alpha(c.blocks)), deepnorm_beta(c.blocks)); }};
+  m.paper = {.base = Base::xavier_normal, .warmup = 5.0 / 300, .source = "Wang et al. 2022: Glorot normal, a warm-up; our share is DeiT's"};
   m.constants = {{.name = "alpha", .meaning = "factor of the skip; by depth: (2N)^1/4"}};
   return m.with({{"alpha", alpha}});
 }

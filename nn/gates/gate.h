@@ -181,11 +181,11 @@ Recipe cait_recipe();  // of CaiT's table 1, which compares its columns under on
 // Values of a method's constants by name; none: the method computes the constant from the depth ("by_depth").
 using ConstantValues = std::map<std::string, std::optional<double>>;
 
-// What a network with another value of a constant differs in.
+// The part of a network that changes with a constant.
 enum class Affects {
-  function,    // what it computes from the same weights
-  parameters,  // which parameters it has: weights of another value do not fit
-  start        // how training starts: trained weights compute the same
+  function,    // the logits that it computes from the same weights
+  parameters,  // the parameters that it has: weights of another value do not fit
+  start        // initial values alone: trained weights compute the same
 };
 const char* name(Affects affects);
 

@@ -54,7 +54,8 @@ Method methods::hyper_connections(std::int64_t streams) {
       .counts = "l: index of the branch",
       .use = "Lets training choose between sequential and parallel branches.",
       .pitfalls = "The stream takes n times the memory. The final norm is needed: it removes the factor n of the sum.",
-      .constants = {{.name = "streams", .standard = 4, .least = 1, .whole = true, .affects = Affects::parameters, .meaning = "n, the streams"}},
+      .constants =
+          {{.name = "streams", .standard = 4, .least = 1, .most = 1024, .whole = true, .affects = Affects::parameters, .meaning = "n, the streams"}},
       .build =
           [](const GateContext& c) {
             const auto n = static_cast<std::int64_t>(c.constant("streams"));

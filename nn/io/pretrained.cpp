@@ -331,7 +331,7 @@ Target target_of(const Classifier& model) {
 }
 
 // Sets the factors among new gates (Gate::scales) to `value`.
-void start(const std::vector<Parameter>& new_gates, Classifier& model, double value) {
+void set_factors(const std::vector<Parameter>& new_gates, Classifier& model, double value) {
   Tensors factors;
   model.each_module([&](Module& module) {
     if (const auto* gate = dynamic_cast<const Gate*>(&module))
@@ -347,6 +347,14 @@ std::int64_t heads_of(const ModelCard& card) {
 }
 
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+// The method with the constants on which trained weights depend.
+std::string text_without_start(const Method& method) {
+  std::string text = method.name;
+  for (const MethodConstant& c : method.constants)
+    if (c.affects != Affects::start) text += ":" + c.text(method.value(c.name));
+  return text;
+}
 
 void say_no(Adapted& adapted, const std::string& reason) {
   if (!adapted.same_function.has_value()) return;
@@ -370,7 +378,12 @@ void say_function(Adapted& adapted, const Classifier& model, const TensorFile& f
   for (const Parameter& p : new_gates) added[p.name] = p.value;
   const bool alike = there->options.index() == here.options.index() && heads_of(*there) == heads_of(here);
   std::optional<double> gap;
-  if (alike) gap = difference(*there, here, added);
+  try {
+    if (alike) gap = difference(*there, here, added);
+  } catch (const Error& e) {
+    adapted.reasons = {fmt::format("the two cannot be compared: {}", e.what())};
+    return;
+  }
   if (!described && !gap) {
     adapted.reasons = {"the file has no card, and parameters that timm's models have not"};
     return;
@@ -379,6 +392,7 @@ void say_function(Adapted& adapted, const Classifier& model, const TensorFile& f
   if (gap && *gap <= 1e-9) return;
   Json ours = fields_of(here), theirs = fields_of(*there);
   for (const char* size : {"image", "classes"}) ours.erase(size), theirs.erase(size);
+  ours["gate"] = text_without_start(method_of(here)), theirs["gate"] = text_without_start(method_of(*there));
   if (!new_gates.empty()) {
     const std::vector<double> values = new_gates.front().value.values();
     say_no(adapted, fmt::format("gates are new: {} starts at {:g}{}", new_gates.front().name, values.front(),
@@ -551,7 +565,7 @@ Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::st
   } catch (const Error& e) {
     throw Error(std::string(e.what()) + advice_on_method(model, file, path, e.what()));
   }
-  start(new_gates, model, adaptation.gate_start.value_or(1));
+  set_factors(new_gates, model, adaptation.gate_start.value_or(1));
   say_function(adapted, model, file, path, new_gates, adaptation.method);
   if (new_head) say_no(adapted, "the head is new");
   if (adapted.positions_from)

@@ -163,7 +163,7 @@ TEST_CASE("misuse: a method without a norm where its block has one") {
   CHECK_REFUSED(stack_of(null), "norm_layer of method \"mine\" to make a layer, got null");
 }
 TEST_CASE("misuse: constants of methods out of range") {
-  CHECK_REFUSED(stack_of(nn::methods::hyper_connections(0)), "[hyper_connections] expected streams to be an integer of at least 1, got 0");
+  CHECK_REFUSED(stack_of(nn::methods::hyper_connections(0)), "[hyper_connections] expected streams to be an integer in [1, 1024], got 0");
   CHECK_REFUSED(stack_of(nn::methods::depth_mup(0)), "[depth_mup] expected base_depth to be a number above 0, got 0");
   CHECK_REFUSED(stack_of(nn::methods::mix_ln(1.5)), "[mix_ln] expected post_share to be a number in [0, 1], got 1.5");
   CHECK_REFUSED(stack_of(nn::methods::layerscale(std::nan(""))), "[layerscale] expected init to be a finite number, got nan");
@@ -175,7 +175,7 @@ TEST_CASE("misuse: constants of methods that are not there, or not written as th
     CHECK_REFUSED(nn::GateChoice(text), "[gate] expected NAME:CONSTANT=VALUE, a number or by_depth, got ");
   CHECK_REFUSED(nn::GateChoice("layerscale:init=1:init=2"), "expected each constant once, got init again");
   CHECK_REFUSED(nn::GateChoice("mix_ln:post_share=by_depth"), "[mix_ln] expected post_share to be a number in [0, 1], got none");
-  CHECK_REFUSED(nn::GateChoice("hyper_connections:streams=2.5"), "an integer of at least 1, got 2.5");
+  CHECK_REFUSED(nn::GateChoice("hyper_connections:streams=2.5"), "an integer in [1, 1024], got 2.5");
   CHECK_REFUSED(nn::GateChoice("fixup:shifts=2"), "an integer in [0, 1], got 2");
   nn::Method none = method<Plain>(), twice = none, outside = none, chosen = nn::methods::layerscale(0.5);
   none.constants = {{.name = "a b"}};

@@ -123,7 +123,7 @@ TEST_CASE("weights are trained on: a new head, resized positions, new gates at 1
   const Finished again = run(folder.path(), program("vit") + " --weights a/weights/seed-0.safetensors --image-folder images/val --evaluate --out e");
   INFO(again.err);
   REQUIRE(again.status == 0);
-  CHECK_THAT(again.err, contains("ViT, 2 blocks, width 64, 1 head, layerscale, 2 classes, images of 32 x 32"));
+  CHECK_THAT(again.err, contains("ViT, 2 blocks, width 64, 1 head, layerscale:init=1, 2 classes, images of 32 x 32"));
   CHECK_THAT(again.out, contains("of 4 images in folders named as classes") && contains("%  five (0)\n"));
   const nn::ModelCard card = nn::card_of(nn::read_safetensors(folder / "a/weights/seed-0.safetensors"), "w");
   CHECK(std::abs(card.mean.at(0) - 0.485) < 1e-6);
