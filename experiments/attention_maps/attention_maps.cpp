@@ -1,0 +1,213 @@
+// Draws what a trained ViT or CaiT attends to: attention of each head of chosen blocks, rolled out through all of them, and of the class.
+#include "experiments/attention_maps/attention_maps.h"
+
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <numeric>
+
+#include "autograd/autograd.h"
+#include "core/atomic_file.h"
+#include "experiments/common/attention_pictures.h"
+#include "experiments/common/cli.h"
+#include "experiments/common/data/image_file.h"
+#include "experiments/common/data/image_folder.h"
+#include "experiments/common/data/loader.h"
+#include "experiments/common/data/open_data.h"
+#include "experiments/common/run_folder.h"
+#include "experiments/common/trainer.h"
+#include "nn/nn.h"
+
+using namespace plumb;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string weights, gate, image, data, data_dir, normalization = "imagenet", out;
+  std::optional<std::int64_t> heads, size;
+  std::vector<std::int64_t> blocks{}, numbers{0, 1, 2, 3};
+  std::optional<std::int64_t> query;
+  double crop = 1;
+};
+
+void declare(Options& o, lab::Cli& cli) {
+  cli.section("Model");
+  cli.option("--weights", &o.weights, "Trained weights, safetensors under timm's names or as --save-weights writes them").value_name("FILE");
+  cli.option("--heads", &o.heads, "Attention heads of a ViT whose file does not say it; file: one for 64 channels")
+      .at_least(1)
+      .at_most(1024)
+      .or_word("file");
+  cli.option("--gate", &o.gate, "The method of a file that does not say its constants").one_of_methods("gate", true);
+  cli.section("Images");
+  cli.option("--image", &o.image, "PNG or JPEG file, or a folder of them").value_name("FILE");
+  std::vector<std::string> in_memory = lab::data_set_names();
+  std::erase(in_memory, "image-folder");  // --image takes folders
+  cli.option("--data", &o.data, "Or images of a data set, of those to validate on").one_of("data set", in_memory);
+  cli.option("--data-dir", &o.data_dir, "Folder with the files of the data set").value_name("DIR");
+  cli.option("--numbers", &o.numbers, "Which of them, counted from 0").at_least(0);
+  cli.option("--image-size", &o.size, "Side to which images are resized; file: that of the weights").at_least(1).at_most(4096).or_word("file");
+  cli.option("--image-crop", &o.crop, "Share of an image's shorter side that is kept, in the middle").above(0).at_most(1);
+  cli.option("--normalization", &o.normalization, "Means and deviations of pixels, where the file does not say them")
+      .one_of("normalization", {"imagenet", "half"});
+  cli.section("Pictures");
+  cli.option("--blocks", &o.blocks, "Blocks of self-attention to draw, counted from 0; by default the first, the middle and the last").at_least(0);
+  cli.option("--query", &o.query, "What this patch attends to, counted row by row; all: the class token, or the mean over all patches")
+      .at_least(0)
+      .or_word("all");
+  cli.option("--out", &o.out, "Folder of the pictures; a new one under runs/ by default").value_name("DIR");
+  cli.example("--weights cait_xxs24_224.safetensors --image cat.jpg");
+  cli.example("--weights runs/vit/weights/seed-0.safetensors --image photos --blocks 0..11 --query 30");
+  cli.rule([&o] {
+    lab::usage_check(!o.weights.empty() && o.image.empty() != o.data.empty(),
+                     "expected --weights FILE and either --image FILE or --data NAME; see --help");
+  });
+}
+
+// "blocks.3.attn" -> "block 3", "blocks_token_only.1.attn" -> "class attention 1"
+std::string title_of(const std::string& path) {
+  const std::size_t dot = path.find('.');
+  const std::string number = path.substr(dot + 1, path.find('.', dot + 1) - dot - 1);
+  return (path.starts_with("blocks_token_only") ? "class attention " : "block ") + number;
+}
+
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) result += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '"' ? "&quot;" : std::string(1, c);
+  return result;
+}
+
+// The pictures of one image as files "NUMBER-NAME.png", and what the page shows of them.
+class Gallery {
+ public:
+  Gallery(fs::path out, const std::string& file, std::size_t number)
+      : out_(std::move(out)),
+        name_(fmt::format("{:02}-{}", number, fs::path(file).stem().string())),
+        html_(fmt::format("<h2>{}</h2>\n<div class=\"images\">\n", escaped(file))) {}
+
+  void add(const std::string& title, const lab::Pixels& picture) {
+    std::string file = name_ + "-" + title + ".png";
+    std::ranges::replace(file, ' ', '-');
+    std::erase(file, ',');
+    write_file_atomically(out_ / file, lab::png(picture));
+    html_ += fmt::format("<figure><img src=\"{}\" alt=\"{}\"><figcaption>{}</figcaption></figure>\n", escaped(file), escaped(title), escaped(title));
+  }
+  const std::string& html() const { return html_; }
+
+ private:
+  fs::path out_;
+  std::string name_, html_;
+};
+
+const char* const page_head =
+    "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+    "<title>Attention maps</title>\n<style>\n:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }\n"
+    "body { max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }\nh2 { overflow-wrap: anywhere; font-size: 1.1rem; margin-top: 2.5rem; }\n"
+    ".images { display: flex; flex-wrap: wrap; gap: 1rem 1.5rem; }\nfigure { margin: 0; max-width: 100%; overflow-x: auto; }\nimg { image-rendering: "
+    "auto; max-width: none; height: auto; display: block; }\n"
+    "figcaption { position: sticky; left: 0; opacity: .75; font-size: .9rem; }\n</style></head><body>\n<h1>Attention maps</h1>\n";
+
+void draw(const nn::ModelCard& card, const std::vector<nn::AttentionMap>& maps, const Options& o, const lab::Pixels& image, Gallery& gallery) {
+  gallery.add("what the class attends to", lab::beside({image, lab::heat(image, lab::attention_of_class(maps, 0))}));
+  gallery.add("rollout, above its least", lab::beside({image, lab::heat(image, lab::rolled_out(maps, 0))}));
+  std::int64_t depth = std::visit([](const auto& options) { return options.depth; }, card.options);
+  std::vector<std::int64_t> blocks = o.blocks;
+  if (blocks.empty()) {
+    blocks = {0, depth / 2, depth - 1};
+    blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
+  }
+  const auto add = [&](const nn::AttentionMap& map, std::int64_t query) {
+    std::vector<lab::Pixels> heads;
+    for (const lab::PatchWeights& weights : lab::attention_by_head(map, 0, query)) heads.push_back(lab::heat(image, weights));
+    gallery.add(title_of(map.path) + ", by head", lab::beside(heads, 8));
+  };
+  for (const std::int64_t block : blocks) add(maps[static_cast<std::size_t>(block)], o.query.value_or(-1));
+  for (const nn::AttentionMap& map : maps)
+    if (map.path.starts_with("blocks_token_only")) add(map, -1);
+}
+
+struct Images {
+  lab::ImageSet set = {};
+  std::vector<std::int64_t> numbers = {};
+  std::vector<std::string> names = {};  // of these
+};
+
+Images images_of(const Options& o, const nn::ModelCard& card) {
+  Images images;
+  if (o.data.empty()) {
+    lab::usage_check(card.channels() == 3, "{} is for images of {} channels; those of files have 3", o.weights, card.channels());
+    images.set = {
+        .channels = 3, .height = card.image(), .width = card.image(), .classes = card.classes(), .files = lab::image_files(o.image), .crop = o.crop};
+    images.set.labels.assign(images.set.files.size(), 0);
+    images.names = images.set.files;
+    images.numbers.resize(images.names.size());
+    std::iota(images.numbers.begin(), images.numbers.end(), 0);
+    return images;
+  }
+  images.set = lab::open_data(o.data, o.data_dir, {card.image(), o.crop}).validation;
+  lab::usage_check(images.set.channels == card.channels() && images.set.height == card.image() && images.set.width == card.image(),
+                   "{} is for images of {} channels and {} x {}; those of {} have {} and {} x {}", o.weights, card.channels(), card.image(),
+                   card.image(), o.data, images.set.channels, images.set.height, images.set.width);
+  images.numbers = o.numbers;
+  for (const std::int64_t n : o.numbers) {
+    lab::usage_check(n < images.set.size(), "--numbers {}: {} has images 0 to {}", n, o.data, images.set.size() - 1);
+    images.names.push_back(fmt::format("{} {}", o.data, n));
+  }
+  return images;
+}
+
+int run(int argc, const char* const* argv) {
+  Options o;
+  lab::Cli cli(
+      "attention_maps",
+      "Draws what a trained ViT or CaiT attends to, over images: each head of some blocks, all blocks rolled out (Abnar and Zuidema 2020), and "
+      "what the class is read from. Pictures (PNG) and a page that shows them.");
+  declare(o, cli);
+  if (cli.parse(argc, argv) == lab::Action::done) return 0;
+  const nn::TensorFile file = nn::read_safetensors(o.weights);
+  nn::ModelCard card = nn::card_of(file, o.weights, o.heads, o.gate);
+  if (o.size) {
+    lab::usage_check(*o.size % card.patch() == 0, "--image-size {} is no multiple of the patches of {}, {}", *o.size, o.weights, card.patch());
+    std::visit([&](auto& options) { options.image = *o.size; }, card.options);
+  }
+  const std::int64_t depth = std::visit([](const auto&options) { return options.depth; }, card.options), side = card.image() / card.patch();
+  for (const std::int64_t block : o.blocks) lab::usage_check(block < depth, "--blocks {}: {} has blocks 0 to {}", block, o.weights, depth - 1);
+  lab::usage_check(o.query.value_or(0) < side * side, "--query {}: there are patches 0 to {}", o.query.value_or(0), side * side - 1);
+  Images images = images_of(o, card);
+  const auto model = nn::make_model(card);
+  lab::note_error(fmt::format("{}: {}\n", o.weights, nn::load_pretrained(*model, file, o.weights, {.method = o.gate}).text()));
+  model->eval();
+  const lab::Normalization normalization = card.mean.empty() || cli.given("--normalization")
+                                               ? lab::normalization_named(o.normalization, images.set)
+                                               : lab::Normalization{{card.mean.begin(), card.mean.end()}, {card.std.begin(), card.std.end()}};
+  const fs::path out = o.out.empty() ? lab::new_run_folder("attention") : fs::path(o.out);
+  std::error_code error;
+  fs::create_directories(out, error);
+  check(!error, "cannot create {}: {}", out.string(), error.message());
+  const NoGrad no_grad;
+  std::string page = page_head;
+  bool all_read = true;
+  for (std::size_t i = 0; i < images.numbers.size(); ++i) {
+    try {
+      const lab::Batch batch = lab::to_tensors(lab::evaluation_batch(images.set, normalization, images.numbers[i], 1), images.set);
+      const nn::AttentionMaps maps(*model);
+      (*model)(batch.images);
+      Gallery gallery(out, images.names[i], i + 1);
+      draw(card, maps.all(), o, lab::for_people(lab::fitted(images.set, images.numbers[i])), gallery);
+      page += gallery.html() + "</div>\n";
+    } catch (const Error& e) {
+      lab::note_error(fmt::format("error: {}\n", e.what()));
+      all_read = false;
+    }
+  }
+  write_file_atomically(out / "index.html", page + "</body></html>\n");
+  lab::write_result((out / "index.html").string() + "\n");
+  return all_read ? 0 : 1;
+}
+
+}  // namespace
+
+int plumb::lab::attention_maps(int argc, const char* const* argv) {
+  return lab::exit_status([&] { return run(argc, argv); });
+}

@@ -1,0 +1,137 @@
+// Where should the class token come in? (Touvron et al. 2021, CaiT, section 3) From the start, inserted before a later block, in a stage of its own
+// that reads the patches (N:K, class attention), or not at all (mean of the patches).
+#include "experiments/class_attention/class_attention.h"
+
+#include <charconv>
+
+#include "experiments/common/attention_pictures.h"
+#include "experiments/common/layer_passports.h"
+#include "experiments/common/published_recipe.h"
+#include "experiments/common/study.h"
+#include "nn/audit.h"
+#include "nn/models/cait.h"
+
+using namespace plumb;
+
+namespace {
+
+// "token", "mean", "insert-8" (before block 8 of --depth), "12:2" (12 blocks of self-attention, then 2 of class attention).
+struct Design {
+  enum class Kind { token, mean, insert, stages } kind = Kind::token;
+  std::int64_t first = 0, second = 0;
+};
+
+Design parse(const std::string& text, std::int64_t depth) {
+  if (text == "token") return {};
+  if (text == "mean") return {Design::Kind::mean};
+  Design d{text.starts_with("insert-") ? Design::Kind::insert : Design::Kind::stages};
+  const char *at = text.data() + (d.kind == Design::Kind::insert ? 7 : 0), *end = text.data() + text.size();
+  auto read = std::from_chars(at, end, d.first);
+  bool ok = read.ec == std::errc();
+  if (d.kind == Design::Kind::stages) {
+    ok = ok && read.ptr != end && *read.ptr == ':';
+    if (ok) read = std::from_chars(read.ptr + 1, end, d.second);
+    ok = ok && read.ec == std::errc() && d.first >= 1 && d.second >= 1 && d.first + d.second <= lab::largest_size;
+  } else {
+    ok = ok && d.first >= 1 && d.first < depth;
+  }
+  lab::usage_check(ok && read.ptr == end, "--designs: expected token, mean, insert-B with B below {} (--depth), or N:K such as 12:2, got '{}'", depth,
+                   text);
+  return d;
+}
+
+}  // namespace
+
+int plumb::lab::class_attention(int argc, const char* const* argv) {
+  lab::Study study("class_attention", "Where should the class token come in: at the start, later, or in a stage of its own?");
+  lab::set_deit_weights(study);
+  const auto design =
+      study.axis<std::string>("--designs", {"token", "insert-8", "insert-10", "mean", "12:1", "12:2", "11:1", "10:2"},
+                              "token: from the start; insert-B: before block B; N:K: N blocks, then K of class attention; mean: none");
+  std::int64_t depth = 12;
+  study.cli().section("Model");
+  study.cli().option("--depth", &depth, "Blocks of the designs that do not name their own").at_least(1).at_most(lab::largest_size);
+  study.network().patch = 4;
+  study.cli().leave_out("--pool", "give --designs token,mean");
+  study.cli().rule([&study] {
+    lab::usage_check(study.network().recipe == "shared", "--recipe {}: the designs are compared under the shared one", study.network().recipe);
+  });
+  study.options().steps = 300, study.options().warmup = 30;
+  study.optimization().lr = 1e-3;
+  study.judging().control = "token";
+  study.cli().preset("quick", "four designs on glyphs, one seed: two minutes on two cores", [&] {
+    design.set({"token", "insert-10", "12:2", "mean"});
+    study.network().patch = 8;
+  });
+  study.cli().preset("cpu", "eight designs on CIFAR-100, three seeds: an hour on two cores; give --data-dir", [&] {
+    study.options().data = "cifar-100";
+    study.options().seeds = {0, 1, 2};
+    study.options().steps = 1000, study.options().warmup = 100;
+  });
+  study.cli().preset("paper", "DeiT-S with LayerScale on ImageNet: give --image-folder, and GPUs", [&] {
+    lab::set_deit_small(study, [] { return std::vector<std::string>{"layerscale"}; });
+    design.set({"token", "mean", "insert-2", "insert-4", "insert-8", "insert-10", "insert-11", "12:1", "12:2", "12:3", "11:1", "10:2"});
+    lab::explain(study, "--designs",
+                 "Touvron et al. 2021, CaiT, section 3: a token inserted later, and stages of class attention; which blocks and how many are ours");
+    lab::explain(study, "--depth", "facebookresearch/deit, models.py, deit_small_patch16_224");
+  });
+  study.cli().example("--preset quick");
+  study.cli().example("--preset cpu --data-dir data --jobs 2 --out runs/class_attention");
+  study.cli().example("--designs token,24:2 --depth 24 --steps 600");
+  study.claim("class attention (12:2) is better than a class token from the start", "Touvron et al. 2021, CaiT, section 3",
+              lab::higher("val_accuracy", {{"design", "12:2"}}, {{"design", "token"}}));
+  const char* ours = "a question of ours";
+  for (const auto& [better, worse, text] :
+       {std::tuple("insert-8", "token", "a class token inserted before block 8 is better than one from the start"),
+        {"insert-10", "token", "a class token inserted before block 10 is better than one from the start"},
+        {"12:2", "12:1", "two blocks of class attention are better than one"},
+        {"12:2", "mean", "class attention (12:2) is better than the mean of the patches"}})
+    study.claim(text, ours, lab::higher("val_accuracy", {{"design", better}}, {{"design", worse}}));
+  study.claim("with as many blocks, 10:2 is as good as a token from the start, within one point", ours,
+              lab::not_lower("val_accuracy", {{"design", "10:2"}}, {{"design", "token"}}, 0.01));
+  study.section([](const lab::StudyResults& r) {
+    return lab::Section{.title = "Design by design",
+                        .caption = "Means over the seeds, their 95 % t intervals, and single seeds.",
+                        .charts = {lab::dots_of(r, "val_accuracy", "Validation accuracy")}};
+  });
+  study.section(lab::attention_section);
+  study.file("layers.csv", lab::layers_csv);
+  study.columns({"train_loss", "val_loss", "val_accuracy"});
+  study.show({"train_loss", "val_loss", "val_accuracy"});
+  study.check([&](const lab::ImageSet&) {
+    for (const std::string& text : design.values()) parse(text, depth);
+  });
+  return study.run(argc, argv, [&](lab::Arm& arm) {
+    const Design d = parse(arm[design], depth);
+    nn::ViTOptions o = arm.vit({.depth = depth, .gate = "layerscale"});
+    if (d.kind != Design::Kind::stages) {
+      o.pool = d.kind == Design::Kind::mean ? nn::Pool::mean : nn::Pool::token;
+      o.token_block = d.first;
+      nn::ViT model(o);
+      nn::audit_init(model, arm.seed());
+      arm.train(model, lab::passports(arm, model.stack()));
+      return lab::attach_attention(arm, model);
+    }
+    nn::CaiT model({.image = o.image,
+                    .channels = o.channels,
+                    .patch = o.patch,
+                    .classes = o.classes,
+                    .dim = o.dim,
+                    .depth = d.first,
+                    .heads = o.heads,
+                    .depth_token_only = d.second,
+                    .mlp_ratio = o.mlp_ratio,
+                    .gate = o.gate,
+                    .attention = nn::make_attention<nn::Attention>,
+                    .norm_eps = o.norm_eps,
+                    .recipe = o.recipe,
+                    .drop_key = o.drop_key,
+                    .attention_dropout = o.attention_dropout,
+                    .drop_head = o.drop_head,
+                    .drop_path = o.drop_path,
+                    .seed = o.seed});
+    nn::audit_init(model, arm.seed());
+    arm.train(model, lab::passports(arm, model.stack()));
+    lab::attach_attention(arm, model);
+  });
+}

@@ -1,0 +1,134 @@
+// How deep does each method train? By bisection: the depth doubles until most seeds do not train any more, then the edge between is halved until it
+// is a quarter of an octave wide. Runs without hope are stopped half way.
+#include "experiments/depth_limit/depth_limit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "experiments/common/boundary.h"
+#include "experiments/common/published_recipe.h"
+#include "experiments/common/study.h"
+#include "nn/audit.h"
+
+using namespace plumb;
+
+namespace {
+
+constexpr int ticks = 4;  // to an octave: depths 19 % apart
+constexpr std::int64_t least = 4;
+
+// What papers say they trained, at other sizes and lengths.
+std::string published_depth(const std::string& gate) {
+  if (gate == "rezero") return "128 layers (majumderb/rezero)";
+  if (gate == "deepnorm") return "1,000 layers (Wang et al. 2022, abstract, as a secondary text reports it)";
+  if (gate == "fixup") return "10,000 layers (Zhang, Dauphin, Ma 2019, abstract, as a secondary text reports it)";
+  if (gate == "skipinit") return "1,000 layers (De, Smith 2020, as a secondary text reports it)";
+  return "–";
+}
+
+// What there is to say of the edge.
+std::string limit_words(const std::map<int, lab::Share>& known, const lab::Octaves& depths, std::int64_t most) {
+  const auto depth = [&](int tick) { return std::lround(depths.at(tick)); };
+  const auto trains = std::ranges::find_if(known, [](const auto& k) { return k.second.most(); });
+  if (trains == known.end()) return fmt::format("trains at none, from {} on", depth(known.begin()->first));
+  const auto edge = lab::edge_above(known, trains->first);
+  if (!edge->outside) return fmt::format("{} or more (none tried beyond {})", depth(edge->inside), std::min<std::int64_t>(most, depth(edge->inside)));
+  return fmt::format("{}, not {}", depth(edge->inside), depth(*edge->outside));
+}
+
+}  // namespace
+
+int plumb::lab::depth_limit(int argc, const char* const* argv) {
+  lab::Study study("depth_limit", "How deep can a network be for each method to still train it?");
+  const auto gate = study.axis<std::string>("--gates", {"post", "pre", "rezero", "fixup", "layerscale", "deepnorm"}, "Methods to compare")
+                        .one_of_methods("method");
+  const auto lr = study.axis<double>("--lrs", {3e-3}, "Peak learning rates").above(0);
+  const auto depth = study.searched<std::int64_t>("depth");
+  std::int64_t first = 12, most = 192;
+  lab::TrainedAt trained;
+  lab::Cli& cli = study.cli();
+  cli.section("Search");
+  cli.option("--first", &first, "The depth, in blocks, that is tried first").at_least(static_cast<double>(least)).at_most(lab::largest_size);
+  cli.option("--most", &most, "No network is deeper than this").at_least(static_cast<double>(least)).at_most(lab::largest_size).decides_which_arms();
+  trained.declare(cli, study.optimization().augment);
+  cli.rule([&] { lab::usage_check(first <= most, "--first {} is deeper than --most {}", first, most); });
+  study.options().steps = 300, study.options().seeds = {0, 1, 2}, study.options().stop_hopeless = true;
+  study.network().dim = 32;
+  study.network().recipe = "paper", study.network().weight_init = "xavier";  // with which all train fast: what does not train is not merely slow
+  cli.preset("quick", "three methods up to depth 48, 200 steps, one seed: three minutes on two cores", [&] {
+    gate.set({"post", "pre", "rezero"});
+    study.options().steps = 200, study.options().seeds = {0};
+    most = 48;
+  });
+  cli.preset("cpu", "six methods up to depth 384, three seeds: an hour on two cores", [&] { most = 384; });
+  cli.preset("paper", "at DeiT-S's size on ImageNet, for a twentieth of its epochs, as no paper has this search: give --image-folder, and GPUs", [&] {
+    lab::set_deit_small_for_search(study, [gate] { return gate.values(); });
+    lr.set({study.optimization().lr});
+    lab::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
+    most = 768;
+    lab::explain(study, "--most", "ours");
+    lab::explain(study, "--first", "DeiT-S");
+  });
+  cli.example("--preset quick");
+  cli.example("--gates post,deepnorm --most 768 --seeds 0..4 --jobs 2");
+
+  const auto depths = [&] { return lab::Octaves{static_cast<double>(first), ticks}; };
+  study.search([&](const lab::Search& search) {
+    const lab::Octaves at = depths();
+    std::vector<lab::Point> next;
+    const auto ask = [&](int tick) { next.push_back({{"depth", static_cast<std::int64_t>(std::lround(at.at(tick)))}}); };
+    const auto known = lab::shares(search.so_far, "depth", at);
+    const int lowest = at.lowest_whole(static_cast<double>(least));
+    const int highest = static_cast<int>(std::floor(ticks * std::log2(static_cast<double>(most) / static_cast<double>(first)) + 1e-9));
+    const auto trains = std::ranges::find_if(known, [](const auto& k) { return k.second.most(); });
+    if (known.empty())
+      ask(0);
+    else if (trains != known.end()) {
+      if (const auto tick = lab::next_above(known, trains->first, at, highest)) ask(*tick);
+    } else if (known.begin()->first > lowest) {  // then shallower
+      ask(std::max(known.begin()->first - ticks, lowest));
+    }
+    return next;
+  });
+  study.section([&](const lab::StudyResults& r) {
+    using enum lab::TextTable::Align;
+    lab::Section section{
+        .title = "The largest depth at which most seeds train",
+        .caption =
+            fmt::format("A network trains where its loss ends below {:g} of chance. Shares are of the seeds, in brackets; intervals in the figure "
+                        "are Wilson's, of 95 %. Published depths are of other data and sizes, in layers as each paper counts them.",
+                        trained.share)};
+    section.table.column("method", left);
+    section.table.column("trains to depth", left);
+    section.table.column("seeds that trained, by depth", left);
+    section.table.column("published", left);
+    lab::Plot plot{.id = "share-by-depth",
+                   .title = "Share of seeds that train",
+                   .x = {.title = "depth, log scale", .log = true},
+                   .y = {.title = "share of seeds", .low = 0, .high = 1},
+                   .interval = lab::PlotInterval::bars};
+    for (const lab::StudyResults::Group& place : r.groups("depth")) {
+      const auto known = lab::shares(place.arms, "depth", depths());
+      std::vector<std::string> tried;
+      lab::PlotSeries& series = plot.series.emplace_back(lab::PlotSeries{.name = place.point.label(), .style = static_cast<int>(plot.series.size())});
+      for (const auto& [tick, share] : known) {
+        const long blocks = std::lround(depths().at(tick));
+        tried.push_back(fmt::format("{} ({})", blocks, to_string(share)));
+        series.points.push_back({static_cast<double>(blocks), share.value(), share.low(), share.high()});
+      }
+      section.table.row({place.point.label(), limit_words(known, depths(), most), fmt::format("{}", fmt::join(tried, ", ")),
+                         published_depth(place.point.get<std::string>("gate"))});
+    }
+    section.charts.push_back(std::move(plot));
+    return section;
+  });
+  study.columns({"trained", "train_loss", "val_accuracy", "diverged_at"});
+  study.show({"train_loss", "val_accuracy"});
+  return study.run(argc, argv, [&](lab::Arm& arm) {
+    nn::ViT model(arm.vit({.depth = arm[depth], .gate = arm[gate]}));
+    nn::audit_init(model, arm.seed());
+    arm.train(model);
+    trained.measure(arm);
+  });
+}

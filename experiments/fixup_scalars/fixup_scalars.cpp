@@ -1,0 +1,95 @@
+// Fixup piece by piece (Zhang, Dauphin, Ma 2019): which of its rules does the training need? Each arm leaves one out.
+#include "experiments/fixup_scalars/fixup_scalars.h"
+
+#include <map>
+
+#include "experiments/common/layer_passports.h"
+#include "experiments/common/published_recipe.h"
+#include "experiments/common/study.h"
+#include "nn/audit.h"
+#include "nn/gates/methods.h"
+
+using namespace plumb;
+
+namespace {
+
+struct Pieces {
+  nn::methods::FixupParts parts = {};
+  nn::Recipe recipe = nn::methods::fixup().paper;  // Glorot weights, a zero head, scalars at a tenth of the rate
+};
+
+const std::vector<std::string>& piece_names() {
+  static const std::vector<std::string> names{"whole",       "scalars-full-rate", "no-shifts", "no-scales",      "no-scalars",
+                                              "last-random", "head-random",       "no-factor", "factor-squared", "nothing"};
+  return names;
+}
+
+Pieces pieces(const std::string& name) {
+  Pieces p;
+  if (name == "scalars-full-rate") p.recipe.scalar_rate = 1;
+  if (name == "no-shifts" || name == "no-scalars" || name == "nothing") p.parts.shifts = false;
+  if (name == "no-scales" || name == "no-scalars" || name == "nothing") p.parts.scales = false;
+  if (name == "last-random" || name == "nothing") p.parts.zero_last = false;
+  if (name == "head-random" || name == "nothing") p.recipe.zero_head = false;
+  if (name == "no-factor" || name == "nothing") p.parts.factor = 0;
+  if (name == "factor-squared") p.parts.factor = 2;
+  return p;
+}
+
+}  // namespace
+
+int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
+  lab::Study study("fixup_scalars", "Which of Fixup's rules does a training need?");
+  const auto depth = study.axis<int>("--depths", {12, 36}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
+  const auto piece = study.axis<std::string>("--pieces", piece_names(), "What is left out of Fixup, or changed in it").one_of("piece", piece_names());
+  const auto lr = study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
+  study.options().steps = 600;  // the whole needs that many to leave the hues behind
+  study.judging().control = "whole";
+  study.network().recipe = "paper";
+  for (const char* option : {"--recipe", "--weight-init"}) study.cli().leave_out(option, "each piece has a recipe of its own");
+  study.cli().preset("quick", "five pieces at depth 12, one seed: two minutes on two cores", [&] {
+    depth.set({12}), piece.set({"whole", "scalars-full-rate", "last-random", "no-factor", "nothing"});
+  });
+  study.cli().preset("cpu", "depths 12 and 36, four seeds: an hour on two cores", [&] { study.options().seeds = {0, 1, 2, 3}; });
+  study.cli().preset("paper", "DeiT-S with Fixup, which has no warm-up, at depths 12 to 36 on ImageNet: give --image-folder, and GPUs", [&] {
+    lab::set_deit_small(study, [] { return std::vector<std::string>{"fixup"}; });
+    study.network().recipe = "paper", study.options().warmup.reset();
+    lab::explain(study, "--warmup", "as --recipe has it");
+    depth.set({12, 18, 24, 36}), lr.set({study.optimization().lr});
+    lab::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
+    lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
+    lab::explain(study, "--pieces", "Zhang, Dauphin, Ma 2019, rules 1 to 3; hongyi-zhang/Fixup for the rate of the scalars");
+  });
+  study.cli().example("--preset quick");
+  study.cli().example("--pieces whole,scalars-full-rate --depths 24 --lrs 1e-3,3e-3,1e-2 --seeds 0..4");
+  const char* fixup = "Zhang, Dauphin, Ma 2019, Fixup";
+  for (const int d : {12, 18, 24, 36, 48}) {
+    const auto worse = [&](const char* left_out, const std::string& text, const std::string& source) {
+      study.claim(fmt::format("depth {}: {}", d, text), source,
+                  lab::higher("train_loss", {{"piece", left_out}}, {{"piece", "whole"}}).at({{"depth", d}}));
+    };
+    worse("last-random", "last layers that do not start at 0 train worse", std::string(fixup) + ", rule 1");
+    worse("head-random", "a head that does not start at 0 trains worse", std::string(fixup) + ", rule 1");
+    worse("no-factor", "without the factor by depth it trains worse", std::string(fixup) + ", rule 2");
+    worse("no-shifts", "without shifts it trains worse", std::string(fixup) + ", rule 3");
+    worse("no-scales", "without scales it trains worse", std::string(fixup) + ", rule 3");
+    worse("scalars-full-rate", "scalars at the full learning rate train worse", "hongyi-zhang/Fixup, issue 6: training can diverge");
+    worse("factor-squared", "with the factor by depth squared it trains worse", "ours: rule 2 has it as it is");
+    worse("no-scalars", "without shifts and scales it trains worse", std::string(fixup) + ", rule 3");
+    worse("nothing", "without all of it, it trains worse", fixup);
+  }
+  for (const int d : {12, 18, 24, 36})
+    study.published({{"piece", "whole"}, {"depth", d}}, "val_accuracy", "92.5 % on CIFAR-10, vanilla 92.26 (ResNet-56)",
+                    "majumderb/rezero: errors of 7.5 and 7.74");
+  study.columns({"train_loss", "val_loss", "val_accuracy", "diverged_at"});
+  study.show({"train_loss", "val_accuracy"});
+  study.file("layers.csv", lab::layers_csv);
+  return study.run(argc, argv, [&](lab::Arm& arm) {
+    const Pieces p = pieces(arm[piece]);
+    nn::ViTOptions o = arm.vit({.depth = arm[depth], .gate = nn::methods::fixup(p.parts)});
+    o.recipe = p.recipe;
+    nn::ViT model(o);
+    nn::audit_init(model, arm.seed());
+    arm.train(model, lab::passports(arm, model.stack()));
+  });
+}

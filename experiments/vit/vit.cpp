@@ -1,0 +1,116 @@
+// Trains a ViT (Dosovitskiy et al. 2021; DeiT, Touvron et al. 2021) with any residual method, evaluates one that was trained, or trains it on.
+#include "experiments/vit/vit.h"
+
+#include "experiments/common/attention_pictures.h"
+#include "experiments/common/gate_init.h"
+#include "experiments/common/layer_passports.h"
+#include "experiments/common/pretrained_weights.h"
+#include "experiments/common/study.h"
+#include "nn/audit.h"
+#include "nn/gates/methods.h"
+#include "nn/io/weights.h"
+
+using namespace plumb;
+
+namespace {
+
+struct Options {
+  std::string gate = "pre";
+  std::int64_t depth = 12, mlp_ratio = 4;
+  double init = 1e-4;
+  bool init_is_of_gate = false;
+  lab::PretrainedWeights weights;
+};
+
+struct Size {
+  const char* name;
+  std::int64_t dim, heads;
+};
+constexpr Size sizes[] = {{"tiny", 192, 3}, {"small", 384, 6}, {"base", 768, 12}};
+
+void declare(Options& o, lab::Study& study) {
+  lab::Cli& cli = study.cli();
+  cli.section("Model");
+  cli.option("--gate", &o.gate, "Residual method").one_of_methods("gate", true);
+  cli.option("--depth", &o.depth, "Number of blocks").at_least(1).at_most(lab::largest_size);
+  cli.option("--mlp-ratio", &o.mlp_ratio, "Hidden width of the MLPs, in widths").at_least(1).at_most(lab::largest_size);
+  cli.option("--init", &o.init, "LayerScale's initial value; of --weights without LayerScale 1, so that they compute what they did")
+      .at_least(0)
+      .at_most(10);
+  o.weights.declare(cli);
+  for (const Size& size : sizes)
+    cli.preset(fmt::format("vit-{}", size.name), fmt::format("12 blocks of width {}, {} heads, patches of 16, a class token", size.dim, size.heads),
+               [&study, &o, &cli, size] {
+                 const std::string source = fmt::format("timm 1.0.31, vision_transformer.py, vit_{}_patch16_224", size.name);
+                 study.network().dim = size.dim, study.network().heads = size.heads, study.network().patch = 16, study.network().pool = "token";
+                 o.depth = 12;
+                 for (const char* option : {"--dim", "--heads", "--patch", "--pool", "--depth"}) cli.explain(option, source);
+               });
+  cli.example("--image-folder flowers --preset vit-tiny --augment deit --steps 20000");
+  cli.example("--weights vit_tiny_patch16_224.safetensors --image-folder photos --normalization half --evaluate");
+  cli.example(
+      "--weights vit_tiny_patch16_224.safetensors --image-folder flowers --normalization half --gate layerscale --fine-tune --lr 5e-5 --steps 1000");
+}
+
+// Sizes as the file of --weights has them; LayerScale may be new.
+void take_sizes(Options& o, lab::Study& study) {
+  lab::Cli& cli = study.cli();
+  lab::NetworkOptions& network = study.network();
+  const auto* there = std::get_if<nn::ViTOptions>(&o.weights.card().options);
+  lab::usage_check(there, "{} is a CaiT; build/release/bin/cait takes it", o.weights.path());
+  o.weights.decide(cli, "--dim", network.dim, there->dim);
+  o.weights.decide(cli, "--heads", network.heads, there->heads);
+  o.weights.decide(cli, "--depth", o.depth, there->depth);
+  o.weights.decide(cli, "--mlp-ratio", o.mlp_ratio, there->mlp_ratio);
+  o.weights.decide(cli, "--patch", network.patch, there->patch);
+  o.weights.decide(cli, "--pool", network.pool, std::string(there->pool == nn::Pool::mean ? "mean" : "token"));
+  if (there->gate->name == "pre" && nn::method_text(o.gate).name == "layerscale") {
+    if (!o.init_is_of_gate) o.weights.take_init(cli, o.init);
+    return;
+  }
+  o.weights.decide_gate(cli, o.gate, *there->gate);
+}
+
+bool is_layerscale(const Options& o) { return nn::method_text(o.gate).name == "layerscale"; }
+
+nn::GateChoice gate_of(const Options& o) { return is_layerscale(o) ? nn::methods::layerscale(o.init) : nn::GateChoice(o.gate); }
+
+}  // namespace
+
+int plumb::lab::vit(int argc, const char* const* argv) {
+  lab::Study study(
+      "vit",
+      "Trains a ViT with any residual method; or takes trained weights (timm's names), to evaluate them on images or to train them on. With "
+      "--save-weights a seed that does not diverge leaves its weights under timm's names.");
+  study.options().steps = 300, study.options().warmup = 30;
+  study.optimization().lr = 1e-3;
+  Options o;
+  declare(o, study);
+  const auto supply = [&] {
+    const lab::Cli& cli = study.cli();
+    o.weights.supply(cli.given("--heads") ? std::optional(study.network().heads) : std::nullopt, cli.given("--gate") ? o.gate : "");
+  };
+  study.instead([&] {
+    supply();
+    return o.weights.evaluates() ? std::optional(lab::evaluate_images(o.weights, study.options(), study.cli())) : std::nullopt;
+  });
+  study.derive([&] {
+    supply();
+    o.init_is_of_gate = lab::take_init_of_gate(study.cli(), o.gate, o.depth, o.init);
+    if (o.weights.trains_on()) take_sizes(o, study), o.weights.take_images(study.cli(), study.options());
+  });
+  study.columns({"train_loss", "val_loss", "val_accuracy"});
+  study.show({"train_loss", "val_loss", "val_accuracy"});
+  study.section(lab::attention_section);
+  study.file("layers.csv", lab::layers_csv);
+  return study.run(argc, argv, [&](lab::Arm& arm) {
+    nn::ViTOptions options = arm.vit({.depth = o.depth, .gate = gate_of(o)});
+    options.mlp_ratio = o.mlp_ratio;
+    nn::ViT model(options);
+    nn::audit_init(model, arm.seed());
+    if (o.weights.given()) o.weights.put_into(model, arm, is_layerscale(o) ? std::optional(o.init) : std::nullopt);
+    arm.save_under(nn::timm_vit(options.channels));
+    arm.train(model, lab::passports(arm, model.stack()));
+    lab::attach_attention(arm, model);
+  });
+}
