@@ -161,12 +161,15 @@ void Arm::save_under(nn::KeyMap names) { run_.names = std::move(names); }
 
 void Arm::log(const Values& values) {
   if (run_.has_ended()) return;
-  trace(values);
+  run_.trace(run_.step, values);
   for (const auto& [name, value] : values) set_value(run_.record.values, name, value);
+  run_.end_if_not_finite(values);
 }
 
 void Arm::trace(const Values& values) {
-  if (!run_.has_ended()) run_.trace(run_.step, values);
+  if (run_.has_ended()) return;
+  run_.trace(run_.step, values);
+  run_.end_if_not_finite(values);
 }
 void Arm::show(double loss, double rate) { run_.show(run_.step, loss, rate); }
 
@@ -176,6 +179,7 @@ void Arm::measure(const Values& values) {
     check_name(point(), name);
     set_value(run_.record.values, name, value);
   }
+  run_.end_if_not_finite(values);
 }
 
 std::vector<std::pair<std::int64_t, double>> Arm::traced(const std::string& name) const {
@@ -202,7 +206,7 @@ bool Arm::diverges(const Gradients& step, const std::function<Tensor()>& loss) {
 }
 
 void Arm::diverged(std::int64_t step, const std::string& reason) {
-  if (!run_.has_ended()) run_.diverged(step, reason);
+  if (!run_.has_ended() || run_.ended_by_value()) run_.diverged(step, reason);
 }
 
 double Arm::recent_loss() const {

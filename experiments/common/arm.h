@@ -169,8 +169,9 @@ class Arm {
   void track_evaluation(std::function<Values()> evaluate);
   void save_under(nn::KeyMap names);
 
-  // Adds one object to metrics.jsonl: where the arm is, the step, and these values; "loss" and "lr" also show in the progress. log() also makes the
-  // last value under a name a result of the arm.
+  // Adds these values to the step's line of metrics.jsonl; "loss" and "lr" also show in the progress. log() also makes the last value under a name a
+  // result of the arm. A loss or a norm of gradients (tells_divergence(), divergence.h) that is not finite ends the arm as diverged, here and in
+  // measure(): the loop over the steps ends, and later values are left out.
   void log(const Values& values);
   void trace(const Values& values);
   // The progress alone.

@@ -205,17 +205,42 @@ void ArmRun::settle(std::size_t most_left) {
   }
 }
 
+// Lines are in the order of their steps, one a step.
+void ArmRun::join(std::int64_t of_step, const std::string& object) {
+  auto line = record.metrics.end();
+  Json joined{{"step", of_step}};
+  for (; line != record.metrics.begin(); --line) {
+    Json former = Json::parse(*std::prev(line));
+    const auto its_step = former.at("step").get<std::int64_t>();
+    if (its_step < of_step) break;
+    if (its_step > of_step) continue;
+    joined = std::move(former);
+    line = record.metrics.erase(std::prev(line));
+    break;
+  }
+  joined.update(Json::parse(object));
+  record.metrics.insert(line, line_of(joined));
+}
+
 void ArmRun::trace(std::int64_t of_step, const Values& values) {
   if (repeats()) return;
-  Json line{{"step", of_step}};
+  Json line = Json::object();
   for (const auto& [name, value] : values) {
     check_name(record.point, name);
     line[name] = value;  // written as null where not finite
     if (name == "loss") last_loss = value, watch.see(of_step, value);
     if (name == "lr" || name == "lr_now") last_rate = value;
   }
-  record.metrics.push_back(line_of(line));
+  join(of_step, line_of(line));
   if (env.progress) env.progress->step(place, of_step + 1, last_loss, last_rate);
+}
+
+void ArmRun::end_if_not_finite(const Values& values) {
+  for (const auto& [name, value] : values) {
+    if (!tells_divergence(name) || std::isfinite(value) || record.status == Status::diverged) continue;
+    diverged(step, fmt::format("{} is not finite", name));
+    ended_ = ended_by_value_ = true;
+  }
 }
 
 void ArmRun::show(std::int64_t of_step, double loss, double rate) {
@@ -224,12 +249,12 @@ void ArmRun::show(std::int64_t of_step, double loss, double rate) {
 }
 
 void ArmRun::diverged(std::int64_t at_step, const std::string& reason) {
-  check(record.status != Status::diverged, "[diverged] expected one divergence an arm, got a second at step {}", at_step);
+  check(record.status != Status::diverged || std::exchange(ended_by_value_, false),
+        "[diverged] expected one divergence an arm, got a second at step {}", at_step);
   record.status = Status::diverged;
   record.reason = one_line(reason);
   record.diverges_from = watch.is_bad() ? std::min(at_step, watch.bad_since()) : at_step;
   set_value(record.values, diverged_at, static_cast<double>(at_step));
-  record.metrics.push_back(line_of({{"step", at_step}, {diverged_at, at_step}, {"divergence", reason}}));
   if (std::error_code none; leaves_files) std::filesystem::remove(Arm(*this).weights_file(), none);
 }
 
@@ -280,9 +305,11 @@ void ArmRun::call(const std::function<void(Arm&)>& body) {
   } catch (const std::exception& e) {  // one arm's failure is not the sweep's
     ended_as(Status::failed, e.what());
   }
-  if (record.status == Status::failed) {
-    record.metrics.push_back(line_of({{"step", step}, {"failure", record.reason}}));
+  if (record.status == Status::diverged) {
+    const auto at = static_cast<std::int64_t>(value_of(record.values, diverged_at));
+    join(at, line_of({{diverged_at, at}, {"divergence", record.reason}}));
   }
+  if (record.status == Status::failed) join(step, line_of({{"failure", record.reason}}));
   model = nullptr, optimizer = nullptr, ema = nullptr;
   pending_.clear();
 }

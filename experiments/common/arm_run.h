@@ -83,6 +83,10 @@ class ArmRun {
   // Takes them all in. Whether one of them has diverged: then nothing that the body does in later steps is reported.
   bool has_ended();
   void trace(std::int64_t of_step, const Values& values);
+  // Ends the arm as diverged if one of these values that tells_divergence() is not finite. The body may still say a better reason, by
+  // Arm::diverged() or Arm::diverges().
+  void end_if_not_finite(const Values& values);
+  bool ended_by_value() const { return ended_by_value_; }
   void show(std::int64_t of_step, double loss, double rate);
   void diverged(std::int64_t at_step, const std::string& reason);
 
@@ -115,7 +119,8 @@ class ArmRun {
   std::exception_ptr error_;
   static constexpr std::size_t most_pending = 2;
   std::deque<TakenStep> pending_;
-  bool ended_ = false;
+  bool ended_ = false, ended_by_value_ = false;
+  void join(std::int64_t of_step, const std::string& object);  // adds the JSON object's values to the step's line of metrics.jsonl
   using Clock = std::chrono::steady_clock;
   Clock::time_point step_began_{}, checkpointed_ = Clock::now();
 };

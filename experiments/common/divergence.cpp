@@ -26,6 +26,12 @@ std::string first_non_finite_op(const std::function<Tensor()>& loss) {
 
 }  // namespace
 
+bool tells_divergence(std::string_view name) {
+  for (const std::string_view word : {"loss", "grad_norm", "gradient_norm"})
+    if (name.ends_with(word) && (name.size() == word.size() || name[name.size() - word.size() - 1] == '_')) return true;
+  return false;
+}
+
 void DivergenceWatch::see(std::int64_t step, double loss) {
   if (step == std::exchange(seen_, step)) return;
   recent_.push_back(loss);

@@ -3,10 +3,15 @@
 #include <deque>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "autograd/tensor.h"
 
 namespace plumb::lab {
+
+// Whether a value of this name that is not finite means that the training has diverged: a loss ("loss", "val_loss", ...) or the norm of gradients
+// ("grad_norm", "gradient_norm", "first_grad_norm", ...).
+bool tells_divergence(std::string_view name);
 
 // When a training has diverged: the loss or the gradient's norm is not finite, or the loss has been above `limit` times chance for 20 steps in a row.
 class DivergenceWatch {

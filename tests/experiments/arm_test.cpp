@@ -188,7 +188,7 @@ TEST_CASE("a loop of one's own tells what it trains, or does without what needs 
   REQUIRE(call(folder.path(), main, with(words, {"t", "--eval-every", "2", "--save-weights", "--resume"})).status == 0);
   CHECK(losses == std::vector<double>(whole.begin() + 3, whole.end()));
   CHECK(std::filesystem::exists(folder / "t/weights/seed-0.safetensors"));
-  CHECK_THAT(file(folder, "t/metrics.jsonl"), contains("{\"seed\":0,\"step\":3,\"val_loss\":"));
+  CHECK_THAT(file(folder, "t/metrics.jsonl"), contains("{\"seed\":0,\"step\":3,\"loss\":") && contains(",\"val_loss\":"));
 }
 
 TEST_CASE("hopeless arms stop by the stated rule and are not finished") {
