@@ -10,6 +10,7 @@
 #include "core/atomic_file.h"
 #include "core/backend.h"
 #include "experiments/common/build_info.h"
+#include "experiments/common/claim_check.h"
 #include "experiments/common/data/open_data.h"
 #include "experiments/common/dry_run.h"
 #include "experiments/common/hash.h"
@@ -108,19 +109,23 @@ void Study::check_axes() const {
                  option.name);
   plumb::check(is_searched() == (next_ != nullptr), "[study] expected search() and searched axes together, got {}",
                next_ ? "search() alone" : "searched axes alone");
-  for (const Claim& claim : claims_) {
-    const Comparison& c = claim.comparison;
-    const auto names = [](const Point& p, const Point& q) {
-      return std::ranges::all_of(p.entries(), [&](const auto& e) { return q.find(e.first); });
-    };
-    plumb::check(names(c.a, c.b) && names(c.b, c.a), "[claim] \"{}\": expected two points on the same axes, got {} and {}", claim.text, c.a.label(),
-                 c.b.label());
+}
+
+std::vector<std::string> Study::claims_not_judged() const {
+  std::vector<ClaimAxis> axes;
+  for (const AxisData& axis : axes_) {
+    ClaimAxis& a = axes.emplace_back(ClaimAxis{.name = axis.name, .option = axis.option, .searched = axis.declared == nullptr});
+    a.text = std::holds_alternative<std::vector<std::string>>(axis.values);
+    std::visit([&](const auto& values) { a.values.assign(values.begin(), values.end()); }, axis.values);
+    if (axis.declared) a.names = axis.declared->names();
   }
-  for (const Claim& claim : claims_)
-    for (const Point* point : {&claim.comparison.a, &claim.comparison.b, &claim.comparison.where})
-      for (const auto& [name, value] : point->entries())
-        plumb::check(std::ranges::find(axes_, name, &AxisData::name) != axes_.end() || name == "seed",
-                     "[claim] \"{}\": expected axes of this study, got {}", claim.text, name);
+  axes.push_back({.name = "seed", .option = "--seeds", .values = {options_.seeds.begin(), options_.seeds.end()}});
+  return lab::claims_not_judged(claims_, axes, places());
+}
+
+void Study::check_measures(const Record& record) const {
+  const std::optional<std::string> wrong = unmeasured_claim(claims_, record);
+  plumb::check(!wrong, "{}", wrong.value_or(""));
 }
 
 void Study::declare_best_lr() {
@@ -298,6 +303,8 @@ StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
   std::vector<std::string> others = sweep.codes();
   std::erase(others, run.facts.code);
   if (!others.empty()) r.notes.emplace_back("code", fmt::format("{}, and runs computed by other code: {}", run.facts.code, fmt::join(others, ", ")));
+  if (const std::vector<std::string> not_judged = claims_not_judged(); !not_judged.empty())
+    r.notes.emplace_back("claims not judged", fmt::format("{}", fmt::join(not_judged, "; ")));
   const std::vector<Point> named = sweep.named();
   const std::vector<Record> own = best_lr_ ? at_own_rates(r) : std::vector<Record>(), tried = best_lr_ ? that_chose(r) : std::vector<Record>();
   for (const Claim& claim : claims_) {
@@ -412,8 +419,12 @@ void Study::check_places(const ImageSet& images) const {
 }
 
 int Study::run_or_look() {
+  const std::vector<std::string> not_judged = claims_not_judged();
   const Setup setup(options_);
   check_places(setup.data.train);
+  if (!not_judged.empty())
+    note_error(fmt::format("{} not judged in this call: {}{}\n", plural(not_judged.size(), "claim"), not_judged.front(),
+                           not_judged.size() > 1 ? fmt::format("; and {} more, in the report", not_judged.size() - 1) : ""));
   const auto environment = [&](const std::filesystem::path& folder, Progress* progress) {
     return ArmEnvironment{options_, setup.data, setup.normalization, folder, code_hash(), setup.arithmetic, network_, optimization_, progress};
   };
@@ -453,6 +464,7 @@ int Study::run_or_look() {
   const auto write = [&] { write_files(results(sweep, folder), Writing::between); };
   const InterruptHandler interrupt;
   try {
+    for (const Record& record : sweep.records()) check_measures(record);
     Progress progress({}, ProgressOutput::standard_error(options_.no_progress));
     sweep.run(environment(folder.path(), &progress), progress, write);
   } catch (const UsageError&) {
@@ -510,6 +522,11 @@ int Study::rebuild() {
   const StudyResults all = results(sweep, folder);
   write_files(all, Writing::last);
   print(sweep, all);
+  for (const Record& record : all.records)
+    if (const std::optional<std::string> wrong = unmeasured_claim(claims_, record)) {
+      note_error(*wrong + "\n");
+      break;
+    }
   return 0;
 }
 

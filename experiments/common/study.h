@@ -119,6 +119,9 @@ class Study {
   // Which combinations of the axes' values are run, each without seed, without searched axes and, with --best-lr, without "lr"; all if not given.
   void only(std::function<bool(const Point&)> wanted) { wanted_ = std::move(wanted); }
 
+  // What is expected of the arms, stated before they run; of each pair of sides, those that this call has are judged. Checked when the study starts
+  // (axes, values: claim_check.h) and when an arm that it is about has ended ok: an arm that did not measure the value ends the study. A body that
+  // has no number for it measures `unknown`.
   void claim(const std::string& text, const std::string& source, const Comparison& comparison) { claims_.push_back({text, source, comparison}); }
   // A figure from a paper, shown beside what the arms at `where` give; `source` with where it was read.
   void published(const Point& where, const std::string& value, const std::string& figure, const std::string& source) {
@@ -172,6 +175,8 @@ class Study {
   std::vector<std::string> shown_in_progress(const Record& record) const;
   std::vector<std::string> codes_of(const Ledger& ledger, const RunFolder& folder) const;
   void check_axes() const;
+  std::vector<std::string> claims_not_judged() const;
+  void check_measures(const Record& record) const;  // throws for a claim about what it has not measured
   NamedTexts settings_texts(const DataFacts& data) const;
   void check_places(const ImageSet& images) const;
   void check_accepted(const Ledger& ledger) const;

@@ -229,6 +229,7 @@ void Sweep::finish(Named& arm, ArmRun& run) {
   std::error_code none;
   if (run.record.status == Status::ok && run.checkpoint_is_ours()) std::filesystem::remove(run.checkpoint_file(), none);
   progress_->finish(arm.place, run.record.status == Status::ok && run.warning.empty(), run.outcome(study_.shown_in_progress(run.record)));
+  study_.check_measures(run.record);
   for (Unit& unit : units_)
     if (std::ranges::any_of(unit.arms, [&](const Named& a) { return &a == &arm; })) return ask(unit);
 }

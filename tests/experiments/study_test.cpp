@@ -225,6 +225,79 @@ TEST_CASE("a study that is put together wrongly says so") {
   CHECK_FALSE(std::filesystem::exists(folder / "o"));
 }
 
+TEST_CASE("a claim that cannot be judged says so: when the study starts, and when the first arm has ended") {
+  const TemporaryFolder folder;
+  int bodies = 0;
+  const auto ends = [&](const Comparison& comparison) {
+    bodies = 0;
+    const auto main = [&](int argc, const char* const* argv) {
+      Study study("claims", "Claims.", {.network = false, .optimization = false});
+      study.axis<int>("--depths", {1, 2}, "Depths");
+      study.axis<std::string>("--gates", {"pre", "post"}, "Gates").one_of("gate", {"pre", "post", "rezero"});
+      study.axis<std::string>("--forms", {"plain", "block"}, "Forms");
+      study.only([](const Point& p) { return p.get<std::string>("form") == "plain" || p.get<std::int64_t>("depth") == 2; });
+      study.claim("so it is", "a test", comparison);
+      return study.run(argc, argv, [&](Arm& arm) {
+        ++bodies;
+        arm.measure({{"train_loss", static_cast<double>(arm.point().get<std::int64_t>("depth"))}});
+        if (arm.point().get<std::string>("gate") == "post") arm.measure({{"of_post", 1}});
+      });
+    };
+    return call(folder.path(), main, {"--steps", "1", "--seeds", "0..1", "--no-progress", "--overwrite", "--out", "a"});
+  };
+  const auto refused = [&](const Comparison& comparison, int after, const std::string& text) {
+    const Ended e = ends(comparison);
+    INFO(e.err);
+    CHECK(e.status == 1);
+    CHECK(bodies == after);
+    CHECK(std::count(e.err.begin(), e.err.end(), '\n') == 1 + after);  // a line for each arm
+    CHECK_THAT(e.err, contains("error: [claim] \"so it is\": " + text));
+  };
+  refused(lower("train_loss", {{"depht", 1}}, {{"depht", 2}}), 0, "expected axes of this study, got depht; did you mean 'depth'?");
+  refused(lower("train_loss", {{"gate", "per"}}, {{"gate", "post"}}), 0, "expected a value that --gates takes, got 'per'; did you mean 'pre'?");
+  refused(lower("train_loss", {{"depth", 1}}, {{"depth", 2}}).at({{"gate", 1}}), 0, "expected a text for gate, got the number 1");
+  refused(lower("train_loss", {{"depth", "1"}}, {{"depth", 2}}), 0, "expected a number for depth, got the text 1");
+  refused(lower("train_loss", {{"depth", 1}}, {{"gate", "pre"}}), 0, "expected two points on the same axes, got depth 1 and gate pre");
+  // The first arm that the claim is about.
+  refused(lower("train_los", {{"depth", 1}}, {{"depth", 2}}), 1,
+          "expected a value that arms measure, got train_los, which depth 1 gate pre form plain seed 0 has not; did you mean 'train_loss'?");
+  refused(above("val_loss", 1, {{"depth", 1}, {"gate", "post"}}), 3, "expected a value that arms measure, got val_loss, which depth 1 gate post");
+  // Right elsewhere: said, in one line, and in the report.
+  for (const auto& [comparison, text] : std::vector<std::pair<Comparison, std::string>>{
+           {lower("train_loss", {{"depth", 1}}, {{"depth", 12}}), "so it is: no depth 12 in --depths 1,2"},
+           {lower("train_loss", {{"gate", "pre"}}, {{"gate", "rezero"}}), "so it is: no gate rezero in --gates pre,post"},
+           {lower("train_loss", {{"form", "plain"}}, {{"form", "blok"}}), "so it is: no form blok in --forms plain,block, did you mean 'block'?"},
+           {below("train_loss", 1, {{"depth", 1}, {"form", "block"}}), "so it is: the study leaves depth 1 form block out"},
+           {above("train_loss", 1, {{"seed", 7}}), "so it is: no seed 7 in --seeds 0,1"}}) {
+    const Ended e = ends(comparison);
+    INFO(e.err);
+    CHECK(e.status == 0);
+    CHECK_THAT(e.err, contains("1 claim not judged in this call: " + text + "\n"));
+    CHECK(std::count(e.err.begin(), e.err.end(), '\n') == 1 + bodies);
+    std::string shown = text;
+    for (std::size_t at = 0; (at = shown.find('\'', at)) != shown.npos;) shown.replace(at, 1, "&#39;");
+    CHECK_THAT(file(folder, "a/report.html"), contains("claims not judged") && (contains(text) || contains(shown)));
+  }
+  // A value that some arms alone have is theirs to be claimed of.
+  const Ended fine = ends(above("of_post", 0, {{"gate", "post"}}));
+  CHECK(fine.status == 0);
+  CHECK_THAT(fine.err, !contains("claim"));
+  // Tables of what there is are made whatever was claimed.
+  REQUIRE(ends(lower("train_loss", {{"depth", 1}}, {{"depth", 2}})).status == 0);
+  const auto rebuilt = [&](int argc, const char* const* argv) {
+    Study study("claims", "Claims.", {.network = false, .optimization = false});
+    study.axis<int>("--depths", {1, 2}, "Depths");
+    study.axis<std::string>("--gates", {"pre", "post"}, "Gates");
+    study.axis<std::string>("--forms", {"plain"}, "Forms");
+    study.claim("so it is", "a test", lower("train_los", {{"depth", 1}}, {{"depth", 2}}));
+    return study.run(argc, argv, [](Arm&) {});
+  };
+  const Ended tables = call(folder.path(), rebuilt, {"--steps", "1", "--seeds", "0..1", "--out", "a", "--rebuild"});
+  INFO(tables.err);
+  CHECK(tables.status == 0);
+  CHECK_THAT(tables.err, contains("expected a value that arms measure, got train_los"));
+}
+
 TEST_CASE("what does not go together in a sweep is said before anything is made") {
   const TemporaryFolder folder;
   EpsilonStudy study;
