@@ -93,6 +93,7 @@ Json measure(const Options& o) {
                  .gate = gate_of(o.gate),
                  .norm_eps = 1e-5,  // PyTorch's default
                  .drop_key = {.rate = o.dropkey},
+                 .pool = nn::Pool::token,
                  .seed = seed});
   nn::AdamW optimizer(model.parameters(), {.lr = 1e-3, .weight_decay = 0.05});
   const Tensor images = random_normal({o.batch, 3, o.image, o.image}, seed, "images");

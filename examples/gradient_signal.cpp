@@ -8,14 +8,9 @@ using namespace plumb;
 
 int main(int argc, char** argv) {
   return lab::experiment(argc, argv, {.name = "gradient_signal", .summary = "Signal in the gradients of zero gates."}, [](lab::Run& run) {
-    const lab::ImageSet& images = run.data().train;
-    nn::ViT model({.image = images.height,
-                   .channels = images.channels,
-                   .classes = images.classes,
-                   .depth = 6,
-                   .gate = "rezero",
-                   .recipe = nn::Recipe{},
-                   .seed = run.seed()});
+    nn::ViTOptions options = run.vit({.depth = 6, .gate = "rezero"});
+    options.pool = nn::Pool::token;
+    nn::ViT model(options);
     std::map<std::string, double> means;  // by gate
     double gates = 0, branches = 0;       // mean squares
     const auto batches = static_cast<double>(run.steps());

@@ -6,7 +6,7 @@ using namespace plumb;
 
 int main(int argc, char** argv) {
   return lab::experiment(argc, argv, {.name = "own_loop", .summary = "Layer-wise rates and early stopping."}, [](lab::Run& run) {
-    nn::ViT model({.channels = run.data().train.channels, .classes = run.data().train.classes, .depth = 6, .seed = run.seed()});
+    nn::ViT model(run.vit({.depth = 6}));
     for (std::size_t i = 0; i < 6; ++i)  // the last block has the full rate, each below it 0.8 of the next
       model.stack().blocks()[i]->each_parameter([&](const std::string&, nn::Parameter& p) { p.lr_factor *= std::pow(0.8, 5 - i); });
     nn::AdamW optimizer(model.parameters(), {.lr = 1e-3});

@@ -5,7 +5,8 @@ using namespace plumb;
 
 int main() {
   const auto vit = [](std::int64_t classes, std::uint64_t seed) {  // vit_tiny: .image = 224, .patch = 16, .classes = 1000, .dim = 192, .heads = 3
-    return nn::ViT({.image = 16, .patch = 4, .classes = classes, .dim = 32, .depth = 2, .heads = 2, .gate = "pre", .norm_eps = 1e-6, .seed = seed});
+    return nn::ViT(
+        {.image = 16, .patch = 4, .classes = classes, .dim = 32, .depth = 2, .heads = 2, .gate = "pre", .pool = nn::Pool::token, .seed = seed});
   };
   nn::save_weights(vit(10, 1), "vit.safetensors", nn::timm_vit());  // timm's names: what load_state_dict() takes
 

@@ -6,9 +6,10 @@ int main(int argc, char** argv) {
   std::string gate = "pre";
   const auto declare = [&](lab::Cli& cli) { cli.option("--gate", &gate, "Residual gate").one_of("gate", nn::gate_names()); };
   return lab::experiment(
-      argc, argv, {.name = "warmup_study", .summary = "One gate at depth 24; compare --warmup 0 with --warmup 50.", .declare = declare},
+      argc, argv,
+      {.name = "warmup_study", .summary = "One gate at depth 24; compare --warmup 0 with --warmup 50.", .declare = declare, .network = true},
       [&](lab::Run& run) {
-        nn::ViT model({.channels = run.data().train.channels, .classes = run.data().train.classes, .depth = 24, .gate = gate, .seed = run.seed()});
+        nn::ViT model(run.vit({.depth = 24, .gate = gate}));  // --dim, --pool, ...: the rest of it
         nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, run.warmup(), run.steps())});
         run.track(model, optimizer);  // for checkpoints, --eval-every and --save-weights
         for (const lab::Batch& batch : run.batches()) {

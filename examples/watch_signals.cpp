@@ -4,7 +4,7 @@ using namespace plumb;
 
 int main(int argc, char** argv) {
   return lab::experiment(argc, argv, {.name = "watch_signals", .summary = "Signals in a pre-norm network of 24 blocks."}, [](lab::Run& run) {
-    nn::ViT model({.channels = run.data().train.channels, .classes = run.data().train.classes, .depth = 24, .gate = "pre", .seed = run.seed()});
+    nn::ViT model(run.vit({.depth = 24, .gate = "pre"}));
     nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, 0, run.steps())});
     for (std::int64_t step = 0; const lab::Batch& batch : run.batches()) {
       std::optional<lab::PassportProbe> probe;

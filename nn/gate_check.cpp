@@ -30,8 +30,16 @@ std::unique_ptr<Stack> make_stack(const GateChoice& gate, std::int64_t blocks = 
 }
 
 std::unique_ptr<ViT> make_vit(const GateChoice& gate, std::uint64_t seed = 0) {
-  return std::make_unique<ViT>(
-      ViTOptions{.image = 8, .channels = 1, .patch = 4, .classes = classes, .dim = dim, .depth = 2, .heads = heads, .gate = gate, .seed = seed});
+  return std::make_unique<ViT>(ViTOptions{.image = 8,
+                                          .channels = 1,
+                                          .patch = 4,
+                                          .classes = classes,
+                                          .dim = dim,
+                                          .depth = 2,
+                                          .heads = heads,
+                                          .gate = gate,
+                                          .pool = Pool::token,
+                                          .seed = seed});
 }
 
 Tensor stream() { return random_normal({2, 5, dim}, 0, "stream"); }

@@ -24,11 +24,13 @@ struct Model {
 const std::map<std::string, std::function<Model()>> models{
     {"vit",
      [] {
-       return Model{std::make_unique<nn::ViT>(nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .gate = "pre"}), nn::timm_vit()};
+       return Model{std::make_unique<nn::ViT>(nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .gate = "pre", .pool = nn::Pool::token}),
+                    nn::timm_vit()};
      }},
     {"vit_layerscale",
      [] {
-       return Model{std::make_unique<nn::ViT>(nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .gate = "layerscale"}), nn::timm_vit()};
+       return Model{std::make_unique<nn::ViT>(nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .gate = "layerscale", .pool = nn::Pool::token}),
+                    nn::timm_vit()};
      }},
     {"vit_mean",
      [] {

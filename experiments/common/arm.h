@@ -144,7 +144,8 @@ class Arm {
   const std::filesystem::path& folder() const;  // where the run's files are
   std::filesystem::path weights_file() const;   // in it: where --save-weights puts this arm's weights
 
-  // A ViT by the options of the command line, for the images of the data set, with this arm's seed.
+  // A ViT by the options of the command line (their defaults where the program has none), for the images of the data set, with this arm's seed: the
+  // network that tables are of, for loops of one's own as well.
   nn::ViTOptions vit(const ViTChoice& choice = {});
   // Trains it by the options of the command line, minimising the cross-entropy: optimizer, schedule, clipping, moving average; measures train_loss
   // (mean over the last 20 steps), val_loss, val_accuracy and images_per_second; traces loss, lr_now and grad_norm in about 200 points. The model

@@ -5,7 +5,7 @@
 namespace plumb::lab {
 
 int experiment(int argc, const char* const* argv, const ExperimentInfo& info, std::function<void(Run&)> body) {
-  Study study(info.name, info.summary, {.network = false, .optimization = false});
+  Study study(info.name, info.summary, {.network = info.network, .optimization = false});
   study.options() = info.defaults;
   if (info.declare) info.declare(study.cli());
   if (info.derive) study.derive([&] { info.derive(study.cli(), study.options()); });

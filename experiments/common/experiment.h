@@ -2,8 +2,8 @@
 //
 //   int main(int argc, char** argv) {
 //     return lab::experiment(argc, argv, {.name = "warmup_study", .summary = "..."}, [](lab::Run& run) {
-//       nn::ViT model({.classes = run.data().train.classes, .depth = 48, .gate = "layerscale", .seed = run.seed()});
-//       nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, 50, run.steps())});
+//       nn::ViT model(run.vit({.depth = 48, .gate = "layerscale"}));
+//       nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, run.warmup(), run.steps())});
 //       run.track(model, optimizer);  // for checkpoints, --eval-every and --save-weights; may be left out
 //       for (const lab::Batch& batch : run.batches()) {
 //         const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
@@ -36,6 +36,7 @@ struct ExperimentInfo {
   // many there are beside them.
   std::vector<std::string> show = {};
   std::function<void(const ImageSet&)> check = {};  // throws UsageError where options do not suit the images
+  bool network = false;  // whether the command line has the options of the ViT that Run::vit makes: --dim, --heads, --patch, --pool, ...
 };
 
 // Runs body once a seed, and returns the exit status, as Study::run does.

@@ -19,16 +19,17 @@ struct ViTOptions {
   double attention_dropout = 0;
   DropHeadOptions drop_head = {};
   DropPathOptions drop_path = {};
-  Pool pool = Pool::token;
+  Pool pool = Pool::mean;             // as the tables of the experiments have it
   std::int64_t token_block = 0;       // the class token joins the patches before this block, 0 .. depth - 1; late, it has no position
   std::optional<Recipe> recipe = {};  // weights, head and rates of scalars; recipe_of() if not given
   std::uint64_t seed = 0;             // of the initial values
 };
 
 // Images [B, C, H, W] -> logits [B, classes]. Parameters under timm's names: patch_embed.proj, cls_token (1, 1, D), pos_embed
-// (1, T + 1, D), blocks.N.*, norm, head; with a class token that joins late (CaiT, section 3), pos_embed is (1, T, D); with Pool::mean, which is
-// timm's global_pool='avg', class_token=False, fc_norm=False, there is no cls_token, and pos_embed is (1, T, D). The trunk (everything but blocks.*)
-// is the same for every method, and so are its initial values but for what the recipe says of the head.
+// (1, T + 1, D), blocks.N.*, norm, head; with a class token that joins late (CaiT, section 3), pos_embed is (1, T, D); with Pool::mean, the default,
+// which is timm's global_pool='avg', class_token=False, fc_norm=False, there is no cls_token, and pos_embed is (1, T, D). The trunk (everything but
+// blocks.*) is the same for every method, and so are its initial values but for what the recipe says of the head. With its other defaults, too, the
+// network is the one that a study's Arm::vit makes, but for the recipe: there it is shared by all methods, Recipe{}.
 class ViT : public Classifier {
  public:
   explicit ViT(const ViTOptions& options);

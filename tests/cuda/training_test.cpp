@@ -62,7 +62,9 @@ void check_training(const std::string& name, const Model& make, const std::strin
   CHECK(cuda_memory().traffic().through_host == before);
 }
 
-nn::ViTOptions small() { return {.image = 16, .patch = 4, .classes = classes, .dim = 32, .depth = 2, .heads = 2, .seed = 3}; }
+nn::ViTOptions small() {
+  return {.image = 16, .patch = 4, .classes = classes, .dim = 32, .depth = 2, .heads = 2, .pool = nn::Pool::token, .seed = 3};
+}
 Model vit(const nn::ViTOptions& options) {
   return [options] { return std::make_unique<nn::ViT>(options); };
 }

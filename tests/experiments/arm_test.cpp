@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -189,6 +190,40 @@ TEST_CASE("a loop of one's own tells what it trains, or does without what needs 
   CHECK(losses == std::vector<double>(whole.begin() + 3, whole.end()));
   CHECK(std::filesystem::exists(folder / "t/weights/seed-0.safetensors"));
   CHECK_THAT(file(folder, "t/metrics.jsonl"), contains("{\"seed\":0,\"step\":3,\"loss\":") && contains(",\"val_loss\":"));
+}
+
+TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults") {
+  const TemporaryFolder folder;
+  std::vector<std::map<std::string, std::vector<double>>> parameters;
+  std::vector<std::vector<double>> logits;
+  const auto keep = [&](const Arm& arm, const nn::ViT& model) {
+    auto& values = parameters.emplace_back();
+    for (const nn::Parameter& p : model.parameters()) values[p.name] = p.value.values();
+    const HostBatch first = evaluation_batch(arm.data().validation, arm.normalization(), 0, 4, 1);
+    logits.push_back(model(to_tensors(first, arm.data().validation).images).values());
+  };
+  const auto body = [&](Arm& arm) {
+    keep(arm,
+         nn::ViT({.channels = arm.data().train.channels, .classes = arm.data().train.classes, .depth = 2, .gate = "layerscale", .seed = arm.seed()}));
+    keep(arm, nn::ViT(arm.vit({.depth = 2, .gate = "layerscale"})));
+    CHECK(arm.vit().mlp_ratio == nn::ViTOptions().mlp_ratio);
+    CHECK(arm.vit().depth == nn::ViTOptions().depth);
+    CHECK(arm.vit().gate->name == nn::ViTOptions().gate->name);
+  };
+  const auto study = [&](int argc, const char* const* argv) { return Study("own", "Own.").run(argc, argv, body); };
+  const auto loop = [&](int argc, const char* const* argv) { return experiment(argc, argv, {.name = "own", .summary = "Own."}, body); };
+  for (const Main& main : {Main(study), Main(loop)})
+    REQUIRE(call(folder.path(), main, {"--steps", "1", "--batch", "4", "--seeds", "3", "--no-progress", "--overwrite", "--out", "a"}).status == 0);
+  REQUIRE(parameters.size() == 4);
+  for (int i = 1; i < 4; ++i) CHECK(parameters[i] == parameters[0]), CHECK(logits[i] == logits[0]);
+  // The options of the network on the command line of a loop.
+  std::int64_t dim = 0;
+  const auto with_options = [&](int argc, const char* const* argv) {
+    return experiment(argc, argv, {.name = "own", .summary = "Own.", .network = true}, [&](Run& run) { dim = run.vit().dim; });
+  };
+  REQUIRE(call(folder.path(), with_options, {"--steps", "1", "--dim", "8", "--no-progress", "--out", "b"}).status == 0);
+  CHECK(dim == 8);
+  CHECK(call(folder.path(), loop, {"--dim", "8"}).status == 2);
 }
 
 TEST_CASE("hopeless arms stop by the stated rule and are not finished") {

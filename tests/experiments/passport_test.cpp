@@ -56,6 +56,7 @@ nn::ViT fresh(const nn::GateChoice& gate, std::int64_t depth, bool paper_init = 
                   .depth = depth,
                   .heads = 2,
                   .gate = gate,
+                  .pool = nn::Pool::token,
                   .recipe = paper_init ? std::optional(gate->paper) : std::nullopt});
 }
 
@@ -332,7 +333,15 @@ TEST_CASE("passport: the Jacobian of blocks that are the identity is 1, exactly 
   passport = forward_passport(pre);
   const double grown = lab::jacobian(pre.stack(), passport).value;
   CHECK(grown > 1.2);
-  nn::ViT dropping(
-      {.image = 32, .channels = 1, .patch = 8, .classes = 7, .dim = 32, .depth = 3, .heads = 2, .gate = "peri_ln", .drop_path = {.rate = 0.5}});
+  nn::ViT dropping({.image = 32,
+                    .channels = 1,
+                    .patch = 8,
+                    .classes = 7,
+                    .dim = 32,
+                    .depth = 3,
+                    .heads = 2,
+                    .gate = "peri_ln",
+                    .drop_path = {.rate = 0.5},
+                    .pool = nn::Pool::token});
   CHECK(lab::jacobian(dropping.stack(), passport).value == grown);  // in evaluation mode
 }

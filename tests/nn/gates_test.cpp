@@ -23,6 +23,7 @@ nn::ViT make_vit(const nn::GateChoice& gate, std::int64_t depth = 2, bool paper_
                   .depth = depth,
                   .heads = 3,
                   .gate = gate,
+                  .pool = nn::Pool::token,
                   .recipe = paper_init ? std::optional(gate->paper) : std::nullopt});
 }
 
@@ -213,7 +214,16 @@ TEST_CASE("Fixup piece by piece: each rule can be left out, and nothing else cha
 
 TEST_CASE("a class token may join the patches late: the blocks before see patches alone") {
   for (const std::int64_t joins : {0, 1, 2}) {
-    nn::ViT model({.image = 16, .channels = 1, .patch = 8, .classes = 7, .dim = 12, .depth = 3, .heads = 3, .gate = "pre", .token_block = joins});
+    nn::ViT model({.image = 16,
+                   .channels = 1,
+                   .patch = 8,
+                   .classes = 7,
+                   .dim = 12,
+                   .depth = 3,
+                   .heads = 3,
+                   .gate = "pre",
+                   .pool = nn::Pool::token,
+                   .token_block = joins});
     CHECK(by_name(model).at("pos_embed").value.shape() == Shape{1, joins == 0 ? 5 : 4, 12});
     std::vector<std::int64_t> tokens;
     std::vector<Handle> handles;
@@ -243,7 +253,16 @@ TEST_CASE("a class token may join the patches late: the blocks before see patche
 
 TEST_CASE("a recipe says how weights, head and rates of scalars start, the shared one the same for all") {
   const auto with = [](const std::string& gate, const nn::Recipe& recipe) {
-    return nn::ViT({.image = 16, .channels = 1, .patch = 8, .classes = 7, .dim = 12, .depth = 2, .heads = 3, .gate = gate, .recipe = recipe});
+    return nn::ViT({.image = 16,
+                    .channels = 1,
+                    .patch = 8,
+                    .classes = 7,
+                    .dim = 12,
+                    .depth = 2,
+                    .heads = 3,
+                    .gate = gate,
+                    .pool = nn::Pool::token,
+                    .recipe = recipe});
   };
   const auto pre = by_name(with("pre", {}));
   for (const std::string& gate : built_in_gates) {

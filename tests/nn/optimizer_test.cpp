@@ -331,7 +331,7 @@ TEST_CASE("global-norm clipping scales all gradients by one factor") {
 }
 
 TEST_CASE("groups are resolved from roles and shown") {
-  nn::ViT model({.image = 16, .patch = 8, .dim = 8, .depth = 2, .heads = 2, .gate = "fixup"});
+  nn::ViT model({.image = 16, .patch = 8, .dim = 8, .depth = 2, .heads = 2, .gate = "fixup", .pool = nn::Pool::token});
   const nn::AdamW optimizer(model.parameters(), {.weight_decay = 0.05});
   const auto groups = optimizer.groups();
   REQUIRE(groups.size() == 3);

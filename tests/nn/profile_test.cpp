@@ -21,7 +21,14 @@ constexpr std::int64_t patches = (image / patch) * (image / patch), tokens = pat
 
 // Takes training steps of a small ViT: the loss of each.
 struct Training {
-  nn::ViT model{{.image = image, .patch = patch, .classes = classes, .dim = dim, .depth = depth, .heads = heads, .drop_key = {.rate = 0.1}}};
+  nn::ViT model{{.image = image,
+                 .patch = patch,
+                 .classes = classes,
+                 .dim = dim,
+                 .depth = depth,
+                 .heads = heads,
+                 .drop_key = {.rate = 0.1},
+                 .pool = nn::Pool::token}};
   nn::AdamW optimizer{model.parameters(), {.lr = 1e-3, .clip_norm = 1}};
   Tensor images = random_normal({batch, 3, image, image}, 0, "images"), targets = integers({0, 1, 2, 3}, {batch});
 

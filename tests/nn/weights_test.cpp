@@ -43,7 +43,8 @@ std::set<std::string> keys(const nn::NamedTensors& tensors) {
   return names;
 }
 
-const nn::ViTOptions vit{.image = 8, .channels = 3, .patch = 4, .classes = 5, .dim = 8, .depth = 2, .heads = 2, .gate = "layerscale", .seed = 3};
+const nn::ViTOptions vit{
+    .image = 8, .channels = 3, .patch = 4, .classes = 5, .dim = 8, .depth = 2, .heads = 2, .gate = "layerscale", .pool = nn::Pool::token, .seed = 3};
 
 }  // namespace
 

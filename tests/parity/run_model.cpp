@@ -64,7 +64,8 @@ void run_model(const Case& c, Judge& judge) {
                                                  .depth = s.at("depth"),
                                                  .heads = s.at("num_heads"),
                                                  .gate = layerscale ? nn::methods::layerscale(s.at("init_values").get<double>()) : nn::methods::pre(),
-                                                 .norm_eps = s.at("norm_eps")});
+                                                 .norm_eps = s.at("norm_eps"),
+                                                 .pool = nn::Pool::token});
   else if (kind == "cait")
     model = std::make_unique<nn::CaiT>(nn::CaiTOptions{.image = s.at("img_size"),
                                                        .channels = channels,

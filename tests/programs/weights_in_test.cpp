@@ -38,7 +38,7 @@ std::string cait_file(const fs::path& path, std::int64_t classes = 4) {
 }
 
 std::string vit_file(const fs::path& path, const char* gate = "pre") {
-  const nn::ViT model({.image = 16, .patch = 4, .classes = 4, .dim = 64, .depth = 2, .heads = 1, .gate = gate, .seed = 5});
+  const nn::ViT model({.image = 16, .patch = 4, .classes = 4, .dim = 64, .depth = 2, .heads = 1, .gate = gate, .pool = nn::Pool::token, .seed = 5});
   nn::save_weights(model, path, nn::timm_vit());
   return path.string();
 }
@@ -157,7 +157,7 @@ TEST_CASE("weights are trained on: a new head, resized positions, new gates at 1
 TEST_CASE("gates that a file has are not set from data again, and sizes and talking heads are the file's") {
   const TemporaryFolder folder;
   write_glyphs(folder / "images", 4);
-  nn::ViT model({.image = 16, .patch = 4, .classes = 2, .dim = 64, .depth = 1, .heads = 1, .gate = "act_norm", .seed = 5});
+  nn::ViT model({.image = 16, .patch = 4, .classes = 2, .dim = 64, .depth = 1, .heads = 1, .gate = "act_norm", .pool = nn::Pool::token, .seed = 5});
   for (const nn::Parameter& p : model.parameters())
     if (p.role == nn::Role::gate) copy_into(full(p.value.shape(), 0.25).array(), p.value.array());
   nn::save_weights(model, folder / "w", nn::timm_vit(), nn::metadata_of(*nn::card_of(model)));
