@@ -8,6 +8,7 @@
 #include "autograd/autograd.h"
 #include "experiments/common/arm_run.h"
 #include "experiments/common/interrupt.h"
+#include "experiments/common/model_facts.h"
 #include "experiments/common/options_at.h"
 #include "experiments/common/progress.h"
 
@@ -97,6 +98,7 @@ nn::ViTOptions Arm::vit(const ViTChoice& choice) {
   run_.recipe = network.recipe_of(*o.gate);
   o.recipe = run_.recipe;
   o.seed = seed();
+  if (!run_.model) run_.record.model = model_facts(o);
   return o;
 }
 
@@ -131,6 +133,7 @@ void Arm::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
   check(!run_.model, "[track] expected to be told once what an arm trains, got a second model");
   check(run_.record.steps == 0, "[track] expected to be told what is trained before the first step, got it after step {}", run_.record.steps);
   run_.parameters = model.parameter_count();
+  run_.record.model = model_facts(model);
   run_.model = &model, run_.optimizer = &optimizer, run_.ema = ema;
   run_.evaluate = [this_run = &run_] {
     std::optional<nn::EmaScope> averaged;

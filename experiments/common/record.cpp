@@ -77,6 +77,7 @@ std::string to_json(const Record& r) {
   Json json{{"arm", point_json(r.point)}, {"status", to_string(r.status)}, {"steps", r.steps}, {"seconds", r.seconds}};
   if (!r.reason.empty()) json["reason"] = r.reason;
   if (r.diverges_from >= 0) json["diverges_from"] = r.diverges_from;
+  if (!r.model.empty()) json["model"] = Json::parse(r.model);
   json["values"] = Json::object();
   for (const auto& [name, value] : r.values) json["values"][name] = value;  // nlohmann-json writes what is not finite as null
   for (const auto& [name, objects] : {std::pair("metrics", &r.metrics), {"attachments", &r.attachments}}) {
@@ -98,6 +99,7 @@ Record record_from_json(std::string_view text) {
     const auto status = std::ranges::find(statuses, name, [](Status s) { return to_string(s); });
     check(status != std::end(statuses), "a status that is ok, diverged, hopeless or failed, not {}", name);
     r.status = *status;
+    if (json.contains("model")) r.model = dumped(json["model"]);
     for (const auto& [key, value] : json.at("values").items()) r.values.emplace_back(key, value.is_null() ? unknown : value.get<double>());
     for (const auto& [key, objects] : {std::pair("metrics", &r.metrics), {"attachments", &r.attachments}})
       for (const Json& object : json.at(key)) objects->push_back(dumped(object));

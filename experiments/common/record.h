@@ -40,6 +40,7 @@ struct Record {
   std::int64_t diverges_from = -1;            // the step at which a divergence began, at the latest its "diverged_at"; -1: none
   Values values = {};                         // what was measured of the arm
   std::vector<std::string> metrics = {};      // of its steps: JSON objects that begin with "step"
+  std::string model = {};                     // what was trained: a JSON object (model_facts.h); empty: not said
   std::vector<std::string> attachments = {};  // further JSON objects, for the study's own files
 
   // A value, or one of the common numbers "steps" and "seconds".

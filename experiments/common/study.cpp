@@ -15,6 +15,7 @@
 #include "experiments/common/dry_run.h"
 #include "experiments/common/hash.h"
 #include "experiments/common/interrupt.h"
+#include "experiments/common/model_facts.h"
 #include "experiments/common/options_at.h"
 #include "experiments/common/progress.h"
 #include "experiments/common/replay.h"
@@ -300,6 +301,7 @@ StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
   for (const AxisData& axis : axes_) r.axes.push_back(axis.name);
   r.axes.emplace_back("seed");
   r.settings = settings_ ? settings_(data) : settings_texts(data);
+  if (const std::string trained = describe_models(r.records); !trained.empty()) r.settings.emplace_back("trained", trained);
   std::vector<std::string> others = sweep.codes();
   std::erase(others, run.facts.code);
   if (!others.empty()) r.notes.emplace_back("code", fmt::format("{}, and runs computed by other code: {}", run.facts.code, fmt::join(others, ", ")));

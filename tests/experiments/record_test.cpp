@@ -21,6 +21,7 @@ Record a_record() {
           .seconds = 12.5,
           .values = {{"train_loss", 0.1 + 0.2}, {"val_loss", 1.0 / 3.0}},
           .metrics = {R"({"step":0,"loss":2.3})", R"({"step":1,"loss":null})"},
+          .model = R"({"model":"vit","depth":48,"gate":"rezero"})",
           .attachments = {R"({"a":[1,2.5]})"}};
 }
 
@@ -71,6 +72,7 @@ TEST_CASE("a record survives a round trip to the bit, and what is not finite is 
   CHECK(std::isnan(back.value("absent")));
   CHECK(back.value("steps") == 200);
   CHECK(back.metrics == record.metrics);
+  CHECK(back.model == record.model);
   CHECK(back.attachments == record.attachments);
   CHECK(to_json(back) == to_json(record));
   for (const char* wrong : {"", "{}", "[1]", R"({"arm":{},"status":"well","steps":1,"seconds":1,"values":{},"metrics":[],"attachments":[]})"})

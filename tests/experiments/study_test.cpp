@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "experiments/common/ledger.h"
 #include "experiments/common/trainer.h"
 #include "tests/experiments/epsilon_study.h"
 #include "tests/support/catch.h"
@@ -296,6 +297,59 @@ TEST_CASE("a claim that cannot be judged says so: when the study starts, and whe
   INFO(tables.err);
   CHECK(tables.status == 0);
   CHECK_THAT(tables.err, contains("expected a value that arms measure, got train_los"));
+}
+
+TEST_CASE("what a body fixes of the network that it trains is in the ledger and in the report's settings") {
+  const TemporaryFolder folder;
+  struct Own : nn::Layer {
+    nn::Linear head{{.in = 1024, .out = 10}};
+    Own() : Layer("Own") {
+      child("head", head);
+      nn::initialize(*this, 0);
+    }
+    Tensor forward(const Tensor& x) const override { return head(slice(reshape(x, {x.dim(0), -1}), 1, 0, 1024)); }
+  };
+  enum class Body { trains, asks, own } what = Body::trains;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("fixed", "Fixed.");
+    const auto depth = study.axis<int>("--depths", {1, 2}, "Depths");
+    return study.run(argc, argv, [&](Arm& arm) {
+      if (what == Body::own) {
+        Own model;
+        return arm.train(model);
+      }
+      nn::ViTOptions o = arm.vit({.depth = arm[depth], .gate = "post"});
+      if (what == Body::asks) return;  // a loop that tracks nothing
+      o.mlp_ratio = 3;
+      nn::ViT model(o);
+      arm.train(model);
+    });
+  };
+  const auto settings = [&] {
+    const Ended e = call(folder.path(), main, {"--dim", "8", "--batch", "4", "--steps", "1", "--no-progress", "--overwrite", "--out", "a"});
+    INFO(e.err);
+    REQUIRE(e.status == 0);
+    const std::string page = file(folder, "a/report.html");
+    const std::size_t at = page.find("trained</");
+    REQUIRE(at != page.npos);
+    return page.substr(at, page.find("parameters", at) == page.npos ? 400 : page.find("parameters", at) + 40 - at);
+  };
+  CHECK_THAT(settings(), contains("vit, image 32, channels 3") && contains("depth 1 or 2, ") && contains("mlp_ratio 3, ") &&
+                             contains("gate post, ") && contains("pool mean") && contains("parameters "));
+  CHECK_THAT(file(folder, "a/ledger.jsonl"), contains("\"model\":{\"model\":\"vit\",") && contains("\"gate\":\"post\""));
+  // It survives: tables anew, and folders that are merged.
+  const std::string ledger = file(folder, "a/ledger.jsonl");
+  REQUIRE(call(folder.path(), main, {"--dim", "8", "--batch", "4", "--steps", "1", "--out", "a", "--rebuild"}).status == 0);
+  CHECK_THAT(file(folder, "a/report.html"), contains("gate post"));
+  CHECK(file(folder, "a/ledger.jsonl") == ledger);
+  std::filesystem::copy(folder / "a", folder / "b", std::filesystem::copy_options::recursive);
+  std::filesystem::remove(folder / "b/ledger.jsonl");
+  for (const LedgerEntry& entry : Ledger(folder / "a/ledger.jsonl").entries()) Ledger(folder / "b/ledger.jsonl").append(entry);
+  CHECK_THAT(file(folder, "b/ledger.jsonl"), contains("\"gate\":\"post\""));
+  what = Body::asks;
+  CHECK_THAT(settings(), contains("gate post, "));
+  what = Body::own;
+  CHECK_THAT(settings(), contains("Own, parameters 10250"));
 }
 
 TEST_CASE("what does not go together in a sweep is said before anything is made") {
