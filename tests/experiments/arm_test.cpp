@@ -215,7 +215,10 @@ TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults") {
   for (const Main& main : {Main(study), Main(loop)})
     REQUIRE(call(folder.path(), main, {"--steps", "1", "--batch", "4", "--seeds", "3", "--no-progress", "--overwrite", "--out", "a"}).status == 0);
   REQUIRE(parameters.size() == 4);
-  for (int i = 1; i < 4; ++i) CHECK(parameters[i] == parameters[0]), CHECK(logits[i] == logits[0]);
+  for (std::size_t i = 1; i < 4; ++i) {
+    CHECK(parameters[i] == parameters[0]);
+    CHECK(logits[i] == logits[0]);
+  }
   // The options of the network on the command line of a loop.
   std::int64_t dim = 0;
   const auto with_options = [&](int argc, const char* const* argv) {
