@@ -43,9 +43,4 @@ std::string where() {
   return text;
 }
 
-void fail(const std::string& message) {
-  const std::string place = where();
-  throw Error(place.empty() ? message : message + "\n      " + place);
-}
-
 }  // namespace plumb

@@ -5,6 +5,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "core/one_line.h"
 #include "experiments/common/cli.h"
 #include "experiments/common/interrupt.h"
 #include "experiments/common/options_at.h"
@@ -43,14 +44,6 @@ void check_name(const Point& point, const std::string& name) {
           name != "seconds" && name.find_first_of(",\"\n") == std::string::npos,
       "[log] expected a name other than {}, step, steps, seconds, status, diverged_at and divergence, without comma, quote and line end, got \"{}\"",
       fmt::join(point.entries() | std::views::keys, ", "), name);
-}
-
-// Without line ends, and indentation after them.
-std::string one_line(const std::string& text) {
-  std::string line;
-  for (const char c : text)
-    if (const bool space = c == '\n' || c == ' '; !space || (!line.empty() && line.back() != ' ')) line += space ? ' ' : c;
-  return line;
 }
 
 ArmRun::ArmRun(const ArmEnvironment& environment, const Point& point, std::string key_, std::size_t place_)

@@ -20,8 +20,6 @@ inline constexpr const char* diverged_at = "diverged_at";  // a value of each ar
 
 // Throws unless it is one that a body may give to a value.
 void check_name(const Point& point, const std::string& name);
-// The text without line ends, and the indentation after them.
-std::string one_line(const std::string& text);
 
 // What the arms of one call share.
 struct ArmEnvironment {

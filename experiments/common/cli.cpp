@@ -12,6 +12,7 @@
 
 #include "core/atomic_file.h"
 #include "core/nearest.h"
+#include "core/one_line.h"
 #include "experiments/common/build_info.h"
 
 namespace plumb::lab {
@@ -95,7 +96,8 @@ void Cli::section(const std::string& title) {
 CliOption& Cli::option(const std::string& name, CliOption::Field field, const std::string& help) {
   if (std::ranges::find(left_out_, name, &std::pair<std::string, std::string>::first) != left_out_.end())
     return not_declared_.emplace_back(name, section_, field, help);
-  internal_check(name.starts_with("--") && !find(name), "option {} must begin with -- and be new", name);
+  check(name.starts_with("--") && !find(name), "[cli] expected an option that begins with -- and is new, got {}{}", name,
+        find(name) ? " again: choose another name" : "");
   return options_.emplace_back(name, section_, field, help);
 }
 
@@ -346,7 +348,7 @@ std::string Cli::difference(const std::string& recorded_settings) const {
 
 int exit_status(const std::function<int()>& body) {
   const auto report = [](const char* message, int status) {
-    note_error(std::string("error: ") + message + "\n");
+    note_error("error: " + one_line(message) + "\n");
     return status;
   };
   try {

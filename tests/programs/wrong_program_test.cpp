@@ -1,0 +1,31 @@
+// Errors of a program outside of Study::run.
+#include <algorithm>
+
+#include "tests/programs/program.h"
+#include "tests/support/catch.h"
+
+using namespace plumb::test;
+
+TEST_CASE("an error that a program does not catch ends in one line and an exit code") {
+  const TemporaryFolder folder;
+  const auto ends = [&](const std::string& words, int status, const std::string& text) {
+    const Finished f = run(folder.path(), words);
+    INFO(words << ": " << f.err);
+    CHECK(f.status == status);
+    CHECK_THAT(f.err, contains(text) && !contains("terminate called") && !contains("internal error"));
+    if (!text.empty()) CHECK(std::count(f.err.begin(), f.err.end(), '\n') == 1);
+    if (!text.empty()) CHECK(f.err.starts_with("error: "));
+    return f.out;
+  };
+  const std::string wrong = program("wrong_program") + " ";
+  CHECK(ends(wrong + "axis", 1, "[study] expected axes with options of their own (seeds have --seeds), got a second --depths") == "begun\n");
+  ends(wrong + "gate", 1, "pre");
+  ends("WRONG_AT_NAMESPACE_SCOPE=1 " + wrong, 1, "pre");
+  ends(wrong + "option", 1, "[cli] expected an option that begins with -- and is new, got --help again: choose another name");
+  ends(wrong + "usage", 2, "error: not so");
+  ends(wrong + "tensor", 1, "[2, 3]");
+  ends(wrong + "standard", 1, "stod");
+  ends(wrong + "thread", 1, "error: in a thread, of two lines");
+  ends(wrong + "'own handler'", 7, "");
+  CHECK(run(folder.path(), wrong + "other").status >= 128);  // no exception that says what it is: an abort, as ever
+}
