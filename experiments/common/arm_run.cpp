@@ -48,7 +48,7 @@ void check_name(const Point& point, const std::string& name) {
 
 ArmRun::ArmRun(const ArmEnvironment& environment, const Point& point, std::string key_, std::size_t place_)
     : env(environment),
-      options(options_at(environment.options, point)),
+      options(run_options_at(environment.options, point)),
       key(std::move(key_)),
       place(place_),
       record{.point = point},

@@ -225,13 +225,17 @@ void Cli::apply_preset(const std::string& name, const std::string& where) {
     if (option.decides() != Decides::call) option.validate(fmt::format("preset {}: {}", name, option.key()));
 }
 
-void Cli::apply_config(const std::string& path) {
+// The preset that the file was made from, unless the command line names another.
+void Cli::apply_preset_of(const std::string& path) {
   const Json config = parse_config(path);
-  // The preset it was made from, unless the command line names another.
   if (const auto preset = config.find("preset"); preset != config.end() && !given("--preset") && find("--preset")) {
     find("--preset")->read_json(fmt::format("{}: \"preset\"", path), preset->dump());
     if (!preset_.empty()) apply_preset(preset_, fmt::format("{}: \"preset\"", path));
   }
+}
+
+void Cli::apply_config(const std::string& path) {
+  const Json config = parse_config(path);
   for (const auto& [key, value] : config.items()) {
     std::vector<std::string> keys;
     CliOption* option = nullptr;
@@ -276,6 +280,8 @@ Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
       given_.push_back(g.option->name);
     }
   if (!preset_.empty()) apply_preset(preset_, "--preset");
+  if (!config_.empty()) apply_preset_of(config_);
+  for (const auto& look : looks_) look();
   if (!config_.empty()) apply_config(config_);
   for (const Given& g : given) {
     read(g);

@@ -61,6 +61,8 @@ class Cli {
   void by_rule(const std::string& option) { by_rule_.push_back(option); }
   // Lines that --print-config shows below the settings.
   void config_note(std::function<std::string()> text) { config_note_ = std::move(text); }
+  // Runs when the program and its presets have set their values, and before those that are given are read: for rules about what a default was.
+  void when_defaults_are_set(std::function<void()> look) { looks_.push_back(std::move(look)); }
   // Runs when all values are set; throws UsageError (usage_check) where values do not go together.
   void rule(std::function<void()> check);
   // A command line for the end of --help, without the program's name.
@@ -99,6 +101,7 @@ class Cli {
   std::vector<std::string> section_order() const;
   std::vector<Given> split_arguments(const std::vector<std::string>& arguments);
   void apply_preset(const std::string& name, const std::string& where);
+  void apply_preset_of(const std::string& config_file);
   void apply_config(const std::string& path);
 
   std::string experiment_, program_, summary_, section_, command_line_;
@@ -108,7 +111,7 @@ class Cli {
   std::vector<std::pair<std::string, std::string>> left_out_;  // with the advice
   std::vector<Preset> presets_;
   std::deque<Listing> listings_;
-  std::vector<std::function<void()>> rules_;
+  std::vector<std::function<void()>> rules_, looks_;
   std::function<std::string()> config_note_;
   std::vector<std::string> given_, typed_, by_rule_;  // given: typed, or in --config
   std::string words_title_;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "experiments/common/cli.h"
 #include "experiments/common/point.h"
+#include "experiments/common/run_options.h"
 
 namespace plumb::lab {
 
@@ -22,6 +24,13 @@ Options options_at(Options options, const Point& point) {
   options.declare(cli);
   for (const auto& [axis, value] : point.entries()) cli.set(option_of_axis(axis), to_string(value));
   return options;
+}
+
+// Of the options of every study: with steps as an axis, a warm-up that nobody gave has its share of them.
+inline RunOptions run_options_at(const RunOptions& of_call, const Point& point) {
+  RunOptions o = options_at(of_call, point);
+  if (o.warmup_share && point.find("steps")) o.warmup = std::llround(*o.warmup_share * static_cast<double>(o.steps));
+  return o;
 }
 
 }  // namespace plumb::lab

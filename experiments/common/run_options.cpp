@@ -1,6 +1,8 @@
 #include "experiments/common/run_options.h"
 
 #include <charconv>
+#include <cmath>
+#include <memory>
 
 #include "experiments/common/cli.h"
 #include "experiments/common/setup.h"
@@ -108,7 +110,14 @@ void RunOptions::declare(Cli& cli, const RunChoices& choices) {
       .value_name("RUN")
       .decides_nothing_later();
 
-  cli.rule([this, &cli] {
+  const auto defaults = std::make_shared<std::pair<std::int64_t, std::int64_t>>();
+  cli.when_defaults_are_set([this, defaults] { *defaults = {steps, warmup.value_or(0)}; });
+  cli.rule([this, &cli, defaults] {
+    if (const auto [of_steps, rising_steps] = *defaults; rising_steps > 0 && cli.has("--warmup") && !cli.given("--warmup")) {
+      warmup_share = static_cast<double>(rising_steps) / static_cast<double>(of_steps);
+      warmup = std::llround(*warmup_share * static_cast<double>(steps));
+      if (steps != of_steps) cli.explain("--warmup", fmt::format("{:.3g} % of the steps, as by default", 100 * *warmup_share));
+    }
     // A configuration has all three; what is typed beats it.
     if (cli.typed("--image-folder") && !image_folder.empty()) {
       usage_check(!cli.typed("--data") || data == "image-folder", "--image-folder is a data set; leave --data {} out", data);

@@ -32,8 +32,10 @@ struct RunOptions {
   std::vector<std::int64_t> seeds{0};
 
   std::int64_t steps = 200;                // optimizer steps of a run
-  std::optional<std::int64_t> warmup = 0;  // of these, steps in which the learning rate rises; nothing: as the recipe of the network has it
-  std::int64_t batch = 64;                 // samples in a step
+  std::optional<std::int64_t> warmup = 0;  // of these, steps in which the learning rate rises; nothing: as the recipe of the network has it. A
+                                           // default is for the default steps, and keeps its share of them where others are given
+  std::optional<double> warmup_share = {};  // that share, set when the command line is read and does not give --warmup
+  std::int64_t batch = 64;                  // samples in a step
   std::string data = "glyphs";
   std::string data_dir;                             // "": where the data set looks by itself
   std::string image_folder;                         // "": none; else data is image-folder, and this data_dir

@@ -86,6 +86,7 @@ void Study::declare() {
   if (parts_.optimization) optimization_.declare(cli_);
   options_.declare(cli_, choices_);
   check_axes();
+  declare_warmups();
   if (derive_) cli_.rule(derive_);
   declare_best_lr();
 }
@@ -127,6 +128,25 @@ std::vector<std::string> Study::claims_not_judged() const {
 void Study::check_measures(const Record& record) const {
   const std::optional<std::string> wrong = unmeasured_claim(claims_, record);
   plumb::check(!wrong, "{}", wrong.value_or(""));
+}
+
+// Warm-ups of an axis that nobody gave keep their share of the steps, as --warmup does.
+void Study::declare_warmups() {
+  const auto axis = std::ranges::find(axes_, "warmup", &AxisData::name);
+  if (axis == axes_.end() || !axis->declared || !std::holds_alternative<std::vector<std::int64_t>>(axis->values)) return;
+  const auto defaults = std::make_shared<std::pair<std::int64_t, std::vector<std::int64_t>>>();
+  auto& values = std::get<std::vector<std::int64_t>>(axis->values);
+  cli_.when_defaults_are_set([this, defaults, &values] { *defaults = {options_.steps, values}; });
+  cli_.rule([this, defaults, &values, &option = *axis->declared] {
+    const auto& [of_steps, steps] = *defaults;
+    if (cli_.given(option.name) || of_steps == options_.steps) return;
+    values.clear();
+    for (const std::int64_t s : steps) {
+      const auto scaled = std::llround(static_cast<double>(s) / static_cast<double>(of_steps) * static_cast<double>(options_.steps));
+      if (std::ranges::find(values, scaled) == values.end()) values.push_back(scaled);
+    }
+    cli_.explain(option.name, fmt::format("of the steps as by default: {} of {}", fmt::join(steps, ", "), of_steps));
+  });
 }
 
 void Study::declare_best_lr() {
@@ -245,8 +265,10 @@ NamedTexts Study::settings_texts(const DataFacts& data) const {
   for (const AxisData& axis : axes_)
     if (const auto* values = std::get_if<std::vector<double>>(&axis.values); values && axis.name == "lr")
       rates = fmt::format("{}", fmt::join(*values, ", "));
+  const std::string warmup = options_.warmup_share && by_axis("--steps") ? fmt::format("{:.3g} % of the steps", 100 * *options_.warmup_share)
+                                                                         : network_.describe_warmup(options_.warmup);
   texts.emplace_back("training", parts_.optimization
-                                     ? optimization_.describe(options_, rates, network_.describe_warmup(options_.warmup))
+                                     ? optimization_.describe(options_, rates, warmup)
                                      : fmt::format("{} steps of batch {}, warm-up {}", options_.steps, options_.batch, options_.warmup.value_or(0)));
   if (parts_.optimization) {
     texts.emplace_back("augmentation", optimization_.augment.describe(optimization_.augment.make(data.name, data.images, options_.batch)));
@@ -413,7 +435,7 @@ void Study::check_places(const ImageSet& images) const {
   }
   for (const Point& place : all) {
     if (parts_.network) options_at(network_, place).check_for(images);
-    const RunOptions o = options_at(options_, place);
+    const RunOptions o = run_options_at(options_, place);
     if (parts_.optimization) options_at(optimization_, place).augment.make(options_.data, images, o.batch);
     usage_check(o.warmup.value_or(0) <= o.steps, "--warmup {} is longer than --steps {}", o.warmup.value_or(0), o.steps);
   }

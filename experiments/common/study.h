@@ -168,6 +168,7 @@ class Study {
   bool is_searched(const AxisData& axis) const;  // its values are not all combined with those of the other axes
   std::vector<Point> next_points(const Search& search) const;
   void declare_best_lr();
+  void declare_warmups();
   const std::vector<double>& rates_to_choose_from() const;  // with --best-lr
   std::vector<Point> to_follow(const Sweep& sweep) const;
   std::string key_of(const Point& point, const DataFacts& data) const;

@@ -1,6 +1,7 @@
 // Studies of tests' own: axes, files, what may go together.
 #include "experiments/common/study.h"
 
+#include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -350,6 +351,52 @@ TEST_CASE("what a body fixes of the network that it trains is in the ledger and 
   CHECK_THAT(settings(), contains("gate post, "));
   what = Body::own;
   CHECK_THAT(settings(), contains("Own, parameters 10250"));
+}
+
+TEST_CASE("a warm-up that nobody gives keeps its share of the steps") {
+  const TemporaryFolder folder;
+  std::set<std::int64_t> trained;
+  std::string axis;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("warm", "Warm.");
+    study.options().steps = 300, study.options().warmup = 30;
+    study.cli().preset("long", "Long.", [&] { study.options().steps = 1500, study.options().warmup = 100; });
+    study.cli().preset("quick", "Quick.", [&] { study.options().steps = 200; });
+    if (axis == "steps") study.axis<int>("--steps", {20, 60}, "Steps").named("steps");
+    if (axis == "warmup") study.axis<std::int64_t>("--warmups", {0, 60}, "Warm-ups");
+    return study.run(argc, argv, [&](Arm& arm) { trained.insert(arm.warmup()); });
+  };
+  const auto warmups = [&](const Words& words) {
+    trained.clear();
+    const Ended e = call(folder.path(), main, with({"--no-progress", "--overwrite", "--out", "a"}, words));
+    INFO(e.err);
+    REQUIRE(e.status == 0);
+    return trained;
+  };
+  using Set = std::set<std::int64_t>;
+  CHECK(warmups({}) == Set{30});
+  CHECK(warmups({"--steps", "30"}) == Set{3});  // it was 30: all of them
+  CHECK(warmups({"--steps", "20"}) == Set{2});  // it was refused
+  CHECK(warmups({"--steps", "600"}) == Set{60});
+  CHECK(warmups({"--steps", "30", "--warmup", "30"}) == Set{30});
+  CHECK(warmups({"--preset", "long"}) == Set{100});
+  CHECK(warmups({"--preset", "long", "--steps", "30"}) == Set{2});
+  CHECK(warmups({"--preset", "quick"}) == Set{30});
+  const Ended config = call(folder.path(), main, {"--preset", "long", "--steps", "30", "--print-config"});
+  CHECK_THAT(config.out, contains("\"warmup\": 2,") && contains("[6.67 % of the steps, as by default]"));
+  { std::ofstream(folder / "c.json") << config.out; }
+  CHECK(warmups({"--config", "c.json"}) == Set{2});
+  CHECK(warmups({"--config", "c.json", "--steps", "15"}) == Set{2});  // the file has given it
+  { std::ofstream(folder / "c.json") << "{\"preset\": \"long\", \"steps\": 30}"; }
+  CHECK(warmups({"--config", "c.json"}) == Set{2});
+  axis = "steps";
+  CHECK(warmups({}) == Set{2, 6});
+  CHECK_THAT(file(folder, "a/report.html"), contains("warm-up 10 % of the steps"));
+  axis = "warmup";
+  CHECK(warmups({}) == Set{0, 60});
+  CHECK(warmups({"--steps", "30"}) == Set{0, 6});
+  CHECK(warmups({"--steps", "2"}) == Set{0});
+  CHECK(warmups({"--steps", "30", "--warmups", "20"}) == Set{20});
 }
 
 TEST_CASE("what does not go together in a sweep is said before anything is made") {
