@@ -220,9 +220,10 @@ int evaluate_images(PretrainedWeights& weights, const RunOptions& run, const Cli
   set_num_threads(static_cast<int>(run.threads.value_or(0)));
   nn::ModelCard card = weights.card();
   if (cli.given("--image-size")) {
-    usage_check(run.image_size % card.patch() == 0, "--image-size {} is no multiple of the patches of {}, {}", run.image_size, weights.path(),
+    usage_check(run.image_size.has_value(), "--image-size native is about training; --evaluate takes a number, or the size of {}", weights.path());
+    usage_check(*run.image_size % card.patch() == 0, "--image-size {} is no multiple of the patches of {}, {}", *run.image_size, weights.path(),
                 card.patch());
-    std::visit([&](auto& o) { o.image = run.image_size; }, card.options);
+    std::visit([&](auto& o) { o.image = *run.image_size; }, card.options);
   }
   const fs::path images = run.data_dir;
   const bool split = fs::is_directory(images / "train") && fs::is_directory(images / "val");

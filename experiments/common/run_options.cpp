@@ -41,7 +41,12 @@ void RunOptions::declare(Cli& cli, const RunChoices& choices) {
              "Images by class, PNG or JPEG, in DIR/train/CLASS and DIR/val/CLASS, or DIR/CLASS: the same as --data image-folder --data-dir DIR")
       .value_name("DIR")
       .decides_speed_only();
-  cli.option("--image-size", &image_size, "Side to which the images of an image folder are resized").at_least(1).at_most(4096).same_for_all();
+  cli.option("--image-size", &image_size,
+             "Side to which the images of an image folder are resized; native: that of the first training image, its shorter one")
+      .at_least(1)
+      .at_most(4096)
+      .or_word("native")
+      .same_for_all();
   cli.option("--image-crop", &image_crop, "Share of an evaluated image's shorter side that is kept, in the middle")
       .at_least(0.05)
       .at_most(1)

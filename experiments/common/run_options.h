@@ -31,18 +31,19 @@ inline constexpr double largest_size = 1 << 20;
 struct RunOptions {
   std::vector<std::int64_t> seeds{0};
 
-  std::int64_t steps = 200;                // optimizer steps of a run
-  std::optional<std::int64_t> warmup = 0;  // of these, steps in which the learning rate rises; nothing: as the recipe of the network has it. A
-                                           // default is for the default steps, and keeps its share of them where others are given
+  std::int64_t steps = 200;                 // optimizer steps of a run
+  std::optional<std::int64_t> warmup = 0;   // of these, steps in which the learning rate rises; nothing: as the recipe of the network has it. A
+                                            // default is for the default steps, and keeps its share of them where others are given
   std::optional<double> warmup_share = {};  // that share, set when the command line is read and does not give --warmup
   std::int64_t batch = 64;                  // samples in a step
   std::string data = "glyphs";
-  std::string data_dir;                             // "": where the data set looks by itself
-  std::string image_folder;                         // "": none; else data is image-folder, and this data_dir
-  std::int64_t image_size = 224, train_images = 0;  // side of what an image folder's become; how many images to train on, 0: all
-  double image_crop = 1;                            // data/image_folder.h
-  std::string normalization = "data";               // data/image_set.h
-  double validation_split = 0;                      // share of the training images to validate on; 0: the published test set (data/split.h)
+  std::string data_dir;                          // "": where the data set looks by itself
+  std::string image_folder;                      // "": none; else data is image-folder, and this data_dir
+  std::optional<std::int64_t> image_size = 224;  // side of what an image folder's become; nothing: as they are (FolderOptions)
+  std::int64_t train_images = 0;                 // how many images to train on, 0: all
+  double image_crop = 1;                         // data/image_folder.h
+  std::string normalization = "data";            // data/image_set.h
+  double validation_split = 0;                   // share of the training images to validate on; 0: the published test set (data/split.h)
   std::string dtype = "fp32";
   std::string device = "cpu";
   std::string deterministic = "strict";

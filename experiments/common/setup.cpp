@@ -14,7 +14,9 @@ namespace {
 ImageData data_of(const RunOptions& o) {
   ImageData data = open_data(o.data, o.data_dir, {o.image_size, o.image_crop});
   if (o.validation_split > 0) data = with_validation_split(std::move(data), o.validation_split);
-  check(data.validation.size() > 0, "{}: no val/ beside train/, so nothing to validate on; give --validation-split 0.1", o.data_dir);
+  const bool has_train = std::filesystem::is_directory(std::filesystem::path(o.data_dir) / "train");
+  check(data.validation.size() > 0, "{}: {}, so nothing to validate on; give --validation-split 0.1", o.data_dir,
+        has_train ? "no val/ beside train/" : "no train/ and val/ in it, only folders that are taken for the classes");
   if (o.train_images > 0) data = with_few_training_images(std::move(data), o.train_images);
   check(o.batch <= data.train.size(), "--batch {} is more than the {} training images of {}{}", o.batch, data.train.size(), data.name,
         o.validation_split > 0 ? fmt::format(" that --validation-split {:g} leaves", o.validation_split) : "");

@@ -446,6 +446,9 @@ int Study::run_or_look() {
   const std::vector<std::string> not_judged = claims_not_judged();
   const Setup setup(options_);
   check_places(setup.data.train);
+  if (const std::string enlarged = enlargement(setup.data.train); !enlarged.empty() && !cli_.typed("--image-size"))
+    note_error(
+        fmt::format("{}{}; --image-size native keeps their size\n", enlarged, parts_.network ? ": " + network_.describe(setup.data.train) : ""));
   if (!not_judged.empty())
     note_error(fmt::format("{} not judged in this call: {}{}\n", plural(not_judged.size(), "claim"), not_judged.front(),
                            not_judged.size() > 1 ? fmt::format("; and {} more, in the report", not_judged.size() - 1) : ""));

@@ -6,8 +6,10 @@
 #include "experiments/common/data/image_folder.h"
 #include "experiments/common/data/loader.h"
 #include "experiments/common/data/split.h"
+#include "experiments/common/study.h"
 #include "nn/io/safetensors.h"
 #include "tests/experiments/data_files.h"
+#include "tests/support/called.h"
 
 using namespace plumb;
 using namespace plumb::lab;
@@ -78,6 +80,45 @@ TEST_CASE("what is written as PNG is read as it was") {
       CHECK(std::equal(back.plane(c), back.plane(c) + back.height * back.width, original.plane(original.channels == 1 ? 0 : c)));
   }
   CHECK_THAT(error_of([] { png({2, 1, 1, {0, 0}}); }), contains("expected one channel or three, got 2"));
+}
+
+TEST_CASE("images in files may keep their size, and that they are enlarged is said in one line") {
+  const TemporaryFolder folder;
+  make_folder(folder / "a");
+  const Pixels first = expected("colours.png");
+  const std::int64_t side = std::min(first.height, first.width);
+  const ImageData native = open_image_folder((folder / "a").string(), {.side = {}});
+  CHECK((native.train.height == side && native.train.width == side));
+  CHECK((native.validation.height == side && native.validation.width == side));
+  CHECK(enlargement(native.train).empty());
+  const ImageData large = open_image_folder((folder / "a").string(), {.side = side + 8});
+  CHECK(enlargement(large.train) == fmt::format("images of {} x {} pixels ({}) are enlarged to {} x {}", first.height, first.width,
+                                                (folder / "a/train/ant/a.png").string(), side + 8, side + 8));
+  CHECK(enlargement(open_image_folder((folder / "a").string(), {.side = side - 1}).train).empty());
+
+  const auto main = [](int argc, const char* const* argv) {
+    Study study("sizes", "Sizes.");
+    return study.run(argc, argv, [](Arm& arm) { arm.measure({{"side", static_cast<double>(arm.vit({.depth = 1, .gate = "pre"}).image)}}); });
+  };
+  const auto trained = [&](const Words& words) {
+    const Ended e =
+        call(folder.path(), main,
+             with({"--image-folder", "a", "--batch", "2", "--steps", "1", "--patch", "1", "--no-progress", "--overwrite", "--out", "r"}, words));
+    INFO(e.err);
+    CHECK(e.status == 0);
+    return std::pair(e.err, read_file(folder / "r/results.csv"));
+  };
+  const auto [said, results] = trained({});
+  CHECK_THAT(said,
+             contains(fmt::format("images of {} x {} pixels (a/train/ant/a.png) are enlarged to 224 x 224: ViT, dim 64, 2 heads, patch 1, mean of "
+                                  "50176 tokens; --image-size native keeps their size\n",
+                                  first.height, first.width)));
+  CHECK_THAT(results, contains(",224\n"));
+  const auto [silence, kept] = trained({"--image-size", "native"});
+  CHECK_THAT(silence, !contains("enlarged"));
+  CHECK_THAT(kept, contains(fmt::format(",{}\n", side)));
+  CHECK_THAT(read_file(folder / "r/run.json"), contains("\"image_size\": \"native\""));
+  CHECK_THAT(trained({"--image-size", "224"}).first, !contains("enlarged"));  // as they are wanted
 }
 
 TEST_CASE("files that are no whole picture are refused in one line") {

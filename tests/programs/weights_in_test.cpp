@@ -273,7 +273,12 @@ TEST_CASE("weights that do not go with what else is asked for are refused") {
   refused("cait --weights text --evaluate --image-folder images", 1, "text");
   refused("cait --weights c --evaluate --image-folder none", 1, "none: no such file or folder");
   refused("vit --image-folder images --data glyphs", 2, "--image-folder is a data set; leave --data glyphs out");
-  refused("vit --image-folder images/train", 1, "no val/ beside train/, so nothing to validate on; give --validation-split 0.1");
+  refused(
+      "vit --image-folder images/train", 1,
+      "images/train: no train/ and val/ in it, only folders that are taken for the classes, so nothing to validate on; give --validation-split 0.1");
+  fs::create_directory(folder / "half"), fs::copy(folder / "images/train", folder / "half/train", fs::copy_options::recursive);
+  refused("vit --image-folder half", 1, "half: no val/ beside train/, so nothing to validate on; give --validation-split 0.1");
+  refused("cait --weights c --evaluate --image-folder images --image-size native", 2, "--image-size native is about training");
   refused("vit --train-images 99999", 1, "expected 1 to 12800 images to train on, those of glyphs, got 99999");
 }
 

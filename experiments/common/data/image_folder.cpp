@@ -8,6 +8,7 @@
 #include <initializer_list>
 
 #include "core/error.h"
+#include "experiments/common/data/image_file.h"
 
 namespace plumb::lab {
 namespace {
@@ -42,8 +43,13 @@ std::vector<std::string> folders_in(const fs::path& folder) {
   return names;
 }
 
+std::int64_t shorter_side(const std::string& file) {
+  const Pixels image = read_image(file);
+  return std::min(image.height, image.width);
+}
+
 ImageSet read_classes(const fs::path& folder, const FolderOptions& options) {
-  ImageSet set{.channels = 3, .height = options.side, .width = options.side, .crop = options.crop, .class_names = folders_in(folder)};
+  ImageSet set{.channels = 3, .crop = options.crop, .class_names = folders_in(folder)};
   check(!set.class_names.empty(), "{}: expected a folder for each class, got none", folder.string());
   set.classes = static_cast<std::int64_t>(set.class_names.size());
   for (std::size_t label = 0; label < set.class_names.size(); ++label) {
@@ -53,6 +59,7 @@ ImageSet read_classes(const fs::path& folder, const FolderOptions& options) {
     set.files.insert(set.files.end(), files.begin(), files.end());
     set.labels.insert(set.labels.end(), files.size(), static_cast<std::int32_t>(label));
   }
+  set.height = set.width = options.side ? *options.side : shorter_side(set.files.front());
   return set;
 }
 
@@ -67,6 +74,17 @@ std::vector<std::string> image_files(const std::string& path) {
   return files;
 }
 
+std::string enlargement(const ImageSet& set) {
+  if (!set.in_files()) return "";
+  try {
+    const Pixels first = original(set, 0);
+    if (std::min(first.height, first.width) >= std::min(set.height, set.width)) return "";
+    return fmt::format("images of {} x {} pixels ({}) are enlarged to {} x {}", first.height, first.width, set.files.front(), set.height, set.width);
+  } catch (const Error&) {
+    return "";
+  }
+}
+
 ImageData open_image_folder(const std::string& dir, const FolderOptions& options) {
   const fs::path root = dir;
   std::error_code error;
@@ -79,9 +97,10 @@ ImageData open_image_folder(const std::string& dir, const FolderOptions& options
     return data;
   }
   data.train = read_classes(root / "train", options);
+  const FolderOptions as_there{data.train.height, options.crop};
   for (const char* name : {"val", "validation", "test"}) {
     if (!fs::is_directory(root / name, error)) continue;
-    data.validation = read_classes(root / name, options);
+    data.validation = read_classes(root / name, as_there);
     data.validation_is = fmt::format("the images in {}/", name);
     check(data.validation.class_names == data.train.class_names, "{}: expected the classes of train/ ({}), got {}", (root / name).string(),
           fmt::join(data.train.class_names, ", "), fmt::join(data.validation.class_names, ", "));
