@@ -150,9 +150,16 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
   return found;
 }
 
+// Of a result that has no graph, as far as that can be known.
+const char* why_constant(const std::shared_ptr<Node>& node) {
+  if (node) return "a frozen parameter";
+  if (!grad_enabled()) return "a constant: nothing is recorded while NoGrad is open";
+  return "a constant: it was computed from no variable() and no parameter that is not frozen, or within NoGrad";
+}
+
 Gradients backward(const Tensor& loss, std::shared_ptr<Node> root, Graph graph) {
   check(loss.numel() == 1, "[backward] expected a scalar loss, got shape {}", loss.shape());
-  check(root && !root->frozen, "[backward] expected a loss that depends on a variable, got a constant (NoGrad open? all parameters frozen?)");
+  check(root && !root->frozen, "[backward] expected a loss that depends on a variable, got {}", why_constant(root));
   std::vector<Reached> variables = propagate(root, ones_like(loss), nullptr, {}, graph);
   std::vector<Gradients::Entry> entries;
   for (auto v = variables.rbegin(); v != variables.rend(); ++v) entries.push_back({std::move(v->node), std::move(v->gradient)});
@@ -184,15 +191,14 @@ Tensors grad(const Tensor& y, const Tensors& xs, const GradOptions& options) {
         "[grad] expected a cotangent {} like y, got {}", describe(y), describe(given));
   NodeSet targets;
   for (const Tensor& x : xs) {
-    check(x.requires_grad(), "[grad] expected tensors that require a gradient, got {} {}", x.node() ? "a frozen parameter" : "a constant",
-          describe(x));
+    check(x.requires_grad(), "[grad] expected tensors that require a gradient, got {} {}{}", x.node() ? "a frozen parameter" : "a constant",
+          describe(x), x.node() ? "" : ": variable(x) makes one of it");
     targets.insert(x.node().get());
   }
-  check(
-      y.requires_grad(),
-      "[grad] expected a y that depends on a variable, got a constant {} (NoGrad open? from a grad() without .create_graph = true? constant in fact: "
-      "then its gradient is zero)",
-      describe(y));
+  check(y.requires_grad(),
+        "[grad] expected a y that depends on a variable, got {}, {} (from a grad() without .create_graph = true? constant in fact: then its "
+        "gradient is zero)",
+        describe(y), why_constant(y.node()));
   Tensors result;
   const Tensor dy = given.defined() ? given : ones_like(y);
   const std::vector<Reached> found = propagate(y.node(), dy, &targets, {}, options.create_graph ? Graph::record : Graph::keep);

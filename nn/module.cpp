@@ -168,7 +168,13 @@ void Module::adopt(const std::string& name, Module& module) {
   if (!name.empty()) check_new(name);
   for (const Module* m = this; m; m = m->parent_)
     check(m != &module, "[module] expected a module that is not above itself as {}.{}, got {}", *path(), name, *module.path());
-  check(!module.parent_, "[module] expected a module without a parent for {}.{}, got one that is {} already", *path(), name, *module.path());
+  if (module.parent_)
+    fail(
+        fmt::format("[module] expected a module without a parent for {}.{}, got one that {} already: a module is registered once; whoever shares it "
+                    "keeps a reference",
+                    *path(), name,
+                    module.parent_ == this ? fmt::format("is {}", *module.path())
+                                           : fmt::format("another module, {}, has registered as \"{}\"", *module.parent_->path(), module.name_)));
   // A nameless child, or "blocks" beside "blocks.3", may bring a full name that is there already.
   const auto continues = [&](const Child& c) { return c.name.empty() || c.name.starts_with(name + ".") || name.starts_with(c.name + "."); };
   if (name.empty() || std::ranges::any_of(children_, continues)) {

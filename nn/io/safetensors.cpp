@@ -65,8 +65,7 @@ class Reader {
     const bool possible = length <= std::min(size_ - 8, longest_header);
     check(length <= longest_header || (length & 0xffffffff) != 0x04034b50, "{}: expected a safetensors file, got a zip archive{}", path_, from_torch);
     check(length <= longest_header || (length & 0xffff) != 0x0280, "{}: expected a safetensors file, got a pickle{}", path_, from_torch);
-    check(possible, "{}: expected a header of at most {} bytes (the file has {}), got a length of {}", path_, std::min(size_ - 8, longest_header),
-          size_, length);
+    if (!possible) refuse_length(length);
     std::string text(length, '\0');
     bytes(text.data(), length);
     const Json header = parse(text);
@@ -85,6 +84,22 @@ class Reader {
   }
 
  private:
+  // Of a file whose first 8 bytes are no length of a header: one of another kind, unless a header begins where it should.
+  [[noreturn]] void refuse_length(std::uint64_t length) {
+    constexpr std::uint64_t most_shown = 24;
+    std::string start(std::min(size_, most_shown), '\0');
+    in_.seekg(0);
+    bytes(start.data(), start.size());
+    check(start.size() <= 8 || start[8] != '{' || length > longest_header,
+          "{}: expected a header of {} bytes, as the file says, got a file of {} bytes: is it cut off?", path_, length, size_);
+    check(!start.starts_with("version https://git-lfs"), "{}: expected a safetensors file, got a pointer of Git LFS to one: git lfs pull brings it",
+          path_);
+    const std::string line = start.substr(0, start.find_first_of("\r\n"));
+    const bool is_text = !line.empty() && std::ranges::all_of(line, [](unsigned char c) { return 32 <= c && c < 127; });
+    fail(fmt::format("{}: expected a safetensors file, got one {}", path_,
+                     is_text ? fmt::format("that begins with \"{}\"", line) : "of another kind, or a damaged one"));
+  }
+
   void bytes(void* to, std::uint64_t count) {
     in_.read(static_cast<char*>(to), static_cast<std::streamsize>(count));
     check(in_.good(), "{}: expected {} bytes more, got fewer: it cannot be read, or changes while it is read", path_, count);

@@ -112,8 +112,13 @@ TEST_CASE("misuse: backward of what is not a scalar, is a constant, or holds int
   CHECK_REFUSED(backward(x * 2.0), "[backward] expected a scalar loss, got shape [2, 3]");
   CHECK_REFUSED(backward(sum(x.detach())), "[backward] expected a loss that depends on a variable, got a constant");
   CHECK_REFUSED(backward(integers({1}, {})), "[backward] expected a loss that depends on a variable, got a constant");
+  // Why, and nothing that is not so.
+  const std::string constant = test::refusal([] { (void)backward(sum(ones({2, 3}))); });
+  CHECK(constant ==
+        "[backward] expected a loss that depends on a variable, got a constant: it was computed from no variable() and no parameter that is "
+        "not frozen, or within NoGrad");
   const NoGrad no_grad;
-  CHECK_REFUSED(backward(sum(x)), "NoGrad open?");
+  CHECK_REFUSED(backward(sum(x)), "got a constant: nothing is recorded while NoGrad is open");
 }
 
 TEST_CASE("misuse: a loss that was given up, differentiated again") {
@@ -198,8 +203,9 @@ TEST_CASE("misuse: a graph that was given up, differentiated through a part of i
 TEST_CASE("misuse: the derivative of a gradient that was not recorded") {
   const Tensor x = x_2_3(), first = grad(sum(x * x * x), x);
   CHECK_REFUSED(grad(sum(first), x),
-                "[grad] expected a y that depends on a variable, got a constant f32 [] (NoGrad open? from a grad() without "
-                ".create_graph = true?");
+                "[grad] expected a y that depends on a variable, got f32 [], a constant: it was computed from no variable() and no parameter that is "
+                "not frozen, or within NoGrad (from a grad() without .create_graph = true?");
+  CHECK_REFUSED(grad(sum(x), ones({2})), "[grad] expected tensors that require a gradient, got a constant f32 [2]: variable(x) makes one of it");
   CHECK(grad(sum(grad(sum(x * x * x), x, {.create_graph = true})), x).values()[1] == 12);
 }
 

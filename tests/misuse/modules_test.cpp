@@ -112,7 +112,16 @@ TEST_CASE("misuse: a module registered twice") {
   Open model;
   nn::Linear a({.in = 1, .out = 1});
   model.child("a", a);
-  CHECK_REFUSED(model.child("b", a), "[module] expected a module without a parent for Open.b, got one that is Open.a already");
+  CHECK_REFUSED(model.child("b", a),
+                "[module] expected a module without a parent for Open.b, got one that is Open.a already: a module is registered once");
+  // Two of one type, that share a module under one name.
+  struct Shares : nn::Module {
+    explicit Shares(nn::Linear& l) : Module("Shares") { child("l", l); }
+  };
+  nn::Linear l({.in = 1, .out = 1});
+  const Shares first(l);
+  CHECK_REFUSED(Shares(l),
+                "[module] expected a module without a parent for Shares.l, got one that another module, Shares, has registered as \"l\" already");
 }
 
 TEST_CASE("misuse: a module registered in itself") {
@@ -224,7 +233,7 @@ TEST_CASE("misuse: a model of which everything is frozen, or a gradient of a fro
   nn::Linear model({.in = 2, .out = 1});
   nn::initialize(model, 0);
   model.freeze();
-  CHECK_REFUSED(backward(sum(model(ones({1, 2})))), "got a constant (NoGrad open? all parameters frozen?)");
+  CHECK_REFUSED(backward(sum(model(ones({1, 2})))), "got a constant: it was computed from no variable() and no parameter that is not frozen");
   CHECK_REFUSED(grad(sum(model(variable(ones({1, 2})))), model.weight()),
                 "expected tensors that require a gradient, got a frozen parameter f32 [1, 2]");
   CHECK_REFUSED(model.weight().on_gradient([](const Tensor& g) { return g; }), "requires a gradient, got a frozen parameter");

@@ -130,8 +130,12 @@ TEST_CASE("a damaged file is named with what was expected and what came") {
 
   refuses("", "at least 8 bytes, got 0");
   refuses("1234567", "at least 8 bytes, got 7");
-  refuses(std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10),
-          "a header of at most 2 bytes (the file has 10), got a length of 9223372036854775807");
+  refuses(std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10), "expected a safetensors file, got one of another kind, or a damaged one");
+  refuses("claim,source,verdict\n1,2,3\n", "expected a safetensors file, got one that begins with \"claim,source,verdict\"");
+  refuses("a text that is longer than what is shown of it", "got one that begins with \"a text that is longer th\"");
+  refuses("version https://git-lfs.github.com/spec/v1\noid", "got a pointer of Git LFS to one: git lfs pull brings it");
+  refuses(std::string("\x89PNG\r\n\x1a\n\0\0", 10), "got one of another kind");
+  refuses(file_of("{" + w + "}", 24).substr(0, 20), "as the file says, got a file of 20 bytes: is it cut off?");
   refuses(file_of("", 0), "expected a header in JSON");
   refuses(file_of("{" + w, 24), "expected a header in JSON");
   refuses(file_of("[1]", 0), "expected a JSON object as header, got array");
