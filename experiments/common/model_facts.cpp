@@ -15,8 +15,7 @@ using Json = nlohmann::ordered_json;
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Json facts_of(const nn::ModelCard& card) {
-  Json facts = Json::object();
-  for (const auto& [name, text] : nn::metadata_of(card)) facts.update(Json::parse(text));
+  Json facts = Json::parse(nn::json_of(card));
   for (const char* of_images : {"mean", "std", "class_names"}) facts.erase(of_images);  // the data's, not the model's
   return facts;
 }

@@ -442,11 +442,15 @@ std::optional<ModelCard> card_of(const Module& model) {
   return std::nullopt;
 }
 
-std::map<std::string, std::string> metadata_of(const ModelCard& card) {
+std::string json_of(const ModelCard& card) {
   Json json = fields_of(card);
   if (const auto* cait = std::get_if<CaiTOptions>(&card.options); cait && cait->init) json["init"] = *cait->init;
   json["mean"] = card.mean, json["std"] = card.std, json["class_names"] = card.class_names;
-  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace), gate = method_of(card).label();
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::map<std::string, std::string> metadata_of(const ModelCard& card) {
+  const std::string text = json_of(card), gate = method_of(card).label();
   const char* const remedy =
       "register the method under a name of its own with its constants declared (nn::register_method, Method::constants), in programs that read the "
       "file as well, or save the weights without a card (nn::metadata_without_card)";

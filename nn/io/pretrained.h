@@ -33,6 +33,8 @@ struct ModelCard {
 
 // Of a model: a ViT or a CaiT; nothing of any other.
 std::optional<ModelCard> card_of(const Module& model);
+// A JSON object of what the card says, for logs and records; the model need not be one that can be made again from it.
+std::string json_of(const ModelCard& card);
 // The card as metadata of a file of its weights. It holds everything that decides what the network computes: sizes, the method with each of its
 // constants, norm eps, pooling, where the class token joins, form of attention and GELU, stochastic depth where that acts in evaluation.
 // Throws for a card from which this network cannot be made again: a method that the table does not have, one that was changed by hand, an attention
