@@ -58,8 +58,10 @@ std::string remedy_for_names(const NamedTensors& from) {
   const auto begins = [&](const std::string& prefix) { return any_name(from, [&](const std::string& name) { return name.starts_with(prefix); }); };
   for (const char* average : {"model_ema.", "state_dict_ema."})
     if (begins(average))
-      return fmt::format("the file has averaged weights under \"{0}\"{1}: keep one of them, with the names that follow the prefix", average,
-                         std::ranges::all_of(from, [&](const auto& entry) { return entry.first.starts_with(average); }) ? "" : " beside others");
+      return std::ranges::all_of(from, [&](const auto& entry) { return entry.first.starts_with(average); })
+                 ? fmt::format("names begin with \"{}\", of averaged weights: take it off", average)
+                 : fmt::format("the file has averaged weights under \"{}\" beside others: keep one of them, with the names that follow the prefix",
+                               average);
   std::string wrapped;  // "module._orig_mod.", in the order of the file
   for (bool more = true; more;) {
     more = false;

@@ -99,9 +99,8 @@ GateChoice gate_from(const std::string& text, const std::string& supplied, const
     if (c.affects == Affects::function && !values.contains(c.name))
       fail(
           fmt::format("{0}: its metadata, of an older version, does not say the constant {1} of its method {2}, on which depends what the network "
-                      "computes ({3}); "
-                      "give the value that it was trained with, such as the standard one: --gate {2}:{4} for programs, nn::card_of(file, path, {{}}, "
-                      "\"{2}:{4}\") in code",
+                      "computes ({3}); give the value that it was trained with; the standard one is --gate {2}:{4} in programs, "
+                      "nn::card_of(file, path, {{}}, \"{2}:{4}\") in code",
                       path, c.name, method.name, c.meaning, c.text(c.standard)));
   }
   return method.with(values);
@@ -395,8 +394,8 @@ void say_function(Adapted& adapted, const Classifier& model, const TensorFile& f
   ours["gate"] = text_without_start(method_of(here)), theirs["gate"] = text_without_start(method_of(*there));
   if (!new_gates.empty()) {
     const std::vector<double> values = new_gates.front().value.values();
-    say_no(adapted, fmt::format("gates are new: {} starts at {:g}{}", new_gates.front().name, values.front(),
-                                gap ? fmt::format(" (logits of a small network move by {:.1g} of the largest)", *gap) : ""));
+    say_no(adapted, fmt::format("gates are new: {} starts at {:g}{}", adapted.as_initialised.at(adapted.as_initialised.size() - new_gates.size()),
+                                values.front(), gap ? fmt::format(" (logits of a small network move by {:.1g} of the largest)", *gap) : ""));
     ours.erase("gate"), theirs.erase("gate");
   }
   for (const auto& [key, value] : ours.items())

@@ -104,6 +104,7 @@ TEST_CASE("misuse: names that other programs write are recognised, and the remed
   refused(prefixed("module._orig_mod."), "names begin with \"module._orig_mod.\", from DistributedDataParallel: take it off");
   refused(replaced("blocks.", "blocks.0."), "the blocks are in chunks, as in DINOv2: rename blocks.0.0.* to blocks.0.*, likewise the others");
   refused(replaced("gamma", "weight"), "LayerScale is called ls1.weight and ls2.weight there: rename them to ls1.gamma and ls2.gamma");
+  refused(prefixed("model_ema."), "names begin with \"model_ema.\", of averaged weights: take it off");
   for (const char* average : {"model_ema.", "state_dict_ema."})
     refused(
         [&](nn::NamedTensors& to, const std::string& name, const Tensor& value) {

@@ -211,7 +211,7 @@ TEST_CASE("constants of methods are trained with, saved, read back, and asked fo
     const Finished lacking = run(folder.path(), command + " --weights old");
     CHECK(lacking.status == 1);
     CHECK_THAT(lacking.err, contains("old: its metadata, of an older version, does not say the constant post_share") &&
-                                contains("--gate mix_ln:post_share=0.25 for programs"));
+                                contains("--gate mix_ln:post_share=0.25 in programs"));
     ran(command + " --weights old --gate mix_ln:post_share=0.75");
     fs::remove_all(folder / "f");
   }
@@ -235,7 +235,7 @@ TEST_CASE("constants of methods are trained with, saved, read back, and asked fo
   // LayerScale's start, as a constant of the gate and as --init.
   vit_file(folder / "w");
   const std::string tune = program("vit") + " --weights w --image-folder images --batch 8 --fine-tune --steps 1 --warmup 0 --no-progress ";
-  CHECK_THAT(ran(tune + "--gate layerscale:init=1e-5 --out c").err, contains("gates are new: blocks.0.gate1.gamma starts at 1e-05"));
+  CHECK_THAT(ran(tune + "--gate layerscale:init=1e-5 --out c").err, contains("gates are new: blocks.0.ls1.gamma starts at 1e-05"));
   const Finished both = run(folder.path(), tune + "--gate layerscale:init=1e-5 --init 0.5 --out d");
   CHECK(both.status == 2);
   CHECK_THAT(both.err, contains("--init 0.5 and --gate layerscale:init=1e-5 say different starts; give one of them"));
