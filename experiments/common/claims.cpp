@@ -24,6 +24,15 @@ Comparison not_lower(std::string value, Point a, Point b, double margin) {
   return c;
 }
 
+Comparison Comparison::by_at_least(double amount) const {
+  plumb::check(amount > 0 && std::isfinite(amount), "[claim] expected by_at_least() of an amount above 0 for {}, got {}", value, amount);
+  plumb::check(!margin && !constant, "[claim] expected by_at_least() of lower() or higher() for {}, got it of {}", value,
+               constant ? "above() or below(), where the constant says it" : "a comparison with a margin");
+  Comparison c = *this;
+  c.margin = -amount;
+  return c;
+}
+
 Comparison above(std::string value, double constant, Point place) {
   return {.value = std::move(value), .higher = true, .where = std::move(place), .constant = constant};
 }
@@ -72,7 +81,9 @@ std::string ClaimResult::why() const {
   if (higher && !d.by_signs) d.mean = -d.mean, d.low = -std::exchange(d.high, -d.low);
   const std::int64_t needed = verdict == Verdict::undecided ? pairs_needed(judged) : 0;
   return describe(d) + (constant ? fmt::format(" with {:.3g}", *constant) : "") +
-         (margin ? fmt::format("; margin {:.3g} {}", *margin, higher ? "lower" : "higher") : "") +
+         (!margin       ? ""
+          : *margin > 0 ? fmt::format("; margin {:.3g} {}", *margin, higher ? "lower" : "higher")
+                        : fmt::format("; claimed at least {:.3g} {}", -*margin, higher ? "higher" : "lower")) +
          (needed > 0 ? fmt::format("; about {} pairs would decide", needed) : "");
 }
 

@@ -17,9 +17,14 @@ struct Comparison {
   std::string value;
   bool higher;  // not lower
   Point a = {}, b = {}, where = {};
-  std::optional<double> margin = {};    // "as good as": whether it is not worse than at `b` by more than this
+  // What is added to the value at `b` (taken from it, where higher is claimed) before they are compared: above 0 "as good as", not worse than at `b`
+  // by more than this; below 0 "better by at least", by_at_least().
+  std::optional<double> margin = {};
   std::optional<double> constant = {};  // in place of arms at `b`
   bool names(std::string_view axis) const { return a.find(axis) || where.find(axis); }
+  // Of lower() and higher(): by an amount that matters, above 0 and in units of the value. It agrees where the whole interval of the difference is
+  // beyond that, and disagrees where the whole interval is short of it.
+  Comparison by_at_least(double amount) const;
   Comparison at(Point place) const {
     Comparison c = *this;
     c.where = std::move(place);
@@ -61,7 +66,8 @@ struct JudgedClaim {
   std::string text, source;
   ClaimResult result;
 };
-// claims.csv: claim, source, verdict, difference, low, high, margin, n, needed.
+// claims.csv: claim, source, verdict, difference, low, high, margin, n, needed. The difference and its interval are claimed to be below the margin
+// (above it, where higher is claimed): 0.1 for "not higher by 0.1", -0.05 for "lower by at least 0.05"; empty: 0.
 std::string claims_csv(const std::vector<JudgedClaim>& claims);
 
 }  // namespace plumb::lab

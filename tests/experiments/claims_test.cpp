@@ -119,6 +119,31 @@ TEST_CASE("as good as, within a margin, is what the whole interval says") {
   CHECK_THROWS_WITH(not_higher("loss", {}, {}, 0), contains("expected a margin above 0 for loss, got 0"));
 }
 
+TEST_CASE("better by an amount that matters is what the whole interval says") {
+  // Lower by 0.02, give or take 0.011.
+  std::vector<Record> arms;
+  for (std::int64_t seed = 0; seed < 5; ++seed) {
+    arms.push_back(arm(0, 6, seed, 3.02 + static_cast<double>(seed) + (seed % 2 ? 0.009 : -0.006)));
+    arms.push_back(arm(0.1, 6, seed, 3.0 + static_cast<double>(seed)));
+  }
+  const Comparison plain = lower("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}), up = higher("loss", {{"epsilon", 0}}, {{"epsilon", 0.1}});
+  CHECK(judge(plain, arms).verdict == Verdict::agree);
+  for (const Comparison& c : {plain, up}) {
+    CHECK(judge(c.by_at_least(0.005), arms).verdict == Verdict::agree);
+    CHECK(judge(c.by_at_least(0.02), arms).verdict == Verdict::undecided);
+    CHECK(judge(c.by_at_least(0.1), arms).verdict == Verdict::disagree);  // lower, and by too little
+  }
+  CHECK_THAT(judge(plain.by_at_least(0.02), arms).why(), contains("lower by 0.02") && contains("5 pairs; claimed at least 0.02 lower"));
+  CHECK_THAT(judge(up.by_at_least(0.02), arms).why(), contains("higher by 0.02") && contains("5 pairs; claimed at least 0.02 higher"));
+  CHECK_THAT(claims_csv({{"down", "none", judge(plain.by_at_least(0.005), arms)}}), contains("down,none,agree,-0.0") && contains(",-0.005,5,5\n"));
+  CHECK_THAT(claims_csv({{"up", "none", judge(up.by_at_least(0.005), arms)}}), contains("up,none,agree,0.0") && contains(",0.005,5,5\n"));
+  CHECK(judge(plain.by_at_least(0.005).at({{"depth", 12}}), arms).verdict == Verdict::undecided);
+  for (const double wrong : {0.0, -1.0, std::numeric_limits<double>::infinity()})
+    CHECK_THROWS_WITH(plain.by_at_least(wrong), contains("expected by_at_least() of an amount above 0 for loss"));
+  CHECK_THROWS_WITH(above("loss", 1, {}).by_at_least(1), contains("got it of above() or below()"));
+  CHECK_THROWS_WITH(not_higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, 1).by_at_least(1), contains("a comparison with a margin"));
+}
+
 TEST_CASE("a value beside a number") {
   std::vector<Record> arms;
   for (std::int64_t seed = 0; seed < 4; ++seed)
