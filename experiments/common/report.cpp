@@ -48,7 +48,7 @@ std::string table_caption(const std::vector<ArmGroup>& groups, const Judging& ho
 
 // Which method trains at which depth, and how sure that is.
 std::string first_look(const std::vector<Place>& judged, const Judging& how, Gallery& gallery) {
-  const std::vector<DotPlot> ranks = rankings(judged, how.classes);
+  const std::vector<DotPlot> ranks = rankings(judged, how.classes, how.references);
   std::vector<std::string> svgs;
   if (const std::optional<HeatMap> map = overview(judged, how.classes)) svgs.push_back(gallery.svg(*map));
   for (const DotPlot& plot : ranks) svgs.push_back(gallery.svg(plot));

@@ -245,6 +245,8 @@ std::vector<Plot> loss_plots(const ReportInput& input) {
     plot.marks_name = "diverged";
     for (const Lanes& lanes : study.under(condition)) add_loss_curves(plot, lanes, log, every);
     if (std::isfinite(chance)) plot.rules.push_back({chance, fmt::format("chance, ln {} = {:.3f}", input.judging.classes, chance)});
+    for (const Reference& r : input.judging.references)
+      if (r.value == "train_loss" && !r.name.starts_with("chance")) plot.rules.push_back({r.level, fmt::format("{}, {:.3f}", r.name, r.level)});
     plots.push_back(std::move(plot));
   }
   share_loss_range(plots, input);
@@ -261,6 +263,7 @@ std::vector<Plot> accuracy_plots(const ReportInput& input) {
               .x = {.title = "depth (blocks, log scale)", .log = true},
               .y = {.title = "validation accuracy, %"}};
     for (std::int64_t depth : study.depths()) plot.x.ticks.push_back(static_cast<double>(depth));
+    plot.y.least = 0, plot.y.most = 100;
     plot.interval = PlotInterval::bars;
     plot.marks_name = "no seed finished";
     std::map<int, PlotSeries> series;
@@ -270,8 +273,6 @@ std::vector<Plot> accuracy_plots(const ReportInput& input) {
       PlotSeries& s = series.try_emplace(style, PlotSeries{.name = g.gate, .style = style}).first->second;
       PlotPoint p = with_interval(static_cast<double>(g.depth), g.val_accuracy);
       p.y *= 100, p.low *= 100, p.high *= 100;
-      if (p.high > 100) plot.y.high = 100;
-      if (p.low < 0) plot.y.low = 0;
       s.points.push_back(p);
       if (g.ok == 0)
         plot.marks.push_back(
@@ -287,6 +288,9 @@ std::vector<Plot> accuracy_plots(const ReportInput& input) {
       const double chance = 100.0 / static_cast<double>(input.judging.classes);
       plot.rules.push_back({chance, fmt::format("chance, {:.3g} %", chance)});
     }
+    for (const Reference& r : input.judging.references)
+      if (r.value == "val_accuracy" && !r.name.starts_with("chance"))
+        plot.rules.push_back({100 * r.level, fmt::format("{}, {:.3g} %", r.name, 100 * r.level)});
     plots.push_back(std::move(plot));
   }
   return plots;

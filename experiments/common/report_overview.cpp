@@ -69,7 +69,7 @@ std::string standing_words(const Place& place, const Standing& s) {
 
 }  // namespace
 
-std::vector<DotPlot> rankings(const std::vector<Place>& places, std::int64_t classes) {
+std::vector<DotPlot> rankings(const std::vector<Place>& places, std::int64_t classes, const std::vector<Reference>& references) {
   std::vector<DotPlot> plots;
   std::int64_t deepest = 0;
   for (const Place& place : places) deepest = std::max(deepest, place.depth);
@@ -81,6 +81,8 @@ std::vector<DotPlot> rankings(const std::vector<Place>& places, std::int64_t cla
                  .title = name.empty() ? "All arms" : (place.depth > 0 ? "Depth " : "") + name,
                  .x = {.title = "training loss"}};
     if (classes >= 2) plot.rules.push_back({chance_loss(classes), fmt::format("chance, ln {} = {:.3f}", classes, chance_loss(classes))});
+    for (const Reference& r : references)
+      if (r.value == "train_loss" && !r.name.starts_with("chance")) plot.rules.push_back({r.level, fmt::format("{}, {:.3f}", r.name, r.level)});
     bool reaches_below = false, any_below = false;
     for (const Standing* s : ranked(place)) {
       any_below = any_below || s->loss.mean < 0;

@@ -25,7 +25,7 @@ std::string html_comparisons(const std::vector<Place>& places);
 
 // The methods under each condition by training loss, the deepest condition first, and with several rates the largest depth alone; none where there is
 // nothing to rank.
-std::vector<DotPlot> rankings(const std::vector<Place>& places, std::int64_t classes);
+std::vector<DotPlot> rankings(const std::vector<Place>& places, std::int64_t classes, const std::vector<Reference>& references = {});
 // Methods by depths (and rates); none for a single condition or method.
 std::optional<HeatMap> overview(const std::vector<Place>& places, std::int64_t classes);
 

@@ -176,6 +176,12 @@ void check_usable(const fs::path& path, const Cli& cli, const RunOptions& option
                 name, entry.filename().string());
 }
 
+std::optional<LinearModel> linear_from(const Json& data) {
+  if (!data.contains("linear_model")) return std::nullopt;
+  const Json& linear = data["linear_model"];
+  return LinearModel{.train_loss = linear.at("train_loss"), .val_loss = linear.at("val_loss"), .val_accuracy = linear.at("val_accuracy")};
+}
+
 }  // namespace
 
 fs::path new_run_folder(const std::string& name) {
@@ -209,6 +215,8 @@ std::string RunDescription::text() const {
            {"outputs", facts.outputs},
            {"settings", Json::parse(settings)},
            {"fixed", fixed}};
+  if (const auto& linear = facts.data.linear)
+    run["data_facts"]["linear_model"] = {{"train_loss", linear->train_loss}, {"val_loss", linear->val_loss}, {"val_accuracy", linear->val_accuracy}};
   if (!accepted_code.empty()) run["accepted_code"] = accepted_code;
   return run.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -231,7 +239,8 @@ RunDescription RunDescription::parse(const std::string& text, const std::string&
                                .text = run.at("data"),
                                .validation_is = data.at("validation_is"),
                                .hash = data.at("hash"),
-                               .images = {.channels = image.at(0), .height = image.at(1), .width = image.at(2), .classes = data.at("classes")}},
+                               .images = {.channels = image.at(0), .height = image.at(1), .width = image.at(2), .classes = data.at("classes")},
+                               .linear = linear_from(data)},
                       .code = run.at("code"),
                       .outputs = run.at("outputs")},
             .command_line = run.at("command_line"),

@@ -7,6 +7,7 @@
 
 #include "experiments/common/data/image_set.h"
 #include "experiments/common/figure.h"
+#include "experiments/common/linear_model.h"
 #include "experiments/common/run_options.h"
 
 namespace plumb::lab {
@@ -21,10 +22,11 @@ struct Machine {
 
 // What was trained and validated on, without the images.
 struct DataFacts {
-  std::string name = {}, text = {};  // "mnist"; "mnist, 60000 training images, 10000 validation images: the published test set; 10 classes"
-  std::string validation_is = {};    // "the published test set"
-  std::string hash = {};             // of the images and labels
-  ImageSet images = {};              // sizes and classes alone
+  std::string name = {}, text = {};        // "mnist"; "mnist, 60000 training images, 10000 validation images: the published test set; 10 classes"
+  std::string validation_is = {};          // "the published test set"
+  std::string hash = {};                   // of the images and labels
+  ImageSet images = {};                    // sizes and classes alone
+  std::optional<LinearModel> linear = {};  // what a linear model makes of it, where that is known
 };
 
 // What run.json says besides the settings.

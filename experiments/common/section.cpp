@@ -55,7 +55,13 @@ Plot plot_of(const StudyResults& results, const Curve& curve) {
     if (s.half_width) point.low = s.low(), point.high = s.high();
     plot.series[line->second].points.push_back(point);
   }
-  for (PlotSeries& series : plot.series) std::ranges::sort(series.points, {}, &PlotPoint::x);
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (PlotSeries& series : plot.series) {
+    std::ranges::sort(series.points, {}, &PlotPoint::x);
+    for (const PlotPoint& p : series.points) low = std::min(low, p.y), high = std::max(high, p.y);
+  }
+  if (is_accuracy(curve.value)) plot.y.least = 0, plot.y.most = 1;
+  for (PlotRule& rule : rules_of(results.judging.references, curve.value, low, high)) plot.rules.push_back(std::move(rule));
   return plot;
 }
 
@@ -71,6 +77,11 @@ DotPlot dots_of(const StudyResults& results, const std::string& value, const std
       if (s.n > 1 && arm->status == Status::ok) row.singles.push_back(arm->value(value));
     plot.rows.push_back(std::move(row));
   }
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const DotRow& row : plot.rows)
+    if (std::isfinite(row.dot.x)) low = std::min(low, row.dot.x), high = std::max(high, row.dot.x);
+  if (is_accuracy(value)) plot.x.least = 0, plot.x.most = 1;
+  plot.rules = rules_of(results.judging.references, value, low, high);
   return plot;
 }
 

@@ -316,6 +316,10 @@ StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
                  .folder = folder.path()};
   r.judging.classes = data.images.classes;
   r.judging.off = next_ != nullptr;
+  r.judging.references = chance_references(data.images.classes);
+  if (data.linear) std::ranges::copy(references_of(*data.linear), std::back_inserter(r.judging.references));
+  std::ranges::copy(references_, std::back_inserter(r.judging.references));
+  if (parts_.optimization && std::ranges::find(axes_, "lr", &AxisData::name) == axes_.end()) r.judging.rate = optimization_.lr;
   for (const Record& record : r.records)
     if (Point place = record.point.without("seed").without("lr").without("depth"); place.label() == judging_.control)
       r.judging.control = method_name(r, record.point);
@@ -341,6 +345,7 @@ StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
   }
   for (const auto& make : sections_) r.sections.push_back(make(r));
   if (!published_.empty()) r.sections.push_back(published_section(r, published_));
+  if (data.linear || !references_.empty()) r.sections.push_back(references_section(r));
   return r;
 }
 
@@ -482,7 +487,10 @@ int Study::run_or_look() {
   }
   std::vector<std::string> outputs;
   for (const auto& [name, text] : files_) outputs.push_back(name);
-  RunFolder folder(cli_, options_, {.machine = setup.machine, .data = setup.facts, .code = code_hash(), .outputs = outputs});
+  DataFacts facts = setup.facts;
+  const bool plain_glyphs = options_.data == "glyphs" && options_.train_images == 0 && options_.validation_split == 0;
+  facts.linear = plain_glyphs ? linear_model_of_glyphs() : linear_model(setup.data);
+  RunFolder folder(cli_, options_, {.machine = setup.machine, .data = facts, .code = code_hash(), .outputs = outputs});
   Ledger ledger(folder / Ledger::file_name);
   Sweep sweep(*this, setup.facts, ledger, codes_of(ledger, folder), Sweep::Takes::finished);
   if (before_) before_(setup.data);

@@ -123,6 +123,9 @@ class Study {
   // (axes, values: claim_check.h) and when an arm that it is about has ended ok: an arm that did not measure the value ends the study. A body that
   // has no number for it measures `unknown`.
   void claim(const std::string& text, const std::string& source, const Comparison& comparison) { claims_.push_back({text, source, comparison}); }
+  // A level of a value that charts and the table "Beside what is known" have, such as the optimum of a task; chance and a linear model on the pixels
+  // are there for trainings on labelled images.
+  void reference(const std::string& value, double level, const std::string& name) { references_.push_back({value, level, name}); }
   // A figure from a paper, shown beside what the arms at `where` give; `source` with where it was read.
   void published(const Point& where, const std::string& value, const std::string& figure, const std::string& source) {
     published_.push_back({where, value, figure, source});
@@ -201,6 +204,7 @@ class Study {
   std::function<bool(const Point&)> wanted_;
   std::vector<Claim> claims_;
   std::vector<Published> published_;
+  std::vector<Reference> references_;
   std::vector<std::function<Section(const StudyResults&)>> sections_;
   std::vector<std::string> columns_, show_, own_settings_;  // the last: what its own options decide
   std::vector<std::pair<std::string, std::function<std::string(const StudyResults&)>>> files_;

@@ -94,8 +94,8 @@ Scale fit(const PlotAxis& axis, std::vector<double> values, bool padded) {
     s.low = s.low >= 0 && s.low < 0.35 * s.high ? 0 : s.low - pad;
     s.high += pad;
   }
-  s.low = axis.low.value_or(s.low);
-  s.high = axis.high.value_or(s.high);
+  s.low = axis.low.value_or(std::max(s.low, axis.least));
+  s.high = axis.high.value_or(std::min(s.high, axis.most));
   s.ticks = axis.ticks.empty() ? linear_ticks(s.low, s.high, padded ? 5 : 6) : axis.ticks;
   return s;
 }

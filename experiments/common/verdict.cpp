@@ -201,7 +201,10 @@ std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how
   for (const std::int64_t depth : depths)
     for (const double rate : how.choosing.empty() ? rates : std::set<double>{0}) {
       Place place{.depth = depth};
-      if (how.choosing.empty() && rates.size() > 1) place.rate = rate;
+      if (how.choosing.empty() && rates.size() > 1)
+        place.rate = rate;
+      else if (how.choosing.empty())
+        place.shared_rate = rate > 0 ? std::optional(rate) : how.rate;
       for (const std::string& method : methods) {
         const auto cell = table.find({depth, method});
         if (cell == table.end()) continue;
@@ -289,7 +292,7 @@ std::string comparisons_csv(const std::vector<Place>& places) {
     for (const auto& [family, pairs] : {std::pair(std::string_view("control"), &place.against_control), {"pairs", &place.pairs}})
       for (const auto& [a, b, d] : *pairs) {
         const std::int64_t needed = d.order == Order::undecided ? pairs_needed(d) : d.n;
-        table.cell(place.depth).cell(place.rate.value_or(unknown)).cell(family);
+        table.cell(place.depth).cell(place.rate ? *place.rate : place.shared_rate.value_or(unknown)).cell(family);
         table.cell(std::string_view(place.standings[a].method)).cell(std::string_view(place.standings[b].method));
         table.cell(orders[static_cast<int>(d.order)]).cell(d.mean).cell(d.low).cell(d.high).cell(d.level).cell(d.n);
         table.cell(d.better).cell(d.worse).cell(d.diverged_first).cell(d.diverged_second);

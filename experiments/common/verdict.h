@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "experiments/common/comparison.h"
+#include "experiments/common/references.h"
 #include "experiments/common/statistics.h"
 
 namespace plumb::lab {
@@ -39,6 +40,8 @@ struct Judging {
   bool no_others = false;
   // Nothing is ranked: which arms there are follows from how others ended, as in a search.
   bool off = false;
+  std::vector<Reference> references = {};  // what values are to be seen beside
+  std::optional<double> rate = {};         // the learning rate of all arms, where no axis has it
 };
 // Who chose rates and who is judged, in a sentence for beside tables and figures; empty where nobody chose.
 std::string who_chose(const Judging& how);
@@ -68,7 +71,8 @@ struct JudgedPair {
 struct Place {
   std::int64_t depth = 0;  // 0: the study has none
   std::optional<double> rate = {};
-  std::vector<Standing> standings = {};  // in order of first appearance; the control is the first, if it is there
+  std::optional<double> shared_rate = {};  // of all its arms, where they have one and it is not `rate`
+  std::vector<Standing> standings = {};    // in order of first appearance; the control is the first, if it is there
   bool has_control = false;
   std::vector<JudgedPair> against_control = {};  // each other that is tested; one family
   std::vector<JudgedPair> pairs = {};            // of all that are tested; one family
@@ -80,8 +84,7 @@ std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how
 // One sentence or more (plain text): what trained best, what is apart from the control, what stayed near chance, what diverged.
 std::string sentence(const Place& place, const Judging& how);
 
-// comparisons.csv: a row for each pair of methods under each condition, in both families; with their rates
-// where each has its own.
+// comparisons.csv: a row for each pair of methods under each condition, in both families; with their rate, or their rates where each has its own.
 std::string comparisons_csv(const std::vector<Place>& places);
 
 }  // namespace plumb::lab
