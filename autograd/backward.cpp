@@ -150,7 +150,7 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
   return found;
 }
 
-// Of a result that has no graph, as far as that can be known.
+// Why a result has no graph, as far as that can be known.
 const char* why_constant(const std::shared_ptr<Node>& node) {
   if (node) return "a frozen parameter";
   if (!grad_enabled()) return "a constant: nothing is recorded while NoGrad is open";

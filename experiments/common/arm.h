@@ -159,7 +159,7 @@ class Arm {
   void calibrate(nn::Layer& model);
   // The model has trained weights: nothing is set from data, here or in train().
   void is_trained();
-  // What an arm trained is in its record: the network of track(), or else the ViT that vit() described.
+  // The record of an arm says what was trained: the network of track(), or else the ViT that vit() described.
   // Tells what a loop of one's own trains, before its first step: checkpoints, --resume within the arm, replay, --eval-every and --save-weights then
   // hold for it. They live until the body ends; with an average, that is what is evaluated and saved. If this arm has a checkpoint, its state is put
   // back into them, and the loop goes on from there: whatever else the body keeps from step to step is not. One loop then, by batches() or

@@ -1,4 +1,4 @@
-// What is wrong with claims before they can be judged: axes, values and measures that are not there.
+// Mistakes in claims that show before they are judged: axes, values and measures that are not there.
 #pragma once
 
 #include <optional>

@@ -17,13 +17,13 @@ struct Comparison {
   std::string value;
   bool higher;  // not lower
   Point a = {}, b = {}, where = {};
-  // What is added to the value at `b` (taken from it, where higher is claimed) before they are compared: above 0 "as good as", not worse than at `b`
-  // by more than this; below 0 "better by at least", by_at_least().
+  // Added to the value at `b` before the two are compared, or subtracted where higher is claimed. Above 0: "as good as", at `a` it is not worse by
+  // more than this. Below 0: "better by at least", by_at_least().
   std::optional<double> margin = {};
   std::optional<double> constant = {};  // in place of arms at `b`
   bool names(std::string_view axis) const { return a.find(axis) || where.find(axis); }
-  // Of lower() and higher(): by an amount that matters, above 0 and in units of the value. It agrees where the whole interval of the difference is
-  // beyond that, and disagrees where the whole interval is short of it.
+  // Makes lower() and higher() claim a difference of at least `amount`, above 0 and in units of the value. The claim agrees if the whole interval of
+  // the difference is beyond the amount, and disagrees if the whole interval falls short of it.
   Comparison by_at_least(double amount) const;
   Comparison at(Point place) const {
     Comparison c = *this;

@@ -1,4 +1,4 @@
-// What an arm trained, as its record and the settings of reports have it: whatever the body fixed is in it.
+// The model that an arm trained, for its record and for the settings of reports. It shows what the body fixed.
 #pragma once
 
 #include <string>

@@ -26,7 +26,7 @@ Options options_at(Options options, const Point& point) {
   return options;
 }
 
-// Of the options of every study: with steps as an axis, a warm-up that nobody gave has its share of them.
+// The same for the options of every study. If steps are an axis, a default warm-up keeps its share of the arm's steps.
 inline RunOptions run_options_at(const RunOptions& of_call, const Point& point) {
   RunOptions o = options_at(of_call, point);
   if (o.warmup_share && point.find("steps")) o.warmup = std::llround(*o.warmup_share * static_cast<double>(o.steps));

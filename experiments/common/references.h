@@ -1,4 +1,4 @@
-// What numbers of a study are to be seen beside: chance, a linear model on the pixels, the optimum where it is known.
+// Levels that the numbers of a study are compared with: chance, a linear model on the pixels, the optimum if it is known.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct Reference {
 bool is_accuracy(std::string_view value);
 std::string describe_level(std::string_view value, double level);  // "38.1 %" of an accuracy, else "1.49"
 
-// Of a training on labelled images: ln(classes) of the losses, 1/classes of the accuracy. None of fewer than two classes.
+// Chance for a training on labelled images: ln(classes) for losses, 1/classes for the accuracy. Empty for fewer than two classes.
 std::vector<Reference> chance_references(std::int64_t classes);
 
 // The dashed lines of a chart of `value`, whose values lie in low..high: those that are not so far that they would flatten it.

@@ -130,7 +130,7 @@ void Study::check_measures(const Record& record) const {
   plumb::check(!wrong, "{}", wrong.value_or(""));
 }
 
-// Warm-ups of an axis that nobody gave keep their share of the steps, as --warmup does.
+// The default values of an axis of warm-ups keep their share of the steps, as --warmup does.
 void Study::declare_warmups() {
   const auto axis = std::ranges::find(axes_, "warmup", &AxisData::name);
   if (axis == axes_.end() || !axis->declared || !std::holds_alternative<std::vector<std::int64_t>>(axis->values)) return;

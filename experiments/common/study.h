@@ -119,9 +119,8 @@ class Study {
   // Which combinations of the axes' values are run, each without seed, without searched axes and, with --best-lr, without "lr"; all if not given.
   void only(std::function<bool(const Point&)> wanted) { wanted_ = std::move(wanted); }
 
-  // What is expected of the arms, stated before they run; of each pair of sides, those that this call has are judged. Checked when the study starts
-  // (axes, values: claim_check.h) and when an arm that it is about has ended ok: an arm that did not measure the value ends the study. A body that
-  // has no number for it measures `unknown`.
+  // An expectation about the arms, stated before they run. It is checked when the study starts (axes, values: claim_check.h). An arm that it is
+  // about, and that ends ok without the value, ends the study; a body that has no number for it measures `unknown`.
   void claim(const std::string& text, const std::string& source, const Comparison& comparison) { claims_.push_back({text, source, comparison}); }
   // A level of a value that charts and the table "Beside what is known" have, such as the optimum of a task; chance and a linear model on the pixels
   // are there for trainings on labelled images.

@@ -45,7 +45,7 @@ struct PlotAxis {
   bool log = false;                           // base 10
   std::optional<double> low = {}, high = {};  // fixed ends; what lies outside is cut off. Otherwise the data's, rounded
   std::vector<double> ticks = {};             // fixed places; otherwise multiples of 1, 2 and 5
-  // What no value can pass, such as 100 %: an axis that is not fixed ends there at the latest.
+  // Bounds that no value can pass, such as 100 %. An axis that is not fixed ends there at the latest.
   double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
 };
 

@@ -40,7 +40,7 @@ struct Judging {
   bool no_others = false;
   // Nothing is ranked: which arms there are follows from how others ended, as in a search.
   bool off = false;
-  std::vector<Reference> references = {};  // what values are to be seen beside
+  std::vector<Reference> references = {};  // levels to compare values with
   std::optional<double> rate = {};         // the learning rate of all arms, where no axis has it
 };
 // Who chose rates and who is judged, in a sentence for beside tables and figures; empty where nobody chose.

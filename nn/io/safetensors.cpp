@@ -84,7 +84,7 @@ class Reader {
   }
 
  private:
-  // Of a file whose first 8 bytes are no length of a header: one of another kind, unless a header begins where it should.
+  // Throws for a file whose first 8 bytes are no length of a header: another kind of file, unless a header begins at byte 8.
   [[noreturn]] void refuse_length(std::uint64_t length) {
     constexpr std::uint64_t most_shown = 24;
     std::string start(std::min(size_, most_shown), '\0');

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/one_line.h"
 #include "experiments/common/ledger.h"
 #include "experiments/common/trainer.h"
 #include "tests/experiments/epsilon_study.h"
@@ -259,7 +260,7 @@ TEST_CASE("a claim that cannot be judged says so: when the study starts, and whe
   refused(lower("train_loss", {{"gate", "per"}}, {{"gate", "post"}}), 0, "expected a value that --gates takes, got 'per'; did you mean 'pre'?");
   refused(lower("train_loss", {{"depth", 1}}, {{"depth", 2}}).at({{"gate", 1}}), 0, "expected a text for gate, got the number 1");
   refused(lower("train_loss", {{"depth", "1"}}, {{"depth", 2}}), 0, "expected a number for depth, got the text 1");
-  refused(lower("train_loss", {{"depth", 1}}, {{"gate", "pre"}}), 0, "expected two points on the same axes, got depth 1 and gate pre");
+  refused(lower("train_loss", {{"depth", 1}}, {{"gate", "pre"}}), 0, "expected two points on the same axes, got depth 1 and pre");
   // The first arm that the claim is about.
   refused(lower("train_los", {{"depth", 1}}, {{"depth", 2}}), 1,
           "expected a value that arms measure, got train_los, which depth 1 gate pre form plain seed 0 has not; did you mean 'train_loss'?");
@@ -345,7 +346,8 @@ TEST_CASE("what a body fixes of the network that it trains is in the ledger and 
   CHECK(file(folder, "a/ledger.jsonl") == ledger);
   std::filesystem::copy(folder / "a", folder / "b", std::filesystem::copy_options::recursive);
   std::filesystem::remove(folder / "b/ledger.jsonl");
-  for (const LedgerEntry& entry : Ledger(folder / "a/ledger.jsonl").entries()) Ledger(folder / "b/ledger.jsonl").append(entry);
+  const Ledger first(folder / "a/ledger.jsonl");
+  Ledger(folder / "b/ledger.jsonl").append_all(first.entries());
   CHECK_THAT(file(folder, "b/ledger.jsonl"), contains("\"gate\":\"post\""));
   what = Body::asks;
   CHECK_THAT(settings(), contains("gate post, "));
@@ -397,6 +399,58 @@ TEST_CASE("a warm-up that nobody gives keeps its share of the steps") {
   CHECK(warmups({"--steps", "30"}) == Set{0, 6});
   CHECK(warmups({"--steps", "2"}) == Set{0});
   CHECK(warmups({"--steps", "30", "--warmups", "20"}) == Set{20});
+}
+
+TEST_CASE("a report has the levels that numbers are compared with") {
+  const TemporaryFolder folder;
+  double accuracy = 0.36;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("levels", "Levels.", {.network = false, .optimization = false});
+    const auto depth = study.axis<int>("--depths", {1, 2}, "Depths");
+    study.reference("score", 3, "the optimum");
+    study.section([](const StudyResults& r) {
+      return Section{.title = "Charts",
+                     .charts = {plot_of(r, {.value = "val_accuracy", .axis = "depth"}), dots_of(r, "score", "Score"), dots_of(r, "other", "Other")}};
+    });
+    return study.run(argc, argv, [&](Arm& arm) {
+      arm.measure({{"val_accuracy", accuracy + 0.01 * arm[depth]}, {"train_loss", 1.6}, {"score", 3.0 - arm[depth]}, {"other", 1}});
+    });
+  };
+  const auto ended = [&] { return call(folder.path(), main, {"--steps", "1", "--seeds", "0..1", "--no-progress", "--overwrite", "--out", "a"}); };
+  const LinearModel linear = linear_model_of_glyphs();
+  REQUIRE((0.37 < linear.val_accuracy && linear.val_accuracy < 0.5));
+  Ended e = ended();
+  INFO(e.err);
+  REQUIRE(e.status == 0);
+  const auto spaced = [](const std::string& text) { return one_line(text); };
+  accuracy = linear.val_accuracy - 0.03;
+  e = ended();
+  CHECK_THAT(e.out, contains("Beside what is known: no arm is better than a linear model on the pixels\n"));
+  CHECK_THAT(spaced(e.out), contains("val_accuracy chance, 10 % 10 %") && contains("score the optimum 3 1 2") &&
+                                contains(fmt::format("val_accuracy a linear model on the pixels {:.3g} %", 100 * linear.val_accuracy)) &&
+                                contains("train_loss chance, ln 10 = 2.303 2.303 1.6 1.6"));
+  const std::string page = file(folder, "a/report.html");
+  CHECK_THAT(page, contains("a linear model on the pixels") && contains(">the optimum<") && contains("no arm is better than"));
+  CHECK_THAT(file(folder, "a/results.md"), contains("Beside what is known: no arm is better"));
+  CHECK_THAT(file(folder, "a/run.json"), contains("\"linear_model\": {"));
+  REQUIRE(call(folder.path(), main, {"--steps", "1", "--seeds", "0..1", "--out", "a", "--rebuild"}).status == 0);
+  CHECK_THAT(file(folder, "a/results.md"), contains("Beside what is known: no arm is better"));
+  accuracy = linear.val_accuracy;  // the deeper one is above it
+  CHECK_THAT(ended().out, contains("Beside what is known\n") && !contains("no arm is better"));
+  // An axis of accuracy ends at 100 %.
+  accuracy = 0.98;
+  REQUIRE(ended().status == 0);
+  const std::string svg = file(folder, "a/figures/val-accuracy-by-depth.svg");
+  CHECK_THAT(svg, contains(">1.000<") && !contains(">1.0005<") && !contains(">1.001<") && !contains(">1.002<") && !contains(">1.005<"));
+}
+
+TEST_CASE("the linear model of glyphs is as it is said, and others are computed") {
+  const ImageData data = open_data("glyphs", "");
+  const LinearModel said = linear_model_of_glyphs(), computed = linear_model(data).value();
+  INFO(fmt::format("{} {} {}", computed.train_loss, computed.val_loss, computed.val_accuracy));
+  CHECK(computed.train_loss == Approx(said.train_loss).margin(0.002));
+  CHECK(computed.val_loss == Approx(said.val_loss).margin(0.002));
+  CHECK(computed.val_accuracy == Approx(said.val_accuracy).margin(0.003));
 }
 
 TEST_CASE("what does not go together in a sweep is said before anything is made") {

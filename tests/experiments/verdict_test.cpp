@@ -169,6 +169,11 @@ TEST_CASE("comparisons.csv has a row for each pair, in both families") {
       arms.push_back(arm(gate, 6, seed, base + 0.1 * static_cast<double>(seed) + (seed == 0 && gate[1] == 'r' ? 0.01 : 0)));
   const std::string csv = comparisons_csv(places(arms, {.classes = 10, .control = "pre"}));
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 2 + 3);
-  CHECK_THAT(csv, contains("\n6,,control,post,pre,lower,-1.00") && contains("\n6,,control,x,pre,undecided,-0.00333") &&
-                      contains("\n6,,pairs,pre,post,higher,") && contains("\n6,,pairs,post,x,lower,"));
+  CHECK_THAT(csv, contains("\n6,0.001,control,post,pre,lower,-1.00") && contains("\n6,0.001,control,x,pre,undecided,-0.00333") &&
+                      contains("\n6,0.001,pairs,pre,post,higher,") && contains("\n6,0.001,pairs,post,x,lower,"));
+  CHECK_FALSE(places(arms, {.classes = 10, .control = "pre"}).front().rate);  // nothing to say in sentences
+  // Without an axis of rates: that of all arms, where it is known.
+  for (ArmResult& a : arms) a.lr = 0;
+  CHECK_THAT(comparisons_csv(places(arms, {.classes = 10, .control = "pre", .rate = 0.25})), contains("\n6,0.25,control,post,pre,lower,"));
+  CHECK_THAT(comparisons_csv(places(arms, {.classes = 10, .control = "pre"})), contains("\n6,,control,post,pre,lower,"));
 }

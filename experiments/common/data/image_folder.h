@@ -21,8 +21,8 @@ struct FolderOptions {
 // at when they are wanted, not here. Error, in one line, where there is no such folder, a class has no image, or the two parts have other classes.
 ImageData open_image_folder(const std::string& dir, const FolderOptions& options);
 
-// Of images in files that are smaller than what they become: "images of 32 x 32 pixels (a/cat/1.png) are enlarged to 224 x 224". Empty for others,
-// and where the first file cannot be read: that is said when it is wanted.
+// Says that images in files are smaller than the images of the set: "images of 32 x 32 pixels (a/cat/1.png) are enlarged to 224 x 224". Empty for
+// others, and if the first file cannot be read: the loader reports that.
 std::string enlargement(const ImageSet& set);
 
 // Links to folders are followed for classes themselves, not below them.

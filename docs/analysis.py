@@ -1,0 +1,47 @@
+"""What the files of a run say, with pandas and matplotlib: python3 docs/analysis.py runs/FOLDER [picture.png]
+
+Prints the mean training loss of each method with its 95 % interval and what comparisons.csv has of it, and draws the
+losses over the steps. The columns are explained in docs/files.md.
+"""
+
+import json
+import pathlib
+import sys
+
+import matplotlib
+import pandas as pd
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+# Quantiles 0.975 of Student's t by degrees of freedom; 1.96 beyond.
+T = dict(enumerate([12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23], start=1))
+
+folder = pathlib.Path(sys.argv[1])
+picture = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "losses.png")
+
+results = pd.read_csv(folder / "results.csv")
+axes = list(results.columns[: results.columns.get_loc("seed")])  # they come first, before the seed
+
+# One row for each combination of the axes: diverged arms are a result, and in no mean.
+ok = results[results.status == "ok"]
+by = axes or ["status"]
+table = ok.groupby(by).train_loss.agg(["mean", "sem", "count"])
+table["half_width"] = table["sem"] * (table["count"] - 1).map(lambda n: T.get(n, 1.96))
+table["diverged"] = results[results.status == "diverged"].groupby(by).size().reindex(table.index, fill_value=0)
+print(table[["mean", "half_width", "count", "diverged"]].to_string(float_format="%.6f"))
+
+if (folder / "comparisons.csv").exists():
+    comparisons = pd.read_csv(folder / "comparisons.csv")
+    control = comparisons[comparisons.family == "control"]
+    print(f"\nagainst the control: {(control.order != 'undecided').sum()} of {len(control)} decided")
+    print(control[["depth", "lr", "first", "order", "second", "difference", "low", "high"]].to_string(index=False))
+
+# One row a step. Axes and seed name the arm.
+with open(folder / "metrics.jsonl") as lines:
+    steps = pd.DataFrame(map(json.loads, lines))
+curves = steps.groupby([*axes, "step"]).loss.mean().unstack("step").T if axes else steps.groupby("step").loss.mean()
+axis = curves.plot(figsize=(8, 5), xlabel="step", ylabel="training loss, mean over seeds")
+axis.figure.tight_layout()
+axis.figure.savefig(picture, dpi=120)
+print(f"\n{picture}")

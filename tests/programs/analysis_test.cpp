@@ -1,0 +1,40 @@
+// docs/analysis.py on a run's folder, where python3 has pandas and matplotlib.
+#include "tests/programs/program.h"
+#include "tests/support/catch.h"
+
+using namespace plumb::test;
+
+TEST_CASE("docs/analysis.py reads a run's folder with pandas and draws it") {
+  const TemporaryFolder folder;
+  // The first python3 of the path, or the system's.
+  std::string python, why;
+  for (const char* candidate : {"python3", "/usr/bin/python3"}) {
+    const Finished there = run(folder.path(), std::string(candidate) + " -c 'import pandas, matplotlib'");
+    if (there.status == 0 && python.empty()) python = candidate;
+    if (why.empty() && there.err.size() > 1) why = there.err.substr(there.err.rfind('\n', there.err.size() - 2) + 1);
+  }
+  if (python.empty()) PLUMB_SKIP("python3 lacks pandas or matplotlib, so docs/analysis.py was not run: " + why);
+  const Finished trained =
+      run(folder.path(),
+          program("depth_stability") + " --gates pre,rezero,post --depths 1,2 --dim 8 --batch 4 --steps 4 --seeds 0..2 --no-progress --out a");
+  INFO(trained.err);
+  REQUIRE(trained.status == 0);
+  const Finished read = run(folder.path(), python + " " + std::string(PLUMB_SOURCE_DIR) + "/docs/analysis.py a losses.png");
+  INFO(read.err << read.out);
+  REQUIRE(read.status == 0);
+  CHECK(slurp(folder / "losses.png").starts_with("\x89PNG"));
+  CHECK_THAT(read.out, contains("against the control: ") && contains("half_width"));
+  // Its means are those of the rows.
+  std::map<std::string, std::vector<double>> losses;
+  for (const auto& row : rows_of(slurp(folder / "a/results.csv")))
+    if (row.at("status") == "ok") losses[row.at("gate") + " " + row.at("depth")].push_back(std::stod(row.at("train_loss")));
+  CHECK(losses.size() == 6);
+  for (const auto& [arm, values] : losses) {
+    INFO(arm);
+    double sum = 0;
+    for (const double v : values) sum += v;
+    char mean[32];
+    std::snprintf(mean, sizeof mean, "%.6f", sum / static_cast<double>(values.size()));
+    CHECK_THAT(read.out, contains(mean));
+  }
+}
