@@ -142,9 +142,12 @@ void Study::declare_warmups() {
     if (cli_.given(option.name) || of_steps == options_.steps) return;
     values.clear();
     for (const std::int64_t s : steps) {
-      const auto scaled = std::llround(static_cast<double>(s) / static_cast<double>(of_steps) * static_cast<double>(options_.steps));
+      const double share = static_cast<double>(s) / static_cast<double>(of_steps);
+      const std::int64_t scaled = s == 0 ? 0 : std::max<std::int64_t>(std::llround(share * static_cast<double>(options_.steps)), 1);
       if (std::ranges::find(values, scaled) == values.end()) values.push_back(scaled);
     }
+    notes_.push_back(
+        fmt::format("{} {} of {} steps: by default {} of {}", option.name, fmt::join(values, ","), options_.steps, fmt::join(steps, ","), of_steps));
     cli_.explain(option.name, fmt::format("of the steps as by default: {} of {}", fmt::join(steps, ", "), of_steps));
   });
 }
@@ -454,6 +457,7 @@ int Study::run_or_look() {
   if (const std::string enlarged = enlargement(setup.data.train); !enlarged.empty() && !cli_.typed("--image-size"))
     note_error(
         fmt::format("{}{}; --image-size native keeps their size\n", enlarged, parts_.network ? ": " + network_.describe(setup.data.train) : ""));
+  for (const std::string& note : notes_) note_error(note + "\n");
   if (!not_judged.empty())
     note_error(fmt::format("{} not judged in this call: {}{}\n", plural(not_judged.size(), "claim"), not_judged.front(),
                            not_judged.size() > 1 ? fmt::format("; and {} more, in the report", not_judged.size() - 1) : ""));

@@ -204,6 +204,7 @@ class Study {
   std::vector<Claim> claims_;
   std::vector<Published> published_;
   std::vector<Reference> references_;
+  std::vector<std::string> notes_;  // lines on stderr before the first arm
   std::vector<std::function<Section(const StudyResults&)>> sections_;
   std::vector<std::string> columns_, show_, own_settings_;  // the last: what its own options decide
   std::vector<std::pair<std::string, std::function<std::string(const StudyResults&)>>> files_;

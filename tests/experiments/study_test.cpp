@@ -397,7 +397,9 @@ TEST_CASE("a warm-up that nobody gives keeps its share of the steps") {
   axis = "warmup";
   CHECK(warmups({}) == Set{0, 60});
   CHECK(warmups({"--steps", "30"}) == Set{0, 6});
-  CHECK(warmups({"--steps", "2"}) == Set{0});
+  CHECK(warmups({"--steps", "2"}) == Set{0, 1});  // no arm is lost
+  const Ended said = call(folder.path(), main, {"--steps", "30", "--dry-run"});
+  CHECK_THAT(said.err, contains("--warmups 0,6 of 30 steps: by default 0,60 of 300\n"));
   CHECK(warmups({"--steps", "30", "--warmups", "20"}) == Set{20});
 }
 
