@@ -15,7 +15,7 @@ std::terminate_handler before = nullptr;
 
 // Ends the program in one line, as a program ends whose main catches (experiments/common/cli.h, exit_status). Nothing is unwound or destroyed.
 [[noreturn]] void end(const std::string& message, int status) {
-  std::fflush(nullptr);
+  std::fflush(stdout);
   const std::string line = "error: " + one_line(message) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
   std::fflush(stderr);

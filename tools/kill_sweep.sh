@@ -40,7 +40,7 @@ whole_ms=$((($(date +%s%N) - begin) / 1000000))
 # The moments are spread so that the kills use up about the time of the whole sweep, and some of it is left at the end.
 longest_ms=$((2 * whole_ms / kills + 40))
 checkpoint() { [ -n "$(find killed/checkpoints -name '*.safetensors' ! -name '.*' 2>/dev/null | head -1)" ]; }
-hit=0 done_early=0
+hit=0 done_early=0 stopped=0
 for ((i = 0; i < kills; ++i)); do
   "${sweep[@]}" --out killed --resume --checkpoint-every 0.0005 >log 2>&1 &
   pid=$!
@@ -58,6 +58,7 @@ for ((i = 0; i < kills; ++i)); do
   wait $pid 2>/dev/null || ended=$?
   if [ $ended = $killed ]; then
     if checkpoint; then hit=$((hit + 1)); fi
+    if [ "$signal" = INT ] && grep -q '^interrupted: ' log; then stopped=$((stopped + 1)); fi
   elif [ $ended = 0 ]; then
     done_early=$((done_early + 1))
   else
@@ -75,5 +76,9 @@ cmp <(timeless whole/results.csv) <(timeless killed/results.csv) || status=1
 damaged=$(grep -c '^damaged' log || true)
 echo "$kills kills, $hit of them with a checkpoint of an unfinished arm, $done_early after the end; $(($(wc -l <whole/results.csv) - 1)) arms; lines damaged: $damaged"
 if [ $status = 0 ]; then echo "results equal those of the undisturbed sweep"; else echo "error: results differ" >&2; fi
+if [ "$signal" = INT ] && [ $((2 * stopped)) -lt "$kills" ]; then
+  echo "error: only $stopped of $kills interrupts were taken by the sweep itself, expected at least half" >&2
+  status=1
+fi
 if [ $((2 * hit)) -lt "$kills" ]; then echo "error: only $hit of $kills kills hit an arm with a checkpoint, expected at least half" >&2; status=1; fi
 exit $status

@@ -1,12 +1,15 @@
 // Ctrl-C and SIGTERM as a flag: the loop sees it, finishes its bookkeeping and ends with the status a shell expects.
 #pragma once
 
+#include <signal.h>
+
 #include <memory>
 
 namespace plumb::lab {
 
 // While one lives, the first SIGINT or SIGTERM only sets the flag; a second one ends the process at once with 130 or 143. Both go to a thread of
-// their own: the thread that makes the handler, and all that it starts afterwards, do not take them. (Threads that were there before still may.)
+// their own: the thread that makes the handler, and all that it starts afterwards, block them. Threads that were there before still may take them; a
+// process that is started meanwhile inherits the blocked mask. At most one lives at a time.
 class InterruptHandler {
  public:
   InterruptHandler();
@@ -15,8 +18,9 @@ class InterruptHandler {
   InterruptHandler& operator=(const InterruptHandler&) = delete;
 
  private:
-  struct Listener;
+  class Listener;
   std::unique_ptr<Listener> listener_;
+  struct sigaction former_interrupt_, former_terminate_;
 };
 
 bool interrupted();

@@ -23,6 +23,7 @@ class Ema {
   // The model must live as long as the average. Throws for a decay outside its bounds, and for a parameter under two
   // names.
   Ema(const Module& model, const EmaOptions& options);
+  Ema(const Module&& model, const EmaOptions& options) = delete;
 
   // To be called after each step of the optimizer. Throws while the averages are swapped in.
   void update();

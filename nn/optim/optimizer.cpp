@@ -81,16 +81,14 @@ Array squares_of(const std::vector<Array>& arrays, const Array& like) {
       count, fmt::join(others, ", "), count > listed ? ", .." : ""));
 }
 
-// The sum of squares of these gradients, of `parameters`, is not finite.
+// The norm of these gradients, each of the parameter at its place, is not finite.
 [[noreturn]] void refuse_not_finite(const std::vector<Array>& gradients, const std::vector<const Parameter*>& parameters) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < gradients.size(); ++i)
     if (!std::ranges::all_of(Tensor(gradients[i]).values(), [](double v) { return std::isfinite(v); })) names.push_back(parameters[i]->name);
-  const std::string what = names.empty()
-                               ? "of a norm that f64 can hold, got one that overflows"
-                               : fmt::format("without inf or NaN, got {} in those of {}", names.size() == 1 ? "one" : "some", some_of(names));
-  fail(
-      fmt::format("[optimizer] expected gradients {}; nothing has changed: leave this step out, or find the op that made it with AnomalyMode", what));
+  const std::string what = names.empty() ? "of a norm that f64 can hold, got one that overflows"
+                                         : fmt::format("without inf and NaN, got inf or NaN in the gradients of {}", some_of(names));
+  fail(fmt::format("[optimizer] expected gradients {}; nothing has changed: leave this step out, or open AnomalyMode to find the op at fault", what));
 }
 
 }  // namespace
@@ -125,7 +123,7 @@ StepReading Optimizer::step_while_finite(const Gradients& gradients) {
 
 Array Optimizer::step(const Gradients& gradients, Others others, const Array& loss) {
   const PhaseScope phase("optimizer");
-  take_arrived(false);
+  take_arrived(loss.defined());
   std::unordered_map<const Node*, const Tensor*> found;
   for (const Gradients::Entry& e : gradients.entries())
     if (!found.emplace(e.node.get(), &e.gradient).second)
@@ -155,8 +153,11 @@ Array Optimizer::step(const Gradients& gradients, Others others, const Array& lo
   const Array& any = parameters_[0].value.array();
   // By the norm of what this optimizer moves.
   const bool all = !moved.empty() && moved.size() == gradients.entries().size(), host = in_host_memory(any.device()), guarded = loss.defined();
-  const Array squares = all ? gradients.squared_norm() : squares_of(moved, any);
-  if (host && !guarded && !std::isfinite(item(squares))) refuse_not_finite(moved, movable);
+  Array squares = all ? gradients.squared_norm() : squares_of(moved, any);
+  if (host && !guarded && !std::isfinite(item(squares))) {
+    squares = squares_of(moved, any);  // the caller may have repaired a gradient since the norm was asked for
+    if (!std::isfinite(item(squares))) refuse_not_finite(moved, movable);
+  }
   Array state;
   if (guarded || clip_norm_ > 0 || !host) {
     state = Array({4}, DType::f64, any.device());
@@ -225,10 +226,11 @@ void Optimizer::take_arrived(bool wait) const {
     const std::int64_t bad = steps_ = first.steps, skipped = std::ssize(pending_) - 1;
     updates_ = first.updates;
     pending_.clear();
-    fail(fmt::format(
-        "[optimizer] expected gradients without inf or NaN and of a norm that f64 can hold, got others in step {}; that step{} changed nothing, and "
-        "the next one is step {} again: find the op that made it with AnomalyMode",
-        bad, skipped > 0 ? fmt::format(" and the {} after it", skipped) : "", bad));
+    fail(
+        fmt::format("[optimizer] expected gradients without inf and NaN, of a norm that f64 can hold, got others in step {}; step {}{} changed "
+                    "nothing, and the next "
+                    "step is {} again: open AnomalyMode to find the op at fault",
+                    bad, bad, skipped > 0 ? fmt::format(" and the {} after it", skipped) : "", bad));
   }
 }
 

@@ -47,7 +47,7 @@ class Optimizer {
   // Throws, and changes nothing, if a gradient of what it moves has an inf or a NaN, or their norm overflows f64; the next step may be a good one. In
   // host memory that is known at once, for one pass over the gradients, and the message names the parameters. On a device nothing waits for it: the
   // kernels skip this update and those after it, and the first step(), state() or check_finite() after the numbers have arrived throws, naming the
-  // step. The optimizer then counts its steps from there, as the skipped ones were not made.
+  // step. The optimizer then counts its steps from there, as the skipped ones were not made. After the last step of a loop, call check_finite().
   void step(const Gradients& gradients);
   // One update where others hold the rest: the same, but for gradients of other variables, which it leaves alone.
   void step_own(const Gradients& gradients);
@@ -85,7 +85,7 @@ class Optimizer {
     std::int64_t step;  // of this parameter's updates, counted from 1
   };
   // One step of all parameters that are not frozen. state (StepState, or undefined) lies with the parameters: the scale of all gradients, and whether
-  // the step is to be made at all, which the kernels read there.
+  // the step is made at all, which the kernels read there; an optimizer of your own must leave everything as it is where it says no.
   virtual void update(std::span<const Update> updates, const Array& state) = 0;
 
   // One array for each parameter, of its shape and at first filled with `initial`, which state() holds under "<parameter>.<name>". Undefined for

@@ -468,7 +468,8 @@ TEST_CASE("the state of a step: clipping, and whether the training goes on") {
     CHECK(state(scalar(-infinity), 16, 8, {})[1] == 0);
     CHECK(state(scalar(1), infinity, 8, state_of(1))[1] == 0);
     CHECK(state(scalar(1), nan, infinity, {})[1] == 0);
-    CHECK(state({}, nan, 8, {})[1] == 1);  // nobody asked
+    CHECK(state({}, nan, 8, {})[1] == 0);  // without a loss, by the norm alone
+    CHECK(state({}, 16, 8, {}) == std::vector<double>{1, 1, 0, 16});
   }
 }
 

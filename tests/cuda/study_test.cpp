@@ -7,6 +7,7 @@
 
 #include "tests/experiments/epsilon_study.h"
 #include "tests/support/cuda.h"
+#include "tests/support/interrupt.h"
 
 using namespace plumb;
 using namespace plumb::lab;
@@ -123,7 +124,7 @@ TEST_CASE("a study on the device that is interrupted goes on from its checkpoint
   int stop_at = -1;
   const auto main = [&](int argc, const char* const* argv) {
     return trains(argc, argv, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
-      if (step == stop_at) ::raise(SIGINT);
+      if (step == stop_at) interrupted_by(SIGINT);
       return nullptr;
     });
   };

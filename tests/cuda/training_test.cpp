@@ -287,13 +287,28 @@ TEST_CASE("step() leaves out a step whose gradients are not finite, waits for no
                    step(good);
                    optimizer->check_finite();
                  }),
-                 contains("[optimizer] expected gradients without inf or NaN") && contains("got others in step 1; that step") &&
-                     contains("the next one is step 1 again"));
+                 contains("[optimizer] expected gradients without inf and NaN") && contains("got others in step 1; step 1") &&
+                     contains("the next step is 1 again"));
       CHECK(weights() == before);
       CHECK(optimizer->steps_taken() == 1);
       for (const auto& [key, value] : optimizer->state()) CHECK(value.values() == state.at(key).values());
       begin_bad();
       CHECK_THAT(error_of([&] { optimizer->state(); }), contains("got others in step 1"));
+      // A state that is loaded forgets what was under way.
+      begin_bad();
+      optimizer->load_state(state);
+      optimizer->check_finite();
+      // Good steps under way before a bad one were made; those after it were not, and are not counted.
+      CHECK_THAT(error_of([&] {
+                   for (const Tensor& images : {good, good, bad, good, good}) step(images);
+                   optimizer->check_finite();
+                 }),
+                 contains("got others in step 3; step 3"));
+      CHECK(optimizer->steps_taken() == 3);
+      // A guarded step waits for what step() has under way.
+      step(bad);
+      CHECK_THAT(error_of([&] { optimizer->step_while_finite(backward(cross_entropy(model(good), labels))); }), contains("got others in step 3"));
+      optimizer->load_state(state);
       step(good);  // goes on as if the others had never been
       optimizer->check_finite();
       CHECK(weights() != before);

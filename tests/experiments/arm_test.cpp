@@ -17,6 +17,7 @@
 #include "nn/io/safetensors.h"
 #include "tests/experiments/epsilon_study.h"
 #include "tests/support/catch.h"
+#include "tests/support/interrupt.h"
 
 using namespace plumb;
 using namespace plumb::lab;
@@ -35,7 +36,7 @@ TEST_CASE("an arm that is interrupted goes on from its checkpoint to the same bi
       first_step = -1;
       arm.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
         if (first_step < 0) first_step = static_cast<int>(step);
-        if (step == stop_at) ::raise(SIGINT);
+        if (step == stop_at) interrupted_by(SIGINT);
         return nullptr;
       });
     });
@@ -71,7 +72,7 @@ TEST_CASE("a checkpoint that does not fit is named, and the arm begins anew") {
       began = -1;
       arm.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
         if (began < 0) began = step;
-        if (step == stop_at) ::raise(SIGINT);
+        if (step == stop_at) interrupted_by(SIGINT);
         return nullptr;
       });
     });
@@ -165,7 +166,7 @@ TEST_CASE("a loop of one's own tells what it trains, or does without what needs 
         optimizer.step(g);
         run.log({{"loss", g.loss()}});
         losses.push_back(g.loss());
-        if (optimizer.steps_taken() == stop_at) ::raise(SIGINT);
+        if (optimizer.steps_taken() == stop_at) interrupted_by(SIGINT);
       }
     });
   };

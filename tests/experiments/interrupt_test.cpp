@@ -8,8 +8,10 @@
 #include <thread>
 
 #include "tests/support/catch.h"
+#include "tests/support/interrupt.h"
 
 using namespace plumb::lab;
+using plumb::test::interrupted_by;
 
 namespace {
 
@@ -24,13 +26,6 @@ int status_of_child(F body) {
   int status = 0;
   ::waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
-// A signal to the process, as Ctrl-C sends it; another thread takes it.
-bool interrupted_by(int signal) {
-  ::kill(::getpid(), signal);
-  for (int i = 0; i < 2000 && !interrupted(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return interrupted();
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "experiments/common/experiment.h"
 #include "tests/experiments/epsilon_study.h"
 #include "tests/support/catch.h"
+#include "tests/support/interrupt.h"
 
 using namespace plumb;
 using namespace plumb::lab;
@@ -40,7 +41,7 @@ TEST_CASE("replay tells a number format that is too narrow from a training that 
         const Gradients g = backward(loss());
         if (run.diverges(g, loss)) return;
         optimizer.step(g);
-        if (optimizer.steps_taken() - 1 == stop_at) ::raise(SIGINT);
+        if (optimizer.steps_taken() - 1 == stop_at) interrupted_by(SIGINT);
         for (nn::Parameter& p : model.parameters())
           if (p.name == "a") nn::assign({{"a", p.value}}, {{"a", p.value.detach() + 0.05}}, "test");
       }

@@ -11,6 +11,7 @@
 #include "experiments/common/ledger.h"
 #include "tests/experiments/epsilon_study.h"
 #include "tests/support/catch.h"
+#include "tests/support/interrupt.h"
 #include "tests/support/signal_storm.h"
 
 using namespace plumb;
@@ -102,7 +103,7 @@ TEST_CASE("an interrupt stops all that runs side by side, and --resume ends as i
     return study.run(argc, argv, [&](Arm& arm) {
       nn::ViT model(arm.vit());
       arm.train(model, [&](std::int64_t) -> std::function<void(const Gradients&)> {
-        if (++steps == stop_at) ::raise(SIGINT);
+        if (++steps == stop_at) interrupted_by(SIGINT);
         return nullptr;
       });
     });

@@ -449,7 +449,7 @@ TEST_CASE("errors of CaiT and its parts say what was expected") {
                contains(fmt::format("[attention] expected a dropout rate in [0, 1), got {}", rate)));
   o = tiny();
   o.init = std::numeric_limits<double>::infinity();
-  CHECK_THAT(error_of([&] { nn::CaiT{o}; }), contains("[layer_scale] expected a finite initial value, got inf"));
+  CHECK_THAT(error_of([&] { nn::CaiT{o}; }), contains("[layerscale] expected init to be a finite number, got inf"));
   nn::ClassAttention attention({.dim = 8, .heads = 2});
   nn::initialize(attention, 0);
   CHECK_THAT(error_of([&] {

@@ -22,8 +22,8 @@ std::string listed(const std::string& what, const std::vector<std::string>& name
 // is deeper than the base depth of depth_mup, where all factors would be 1. Parameters that neither decay nor have a
 // factor are counted, so that one that is new shows as well.
 std::string groups_of(const std::string& gate) {
-  const nn::Method& method = nn::method_named(gate);
-  const nn::ViT model({.image = 8, .patch = 4, .classes = 3, .dim = 8, .depth = 3, .heads = 2, .mlp_ratio = 2, .gate = gate, .recipe = method.paper});
+  const nn::Method method = nn::method_named(gate);
+  const nn::ViT model({.image = 8, .patch = 4, .classes = 3, .dim = 8, .depth = 3, .heads = 2, .mlp_ratio = 2, .gate = gate, .pool = nn::Pool::token, .recipe = method.paper});
   std::vector<std::string> decayed;
   std::map<std::string, std::vector<std::string>> factored;
   std::size_t others = 0;

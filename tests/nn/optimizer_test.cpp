@@ -651,9 +651,9 @@ TEST_CASE("a gradient with an inf or a NaN is refused by every optimizer, and no
           };
           const auto before = values();
           const std::string one = error_of([&] { optimizer->step(model.gradients(bad, 1)); });
-          CHECK_THAT(one, contains("[optimizer] expected gradients without inf or NaN, got one in those of p0; nothing has changed"));
+          CHECK_THAT(one, contains("[optimizer] expected gradients without inf and NaN, got inf or NaN in the gradients of p0; nothing has changed"));
           CHECK_THAT(error_of([&] { optimizer->step_own(model.gradients(bad, 12)); }),
-                     contains("got some in those of p0, p1, p2, p3, p4, p5, p6, p7, p8, p9 and 2 more; nothing"));
+                     contains("in the gradients of p0, p1, p2, p3, p4, p5, p6, p7, p8, p9 and 2 more; nothing"));
           CHECK(values() == before);
           CHECK(optimizer->steps_taken() == 1);
           for (const auto& [name, value] : optimizer->state()) CHECK(value.values() == state.at(name).values());
@@ -662,6 +662,12 @@ TEST_CASE("a gradient with an inf or a NaN is refused by every optimizer, and no
           CHECK(values() != before);
           CHECK(optimizer->steps_taken() == 2);
         }
+  // A gradient that the caller has repaired.
+  Wide repaired;
+  const Gradients g = repaired.gradients(std::nan(""), 1);
+  CHECK(std::isnan(g.norm()));
+  copy_into(zeros({2}).array(), g["p0"].array());
+  nn::Sgd(repaired.parameters(), {}).step(g);
   // Finite numbers whose squares overflow.
   const DefaultsScope f64(reference_f64);
   Wide large;

@@ -1,8 +1,4 @@
 // Signals that arrive while a model trains change nothing: some of oneDNN's kernels have their stack pointer on the heap (backends/cpu/signals.h).
-#include <signal.h>
-
-#include <cstring>
-
 #include "core/backend.h"
 #include "core/precision.h"
 #include "nn/nn.h"
@@ -75,24 +71,4 @@ TEST_CASE("two thousand signals a second change no bit of a training in bf16") {
 
 TEST_CASE("two thousand signals a second change no bit of convolutions") {
   check_calm(100 / divisor, [](int steps) { return trained_convolution(steps); });
-}
-
-TEST_CASE("a thread's own signal mask is back after a product") {
-  const auto blocked = [] {
-    sigset_t mask;
-    ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-    std::vector<int> all;
-    for (int s = 1; s < NSIG; ++s)
-      if (::sigismember(&mask, s) == 1) all.push_back(s);
-    return all;
-  };
-  sigset_t own;
-  ::sigemptyset(&own);
-  ::sigaddset(&own, SIGUSR2);
-  ::pthread_sigmask(SIG_BLOCK, &own, nullptr);
-  const Tensor a = random_normal({64, 256}, 0, "a"), b = random_normal({256, 64}, 0, "b");
-  matmul(a, b);
-  CHECK(blocked() == std::vector<int>{SIGUSR2});
-  CHECK_THROWS(matmul(a, a));
-  CHECK(blocked() == std::vector<int>{SIGUSR2});
 }

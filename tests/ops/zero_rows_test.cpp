@@ -266,6 +266,7 @@ void check_everything(Device device) {
             CHECK(relative_error(got.values(), wanted.values()) < tolerance);
           };
           agrees(r.value, exact.value);
+          CHECK(r.second.size() == exact.second.size());
           for (std::size_t i = 0; i < r.plain.size(); ++i) {
             CAPTURE(i);
             agrees(r.plain[i], exact.plain[i]);
