@@ -41,8 +41,8 @@ std::string limit_words(const std::map<int, lab::Share>& known, const lab::Octav
 
 int plumb::lab::depth_limit(int argc, const char* const* argv) {
   lab::Study study("depth_limit", "How deep can a network be for each method to still train it?");
-  const auto gate = study.axis<std::string>("--gates", {"post", "pre", "rezero", "fixup", "layerscale", "deepnorm"}, "Methods to compare")
-                        .one_of_methods("method");
+  const auto gate =
+      study.axis<std::string>("--gates", {"post", "pre", "rezero", "fixup", "layerscale", "deepnorm"}, "Methods to compare").one_of_methods("method");
   const auto lr = study.axis<double>("--lrs", {3e-3}, "Peak learning rates").above(0);
   const auto depth = study.searched<std::int64_t>("depth");
   std::int64_t first = 12, most = 192;

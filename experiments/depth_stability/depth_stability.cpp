@@ -74,9 +74,7 @@ void claim_cait_table1(Study& study) {
 
 int depth_stability(int argc, const char* const* argv) {
   Study study("depth_stability", "Trains residual gates at several depths and reports which of them train.");
-  const auto gate = study
-                        .axis<std::string>("--gates", {"post", "pre", "rezero", "skipinit", "fixup", "layerscale"},
-                                           "Residual gates to compare")
+  const auto gate = study.axis<std::string>("--gates", {"post", "pre", "rezero", "skipinit", "fixup", "layerscale"}, "Residual gates to compare")
                         .one_of_methods("gate");
   // Shallow ones first: they are done soon.
   const auto depth =

@@ -33,8 +33,8 @@ std::string rate_words(const std::optional<lab::Edge>& edge, const lab::Octaves&
 
 int plumb::lab::stability_map(int argc, const char* const* argv) {
   lab::Study study("stability_map", "At which learning rates and depths does each method train?");
-  const auto gate = study.axis<std::string>("--gates", {"post", "pre", "rezero", "fixup", "layerscale", "deepnorm"}, "Methods to compare")
-                        .one_of_methods("method");
+  const auto gate =
+      study.axis<std::string>("--gates", {"post", "pre", "rezero", "fixup", "layerscale", "deepnorm"}, "Methods to compare").one_of_methods("method");
   const auto depth = study.axis<int>("--depths", {6, 24}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
   study.searched<double>("lr");
   double first_lr = 1e-3;
