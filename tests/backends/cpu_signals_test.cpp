@@ -11,6 +11,7 @@
 
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/thread_pool.h"
+#include "core/error.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;
