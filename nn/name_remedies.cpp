@@ -41,7 +41,8 @@ std::string remedy_for_gates(const NamedTensors& to, const NamedTensors& from) {
   return "";
 }
 
-// The segment that every name begins with, where without it some of them are wanted: "model." of a file made from a model in a model.
+// The segment that every name begins with, where without it some of them are wanted: "model." of a file made from a
+// model in a model.
 std::string superfluous_prefix(const NamedTensors& to, const NamedTensors& from) {
   if (from.empty()) return "";
   const std::string& first = from.begin()->first;

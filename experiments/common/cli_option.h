@@ -36,8 +36,9 @@ struct CliOption {
   CliOption& below(double high) { return bound(highest_, high, high_open_, true); }
   // The names accepted; an axis also takes "all". `noun` is for messages: "unknown gate 'x'".
   CliOption& one_of(std::string noun, std::vector<std::string> names);
-  // Residual methods: nn::gate_names(), each also with constants, NAME:CONSTANT=VALUE[:CONSTANT=VALUE..]. The value becomes nn::Method::label(), so
-  // that equal methods are equal texts; or stays as it is typed, with its standard values.
+  // Residual methods: nn::gate_names(), each also with constants, NAME:CONSTANT=VALUE[:CONSTANT=VALUE..]. The value
+  // becomes nn::Method::label(), so that equal methods are equal texts; or stays as it is typed, with its standard
+  // values.
   CliOption& one_of_methods(std::string noun, bool as_typed = false);
   // The word for an empty optional, such as "all" for --threads.
   CliOption& or_word(std::string word);

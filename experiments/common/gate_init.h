@@ -5,7 +5,8 @@
 
 namespace plumb::lab {
 
-// Sets --init as --gate says it, where that is layerscale:init=VALUE. Returns whether it does. Throws UsageError if --init was given another value.
+// Sets --init as --gate says it, where that is layerscale:init=VALUE. Returns whether it does. Throws UsageError if
+// --init was given another value.
 bool take_init_of_gate(Cli& cli, const std::string& gate, std::int64_t depth, double& init);
 
 }  // namespace plumb::lab

@@ -21,7 +21,8 @@ class PretrainedWeights {
   bool trains_on() const { return given() && !evaluate_; }
   bool evaluates() const { return evaluate_; }
   const std::string& path() const { return path_; }
-  // Supplies a ViT's heads, and constants of the method as --gate gives them, for a file that does not say them. Call it before card().
+  // Supplies a ViT's heads, and constants of the method as --gate gives them, for a file that does not say them. Call
+  // it before card().
   void supply(std::optional<std::int64_t> heads, const std::string& method) { heads_ = heads, method_ = method; }
   // What the file says of its model; read when it is asked for first.
   const nn::ModelCard& card();
@@ -37,12 +38,13 @@ class PretrainedWeights {
     cli.explain(option, path_);
   }
 
-  // --gate as the file has it. Throws UsageError where the command line gave another method, or another constant that its weights depend on.
+  // --gate as the file has it. Throws UsageError where the command line gave another method, or another constant that
+  // its weights depend on.
   void decide_gate(Cli& cli, std::string& gate, const nn::Method& there);
 
-  // Puts the weights into a model that an arm trains on, with what the file lacks as it was initialised, a head for other classes, and new gates at
-  // their start (nn::Adaptation). stderr gets a line about it, and whether the network computes what the file's did. Throws as nn::load_pretrained
-  // does.
+  // Puts the weights into a model that an arm trains on, with what the file lacks as it was initialised, a head for
+  // other classes, and new gates at their start (nn::Adaptation). stderr gets a line about it, and whether the network
+  // computes what the file's did. Throws as nn::load_pretrained does.
   void put_into(nn::Classifier& model, Arm& arm, std::optional<double> gate_start = {}) const;
   const std::string& supplied_method() const { return method_; }
 

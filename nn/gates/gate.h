@@ -56,8 +56,8 @@ class Gate : public Module {
   // Where the junction is y = skip + scale * branch and nothing else: the scale, [1], [D] or undefined (1). The block then makes it a part of
   // the branch's last product, and calls neither combine nor join. nullopt: they are called.
   virtual std::optional<Tensor> plain_scale() const { return std::nullopt; }
-  // The factors of branch or skip that leave a plain sum where they are 1: the parameters that load_pretrained starts at 1 beside trained weights.
-  // By default the scale of plain_scale().
+  // The factors of branch or skip that leave a plain sum where they are 1: the parameters that load_pretrained starts
+  // at 1 beside trained weights. By default the scale of plain_scale().
   virtual Tensors scales() const {
     const std::optional<Tensor> scale = plain_scale();
     return scale && scale->defined() ? Tensors{*scale} : Tensors();
@@ -189,8 +189,8 @@ enum class Affects {
 };
 const char* name(Affects affects);
 
-// A constant that a method's formula leaves open, declared by the method: --gate NAME:CONSTANT=VALUE, cards of weights, lists and reports follow
-// from it.
+// A constant that a method's formula leaves open, declared by the method: --gate NAME:CONSTANT=VALUE, cards of weights,
+// lists and reports follow from it.
 struct MethodConstant {
   std::string name;                     // letters, digits and underscores
   std::optional<double> standard = {};  // the value unless another is chosen; none: by depth
@@ -211,7 +211,8 @@ struct GateContext {
   double norm_eps = 1e-6;
   ConstantValues constants = {};  // all of the method's
 
-  // The value of a constant that the method declares; `by_depth` where it has none. Without `by_depth` it must have one.
+  // The value of a constant that the method declares; `by_depth` where it has none. Without `by_depth` it must have
+  // one.
   double constant(const std::string& constant_name, std::optional<double> by_depth = {}) const;
 };
 
@@ -255,12 +256,14 @@ struct Method {
   std::function<Stream(const Tensor& x)> open = {};
   // What leaves the last one, [B, T, D]; norm is the final norm, or null where the stack has none. norm(x) if not given.
   std::function<Tensor(const Stream&, const Layer* norm)> close = {};
-  // Sets the fields that follow from the constants, such as `open` or the claims. Called when they are chosen, with the method as it then is.
+  // Sets the fields that follow from the constants, such as `open` or the claims. Called when they are chosen, with the
+  // method as it then is.
   std::function<void(Method&)> follow = {};
   ConstantValues chosen = {};  // set by with(): the constants that are not at their standard value
 
   bool claims_that(Claim c) const;
-  // The same method with these constants, the others as they are. Throws for a constant that it does not declare, or a value out of its bounds.
+  // The same method with these constants, the others as they are. Throws for a constant that it does not declare, or a
+  // value out of its bounds.
   Method with(const ConstantValues& values) const;
   ConstantValues values() const;                                        // of all constants
   std::optional<double> value(const std::string& constant_name) const;  // throws for one that it does not declare
@@ -309,8 +312,8 @@ BlockGates gate_per_branch(const GateContext& context) {
     return two_gates<G>();
 }
 
-// Adds a method under a new name: from then on it is in --gates, in every experiment, in the reports and in cards of weights. Its constants are
-// declared here and read where the gate is built:
+// Adds a method under a new name: from then on it is in --gates, in every experiment, in the reports and in cards of
+// weights. Its constants are declared here and read where the gate is built:
 //   struct Prores : ScaleGate { explicit Prores(const GateContext& c) : ScaleGate(full({1}, 1 / c.constant("T"))) {} };
 //   register_gate<Prores>("prores", {.formula = "x + f(LN(x)) / T", .constants = {{.name = "T", .standard = 3, .least = 1}}});
 void register_method(const std::string& name, Method method);
@@ -321,8 +324,8 @@ void register_gate(const std::string& name, Method method = {}) {
 }
 
 std::vector<std::string> gate_names();  // in table order, registered ones last
-// A method of the table by its text form. Throws, with the nearest name or some of them, for an unknown name, and as method_text() and
-// Method::with() do.
+// A method of the table by its text form. Throws, with the nearest name or some of them, for an unknown name, and as
+// method_text() and Method::with() do.
 Method method_named(const std::string& text);
 
 }  // namespace plumb::nn

@@ -1,5 +1,5 @@
-// The residual methods by name, for use with other constants than their papers': {.gate = methods::layerscale(0.3)}, which is the same as
-// {.gate = "layerscale:init=0.3"}.
+// The residual methods by name, for use with other constants than their papers': {.gate = methods::layerscale(0.3)},
+// which is the same as {.gate = "layerscale:init=0.3"}.
 // Each is defined, with formula, source and pitfalls, in nn/gates/<name>.cpp. N = number of blocks.
 #pragma once
 

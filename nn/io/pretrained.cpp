@@ -84,7 +84,8 @@ ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std
 
 constexpr const char *gelu = "erf", *attention_scale = "head_dim^-1/2";  // the only ones that these models have
 
-// The method that a card names: with the constants that it says, and those of `supplied`, a text form, where it is of the same method.
+// The method that a card names: with the constants that it says, and those of `supplied`, a text form, where it is of
+// the same method.
 GateChoice gate_from(const std::string& text, const std::string& supplied, const std::string& path) {
   const MethodText written = method_text(text), given = method_text(supplied);
   const Method method = method_named(written.name);
@@ -259,7 +260,8 @@ Json fields_of(const ModelCard& card) {
   return json;
 }
 
-// A network of the same function on images of 2 x 2 patches, at `head` channels a head: depth, heads and all else are the card's.
+// A network of the same function on images of 2 x 2 patches, at `head` channels a head: depth, heads and all else are
+// the card's.
 std::unique_ptr<Classifier> small_model(ModelCard card, std::int64_t head) {
   std::visit(
       [&](auto& o) {
@@ -272,8 +274,8 @@ std::unique_ptr<Classifier> small_model(ModelCard card, std::int64_t head) {
   return model;
 }
 
-// Largest difference of the logits of two networks with the same weights, to the largest logit; none where they do not have the same parameters.
-// Those of `b` alone must be among `added`, by our names, and have these values.
+// Largest difference of the logits of two networks with the same weights, to the largest logit; none where they do not
+// have the same parameters. Those of `b` alone must be among `added`, by our names, and have these values.
 std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, const NamedTensors& added, std::int64_t head) {
   const DefaultsScope f64({.dtype = DType::f64, .device = Device::cpu});
   const PrecisionScope precision(Precision::f32);

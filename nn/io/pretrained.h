@@ -35,20 +35,23 @@ struct ModelCard {
 std::optional<ModelCard> card_of(const Module& model);
 // A JSON object of what the card says, for logs and records; the model need not be one that can be made again from it.
 std::string json_of(const ModelCard& card);
-// The card as metadata of a file of its weights. It holds everything that decides what the network computes: sizes, the method with each of its
-// constants, norm eps, pooling, where the class token joins, form of attention and GELU, stochastic depth where that acts in evaluation.
-// Throws for a card from which this network cannot be made again: a method that the table does not have, one that was changed by hand, an attention
-// of one's own. To detect these, the metadata is read back, and both networks are compared, at the same depth and a width of 4 a head, in f64: from
-// the same weights they must give the same logits, bit for bit. What differs at other widths alone, or in training alone, is not detected.
+// The card as metadata of a file of its weights. It holds everything that decides what the network computes: sizes, the
+// method with each of its constants, norm eps, pooling, where the class token joins, form of attention and GELU,
+// stochastic depth where that acts in evaluation. Throws for a card from which this network cannot be made again: a
+// method that the table does not have, one that was changed by hand, an attention of one's own. To detect these, the
+// metadata is read back, and both networks are compared, at the same depth and a width of 4 a head, in f64: from the
+// same weights they must give the same logits, bit for bit. What differs at other widths alone, or in training alone,
+// is not detected.
 std::map<std::string, std::string> metadata_of(const ModelCard& card);
-// Metadata for weights without a card, so that they are not taken for those of another model: card_of() refuses the file, and says why.
+// Metadata for weights without a card, so that they are not taken for those of another model: card_of() refuses the
+// file, and says why.
 std::map<std::string, std::string> metadata_without_card(const std::string& reason);
 // Of a file: what its metadata says; or else of timm's VisionTransformer (pre-norm or LayerScale, class token, with or without a position, or mean;
 // no register tokens, norms of q and k or before the blocks, distillation tokens) and Cait, by names and shapes.
 // They do not tell a ViT's heads: `heads`, or, as timm's sizes have it, one for 64 channels. `path` stands in errors.
-// Metadata of older versions lacks the constants of the method. Those that decide the function (Affects::function) must then be in `method`, a text
-// form such as "mix_ln:post_share=0.25", or it throws, naming them; others have their standard values. A `method` of another name counts for nothing.
-// Throws where the file says another value.
+// Metadata of older versions lacks the constants of the method. Those that decide the function (Affects::function) must
+// then be in `method`, a text form such as "mix_ln:post_share=0.25", or it throws, naming them; others have their
+// standard values. A `method` of another name counts for nothing. Throws where the file says another value.
 ModelCard card_of(const TensorFile& file, const std::string& path, std::optional<std::int64_t> heads = {}, const std::string& method = "");
 std::unique_ptr<Classifier> make_model(const ModelCard& card);
 
@@ -59,8 +62,9 @@ Tensor resized_positions(const Tensor& positions, std::int64_t prefix, std::int6
 // What need not be in the file.
 struct Adaptation {
   bool new_head = false;  // a head of another number of classes stays as it was initialised
-  // Gates that the file knows nothing of are new: LayerScale's and other factors of branch or skip (Gate::scales) start at `gate_start`, 1 if it is
-  // not given, where they leave the branches as they were trained; other gates stay as they were initialised.
+  // Gates that the file knows nothing of are new: LayerScale's and other factors of branch or skip (Gate::scales) start
+  // at `gate_start`, 1 if it is not given, where they leave the branches as they were trained; other gates stay as they
+  // were initialised.
   bool new_gates = false;
   std::optional<double> gate_start = {};
   std::string method = "";  // as for card_of(); decides same_function alone
@@ -68,8 +72,8 @@ struct Adaptation {
 struct Adapted {
   std::vector<std::string> as_initialised;          // names of parameters that are new: as they were initialised, or gates at their start
   std::optional<std::int64_t> positions_from = {};  // side of the grid that the file has, where that was another
-  // Whether the network now computes what the file's did; none: the file does not say what it computed. Compared as for metadata_of(), with new
-  // gates as they are, to rounding (1e-9).
+  // Whether the network now computes what the file's did; none: the file does not say what it computed. Compared as for
+  // metadata_of(), with new gates as they are, to rounding (1e-9).
   std::optional<bool> same_function = {};
   std::vector<std::string> reasons = {};  // for "no" and "not known": "the head is new", "norm_eps is 1e-05 here and 1e-06 in the file"
 

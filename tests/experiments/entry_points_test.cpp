@@ -1,4 +1,5 @@
-// Every program of experiments/ as a function: with gates of one's own, and with constants of methods on the command line.
+// Every program of experiments/ as a function: with gates of one's own, and with constants of methods on the command
+// line.
 #include <plumb/plumb.h>
 
 #include "core/atomic_file.h"
