@@ -88,7 +88,8 @@ TEST_CASE("a gate of one's own and its constants are in every ablation over gate
     Words words = with(few, {"--gates", "pre,prores,prores:T=5.0,layerscale:init=1e-5"});
     if (name == "depth_limit") words = with(words, {"--first", "4", "--most", "4", "--no-stop-hopeless"});
     if (name == "stability_map") words = with(words, {"--depths", "2", "--no-stop-hopeless"});
-    if (name == "depth_stability" || name == "residual_ratio") words = with(words, {"--depths", "2"});
+    if (name == "depth_stability") words = with(words, {"--depths", "2"});
+    if (name == "residual_ratio") words = with(words, {"--depths", "2", "--warmup", "0"});
     if (name == "norm_placement") words = with(words, {"--depths", "2", "--warmups", "0"});
     const Ended ended = call(folder.path(), program, words, name);
     INFO(ended.err);
