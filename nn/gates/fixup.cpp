@@ -58,7 +58,7 @@ class FixupGate : public ScaleGate {
   bool zero_last_;
 };
 
-methods::FixupParts parts_of(const GateContext& c) {
+methods::FixupParts chosen_parts(const GateContext& c) {
   return {.zero_last = c.constant("zero_last") != 0,
           .factor = c.constant("factor"),
           .shifts = c.constant("shifts") != 0,
@@ -69,7 +69,10 @@ MethodConstant part(const char* name, Affects affects, const char* meaning) {
   return {.name = name, .standard = 1, .least = 0, .most = 1, .whole = true, .affects = affects, .meaning = meaning};
 }
 
-Method method(const char* name, Norm norm, Recipe paper, const char* formula, const char* use) {
+methods::FixupParts all_parts(const GateContext&) { return {}; }
+
+Method method(const char* name, Norm norm, Recipe paper, const char* formula, const char* use,
+              methods::FixupParts (*parts_of)(const GateContext&)) {
   return {.name = name,
           .norm = norm,
           .claims = {Claim::identity_at_init, Claim::zero_branch_gradient, Claim::loss_is_log_classes},
@@ -80,11 +83,12 @@ Method method(const char* name, Norm norm, Recipe paper, const char* formula, co
           .counts = "L = 2N branches",
           .use = use,
           .pitfalls =
-              "Scalars learn at a tenth of the rate; without that training can diverge. Never with a gate that starts at 0. Step 1 moves the "
+              "Scalars learn at a tenth of the rate; without that training can diverge. Never with a gate that starts "
+              "at 0. Step 1 moves the "
               "head alone. The paper's results need strong regularisation (mixup 0.7).",
-          .build = [](const GateContext& c) {
+          .build = [parts_of](const GateContext& c) {
             BlockGates gates;
-            const methods::FixupParts parts = c.constants.empty() ? methods::FixupParts() : parts_of(c);
+            const methods::FixupParts parts = parts_of(c);
             auto shifts = parts.shifts ? std::make_unique<Shifts>() : nullptr;
             gates.attn = &gates.add("gate1", std::make_unique<FixupGate<InsideAttention, 4>>(parts, shifts.get(), c));
             gates.mlp = &gates.add("gate2", std::make_unique<FixupGate<InsideMlp, 2>>(parts, shifts.get(), c));
@@ -102,8 +106,10 @@ Method methods::fixup(const FixupParts& parts) {
                     {.base = Base::xavier,
                      .zero_head = true,
                      .scalar_rate = 0.1,
-                     .source = "Zhang, Dauphin, Ma 2019: Glorot uniform, a classifier that starts at 0, scalars at a tenth of the rate, no warm-up"},
-                    "x + s f(x + b), s = 1, last layers and head 0", "Depth without any norm in the blocks: its paper trains 10,000 layers.");
+                     .source = "Zhang, Dauphin, Ma 2019: Glorot uniform, a classifier that starts at 0, scalars at a "
+                               "tenth of the rate, no warm-up"},
+                    "x + s f(x + b), s = 1, last layers and head 0",
+                    "Depth without any norm in the blocks: its paper trains 10,000 layers.", chosen_parts);
   m.constants = {part("zero_last", Affects::start, "rule 1: last layers of branches start at 0"),
                  {.name = "factor", .standard = 1, .affects = Affects::start, .meaning = "rule 2: exponent of its factor; 0: none, 2: its square"},
                  part("shifts", Affects::parameters, "rule 3: scalars before linears and activations"),
@@ -121,8 +127,10 @@ Method methods::fixup_ln() {
                 {.zero_head = true,
                  .scalar_rate = 0.1,
                  .warmup = 5.0 / 300,
-                 .source = "Touvron et al. 2021, CaiT: DeiT's weights and warm-up; classifier and scalars as in Zhang, Dauphin, Ma 2019"},
-                "x + s f(LN(x) + b), s = 1, last layers and head 0", "The Fixup column of CaiT's table 1: norm and warm-up put back.");
+                 .source = "Touvron et al. 2021, CaiT: DeiT's weights and warm-up; classifier and scalars as in Zhang, "
+                           "Dauphin, Ma 2019"},
+                "x + s f(LN(x) + b), s = 1, last layers and head 0",
+                "The Fixup column of CaiT's table 1: norm and warm-up put back.", all_parts);
 }
 
 }  // namespace plumb::nn

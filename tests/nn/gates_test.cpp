@@ -212,6 +212,14 @@ TEST_CASE("Fixup piece by piece: each rule can be left out, and nothing else cha
   CHECK(nn::methods::fixup({.scales = false}).claims.empty());  // promised of the whole alone
 }
 
+TEST_CASE("Fixup's parts come from its constants, and fixup_ln always has them all") {
+  nn::GateContext c{.dim = 8, .heads = 2, .hidden = 32, .block = 0, .blocks = 2};
+  CHECK_THAT(error_of([&] { nn::methods::fixup().build(c); }),
+             contains("got \"zero_last\"; add it to Method::constants"));
+  c.constants = {{"shifts", 0}, {"scales", 0}};
+  CHECK(nn::methods::fixup_ln().build(c).modules.size() == 3);
+}
+
 TEST_CASE("a class token may join the patches late: the blocks before see patches alone") {
   for (const std::int64_t joins : {0, 1, 2}) {
     nn::ViT model({.image = 16,
