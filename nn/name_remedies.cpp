@@ -23,8 +23,10 @@ std::string chunk_of(const std::string& name) {
   return end == std::string::npos ? "" : name.substr(first, end - first);
 }
 
-// LayerScale's gammas, under our names, timm's VisionTransformer's and its Cait's.
+// LayerScale's gammas, under our names, timm's VisionTransformer's and its Cait's. The second stage of a CaiT has them
+// whatever the method is, so that they say nothing about it.
 bool is_layerscale(const std::string& name) {
+  if (has_part(name, "blocks_token_only.")) return false;
   const std::string last = name.substr(name.rfind('.') + 1);
   return last == "gamma_1" || last == "gamma_2" ||
          (last == "gamma" &&

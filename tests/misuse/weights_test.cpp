@@ -129,6 +129,25 @@ TEST_CASE("misuse: weights with LayerScale into a model without, and the reverse
                 "the file is of the method rezero_ln, the model of pre: make it with {.gate = \"rezero_ln\"} (--gate rezero_ln)");
 }
 
+TEST_CASE("misuse: LayerScale in a CaiT, whose second stage always has it") {
+  const TemporaryFolder folder;
+  const auto cait = [](const char* gate) {
+    return nn::CaiT({.image = 8, .patch = 4, .classes = 5, .dim = 8, .depth = 2, .heads = 2, .gate = gate});
+  };
+  nn::CaiT with = cait("layerscale"), without = cait("pre");
+  const nn::KeyMap timm = nn::timm_cait(), ours;
+  for (const nn::KeyMap& map : {timm, ours}) {
+    nn::save_weights(with, folder / "with", map);
+    nn::save_weights(without, folder / "without", map);
+    CHECK_REFUSED(nn::load_weights(without, folder / "with", map),
+                  "these weights have LayerScale, and the model has not: make it with {.gate = \"layerscale\"}");
+    CHECK_REFUSED(nn::load_weights(with, folder / "without", map),
+                  "the model has LayerScale, and these weights have not");
+    CHECK_REFUSED(nn::load_pretrained(without, nn::read_safetensors(folder / "with"), "w"), "(--gate layerscale)");
+    CHECK_REFUSED(nn::load_pretrained(with, nn::read_safetensors(folder / "without"), "w"), "(--gate pre)");
+  }
+}
+
 TEST_CASE("misuse: no file, a folder, an empty file, a file cut off") {
   const TemporaryFolder folder;
   nn::ViT model(options());
