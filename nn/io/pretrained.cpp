@@ -107,16 +107,41 @@ GateChoice gate_from(const std::string& text, const std::string& supplied, const
   return method.with(values);
 }
 
+// The value of a key, which leaves the object: the keys that remain at the end are unknown (refuse_rest).
+Json take(Json& object, const char* key) {
+  Json value = object.at(key);
+  object.erase(key);
+  return value;
+}
+
+void refuse_rest(const Json& object, const std::string& path) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object.items())
+    keys.push_back(Json(key).dump(-1, ' ', false, Json::error_handler_t::replace));
+  check(keys.empty(),
+        "{}: its metadata has keys that this version does not know and that may decide what the network computes: {}; "
+        "read the file with the version that wrote it, or a later one",
+        path, fmt::join(keys, ", "));
+}
+
 template <class Options>
-void read_common(const Json& card, Options& o, const std::string& supplied, const std::string& path) {
-  o.image = card.at("image"), o.channels = card.at("channels"), o.patch = card.at("patch"), o.classes = card.at("classes");
-  o.dim = card.at("dim"), o.depth = card.at("depth"), o.heads = card.at("heads"), o.mlp_ratio = card.at("mlp_ratio");
-  o.norm_eps = card.at("norm_eps"), o.gate = gate_from(card.at("gate"), supplied, path);
+void read_common(Json& card, Options& o, const std::string& supplied, const std::string& path) {
+  o.image = take(card, "image"), o.channels = take(card, "channels"), o.patch = take(card, "patch");
+  o.classes = take(card, "classes"), o.dim = take(card, "dim"), o.depth = take(card, "depth");
+  o.heads = take(card, "heads"), o.mlp_ratio = take(card, "mlp_ratio"), o.norm_eps = take(card, "norm_eps");
+  o.gate = gate_from(take(card, "gate"), supplied, path);
   // The rest came later; files without it are of models that have it so.
   for (const auto& [key, ours] : {std::pair("gelu", gelu), std::pair("attention_scale", attention_scale)})
-    if (const std::string given = card.value(key, ours); given != ours) fail(fmt::format("expected {} {}, got {}", key, ours, given));
-  if (const auto drop = card.find("drop_path"); drop != card.end())
-    o.drop_path = {.rate = drop->at("rate"), .schedule = schedule_named(drop->at("schedule")), .form = drop_path_form_named(drop->at("form"))};
+    if (card.contains(key))
+      if (const std::string given = take(card, key); given != ours)
+        fail(fmt::format("expected {} {}, got {}", key, ours, given));
+  if (card.contains("drop_path")) {
+    Json drop = take(card, "drop_path");
+    o.drop_path.rate = take(drop, "rate");
+    o.drop_path.schedule = schedule_named(take(drop, "schedule"));
+    o.drop_path.form = drop_path_form_named(take(drop, "form"));
+    refuse_rest(drop, path);
+  }
 }
 
 // Sizes of which a model is made at once: a file may say anything.
@@ -132,32 +157,33 @@ void check_sizes(const ModelCard& card) {
 }
 
 ModelCard card_from(const std::string& text, const std::string& supplied, const std::string& path) {
-  const Json json = Json::parse(text);
+  Json json = Json::parse(text);
   ModelCard card;
   if (json.is_object() && json.contains("no_card"))
     fail(fmt::format(
         "{}: these weights are of a model that a card cannot describe: {}; load them with nn::load_weights in the program that makes the model", path,
         json.at("no_card").get<std::string>()));
-  if (const std::string model = json.at("model"); model == "cait") {
+  if (const std::string model = take(json, "model"); model == "cait") {
     CaiTOptions o;
     read_common(json, o, supplied, path);
-    if (json.contains("init")) o.init = json.at("init").get<double>();
-    o.depth_token_only = json.at("depth_token_only");
+    if (json.contains("init")) o.init = take(json, "init").get<double>();
+    o.depth_token_only = take(json, "depth_token_only");
     check(0 < o.depth_token_only && o.depth_token_only <= 1 << 20, "expected a second stage, got {} blocks", o.depth_token_only);
-    if (!json.at("talking_heads").get<bool>()) o.attention = make_attention<Attention>;
+    if (!take(json, "talking_heads").get<bool>()) o.attention = make_attention<Attention>;
     card.options = std::move(o);
   } else {
     check(model == "vit", "expected a model vit or cait, got {}", model);
     ViTOptions o;
     read_common(json, o, supplied, path);
-    const std::string pool = json.at("pool");
+    const std::string pool = take(json, "pool");
     check(pool == "token" || pool == "mean", "expected a pool token or mean, got {}", pool);
     o.pool = pool == "token" ? Pool::token : Pool::mean;
-    o.token_block = json.at("token_block");
+    o.token_block = take(json, "token_block");
     card.options = std::move(o);
   }
-  card.mean = json.at("mean").get<std::vector<double>>(), card.std = json.at("std").get<std::vector<double>>();
-  card.class_names = json.at("class_names").get<std::vector<std::string>>();
+  card.mean = take(json, "mean").get<std::vector<double>>(), card.std = take(json, "std").get<std::vector<double>>();
+  card.class_names = take(json, "class_names").get<std::vector<std::string>>();
+  refuse_rest(json, path);
   check_sizes(card);
   const auto of_channels = [&](const std::vector<double>& v) { return v.empty() || v.size() == static_cast<std::size_t>(card.channels()); };
   check(of_channels(card.mean) && of_channels(card.std) && card.mean.empty() == card.std.empty(),

@@ -246,6 +246,21 @@ TEST_CASE("a model that no card describes is refused before a file says otherwis
   CHECK_FALSE(nn::load_pretrained(model, file, "w").same_function.has_value());
 }
 
+TEST_CASE("a card with keys of a later version is refused, and the keys are named") {
+  const auto refusal = [](const nn::TensorFile& file) { return error_of([&] { nn::card_of(file, "w"); }); };
+  const auto unknown = [](const std::string& keys) {
+    return contains("w: its metadata has keys that this version does not know") &&
+           contains("compute: " + keys + "; read") && !contains("\n");
+  };
+  const nn::TensorFile of_vit = saved(nn::ViT(vit)), of_cait = saved(nn::CaiT(cait));
+  CHECK_THAT(refusal(edited(of_vit, "\"gelu\":", "\"rope\":true,\"\\nq\":1,\"gelu\":")), unknown("\"rope\", \"\\nq\""));
+  CHECK_THAT(refusal(edited(of_cait, "\"talking_heads\":", "\"rope\":true,\"talking_heads\":")), unknown("\"rope\""));
+  CHECK_THAT(refusal(edited(of_vit, "\"pool\":", "\"talking_heads\":true,\"pool\":")), unknown("\"talking_heads\""));
+  nn::ViTOptions dropping = vit;
+  dropping.drop_path = {.rate = 0.5, .form = nn::DropPathForm::original};
+  CHECK_THAT(refusal(edited(saved(nn::ViT(dropping)), "\"rate\":", "\"batches\":2,\"rate\":")), unknown("\"batches\""));
+}
+
 TEST_CASE("a registered gate's constants are in the card") {
   struct Divided : nn::ScaleGate {
     explicit Divided(const nn::GateContext& c) : ScaleGate(full({1}, 1 / c.constant("T"))) {}
