@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "autograd/autograd.h"
@@ -84,8 +85,7 @@ ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std
 
 constexpr const char *gelu = "erf", *attention_scale = "head_dim^-1/2";  // the only ones that these models have
 
-// The method that a card names: with the constants that it says, and those of `supplied`, a text form, where it is of
-// the same method.
+// The method that a card names: with the constants that it says, and those of `supplied`, a text form, where it is of the same method.
 GateChoice gate_from(const std::string& text, const std::string& supplied, const std::string& path) {
   const MethodText written = method_text(text), given = method_text(supplied);
   const Method method = method_named(written.name);
@@ -286,8 +286,7 @@ Json fields_of(const ModelCard& card) {
   return json;
 }
 
-// A network of the same function on images of 2 x 2 patches, at `head` channels a head: depth, heads and all else are
-// the card's.
+// A network of the same function on images of 2 x 2 patches, at `head` channels a head: depth, heads and all else are the card's.
 std::unique_ptr<Classifier> small_model(ModelCard card, std::int64_t head) {
   std::visit(
       [&](auto& o) {
@@ -300,8 +299,9 @@ std::unique_ptr<Classifier> small_model(ModelCard card, std::int64_t head) {
   return model;
 }
 
-// Largest difference of the logits of two networks with the same weights, to the largest logit; none where they do not
-// have the same parameters. Those of `b` alone must be among `added`, by our names, and have these values.
+// Largest difference of the logits of two networks with the same weights, to the largest logit. If they do not have the
+// same parameters, there is no value. The parameters of `b` alone must be among `added`, by our names, and have these
+// values. If a logit is finite in neither network, the difference is not known, and it throws.
 std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, const NamedTensors& added, std::int64_t head) {
   const DefaultsScope f64({.dtype = DType::f64, .device = Device::cpu});
   const PrecisionScope precision(Precision::f32);
@@ -329,7 +329,9 @@ std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, cons
   const std::vector<double> x = (*first)(images).values(), y = (*second)(images).values();
   double gap = 0, size = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    if (!(x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i])))) gap = std::max(gap, std::isfinite(x[i] - y[i]) ? std::abs(x[i] - y[i]) : 1e300);
+    check(std::isfinite(x[i]) || std::isfinite(y[i]), "both networks give a logit that is not finite");
+    if (!std::isfinite(x[i]) || !std::isfinite(y[i])) return std::numeric_limits<double>::infinity();
+    gap = std::max(gap, std::abs(x[i] - y[i]));
     size = std::max(size, std::abs(x[i]));
   }
   return gap == 0 ? 0 : gap / size;

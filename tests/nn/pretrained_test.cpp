@@ -261,6 +261,25 @@ TEST_CASE("a card with keys of a later version is refused, and the keys are name
   CHECK_THAT(refusal(edited(saved(nn::ViT(dropping)), "\"rate\":", "\"batches\":2,\"rate\":")), unknown("\"batches\""));
 }
 
+TEST_CASE("networks whose logits are not finite count neither as equal nor as different") {
+  struct Root : nn::ScaleGate {
+    explicit Root(const nn::GateContext& c) : ScaleGate(full({1}, std::sqrt(c.constant("of")))) {}
+  };
+  nn::register_gate<Root>(
+      "root", {.formula = "x + sqrt(of) f(LN(x))", .source = "test", .constants = {{.name = "of", .standard = 1}}});
+  nn::ViTOptions o = vit;
+  o.gate = "root:of=-1";
+  CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }),
+             contains("one of the method \"root:of=-1\": both networks give a logit that is not finite; "));
+  nn::ViT model(o);
+  o.gate = "pre";
+  const nn::TensorFile file = edited(saved(nn::ViT(o)), "\"gate\":\"pre\"", "\"gate\":\"root:of=-1\"");
+  const nn::Adapted adapted = nn::load_pretrained(model, file, "w");
+  CHECK_FALSE(adapted.same_function.has_value());
+  CHECK_THAT(adapted.text(), contains("not known: the two cannot be compared: both networks give a logit that is not "
+                                      "finite"));
+}
+
 TEST_CASE("a registered gate's constants are in the card") {
   struct Divided : nn::ScaleGate {
     explicit Divided(const nn::GateContext& c) : ScaleGate(full({1}, 1 / c.constant("T"))) {}
