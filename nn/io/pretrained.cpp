@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -247,6 +248,18 @@ const Method& method_of(const ModelCard& card) {
   return std::visit([](const auto& o) -> const Method& { return *o.gate; }, card.options);
 }
 
+// Whether the attention of stage 1 is TalkingHeadsAttention. It is made at the model's sizes, as a factory may refuse
+// others. A factory that fails even so asks for options of the model that are not known here; its attention is one of
+// the caller's own.
+bool has_talking_heads(const CaiTOptions& o) {
+  try {
+    const auto attention = o.attention({.dim = o.dim, .heads = o.heads});
+    return dynamic_cast<const TalkingHeadsAttention*>(attention.get()) != nullptr;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 // Sizes, and what decides the function.
 Json fields_of(const ModelCard& card) {
   Json json = std::visit(
@@ -274,8 +287,7 @@ Json fields_of(const ModelCard& card) {
     const auto& cait = std::get<CaiTOptions>(card.options);
     json["model"] = "cait";
     json["depth_token_only"] = cait.depth_token_only;
-    const auto attention = cait.attention({.dim = 2, .heads = 1});
-    json["talking_heads"] = dynamic_cast<const TalkingHeadsAttention*>(attention.get()) != nullptr;
+    json["talking_heads"] = has_talking_heads(cait);
   }
   std::visit(
       [&](const auto& o) {  // the other form is the identity in evaluation
@@ -340,7 +352,7 @@ std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, cons
 std::optional<double> difference(const ModelCard& a, const ModelCard& b, const NamedTensors& added = {}) {
   try {
     return difference_at(a, b, added, 4);
-  } catch (const Error&) {  // a gate of one's own may ask for its width
+  } catch (const std::exception&) {  // a gate or an attention of one's own may ask for its width
     return difference_at(a, b, added, std::numeric_limits<std::int64_t>::max());
   }
 }
@@ -359,16 +371,27 @@ Target target_of(const Classifier& model) {
   return {cait->options().image / cait->options().patch, 0, timm_cait(cait->options().channels)};
 }
 
-// Sets the factors among new gates (Gate::scales) to `value`.
-void set_factors(const std::vector<Parameter>& new_gates, Classifier& model, double value) {
+// A gate's parameter that the file does not have.
+struct NewGate {
+  std::string name;  // in the file
+  Parameter parameter;
+  Tensor start = {};  // its value after loading
+};
+
+// Sets `start`: `factor` for factors of branch or skip (Gate::scales), the initial value for other parameters.
+void choose_starts(std::vector<NewGate>& new_gates, Classifier& model, double factor) {
   Tensors factors;
   model.each_module([&](Module& module) {
     if (const auto* gate = dynamic_cast<const Gate*>(&module))
-      for (const Tensor& factor : gate->scales()) factors.push_back(factor);
+      for (const Tensor& scale : gate->scales()) factors.push_back(scale);
   });
-  for (const Parameter& p : new_gates)
-    if (std::ranges::any_of(factors, [&](const Tensor& factor) { return factor.array().shares_buffer_with(p.value.array()); }))
-      copy_into(full(p.value.shape(), value, {.dtype = p.value.dtype(), .device = p.value.device()}).array(), p.value.array());
+  for (NewGate& gate : new_gates) {
+    const Tensor& value = gate.parameter.value;
+    const bool is_factor = std::ranges::any_of(
+        factors, [&](const Tensor& scale) { return scale.array().shares_buffer_with(value.array()); });
+    gate.start =
+        is_factor ? full(value.shape(), factor, {.dtype = value.dtype(), .device = value.device()}) : value.detach();
+  }
 }
 
 std::int64_t heads_of(const ModelCard& card) {
@@ -385,55 +408,63 @@ std::string text_without_start(const Method& method) {
   return text;
 }
 
-void say_no(Adapted& adapted, const std::string& reason) {
-  if (!adapted.same_function.has_value()) return;
-  adapted.same_function = false;
-  adapted.reasons.push_back(reason);
+const char* or_attention(const ModelCard& card) {
+  return std::holds_alternative<CaiTOptions>(card.options)
+             ? ", or its attention is neither Attention nor TalkingHeadsAttention"
+             : "";
 }
 
-// Sets whether `model`, loaded, computes what the network of the file did, but for its head and its positions.
-void say_function(Adapted& adapted, const Classifier& model, const TensorFile& file, const std::string& path, const std::vector<Parameter>& new_gates,
-                  const std::string& method) {
-  const ModelCard here = *card_of(model);
+struct Comparison {
+  std::optional<bool> same;
+  std::vector<std::string> reasons;
+};
+
+Comparison not_known(std::string reason) { return {std::nullopt, {std::move(reason)}}; }
+
+// Whether a model that `here` describes, once loaded, computes what the file's network computed, except for its head
+// and its positions.
+Comparison compare(const ModelCard& here, const TensorFile& file, const std::string& path,
+                   const std::vector<NewGate>& new_gates, const std::string& method) {
+  constexpr double rounding = 1e-9;
   const bool described = file.metadata.contains(metadata_key);
-  std::optional<ModelCard> there;
+  ModelCard there;
   try {
     there = card_of(file, path, heads_of(here), method);
   } catch (const Error& e) {
-    adapted.reasons = {described ? std::string(e.what()) : "the file has no card and is not read as timm's"};
-    return;
+    return not_known(described ? e.what() : "the file has no card and is not read as timm's");
   }
   NamedTensors added;
-  for (const Parameter& p : new_gates) added[p.name] = p.value;
-  const bool alike = there->options.index() == here.options.index() && heads_of(*there) == heads_of(here);
+  for (const NewGate& gate : new_gates) added[gate.parameter.name] = gate.start;
+  const bool alike = there.options.index() == here.options.index() && heads_of(there) == heads_of(here);
   std::optional<double> gap;
   try {
-    if (alike) gap = difference(*there, here, added);
-  } catch (const Error& e) {
-    adapted.reasons = {fmt::format("the two cannot be compared: {}", e.what())};
-    return;
+    if (alike) gap = difference(there, here, added);
+    if (gap && *gap <= rounding) return {true, {}};
+    if (!described && !gap) return not_known("the file has no card, and parameters that timm's models have not");
+  } catch (const std::exception& e) {
+    return not_known(fmt::format("the two cannot be compared: {}", e.what()));
   }
-  if (!described && !gap) {
-    adapted.reasons = {"the file has no card, and parameters that timm's models have not"};
-    return;
-  }
-  adapted.same_function = true;
-  if (gap && *gap <= 1e-9) return;
-  Json ours = fields_of(here), theirs = fields_of(*there);
+  Comparison result{false, {}};
+  const auto blame = [&](const std::string& reason) { result.reasons.push_back(reason); };
+  Json ours = fields_of(here), theirs = fields_of(there);
   for (const char* size : {"image", "classes"}) ours.erase(size), theirs.erase(size);
-  ours["gate"] = text_without_start(method_of(here)), theirs["gate"] = text_without_start(method_of(*there));
+  ours["gate"] = text_without_start(method_of(here)), theirs["gate"] = text_without_start(method_of(there));
   if (!new_gates.empty()) {
-    const std::vector<double> values = new_gates.front().value.values();
-    say_no(adapted, fmt::format("gates are new: {} starts at {:g}{}", adapted.as_initialised.at(adapted.as_initialised.size() - new_gates.size()),
-                                values.front(), gap ? fmt::format(" (logits of a small network move by {:.1g} of the largest)", *gap) : ""));
+    blame(fmt::format("gates are new: {} starts at {:g}{}", new_gates.front().name,
+                      new_gates.front().start.values().front(),
+                      gap ? fmt::format(" (logits of a small network move by {:.1g} of the largest)", *gap) : ""));
     ours.erase("gate"), theirs.erase("gate");
   }
-  for (const auto& [key, value] : ours.items())
-    if (!theirs.contains(key) || theirs[key] != value)
-      say_no(adapted, fmt::format("{} is {} here and {} in the file", key, text_of(value), theirs.contains(key) ? text_of(theirs[key]) : "not"));
+  for (const auto& [key, value] : ours.items()) {
+    if (theirs.contains(key) && theirs[key] == value) continue;
+    blame(fmt::format("{} is {} here and {} in the file", key, text_of(value),
+                      theirs.contains(key) ? text_of(theirs[key]) : "not"));
+  }
   for (const auto& [key, value] : theirs.items())
-    if (!ours.contains(key)) say_no(adapted, fmt::format("{} is {} in the file and not here", key, text_of(value)));
-  if (adapted.same_function == true) say_no(adapted, fmt::format("the method {} here is not the table's", method_of(here).label()));
+    if (!ours.contains(key)) blame(fmt::format("{} is {} in the file and not here", key, text_of(value)));
+  if (result.reasons.empty())
+    blame(fmt::format("the method {} here is not the table's{}", method_of(here).label(), or_attention(here)));
+  return result;
 }
 
 // For weights that do not fit: the method that the file is of, where its names do not show it.
@@ -486,14 +517,15 @@ std::map<std::string, std::string> metadata_of(const ModelCard& card) {
   std::optional<double> gap;
   try {
     gap = difference(card, card_from(text, "", "metadata"));
-  } catch (const Error& e) {
+  } catch (const std::exception& e) {
     throw Error(fmt::format("[metadata_of] expected a model that can be made again from a card, got one of the method \"{}\": {}; {}", gate, e.what(),
                             remedy));
   }
   check(gap == 0.0,
-        "[metadata_of] expected a model that can be made again from a card, got one that reads back as another network: its method \"{}\" is not the "
+        "[metadata_of] expected a model that can be made again from a card, got one that reads back as another "
+        "network: its method \"{}\" is not the "
         "table's{}; {}",
-        gate, std::holds_alternative<CaiTOptions>(card.options) ? ", or its attention is neither Attention nor TalkingHeadsAttention" : "", remedy);
+        gate, or_attention(card), remedy);
   return {{metadata_key, text}};
 }
 
@@ -582,27 +614,32 @@ Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::st
         from.erase(name);
         adapted.as_initialised.push_back(name);
       }
-  const bool new_head = !adapted.as_initialised.empty();
-  std::vector<Parameter> new_gates;
+  if (!adapted.as_initialised.empty()) adapted.reasons.push_back("the head is new");
+  if (adapted.positions_from)
+    adapted.reasons.push_back(
+        fmt::format("positions of {0} x {0} patches are resized to {1} x {1}", *adapted.positions_from, target.side));
+  std::vector<NewGate> new_gates;
   if (adaptation.new_gates)
     for (const Parameter& p : model.parameters())
       if (const std::string name = name_under(map, p.name); p.role == Role::gate && !from.contains(name)) {
-        new_gates.push_back(p);
+        new_gates.push_back({.name = name, .parameter = p});
         adapted.as_initialised.push_back(name);
       }
   const bool lacks = std::ranges::any_of(to, [&](const auto& entry) {
     return !from.contains(entry.first) && std::ranges::find(adapted.as_initialised, entry.first) == adapted.as_initialised.end();
   });
+  choose_starts(new_gates, model, adaptation.gate_start.value_or(1));
+  Comparison compared = compare(*card_of(model), file, path, new_gates, adaptation.method);
+  if (!compared.same) adapted.reasons.clear();
+  adapted.same_function = compared.same && !adapted.reasons.empty() ? false : compared.same;
+  std::ranges::move(compared.reasons, std::back_inserter(adapted.reasons));
   try {
     assign(to, from, fmt::format("[load_pretrained] {}", path), {.allow_missing = !lacks});
   } catch (const Error& e) {
     throw Error(std::string(e.what()) + advice_on_method(model, file, path, e.what()));
   }
-  set_factors(new_gates, model, adaptation.gate_start.value_or(1));
-  say_function(adapted, model, file, path, new_gates, adaptation.method);
-  if (new_head) say_no(adapted, "the head is new");
-  if (adapted.positions_from)
-    say_no(adapted, fmt::format("positions of {0} x {0} patches are resized to {1} x {1}", *adapted.positions_from, target.side));
+  // Nothing throws from here on: the model has changed.
+  for (const NewGate& gate : new_gates) copy_into(gate.start.array(), gate.parameter.value.array());
   return adapted;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <stdexcept>
 
 #include "nn/nn.h"
 #include "tests/support/catch.h"
@@ -278,6 +279,59 @@ TEST_CASE("networks whose logits are not finite count neither as equal nor as di
   CHECK_FALSE(adapted.same_function.has_value());
   CHECK_THAT(adapted.text(), contains("not known: the two cannot be compared: both networks give a logit that is not "
                                       "finite"));
+}
+
+TEST_CASE(
+    "an attention of one's own is asked for at the model's sizes, and its errors neither escape nor spoil a load") {
+  nn::CaiTOptions o = cait;
+  const auto sized = [](const nn::AttentionFactory& make) -> nn::AttentionFactory {
+    return [make](const nn::AttentionOptions& a) {
+      check(a.dim == 16 && a.heads == 2, "expected a width of 16 and 2 heads, got {} and {}", a.dim, a.heads);
+      return make(a);
+    };
+  };
+  const auto json = [&] { return nn::json_of(*nn::card_of(nn::CaiT(o))); };
+  o.attention = sized(nn::make_attention<nn::Attention>);
+  CHECK_THAT(json(), contains("\"talking_heads\":false"));
+  o.attention = sized(nn::make_attention<nn::TalkingHeadsAttention>);
+  CHECK_THAT(json(), contains("\"talking_heads\":true"));
+  CHECK(nn::metadata_of({.options = o}).contains("plumb"));
+
+  // It is never made again, not even with an Error of Plumb's.
+  bool made = false;
+  o.attention = [&](const nn::AttentionOptions& a) {
+    if (made) throw std::runtime_error("made already");
+    return std::make_unique<nn::TalkingHeadsAttention>(a);
+  };
+  nn::CaiT once(o), theirs(cait);
+  made = true;
+  shake(theirs);
+  CHECK_THAT(nn::json_of(*nn::card_of(once)), contains("\"talking_heads\":false"));
+  CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }),
+             contains("[metadata_of] ") && contains("made already"));
+  const nn::Adapted adapted = nn::load_pretrained(once, saved(theirs), "w");
+  CHECK_FALSE(adapted.same_function.has_value());
+  CHECK_THAT(adapted.text(), contains("not known: the two cannot be compared: made already"));
+  CHECK(logits(once, 16) == logits(theirs, 16));
+}
+
+TEST_CASE("a gate that fails while weights are loaded leaves the model as it was") {
+  struct Failing : nn::AlphaGate {
+    Failing() : AlphaGate(0.5) {}
+    Tensors scales() const override { throw Error("no scales"); }
+  };
+  nn::ViTOptions o = vit;
+  o.gate = "pre";
+  nn::ViT trained(o);
+  shake(trained);
+  nn::Method failing = nn::methods::pre();
+  failing.build = nn::gate_per_branch<Failing>;
+  o.gate = failing;
+  nn::ViT model(o);
+  const std::vector<double> before = logits(model, 16);
+  CHECK_THAT(error_of([&] { nn::load_pretrained(model, saved(trained), "w", {.new_gates = true}); }),
+             contains("no scales"));
+  CHECK(logits(model, 16) == before);
 }
 
 TEST_CASE("a registered gate's constants are in the card") {
