@@ -630,8 +630,7 @@ Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::st
   });
   choose_starts(new_gates, model, adaptation.gate_start.value_or(1));
   Comparison compared = compare(*card_of(model), file, path, new_gates, adaptation.method);
-  if (!compared.same) adapted.reasons.clear();
-  adapted.same_function = compared.same && !adapted.reasons.empty() ? false : compared.same;
+  adapted.same_function = adapted.reasons.empty() ? compared.same : false;
   std::ranges::move(compared.reasons, std::back_inserter(adapted.reasons));
   try {
     assign(to, from, fmt::format("[load_pretrained] {}", path), {.allow_missing = !lacks});

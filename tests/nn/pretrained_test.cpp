@@ -584,6 +584,8 @@ TEST_CASE("new gates leave trained branches as they are, and the result says whe
   is(nn::load_pretrained(by_hand, own, "w"), false, "the method pre here is not the table's");
   nn::ViT again(of("pre"));
   is(nn::load_pretrained(again, file_of(pre), "w"), {}, "whether it computes what the file's network did is not known: the file has no card");
+  is(nn::load_pretrained(head, file_of(pre), "w", {.new_head = true}), false,
+     "it does not compute what the file's network did: the head is new; the file has no card");
 }
 
 TEST_CASE("attention maps weigh the values as the layers do, and change nothing") {
