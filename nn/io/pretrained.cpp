@@ -436,11 +436,17 @@ Comparison compare(const ModelCard& here, const TensorFile& file, const std::str
   NamedTensors added;
   for (const NewGate& gate : new_gates) added[gate.parameter.name] = gate.start;
   const bool alike = there.options.index() == here.options.index() && heads_of(there) == heads_of(here);
-  std::optional<double> gap;
+  std::optional<double> gap, gap_of_gates;
   try {
     if (alike) gap = difference(there, here, added);
     if (gap && *gap <= rounding) return {true, {}};
     if (!described && !gap) return not_known("the file has no card, and parameters that timm's models have not");
+    if (!new_gates.empty()) {  // the file's network with the new gates alone
+      ModelCard gated = there;
+      const GateChoice gate = std::visit([](const auto& o) { return o.gate; }, here.options);
+      std::visit([&](auto& o) { o.gate = gate; }, gated.options);
+      gap_of_gates = difference(there, gated, added);
+    }
   } catch (const std::exception& e) {
     return not_known(fmt::format("the two cannot be compared: {}", e.what()));
   }
@@ -449,10 +455,10 @@ Comparison compare(const ModelCard& here, const TensorFile& file, const std::str
   Json ours = fields_of(here), theirs = fields_of(there);
   for (const char* size : {"image", "classes"}) ours.erase(size), theirs.erase(size);
   ours["gate"] = text_without_start(method_of(here)), theirs["gate"] = text_without_start(method_of(there));
-  if (!new_gates.empty()) {
-    blame(fmt::format("gates are new: {} starts at {:g}{}", new_gates.front().name,
-                      new_gates.front().start.values().front(),
-                      gap ? fmt::format(" (logits of a small network move by {:.1g} of the largest)", *gap) : ""));
+  if (gap_of_gates) {
+    if (*gap_of_gates > rounding)
+      blame(fmt::format("gates are new: {} starts at {:g} (logits of a small network move by {:.1g} of the largest)",
+                        new_gates.front().name, new_gates.front().start.values().front(), *gap_of_gates));
     ours.erase("gate"), theirs.erase("gate");
   }
   for (const auto& [key, value] : ours.items()) {

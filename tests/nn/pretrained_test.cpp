@@ -586,6 +586,15 @@ TEST_CASE("new gates leave trained branches as they are, and the result says whe
   is(nn::load_pretrained(again, file_of(pre), "w"), {}, "whether it computes what the file's network did is not known: the file has no card");
   is(nn::load_pretrained(head, file_of(pre), "w", {.new_head = true}), false,
      "it does not compute what the file's network did: the head is new; the file has no card");
+  // New gates are blamed only if they alone change the function.
+  o = of("layerscale");
+  o.norm_eps = 1e-3;
+  nn::ViT gated_eps(o), gated_small(o);
+  is(nn::load_pretrained(gated_eps, own, "w", {.new_gates = true}), false,
+     "it does not compute what the file's network did: norm_eps is 0.001 here and 1e-06 in the file");
+  const nn::Adapted both = nn::load_pretrained(gated_small, own, "w", {.new_gates = true, .gate_start = 0.5});
+  is(both, false, "did: gates are new: blocks.0.gate1.gamma starts at 0.5 (logits of a small network move by ");
+  is(both, false, "; norm_eps is 0.001 here and 1e-06 in the file");
 }
 
 TEST_CASE("attention maps weigh the values as the layers do, and change nothing") {
