@@ -408,6 +408,15 @@ std::string text_without_start(const Method& method) {
   return text;
 }
 
+// The heads of a file without a card, by timm's rule, which talking heads need not; no value if it gives none.
+std::optional<std::int64_t> heads_by_rule(const TensorFile& file, const std::string& path) {
+  try {
+    return heads_of(card_of(file, path));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 const char* or_attention(const ModelCard& card) {
   return std::holds_alternative<CaiTOptions>(card.options)
              ? ", or its attention is neither Attention nor TalkingHeadsAttention"
@@ -433,6 +442,10 @@ Comparison compare(const ModelCard& here, const TensorFile& file, const std::str
   } catch (const Error& e) {
     return not_known(described ? e.what() : "the file has no card and is not read as timm's");
   }
+  if (!described)
+    if (const auto heads = heads_by_rule(file, path); heads != heads_of(here))
+      return not_known(fmt::format("the file does not say its heads: timm's rule gives {}, the model has {}",
+                                   heads ? std::to_string(*heads) : "none for this width", heads_of(here)));
   NamedTensors added;
   for (const NewGate& gate : new_gates) added[gate.parameter.name] = gate.start;
   const bool alike = there.options.index() == here.options.index() && heads_of(there) == heads_of(here);
@@ -463,8 +476,11 @@ Comparison compare(const ModelCard& here, const TensorFile& file, const std::str
   }
   for (const auto& [key, value] : ours.items()) {
     if (theirs.contains(key) && theirs[key] == value) continue;
-    blame(fmt::format("{} is {} here and {} in the file", key, text_of(value),
-                      theirs.contains(key) ? text_of(theirs[key]) : "not"));
+    const std::string other = !theirs.contains(key) ? "not in the file"
+                              : !described && key == "norm_eps"
+                                  ? fmt::format("timm's {}, as the file does not say its own", text_of(theirs[key]))
+                                  : text_of(theirs[key]) + " in the file";
+    blame(fmt::format("{} is {} here and {}", key, text_of(value), other));
   }
   for (const auto& [key, value] : theirs.items())
     if (!ours.contains(key)) blame(fmt::format("{} is {} in the file and not here", key, text_of(value)));

@@ -597,6 +597,36 @@ TEST_CASE("new gates leave trained branches as they are, and the result says whe
   is(both, false, "; norm_eps is 0.001 here and 1e-06 in the file");
 }
 
+TEST_CASE("a file without a card says neither its heads nor its norm_eps: timm's are taken") {
+  const auto loaded = [](nn::ViTOptions o, const nn::TensorFile& file, const nn::Adaptation& adaptation = {}) {
+    nn::ViT model(o);
+    return nn::load_pretrained(model, file, "w", adaptation);
+  };
+  nn::ViTOptions o = vit;
+  o.gate = "pre", o.dim = 192, o.heads = 3;
+  const nn::TensorFile tiny = file_of(nn::ViT(o), nn::timm_vit());
+  CHECK(loaded(o, tiny).same_function == true);
+  o.norm_eps = 1e-5;
+  CHECK_THAT(loaded(o, tiny).text(),
+             contains("it does not compute what the file's network did: norm_eps is 1e-05 here and timm's 1e-06"));
+  o.norm_eps = vit.norm_eps, o.heads = 6;
+  const std::string heads = "the file does not say its heads: timm's rule gives 3, the model has 6";
+  const nn::Adapted other = loaded(o, tiny);
+  CHECK_FALSE(other.same_function.has_value());
+  CHECK(other.reasons == std::vector<std::string>{heads});
+  o.classes = 7, o.image = 32;  // decides, whatever the heads
+  const nn::Adapted head = loaded(o, tiny, {.new_head = true});
+  CHECK(head.same_function == false);
+  const std::string resized = "positions of 4 x 4 patches are resized to 8 x 8";
+  CHECK(head.reasons == std::vector<std::string>{"the head is new", resized, heads});
+  o = vit;
+  o.dim = 48, o.heads = 4;
+  CHECK_THAT(
+      loaded(o, file_of(nn::ViT(o), nn::timm_vit())).text(),
+      contains(
+          "is not known: the file does not say its heads: timm's rule gives none for this width, the model has 4"));
+}
+
 TEST_CASE("attention maps weigh the values as the layers do, and change nothing") {
   // A block's attention, without its map: what the probabilities collect of the values, through the last product.
   const auto check_layer = [](nn::SelfAttention& layer, std::int64_t heads) {
