@@ -489,16 +489,36 @@ Comparison compare(const ModelCard& here, const TensorFile& file, const std::str
   return result;
 }
 
-// For weights that do not fit: the method that the file is of, where its names do not show it.
-std::string advice_on_method(const Classifier& model, const TensorFile& file, const std::string& path, const std::string& message) {
-  if (message.find("--gate") != std::string::npos) return "";
+// The advice for weights that do not fit, if their names do not give it: the constants that the file's metadata lacks
+// and that decide which parameters there are, or else the method that the file is of.
+std::string advice_on_method(const Classifier& model, const TensorFile& file, const std::string& path,
+                             const std::string& message) {
+  const auto written = file.metadata.find(metadata_key);
+  if (written == file.metadata.end()) return "";
   try {
-    const ModelCard there = card_of(file, path), here = *card_of(model);
+    const MethodText text = method_text(Json::parse(written->second).at("gate").get<std::string>());
+    const ModelCard here = *card_of(model);
+    const Method& ours = method_of(here);
+    std::vector<std::string> names, values;
+    std::string option = text.name;
+    for (const MethodConstant& c : ours.constants)
+      if (ours.name == text.name && c.affects == Affects::parameters && !text.values.contains(c.name)) {
+        names.push_back(c.name), values.push_back(c.text(ours.value(c.name)));
+        option += fmt::format(":{}=VALUE", c.name);
+      }
+    if (!names.empty())
+      return fmt::format(
+          "; its metadata, of an older version, does not say {} of its method {}, and the model has {}; if the file is "
+          "of another value, give it: --gate {} in programs, nn::card_of(file, path, {{}}, \"{}\") in code",
+          fmt::join(names, ", "), text.name, fmt::join(values, ", "), option, option);
+    if (message.find("--gate") != std::string::npos) return "";
+    const ModelCard there = card_of(file, path);
     const std::string label = method_of(there).label();
-    if (!file.metadata.contains(metadata_key) || label == method_of(here).label()) return "";
-    return fmt::format("; the file is of the method {0}, the model of {1}: make it with {{.gate = \"{0}\"}} (--gate {0})", label,
-                       method_of(here).label());
-  } catch (const Error&) {
+    if (label == ours.label()) return "";
+    return fmt::format(
+        "; the file is of the method {0}, the model of {1}: make it with {{.gate = \"{0}\"}} (--gate {0})", label,
+        ours.label());
+  } catch (const std::exception&) {
     return "";
   }
 }

@@ -365,7 +365,19 @@ TEST_CASE("files of older versions load if the name of the method suffices, and 
   // Shapes tell, and are not believed blindly.
   const nn::TensorFile two = older(nn::methods::hyper_connections(2));
   const auto four = nn::make_model(nn::card_of(two, "w"));
-  CHECK_THAT(error_of([&] { nn::load_pretrained(*four, two, "w"); }), contains("do not fit"));
+  CHECK_THAT(
+      error_of([&] { nn::load_pretrained(*four, two, "w"); }),
+      contains("do not fit") &&
+          contains("; its metadata, of an older version, does not say streams of its method hyper_connections, and "
+                   "the model has streams=4; ") &&
+          contains("give it: --gate hyper_connections:streams=VALUE in programs, "
+                   "nn::card_of(file, path, {}, \"hyper_connections:streams=VALUE\") in code"));
+  const nn::TensorFile unscaled = older(nn::methods::fixup({.scales = false}));
+  const auto scaled = nn::make_model(nn::card_of(unscaled, "w"));
+  CHECK_THAT(error_of([&] { nn::load_pretrained(*scaled, unscaled, "w"); }),
+             contains("does not say shifts, scales of its method fixup, and the model has shifts=1, scales=1; ") &&
+                 contains("--gate fixup:shifts=VALUE:scales=VALUE in programs"));
+  CHECK(described(unscaled, "fixup:scales=0") == nn::methods::fixup({.scales = false}).text());
   CHECK(described(two, "hyper_connections:streams=2") == "hyper_connections:streams=2");
 
   for (const char* gate :
