@@ -99,11 +99,11 @@ GateChoice gate_from(const std::string& text, const std::string& supplied, const
         fail(fmt::format("{}: {} was given, its metadata says {}; leave it out", path, c.text(more->second), method.with(written.values).text()));
     }
     if (c.affects == Affects::function && !values.contains(c.name))
-      fail(
-          fmt::format("{0}: its metadata, of an older version, does not say the constant {1} of its method {2}, on which depends what the network "
-                      "computes ({3}); give the value that it was trained with; the standard one is --gate {2}:{4} in programs, "
-                      "nn::card_of(file, path, {{}}, \"{2}:{4}\") in code",
-                      path, c.name, method.name, c.meaning, c.text(c.standard)));
+      fail(fmt::format(
+          "{0}: its metadata, of an older version, does not say the constant {1} of its method {2}, which decides "
+          "what the network computes ({3}); give the value that it was trained with; the standard one is "
+          "--gate {2}:{4} in programs, nn::card_of(file, path, {{}}, \"{2}:{4}\") in code",
+          path, c.name, method.name, c.meaning, c.text(c.standard)));
   }
   return method.with(values);
 }

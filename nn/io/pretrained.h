@@ -37,26 +37,29 @@ std::optional<ModelCard> card_of(const Module& model);
 std::string json_of(const ModelCard& card);
 // The card as metadata of a file of its weights. It holds everything that decides what the network computes: sizes, the
 // method with each of its constants, norm eps, pooling, where the class token joins, form of attention and GELU,
-// stochastic depth where that acts in evaluation. Throws for a card from which this network cannot be made again: a
+// stochastic depth where that acts in evaluation. If the network cannot be made again from the card, it throws: a
 // method that the table does not have, one that was changed by hand, an attention of one's own. To detect these, the
 // metadata is read back, and both networks are compared, at the same depth and a width of 4 a head, in f64: from the
-// same weights they must give the same logits, bit for bit. What differs at other widths alone, or in training alone,
-// is not detected.
+// same weights they must give the same logits, bit for bit, and finite ones. A difference at other widths alone, or in
+// training alone, is not detected.
 std::map<std::string, std::string> metadata_of(const ModelCard& card);
 // Metadata for weights without a card, so that they are not taken for those of another model: card_of() refuses the
 // file, and says why.
 std::map<std::string, std::string> metadata_without_card(const std::string& reason);
-// Of a file: what its metadata says; or else of timm's VisionTransformer (pre-norm or LayerScale, class token, with or without a position, or mean;
-// no register tokens, norms of q and k or before the blocks, distillation tokens) and Cait, by names and shapes.
-// They do not tell a ViT's heads: `heads`, or, as timm's sizes have it, one for 64 channels. `path` stands in errors.
-// Metadata of older versions lacks the constants of the method. Those that decide the function (Affects::function) must
-// then be in `method`, a text form such as "mix_ln:post_share=0.25", or it throws, naming them; others have their
-// standard values. A `method` of another name counts for nothing. Throws where the file says another value.
+// Of a file: what its metadata says. Keys that this version does not know are refused: they may decide the function.
+// A file without metadata is read as timm's VisionTransformer (pre-norm or LayerScale, class token, with or without a
+// position, or mean; no register tokens, norms of q and k or before the blocks, distillation tokens) and Cait, by names
+// and shapes. They do not tell a ViT's heads: `heads`, or, as timm's sizes have it, one for 64 channels. `path` stands
+// in errors. Metadata of older versions lacks the constants of the method. Those that decide the function
+// (Affects::function) must then be in `method`, a text form such as "mix_ln:post_share=0.25", or it throws, naming
+// them; others have their standard values. If the file says another value, it throws. A `method` of another name is
+// ignored.
 ModelCard card_of(const TensorFile& file, const std::string& path, std::optional<std::int64_t> heads = {}, const std::string& method = "");
 std::unique_ptr<Classifier> make_model(const ModelCard& card);
 
-// Position embeddings [1, prefix + a a, D] of a grid of a x a patches, as those of side x side: bicubic, antialiased, as timm's
-// resample_abs_pos_embed; the first `prefix` tokens as they are. Throws where the others are no square.
+// Position embeddings [1, prefix + a a, D] of a grid of a x a patches, as those of side x side: bicubic, antialiased,
+// as timm's resample_abs_pos_embed; the first `prefix` tokens as they are. If the other tokens form no square, it
+// throws.
 Tensor resized_positions(const Tensor& positions, std::int64_t prefix, std::int64_t side);
 
 // What need not be in the file.
@@ -72,15 +75,18 @@ struct Adaptation {
 struct Adapted {
   std::vector<std::string> as_initialised;          // names of parameters that are new: as they were initialised, or gates at their start
   std::optional<std::int64_t> positions_from = {};  // side of the grid that the file has, where that was another
-  // Whether the network now computes what the file's did; none: the file does not say what it computed. Compared as for
-  // metadata_of(), with new gates as they are, to rounding (1e-9).
+  // Whether the network now computes the function of the file's network. It has no value if that is not known: the file
+  // does not say enough (a timm file does not say its heads), or the two cannot be compared. They are compared as for
+  // metadata_of(), with new gates at their start, to rounding (1e-9). A new head or resized positions alone make it
+  // false.
   std::optional<bool> same_function = {};
   std::vector<std::string> reasons = {};  // for "no" and "not known": "the head is new", "norm_eps is 1e-05 here and 1e-06 in the file"
 
   std::string text() const;  // "it computes what the file's network did"; "it does not compute what the file's network did: the head is new"
 };
-// Puts a file's weights (timm's names or ours, told by the shape of the patch projection) into a ViT or CaiT; positions of another grid are resized.
-// Throws, with what differs, and the model is as it was.
+// Puts a file's weights (timm's names or ours, told by the shape of the patch projection) into a ViT or CaiT; positions
+// of another grid are resized. If the weights do not fit, it throws and names the differences. Whenever it throws, the
+// model is as it was.
 Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::string& path, Adaptation adaptation = {});
 
 }  // namespace plumb::nn

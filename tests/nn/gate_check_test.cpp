@@ -236,7 +236,7 @@ TEST_CASE("the kit says what to do, and one mistake once") {
   CHECK_THAT(detail_of(method_of<Decaying>(), "roles"), contains("give it Role::gate, or decay_factor 0"));
   CHECK_THAT(detail_of(method_of<IgnoredRowScale>(), "stochastic depth"), contains("row_scale"));
   CHECK_THAT(detail_of(method_of<Sound>(), "stochastic depth"), contains("a dropped sample is its skip"));
-  // Of many names ten and how many more there are.
+  // A long list is cut to ten names and the number of the others.
   const std::string still = detail_of(method_of<ManyIdle>(), "learning");
   CHECK_THAT(still, contains("5 steps do not move blocks.0.gate1.i1, ") && contains(" and 18 more"));
   CHECK(std::ranges::count(still, ',') == 9);
