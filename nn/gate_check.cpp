@@ -31,8 +31,8 @@ std::unique_ptr<Stack> make_stack(const GateChoice& gate, std::int64_t blocks = 
 
 std::unique_ptr<ViT> make_vit(const GateChoice& gate, std::uint64_t seed = 0) {
   return std::make_unique<ViT>(ViTOptions{.image = 8,
-                                          .channels = 1,
                                           .patch = 4,
+                                          .channels = 1,
                                           .classes = classes,
                                           .dim = dim,
                                           .depth = 2,

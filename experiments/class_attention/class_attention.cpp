@@ -113,8 +113,8 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
       return lab::attach_attention(arm, model);
     }
     nn::CaiT model({.image = o.image,
-                    .channels = o.channels,
                     .patch = o.patch,
+                    .channels = o.channels,
                     .classes = o.classes,
                     .dim = o.dim,
                     .depth = d.first,

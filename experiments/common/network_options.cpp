@@ -47,8 +47,8 @@ void NetworkOptions::check_for(const ImageSet& images) const {
 
 nn::ViTOptions NetworkOptions::vit(const ImageSet& images, std::int64_t steps) const {
   return {.image = images.height,
-          .channels = images.channels,
           .patch = patch,
+          .channels = images.channels,
           .classes = images.classes,
           .dim = dim,
           .heads = heads,

@@ -57,8 +57,8 @@ ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std
   if (const std::int64_t last = count_blocks(tensors, "blocks_token_only"); last > 0) {
     const bool talks = tensors.contains("blocks.0.attn.proj_l.weight");
     CaiTOptions o{.image = patch * side_of(positions[1], path),
-                  .channels = patches[1],
                   .patch = patch,
+                  .channels = patches[1],
                   .classes = classes,
                   .dim = dim,
                   .depth = depth,
@@ -73,8 +73,8 @@ ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std
   check(heads || dim % 64 == 0, "{}: a width of {} is no multiple of 64, the width of a head in timm's models; say how many heads there are", path,
         dim);
   return {.options = ViTOptions{.image = patch * side_of(of_patches, path),
-                                .channels = patches[1],
                                 .patch = patch,
+                                .channels = patches[1],
                                 .classes = classes,
                                 .dim = dim,
                                 .depth = depth,

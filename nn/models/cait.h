@@ -9,9 +9,9 @@
 namespace plumb::nn {
 
 struct CaiTOptions {
-  std::int64_t image = 224, channels = 3, patch = 16, classes = 1000;
-  std::int64_t dim = 192, depth = 24, heads = 4;  // XXS24; depth counts the blocks of stage 1
-  std::int64_t depth_token_only = 2;              // blocks of stage 2
+  std::int64_t image = 224, patch = 16, channels = 3, classes = 1000;  // initialisers must keep this order, which is timm's
+  std::int64_t dim = 192, depth = 24, heads = 4;                       // XXS24; depth counts the blocks of stage 1
+  std::int64_t depth_token_only = 2;                                   // blocks of stage 2
   std::int64_t mlp_ratio = 4;
   GateChoice gate = "layerscale";   // residual method of stage 1; stage 2 keeps LayerScale whatever this is
   std::optional<double> init = {};  // of LayerScale's gammas in both stages (a gate other than "layerscale" has its own); if not given, by depth

@@ -120,8 +120,8 @@ CaitPreset cait_preset(const std::string& name) {
 CaiTOptions options_of(const CaitPreset& p, const CaitTask& task) {
   const auto whole = [&](const char* constant) { return static_cast<std::int64_t>(p.at(constant).value); };
   return {.image = task.image,
-          .channels = task.channels,
           .patch = whole("patch"),
+          .channels = task.channels,
           .classes = task.classes,
           .dim = whole("dim"),
           .depth = whole("depth"),

@@ -10,8 +10,8 @@ namespace plumb::nn {
 enum class Pool { token, mean };
 
 struct ViTOptions {
-  std::int64_t image = 32, channels = 3, patch = 8, classes = 10;
-  std::int64_t dim = 64, depth = 12, heads = 2;  // depth counts blocks
+  std::int64_t image = 32, patch = 8, channels = 3, classes = 10;  // initialisers must keep this order, which is timm's
+  std::int64_t dim = 64, depth = 12, heads = 2;                    // depth counts blocks
   std::int64_t mlp_ratio = 4;
   GateChoice gate = "layerscale";
   double norm_eps = 1e-6;

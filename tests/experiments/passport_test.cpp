@@ -49,8 +49,8 @@ void make_simple(nn::Stack& stack) {
 
 nn::ViT fresh(const nn::GateChoice& gate, std::int64_t depth, bool paper_init = false) {
   return nn::ViT({.image = 32,
-                  .channels = 1,
                   .patch = 8,
+                  .channels = 1,
                   .classes = 7,
                   .dim = 32,
                   .depth = depth,
@@ -220,7 +220,7 @@ TEST_CASE("passport: blocks that are recomputed have the same passport") {
 }
 
 TEST_CASE("passport: what DropKey drops is seen under talking heads, too") {
-  nn::CaiT model({.image = 8, .channels = 1, .patch = 4, .classes = 3, .dim = 8, .depth = 2, .heads = 2, .drop_key = {.rate = 0.4}});
+  nn::CaiT model({.image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 2, .heads = 2, .drop_key = {.rate = 0.4}});
   const RandomScope random({.seed = 0, .step = 0});
   const lab::PassportProbe probe(model.stack());
   const lab::Passport passport = probe.finish(backward(cross_entropy(model(random_normal({4, 1, 8, 8}, 3, "images")), integers({0, 1, 2, 0}, {4}))));
@@ -334,8 +334,8 @@ TEST_CASE("passport: the Jacobian of blocks that are the identity is 1, exactly 
   const double grown = lab::jacobian(pre.stack(), passport).value;
   CHECK(grown > 1.2);
   nn::ViT dropping({.image = 32,
-                    .channels = 1,
                     .patch = 8,
+                    .channels = 1,
                     .classes = 7,
                     .dim = 32,
                     .depth = 3,

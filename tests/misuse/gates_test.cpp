@@ -208,7 +208,7 @@ TEST_CASE("misuse: stacks of sizes that do not go together") {
 }
 TEST_CASE("misuse: the weights of another method, another width, no weights at all") {
   const test::TemporaryFolder folder;
-  const nn::ViTOptions tiny{.image = 8, .channels = 1, .patch = 4, .classes = 3, .dim = 8, .depth = 1, .heads = 2, .gate = "layerscale"};
+  const nn::ViTOptions tiny{.image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 1, .heads = 2, .gate = "layerscale"};
   nn::ViTOptions other = tiny, wide = tiny;
   other.gate = "rezero";
   wide.dim = 16;

@@ -206,7 +206,7 @@ TEST_CASE("misuse: hooks and observers without a function") {
   CHECK_REFUSED(model.on_forward({}), "[on_forward] expected a function to call, got an empty one");
   CHECK_REFUSED(model.on_input({}), "[on_input] expected a function to call");
   CHECK_REFUSED(model.on_backward({}), "[on_backward] expected a function to call");
-  nn::ViT vit({.image = 8, .channels = 1, .patch = 4, .classes = 2, .dim = 4, .depth = 1, .heads = 2});
+  nn::ViT vit({.image = 8, .patch = 4, .channels = 1, .classes = 2, .dim = 4, .depth = 1, .heads = 2});
   CHECK_REFUSED(vit.blocks()[0]->observe({}), "[observe] expected a function to call, got an empty one");
 }
 

@@ -11,7 +11,7 @@ using namespace plumb::test;
 namespace {
 
 nn::ViTOptions options(const char* gate = "layerscale", std::int64_t dim = 8) {
-  return {.image = 8, .channels = 3, .patch = 4, .classes = 5, .dim = dim, .depth = 6, .heads = 2, .gate = gate};
+  return {.image = 8, .patch = 4, .channels = 3, .classes = 5, .dim = dim, .depth = 6, .heads = 2, .gate = gate};
 }
 
 // The weights of a model under names that `rename` makes.

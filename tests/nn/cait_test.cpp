@@ -38,7 +38,7 @@ double largest(const Tensor& t) {
   return most;
 }
 
-nn::CaiTOptions tiny() { return {.image = 8, .channels = 2, .patch = 4, .classes = 5, .dim = 8, .depth = 2, .heads = 2}; }
+nn::CaiTOptions tiny() { return {.image = 8, .patch = 4, .channels = 2, .classes = 5, .dim = 8, .depth = 2, .heads = 2}; }
 
 }  // namespace
 

@@ -16,8 +16,8 @@ const std::vector<std::string> built_in_gates = nn::gate_names();  // before a t
 
 nn::ViT make_vit(const nn::GateChoice& gate, std::int64_t depth = 2, bool paper_init = false) {
   return nn::ViT({.image = 16,
-                  .channels = 1,
                   .patch = 8,
+                  .channels = 1,
                   .classes = 7,
                   .dim = 12,
                   .depth = depth,
@@ -89,7 +89,7 @@ TEST_CASE("what a gate adds is its junction without what that keeps of the strea
 
 TEST_CASE("what a tiny gate adds does not drown in the stream") {
   const NoGrad no_grad;
-  nn::ViT model({.image = 16, .channels = 1, .patch = 8, .classes = 7, .dim = 12, .depth = 1, .heads = 3, .gate = nn::methods::layerscale(1e-12)});
+  nn::ViT model({.image = 16, .patch = 8, .channels = 1, .classes = 7, .dim = 12, .depth = 1, .heads = 3, .gate = nn::methods::layerscale(1e-12)});
   each_junction(model, random_normal({3, 1, 16, 16}, 1, "images"),
                 [](const nn::Junction& j) { CHECK(relative_error(j.gate.added(j.stream, j.branch_value) * 1e12, j.branch_value) < 1e-5); });
 }
@@ -98,8 +98,8 @@ TEST_CASE("a gate that reads the stream adds what it changes, has the factors th
   const DefaultsScope f64(reference_f64);
   const NoGrad no_grad;
   nn::ViT model({.image = 16,
-                 .channels = 1,
                  .patch = 8,
+                 .channels = 1,
                  .classes = 7,
                  .dim = 12,
                  .depth = 2,
@@ -223,8 +223,8 @@ TEST_CASE("Fixup's parts come from its constants, and fixup_ln always has them a
 TEST_CASE("a class token may join the patches late: the blocks before see patches alone") {
   for (const std::int64_t joins : {0, 1, 2}) {
     nn::ViT model({.image = 16,
-                   .channels = 1,
                    .patch = 8,
+                   .channels = 1,
                    .classes = 7,
                    .dim = 12,
                    .depth = 3,
@@ -248,7 +248,7 @@ TEST_CASE("a class token may join the patches late: the blocks before see patche
   }
   const auto build = [](std::int64_t joins, nn::Pool pool, const char* gate) {
     nn::ViT model(
-        {.image = 16, .channels = 1, .patch = 8, .classes = 7, .dim = 12, .depth = 3, .heads = 3, .gate = gate, .pool = pool, .token_block = joins});
+        {.image = 16, .patch = 8, .channels = 1, .classes = 7, .dim = 12, .depth = 3, .heads = 3, .gate = gate, .pool = pool, .token_block = joins});
     model(zeros({1, 1, 16, 16}));
   };
   CHECK_THAT(error_of([&] { build(3, nn::Pool::token, "pre"); }),
@@ -262,8 +262,8 @@ TEST_CASE("a class token may join the patches late: the blocks before see patche
 TEST_CASE("a recipe says how weights, head and rates of scalars start, the shared one the same for all") {
   const auto with = [](const std::string& gate, const nn::Recipe& recipe) {
     return nn::ViT({.image = 16,
-                    .channels = 1,
                     .patch = 8,
+                    .channels = 1,
                     .classes = 7,
                     .dim = 12,
                     .depth = 2,
@@ -298,7 +298,7 @@ TEST_CASE("a recipe says how weights, head and rates of scalars start, the share
 TEST_CASE("a ViT that pools has no class token and reads the mean of its normalised patches") {
   for (const char* gate : {"pre", "rezero", "residual_dual", "hyper_connections"}) {
     INFO(gate);
-    nn::ViT model({.image = 16, .channels = 1, .patch = 8, .classes = 7, .dim = 12, .depth = 2, .heads = 3, .gate = gate, .pool = nn::Pool::mean});
+    nn::ViT model({.image = 16, .patch = 8, .channels = 1, .classes = 7, .dim = 12, .depth = 2, .heads = 3, .gate = gate, .pool = nn::Pool::mean});
     const auto p = by_name(model);
     CHECK_FALSE(p.contains("cls_token"));
     CHECK(p.at("pos_embed").value.shape() == Shape{1, 4, 12});
@@ -492,6 +492,6 @@ TEST_CASE("a gate with a layer of its own can close branches whose last layer st
   nn::Method m;
   m.name = "mixed";
   m.build = nn::gate_per_branch<Mixed>;
-  const nn::ViT model({.image = 8, .channels = 1, .patch = 4, .classes = 3, .dim = 8, .depth = 2, .heads = 2, .gate = m});
+  const nn::ViT model({.image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 2, .heads = 2, .gate = m});
   CHECK(model(random_normal({2, 1, 8, 8}, 0, "images")).shape() == Shape{2, 3});
 }

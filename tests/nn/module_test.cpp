@@ -15,7 +15,7 @@ namespace {
 const std::vector<std::string> built_in_gates = nn::gate_names();  // before a test registers more
 
 nn::ViTOptions small_vit(const std::string& gate = "layerscale") {
-  return {.image = 16, .channels = 3, .patch = 8, .classes = 5, .dim = 16, .depth = 3, .heads = 2, .gate = gate, .pool = nn::Pool::token};
+  return {.image = 16, .patch = 8, .channels = 3, .classes = 5, .dim = 16, .depth = 3, .heads = 2, .gate = gate, .pool = nn::Pool::token};
 }
 
 Tensor images(std::int64_t batch = 2, Defaults where = defaults()) { return random_normal({batch, 3, 16, 16}, 7, "images", where); }

@@ -17,8 +17,8 @@ using namespace plumb::test;
 namespace {
 
 const nn::ViTOptions vit{.image = 16,
-                         .channels = 3,
                          .patch = 4,
+                         .channels = 3,
                          .classes = 5,
                          .dim = 64,
                          .depth = 2,
@@ -26,7 +26,7 @@ const nn::ViTOptions vit{.image = 16,
                          .gate = "layerscale",
                          .pool = nn::Pool::token,
                          .seed = 3};
-const nn::CaiTOptions cait{.image = 16, .channels = 3, .patch = 4, .classes = 5, .dim = 16, .depth = 2, .heads = 2, .seed = 3};
+const nn::CaiTOptions cait{.image = 16, .patch = 4, .channels = 3, .classes = 5, .dim = 16, .depth = 2, .heads = 2, .seed = 3};
 
 template <class Options>
 Options with_image(Options o, std::int64_t image) {

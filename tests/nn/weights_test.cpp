@@ -44,7 +44,7 @@ std::set<std::string> keys(const nn::NamedTensors& tensors) {
 }
 
 const nn::ViTOptions vit{
-    .image = 8, .channels = 3, .patch = 4, .classes = 5, .dim = 8, .depth = 2, .heads = 2, .gate = "layerscale", .pool = nn::Pool::token, .seed = 3};
+    .image = 8, .patch = 4, .channels = 3, .classes = 5, .dim = 8, .depth = 2, .heads = 2, .gate = "layerscale", .pool = nn::Pool::token, .seed = 3};
 
 }  // namespace
 

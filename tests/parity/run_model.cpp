@@ -57,8 +57,8 @@ void run_model(const Case& c, Judge& judge) {
   if (kind == "vit")
     model =
         std::make_unique<nn::ViT>(nn::ViTOptions{.image = s.at("img_size"),
-                                                 .channels = channels,
                                                  .patch = s.at("patch_size"),
+                                                 .channels = channels,
                                                  .classes = s.at("num_classes"),
                                                  .dim = s.at("embed_dim"),
                                                  .depth = s.at("depth"),
@@ -68,8 +68,8 @@ void run_model(const Case& c, Judge& judge) {
                                                  .pool = nn::Pool::token});
   else if (kind == "cait")
     model = std::make_unique<nn::CaiT>(nn::CaiTOptions{.image = s.at("img_size"),
-                                                       .channels = channels,
                                                        .patch = s.at("patch_size"),
+                                                       .channels = channels,
                                                        .classes = s.at("num_classes"),
                                                        .dim = s.at("embed_dim"),
                                                        .depth = s.at("depth"),

@@ -128,7 +128,7 @@ TEST_CASE("CaiT leaves its weights under timm's names, and evaluates the average
   CHECK(line_with(slurp(folder.path() / "a/metrics.jsonl"), "val_loss") != value);
   CHECK(line_with(slurp(folder.path() / "a/metrics.jsonl"), "\"step\":3") != "");
   // Moved by about a hundredth of what the weights moved.
-  nn::CaiT fresh({.image = 32, .channels = 3, .patch = 16, .classes = 10, .dim = 8, .depth = 2, .heads = 2, .init = 0.1, .seed = 3});
+  nn::CaiT fresh({.image = 32, .patch = 16, .channels = 3, .classes = 10, .dim = 8, .depth = 2, .heads = 2, .init = 0.1, .seed = 3});
   const Tensor start = nn::weights(fresh, nn::timm_cait()).at("head.weight").detach();
   const double far = l2(plain.at("head.weight") - start), near = l2(averaged.at("head.weight") - start);
   CHECK(far > 0.05);
