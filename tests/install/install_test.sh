@@ -14,6 +14,17 @@ cmake --build "$work/build"
 "$work/build/outside_gate" --gates tanh_gate,pre --depths 2 --steps 3 --batch 4 --dim 8 --out "$work/run" --no-progress
 [ "$(grep -c '^tanh_gate,2,.*,ok,' "$work/run/results.csv")" = 1 ]
 grep -q '^tanh_gate,.*,attn,' "$work/run/layers.csv"
+# The installed examples are a project of their own: all are there, and the smallest is built and run.
+examples=$work/prefix/share/plumb/examples
+for source in "$here"/../../examples/*.cpp; do cmp "$source" "$examples/${source##*/}"; done
+cmake -S "$examples" -B "$work/examples" -G "$generator" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE="$type" \
+  -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
+cmake --build "$work/examples" --target autograd
+"$work/examples/autograd" >/dev/null
+# Each program in plumb.h is named in the docs, as a function and as a program.
+for function in $(sed -n 's|^#include "plumb/experiments/\([a-z_]*\)/\1.h"|\1|p' "$work/prefix/include/plumb/plumb.h"); do
+  grep -q "^| \`lab::$function\` | \`$function\` |" "$work/prefix/share/doc/plumb/docs/ablations/README.md" || { echo "docs/ablations/README.md does not name lab::$function" >&2; exit 1; }
+done
 # The package finds what it needs or says what is missing, and takes nothing of the user's for its own.
 refused() {  # a text of the message, then find_package's arguments and cmake's options
   local text=$1 arguments=$2; shift 2
