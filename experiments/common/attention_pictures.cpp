@@ -152,6 +152,8 @@ Pixels beside(const std::vector<Pixels>& pictures, std::int64_t in_a_row, std::i
 
 bool is_of_first_seed(const Arm& arm) { return static_cast<std::int64_t>(arm.seed()) == arm.options().seeds.front(); }
 
+Picture titled(const std::string& title, const Pixels& picture) { return {title, base64(png(picture))}; }
+
 void attach_picture(Arm& arm, const std::string& name, const Pixels& picture) { arm.attach(nlohmann::json{{name, base64(png(picture))}}.dump()); }
 
 Section picture_section(const StudyResults& results, const std::string& name, const std::string& title, const std::string& caption) {

@@ -34,9 +34,10 @@ Pixels heat(const Pixels& image, const PatchWeights& weights);
 // Pictures of one size in rows of so many, white pixels apart; 0: all in one row.
 Pixels beside(const std::vector<Pixels>& pictures, std::int64_t in_a_row = 0, std::int64_t gap = 2);
 
-// For reports: pictures that an arm attaches under a name, and all of that name as a section. Those of the first seed alone are drawn, as others look
-// alike.
+// For reports: a picture with a title; pictures that an arm attaches under a name, and all of that name as a section. Those of the first seed alone
+// are drawn, as others look alike.
 bool is_of_first_seed(const Arm& arm);
+Picture titled(const std::string& title, const Pixels& picture);
 void attach_picture(Arm& arm, const std::string& name, const Pixels& picture);
 Section picture_section(const StudyResults& results, const std::string& name, const std::string& title, const std::string& caption);
 

@@ -6,8 +6,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "autograd/autograd.h"
 #include "core/atomic_file.h"
@@ -15,7 +13,10 @@
 #include "experiments/common/data/image_file.h"
 #include "experiments/common/data/image_folder.h"
 #include "experiments/common/data/loader.h"
+#include "experiments/common/data/open_data.h"
+#include "experiments/common/data/split.h"
 #include "experiments/common/hash.h"
+#include "experiments/common/predictions.h"
 #include "experiments/common/run_folder.h"
 #include "experiments/common/setup.h"
 #include "experiments/common/trainer.h"
@@ -25,22 +26,8 @@ namespace plumb::lab {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t images_at_once = 16, most_pictures = 32;
-constexpr std::size_t shown = 5;
-
-struct Ranked {
-  std::string file;
-  std::vector<std::pair<std::int64_t, double>> top = {};  // class and probability, the likeliest first
-  std::optional<std::int64_t> label = {};
-  std::string picture = {};
-};
-
-// "tabby (281)", "class 281"
-std::string class_text(const std::vector<std::string>& names, std::int64_t label) {
-  return names.empty() ? fmt::format("class {}", label) : fmt::format("{} ({})", names[static_cast<std::size_t>(label)], label);
-}
+constexpr std::size_t images_at_once = 16, most_pictures = 32;
 
 // The class whose name a folder of the image has, at or below `root`; none where two classes have that name.
 std::optional<std::int64_t> label_of(const std::string& file, const fs::path& root, const std::vector<std::string>& names) {
@@ -55,10 +42,12 @@ std::optional<std::int64_t> label_of(const std::string& file, const fs::path& ro
   return std::nullopt;
 }
 
-Normalization normalization_for(const nn::ModelCard& card, const RunOptions& run, const Cli& cli) {
+// The weights' own, where nobody gave another; `training`: the images that --normalization data is about, if there are any.
+Normalization normalization_for(const nn::ModelCard& card, const RunOptions& run, const Cli& cli, const ImageSet* training) {
   if (!cli.given("--normalization") && !card.mean.empty()) return {{card.mean.begin(), card.mean.end()}, {card.std.begin(), card.std.end()}};
-  usage_check(run.normalization != "data", "--normalization data: these images are not what the model was trained on; choose imagenet or half");
-  return normalization_named(run.normalization, {.channels = card.channels()});
+  usage_check(training || run.normalization != "data",
+              "--normalization data: these images are not what the model was trained on; choose imagenet or half");
+  return normalization_named(run.normalization, training ? *training : ImageSet{.channels = card.channels()});
 }
 
 std::string describe(const nn::ModelCard& card) {
@@ -72,34 +61,133 @@ std::string describe(const nn::ModelCard& card) {
       card.options);
 }
 
-std::string json_of(const std::vector<Ranked>& images, const std::vector<std::string>& names) {
-  Json all = Json::array();
-  for (const Ranked& image : images) {
-    Json top = Json::array();
-    for (const auto& [label, probability] : image.top)
-      top.push_back({{"class", label}, {"name", names.empty() ? "" : names[static_cast<std::size_t>(label)]}, {"probability", probability}});
-    all.push_back({{"file", image.file}, {"label", image.label ? Json(*image.label) : Json()}, {"top", top}, {"picture", image.picture}});
-  }
-  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+// The images that --evaluate is about.
+struct Images {
+  ImageSet set = {};  // its labels are not looked at
+  std::vector<std::optional<std::int64_t>> labels = {};
+  std::vector<std::string> names = {};  // of the images
+  std::string text = {};                // "images/val", "glyphs: the published test set"
+  std::vector<std::string> class_names = {};
+  Normalization normalization = {};
+};
+
+// Folders in `root`, by name: of its classes, where there is one for each.
+std::vector<std::string> folders_in(const fs::path& root) {
+  std::vector<std::string> names;
+  if (fs::is_directory(root))
+    for (const fs::directory_entry& entry : fs::directory_iterator(root))
+      if (entry.is_directory() && !entry.path().filename().string().starts_with('.')) names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
 }
 
-std::string table_of(const std::vector<Ranked>& images, const std::vector<std::string>& names) {
-  std::string text;
-  for (const Ranked& image : images) {
-    text += image.file + "\n";
-    for (const auto& [label, probability] : image.top) text += fmt::format("  {:5.1f} %  {}\n", 100 * probability, class_text(names, label));
+// By the names of the model's classes. Where nobody knows them, or a list of names is given that has none of the folders, by the order of the
+// folders, if these are as many as the classes.
+Images images_in_files(PretrainedWeights& weights, const nn::ModelCard& card, const RunOptions& run, const Cli& cli) {
+  usage_check(card.channels() == 3, "{} is for images of {} channels; those of files have 3", weights.path(), card.channels());
+  Images images;
+  images.class_names = weights.class_names();
+  const fs::path given = run.data_dir;
+  const bool drawn = run.validation_split > 0;
+  fs::path root = given;
+  if (fs::is_directory(given / "train"))
+    for (const char* name : {"test", "validation", "val"})  // the last one that is there, as open_image_folder chooses
+      if (fs::is_directory(given / name)) root = given / name;
+  if (drawn && fs::is_directory(given / "train")) root = given / "train";
+  images.text = root.string();
+  images.set = {.channels = 3, .height = card.image(), .width = card.image(), .classes = card.classes(), .crop = run.image_crop};
+  if (drawn) {
+    const ImageData data = with_validation_split(open_image_folder(run.data_dir, {card.image(), run.image_crop}), run.validation_split);
+    images.set.files = data.validation.files;
+    images.text += ": " + data.validation_is;
+  } else {
+    images.set.files = image_files(root.string());
   }
-  std::int64_t labelled = 0, first = 0, among = 0;
-  for (const Ranked& image : images) {
-    if (!image.label) continue;
-    const auto place = std::ranges::find(image.top, *image.label, &std::pair<std::int64_t, double>::first);
-    ++labelled, first += place == image.top.begin(), among += place != image.top.end();
+  const std::vector<std::string> folders = folders_in(root);
+  const auto is_class = [&](const std::string& name) { return std::ranges::find(images.class_names, name) != images.class_names.end(); };
+  std::vector<std::string> by = images.class_names;
+  const bool known = !card.class_names.empty() || std::ranges::any_of(folders, is_class), as_many = std::ssize(folders) == card.classes();
+  if (!known && as_many) by = folders;
+  if (images.class_names.empty()) images.class_names = by;
+  if (drawn || root != given) {  // folders that are meant to be classes
+    usage_check(as_many || (known && std::ranges::all_of(folders, is_class)), "{} has {} classes, {} {}; evaluate it on images of its own classes",
+                weights.path(), card.classes(), root.string(), folders.size());
+    const auto other = known ? std::ranges::find_if_not(folders, is_class) : folders.end();
+    usage_check(other == folders.end(), "{}: {} has no class of the name {}", root.string(), weights.path(), other == folders.end() ? "" : *other);
+  } else if (!known && !as_many && !folders.empty()) {
+    note_error(fmt::format("{} has {} classes, {} {} folder{}: its images are taken without labels; --class-names FILE names the classes\n",
+                           weights.path(), card.classes(), root.string(), folders.size(), folders.size() == 1 ? "" : "s"));
   }
-  if (labelled > 0)
-    text += fmt::format("of {} images in folders named as classes: the likeliest is right for {} ({:.1f} %), one of {} for {} ({:.1f} %)\n", labelled,
-                        first, 100.0 * static_cast<double>(first) / static_cast<double>(labelled), images.front().top.size(), among,
-                        100.0 * static_cast<double>(among) / static_cast<double>(labelled));
-  return text;
+  images.names = images.set.files;
+  for (const std::string& file : images.names) images.labels.push_back(label_of(file, root, by));
+  images.normalization = normalization_for(card, run, cli, nullptr);
+  return images;
+}
+
+Images images_of_data_set(PretrainedWeights& weights, const nn::ModelCard& card, const RunOptions& run, const Cli& cli) {
+  ImageData data = open_data(run.data, run.data_dir);
+  if (run.validation_split > 0) data = with_validation_split(std::move(data), run.validation_split);
+  Images images{.set = std::move(data.validation), .text = fmt::format("{}: {}", run.data, data.validation_is), .class_names = weights.class_names()};
+  const ImageSet& set = images.set;
+  usage_check(set.classes == card.classes(), "{} has {} classes, {} {}; evaluate it on images of its own classes", weights.path(), card.classes(),
+              run.data, set.classes);
+  usage_check(set.channels == card.channels() && set.height == card.image() && set.width == card.image(),
+              "{} is for images of {} channels and {} x {}; those of {} have {} and {} x {}", weights.path(), card.channels(), card.image(),
+              card.image(), run.data, set.channels, set.height, set.width);
+  if (images.class_names.empty()) images.class_names = set.class_names;
+  images.labels.assign(set.labels.begin(), set.labels.end());
+  for (std::int64_t i = 0; i < set.size(); ++i) images.names.push_back(fmt::format("{} {}", run.data, i));
+  images.normalization = normalization_for(card, run, cli, &data.train);
+  return images;
+}
+
+// What the model says of each image, in batches. A file that cannot be read costs a line on stderr, and is left out.
+std::vector<Prediction> predictions_of(const nn::Classifier& model, const Images& images) {
+  std::vector<Prediction> predictions;
+  const auto count = std::ssize(images.names);
+  for (std::int64_t next = 0; next < count;) {
+    ImageSet batch{.channels = images.set.channels, .height = images.set.height, .width = images.set.width, .classes = images.set.classes};
+    std::vector<std::int64_t> numbers;
+    for (; next < count && numbers.size() < images_at_once; ++next) try {
+        const Pixels image = fitted(images.set, next);
+        batch.pixels.insert(batch.pixels.end(), image.bytes.begin(), image.bytes.end());
+        batch.labels.push_back(0);
+        numbers.push_back(next);
+      } catch (const Error& e) {
+        const std::string text = e.what(), &name = images.names[static_cast<std::size_t>(next)];
+        note_error(fmt::format("error: {}{}\n", text.starts_with(name) ? "" : name + ": ", text));
+      }
+    if (numbers.empty()) continue;
+    const std::vector<double> logits = model(to_tensors(evaluation_batch(batch, images.normalization, 0, batch.size()), batch).images).values();
+    const std::size_t classes = logits.size() / numbers.size();
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const auto number = static_cast<std::size_t>(numbers[i]);
+      predictions.push_back(prediction_of({logits.data() + i * classes, classes}, images.labels[number], images.names[number], numbers[i]));
+    }
+  }
+  return predictions;
+}
+
+// Draws images from all classes into `out`, and says so in the predictions.
+std::vector<Picture> draw(nn::Classifier& model, const Images& images, const EvaluationFacts& facts, const fs::path& out,
+                          std::vector<Prediction>& predictions) {
+  std::vector<Picture> pictures;
+  for (const std::size_t i : spread_over_classes(predictions, most_pictures)) {  // one by one: the maps of a large model are large
+    Prediction& p = predictions[i];
+    const Pixels image = fitted(images.set, p.number);
+    ImageSet one{.channels = image.channels, .height = image.height, .width = image.width, .classes = images.set.classes, .pixels = image.bytes};
+    one.labels = {0};
+    const nn::AttentionMaps maps(model);
+    model(to_tensors(evaluation_batch(one, images.normalization, 0, 1), one).images);
+    const Pixels large = for_people(image), picture = beside({large, heat(large, attention_of_class(maps.all(), 0))});
+    std::string name = images.set.in_files() ? fs::path(p.image).stem().string() : p.image;
+    std::ranges::replace(name, ' ', '-');
+    const fs::path file = out / fmt::format("{:02}-{}.png", pictures.size() + 1, name);
+    write_file_atomically(file, png(picture));
+    p.picture = file.string();
+    pictures.push_back(titled(prediction_title(facts, p), picture));
+  }
+  return pictures;
 }
 
 }  // namespace
@@ -113,7 +201,7 @@ void PretrainedWeights::declare(Cli& cli) {
   cli.option("--weights-hash", &hash_, "What --weights must hold; set from the file, and recorded").value_name("HASH").same_for_all();
   cli.option("--fine-tune", &fine_tune_, "Train them on: a head for other classes is new, positions are resized to other images");
   cli.option("--evaluate", &evaluate_,
-             "Train nothing: print the likeliest classes of the images of --image-folder, and draw what the class attends to")
+             "Train nothing: print the likeliest classes of --image-folder's images or the scores on --data's, with a report and pictures in --out")
       .decides_nothing_later();
   cli.option("--class-names", &class_names_, "Names of the classes of --weights, one a line").value_name("FILE").decides_speed_only();
   cli.rule([this, &cli] {
@@ -126,7 +214,7 @@ void PretrainedWeights::declare(Cli& cli) {
     usage_check(hash_.empty() || hash_ == hash, "--weights {} holds {}, not {}, with which the run began", path_, hash, hash_);
     hash_ = hash;
     if (evaluate_)
-      for (const char* option : {"--resume", "--overwrite", "--rebuild", "--train-images", "--validation-split", "--steps", "--seeds"})
+      for (const char* option : {"--resume", "--overwrite", "--rebuild", "--train-images", "--steps", "--seeds"})
         usage_check(!cli.typed(option), "{} is about training, --evaluate about images; leave one out", option);
   });
 }
@@ -212,7 +300,8 @@ std::vector<std::string> PretrainedWeights::class_names() {
 }
 
 int evaluate_images(PretrainedWeights& weights, const RunOptions& run, const Cli& cli) {
-  usage_check(run.data == "image-folder" && !run.data_dir.empty(), "--evaluate expects images: --image-folder DIR, or one file");
+  const bool in_files = run.data == "image-folder";
+  usage_check(in_files ? !run.data_dir.empty() : cli.given("--data"), "--evaluate expects images: --image-folder DIR, or one file; or --data NAME");
   usage_check(run.out.empty() || !fs::exists(run.out) || fs::is_empty(run.out), "--out {} is not empty; choose a new folder for the pictures",
               run.out);
   const DefaultsScope defaults(defaults_for(run));
@@ -225,69 +314,44 @@ int evaluate_images(PretrainedWeights& weights, const RunOptions& run, const Cli
                 card.patch());
     std::visit([&](auto& o) { o.image = *run.image_size; }, card.options);
   }
-  const fs::path images = run.data_dir;
-  const bool split = fs::is_directory(images / "train") && fs::is_directory(images / "val");
-  const std::vector<std::string> names = weights.class_names(), files = image_files(split ? (images / "val").string() : images.string());
-  usage_check(card.channels() == 3, "{} is for images of {} channels; those of files have 3", weights.path(), card.channels());
-  const Normalization normalization = normalization_for(card, run, cli);
+  const Images images = in_files ? images_in_files(weights, card, run, cli) : images_of_data_set(weights, card, run, cli);
   const std::unique_ptr<nn::Classifier> model = nn::make_model(card);
   const nn::Adapted adapted =
       nn::load_pretrained(*model, nn::read_safetensors(weights.path()), weights.path(), {.method = weights.supplied_method()});
   model->eval();
   note_error(fmt::format("{}; {}\n", describe(card), adapted.text()));
+  const EvaluationFacts facts{.weights = weights.path(),
+                              .network = describe(card),
+                              .data = images.text,
+                              .in_files = in_files,
+                              .classes = card.classes(),
+                              .names = images.class_names};
 
   const fs::path out = run.out.empty() ? new_run_folder("evaluation") : fs::path(run.out);
   std::error_code error;
   fs::create_directories(out, error);
   check(!error, "cannot create {}: {}", out.string(), error.message());
   const NoGrad no_grad;
-  std::vector<Ranked> ranked;
-  bool all_read = true;
-  for (std::size_t next = 0; next < files.size();) {
-    // Those of the next files that can be read, as a set in memory.
-    ImageSet set{.channels = 3, .height = card.image(), .width = card.image(), .classes = card.classes()};
-    std::vector<Ranked> now;
-    for (; next < files.size() && std::ssize(now) < images_at_once; ++next) try {
-        const Pixels image = fitted(read_image(files[next]), set.height, set.width, run.image_crop);
-        set.pixels.insert(set.pixels.end(), image.bytes.begin(), image.bytes.end());
-        set.labels.push_back(0);
-        now.push_back({.file = files[next], .label = label_of(files[next], images, names)});
-      } catch (const Error& e) {
-        const std::string text = e.what();
-        note_error(fmt::format("error: {}{}\n", text.starts_with(files[next]) ? "" : files[next] + ": ", text));
-        all_read = false;
-      }
-    if (now.empty()) continue;
-    const bool draws = std::ssize(ranked) < most_pictures;
-    std::optional<nn::AttentionMaps> maps;
-    if (draws) maps.emplace(*model);
-    const HostBatch batch = evaluation_batch(set, normalization, 0, set.size());
-    const std::vector<double> probabilities = softmax((*model)(to_tensors(batch, set).images)).values();
-    const auto classes = static_cast<std::size_t>(card.classes());
-    for (std::size_t i = 0; i < now.size(); ++i) {
-      const auto probability = [&](std::int64_t c) { return probabilities[i * classes + static_cast<std::size_t>(c)]; };
-      std::vector<std::int64_t> order(classes);
-      std::iota(order.begin(), order.end(), 0);
-      check(std::ranges::all_of(order, [&](std::int64_t c) { return std::isfinite(probability(c)); }),
-            "{}: the model gives probabilities that are not finite; are these its weights, and its normalization?", now[i].file);
-      const std::size_t count = std::min(shown, classes);
-      std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-                        [&](std::int64_t a, std::int64_t b) { return probability(a) > probability(b); });
-      for (std::size_t k = 0; k < count; ++k) now[i].top.emplace_back(order[k], probability(order[k]));
-      const auto number = std::ssize(ranked) + static_cast<std::ptrdiff_t>(i) + 1;
-      if (!draws || number > most_pictures) continue;
-      const Pixels large = for_people(original(set, static_cast<std::int64_t>(i)));
-      const fs::path file = out / fmt::format("{:02}-{}.png", number, fs::path(now[i].file).stem().string());
-      write_file_atomically(file, png(beside({large, heat(large, attention_of_class(maps->all(), static_cast<std::int64_t>(i)))})));
-      now[i].picture = file.string();
-    }
-    ranked.insert(ranked.end(), now.begin(), now.end());
+  std::vector<Prediction> predictions = predictions_of(*model, images);
+  const std::vector<Picture> pictures = draw(*model, images, facts, out, predictions);
+  const bool labelled = std::ranges::any_of(predictions, [](const Prediction& p) { return p.label.has_value(); });
+  for (const auto& [file, text] : predictions_csv(facts, predictions)) write_file_atomically(out / file, text);
+  if (labelled) {
+    const Report report = predictions_report(facts, predictions, pictures);
+    write_file_atomically(out / "evaluation.json", scores_json(facts, predictions));
+    write_file_atomically(out / "report.html", report.html);
+    write_figures(out, report.figures);
   }
-  write_result(run.json ? json_of(ranked, names) : table_of(ranked, names));
-  if (!ranked.empty())
+  const auto json = in_files ? predictions_json : scores_json;
+  write_result(run.json ? json(facts, predictions) : predictions_text(facts, predictions));
+  if (!predictions.empty())
     note_error(fmt::format("what the class attends to{}: {}\n",
-                           std::ssize(ranked) > most_pictures ? fmt::format(", the first {} images", most_pictures) : "", out.string()));
-  return all_read ? 0 : 1;
+                           predictions.size() > pictures.size()
+                               ? fmt::format(", {} images{}", pictures.size(), labelled ? " from all classes in turn" : ", the first")
+                               : "",
+                           out.string()));
+  if (labelled) note_error(fmt::format("report: {}\n", (out / "report.html").string()));
+  return predictions.size() == images.names.size() ? 0 : 1;
 }
 
 }  // namespace plumb::lab

@@ -61,9 +61,11 @@ class PretrainedWeights {
   std::optional<nn::ModelCard> card_;
 };
 
-// --evaluate: the five likeliest classes of each image at or below --image-folder, accuracy where folders are named as classes are, and pictures of
-// what the class attends to, in --out. Of a folder with train/ and val/ those of val/. stdout gets the table (--json: an array). Returns the exit
-// status: 1 where a file could not be read.
+// --evaluate: the five likeliest classes of each image at or below --image-folder (below val/, if that stands beside train/), or the
+// validation images of --data; with --validation-split those that it draws. Of images with labels, as in a data set and in folders named as classes,
+// also mean loss, accuracy, accuracy by class and a confusion matrix. stdout gets tables (--json: an array of the files, or an object of scores),
+// --out the same as CSV, evaluation.json and report.html, and pictures of what the class attends to, from all classes in turn. Returns the exit
+// status: 1 if a file cannot be read. Throws UsageError for images of other classes than those of the weights.
 int evaluate_images(PretrainedWeights& weights, const RunOptions& run, const Cli& cli);
 
 }  // namespace plumb::lab

@@ -78,6 +78,14 @@ std::string pictures_html(const Section& section) {
 
 }  // namespace
 
+std::string section(const Section& own, Gallery& gallery) {
+  if (own.table.empty() && own.charts.empty() && own.pictures.empty()) return "";
+  std::vector<std::string> svgs;
+  for (const Chart& chart : own.charts) std::visit([&](const auto& c) { svgs.push_back(gallery.svg(c)); }, chart);
+  return section(escape_markup(own.title), escape_markup(own.caption),
+                 (own.table.empty() ? "" : scroll_region(own.title, own.table.html())) + (svgs.empty() ? "" : grid(svgs)) + pictures_html(own));
+}
+
 Report render_report(const ReportInput& input) {
   Report report;
   Gallery gallery(report.figures);
@@ -90,13 +98,7 @@ Report render_report(const ReportInput& input) {
   std::set<std::string> names;
   for (const ArmResult& a : input.arms) names.insert(a.gate);
   html += filter(input.series, names.size()) + first_look(judged, how, gallery);
-  for (const Section& own : input.sections) {
-    if (own.table.empty() && own.charts.empty() && own.pictures.empty()) continue;
-    std::vector<std::string> svgs;
-    for (const Chart& chart : own.charts) std::visit([&](const auto& c) { svgs.push_back(gallery.svg(c)); }, chart);
-    html += section(escape_markup(own.title), escape_markup(own.caption),
-                    (own.table.empty() ? "" : scroll_region(own.title, own.table.html())) + (svgs.empty() ? "" : grid(svgs)) + pictures_html(own));
-  }
+  for (const Section& own : input.sections) html += section(own, gallery);
   html += section("Results", table_caption(groups, how), scroll_region("Results", html_table(groups, input)));
   if (const std::string comparisons = html_comparisons(judged); !comparisons.empty())
     html += section(

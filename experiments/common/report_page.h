@@ -10,11 +10,14 @@
 
 namespace plumb::lab {
 
+class Gallery;
+
 // The whole file; title is plain text, body markup. What belongs to one method says so by data-of.
 std::string page(const std::string& title, const std::string& body);
 
 // Parts of a body. Titles and captions are markup, names and values plain text.
 std::string section(const std::string& title, const std::string& caption, const std::string& content);
+std::string section(const Section& own, Gallery& gallery);  // of a table, charts and pictures; empty without any
 std::string facts(const NamedTexts& texts, const char* extra_class = "");
 std::string scroll_region(const std::string& label, const std::string& table);  // scrolls sideways where the page is narrow
 std::string filter(const std::string& what, std::size_t count);                 // a field for more than six; hidden without a script

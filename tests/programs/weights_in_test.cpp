@@ -1,10 +1,17 @@
 // Trained weights in: evaluated on images in files, trained on, and drawn.
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "experiments/common/data/glyphs.h"
 #include "experiments/common/data/image_file.h"
+#include "experiments/common/data/image_folder.h"
 #include "experiments/common/data/loader.h"
+#include "experiments/common/data/split.h"
+#include "experiments/common/predictions.h"
 #include "experiments/common/trainer.h"
 #include "nn/nn.h"
 #include "tests/experiments/data_files.h"
@@ -43,7 +50,203 @@ std::string vit_file(const fs::path& path, const char* gate = "pre") {
   return path.string();
 }
 
+// What one must get, from the logits of the model itself.
+struct ByHand {
+  double loss = 0;
+  int right = 0, among = 0;
+  std::map<std::int64_t, std::vector<double>> losses;              // by class
+  std::map<std::pair<std::int64_t, std::int64_t>, int> confusion;  // (label, predicted)
+};
+
+ByHand by_hand(const nn::Classifier& model, const lab::ImageSet& set, const lab::Normalization& normalization) {
+  const NoGrad no_grad;
+  ByHand result;
+  for (std::int64_t i = 0; i < set.size(); ++i) {
+    const std::vector<double> logits = model(lab::to_tensors(lab::evaluation_batch(set, normalization, i, 1), set).images).values();
+    const std::int64_t label = set.labels[static_cast<std::size_t>(i)];
+    const double mine = logits[static_cast<std::size_t>(label)];
+    double sum = 0;
+    int above = 0;
+    for (const double v : logits) sum += std::exp(v), above += v > mine;
+    const double loss = std::log(sum) - mine;
+    result.loss += loss / static_cast<double>(set.size()), result.losses[label].push_back(loss);
+    result.right += above == 0, result.among += above < 5;
+    ++result.confusion[{label, std::ranges::max_element(logits) - logits.begin()}];
+  }
+  return result;
+}
+
+void check_scores(const nlohmann::json& scores, const ByHand& expected, std::int64_t images) {
+  const double n = static_cast<double>(images);
+  CHECK(scores["images"] == images);
+  CHECK(std::abs(scores["loss"].get<double>() - expected.loss) < 1e-5);
+  CHECK(scores["right"] == expected.right);
+  CHECK(std::abs(scores["accuracy"].get<double>() - expected.right / n) < 1e-12);
+  CHECK(std::abs(scores["accuracy_5"].get<double>() - expected.among / n) < 1e-12);
+  REQUIRE(scores["classes"].size() == expected.losses.size());
+  for (const auto& of : scores["classes"]) {
+    const std::int64_t label = of["class"];
+    const std::vector<double>& losses = expected.losses.at(label);
+    CHECK(of["images"] == losses.size());
+    CHECK(std::abs(of["loss"].get<double>() - std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size())) < 1e-5);
+    const auto right = expected.confusion.find({label, label});
+    CHECK(of["right"] == (right == expected.confusion.end() ? 0 : right->second));
+  }
+  const auto& confusion = scores["confusion"];
+  int sum = 0;
+  for (std::size_t row = 0; row < confusion["classes"].size(); ++row)
+    for (std::size_t column = 0; column < confusion["classes"].size(); ++column) {
+      const auto found = expected.confusion.find({confusion["classes"][row], confusion["classes"][column]});
+      const int count = confusion["counts"][row][column];
+      CHECK(count == (found == expected.confusion.end() ? 0 : found->second));
+      sum += count;
+    }
+  CHECK(sum == images);
+}
+
+// A ViT for glyphs whose head is spread, so that it takes images for many classes.
+std::unique_ptr<nn::Classifier> glyph_vit(const fs::path& path) {
+  auto model = std::make_unique<nn::ViT>(
+      nn::ViTOptions{.image = 32, .patch = 16, .classes = 10, .dim = 64, .depth = 1, .heads = 1, .gate = "pre", .pool = nn::Pool::token, .seed = 5});
+  for (const nn::Parameter& p : model->parameters())
+    if (p.name == "head.weight") copy_into((p.value * 20).array(), p.value.array());
+  nn::save_weights(*model, path, nn::timm_vit());
+  model->eval();
+  return model;
+}
+
 }  // namespace
+
+TEST_CASE("--evaluate of a data set: loss, accuracy by class and confusion are those of the logits, and pictures come from every class") {
+  const TemporaryFolder folder;
+  const auto model = glyph_vit(folder / "w");
+  const lab::ImageData data = lab::with_validation_split(lab::glyphs(), 0.01);
+  const std::string call = program("vit") + " --weights w --evaluate --data glyphs --validation-split 0.01 --out ";
+  const Finished f = run(folder.path(), call + "e --json");
+  INFO(f.err);
+  REQUIRE(f.status == 0);
+  const auto scores = nlohmann::json::parse(f.out);
+  const ByHand expected = by_hand(*model, data.validation, lab::normalization_of(data.train));
+  REQUIRE(data.validation.size() == 130);
+  REQUIRE(expected.confusion.size() > 15);  // else the matrix says little
+  check_scores(scores, expected, 130);
+  CHECK(nlohmann::json::parse(slurp(folder / "e/evaluation.json")) == scores);
+
+  std::map<std::int64_t, int> drawn;
+  for (const auto& picture : scores["pictures"]) {
+    ++drawn[picture["label"]];
+    const lab::Pixels pixels = lab::read_image((folder / picture["picture"].get<std::string>()).string());
+    CHECK((pixels.height == 192 && pixels.width == 2 * 192 + 2));
+  }
+  CHECK(scores["pictures"].size() == 32);
+  REQUIRE(drawn.size() == 10);
+  for (const auto& [label, count] : drawn) CHECK((count == 3 || count == 4));
+
+  // The same numbers as files and on a page.
+  const auto rows = rows_of(slurp(folder / "e/classes.csv"));
+  REQUIRE(rows.size() == 10);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    CHECK(rows[i].at("class") == std::to_string(i));
+    CHECK(std::stoi(rows[i].at("right")) == scores["classes"][i]["right"]);
+    CHECK(std::stod(rows[i].at("loss")) == scores["classes"][i]["loss"]);
+  }
+  const auto matrix = rows_of(slurp(folder / "e/confusion.csv"));
+  for (const auto& row : matrix)
+    for (const auto& [column, count] : row)
+      if (column != "class" && column != "name") {
+        const auto found = expected.confusion.find({std::stoi(row.at("class")), std::stoi(column)});
+        CHECK(std::stoi(count) == (found == expected.confusion.end() ? 0 : found->second));
+      }
+  CHECK(std::stod(rows_of(slurp(folder / "e/scores.csv")).at(0).at("loss")) == scores["loss"]);
+  CHECK(rows_of(slurp(folder / "e/images.csv")).size() == 130);
+  const std::string page = slurp(folder / "e/report.html");
+  CHECK_THAT(page, contains("Confusion matrix") && contains("class 3, predicted class ") && contains("data:image/png;base64,") &&
+                       contains(fmt::format("{:.4f} nats; chance is ln 10 = 2.3026", expected.loss)));
+  CHECK(fs::exists(folder / "e/figures/confusion.svg"));
+  const Finished text = run(folder.path(), call + "g");
+  CHECK_THAT(text.out,
+             contains(fmt::format("of 130 images of glyphs: 1 % of the training images, drawn by class; the published test set stays unseen: "
+                                  "the likeliest is right for {} (",
+                                  expected.right)) &&
+                 contains("class    images  right  accuracy"));
+}
+
+TEST_CASE("--evaluate of folders: labels by the order of folders where the weights name no classes, else by name") {
+  const TemporaryFolder folder;
+  write_glyphs(folder / "images", 3);
+  const std::string weights = cait_file(folder / "w", 2);
+  const std::string call = program("cait") + " --weights w --image-folder images --evaluate --json --out ";
+  const Finished f = run(folder.path(), call + "e");
+  INFO(f.err);
+  REQUIRE(f.status == 0);
+  const auto model = nn::make_model(nn::card_of(nn::read_safetensors(weights), weights));
+  nn::load_pretrained(*model, nn::read_safetensors(weights), weights);
+  model->eval();
+  const auto expected_of = [&](bool five_is_first) {
+    lab::ImageSet set{.channels = 3, .height = 16, .width = 16, .classes = 2, .files = lab::image_files((folder / "images/val").string())};
+    for (const std::string& file : set.files) set.labels.push_back((file.find("/five/") != file.npos) != five_is_first);
+    return by_hand(*model, set, lab::normalization_named("imagenet", set));
+  };
+  check_scores(nlohmann::json::parse(slurp(folder / "e/evaluation.json")), expected_of(true), 4);
+  // Each file as before, with its loss.
+  double sum = 0;
+  for (const auto& image : nlohmann::json::parse(f.out)) {
+    CHECK(image["label"] == (image["file"].get<std::string>().find("/five/") != std::string::npos ? 0 : 1));
+    sum += image["loss"].get<double>();
+  }
+  CHECK(std::abs(sum / 4 - expected_of(true).loss) < 1e-5);
+  // Names decide, where there are any.
+  write_bytes(folder / "names", {'t', 'w', 'o', '\n', 'f', 'i', 'v', 'e', '\n'});
+  REQUIRE(run(folder.path(), call + "n --class-names names").status == 0);
+  check_scores(nlohmann::json::parse(slurp(folder / "n/evaluation.json")), expected_of(false), 4);
+  // val/ may have another name.
+  fs::rename(folder / "images/val", folder / "images/validation");
+  REQUIRE(run(folder.path(), call + "v").status == 0);
+  CHECK(nlohmann::json::parse(slurp(folder / "v/evaluation.json"))["right"] == nlohmann::json::parse(slurp(folder / "e/evaluation.json"))["right"]);
+  fs::rename(folder / "images/validation", folder / "images/val");
+  // A share of the training images.
+  REQUIRE(run(folder.path(), call + "s --validation-split 0.34").status == 0);
+  CHECK(nlohmann::json::parse(slurp(folder / "s/evaluation.json"))["images"] == 2);
+  // Folders of photos that are no classes: images without labels, and no scores.
+  fs::create_directories(folder / "photos");
+  fs::copy(folder / "images/val/two", folder / "photos/2024", fs::copy_options::recursive);
+  const Finished photos = run(folder.path(), program("cait") + " --weights w --image-folder photos --evaluate --json --out p");
+  REQUIRE(photos.status == 0);
+  CHECK_THAT(photos.err, contains("w has 2 classes, photos 1 folder: its images are taken without labels"));
+  for (const auto& image : nlohmann::json::parse(photos.out)) CHECK((image["label"].is_null() && image["loss"].is_null()));
+  CHECK_FALSE(fs::exists(folder / "p/scores.csv"));
+}
+
+TEST_CASE("pictures are spread over classes, also over more of them than pictures, and images without labels are the first ones") {
+  const auto numbers = [](const std::vector<int>& labels, std::size_t most) {
+    std::vector<lab::Prediction> predictions;
+    for (const int label : labels) predictions.push_back({.label = label < 0 ? std::nullopt : std::optional<std::int64_t>(label)});
+    return lab::spread_over_classes(predictions, most);
+  };
+  using Numbers = std::vector<std::size_t>;
+  CHECK(numbers({0, 0, 0, 0, 1, 1, 2}, 5) == Numbers{0, 1, 4, 5, 6});
+  CHECK(numbers({2, 0, 1, 0}, 9) == Numbers{0, 1, 2, 3});
+  CHECK(numbers({-1, -1, -1}, 2) == Numbers{0, 1});
+  CHECK(numbers({-1, 7, -1}, 2) == Numbers{0, 1});
+  CHECK(numbers({0, 1, 2, 3, 4, 5}, 3) == Numbers{0, 2, 4});
+}
+
+TEST_CASE("of more than 20 classes the page has the pairs that are confused most, and the terminal the worst classes") {
+  const lab::EvaluationFacts facts{.weights = "w", .data = "d", .classes = 30};
+  std::vector<lab::Prediction> predictions;
+  for (std::int64_t label = 0; label < 30; ++label)
+    for (int copy = 0; copy < 2; ++copy)
+      predictions.push_back({.image = "x", .top = {{label == 7 || (label == 9 && copy == 0) ? 8 : label, 0.5}}, .label = label, .loss = 1.0});
+  const std::string page = lab::predictions_report(facts, predictions, {}).html;
+  const std::size_t most = page.find("<td>class 7</td><td>class 8</td><td class=\"num\">2</td><td class=\"num\">100.0 %</td>"),
+                    less = page.find("<td>class 9</td><td>class 8</td><td class=\"num\">1</td><td class=\"num\">50.0 %</td>");
+  CHECK((most != page.npos && less != page.npos && most < less));
+  CHECK_THAT(page, !contains("Confusion matrix"));
+  const std::string text = lab::predictions_text(facts, predictions);
+  CHECK_THAT(text,
+             contains("the likeliest is right for 57 (95.0 %)") && contains("the 20 classes with the lowest accuracy; all 30 are in classes.csv"));
+  CHECK((text.find("class 7 ") < text.find("class 9 ") && text.find("class 9 ") < text.find("class 0 ")));
+}
 
 TEST_CASE("cait and vit say what they take images for, as the library does") {
   const TemporaryFolder folder;
@@ -264,7 +467,14 @@ TEST_CASE("weights that do not go with what else is asked for are refused") {
   refused("cait --class-names names", 2, "--class-names is about what --evaluate prints");
   refused("cait --weights c --evaluate --image-folder images --steps 3", 2, "--steps is about training, --evaluate about images");
   refused("vit --image-size 64", 2, "--image-size is about images in files; give --image-folder with it");
-  refused("cait --weights c --evaluate", 2, "--evaluate expects images: --image-folder DIR, or one file");
+  refused("cait --weights c --evaluate", 2, "--evaluate expects images: --image-folder DIR, or one file; or --data NAME");
+  refused("cait --weights c --evaluate --data glyphs", 2, "c has 4 classes, glyphs 10; evaluate it on images of its own classes");
+  refused("cait --weights c --evaluate --image-folder images", 2, "c has 4 classes, images/val 2; evaluate it on images of its own classes");
+  cait_file(folder / "ten", 10);
+  refused("cait --weights ten --evaluate --data glyphs", 2, "ten is for images of 3 channels and 16 x 16; those of glyphs have 3 and 32 x 32");
+  cait_file(folder / "two", 2);
+  write_bytes(folder / "other", {'f', 'i', 'v', 'e', '\n', 's', 'i', 'x', '\n'});
+  refused("cait --weights two --evaluate --image-folder images --class-names other", 2, "images/val: two has no class of the name two");
   refused("cait --weights v --fine-tune --image-folder images", 2, "v is a ViT; build/release/bin/vit takes it");
   refused("vit --weights c --fine-tune --image-folder images", 2, "c is a CaiT; build/release/bin/cait takes it");
   refused("cait --weights c --fine-tune --image-folder images --dim 32", 2, "--dim 32: c has 16");
