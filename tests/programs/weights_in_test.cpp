@@ -164,11 +164,8 @@ TEST_CASE("--evaluate of a data set: loss, accuracy by class and confusion are t
                        contains(fmt::format("{:.4f} nats; chance is ln 10 = 2.3026", expected.loss)));
   CHECK(fs::exists(folder / "e/figures/confusion.svg"));
   const Finished text = run(folder.path(), call + "g");
-  CHECK_THAT(text.out,
-             contains(fmt::format("of 130 images of glyphs: 1 % of the training images, drawn by class; the published test set stays unseen: "
-                                  "the likeliest is right for {} (",
-                                  expected.right)) &&
-                 contains("class    images  right  accuracy"));
+  CHECK_THAT(text.out, contains(fmt::format("of 130 images of glyphs: {}: the likeliest is right for {} (", data.validation_is, expected.right)) &&
+                           contains("class    images  right  accuracy"));
 }
 
 TEST_CASE("--evaluate of folders: labels by the order of folders where the weights name no classes, else by name") {
