@@ -117,7 +117,7 @@ std::unique_ptr<nn::Classifier> glyph_vit(const fs::path& path) {
 
 }  // namespace
 
-TEST_CASE("--evaluate of a data set: loss, accuracy by class and confusion are those of the logits, and pictures come from every class") {
+TEST_CASE("a data set is evaluated: loss, accuracy by class and confusion are those of the logits, pictures are of every class") {
   const TemporaryFolder folder;
   const auto model = glyph_vit(folder / "w");
   const lab::ImageData data = lab::with_validation_split(lab::glyphs(), 0.01);
@@ -168,7 +168,7 @@ TEST_CASE("--evaluate of a data set: loss, accuracy by class and confusion are t
                            contains("class    images  right  accuracy"));
 }
 
-TEST_CASE("--evaluate of folders: labels by the order of folders where the weights name no classes, else by name") {
+TEST_CASE("folders are evaluated: labels by their order where the weights name no classes, else by name") {
   const TemporaryFolder folder;
   write_glyphs(folder / "images", 3);
   const std::string weights = cait_file(folder / "w", 2);
