@@ -67,6 +67,7 @@ class Mirror {
   template <class T>
   requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) T of(T value) { return value; }
   Conv2dOptions of(const Conv2dOptions& options) { return options; }
+  Pool2dOptions of(const Pool2dOptions& options) { return options; }
 
   // What the call has written goes to where it belongs.
   void bring_back() {

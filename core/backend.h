@@ -30,14 +30,20 @@ enum class Unary {
   relu,
   step,  // x > 0 ? 1 : 0
   abs,
-  sign,      // -1, 0 or 1; NaN for NaN
-  log1p,     // log(1 + x), accurate for small x too
+  sign,   // -1, 0 or 1; NaN for NaN
+  log1p,  // log(1 + x), accurate for small x too
+  sin,
+  cos,
+  expm1,  // e^x - 1, accurate for small x too
+  floor,
+  round,     // to the nearest integer, ties to even
   sigmoid,   // 1 / (1 + e^-x), accurate at both ends
   pow,       // x^parameter
   multiply,  // x * parameter
   add        // x + parameter
 };
-enum class Binary { add, subtract, multiply, divide, equal, less, less_equal };  // comparisons: 1 where a == b, a < b, a <= b, else 0
+// Comparisons: 1 where a == b, a < b, a <= b, else 0. maximum, minimum: NaN where an operand is NaN. pow: a^b.
+enum class Binary { add, subtract, multiply, divide, equal, less, less_equal, maximum, minimum, pow };
 enum class Reduce { sum, max };
 enum class Gelu { erf, tanh };  // x Phi(x), or its tanh approximation
 
@@ -76,6 +82,14 @@ struct Conv2dOptions {
   std::int64_t stride = 1, padding = 0;
   // Extent of the output, where the input has `extent` and the filter `kernel`.
   std::int64_t output(std::int64_t extent, std::int64_t kernel) const { return (extent + 2 * padding - kernel) / stride + 1; }
+};
+
+// Windows of kernel x kernel pixels, `stride` apart (0: the kernel, so that they do not overlap), over an image with `padding` on each side.
+struct Pool2dOptions {
+  std::int64_t kernel = 2, stride = 0, padding = 0;
+  std::int64_t step() const { return stride > 0 ? stride : kernel; }
+  // Windows along an axis of this extent.
+  std::int64_t output(std::int64_t extent) const { return (extent + 2 * padding - kernel) / step() + 1; }
 };
 
 // What stands before and after the product of a linear layer, y = after(before(x) w^T + b), so that one pass over the rows does it all.

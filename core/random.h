@@ -81,5 +81,9 @@ constexpr double uniform(std::uint32_t word) { return word * 0x1p-32; }
 // step 0) by Box and Muller. `attempt` numbers further draws of the same elements (truncation): it takes the step's place.
 double normal_draw(std::uint64_t key, std::uint64_t element, std::uint32_t attempt = 0);
 void normal_draws(std::uint64_t key, std::span<double> values);
+// Uniform ones in [0, 1), likewise: element i is word i % 4 of the draw of block i / 4.
+inline double uniform_draw(std::uint64_t key, std::uint64_t element) {
+  return uniform(element_draw(key, 0, Purpose::init, element / 4)[element % 4]);
+}
 
 }  // namespace plumb

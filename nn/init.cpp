@@ -26,8 +26,6 @@ struct Fans {
   }
 };
 
-double uniform_draw(std::uint64_t key, std::uint64_t element) { return uniform(element_draw(key, 0, Purpose::init, element / 4)[element % 4]); }
-
 }  // namespace
 
 Init Init::constant(double value) {

@@ -33,7 +33,7 @@ HWY_INLINE void map(const float* x, float* y, std::int64_t n, Op op) {
 }
 
 // Highway's functions are for finite arguments in their domain; the rest is put right here.
-HWY_INLINE V exp(V x) { return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(f32, hn::Min(x, set(1000.0f)))); }
+HWY_INLINE V exp(V x) { return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(f32, hn::Min(x, set(104.0f)))); }
 HWY_INLINE V log(V x) {
   const V infinity = hn::Inf(f32), nan = hn::NaN(f32);
   V y = hn::Log(f32, x);
@@ -66,6 +66,12 @@ void Pow(float p, const float* x, float* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = std::pow(x[i], p);
 }
 
+// By the C library, element by element: Highway's sin and cos are for small arguments.
+template <class F>
+void each(const float* x, float* y, std::int64_t n, F f) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = f(x[i]);
+}
+
 void UnaryRun(Unary op, float p, const float* x, float* y, std::int64_t n) {
   switch (op) {
     case Unary::exp:
@@ -90,6 +96,16 @@ void UnaryRun(Unary op, float p, const float* x, float* y, std::int64_t n) {
       return map(x, y, n, [](V v) HWY_ATTR { return sign(v); });
     case Unary::log1p:
       return map(x, y, n, [](V v) HWY_ATTR { return log1p(v); });
+    case Unary::sin:
+      return each(x, y, n, [](float v) { return std::sin(v); });
+    case Unary::cos:
+      return each(x, y, n, [](float v) { return std::cos(v); });
+    case Unary::expm1:
+      return each(x, y, n, [](float v) { return std::expm1(v); });
+    case Unary::floor:
+      return map(x, y, n, [](V v) HWY_ATTR { return hn::Floor(v); });
+    case Unary::round:
+      return map(x, y, n, [](V v) HWY_ATTR { return hn::Round(v); });
     case Unary::sigmoid:
       return map(x, y, n, [](V v) HWY_ATTR { return sigmoid(v); });
     case Unary::pow:
@@ -130,6 +146,13 @@ void BinaryRun(Binary op, const float* a, bool a_run, const float* b, bool b_run
       return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::IfThenElseZero(hn::Lt(u, v), set(1.0f)); });
     case Binary::less_equal:
       return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::IfThenElseZero(hn::Le(u, v), set(1.0f)); });
+    case Binary::maximum:
+      return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::IfThenElse(hn::Or(hn::IsNaN(u), hn::Gt(u, v)), u, v); });
+    case Binary::minimum:
+      return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::IfThenElse(hn::Or(hn::IsNaN(u), hn::Lt(u, v)), u, v); });
+    case Binary::pow:
+      for (std::int64_t i = 0; i < n; ++i) y[i] = std::pow(a[a_run ? i : 0], b[b_run ? i : 0]);
+      return;
   }
 }
 

@@ -35,7 +35,9 @@ struct ErfForm {
     cdf = hn::IfThenElse(hn::Lt(u, zero()), tail, hn::Sub(set(1.0f), tail));
   }
   V value() const { return hn::Mul(u, cdf); }
-  V slope() const { return hn::MulAdd(hn::Mul(u, set(std::numbers::inv_sqrtpi_v<float> / std::numbers::sqrt2_v<float>)), bell, cdf); }
+  static constexpr float density = std::numbers::inv_sqrtpi_v<float> / std::numbers::sqrt2_v<float>;
+  V slope() const { return hn::MulAdd(hn::Mul(u, set(density)), bell, cdf); }
+  V curvature() const { return hn::Mul(hn::Mul(bell, set(density)), hn::NegMulAdd(u, u, set(2.0f))); }
 };
 
 // y = u s, s = (1 + tanh(z)) / 2 = 1 / (1 + exp(-2 z)), z = c (u + 0.044715 u^3).
@@ -54,6 +56,11 @@ struct TanhForm {
   V slope() const {
     const V dz = hn::MulAdd(hn::Mul(u, u), set(6 * c * cube), set(2 * c));  // 2 dz/du
     return hn::MulAdd(hn::Mul(hn::Mul(u, s), hn::Mul(e, s)), dz, s);        // 1 - s = e s
+  }
+  V curvature() const {  // s (1 - s) (2 dz + u ((1 - 2 s) dz^2 + dz'))
+    const V dz = hn::MulAdd(hn::Mul(u, u), set(6 * c * cube), set(2 * c)), other = hn::Mul(e, s);
+    const V bend = hn::MulAdd(hn::Mul(hn::Sub(other, s), dz), dz, hn::Mul(u, set(12 * c * cube)));
+    return hn::Mul(hn::Mul(s, other), hn::MulAdd(u, bend, hn::Add(dz, dz)));
   }
 };
 

@@ -43,6 +43,22 @@ void SoftmaxBackwardRows(const float* dy, const float* y, std::int64_t rows, std
   }
 }
 
+void SoftmaxSecondRows(const float* g, const float* dy, const float* y, std::int64_t rows, std::int64_t D, float* result) {
+  for (std::int64_t r = 0; r < rows; ++r, g += D, dy += D, y += D, result += D) {
+    V sum = zero(), other = zero();
+    for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
+      const V p = load(y + i, part);
+      sum = hn::MulAdd(load(dy + i, part), p, sum);
+      other = hn::MulAdd(load(g + i, part), p, other);
+    });
+    const V of_dy = set(sum_lanes(sum)), of_g = set(sum_lanes(other));
+    for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
+      const V d = load(dy + i, part);
+      store(hn::NegMulAdd(d, of_g, hn::Mul(load(g + i, part), hn::Sub(d, of_dy))), result + i, part);
+    });
+  }
+}
+
 void LogSoftmaxBackwardRows(const float* dy, const float* y, std::int64_t rows, std::int64_t D, float* dx) {
   for (std::int64_t r = 0; r < rows; ++r, dy += D, y += D, dx += D) {
     V sum = zero();
@@ -64,6 +80,7 @@ namespace plumb::cpu {
 HWY_EXPORT(SoftmaxRows);
 HWY_EXPORT(LogSoftmaxRows);
 HWY_EXPORT(SoftmaxBackwardRows);
+HWY_EXPORT(SoftmaxSecondRows);
 HWY_EXPORT(LogSoftmaxBackwardRows);
 
 namespace {
@@ -86,6 +103,13 @@ void softmax_forward(const Array& x, const Out& y) {
 void softmax_backward(const Array& dy, const Array& y, const Out& dx) {
   each_block(y, [&](std::int64_t rows, std::int64_t at) {
     HWY_DYNAMIC_DISPATCH(SoftmaxBackwardRows)(dy.data<float>() + at, y.data<float>() + at, rows, y.dim(-1), dx.mutable_data<float>() + at);
+  });
+}
+
+void softmax_second(const Array& g, const Array& dy, const Array& y, const Out& result) {
+  each_block(y, [&](std::int64_t rows, std::int64_t at) {
+    HWY_DYNAMIC_DISPATCH(SoftmaxSecondRows)
+    (g.data<float>() + at, dy.data<float>() + at, y.data<float>() + at, rows, y.dim(-1), result.mutable_data<float>() + at);
   });
 }
 

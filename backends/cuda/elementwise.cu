@@ -42,6 +42,7 @@ __global__ void cast_kernel(const From* x, To* y, std::int64_t n) {
 template <Unary op, class T>
 __device__ __forceinline__ T apply(T x, T p) {
   using std::exp, std::log, std::tanh, std::erf, std::sqrt, std::abs, std::log1p, std::pow, std::isnan;
+  using std::sin, std::cos, std::expm1, std::floor, std::rint;
   if constexpr (op == Unary::exp) return exp(x);
   if constexpr (op == Unary::log) return log(x);
   if constexpr (op == Unary::tanh) return tanh(x);
@@ -53,6 +54,11 @@ __device__ __forceinline__ T apply(T x, T p) {
   if constexpr (op == Unary::abs) return abs(x);
   if constexpr (op == Unary::sign) return isnan(x) ? x : static_cast<T>((x > 0) - (x < 0));
   if constexpr (op == Unary::log1p) return log1p(x);
+  if constexpr (op == Unary::sin) return sin(x);
+  if constexpr (op == Unary::cos) return cos(x);
+  if constexpr (op == Unary::expm1) return expm1(x);
+  if constexpr (op == Unary::floor) return floor(x);
+  if constexpr (op == Unary::round) return rint(x);
   if constexpr (op == Unary::sigmoid) {
     const T e = exp(-abs(x));  // at most 1
     return (x < 0 ? e : T{1}) / (1 + e);
@@ -77,6 +83,7 @@ __global__ void unary_kernel(const T* x, T parameter, T* y, std::int64_t n) {
 
 template <Binary op, class T>
 __device__ __forceinline__ T apply_binary(T a, T b) {
+  using std::isnan, std::pow;
   if constexpr (op == Binary::add) return a + b;
   if constexpr (op == Binary::subtract) return a - b;
   if constexpr (op == Binary::multiply) return a * b;
@@ -84,6 +91,9 @@ __device__ __forceinline__ T apply_binary(T a, T b) {
   if constexpr (op == Binary::equal) return a == b ? T{1} : T{0};
   if constexpr (op == Binary::less) return a < b ? T{1} : T{0};
   if constexpr (op == Binary::less_equal) return a <= b ? T{1} : T{0};
+  if constexpr (op == Binary::maximum) return isnan(a) || a > b ? a : b;
+  if constexpr (op == Binary::minimum) return isnan(a) || a < b ? a : b;
+  if constexpr (op == Binary::pow) return pow(a, b);
 }
 
 // Operands of the result's shape (step 1) or of one element (step 0).
@@ -160,6 +170,12 @@ void launch_binary(Binary op, const Array& a, const Array& b, const Out& y) {
       return run.template operator()<Binary::less>();
     case Binary::less_equal:
       return run.template operator()<Binary::less_equal>();
+    case Binary::maximum:
+      return run.template operator()<Binary::maximum>();
+    case Binary::minimum:
+      return run.template operator()<Binary::minimum>();
+    case Binary::pow:
+      return run.template operator()<Binary::pow>();
   }
 }
 
@@ -191,6 +207,16 @@ void launch_unary(Unary op, double parameter, const Array& x, const Out& y) {
       return run.template operator()<Unary::sign>();
     case Unary::log1p:
       return run.template operator()<Unary::log1p>();
+    case Unary::sin:
+      return run.template operator()<Unary::sin>();
+    case Unary::cos:
+      return run.template operator()<Unary::cos>();
+    case Unary::expm1:
+      return run.template operator()<Unary::expm1>();
+    case Unary::floor:
+      return run.template operator()<Unary::floor>();
+    case Unary::round:
+      return run.template operator()<Unary::round>();
     case Unary::sigmoid:
       return run.template operator()<Unary::sigmoid>();
     case Unary::pow:

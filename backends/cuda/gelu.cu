@@ -17,7 +17,22 @@ __global__ void gelu_kernel(const T* x, const T* b, std::int64_t D, S* y, S* slo
   if (slope) slope[i] = static_cast<S>(g.slope);
 }
 
+template <Gelu form, class T>
+__global__ void gelu_second_kernel(const T* g, const T* dy, const T* x, T* ddy, T* dx, std::int64_t n) {
+  const std::int64_t i = thread_number();
+  if (i >= n) return;
+  ddy[i] = g[i] * gelu<form>(x[i]).slope;
+  if (dx) dx[i] = g[i] * dy[i] * gelu_curvature<form>(x[i]);
+}
+
 }  // namespace
+
+void gelu_second(Gelu form, const Array& g, const Array& dy, const Array& x, const Out& ddy, const Out& dx) {
+  dispatch_float(x.dtype(), "gelu", [&]<class T>() {
+    launch_for(x.numel(), form == Gelu::erf ? gelu_second_kernel<Gelu::erf, T> : gelu_second_kernel<Gelu::tanh, T>, elements<T>(g), elements<T>(dy),
+               elements<T>(x), elements<T>(ddy), elements<T>(dx), x.numel());
+  });
+}
 
 void gelu_forward(Gelu form, const Array& x, const Array& b, const Out& y, const Out& dgelu) {
   dispatch_float(x.dtype(), "gelu", [&]<class T>() {

@@ -13,6 +13,19 @@ struct ValueAndSlope {
   T value, slope;
 };
 
+// The second derivative. erf: phi(x) (2 - x^2).
+template <Gelu form, class T>
+__device__ __forceinline__ T gelu_curvature(T x) {
+  constexpr T density = static_cast<T>(0.39894228040143268), c = static_cast<T>(0.79788456080286536), cubic = static_cast<T>(0.044715),
+              half = static_cast<T>(0.5);
+  if constexpr (form == Gelu::erf) {
+    return density * std::exp(-half * x * x) * (2 - x * x);
+  } else {
+    const T t = std::tanh(c * (x + cubic * x * x * x)), du = c * (1 + 3 * cubic * x * x), ddu = c * 6 * cubic * x;
+    return (1 - t * t) * (du + half * x * (ddu - 2 * t * du * du));
+  }
+}
+
 template <Gelu form, class T>
 __device__ __forceinline__ ValueAndSlope<T> gelu(T x) {
   constexpr T root_half = static_cast<T>(0.70710678118654752), density = static_cast<T>(0.39894228040143268), c = static_cast<T>(0.79788456080286536),

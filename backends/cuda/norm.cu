@@ -88,6 +88,41 @@ struct NormColumns {
   }
 };
 
+// kernels.def has the formulas. means [rows, 2]: mean(g) and mean(g h), for what sums over rows.
+template <class T>
+__global__ void layer_norm_second_kernel(const T* g, const T* dy, const T* x, const T* gamma, const T* mean, const T* rstd, T* ddy, T* dx, T* means,
+                                         std::int64_t rows, std::int64_t D) {
+  const std::int64_t row = warp_row();
+  if (row >= rows) return;
+  g += row * D, dy += row * D, x += row * D, ddy += row * D, dx += row * D;
+  const T m = mean[row], s = rstd[row];
+  T g1 = 0, u1 = 0, gh = 0, uh = 0, gu = 0;
+  for (std::int64_t i = lane(); i < D; i += 32) {
+    const T h = (x[i] - m) * s, u = gamma[i] * dy[i];
+    g1 += g[i], u1 += u, gh += g[i] * h, uh += u * h, gu += g[i] * u;
+  }
+  const T n = static_cast<T>(D);
+  g1 = warp_sum(g1) / n, u1 = warp_sum(u1) / n, gh = warp_sum(gh) / n, uh = warp_sum(uh) / n, gu = warp_sum(gu) / n;
+  const T mean_t = g1 * uh + u1 * gh, along_h = gu - g1 * u1 - 3 * gh * uh;
+  for (std::int64_t i = lane(); i < D; i += 32) {
+    const T h = (x[i] - m) * s, u = gamma[i] * dy[i];
+    ddy[i] = gamma[i] * (s * (g[i] - g1 - h * gh));
+    dx[i] = -s * s * (g[i] * uh + u * gh - mean_t + h * along_h);
+  }
+  if (lane() == 0) means[2 * row] = g1, means[2 * row + 1] = gh;
+}
+
+template <class T>
+struct SecondColumns {
+  const T *g, *dy, *x, *mean, *rstd, *means;
+  std::int64_t D;
+  __device__ __forceinline__ void operator()(std::int64_t row, std::int64_t column, T (&sums)[1]) const {
+    const std::int64_t at = row * D + column;
+    const T h = (x[at] - mean[row]) * rstd[row];
+    sums[0] += dy[at] * (rstd[row] * (g[at] - means[2 * row] - h * means[2 * row + 1]));
+  }
+};
+
 template <class T>
 NormBackward<T, T> backward_of(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& dx) {
   return {elements<T>(dy), elements<T>(x), elements<T>(gamma), elements<T>(mean), elements<T>(rstd), elements<T>(dx), nullptr, nullptr};
@@ -135,6 +170,18 @@ void layer_norm_backward(const Array& dy, const Array& x, const Array& gamma, co
     RowSums<T> sums;
     norm_backward(backward_of<T>(dy, x, gamma, mean, rstd, dx), static_cast<const T*>(nullptr), rows_of(x), x.dim(-1), dgamma, dbeta, sums, {});
     sums.finish();
+  });
+}
+
+void layer_norm_second(const Array& g, const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& ddy,
+                       const Out& dx, const Out& dgamma) {
+  dispatch_float(x.dtype(), "layer_norm", [&]<class T>() {
+    const std::int64_t rows = rows_of(x), D = x.dim(-1);
+    const Out means(Array(Shape{std::max<std::int64_t>(rows, 1), 2}, x.dtype(), Device::cuda));
+    launch_rows(rows, layer_norm_second_kernel<T>, elements<T>(g), elements<T>(dy), elements<T>(x), elements<T>(gamma), elements<T>(mean),
+                elements<T>(rstd), elements<T>(ddy), elements<T>(dx), elements<T>(means), rows, D);
+    sum_columns<1, T>(SecondColumns<T>{elements<T>(g), elements<T>(dy), elements<T>(x), pointer<T>(mean), pointer<T>(rstd), elements<T>(means), D},
+                      rows, D, std::array<Out, 1>{dgamma});
   });
 }
 

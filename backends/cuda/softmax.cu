@@ -58,6 +58,17 @@ __global__ void softmax_backward_kernel(const T* dy, const T* y, T* dx, std::int
 }
 
 template <class T>
+__global__ void softmax_second_kernel(const T* g, const T* dy, const T* y, T* result, std::int64_t rows, std::int64_t n) {
+  const std::int64_t row = warp_row();
+  if (row >= rows) return;
+  g += row * n, dy += row * n, y += row * n, result += row * n;
+  T dot = 0, other = 0;
+  for (std::int64_t i = lane(); i < n; i += 32) dot += y[i] * dy[i], other += y[i] * g[i];
+  dot = warp_sum(dot), other = warp_sum(other);
+  for (std::int64_t i = lane(); i < n; i += 32) result[i] = g[i] * (dy[i] - dot) - dy[i] * other;
+}
+
+template <class T>
 __global__ void log_softmax_forward_kernel(const T* x, T* y, std::int64_t rows, std::int64_t n) {
   const std::int64_t row = warp_row();
   if (row >= rows) return;
@@ -134,6 +145,12 @@ void softmax_forward(const Array& x, const Out& y) {
 void softmax_backward(const Array& dy, const Array& y, const Out& dx) {
   dispatch_float(y.dtype(), "softmax", [&]<class T>() {
     launch_rows(rows_of(y), softmax_backward_kernel<T>, elements<T>(dy), elements<T>(y), elements<T>(dx), rows_of(y), y.dim(-1));
+  });
+}
+
+void softmax_second(const Array& g, const Array& dy, const Array& y, const Out& result) {
+  dispatch_float(y.dtype(), "softmax", [&]<class T>() {
+    launch_rows(rows_of(y), softmax_second_kernel<T>, elements<T>(g), elements<T>(dy), elements<T>(y), elements<T>(result), rows_of(y), y.dim(-1));
   });
 }
 

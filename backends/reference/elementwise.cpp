@@ -46,6 +46,16 @@ double apply(Unary op, double p, double x) {
       return std::isnan(x) ? x : (x > 0) - (x < 0);
     case Unary::log1p:
       return std::log1p(x);
+    case Unary::sin:
+      return std::sin(x);
+    case Unary::cos:
+      return std::cos(x);
+    case Unary::expm1:
+      return std::expm1(x);
+    case Unary::floor:
+      return std::floor(x);
+    case Unary::round:
+      return std::nearbyint(x);
     case Unary::sigmoid: {
       const double e = std::exp(-std::abs(x));  // at most 1
       return (x < 0 ? e : 1) / (1 + e);
@@ -76,6 +86,12 @@ double apply(Binary op, double a, double b) {
       return a < b ? 1 : 0;
     case Binary::less_equal:
       return a <= b ? 1 : 0;
+    case Binary::maximum:
+      return std::isnan(a) || a > b ? a : b;
+    case Binary::minimum:
+      return std::isnan(a) || a < b ? a : b;
+    case Binary::pow:
+      return std::pow(a, b);
   }
   return std::numeric_limits<double>::quiet_NaN();
 }

@@ -60,6 +60,41 @@ void layer_norm_backward(const Array& dy, const Array& x, const Array& gamma, co
   norm_backward(dy, x, gamma, mean, rstd, dx, dgamma, dbeta);
 }
 
+void layer_norm_second(const Array& g, const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& ddy,
+                       const Out& dx, const Out& dgamma) {
+  const Values from(x), gradient(g), d(dy), gain(gamma), means(mean), rstds(rstd);
+  const OutValues to_dy(ddy), to_x(dx), to_gain(dgamma);
+  const std::int64_t D = x.dim(-1);
+  const auto width = static_cast<std::size_t>(D);
+  std::vector<double> sums(width), h(width), u(width), t(width);
+  for (std::int64_t r = 0; r < rstd.numel(); ++r) {
+    const double s = rstds[r];
+    const auto mean_of = [&](auto&& f) {
+      double sum = 0;
+      for (std::size_t i = 0; i < width; ++i) sum += f(i);
+      return sum / static_cast<double>(D);
+    };
+    const auto row = [&](const Values& values, std::size_t i) { return values[r * D + static_cast<std::int64_t>(i)]; };
+    for (std::size_t i = 0; i < width; ++i) {
+      h[i] = (row(from, i) - means[r]) * s;
+      u[i] = gain[static_cast<std::int64_t>(i)] * row(d, i);
+    }
+    const double g1 = mean_of([&](std::size_t i) { return row(gradient, i); }), u1 = mean_of([&](std::size_t i) { return u[i]; });
+    const double gh = mean_of([&](std::size_t i) { return row(gradient, i) * h[i]; }), uh = mean_of([&](std::size_t i) { return u[i] * h[i]; });
+    const double gu = mean_of([&](std::size_t i) { return row(gradient, i) * u[i]; });
+    for (std::size_t i = 0; i < width; ++i) t[i] = row(gradient, i) * uh + u[i] * gh;
+    const double t1 = mean_of([&](std::size_t i) { return t[i]; }), th = mean_of([&](std::size_t i) { return t[i] * h[i]; });
+    for (std::size_t i = 0; i < width; ++i) {
+      const std::int64_t at = r * D + static_cast<std::int64_t>(i);
+      const double p = s * (gradient[at] - g1 - h[i] * gh);
+      to_dy.set(at, gain[static_cast<std::int64_t>(i)] * p);
+      to_x.set(at, -s * s * (t[i] - t1 - h[i] * th) - s * s * h[i] * (gu - g1 * u1 - gh * uh));
+      sums[i] += d[at] * p;
+    }
+  }
+  for (std::size_t i = 0; i < width; ++i) to_gain.set(static_cast<std::int64_t>(i), sums[i]);
+}
+
 void rms_norm_forward(const Array& x, const Array& gamma, double eps, const Out& y, const Out& rstd) {
   const Values from(x), gain(gamma);
   const OutValues result(y), rstds(rstd);

@@ -51,6 +51,20 @@ void softmax_backward(const Array& dy, const Array& y, const Out& dx) {
   });
 }
 
+void softmax_second(const Array& g, const Array& dy, const Array& y, const Out& result) {
+  dispatch_float(y.dtype(), "softmax", [&]<class T>() {
+    each_row(y, [&](std::int64_t r, std::int64_t n) {
+      double dot = 0, other = 0;
+      for (std::int64_t i = r * n; i < (r + 1) * n; ++i) {
+        dot += static_cast<double>(y.data<T>()[i]) * dy.data<T>()[i];
+        other += static_cast<double>(y.data<T>()[i]) * g.data<T>()[i];
+      }
+      for (std::int64_t i = r * n; i < (r + 1) * n; ++i)
+        result.mutable_data<T>()[i] = static_cast<T>(g.data<T>()[i] * (dy.data<T>()[i] - dot) - dy.data<T>()[i] * other);
+    });
+  });
+}
+
 void log_softmax_forward(const Array& x, const Out& y) {
   dispatch_float(x.dtype(), "log_softmax", [&]<class T>() {
     each_row(x, [&](std::int64_t r, std::int64_t n) {

@@ -18,22 +18,24 @@ Array integers_as_f32(const Shape& shape, std::int64_t below) {
 }  // namespace
 
 TEST_CASE("cpu fill, unary") {
-  const float specials[] = {0.0f, -0.0f, 1e-30f, -1e-30f, 90.0f, -90.0f, INFINITY, -INFINITY, NAN, 1.0f, -1.0f, -2.0f};
+  const float specials[] = {0.0f, -0.0f, 1e-30f, -1e-30f, 90.0f, -90.0f, 300.0f, INFINITY, -INFINITY, NAN, 1.0f, -1.0f, -2.0f};
   for (std::int64_t n : sizes) {
     compare("fill", "exact", {{n}}, [](const Kernels& k, const Results& y) { k.fill(2.5, y[0]); });
     const Array any = random({n}, -4, 4), positive = random({n}, 1e-3, 10);
     const auto check = [&](Unary op, double p, const Array& x) {
       compare("unary " + std::to_string(static_cast<int>(op)), "unary", {{n}}, [&](const Kernels& k, const Results& y) { k.unary(op, p, x, y[0]); });
     };
-    for (Unary op : {Unary::exp, Unary::tanh, Unary::erf, Unary::relu, Unary::step, Unary::abs, Unary::sign, Unary::sigmoid}) check(op, 0, any);
+    for (Unary op : {Unary::exp, Unary::tanh, Unary::erf, Unary::relu, Unary::step, Unary::abs, Unary::sign, Unary::sigmoid, Unary::sin, Unary::cos,
+                     Unary::expm1, Unary::floor, Unary::round})
+      check(op, 0, any);
     for (Unary op : {Unary::log, Unary::sqrt, Unary::rsqrt, Unary::log1p}) check(op, 0, positive);
     for (double p : {1.0, 2.0, 3.0, -1.0, -2.0, 0.5, -0.5, 1.7}) check(Unary::pow, p, positive);
     for (Unary op : {Unary::multiply, Unary::add}) check(op, 0.3, any);
   }
-  const Array x = array_from(std::span<const float>(specials), {12}, Device::cpu);
+  const Array x = array_from(std::span<const float>(specials), {13}, Device::cpu);
   for (Unary op : {Unary::exp, Unary::log, Unary::tanh, Unary::erf, Unary::sqrt, Unary::rsqrt, Unary::relu, Unary::step, Unary::abs, Unary::sign,
-                   Unary::log1p, Unary::sigmoid})
-    compare("special values of unary " + std::to_string(static_cast<int>(op)), "unary", {{12}},
+                   Unary::log1p, Unary::sigmoid, Unary::sin, Unary::cos, Unary::expm1, Unary::floor, Unary::round})
+    compare("special values of unary " + std::to_string(static_cast<int>(op)), "unary", {{13}},
             [&](const Kernels& k, const Results& y) { k.unary(op, 0, x, y[0]); });
 }
 
@@ -51,9 +53,11 @@ TEST_CASE("cpu binary, where, broadcast over every kind of operand") {
       compare("binary " + to_string(left) + to_string(right), "binary", {result},
               [&, &a = a, &b = b](const Kernels& k, const Results& y) { k.binary(op, a, b, y[0]); });
     const Array steps = integers_as_f32(left, 3), others = integers_as_f32(right, 3);  // many are equal
-    for (Binary op : {Binary::equal, Binary::less, Binary::less_equal})
+    for (Binary op : {Binary::equal, Binary::less, Binary::less_equal, Binary::maximum, Binary::minimum})
       compare("comparison " + std::to_string(static_cast<int>(op)), "exact", {result},
               [&](const Kernels& k, const Results& y) { k.binary(op, steps, others, y[0]); });
+    const Array base = random(left, 0.1, 3);
+    compare("pow", "unary", {result}, [&](const Kernels& k, const Results& y) { k.binary(Binary::pow, base, others, y[0]); });
     compare("where", "exact", {result}, [&](const Kernels& k, const Results& y) { k.where(mask, a, b, y[0]); });
     compare("broadcast", "exact", {result}, [&](const Kernels& k, const Results& y) { k.broadcast(a, y[0]); });
   }
@@ -96,8 +100,17 @@ TEST_CASE("cpu matmul and linear") {
               [&](const Kernels& k, const Results& y) { k.matmul(rows, ta, columns, tb, y[0]); });
       compare("matmul, one side batched", "product", {{2, 3, M, N}}, [&](const Kernels& k, const Results& y) { k.matmul(batch, ta, b, tb, y[0]); });
     }
-  for (auto [R, N, K] : std::vector<std::array<std::int64_t, 3>>{
-           {1, 1, 1}, {64, 10, 64}, {65, 37, 5}, {1088, 192, 64}, {1088, 64, 64}, {999, 64, 256}, {1650, 37, 16}, {300, 128, 256}, {300, 129, 256}, {2048, 24, 16}, {2051, 37, 16}}) {
+  for (auto [R, N, K] : std::vector<std::array<std::int64_t, 3>>{{1, 1, 1},
+                                                                 {64, 10, 64},
+                                                                 {65, 37, 5},
+                                                                 {1088, 192, 64},
+                                                                 {1088, 64, 64},
+                                                                 {999, 64, 256},
+                                                                 {1650, 37, 16},
+                                                                 {300, 128, 256},
+                                                                 {300, 129, 256},
+                                                                 {2048, 24, 16},
+                                                                 {2051, 37, 16}}) {
     const Array x = random({R, K}), w = random({N, K}), b = random({N}), dy = random({R, N});
     compare("linear", "product", {{R, N}, {R, N}}, [&](const Kernels& k, const Results& y) {
       k.linear_forward({}, x, w, b, {}, y[0]);
@@ -213,6 +226,48 @@ TEST_CASE("cpu movement") {
   reference_kernels().permute(pixels, axes, expected);
   cpu_kernels().permute(pixels, axes, got);
   CHECK(to_vector(got) == to_vector(expected));
+}
+
+TEST_CASE("kernels along an axis, and max_pool2d") {
+  for (const auto& [shape, axis] : {std::pair(Shape{4099}, 0), {Shape{1}, 0}, {Shape{5, 33, 7}, 1}, {Shape{31, 32}, 1}, {Shape{32, 31}, 0}}) {
+    const Array x = random(shape), index = integers(shape.with(axis, 65), shape[axis]), source = random(shape.with(axis, 65));
+    for (const bool from_the_end : {false, true})
+      compare("cumsum", "binary", {shape}, [&, &axis = axis](const Kernels& k, const Results& y) { k.cumsum(x, axis, from_the_end, y[0]); });
+    compare("take_along", "exact", {shape.with(axis, 65)},
+            [&, &axis = axis](const Kernels& k, const Results& y) { k.take_along(x, index, axis, y[0]); });
+    compare("scatter_add_along", "binary", {shape}, [&, &axis = axis](const Kernels& k, const Results& y) {
+      k.fill(0.5, y[0]);
+      k.scatter_add_along(source, index, axis, y[0]);
+    });
+  }
+  for (const Pool2dOptions& o :
+       {Pool2dOptions{}, {.kernel = 3, .stride = 2, .padding = 1}, {.kernel = 1, .stride = 3}, {.kernel = 5, .stride = 1, .padding = 2}}) {
+    const Array x = random({2, 3, 9, 33});
+    Out(x).mutable_data<float>()[100] = NAN;
+    compare_results("max_pool2d", "exact", {{{2, 3, o.output(9), o.output(33)}, DType::i64}},
+                    [&](const Kernels& k, const Results& y) { k.max_pool2d(x, o, y[0]); });
+  }
+}
+
+TEST_CASE("cpu kernels of second derivatives: gelu, softmax, layer norm") {
+  for (std::int64_t n : sizes) {
+    const Array x = random({n}, -6, 6), dy = random({n}), g = random({n});
+    for (Gelu form : {Gelu::erf, Gelu::tanh}) {
+      compare("gelu_second", "gelu", {{n}, {n}}, [&](const Kernels& k, const Results& y) { k.gelu_second(form, g, dy, x, y[0], y[1]); });
+      compare("gelu_second towards dy", "gelu", {{n}}, [&](const Kernels& k, const Results& y) { k.gelu_second(form, g, dy, x, y[0], Out()); });
+    }
+    const Out p = fresh({n});
+    reference_kernels().softmax_forward(x, p);
+    compare("softmax_second", "softmax", {{n}}, [&](const Kernels& k, const Results& y) { k.softmax_second(g, dy, p, y[0]); });
+  }
+  for (std::int64_t D : widths)
+    for (std::int64_t R : {1, 7, 260}) {
+      const Array x = random({R, D}, -2, 3), dy = random({R, D}), g = random({R, D}), gamma = random({D}, 0.5, 2);
+      const Out y = fresh({R, D}), mean = fresh({R}), rstd = fresh({R});
+      reference_kernels().layer_norm_forward(x, gamma, random({D}), 1e-2, y, mean, rstd);
+      compare("layer_norm_second " + std::to_string(R) + "x" + std::to_string(D), "norm_gradient", {{R, D}, {R, D}, {D}},
+              [&](const Kernels& k, const Results& out) { k.layer_norm_second(g, dy, x, gamma, mean, rstd, out[0], out[1], out[2]); });
+    }
 }
 
 TEST_CASE("cpu gelu, with and without bias, in place") {
