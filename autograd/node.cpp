@@ -1,8 +1,6 @@
 #include "autograd/node.h"
 
 #include <atomic>
-#include <cmath>
-#include <numbers>
 
 #include "autograd/backward.h"
 #include "autograd/checkpoint.h"
@@ -135,34 +133,6 @@ Tensor variable(const Array& value) {
   check(value.defined(), "[variable] expected a value, got an undefined one");
   check(is_float(value.dtype()), "[variable] expected f32 or f64, got {}", name(value.dtype()));
   return Tensor(value, std::make_shared<Node>("variable", value));
-}
-
-Tensor zeros_like(const Tensor& x) {
-  check(x.defined(), "[zeros_like] {}", expected_a_tensor);
-  return full(x.shape(), 0, {x.dtype(), x.device()});
-}
-
-Tensor ones_like(const Tensor& x) {
-  check(x.defined(), "[ones_like] {}", expected_a_tensor);
-  return full(x.shape(), 1, {x.dtype(), x.device()});
-}
-
-Tensor full(const Shape& shape, double value, Defaults where) {
-  Array y(shape, where.dtype, where.device);
-  kernels(y).fill(value, y);
-  return Tensor(y);
-}
-
-Tensor tensor(const std::vector<double>& values, const Shape& shape, Defaults where) {
-  return Tensor(array_from(values, shape, where.dtype, where.device));
-}
-
-Tensor integers(const std::vector<std::int64_t>& values, const Shape& shape, Device device) { return Tensor(array_from(values, shape, device)); }
-
-Tensor random_normal(const Shape& shape, std::uint64_t seed, std::string_view name, Defaults where) {
-  std::vector<double> values(static_cast<std::size_t>(shape.numel()));
-  normal_draws(random_key(seed, name), values);
-  return tensor(values, shape, where);
 }
 
 }  // namespace plumb

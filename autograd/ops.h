@@ -1,99 +1,33 @@
 // All ops on tensors. Each checks its operands and throws "[op] expected ..., got ..."; each has derivatives of any order.
 // Operands of one call share dtype and device. Elementwise ops broadcast by NumPy's rules. Negative axes count from the end.
+//
+// By family: ops/elementwise.h, ops/reductions.h, ops/movement.h, ops/losses.h; here products, layers of networks and what fused ops mean.
+// docs/pytorch_to_plumb.md has the names by those of PyTorch.
 #pragma once
 
 #include <optional>
 #include <span>
+#include <string_view>
 
+#include "autograd/ops/elementwise.h"
+#include "autograd/ops/losses.h"
+#include "autograd/ops/movement.h"
+#include "autograd/ops/reductions.h"
 #include "autograd/tensor.h"
 #include "core/backend.h"
 
 namespace plumb {
 
-// ---- elementwise (ops/arithmetic.cpp) --------------------------------------------------------------------------------------------
-Tensor operator+(const Tensor& a, const Tensor& b);
-Tensor operator-(const Tensor& a, const Tensor& b);
-Tensor operator*(const Tensor& a, const Tensor& b);
-Tensor operator/(const Tensor& a, const Tensor& b);
-Tensor operator+(const Tensor& x, double c);
-Tensor operator*(const Tensor& x, double c);
-inline Tensor operator+(double c, const Tensor& x) { return x + c; }
-inline Tensor operator*(double c, const Tensor& x) { return x * c; }
-inline Tensor operator-(const Tensor& x) { return x * -1.0; }
-inline Tensor operator-(const Tensor& x, double c) { return x + -c; }
-inline Tensor operator-(double c, const Tensor& x) { return -x + c; }
-inline Tensor operator/(const Tensor& x, double c) { return x * (1 / c); }
-Tensor exp(const Tensor& x);
-Tensor log(const Tensor& x);
-Tensor tanh(const Tensor& x);
-Tensor erf(const Tensor& x);
-Tensor sqrt(const Tensor& x);
-Tensor rsqrt(const Tensor& x);  // x^-1/2
-Tensor relu(const Tensor& x);   // derivative 0 at 0
-Tensor abs(const Tensor& x);    // derivative 0 at 0
-Tensor sign(const Tensor& x);   // -1, 0 or 1; derivative 0
-Tensor log1p(const Tensor& x);  // log(1 + x), accurate for small x too
-Tensor pow(const Tensor& x, double exponent);
-inline Tensor operator/(double c, const Tensor& x) { return pow(x, -1) * c; }
-// low where x < low, high where x > high, else x; infinities leave a side open. The derivative is 1 where low <= x <= high, else 0.
-Tensor clamp(const Tensor& x, double low, double high);
-// From any dtype to f32, f64 or bf16, rounded to the nearest, ties to even; the gradient is cast back. Integers have none: a mask becomes 0 and 1.
-Tensor cast(const Tensor& x, DType dtype);
-
-// ---- comparisons and selection (ops/compare.cpp, ops/where.cpp) ---------------------------------------------------------------------
-// Masks, u8: 1 where it holds, else 0, as where() takes them; no gradient. Of one dtype, which may be any; all are false where one is NaN.
-// A number is compared in the tensor's dtype. (== would ask whether two handles are one tensor, so it is not there.)
-Tensor equal(const Tensor& a, const Tensor& b);
-Tensor less(const Tensor& a, const Tensor& b);
-Tensor less_equal(const Tensor& a, const Tensor& b);
-Tensor greater(const Tensor& a, const Tensor& b);
-Tensor greater_equal(const Tensor& a, const Tensor& b);
-Tensor equal(const Tensor& x, double c);
-Tensor less(const Tensor& x, double c);
-Tensor less_equal(const Tensor& x, double c);
-Tensor greater(const Tensor& x, double c);
-Tensor greater_equal(const Tensor& x, double c);
-inline Tensor operator<(const Tensor& a, const Tensor& b) { return less(a, b); }
-inline Tensor operator<=(const Tensor& a, const Tensor& b) { return less_equal(a, b); }
-inline Tensor operator>(const Tensor& a, const Tensor& b) { return greater(a, b); }
-inline Tensor operator>=(const Tensor& a, const Tensor& b) { return greater_equal(a, b); }
-inline Tensor operator<(const Tensor& x, double c) { return less(x, c); }
-inline Tensor operator<=(const Tensor& x, double c) { return less_equal(x, c); }
-inline Tensor operator>(const Tensor& x, double c) { return greater(x, c); }
-inline Tensor operator>=(const Tensor& x, double c) { return greater_equal(x, c); }
-// mask u8: a where it is not 0, else b. Only where an element comes from does its gradient go.
-Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
-
-// ---- reductions (ops/reduce.cpp, ops/argmax.cpp) -----------------------------------------------------------------------------------
-using Axes = std::vector<int>;  // {} is all axes
-Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);  // ties share the gradient
-Tensor min(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);  // ties share the gradient
-// Mean squared distance from the mean, in two passes: the sum divided by n - correction. 0 is NumPy's default and what norms use, 1 is the unbiased
-// estimate, PyTorch's default.
-Tensor var(const Tensor& x, const Axes& axes = {}, bool keep_axes = false, double correction = 0);
-Tensor norm(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);  // sqrt of the sum of squares; derivative 0 where that is 0
-// Where along the axis the largest element is, i64 like labels; the first of equal ones, or the first NaN. No gradient.
-Tensor argmax(const Tensor& x, int axis = -1, bool keep_axis = false);
-Tensor sum_to(const Tensor& x, const Shape& shape);  // the sum that undoes a broadcast from `shape`
-Tensor broadcast_to(const Tensor& x, const Shape& shape);
-
-// ---- movement (ops/movement.cpp) ---------------------------------------------------------------------------------------------------
-Tensor reshape(const Tensor& x, const Shape& shape);  // shares the buffer
-// The same, where one extent may be -1, which is what the others leave: reshape(x, {-1}), reshape(x, {batch, -1})
-Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents);
-Tensor permute(const Tensor& x, const Axes& axes);  // axis i of the result is axis axes[i] of x
-Tensor transpose(const Tensor& x, int axis_a = -2, int axis_b = -1);
-Tensor concat(const Tensors& parts, int axis);
-Tensor stack(const Tensors& parts, int axis = 0);                               // of one shape, along a new axis of the result
-Tensors chunk(const Tensor& x, std::int64_t count, int axis);                   // `count` equal slices; what does not divide is for slice()
-Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end);  // x[.., begin:end, ..]
-Tensor gather(const Tensor& x, const Tensor& index);                            // rows of x [V, ..] at index i64 [..]: [index.., ..]
-
-// ---- products (ops/matmul.cpp, ops/linear.cpp) -------------------------------------------------------------------------------------
-// a [.., M, K] b [.., K, N] -> [.., M, N], each transposed in its last two axes first where asked; leading axes broadcast.
+// ---- products (ops/matmul.cpp, ops/einsum.cpp, ops/linear.cpp) ----------------------------------------------------------------------
+// a [.., M, K] b [.., K, N] -> [.., M, N], each transposed in its last two axes first where asked; leading axes broadcast. A vector [K] may stand in
+// a's place or in b's, untransposed: the result has no axis for it.
 Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false);
+Tensor dot(const Tensor& a, const Tensor& b);    // [N], [N] -> []: the sum of a b
+Tensor outer(const Tensor& a, const Tensor& b);  // [M], [N] -> [M, N]: a_i b_j
+// Sums of products by letters, one for each axis: einsum("bhid,bhjd->bhij", q, k). Letters that the result lacks are summed over. Without "->" the
+// result has the letters that occur once, in alphabetical order. A letter has one extent (1 does not broadcast) and occurs at most once in an
+// operand. Spaces count for nothing; "..." is refused. One matmul() and the permutations around it.
+Tensor einsum(std::string_view letters, const Tensor& a, const Tensor& b);
 // x [.., K], weight [N, K], bias [N] or undefined -> x weight^T + bias [.., N]
 //
 // While PrecisionScope says bf16 (core/precision.h), linear layers of f32 operands round what they multiply to bf16. Their results are f32, or,
@@ -116,10 +50,15 @@ Tensor norm_linear_gelu(const Tensor& x, const NormParameters& norm, const Tenso
 Tensor linear_residual(const Tensor& skip, const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Tensor& gate = {},
                        const Tensor& row_scale = {});
 
-// ---- convolution and batch norm (ops/conv2d.cpp, ops/batch_norm.cpp) ---------------------------------------------------------------
+// ---- convolution, pooling and batch norm (ops/conv2d.cpp, ops/pool2d.cpp, ops/batch_norm.cpp) ---------------------------------------
 // Cross-correlation, as PyTorch's conv2d: x [B, C, H, W], weight [O, C, kh, kw], bias [O] or undefined -> [B, O, H', W'] with
 // H' = floor((H + 2 padding - kh) / stride) + 1; 1 <= stride < 2^31, 0 <= padding < 2^31. conv2d(x, w, b, {.stride = 2, .padding = 1})
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv2dOptions& options = {});
+// Over windows of kernel x kernel pixels of x [B, C, H, W], H' as above: max_pool2d(x, {.kernel = 3, .stride = 2, .padding = 1}). padding is at most
+// half of the kernel. max: of the pixels in the image; the first of equal ones has the gradient, and a NaN is the largest. avg: the sum over the
+// window, whose padding is zeros, divided by kernel^2 (PyTorch's count_include_pad).
+Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options);
+Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options);
 // Mean and variance of each channel of x [B, C, H, W], over (B, H, W): [C] each, the variance divided by B H W (biased).
 struct BatchStatistics {
   Tensor mean, variance;
@@ -188,15 +127,6 @@ Tensor mix_heads(const Tensor& x, const Tensor& weight, const Tensor& bias);
 Tensor attention_talking(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& pre_weight, const Tensor& pre_bias,
                          const Tensor& post_weight, const Tensor& post_bias, const AttentionOptions& options = {});
 
-// ---- loss (ops/cross_entropy.cpp) --------------------------------------------------------------------------------------------------
-// Mean over rows of logits [.., C]; labels i64 [..]. smoothing s: target (1 - s) onehot + s / C. A label out of range is an error; on cuda, where
-// nobody waits for labels, the loss is NaN, and the error comes in anomaly mode, which a divergence is looked into with.
-Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing = 0);
-Tensor soft_cross_entropy(const Tensor& logits, const Tensor& target);  // target [.., C], a constant
-// Which part of the rows of logits [.., C] has its argmax at its label, in [0, 1]; labels i64 [..], as cross_entropy() takes them. A number, without
-// a gradient (ops/argmax.cpp).
-double accuracy(const Tensor& logits, const Tensor& labels);
-
 // ---- residual branches (ops/dropout.cpp, ops/gated_residual.cpp) -------------------------------------------------------------------
 // Zero with probability p, else x / (1 - p); p in [0, 1), rounded to the 16 bits of a draw: one below 2^-17 drops nothing, one above 1 - 2^-16
 // is refused. Draws depend on seed, step, path and element (sample-major).
@@ -224,8 +154,10 @@ inline void check_defined(const char* op, const Tensor& x) { check(x.defined(), 
 void check_alike(const char* op, const Tensor& a, const Tensor& b);     // both defined, same dtype, same device
 void check_operands(const char* op, const Tensor& a, const Tensor& b);  // the same, and floating
 void check_float(const char* op, const Tensor& x);
-void check_eps(const char* op, double eps);                                     // of a norm: finite, at least least_eps
-int checked_axis(const char* op, const Shape& shape, int axis);                 // as a non-negative index
+void check_eps(const char* op, double eps);  // of a norm: finite, at least least_eps
+int checked_axis(const char* op, const Shape& shape, int axis);  // as a non-negative index
+// i64, on x's device, within the axis's extent where it can be known without waiting (numbers_to_check, node.h)
+void check_indices(const char* op, const Tensor& x, int axis, const Tensor& index);
 void check_logits(const char* op, const Tensor& logits);                        // floating [.., C], not empty
 void check_labels(const char* op, const Tensor& logits, const Tensor& labels);  // i64 [..] in 0..C - 1
 // Operands of the residual junction, where the branch has this shape.

@@ -107,6 +107,26 @@ Tensor erf(const Tensor& x) {
                 [x = Saved(x)](const Tensor& dy) { return Tensors{dy * exp(-(x * x.get())) * (2 * std::numbers::inv_sqrtpi)}; });
 }
 
+Tensor expm1(const Tensor& x) {
+  return record("expm1", compute(Unary::expm1, "expm1", x), {x}, [](const Tensor& dy, const Tensor& y) { return Tensors{dy * (y + 1)}; });
+}
+
+Tensor sin(const Tensor& x) {
+  return record("sin", compute(Unary::sin, "sin", x), {x}, [x = Saved(x)](const Tensor& dy) { return Tensors{dy * cos(x)}; });
+}
+
+Tensor cos(const Tensor& x) {
+  return record("cos", compute(Unary::cos, "cos", x), {x}, [x = Saved(x)](const Tensor& dy) { return Tensors{-dy * sin(x)}; });
+}
+
+Tensor floor(const Tensor& x) {
+  return record("floor", compute(Unary::floor, "floor", x), {x}, [](const Tensor& dy) { return Tensors{zeros_like(dy)}; });
+}
+
+Tensor round(const Tensor& x) {
+  return record("round", compute(Unary::round, "round", x), {x}, [](const Tensor& dy) { return Tensors{zeros_like(dy)}; });
+}
+
 Tensor sqrt(const Tensor& x) {
   return record("sqrt", compute(Unary::sqrt, "sqrt", x), {x}, [](const Tensor& dy, const Tensor& y) { return Tensors{dy / y * 0.5}; });
 }
@@ -136,6 +156,44 @@ Tensor log1p(const Tensor& x) {
 Tensor pow(const Tensor& x, double exponent) {
   return record("pow", compute(Unary::pow, "pow", x, exponent), {x}, [x = Saved(x), exponent](const Tensor& dy) {
     return Tensors{exponent == 0 ? zeros_like(dy) : dy * pow(x, exponent - 1) * exponent};
+  });
+}
+
+// Where a factor of a derivative is not used, its operands are put to 1 first: 0 times what is not finite would be NaN in derivatives of it.
+Tensor pow(const Tensor& x, const Tensor& y) {
+  return record("pow", compute(Binary::pow, "pow", x, y), {x, y}, [x = Saved(x), y = Saved(y)](const Tensor& dy) {
+    Tensor dx, d_exponent;
+    if (x.requires_grad()) {
+      const Tensor constant = equal(y, 0);
+      dx = dy * where(constant, 0, y * pow(where(constant, 1, x), where(constant, 1, y) - 1));
+    }
+    if (y.requires_grad()) {
+      const Tensor flat = equal(maximum(abs(x.get().detach()), -y.get().detach()), 0);  // x is 0, y is at least 0
+      const Tensor base = where(flat, 1, x);
+      d_exponent = dy * (pow(base, y) * log(base));
+    }
+    return Tensors{dx, d_exponent};
+  });
+}
+
+namespace {
+
+// The share of the gradient that an operand gets: 1 where it was chosen over the other, 1/2 where both are equal, and 1 where one is NaN.
+Tensor chosen(const Tensor& not_chosen, const Tensor& equal_ones, DType dtype) { return 1 - cast(not_chosen, dtype) - 0.5 * cast(equal_ones, dtype); }
+
+}  // namespace
+
+Tensor maximum(const Tensor& a, const Tensor& b) {
+  return record("maximum", compute(Binary::maximum, "maximum", a, b), {a, b}, [a = Saved(a), b = Saved(b)](const Tensor& dy) {
+    const Tensor ties = equal(a, b);
+    return Tensors{dy * chosen(a < b, ties, dy.dtype()), dy * chosen(a > b, ties, dy.dtype())};
+  });
+}
+
+Tensor minimum(const Tensor& a, const Tensor& b) {
+  return record("minimum", compute(Binary::minimum, "minimum", a, b), {a, b}, [a = Saved(a), b = Saved(b)](const Tensor& dy) {
+    const Tensor ties = equal(a, b);
+    return Tensors{dy * chosen(a > b, ties, dy.dtype()), dy * chosen(a < b, ties, dy.dtype())};
   });
 }
 

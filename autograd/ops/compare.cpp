@@ -1,5 +1,6 @@
 // Masks of where a comparison holds.
 #include <cmath>
+#include <limits>
 
 #include "autograd/node.h"
 #include "autograd/ops.h"
@@ -48,5 +49,32 @@ Tensor less(const Tensor& x, double c) { return less(x, number("less", x, c)); }
 Tensor less_equal(const Tensor& x, double c) { return less_equal(x, number("less_equal", x, c)); }
 Tensor greater(const Tensor& x, double c) { return greater(x, number("greater", x, c)); }
 Tensor greater_equal(const Tensor& x, double c) { return greater_equal(x, number("greater_equal", x, c)); }
+
+Tensor isnan(const Tensor& x) {
+  detail::check_float("isnan", x);
+  return equal(equal(x, x), 0);
+}
+
+Tensor isfinite(const Tensor& x) {
+  detail::check_float("isfinite", x);
+  return less(abs(x.detach()), std::numeric_limits<double>::infinity());
+}
+
+bool allclose(const Tensor& a, const Tensor& b, double relative, double absolute, bool equal_nan) {
+  detail::check_defined("allclose", a);
+  detail::check_defined("allclose", b);
+  check(a.dtype() == b.dtype(), "[allclose] expected operands of one dtype, got {} {} and {} {}: cast() one of them", name(a.dtype()), a.shape(),
+        name(b.dtype()), b.shape());
+  check(relative >= 0 && absolute >= 0, "[allclose] expected tolerances of at least 0, got {} and {}", relative, absolute);
+  const Shape shape = broadcast(a.shape(), b.shape(), "allclose");
+  const auto values = [&](const Tensor& x) { return broadcast_to(Tensor(on_host(x.array())), shape).values(); };
+  const std::vector<double> left = values(a), right = values(b);
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (left[i] == right[i] || (equal_nan && std::isnan(left[i]) && std::isnan(right[i]))) continue;
+    const double distance = std::abs(left[i] - right[i]);
+    if (!std::isfinite(distance) || distance > absolute + relative * std::abs(right[i])) return false;
+  }
+  return true;
+}
 
 }  // namespace plumb

@@ -8,22 +8,44 @@
 namespace plumb {
 namespace {
 
-// A tensor of zeros with `part` at x[.., begin : begin + length, ..].
-Tensor embed(const Tensor& part, const Shape& shape, int axis, std::int64_t begin) {
-  Array y = full_like(part.array(), shape, 0);
+// A tensor of `value`s with `part` at x[.., begin : begin + length, ..].
+Tensor embed(const Tensor& part, const Shape& shape, int axis, std::int64_t begin, double value = 0) {
+  Array y = full_like(part.array(), shape, value);
   kernels(y).assign_slice(part.array(), axis, begin, y);
   return record("embed", y, {part},
                 [axis, begin, length = part.dim(axis)](const Tensor& dy) { return Tensors{slice(dy, axis, begin, begin + length)}; });
 }
 
+Tensor rows_at(const Tensor& x, const Tensor& index);
+
 // Rows added at index[i..] of zeros.
 Tensor scatter(const Tensor& rows, const Tensor& index, const Shape& shape) {
   Array y = full_like(rows.array(), shape, 0);
   kernels(y).scatter_add(rows.array(), index.array(), y);
-  return record("scatter", y, {rows}, [index = Saved(index)](const Tensor& dy) { return Tensors{gather(dy, index)}; });
+  return record("scatter", y, {rows}, [index = Saved(index)](const Tensor& dy) { return Tensors{rows_at(dy, index)}; });
+}
+
+Tensor rows_at(const Tensor& x, const Tensor& index) {
+  std::vector<std::int64_t> dims(index.shape().begin(), index.shape().end());
+  dims.insert(dims.end(), x.shape().begin() + 1, x.shape().end());
+  Array y = empty_like(x.array(), Shape(dims));
+  kernels(y).gather(x.array(), index.array(), y);
+  return record("gather", y, {x}, [shape = x.shape(), index = Saved(index)](const Tensor& dy) { return Tensors{scatter(dy, index, shape)}; });
 }
 
 }  // namespace
+
+void detail::check_indices(const char* op, const Tensor& x, int axis, const Tensor& index) {
+  check_defined(op, index);
+  check(index.device() == x.device(), "[{}] expected indices on {}, where the elements are, got some on {}", op, name(x.device()),
+        name(index.device()));
+  check(index.dtype() == DType::i64, "[{}] expected i64 indices, got {} {}", op, name(index.dtype()), index.shape());
+  const Array host = numbers_to_check(index.array());
+  for (std::int64_t i = 0; i < (host.defined() ? host.numel() : 0); ++i) {
+    const std::int64_t k = host.data<std::int64_t>()[i];
+    check(0 <= k && k < x.dim(axis), "[{}] expected indices in 0..{} for axis {} of {}, got {} at {}", op, x.dim(axis) - 1, axis, x.shape(), k, i);
+  }
+}
 
 Tensor reshape(const Tensor& x, const Shape& shape) {
   detail::check_defined("reshape", x);
@@ -141,22 +163,46 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
   return record("slice", y, {x}, [shape = x.shape(), axis, begin](const Tensor& dy) { return Tensors{embed(dy, shape, axis, begin)}; });
 }
 
+Tensor pad(const Tensor& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths, double value) {
+  detail::check_defined("pad", x);
+  check(static_cast<int>(widths.size()) == x.shape().rank(), "[pad] expected a pair of widths for each axis of {}, got {}", x.shape(), widths.size());
+  Tensor y = x;
+  for (int axis = 0; axis < x.shape().rank(); ++axis) {
+    const auto [before, after] = widths[static_cast<std::size_t>(axis)];
+    check(before >= 0 && after >= 0, "[pad] expected widths of at least 0, got {} and {} for axis {}: slice() takes parts", before, after, axis);
+    if (before + after > 0) y = embed(y, y.shape().with(axis, before + x.dim(axis) + after), axis, before, value);
+  }
+  return y;
+}
+
 Tensor gather(const Tensor& x, const Tensor& index) {
   detail::check_defined("gather", x);
-  detail::check_defined("gather", index);
   check(x.shape().rank() >= 1, "[gather] expected a tensor of at least one axis, got {}", x.shape());
-  check(index.device() == x.device(), "[gather] expected indices on {}, where the rows are, got some on {}", name(x.device()), name(index.device()));
-  check(index.dtype() == DType::i64, "[gather] expected i64 indices, got {} {}", name(index.dtype()), index.shape());
-  const Array host = detail::numbers_to_check(index.array());
-  for (std::int64_t i = 0; i < (host.defined() ? host.numel() : 0); ++i) {
-    const std::int64_t row = host.data<std::int64_t>()[i];
-    check(0 <= row && row < x.dim(0), "[gather] expected indices in 0..{} for {}, got {} at {}", x.dim(0) - 1, x.shape(), row, i);
-  }
-  std::vector<std::int64_t> dims(index.shape().begin(), index.shape().end());
-  dims.insert(dims.end(), x.shape().begin() + 1, x.shape().end());
-  Array y = empty_like(x.array(), Shape(dims));
-  kernels(y).gather(x.array(), index.array(), y);
-  return record("gather", y, {x}, [shape = x.shape(), index = Saved(index)](const Tensor& dy) { return Tensors{scatter(dy, index, shape)}; });
+  detail::check_indices("gather", x, 0, index);
+  return rows_at(x, index);
+}
+
+Tensor embedding(const Tensor& index, const Tensor& weight) {
+  detail::check_float("embedding", weight);
+  check(weight.shape().rank() == 2, "[embedding] expected a weight [V, D], got {}", weight.shape());
+  detail::check_indices("embedding", weight, 0, index);
+  return rows_at(weight, index);
+}
+
+// Rows of x with the axis in front; then the index's axes go where that was.
+Tensor index_select(const Tensor& x, int axis, const Tensor& index) {
+  detail::check_defined("index_select", x);
+  axis = detail::checked_axis("index_select", x.shape(), axis);
+  detail::check_indices("index_select", x, axis, index);
+  if (axis == 0) return rows_at(x, index);
+  const int places = index.shape().rank();
+  Axes front{axis}, back;
+  for (int i = 0; i < x.shape().rank(); ++i)
+    if (i != axis) front.push_back(i);
+  for (int i = 0; i < axis; ++i) back.push_back(places + i);
+  for (int i = 0; i < places; ++i) back.push_back(i);
+  for (int i = axis + 1; i < x.shape().rank(); ++i) back.push_back(places + i - 1);
+  return permute(rows_at(permute(x, front), index), back);
 }
 
 }  // namespace plumb

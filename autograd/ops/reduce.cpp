@@ -1,4 +1,6 @@
 // Reductions and their opposite, the broadcast.
+#include <cmath>
+
 #include "autograd/node.h"
 #include "autograd/ops.h"
 
@@ -86,6 +88,57 @@ Tensor var(const Tensor& x, const Axes& axes, bool keep_axes, double correction)
         x.shape());
   const Tensor distance = x - mean(x, axes, true);
   return sum(distance * distance, axes, keep_axes) * (1 / (n - correction));
+}
+
+Tensor stddev(const Tensor& x, const Axes& axes, bool keep_axes, double correction) {
+  detail::check_float("stddev", x);
+  const double n = static_cast<double>(reduced_count("stddev", x.shape(), axes));
+  check(n > 0 && correction < n, "[stddev] expected more than {} elements, which are taken off their number, got {} of shape {}", correction, n,
+        x.shape());
+  return norm(x - mean(x, axes, true), axes, keep_axes) * (1 / std::sqrt(n - correction));
+}
+
+// By halves: x[0 .. h) x[h .. 2 h), until one element is left. Derivatives of products divide by nothing, so zeros need no care.
+Tensor prod(const Tensor& x, const Axes& axes, bool keep_axes) {
+  detail::check_float("prod", x);
+  const Shape kept = reduced_shape("prod", x.shape(), axes, true), result = reduced_shape("prod", x.shape(), axes, keep_axes);
+  const std::int64_t n = reduced_count("prod", x.shape(), axes);
+  if (n == 0) return sum(x, axes, keep_axes) + 1;
+  Axes order;  // reduced axes first
+  for (int pass = 0; pass < 2; ++pass)
+    for (int axis = 0; axis < x.shape().rank(); ++axis)
+      if ((kept[axis] != x.dim(axis)) == (pass == 0)) order.push_back(axis);
+  Tensor y = reshape(permute(x, order), Shape{n, kept.numel()});
+  while (y.dim(0) > 1) {
+    const std::int64_t half = y.dim(0) / 2;
+    const Tensor product = slice(y, 0, 0, half) * slice(y, 0, half, 2 * half);
+    y = 2 * half < y.dim(0) ? concat({product, slice(y, 0, 2 * half, y.dim(0))}, 0) : product;
+  }
+  return reshape(y, result);
+}
+
+Tensor logsumexp(const Tensor& x, const Axes& axes, bool keep_axes) {
+  detail::check_float("logsumexp", x);
+  const Shape flat = reduced_shape("logsumexp", x.shape(), axes, keep_axes);
+  check(x.numel() > 0, "[logsumexp] expected at least one element, got shape {}", x.shape());
+  const auto finite = [](const Tensor& v) { return where(isfinite(v), v, 0); };
+  const Tensor u = x.detach(), shift = finite(max(u, axes, true));
+  const Tensor y = record("logsumexp", (log(sum(exp(u - shift), axes, true)) + shift).array(), {x},
+                          [x = Saved(x), finite](const Tensor& dy, const Tensor& result) { return Tensors{dy * exp(x - finite(result))}; });
+  return reshape(y, flat);
+}
+
+// Sums of ones are not 0, however they are rounded.
+Tensor any(const Tensor& x, const Axes& axes, bool keep_axes) {
+  detail::check_defined("any", x);
+  const Shape flat = reduced_shape("any", x.shape(), axes, keep_axes);
+  return reshape(greater(sum(cast(equal(equal(x, 0), 0), DType::f32), axes, true), 0), flat);
+}
+
+Tensor all(const Tensor& x, const Axes& axes, bool keep_axes) {
+  detail::check_defined("all", x);
+  const Shape flat = reduced_shape("all", x.shape(), axes, keep_axes);
+  return reshape(equal(sum(cast(equal(x, 0), DType::f32), axes, true), 0), flat);
 }
 
 Tensor norm(const Tensor& x, const Axes& axes, bool keep_axes) {

@@ -18,4 +18,14 @@ Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
   });
 }
 
+Tensor where(const Tensor& mask, const Tensor& a, double b) {
+  detail::check_float("where", a);
+  return where(mask, a, full({}, b, {a.dtype(), a.device()}));
+}
+
+Tensor where(const Tensor& mask, double a, const Tensor& b) {
+  detail::check_float("where", b);
+  return where(mask, full({}, a, {b.dtype(), b.device()}), b);
+}
+
 }  // namespace plumb

@@ -63,6 +63,71 @@ TEST_CASE("misuse: an op on an undefined tensor") {
        }},
       {"chunk", [](const Tensor& x) { return chunk(x, 1, 0)[0]; }},
       {"slice", [](const Tensor& x) { return slice(x, 0, 0, 1); }},
+      {"select", [](const Tensor& x) { return x[0]; }},
+      {"squeeze", [](const Tensor& x) { return squeeze(x); }},
+      {"squeeze", [](const Tensor& x) { return squeeze(x, 0); }},
+      {"unsqueeze", [](const Tensor& x) { return unsqueeze(x, 0); }},
+      {"flatten", [](const Tensor& x) { return flatten(x); }},
+      {"split", [](const Tensor& x) { return split(x, 1)[0]; }},
+      {"split",
+       [](const Tensor& x) {
+         return split(x, {1, 1})[0];
+       }},
+      {"unbind", [](const Tensor& x) { return unbind(x)[0]; }},
+      {"pad", [](const Tensor& x) { return pad(x, {}); }},
+      {"repeat", [](const Tensor& x) { return repeat(x, {2}); }},
+      {"repeat_interleave", [](const Tensor& x) { return repeat_interleave(x, 2, 0); }},
+      {"flip", [](const Tensor& x) { return flip(x); }},
+      {"roll", [](const Tensor& x) { return roll(x, 1, 0); }},
+      {"tril", [](const Tensor& x) { return tril(x); }},
+      {"triu", [](const Tensor& x) { return triu(x); }},
+      {"diag", [](const Tensor& x) { return diag(x); }},
+      {"trace", [](const Tensor& x) { return trace(x); }},
+      {"clone", [](const Tensor& x) { return clone(x); }},
+      {"index_select", [](const Tensor& x) { return index_select(x, 0, labels); }},
+      {"index_select", [](const Tensor& x) { return index_select(matrix, 0, x); }},
+      {"embedding", [](const Tensor& x) { return embedding(x, matrix); }},
+      {"embedding", [](const Tensor& x) { return embedding(labels, x); }},
+      {"take_along_axis", [](const Tensor& x) { return take_along_axis(matrix, x, 0); }},
+      {"scatter_add", [](const Tensor& x) { return scatter_add(matrix, 0, x, matrix); }},
+      {"scatter_add", [](const Tensor& x) { return scatter_add(matrix, 0, labels, x); }},
+      {"cumsum", [](const Tensor& x) { return cumsum(x, 0); }},
+      {"sort", [](const Tensor& x) { return sort(x).values; }},
+      {"argsort", [](const Tensor& x) { return argsort(x); }},
+      {"topk", [](const Tensor& x) { return topk(x, 1).values; }},
+      {"argmin", [](const Tensor& x) { return argmin(x); }},
+      {"prod", [](const Tensor& x) { return prod(x); }},
+      {"stddev", [](const Tensor& x) { return stddev(x); }},
+      {"logsumexp", [](const Tensor& x) { return logsumexp(x); }},
+      {"any", [](const Tensor& x) { return any(x); }},
+      {"all", [](const Tensor& x) { return all(x, 0); }},
+      {"maximum", [](const Tensor& x) { return maximum(matrix, x); }},
+      {"minimum", [](const Tensor& x) { return minimum(x, matrix); }},
+      {"pow", [](const Tensor& x) { return pow(matrix, x); }},
+      {"sin", [](const Tensor& x) { return sin(x); }},
+      {"cos", [](const Tensor& x) { return cos(x); }},
+      {"expm1", [](const Tensor& x) { return expm1(x); }},
+      {"floor", [](const Tensor& x) { return floor(x); }},
+      {"round", [](const Tensor& x) { return round(x); }},
+      {"isnan", [](const Tensor& x) { return isnan(x); }},
+      {"isfinite", [](const Tensor& x) { return isfinite(x); }},
+      {"allclose", [](const Tensor& x) { return full({}, allclose(matrix, x) ? 1 : 0); }},
+      {"where", [](const Tensor& x) { return masked_fill(x, matrix > 0, 1); }},
+      {"where", [](const Tensor& x) { return masked_fill(matrix, x, 1); }},
+      {"full_like", [](const Tensor& x) { return full_like(x, 1); }},
+      {"random_normal_like", [](const Tensor& x) { return random_normal_like(x, 1, "x"); }},
+      {"one_hot", [](const Tensor& x) { return one_hot(x, 2); }},
+      {"dot", [](const Tensor& x) { return dot(x, x); }},
+      {"dot", [](const Tensor& x) { return dot(Tensors{matrix}, Tensors{x}); }},
+      {"outer", [](const Tensor& x) { return outer(ones({2}), x); }},
+      {"einsum", [](const Tensor& x) { return einsum("ij,jk", matrix, x); }},
+      {"max_pool2d", [](const Tensor& x) { return max_pool2d(x, {}); }},
+      {"avg_pool2d", [](const Tensor& x) { return avg_pool2d(x, {}); }},
+      {"mse_loss", [](const Tensor& x) { return mse_loss(matrix, x); }},
+      {"l1_loss", [](const Tensor& x) { return l1_loss(x, matrix); }},
+      {"huber_loss", [](const Tensor& x) { return huber_loss(matrix, x); }},
+      {"binary_cross_entropy_with_logits", [](const Tensor& x) { return binary_cross_entropy_with_logits(matrix, x); }},
+      {"kl_div", [](const Tensor& x) { return kl_div(x, matrix); }},
       {"gather", [](const Tensor& x) { return gather(x, labels); }},
       {"gather", [](const Tensor& x) { return gather(matrix, x); }},
       {"matmul", [](const Tensor& x) { return matmul(matrix, x); }},
@@ -132,6 +197,12 @@ TEST_CASE("misuse: labels given to ops of floats") {
   CHECK_REFUSED(var(labels), "[var] expected f32 or f64, got i64");
   CHECK_REFUSED(norm(labels), "[norm] expected f32 or f64, got i64");
   CHECK_REFUSED(argmax(labels), "[argmax] expected f32 or f64, got i64");
+  CHECK_REFUSED(sort(labels), "[sort] expected f32 or f64, got i64 [2]: cast() it to f32 first");
+  CHECK_REFUSED(cumsum(labels, 0), "[cumsum] expected f32 or f64, got i64");
+  CHECK_REFUSED(prod(labels), "[prod] expected f32 or f64, got i64");
+  CHECK_REFUSED(maximum(labels, labels), "[maximum] expected f32 or f64, got i64");
+  CHECK_REFUSED(masked_fill(labels, labels > 0, 1), "[where] expected f32 or f64, got i64");
+  CHECK_REFUSED(mse_loss(labels, labels), "[mse_loss] expected f32 or f64, got i64");
   CHECK_REFUSED(sum(matrix > 0), "[sum] expected f32 or f64, got u8 [2, 3]: cast() it to f32 first");
   CHECK_REFUSED(matrix * (matrix > 0), "[multiply] expected f32 or f64, got u8 [2, 3]: cast() it to f32 first");
 }
@@ -166,6 +237,27 @@ TEST_CASE("misuse: an axis that is not there") {
   CHECK_REFUSED(permute(matrix, {0, 2}), "[permute] expected an axis in -2..1");
   CHECK_REFUSED(transpose(matrix, 0, 2), "[transpose] expected an axis in -2..1");
   CHECK_REFUSED(softmax(matrix, 2), "[softmax] expected an axis in -2..1");
+  CHECK_REFUSED(squeeze(matrix, 2), "[squeeze] expected an axis in -2..1");
+  CHECK_REFUSED(unsqueeze(matrix, 3), "[unsqueeze] expected an axis in -3..2");
+  CHECK_REFUSED(flatten(matrix, 0, 2), "[flatten] expected an axis in -2..1");
+  CHECK_REFUSED(split(matrix, 1, 2), "[split] expected an axis in -2..1");
+  CHECK_REFUSED(unbind(matrix, 2), "[unbind] expected an axis in -2..1");
+  CHECK_REFUSED(flip(matrix, {2}), "[flip] expected an axis in -2..1");
+  CHECK_REFUSED(roll(matrix, 1, 2), "[roll] expected an axis in -2..1");
+  CHECK_REFUSED(repeat_interleave(matrix, 1, 2), "[repeat_interleave] expected an axis in -2..1");
+  CHECK_REFUSED(index_select(matrix, 2, labels), "[index_select] expected an axis in -2..1");
+  CHECK_REFUSED(take_along_axis(matrix, labels, 2), "[take_along_axis] expected an axis in -2..1");
+  CHECK_REFUSED(scatter_add(matrix, 2, labels, matrix), "[scatter_add] expected an axis in -2..1");
+  CHECK_REFUSED(cumsum(matrix, 2), "[cumsum] expected an axis in -2..1");
+  CHECK_REFUSED(sort(matrix, 2), "[sort] expected an axis in -2..1");
+  CHECK_REFUSED(argsort(matrix, 2), "[argsort] expected an axis in -2..1");
+  CHECK_REFUSED(topk(matrix, 1, 2), "[topk] expected an axis in -2..1");
+  CHECK_REFUSED(argmin(matrix, 2), "[argmin] expected an axis in -2..1");
+  CHECK_REFUSED(prod(matrix, 2), "[prod] expected an axis in -2..1");
+  CHECK_REFUSED(stddev(matrix, 2), "[stddev] expected an axis in -2..1");
+  CHECK_REFUSED(logsumexp(matrix, 2), "[logsumexp] expected an axis in -2..1");
+  CHECK_REFUSED(any(matrix, 2), "[any] expected an axis in -2..1");
+  CHECK_REFUSED(all(matrix, 2), "[all] expected an axis in -2..1");
 }
 TEST_CASE("misuse: an axis of a scalar") {
   CHECK_REFUSED(sum(full({}, 1), {0}), "[sum] expected a tensor with an axis 0, got a scalar");
@@ -177,6 +269,8 @@ TEST_CASE("misuse: an axis of a scalar") {
 TEST_CASE("misuse: an axis twice") {
   CHECK_REFUSED(var(matrix, {0, -2}), "[var] expected each axis once, got axis -2 twice for shape [2, 3]");
   CHECK_REFUSED(min(matrix, {1, 1}), "[min] expected each axis once");
+  CHECK_REFUSED(flip(matrix, {1, -1}), "[flip] expected each axis once, got axis -1 twice for shape [2, 3]");
+  CHECK_REFUSED(squeeze(ones({1, 2}), {0, -2}), "[squeeze] expected each axis once, got axis -2 twice for shape [1, 2]");
 }
 
 TEST_CASE("misuse: reductions of nothing") {
@@ -185,6 +279,9 @@ TEST_CASE("misuse: reductions of nothing") {
   CHECK_REFUSED(max(zeros({0})), "[max] expected at least one element, got shape [0]");
   CHECK_REFUSED(var(zeros({0})), "[var] expected more than 0 elements");
   CHECK_REFUSED(argmax(zeros({2, 0})), "[argmax] expected a non-empty axis 1, got shape [2, 0]");
+  CHECK_REFUSED(argmin(zeros({2, 0})), "[argmin] expected a non-empty axis 1, got shape [2, 0]");
+  CHECK_REFUSED(logsumexp(zeros({2, 0}), -1), "[logsumexp] expected at least one element, got shape [2, 0]");
+  CHECK_REFUSED(stddev(zeros({0})), "[stddev] expected more than 0 elements");
 }
 TEST_CASE("misuse: a variance of as many elements as are taken off") {
   CHECK_REFUSED(var(ones({4, 1}), {1}, false, 1), "[var] expected more than 1 elements, which are taken off their number, got 1 of shape [4, 1]");
@@ -227,7 +324,7 @@ TEST_CASE("misuse: devices mixed") {
   CHECK_REFUSED(matrix >= there, "[greater_equal] expected operands on one device");
   CHECK_REFUSED(stack({matrix, there}), "[stack] expected operands on one device");
   CHECK_REFUSED(where(matrix > 0, there, there), "[where] expected a mask on reference, where its operands are, got one on cpu");
-  CHECK_REFUSED(gather(there, labels), "[gather] expected indices on reference, where the rows are, got some on cpu");
+  CHECK_REFUSED(gather(there, labels), "[gather] expected indices on reference, where the elements are, got some on cpu");
   CHECK_REFUSED(cross_entropy(there, labels), "[cross_entropy] expected labels on reference, where the logits are, got some on cpu");
   CHECK_REFUSED(accuracy(there, labels), "[accuracy] expected labels on reference, where the logits are, got some on cpu");
 }
@@ -262,7 +359,7 @@ TEST_CASE("misuse: accuracy of labels that are not the rows'") {
 TEST_CASE("misuse: labels out of range") {
   CHECK_REFUSED(accuracy(matrix, integers({0, 3}, {2})), "[accuracy] expected labels in 0..2, got 3 at 1");
   CHECK_REFUSED(cross_entropy(matrix, integers({-1, 0}, {2})), "[cross_entropy] expected labels in 0..2, got -1 at 0");
-  CHECK_REFUSED(gather(matrix, integers({2}, {1})), "[gather] expected indices in 0..1 for [2, 3], got 2 at 0");
+  CHECK_REFUSED(gather(matrix, integers({2}, {1})), "[gather] expected indices in 0..1 for axis 0 of [2, 3], got 2 at 0");
 }
 TEST_CASE("misuse: logits where labels belong") {
   CHECK_REFUSED(cross_entropy(matrix, ones({2})), "[cross_entropy] expected i64 labels [2] for logits [2, 3], got f32 [2]");
@@ -272,7 +369,13 @@ TEST_CASE("misuse: logits where labels belong") {
 
 TEST_CASE("misuse: products of shapes that do not fit") {
   CHECK_REFUSED(matmul(matrix, matrix), "[matmul] expected equal inner extents, got [2, 3] and [2, 3]");
-  CHECK_REFUSED(matmul(ones({3}), matrix), "[matmul] expected at least two axes each, got [3] and [2, 3]");
+  CHECK_REFUSED(matmul(ones({3}), matrix), "[matmul] expected equal inner extents, got [3] and [2, 3]");
+  CHECK_REFUSED(matmul(matrix, ones({2})), "[matmul] expected equal inner extents, got [2, 3] and [2]");
+  CHECK_REFUSED(matmul(matrix, full({}, 1)), "[matmul] expected at least one axis each, got [2, 3] and []");
+  CHECK_REFUSED(matmul(ones({3}), matrix, true), "[matmul] expected at least two axes of what is transposed, got [3]^T and [2, 3]");
+  CHECK_REFUSED(dot(ones({2}), ones({3})), "[dot] expected two vectors of one length, got [2] and [3]");
+  CHECK_REFUSED(dot(matrix, matrix), "[dot] expected two vectors of one length, got [2, 3] and [2, 3]");
+  CHECK_REFUSED(outer(matrix, ones({3})), "[outer] expected two vectors, got [2, 3] and [3]");
   CHECK_REFUSED(linear(ones({2, 4}), matrix), "[linear] expected");
 }
 
@@ -281,4 +384,104 @@ TEST_CASE("misuse: gradients multiplied by what is no number") {
   const Gradients g = backward(sum(x));
   CHECK_REFUSED(g * std::nan(""), "[gradients] expected a finite factor, got nan");
   CHECK_REFUSED(g / 0, "[gradients] expected a finite factor, got inf");
+}
+
+TEST_CASE("misuse: an index out of range, of an axis that is named") {
+  CHECK_REFUSED(matrix[2], "[select] expected an index in -2..1 for axis 0 of [2, 3], got 2");
+  CHECK_REFUSED(matrix[0][-4], "[select] expected an index in -3..2 for axis 0 of [3], got -4");
+  CHECK_REFUSED(sum(matrix)[0], "[select] expected a tensor with an axis 0, got a scalar");
+  CHECK_REFUSED(index_select(matrix, -1, integers({0, 3})), "[index_select] expected indices in 0..2 for axis 1 of [2, 3], got 3 at 1");
+  CHECK_REFUSED(index_select(matrix, 0, integers(-1)), "[index_select] expected indices in 0..1 for axis 0 of [2, 3], got -1 at 0");
+  CHECK_REFUSED(embedding(integers({2}), matrix), "[embedding] expected indices in 0..1 for axis 0 of [2, 3], got 2 at 0");
+  CHECK_REFUSED(take_along_axis(matrix, integers({{0, 1}, {0, 3}}), 1),
+                "[take_along_axis] expected indices in 0..2 for axis 1 of [2, 3], got 3 at 3");
+  CHECK_REFUSED(scatter_add(matrix, 0, integers({{0, 2, 0}}), ones({1, 3})),
+                "[scatter_add] expected indices in 0..1 for axis 0 of [2, 3], got 2 at 1");
+  CHECK_REFUSED(one_hot(integers({1, 5}), 5), "[one_hot] expected indices in 0..4, got 5 at 1");
+}
+TEST_CASE("misuse: an index of another shape or dtype") {
+  CHECK_REFUSED(take_along_axis(matrix, integers({{0}}), 1),
+                "[take_along_axis] expected an index with the extents of [2, 3] but for axis 1, got [1, 1]");
+  CHECK_REFUSED(take_along_axis(matrix, labels, 1), "[take_along_axis] expected an index with the extents of [2, 3] but for axis 1, got [2]");
+  CHECK_REFUSED(scatter_add(matrix, 1, integers({{0}, {1}}), matrix), "[scatter_add] expected a source of the index's shape [2, 1], got [2, 3]");
+  CHECK_REFUSED(index_select(matrix, 0, ones({1})), "[index_select] expected i64 indices, got f32 [1]");
+  CHECK_REFUSED(one_hot(ones({1}), 2), "[one_hot] expected i64 indices, got f32 [1]");
+  CHECK_REFUSED(one_hot(labels, -1), "[one_hot] expected a number of classes of at least 0, got -1");
+  CHECK_REFUSED(embedding(labels, ones({3})), "[embedding] expected a weight [V, D], got [3]");
+}
+TEST_CASE("misuse: an axis that is squeezed though it is not 1, axes flattened backwards") {
+  CHECK_REFUSED(squeeze(matrix, 1), "[squeeze] expected axes of extent 1, got axis 1 of [2, 3]");
+  CHECK_REFUSED(flatten(matrix, 1, 0), "[flatten] expected the first axis before the last, got 1 and 0 of [2, 3]");
+}
+TEST_CASE("misuse: parts that do not make the whole") {
+  CHECK_REFUSED(split(matrix, {1, 1}, 1), "[split] expected sizes of at least 0 whose sum is the 3 of axis 1 of [2, 3], got 1, 1");
+  CHECK_REFUSED(split(matrix, {4, -1}, 1), "[split] expected sizes of at least 0 whose sum is the 3");
+  CHECK_REFUSED(split(matrix, 0), "[split] expected a size of at least 1, got 0");
+}
+TEST_CASE("misuse: widths and repeats that are not the axes', or negative") {
+  CHECK_REFUSED(pad(matrix, {{1, 1}}), "[pad] expected a pair of widths for each axis of [2, 3], got 1");
+  CHECK_REFUSED(pad(matrix, {{0, 0}, {0, -1}}), "[pad] expected widths of at least 0, got 0 and -1 for axis 1: slice() takes parts");
+  CHECK_REFUSED(repeat(matrix, {2}), "[repeat] expected a number for each axis of [2, 3], got 1");
+  CHECK_REFUSED(repeat(matrix, {2, -1}), "[repeat] expected numbers of at least 0, got -1 for axis 1");
+  CHECK_REFUSED(repeat_interleave(matrix, -1, 0), "[repeat_interleave] expected a number of at least 0, got -1");
+}
+TEST_CASE("misuse: what is no matrix") {
+  CHECK_REFUSED(tril(ones({3})), "[tril] expected matrices [.., M, N], got [3]");
+  CHECK_REFUSED(triu(full({}, 1)), "[triu] expected matrices [.., M, N], got []");
+  CHECK_REFUSED(diag(ones({1, 2, 3})), "[diag] expected a vector or a matrix, got [1, 2, 3]");
+  CHECK_REFUSED(trace(ones({3})), "[trace] expected a matrix, got [3]");
+}
+TEST_CASE("misuse: more than there is") {
+  CHECK_REFUSED(topk(matrix, 4), "[topk] expected a k in 0..3 for axis 1 of [2, 3], got 4");
+  CHECK_REFUSED(topk(matrix, -1), "[topk] expected a k in 0..3 for axis 1 of [2, 3], got -1");
+}
+TEST_CASE("misuse: einsum") {
+  const Tensor other = ones({3, 4});
+  CHECK_REFUSED(einsum("ij", matrix, other), "[einsum] expected the letters of two operands, as in \"ij,jk->ik\", got \"ij\"");
+  CHECK_REFUSED(einsum("ij,jk,kl", matrix, other), "[einsum] expected the letters of two operands");
+  CHECK_REFUSED(einsum("...j,jk", matrix, other),
+                "[einsum] expected letters alone, one for each axis, got '.' in \"...j,jk\": name the axes that ... stands for");
+  CHECK_REFUSED(einsum("i1,1k", matrix, other), "[einsum] expected letters alone, one for each axis, got '1'");
+  CHECK_REFUSED(einsum("ii,jk", matrix, other), "[einsum] expected each letter once in an operand and in the result, got 'i' twice in \"ii,jk\"");
+  CHECK_REFUSED(einsum("ij,jk->iz", matrix, other), "[einsum] expected letters of an operand in the result, got 'z'");
+  CHECK_REFUSED(einsum("ijk,kl", matrix, other), "[einsum] expected a letter for each axis in \"ijk,kl\", got ijk for [2, 3]");
+  CHECK_REFUSED(einsum("ij,ik", matrix, other), "[einsum] expected one extent of 'i' in \"ij,ik\", got 2 and 3 for [2, 3] and [3, 4]");
+}
+TEST_CASE("misuse: pooling") {
+  const Tensor images = ones({1, 1, 4, 4});
+  CHECK_REFUSED(max_pool2d(matrix, {}), "[max_pool2d] expected images [B, C, H, W], got [2, 3]");
+  CHECK_REFUSED(max_pool2d(images, {.kernel = 0}), "[max_pool2d] expected a kernel of at least 1");
+  CHECK_REFUSED(avg_pool2d(images, {.kernel = 2, .stride = -1}), "[avg_pool2d] expected a kernel of at least 1 and a stride of at least 1");
+  CHECK_REFUSED(max_pool2d(images, {.kernel = 3, .padding = 2}),
+                "[max_pool2d] expected a padding of at least 0 and at most half of the kernel's 3, got 2");
+  CHECK_REFUSED(avg_pool2d(images, {.kernel = 5}),
+                "[avg_pool2d] expected an image at least as large as the kernel of 5 after padding by 0, got [1, 1, 4, 4]");
+}
+TEST_CASE("misuse: losses of pairs that do not fit, which do not broadcast") {
+  CHECK_REFUSED(mse_loss(matrix, ones({3})), "[mse_loss] expected a prediction and a target of one shape, with elements, got [2, 3] and [3]");
+  CHECK_REFUSED(l1_loss(zeros({0}), zeros({0})), "[l1_loss] expected a prediction and a target of one shape, with elements, got [0] and [0]");
+  CHECK_REFUSED(huber_loss(matrix, matrix, 0), "[huber_loss] expected a delta above 0, got 0");
+  CHECK_REFUSED(kl_div(full({}, 1), full({}, 1)), "[kl_div] expected rows [.., C], got a scalar");
+  CHECK_REFUSED(binary_cross_entropy_with_logits(matrix, ones({2, 3}, f64)), "[binary_cross_entropy_with_logits] expected operands of one dtype");
+}
+TEST_CASE("misuse: tolerances of allclose") {
+  CHECK_REFUSED(allclose(matrix, matrix, -1), "[allclose] expected tolerances of at least 0, got -1 and 1e-08");
+  CHECK_REFUSED(allclose(matrix, ones({2, 3}, f64)), "[allclose] expected operands of one dtype, got f32 [2, 3] and f64 [2, 3]");
+}
+TEST_CASE("misuse: sequences that go nowhere") {
+  CHECK_REFUSED(arange(0, 5, 0), "[arange] expected a step that leads from 0 towards 5, got 0");
+  CHECK_REFUSED(arange(5, 0), "[arange] expected a step that leads from 5 towards 0, got 1");
+  CHECK_REFUSED(arange(0.0, 5.0, -1), "[arange] expected a step that leads from 0 towards 5, got -1");
+  CHECK_REFUSED(arange(0.0, INFINITY), "[arange] expected finite numbers, got 0, inf and a step of 1");
+  CHECK_REFUSED(linspace(0, 1, -1), "[linspace] expected a count of at least 0, got -1");
+  CHECK_REFUSED(eye(-1), "[eye] expected extents of at least 0, got -1 and -1");
+  CHECK_REFUSED(random_uniform({2}, 1, 0, 0, "u"), "[random_uniform] expected finite bounds low <= high, got 1 and 0");
+  CHECK_REFUSED(random_permutation(-1, 0, "p"), "[random_permutation] expected a number of at least 0, got -1");
+}
+TEST_CASE("misuse: ragged lists") {
+  CHECK_REFUSED(tensor({{1, 2}, {3}}), "[tensor] expected lists of one length, got 1 elements at [1] and 2 in the first list there");
+  CHECK_REFUSED(tensor({{{1}, {2}}, {{3}, {4, 5}}}), "[tensor] expected lists of one length, got 2 elements at [1][1] and 1 in the first list there");
+  CHECK_REFUSED(tensor({{1, 2}, 3}), "[tensor] expected a list at [1], like beside it, got the number 3");
+  CHECK_REFUSED(tensor({1, {2, 3}}), "[tensor] expected a number at [1], like beside it, got a list of 2");
+  CHECK_REFUSED(integers({{1}, {}}), "[integers] expected lists of one length, got 0 elements at [1] and 1 in the first list there");
 }

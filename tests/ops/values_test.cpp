@@ -136,6 +136,172 @@ TEST_CASE("comparisons are masks, of floats and of integers, false for NaN") {
   }
 }
 
+TEST_CASE("maximum and minimum: NaN wins, ties share the gradient") {
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  for (const Defaults where : everywhere) {
+    const Tensor a = row({1, 2, 3, nan, 1, -infinity}, where), b = row({2, 2, 1, 0, nan, infinity}, where);
+    const Values larger = maximum(a, b).values(), smaller = minimum(a, b).values();
+    CHECK(Values(larger.begin(), larger.begin() + 3) == Values{2, 2, 3});
+    CHECK(Values(smaller.begin(), smaller.begin() + 3) == Values{1, 2, 1});
+    for (const std::size_t i : {3, 4}) {
+      CHECK(std::isnan(larger[i]));
+      CHECK(std::isnan(smaller[i]));
+    }
+    CHECK(larger[5] == infinity);
+    CHECK(smaller[5] == -infinity);
+    const Tensor u = variable(slice(a, 0, 0, 3)), v = variable(slice(b, 0, 0, 3));
+    const Tensors of_larger = grad(sum(maximum(u, v)), {u, v}), of_smaller = grad(sum(minimum(u, v)), {u, v});
+    CHECK(of_larger[0].values() == Values{0, 0.5, 1});
+    CHECK(of_larger[1].values() == Values{1, 0.5, 0});
+    CHECK(of_smaller[0].values() == Values{1, 0.5, 0});
+    CHECK(of_smaller[1].values() == Values{0, 0.5, 1});
+  }
+}
+
+TEST_CASE("pow of tensors, and its derivatives where a formula would be NaN") {
+  for (const Defaults where : everywhere) {
+    const Tensor x = row({2, 0, 0, -2, 0, 5}, where), y = row({3, 0, 2, 3, 1, 0}, where);
+    CHECK(pow(x, y).values() == Values{8, 1, 0, -8, 0, 1});
+    const Tensor u = variable(x), v = variable(y);
+    const Tensors first = grad(sum(pow(u, v)), {u, v}, {.create_graph = true});
+    CHECK(first[0].values() == Values{12, 0, 0, 12, 1, 0});
+    const Values of_exponent = first[1].values();
+    CHECK(of_exponent[0] == Approx(8 * std::log(2.0)).epsilon(1e-6));
+    CHECK(of_exponent[1] == 0);
+    CHECK(of_exponent[2] == 0);
+    CHECK(std::isnan(of_exponent[3]));
+    CHECK(of_exponent[5] == Approx(std::log(5.0)).epsilon(1e-6));
+    const Values second = grad(sum(first[0]), u).values();  // y (y - 1) x^(y - 2)
+    CHECK(second[0] == 12);
+    CHECK(second[1] == 0);
+    CHECK(second[2] == 2);
+    CHECK(second[5] == 0);
+  }
+}
+
+TEST_CASE("sin, cos, expm1, floor and round at the ends, and for large arguments") {
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  for (const Defaults where : everywhere) {
+    const double relative = where.dtype == DType::f64 ? 1e-14 : 2e-7;
+    const Tensor x = row({0, 1, -3, 1e5, 1e30, 1e-30, -40, 60}, where);
+    const Values at = x.values(), s = sin(x).values(), c = cos(x).values(), e = expm1(x).values();
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      CHECK(s[i] == Approx(std::sin(at[i])).epsilon(relative).margin(0));
+      CHECK(c[i] == Approx(std::cos(at[i])).epsilon(relative).margin(0));
+      if (at[i] < 80) CHECK(e[i] == Approx(std::expm1(at[i])).epsilon(relative).margin(0));
+    }
+    for (const double end : {infinity, -infinity, nan}) {
+      CHECK(std::isnan(sin(row({end}, where)).item()));
+      CHECK(std::isnan(cos(row({end}, where)).item()));
+    }
+    CHECK(expm1(row({infinity, -infinity, 1000}, where)).values() == Values{infinity, -1, infinity});
+    CHECK(floor(row({-1.5, -0.5, 0.5, 2, 1e20, infinity}, where)).values() == Values{-2, -1, 0, 2, row({1e20}, where).item(), infinity});
+    CHECK(round(row({-1.5, -0.5, 0.5, 1.5, 2.5, 2.6, -infinity}, where)).values() == Values{-2, 0, 0, 2, 2, 3, -infinity});
+    CHECK(std::isnan(floor(row({nan}, where)).item()));
+    CHECK(std::isnan(round(row({nan}, where)).item()));
+    CHECK(std::signbit(round(row({-0.4}, where)).item()));
+    CHECK(std::signbit(sin(row({-0.0}, where)).item()));
+    CHECK(std::signbit(expm1(row({-0.0}, where)).item()));
+    CHECK(slopes([](const Tensor& v) { return floor(v) + round(v); }, {0.3, 1.5}, where) == Values{0, 0});
+  }
+}
+
+TEST_CASE("isnan, isfinite, where with numbers, masked_fill") {
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  for (const Defaults where_ : everywhere) {
+    const Tensor x = row({1, nan, infinity, -infinity, -0.0}, where_);
+    CHECK(isnan(x).dtype() == DType::u8);
+    CHECK(isnan(x).values() == Values{0, 1, 0, 0, 0});
+    CHECK(isfinite(x).values() == Values{1, 0, 0, 0, 1});
+    CHECK(where(isfinite(x), x, 7).values() == Values{1, 7, 7, 7, 0});
+    CHECK(where(isfinite(x), 7, row({1, 2, 3, 4, 5}, where_)).values() == Values{7, 2, 3, 4, 7});
+    CHECK(masked_fill(row({1, 2, 3, 4, 5}, where_), isnan(x), -1).values() == Values{1, -1, 3, 4, 5});
+    CHECK(slopes([&](const Tensor& v) { return masked_fill(v * v, isnan(x), nan); }, {1, 2, 3, 4, 5}, where_) == Values{2, 0, 6, 8, 10});
+  }
+}
+
+TEST_CASE("allclose: tolerances, infinities, NaN, broadcasting, integers") {
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  CHECK(allclose(row({1, 2}), row({1 + 5e-6, 2})));
+  CHECK_FALSE(allclose(row({1, 2}), row({1.1, 2})));
+  CHECK(allclose(row({1, 2}), row({1.1, 2}), 0.2));
+  CHECK(allclose(row({0.0}), row({1e-9})));
+  CHECK_FALSE(allclose(row({0.0}), row({1e-7})));
+  CHECK(allclose(row({100}), row({101}), 0, 1));
+  CHECK(allclose(row({infinity, -infinity}), row({infinity, -infinity})));
+  CHECK_FALSE(allclose(row({infinity}), row({-infinity})));
+  CHECK_FALSE(allclose(row({1.0}), row({infinity}), 1));
+  CHECK_FALSE(allclose(row({nan}), row({nan})));
+  CHECK(allclose(row({nan}), row({nan}), 1e-5, 1e-8, true));
+  CHECK_FALSE(allclose(row({nan}), row({1.0}), 1e-5, 1e-8, true));
+  CHECK(allclose(ones({2, 3}), ones({3})));
+  CHECK(allclose(integers({1, 2}), integers({1, 2})));
+  CHECK_FALSE(allclose(integers({1, 2}), integers({1, 3})));
+  CHECK(allclose(zeros({0}), zeros({0})));
+  CHECK(allclose(row({1, 2}, cpu_f32), row({1, 2}, reference_f32)));
+}
+
+TEST_CASE("einsum: shapes, letters of no matter, implied results, empty extents") {
+  const Tensor a = tensor({{1, 2, 3}, {4, 5, 6}}), b = tensor({{1, 0}, {0, 1}, {2, 2}});
+  CHECK(einsum("ij,jk->ik", a, b).values() == matmul(a, b).values());
+  CHECK(einsum("ij, jk", a, b).values() == matmul(a, b).values());
+  CHECK(einsum("zj,ja", a, b).values() == transpose(matmul(a, b)).values());  // in alphabetical order: az
+  CHECK(einsum("ij,ij->", a, a).item() == 91);
+  CHECK(einsum("ij,ij->ij", a, a).values() == (a * a).values());
+  CHECK(einsum("i,j->ji", row({1, 2}), row({3, 4, 5})).values() == Values{3, 6, 4, 8, 5, 10});
+  CHECK(einsum(",i->i", full({}, 2), row({3, 4})).values() == Values{6, 8});
+  CHECK(einsum("ij,jk->ik", zeros({2, 0}), zeros({0, 3})).values() == Values(6, 0));
+  CHECK(einsum("bij,bjk->bik", zeros({0, 2, 3}), zeros({0, 3, 4})).shape() == Shape{0, 2, 4});
+}
+
+TEST_CASE("matmul with vectors, dot, outer") {
+  const Tensor a = tensor({{1, 2, 3}, {4, 5, 6}}), v = row({1, 0, 2}), w = row({1, 10});
+  CHECK(matmul(a, v).shape() == Shape{2});
+  CHECK(matmul(a, v).values() == Values{7, 16});
+  CHECK(matmul(w, a).values() == Values{41, 52, 63});
+  CHECK(matmul(a, w, true).values() == Values{41, 52, 63});
+  CHECK(matmul(v, v).shape() == Shape{});
+  CHECK(matmul(v, v).item() == 5);
+  CHECK(dot(v, v).item() == 5);
+  CHECK(dot(zeros({0}), zeros({0})).item() == 0);
+  CHECK(outer(w, v).values() == Values{1, 0, 2, 10, 0, 20});
+}
+
+TEST_CASE("pooling: windows, padding, ties, NaN") {
+  for (const Defaults where : everywhere) {
+    const Tensor x = reshape(cast(arange(16, where.device), where.dtype), {1, 1, 4, 4});
+    CHECK(max_pool2d(x, {}).values() == Values{5, 7, 13, 15});
+    CHECK(max_pool2d(x, {.kernel = 3, .stride = 1}).values() == Values{10, 11, 14, 15});
+    CHECK(max_pool2d(-x, {.kernel = 3, .stride = 2, .padding = 1}).values() == Values{0, -1, -4, -5});  // padding is never the largest
+    CHECK(max_pool2d(x, {.kernel = 4}).shape() == Shape{1, 1, 1, 1});
+    CHECK(avg_pool2d(x, {}).values() == Values{2.5, 4.5, 10.5, 12.5});
+    CHECK(avg_pool2d(ones({1, 1, 2, 2}, where), {.kernel = 2, .stride = 2, .padding = 1}).values() == Values{0.25, 0.25, 0.25, 0.25});
+    CHECK(max_pool2d(zeros({0, 3, 4, 4}, where), {}).shape() == Shape{0, 3, 2, 2});
+    const Tensor ties = variable(ones({1, 1, 2, 2}, where));
+    CHECK(grad(max_pool2d(ties, {}), ties, {.cotangent = ones({1, 1, 1, 1}, where)}).values() == Values{1, 0, 0, 0});
+    const Tensor holed = reshape(row({1, std::nan(""), 3, 4}, where), {1, 1, 2, 2});
+    CHECK(std::isnan(max_pool2d(holed, {}).item()));
+  }
+}
+
+TEST_CASE("losses are what PyTorch computes") {  // torch 2: F.mse_loss and so on, of these numbers
+  for (const Defaults where : everywhere) {
+    const auto near = [](double value) { return Approx(value).epsilon(1e-6); };
+    const Tensor x = tensor({{0.5, -1.5}, {2, 0}}, where), t = tensor({{0, 1}, {0.25, 0}}, where);
+    CHECK(mse_loss(x, t).item() == near((0.25 + 6.25 + 3.0625) / 4));
+    CHECK(l1_loss(x, t).item() == near((0.5 + 2.5 + 1.75) / 4));
+    CHECK(huber_loss(x, t).item() == near((0.125 + 2 + 1.25) / 4));
+    CHECK(huber_loss(x, t, 2).item() == near((0.125 + 3 + 1.53125) / 4));
+    const auto bce = [](double u, double p) { return std::log1p(std::exp(u)) - u * p; };
+    CHECK(binary_cross_entropy_with_logits(x, t).item() == near((bce(0.5, 0) + bce(-1.5, 1) + bce(2, 0.25) + bce(0, 0)) / 4));
+    CHECK(binary_cross_entropy_with_logits(row({1000, -1000}, where), row({1, 0}, where)).item() == 0);
+    const Tensor p = tensor({{0.5, 0.5}, {0.25, 0.75}}, where), q = tensor({{1, 0}, {0.25, 0.75}}, where);
+    CHECK(kl_div(log(p), q).item() == near(std::log(2.0) / 2));
+    const Tensor target = variable(q);
+    for (const double slope : grad(kl_div(log(p), target), target).values()) CHECK(std::isfinite(slope));
+  }
+}
+
 TEST_CASE("reshape with an open extent, stack and chunk move what they say") {
   const Tensor x = tensor({1, 2, 3, 4, 5, 6}, {2, 3}), y = x * 10;
   CHECK(reshape(x, {-1}).shape() == Shape{6});

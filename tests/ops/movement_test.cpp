@@ -1,0 +1,189 @@
+// Shapes, parts and elements chosen by index: values, edges, dtypes.
+#include <cmath>
+#include <numeric>
+
+#include "autograd/autograd.h"
+#include "tests/support/catch.h"
+#include "tests/support/cuda.h"
+#include "tests/support/op_case.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+using Values = std::vector<double>;
+
+const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}}), labels = integers({3, 1, 2});
+
+}  // namespace
+
+TEST_CASE("x[i] and select take one index, a negative one from the end, of any dtype") {
+  CHECK(x[1].shape() == Shape{3});
+  CHECK(x[1].values() == Values{4, 5, 6});
+  CHECK(x[-2].values() == Values{1, 2, 3});
+  CHECK(x[1][-1].item() == 6);
+  CHECK(x[1][-1].shape() == Shape{});
+  CHECK(select(x, -1, 0).values() == Values{1, 4});
+  CHECK(labels[-1].item() == 2);
+  CHECK((x > 2)[0].values() == Values{0, 0, 1});
+}
+
+TEST_CASE("squeeze, unsqueeze and flatten share the buffer") {
+  const Tensor y = reshape(x, {1, 2, 1, 3});
+  CHECK(squeeze(y).shape() == Shape{2, 3});
+  CHECK(squeeze(y, -2).shape() == Shape{1, 2, 3});
+  CHECK(squeeze(y, {0, 2}).shape() == Shape{2, 3});
+  CHECK(squeeze(y, {}).shape() == y.shape());
+  CHECK(squeeze(y).array().shares_buffer_with(x.array()));
+  CHECK(squeeze(ones({1})).shape() == Shape{});
+  CHECK(unsqueeze(x, 0).shape() == Shape{1, 2, 3});
+  CHECK(unsqueeze(x, -1).shape() == Shape{2, 3, 1});
+  CHECK(unsqueeze(x, 1).shape() == Shape{2, 1, 3});
+  CHECK(unsqueeze(full({}, 1), 0).shape() == Shape{1});
+  CHECK(flatten(y).shape() == Shape{6});
+  CHECK(flatten(y, 1).shape() == Shape{1, 6});
+  CHECK(flatten(y, 0, -2).shape() == Shape{2, 3});
+  CHECK(flatten(y, 1, 1).shape() == y.shape());
+  CHECK(flatten(full({}, 1)).shape() == Shape{1});
+  CHECK(flatten(zeros({2, 0, 3}), 1).shape() == Shape{2, 0});
+}
+
+TEST_CASE("split and unbind give all parts in order") {
+  const Tensor row = arange(7);
+  const Tensors by_size = split(row, 3);
+  REQUIRE(by_size.size() == 3);
+  CHECK(by_size[0].values() == Values{0, 1, 2});
+  CHECK(by_size[2].values() == Values{6});
+  CHECK(split(row, 7).size() == 1);
+  CHECK(split(row, 100).size() == 1);
+  CHECK(split(integers({}, {0}), 2).empty());
+  const Tensors by_sizes = split(x, {1, 0, 2}, -1);
+  REQUIRE(by_sizes.size() == 3);
+  CHECK(by_sizes[0].values() == Values{1, 4});
+  CHECK(by_sizes[1].shape() == Shape{2, 0});
+  CHECK(by_sizes[2].values() == Values{2, 3, 5, 6});
+  const Tensors columns = unbind(x, -1);
+  REQUIRE(columns.size() == 3);
+  CHECK(columns[1].values() == Values{2, 5});
+  CHECK(stack(columns, -1).values() == x.values());
+  CHECK(unbind(zeros({0, 3})).empty());
+}
+
+TEST_CASE("pad surrounds with a number") {
+  CHECK(pad(x, {{1, 0}, {0, 1}}, 9).values() == Values{9, 9, 9, 9, 1, 2, 3, 9, 4, 5, 6, 9});
+  CHECK(pad(x, {{0, 0}, {1, 0}}).values() == Values{0, 1, 2, 3, 0, 4, 5, 6});
+  CHECK(pad(labels, {{1, 1}}, -1).values() == Values{-1, 3, 1, 2, -1});
+  CHECK(pad(zeros({0}), {{1, 1}}, 2).values() == Values{2, 2});
+  CHECK(pad(x, {{0, 0}, {0, 0}}).array().shares_buffer_with(x.array()));
+  CHECK(pad(full({}, 3), {}).item() == 3);
+}
+
+TEST_CASE("repeat lays a tensor beside itself, repeat_interleave its elements") {
+  CHECK(repeat(labels, {2}).values() == Values{3, 1, 2, 3, 1, 2});
+  CHECK(repeat(x, {2, 1}).values() == Values{1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6});
+  CHECK(repeat(x, {1, 2}).values() == Values{1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6});
+  CHECK(repeat(labels, {2, 2}).shape() == Shape{2, 6});
+  CHECK(repeat(x, {0, 2}).shape() == Shape{0, 6});
+  CHECK(repeat(full({}, 3), {2}).values() == Values{3, 3});
+  CHECK(repeat_interleave(labels, 2, 0).values() == Values{3, 3, 1, 1, 2, 2});
+  CHECK(repeat_interleave(x, 2, 0).values() == Values{1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6});
+  CHECK(repeat_interleave(x, 0, -1).shape() == Shape{2, 0});
+}
+
+TEST_CASE("flip and roll reorder along an axis, around the end") {
+  CHECK(flip(x).values() == Values{6, 5, 4, 3, 2, 1});
+  CHECK(flip(x, -1).values() == Values{3, 2, 1, 6, 5, 4});
+  CHECK(flip(x, {0}).values() == Values{4, 5, 6, 1, 2, 3});
+  CHECK(flip(labels).values() == Values{2, 1, 3});
+  CHECK(flip(zeros({0, 2})).shape() == Shape{0, 2});
+  CHECK(roll(labels, 1, 0).values() == Values{2, 3, 1});
+  CHECK(roll(labels, -1, 0).values() == Values{1, 2, 3});
+  CHECK(roll(labels, 7, -1).values() == Values{2, 3, 1});
+  CHECK(roll(labels, 0, 0).values() == labels.values());
+  CHECK(roll(x, -1, 1).values() == Values{2, 3, 1, 5, 6, 4});
+  CHECK(roll(zeros({0}), 3, 0).shape() == Shape{0});
+}
+
+TEST_CASE("tril and triu put 0 beyond a diagonal, also for NaN") {
+  const Tensor m = reshape(cast(arange(1, 13), DType::f32), {3, 4});
+  CHECK(tril(m).values() == Values{1, 0, 0, 0, 5, 6, 0, 0, 9, 10, 11, 0});
+  CHECK(tril(m, 1).values() == Values{1, 2, 0, 0, 5, 6, 7, 0, 9, 10, 11, 12});
+  CHECK(triu(m, -1).values() == Values{1, 2, 3, 4, 5, 6, 7, 8, 0, 10, 11, 12});
+  CHECK(triu(m, 2).values() == Values{0, 0, 3, 4, 0, 0, 0, 8, 0, 0, 0, 0});
+  CHECK(triu(full({2, 2}, std::nan(""))).values()[2] == 0);
+  CHECK(tril(ones({2, 2, 2})).values() == Values{1, 0, 1, 1, 1, 0, 1, 1});
+  CHECK(tril(zeros({0, 3})).shape() == Shape{0, 3});
+}
+
+TEST_CASE("diag makes a matrix of a vector and a vector of a matrix") {
+  CHECK(diag(tensor({1, 2})).values() == Values{1, 0, 0, 2});
+  CHECK(diag(tensor({1, 2}), 1).values() == Values{0, 1, 0, 0, 0, 2, 0, 0, 0});
+  CHECK(diag(tensor({1, 2}), -1).values() == Values{0, 0, 0, 1, 0, 0, 0, 2, 0});
+  CHECK(diag(x).values() == Values{1, 5});
+  CHECK(diag(x, 1).values() == Values{2, 6});
+  CHECK(diag(x, 2).values() == Values{3});
+  CHECK(diag(x, -1).values() == Values{4});
+  CHECK(diag(x, 3).shape() == Shape{0});
+  CHECK(diag(x, -5).shape() == Shape{0});
+  CHECK(diag(tensor({{1, std::nan("")}, {INFINITY, 2}})).values() == Values{1, 2});
+  CHECK(trace(x).item() == 6);
+}
+
+TEST_CASE("clone has a buffer of its own") {
+  const Tensor copy = clone(x);
+  CHECK_FALSE(copy.array().shares_buffer_with(x.array()));
+  CHECK(copy.values() == x.values());
+  CHECK(clone(labels).values() == labels.values());
+  CHECK(clone(x > 2).dtype() == DType::u8);
+}
+
+TEST_CASE("index_select and embedding: indices of any shape take the place of the axis") {
+  const Tensor index = integers({{2, 0}, {2, 2}});
+  CHECK(index_select(x, 1, index).shape() == Shape{2, 2, 2});
+  CHECK(index_select(x, 1, index).values() == Values{3, 1, 3, 3, 6, 4, 6, 6});
+  CHECK(index_select(x, -2, integers({1})).values() == Values{4, 5, 6});
+  CHECK(index_select(x, 0, integers({}, {0})).shape() == Shape{0, 3});
+  CHECK(index_select(x, 1, integers({}, {0})).shape() == Shape{2, 0});
+  CHECK(index_select(labels, 0, integers({1, 1})).values() == Values{1, 1});
+  CHECK(index_select(x, 1, integers(1)).values() == Values{2, 5});
+  CHECK(embedding(index, tensor({{1, 2}, {3, 4}, {5, 6}})).shape() == Shape{2, 2, 2});
+}
+
+TEST_CASE("take_along_axis and scatter_add go by an index for each element; repeated ones add up") {
+  CHECK(take_along_axis(x, integers({{2, 0, 2, 1}, {0, 0, 1, 2}}), 1).values() == Values{3, 1, 3, 2, 4, 4, 5, 6});
+  CHECK(take_along_axis(x, integers({{1, 0, 1}}), 0).values() == Values{4, 2, 6});
+  CHECK(take_along_axis(labels, integers({2, 2}), -1).values() == Values{2, 2});
+  CHECK(take_along_axis(x, integers({}, {2, 0}), 1).shape() == Shape{2, 0});
+  CHECK(scatter_add(x, 1, integers({{2, 2, 2, 0}, {0, 1, 0, 1}}), tensor({{1, 10, 100, 1000}, {1, 2, 3, 4}})).values() ==
+        Values{1001, 2, 114, 8, 11, 6});
+  CHECK(scatter_add(x, 0, integers({}, {0, 3}), zeros({0, 3})).values() == x.values());
+  CHECK_FALSE(scatter_add(x, 0, integers({}, {0, 3}), zeros({0, 3})).array().shares_buffer_with(x.array()));
+}
+
+TEST_CASE("gradients that meet at one index are the same bits each time, on any number of threads") {
+  const Tensor source = random_normal({40, 300}, 1, "source"), index = integers(std::vector<std::int64_t>(300, 7), {300});
+  const auto slopes = [&](int threads) {
+    set_num_threads(threads);
+    const Tensor w = variable(random_normal({9, 40}, 1, "weight"));
+    const Values values = grad(sum(embedding(index, w) * transpose(source)), w).values();
+    set_num_threads(0);
+    return values;
+  };
+  CHECK(slopes(1) == slopes(2));
+  const Tensor all = integers(std::vector<std::int64_t>(40 * 300, 3), {40, 300});
+  CHECK(scatter_add(zeros({40, 5}), 1, all, source).values() == scatter_add(zeros({40, 5}), 1, all, source).values());
+}
+
+TEST_CASE("on cuda an index out of range makes NaN, or is added nowhere; in anomaly mode it is an error") {
+  PLUMB_REQUIRE_CUDA();
+  const Tensor there = ones({2, 3}, cuda_f32), wrong = integers({{0, 3}, {-1, 2}}, Device::cuda);
+  const Values taken = take_along_axis(there, wrong, 1).values();
+  CHECK(taken[0] == 1);
+  CHECK(std::isnan(taken[1]));
+  CHECK(std::isnan(taken[2]));
+  CHECK(scatter_add(there, 1, wrong, ones({2, 2}, cuda_f32)).values() == Values{2, 1, 1, 1, 1, 2});
+  const AnomalyMode anomaly;
+  CHECK_THAT(error_of([&] { static_cast<void>(take_along_axis(there, wrong, 1)); }),
+             contains("expected indices in 0..2 for axis 1 of [2, 3], got 3 at 1"));
+}
