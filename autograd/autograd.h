@@ -7,6 +7,8 @@
 #include "autograd/debug.h"
 #include "autograd/jacobian.h"
 #include "autograd/node.h"
+#include "autograd/npy.h"
 #include "autograd/ops.h"
+#include "autograd/second_order.h"
 #include "autograd/tensor.h"
 #include "core/scope.h"

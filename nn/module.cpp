@@ -212,6 +212,13 @@ std::vector<Parameter> Module::parameters() const {
   return all;
 }
 
+Tensors Module::trainable() const {
+  Tensors values;
+  for (const Parameter& p : parameters())
+    if (!p.frozen) values.push_back(p.value);
+  return values;
+}
+
 std::int64_t Module::parameter_count() const {
   std::int64_t count = 0;
   visit("", [&](const std::string&, Parameter& p) { count += p.value.numel(); });

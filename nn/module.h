@@ -64,6 +64,7 @@ class Module {
   // Every parameter below this module, in order of registration, under full names ("blocks.3.gate1.gamma"). These and the functions below throw
   // for a child that was registered and destroyed since.
   std::vector<Parameter> parameters() const;
+  Tensors trainable() const;  // the values of those that are not frozen now, in the same order: what grad() and hvp() take
   std::int64_t parameter_count() const;
   // Applies f to each parameter below, with its full name, to change init, a factor or frozen.
   void each_parameter(const std::function<void(const std::string& full_name, Parameter&)>& f);

@@ -45,6 +45,39 @@ TEST_CASE("a fused op equals its composed definition, value and gradients") {
   });
 }
 
+TEST_CASE("the second derivatives of a fused op equal those of its composed definition") {
+  const RandomScope random(at_step_3);
+  each_case([](const OpCase& c) {
+    if (!c.composed) return;
+    const Tensors fused = second_gradients(c.f, inputs_of(c, reference_f64)), composed = second_gradients(c.composed, inputs_of(c, reference_f64));
+    for (std::size_t i = 0; i < fused.size(); ++i) CHECK(relative_error(fused[i], composed[i]) < 1e-11);
+  });
+  CHECK(live_nodes() == 0);
+}
+
+TEST_CASE("the second derivatives on the cpu agree with the reference in f32") {
+  const RandomScope random(at_step_3);
+  each_case([](const OpCase& c) {
+    const Tensors cpu = second_gradients(c.f, inputs_of(c, cpu_f32)), reference = second_gradients(c.f, inputs_of(c, reference_f32));
+    for (std::size_t i = 0; i < cpu.size(); ++i) {
+      INFO("input " << i);
+      CHECK(relative_error(cpu[i], reference[i]) < 10 * c.f32_tolerance);
+    }
+  });
+}
+
+TEST_CASE("the second derivatives on cuda agree with the reference in f32") {
+  PLUMB_REQUIRE_CUDA();
+  const RandomScope random(at_step_3);
+  each_case([](const OpCase& c) {
+    const Tensors cuda = second_gradients(c.f, inputs_of(c, cuda_f32)), reference = second_gradients(c.f, inputs_of(c, reference_f32));
+    for (std::size_t i = 0; i < cuda.size(); ++i) {
+      INFO("input " << i);
+      CHECK(relative_error(cuda[i], reference[i]) < 10 * c.f32_tolerance);
+    }
+  });
+}
+
 TEST_CASE("the gradient that is recorded equals the one that is not") {
   const RandomScope random(at_step_3);
   each_case([](const OpCase& c) {

@@ -31,6 +31,14 @@ Tensors value_and_gradients(const std::function<Tensor(const Tensors&)>& f, cons
   return result;
 }
 
+Tensors second_gradients(const std::function<Tensor(const Tensors&)>& f, const Tensors& inputs) {
+  Tensors leaves;
+  for (const Tensor& x : inputs) leaves.push_back(variable(x));
+  const Tensor y = f(leaves);
+  const Tensor loss = sum(y * random_normal_like(y, 3, "cotangent") + y * y * 0.1);  // the square: of linear functions there is something to see
+  return hvp(loss, leaves, random_normal_like(leaves, 4, "direction"));
+}
+
 namespace {
 
 // A constant of the inputs' dtype and device.
@@ -79,6 +87,23 @@ std::vector<OpCase> elementwise() {
       {"clamp", {s}, [](const Tensors& in) { return clamp(in[0], -0.4, 0.8) * in[0]; }},
       {"pow", {s}, [](const Tensors& in) { return pow(in[0] * in[0] + 0.5, 1.7); }},
       {"pow cube", {s}, [](const Tensors& in) { return pow(in[0], 3); }},
+      {"pow of tensors", {s, {5}}, [](const Tensors& in) { return pow(in[0] * in[0] + 0.5, in[1]); }},
+      {"maximum", {s, {5}}, [](const Tensors& in) { return maximum(in[0] * in[0], in[1]) * in[0]; }},
+      {"minimum", {{3, 1}, s}, [](const Tensors& in) { return minimum(in[0] * in[0], in[1]) * in[1]; }},
+      {"sin", {{33}}, [](const Tensors& in) { return sin(in[0] * 3); }},
+      {"cos", {{33}}, [](const Tensors& in) { return cos(in[0] * 3); }},
+      {"expm1", {{33}}, [](const Tensors& in) { return expm1(in[0]); }},
+      {"floor", {{33}}, [](const Tensors& in) { return floor(in[0] * 3) * in[0] * in[0]; }},
+      {"round", {{33}}, [](const Tensors& in) { return round(in[0] * 3) * in[0] * in[0]; }},
+      {"where with a number",
+       {s},
+       [](const Tensors& in) {
+         const Tensor chosen = mask(in, {3, 5});
+         return where(chosen, in[0] * in[0], 2) * where(chosen, -1, in[0]);
+       }},
+      {"masked_fill",
+       {s},
+       [](const Tensors& in) { return masked_fill(in[0] * in[0], isfinite(in[0]), 3) + masked_fill(in[0] * in[0], isnan(in[0]), 3); }},
       {"where",
        {s, {5}},
        [](const Tensors& in) {
@@ -116,6 +141,28 @@ std::vector<OpCase> shapes() {
        {s},
        [](const Tensors& in) {
          return var(in[0], {0, -1}, true, 1);
+       }},
+      {"sum of an axis by its number", {s}, [](const Tensors& in) { return sum(in[0] * in[0], -1) * mean(in[0], -1); }},
+      {"stddev",
+       {s},
+       [](const Tensors& in) { return stddev(in[0]) * stddev(in[0], 1, false, 1); },
+       0,
+       [](const Tensors& in) { return sqrt(var(in[0])) * sqrt(var(in[0], 1, false, 1)); }},
+      {"logsumexp",
+       {{5, 7}},
+       [](const Tensors& in) { return logsumexp(in[0] * 3, -1, true) * logsumexp(in[0]); },
+       0,
+       [](const Tensors& in) { return log(sum(exp(in[0] * 3), -1, true)) * log(sum(exp(in[0]))); }},
+      {"prod",
+       {s},
+       [](const Tensors& in) {
+         return prod(in[0]) * prod(in[0], {0, 2}, true);
+       }},
+      {"prod odd", {{2, 7, 3}}, [](const Tensors& in) { return prod(in[0], 1); }},
+      {"prod beside zeros",
+       {{3, 5}},
+       [](const Tensors& in) {  // two zeros in a row, one in another
+         return prod(in[0] * cast(mask(in, {3, 5}), in[0].dtype()), -1);
        }},
       {"norm", {s}, [](const Tensors& in) { return norm(in[0]); }, 0, [](const Tensors& in) { return sqrt(sum(in[0] * in[0])); }},
       {"norm axes", {s}, [](const Tensors& in) { return norm(in[0] * in[0], {1}, true) * in[0]; }},
@@ -162,6 +209,68 @@ std::vector<OpCase> shapes() {
          return concat({in[0], in[1] * in[1], in[2]}, 1);
        }},
       {"slice", {{3, 5, 2}}, [](const Tensors& in) { return slice(in[0] * in[0], 1, 1, 4); }},
+      {"x[i]", {s}, [](const Tensors& in) { return in[0][1] * in[0][-2] + select(in[0], -1, -1)[0][0]; }},
+      {"squeeze, unsqueeze and flatten",
+       {{2, 1, 3, 1}},
+       [](const Tensors& in) {
+         return squeeze(in[0] * in[0]) * flatten(squeeze(unsqueeze(in[0], -2), {1, -1}), 1, -1);
+       }},
+      {"split",
+       {{2, 7, 3}},
+       [](const Tensors& in) {
+         const Tensors parts = split(in[0], 3, 1), others = split(in[0], {2, 5}, -2);
+         return parts[0] * parts[1] + sum(others[0]) * parts[2] * parts[2];
+       }},
+      {"unbind",
+       {{4, 3}},
+       [](const Tensors& in) {
+         const Tensors rows = unbind(in[0]), columns = unbind(in[0], -1);
+         return rows[0] * rows[3] + sum(columns[2] * columns[1]);
+       }},
+      {"pad",
+       {{2, 3}},
+       [](const Tensors& in) {
+         return pad(in[0] * in[0], {{1, 0}, {0, 2}}, 1.5);
+       }},
+      {"repeat",
+       {{2, 1, 3}},
+       [](const Tensors& in) {
+         return repeat(in[0] * in[0], {2, 1, 3, 2});
+       }},
+      {"repeat_interleave", {{2, 3, 2}}, [](const Tensors& in) { return repeat_interleave(in[0] * in[0], 3, -2); }},
+      {"flip",
+       {s},
+       [](const Tensors& in) {
+         return flip(in[0] * in[0], {0, -1}) * flip(in[0], 1) * flip(in[0]);
+       }},
+      {"roll", {{5, 3}}, [](const Tensors& in) { return roll(in[0] * in[0], 2, 0) * roll(in[0], -4, 1); }},
+      {"tril and triu", {{2, 3, 5}}, [](const Tensors& in) { return tril(in[0] * in[0], 1) + triu(in[0] * in[0] * in[0], -1); }},
+      {"diag of a vector", {{3}}, [](const Tensors& in) { return diag(in[0] * in[0], 1) + diag(in[0], -1); }},
+      {"diag of a matrix", {{3, 5}}, [](const Tensors& in) { return diag(in[0] * in[0], 1) * diag(in[0] * in[0]) + trace(in[0]); }},
+      {"clone", {s}, [](const Tensors& in) { return clone(in[0] * in[0]) * in[0]; }},
+      {"cumsum", {{2, 33, 3}}, [](const Tensors& in) { return cumsum(in[0] * in[0], 1) * cumsum(in[0], -1); }},
+      {"sort", {{3, 7, 2}}, [](const Tensors& in) { return sort(in[0], 1).values * sort(in[0], 1, true).values; }},
+      {"topk", {{3, 7}}, [](const Tensors& in) { return topk(in[0] * in[0], 3).values * topk(in[0], 3, -1, false).values; }},
+      {"index_select",
+       {{3, 5, 2}},
+       [](const Tensors& in) {
+         return index_select(in[0] * in[0], -2, integers({{4, 0, 4}, {1, 4, 3}}, in[0].device()));
+       }},
+      {"embedding",
+       {{5, 3}},
+       [](const Tensors& in) {
+         return embedding(integers({4, 0, 4, 1, 1}, in[0].device()), in[0] * in[0]);
+       }},
+      {"take_along_axis",
+       {{2, 5, 3}},
+       [](const Tensors& in) {
+         return take_along_axis(in[0] * in[0], integers({{{0, 4, 4}, {0, 4, 1}}, {{2, 2, 3}, {2, 1, 0}}}, in[0].device()), 1);
+       }},
+      {"scatter_add",
+       {{2, 5}, {2, 7}},
+       [](const Tensors& in) {
+         return scatter_add(in[0] * in[0], -1, integers({{0, 4, 4, 0, 4, 1, 4}, {2, 2, 3, 2, 1, 0, 2}}, in[0].device()), in[1] * in[1]);
+       }},
       {"gather",
        {{5, 3}},
        [](const Tensors& in) {
@@ -179,6 +288,41 @@ std::vector<OpCase> products() {
       {"matmul a^T b^T", {{4, 3}, {5, 4}}, [](const Tensors& in) { return matmul(in[0], in[1], true, true); }},
       {"matmul itself", {{3, 3}}, [](const Tensors& in) { return matmul(in[0], in[0]); }},
       {"matmul odd", {{1, 33}, {33, 65}}, [](const Tensors& in) { return matmul(in[0], in[1]); }},
+      {"matrix x vector",
+       {{2, 3, 4}, {4}, {3}},
+       [](const Tensors& in) { return matmul(matmul(in[0], in[1]), in[2]) + matmul(in[2], matmul(in[0], in[1], false)[0]); }},
+      {"vector x matrix", {{4}, {2, 4, 3}}, [](const Tensors& in) { return matmul(in[0], in[1]); }},
+      {"matrix^T x vector", {{4, 3}, {4}}, [](const Tensors& in) { return matmul(in[0], in[1], true); }},
+      {"dot and outer", {{5}, {5}, {3}}, [](const Tensors& in) { return dot(in[0], in[1]) * outer(in[0], in[2]); }},
+      {"einsum, both as they lie",
+       {{2, 3, 5, 4}, {2, 3, 7, 4}},
+       [](const Tensors& in) { return einsum("bhid,bhjd->bhij", in[0], in[1]); },
+       0,
+       [](const Tensors& in) { return matmul(in[0], in[1], false, true); }},
+      {"einsum, both permuted",
+       {{5, 2, 4, 3}, {4, 7, 3, 2}},
+       [](const Tensors& in) { return einsum("ibdh, djhb -> jbih", in[0], in[1]); },
+       0,
+       [](const Tensors& in) {
+         return permute(matmul(permute(in[0], {1, 3, 0, 2}), permute(in[1], {3, 2, 0, 1})), {3, 0, 2, 1});
+       }},
+      {"einsum, several letters contracted",
+       {{2, 3, 5}, {5, 3, 4}},
+       [](const Tensors& in) { return einsum("aij,jib", in[0], in[1]); },
+       0,
+       [](const Tensors& in) {
+         return matmul(reshape(in[0], {2, 15}), reshape(permute(in[1], {1, 0, 2}), {15, 4}));
+       }},
+      {"einsum, letters of one operand summed over",
+       {{2, 3, 5}, {5, 4}},
+       [](const Tensors& in) { return einsum("aij,jk->a", in[0], in[1]); },
+       0,
+       [](const Tensors& in) { return matmul(sum(in[0], 1), sum(in[1], 1)); }},
+      {"einsum without contraction",
+       {{2, 3}, {3, 2}},
+       [](const Tensors& in) { return einsum("ij,ji->ij", in[0], in[1]) + einsum("ij,kl->", in[0], in[1]); },
+       0,
+       [](const Tensors& in) { return in[0] * transpose(in[1]) + sum(in[0]) * sum(in[1]); }},
       {"linear",
        {{2, 3, 4}, {5, 4}, {5}},
        [](const Tensors& in) { return linear(in[0], in[1], in[2]); },
@@ -329,6 +473,25 @@ std::vector<OpCase> fused() {
        [](const Tensors& in) {
          return cross_entropy_composed(in[0], softmax(constant(in, {5, 7}, "target")));
        }},
+      {"mse_loss", {{3, 5}, {3, 5}}, [](const Tensors& in) { return mse_loss(in[0], in[1]); }},
+      {"l1_loss", {{3, 5}, {3, 5}}, [](const Tensors& in) { return l1_loss(in[0] * in[0], in[1]); }},
+      {"huber_loss", {{3, 5}, {3, 5}}, [](const Tensors& in) { return huber_loss(in[0] * in[0], in[1], 0.7); }},
+      {"binary_cross_entropy_with_logits",
+       {{3, 5}, {3, 5}},
+       [](const Tensors& in) { return binary_cross_entropy_with_logits(in[0] * 3, sigmoid(in[1])); },
+       0,
+       [](const Tensors& in) {
+         const Tensor p = sigmoid(in[0] * 3), t = sigmoid(in[1]);
+         return -mean(t * log(p) + (1 - t) * log(1 - p));
+       }},
+      {"kl_div",
+       {{2, 3, 5}, {2, 3, 5}},
+       [](const Tensors& in) { return kl_div(log_softmax(in[0]), softmax(in[1])); },
+       0,
+       [](const Tensors& in) {
+         const Tensor t = softmax(in[1]);
+         return sum(t * (log(t) - log_softmax(in[0]))) / 6;
+       }},
       {"dropout", {{4, 33}}, [](const Tensors& in) { return dropout(in[0] * in[0], 0.4); }},
       {"gated_residual",
        {{3, 4, 5}, {3, 4, 5}},
@@ -366,6 +529,16 @@ std::vector<OpCase> images() {
       convolution("conv2d 1x1 strided", {3, 4, 5, 4}, {5, 4, 1, 1}, false, {.stride = 2}),
       convolution("conv2d oblong filter", {1, 2, 5, 6}, {2, 2, 2, 4}, true, {.stride = 3, .padding = 2}),
       convolution("conv2d whole image", {2, 1, 3, 3}, {1, 1, 3, 3}, false, {}),
+      {"max_pool2d", {{2, 3, 5, 7}}, [](const Tensors& in) { return max_pool2d(in[0] * in[0], {.kernel = 3, .stride = 2, .padding = 1}); }},
+      {"max_pool2d, windows that touch", {{1, 2, 4, 6}}, [](const Tensors& in) { return max_pool2d(in[0] * in[0], {}); }},
+      {"avg_pool2d", {{2, 3, 5, 7}}, [](const Tensors& in) { return avg_pool2d(in[0] * in[0], {.kernel = 3, .stride = 2, .padding = 1}); }},
+      {"avg_pool2d, windows that touch",
+       {{1, 2, 4, 6}},
+       [](const Tensors& in) { return avg_pool2d(in[0] * in[0], {}); },
+       0,
+       [](const Tensors& in) {
+         return mean(reshape(in[0] * in[0], Shape{1, 2, 2, 2, 3, 2}), {3, 5});
+       }},
       {"batch_norm2d", {{3, 2, 3, 2}, {2}, {2}}, [](const Tensors& in) { return batch_norm2d(in[0] * 2 + 1, in[1], in[2], 1e-5); }},
       {"batch_norm2d odd", {{5, 3, 7, 9}, {3}, {3}}, [](const Tensors& in) { return batch_norm2d(in[0], in[1], in[2], 1e-5); }},
       {"batch_norm2d given statistics",

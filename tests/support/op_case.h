@@ -35,6 +35,9 @@ double relative_error(const std::vector<double>& a, const std::vector<double>& b
 // f's value and gradients under a fixed random cotangent.
 Tensors value_and_gradients(const std::function<Tensor(const Tensors&)>& f, const Tensors& inputs);
 
+// The gradients of <f's gradients, fixed random directions> under such a cotangent: its second derivatives.
+Tensors second_gradients(const std::function<Tensor(const Tensors&)>& f, const Tensors& inputs);
+
 const std::vector<OpCase>& op_cases();
 
 }  // namespace plumb::test
