@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Time of one training step of the ViT of bench_step in PyTorch: the same flags, the same keys of JSON, the same arithmetic.
+"""Time of one training step of the ViT of bench_step in PyTorch, or of a product of its Hessian: the same flags, keys of JSON and arithmetic.
 
 Needs: pip install torch numpy. compare.sh runs it beside bench_step.
 """
 import argparse
+import contextlib
 import json
 import resource
 import time
@@ -11,6 +12,7 @@ import time
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 
 class Attention(nn.Module):
@@ -87,6 +89,7 @@ def arguments():
     parser.add_argument("--gate", choices=["none", "layerscale"], default="none")
     parser.add_argument("--dropkey", type=float, default=0.0)
     parser.add_argument("--dtype", choices=["fp32", "bf16"], default="fp32", help="bf16: autocast")
+    parser.add_argument("--work", choices=["step", "hvp"], default="step", help="hvp: a product of the Hessian with a vector")
     parser.add_argument("--mode", choices=["eager", "compile"], default="eager")
     return parser.parse_args()
 
@@ -101,15 +104,24 @@ def main():
     images = torch.randn(o.batch, 3, o.image, o.image)
     labels = torch.randint(0, o.classes, (o.batch,))
     run = torch.compile(model) if o.mode == "compile" else model
+    parameters = list(model.parameters())
+    direction = [torch.randn_like(p) for p in parameters]
 
     seconds = []
     for step in range(o.warmup + o.steps):
         start = time.perf_counter()
-        with torch.autocast("cpu", torch.bfloat16, enabled=o.dtype == "bf16"):
+        # Attention's fused backward pass has no derivative in PyTorch; that of its math backend has one.
+        attention = sdpa_kernel(SDPBackend.MATH) if o.work == "hvp" else contextlib.nullcontext()
+        with torch.autocast("cpu", torch.bfloat16, enabled=o.dtype == "bf16"), attention:
             loss = F.cross_entropy(run(images).float(), labels)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+        if o.work == "hvp":
+            gradient = torch.autograd.grad(loss, parameters, create_graph=True)
+            torch.autograd.grad(gradient, parameters, direction)
+            del gradient
+        else:
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
         if step >= o.warmup:
             seconds.append(time.perf_counter() - start)
     seconds.sort()

@@ -1,11 +1,14 @@
-// Time of one training step of a ViT on fixed random data: forward, cross-entropy, backward, AdamW. The last line of stdout is a JSON object
-// with the keys of peer_torch.py and peer_jax.py, which take the same step in PyTorch and JAX. compare.sh runs them side by side.
+// Time of one training step of a ViT on fixed random data: forward, cross-entropy, backward, AdamW; or (--work hvp) of one product of its Hessian
+// with a vector: forward, cross-entropy, the gradient with its graph, and the gradient of that along the vector. The last line of stdout is a JSON
+// object with the keys of peer_torch.py and peer_jax.py, which take the same step in PyTorch and JAX. compare.sh runs them side by side.
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "autograd/second_order.h"
 #include "core/backend.h"
 #include "experiments/common/build_info.h"
 #include "experiments/common/cli.h"
@@ -20,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
   std::int64_t depth = 12, dim = 192, heads = 3, batch = 64, image = 32, patch = 4, classes = 100, threads = 2, steps = 20, warmup = 5, seed = 0;
-  std::string gate = "none", dtype = "fp32", device = "cpu", deterministic = "threads";
+  std::string gate = "none", dtype = "fp32", device = "cpu", deterministic = "threads", work = "step";
   double dropkey = 0;
 };
 
@@ -48,6 +51,7 @@ void declare(lab::Cli& cli, Options& o) {
   cli.option("--gate", &o.gate, "Residual method; none: plain pre-norm; layerscale starts at 1e-4").one_of("gate", gate_names());
   cli.option("--dropkey", &o.dropkey, "DropKey rate").at_least(0).at_most(1);
   cli.section("Measurement");
+  cli.option("--work", &o.work, "A training step, or a product of the Hessian with a vector").one_of("work", {"step", "hvp"});
   cli.option("--batch", &o.batch, "Images a step").at_least(1);
   cli.option("--dtype", &o.dtype, "Arithmetic of the matrix products").one_of("dtype", {"fp32", "bf16"});
   cli.option("--device", &o.device, "Where to compute").one_of("device", {"cpu", "cuda"});
@@ -102,14 +106,20 @@ Json measure(const Options& o) {
     labels.push_back(philox({static_cast<std::uint32_t>(i), 0, 0, 0}, random_key(seed, "labels"))[0] % o.classes);
   const Tensor targets = integers(labels, {o.batch});
 
+  const Tensors parameters = model.trainable(), direction = random_normal_like(parameters, seed, "direction");
+
   std::vector<double> seconds;
-  double loss = 0;
+  double loss = 0, norm_of_product = 0;
   std::int64_t faults = 0;
   for (std::int64_t step = 0; step < o.warmup + o.steps; ++step) {
     const RandomScope random({.seed = seed, .step = static_cast<std::uint32_t>(step)});
     if (step == o.warmup) faults = usage().ru_minflt;
     const auto start = std::chrono::steady_clock::now();
-    {
+    if (o.work == "hvp") {
+      const Tensor value = cross_entropy(model(images), targets);
+      norm_of_product = norm(hvp(value, parameters, direction));
+      loss = value.item();
+    } else {
       const Gradients g = backward(cross_entropy(model(images), targets));
       optimizer.step(g);
       loss = g.loss();
@@ -117,6 +127,8 @@ Json measure(const Options& o) {
     if (step >= o.warmup) seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   const rusage end = usage();
+  if (o.work == "hvp")
+    check(std::isfinite(norm_of_product) && norm_of_product > 0, "[bench_step] expected a finite product, got one of norm {}", norm_of_product);
   std::ranges::sort(seconds);
   const double median = seconds[seconds.size() / 2];
   return {{"min_s", seconds[0]},
@@ -135,7 +147,7 @@ Json measure(const Options& o) {
 int main(int argc, char** argv) {
   return lab::exit_status([&] {
     Options o;
-    lab::Cli cli("bench_step", "Time of one training step of a ViT on random data, as a line of JSON.");
+    lab::Cli cli("bench_step", "Time of one training step of a ViT on random data, or of one product of its Hessian, as a line of JSON.");
     declare(cli, o);
     if (cli.parse(argc, argv) == lab::Action::done) return 0;
     set_num_threads(static_cast<int>(o.threads));

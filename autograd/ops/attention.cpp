@@ -1,12 +1,13 @@
 // softmax(scale q k^T) v, with DropKey before the softmax and dropout after it. Kept for the backward pass: q, k, v and
-// two numbers a row (its largest q.k, its sum of exponentials); no N x M array. The composed form, which higher derivatives go through,
-// draws the same masks and stores them.
+// two numbers a row (its largest q.k, its sum of exponentials); no N x M array. Higher derivatives go through arrays of probabilities; the masks are
+// drawn again, and kept nowhere.
 #include <algorithm>
 #include <cmath>
 
 #include "autograd/node.h"
 #include "autograd/ops.h"
 #include "autograd/ops/attention_masks.h"
+#include "autograd/ops/second.h"
 
 namespace plumb {
 
@@ -94,14 +95,14 @@ Masks draw_masks(const AttentionCall& call, const Tensor& like) {
 
 namespace {
 
-using detail::make_call, detail::Masks, detail::draw_masks;
+using detail::make_call;
 
-Tensor composed(const AttentionCall& call, const Tensor& q, const Tensor& k, const Tensor& v) {
-  const Masks masks = draw_masks(call, q);
-  const Tensor out = attention_composed(q, k, v, call.scale, masks.keep, masks.multiplier);
-  if (call.empty != EmptyRow::paper) return out;
-  const Tensor uniform = broadcast_to(full({1}, 1.0 / static_cast<double>(call.keys), {q.dtype(), q.device()}), masks.keep.shape());
-  return where(masks.uniform_rows, matmul(masks.multiplier.defined() ? uniform * masks.multiplier : uniform, v), out);
+// The backward pass in ops that are recorded: with P = softmax(scale q k^T) under the call's masks and A = dropped(P), dv = A^T dy, dA = dy v^T,
+// dS = P (dP - sum(P dP)), dq = scale dS k, dk = scale dS^T q. The result of the forward pass is not needed.
+Tensors recorded_backward(const AttentionCall& call, const Tensor& keep, const Tensor& dy, const Tensor& q, const Tensor& k, const Tensor& v) {
+  const Tensor scaled = q * call.scale, p = detail::masked_softmax(call, keep, matmul(scaled, k, false, true));
+  const Tensor ds = detail::masked_softmax_backward(call, detail::dropped(call, matmul(dy, v, false, true)), p);
+  return {matmul(ds, k) * call.scale, matmul(ds, scaled, true), matmul(detail::dropped(call, p), dy, true)};
 }
 
 template <class A>                 // Array, or Out for what is written
@@ -112,6 +113,17 @@ template <class A>
 HeadsOf<A> packed(const A& a, std::int64_t which, std::int64_t parts, std::int64_t head_dim) {  // [B, T, parts * D]
   const std::int64_t D = a.dim(2) / parts;
   return {a, which * D, a.dim(1) * a.dim(2), head_dim, a.dim(2)};
+}
+
+// [B, T, parts D] as `parts` tensors [B, H, T, E], and back.
+Tensors unpacked(const Tensor& x, std::int64_t parts, std::int64_t heads) {
+  const std::int64_t B = x.dim(0), T = x.dim(1), E = x.dim(2) / (parts * heads);
+  const Tensor split = permute(reshape(x, {B, T, parts, heads, E}), {2, 0, 3, 1, 4});
+  return unbind(split);
+}
+Tensor repacked(const Tensors& parts) {
+  const Shape& s = parts[0].shape();
+  return reshape(permute(stack(parts), {1, 3, 0, 2, 4}), Shape{s[0], s[2], static_cast<std::int64_t>(parts.size()) * s[1] * s[3]});
 }
 
 }  // namespace
@@ -130,12 +142,9 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
                                        heads_of(Out(dq)), heads_of(Out(dk)), heads_of(Out(dv)));
         return Tensors{Tensor(dq), Tensor(dk), Tensor(dv)};
       },
-      through(
-          [keep = Saved(options.keep), call](const Tensors& in) {
-            keep.get();
-            return composed(call, in[0], in[1], in[2]);
-          },
-          {q, k, v}));
+      [q = Saved(q), k = Saved(k), v = Saved(v), keep = Saved(options.keep), call](const Tensor& dy) {
+        return recorded_backward(call, keep, dy, q, k, v);
+      });
 }
 
 Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options) {
@@ -159,16 +168,12 @@ Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptio
                                        packed(dx, 0, 3, E), packed(dx, 1, 3, E), packed(dx, 2, 3, E));
         return Tensors{Tensor(dx)};
       },
-      through(
-          [keep = Saved(options.keep), call, B, T, D, heads, E, bf16](const Tensors& in) {
-            keep.get();
-            const Tensor x = bf16 ? cast(in[0], DType::f32) : in[0];
-            const Tensor split = permute(reshape(x, {B, T, 3, heads, E}), {2, 0, 3, 1, 4});  // [3, B, H, T, E]
-            const auto part = [&](std::int64_t i) { return reshape(slice(split, 0, i, i + 1), {B, heads, T, E}); };
-            const Tensor merged = reshape(permute(composed(call, part(0), part(1), part(2)), {0, 2, 1, 3}), {B, T, D});
-            return bf16 ? cast(merged, DType::bf16) : merged;
-          },
-          {qkv}));
+      [qkv = Saved(qkv), keep = Saved(options.keep), call, heads, bf16](const Tensor& dy) {
+        const auto wide = [&](const Tensor& x) { return bf16 ? cast(x, DType::f32) : x; };
+        const Tensors in = unpacked(wide(qkv), 3, heads);
+        const Tensor dx = repacked(recorded_backward(call, keep, unpacked(wide(dy), 1, heads)[0], in[0], in[1], in[2]));
+        return Tensors{bf16 ? cast(dx, DType::bf16) : dx};
+      });
 }
 
 Tensor detail::kept_softmax(const Tensor& scores, const Tensor& keep) {

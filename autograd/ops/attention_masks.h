@@ -19,6 +19,12 @@ struct Masks {
 };
 Masks draw_masks(const AttentionCall& call, const Tensor& like);
 
+// Softmax of scores [B, H, N, M] over the keys that the call keeps, by its rule for empty rows; `keep` is the mask that the call was made from. Its
+// backward pass as an op, p its result; and dropout of the probabilities. The masks are drawn in kernels and kept nowhere.
+Tensor masked_softmax(const AttentionCall& call, const Tensor& keep, const Tensor& scores);
+Tensor masked_softmax_backward(const AttentionCall& call, const Tensor& dp, const Tensor& p);
+Tensor dropped(const AttentionCall& call, const Tensor& p);
+
 // Softmax of scores [.., M] over the keys that `keep` (u8, the same shape) keeps; a row that keeps none is 0.
 Tensor kept_softmax(const Tensor& scores, const Tensor& keep);
 

@@ -4,6 +4,7 @@
 
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "autograd/ops/second.h"
 
 namespace plumb {
 namespace {
@@ -44,6 +45,57 @@ Tensor composed(const Around& around, const Tensor& input, const Tensor& weight,
   return around.bf16_result ? cast(y, DType::bf16) : y;
 }
 
+// The operands of a backward pass.
+struct Kept {
+  LinearCall call;
+  LinearKept rows;
+  Saved x, weight, bias, gamma, beta, gate, row_scale;
+  double eps;
+  std::optional<Gelu> gelu;
+  bool bf16_result;
+};
+
+Tensor in_rows(const Tensor& x) { return reshape(x, Shape{x.numel() / x.dim(-1), x.dim(-1)}); }
+
+// The backward pass in ops that are recorded, f32 and f64. With h = norm(x), u = h W^T + b and du the gradient of u: dh = du W, dW = du^T h, db = sum
+// du. No branch output is needed: the gate's gradient follows from G = (s dy)^T h, s the row scale, as dgate_j = <W_j, G_j> + b_j sum (s dy)_j, and
+// dW = gate G.
+Tensors recorded_backward(const Kept& kept, bool junction, const Tensor& dy) {
+  const PrecisionScope exact(Precision::f32);
+  const Tensor &x = kept.x, &weight = kept.weight, &bias = kept.bias, &gate = kept.gate, &row_scale = kept.row_scale;
+  const bool normed = kept.gamma.get().defined(), gated = gate.defined() && gate.requires_grad();
+  const Tensor h = normed ? layer_norm(x, kept.gamma, kept.beta, kept.eps) : x;
+  Tensor scaled = dy;  // by row
+  if (kept.gelu) scaled = detail::gelu_backward(*kept.gelu, dy, linear(h, weight, bias));
+  if (row_scale.defined()) {
+    Shape by_sample = row_scale.shape();
+    while (by_sample.rank() < dy.shape().rank()) by_sample = by_sample.appended(1);
+    scaled = dy * reshape(row_scale, by_sample);
+  }
+  const Tensor du = in_rows(gate.defined() ? scaled * gate : scaled);
+  Tensor dx, dweight, dbias, dgamma, dbeta, dgate;
+  if (bias.defined() && bias.requires_grad()) dbias = sum(du, 0);
+  if (gated) {
+    const Tensor product = matmul(in_rows(scaled), in_rows(h), true);
+    dweight = product * (gate.numel() == 1 ? gate : unsqueeze(gate, -1));
+    dgate = sum(weight * product, -1);
+    if (bias.defined()) dgate = dgate + bias * sum(in_rows(scaled), 0);
+    if (gate.numel() == 1) dgate = sum(dgate, {}, true);
+  } else if (weight.requires_grad()) {
+    dweight = matmul(du, in_rows(h), true);
+  }
+  if (h.requires_grad()) {
+    const Tensor dh = reshape(matmul(du, weight), x.shape());
+    if (normed) {
+      const detail::LayerNormGradients g = detail::layer_norm_backward(dh, x, kept.gamma, kept.rows.mean, kept.rows.rstd, kept.eps);
+      dx = g.dx, dgamma = g.dweight, dbeta = g.dbias;
+    } else {
+      dx = dh;
+    }
+  }
+  return {dx, dweight, dbias, dgamma, dbeta, junction ? dy : Tensor(), dgate};
+}
+
 Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_linear(op, x, weight, bias);
   const NormParameters& norm = around.norm;
@@ -70,14 +122,6 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
   }
   kernels(y).linear_forward(call, x.array(), weight.array(), bias.array(), rows, y);
   call.skip = Array();  // the backward pass does without
-  struct Kept {
-    LinearCall call;
-    LinearKept rows;
-    Saved x, weight, bias, gamma, beta, gate, row_scale;
-    double eps;
-    std::optional<Gelu> gelu;
-    bool bf16_result;
-  };
   const auto kept = std::make_shared<const Kept>(Kept{.call = call,
                                                       .rows = {rows.mean, rows.rstd, rows.slope},
                                                       .x = Saved(x),
@@ -105,8 +149,9 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
     kernels(dy.array()).linear_backward(kept->call, kept->rows, dy.array(), kept->x.array(), kept->weight.array(), kept->bias.array(), g);
     return Tensors{Tensor(g.dx), Tensor(g.dw), Tensor(g.db), Tensor(g.dgamma), Tensor(g.dbeta), junction ? dy : Tensor(), Tensor(g.dgate)};
   };
-  // The skip's gradient is dy, so its value is not kept: any will do for the composition.
   const auto differentiable = [kept, junction](const Tensor& dy) {
+    if (kept->call.products == Precision::f32) return recorded_backward(*kept, junction, dy);
+    // In bf16: the derivatives of the composition. The skip's gradient is dy, so its value is not kept: any will do.
     const auto whole = [&](const Tensors& in) {
       return composed({{in[3], in[4], kept->eps}, kept->gelu, junction ? zeros_like(dy) : Tensor(), in[5], kept->row_scale.get(), kept->bf16_result},
                       in[0], in[1], in[2]);

@@ -1,6 +1,7 @@
 // softmax: exp(x) / sum exp(x); log_softmax: x - log sum exp(x). Kernels work on the last axis.
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "autograd/ops/second.h"
 
 namespace plumb {
 namespace {
@@ -8,12 +9,13 @@ namespace {
 using Forward = void (*)(const Array&, const Out&);
 using BackwardKernel = void (*)(const Array&, const Array&, const Out&);
 
+// `differentiable`: the backward pass in recorded ops.
 Tensor on_last_axis(const char* op, const Tensor& x, int axis, Forward Kernels::*forward, BackwardKernel Kernels::*backward,
-                    Tensor (*composed)(const Tensor&)) {
+                    Tensor (*differentiable)(const Tensor& dy, const Tensor& y)) {
   detail::check_float(op, x);
   const int on = detail::checked_axis(op, x.shape(), axis);
   check(x.dim(on) > 0, "[{}] expected a non-empty axis {}, got shape {}", op, axis, x.shape());
-  if (on != x.shape().rank() - 1) return transpose(on_last_axis(op, transpose(x, axis, -1), -1, forward, backward, composed), axis, -1);
+  if (on != x.shape().rank() - 1) return transpose(on_last_axis(op, transpose(x, axis, -1), -1, forward, backward, differentiable), axis, -1);
   Array y = empty_like(x.array());
   (kernels(y).*forward)(x.array(), y);
   return record_fused(
@@ -23,17 +25,32 @@ Tensor on_last_axis(const char* op, const Tensor& x, int axis, Forward Kernels::
         (kernels(dx).*backward)(dy.array(), result.array(), dx);
         return Tensors{Tensor(dx)};
       },
-      through([composed](const Tensors& in) { return composed(in[0]); }, {x}));
+      [differentiable](const Tensor& dy, const Tensor& result) { return Tensors{differentiable(dy, result)}; });
 }
 
 }  // namespace
 
 Tensor softmax(const Tensor& x, int axis) {
-  return on_last_axis("softmax", x, axis, &Kernels::softmax_forward, &Kernels::softmax_backward, softmax_composed);
+  return on_last_axis("softmax", x, axis, &Kernels::softmax_forward, &Kernels::softmax_backward, detail::softmax_backward);
 }
 
 Tensor log_softmax(const Tensor& x, int axis) {
-  return on_last_axis("log_softmax", x, axis, &Kernels::log_softmax_forward, &Kernels::log_softmax_backward, log_softmax_composed);
+  return on_last_axis("log_softmax", x, axis, &Kernels::log_softmax_forward, &Kernels::log_softmax_backward,
+                      [](const Tensor& dy, const Tensor& y) { return dy - exp(y) * sum(dy, -1, true); });
+}
+
+Tensor detail::softmax_backward(const Tensor& dy, const Tensor& y) {
+  Array dx = empty_like(y.array());
+  kernels(dx).softmax_backward(dy.array(), y.array(), dx);
+  return record_fused(
+      "softmax_backward", dx, {dy, y},
+      [dy = Saved(dy), y = Saved(y)](const Tensor& g) {
+        Array ddy = empty_like(y.array()), of_y = empty_like(ddy);
+        kernels(ddy).softmax_backward(g.array(), y.array(), ddy);
+        kernels(ddy).softmax_second(g.array(), dy.array(), y.array(), of_y);
+        return Tensors{Tensor(ddy), Tensor(of_y)};
+      },
+      through([](const Tensors& in) { return in[1] * (in[0] - sum(in[0] * in[1], -1, true)); }, {dy, y}));
 }
 
 // The maximum is subtracted as a constant: the result does not depend on it.
