@@ -1,0 +1,171 @@
+// The rows of docs/pytorch_to_plumb.md: each is code that compiles and runs here, and stands in the table as it is written here.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "autograd/autograd.h"
+#include "tests/support/catch.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+template <class... T>
+void use(T&&... results) {
+  (static_cast<void>(results), ...);
+}
+
+struct Row {
+  const char *pytorch, *plumb;
+  std::function<void()> run;
+};
+#define ROW(pytorch, ...)                            \
+  Row {                                              \
+    pytorch, #__VA_ARGS__, [&] { use(__VA_ARGS__); } \
+  }
+
+std::vector<std::string> lines_of_page() {
+  std::ifstream file(std::filesystem::path(PLUMB_SOURCE_DIR) / "docs/pytorch_to_plumb.md");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has these rows and no others") {
+  // What the rows speak of.
+  const Defaults f64{DType::f64, Device::cpu};
+  const Tensor x = variable(tensor({{1, 2, 3}, {4, 5, 6}})), y = variable(tensor({{2, 2, 2}, {3, 3, 3}})), v = tensor({1, 2, 3}),
+               w = tensor({4, 5, 6});
+  const Tensor single = ones({1, 3}), mask = x > 2, index = integers({0, 2}), places = integers({{0, 2}, {1, 1}}), labels = integers({2, 0});
+  const Tensor logits = x, target = sigmoid(y).detach(), table = random_normal({7, 3}, 0, "table"), q = random_normal({2, 2, 5, 4}, 0, "q");
+  const Tensor k = random_normal({2, 2, 5, 4}, 0, "k"), images = random_normal({1, 2, 6, 6}, 0, "images"),
+               filters = random_normal({3, 2, 3, 3}, 0, "f");
+  const Tensor weight = random_normal({4, 3}, 0, "w"), bias = zeros({4}), gain = ones({3}), offset = zeros({3});
+  const Tensors parameters{x, y}, direction{ones({2, 3}), ones({2, 3})};
+  const Tensor loss = sum(x * x * y);
+  // clang-format off
+  const std::vector<Row> rows{
+      // makers
+      ROW("torch.tensor([[1., 2.], [3., 4.]])", tensor({{1, 2}, {3, 4}})),
+      ROW("torch.tensor([1, 2])", integers({1, 2})),
+      ROW("torch.tensor(x, dtype=torch.float64)", tensor({{1, 2}, {3, 4}}, f64)),
+      ROW("torch.zeros(2, 3), torch.ones(2, 3), torch.full((2, 3), 7.)", zeros({2, 3}), ones({2, 3}), full({2, 3}, 7)),
+      ROW("torch.zeros_like(x), torch.ones_like(x), torch.full_like(x, 7)", zeros_like(x), ones_like(x), full_like(x, 7)),
+      ROW("torch.arange(5), torch.arange(1, 7, 2)", arange(5), arange(1, 7, 2)),
+      ROW("torch.arange(0, 1, 0.1)", arange(0, 1, 0.1)),
+      ROW("torch.linspace(0, 1, 5)", linspace(0, 1, 5)),
+      ROW("torch.eye(3)", eye(3)),
+      ROW("F.one_hot(labels, 3).float()", one_hot(labels, 3)),
+      ROW("torch.randn(2, 3), torch.randn_like(x)", random_normal({2, 3}, 0, "name"), random_normal_like(x, 0, "name")),
+      ROW("torch.empty(2, 3).uniform_(-1, 1)", random_uniform({2, 3}, -1, 1, 0, "name")),
+      ROW("torch.randperm(10)", random_permutation(10, 0, "name")),
+      ROW("x.clone(), x.detach()", clone(x), x.detach()),
+      ROW("x.double(), x.to(torch.bfloat16)", cast(x, DType::f64), cast(x, DType::bf16)),
+      ROW("x.item(), x.tolist()", loss.item(), x.values()),
+      ROW("x.shape, x.size(-1), x.numel(), x.dim()", x.shape(), x.dim(-1), x.numel(), x.shape().rank()),
+      // shapes and indexing
+      ROW("x[0], x[-1]", x[0], x[-1]),
+      ROW("x.select(1, 0)", select(x, 1, 0)),
+      ROW("x[:, 1:3]", slice(x, 1, 1, 3)),
+      ROW("x.reshape(3, -1), x.view(3, 2)", reshape(x, {3, -1}), reshape(x, {3, 2})),
+      ROW("x.flatten(0)", flatten(x, 0)),
+      ROW("single.squeeze(0)", squeeze(single, 0)),
+      ROW("x.unsqueeze(-1)", unsqueeze(x, -1)),
+      ROW("x.permute(1, 0), x.transpose(0, 1), x.mT", permute(x, {1, 0}), transpose(x, 0, 1), transpose(x)),
+      ROW("x.expand(4, 2, 3)", broadcast_to(x, {4, 2, 3})),
+      ROW("torch.cat([x, y], 0)", cat({x, y}, 0)),
+      ROW("torch.stack([x, y], 0)", stack({x, y}, 0)),
+      ROW("torch.split(x, 2, 1), torch.split(x, [1, 2], 1)", split(x, 2, 1), split(x, {1, 2}, 1)),
+      ROW("torch.chunk(x, 3, 1)", chunk(x, 3, 1)),
+      ROW("torch.unbind(x, 0)", unbind(x, 0)),
+      ROW("F.pad(x, (1, 2, 0, 0), value=7)", pad(x, {{0, 0}, {1, 2}}, 7)),
+      ROW("x.repeat(2, 1)", repeat(x, {2, 1})),
+      ROW("x.repeat_interleave(2, 1)", repeat_interleave(x, 2, 1)),
+      ROW("torch.flip(x, [0])", flip(x, 0)),
+      ROW("torch.roll(x, 1, 0)", roll(x, 1, 0)),
+      ROW("torch.tril(x), torch.triu(x, 1)", tril(x), triu(x, 1)),
+      ROW("torch.diag(v)", diag(v)),
+      ROW("torch.trace(x)", trace(x)),
+      ROW("x.index_select(1, index), x[:, index]", index_select(x, 1, index)),
+      ROW("x[index]", gather(x, integers({0, 1}))),
+      ROW("x.gather(1, places)", take_along_axis(x, places, 1)),
+      ROW("x.scatter_add(1, places, y[:, :2])", scatter_add(x, 1, places, slice(y, 1, 0, 2))),
+      ROW("F.embedding(index, table)", embedding(index, table)),
+      // elementwise
+      ROW("x + y, x - y, x * y, x / y, -x", x + y, x - y, x * y, x / y, -x),
+      ROW("x ** 2, x ** y, x.pow(y)", pow(x, 2), pow(x, y)),
+      ROW("x.exp(), x.expm1(), x.log(), x.log1p(), x.sqrt(), x.rsqrt()", exp(x), expm1(x), log(x), log1p(x), sqrt(x), rsqrt(x)),
+      ROW("x.sin(), x.cos(), x.tanh(), x.erf()", sin(x), cos(x), tanh(x), erf(x)),
+      ROW("x.abs(), x.sign(), x.floor(), x.round()", abs(x), sign(x), floor(x), round(x)),
+      ROW("x.clamp(0, 1), x.clamp(min=0)", clamp(x, 0, 1), clamp(x, 0, INFINITY)),
+      ROW("torch.maximum(x, y), torch.minimum(x, y)", maximum(x, y), minimum(x, y)),
+      ROW("x == y, x < y, x <= 2", equal(x, y), x < y, x <= 2),
+      ROW("~mask", equal(mask, 0)),
+      ROW("torch.where(mask, x, y), torch.where(mask, x, 0)", where(mask, x, y), where(mask, x, 0)),
+      ROW("x.masked_fill(mask, 0)", masked_fill(x, mask, 0)),
+      ROW("x.isnan(), x.isfinite()", isnan(x), isfinite(x)),
+      ROW("torch.allclose(x, y)", allclose(x, y)),
+      // reductions
+      ROW("x.sum(), x.sum(-1), x.sum((0, 1), keepdim=True)", sum(x), sum(x, -1), sum(x, {0, 1}, true)),
+      ROW("x.mean(-1), x.prod(-1)", mean(x, -1), prod(x, -1)),
+      ROW("x.amax(-1), x.amin(-1)", max(x, -1), min(x, -1)),
+      ROW("x.var(-1), x.std(-1)", var(x, -1, false, 1), stddev(x, -1, false, 1)),
+      ROW("x.norm()", norm(x)),
+      ROW("x.logsumexp(-1)", logsumexp(x, -1)),
+      ROW("x.argmax(-1), x.argmin(-1)", argmax(x, -1), argmin(x, -1)),
+      ROW("mask.any(), mask.all(-1)", any(mask), all(mask, -1)),
+      ROW("x.cumsum(0)", cumsum(x, 0)),
+      ROW("x.sort(-1), x.argsort(-1), x.topk(2)", sort(x, -1), argsort(x, -1), topk(x, 2)),
+      // products
+      ROW("x @ y.T", matmul(x, y, false, true)),
+      ROW("x @ v, torch.mv(x, v)", matmul(x, v)),
+      ROW("torch.dot(v, w), torch.outer(v, w)", dot(v, w), outer(v, w)),
+      ROW("torch.einsum('bhid,bhjd->bhij', q, k)", einsum("bhid,bhjd->bhij", q, k)),
+      // layers
+      ROW("F.linear(x, weight, bias)", linear(x, weight, bias)),
+      ROW("F.conv2d(images, filters, stride=2, padding=1)", conv2d(images, filters, {}, {.stride = 2, .padding = 1})),
+      ROW("F.max_pool2d(images, 3, 2, 1)", max_pool2d(images, {.kernel = 3, .stride = 2, .padding = 1})),
+      ROW("F.avg_pool2d(images, 2)", avg_pool2d(images, {.kernel = 2})),
+      ROW("F.layer_norm(x, (3,), gain, offset)", layer_norm(x, gain, offset, 1e-5)),
+      ROW("F.rms_norm(x, (3,), gain, 1e-6)", rms_norm(x, gain, 1e-6)),
+      ROW("F.relu(x), F.gelu(x), F.silu(x), x.sigmoid(), F.softplus(x)", relu(x), gelu(x), silu(x), sigmoid(x), softplus(x)),
+      ROW("F.softmax(x, -1), F.log_softmax(x, -1)", softmax(x, -1), log_softmax(x, -1)),
+      ROW("F.scaled_dot_product_attention(q, k, k)", attention(q, k, k)),
+      // losses
+      ROW("F.cross_entropy(logits, labels)", cross_entropy(logits, labels)),
+      ROW("F.mse_loss(x, y), F.l1_loss(x, y), F.huber_loss(x, y)", mse_loss(x, y), l1_loss(x, y), huber_loss(x, y)),
+      ROW("F.binary_cross_entropy_with_logits(x, target)", binary_cross_entropy_with_logits(x, target)),
+      ROW("F.kl_div(x, target, reduction='batchmean')", kl_div(x, target)),
+      // gradients
+      ROW("x.requires_grad_()", variable(x)),
+      ROW("loss.backward(); x.grad", backward(loss).find(x)),
+      ROW("torch.autograd.grad(loss, x, create_graph=True)", grad(loss, x, {.create_graph = true})),
+      ROW("with torch.no_grad():", NoGrad()),
+      ROW("torch.autograd.functional.hvp(f, parameters, direction)", hvp(loss, parameters, direction)),
+      ROW("torch.autograd.gradcheck(f, x)", check_gradients([](const Tensors& in) { return exp(in[0]); }, {ones({2}, f64)})),
+      ROW("torch.manual_seed(0)", RandomScope({.seed = 0})),
+  };
+  // clang-format on
+  std::set<std::string> expected;
+  for (const Row& row : rows) {
+    INFO(row.pytorch);
+    CHECK_NOTHROW(row.run());
+    expected.insert(fmt::format("| `{}` | `{}` |", row.pytorch, row.plumb));
+  }
+  CHECK(expected.size() == rows.size());
+  std::set<std::string> found;
+  for (const std::string& line : lines_of_page())
+    if (line.starts_with("| `") && std::ranges::count(line, '|') > 3) found.insert(line.substr(0, line.find(" |", line.find("` | `") + 4) + 2));
+  for (const std::string& row : expected) {
+    INFO("missing in the page: " << row);
+    CHECK(found.contains(row));
+  }
+  for (const std::string& row : found) {
+    INFO("in the page alone: " << row);
+    CHECK(expected.contains(row));
+  }
+}
