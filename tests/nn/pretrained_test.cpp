@@ -251,7 +251,7 @@ TEST_CASE("a card with keys of a later version is refused, and the keys are name
   const auto refusal = [](const nn::TensorFile& file) { return error_of([&] { nn::card_of(file, "w"); }); };
   const auto unknown = [](const std::string& keys) {
     return contains("w: its metadata has keys that this version does not know") &&
-           contains("compute: " + keys + "; read") && !contains("\n");
+           contains("computes: " + keys + "; read") && !contains("\n");
   };
   const nn::TensorFile of_vit = saved(nn::ViT(vit)), of_cait = saved(nn::CaiT(cait));
   CHECK_THAT(refusal(edited(of_vit, "\"gelu\":", "\"rope\":true,\"\\nq\":1,\"gelu\":")), unknown("\"rope\", \"\\nq\""));
