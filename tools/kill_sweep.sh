@@ -40,12 +40,17 @@ whole_ms=$((($(date +%s%N) - begin) / 1000000))
 # The moments are spread so that the kills use up about the time of the whole sweep, and some of it is left at the end.
 longest_ms=$((2 * whole_ms / kills + 40))
 checkpoint() { [ -n "$(find killed/checkpoints -name '*.safetensors' ! -name '.*' 2>/dev/null | head -1)" ]; }
+# Whether the sweep handles Ctrl-C yet: an earlier one ends it by the system's default.
+listens() { (($((0x$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$pid/status" 2>/dev/null || echo 0) & 2)) != 0)); }
 hit=0 done_early=0 stopped=0
 for ((i = 0; i < kills; ++i)); do
   "${sweep[@]}" --out killed --resume --checkpoint-every 0.0005 >log 2>&1 &
   pid=$!
   # Not before the run is there: a kill that finds nothing begun tests nothing.
   for ((t = 0; t < 400; ++t)); do [ -e killed/run.json ] && break; sleep 0.01; done
+  if [ "$signal" = INT ]; then
+    for ((t = 0; t < 400; ++t)); do listens && break; sleep 0.01; done
+  fi
   # Every other one waits for a checkpoint, however busy the machine is.
   if ((i % 2)); then
     for ((t = 0; t < 400; ++t)); do checkpoint && break; sleep 0.01; done

@@ -150,7 +150,7 @@ TEST_CASE("index_select and embedding: indices of any shape take the place of th
   CHECK(embedding(index, tensor({{1, 2}, {3, 4}, {5, 6}})).shape() == Shape{2, 2, 2});
 }
 
-TEST_CASE("take_along_axis and scatter_add go by an index for each element; repeated ones add up") {
+TEST_CASE("take_along_axis and scatter_add go by an index for each element, and repeated ones add up") {
   CHECK(take_along_axis(x, integers({{2, 0, 2, 1}, {0, 0, 1, 2}}), 1).values() == Values{3, 1, 3, 2, 4, 4, 5, 6});
   CHECK(take_along_axis(x, integers({{1, 0, 1}}), 0).values() == Values{4, 2, 6});
   CHECK(take_along_axis(labels, integers({2, 2}), -1).values() == Values{2, 2});
@@ -175,7 +175,7 @@ TEST_CASE("gradients that meet at one index are the same bits each time, on any 
   CHECK(scatter_add(zeros({40, 5}), 1, all, source).values() == scatter_add(zeros({40, 5}), 1, all, source).values());
 }
 
-TEST_CASE("on cuda an index out of range makes NaN, or is added nowhere; in anomaly mode it is an error") {
+TEST_CASE("on cuda an index out of range makes NaN, or is added nowhere, and is an error in anomaly mode") {
   PLUMB_REQUIRE_CUDA();
   const Tensor there = ones({2, 3}, cuda_f32), wrong = integers({{0, 3}, {-1, 2}}, Device::cuda);
   const Values taken = take_along_axis(there, wrong, 1).values();

@@ -65,7 +65,7 @@ TEST_CASE("logsumexp does not overflow, and is exact at infinities") {
   }
 }
 
-TEST_CASE("any and all: of any dtype; NaN is not 0; of nothing") {
+TEST_CASE("any and all: of any dtype, of NaN, which is not 0, and of nothing") {
   for (const Defaults where : everywhere) {
     const Tensor x = tensor({{0, 2, 0}, {0, 0, 0}, {1, nan_, -1}}, where);
     CHECK(any(x, -1).dtype() == DType::u8);
