@@ -21,8 +21,9 @@ __device__ __forceinline__ T gelu_curvature(T x) {
   if constexpr (form == Gelu::erf) {
     return density * std::exp(-half * x * x) * (2 - x * x);
   } else {
-    const T t = std::tanh(c * (x + cubic * x * x * x)), du = c * (1 + 3 * cubic * x * x), ddu = c * 6 * cubic * x;
-    return (1 - t * t) * (du + half * x * (ddu - 2 * t * du * du));
+    const T u = c * (x + cubic * x * x * x), t = std::tanh(u), du = c * (1 + 3 * cubic * x * x), ddu = c * 6 * cubic * x;
+    const T e = std::exp(-2 * std::abs(u)), slope_of_t = 4 * e / ((1 + e) * (1 + e));  // 1 - t^2, where t rounds to 1 as well
+    return slope_of_t * (du + half * x * (ddu - 2 * t * du * du));
   }
 }
 
