@@ -10,7 +10,7 @@ using namespace plumb;
 namespace {
 
 #ifdef __SANITIZE_ADDRESS__
-constexpr int divisor = 10;
+constexpr int divisor = 25;
 #else
 constexpr int divisor = 1;
 #endif

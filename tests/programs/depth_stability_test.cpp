@@ -135,11 +135,7 @@ TEST_CASE("kill -9 at random moments, resumed: the results of an undisturbed swe
 }
 
 TEST_CASE("Ctrl-C at random moments, resumed: the results of an undisturbed sweep") {
-#ifdef __SANITIZE_ADDRESS__
-  const std::string times = "4";
-#else
   const std::string times = "50";
-#endif
   const Finished f = run(std::filesystem::temp_directory_path(),
                          std::string(PLUMB_SOURCE_DIR) + "/tools/kill_sweep.sh " + times + " --signal INT --bin " + PLUMB_BINARY_DIR + "/bin");
   INFO(f.out << f.err);
