@@ -7,7 +7,7 @@
 
 #include "bench/machine.h"
 #include "core/atomic_file.h"
-#include "experiments/common/cli.h"
+#include "experiments/lab/cli/cli.h"
 
 using namespace plumb;
 

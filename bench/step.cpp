@@ -10,9 +10,9 @@
 
 #include "autograd/second_order.h"
 #include "core/backend.h"
-#include "experiments/common/build_info.h"
-#include "experiments/common/cli.h"
-#include "experiments/common/setup.h"
+#include "experiments/lab/build_info.h"
+#include "experiments/lab/cli/cli.h"
+#include "experiments/lab/run/setup.h"
 #include "nn/nn.h"
 
 using namespace plumb;

@@ -8,14 +8,14 @@
 
 #include "autograd/autograd.h"
 #include "core/atomic_file.h"
-#include "experiments/common/attention_pictures.h"
-#include "experiments/common/cli.h"
-#include "experiments/common/data/image_file.h"
-#include "experiments/common/data/image_folder.h"
-#include "experiments/common/data/loader.h"
-#include "experiments/common/data/open_data.h"
-#include "experiments/common/run_folder.h"
-#include "experiments/common/trainer.h"
+#include "experiments/lab/cli/cli.h"
+#include "experiments/lab/data/image_file.h"
+#include "experiments/lab/data/image_folder.h"
+#include "experiments/lab/data/loader.h"
+#include "experiments/lab/data/open_data.h"
+#include "experiments/lab/run/folder.h"
+#include "experiments/lab/signals/attention_images.h"
+#include "experiments/lab/train/train.h"
 #include "nn/nn.h"
 
 using namespace plumb;

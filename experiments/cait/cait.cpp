@@ -9,13 +9,13 @@
 #include <variant>
 
 #include "autograd/autograd.h"
-#include "experiments/common/attention_pictures.h"
-#include "experiments/common/drop_options.h"
-#include "experiments/common/gate_init.h"
-#include "experiments/common/layer_passports.h"
-#include "experiments/common/pretrained_weights.h"
-#include "experiments/common/study.h"
-#include "experiments/common/trainer.h"
+#include "experiments/lab/options/drop_options.h"
+#include "experiments/lab/options/gate_init.h"
+#include "experiments/lab/signals/attention_images.h"
+#include "experiments/lab/signals/layer_probe.h"
+#include "experiments/lab/study/pretrained_weights.h"
+#include "experiments/lab/study/study.h"
+#include "experiments/lab/train/train.h"
 #include "nn/nn.h"
 
 using namespace plumb;

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "autograd/autograd.h"
-#include "experiments/common/study.h"
-#include "experiments/common/trainer.h"
+#include "experiments/lab/study/study.h"
+#include "experiments/lab/train/train.h"
 #include "nn/audit.h"
 #include "nn/models/deep_mlp.h"
 

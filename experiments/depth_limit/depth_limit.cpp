@@ -6,9 +6,9 @@
 #include <cmath>
 #include <map>
 
-#include "experiments/common/boundary.h"
-#include "experiments/common/published_recipe.h"
-#include "experiments/common/study.h"
+#include "experiments/lab/stats/edges.h"
+#include "experiments/lab/study/published_settings.h"
+#include "experiments/lab/study/study.h"
 #include "nn/audit.h"
 
 using namespace plumb;

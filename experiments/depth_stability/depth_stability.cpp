@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "experiments/common/layer_passports.h"
-#include "experiments/common/published_recipe.h"
-#include "experiments/common/report.h"
-#include "experiments/common/study.h"
-#include "experiments/common/verdict.h"
+#include "experiments/lab/report/report.h"
+#include "experiments/lab/signals/layer_probe.h"
+#include "experiments/lab/stats/verdict.h"
+#include "experiments/lab/study/published_settings.h"
+#include "experiments/lab/study/study.h"
 #include "nn/audit.h"
 #include "nn/gate_check.h"
 

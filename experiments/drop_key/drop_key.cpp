@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "autograd/autograd.h"
-#include "experiments/common/attention_pictures.h"
-#include "experiments/common/drop_key_pictures.h"
-#include "experiments/common/published_recipe.h"
-#include "experiments/common/study.h"
+#include "experiments/lab/signals/attention_images.h"
+#include "experiments/lab/signals/mask_images.h"
+#include "experiments/lab/study/published_settings.h"
+#include "experiments/lab/study/study.h"
 #include "nn/attention_maps.h"
 #include "nn/audit.h"
 

@@ -3,9 +3,9 @@
 
 #include <map>
 
-#include "experiments/common/layer_passports.h"
-#include "experiments/common/published_recipe.h"
-#include "experiments/common/study.h"
+#include "experiments/lab/signals/layer_probe.h"
+#include "experiments/lab/study/published_settings.h"
+#include "experiments/lab/study/study.h"
 #include "nn/audit.h"
 #include "nn/gates/methods.h"
 

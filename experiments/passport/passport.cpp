@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/autograd.h"
-#include "experiments/common/study.h"
+#include "experiments/lab/study/study.h"
 #include "experiments/passport/records.h"
 #include "experiments/passport/report.h"
 #include "nn/audit.h"

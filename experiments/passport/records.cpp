@@ -6,10 +6,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "experiments/common/passport_json.h"
-#include "experiments/common/plot_text.h"
-#include "experiments/common/report_parts.h"
-#include "experiments/common/text_table.h"
+#include "experiments/lab/plot/text.h"
+#include "experiments/lab/plot/text_table.h"
+#include "experiments/lab/report/parts.h"
+#include "experiments/lab/signals/probe_json.h"
 
 namespace plumb::lab {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/common/passport.h"
-#include "experiments/common/study_results.h"
+#include "experiments/lab/report/results.h"
+#include "experiments/lab/signals/probe.h"
 
 namespace plumb::lab {
 

@@ -8,9 +8,9 @@
 #include <map>
 #include <set>
 
-#include "experiments/common/report_page.h"
-#include "experiments/common/report_parts.h"
-#include "experiments/common/svg_parts.h"
+#include "experiments/lab/plot/svg_parts.h"
+#include "experiments/lab/report/page.h"
+#include "experiments/lab/report/parts.h"
 
 namespace plumb::lab {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/common/report.h"
+#include "experiments/lab/report/report.h"
 #include "experiments/passport/records.h"
 
 namespace plumb::lab {

@@ -1,3 +1,3 @@
-#include "experiments/common/folders.h"
+#include "experiments/lab/study/folder_programs.h"
 
 int main(int argc, char** argv) { return plumb::lab::replay(argc, argv); }

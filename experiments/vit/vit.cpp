@@ -1,11 +1,11 @@
 // Trains a ViT (Dosovitskiy et al. 2021; DeiT, Touvron et al. 2021) with any residual method, evaluates one that was trained, or trains it on.
 #include "experiments/vit/vit.h"
 
-#include "experiments/common/attention_pictures.h"
-#include "experiments/common/gate_init.h"
-#include "experiments/common/layer_passports.h"
-#include "experiments/common/pretrained_weights.h"
-#include "experiments/common/study.h"
+#include "experiments/lab/options/gate_init.h"
+#include "experiments/lab/signals/attention_images.h"
+#include "experiments/lab/signals/layer_probe.h"
+#include "experiments/lab/study/pretrained_weights.h"
+#include "experiments/lab/study/study.h"
 #include "nn/audit.h"
 #include "nn/gates/methods.h"
 #include "nn/io/weights.h"

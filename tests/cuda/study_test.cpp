@@ -1,11 +1,11 @@
 // Whole studies on the device: what they report is what the cpu's report, however late a step's numbers are read.
-#include "experiments/common/study.h"
+#include "experiments/lab/study/study.h"
 
 #include <signal.h>
 
 #include <nlohmann/json.hpp>
 
-#include "tests/experiments/epsilon_study.h"
+#include "tests/lab/study/epsilon_study.h"
 #include "tests/support/cuda.h"
 #include "tests/support/interrupt.h"
 

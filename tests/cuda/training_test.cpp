@@ -6,7 +6,7 @@
 #include "autograd/debug.h"
 #include "core/memory.h"
 #include "core/precision.h"
-#include "experiments/common/optimization.h"
+#include "experiments/lab/options/optimizer_options.h"
 #include "nn/io/weights.h"
 #include "nn/nn.h"
 #include "tests/support/cuda.h"

@@ -24,7 +24,7 @@ KINDS = {  # those that a PNG can have, but for 16-bit grey, which Pillow clips 
 
 
 def some_pixels(count, seed):
-    """The bytes of tests/experiments/data_files.h, which the test draws its pictures from."""
+    """The bytes of tests/lab/data/data_files.h, which the test draws its pictures from."""
     return bytes(((i + seed) * 2654435761 >> 13) & 255 for i in range(count))
 
 
@@ -33,7 +33,7 @@ def png_chunk(name, data):
 
 
 def drawn_png(colour_type, channels, bits, transparent=False, height=13, width=21):
-    """A PNG file: the picture that tests/experiments/png_data_test.cpp draws."""
+    """A PNG file: the picture that tests/lab/data/png_test.cpp draws."""
     row = (width * channels * bits + 7) // 8
     pixels = some_pixels(height * row, 1)
     colours = min(2**bits, 200)  # fewer than a picture of 8 bits uses

@@ -101,6 +101,6 @@ TEST_CASE("heavy or replaceable dependencies have one user each") {
   CHECK(users_of(root, "onednn_primitives.h") ==
         std::set<std::string>{"backends/cpu/onednn_bf16.cpp", "backends/cpu/onednn_convolution.cpp", "backends/cpu/onednn_products.cpp"});
   CHECK(users_of(root, "<omp.h>").size() <= 1);
-  CHECK(users_of(root, "zlib.h") == std::set<std::string>{"experiments/common/data/input_file.cpp"});
+  CHECK(users_of(root, "zlib.h") == std::set<std::string>{"experiments/lab/data/input_file.cpp"});
   for (const std::string& file : users_of(root, "nlohmann/")) CHECK(file.ends_with(".cpp"));
 }

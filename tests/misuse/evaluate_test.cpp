@@ -1,6 +1,6 @@
 // Mistakes with evaluation.
 #include "autograd/autograd.h"
-#include "experiments/common/trainer.h"
+#include "experiments/lab/train/train.h"
 #include "nn/nn.h"
 #include "tests/misuse/misuse.h"
 

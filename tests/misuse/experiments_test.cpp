@@ -7,11 +7,11 @@
 #include <fstream>
 
 #include "core/atomic_file.h"
-#include "experiments/common/data/open_data.h"
-#include "experiments/common/data/split.h"
-#include "experiments/common/experiment.h"
 #include "experiments/deep_mlp/deep_mlp.h"
 #include "experiments/depth_stability/depth_stability.h"
+#include "experiments/lab/data/open_data.h"
+#include "experiments/lab/data/split.h"
+#include "experiments/lab/study/experiment.h"
 #include "experiments/passport/passport.h"
 #include "tests/misuse/misuse.h"
 #include "tests/support/called.h"

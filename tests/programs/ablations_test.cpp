@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
-#include "experiments/common/data/glyphs.h"
-#include "experiments/common/data/image_file.h"
+#include "experiments/lab/data/glyphs.h"
+#include "experiments/lab/data/image_file.h"
 #include "tests/programs/program.h"
 #include "tests/support/catch.h"
 

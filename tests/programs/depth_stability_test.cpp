@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "experiments/common/ledger.h"
+#include "experiments/lab/record/ledger.h"
 #include "nn/gates/gate.h"
 #include "tests/programs/program.h"
 #include "tests/support/catch.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/common/report.h"
+#include "experiments/lab/report/report.h"
 #include "tests/support/browser.h"
 #include "tests/support/catch.h"
 

@@ -6,15 +6,15 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "experiments/common/data/glyphs.h"
-#include "experiments/common/data/image_file.h"
-#include "experiments/common/data/image_folder.h"
-#include "experiments/common/data/loader.h"
-#include "experiments/common/data/split.h"
-#include "experiments/common/predictions.h"
-#include "experiments/common/trainer.h"
+#include "experiments/lab/data/glyphs.h"
+#include "experiments/lab/data/image_file.h"
+#include "experiments/lab/data/image_folder.h"
+#include "experiments/lab/data/loader.h"
+#include "experiments/lab/data/split.h"
+#include "experiments/lab/report/predictions.h"
+#include "experiments/lab/train/train.h"
 #include "nn/nn.h"
-#include "tests/experiments/data_files.h"
+#include "tests/lab/data/data_files.h"
 #include "tests/programs/program.h"
 
 using namespace plumb;

@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-#include "experiments/common/plot_text.h"
+#include "experiments/lab/plot/text.h"
 #include "tests/support/temporary_folder.h"
 
 namespace plumb::test {

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "experiments/common/interrupt.h"
+#include "experiments/lab/run/interrupt.h"
 
 namespace plumb::test {
 

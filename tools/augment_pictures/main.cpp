@@ -8,10 +8,10 @@
 
 #include "core/atomic_file.h"
 #include "core/random.h"
-#include "experiments/common/attention_pictures.h"
-#include "experiments/common/data/augment.h"
-#include "experiments/common/data/image_file.h"
-#include "experiments/common/drop_key_pictures.h"
+#include "experiments/lab/data/augment.h"
+#include "experiments/lab/data/image_file.h"
+#include "experiments/lab/signals/attention_images.h"
+#include "experiments/lab/signals/mask_images.h"
 #include "nn/drop_key.h"
 
 namespace {

@@ -1,0 +1,380 @@
+#include "experiments/lab/cli/cli.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/atomic_file.h"
+#include "core/nearest.h"
+#include "core/one_line.h"
+#include "experiments/lab/build_info.h"
+
+namespace plumb::lab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Decides = CliOption::Decides;
+
+const std::string general = "General";
+
+std::string shell_word(const std::string& word) {
+  const bool plain =
+      !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=.,/:+@%") == std::string::npos;
+  if (plain) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+// "[6, 24]" from "[6,24]".
+std::string spaced(const std::string& json) {
+  const Json value = Json::parse(json);
+  if (!value.is_array()) return json;
+  std::string text;
+  for (const Json& item : value) text += (text.empty() ? "" : ", ") + item.dump();
+  return "[" + text + "]";
+}
+
+// nlohmann's message without its "[json.exception.parse_error.101] ".
+std::string json_reason(const std::exception& e) {
+  const std::string text = e.what();
+  const std::size_t end = text.find("] ");
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
+Json parse_config(const std::string& path) {
+  std::string content;
+  try {
+    content = read_file(path);
+  } catch (const Error& e) {
+    throw UsageError(fmt::format("--config: {}", e.what()));
+  }
+  std::vector<std::string> keys;
+  const auto refuse_twice = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth == 1 && event == Json::parse_event_t::key) {
+      const auto key = parsed.get<std::string>();
+      usage_check(std::find(keys.begin(), keys.end(), key) == keys.end(), "{}: \"{}\" is given twice", path, key);
+      keys.push_back(key);
+    }
+    return true;
+  };
+  try {
+    Json config = Json::parse(content, refuse_twice, true, true);
+    if (config.is_object() && config.contains("experiment") && config.contains("settings")) config = Json(config["settings"]);  // a run.json
+    usage_check(config.is_object(), "{}: expected an object like the one --print-config prints, got {}", path, config.type_name());
+    return config;
+  } catch (const Json::exception& e) {
+    throw UsageError(fmt::format("{}: {}", path, json_reason(e)));
+  }
+}
+
+std::string did_you_mean(const std::string& near, const std::string& otherwise) {
+  return near.empty() ? otherwise : fmt::format("did you mean {}?", near);
+}
+
+}  // namespace
+
+Cli::Cli(std::string experiment, std::string summary)
+    : experiment_(std::move(experiment)), program_(experiment_), summary_(std::move(summary)), section_(general) {
+  option("--config", &config_, "Values from a file as --print-config prints it").value_name("FILE").decides_nothing_later();
+  option("--print-config", &print_config_, "Print all settings as a file for --config").decides_nothing_later();
+  option("--help", &help_, "Print this text (-h)").decides_nothing_later();
+  option("--version", &version_, "Print the version").decides_nothing_later();
+}
+
+void Cli::section(const std::string& title) {
+  section_ = title;
+  if (title != general && std::find(sections_.begin(), sections_.end(), title) == sections_.end()) sections_.push_back(title);
+}
+
+CliOption& Cli::option(const std::string& name, CliOption::Field field, const std::string& help) {
+  if (std::ranges::find(left_out_, name, &std::pair<std::string, std::string>::first) != left_out_.end())
+    return not_declared_.emplace_back(name, section_, field, help);
+  check(name.starts_with("--") && !find(name), "[cli] expected an option that begins with -- and is new, got {}{}", name,
+        find(name) ? " again: choose another name" : "");
+  return options_.emplace_back(name, section_, field, help);
+}
+
+void Cli::words(const std::string& title, std::vector<std::string>* words) {
+  words_title_ = title, words_ = words;
+  section("Options");
+  std::erase_if(options_, [](const CliOption& o) { return o.name == "--config" || o.name == "--print-config"; });
+}
+
+void Cli::set(const std::string& name, const std::string& text) {
+  if (CliOption* option = find(name)) option->read(name, text);
+}
+
+void Cli::listing(const std::string& name, const std::string& help, std::function<std::string()> text) {
+  Listing& listing = listings_.emplace_back(Listing{false, nullptr, std::move(text)});
+  const std::string here = section_;
+  section(instead);
+  option(name, &listing.wanted, help).decides_nothing_later();
+  section_ = here;
+}
+
+CliOption& Cli::listing(const std::string& name, std::vector<std::string>* about, const std::string& help, std::function<std::string()> text) {
+  listings_.push_back({false, about, std::move(text)});
+  const std::string here = section_;
+  section(instead);
+  CliOption& listed = option(name, about, help).decides_nothing_later();
+  section_ = here;
+  return listed;
+}
+
+void Cli::default_preset(const std::string& name) {
+  preset_ = name;
+  apply_preset(name, "default_preset");
+}
+
+void Cli::explain(const std::string& name, const std::string& source) {
+  CliOption* option = find(name);
+  internal_check(option, "option {} is explained and not declared", name);
+  option->source = source;
+  option->explained = option->text();
+}
+
+bool Cli::has(const std::string& name) const { return std::ranges::find(options_, name, &CliOption::name) != options_.end(); }
+
+bool Cli::given(const std::string& name) const { return std::find(given_.begin(), given_.end(), name) != given_.end(); }
+
+void Cli::preset(const std::string& name, const std::string& help, std::function<void()> set) {
+  if (presets_.empty()) options_.emplace_front("--preset", general, &preset_, "A named set of values, listed below").decides_speed_only();
+  presets_.push_back({name, help, std::move(set)});
+}
+
+void Cli::rule(std::function<void()> check) { rules_.push_back(std::move(check)); }
+
+void Cli::example(const std::string& arguments) { examples_.push_back(arguments); }
+
+CliOption* Cli::find(std::string_view name) {
+  const auto it = std::find_if(options_.begin(), options_.end(), [&](const CliOption& o) { return o.name == name; });
+  return it == options_.end() ? nullptr : &*it;
+}
+
+std::vector<std::string> Cli::section_order() const {
+  std::vector<std::string> order = sections_;
+  if (std::erase(order, instead) > 0) order.emplace_back(instead);
+  order.push_back(general);
+  return order;
+}
+
+std::vector<Cli::Given> Cli::split_arguments(const std::vector<std::string>& arguments) {
+  std::vector<Given> given;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (!argument.starts_with('-') && words_) {
+      words_->push_back(argument);
+      continue;
+    }
+    if (!argument.starts_with('-')) {
+      const bool after_axis = !given.empty() && given.back().option->is_axis();
+      const bool after_pair = !given.empty() && given.back().option->is_pair();
+      const std::string hint = after_pair   ? fmt::format("{} takes two names", given.back().option->name)
+                               : after_axis ? fmt::format("a list takes commas: {} {},{}", given.back().option->name, given.back().value, argument)
+                                            : "every value belongs to an option, see --help";
+      throw UsageError(fmt::format("unexpected argument '{}'; {}", argument, hint));
+    }
+    const std::size_t equals = argument.find('=');
+    const std::string name = argument.substr(0, equals);
+    CliOption* option = find(name);
+    const bool off = !option && name.starts_with("--no-") && equals == std::string::npos;
+    if (off) {
+      option = find("--" + name.substr(5));
+      if (option && !option->is_switch()) option = nullptr;
+    }
+    if (!option) {
+      for (const auto& [varied, advice] : left_out_)
+        usage_check(varied != name || advice.empty(), "{} is what this program varies; {}", name, advice);
+      std::vector<std::string> names;
+      for (const CliOption& o : options_) names.push_back(o.name.substr(2));
+      const std::string near = nearest_name(name.substr(std::min(name.find_first_not_of('-'), name.size())), names);
+      throw UsageError(fmt::format("unknown option {}; {}", name, did_you_mean(near.empty() ? "" : "--" + near, "--help lists them")));
+    }
+    for (const Given& earlier : given)
+      usage_check(earlier.option != option, "{} is given twice{}", name, option->is_axis() ? "; a list takes commas, such as 6,24" : "");
+    std::string value = off ? "false" : "";
+    if (equals != std::string::npos) {
+      usage_check(!option->is_switch(), "{} takes no value, got '{}'", name, argument.substr(equals + 1));
+      value = argument.substr(equals + 1);
+    } else if (!option->is_switch()) {
+      usage_check(i + 1 < arguments.size() && !arguments[i + 1].starts_with("--"), "{} expects a value: {} {}", name, name, option->value_name());
+      value = arguments[++i];
+      if (option->is_pair() && i + 1 < arguments.size() && !arguments[i + 1].starts_with('-')) value += "," + arguments[++i];
+    }
+    given.push_back({option, std::move(value)});
+  }
+  return given;
+}
+
+void Cli::apply_preset(const std::string& name, const std::string& where) {
+  std::vector<std::string> names;
+  for (const Preset& preset : presets_) names.push_back(preset.name);
+  const auto it = std::find(names.begin(), names.end(), name);
+  if (it == names.end()) {
+    throw UsageError(fmt::format("{}: unknown preset '{}'; {}", where, name, suggest_name(name, names)));
+  }
+  presets_[static_cast<std::size_t>(it - names.begin())].set();
+  for (CliOption& option : options_)
+    if (option.decides() != Decides::call) option.validate(fmt::format("preset {}: {}", name, option.key()));
+}
+
+// The preset that the file was made from, unless the command line names another.
+void Cli::apply_preset_of(const std::string& path) {
+  const Json config = parse_config(path);
+  if (const auto preset = config.find("preset"); preset != config.end() && !given("--preset") && find("--preset")) {
+    find("--preset")->read_json(fmt::format("{}: \"preset\"", path), preset->dump());
+    if (!preset_.empty()) apply_preset(preset_, fmt::format("{}: \"preset\"", path));
+  }
+}
+
+void Cli::apply_config(const std::string& path) {
+  const Json config = parse_config(path);
+  for (const auto& [key, value] : config.items()) {
+    std::vector<std::string> keys;
+    CliOption* option = nullptr;
+    for (CliOption& o : options_) {
+      if (o.key() == key) option = &o;
+      if (o.decides() != Decides::call) keys.push_back(o.key());
+    }
+    if (!option) {
+      const std::string near = nearest_name(key, keys);
+      throw UsageError(fmt::format("{}: unknown key \"{}\"; {}", path, key,
+                                   did_you_mean(near.empty() ? "" : "\"" + near + "\"", "--print-config shows all keys")));
+    }
+    usage_check(option->decides() != Decides::call, "{}: \"{}\" belongs on the command line, as {}", path, key, option->name);
+    option->read_json(fmt::format("{}: \"{}\"", path, key), value.dump());
+    given_.push_back(option->name);
+  }
+}
+
+bool Cli::typed(const std::string& name) const { return std::ranges::find(typed_, name) != typed_.end(); }
+
+Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (argc > 0)  // the program that runs, which may be one of many around this experiment
+    if (const std::string ran = std::filesystem::path(argv[0]).filename().string(); !ran.empty()) program_ = ran;
+  command_line_ = shell_word(program_);
+  for (const std::string& argument : arguments) command_line_ += " " + shell_word(argument);
+
+  const auto print = [&](const std::string& text) {
+    write_result(text, out);
+    return Action::done;
+  };
+  // These two help also where the rest of the line is wrong.
+  for (const std::string& argument : arguments) {
+    if (argument == "--help" || argument == "-h") return print(help());
+    if (argument == "--version") return print(fmt::format("{} {}\n", program_, version()));
+  }
+  const std::vector<Given> given = split_arguments(arguments);
+  const auto read = [&](const Given& g) { g.option->read(g.option->name, g.value); };
+  for (const Given& g : given)
+    if (g.option->field == CliOption::Field(&preset_) || g.option->field == CliOption::Field(&config_)) {
+      read(g);
+      given_.push_back(g.option->name);
+    }
+  if (!preset_.empty()) apply_preset(preset_, "--preset");
+  if (!config_.empty()) apply_preset_of(config_);
+  for (const auto& look : looks_) look();
+  if (!config_.empty()) apply_config(config_);
+  for (const Given& g : given) {
+    read(g);
+    given_.push_back(g.option->name);
+    typed_.push_back(g.option->name);
+  }
+  for (const auto& check : rules_) check();
+
+  for (const Listing& listing : listings_)
+    if (listing.wanted || (listing.about && !listing.about->empty())) return print(listing.text());
+  if (print_config_) return print(config());
+  return Action::run;
+}
+
+std::string Cli::settings() const {
+  Json settings = Json::object();
+  for (const CliOption& option : options_)
+    if (option.decides() != Decides::call) settings[option.key()] = Json::parse(option.json());
+  return settings.dump();
+}
+
+std::string Cli::fixed_settings() const {
+  Json settings = Json::object();
+  for (const CliOption& option : options_)
+    if (option.decides() == Decides::result) settings[option.key()] = Json::parse(option.json());
+  return settings.dump();
+}
+
+std::string Cli::config() const {
+  struct Line {
+    std::string section, setting, help;
+  };
+  const auto comment = [&](const CliOption& o) {
+    if (o.source.empty()) return o.help;
+    return fmt::format("{} [{}]", o.help, o.text() == o.explained ? o.source : fmt::format("given; {} has {}", preset_, o.explained));
+  };
+  std::vector<Line> lines;
+  for (const std::string& section : section_order())
+    for (const CliOption& option : options_) {
+      if (option.section != section || option.decides() == Decides::call) continue;
+      lines.push_back({section, fmt::format("\"{}\": {}", option.key(), spaced(option.json())), comment(option)});
+    }
+  std::string text = fmt::format("// Settings of {} {}; read with --config FILE\n{{\n", program_, version());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (i == 0 || lines[i].section != lines[i - 1].section) text += fmt::format("{}  // {}\n", i == 0 ? "" : "\n", lines[i].section);
+    text += fmt::format("  {:<34}  // {}\n", lines[i].setting + (i + 1 < lines.size() ? "," : ""), lines[i].help);
+  }
+  text += "}\n";
+  if (!config_note_) return text;
+  std::istringstream note(config_note_());
+  for (std::string line; std::getline(note, line);) text += (line.empty() ? "//" : "// " + line) + "\n";
+  return text;
+}
+
+std::string Cli::difference(const std::string& recorded_settings) const {
+  const Json ours = Json::parse(settings()), recorded = Json::parse(recorded_settings);
+  for (const CliOption& option : options_) {
+    const std::string key = option.key();
+    if (option.decides() != Decides::result) continue;
+    if (!recorded.contains(key)) {
+      if (!given(option.name)) continue;  // younger than the record, and as it was before it could be said
+      return fmt::format("{} is not recorded there and {} here", key, ours[key].dump());
+    }
+    if (recorded[key] != ours[key]) return fmt::format("{} is {} there and {} here", key, recorded[key].dump(), ours[key].dump());
+  }
+  for (const auto& [key, value] : recorded.items())
+    if (!ours.contains(key)) return fmt::format("{} is {} there and unknown here", key, value.dump());
+  return "";
+}
+
+int exit_status(const std::function<int()>& body) {
+  const auto report = [](const char* message, int status) {
+    note_error("error: " + one_line(message) + "\n");
+    return status;
+  };
+  try {
+    return body();
+  } catch (const UsageError& e) {
+    return report(e.what(), 2);
+  } catch (const std::bad_alloc&) {
+    return report("out of memory; try a smaller --batch", 1);
+  } catch (const std::exception& e) {
+    return report(e.what(), 1);
+  } catch (...) {
+    return report("something was thrown that is not an exception", 1);
+  }
+}
+
+void note_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+void write_result(std::string_view text, std::FILE* out) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0;
+  check(written, "cannot write the result: {}", std::strerror(errno));
+}
+
+}  // namespace plumb::lab

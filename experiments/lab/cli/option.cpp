@@ -1,0 +1,288 @@
+#include "experiments/lab/cli/option.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "core/error.h"
+#include "core/nearest.h"
+#include "nn/gates/gate.h"
+
+namespace plumb::lab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::uint64_t longest_range = 10'000;
+
+template <class T>
+constexpr bool is_vector = false;
+template <class T>
+constexpr bool is_vector<std::vector<T>> = true;
+template <class T>
+constexpr bool is_optional = false;
+template <class T>
+constexpr bool is_optional<std::optional<T>> = true;
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> items;
+  for (std::size_t begin = 0;;) {
+    const std::size_t comma = text.find(',', begin);
+    items.push_back(text.substr(begin, comma - begin));
+    if (comma == std::string::npos) return items;
+    begin = comma + 1;
+  }
+}
+
+template <class T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  if constexpr (std::is_floating_point_v<T>)
+    if (!std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+template <class T>
+std::string show(const T& value) {
+  if constexpr (is_vector<T>) {
+    std::string text;
+    for (const auto& item : value) text += (text.empty() ? "" : ",") + show(item);
+    return text;
+  } else {
+    return fmt::format("{}", value);
+  }
+}
+
+}  // namespace
+
+CliOption::CliOption(std::string name_, std::string section_, Field field_, std::string help_)
+    : name(std::move(name_)), section(std::move(section_)), field(field_), help(std::move(help_)) {}
+
+CliOption& CliOption::bound(double& limit, double value, bool& open, bool is_open) {
+  limit = value;
+  open = is_open;
+  return *this;
+}
+
+CliOption& CliOption::one_of(std::string noun, std::vector<std::string> names) {
+  noun_ = std::move(noun);
+  names_ = std::move(names);
+  return *this;
+}
+
+CliOption& CliOption::one_of_methods(std::string noun, bool as_typed) {
+  methods_ = true;
+  as_typed_ = as_typed;
+  help += "; NAME:CONSTANT=VALUE for another constant";
+  return one_of(std::move(noun), nn::gate_names());
+}
+
+CliOption& CliOption::or_word(std::string word) {
+  word_ = std::move(word);
+  return *this;
+}
+
+CliOption& CliOption::pair() {
+  pair_ = true;
+  return *this;
+}
+
+CliOption& CliOption::value_name(std::string name_) {
+  value_name_ = std::move(name_);
+  return *this;
+}
+
+CliOption& CliOption::same_for_all() {
+  same_for_all_ = true;
+  return *this;
+}
+
+CliOption& CliOption::decides_speed_only() {
+  decides_ = Decides::speed;
+  return *this;
+}
+
+CliOption& CliOption::decides_which_arms() {
+  decides_ = Decides::arms;
+  return *this;
+}
+
+CliOption& CliOption::decides_nothing_later() {
+  decides_ = Decides::call;
+  return *this;
+}
+
+std::string CliOption::key() const {
+  std::string key = name.substr(2);
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
+
+bool CliOption::is_axis() const {
+  return std::visit([](auto* variable) { return is_vector<std::remove_pointer_t<decltype(variable)>>; }, field);
+}
+
+std::string CliOption::value_name() const {
+  if (is_switch()) return "";
+  if (!value_name_.empty()) return value_name_;
+  const bool is_text = std::holds_alternative<std::string*>(field) || std::holds_alternative<std::vector<std::string>*>(field);
+  return std::string(is_text ? "NAME" : "N") + (is_axis() ? ",.." : "");
+}
+
+std::string CliOption::expected() const {
+  const bool whole = std::holds_alternative<std::int64_t*>(field) || std::holds_alternative<std::optional<std::int64_t>*>(field) ||
+                     std::holds_alternative<std::vector<std::int64_t>*>(field);
+  const bool has_low = std::isfinite(lowest_), has_high = std::isfinite(highest_);
+  std::string text = is_axis() ? (whole ? "integers" : "numbers") : (whole ? "an integer" : "a number");
+  if (has_low && has_high)
+    text += fmt::format(" in {}{}, {}{}", low_open_ ? '(' : '[', lowest_, highest_, high_open_ ? ')' : ']');
+  else if (has_low)
+    text += fmt::format(" {} {}", low_open_ ? "above" : "of at least", lowest_);
+  else if (has_high)
+    text += fmt::format(" {} {}", high_open_ ? "below" : "of at most", highest_);
+  if (is_axis()) text += whole ? " such as 6,24 or 0..4" : " such as 0.001,0.01";
+  if (!word_.empty()) text += fmt::format(", or '{}'", word_);
+  return text;
+}
+
+void CliOption::refuse(const std::string& where, const std::string& got) const {
+  throw UsageError(fmt::format("{} expects {}, got {}", where, expected(), got));
+}
+
+void CliOption::refuse_name(const std::string& where, const std::string& got) const {
+  throw UsageError(fmt::format("{}: unknown {} '{}'; {}", where, noun_, got, suggest_name(got, names_)));
+}
+
+template <class T>
+T CliOption::item(const std::string& where, const std::string& text) const {
+  if constexpr (std::is_same_v<T, std::string>) {
+    const std::string name_ = methods_ ? text.substr(0, text.find(':')) : text;
+    if (!names_.empty() && std::find(names_.begin(), names_.end(), name_) == names_.end()) refuse_name(where, name_);
+    if (name_ == text) return text;
+    try {
+      const nn::Method method = nn::method_named(text);
+      return as_typed_ ? text : method.label();
+    } catch (const Error& e) {
+      throw UsageError(fmt::format("{} {}: {}", where, text, e.what()));
+    }
+  } else {
+    const std::optional<T> value = parse_number<T>(text);
+    if (!value) refuse(where, fmt::format("'{}'", text));
+    const double number = static_cast<double>(*value);
+    const bool inside = (low_open_ ? number > lowest_ : number >= lowest_) && (high_open_ ? number < highest_ : number <= highest_);
+    if (!inside) refuse(where, text);
+    return *value;
+  }
+}
+
+template <class T>
+std::vector<T> CliOption::axis(const std::string& where, const std::vector<std::string>& items) const {
+  std::vector<T> values;
+  const auto append = [&](const T& value) {
+    if (!pair_ && std::find(values.begin(), values.end(), value) != values.end())
+      throw UsageError(fmt::format("{}: {} is given twice; each value once", where, value));
+    values.push_back(value);
+  };
+  for (const std::string& text : items) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (text == "all" && !names_.empty()) {
+        for (const std::string& name_ : names_) append(name_);
+        continue;
+      }
+    }
+    if constexpr (std::is_same_v<T, std::int64_t>) {
+      if (const std::size_t dots = text.find(".."); dots != std::string::npos) {
+        const auto first = item<T>(where, text.substr(0, dots)), last = item<T>(where, text.substr(dots + 2));
+        if (first > last) throw UsageError(fmt::format("{}: the range {} is empty; write {}..{}", where, text, last, first));
+        const std::uint64_t span = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);  // last - first may overflow
+        if (span >= longest_range) throw UsageError(fmt::format("{}: the range {} holds more than {} values", where, text, longest_range));
+        for (std::uint64_t i = 0; i <= span; ++i) append(first + static_cast<T>(i));
+        continue;
+      }
+    }
+    append(item<T>(where, text));
+  }
+  if (values.empty()) throw UsageError(fmt::format("{} expects at least one value, got an empty list", where));
+  return values;
+}
+
+void CliOption::read_items(const std::string& where, std::vector<std::string> items) {
+  std::visit(
+      [&](auto* variable) {
+        using T = std::remove_pointer_t<decltype(variable)>;
+        if constexpr (is_vector<T>) {
+          *variable = axis<typename T::value_type>(where, items);
+        } else if constexpr (is_optional<T>) {
+          if (items[0] == word_)
+            variable->reset();
+          else
+            *variable = item<typename T::value_type>(where, items[0]);
+        } else if constexpr (std::is_same_v<T, bool>) {
+          *variable = items[0] != "false";
+        } else {
+          *variable = item<T>(where, items[0]);
+        }
+      },
+      field);
+}
+
+void CliOption::read(const std::string& where, const std::string& typed) {
+  if (typed.empty() && !is_switch()) throw UsageError(fmt::format("{} expects {}, got nothing", where, is_axis() ? "a list" : "a value"));
+  read_items(where, is_axis() ? split(typed) : std::vector<std::string>{typed});
+}
+
+void CliOption::read_json(const std::string& where, const std::string& json) {
+  const Json value = Json::parse(json);
+  if (const auto* variable = std::get_if<bool*>(&field)) {
+    if (!value.is_boolean()) throw UsageError(fmt::format("{} expects true or false, got {}", where, value.dump()));
+    **variable = value.get<bool>();
+    return;
+  }
+  const bool takes_text = std::holds_alternative<std::string*>(field) || std::holds_alternative<std::vector<std::string>*>(field);
+  // A string reads as on the command line ("0..4", "all"), a number as its digits.
+  const auto typed = [&](const Json& one) {
+    if (one.is_string()) return one.get<std::string>();
+    if (one.is_number() && !takes_text) return one.dump();
+    throw UsageError(fmt::format("{} expects {}, got {}", where, takes_text ? "text in quotes" : expected(), one.dump()));
+  };
+  std::vector<std::string> items;
+  if (value.is_array() && is_axis())
+    for (const Json& one : value) items.push_back(typed(one));
+  else
+    items = is_axis() ? split(typed(value)) : std::vector<std::string>{typed(value)};
+  read_items(where, std::move(items));
+}
+
+void CliOption::validate(const std::string& where) { read_json(where, json()); }
+
+std::string CliOption::text() const {
+  return std::visit(
+      [&](const auto* variable) -> std::string {
+        using T = std::remove_cv_t<std::remove_pointer_t<decltype(variable)>>;
+        if constexpr (std::is_same_v<T, bool>)
+          return *variable ? "true" : "false";
+        else if constexpr (is_optional<T>)
+          return *variable ? show(**variable) : word_;
+        else
+          return show(*variable);
+      },
+      field);
+}
+
+std::string CliOption::json() const {
+  const Json value = std::visit(
+      [&](const auto* variable) -> Json {
+        if constexpr (is_optional<std::remove_cv_t<std::remove_pointer_t<decltype(variable)>>>)
+          return *variable ? Json(**variable) : Json(word_);
+        else
+          return Json(*variable);
+      },
+      field);
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);  // a path may hold bytes that are no UTF-8
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,73 @@
+#include "experiments/lab/data/idx.h"
+
+#include <array>
+
+#include "core/error.h"
+#include "experiments/lab/data/input_file.h"
+
+namespace plumb::lab {
+namespace {
+
+constexpr std::int32_t classes = 10;
+constexpr std::int64_t side = 32;  // what the models take
+
+constexpr std::uint32_t big_endian(const std::uint8_t* b) {
+  return std::uint32_t{b[0]} << 24 | std::uint32_t{b[1]} << 16 | std::uint32_t{b[2]} << 8 | std::uint32_t{b[3]};
+}
+
+std::string hint(std::uint32_t magic) {
+  if (magic == 0x00000801u) return "; is it a file of labels?";
+  if (magic == 0x00000803u) return "; is it a file of images?";
+  if (magic >> 16 == 0) return "; is it an IDX file of another type?";
+  return "; is it another format?";
+}
+
+// The sizes that the header gives.
+template <std::size_t dims>
+std::array<std::uint64_t, dims> read_header(InputFile& file) {
+  std::array<std::uint8_t, 4 * (dims + 1)> header{};
+  const std::size_t got = file.read(header);
+  const std::uint32_t magic = big_endian(header.data()), expected = 0x00000800u + static_cast<std::uint32_t>(dims);
+  check(got < 4 || magic == expected, "{}: expected IDX magic 0x{:08x} (unsigned bytes, {} dimension{}), got 0x{:08x}{}", file.path(), expected, dims,
+        dims == 1 ? "" : "s", magic, hint(magic));
+  check(got == header.size(), "{}: expected an IDX header of {} bytes, got {} bytes: the file is cut off", file.path(), header.size(), got);
+  std::array<std::uint64_t, dims> sizes{};
+  for (std::size_t i = 0; i < dims; ++i) sizes[i] = big_endian(header.data() + 4 * (i + 1));
+  return sizes;
+}
+
+void read_images(const std::string& path, ImageSet& set, std::uint64_t& count) {
+  InputFile file(path);
+  const auto [images, height, width] = read_header<3>(file);
+  check(images > 0 && height > 0 && width > 0, "{}: expected at least one image of at least one pixel, got {} of {}x{}", path, images, height, width);
+  check(height <= 1024 && width <= 1024, "{}: expected images of at most 1024x1024, got a header with {}x{}", path, height, width);
+  const std::string what = fmt::format("{} images of {}x{}", images, height, width);
+  file.append(set.pixels, images * height * width, what);
+  file.expect_end(what);
+  count = images;
+  set.channels = 1;
+  set.height = static_cast<std::int64_t>(height);
+  set.width = static_cast<std::int64_t>(width);
+}
+
+}  // namespace
+
+ImageSet read_idx(const std::string& images_path, const std::string& labels_path) {
+  ImageSet set;
+  set.classes = classes;
+  std::uint64_t images = 0;
+  read_images(images_path, set, images);
+
+  InputFile file(labels_path);
+  const auto [count] = read_header<1>(file);
+  check(count == images, "{}: expected {} labels, one for each image of {}, got a header with {}", labels_path, images, images_path, count);
+  std::vector<std::uint8_t> labels;
+  file.append(labels, count, fmt::format("{} labels", count));
+  file.expect_end(fmt::format("{} labels", count));
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    check(labels[i] < classes, "{}: expected labels in 0..{}, got {} for image {}", labels_path, classes - 1, labels[i], i);
+  set.labels.assign(labels.begin(), labels.end());
+  return pad_to(std::move(set), side);
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,256 @@
+#include "experiments/lab/data/image_file.h"
+
+#include <algorithm>
+#include <csetjmp>
+#include <cstdio>
+#include <span>
+
+// libjpeg's headers need FILE and size_t; its error codes are in a header of their own.
+#include <jpeglib.h>
+// clang-format off
+#include <jerror.h>
+// clang-format on
+#include <png.h>
+
+#include "core/error.h"
+#include "experiments/lab/data/input_file.h"
+
+namespace plumb::lab {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr std::int64_t most_pixels = 1 << 26;
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 29;
+
+enum class Kind { png, jpeg };
+
+Kind kind_of(const std::string& path, std::span<const std::uint8_t> first) {
+  if (first.size() >= 8 && png_sig_cmp(first.data(), 0, 8) == 0) return Kind::png;
+  check(first.size() >= 3 && first[0] == 0xff && first[1] == 0xd8 && first[2] == 0xff, "{}: expected a PNG or JPEG file, got other bytes", path);
+  return Kind::jpeg;
+}
+
+void check_size(const std::string& path, std::int64_t height, std::int64_t width) {
+  check(height > 0 && width > 0 && height <= most_pixels && width <= most_pixels && height * width <= most_pixels,
+        "{}: expected at most {} pixels, its header says {} x {}", path, most_pixels, width, height);
+}
+
+// What was read row by row, [height, width, channels], by channel.
+Pixels by_channel(const Bytes& rows, std::int64_t height, std::int64_t width, std::int64_t step) {
+  Pixels image{3, height, width, Bytes(static_cast<std::size_t>(3 * height * width))};
+  for (std::int64_t c = 0; c < 3; ++c) {
+    std::uint8_t* plane = image.plane(c);
+    for (std::int64_t i = 0; i < height * width; ++i) plane[i] = rows[static_cast<std::size_t>(step * i + c)];
+  }
+  return image;
+}
+
+// libpng's state. Its error handler must not return: it leaves by longjmp.
+struct PngReader {
+  explicit PngReader(std::span<const std::uint8_t> file) : rest(file) {}
+  PngReader(const PngReader&) = delete;
+  ~PngReader() { png_destroy_read_struct(&png, &info, nullptr); }
+
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+  std::jmp_buf back;
+  char message[256] = "out of memory";  // libpng gives no message if it cannot allocate its own structures
+  std::span<const std::uint8_t> rest;   // the bytes of the file that are not read yet
+};
+
+extern "C" {
+[[noreturn]] void leave_png(png_structp png, png_const_charp message) {
+  auto* reader = static_cast<PngReader*>(png_get_error_ptr(png));
+  std::snprintf(reader->message, sizeof reader->message, "%s", message);
+  std::longjmp(reader->back, 1);
+}
+void ignore_warning(png_structp, png_const_charp) {}
+void take_png(png_structp png, png_bytep to, std::size_t count) {
+  auto* reader = static_cast<PngReader*>(png_get_io_ptr(png));
+  if (count > reader->rest.size()) png_error(png, "the file ends too soon");
+  std::copy_n(reader->rest.begin(), count, to);
+  reader->rest = reader->rest.subspan(count);
+}
+}
+
+// This function and the next have no objects with destructors, which longjmp would skip; what they fill belongs to the
+// caller. Both return false on an error, and reader.message says why.
+bool read_png_header(PngReader& reader) {
+  if (setjmp(reader.back)) return false;
+  reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, leave_png, ignore_warning);
+  if (!reader.png) return false;
+  reader.info = png_create_info_struct(reader.png);
+  if (!reader.info) return false;
+  png_set_benign_errors(reader.png, 1);
+  png_set_read_fn(reader.png, &reader, take_png);
+  png_read_info(reader.png, reader.info);
+  return true;
+}
+
+// Rows of three channels. Gamma is not asked for, so libpng leaves the values as they are, whatever colour space is
+// named.
+bool read_png_rows(PngReader& reader, Bytes& rows) {
+  if (setjmp(reader.back)) return false;
+  const png_structp png = reader.png;
+  png_set_strip_16(png);
+  png_set_expand(png);
+  png_set_gray_to_rgb(png);
+  png_set_strip_alpha(png);
+  const int passes = png_set_interlace_handling(png);
+  png_read_update_info(png, reader.info);
+  const std::size_t height = png_get_image_height(png, reader.info), row_bytes = std::size_t{3} * png_get_image_width(png, reader.info);
+  if (png_get_rowbytes(png, reader.info) != row_bytes) png_error(png, "expected rows of three channels");
+  rows.resize(height * row_bytes);
+  for (int pass = 0; pass < passes; ++pass)
+    for (std::size_t row = 0; row < height; ++row) png_read_row(png, rows.data() + row * row_bytes, nullptr);
+  return true;
+}
+
+Pixels read_png(const std::string& path, const Bytes& file) {
+  PngReader reader(file);
+  check(read_png_header(reader), "{}: not a PNG that can be read: {}", path, reader.message);
+  const std::int64_t height = png_get_image_height(reader.png, reader.info), width = png_get_image_width(reader.png, reader.info);
+  check_size(path, height, width);
+  Bytes rows;
+  check(read_png_rows(reader, rows), "{}: the PNG is damaged or cut off: {}", path, reader.message);
+  return by_channel(rows, height, width, 3);
+}
+
+// libjpeg calls back on an error, and its function must not return: it leaves by longjmp, over nothing that has a destructor.
+struct JpegErrors : jpeg_error_mgr {
+  std::jmp_buf back;
+  char message[JMSG_LENGTH_MAX];
+  bool cut_off;
+};
+
+extern "C" {
+[[noreturn]] void leave_jpeg(j_common_ptr decoder) {
+  auto* errors = static_cast<JpegErrors*>(decoder->err);
+  errors->format_message(decoder, errors->message);
+  std::longjmp(errors->back, 1);
+}
+// Damage that leaves a picture is let pass, as Pillow does: ImageNet has such files. The end before its time is not.
+void note_jpeg(j_common_ptr decoder, int level) {
+  auto* errors = static_cast<JpegErrors*>(decoder->err);
+  if (level < 0 && errors->msg_code == JWRN_JPEG_EOF) errors->cut_off = true;
+}
+// A progressive file may have scans without end.
+void count_scans(j_common_ptr decoder) {
+  constexpr int most_scans = 500;
+  auto* errors = static_cast<JpegErrors*>(decoder->err);
+  if (reinterpret_cast<j_decompress_ptr>(decoder)->input_scan_number <= most_scans) return;
+  std::snprintf(errors->message, sizeof errors->message, "more than %d scans", most_scans);
+  std::longjmp(errors->back, 1);
+}
+}
+
+// What is read of a JPEG: rows of 3 channels, or of 4 of a file in CMYK.
+struct JpegRows {
+  std::int64_t height = 0, width = 0, channels = 0;
+  Bytes bytes = {};
+};
+enum class JpegEnd { whole, cut_off, failed, too_large };
+
+// Without objects that longjmp would pass over: what it fills is the caller's.
+JpegEnd decode_jpeg(const Bytes& file, JpegErrors& errors, JpegRows& rows) {
+  jpeg_decompress_struct decoder{};
+  jpeg_progress_mgr progress{};
+  decoder.err = jpeg_std_error(&errors);
+  errors.error_exit = leave_jpeg, errors.emit_message = note_jpeg, errors.cut_off = false, errors.message[0] = '\0';
+  progress.progress_monitor = count_scans;
+  if (setjmp(errors.back)) {
+    jpeg_destroy_decompress(&decoder);
+    return JpegEnd::failed;
+  }
+  jpeg_create_decompress(&decoder);
+  decoder.progress = &progress;
+  jpeg_mem_src(&decoder, file.data(), static_cast<unsigned long>(file.size()));
+  jpeg_read_header(&decoder, TRUE);
+  const bool four = decoder.jpeg_color_space == JCS_CMYK || decoder.jpeg_color_space == JCS_YCCK;
+  rows.height = decoder.image_height, rows.width = decoder.image_width, rows.channels = four ? 4 : 3;
+  if (rows.height * rows.width > most_pixels) {
+    jpeg_destroy_decompress(&decoder);
+    return JpegEnd::too_large;
+  }
+  decoder.out_color_space = four ? JCS_CMYK : JCS_RGB;
+  rows.bytes.resize(static_cast<std::size_t>(rows.height * rows.width * rows.channels));
+  jpeg_start_decompress(&decoder);
+  while (decoder.output_scanline < decoder.output_height) {
+    JSAMPROW row = rows.bytes.data() + static_cast<std::size_t>(decoder.output_scanline) * static_cast<std::size_t>(rows.width * rows.channels);
+    jpeg_read_scanlines(&decoder, &row, 1);
+  }
+  jpeg_finish_decompress(&decoder);
+  jpeg_destroy_decompress(&decoder);
+  return errors.cut_off ? JpegEnd::cut_off : JpegEnd::whole;
+}
+
+// Files in CMYK hold 255 minus each ink; as Pillow converts them.
+void cmyk_to_rgb(Bytes& bytes) {
+  const auto product = [](int a, int b) {  // over 255, rounded
+    const int p = a * b + 128;
+    return ((p >> 8) + p) >> 8;
+  };
+  for (std::size_t i = 0; i < bytes.size(); i += 4) {
+    const int white = bytes[i + 3];
+    for (std::size_t c = 0; c < 3; ++c) bytes[i + c] = static_cast<std::uint8_t>(std::max(0, white - product(255 - bytes[i + c], white)));
+  }
+}
+
+Pixels read_jpeg(const std::string& path, const Bytes& file) {
+  JpegErrors errors;
+  JpegRows rows;
+  switch (decode_jpeg(file, errors, rows)) {
+    case JpegEnd::failed:
+      fail(fmt::format("{}: not a JPEG that can be read: {}", path, errors.message));
+    case JpegEnd::too_large:
+      check_size(path, rows.height, rows.width);
+      break;
+    case JpegEnd::cut_off:
+      fail(fmt::format("{}: the JPEG is cut off", path));
+    case JpegEnd::whole:
+      break;
+  }
+  if (rows.channels == 4) cmyk_to_rgb(rows.bytes);
+  return by_channel(rows.bytes, rows.height, rows.width, rows.channels);
+}
+
+Bytes bytes_of(const std::string& path) {
+  InputFile file(path);
+  check(file.size().value_or(0) <= most_bytes, "{}: expected at most {} bytes, got {}", path, most_bytes, file.size().value_or(0));
+  check(file.size().has_value(), "{}: expected a PNG or JPEG file, got gzip", path);
+  Bytes bytes;
+  file.append(bytes, *file.size(), "the image");
+  return bytes;
+}
+
+// The state of libpng's simplified interface, which writes a picture in one call.
+struct PngImage : png_image {
+  PngImage() : png_image{} { version = PNG_IMAGE_VERSION; }
+  PngImage(const PngImage&) = delete;
+  ~PngImage() { png_image_free(this); }
+};
+
+}  // namespace
+
+Pixels read_image(const std::string& path) {
+  const Bytes file = bytes_of(path);
+  return kind_of(path, file) == Kind::jpeg ? read_jpeg(path, file) : read_png(path, file);
+}
+
+std::string png(const Pixels& image) {
+  check(image.channels == 1 || image.channels == 3, "[png] expected one channel or three, got {}", image.channels);
+  Bytes rows(image.bytes.size());
+  for (std::int64_t c = 0; c < image.channels; ++c)
+    for (std::int64_t i = 0; i < image.height * image.width; ++i) rows[static_cast<std::size_t>(image.channels * i + c)] = image.plane(c)[i];
+  PngImage out;
+  out.height = static_cast<png_uint_32>(image.height), out.width = static_cast<png_uint_32>(image.width);
+  out.format = image.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(out);
+  std::string bytes(size, '\0');
+  check(png_image_write_to_memory(&out, bytes.data(), &size, 0, rows.data(), 0, nullptr) != 0, "[png] cannot be written: {}", out.message);
+  bytes.resize(size);
+  return bytes;
+}
+
+}  // namespace plumb::lab

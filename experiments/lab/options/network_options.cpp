@@ -1,0 +1,96 @@
+#include "experiments/lab/options/network_options.h"
+
+#include "experiments/lab/cli/cli.h"
+#include "experiments/lab/options/run_options.h"
+
+namespace plumb::lab {
+namespace {
+
+// Along a side of the images.
+std::int64_t patches(const NetworkOptions& o, const ImageSet& images) { return images.height / o.patch; }
+
+}  // namespace
+
+void NetworkOptions::declare(Cli& cli) {
+  cli.section("Model");
+  cli.option("--dim", &dim, "Width").at_least(1).at_most(largest_size);
+  cli.option("--heads", &heads, "Attention heads").at_least(1).at_most(largest_size);
+  cli.option("--patch", &patch, "Side of a patch in pixels").at_least(1).at_most(largest_size);
+  cli.option("--pool", &pool, "What the head reads: a class token, or the mean of the patches").one_of("pool", {"token", "mean"});
+  cli.option(
+         "--recipe", &recipe,
+         "Everything equal but the gate, or weights, head, rates of scalars and warm-up of each method's paper, or DeiT's where that says nothing")
+      .one_of("recipe", {"shared", "paper"});
+  std::vector<std::string> inits = nn::base_names();
+  inits.insert(inits.begin(), {"recipe", "recipe_scaled"});
+  cli.option(
+         "--weight-init", &weight_init,
+         "The base of the weights, before a method scales them: as --recipe has it; the same with a deviation of 0.02, DeiT's, as a width other than "
+         "384 would have it; or one for all methods")
+      .one_of("base", inits);
+  drop.declare(cli);
+}
+
+nn::Recipe NetworkOptions::recipe_of(const nn::Method& method) const {
+  nn::Recipe r = recipe == "paper" ? method.paper : nn::Recipe();
+  if (weight_init == "recipe" || (weight_init == "recipe_scaled" && r.base != nn::Base::truncated_normal)) return r;
+  r.base = weight_init == "recipe_scaled" ? nn::Base::scaled_normal : nn::base_named(weight_init);
+  if (!r.source.empty()) r.source += "; weights as --weight-init has them";
+  return r;
+}
+
+void NetworkOptions::check_for(const ImageSet& images) const {
+  usage_check(dim % heads == 0, "--dim {} is not a multiple of --heads {}", dim, heads);
+  usage_check(images.height % patch == 0, "--patch {} does not divide the image side {}", patch, images.height);
+  describe_drop_key(images);  // throws for a shape that does not fit the grid
+}
+
+nn::ViTOptions NetworkOptions::vit(const ImageSet& images, std::int64_t steps) const {
+  return {.image = images.height,
+          .patch = patch,
+          .channels = images.channels,
+          .classes = images.classes,
+          .dim = dim,
+          .heads = heads,
+          .drop_key = drop.key(),
+          .attention_dropout = drop.attn_drop,
+          .drop_head = drop.head(steps),
+          .drop_path = drop.path(),
+          .pool = pool == "mean" ? nn::Pool::mean : nn::Pool::token};
+}
+
+std::string NetworkOptions::describe(const ImageSet& images) const {
+  const std::int64_t side = patches(*this, images);
+  return fmt::format("ViT, dim {}, {} heads, patch {}, {}", dim, heads, patch,
+                     pool == "mean" ? fmt::format("mean of {} tokens", side * side) : fmt::format("{} tokens", side * side + 1));
+}
+
+std::string NetworkOptions::describe_recipe() const {
+  if (recipe == "shared")
+    return fmt::format(
+        "shared, everything equal but the gate: weights {} (patch embedding: uniform), of the same draws; an ordinary head; one learning rate",
+        nn::name(recipe_of(nn::Method()).base));
+  const std::string own = "each method's own: ", rest = "head, rates of scalars and warm-up of its paper";
+  if (weight_init == "recipe") return own + "weights, " + rest;
+  if (weight_init == "recipe_scaled") return own + "weights, " + rest + "; in place of a std of 0.02: " + nn::name(nn::Base::scaled_normal);
+  return own + rest + "; weights: " + nn::name(nn::base_named(weight_init));
+}
+
+std::string NetworkOptions::describe_warmup(std::optional<std::int64_t> given) const {
+  return given ? fmt::format("{}", *given) : recipe == "paper" ? "as each paper has it" : "0";
+}
+
+std::string NetworkOptions::describe_recipe_of(const nn::Method& method) const {
+  const nn::Recipe r = recipe_of(method);
+  return fmt::format("{}, {} head{}, {}{}", nn::name(r.base), r.zero_head ? "zero" : "ordinary",
+                     r.scalar_rate == 1 ? "" : fmt::format(", scalars at {:g} times the rate", r.scalar_rate),
+                     r.warmup > 0 ? fmt::format("warm-up of {:.3g} % of the steps", 100 * r.warmup) : "no warm-up",
+                     r.source.empty() ? "" : fmt::format(" ({})", r.source));
+}
+
+std::string NetworkOptions::describe_drop_key(const ImageSet& images) const {
+  const std::int64_t side = patches(*this, images);
+  return drop.describe_key(side * side + (pool == "token"), {side, side});
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,111 @@
+#include "experiments/lab/plot/section.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "experiments/lab/report/results.h"
+#include "experiments/lab/stats/summary.h"
+
+namespace plumb::lab {
+namespace {
+
+std::optional<double> number_at(const Point& point, const std::string& axis) {
+  const AxisValue* value = point.find(axis);
+  if (!value) return std::nullopt;
+  if (const auto* whole = std::get_if<std::int64_t>(value)) return static_cast<double>(*whole);
+  if (const auto* number = std::get_if<double>(value)) return *number;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Plot plot_of(const StudyResults& results, const Curve& curve) {
+  Plot plot{.id = slug(fmt::format("{}-by-{}{}{}", curve.value, curve.axis, curve.where.entries().empty() ? "" : "-", curve.where.label())),
+            .title = curve.title.empty() ? fmt::format("{} by {}", curve.value, curve.axis) : curve.title,
+            .x = {.title = curve.axis},
+            .y = {.title = curve.value + (curve.log_value ? ", log scale" : ""), .log = curve.log_value},
+            .interval = PlotInterval::bars};
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  std::vector<StudyResults::Group> groups;
+  for (const StudyResults::Group& group : results.groups())
+    if (const auto x = number_at(group.point, curve.axis); x && group.point.contains(curve.where)) {
+      if (*x > 0) least = std::min(least, *x), most = std::max(most, *x);
+      groups.push_back(group);
+    }
+  plot.x.log = most > 20 * least;
+  if (plot.x.log) plot.x.title += ", log scale";
+  std::map<std::string, std::size_t> lines;
+  for (const StudyResults::Group& group : groups) {
+    Point rest = group.point.without(curve.axis);
+    for (const auto& [axis, value] : curve.where.entries()) rest = rest.without(axis);
+    const std::string name = rest.entries().empty() ? curve.value : rest.label();
+    const double x = *number_at(group.point, curve.axis);
+    const Summary s = group.over_ok(curve.value);
+    if (s.n == 0) continue;
+    const auto [line, is_new] = lines.try_emplace(name, plot.series.size());
+    if (is_new) plot.series.push_back({.name = name, .style = static_cast<int>(line->second)});
+    if (plot.x.log && x <= 0) {
+      plot.rules.push_back({s.mean, fmt::format("{} 0{}", curve.axis, rest.entries().empty() ? "" : ", " + name), static_cast<int>(line->second)});
+      continue;
+    }
+    PlotPoint point{.x = x, .y = s.mean};
+    if (s.half_width) point.low = s.low(), point.high = s.high();
+    plot.series[line->second].points.push_back(point);
+  }
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (PlotSeries& series : plot.series) {
+    std::ranges::sort(series.points, {}, &PlotPoint::x);
+    for (const PlotPoint& p : series.points) low = std::min(low, p.y), high = std::max(high, p.y);
+  }
+  if (is_accuracy(curve.value)) plot.y.least = 0, plot.y.most = 1;
+  for (PlotRule& rule : rules_of(results.judging.references, curve.value, low, high)) plot.rules.push_back(std::move(rule));
+  return plot;
+}
+
+DotPlot dots_of(const StudyResults& results, const std::string& value, const std::string& title,
+                const std::function<std::string(const Point&)>& name) {
+  DotPlot plot{.id = slug(value + "-dots"), .title = title, .x = {.title = value}};
+  for (const StudyResults::Group& group : results.groups()) {
+    const Summary s = group.over_ok(value);
+    DotRow row{.name = name ? name(group.point) : group.point.label()};
+    if (s.n > 0) row.dot.x = s.mean;
+    if (s.half_width) row.dot.low = s.low(), row.dot.high = s.high();
+    for (const Record* arm : group.arms)
+      if (s.n > 1 && arm->status == Status::ok) row.singles.push_back(arm->value(value));
+    plot.rows.push_back(std::move(row));
+  }
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const DotRow& row : plot.rows)
+    if (std::isfinite(row.dot.x)) low = std::min(low, row.dot.x), high = std::max(high, row.dot.x);
+  if (is_accuracy(value)) plot.x.least = 0, plot.x.most = 1;
+  plot.rules = rules_of(results.judging.references, value, low, high);
+  return plot;
+}
+
+Section published_section(const StudyResults& results, const std::vector<Published>& published) {
+  using enum TextTable::Align;
+  Section section{.title = "What was published",
+                  .caption = "Published figures are of other data and sizes: what can be compared is the order, not the number."};
+  section.table.column("arms", left);
+  section.table.column("here", right);
+  section.table.column("published", left);
+  section.table.column("source", left);
+  for (const Published& p : published) {
+    std::vector<Summary> there;
+    for (const StudyResults::Group& group : results.groups())
+      if (group.point.contains(p.where)) there.push_back(group.over_ok(p.value));
+    if (there.empty()) continue;
+    std::vector<double> means;
+    for (const Summary& s : there) means.push_back(s.mean);
+    const Summary one = there.size() == 1 ? there.front() : Summary{.n = summarize(means).n, .mean = summarize(means).mean};
+    std::string ours = one.n == 0 ? "–" : p.value + " " + (p.value == "val_accuracy" ? fmt::format("{:.1f} %", 100 * one.mean) : to_string(one));
+    if (there.size() > 1) ours += fmt::format(", mean of {} arms", there.size());
+    section.table.row({p.where.label(), ours, p.figure, p.source});
+  }
+  return section;
+}
+
+}  // namespace plumb::lab

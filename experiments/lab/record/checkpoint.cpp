@@ -1,0 +1,81 @@
+#include "experiments/lab/record/checkpoint.h"
+
+#include <nlohmann/json.hpp>
+
+#include "experiments/lab/hash.h"
+#include "nn/io/safetensors.h"
+
+namespace plumb::lab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr const char* format = "plumb arm 1";
+
+// Of all that is in it.
+std::string checksum(const nn::NamedTensors& tensors, const std::map<std::string, std::string>& metadata) {
+  Hash hash;
+  for (const auto& [name, value] : metadata)
+    if (name != "sum") hash.add(name), hash.add(value);
+  for (const auto& [name, tensor] : tensors) {
+    const Array a = on_host(tensor.array());
+    hash.add(name);
+    hash.add(fmt::format("{} {}", plumb::name(a.dtype()), a.shape()));
+    hash.add({static_cast<const char*>(a.bytes()), a.size_in_bytes()});
+  }
+  return hash.text();
+}
+
+}  // namespace
+
+void write_checkpoint(const std::filesystem::path& file, const ArmCheckpoint& c) {
+  std::filesystem::create_directories(file.parent_path());
+  Json recent = Json::array();
+  for (const double loss : c.recent) recent.push_back(loss);
+  nn::TensorFile content{.tensors = c.tensors,
+                         .metadata = {{"format", format},
+                                      {"key", c.key},
+                                      {"code", c.code},
+                                      {"machine", c.machine},
+                                      {"step", std::to_string(c.step)},
+                                      {"record", to_json(c.record)},
+                                      {"recent", recent.dump()}}};
+  content.metadata["sum"] = checksum(content.tensors, content.metadata);
+  nn::write_safetensors(file, content);
+}
+
+ArmCheckpoint read_checkpoint(const std::filesystem::path& file) {
+  nn::TensorFile content = nn::read_safetensors(file);
+  const auto field = [&](const char* name) -> const std::string& {
+    const auto found = content.metadata.find(name);
+    check(found != content.metadata.end(), "{}: expected the state of an arm, got a file without \"{}\"", file.string(), name);
+    return found->second;
+  };
+  check(field("format") == format, "{}: expected the state of an arm of format \"{}\", got \"{}\"", file.string(), format, field("format"));
+  check(field("sum") == checksum(content.tensors, content.metadata), "{}: expected the state of an arm with its checksum, got one that was changed",
+        file.string());
+  try {
+    ArmCheckpoint c{.key = field("key"),
+                    .code = field("code"),
+                    .machine = field("machine"),
+                    .step = Json::parse(field("step")),
+                    .record = record_from_json(field("record"))};
+    for (const Json& loss : Json::parse(field("recent"))) c.recent.push_back(loss.is_null() ? unknown : loss.get<double>());
+    c.tensors = std::move(content.tensors);
+    return c;
+  } catch (const Json::exception& e) {
+    fail(fmt::format("{}: expected the state of an arm, got {}", file.string(), e.what()));
+  }
+}
+
+nn::NamedTensors part_of(const nn::NamedTensors& tensors, const std::string& part) {
+  nn::NamedTensors found;
+  for (const auto& [name, tensor] : tensors)
+    if (name.starts_with(part + ".")) found[name.substr(part.size() + 1)] = tensor;
+  return found;
+}
+
+void add_part(nn::NamedTensors& tensors, const std::string& part, const nn::NamedTensors& of_part) {
+  for (const auto& [name, tensor] : of_part) tensors[part + "." + name] = tensor;
+}
+
+}  // namespace plumb::lab

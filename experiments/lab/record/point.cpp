@@ -1,0 +1,69 @@
+#include "experiments/lab/record/point.h"
+
+#include <algorithm>
+
+#include "experiments/lab/hash.h"
+
+namespace plumb::lab {
+
+std::string to_string(const AxisValue& value) {
+  return std::visit([](const auto& v) { return fmt::format("{}", v); }, value);
+}
+
+bool same(const AxisValue& a, const AxisValue& b) {
+  const auto number = [](const AxisValue& v) {
+    const auto* whole = std::get_if<std::int64_t>(&v);
+    return whole ? static_cast<double>(*whole) : *std::get_if<double>(&v);
+  };
+  const bool text = std::holds_alternative<std::string>(a);
+  if (text != std::holds_alternative<std::string>(b)) return false;
+  return text || a.index() == b.index() ? a == b : number(a) == number(b);
+}
+
+const AxisValue* Point::find(std::string_view axis) const {
+  const auto entry = std::ranges::find(entries_, axis, &Entry::first);
+  return entry == entries_.end() ? nullptr : &entry->second;
+}
+
+void Point::set(const std::string& axis, AxisValue value) {
+  const auto entry = std::ranges::find(entries_, axis, &Entry::first);
+  if (entry == entries_.end())
+    entries_.emplace_back(axis, std::move(value));
+  else
+    entry->second = std::move(value);
+}
+
+Point Point::without(std::string_view axis) const {
+  Point rest = *this;
+  std::erase_if(rest.entries_, [&](const Entry& e) { return e.first == axis; });
+  return rest;
+}
+
+bool Point::contains(const Point& part) const {
+  return std::ranges::all_of(part.entries_, [&](const Entry& e) {
+    const AxisValue* value = find(e.first);
+    return value && same(*value, e.second);
+  });
+}
+
+std::string Point::label() const {
+  std::string text;
+  for (const auto& [axis, value] : entries_) {
+    if (!text.empty()) text += ' ';
+    if (&axis != &entries_.front().first || !std::holds_alternative<std::string>(value)) text += axis + ' ';
+    text += to_string(value);
+  }
+  return text;
+}
+
+std::string Point::file_stem() const {
+  constexpr std::size_t longest = 160;
+  std::string stem;
+  for (const char c : label()) {
+    const bool plain = ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9') || c == '.' || c == '_' || c == '+' || c == '-';
+    stem += c == ' ' ? "-" : plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return stem.size() <= longest ? stem : stem.substr(0, longest) + "-" + hash_of(stem);
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,190 @@
+#include "experiments/lab/record/record.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace plumb::lab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr Status statuses[] = {Status::ok, Status::diverged, Status::hopeless, Status::failed};
+
+std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Json point_json(const Point& point) {
+  Json json = Json::object();
+  for (const auto& [axis, value] : point.entries()) std::visit([&](const auto& v) { json[axis] = v; }, value);
+  return json;
+}
+
+Point point_from(const Json& json) {
+  Point point;
+  for (const auto& [axis, value] : json.items()) {
+    if (value.is_number_integer())
+      point.set(axis, value.get<std::int64_t>());
+    else if (value.is_number())
+      point.set(axis, value.get<double>());
+    else
+      point.set(axis, value.get<std::string>());
+  }
+  return point;
+}
+
+}  // namespace
+
+std::string_view to_string(Status status) {
+  switch (status) {
+    case Status::ok:
+      return "ok";
+    case Status::diverged:
+      return "diverged";
+    case Status::hopeless:
+      return "hopeless";
+    case Status::failed:
+      break;
+  }
+  return "failed";
+}
+
+double value_of(const Values& values, std::string_view name) {
+  const auto entry = std::ranges::find(values, name, &Values::value_type::first);
+  return entry == values.end() ? unknown : entry->second;
+}
+
+void set_value(Values& values, const std::string& name, double value) {
+  const auto entry = std::ranges::find(values, name, &Values::value_type::first);
+  if (entry == values.end())
+    values.emplace_back(name, value);
+  else
+    entry->second = value;
+}
+
+double Record::outcome(std::string_view name) const {
+  if (status == Status::diverged || status == Status::hopeless) return std::numeric_limits<double>::infinity();
+  const double found = status == Status::failed ? unknown : value(name);
+  return std::isfinite(found) ? found : unknown;
+}
+
+double Record::value(std::string_view name) const {
+  return name == "steps" ? static_cast<double>(steps) : name == "seconds" ? seconds : value_of(values, name);
+}
+
+std::string to_json(const Point& point) { return dumped(point_json(point)); }
+
+std::string to_json(const Record& r) {
+  Json json{{"arm", point_json(r.point)}, {"status", to_string(r.status)}, {"steps", r.steps}, {"seconds", r.seconds}};
+  if (!r.reason.empty()) json["reason"] = r.reason;
+  if (r.diverges_from >= 0) json["diverges_from"] = r.diverges_from;
+  if (!r.model.empty()) json["model"] = Json::parse(r.model);
+  json["values"] = Json::object();
+  for (const auto& [name, value] : r.values) json["values"][name] = value;  // nlohmann-json writes what is not finite as null
+  for (const auto& [name, objects] : {std::pair("metrics", &r.metrics), {"attachments", &r.attachments}}) {
+    json[name] = Json::array();
+    for (const std::string& object : *objects) json[name].push_back(Json::parse(object));
+  }
+  return dumped(json);
+}
+
+Record record_from_json(std::string_view text) {
+  try {
+    const Json json = Json::parse(text);
+    Record r{.point = point_from(json.at("arm")),
+             .steps = json.at("steps"),
+             .seconds = json.at("seconds"),
+             .reason = json.value("reason", ""),
+             .diverges_from = json.value("diverges_from", std::int64_t{-1})};
+    const auto name = json.at("status").get<std::string>();
+    const auto status = std::ranges::find(statuses, name, [](Status s) { return to_string(s); });
+    check(status != std::end(statuses), "a status that is ok, diverged, hopeless or failed, not {}", name);
+    r.status = *status;
+    if (json.contains("model")) r.model = dumped(json["model"]);
+    for (const auto& [key, value] : json.at("values").items()) r.values.emplace_back(key, value.is_null() ? unknown : value.get<double>());
+    for (const auto& [key, objects] : {std::pair("metrics", &r.metrics), {"attachments", &r.attachments}})
+      for (const Json& object : json.at(key)) objects->push_back(dumped(object));
+    return r;
+  } catch (const std::exception& e) {
+    fail(fmt::format("expected the record of an arm as one JSON object ({})", e.what()));
+  }
+}
+
+std::vector<std::string> measured_names(const std::vector<Record>& records) {
+  std::vector<std::string> names;
+  for (const Record& r : records)
+    for (const auto& [name, value] : r.values)
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  return names;
+}
+
+std::string results_csv(const std::vector<std::string>& axes, const std::vector<std::string>& columns, const std::vector<Record>& records) {
+  std::vector<std::string> names = columns;
+  if (std::ranges::find(names, "seconds") == names.end()) names.insert(names.begin(), "seconds");
+  for (const std::string& name : measured_names(records))
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  std::vector<std::string> header = axes;
+  const bool planned = std::ranges::find(axes, "steps") != axes.end();
+  header.insert(header.end(), {"status", planned ? "steps_taken" : "steps"});
+  header.insert(header.end(), names.begin(), names.end());
+  CsvTable table(header);
+  for (const Record& r : records) {
+    table.cells(r.point).cell(to_string(r.status)).cell(r.steps);
+    for (const std::string& name : names) table.cell(r.value(name));
+    table.end_row();
+  }
+  return table.text();
+}
+
+std::string metrics_jsonl(const std::vector<Record>& records) {
+  std::string text;
+  for (const Record& r : records) {
+    const std::string arm = to_json(r.point);  // {"gate":"pre",...,"seed":0} and {"step":0,...} become one
+    for (const std::string& line : r.metrics) text += arm.substr(0, arm.size() - 1) + "," + line.substr(1) + "\n";
+  }
+  return text;
+}
+
+CsvTable::CsvTable(const std::vector<std::string>& header) {
+  for (const std::string& name : header) cell(name);
+  end_row();
+}
+
+void CsvTable::separate() {
+  if (!std::exchange(row_begins_, false)) text_ += ',';
+}
+
+CsvTable& CsvTable::cell(std::string_view text) {
+  separate();
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
+    text_ += text;
+    return *this;
+  }
+  text_ += '"';
+  for (const char c : text) text_ += c == '"' ? std::string("\"\"") : std::string(1, c);
+  text_ += '"';
+  return *this;
+}
+
+CsvTable& CsvTable::cell(std::int64_t value) {
+  separate();
+  text_ += fmt::format("{}", value);
+  return *this;
+}
+
+CsvTable& CsvTable::cell(double value) {
+  separate();
+  if (std::isfinite(value)) text_ += fmt::format("{}", value);
+  return *this;
+}
+
+CsvTable& CsvTable::cells(const Point& point) {
+  for (const auto& [axis, value] : point.entries()) cell(std::string_view(to_string(value)));
+  return *this;
+}
+
+void CsvTable::end_row() {
+  text_ += '\n';
+  row_begins_ = true;
+}
+
+}  // namespace plumb::lab

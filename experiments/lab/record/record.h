@@ -1,0 +1,85 @@
+// What one arm of a study leaves behind, and the files that hold it for people: results.csv and metrics.jsonl.
+//
+// Finite doubles survive a round trip exactly; a number that is not finite is an empty cell in CSV and null in JSON, never NaN.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "experiments/lab/record/point.h"
+
+namespace plumb::lab {
+
+inline constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+enum class Status {
+  ok,
+  diverged,  // a result: the training came to nothing
+  hopeless,  // stopped by --stop-hopeless: not finished
+  failed     // an exception: not finished
+};
+std::string_view to_string(Status status);
+inline bool is_finished(Status status) { return status == Status::ok || status == Status::diverged; }
+
+using Values = std::vector<std::pair<std::string, double>>;  // each name once
+
+double value_of(const Values& values, std::string_view name);  // unknown if it is not there
+void set_value(Values& values, const std::string& name, double value);
+
+struct Record {
+  Point point = {};
+  Status status = Status::ok;
+  std::int64_t steps = 0;                     // optimizer steps taken
+  double seconds = 0;                         // of these
+  std::string reason = {};                    // of a divergence, a stop or a failure, in one line
+  std::int64_t diverges_from = -1;            // the step at which a divergence began, at the latest its "diverged_at"; -1: none
+  Values values = {};                         // what was measured of the arm
+  std::vector<std::string> metrics = {};      // of its steps: JSON objects that begin with "step"
+  std::string model = {};                     // what was trained: a JSON object (model_facts.h); empty: not said
+  std::vector<std::string> attachments = {};  // further JSON objects, for the study's own files
+
+  // A value, or one of the common numbers "steps" and "seconds".
+  double value(std::string_view name) const;
+  // A value for comparisons (comparison.h): infinite where the arm was lost (it diverged, or was stopped as hopeless), whatever it measured before;
+  // unknown where it failed, or has no finite value.
+  double outcome(std::string_view name) const;
+  std::int64_t seed() const { return point.get<std::int64_t>("seed"); }
+};
+
+// One JSON object without a line end, and back. Throws Error that says what was expected.
+std::string to_json(const Record& record);
+Record record_from_json(std::string_view json);
+std::string to_json(const Point& point);
+
+// The names that were measured, in order of first appearance.
+std::vector<std::string> measured_names(const std::vector<Record>& records);
+
+// One row each, under a header: the axes, status, steps ("steps_taken" where an axis is called steps), seconds unless it is among `columns`,
+// `columns`, then every other name that was measured. Text with a comma, a quote or a line end is quoted as RFC 4180 has it.
+std::string results_csv(const std::vector<std::string>& axes, const std::vector<std::string>& columns, const std::vector<Record>& records);
+// One object a line: where the arm is, then what it logged.
+std::string metrics_jsonl(const std::vector<Record>& records);
+
+// For files of a study's own: a table in CSV from its header and cells. Text is quoted as above.
+class CsvTable {
+ public:
+  explicit CsvTable(const std::vector<std::string>& header);
+  CsvTable& cell(std::string_view text);
+  CsvTable& cell(std::int64_t value);
+  CsvTable& cell(double value);
+  CsvTable& cells(const Point& point);
+  void end_row();
+  std::string text() const { return text_; }
+
+ private:
+  void separate();
+  std::string text_;
+  bool row_begins_ = true;
+};
+
+}  // namespace plumb::lab

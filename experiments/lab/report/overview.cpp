@@ -1,0 +1,152 @@
+// What the first screen of a report shows: which method trains at which depth, and how sure that is.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "experiments/lab/report/parts.h"
+
+namespace plumb::lab {
+namespace {
+
+std::string name_of(const Place& place) {
+  std::string name = place.depth > 0 ? fmt::format("{}", place.depth) : "";
+  if (place.rate) name += fmt::format("{}lr {}", name.empty() ? "" : ", ", *place.rate);
+  return name;
+}
+
+std::int64_t lost(const Standing& s) { return s.diverged + s.stopped; }
+
+// One with a lost seed ranks below any without, one without a loss below all.
+std::tuple<bool, std::int64_t, double> rank_of(const Standing& s) { return {s.loss.n == 0, lost(s), s.loss.n == 0 ? 0 : s.loss.mean}; }
+
+std::vector<const Standing*> ranked(const Place& place) {
+  std::vector<const Standing*> all;
+  for (const Standing& s : place.standings) all.push_back(&s);
+  std::ranges::stable_sort(all, {}, [](const Standing* s) { return rank_of(*s); });
+  return all;
+}
+
+std::string lost_words(const Standing& s) {
+  std::string words;
+  if (s.diverged > 0) words = fmt::format("{} of {} diverged", s.diverged, s.seeds);
+  if (s.stopped > 0) words += fmt::format("{}{} of {} hopeless", words.empty() ? "" : ", ", s.stopped, s.seeds);
+  return words;
+}
+
+std::string all_of(const Standing& s, const Place& place) {
+  std::string text = s.method;
+  if (place.depth > 0) text += fmt::format(", depth {}", place.depth);
+  if (const std::optional<double> rate = s.rate ? s.rate : place.rate) text += fmt::format(", lr {}", *rate);
+  text += "\ntraining loss " + to_string(s.loss) + fmt::format(", n = {}", s.loss.n);
+  if (lost(s) > 0) text += "\n" + lost_words(s);
+  if (s.near_chance) text += "\nnear chance";
+  if (s.untested) text += fmt::format(", and did not train at depth {} either", s.shallowest);
+  return text;
+}
+
+// What is known of it beside the control.
+std::string beside_control(const Place& place, const Standing& s) {
+  if (lost(s) > 0) return lost_words(s);
+  if (s.near_chance) return s.untested ? "untested" : "near chance";
+  if (!place.has_control) return "";
+  if (&s == &place.standings.front()) return "control";
+  for (const JudgedPair& pair : place.against_control)
+    if (&place.standings[pair.first] == &s && pair.difference.n > 1) {
+      const Difference::Order order = pair.difference.order;
+      return order == Difference::Order::undecided ? "no verdict" : order == Difference::Order::lower ? "lower" : "higher";
+    }
+  return "";
+}
+
+std::string standing_words(const Place& place, const Standing& s) {
+  const std::string words = beside_control(place, s);
+  return s.rate ? fmt::format("{}{}lr {}", words, words.empty() ? "" : ", ", *s.rate) : words;
+}
+
+}  // namespace
+
+std::vector<DotPlot> rankings(const std::vector<Place>& places, std::int64_t classes, const std::vector<Reference>& references) {
+  std::vector<DotPlot> plots;
+  std::int64_t deepest = 0;
+  for (const Place& place : places) deepest = std::max(deepest, place.depth);
+  for (const Place& place : places) {
+    if (place.rate && place.depth < deepest) continue;  // the heat map has them all
+    if (place.standings.size() < 2 || std::ranges::none_of(place.standings, [](const Standing& s) { return s.loss.n > 0; })) continue;
+    const std::string name = name_of(place);
+    DotPlot plot{.id = name.empty() ? "ranking" : slug("ranking-depth-" + name),
+                 .title = name.empty() ? "All arms" : (place.depth > 0 ? "Depth " : "") + name,
+                 .x = {.title = "training loss"}};
+    if (classes >= 2) plot.rules.push_back({chance_loss(classes), fmt::format("chance, ln {} = {:.3f}", classes, chance_loss(classes))});
+    for (const Reference& r : references)
+      if (r.value == "train_loss" && !r.name.starts_with("chance")) plot.rules.push_back({r.level, fmt::format("{}, {:.3f}", r.name, r.level)});
+    bool reaches_below = false, any_below = false;
+    for (const Standing* s : ranked(place)) {
+      any_below = any_below || s->loss.mean < 0;
+      DotRow row{.name = s->method, .note = standing_words(place, *s), .title = all_of(*s, place), .quiet = s->near_chance || s->loss.n == 0};
+      row.dot.x = s->loss.mean;
+      if (s->loss.half_width) row.dot.low = s->loss.low(), row.dot.high = s->loss.high();
+      if (row.dot.low < 0 && s->loss.mean >= 0) reaches_below = true;
+      if (s->loss.n > 1)
+        for (const double v : s->losses)
+          if (std::isfinite(v)) row.singles.push_back(v);
+      plot.rows.push_back(std::move(row));
+    }
+    if (reaches_below && !any_below) plot.x.low = 0;  // an interval that reaches below what a loss can be
+    plots.push_back(std::move(plot));
+  }
+  std::ranges::reverse(plots);  // the deepest first
+  return plots;
+}
+
+std::optional<HeatMap> overview(const std::vector<Place>& places, std::int64_t classes) {
+  if (places.size() < 2 || std::ranges::all_of(places, [](const Place& p) { return p.standings.size() < 2; })) return std::nullopt;
+  const bool depths = std::ranges::all_of(places, [](const Place& p) { return p.depth > 0; });
+  HeatMap map{.id = "overview", .title = "Training loss by method and " + std::string(depths ? "depth" : "learning rate")};
+  const bool rates = std::ranges::any_of(places, [](const Place& p) { return p.rate.has_value(); });
+  map.columns_title = !rates ? "depth" : depths ? "depth, and below it the learning rate" : "learning rate";
+  for (const Place& place : places)
+    map.columns.push_back({place.depth > 0 ? std::to_string(place.depth) : "", place.rate ? fmt::format("{}", *place.rate) : ""});
+  // By the best at the largest depth (of several rates), then what is only at smaller ones.
+  std::map<std::string, std::tuple<std::int64_t, bool, std::int64_t, double>> worth;
+  for (const Place& place : places)
+    for (const Standing& s : place.standings) {
+      const auto here = std::tuple_cat(std::tuple(-place.depth), rank_of(s));
+      const auto [at, fresh] = worth.try_emplace(s.method, here);
+      if (fresh) map.rows.push_back(s.method);
+      at->second = std::min(at->second, here);
+    }
+  std::ranges::stable_sort(map.rows, {}, [&](const std::string& method) { return worth.at(method); });
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const Place& place : places)
+    for (const Standing& s : place.standings)
+      if (s.loss.n > 0) low = std::min(low, s.loss.mean), high = std::max(high, s.loss.mean);
+  if (low > high) return std::nullopt;
+  if (classes >= 2) low = 0, high = chance_loss(classes);
+  for (const std::string& method : map.rows)
+    for (const Place& place : places) {
+      HeatCell& cell = map.cells.emplace_back();
+      const auto s = std::ranges::find(place.standings, method, &Standing::method);
+      if (s == place.standings.end()) continue;
+      cell.value = s->loss.mean;
+      cell.title = all_of(*s, place);
+      cell.crossed = lost(*s) > 0;
+      if (s->loss.n > 0) {
+        const double size = std::abs(s->loss.mean);
+        cell.text = size >= 0.1 && size < 100 ? fmt::format("{:.2f}", s->loss.mean) : fmt::format("{:.2g}", s->loss.mean);
+        if (lost(*s) > 0) cell.text += fmt::format(" ✕{}", lost(*s));
+        cell.strength = high > low ? (high - s->loss.mean) / (high - low) : 1;
+      } else {
+        cell.text = s->diverged > 0 ? "diverged" : s->stopped > 0 ? "hopeless" : "–";
+      }
+    }
+  map.legend = classes >= 2 ? fmt::format("mean training loss; the paler, the nearer to chance, ln {} = {:.3f}", classes, chance_loss(classes))
+                            : "mean training loss; the stronger, the lower";
+  if (std::ranges::any_of(map.cells, [](const HeatCell& c) { return c.crossed; })) map.legend += "; ✕: so many seeds diverged or were given up";
+  return map;
+}
+
+}  // namespace plumb::lab

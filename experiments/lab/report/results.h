@@ -1,0 +1,61 @@
+// What a study's tables, reports and claims are made from: its finished arms, in the order of --dry-run.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "experiments/lab/plot/figure.h"
+#include "experiments/lab/plot/section.h"
+#include "experiments/lab/record/record.h"
+#include "experiments/lab/run/folder.h"
+#include "experiments/lab/stats/claims.h"
+#include "experiments/lab/stats/summary.h"
+#include "experiments/lab/stats/verdict.h"
+
+namespace plumb::lab {
+
+using NamedTexts = std::vector<std::pair<std::string, std::string>>;
+
+struct StudyResults {
+  std::string name = {}, question = {};
+  std::vector<std::string> axes = {};     // in the order of columns; "seed" is the last
+  std::vector<std::string> columns = {};  // that come first among the measured values
+  std::vector<std::string> show = {};     // values that the table on the terminal shows; if empty, the first few
+  std::vector<Record> records = {};
+  DataFacts data = {};
+  NamedTexts settings = {}, notes = {};  // how it was done; where the numbers come from
+  std::vector<JudgedClaim> claims = {};  // what was claimed, and what came of it
+  std::vector<Section> sections = {};    // of the study's own
+  Judging judging = {};                  // how methods are compared
+  std::filesystem::path folder = {};
+
+  // The arms that share everything but their seeds and, if given, where they are on the axis `across`, in order of first appearance.
+  struct Group {
+    Point point;  // without these
+    std::vector<const Record*> arms;
+    Summary over_ok(const std::string& value) const;  // of the arms that ended ok
+  };
+  std::vector<Group> groups(std::string_view across = {}) const;
+};
+
+// How many values tables and progress show where the study does not say which.
+inline constexpr std::size_t shown_unasked = 8;
+
+// What reports call the method of an arm: all its axes but depth, lr and seed; of several, those alone that differ between arms.
+std::string method_name(const StudyResults& results, const Point& point);
+// The arms as reports see them: the axes depth and lr are depth and rate, all others together name the method.
+std::vector<ArmResult> arm_results(const StudyResults& results);
+// How they compare; none where nothing has a training loss.
+std::vector<Place> judged_places(const StudyResults& results);
+
+// Of any study: the table for a terminal (means over seeds with 95 % t intervals), and report.html.
+std::string results_text(const StudyResults& results, bool colour);
+Report results_report(const StudyResults& results);
+// What was claimed and what came of it, and the study's own sections: below the table.
+std::string findings_text(const StudyResults& results, bool colour);
+// The same table in Markdown.
+std::string results_markdown(const StudyResults& results);
+
+}  // namespace plumb::lab

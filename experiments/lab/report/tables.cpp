@@ -1,0 +1,191 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "experiments/lab/plot/svg_parts.h"
+#include "experiments/lab/plot/text_table.h"
+#include "experiments/lab/report/parts.h"
+
+namespace plumb::lab {
+namespace {
+
+// Decimals of a column of losses: three, and more where a mean would lose its digits.
+int loss_decimals(const std::vector<ArmGroup>& groups) {
+  int decimals = 3;
+  for (const ArmGroup& g : groups)
+    for (const Summary* s : {&g.train_loss, &g.val_loss})
+      while (decimals < 6 && s->n > 0 && s->mean != 0 && std::abs(s->mean) < 10 * std::pow(10.0, -decimals)) ++decimals;
+  return decimals;
+}
+
+bool any_interval(const std::vector<ArmGroup>& groups) {
+  return std::any_of(groups.begin(), groups.end(),
+                     [](const ArmGroup& g) { return g.train_loss.half_width || g.val_loss.half_width || g.val_accuracy.half_width; });
+}
+
+std::string mean_text(const Summary& s, int decimals, double factor) { return s.n == 0 ? "–" : fmt::format("{:.{}f}", factor * s.mean, decimals); }
+
+std::string interval_text(const Summary& s, int decimals, double factor) {
+  if (s.half_width) return fmt::format("± {:.{}f}", factor * *s.half_width, decimals);
+  return s.n == 1 ? "n = 1" : "";
+}
+
+// The outcome, and whether it is near chance.
+std::string verdict_words(const ArmGroup& g, std::int64_t classes) {
+  const std::string words = outcome(g);
+  if (!near_chance(g.train_loss, classes)) return words;
+  return words == "ok" ? "near chance" : "near chance; " + words;
+}
+
+// Of several seeds of which one diverged at least.
+std::string survival_words(const ArmGroup& g) {
+  std::int64_t steps = 0;
+  for (const ArmResult& a : g.arms) steps = std::max(steps, a.steps);
+  const Survival s = survival(g);
+  return g.diverged > 0 && s.n > 1 ? "; " + to_string(s, steps) : "";
+}
+
+std::string html_pair(const Summary& s, int decimals, double factor, bool intervals) {
+  std::string cells = fmt::format(R"(<td class="num">{}</td>)", mean_text(s, decimals, factor));
+  if (intervals) cells += fmt::format(R"(<td class="interval">{}</td>)", interval_text(s, decimals, factor));
+  return cells;
+}
+
+}  // namespace
+
+std::vector<ArmGroup> groups_by_depth(const std::vector<ArmResult>& arms) {
+  std::vector<ArmGroup> groups = group_arms(arms);
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const ArmGroup& a, const ArmGroup& b) { return std::pair(a.depth, a.lr) < std::pair(b.depth, b.lr); });
+  return groups;
+}
+
+std::string outcome(const ArmGroup& g) {
+  std::vector<std::int64_t> steps;
+  for (const ArmResult& a : g.arms)
+    if (a.status == Status::diverged && a.diverged_at) steps.push_back(*a.diverged_at);
+  const auto counted = [all = g.arms.size()](std::int64_t n, const char* what) {
+    return all == 1 ? std::string(what) : fmt::format("{} of {} {}", n, all, what);
+  };
+  std::string text;
+  if (g.diverged > 0) text = counted(g.diverged, "diverged");
+  if (!steps.empty()) {
+    const auto [first, last] = std::minmax_element(steps.begin(), steps.end());
+    text += *first == *last ? fmt::format(" at step {}", *first) : fmt::format(" at steps {} to {}", *first, *last);
+  }
+  if (g.hopeless > 0) text += (text.empty() ? "" : "; ") + counted(g.hopeless, "stopped as hopeless");
+  if (g.failed > 0) text += (text.empty() ? "" : "; ") + counted(g.failed, "failed");
+  return text.empty() ? "ok" : text;
+}
+
+std::string html_table(const std::vector<ArmGroup>& groups, const ReportInput& input) {
+  const std::int64_t classes = input.judging.classes;
+  const bool intervals = any_interval(groups);
+  const int decimals = loss_decimals(groups);
+  const auto any = [&](auto&& has) { return std::ranges::any_of(groups, has); };
+  const bool depths = any([](const ArmGroup&g) { return g.depth > 0; }), rates = any([](const ArmGroup&g) { return g.lr > 0; });
+  struct Column {
+    const char* title;
+    Summary ArmGroup::*of;
+    int decimals;
+    double factor, chance;
+  };
+  const double chance = chance_loss(classes);
+  std::vector<Column> columns;
+  for (const Column& c : {Column{"train loss", &ArmGroup::train_loss, decimals, 1, chance},
+                          {"val loss", &ArmGroup::val_loss, decimals, 1, chance},
+                          {"val accuracy, %", &ArmGroup::val_accuracy, 1, 100, 100 / static_cast<double>(classes)}})
+    if (groups.empty() || any([&](const ArmGroup& g) { return (g.*c.of).n > 0; }) || input.columns.empty()) columns.push_back(c);
+  const char* span = intervals ? R"( colspan="2")" : "";
+  const char* gap = intervals ? R"(<td class="interval"></td>)" : "";
+  std::string html = fmt::format(R"(<table class="results"><thead><tr><th>{}</th>)", escape_markup(input.series));
+  if (depths) html += R"(<th class="num">depth</th>)";
+  if (rates) html += R"(<th class="num">lr</th>)";
+  html += R"(<th class="num">n</th>)";
+  for (const Column& c : columns) html += fmt::format(R"(<th class="num"{}>{}</th>)", span, c.title);
+  for (const std::string& name : input.columns) html += fmt::format(R"(<th class="num">{}</th>)", escape_markup(name));
+  html += "<th>outcome</th></tr></thead><tbody>";
+  if (classes >= 2 && !columns.empty()) {
+    html += R"(<tr class="chance"><td>chance</td><td></td>)" + std::string(depths ? "<td></td>" : "") + (rates ? "<td></td>" : "");
+    for (const Column& c : columns) html += fmt::format(R"(<td class="num">{:.{}f}</td>{})", c.chance, c.decimals, gap);
+    for (std::size_t i = 0; i < input.columns.size(); ++i) html += "<td></td>";
+    html += fmt::format("<td>ln {} = {:.3f}</td></tr>", classes, chance);
+  }
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const ArmGroup& g = groups[i];
+    const bool new_block = i > 0 && (groups[i - 1].depth != g.depth || groups[i - 1].lr != g.lr);
+    html += fmt::format("<tr{}{}><td>{}</td>", new_block ? R"( class="rule")" : "", svg::belongs_to(g.gate), escape_markup(g.gate));
+    if (depths) html += fmt::format(R"(<td class="num">{}</td>)", g.depth);
+    if (rates) html += fmt::format(R"(<td class="num">{}</td>)", g.lr);
+    html += fmt::format(R"(<td class="num">{}</td>)", g.ok);
+    for (const Column& c : columns) html += html_pair(g.*c.of, c.decimals, c.factor, intervals);
+    for (const Summary& s : g.further) html += fmt::format(R"(<td class="num">{}</td>)", to_string(s));
+    const char* kind = g.diverged > 0 || g.failed > 0 ? "bad" : near_chance(g.train_loss, classes) ? "warn" : "";
+    html += fmt::format(R"(<td class="outcome {}">{}</td></tr>)", kind, escape_markup(verdict_words(g, classes) + survival_words(g)));
+  }
+  return html + "</tbody></table>";
+}
+
+std::string html_comparisons(const std::vector<Place>& places) {
+  const auto rate_of = [](const Place& p, const Standing& s) { return s.rate ? s.rate : p.rate; };
+  const bool rates = std::ranges::any_of(places, [&](const Place& p) { return rate_of(p, p.standings.front()).has_value(); });
+  const bool depths = std::ranges::any_of(places, [](const Place& p) { return p.depth > 0; });
+  std::string rows;
+  for (const Place& place : places)
+    for (const JudgedPair& pair : place.against_control) {
+      const Difference& d = pair.difference;
+      if (d.n < 2) continue;
+      const bool decided = d.order != Difference::Order::undecided;
+      const std::int64_t needed = pairs_needed(d);
+      rows += fmt::format(R"(<tr{}{}><td>{}</td>)", &pair == &place.against_control.front() && !rows.empty() ? R"( class="rule")" : "",
+                          svg::belongs_to(place.standings[pair.first].method), escape_markup(place.standings[pair.first].method));
+      if (depths) rows += fmt::format(R"(<td class="num">{}</td>)", place.depth);
+      const std::optional<double> rate = rate_of(place, place.standings[pair.first]);
+      if (rates) rows += rate ? fmt::format(R"(<td class="num">{}</td>)", *rate) : std::string("<td></td>");
+      rows += fmt::format(R"(<td class="num">{}</td>)", d.n);
+      if (d.by_signs)
+        rows += fmt::format(R"(<td class="num">–</td><td>better at {} seeds, worse at {}</td>)", d.better, d.worse);
+      else
+        rows += fmt::format(R"(<td class="num">{:+.3g}</td><td class="interval">{:+.3g} to {:+.3g}</td>)", d.mean, d.low, d.high);
+      rows += fmt::format(R"(<td class="outcome {}">{}</td><td class="num">{}</td></tr>)", decided ? "" : "warn",
+                          decided ? (d.order == Difference::Order::lower ? "lower" : "higher") : "no verdict",
+                          decided      ? ""
+                          : needed > 0 ? std::to_string(needed)
+                                       : "> 1000");
+    }
+  if (rows.empty()) return "";
+  return fmt::format(R"(<table class="results"><thead><tr><th>method</th>{}{}<th class="num">n</th><th class="num">difference</th>)"
+                     R"(<th>interval</th><th>verdict</th><th class="num">n to decide</th></tr></thead><tbody>)",
+                     depths ? R"(<th class="num">depth</th>)" : "", rates ? R"(<th class="num">lr</th>)" : "") +
+         rows + "</tbody></table>";
+}
+
+std::string results_table(const std::vector<ArmResult>& arms, std::int64_t classes, bool colour) {
+  using enum TextTable::Align;
+  const std::vector<ArmGroup> groups = groups_by_depth(arms);
+  const bool intervals = any_interval(groups);
+  const int decimals = loss_decimals(groups);
+  TextTable table;
+  table.column("gate", left);
+  for (const char* title : {"depth", "lr", "train loss"}) table.column(title, right);
+  if (intervals) table.column("95 %", left);
+  table.column("val acc", right);
+  table.column("status", left);
+  for (const ArmGroup& g : groups) {
+    std::vector<std::string> row = {shortened(g.gate, 20), std::to_string(g.depth), fmt::format("{}", g.lr), mean_text(g.train_loss, decimals, 1)};
+    if (intervals) row.push_back(interval_text(g.train_loss, decimals, 1));
+    row.push_back(g.val_accuracy.n == 0 ? "–" : fmt::format("{:.1f} %", 100 * g.val_accuracy.mean));
+    row.push_back(shortened(verdict_words(g, classes), 33));
+    const bool all_ok = g.ok == static_cast<std::int64_t>(g.arms.size());
+    table.row(std::move(row), !all_ok ? "31" : near_chance(g.train_loss, classes) ? "33" : "32");
+  }
+  std::string text = table.text(colour);
+  if (!groups.empty() && !intervals) text += "One seed an arm (n = 1): no intervals.\n";
+  if (std::ranges::any_of(groups, [&](const ArmGroup& g) { return near_chance(g.train_loss, classes); }))
+    text += fmt::format("near chance: mean training loss at or above {:.0f} % of ln {} = {:.3f}.\n", 100 * near_chance_share, classes,
+                        chance_loss(classes));
+  return text;
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,80 @@
+#include "experiments/lab/run/interrupt.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <semaphore>
+#include <system_error>
+#include <thread>
+
+namespace plumb::lab {
+namespace {
+
+std::atomic<int> first_signal{0};
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may touch lock-free atomics only");
+
+extern "C" void on_signal(int signal) {
+  if (first_signal.exchange(signal) != 0) ::_exit(128 + signal);
+}
+
+}  // namespace
+
+// The thread that the two signals go to, and no others: it sleeps until it is told to end. The thread that makes it does without them meanwhile.
+class InterruptHandler::Listener {
+ public:
+  Listener() {
+    sigset_t both, all;
+    ::sigemptyset(&both);
+    for (const int signal : {SIGINT, SIGTERM}) ::sigaddset(&both, signal);
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &former_mask_);  // with which the new thread begins
+    try {
+      thread_ = std::thread([this, both] {
+        ::pthread_sigmask(SIG_UNBLOCK, &both, nullptr);
+        end_.acquire();
+      });
+    } catch (const std::system_error&) {  // no more threads: this one takes them
+    }
+    ::pthread_sigmask(SIG_SETMASK, &former_mask_, nullptr);
+    if (thread_.joinable()) ::pthread_sigmask(SIG_BLOCK, &both, nullptr);
+  }
+  ~Listener() {
+    end_.release();
+    if (thread_.joinable()) thread_.join();
+    ::pthread_sigmask(SIG_SETMASK, &former_mask_, nullptr);
+  }
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+ private:
+  std::binary_semaphore end_{0};
+  sigset_t former_mask_;
+  std::thread thread_;
+};
+
+InterruptHandler::InterruptHandler() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(SIGINT, &action, &former_interrupt_);
+  ::sigaction(SIGTERM, &action, &former_terminate_);
+  listener_ = std::make_unique<Listener>();
+}
+
+InterruptHandler::~InterruptHandler() {
+  listener_.reset();
+  ::sigaction(SIGINT, &former_interrupt_, nullptr);
+  ::sigaction(SIGTERM, &former_terminate_, nullptr);
+  first_signal = 0;
+}
+
+bool interrupted() { return first_signal.load(std::memory_order_relaxed) != 0; }
+
+int interrupt_status() {
+  const int signal = first_signal.load();
+  return signal == 0 ? 0 : 128 + signal;
+}
+
+}  // namespace plumb::lab

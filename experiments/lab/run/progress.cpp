@@ -1,0 +1,186 @@
+#include "experiments/lab/run/progress.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <string_view>
+
+#include "core/error.h"
+#include "experiments/lab/train/training_step.h"
+
+namespace plumb::lab {
+namespace {
+
+constexpr double redraw_seconds = 0.1, log_seconds = 10;
+
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+bool locale_is_utf8() {
+  std::string_view locale;
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (locale = environment(name); !locale.empty()) break;
+  for (const char* encoding : {"UTF-8", "utf-8", "UTF8", "utf8"})
+    if (locale.find(encoding) != std::string_view::npos) return true;
+  return false;
+}
+
+// A terminal that understands escape codes.
+bool is_live(int file_descriptor) {
+  const std::string_view terminal = environment("TERM");
+  return ::isatty(file_descriptor) && !terminal.empty() && terminal != "dumb";
+}
+
+int terminal_width() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+bool shows_colour(int file_descriptor) { return is_live(file_descriptor) && environment("NO_COLOR").empty(); }
+
+ProgressOutput ProgressOutput::standard_error(bool no_progress) {
+  ProgressOutput output;
+  output.mode = no_progress ? Mode::finished : is_live(STDERR_FILENO) ? Mode::bar : Mode::lines;
+  output.style = {.utf8 = locale_is_utf8(), .colour = shows_colour(STDERR_FILENO)};
+  output.now = steady_seconds;
+  output.width = terminal_width;
+  return output;
+}
+
+Progress::Progress(std::vector<ProgressArm> arms, ProgressOutput output) : output_(std::move(output)) {
+  for (ProgressArm& arm : arms) add(std::move(arm));
+}
+
+Progress::~Progress() { print(erased()); }
+
+std::size_t Progress::add(ProgressArm arm) {
+  const std::lock_guard lock(mutex_);
+  total_cost_ += arm.cost;
+  label_width_ = std::max(label_width_, display_width(arm.label));
+  arms_.push_back(std::move(arm));
+  return arms_.size() - 1;
+}
+
+void Progress::skip(std::size_t arm) {
+  const std::lock_guard lock(mutex_);
+  done_cost_ += arms_.at(arm).cost;
+  ++begun_;
+}
+
+Progress::Running& Progress::running(std::size_t arm) {
+  const auto found = std::ranges::find(running_, arm, &Running::arm);
+  internal_check(found != running_.end(), "progress of run {}, which has not begun", arms_.at(arm).label);
+  return *found;
+}
+
+void Progress::begin(std::size_t arm, std::int64_t steps) {
+  const std::lock_guard lock(mutex_);
+  internal_check(std::ranges::find(running_, arm, &Running::arm) == running_.end(), "run {} begins twice", arms_.at(arm).label);
+  StepProfile::run_begins(arms_.at(arm).label);
+  const double now = output_.now();
+  if (std::isnan(start_)) start_ = now;
+  running_.push_back({.arm = arm, .start = now, .first = 0, .step = 0, .steps = steps});
+  ++begun_;
+  if (output_.mode == ProgressOutput::Mode::bar) draw(now);
+}
+
+void Progress::goes_on(std::size_t arm, std::int64_t first) {
+  const std::lock_guard lock(mutex_);
+  running(arm).first = running(arm).step = first;
+}
+
+void Progress::step(std::size_t arm, std::int64_t steps_done, std::optional<double> loss, double lr) {
+  const std::lock_guard lock(mutex_);
+  Running& run = running(arm);
+  run.step = steps_done;
+  run.loss = loss;
+  run.lr = lr;
+  const double now = output_.now();
+  if (output_.mode == ProgressOutput::Mode::bar && now - last_drawn_ >= redraw_seconds) draw(now);
+  // The first line of a run comes after an interval; short runs say only how they ended.
+  if (output_.mode == ProgressOutput::Mode::lines && now - std::max(last_drawn_, running_.front().start) >= log_seconds) {
+    print(progress_line(state(now)) + "\n");
+    last_drawn_ = now;
+  }
+}
+
+void Progress::finish(std::size_t arm, bool trained, const std::string& outcome) {
+  const std::lock_guard lock(mutex_);
+  const double now = output_.now();
+  const Running run = running(arm);
+  const ProgressArm& about = arms_[arm];
+  spent_cost_ += run.steps > 0 ? about.cost * run.taken() : about.cost;
+  done_cost_ += about.cost;
+  std::erase_if(running_, [&](const Running& r) { return r.arm == arm; });
+  const std::string aligned = about.label + std::string(static_cast<std::size_t>(label_width_ - display_width(about.label)), ' ');
+  const std::string line = finished_line(trained, aligned, outcome, now - run.start, output_.style);
+  const bool wraps = output_.mode == ProgressOutput::Mode::bar && display_width(line) > output_.width();
+  print_above(wraps ? finished_line(trained, about.label, outcome, now - run.start, output_.style) : line);
+}
+
+void Progress::note(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  print_above(text);
+}
+
+void Progress::print_above(const std::string& text) {
+  print(erased() + text + "\n");
+  if (output_.mode == ProgressOutput::Mode::bar && !running_.empty()) draw(output_.now());
+}
+
+ProgressState Progress::state(double now) const {
+  const Running& run = running_.front();
+  double here = 0, spent = spent_cost_;
+  for (const Running& r : running_) {
+    here += r.part() * arms_[r.arm].cost;
+    spent += r.taken() * arms_[r.arm].cost;
+  }
+  ProgressState s;
+  s.run = static_cast<std::int64_t>(begun_);
+  s.runs = static_cast<std::int64_t>(arms_.size());
+  s.label = arms_[run.arm].label;
+  if (running_.size() > 1) s.label += fmt::format(" (+{})", running_.size() - 1);
+  s.step = run.step;
+  s.steps = run.steps;
+  s.loss = run.loss;
+  s.lr = run.lr;
+  if (run.step > run.first && now > run.start) s.steps_per_second = static_cast<double>(run.step - run.first) / (now - run.start);
+  if (spent > 0 && now > start_) s.seconds_left = (now - start_) / spent * (total_cost_ - done_cost_ - here);
+  if (total_cost_ > 0) s.fraction = (done_cost_ + here) / total_cost_;
+  return s;
+}
+
+void Progress::draw(double now) {
+  const int width = output_.width();
+  // Free at the end: room for the "^C" a terminal echoes, which would wrap.
+  const std::string bar = progress_bar(state(now), width - 3, output_.style);
+  // A terminal that became narrower has wrapped the former bar.
+  const std::string begin = bar_columns_ > width ? erased() : "\r";
+  print(begin + bar + "\033[K");
+  bar_columns_ = std::max(1, display_width(bar));
+  last_drawn_ = now;
+}
+
+std::string Progress::erased() {
+  if (bar_columns_ == 0) return "";
+  const int rows_above = (bar_columns_ - 1) / std::max(1, output_.width());
+  bar_columns_ = 0;
+  return rows_above > 0 ? fmt::format("\033[{}A\r\033[J", rows_above) : "\r\033[K";
+}
+
+void Progress::print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), output_.file);
+  std::fflush(output_.file);
+}
+
+}  // namespace plumb::lab

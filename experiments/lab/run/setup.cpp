@@ -1,0 +1,111 @@
+#include "experiments/lab/run/setup.h"
+
+#include <filesystem>
+
+#include "core/backend.h"
+#include "experiments/lab/cli/cli.h"
+#include "experiments/lab/data/open_data.h"
+#include "experiments/lab/data/split.h"
+#include "experiments/lab/hash.h"
+
+namespace plumb::lab {
+namespace {
+
+ImageData data_of(const RunOptions& o) {
+  ImageData data = open_data(o.data, o.data_dir, {o.image_size, o.image_crop});
+  if (o.validation_split > 0) data = with_validation_split(std::move(data), o.validation_split);
+  const bool has_train = std::filesystem::is_directory(std::filesystem::path(o.data_dir) / "train");
+  check(data.validation.size() > 0, "{}: {}, so nothing to validate on; give --validation-split 0.1", o.data_dir,
+        has_train ? "no val/ beside train/" : "no train/ and val/ in it, only folders that are taken for the classes");
+  if (o.train_images > 0) data = with_few_training_images(std::move(data), o.train_images);
+  check(o.batch <= data.train.size(), "--batch {} is more than the {} training images of {}{}", o.batch, data.train.size(), data.name,
+        o.validation_split > 0 ? fmt::format(" that --validation-split {:g} leaves", o.validation_split) : "");
+  return data;
+}
+
+Machine machine_of(const RunOptions& o) {
+  set_num_threads(static_cast<int>(o.threads.value_or(0)));
+  set_strict_determinism(o.deterministic == "strict");
+  // What bf16 was asked for ran in is a fact of the machine.
+  return {.device = (in_host_memory(defaults().device) ? "" : cuda_description() + ", host: ") + cpu_description() +
+                    (o.dtype == "bf16" ? fmt::format(", products in bf16{}",
+                                                     defaults().device == Device::cpu ? fmt::format(" by {}", bf16_products().instructions) : "")
+                                       : ""),
+          .threads = num_threads()};
+}
+
+// "AMD EPYC, AVX-512, oneDNN 2.6.3" of "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3"
+std::string without_threads(std::string device) {
+  const std::size_t end = device.find(" threads, "), begin = device.rfind(", ", end);
+  return end == device.npos ? device : device.erase(begin + 2, end + 10 - begin - 2);
+}
+
+// Of what training and evaluation can see.
+std::string hash_of_images(const ImageData& data) {
+  Hash hash;
+  for (const ImageSet* set : {&data.train, &data.validation}) {
+    hash.add(fmt::format("{} {} {} {};", set->channels, set->height, set->width, set->classes));
+    hash.add({reinterpret_cast<const char*>(set->pixels.data()), set->pixels.size()});
+    hash.add({reinterpret_cast<const char*>(set->labels.data()), set->labels.size() * sizeof set->labels[0]});
+    if (!set->in_files()) continue;
+    hash.add(fmt::format("{:g};", set->crop));
+    // Of files the place in their class and the size: to read all would take hours.
+    for (const std::string& file : set->files) {
+      std::error_code error;
+      const std::filesystem::path path = file;
+      hash.add(fmt::format("{}/{} {};", path.parent_path().filename().string(), path.filename().string(), std::filesystem::file_size(path, error)));
+    }
+  }
+  return hash.text();
+}
+
+DataFacts facts_of(const ImageData& data) {
+  return {.name = data.name,
+          .text = fmt::format("{}, {} training images, {} validation images: {}; {} classes", data.name, data.train.size(), data.validation.size(),
+                              data.validation_is, data.train.classes),
+          .validation_is = data.validation_is,
+          .hash = hash_of_images(data),
+          .images = {.channels = data.train.channels, .height = data.train.height, .width = data.train.width, .classes = data.train.classes}};
+}
+
+}  // namespace
+
+Defaults defaults_for(const RunOptions& o) { return {.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = device_named(o.device)}; }
+
+Device device_named(const std::string& text) {
+  for (const Device device : {Device::cpu, Device::reference, Device::cuda}) {
+    if (text != name(device)) continue;
+    const std::string why = in_host_memory(device) ? "" : why_no_cuda();
+    check(why.empty(), "--device {}: {}", text, why);
+    return device;
+  }
+  fail(fmt::format("expected a device, cpu, cuda or reference, got {}", text));
+}
+
+Device best_device() {
+  const std::string why = why_no_cuda();
+  if (why.empty()) return Device::cuda;
+  note_error(fmt::format("--device auto: the CPU ({})\n", why));
+  return Device::cpu;
+}
+
+Precision precision_of(const std::string& dtype) { return dtype == "bf16" ? Precision::bf16 : Precision::f32; }
+
+Precision precision_for(const std::string& dtype, Device device) {
+  if (precision_of(dtype) == Precision::bf16 && device == Device::cpu)
+    note_error(fmt::format(
+        "--dtype bf16: operands of products are rounded to bf16 and multiplied by {}{}\n", bf16_products().instructions,
+        bf16_products().faster_than_f32 ? "" : ", as this processor has none that are faster: expect results of bf16 in the time of f32"));
+  return precision_of(dtype);
+}
+
+Setup::Setup(const RunOptions& o)
+    : defaults_(defaults_for(o)),
+      precision_(precision_for(o.dtype, defaults().device)),
+      data(data_of(o)),
+      normalization(normalization_named(o.normalization, data.train)),
+      machine(machine_of(o)),
+      arithmetic(without_threads(machine.device)),
+      facts(facts_of(data)) {}
+
+}  // namespace plumb::lab

@@ -1,0 +1,42 @@
+#include "experiments/lab/signals/growth.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace plumb::lab {
+
+std::vector<double> predicted_mean_square(nn::Growth law, const std::vector<nn::Norm>& norms, double input, const std::array<double, 2>& added) {
+  std::vector<double> predicted;
+  std::array<double, 2> met{};       // by the two branches of the first block that grows
+  std::size_t first = norms.size();  // its first branch
+  double stream = input;
+  for (std::size_t i = 0; i < norms.size(); ++i) {
+    const std::size_t which = i % 2;
+    if (norms[i] == nn::Norm::post) {
+      stream = 1;
+    } else {
+      first = std::min(first, i - which);
+      if (i < first + 2) met[which] = stream;
+      switch (law) {
+        case nn::Growth::identity:
+          break;
+        case nn::Growth::linear:
+          stream += added[which];
+          break;
+        case nn::Growth::harmonic:
+          stream += added[which] * static_cast<double>(first / 2 + 1) / static_cast<double>(i / 2 + 1);
+          break;
+        case nn::Growth::geometric:
+          stream += added[which] * stream / met[which];
+          break;
+        case nn::Growth::unstated:
+          stream = std::numeric_limits<double>::quiet_NaN();
+          break;
+      }
+    }
+    predicted.push_back(stream);
+  }
+  return predicted;
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,218 @@
+#include "experiments/lab/signals/probe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <unordered_map>
+
+#include "autograd/node.h"
+#include "autograd/ops.h"
+#include "core/backend.h"
+#include "experiments/lab/signals/growth.h"
+
+namespace plumb::lab {
+namespace {
+
+constexpr std::int64_t attention_samples = 4;
+
+double squares(const Tensor& x) { return sum_of_squares(x.array()); }
+double mean_square(const Tensor& x) { return squares(x) / static_cast<double>(x.numel()); }
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (double v : values) sum += v;
+  return sum / static_cast<double>(values.size());
+}
+
+// <a, b> of each sample; a, b [B, N].
+std::vector<double> products(const Tensor& a, const Tensor& b) { return sum(a * b, {1}).values(); }
+
+Tensor rows_of(const Tensor& x) { return reshape(x, {x.dim(0), x.numel() / x.dim(0)}); }
+
+void measure_gate(const Tensor& factors, BranchPassport& row) {
+  if (!factors.defined() || factors.numel() == 0) return;
+  std::vector<double> sizes = factors.values();
+  for (double& v : sizes) v = std::abs(v);
+  const auto [least, largest] = std::ranges::minmax(sizes);
+  row.gate_mean = mean_of(sizes);
+  row.gate_min = least;
+  row.gate_max = largest;
+}
+
+// Entropy of softmax(logits), in nats: ln Z - <p, logits>.
+double entropy_of(const std::vector<double>& logits) {
+  const double top = *std::ranges::max_element(logits);
+  double z = 0, mean = 0;
+  for (double s : logits) {
+    z += std::exp(s - top);
+    mean += std::exp(s - top) * (s - top);
+  }
+  return std::log(z) - mean / z;
+}
+
+std::size_t index_of(const nn::Junction& j) { return static_cast<std::size_t>(2 * j.block + (std::string_view(j.branch.kind()) == "mlp")); }
+
+// The same objects as the junctions name, attention and MLP of each block in turn.
+std::vector<nn::Branch*> branches_of(const nn::Stack& stack) {
+  std::vector<nn::Branch*> branches;
+  for (const auto& block : stack.blocks()) branches.insert(branches.end(), {&block->attn(), &block->mlp()});
+  return branches;
+}
+
+std::string place(const BranchPassport& row) { return fmt::format("{} of block {}", row.branch == "mlp" ? "the MLP" : "the attention", row.block); }
+
+}  // namespace
+
+PassportProbe::PassportProbe(const nn::Stack& stack) : stack_(stack) {
+  const std::vector<nn::Branch*> branches = branches_of(stack);
+  passport_.growth = stack.method().growth;
+  passport_.branches.resize(branches.size());
+  added_.resize(branches.size());
+  for (std::size_t i = 0; i < branches.size(); ++i) {
+    std::vector<Tensor>& copies = before_.emplace_back();
+    for (const nn::Parameter& p : branches[i]->parameters()) {
+      copies.emplace_back(empty_like(p.value.array()));
+      copy_into(p.value.array(), copies.back().array());
+    }
+    if (const auto* attention = dynamic_cast<const nn::Attention*>(branches[i]))
+      handles_.push_back(
+          branches[i]->first().on_forward([this, i, heads = attention->options().heads](const nn::Layer&, const Tensor&, const Tensor& qkv) {
+            see_queries_and_keys(passport_.branches[i], qkv, heads);
+            return Tensor();
+          }));
+  }
+  for (const auto& block : stack.blocks()) handles_.push_back(block->observe([this](const nn::Junction& j) { see(j); }));
+}
+
+void PassportProbe::see(const nn::Junction& j) {
+  const NoGrad no_grad;
+  const std::size_t i = index_of(j);
+  BranchPassport& row = passport_.branches[i];
+  const Tensor stream = j.stream.detach();
+  const Tensor added = j.gate.added(stream, j.branch_value.detach());
+  const Tensor x = rows_of(stream), g = rows_of(added), moved = rows_of(j.joined.detach() - stream);
+  std::vector<double> xx = products(x, x), gg = products(g, g), xg = products(x, g), mm = products(moved, moved), ratios, cosines, changes;
+  for (std::size_t b = 0; b < xx.size(); ++b) {
+    ratios.push_back(std::sqrt(gg[b] / xx[b]));
+    changes.push_back(std::sqrt(mm[b] / xx[b]));
+    cosines.push_back(xg[b] / std::sqrt(xx[b] * gg[b]));
+    xx[b] = std::sqrt(xx[b]);
+    gg[b] = std::sqrt(gg[b]);
+  }
+  row.block = j.block;
+  row.branch = j.branch.kind();
+  row.norm = j.norm;
+  row.stream_norm = mean_of(xx);
+  row.branch_norm = mean_of(gg);
+  row.ratio = mean_of(ratios);
+  row.cosine = mean_of(cosines);
+  row.change = mean_of(changes);
+  row.mean_square = mean_square(j.output);
+  if (const auto* attention = dynamic_cast<const nn::SelfAttention*>(&j.branch);
+      attention && attention->training() && attention->options().drop_key.rate > 0) {
+    const nn::DropKeyStatistics dropped = attention->drop_key_statistics(stream.dim(0), stream.dim(1));
+    row.drop_ratio = dropped.drop_ratio;
+    row.empty_rows = dropped.empty_rows;
+  }
+  measure_gate(j.gate.values(stream), row);
+  added_[i] = mean_square(added);
+  if (i == 0) {
+    passport_.tokens = stream.dim(1);
+    passport_.dim = stream.dim(-1);
+    passport_.input_mean_square = mean_square(stream);
+  }
+  ++seen_;
+}
+
+void PassportProbe::see_queries_and_keys(BranchPassport& row, const Tensor& qkv, std::int64_t heads) {
+  const NoGrad no_grad;
+  const std::int64_t samples = std::min(attention_samples, qkv.dim(0)), T = qkv.dim(1), D = qkv.dim(2) / 3, width = D / heads;
+  const std::vector<double> values = slice(qkv.detach(), 0, 0, samples).values();
+  const double scale = 1 / std::sqrt(static_cast<double>(width));
+  double total = 0, largest = -std::numeric_limits<double>::infinity();
+  std::vector<double> logits(static_cast<std::size_t>(T));
+  for (std::int64_t b = 0; b < samples; ++b)
+    for (std::int64_t h = 0; h < heads; ++h)
+      for (std::int64_t i = 0; i < T; ++i) {
+        const double* q = values.data() + ((b * T + i) * 3 * D + h * width);
+        for (std::int64_t j = 0; j < T; ++j) {
+          const double* k = values.data() + ((b * T + j) * 3 * D + D + h * width);
+          double dot = 0;
+          for (std::int64_t c = 0; c < width; ++c) dot += q[c] * k[c];
+          logits[static_cast<std::size_t>(j)] = scale * dot;
+        }
+        total += entropy_of(logits);
+        largest = std::max(largest, *std::ranges::max_element(logits));
+      }
+  row.entropy = total / static_cast<double>(samples * heads * T);
+  if (T > 1) row.relative_entropy = *row.entropy / std::log(static_cast<double>(T));
+  row.largest_logit = largest;
+}
+
+Passport PassportProbe::finish(const Gradients& gradients) const {
+  const NoGrad no_grad;
+  const std::vector<nn::Branch*> branches = branches_of(stack_);
+  check(seen_ >= branches.size(),
+        "[passport] expected a forward pass through the stack while the probe lives, got none; make the probe before the pass");
+  Passport passport = passport_;
+  std::unordered_map<const Node*, const Tensor*> gradient_of;
+  for (const Gradients::Entry& e : gradients.entries()) gradient_of[e.node.get()] = &e.gradient;
+
+  std::vector<nn::Norm> norms;
+  bool moved = false;
+  for (std::size_t i = 0; i < branches.size(); ++i) {
+    double gradient = 0, change = 0, size = 0;
+    const std::vector<nn::Parameter> parameters = branches[i]->parameters();
+    for (std::size_t k = 0; k < parameters.size(); ++k) {
+      const Tensor value = parameters[k].value.detach();
+      if (const auto found = gradient_of.find(parameters[k].value.node().get()); found != gradient_of.end()) gradient += squares(*found->second);
+      change += squares(value - before_[i][k]);
+      size += squares(before_[i][k]);
+    }
+    passport.branches[i].grad_norm = std::sqrt(gradient);
+    passport.branches[i].update = std::sqrt(change / size);
+    moved = moved || change != 0;
+    norms.push_back(passport.branches[i].norm);
+  }
+  if (!moved)
+    for (BranchPassport& row : passport.branches) row.update.reset();
+
+  std::size_t first = 0;  // branch of the first block that grows
+  while (first + 2 < norms.size() && norms[first] == nn::Norm::post) first += 2;
+  const std::vector<double> predicted = predicted_mean_square(passport.growth, norms, passport.input_mean_square, {added_[first], added_[first + 1]});
+  for (std::size_t i = 0; i < predicted.size(); ++i) passport.branches[i].predicted_mean_square = predicted[i];
+  return passport;
+}
+
+std::vector<std::string> warnings(const Passport& passport) {
+  for (const BranchPassport& row : passport.branches) {
+    if (!std::isfinite(row.mean_square)) return {fmt::format("the stream is not finite after {}", place(row))};
+    if (row.norm != nn::Norm::post && passport.growth == nn::Growth::unstated) continue;
+    const double times = row.mean_square / row.predicted_mean_square, off = std::max(times, 1 / times);
+    if (row.norm == nn::Norm::post && !(off <= norm_tolerance))
+      return {fmt::format("the mean square of the stream is {:.3g} after {}, which ends in a norm: expected 1", row.mean_square, place(row))};
+    if (!(off <= law_tolerance))
+      return {fmt::format("the mean square of the stream is {:.3g} after {}, {:.2g} times the {:.3g} expected of {} growth", row.mean_square,
+                          place(row), times, row.predicted_mean_square, name(passport.growth))};
+  }
+  return {};
+}
+
+JacobianMeasure jacobian(nn::Stack& stack, const Passport& passport, const JacobianOptions& options) {
+  struct Evaluation {
+    explicit Evaluation(nn::Stack& s) : stack(s), was_training(s.training()) { stack.eval(); }
+    ~Evaluation() { stack.train(was_training); }
+    nn::Stack& stack;
+    bool was_training;
+  };
+  const Evaluation evaluation(stack);
+  const Tensor x = random_normal({1, passport.tokens, passport.dim}, options.seed, "passport.input") * std::sqrt(passport.input_mean_square);
+  return mean_squared_singular_value(
+      [&](const Tensor& input) {
+        const nn::Stream stream = stack.run(input);
+        return stack.method().close ? stack.method().close(stream, nullptr) : stream.x;
+      },
+      x, options);
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,112 @@
+#include "experiments/lab/signals/probe_json.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "experiments/lab/record/record.h"
+
+namespace plumb::lab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Column {
+  const char* name;
+  double BranchPassport::*required = nullptr;
+  std::optional<double> BranchPassport::*optional = nullptr;
+};
+constexpr Column columns[] = {{"stream_norm", &BranchPassport::stream_norm},
+                              {"branch_norm", &BranchPassport::branch_norm},
+                              {"ratio", &BranchPassport::ratio},
+                              {"cosine", &BranchPassport::cosine},
+                              {"mean_square", &BranchPassport::mean_square},
+                              {"predicted_mean_square", &BranchPassport::predicted_mean_square},
+                              {"gate_mean", nullptr, &BranchPassport::gate_mean},
+                              {"gate_min", nullptr, &BranchPassport::gate_min},
+                              {"gate_max", nullptr, &BranchPassport::gate_max},
+                              {"grad_norm", &BranchPassport::grad_norm},
+                              {"update", nullptr, &BranchPassport::update},
+                              {"entropy", nullptr, &BranchPassport::entropy},
+                              {"relative_entropy", nullptr, &BranchPassport::relative_entropy},
+                              {"largest_logit", nullptr, &BranchPassport::largest_logit},
+                              {"change", &BranchPassport::change},
+                              {"drop_ratio", nullptr, &BranchPassport::drop_ratio},
+                              {"empty_rows", nullptr, &BranchPassport::empty_rows}};
+
+double value_of(const BranchPassport& row, const Column& c) { return c.required ? row.*c.required : (row.*c.optional).value_or(unknown); }
+
+template <class Enum>
+Enum enum_named(const std::string& name, std::initializer_list<Enum> all) {
+  for (Enum e : all)
+    if (name == nn::name(e)) return e;
+  fail(fmt::format("unknown name {}", name));
+}
+
+double number(const Json& json) { return json.is_null() ? unknown : json.get<double>(); }
+
+}  // namespace
+
+const std::vector<std::string>& branch_columns() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Column& c : columns) all.emplace_back(c.name);
+    return all;
+  }();
+  return names;
+}
+
+double value_of(const BranchPassport& row, std::string_view name) {
+  const auto column = std::ranges::find(columns, name, [](const Column& c) { return std::string_view(c.name); });
+  internal_check(column != std::end(columns), "no column {} of a branch", name);
+  return value_of(row, *column);
+}
+
+std::string to_json(const Passport& passport) {
+  Json branches{{"branch", Json::array()}, {"norm", Json::array()}};
+  for (const BranchPassport& row : passport.branches) {
+    branches["branch"].push_back(row.branch);
+    branches["norm"].push_back(nn::name(row.norm));
+  }
+  for (const Column& c : columns) {  // nlohmann-json writes a number that is not finite as null
+    branches[c.name] = Json::array();
+    for (const BranchPassport& row : passport.branches) branches[c.name].push_back(value_of(row, c));
+  }
+  return Json{{"growth", nn::name(passport.growth)},
+              {"tokens", passport.tokens},
+              {"dim", passport.dim},
+              {"input_mean_square", passport.input_mean_square},
+              {"branches", std::move(branches)}}
+      .dump();
+}
+
+Passport passport_from_json(std::string_view text) {
+  try {
+    const Json json = Json::parse(text);
+    Passport passport{.growth = enum_named(json.at("growth").get<std::string>(), {nn::Growth::identity, nn::Growth::linear, nn::Growth::harmonic,
+                                                                                  nn::Growth::geometric, nn::Growth::unstated}),
+                      .tokens = json.at("tokens"),
+                      .dim = json.at("dim"),
+                      .input_mean_square = number(json.at("input_mean_square"))};
+    const Json &branches = json.at("branches"), &norms = branches.at("norm");
+    passport.branches.resize(norms.size());
+    for (std::size_t i = 0; i < norms.size(); ++i) {
+      BranchPassport& row = passport.branches[i];
+      row.block = static_cast<std::int64_t>(i / 2);
+      row.branch = branches.at("branch").at(i);
+      row.norm = enum_named(norms[i].get<std::string>(), {nn::Norm::none, nn::Norm::pre, nn::Norm::post});
+      for (const Column& c : columns) {
+        const Json& cell = branches.at(c.name).at(i);
+        if (c.required)
+          row.*c.required = number(cell);
+        else if (!cell.is_null())
+          row.*c.optional = cell.get<double>();
+      }
+    }
+    check(!passport.branches.empty() && norms.size() % 2 == 0, "no blocks");
+    return passport;
+  } catch (const std::exception& e) {
+    fail(fmt::format("expected a passport as one JSON object ({})", e.what()));
+  }
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,117 @@
+#include "experiments/lab/stats/edges.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "experiments/lab/cli/cli.h"
+#include "experiments/lab/options/augment_options.h"
+
+namespace plumb::lab {
+namespace {
+
+// Turned over: what is above is below.
+std::map<int, Share> mirrored(const std::map<int, Share>& known) {
+  std::map<int, Share> other;
+  for (const auto& [tick, share] : known) other[-tick] = share;
+  return other;
+}
+
+double wilson(const Share& s, double sign) {
+  constexpr double z = 1.959964;
+  const auto n = static_cast<double>(s.seeds);
+  const double p = s.value(), middle = p + z * z / (2 * n), reach = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
+  return std::clamp((middle + sign * reach) / (1 + z * z / n), 0.0, 1.0);
+}
+
+}  // namespace
+
+double Octaves::at(double tick) const { return start * std::exp2(tick / ticks); }
+int Octaves::tick_of(double x) const { return static_cast<int>(std::lround(ticks * std::log2(x / start))); }
+
+int Octaves::lowest_whole(double least) const {
+  int tick = 0;
+  while (at(tick - 1) >= least && tick_of(std::round(at(tick - 1))) == tick - 1 && std::round(at(tick - 1)) < std::round(at(tick))) --tick;
+  return tick;
+}
+
+void TrainedAt::declare(Cli& cli, const AugmentOptions& augment) {
+  cli.option("--trained-at", &share, "A network trains where its training loss ends below this share of chance").above(0).below(1);
+  cli.rule([this, &cli, &augment] {
+    usage_check(
+        cli.given("--trained-at") || !augment.any(),
+        "augmentation raises the loss at which training ends: give --trained-at with it, the share of chance that counts as trained (without: "
+        "{:g})",
+        share);
+  });
+}
+
+void TrainedAt::measure(Arm& arm) const {
+  if (arm.has_diverged()) return;
+  arm.measure({{"trained", arm.recent_loss() < share * std::log(static_cast<double>(arm.data().train.classes)) ? 1.0 : 0.0}});
+}
+
+double Share::low() const { return wilson(*this, -1); }
+double Share::high() const { return wilson(*this, 1); }
+std::string to_string(const Share& share) { return fmt::format("{}/{}", share.trained, share.seeds); }
+
+std::map<int, Share> shares(const std::vector<const Record*>& arms, const std::string& axis, const Octaves& octaves) {
+  std::map<int, Share> found;
+  for (const Record* r : arms) {
+    if (r->status == Status::failed) continue;  // says nothing of the method
+    Share& share = found[octaves.tick_of(r->point.get<double>(axis))];
+    ++share.seeds;
+    share.trained += r->status == Status::ok && r->value("trained") > 0;
+  }
+  return found;
+}
+
+std::optional<Edge> edge_above(const std::map<int, Share>& known, int from) {
+  const auto start = known.find(from);
+  if (start == known.end() || !start->second.most()) return std::nullopt;
+  Edge edge{from};
+  for (auto at = std::next(start); at != known.end(); ++at) {
+    if (!at->second.most()) {
+      edge.outside = at->first;
+      break;
+    }
+    edge.inside = at->first;
+  }
+  return edge;
+}
+
+std::optional<int> next_above(const std::map<int, Share>& known, int from, const Octaves& octaves, int last) {
+  const std::optional<Edge> edge = edge_above(known, from);
+  if (!edge) return std::nullopt;
+  if (edge->outside) return *edge->outside - edge->inside > 1 ? std::optional((edge->inside + *edge->outside) / 2) : std::nullopt;
+  return edge->inside < last ? std::optional(std::min(edge->inside + octaves.ticks, last)) : std::nullopt;
+}
+
+std::optional<Edge> edge_below(const std::map<int, Share>& known, int from) {
+  std::optional<Edge> edge = edge_above(mirrored(known), -from);
+  if (edge) {
+    edge->inside = -edge->inside;
+    if (edge->outside) edge->outside = -*edge->outside;
+  }
+  return edge;
+}
+
+std::optional<int> next_below(const std::map<int, Share>& known, int from, const Octaves& octaves, int last) {
+  const std::optional<int> next = next_above(mirrored(known), -from, octaves, -last);
+  return next ? std::optional(-*next) : std::nullopt;
+}
+
+std::optional<int> foothold(const std::map<int, Share>& known) {
+  std::optional<int> best;
+  for (const auto& [tick, share] : known)
+    if (share.most() && (!best || std::abs(tick) < std::abs(*best))) best = tick;
+  return best;
+}
+
+Width width_of(const std::map<int, Share>& known, const Octaves& octaves) {
+  const std::optional<int> from = foothold(known);
+  if (!from) return {};
+  const auto above = edge_above(known, *from), below = edge_below(known, *from);
+  return {(above->middle() - below->middle()) / octaves.ticks, !above->outside || !below->outside};
+}
+
+}  // namespace plumb::lab

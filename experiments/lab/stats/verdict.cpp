@@ -1,0 +1,306 @@
+#include "experiments/lab/stats/verdict.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "core/error.h"
+#include "experiments/lab/record/record.h"
+
+namespace plumb::lab {
+namespace {
+
+using Order = Difference::Order;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// "a", "a and b", "a, b and c", and a count for what is beyond six.
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 6;
+  std::vector<std::string> shown(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), most)));
+  if (names.size() > most) shown.push_back(fmt::format("{} more", names.size() - most));
+  std::string text = shown.front();
+  for (std::size_t i = 1; i < shown.size(); ++i) text += (i + 1 == shown.size() ? " and " : ", ") + shown[i];
+  return text;
+}
+
+// Of one method at one depth and rate, by seed.
+using Cell = std::map<std::uint64_t, const ArmResult*>;
+using ByRate = std::map<double, Cell>;
+
+bool has_ended(const ArmResult& a) { return a.status != Status::failed && (a.status != Status::ok || a.train_loss); }
+
+// Unknown where there is no arm.
+double outcome_at(const Cell& cell, std::uint64_t seed) {
+  const auto arm = cell.find(seed);
+  if (arm == cell.end() || !has_ended(*arm->second)) return unknown;
+  return arm->second->status == Status::ok ? *arm->second->train_loss : infinity;
+}
+
+double best_rate_of(const ByRate& by_rate, const std::vector<std::uint64_t>& seeds) {
+  std::map<double, Outcomes> outcomes;
+  for (const auto& [rate, cell] : by_rate)
+    for (const std::uint64_t seed : seeds) outcomes[rate].push_back(outcome_at(cell, seed));
+  return best_rate(outcomes);
+}
+
+Standing standing_of(const std::string& method, const Cell& cell, const std::vector<std::uint64_t>& seeds, const Judging& how) {
+  Standing s{.method = method};
+  std::vector<double> finite;
+  for (const std::uint64_t seed : seeds) {
+    const double outcome = outcome_at(cell, seed);
+    s.losses.push_back(outcome);
+    if (std::isnan(outcome)) continue;
+    ++s.seeds;
+    const Status status = cell.at(seed)->status;
+    s.diverged += status == Status::diverged, s.stopped += status == Status::hopeless;
+    if (std::isfinite(outcome)) finite.push_back(outcome);
+  }
+  s.loss = summarize(finite);
+  s.near_chance = near_chance(s.loss, how.classes);
+  return s;
+}
+
+std::vector<JudgedPair> judged(const std::vector<Standing>& standings, std::vector<std::pair<std::size_t, std::size_t>> family) {
+  std::erase_if(family, [&](const auto& pair) { return standings[pair.first].untested || standings[pair.second].untested; });
+  // Variances are those of what is tested.
+  std::vector<Outcomes> series;
+  std::vector<std::size_t> place(standings.size());
+  for (std::size_t i = 0; i < standings.size(); ++i) {
+    if (standings[i].untested) continue;
+    place[i] = series.size();
+    series.push_back(standings[i].losses);
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> among;
+  for (const auto& [a, b] : family) among.emplace_back(place[a], place[b]);
+  const std::vector<Difference> differences = compare(series, among);
+  std::vector<JudgedPair> pairs;
+  for (std::size_t k = 0; k < family.size(); ++k) pairs.push_back({family[k].first, family[k].second, differences[k]});
+  return pairs;
+}
+
+std::string loss_of(const Standing& s) {
+  if (s.loss.half_width) return fmt::format("{:.3f} ± {:.3f} (n = {})", s.loss.mean, *s.loss.half_width, s.loss.n);
+  return fmt::format("{:.3f} (n = {})", s.loss.mean, s.loss.n);
+}
+
+// "post (about 5 seeds would decide)"
+std::string undecided(const Standing& s, const Difference& d) {
+  const std::string& method = s.method;
+  const bool chosen = s.rate.has_value();  // some seeds are not judged
+  const std::int64_t needed = pairs_needed(d);
+  return needed > 0 ? fmt::format("{} (about {} {}seeds would decide)", method, needed, chosen ? "judged " : "") : method;
+}
+
+// What is apart from the control, in words; empty where nothing can be said.
+std::string against_control(const Place& place) {
+  std::vector<std::string> lower, higher, none;
+  for (const auto& [first, second, d] : place.against_control) {
+    if (d.n < 2) continue;  // one seed is said to be one
+    const std::string& method = place.standings[first].method;
+    if (d.order == Order::undecided)
+      none.push_back(undecided(place.standings[first], d));
+    else
+      (d.order == Order::lower ? lower : higher).push_back(method);
+  }
+  std::vector<std::string> parts;
+  if (!lower.empty()) parts.push_back(fmt::format("{} {} lower", listed(lower), lower.size() == 1 ? "is" : "are"));
+  if (!higher.empty()) parts.push_back(fmt::format("{} {} higher", listed(higher), higher.size() == 1 ? "is" : "are"));
+  if (!none.empty()) parts.push_back("no verdict on " + listed(none));
+  if (parts.empty()) return "";
+  return fmt::format(" Against {}: {}.", place.standings.front().method, fmt::join(parts, "; "));
+}
+
+// Which others the best is not separated from, where there is no control.
+std::string against_best(const Place& place, std::size_t best) {
+  std::vector<std::string> none;
+  std::size_t apart = 0;
+  for (const auto& [a, b, d] : place.pairs) {
+    if (a != best && b != best) continue;
+    if (d.order == Order::undecided)
+      none.push_back(undecided(place.standings[a == best ? b : a], d));
+    else
+      ++apart;
+  }
+  if (!none.empty()) return "; no verdict between it and " + listed(none);
+  return apart > 0 ? fmt::format(", apart from {}", apart == 1 ? "the other" : "all others") : "";
+}
+
+}  // namespace
+
+double chance_loss(std::int64_t classes) { return classes < 2 ? infinity : std::log(static_cast<double>(classes)); }
+
+bool has_training_losses(const std::vector<ArmResult>& arms) {
+  return std::ranges::any_of(arms, [](const ArmResult& a) { return a.train_loss.has_value(); }) ||
+         std::ranges::none_of(arms, [](const ArmResult& a) { return a.status == Status::ok; });
+}
+
+bool near_chance(const Summary& training_loss, std::int64_t classes) {
+  return training_loss.n > 0 && training_loss.mean >= near_chance_share * chance_loss(classes);
+}
+
+std::set<std::int64_t> choosing_seeds(const std::vector<std::int64_t>& seeds) {
+  const std::set<std::int64_t> ordered(seeds.begin(), seeds.end());
+  const auto some = static_cast<std::ptrdiff_t>(std::max<std::size_t>(1, ordered.size() / 3));
+  return {ordered.begin(), std::next(ordered.begin(), std::min(some, std::ssize(ordered)))};
+}
+
+double best_rate(const std::map<double, Outcomes>& by_rate) {
+  const auto rank = [](const auto& entry) {
+    std::vector<double> losses;
+    double lost = 0, all = 0;
+    for (const double outcome : entry.second) {
+      if (std::isnan(outcome)) continue;
+      ++all, lost += std::isinf(outcome);
+      if (std::isfinite(outcome)) losses.push_back(outcome);
+    }
+    return std::tuple(losses.empty(), all > 0 ? lost / all : 1, losses.empty() ? infinity : summarize(losses).mean);
+  };
+  internal_check(!by_rate.empty(), "the best of no rates");
+  return std::ranges::min_element(by_rate, {}, rank)->first;
+}
+
+std::string who_chose(const Judging& how) {
+  if (how.choosing.empty()) return "";
+  const std::string seeds = fmt::format("Seed{} {}", how.choosing.size() > 1 ? "s" : "", fmt::join(how.choosing, ", "));
+  if (how.no_others) return seeds + " chose each method's learning rate, and with no other seed nothing is judged.";
+  return seeds +
+         " chose each method's learning rate at each depth (the fewest diverged, then the lowest mean training loss); the others trained at that "
+         "rate, and they alone are judged. Means by rate are over all seeds that trained at it.";
+}
+
+std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how) {
+  if (how.off || !has_training_losses(arms)) return {};
+  std::vector<std::string> methods;
+  std::set<std::int64_t> depths;
+  std::set<double> rates;
+  std::set<std::uint64_t> seeds;
+  for (const ArmResult& a : arms) {
+    if (std::ranges::find(methods, a.gate) == methods.end()) methods.push_back(a.gate);
+    depths.insert(a.depth), rates.insert(a.lr), seeds.insert(a.seed);
+  }
+  if (const auto control = std::ranges::find(methods, how.control); control != methods.end()) std::rotate(methods.begin(), control, control + 1);
+
+  std::vector<std::uint64_t> choosing, judging;
+  for (const std::uint64_t seed : seeds) (how.choosing.contains(static_cast<std::int64_t>(seed)) ? choosing : judging).push_back(seed);
+  if (how.no_others) judging = choosing;
+
+  std::map<std::pair<std::int64_t, std::string>, ByRate> table;
+  for (const ArmResult& a : arms) table[{a.depth, a.gate}][a.lr][a.seed] = &a;
+
+  struct Shallow {
+    std::int64_t depth;
+    bool trained;
+  };
+  std::map<std::pair<std::string, double>, Shallow> shallow;  // by method and rate
+  std::vector<Place> found;
+  for (const std::int64_t depth : depths)
+    for (const double rate : how.choosing.empty() ? rates : std::set<double>{0}) {
+      Place place{.depth = depth};
+      if (how.choosing.empty() && rates.size() > 1)
+        place.rate = rate;
+      else if (how.choosing.empty())
+        place.shared_rate = rate > 0 ? std::optional(rate) : how.rate;
+      for (const std::string& method : methods) {
+        const auto cell = table.find({depth, method});
+        if (cell == table.end()) continue;
+        const double own = how.choosing.empty() ? rate : best_rate_of(cell->second, choosing);
+        const auto at_rate = cell->second.find(own);
+        if (at_rate == cell->second.end()) continue;
+        if (std::ranges::none_of(judging, [&](std::uint64_t seed) { return at_rate->second.contains(seed); })) continue;  // chosen, not yet judged
+        Standing s = standing_of(method, at_rate->second, judging, how);
+        if (!how.choosing.empty()) s.rate = own;
+        s.shallowest = depth;
+        if (s.seeds > 0) {
+          const Shallow& first = shallow.try_emplace({method, rate}, Shallow{depth, s.loss.n > 0 && !s.near_chance}).first->second;
+          s.shallowest = first.depth;
+          s.untested = s.near_chance && !first.trained && depth > first.depth;
+        }
+        place.standings.push_back(std::move(s));
+      }
+      if (place.standings.empty()) continue;
+      place.has_control = place.standings.front().method == how.control;
+      if (place.has_control) place.against_control = judged(place.standings, against_first(place.standings.size()));
+      place.pairs = judged(place.standings, all_pairs(place.standings.size()));
+      found.push_back(std::move(place));
+    }
+  return found;
+}
+
+std::string sentence(const Place& place, const Judging& how) {
+  const auto names = [](const std::vector<const Standing*>& some) {
+    std::vector<std::string> all;
+    for (const Standing* s : some) all.push_back(s->method);
+    return listed(all);
+  };
+  std::vector<const Standing*> trained, chance, diverged, stopped, unfinished;
+  std::map<std::int64_t, std::vector<const Standing*>> untested;  // by their smallest depth
+  std::vector<std::string> partly;
+  for (const Standing& s : place.standings) {
+    (s.untested       ? untested[s.shallowest]
+     : s.near_chance  ? chance
+     : s.loss.n > 0   ? trained
+     : s.diverged > 0 ? diverged
+     : s.stopped > 0  ? stopped
+                      : unfinished)
+        .push_back(&s);
+    if (s.loss.n > 0 && s.diverged > 0) partly.push_back(fmt::format("{} diverged in {} of {} seeds", s.method, s.diverged, s.seeds));
+    if (s.loss.n > 0 && s.stopped > 0) partly.push_back(fmt::format("{} was stopped as hopeless in {} of {} seeds", s.method, s.stopped, s.seeds));
+  }
+  std::string text = place.depth > 0 ? fmt::format("At depth {}", place.depth) : "Of all arms";
+  if (place.rate) text += fmt::format(" and lr {}", *place.rate);
+  text += ",";
+  std::string against = against_control(place);
+  if (trained.empty()) {
+    text += " no method trained";
+    against.clear();
+  } else {
+    // One with a lost seed ranks below any without.
+    const auto best = *std::ranges::min_element(trained, {}, [](const Standing* s) { return std::pair(s->diverged + s->stopped, s->loss.mean); });
+    text += fmt::format(" {} {}, ", best->method, trained.size() == 1 ? "trained" : "trained best") + "to a training loss of " + loss_of(*best);
+    if (best->rate) text += fmt::format(" at lr {}", *best->rate);
+    if (place.standings.size() > 1 && !best->loss.half_width)
+      text += "; one seed gives no interval to rank by";
+    else if (place.standings.size() > 1 && !place.has_control)
+      text += against_best(place, static_cast<std::size_t>(best - place.standings.data()));
+  }
+  std::vector<std::string> rest;
+  const std::string at_chance = fmt::format("stayed near chance (ln {} = {:.3f})", how.classes, chance_loss(how.classes));
+  if (!chance.empty()) {
+    const bool deeper = std::ranges::all_of(chance, [&](const Standing* s) { return s->shallowest < place.depth; });
+    rest.push_back(names(chance) + " " + at_chance + (deeper ? ", and trained at a smaller depth" : ""));
+  }
+  for (const auto& [depth, some] : untested)
+    rest.push_back(fmt::format("{} {}, and did not train at depth {} either, so that nothing follows about depth", names(some), at_chance, depth));
+  if (!diverged.empty()) rest.push_back(names(diverged) + " diverged");
+  if (!stopped.empty()) rest.push_back(fmt::format("{} {} stopped as hopeless", names(stopped), stopped.size() == 1 ? "was" : "were"));
+  if (!partly.empty()) rest.push_back(listed(partly));
+  if (!unfinished.empty()) rest.push_back(names(unfinished) + " ended without a training loss");
+  for (std::size_t i = 0; i < rest.size(); ++i) text += (i == 0 && trained.empty() ? ": " : "; ") + rest[i];
+  return text + "." + (place.standings.size() > 1 ? against : "");
+}
+
+std::string comparisons_csv(const std::vector<Place>& places) {
+  CsvTable table({"depth", "lr", "family", "first", "second", "order", "difference", "low", "high", "level", "pairs", "better", "worse",
+                  "diverged_first", "diverged_second", "needed", "lr_first", "lr_second"});
+  constexpr std::string_view orders[] = {"undecided", "lower", "higher"};
+  for (const Place& place : places)
+    for (const auto& [family, pairs] : {std::pair(std::string_view("control"), &place.against_control), {"pairs", &place.pairs}})
+      for (const auto& [a, b, d] : *pairs) {
+        const std::int64_t needed = d.order == Order::undecided ? pairs_needed(d) : d.n;
+        table.cell(place.depth).cell(place.rate ? *place.rate : place.shared_rate.value_or(unknown)).cell(family);
+        table.cell(std::string_view(place.standings[a].method)).cell(std::string_view(place.standings[b].method));
+        table.cell(orders[static_cast<int>(d.order)]).cell(d.mean).cell(d.low).cell(d.high).cell(d.level).cell(d.n);
+        table.cell(d.better).cell(d.worse).cell(d.diverged_first).cell(d.diverged_second);
+        table.cell(needed > 0 ? static_cast<double>(needed) : unknown);
+        for (const std::size_t side : {a, b}) table.cell(place.standings[side].rate.value_or(unknown));
+        table.end_row();
+      }
+  return table.text();
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,98 @@
+#include "experiments/lab/study/dry_run.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "core/backend.h"
+#include "core/thread_share.h"
+#include "experiments/lab/options/options_at.h"
+#include "experiments/lab/run/progress.h"
+
+namespace plumb::lab {
+namespace {
+
+constexpr std::int64_t measured_steps = 3;
+constexpr double long_enough = 2;         // seconds
+constexpr double deepest_measured = 256;  // so that a look at a very deep network stays one
+
+struct Measured {
+  std::string arm;
+  double depth = 1, seconds = 0;  // of a step: the fastest of three, or the first where that takes long
+  std::int64_t parameters = 0;    // 0: the body does not say what it trains
+};
+
+double depth_of(const Point& point) {
+  const AxisValue* depth = point.find("depth");
+  const auto* whole = depth ? std::get_if<std::int64_t>(depth) : nullptr;
+  return whole ? static_cast<double>(*whole) : 1;
+}
+
+Measured measure(const ArmEnvironment& environment, const Point& point, const std::function<void(Arm&)>& body) {
+  ArmRun run(environment, point, "", 0);
+  run.leaves_files = false;
+  run.stop_before = measured_steps;
+  run.enough_seconds = long_enough;
+  try {
+    run.call(body);
+  } catch (const ArmStopped&) {
+  }
+  check(run.record.status != Status::failed, "{}: {}", point.label(), run.record.reason);
+  return {point.label(), depth_of(point), std::isfinite(run.fastest_step) ? run.fastest_step : 0, run.parameters};
+}
+
+}  // namespace
+
+std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>& named, const std::vector<Point>& later, int jobs,
+                    const DataFacts& data, const std::function<void(Arm&)>& body) {
+  const RunOptions& o = environment.options;
+  std::string text;
+  for (const Point& point : named) text += point.label() + "\n";
+  if (!later.empty()) text += fmt::format("and {} more, at the rates that these choose\n", later.size());
+  std::vector<Point> arms = named;
+  arms.insert(arms.end(), later.begin(), later.end());
+  std::int64_t steps = 0, images = 0;
+  std::set<std::int64_t> lengths;
+  for (const Point& point : arms) {
+    const RunOptions own = options_at(o, point);
+    steps += own.steps, images += own.steps * own.batch;
+    lengths.insert(own.steps);
+  }
+  text += fmt::format("\n{} run{}", arms.size(), arms.size() == 1 ? "" : "s");
+  if (steps == 0)
+    text += " without training steps";
+  else
+    text += fmt::format("{}: {} steps, {} images", lengths.size() == 1 ? fmt::format(" of {} steps of {} images", *lengths.begin(), o.batch) : "",
+                        steps, images);
+  text += o.resume ? "; --resume leaves out those that are finished\n" : "\n";
+  text += "data: " + data.text + "\n";
+  if (steps == 0 || arms.empty()) return text;
+
+  // The shallowest, and the deepest that is soon measured; the others in proportion. On the threads that a job has.
+  std::optional<ThreadShare> share;
+  if (jobs > 1) share.emplace(std::max(1, num_threads() / jobs));
+  const auto shallow = std::ranges::min_element(arms, {}, depth_of);
+  auto deep = shallow;
+  for (auto arm = arms.begin(); arm != arms.end(); ++arm)
+    if (depth_of(*arm) <= deepest_measured && depth_of(*arm) > depth_of(*deep)) deep = arm;
+  const Measured first = measure(environment, *shallow, body), last = shallow == deep ? first : measure(environment, *deep, body);
+  const auto at = [&](const Point& point, double one, double other) {
+    const double depth = depth_of(point);
+    if (last.depth == first.depth) return one * depth / first.depth;
+    return std::max(one + (depth - first.depth) * (other - one) / (last.depth - first.depth), 0.0);
+  };
+  if (first.parameters > 0) {
+    const Point& deepest = *std::ranges::max_element(arms, {}, depth_of);
+    const auto most = static_cast<std::int64_t>(at(deepest, static_cast<double>(first.parameters), static_cast<double>(last.parameters)));
+    text += fmt::format("parameters of a network: {}{}\n", most == first.parameters ? "" : "about ",
+                        most == first.parameters ? fmt::format("{}", most) : fmt::format("{} to {}", first.parameters, most));
+  }
+  double total = 0;
+  for (const Point& point : arms) total += static_cast<double>(options_at(o, point).steps) * at(point, first.seconds, last.seconds);
+  text += fmt::format("training: about {} on this machine{}. Steps measured just now: {:.3g} ms ({})", duration(total / jobs),
+                      jobs > 1 ? fmt::format(" in {} jobs, if each has processors of its own", jobs) : "", 1e3 * first.seconds, first.arm);
+  if (last.arm != first.arm) text += fmt::format(", {:.3g} ms ({})", 1e3 * last.seconds, last.arm);
+  return text + ";\nothers are taken to cost as much, in proportion to depth. Evaluation and start-up come on top.\n";
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,78 @@
+#include "experiments/lab/study/replay.h"
+
+#include <algorithm>
+
+#include "core/nearest.h"
+#include "experiments/lab/cli/cli.h"
+#include "experiments/lab/record/ledger.h"
+
+namespace plumb::lab {
+namespace {
+
+constexpr std::int64_t before = 10, after = 20;  // steps
+
+}  // namespace
+
+int replay(const ArmEnvironment& environment, const RunFolder& folder, const std::function<std::string(const Point&)>& key,
+           const std::function<void(Arm&)>& body) {
+  const RunOptions& o = environment.options;
+  usage_check(o.dtype != "fp64", "--replay compares with f64, in which this run is already");
+  const Ledger ledger(folder / Ledger::file_name);
+  const Record* found = nullptr;
+  std::vector<std::string> others;
+  for (const LedgerEntry& e : ledger.entries()) {
+    if (e.record.status != Status::diverged) continue;
+    if (e.record.point.label() == o.replay && e.key == key(e.record.point)) found = &e.record;
+    others.push_back(e.record.point.label());
+  }
+  usage_check(found, "--replay '{}': {} has no diverged run of that name; {}", o.replay, folder.path().string(),
+              others.empty() ? "none diverged" : suggest_name(o.replay, others));
+  const auto at = static_cast<std::int64_t>(found->value("diverged_at"));
+  const std::int64_t onset = found->diverges_from;
+  std::string text = fmt::format("{}: recorded as diverged at step {}: {}\n", o.replay, at, found->reason);
+
+  ArmRun first(environment, found->point, key(found->point), 0);
+  std::optional<ArmCheckpoint> from;
+  if (std::filesystem::exists(first.checkpoint_file())) try {
+      from = read_checkpoint(first.checkpoint_file());
+      if (from->key != first.key || from->code != environment.code || from->step > std::max<std::int64_t>(onset - before, 0)) from.reset();
+    } catch (const Error& e) {
+      text += fmt::format("{}\n", e.what());
+    }
+  first.leaves_files = false;
+  first.start_from = from ? &*from : nullptr;
+  first.capture_before = std::max<std::int64_t>(onset - before, 0);
+  first.call(body);
+  check(first.record.status != Status::failed, "{}: {}", o.replay, first.record.reason);
+  check(first.captured.has_value(), "the program has taken no step {}: expected the run to go as far as it went", first.capture_before);
+  const bool again = first.record.status == Status::diverged;
+  text += fmt::format("{} from step {}: {}\n", o.dtype, from ? from->step : 0,
+                      again ? fmt::format("diverged at step {:.0f}: {}", first.record.value("diverged_at"), first.record.reason)
+                            : "did not diverge; the code or the machine is another than the run's");
+
+  const DefaultsScope f64({.dtype = DType::f64, .device = defaults().device});
+  const PrecisionScope exact(Precision::f32);  // nothing is rounded to bf16
+  ArmRun second(environment, found->point, first.key, 0);
+  second.leaves_files = false;
+  second.start_from = &*first.captured;
+  const std::int64_t last = std::min(at + 1 + after, second.options.steps);
+  second.stop_before = last;
+  try {
+    second.call(body);
+  } catch (const ArmStopped& stopped) {
+    if (stopped.why == ArmStopped::Why::interrupted) throw;
+  }
+  check(second.record.status != Status::failed, "{} in f64: {}", o.replay, second.record.reason);
+  const bool survived = second.record.status != Status::diverged;
+  text += fmt::format("f64 from step {}: {}\n", first.captured->step,
+                      survived ? fmt::format("no divergence up to step {}, loss {:.4g}", second.record.steps - 1, second.last_loss.value_or(unknown))
+                               : fmt::format("diverged at step {:.0f}, loss {:.4g}: {}", second.record.value("diverged_at"),
+                                             second.last_loss.value_or(unknown), second.record.reason));
+  if (again)
+    text += survived ? fmt::format("numerical: {} cannot hold what f64 can\n", o.dtype)
+                     : "dynamical: exact arithmetic diverges as well; look at the recipe (learning rate, warm-up, initial values)\n";
+  write_result(text);
+  return 0;
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,64 @@
+#include "experiments/lab/train/divergence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "autograd/autograd.h"
+#include "experiments/lab/record/record.h"
+
+namespace plumb::lab {
+namespace {
+
+// Repeats a step with every op checked: the message of the first that makes a non-finite number. The pass is a function of weights,
+// batch, seed and step, so it dies where it died before.
+std::string first_non_finite_op(const std::function<Tensor()>& loss) {
+  const AnomalyMode anomaly;
+  try {
+    (void)backward(loss());
+  } catch (const Error& e) {
+    std::string message = e.what();
+    return message;
+  }
+  return "the gradient's norm overflows though every gradient is finite";
+}
+
+}  // namespace
+
+bool tells_divergence(std::string_view name) {
+  for (const std::string_view word : {"loss", "grad_norm", "gradient_norm"})
+    if (name.ends_with(word) && (name.size() == word.size() || name[name.size() - word.size() - 1] == '_')) return true;
+  return false;
+}
+
+void DivergenceWatch::see(std::int64_t step, double loss) {
+  if (step == std::exchange(seen_, step)) return;
+  recent_.push_back(loss);
+  if (recent_.size() > patience) recent_.pop_front();
+}
+
+bool DivergenceWatch::diverged(std::int64_t step, double loss, double gradient_norm) {
+  see(step, loss);
+  finite_ = std::isfinite(loss) && std::isfinite(gradient_norm);
+  return !finite_ || (recent_.size() == patience && std::ranges::all_of(recent_, [this](double l) { return is_above(l); }));
+}
+
+bool DivergenceWatch::is_above(double loss) const { return limit_ > 0 && loss > limit_ * chance_; }
+
+std::string DivergenceWatch::reason(const std::function<Tensor()>& loss) const {
+  if (!finite_) return first_non_finite_op(loss);
+  return fmt::format("loss above {:.4g}, {:g} times chance ({:.4g}), for {} steps", limit_ * chance_, limit_, chance_, patience);
+}
+
+std::int64_t DivergenceWatch::bad_since() const {
+  if (!finite_) return seen_;
+  const auto last_good = std::find_if(recent_.rbegin(), recent_.rend(), [this](double l) { return !is_above(l); });
+  return seen_ + 1 - (last_good - recent_.rbegin());
+}
+
+double DivergenceWatch::recent_loss() const {
+  return recent_.empty() ? unknown : std::accumulate(recent_.begin(), recent_.end(), 0.0) / static_cast<double>(recent_.size());
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,55 @@
+// The training loop that all studies share.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "autograd/backward.h"
+#include "experiments/lab/train/trial.h"
+
+namespace plumb::lab {
+
+// What the loop must know of a problem: neither images nor networks.
+class Task {
+ public:
+  virtual ~Task() = default;
+  // The loss of a step's batch, to be called within the step's random scope: a function that keeps the batch, so that an earlier step can be repeated
+  // while a later one's is there. Steps come in order; the first may be any.
+  virtual std::function<Tensor()> loss_of(std::int64_t step) = 0;
+};
+
+// Minimises the task's loss over the steps of the arm, which has been told what is trained (Arm::track); or marks the arm as diverged, with its
+// weights as they were before the first step whose loss or gradients were not finite (of a loss above the limit: up to three
+// updates later). Every `log_every`-th step is traced, and the last (loss,
+// lr_now, grad_norm); 0: as many as make about 200. Returns whether it ended well: arm.recent_loss() then is its training loss. On a device, a step's
+// numbers are read a step or two later; what is reported is the same.
+bool train(Arm& arm, Task& task, nn::Optimizer& optimizer, nn::Ema* ema = nullptr, const AroundStep& around = {}, std::int64_t log_every = 0);
+
+// The cross-entropy of images.
+class ImageTask : public Task {
+ public:
+  // Errors: BatchLoader.
+  ImageTask(const Arm& arm, const nn::Layer& model, Normalization normalization, const Augmentation& augment = {}, double label_smoothing = 0);
+  std::function<Tensor()> loss_of(std::int64_t step) override;
+
+ private:
+  const Arm& arm_;
+  const nn::Layer& model_;
+  Normalization normalization_;
+  Augmentation augment_;
+  double label_smoothing_;
+  std::unique_ptr<BatchLoader> loader_;
+};
+
+// Mean cross-entropy and accuracy in [0, 1] over the first `most` images of a set (0: all), of a model that maps images [B, C, H, W] to logits
+// [B, classes]. Nothing is recorded.
+struct Evaluation {
+  double loss, accuracy;
+};
+// A layer is in evaluation mode meanwhile; afterwards it and everything below have the modes that they had, whatever was thrown.
+Evaluation evaluate(nn::Layer& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch = 256, std::int64_t most = 0);
+// Any other function is called as it is: several layers, an ensemble, images turned over before.
+Evaluation evaluate(const std::function<Tensor(const Tensor& images)>& model, const ImageSet& set, const Normalization& normalization,
+                    std::int64_t batch = 256, std::int64_t most = 0);
+
+}  // namespace plumb::lab

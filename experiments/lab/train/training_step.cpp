@@ -1,0 +1,62 @@
+#include "experiments/lab/train/training_step.h"
+
+#include <algorithm>
+
+#include "core/atomic_file.h"
+#include "experiments/lab/cli/cli.h"
+#include "experiments/lab/run/folder.h"
+
+namespace plumb::lab {
+namespace {
+
+thread_local StepProfile* current = nullptr;
+
+}  // namespace
+
+TrainingStep::TrainingStep(std::uint64_t seed, std::int64_t step) : random_({.seed = seed, .step = static_cast<std::uint32_t>(step)}), step_(step) {
+  if (current) current->begin(step);
+}
+
+TrainingStep::~TrainingStep() {
+  if (current) current->end(step_);
+}
+
+StepProfile::StepProfile(const RunFolder& folder, std::int64_t steps) : folder_(folder), last_(std::min(last, steps - 1)) {
+  internal_check(last_ >= first, "a profile of steps {} to {} of {}", first, last, steps);
+  internal_check(!current, "a second profile of steps in one thread");
+  current = this;
+}
+
+StepProfile::~StepProfile() { current = nullptr; }
+
+void StepProfile::run_begins(const std::string& label) {
+  if (current && !current->complete_) current->run_ = label;
+}
+
+void StepProfile::begin(std::int64_t step) {
+  if (complete_) return write();          // soon, as a sweep may take hours
+  if (step == first) profile_.emplace();  // in place of what another run left incomplete
+}
+
+void StepProfile::end(std::int64_t step) {
+  if (complete_ || !profile_ || step != last_) return;
+  profile_->stop();
+  complete_ = true;
+}
+
+std::string StepProfile::text() const { return run_ + "\n\n" + profile_->table(); }
+
+void StepProfile::write() {
+  if (std::exchange(written_, true)) return;
+  write_file_atomically(folder_ / "profile.txt", text());
+  write_file_atomically(folder_ / "profile.json", profile_->chrome_trace());
+}
+
+void StepProfile::finish() {
+  if (!complete_) return note_error(fmt::format("--profile: no run of this call took steps {} to {}, so there is no profile\n", first, last_));
+  write();
+  note_error(fmt::format("\n{}{} is this table; {} opens in https://ui.perfetto.dev or chrome://tracing\n", text(),
+                         (folder_ / "profile.txt").string(), (folder_ / "profile.json").string()));
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,333 @@
+#include "experiments/lab/train/trial_state.h"
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+#include <nlohmann/json.hpp>
+
+#include "core/one_line.h"
+#include "experiments/lab/cli/cli.h"
+#include "experiments/lab/options/options_at.h"
+#include "experiments/lab/run/interrupt.h"
+#include "experiments/lab/run/progress.h"
+#include "nn/io/pretrained.h"
+#include "nn/io/weights.h"
+
+namespace plumb::lab {
+namespace {
+
+constexpr double hopeless_share = 0.98;  // of chance
+
+double log_classes(const ImageData& data) { return std::log(static_cast<double>(data.train.classes)); }
+
+std::string shown(double value, int digits) { return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "not finite"; }
+
+// Throws UsageError for options that a body can only follow once it has said what it trains.
+void check_tracked(const ArmRun& run) {
+  if (run.model) return;
+  for (const auto& [on, option] : {std::pair(run.options.eval_every > 0, "--eval-every"),
+                                   {run.options.save_weights, "--save-weights"},
+                                   {run.options.stop_hopeless, "--stop-hopeless"},
+                                   {run.capture_before >= 0, "--replay"}})
+    usage_check(!on, "{}: this program does not say what it trains; its loop would call track(model, optimizer) (experiments/lab/train/trial.h)",
+                option);
+}
+
+using Json = nlohmann::ordered_json;
+
+std::string line_of(const Json& object) { return object.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+}  // namespace
+
+void check_name(const Point& point, const std::string& name) {
+  check(
+      !name.empty() && !point.find(name) && name != "step" && name != diverged_at && name != "divergence" && name != "status" && name != "steps" &&
+          name != "seconds" && name.find_first_of(",\"\n") == std::string::npos,
+      "[log] expected a name other than {}, step, steps, seconds, status, diverged_at and divergence, without comma, quote and line end, got \"{}\"",
+      fmt::join(point.entries() | std::views::keys, ", "), name);
+}
+
+ArmRun::ArmRun(const ArmEnvironment& environment, const Point& point, std::string key_, std::size_t place_)
+    : env(environment),
+      options(run_options_at(environment.options, point)),
+      key(std::move(key_)),
+      place(place_),
+      record{.point = point},
+      watch(log_classes(environment.data), options.loss_limit) {}
+
+std::filesystem::path ArmRun::checkpoint_file() const {
+  return env.folder / "checkpoints" / fmt::format("{}-{:.8}.safetensors", record.point.file_stem(), key);
+}
+
+ArmCheckpoint ArmRun::state() const {
+  ArmCheckpoint c{.key = key, .code = env.code, .machine = env.machine, .step = record.steps, .record = record, .recent = watch.recent()};
+  add_part(c.tensors, "model", nn::copies(nn::weights(*model)));
+  add_part(c.tensors, "optimizer", optimizer->state());
+  if (ema) add_part(c.tensors, "ema", ema->state());
+  return c;
+}
+
+void ArmRun::save_checkpoint() {
+  if (!model || !leaves_files || options.checkpoint_every == 0) return;
+  settle();
+  if (record.status == Status::diverged || record.steps == 0 || watch.is_bad()) return;
+  checkpointed_ = Clock::now();
+  try {
+    write_checkpoint(checkpoint_file(), state());
+    checkpoint_written_ = true;
+  } catch (const std::exception& e) {  // the training is worth more
+    note(fmt::format("no checkpoint of {}: {}", record.point.label(), one_line(e.what())));
+  }
+}
+
+// The arm's checkpoint in the folder, if it is one to go on from. Another is kept beside, under a name of its own.
+std::optional<ArmCheckpoint> ArmRun::read_checkpoint_of_folder() const {
+  const std::filesystem::path file = checkpoint_file();
+  if (!leaves_files || !std::filesystem::exists(file)) return std::nullopt;
+  std::string kept = "damaged";
+  try {
+    ArmCheckpoint found = read_checkpoint(file);
+    kept = found.code;
+    check(found.key == key, "{}: it is of other settings or data", file.string());
+    check(found.code == env.code, "{}: it is of other code ({}, this is {})", file.string(), found.code, env.code);
+    if (found.machine != env.machine)
+      note(fmt::format("{} goes on from step {} on another machine ({}, before {})", record.point.label(), found.step, env.machine, found.machine));
+    return found;
+  } catch (const Error& e) {
+    note(fmt::format("{} begins anew: {}", record.point.label(), one_line(e.what())));
+    set_aside(kept);
+    return std::nullopt;
+  }
+}
+
+void ArmRun::set_aside(const std::string& mark) const {
+  const std::filesystem::path file = checkpoint_file();
+  std::error_code none;
+  std::filesystem::rename(file, file.parent_path() / fmt::format("{}-{}.safetensors", file.stem().string(), mark), none);
+}
+
+void ArmRun::restore() {
+  const std::optional<ArmCheckpoint> found = start_from ? std::nullopt : read_checkpoint_of_folder();
+  const ArmCheckpoint* from = start_from ? start_from : found ? &*found : nullptr;
+  if (!from) return;
+  try {
+    nn::assign(nn::weights(*model), part_of(from->tensors, "model"), fmt::format("[checkpoint] {}", record.point.label()));
+    optimizer->load_state(part_of(from->tensors, "optimizer"));
+    if (ema) ema->load_state(part_of(from->tensors, "ema"));
+  } catch (const Error&) {  // the body trains something else than it did: another call begins anew
+    if (found) set_aside("unfit");
+    throw;
+  }
+  record = from->record;
+  record.status = Status::ok;
+  watch.set_recent(from->recent);
+  restored_ = true;
+  if (env.progress) env.progress->goes_on(place, record.steps);
+}
+
+void ArmRun::note(const std::string& text) const {
+  if (env.progress) env.progress->note(text);
+}
+
+std::int64_t ArmRun::first_step() {
+  check_tracked(*this);
+  check(!(model && std::exchange(looped_, true)), "[track] expected one loop over the steps of an arm that tracks what it trains, got a second");
+  return model ? record.steps : 0;
+}
+
+void ArmRun::before_step(std::int64_t next) {
+  if (next == capture_before) captured = state();
+  if (next == stop_before || record.seconds > enough_seconds) throw ArmStopped{ArmStopped::Why::enough};
+  if (interrupted()) {
+    save_checkpoint();
+    throw ArmStopped{ArmStopped::Why::interrupted};
+  }
+  step = next;
+  step_began_ = Clock::now();
+}
+
+void ArmRun::after_step() {
+  const bool last = step + 1 == options.steps, evaluates = options.eval_every > 0 && (last || (step + 1) % options.eval_every == 0),
+             judges = options.stop_hopeless && step + 1 == options.steps / 2;
+  const bool timed = std::isfinite(enough_seconds);  // each step by itself
+  if (last || evaluates || judges || timed || step + 1 == capture_before || step + 1 == stop_before) settle();
+  const Clock::time_point now = Clock::now();
+  const double taken = std::chrono::duration<double>(now - step_began_).count();
+  record.seconds += taken;
+  fastest_step = std::min(fastest_step, taken);
+  if (record.status == Status::diverged) return;
+  record.steps = step + 1;
+  if (!model || !leaves_files) return;
+  if (Arm arm(*this); evaluates) last ? arm.log(arm.evaluate()) : arm.trace(arm.evaluate());
+  if (judges && watch.recent().size() == DivergenceWatch::patience && watch.recent_loss() >= hopeless_share * watch.chance()) {
+    save_checkpoint();
+    throw ArmStopped{ArmStopped::Why::hopeless};
+  }
+  if (last)
+    save_weights();
+  else if (now - checkpointed_ >= std::chrono::duration<double, std::ratio<60>>(options.checkpoint_every))
+    save_checkpoint();
+}
+
+void ArmRun::took(const TakenStep& taken) {
+  pending_.push_back(taken);
+  settle(most_pending);
+}
+
+bool ArmRun::has_ended() {
+  settle();
+  return ended_;
+}
+
+void ArmRun::settle(std::size_t most_left) {
+  if (record.status == Status::diverged) pending_.clear();  // by a rule of the body's own
+  while (!pending_.empty() && (pending_.size() > most_left || pending_.front().reading.arrived())) {
+    const TakenStep taken = std::move(pending_.front());
+    pending_.pop_front();
+    const double loss = taken.reading.loss(), norm = taken.reading.norm();
+    const bool bad = watch.diverged(taken.step, loss, norm);
+    if (taken.traced || bad)
+      trace(taken.step, {{"loss", loss}, {"lr_now", taken.rate}, {"grad_norm", norm}});
+    else
+      show(taken.step, loss, taken.rate);
+    if (!bad) continue;
+    pending_.clear();  // steps that changed nothing, or that nobody is to know of
+    ended_ = true;
+    record.steps = taken.step;
+    const RandomScope random({.seed = static_cast<std::uint64_t>(record.seed()), .step = static_cast<std::uint32_t>(taken.step)});
+    diverged(taken.step, watch.reason(taken.loss));
+  }
+}
+
+// Lines are in the order of their steps, one a step.
+void ArmRun::join(std::int64_t of_step, const std::string& object) {
+  auto line = record.metrics.end();
+  Json joined{{"step", of_step}};
+  for (; line != record.metrics.begin(); --line) {
+    Json former = Json::parse(*std::prev(line));
+    const auto its_step = former.at("step").get<std::int64_t>();
+    if (its_step < of_step) break;
+    if (its_step > of_step) continue;
+    joined = std::move(former);
+    line = record.metrics.erase(std::prev(line));
+    break;
+  }
+  joined.update(Json::parse(object));
+  record.metrics.insert(line, line_of(joined));
+}
+
+void ArmRun::trace(std::int64_t of_step, const Values& values) {
+  if (repeats()) return;
+  Json line = Json::object();
+  for (const auto& [name, value] : values) {
+    check_name(record.point, name);
+    line[name] = value;  // written as null where not finite
+    if (name == "loss") last_loss = value, watch.see(of_step, value);
+    if (name == "lr" || name == "lr_now") last_rate = value;
+  }
+  join(of_step, line_of(line));
+  if (env.progress) env.progress->step(place, of_step + 1, last_loss, last_rate);
+}
+
+void ArmRun::end_if_not_finite(const Values& values) {
+  for (const auto& [name, value] : values) {
+    if (!tells_divergence(name) || std::isfinite(value) || record.status == Status::diverged) continue;
+    diverged(step, fmt::format("{} is not finite", name));
+    ended_ = ended_by_value_ = true;
+  }
+}
+
+void ArmRun::show(std::int64_t of_step, double loss, double rate) {
+  last_loss = loss, last_rate = rate;
+  if (env.progress) env.progress->step(place, of_step + 1, loss, rate);
+}
+
+void ArmRun::diverged(std::int64_t at_step, const std::string& reason) {
+  check(record.status != Status::diverged || std::exchange(ended_by_value_, false),
+        "[diverged] expected one divergence an arm, got a second at step {}", at_step);
+  record.status = Status::diverged;
+  record.reason = one_line(reason);
+  record.diverges_from = watch.is_bad() ? std::min(at_step, watch.bad_since()) : at_step;
+  set_value(record.values, diverged_at, static_cast<double>(at_step));
+  if (std::error_code none; leaves_files) std::filesystem::remove(Arm(*this).weights_file(), none);
+}
+
+std::pair<std::map<std::string, std::string>, std::string> ArmRun::weights_metadata() const {
+  std::optional<nn::ModelCard> card = nn::card_of(*model);
+  if (!card) return {};
+  card->mean.assign(env.normalization.mean.begin(), env.normalization.mean.end());
+  card->std.assign(env.normalization.std.begin(), env.normalization.std.end());
+  card->class_names = env.data.train.class_names;
+  try {
+    return {nn::metadata_of(*card), ""};
+  } catch (const Error& e) {
+    return {nn::metadata_without_card(e.what()), e.what()};
+  }
+}
+
+void ArmRun::save_weights() {
+  if (!options.save_weights || !leaves_files || !model) return;
+  std::optional<nn::EmaScope> averaged;
+  if (ema) averaged.emplace(*ema);
+  const std::filesystem::path file = Arm(*this).weights_file();
+  try {
+    std::filesystem::create_directories(file.parent_path());
+    nn::save_weights(*model, file, names, weights_metadata().first);
+  } catch (const std::exception& e) {  // what was measured stays
+    note(fmt::format("no weights of {}: {}", record.point.label(), one_line(e.what())));
+  }
+}
+
+void ArmRun::call(const std::function<void(Arm&)>& body) {
+  const auto ended_as = [&](Status status, std::string reason) {
+    if (ended_) return;  // by a step that has diverged, which was found while the body was left
+    record.status = status;
+    record.reason = one_line(std::move(reason));
+  };
+  try {
+    Arm arm(*this);
+    body(arm);
+    if (error_) std::rethrow_exception(error_);
+  } catch (const ArmStopped& stopped) {
+    if (stopped.why != ArmStopped::Why::hopeless) throw;
+    ended_as(Status::hopeless, fmt::format("loss {:.4g} after half of the steps, at least {:.0f} % of chance ({:.4g})", watch.recent_loss(),
+                                           100 * hopeless_share, watch.chance()));
+  } catch (const UsageError&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    ended_as(Status::failed, "out of memory; try a smaller --batch");
+  } catch (const std::exception& e) {  // one arm's failure is not the sweep's
+    ended_as(Status::failed, e.what());
+  }
+  if (record.status == Status::diverged) {
+    const auto at = static_cast<std::int64_t>(value_of(record.values, diverged_at));
+    join(at, line_of({{diverged_at, at}, {"divergence", record.reason}}));
+  }
+  if (record.status == Status::failed) join(step, line_of({{"failure", record.reason}}));
+  model = nullptr, optimizer = nullptr, ema = nullptr;
+  pending_.clear();
+}
+
+std::string ArmRun::outcome(const std::vector<std::string>& show) const {
+  switch (record.status) {
+    case Status::diverged:
+      return fmt::format("diverged at step {:.0f}: {}", value_of(record.values, diverged_at), record.reason);
+    case Status::hopeless:
+      return "stopped: " + record.reason;
+    case Status::failed:
+      return "failed: " + record.reason;
+    case Status::ok:
+      break;
+  }
+  std::string text = warning;
+  for (const std::string& name : warning.empty() ? show : std::vector<std::string>())
+    if (std::ranges::find(record.values, name, &Values::value_type::first) != record.values.end()) {
+      const double value = value_of(record.values, name);
+      text += (text.empty() ? "" : "  ") + (name == "val_accuracy" && std::isfinite(value) ? fmt::format("acc {:.1f} %", 100 * value)
+                                            : name == "train_loss" && std::isfinite(value) ? fmt::format("loss {:.3f}", value)
+                                                                                           : fmt::format("{} {}", name, shown(value, 4)));
+    }
+  return text;
+}
+
+}  // namespace plumb::lab

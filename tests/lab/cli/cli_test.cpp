@@ -1,0 +1,433 @@
+// The command line of an experiment, on one that has every kind of option.
+#include "experiments/lab/options/run_options.h"
+
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "experiments/lab/build_info.h"
+#include "experiments/lab/cli/cli.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace plumb;
+using namespace plumb::lab;
+using Json = nlohmann::ordered_json;
+using test::contains;
+using test::TemporaryFolder;
+
+namespace {
+
+using Names = std::vector<std::string>;
+using Integers = std::vector<std::int64_t>;
+using Numbers = std::vector<double>;
+
+// A program "study" and its options, as main would hold them.
+struct Study : RunOptions {
+  Names gates{"post", "layerscale"};
+  Integers depths{6, 48};
+  Numbers lrs{1e-3};
+  double drop_key = 0;
+  std::optional<double> init;
+  bool shared = false;
+  Cli cli{"study", "Studies."};
+  std::string printed;
+
+  Study() {
+    cli.section("Axes");
+    cli.option("--gates", &gates, "Residual gates").one_of("gate", {"post", "pre", "rezero", "layerscale"});
+    cli.option("--depths", &depths, "Residual blocks").at_least(1);
+    cli.option("--lrs", &lrs, "Learning rates").above(0);
+    declare(cli, {.data = {"glyphs", "fashion"}, .dtypes = {"fp32", "fp64"}});
+    cli.section("Model");
+    cli.option("--drop-key", &drop_key, "Share of keys left out").at_least(0).below(1);
+    cli.option("--init", &init, "First value of the gate").or_word("auto");
+    cli.option("--shared", &shared, "One gate for both branches");
+    cli.listing("--list-gates", "Print the gates", [] { return std::string("post\npre\n"); });
+    cli.preset("quick", "two depths, few steps", [this] {
+      depths = {6, 12};
+      steps = 20;
+      batch = 8;
+    });
+    cli.example("--preset quick");
+  }
+
+  Action parse(Names arguments) {
+    arguments.insert(arguments.begin(), "build/study");
+    std::vector<const char*> argv;
+    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+    std::FILE* file = std::tmpfile();
+    const Action action = cli.parse(static_cast<int>(argv.size()), argv.data(), file);
+    printed.resize(static_cast<std::size_t>(std::ftell(file)));
+    std::rewind(file);
+    REQUIRE(std::fread(printed.data(), 1, printed.size(), file) == printed.size());
+    std::fclose(file);
+    return action;
+  }
+};
+
+// The message of the UsageError that these arguments are.
+std::string usage_error(const Names& arguments) {
+  Study study;
+  try {
+    study.parse(arguments);
+  } catch (const UsageError& e) {
+    CHECK(std::string(e.what()).find('\n') == std::string::npos);
+    return e.what();
+  }
+  FAIL("expected a UsageError, none came");
+  return {};
+}
+
+std::string config_error(const std::string& content) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "c.json") << content;
+  const std::string file = (folder / "c.json").string(), message = usage_error({"--config", file});
+  REQUIRE(message.starts_with(file + ": "));
+  return message.substr(file.size() + 2);
+}
+
+}  // namespace
+
+TEST_CASE("without arguments the defaults hold", "[experiments]") {
+  Study s;
+  CHECK(s.parse({}) == Action::run);
+  CHECK(s.seeds == Integers{0});
+  CHECK((s.steps == 200 && s.warmup == 0 && s.batch == 64));
+  CHECK((s.data == "glyphs" && s.dtype == "fp32" && s.device == "cpu" && !s.threads));
+  CHECK(s.printed.empty());
+}
+
+TEST_CASE("values follow after a space or an equals sign", "[experiments]") {
+  Study s;
+  CHECK(s.parse({"--depths=6,24", "--lrs", "1e-3,.5", "--seeds", "0..2,7", "--drop-key=0.25", "--init", "-0.5", "--threads=3", "--data-dir", "a=b",
+                 "--shared", "--no-progress"}) == Action::run);
+  CHECK(s.depths == Integers{6, 24});
+  CHECK(s.lrs == Numbers{1e-3, .5});
+  CHECK(s.seeds == Integers{0, 1, 2, 7});
+  CHECK(s.drop_key == 0.25);
+  CHECK(s.init == -0.5);
+  CHECK(s.threads == 3);
+  CHECK(s.data_dir == "a=b");
+  CHECK((s.shared && s.no_progress));
+}
+
+TEST_CASE("a range holds both its ends", "[experiments]") {
+  Study s;
+  const std::string last = std::to_string(std::numeric_limits<std::int64_t>::max());
+  s.parse({"--seeds", "3..3,5..6," + last + ".." + last});
+  CHECK(s.seeds == Integers{3, 5, 6, std::numeric_limits<std::int64_t>::max()});
+}
+
+TEST_CASE("all stands for every name, and for no limit", "[experiments]") {
+  Study s;
+  s.parse({"--gates", "all", "--threads", "all", "--init", "auto"});
+  CHECK(s.gates == Names{"post", "pre", "rezero", "layerscale"});
+  CHECK((!s.threads && !s.init));
+}
+
+TEST_CASE("flag beats config beats preset beats default, in any order", "[experiments]") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "c.json") << R"({"steps": 30, /* both kinds */ "batch": 16, "lrs": [0.5]} // of comments)";
+  const std::string file = (folder / "c.json").string();
+  for (const Names& arguments :
+       {Names{"--batch", "4", "--config", file, "--preset", "quick"}, Names{"--preset=quick", "--config=" + file, "--batch=4"}}) {
+    Study s;
+    s.parse(arguments);
+    CHECK(s.batch == 4);
+    CHECK(s.steps == 30);
+    CHECK(s.lrs == Numbers{0.5});
+    CHECK(s.depths == Integers{6, 12});
+    CHECK(s.seeds == Integers{0});
+  }
+}
+
+TEST_CASE("what --print-config prints gives the same settings again", "[experiments]") {
+  const TemporaryFolder folder;
+  Study first;
+  CHECK(first.parse({"--preset", "quick", "--gates", "all", "--lrs", "1e-5,0.1,3e-4", "--seeds", "0..2,7", "--drop-key", "0.1", "--init", "1e-6",
+                     "--shared", "--data-dir", "a \"quoted\" // folder", "--print-config"}) == Action::done);
+  std::ofstream(folder / "c.json") << first.printed;
+  Study second;
+  second.parse({"--config", (folder / "c.json").string(), "--print-config"});
+  CHECK(second.printed == first.printed);
+  CHECK(second.cli.settings() == first.cli.settings());
+  CHECK(second.cli.difference(first.cli.settings()).empty());
+  CHECK((second.init == 1e-6 && second.shared && second.lrs == Numbers{1e-5, 0.1, 3e-4}));
+  CHECK(first.printed.find("\"out\"") == std::string::npos);
+}
+
+TEST_CASE("the defaults print and read back too", "[experiments]") {
+  const TemporaryFolder folder;
+  Study first, second;
+  first.parse({"--print-config"});
+  std::ofstream(folder / "c.json") << first.printed;
+  CHECK(second.parse({"--config", (folder / "c.json").string()}) == Action::run);
+  CHECK(second.cli.config() == first.printed);
+}
+
+TEST_CASE("a configuration may write lists as the command line does", "[experiments]") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "c.json") << R"({"seeds": "0..2", "gates": "all", "threads": 2, "shared": true})";
+  Study s;
+  s.parse({"--config", (folder / "c.json").string()});
+  CHECK(s.seeds == Integers{0, 1, 2});
+  CHECK(s.gates.size() == 4);
+  CHECK((s.threads == 2 && s.shared));
+}
+
+TEST_CASE("help, version and lists go to stdout and end", "[experiments]") {
+  Study s;
+  CHECK(s.parse({"--help"}) == Action::done);
+  for (const char* part : {"Studies.", "--drop-key N", "[6, 48]", "[all]", "glyphs, fashion [glyphs]", "quick", "study --preset quick"})
+    CHECK_THAT(s.printed, contains(part));
+  std::size_t begin = 0;
+  for (std::size_t end; (end = s.printed.find('\n', begin)) != std::string::npos; begin = end + 1) CHECK(end - begin <= 80);
+
+  CHECK(s.parse({"--batch", "wrong", "-h"}) == Action::done);
+  CHECK(s.parse({"--version"}) == Action::done);
+  CHECK(s.printed == fmt::format("study {}\n", version()));
+  CHECK(s.parse({"--list-gates"}) == Action::done);
+  CHECK(s.printed == "post\npre\n");
+}
+
+TEST_CASE("output that cannot be written is an error", "[experiments]") {
+  std::FILE* full = std::fopen("/dev/full", "w");
+  if (!full) PLUMB_SKIP("no /dev/full");
+  CHECK(test::error_of([&] { write_result("text", full); }) == "cannot write the result: No space left on device");
+  std::fclose(full);
+}
+
+TEST_CASE("unknown options and names suggest the nearest", "[experiments]") {
+  CHECK(usage_error({"--gate", "post"}) == "unknown option --gate; did you mean --gates?");
+  CHECK(usage_error({"--dropkey=1"}) == "unknown option --dropkey; did you mean --drop-key?");
+  CHECK(usage_error({"--qqqqqqqqqq"}) == "unknown option --qqqqqqqqqq; --help lists them");
+  CHECK(usage_error({"-b"}) == "unknown option -b; --help lists them");
+  CHECK(usage_error({"--gates", "post,layerscal"}) == "--gates: unknown gate 'layerscal'; did you mean 'layerscale'?");
+  CHECK(usage_error({"--gates", "qqqqqqqqqq"}) == "--gates: unknown gate 'qqqqqqqqqq'; known: post, pre, rezero, layerscale");
+  CHECK(usage_error({"--data", "glyph"}) == "--data: unknown data set 'glyph'; did you mean 'glyphs'?");
+  CHECK(usage_error({"--preset", "quik"}) == "--preset: unknown preset 'quik'; did you mean 'quick'?");
+  CHECK(usage_error({"--preset", "paper"}) == "--preset: unknown preset 'paper'; known: quick");
+}
+
+TEST_CASE("values that are no numbers or out of range are refused", "[experiments]") {
+  CHECK(usage_error({"--batch", "0"}) == "--batch expects an integer in [1, 1048576], got 0");
+  CHECK(usage_error({"--batch", "1.5"}) == "--batch expects an integer in [1, 1048576], got '1.5'");
+  CHECK(usage_error({"--batch", "9999999999999999999"}) == "--batch expects an integer in [1, 1048576], got '9999999999999999999'");
+  CHECK(usage_error({"--drop-key", "1.5"}) == "--drop-key expects a number in [0, 1), got 1.5");
+  CHECK(usage_error({"--drop-key", "1"}) == "--drop-key expects a number in [0, 1), got 1");
+  CHECK(usage_error({"--lrs", "0"}) == "--lrs expects numbers above 0 such as 0.001,0.01, got 0");
+  CHECK(usage_error({"--threads", "0"}) == "--threads expects an integer in [1, 256], or 'all', got 0");
+  for (const char* number : {"nan", "inf", "1e999", "1x", "0x1", " 1", "+1"}) CHECK_THAT(usage_error({"--lrs", number}), contains("--lrs expects"));
+}
+
+TEST_CASE("lists that are empty, doubled or endless are refused", "[experiments]") {
+  CHECK(usage_error({"--depths="}) == "--depths expects a list, got nothing");
+  CHECK(usage_error({"--depths", "6,,8"}) == "--depths expects integers of at least 1 such as 6,24 or 0..4, got ''");
+  CHECK(usage_error({"--depths", "8..6"}) == "--depths: the range 8..6 is empty; write 6..8");
+  CHECK(usage_error({"--depths", "4..6,5"}) == "--depths: 5 is given twice; each value once");
+  CHECK_THAT(usage_error({"--seeds", "0..9223372036854775807"}), contains("more than 10000 values"));
+  for (const char* range : {"..", "1..", "..2", "1..2..3", "1...3"}) CHECK_THAT(usage_error({"--seeds", range}), contains("--seeds expects"));
+}
+
+TEST_CASE("missing, doubled and stray arguments are named", "[experiments]") {
+  CHECK(usage_error({"--batch"}) == "--batch expects a value: --batch N");
+  CHECK(usage_error({"--batch", "--data"}) == "--batch expects a value: --batch N");
+  CHECK(usage_error({"--out="}) == "--out expects a value, got nothing");
+  CHECK(usage_error({"--resume=yes"}) == "--resume takes no value, got 'yes'");
+  CHECK_THAT(usage_error({"--no-steps"}), contains("unknown option --no-steps"));
+  CHECK(usage_error({"--depths", "6", "--depths=24"}) == "--depths is given twice; a list takes commas, such as 6,24");
+  CHECK(usage_error({"--depths", "6", "24"}) == "unexpected argument '24'; a list takes commas: --depths 6,24");
+  CHECK(usage_error({"run"}) == "unexpected argument 'run'; every value belongs to an option, see --help");
+}
+
+TEST_CASE("options that do not go together are refused", "[experiments]") {
+  CHECK(usage_error({"--steps", "10", "--warmup", "11"}) == "--warmup 11 is longer than --steps 10");
+  CHECK_THAT(usage_error({"--resume", "--overwrite", "--out", "x"}), contains("exclude each other"));
+  CHECK(usage_error({"--overwrite"}) == "--overwrite needs --out DIR, the folder it is about");
+}
+
+TEST_CASE("a configuration is checked like the command line", "[experiments]") {
+  CHECK(config_error(R"({"depth": [6]})") == "unknown key \"depth\"; did you mean \"depths\"?");
+  CHECK(config_error(R"({"qqqqqqqqqq": 1})") == "unknown key \"qqqqqqqqqq\"; --print-config shows all keys");
+  CHECK(config_error(R"({"out": "x"})") == "\"out\" belongs on the command line, as --out");
+  CHECK(config_error(R"({"batch": 1, "batch": 2})") == "\"batch\" is given twice");
+  CHECK(config_error(R"({"batch": 0})") == "\"batch\" expects an integer in [1, 1048576], got 0");
+  CHECK(config_error(R"({"batch": 2.5})") == "\"batch\" expects an integer in [1, 1048576], got '2.5'");
+  CHECK(config_error(R"({"batch": [2]})") == "\"batch\" expects an integer in [1, 1048576], got [2]");
+  CHECK(config_error(R"({"batch": null})") == "\"batch\" expects an integer in [1, 1048576], got null");
+  CHECK(config_error(R"({"shared": 1})") == "\"shared\" expects true or false, got 1");
+  CHECK(config_error(R"({"data": 3})") == "\"data\" expects text in quotes, got 3");
+  CHECK(config_error(R"({"gates": ["pots"]})") == "\"gates\": unknown gate 'pots'; did you mean 'post'?");
+  CHECK(config_error(R"({"depths": []})") == "\"depths\" expects at least one value, got an empty list");
+  CHECK(config_error(R"({"preset": "quik"})") == "\"preset\": unknown preset 'quik'; did you mean 'quick'?");
+  CHECK(config_error(R"({"preset": 1})") == "\"preset\" expects text in quotes, got 1");
+  CHECK_THAT(config_error("[]"), contains("expected an object"));
+  CHECK_THAT(config_error(""), contains("parse error at line 1"));
+  CHECK_THAT(config_error("{\"batch\": 1,\n \"steps\" 2}"), contains("parse error at line 2"));
+  CHECK_THAT(usage_error({"--config", "/no/such.json"}), contains("cannot read /no/such.json: No such file"));
+}
+
+TEST_CASE("only what decides results must be equal to resume", "[experiments]") {
+  Study first, other;
+  first.parse({"--threads", "2"});
+  const Json recorded = Json::parse(first.cli.settings());
+  other.parse({"--threads", "1", "--out", "x", "--no-progress", "--json"});
+  CHECK(other.cli.difference(recorded.dump()).empty());
+  other.depths = {6, 24};
+  CHECK(other.cli.difference(recorded.dump()) == "depths is [6,48] there and [6,24] here");
+  Json longer = recorded, shorter = recorded;
+  longer["tau"] = 1;
+  shorter.erase("steps");
+  CHECK(first.cli.difference(longer.dump()) == "tau is 1 there and unknown here");
+  CHECK(first.cli.difference(shorter.dump()).empty());  // an option that is younger than the record, and was not asked for
+  Study given;
+  given.parse({"--steps", "200"});
+  CHECK(given.cli.difference(shorter.dump()) == "steps is not recorded there and 200 here");
+}
+
+TEST_CASE("the command line is kept so that a shell reads it back", "[experiments]") {
+  Study s;
+  s.parse({"--data-dir", "it's $HOME", "--seeds=0..2"});
+  CHECK(s.cli.command_line() == R"(study --data-dir 'it'\''s $HOME' --seeds=0..2)");
+}
+
+TEST_CASE("errors become exit statuses", "[experiments]") {
+  CHECK(exit_status([] { return 130; }) == 130);
+  CHECK(exit_status([]() -> int { throw UsageError("(this line belongs to a test)"); }) == 2);
+  CHECK(exit_status([]() -> int { throw Error("(this line belongs to a test)"); }) == 1);
+  CHECK(exit_status([]() -> int { throw std::bad_alloc(); }) == 1);
+}
+
+TEST_CASE("a preset that breaks a rule is a mistake that shows", "[experiments]") {
+  Study s;
+  s.cli.preset("broken", "names a gate that is not there", [&s] { s.gates = {"pots"}; });
+  CHECK(test::error_of([&] { s.parse({"--preset", "broken"}); }) == "preset broken: gates: unknown gate 'pots'; did you mean 'post'?");
+}
+
+TEST_CASE("values that a preset explains show where they come from until something else is given", "[experiments]") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "c.json") << R"({"width": 6})";
+  const auto printed = [&](std::vector<const char*> arguments) {
+    std::int64_t width = 0, twice = 0;
+    std::vector<std::string> about;
+    Cli cli("study", "A study.");
+    cli.option("--width", &width, "Width");
+    cli.option("--twice", &twice, "Twice the width");
+    cli.by_rule("--twice");
+    for (const std::int64_t w : {3, 4})
+      cli.preset(fmt::format("w{}", w), "a width", [&, w] {
+        width = w;
+        cli.explain("--width", fmt::format("paper {}", w));
+      });
+    cli.default_preset("w3");
+    cli.listing("--compare", &about, "Compare", [&] { return fmt::format("{}", fmt::join(about, "|")); }).one_of("preset", {"w3", "w4"}).pair();
+    cli.rule([&] {
+      if (cli.given("--twice")) return;
+      twice = 2 * width;
+      cli.explain("--twice", "2 x width");
+    });
+    cli.config_note([] { return std::string("a note\n\nof two lines"); });
+    arguments.insert(arguments.begin(), "study");
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+    const Action action = cli.parse(static_cast<int>(arguments.size()), arguments.data(), file.get());
+    CHECK(action == Action::done);
+    std::string text(static_cast<std::size_t>(std::ftell(file.get())), ' ');
+    std::rewind(file.get());
+    REQUIRE(std::fread(text.data(), 1, text.size(), file.get()) == text.size());
+    return text;
+  };
+  const std::string file = (folder / "c.json").string();
+  CHECK_THAT(printed({"--print-config"}), contains("\"width\": 3,") && contains("// Width [paper 3]\n") && contains("\"twice\": 6") &&
+                                              contains("// Twice the width [2 x width]\n") && contains("}\n// a note\n//\n// of two lines\n"));
+  CHECK_THAT(printed({"--print-config", "--preset", "w4"}), contains("\"width\": 4,") && contains("// Width [paper 4]\n"));
+  CHECK_THAT(printed({"--print-config", "--width", "5"}), contains("// Width [given; w3 has 3]\n") && contains("\"twice\": 10"));
+  CHECK_THAT(printed({"--print-config", "--config", file.c_str(), "--preset", "w4"}), contains("// Width [given; w4 has 4]\n"));
+  CHECK_THAT(printed({"--print-config", "--config", file.c_str(), "--width", "3"}), contains("// Width [paper 3]\n"));
+  CHECK_THAT(printed({"--print-config", "--twice", "1"}), contains("\"twice\": 1 ") && contains("// Twice the width\n"));
+  CHECK_THAT(printed({"--help"}), contains("Width [3]") && contains("Twice the width [by rule]"));
+  CHECK(printed({"--compare", "w3", "w4"}) == "w3|w4");
+  CHECK(printed({"--compare", "w4,w3"}) == "w4|w3");
+  CHECK(printed({"--compare", "w4", "--width", "9"}) == "w4");
+  CHECK(printed({"--compare", "w4", "w4"}) == "w4|w4");
+  CHECK(test::error_of([&] { printed({"--compare", "w3", "w4", "w4"}); }) == "unexpected argument 'w4'; --compare takes two names");
+}
+
+TEST_CASE("a configuration keeps the name of its preset, which decides nothing by itself", "[experiments]") {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "c.json").string();
+  std::ofstream(file) << R"({"preset": "quick", "batch": 4})";
+  Study s, other, plain;
+  s.parse({"--config", file});
+  CHECK((s.steps == 20 && s.batch == 4));
+  CHECK_THAT(s.cli.settings(), contains("\"preset\":\"quick\""));
+  other.cli.preset("slow", "many steps", [&other] { other.steps = 900; });
+  other.parse({"--config", file, "--preset", "slow"});
+  CHECK((other.steps == 900 && other.batch == 4));
+  CHECK_THAT(other.cli.settings(), contains("\"preset\":\"slow\""));
+  plain.parse({"--depths", "6,12", "--steps", "20", "--batch", "4"});
+  CHECK(plain.cli.difference(s.cli.settings()) == "");
+}
+
+TEST_CASE("a program without presets has no option for them", "[experiments]") {
+  RunOptions options;
+  Cli cli("study", "Studies.");
+  options.declare(cli);
+  CHECK_THAT(cli.help(), !contains("--preset N"));
+  const char* arguments[] = {"study", "--preset", "quick"};
+  CHECK_THAT(test::error_of([&] { cli.parse(3, arguments); }), contains("unknown option --preset"));
+  CHECK_THAT(Study().cli.help(), contains("--preset NAME"));
+}
+
+TEST_CASE("a switch that is on goes off with --no-, and what a program varies says what to give instead", "[experiments]") {
+  bool stop = true, loud = false;
+  std::string pool = "mean", shape = "plain";
+  Cli cli("study", "Studies.");
+  cli.leave_out("--pool", "give --designs token,mean"), cli.leave_out("--shape");
+  cli.option("--pool", &pool, "Pooling");
+  cli.option("--shape", &shape, "Shapes");
+  cli.option("--stop-early", &stop, "Stop early");
+  cli.option("--loud", &loud, "Say more");
+  CHECK_THAT(cli.help(), contains("Stop early [on; off with --no-stop-early]") && contains("Say more\n") && !contains("--pool"));
+  const auto error = [&](const char* argument) {
+    const char* arguments[] = {"study", argument, "token"};
+    return test::error_of([&] { cli.parse(3, arguments); });
+  };
+  CHECK(error("--pool") == "--pool is what this program varies; give --designs token,mean");
+  CHECK_THAT(error("--shape"), contains("unknown option --shape"));
+  CHECK_THAT(error("--no-pool"), contains("unknown option --no-pool"));
+  CHECK_THAT(error("--no-stop-early=1"), contains("unknown option --no-stop-early"));
+  const char* arguments[] = {"study", "--no-stop-early", "--loud"};
+  CHECK(cli.parse(3, arguments) == Action::run);
+  CHECK((!stop && loud));
+}
+
+TEST_CASE("help has lists under a heading of their own, before the general options, and options declared after one stay where they were",
+          "[experiments]") {
+  RunOptions options;
+  bool checks = false, other = false;
+  Cli cli("study", "Studies.");
+  cli.section("Model");
+  cli.listing("--list-things", "Print the things", [] { return std::string(); });
+  cli.option("--other", &other, "Another");
+  cli.section(Cli::instead);
+  cli.option("--check-things", &checks, "Check them");
+  options.declare(cli);
+  const std::string help = cli.help();
+  CHECK_THAT(help, contains("\nInstead of a run:\n  --list-things ") && contains("\nModel:\n  --other "));
+  const std::size_t own = help.find("\nInstead of a run:\n"), output = help.find("\nOutput:\n"), general = help.find("\nGeneral:\n");
+  CHECK((output < own && own < general));
+  CHECK((own < help.find("--check-things") && help.find("--check-things") < general));
+}
+
+TEST_CASE("the command line and the help name the program that was called, run.json's experiment is what was declared", "[experiments]") {
+  Study s;
+  CHECK(s.cli.program() == "study");
+  const char* arguments[] = {"/opt/my programs/my study", "--steps", "3"};
+  s.cli.parse(3, arguments);
+  CHECK(s.cli.program() == "my study");
+  CHECK(s.cli.experiment() == "study");
+  CHECK(s.cli.command_line() == "'my study' --steps 3");
+  CHECK_THAT(s.cli.help(), contains("Usage: my study [options]") && contains("  my study --preset quick\n"));
+}

@@ -1,0 +1,160 @@
+#include "experiments/lab/data/glyphs.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <set>
+#include <string>
+
+#include "core/random.h"
+#include "tests/support/catch.h"
+
+using namespace plumb::lab;
+using namespace plumb::test;
+
+namespace {
+
+std::uint64_t fingerprint(const std::uint8_t* bytes, std::int64_t count) {
+  return plumb::random_key(0, std::string(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(count)));
+}
+
+struct Features {
+  std::size_t count;          // a sample
+  std::vector<float> values;  // [N, count]
+  std::vector<std::int32_t> labels;
+
+  std::size_t size() const { return labels.size(); }
+};
+
+// Each pixel on its own: what a linear model on the image sees.
+Features pixels_of(const ImageSet& set) {
+  Features f{static_cast<std::size_t>(set.image_bytes()), {}, set.labels};
+  for (const std::uint8_t pixel : set.pixels) f.values.push_back((static_cast<float>(pixel) - 128.0f) / 64.0f);
+  return f;
+}
+
+// Amplitudes of five orientations and three wave lengths, summed over 8x8 patches: nonlinear functions of linear patch features.
+Features amplitudes_of(const ImageSet& set) {
+  Features f{15, {}, set.labels};
+  for (std::int64_t n = 0; n < set.size(); ++n) {
+    const std::uint8_t* p = set.image(n);
+    for (int orientation = 0; orientation < 5; ++orientation)
+      for (const double wave : {4.6, 5.7, 7.2}) {
+        const double angle = orientation * std::numbers::pi / 5, kx = 2 * std::numbers::pi * std::cos(angle) / wave,
+                     ky = 2 * std::numbers::pi * std::sin(angle) / wave;
+        double sum = 0;
+        for (int patch = 0; patch < 16; ++patch) {
+          double mean = 0, re = 0, im = 0, re1 = 0, im1 = 0;
+          for (int y = patch / 4 * 8; y < patch / 4 * 8 + 8; ++y)
+            for (int x = patch % 4 * 8; x < patch % 4 * 8 + 8; ++x) {
+              const double grey = p[y * 32 + x] + p[1024 + y * 32 + x] + p[2048 + y * 32 + x], c = std::cos(kx * x + ky * y),
+                           s = std::sin(kx * x + ky * y);
+              mean += grey / 64;
+              re += grey * c;
+              im += grey * s;
+              re1 += c;
+              im1 += s;
+            }
+          sum += std::hypot(re - mean * re1, im - mean * im1);
+        }
+        f.values.push_back(static_cast<float>(sum / 30'000));
+      }
+  }
+  return f;
+}
+
+// The accuracy on `test` of softmax regression trained on `train` by plain gradient descent on batches of 50.
+double softmax_accuracy(const Features& train, const Features& test, int epochs, float rate) {
+  const std::size_t d = train.count;
+  std::vector<float> w(10 * (d + 1), 0.0f);
+  const auto scores = [&](const float* x) {
+    std::array<float, 10> z{};
+    for (std::size_t k = 0; k < 10; ++k) {
+      const float* row = w.data() + k * (d + 1);
+      for (std::size_t i = 0; i < d; ++i) z[k] += row[i] * x[i];
+      z[k] += row[d];
+    }
+    return z;
+  };
+  for (int epoch = 0; epoch < epochs; ++epoch)
+    for (std::size_t begin = 0; begin + 50 <= train.size(); begin += 50) {
+      std::array<std::array<float, 10>, 50> slopes{};
+      for (std::size_t b = 0; b < 50; ++b) {
+        std::array<float, 10> z = scores(&train.values[(begin + b) * d]);
+        const float top = *std::max_element(z.begin(), z.end());
+        float sum = 0;
+        for (float& v : z) sum += v = std::exp(v - top);
+        for (std::size_t k = 0; k < 10; ++k) slopes[b][k] = z[k] / sum - (static_cast<std::size_t>(train.labels[begin + b]) == k);
+      }
+      for (std::size_t b = 0; b < 50; ++b)
+        for (std::size_t k = 0; k < 10; ++k) {
+          float* row = w.data() + k * (d + 1);
+          const float step = rate * slopes[b][k] / 50;
+          const float* x = &train.values[(begin + b) * d];
+          for (std::size_t i = 0; i < d; ++i) row[i] -= step * x[i];
+          row[d] -= step;
+        }
+    }
+  int right = 0;
+  for (std::size_t n = 0; n < test.size(); ++n) {
+    const std::array<float, 10> z = scores(&test.values[n * d]);
+    right += std::max_element(z.begin(), z.end()) - z.begin() == test.labels[n];
+  }
+  return right / static_cast<double>(test.size());
+}
+
+}  // namespace
+
+TEST_CASE("glyphs are the same bytes on every machine") {
+  const ImageSet train = make_glyphs(GlyphSplit::train, 1), validation = make_glyphs(GlyphSplit::validation, 1);
+  CHECK(fingerprint(train.image(0), train.image_bytes()) == 0x5601fcb86be4b454ull);
+  CHECK(fingerprint(validation.image(0), validation.image_bytes()) == 0x70684a28a51a150cull);
+}
+
+TEST_CASE("a glyph depends on its split and index only") {
+  const ImageSet few = make_glyphs(GlyphSplit::train, 23), many = make_glyphs(GlyphSplit::train, 101);
+  CHECK(std::equal(few.pixels.begin(), few.pixels.end(), many.pixels.begin()));
+  CHECK(std::equal(few.labels.begin(), few.labels.end(), many.labels.begin()));
+}
+
+TEST_CASE("glyphs come in any number, with balanced labels") {
+  for (const std::int64_t count : {0, 1, 7, 64, 1001}) {
+    const ImageSet set = make_glyphs(GlyphSplit::validation, count);
+    CHECK(set.size() == count);
+    CHECK(set.pixels.size() == static_cast<std::size_t>(count) * 3072);
+    if (count > 0) CHECK_NOTHROW(check_consistent(set, "test"));
+  }
+  const ImageSet set = make_glyphs(GlyphSplit::train, 50);
+  for (std::int32_t label = 0; label < 10; ++label) CHECK(std::count(set.labels.begin(), set.labels.end(), label) == 5);
+  CHECK_THAT(error_of([] { make_glyphs(GlyphSplit::train, -1); }), contains("got -1"));
+}
+
+TEST_CASE("no two glyphs are the same, within or across the splits") {
+  std::set<std::uint64_t> seen;
+  for (const GlyphSplit split : {GlyphSplit::train, GlyphSplit::validation}) {
+    const ImageSet set = make_glyphs(split, 500);
+    for (std::int64_t i = 0; i < set.size(); ++i) seen.insert(fingerprint(set.image(i), set.image_bytes()));
+  }
+  CHECK(seen.size() == 1000);
+}
+
+TEST_CASE("glyphs use the range of a byte without clipping much of it") {
+  const ImageSet set = make_glyphs(GlyphSplit::train, 200);
+  const auto clipped = std::count_if(set.pixels.begin(), set.pixels.end(), [](std::uint8_t p) { return p == 0 || p == 255; });
+  CHECK(static_cast<double>(clipped) < 0.05 * static_cast<double>(set.pixels.size()));
+  const Normalization n = normalization_of(set);
+  for (std::size_t c = 0; c < 3; ++c) {
+    CHECK(n.mean[c] == Approx(0.5).margin(0.03));
+    CHECK(n.std[c] > 0.15f);
+  }
+}
+
+TEST_CASE("a linear model tells glyphs apart in part, amplitudes of oriented waves do in full") {
+  const ImageSet train = make_glyphs(GlyphSplit::train, 2500), validation = make_glyphs(GlyphSplit::validation, 2000);
+  const double linear = softmax_accuracy(pixels_of(train), pixels_of(validation), 3, 0.001f);
+  INFO(linear);
+  CHECK(linear > 0.35);
+  CHECK(linear < 0.55);
+  CHECK(softmax_accuracy(amplitudes_of(train), amplitudes_of(validation), 60, 1.0f) > 0.95);
+}

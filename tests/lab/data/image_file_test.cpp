@@ -1,0 +1,273 @@
+// PNG and JPEG files against Pillow (tests/golden/make_images.py), files that are none, and folders of images.
+#include "experiments/lab/data/image_file.h"
+
+#include <filesystem>
+
+#include "experiments/lab/data/image_folder.h"
+#include "experiments/lab/data/loader.h"
+#include "experiments/lab/data/split.h"
+#include "experiments/lab/study/study.h"
+#include "nn/io/safetensors.h"
+#include "tests/lab/data/data_files.h"
+#include "tests/support/called.h"
+
+using namespace plumb;
+using namespace plumb::lab;
+using namespace plumb::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path golden = fs::path(PLUMB_SOURCE_DIR) / "tests/golden/images";
+
+Pixels expected(const std::string& name) {
+  static const nn::TensorFile file = nn::read_safetensors(golden / "expected.safetensors");
+  const Array& array = file.tensors.at(name).array();
+  const std::uint8_t* bytes = array.data<std::uint8_t>();
+  return {array.dim(0), array.dim(1), array.dim(2), {bytes, bytes + array.numel()}};
+}
+
+int largest_difference(const Pixels& a, const Pixels& b) {
+  REQUIRE((a.channels == b.channels && a.height == b.height && a.width == b.width));
+  int largest = 0;
+  for (std::size_t i = 0; i < a.bytes.size(); ++i) largest = std::max(largest, std::abs(static_cast<int>(a.bytes[i]) - static_cast<int>(b.bytes[i])));
+  return largest;
+}
+
+std::string put(const fs::path& path, const std::string& picture) {
+  fs::create_directories(path.parent_path());
+  fs::copy_file(golden / picture, path);
+  return path.string();
+}
+
+// Two classes, three images each in train/ and one in val/; the second image of a class is higher than wide.
+void make_folder(const fs::path& root) {
+  Pixels upright = expected("evaluated upright 32 0.9");
+  upright.bytes.resize(static_cast<std::size_t>(3 * 32 * 16)), upright.width = 16;
+  for (const char* name : {"ant", "bee"}) {
+    put(root / "train" / name / "a.png", "colours.png");
+    const std::string bytes = png(upright);
+    write_bytes(root / "train" / name / "deeper" / "b.PNG", {bytes.begin(), bytes.end()});
+    put(root / "train" / name / "c.JPEG", "colours.jpg");
+    write_bytes(root / "train" / name / "notes.txt", {'x'});
+    put(root / "val" / name / "a.jpg", "grey.jpg");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("PNG files hold what Pillow reads from them, whatever their kind") {
+  for (const char* name : {"colours.png", "grey.png", "transparent.png", "palette.png", "bits.png", "gamma.png"}) {
+    CAPTURE(name);
+    CHECK(read_image(golden / name).bytes == expected(name).bytes);
+  }
+}
+
+TEST_CASE("JPEG files hold what Pillow reads from them, a step apart where its library rounds otherwise") {
+  for (const char* name : {"colours.jpg", "progressive.jpg", "grey.jpg", "cmyk.jpg"}) {
+    CAPTURE(name);
+    CHECK(largest_difference(read_image(golden / name), expected(name)) <= 1);
+  }
+}
+
+TEST_CASE("what is written as PNG is read as it was") {
+  const TemporaryFolder folder;
+  const Pixels image = expected("colours.png"), grey{1, 2, 3, {0, 50, 100, 150, 200, 255}};
+  for (const Pixels& original : {image, grey}) {
+    const std::string bytes = png(original), path = write_bytes(folder / "a.png", {bytes.begin(), bytes.end()});
+    const Pixels back = read_image(path);
+    for (std::int64_t c = 0; c < 3; ++c)
+      CHECK(std::equal(back.plane(c), back.plane(c) + back.height * back.width, original.plane(original.channels == 1 ? 0 : c)));
+  }
+  CHECK_THAT(error_of([] { png({2, 1, 1, {0, 0}}); }), contains("expected one channel or three, got 2"));
+}
+
+TEST_CASE("images in files may keep their size, and that they are enlarged is said in one line") {
+  const TemporaryFolder folder;
+  make_folder(folder / "a");
+  const Pixels first = expected("colours.png");
+  const std::int64_t side = std::min(first.height, first.width);
+  const ImageData native = open_image_folder((folder / "a").string(), {.side = {}});
+  CHECK((native.train.height == side && native.train.width == side));
+  CHECK((native.validation.height == side && native.validation.width == side));
+  CHECK(enlargement(native.train).empty());
+  const ImageData large = open_image_folder((folder / "a").string(), {.side = side + 8});
+  CHECK(enlargement(large.train) == fmt::format("images of {} x {} pixels ({}) are enlarged to {} x {}", first.height, first.width,
+                                                (folder / "a/train/ant/a.png").string(), side + 8, side + 8));
+  CHECK(enlargement(open_image_folder((folder / "a").string(), {.side = side - 1}).train).empty());
+
+  const auto main = [](int argc, const char* const* argv) {
+    Study study("sizes", "Sizes.");
+    return study.run(argc, argv, [](Arm& arm) { arm.measure({{"side", static_cast<double>(arm.vit({.depth = 1, .gate = "pre"}).image)}}); });
+  };
+  const auto trained = [&](const Words& words) {
+    const Ended e =
+        call(folder.path(), main,
+             with({"--image-folder", "a", "--batch", "2", "--steps", "1", "--patch", "1", "--no-progress", "--overwrite", "--out", "r"}, words));
+    INFO(e.err);
+    CHECK(e.status == 0);
+    return std::pair(e.err, read_file(folder / "r/results.csv"));
+  };
+  const auto [said, results] = trained({});
+  CHECK_THAT(said,
+             contains(fmt::format("images of {} x {} pixels (a/train/ant/a.png) are enlarged to 224 x 224: ViT, dim 64, 2 heads, patch 1, mean of "
+                                  "50176 tokens; --image-size native keeps their size\n",
+                                  first.height, first.width)));
+  CHECK_THAT(results, contains(",224\n"));
+  const auto [silence, kept] = trained({"--image-size", "native"});
+  CHECK_THAT(silence, !contains("enlarged"));
+  CHECK_THAT(kept, contains(fmt::format(",{}\n", side)));
+  CHECK_THAT(read_file(folder / "r/run.json"), contains("\"image_size\": \"native\""));
+  CHECK_THAT(trained({"--image-size", "224"}).first, !contains("enlarged"));  // as they are wanted
+}
+
+TEST_CASE("files that are no whole picture are refused in one line") {
+  const TemporaryFolder folder;
+  const auto error = [&](const Bytes& bytes) {
+    const std::string path = write_bytes(folder / "x.png", bytes);
+    return data_error_of(path, [&] { read_image(path); });
+  };
+  CHECK_THAT(error({'h', 'e', 'l', 'l', 'o', ' ', 'y', 'o', 'u'}), contains("expected a PNG or JPEG file, got other bytes"));
+  CHECK_THAT(error({1}), contains("expected a PNG or JPEG file, got other bytes"));
+  CHECK_THAT(error(gzip({'x'})), contains("expected a PNG or JPEG file, got gzip"));
+  CHECK_THAT(error({}), contains("the file is empty"));
+  const std::string missing = (folder / "none.png").string();
+  CHECK_THAT(data_error_of(missing, [&] { read_image(missing); }), contains("no such file"));
+  // Garbage between two parts is passed over; the end before its time is not, even after it.
+  Bytes garbage = read_bytes(golden / "progressive.jpg");
+  std::size_t scan = 0, scans = 0;
+  for (std::size_t i = 0; i + 1 < garbage.size() && scans < 2; ++i)
+    if (garbage[i] == 0xff && garbage[i + 1] == 0xda) scan = i, ++scans;
+  REQUIRE(scans == 2);
+  garbage.insert(garbage.begin() + static_cast<std::ptrdiff_t>(scan), {1, 2, 3});
+  CHECK(largest_difference(read_image(write_bytes(folder / "garbage.jpg", garbage)), expected("progressive.jpg")) <= 1);
+  for (const double share : {0.7, 0.9}) {
+    const auto length = static_cast<std::ptrdiff_t>(share * static_cast<double>(garbage.size()));
+    CHECK_THAT(error({garbage.begin(), garbage.begin() + length}), contains("the JPEG is cut off"));
+  }
+
+  // Cut off anywhere, and with any byte changed: an error about the file or a picture of its size, never more.
+  for (const char* name : {"colours.png", "palette.png", "colours.jpg", "progressive.jpg", "grey.jpg"}) {
+    CAPTURE(name);
+    const Bytes whole = read_bytes(golden / name);
+    int refused = 0;
+    for (std::size_t length = 0; length + 12 < whole.size(); length += 7) {
+      CHECK_FALSE(error({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)}).empty());
+      ++refused;
+    }
+    CHECK(refused > 20);
+    int damaged = 0;
+    for (std::size_t at = 0; at < whole.size(); at += 3) {
+      Bytes changed = whole;
+      changed[at] ^= 0x5a;
+      const std::string path = write_bytes(folder / "y.png", changed);
+      try {
+        const Pixels image = read_image(path);
+        CHECK(image.bytes.size() == static_cast<std::size_t>(3 * image.height * image.width));
+      } catch (const Error& e) {
+        CHECK_THAT(std::string(e.what()), contains(path) && !contains("\n"));
+        ++damaged;
+      }
+    }
+    CHECK(damaged > 0);
+  }
+  // A header that promises more than any picture has: nothing is allocated.
+  Bytes huge = read_bytes(golden / "colours.jpg");
+  for (std::size_t i = 0; i + 8 < huge.size(); ++i)
+    if (huge[i] == 0xff && huge[i + 1] == 0xc0) std::fill_n(huge.begin() + static_cast<std::ptrdiff_t>(i) + 5, 4, std::uint8_t{0xfd});
+  CHECK_THAT(error(huge), contains("expected at most 67108864 pixels, its header says 65021 x 65021"));
+}
+
+TEST_CASE("an evaluated image is resized and cut as torchvision does it for timm") {
+  for (const char* way : {"", "upright "})
+    for (const auto& [side, crop] : {std::pair(16, 1.0), {16, 0.875}, {32, 0.9}, {64, 1.0}}) {
+      Pixels image = expected("colours.png");
+      if (*way) {
+        Pixels turned{3, image.width, image.height, Bytes(image.bytes.size())};
+        for (int c = 0; c < 3; ++c)
+          for (std::int64_t y = 0; y < image.height; ++y)
+            for (std::int64_t x = 0; x < image.width; ++x) turned.plane(c)[x * image.height + y] = image.plane(c)[y * image.width + x];
+        image = turned;
+      }
+      const std::string name = fmt::format("evaluated {}{} {:g}", way, side, crop);
+      CAPTURE(name);
+      CHECK(largest_difference(fitted(image, side, side, crop), expected(name)) <= 1);
+    }
+  CHECK_THAT(error_of([] { fitted({1, 1, 500'000, Bytes(500'000)}, 224, 224, 1); }), contains("sides are nearer to each other, got 500000 x 1"));
+}
+
+TEST_CASE("a folder of images: classes by name, files at any depth, sizes of their own") {
+  const TemporaryFolder folder;
+  make_folder(folder.path());
+  const ImageData data = open_image_folder(folder.path(), {.side = 16});
+  CHECK(data.train.class_names == std::vector<std::string>{"ant", "bee"});
+  CHECK(data.train.labels == std::vector<std::int32_t>{0, 0, 0, 1, 1, 1});
+  CHECK(data.validation.labels == std::vector<std::int32_t>{0, 1});
+  CHECK(data.validation_is == "the images in val/");
+  CHECK(fs::path(data.train.files[2]).filename() == "b.PNG");
+  CHECK(original(data.train, 0).width == 37);
+  CHECK(fitted(data.train, 0).bytes == fitted(expected("colours.png"), 16, 16, 1).bytes);
+
+  // Batches: fitted, or cut from the whole file; the same whoever prepares them, and errors of all threads arrive.
+  const Normalization plain{{0, 0, 0}, {1, 1, 1}};
+  const HostBatch first = evaluation_batch(data.train, plain, 0, 6), again = evaluation_batch(data.train, plain, 0, 6, 4);
+  CHECK(first.images == again.images);
+  CHECK(first.images[5] == static_cast<float>(fitted(data.train, 0).bytes[5]) / 255.0f);
+  for (const Augmentation& augment : {Augmentation(), light_augmentation(), deit_augmentation(224)}) {
+    LoaderOptions options{.batch = 3, .seed = 4, .augment = augment};
+    BatchLoader one(data.train, plain, options);
+    options.workers = 3;
+    BatchLoader several(data.train, plain, options);
+    for (int i = 0; i < 4; ++i) {
+      const HostBatch a = one.next(), b = several.next();
+      CHECK((a.images == b.images && a.labels == b.labels && a.share == b.share));
+    }
+  }
+  RandomStream stream(4, "data.crop", 0, 1);  // the copy is cut from the file's 37 x 23, not from the fitted 16 x 16
+  const Box part = draw_crop(23, 37, 0.08, stream);
+  CHECK(augmented(data.train, {4, 0, 0, 0}, {.crop_scale = 1}, {0, 0, 0}).bytes == fitted(data.train, 0).bytes);
+  const Pixels cut = augmented(data.train, {4, 0, 1, 0}, {.crop_scale = 0.08}, {0, 0, 0});
+  CHECK(original(data.train, 1).width == 37);
+  CHECK(cut.bytes == resize(original(data.train, 1), part, 16, 16, Interpolation::bicubic).bytes);
+
+  const Split parts = split(data.train, 0.34);
+  CHECK(parts.part.size() == 2);
+  CHECK(parts.part.files.size() == 2);
+  CHECK(parts.rest.class_names == data.train.class_names);
+  for (const std::int64_t count : {1, 3, 4, 6}) CHECK(with_few_training_images(data, count).train.size() == count);
+  CHECK(with_few_training_images(data, 4).train.labels == std::vector<std::int32_t>{0, 0, 1, 1});
+  CHECK_THAT(error_of([&] { with_few_training_images(data, 7); }), contains("expected 1 to 6 images to train on"));
+  write_bytes(data.train.files[4], {'b', 'a', 'd'});
+  const auto broken = [&] { evaluation_batch(data.train, plain, 0, 6, 3); };
+  CHECK_THAT(data_error_of(data.train.files[4], broken), contains("expected a PNG or JPEG file, got other bytes"));
+}
+
+TEST_CASE("folders that hold no classes or other ones are refused, and one without validation images says so") {
+  const TemporaryFolder folder;
+  const auto error = [&](const fs::path& path) { return data_error_of(path.string(), [&] { open_image_folder(path.string(), {}); }); };
+  CHECK_THAT(error(folder / "none"), contains("no such folder"));
+  CHECK_THAT(error(put(folder / "file.png", "bits.png")), contains("expected a folder of images, got a file"));
+  fs::create_directories(folder / "empty");
+  CHECK_THAT(error(folder / "empty"), contains("expected a folder for each class, got none"));
+  put(folder / "a/train/ant/x.png", "bits.png");
+  fs::create_directories(folder / "a/train/bee");
+  CHECK_THAT(error(folder / "a"), contains("expected PNG or JPEG files of the class bee, got none"));
+  put(folder / "a/train/bee/x.png", "bits.png");
+  put(folder / "a/val/ant/x.png", "bits.png");
+  CHECK_THAT(error(folder / "a"), contains("expected the classes of train/ (ant, bee), got ant"));
+  const ImageData plain = open_image_folder((folder / "a/train").string(), {});
+  CHECK((plain.train.size() == 2 && plain.validation.size() == 0 && plain.validation_is == "none"));
+  CHECK(image_files((folder / "a").string()).size() == 3);
+  CHECK(image_files((folder / "file.png").string()).size() == 1);
+  CHECK_THAT(error_of([&] { image_files((folder / "empty").string()); }), contains("expected PNG or JPEG files in it, got none"));
+  CHECK_THAT(error_of([&] { image_files("/no/such"); }), contains("/no/such: no such file or folder"));
+}
+
+TEST_CASE("normalizations by name") {
+  const ImageSet set{.channels = 3, .height = 1, .width = 1, .classes = 1, .pixels = {0, 51, 255}, .labels = {0}};
+  CHECK(normalization_named("imagenet", set).mean == std::vector<float>{0.485f, 0.456f, 0.406f});
+  CHECK(normalization_named("half", set).std == std::vector<float>{0.5f, 0.5f, 0.5f});
+  CHECK(normalization_named("data", set).mean == std::vector<float>{0, 0.2f, 1});
+  const ImageSet grey{.channels = 1, .height = 1, .width = 1, .classes = 1, .pixels = {0}, .labels = {0}};
+  CHECK_THAT(error_of([&] { normalization_named("half", grey); }), contains("expected three channels for half, got 1; choose data"));
+}

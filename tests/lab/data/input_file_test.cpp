@@ -1,0 +1,148 @@
+#include "experiments/lab/data/input_file.h"
+
+#include <unistd.h>
+
+#include "tests/lab/data/data_files.h"
+
+using namespace plumb::lab;
+using namespace plumb::test;
+
+namespace {
+
+Bytes read_all(const std::string& path, std::size_t step) {
+  InputFile file(path);
+  Bytes all, part(step);
+  while (const std::size_t got = file.read(part)) all.insert(all.end(), part.begin(), part.begin() + static_cast<std::ptrdiff_t>(got));
+  CHECK(file.position() == all.size());
+  return all;
+}
+
+Bytes joined(Bytes a, const Bytes& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+}  // namespace
+
+TEST_CASE("a file reads the same plain and compressed, in steps of any size") {
+  const TemporaryFolder folder;
+  const Bytes content = some_pixels(300'000);
+  const std::string plain = write_bytes(folder / "a", content), packed = write_bytes(folder / "a.gz", gzip(content));
+  for (const std::size_t step : {std::size_t{1000}, std::size_t{65536}, std::size_t{70001}, std::size_t{1} << 20}) {
+    CHECK(read_all(plain, step) == content);
+    CHECK(read_all(packed, step) == content);
+  }
+  CHECK(InputFile(plain).size() == content.size());
+  CHECK_FALSE(InputFile(packed).size().has_value());
+}
+
+TEST_CASE("the content decides whether a file is compressed, not its name") {
+  const TemporaryFolder folder;
+  const Bytes content = some_pixels(1000);
+  CHECK(read_all(write_bytes(folder / "packed", gzip(content)), 100) == content);
+  CHECK(read_all(write_bytes(folder / "plain.gz", content), 100) == content);
+}
+
+TEST_CASE("concatenated gzip files are one content, as for gunzip") {
+  const TemporaryFolder folder;
+  const Bytes a = some_pixels(70'000, 1), b = some_pixels(90'000, 2);
+  const std::string path = write_bytes(folder / "ab.gz", joined(gzip(a), gzip(b)));
+  CHECK(read_all(path, 4096) == joined(a, b));
+}
+
+TEST_CASE("what is not a readable file is refused by name") {
+  const TemporaryFolder folder;
+  const std::string absent = folder / "absent", empty = write_bytes(folder / "empty", {}), here = folder.path();
+  CHECK_THAT(data_error_of(absent, [&] { InputFile f(absent); }), contains("no such file"));
+  CHECK_THAT(data_error_of(empty, [&] { InputFile f(empty); }), contains("empty"));
+  CHECK_THAT(data_error_of(here, [&] { InputFile f(here); }), contains("expected a file, got a folder"));
+  CHECK_THAT(data_error_of("/dev/null", [&] { InputFile f("/dev/null"); }), contains("regular file"));
+  if (::geteuid() != 0) {
+    const std::string locked = write_bytes(folder / "locked", {1});
+    std::filesystem::permissions(locked, std::filesystem::perms::none);
+    CHECK_THAT(data_error_of(locked, [&] { InputFile f(locked); }), contains("cannot be opened"));
+  }
+}
+
+TEST_CASE("a promise that the file does not keep allocates no more than what came") {
+  const TemporaryFolder folder;
+  const Bytes content = some_pixels(5000);
+  for (const std::uint64_t promised : {std::uint64_t{5001}, std::uint64_t{1} << 33, std::uint64_t{1} << 60}) {
+    Bytes to;
+    const std::string plain = write_bytes(folder / "a", content), packed = write_bytes(folder / "a.gz", gzip(content));
+    CHECK_THAT(data_error_of(plain, [&] { InputFile(plain).append(to, promised, "pixels"); }), contains("got 5000"));
+    CHECK(to.capacity() == 0);
+    CHECK_THAT(data_error_of(packed, [&] { InputFile(packed).append(to, promised, "pixels"); }), contains("got 5000"));
+    CHECK(to.capacity() <= (1u << 20));
+  }
+}
+
+TEST_CASE("append takes what it is asked for and leaves the rest") {
+  const TemporaryFolder folder;
+  const Bytes content = some_pixels(3'000'000);
+  for (const std::string& path : {write_bytes(folder / "a", content), write_bytes(folder / "a.gz", gzip(content))}) {
+    InputFile file(path);
+    Bytes to{7};
+    file.append(to, 10, "bytes");
+    file.append(to, 2'999'980, "bytes");
+    CHECK(to.size() == 2'999'991);
+    CHECK(to[1] == content[0]);
+    CHECK(to.back() == content[2'999'989]);
+    CHECK_THAT(data_error_of(path, [&] { file.expect_end("2999990 bytes"); }), contains("after 2999990 bytes"));
+    InputFile whole(path);
+    whole.append(to, content.size(), "bytes");
+    whole.expect_end("all");
+  }
+}
+
+TEST_CASE("gzip data cut off anywhere are an error") {
+  const TemporaryFolder folder;
+  const Bytes packed = gzip(some_pixels(2000));
+  for (std::size_t length = 2; length < packed.size(); ++length) {
+    const std::string path = write_bytes(folder / "cut.gz", Bytes(packed.begin(), packed.begin() + static_cast<std::ptrdiff_t>(length)));
+    data_error_of(path, [&] { read_all(path, 512); });
+  }
+}
+
+TEST_CASE("a flipped bit in gzip data is an error or changes nothing") {
+  const TemporaryFolder folder;
+  const Bytes content = some_pixels(200), packed = gzip(content);
+  int errors = 0;
+  for (std::size_t bit = 16; bit < 8 * packed.size(); ++bit) {  // without its magic it is another, plain file
+    Bytes damaged = packed;
+    damaged[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
+    const std::string path = write_bytes(folder / "damaged.gz", damaged);
+    try {
+      const Bytes got = read_all(path, 64);
+      CHECK(got == content);  // such as the time stamp
+    } catch (const plumb::Error& e) {
+      ++errors;
+      CHECK_THAT(e.what(), contains(path));
+    }
+  }
+  CHECK(errors > 1000);
+}
+
+TEST_CASE("bytes after the gzip data are an error") {
+  const TemporaryFolder folder;
+  for (const Bytes& rest : {Bytes{0}, Bytes{0x1f}, Bytes{0x1f, 0x8b}, Bytes(1000, 0), Bytes(1000, 0x1f)}) {
+    const std::string path = write_bytes(folder / "more.gz", joined(gzip(some_pixels(100)), rest));
+    const std::string message = data_error_of(path, [&] { read_all(path, 64); });
+    if (rest[0] != 0x1f) CHECK_THAT(message, contains("expected the end of the file after its gzip data, got other bytes"));
+    data_error_of(path, [&] {
+      InputFile file(path);
+      Bytes to;
+      file.append(to, 100, "pixels");
+      file.expect_end("pixels");
+    });
+  }
+}
+
+TEST_CASE("a data file is found plain first, then as .gz") {
+  const TemporaryFolder folder;
+  CHECK_FALSE(find_data_file(folder.path(), "x").has_value());
+  write_bytes(folder / "x.gz", {1});
+  CHECK(find_data_file(folder.path(), "x") == (folder / "x.gz").string());
+  write_bytes(folder / "x", {1});
+  CHECK(find_data_file(folder.path(), "x") == (folder / "x").string());
+}

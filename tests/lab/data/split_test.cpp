@@ -1,0 +1,79 @@
+// A training set in two.
+#include "experiments/lab/data/split.h"
+
+#include <map>
+#include <set>
+
+#include "experiments/lab/data/glyphs.h"
+#include "experiments/lab/data/open_data.h"
+#include "tests/lab/data/data_files.h"
+#include "tests/support/catch.h"
+
+using namespace plumb;
+using namespace plumb::lab;
+using namespace plumb::test;
+
+namespace {
+
+// 60 images of one pixel, which is their index; 30, 20 and 10 of three classes.
+ImageSet numbered() {
+  ImageSet set{1, 1, 1, 3, {}, {}};
+  for (int i = 0; i < 60; ++i) {
+    set.pixels.push_back(static_cast<std::uint8_t>(i));
+    set.labels.push_back(i % 6 < 3 ? 0 : i % 6 < 5 ? 1 : 2);
+  }
+  return set;
+}
+
+std::map<std::int32_t, int> by_class(const ImageSet& set) {
+  std::map<std::int32_t, int> counts;
+  for (const std::int32_t label : set.labels) ++counts[label];
+  return counts;
+}
+
+}  // namespace
+
+TEST_CASE("a split draws the same share of every class, and every image goes to one side") {
+  const ImageSet set = numbered();
+  const Split s = split(set, 0.3);
+  CHECK(by_class(s.part) == std::map<std::int32_t, int>{{0, 9}, {1, 6}, {2, 3}});
+  CHECK(by_class(s.rest) == std::map<std::int32_t, int>{{0, 21}, {1, 14}, {2, 7}});
+  std::set<std::uint8_t> seen;
+  for (const ImageSet* side : {&s.part, &s.rest}) {
+    CHECK((side->channels == 1 && side->height == 1 && side->width == 1 && side->classes == 3));
+    CHECK(std::is_sorted(side->pixels.begin(), side->pixels.end()));  // in the order of the set
+    for (std::size_t i = 0; i < side->pixels.size(); ++i) {
+      CHECK(seen.insert(side->pixels[i]).second);
+      CHECK(side->labels[i] == set.labels[side->pixels[i]]);
+    }
+  }
+  CHECK(seen.size() == 60);
+}
+
+TEST_CASE("a split is drawn, the same again, and a larger share holds a smaller one") {
+  const Split small = split(numbered(), 0.2), again = split(numbered(), 0.2), large = split(numbered(), 0.5);
+  CHECK(small.part.pixels == again.part.pixels);
+  CHECK(std::includes(large.part.pixels.begin(), large.part.pixels.end(), small.part.pixels.begin(), small.part.pixels.end()));
+  std::vector<std::uint8_t> first;
+  for (std::uint8_t i = 0; i < small.part.size(); ++i) first.push_back(i);
+  CHECK(small.part.pixels != first);
+}
+
+TEST_CASE("data with a validation split keep the published test set apart and say what validation is") {
+  const ImageData made = glyphs(100, 20), data = with_validation_split(made, 0.1);
+  CHECK(data.train.size() == 90);
+  CHECK(data.validation.size() == 10);
+  CHECK(data.test.labels == made.validation.labels);
+  CHECK(made.validation_is == "the made test set (drawn apart from the training images by the same procedure)");
+  CHECK(data.validation_is ==
+        "10 % of the training images, drawn by class; the made test set (drawn apart from the training images by the same procedure) stays unseen");
+  CHECK(ImageData().validation_is == "the published test set");
+}
+
+TEST_CASE("a share that leaves one side without images is refused") {
+  for (double share : {0.0, 1.0, -0.5, std::nan("")})
+    CHECK_THAT(error_of([&] { split(numbered(), share); }), contains("expected a share above 0 and below 1"));
+  CHECK_THAT(error_of([] { split(numbered(), 0.001); }), contains("leaves images on both sides, got 0.001 of 60 images in 3 classes"));
+  CHECK(split(numbered(), 0.999).rest.size() == 3);  // no class loses all of its images
+  CHECK_THAT(error_of([] { split(ImageSet{}, 0.5); }), contains("[split]"));
+}

@@ -1,0 +1,125 @@
+// The columns in docs/files.md, against files that studies write.
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "experiments/lab/signals/layer_probe.h"
+#include "experiments/lab/study/experiment.h"
+#include "experiments/lab/study/study.h"
+#include "tests/lab/study/epsilon_study.h"
+#include "tests/support/catch.h"
+
+using namespace plumb;
+using namespace plumb::lab;
+using namespace plumb::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Columns = std::map<std::string, std::set<std::string>>;  // by file
+
+// The first cells of the tables, by the heading above: "| `name` | meaning |".
+Columns documented() {
+  Columns columns;
+  std::ifstream page(fs::path(PLUMB_SOURCE_DIR) / "docs/files.md");
+  std::string line, heading;
+  while (std::getline(page, line)) {
+    if (line.starts_with("## ")) heading = line.substr(3);
+    if (line.starts_with("| `") && heading != "Others") columns[heading].insert(line.substr(3, line.find('`', 3) - 3));
+  }
+  return columns;
+}
+
+// Axes under one name, and what only these studies measure.
+std::string general(const std::string& name) {
+  if (name == "gate" || name == "size") return "<axis>";
+  return name == "own" ? "<value>" : name;
+}
+
+void read_csv(Columns& columns, const std::string& file, const fs::path& path) {
+  std::ifstream in(path);
+  REQUIRE(in.good());
+  std::string header;
+  std::getline(in, header);
+  std::istringstream cells(header);
+  for (std::string cell; std::getline(cells, cell, ',');) columns[file].insert(general(cell));
+}
+
+// Reads the files of a folder. Depth and rate are axes there, but columns of their own in comparisons and maps.
+void read_folder(Columns& columns, const fs::path& folder, bool depth_and_rate_are_axes) {
+  Columns found;
+  for (const char* name : {"results.csv", "claims.csv", "comparisons.csv", "layers.csv"})
+    if (fs::exists(folder / name)) read_csv(found, name, folder / name);
+  std::error_code no_figures;
+  for (const auto& entry : fs::directory_iterator(folder / "figures", no_figures))
+    if (entry.path().extension() == ".csv") read_csv(found, "figures/*.csv", entry.path());
+  std::ifstream lines(folder / "metrics.jsonl");
+  for (std::string line; std::getline(lines, line);) {
+    const auto object = nlohmann::json::parse(line);
+    for (const auto& [name, value] : object.items()) found["metrics.jsonl"].insert(general(name));
+  }
+  if (depth_and_rate_are_axes)
+    for (const char* name : {"results.csv", "layers.csv", "metrics.jsonl"})
+      for (const char* axis : {"depth", "lr"})
+        if (found[name].erase(axis)) found[name].insert("<axis>");
+  for (const auto& [name, some] : found) columns[name].insert(some.begin(), some.end());
+}
+
+}  // namespace
+
+TEST_CASE("docs/files.md has the columns of the files, and no others") {
+  const TemporaryFolder folder;
+  Columns columns;
+  const auto study = [](int argc, const char* const* argv) {
+    Study s("files", "Files.");
+    s.axis<std::string>("--gates", {"pre", "rezero"}, "Gates");
+    s.axis<int>("--depths", {1, 2}, "Depths");
+    s.axis<double>("--lrs", {1e-3, 3e-3}, "Rates");
+    s.judging().control = "pre";
+    s.claim("a claim", "a test", lower("train_loss", {{"gate", "rezero"}}, {{"gate", "pre"}}).at({{"depth", 1}}));
+    s.file("layers.csv", layers_csv);
+    s.section([](const StudyResults& r) {
+      return Section{.title = "Dots", .charts = {dots_of(r, "val_accuracy", "Dots"), plot_of(r, {.value = "val_accuracy", .axis = "depth"})}};
+    });
+    return s.run(argc, argv, [](Arm& arm) {
+      if (arm.point().contains({{"gate", "rezero"}, {"depth", 2}, {"lr", 3e-3}, {"seed", 1}})) {
+        arm.trace({{"loss", 2}});
+        return arm.diverged(1, "for a test");
+      }
+      if (arm.point().contains({{"gate", "rezero"}, {"depth", 1}, {"lr", 3e-3}, {"seed", 1}})) throw Error("for a test");
+      nn::ViT model(arm.vit());
+      arm.train(model, passports(arm, model.stack()));
+    });
+  };
+  const Ended e = call(
+      folder.path(), study,
+      {"--dim", "8", "--batch", "4", "--steps", "3", "--seeds", "0..1", "--eval-every", "2", "--eval-images", "20", "--no-progress", "--out", "a"});
+  INFO(e.err);
+  REQUIRE(e.status == 1);  // one failed
+  read_folder(columns, folder / "a", true);
+  // Loops of one's own, and an axis of steps.
+  const auto loop = [](int argc, const char* const* argv) {
+    Study s("loop", "Loop.", {.network = false, .optimization = false});
+    s.axis<int>("--steps", {2, 3}, "Steps").named("steps");
+    s.axis<int>("--sizes", {1}, "Sizes");
+    return s.run(argc, argv, [](Arm& arm) {
+      for ([[maybe_unused]] const std::int64_t step : arm.each_step()) arm.log({{"loss", 1}, {"lr", 1e-3}, {"own", 1}});
+    });
+  };
+  REQUIRE(call(folder.path(), loop, {"--no-progress", "--out", "b"}).status == 0);
+  read_folder(columns, folder / "b", false);
+  for (auto& [file, names] : columns)
+    if (names.erase("steps") && file == "metrics.jsonl") names.insert("<axis>");
+  columns["results.csv"].insert("steps");                                    // of the first study; an axis of the second
+  columns["results.csv"].erase("loss"), columns["results.csv"].erase("lr");  // logged by the loop: values of its own
+  const Columns said = documented();
+  for (const auto& [file, names] : columns) {
+    INFO(file);
+    REQUIRE(said.contains(file));
+    CHECK(names == said.at(file));
+  }
+  CHECK(said.size() == columns.size());
+}

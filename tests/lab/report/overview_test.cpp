@@ -1,0 +1,191 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "experiments/lab/plot/figure.h"
+#include "experiments/lab/plot/text.h"
+#include "experiments/lab/report/parts.h"
+#include "tests/support/catch.h"
+
+using namespace plumb::lab;
+using namespace plumb::test;
+
+namespace {
+
+ArmResult arm(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss) {
+  return {.gate = gate, .depth = depth, .lr = 1e-3, .seed = seed, .steps = 4, .train_loss = loss};
+}
+
+ArmResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed) {
+  return {.gate = gate, .depth = depth, .lr = 1e-3, .seed = seed, .status = Status::diverged, .steps = 3, .diverged_at = 3};
+}
+
+// a trains at both depths and is the control, b at the smaller, c loses one seed of three, d all.
+std::vector<ArmResult> arms() {
+  std::vector<ArmResult> all;
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    const double jitter = 0.01 * static_cast<double>(seed);
+    all.push_back(arm("a", 6, seed, 1.0 + jitter));
+    all.push_back(arm("b", 6, seed, 0.5 + jitter));
+    all.push_back(arm("a", 48, seed, 0.4 - jitter));
+    all.push_back(arm("b", 48, seed, 2.3 + jitter));
+    all.push_back(seed == 1 ? dead("c", 48, seed) : arm("c", 48, seed, 0.1));
+    all.push_back(dead("d", 48, seed));
+  }
+  return all;
+}
+
+std::vector<Place> judged(const std::string& control = "a") { return places(arms(), {.classes = 10, .control = control}); }
+
+}  // namespace
+
+TEST_CASE("rankings: the deepest first, lost seeds below all others, with what is known beside the control") {
+  const std::vector<DotPlot> plots = rankings(judged(), 10);
+  REQUIRE(plots.size() == 2);
+  CHECK(plots[0].title == "Depth 48");
+  CHECK(plots[0].id == "ranking-depth-48");
+  REQUIRE(plots[0].rows.size() == 4);
+  const auto row = [&](std::size_t i) { return fmt::format("{}: {}", plots[0].rows[i].name, plots[0].rows[i].note); };
+  CHECK(row(0) == "a: control");
+  CHECK(row(1) == "b: near chance");
+  CHECK(row(2) == "c: 1 of 3 diverged");  // though its mean is the lowest
+  CHECK(row(3) == "d: 3 of 3 diverged");
+  CHECK(plots[0].rows[0].singles == std::vector<double>{0.4, 0.39, 0.38});
+  CHECK(plots[0].rows[0].dot.low < 0.39);
+  CHECK(plots[0].rows[1].quiet);
+  CHECK(std::isnan(plots[0].rows[3].dot.x));
+  CHECK(plots[1].rows[0].name == "b");
+  CHECK(plots[1].rows[0].note == "no verdict");  // three seeds
+  std::vector<ArmResult> many;
+  for (std::uint64_t seed = 0; seed < 6; ++seed)
+    for (const auto& [gate, loss] : {std::pair("a", 1.0), {"b", 0.5}, {"e", 1.5}})
+      many.push_back(arm(gate, 6, seed, loss + 0.01 * static_cast<double>((seed * 7 + static_cast<std::uint64_t>(gate[0])) % 5)));
+  const DotPlot plain = rankings(places(many, {.classes = 10, .control = "a"}), 10).at(0);
+  CHECK(plain.rows[0].note == "lower");
+  CHECK(plain.rows[2].note == "higher");
+  CHECK(rankings(judged("none of these"), 10)[1].rows[0].note == "");
+  CHECK(rankings(places({arm("a", 6, 0, 1)}, {.classes = 10}), 10).empty());
+}
+
+TEST_CASE("the overview: methods by depths, in the order of the deepest, stronger the farther from chance") {
+  const std::optional<HeatMap> map = overview(judged(), 10);
+  REQUIRE(map);
+  CHECK(map->rows == std::vector<std::string>{"a", "b", "c", "d"});
+  CHECK(map->columns == std::vector<HeatMap::Head>{{"6", ""}, {"48", ""}});
+  const auto cell = [&](std::size_t r, std::size_t c) { return map->cells[r * 2 + c]; };
+  CHECK(cell(0, 1).text == "0.39");
+  CHECK(cell(0, 1).strength > cell(0, 0).strength);
+  CHECK(cell(1, 1).strength < 0.01);
+  CHECK_THAT(cell(1, 1).title, contains("near chance"));
+  CHECK(cell(2, 0).text == "");  // no such arm
+  CHECK(cell(2, 1).text == "0.10 ✕1");
+  CHECK(cell(2, 1).crossed);
+  CHECK(cell(3, 1).text == "diverged");
+  CHECK_FALSE(overview(places({arm("a", 6, 0, 1), arm("b", 6, 0, 1)}, {.classes = 10}), 10));   // one depth
+  CHECK_FALSE(overview(places({arm("a", 6, 0, 1), arm("a", 48, 0, 1)}, {.classes = 10}), 10));  // one method
+}
+
+TEST_CASE("axes of losses show the data: near chance they do not begin at zero") {
+  ReportInput input{.title = "t", .judging = {.classes = 10}, .arms = {arm("a", 6, 0, 2.31), arm("b", 6, 0, 2.30)}};
+  for (const ArmResult& a : input.arms)
+    for (std::int64_t step = 0; step < 4; ++step)
+      input.losses.push_back({a.gate, 6, a.lr, 0, step, *a.train_loss + 0.001 * static_cast<double>(step)});
+  const Plot plot = loss_plots(input)[0];
+  CHECK(*plot.y.low > 2.29);
+  CHECK(*plot.y.high < 2.33);
+}
+
+TEST_CASE("gates over training: geometric means over blocks and branches, from three steps on") {
+  ReportInput input{.title = "t", .judging = {.classes = 10}, .arms = {arm("a", 6, 0, 1), arm("b", 6, 0, 1)}};
+  for (std::int64_t step : {0, 10, 20})
+    for (std::int64_t block : {0, 1}) {
+      input.layers.push_back({"a", 6, 1e-3, 0, step, block, "attn", 1, block == 0 ? 0.01 : 1.0});
+      input.layers.push_back({"b", 6, 1e-3, 0, step, block, "attn", 1, std::nullopt});
+    }
+  const std::vector<Plot> plots = gate_step_plots(input);
+  REQUIRE(plots.size() == 1);
+  REQUIRE(plots[0].series.size() == 1);
+  REQUIRE(plots[0].series[0].points.size() == 3);
+  CHECK(plots[0].series[0].points[2].x == 20);
+  CHECK(plots[0].series[0].points[2].y == Approx(0.1));
+  std::erase_if(input.layers, [](const LayerPoint& p) { return p.step == 10; });
+  CHECK(gate_step_plots(input).empty());
+}
+
+TEST_CASE("figures beside a report: a picture that stands alone and a table of what it shows, each under a name of its own") {
+  ReportInput input{.title = "t", .judging = {.classes = 10, .control = "a"}, .arms = arms()};
+  const Report report = render_report(input);
+  std::vector<std::string> ids;
+  for (const Figure& f : report.figures) {
+    CHECK(f.id == slug(f.id));
+    CHECK(std::ranges::find(ids, f.id) == ids.end());
+    ids.push_back(f.id);
+    CHECK(f.svg.starts_with("<svg "));
+    CHECK_THAT(f.svg, contains("xmlns=\"http://www.w3.org/2000/svg\""));
+    CHECK_THAT(report.html, contains(f.svg));
+    CHECK(standalone(f.svg).starts_with("<svg style=\"background:#fff;"));
+    CHECK(standalone(f.svg).ends_with(f.svg.substr(5) + "\n"));
+  }
+  const auto csv = [&](const std::string& id) { return std::ranges::find(report.figures, id, &Figure::id)->csv; };
+  CHECK_THAT(csv("overview"), contains("row,depth,lr,value,text\na,6,,1.01,1.01\n"));
+  CHECK_THAT(csv("ranking-depth-48"), contains("\nd,mean,,,,3 of 3 diverged\n") && contains("\na,single,0.4,,,\n"));
+  CHECK_THAT(csv("accuracy"), contains("series,kind,x,y,low,high\n"));
+  CHECK(slug("loss depth 24, lr 0.003") == "loss-depth-24-lr-0-003");
+}
+
+TEST_CASE("several rates: two heads a column, rows by the best of the deepest, and only the deepest ranked") {
+  std::vector<ArmResult> all;
+  for (const double rate : {1e-3, 3e-3})
+    for (const std::int64_t depth : {6, 48})
+      for (const auto& [gate, loss] : {std::pair("a", 1.0), {"b", 2.0}}) {
+        all.push_back(arm(gate, depth, 0, gate[0] == 'b' && rate > 2e-3 && depth == 48 ? 0.01 : loss));
+        all.back().lr = rate;
+      }
+  const std::vector<Place> judged_places = places(all, {.classes = 10});
+  const HeatMap map = overview(judged_places, 10).value();
+  CHECK(map.columns == std::vector<HeatMap::Head>{{"6", "0.001"}, {"6", "0.003"}, {"48", "0.001"}, {"48", "0.003"}});
+  CHECK(map.rows == std::vector<std::string>{"b", "a"});
+  CHECK(map.cells[3].text == "0.01");
+  const std::vector<DotPlot> plots = rankings(judged_places, 10);
+  REQUIRE(plots.size() == 2);
+  CHECK(plots[0].title == "Depth 48, lr 0.003");
+  CHECK(plots[1].title == "Depth 48, lr 0.001");
+}
+
+TEST_CASE("a heat map never cuts a number: where there is no room for all, colour and hover say it") {
+  HeatMap map{.id = "m", .rows = {"a"}};
+  for (int i = 0; i < 4; ++i) map.columns.push_back({std::to_string(i), ""}), map.cells.push_back({.text = "0.1234", .title = "all of it"});
+  CHECK_THAT(render_svg(map), contains(">0.1234<"));
+  for (int i = 4; i < 30; ++i) map.columns.push_back({std::to_string(i), ""}), map.cells.push_back({.text = "0.1234", .title = "all of it"});
+  CHECK_THAT(render_svg(map), !contains(">0.1234<") && !contains("…") && contains("<title>all of it</title>"));
+  map.cells.pop_back();
+  CHECK_THAT(error_of([&] { render_svg(map); }), contains("expected 1 x 30 cells, got 29"));
+}
+
+TEST_CASE("a ranking shows where the values are: chance far off is named, one huge mean stays at the frame") {
+  DotPlot plot{.id = "p", .x = {.title = "training loss"}, .rows = {{.name = "a", .dot = {.x = 0.05}}, {.name = "b", .dot = {.x = 0.1}}}};
+  plot.rules = {{2.303, "chance"}};
+  CHECK_THAT(render_svg(plot), contains("chance (beyond the frame)"));
+  const auto at = [&](int row) {  // of the dot of a row
+    const std::string svg = render_svg(plot);
+    std::size_t i = 0;
+    for (int k = 0; k <= row; ++k) i = svg.find("<circle cx=\"", i + 1);
+    return std::stod(svg.substr(i + 12));
+  };
+  CHECK(at(1) - at(0) > 100);
+  plot.rows.push_back({.name = "c", .dot = {.x = 3000}});
+  CHECK(at(2) <= 480);
+  CHECK(at(1) < at(2));
+  plot.rows = {{.name = "a", .dot = {.x = -3}}, {.name = "b", .dot = {.x = -1}}};
+  CHECK(at(1) - at(0) > 50);
+}
+
+TEST_CASE("a study without training losses is not judged by them") {
+  ArmResult accurate{.gate = "a", .depth = 6, .seed = 0, .steps = 4, .val_accuracy = 0.5};
+  CHECK_FALSE(has_training_losses({accurate, dead("a", 6, 1)}));
+  CHECK(has_training_losses({dead("a", 6, 1)}));
+  CHECK(has_training_losses({accurate, arm("a", 6, 1, 1.0)}));
+  const std::string html = render_report({.title = "t", .judging = {.classes = 10}, .arms = {accurate, dead("a", 6, 1)}}).html;
+  CHECK(html.find("no method trained") == std::string::npos);
+}

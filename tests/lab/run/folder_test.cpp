@@ -1,0 +1,326 @@
+#include "experiments/lab/run/folder.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/atomic_file.h"
+#include "experiments/lab/build_info.h"
+#include "experiments/lab/cli/cli.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace plumb;
+using namespace plumb::lab;
+namespace fs = std::filesystem;
+using test::contains;
+using test::TemporaryFolder;
+
+namespace {
+
+// A program whose run folder is opened with the given arguments.
+struct Study {
+  RunOptions options;
+  Cli cli;
+
+  explicit Study(std::vector<const char*> arguments, const std::string& program = "study") : cli(program, "Studies.") {
+    options.declare(cli);
+    arguments.insert(arguments.begin(), "build/study");
+    cli.parse(static_cast<int>(arguments.size()), arguments.data());
+  }
+  RunFolder open(const std::string& code = "c0de") const {
+    return RunFolder(cli, options,
+                     {.machine = {.device = "a device", .threads = 2}, .data = {.text = "some data"}, .code = code, .outputs = {"layers.csv"}});
+  }
+};
+
+void put(const fs::path& path, const std::string& content = "x") { std::ofstream(path) << content; }
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  return names;
+}
+
+std::string usage_error(const Study& study) {
+  try {
+    study.open();
+  } catch (const UsageError& e) {
+    return e.what();
+  }
+  FAIL("expected a UsageError, none came");
+  return {};
+}
+
+// A folder with a finished run in it.
+struct FinishedRun : TemporaryFolder {
+  std::string out = (path() / "run").string();
+  fs::path file(const char* name) const { return fs::path(out) / name; }
+
+  FinishedRun() {
+    const RunFolder folder = Study({"--out", out.c_str()}).open();
+    for (const char* name : {"results.csv", "metrics.jsonl", "layers.csv", "report.html"}) put(folder / name, "old");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a missing folder is made and run.json describes the run", "[experiments]") {
+  const TemporaryFolder temporary;
+  const std::string out = (temporary / "a" / "b").string();
+  ::setenv("SOURCE_DATE_EPOCH", "86400", 1);
+  {
+    const RunFolder folder = Study({"--out", out.c_str(), "--steps=7"}).open();
+    CHECK(folder.path() == out);
+  }
+  ::unsetenv("SOURCE_DATE_EPOCH");
+  CHECK(names_in(out) == std::set<std::string>{"run.json"});
+  const auto run = nlohmann::ordered_json::parse(read_file(fs::path(out) / "run.json"));
+  CHECK(run["experiment"] == "study");
+  CHECK(run["version"] == version());
+  CHECK(run["commit"] == commit());
+  CHECK(run["build"] == build());
+  CHECK(run["code"] == "c0de");
+  CHECK(run["data"] == "some data");
+  CHECK(fs::equivalent(run["program"].get<std::string>(), "/proc/self/exe"));
+  CHECK(run["fixed"][0] == "steps");
+  CHECK(run["machine"]["device"] == "a device");
+  CHECK(run["machine"]["threads"] == 2);
+  CHECK(run["command_line"] == "study --out " + out + " --steps=7");
+  CHECK(run["started"] == "1970-01-02T00:00:00Z");
+  CHECK(run["settings"]["steps"] == 7);
+  CHECK_FALSE(run["settings"].contains("out"));
+}
+
+TEST_CASE("the time of a run that is not reproducible is now, a wrong epoch is an error", "[experiments]") {
+  const TemporaryFolder temporary;
+  const std::string out = (temporary / "a").string();
+  for (const char* epoch : {"x", "-1", "1.5"}) {
+    ::setenv("SOURCE_DATE_EPOCH", epoch, 1);
+    CHECK_THAT(test::error_of([&] { Study({"--out", out.c_str()}).open(); }), contains("SOURCE_DATE_EPOCH expects seconds since 1970"));
+  }
+  ::unsetenv("SOURCE_DATE_EPOCH");
+  CHECK(names_in(out).empty());
+  Study({"--out", out.c_str()}).open();
+  CHECK(nlohmann::json::parse(read_file(fs::path(out) / "run.json"))["started"] > "2024");
+}
+
+TEST_CASE("names that are no UTF-8 do not stop a run or its resumption", "[experiments]") {
+  const TemporaryFolder temporary;
+  const std::vector<const char*> arguments{"--out", temporary.path().c_str(), "--data-dir", "caf\xe9", "--resume"};
+  Study(arguments).open();
+  const std::string before = read_file(temporary / "run.json");
+  Study(arguments).open();
+  CHECK(read_file(temporary / "run.json") == before);
+}
+
+TEST_CASE("without --out every run gets a folder of its own", "[experiments]") {
+  const TemporaryFolder temporary;
+  const fs::path former = fs::current_path();
+  fs::current_path(temporary.path());
+  ::setenv("SOURCE_DATE_EPOCH", "0", 1);
+  for (int i = 0; i < 3; ++i) Study({}).open();
+  ::unsetenv("SOURCE_DATE_EPOCH");
+  Study({}).open();
+  const std::set<std::string> names = names_in("runs");
+  fs::current_path(former);
+  CHECK(names.size() == 4);
+  for (const char* name : {"study-19700101-000000", "study-19700101-000000-2", "study-19700101-000000-3"}) CHECK(names.count(name) == 1);
+}
+
+TEST_CASE("a folder that is not empty is refused and keeps every byte", "[experiments]") {
+  const FinishedRun run;
+  const std::string before = read_file(run.file("run.json"));
+  const auto names = names_in(run.out);
+  const std::string message = usage_error(Study({"--out", run.out.c_str()}));
+  CHECK_THAT(message, contains("is not empty") && contains("--resume") && contains("--overwrite"));
+  CHECK(names_in(run.out) == names);
+  CHECK(read_file(run.file("run.json")) == before);
+
+  const TemporaryFolder photos;
+  put(photos / "holiday.jpg");
+  for (const char* flag : {"--resume", "--overwrite"})
+    CHECK_THAT(usage_error(Study({"--out", photos.path().c_str(), flag})), contains("holds no run.json"));
+  CHECK(names_in(photos.path()) == std::set<std::string>{"holiday.jpg"});
+  CHECK_THAT(usage_error(Study({"--out", (photos / "holiday.jpg").c_str()})), contains("is not a folder"));
+}
+
+TEST_CASE("resuming keeps the files and the first run.json, but for axes and code", "[experiments]") {
+  const FinishedRun run;
+  const std::string before = read_file(run.file("run.json"));
+  Study({"--out", run.out.c_str(), "--resume", "--no-progress"}).open();
+  CHECK(read_file(run.file("run.json")) == before);
+  Study({"--out", run.out.c_str(), "--resume", "--seeds=0..3"}).open("beef");
+  const auto now = nlohmann::json::parse(read_file(run.file("run.json"))), then = nlohmann::json::parse(before);
+  CHECK(now["settings"]["seeds"] == std::vector<int>{0, 1, 2, 3});
+  CHECK(now["code"] == "beef");
+  CHECK(now["command_line"] == "study --out " + run.out + " --resume --seeds=0..3");
+  CHECK(now["started"] == then["started"]);
+  CHECK(read_file(run.file("results.csv")) == "old");
+}
+
+TEST_CASE("resuming a missing or empty folder starts anew", "[experiments]") {
+  const TemporaryFolder temporary;
+  Study({"--out", temporary.path().c_str(), "--resume"}).open();
+  CHECK(fs::exists(temporary / "run.json"));
+  Study({"--out", (temporary / "new").c_str(), "--resume"}).open();
+  CHECK(fs::exists(temporary / "new/run.json"));
+}
+
+TEST_CASE("resuming with other settings names the first that differs", "[experiments]") {
+  const FinishedRun run;
+  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume", "--steps=10", "--batch=3"})), contains("steps is 200 there and 10 here"));
+  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume", "--dtype=bf16"})), contains("dtype is \"fp32\" there and \"bf16\" here"));
+  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume"}, "other")), contains("is of study, not of other"));
+}
+
+TEST_CASE("a run.json that is not ours is an error and stays", "[experiments]") {
+  const FinishedRun run;
+  for (const char* content :
+       {"", "{\"experiment\": \"stu", "[]", "{}", "{\"experiment\": 1, \"settings\": {}}", "{\"experiment\": \"study\", \"settings\": 1}"}) {
+    put(run.file("run.json"), content);
+    for (const char* flag : {"--resume", "--overwrite"}) {
+      CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), flag})), contains("run.json does not describe a run"));
+      CHECK(read_file(run.file("run.json")) == content);
+      CHECK(fs::exists(run.file("results.csv")));
+    }
+  }
+}
+
+TEST_CASE("overwriting deletes the files of a run, whatever its settings", "[experiments]") {
+  const FinishedRun run;
+  Study({"--out", run.out.c_str(), "--overwrite", "--steps=10"}).open();
+  CHECK(names_in(run.out) == std::set<std::string>{"run.json"});
+  CHECK(nlohmann::json::parse(read_file(run.file("run.json")))["settings"]["steps"] == 10);
+}
+
+TEST_CASE("overwriting deletes figures and event files of a run, and nothing else", "[experiments]") {
+  const FinishedRun run;
+  write_figures(run.out, {{"overview", "<svg/>", "a,b\n"}});
+  fs::create_directories(run.file("tensorboard/pre-seed-0"));
+  for (const char* file : {"comparisons.csv", "tensorboard/pre-seed-0/events.out.tfevents.0.plumb"}) put(run.file(file));
+  for (const char* foreign :
+       {"figures/notes.txt", "figures/paper.svg", "figures/mine/table.csv", "weights/mine/best.safetensors", "tensorboard/pre-seed-0/mine.svg"}) {
+    const bool has_folder = fs::exists(fs::path(run.file(foreign)).parent_path());
+    fs::create_directories(fs::path(run.file(foreign)).parent_path());
+    put(run.file(foreign));
+    CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains("also holds " + fs::path(foreign).begin()->string()));
+    CHECK(fs::exists(run.file(foreign)));
+    CHECK(fs::exists(run.file("figures/overview.svg")));
+    CHECK(fs::exists(run.file("tensorboard/pre-seed-0/events.out.tfevents.0.plumb")));
+    has_folder ? fs::remove(run.file(foreign)) : fs::remove_all(fs::path(run.file(foreign)).parent_path());
+  }
+  Study({"--out", run.out.c_str(), "--overwrite"}).open();
+  CHECK_FALSE(fs::exists(run.file("figures")));
+  CHECK_FALSE(fs::exists(run.file("tensorboard")));
+  CHECK_FALSE(fs::exists(run.file("comparisons.csv")));
+}
+
+TEST_CASE("figures of a former call go when there are others, what else lies there stays", "[experiments]") {
+  const FinishedRun run;
+  write_figures(run.out, {{"loss-depth-6", "<svg/>", "a\n"}, {"overview", "<svg/>", "a\n"}});
+  put(run.file("figures/paper.svg"));
+  write_figures(run.out, {{"loss-depth-6-lr-0-001", "<svg/>", "a\n"}, {"overview", "<svg/>", "b\n"}});
+  CHECK(names_in(run.file("figures")) ==
+        std::set<std::string>{".figures", "loss-depth-6-lr-0-001.svg", "loss-depth-6-lr-0-001.csv", "overview.svg", "overview.csv", "paper.svg"});
+  CHECK(read_file(run.file("figures/overview.csv")) == "b\n");
+  put(run.file("figures/.figures"), "../run.json\n..\n\nnotes.txt\noverview.svg\n");  // a damaged list
+  put(run.file("figures/notes.txt"));
+  write_figures(run.out, {{"ranking", "<svg/>", "a\n"}});
+  CHECK(fs::exists(run.file("run.json")));
+  CHECK(fs::exists(run.file("figures/notes.txt")));
+  CHECK_FALSE(fs::exists(run.file("figures/overview.svg")));
+}
+
+TEST_CASE("what a killed writer left among the event files goes with the next call", "[experiments]") {
+  const FinishedRun run;
+  fs::create_directories(run.file("tensorboard/pre-seed-0"));
+  put(run.file("tensorboard/pre-seed-0/.events.out.tfevents.0.plumb.1-0.plumb-tmp"));
+  Study({"--out", run.out.c_str(), "--resume"}).open();
+  CHECK(names_in(run.file("tensorboard/pre-seed-0")).empty());
+}
+
+TEST_CASE("overwriting deletes weights and checkpoints of a run, and nothing else", "[experiments]") {
+  const FinishedRun run;
+  for (const char* folder : {"weights", "checkpoints"}) {
+    fs::create_directory(run.file(folder));
+    put(run.file(folder) / "pre-seed-0.safetensors");
+    put(run.file(folder) / ".x.safetensors.1-0.plumb-tmp");
+  }
+  put(run.file("weights/notes.txt"));
+  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains("also holds weights"));
+  CHECK(fs::exists(run.file("weights/pre-seed-0.safetensors")));
+  fs::remove(run.file("weights/notes.txt"));
+  put(run.file("best.safetensors"));
+  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains("also holds best.safetensors"));
+  fs::remove(run.file("best.safetensors"));
+  Study({"--out", run.out.c_str(), "--resume"}).open();
+  CHECK(fs::exists(run.file("weights/pre-seed-0.safetensors")));
+  Study({"--out", run.out.c_str(), "--overwrite"}).open();
+  CHECK(names_in(run.out) == std::set<std::string>{"run.json"});
+}
+
+TEST_CASE("overwriting refuses a folder that holds anything else", "[experiments]") {
+  const FinishedRun run;
+  put(run.file("notes.txt"));
+  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains("also holds notes.txt"));
+  CHECK(read_file(run.file("results.csv")) == "old");
+  fs::remove(run.file("notes.txt"));
+  fs::remove(run.file("results.csv"));
+  fs::create_directory(run.file("results.csv"));  // a run's file is no folder
+  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains("also holds results.csv"));
+  CHECK(names_in(run.out).size() == 5);
+}
+
+TEST_CASE("overwriting deletes a link, not what it points to", "[experiments]") {
+  const FinishedRun run;
+  put(run / "mine.csv", "mine");
+  fs::remove(run.file("results.csv"));
+  fs::create_symlink(run / "mine.csv", run.file("results.csv"));
+  Study({"--out", run.out.c_str(), "--overwrite"}).open();
+  CHECK(read_file(run / "mine.csv") == "mine");
+  CHECK_FALSE(fs::exists(run.file("results.csv")));
+}
+
+TEST_CASE("leftovers of a killed process do not count and go away", "[experiments]") {
+  const TemporaryFolder temporary;
+  put(temporary / ".lock");
+  put(temporary / ".run.json.1-0.plumb-tmp");
+  const RunFolder folder = Study({"--out", temporary.path().c_str()}).open();
+  CHECK(names_in(temporary.path()) == std::set<std::string>{".lock", "run.json"});
+}
+
+TEST_CASE("two processes do not share a folder", "[experiments]") {
+  const TemporaryFolder temporary;
+  const Study study({"--out", temporary.path().c_str(), "--resume"});
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const RunFolder folder = study.open();
+    if (::write(ready[1], "x", 1) == 1) ::pause();
+    ::_exit(0);
+  }
+  char byte;
+  REQUIRE(::read(ready[0], &byte, 1) == 1);
+  CHECK_THAT(test::error_of([&] { study.open(); }), contains("another process is writing " + temporary.path().string()));
+  CHECK(names_in(temporary.path()) == std::set<std::string>{".lock", "run.json"});
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  for (const int fd : ready) ::close(fd);
+  study.open();
+  CHECK(names_in(temporary.path()) == std::set<std::string>{"run.json"});
+}
+
+TEST_CASE("a folder that cannot be made is an error of the system", "[experiments]") {
+  const TemporaryFolder temporary;
+  put(temporary / "file");
+  CHECK(test::error_of([&] {
+          Study({"--out", (temporary / "file/run").c_str()}).open();
+        }) == "cannot create " + (temporary / "file/run").string() + ": Not a directory");
+}

@@ -1,0 +1,347 @@
+#include "experiments/lab/signals/probe.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "autograd/autograd.h"
+#include "experiments/lab/data/open_data.h"
+#include "experiments/lab/signals/growth.h"
+#include "experiments/lab/train/train.h"
+#include "nn/nn.h"
+#include "tests/support/catch.h"
+#include "tests/support/op_case.h"
+
+using namespace plumb;
+using namespace plumb::test;
+using nn::Growth;
+using nn::Norm;
+
+namespace {
+
+const std::vector<std::string> built_in_gates = nn::gate_names();  // before a test registers more
+
+// x + (1/2, -1/4) * f(x), without norm.
+struct TwoNumbers : nn::ScaleGate {
+  TwoNumbers() { scale_ = parameter("gamma", tensor({0.5, -0.25}, {2}), Role::gate); }
+};
+
+nn::Stack two_channel_stack() {
+  return nn::Stack({.dim = 2, .heads = 1, .hidden = 2, .depth = 1, .gate = nn::Method{.norm = Norm::none, .build = nn::gate_per_branch<TwoNumbers>}});
+}
+
+void set(nn::Stack& stack, const std::string& name, const std::vector<double>& values) {
+  for (const nn::Parameter& p : stack.parameters())
+    if (p.name == name) return copy_into(tensor(values, p.value.shape()).array(), p.value.array());
+  FAIL("no parameter " + name);
+}
+
+// q = k = x, v = 0, the attention's output is (2, 4) and the MLP's (0, 0).
+void make_simple(nn::Stack& stack) {
+  set(stack, "blocks.0.attn.qkv.weight", {1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0});
+  set(stack, "blocks.0.attn.qkv.bias", {0, 0, 0, 0, 0, 0});
+  set(stack, "blocks.0.attn.proj.weight", {0, 0, 0, 0});
+  set(stack, "blocks.0.attn.proj.bias", {2, 4});
+  set(stack, "blocks.0.mlp.fc1.weight", {0, 0, 0, 0});
+  set(stack, "blocks.0.mlp.fc1.bias", {-100, -100});  // gelu and its slope are 0 there
+  set(stack, "blocks.0.mlp.fc2.weight", {0, 0, 0, 0});
+  set(stack, "blocks.0.mlp.fc2.bias", {0, 0});
+}
+
+nn::ViT fresh(const nn::GateChoice& gate, std::int64_t depth, bool paper_init = false) {
+  return nn::ViT({.image = 32,
+                  .patch = 8,
+                  .channels = 1,
+                  .classes = 7,
+                  .dim = 32,
+                  .depth = depth,
+                  .heads = 2,
+                  .gate = gate,
+                  .pool = nn::Pool::token,
+                  .recipe = paper_init ? std::optional(gate->paper) : std::nullopt});
+}
+
+// What a forward pass alone tells.
+lab::Passport forward_passport(nn::ViT& model) {
+  const NoGrad no_grad;
+  const Tensor images = random_normal({8, 1, 32, 32}, 3, "images");
+  nn::calibrate(model, images);
+  lab::PassportProbe probe(model.stack());
+  model(images);
+  return probe.finish(Gradients(zeros({}), {}));
+}
+
+}  // namespace
+
+TEST_CASE("passport: the law of growth predicts the stream") {
+  using Values = std::vector<double>;
+  const std::vector<Norm> pre(6, Norm::pre);
+  CHECK(lab::predicted_mean_square(Growth::identity, pre, 2, {8, 16}) == Values{2, 2, 2, 2, 2, 2});
+  CHECK(lab::predicted_mean_square(Growth::linear, pre, 2, {8, 16}) == Values{10, 26, 34, 50, 58, 74});
+  CHECK(lab::predicted_mean_square(Growth::harmonic, pre, 2, {6, 12}) == Values{8, 20, 23, 29, 31, 35});
+  CHECK(lab::predicted_mean_square(Growth::geometric, {4, Norm::none}, 2, {2, 12}) == Values{4, 16, 32, 128});
+  CHECK(lab::predicted_mean_square(Growth::linear, {4, Norm::post}, 2, {8, 16}) == Values{1, 1, 1, 1});
+  const std::vector<Norm> mixed{Norm::post, Norm::post, Norm::pre, Norm::pre, Norm::pre, Norm::pre};
+  CHECK(lab::predicted_mean_square(Growth::linear, mixed, 2, {8, 16}) == Values{1, 1, 9, 25, 33, 49});
+  CHECK(lab::predicted_mean_square(Growth::harmonic, mixed, 2, {6, 12}) == Values{1, 1, 7, 19, 23, 31});
+}
+
+TEST_CASE("passport: a tiny model's numbers by hand") {
+  const DefaultsScope f64(reference_f64);
+  nn::Stack stack = two_channel_stack();
+  make_simple(stack);
+  nn::Sgd sgd(stack.parameters(), {.lr = 0.1});
+  const Tensor x = tensor({1, 0, 0, 1, /**/ 3, 0, 0, 4}, {2, 2, 2});  // two samples of two tokens, norms sqrt(2) and 5
+
+  lab::PassportProbe probe(stack);
+  const Gradients g = backward(sum(stack(x)));
+  const lab::Passport unmoved = probe.finish(g);
+  CHECK_FALSE(unmoved.branches[0].update.has_value());
+  sgd.step(g);
+  const lab::Passport p = probe.finish(g);
+  CHECK(p.tokens == 2);
+  CHECK(p.dim == 2);
+  CHECK(p.input_mean_square == Approx(27.0 / 8));
+  REQUIRE(p.branches.size() == 2);
+
+  const lab::BranchPassport& attn = p.branches[0];
+  CHECK(attn.block == 0);
+  CHECK(attn.branch == "attn");
+  CHECK(attn.norm == Norm::none);
+  CHECK(attn.stream_norm == Approx((std::sqrt(2) + 5) / 2));
+  CHECK(attn.branch_norm == Approx(2));  // (1, -1) at two tokens
+  CHECK(attn.ratio == Approx((2 / std::sqrt(2) + 2.0 / 5) / 2));
+  CHECK(attn.cosine == Approx((0 + -1.0 / 10) / 2));
+  CHECK(attn.mean_square == Approx(33.0 / 8));
+  CHECK(attn.predicted_mean_square == Approx(27.0 / 8 + 1));
+  CHECK(attn.gate_mean.value() == Approx(0.375));
+  CHECK(attn.gate_min.value() == Approx(0.25));
+  CHECK(attn.gate_max.value() == Approx(0.5));
+  CHECK(attn.grad_norm == Approx(std::sqrt(5)));  // of proj.bias alone: 4 tokens x (1/2, -1/4)
+  CHECK(attn.update.value() == Approx(0.1 * std::sqrt(5) / std::sqrt(2 + 2 + 20)));
+  // Scores of the four queries are (1, 0), (0, 1), (9, 0), (0, 16), over sqrt(2).
+  const auto entropy = [](double s) {
+    const double q = 1 / (1 + std::exp(s));
+    return -q * std::log(q) - (1 - q) * std::log(1 - q);
+  };
+  const double r = std::numbers::sqrt2;
+  CHECK(attn.entropy.value() == Approx((2 * entropy(1 / r) + entropy(9 / r) + entropy(16 / r)) / 4));
+  CHECK(attn.relative_entropy.value() == Approx(attn.entropy.value() / std::numbers::ln2));
+  CHECK(attn.largest_logit.value() == Approx(16 / r));
+
+  const lab::BranchPassport& mlp = p.branches[1];
+  CHECK(mlp.branch == "mlp");
+  CHECK(mlp.branch_norm == 0);
+  CHECK(mlp.ratio == 0);
+  CHECK(std::isnan(mlp.cosine));
+  CHECK(mlp.mean_square == Approx(33.0 / 8));
+  CHECK(mlp.predicted_mean_square == Approx(27.0 / 8 + 1));
+  CHECK(mlp.update.value() == Approx(0.1 * std::sqrt(5) / (100 * r)));
+  CHECK_FALSE(mlp.entropy.has_value());
+  CHECK_FALSE(mlp.largest_logit.has_value());
+}
+
+TEST_CASE("passport: uniform attention has entropy ln T, and heads are apart") {
+  const DefaultsScope f64(reference_f64);
+  nn::Stack stack({.dim = 4, .heads = 2, .hidden = 4, .depth = 1, .gate = "pre"});
+  nn::initialize(stack, 0);
+  for (const nn::Parameter& p : stack.parameters())
+    if (p.name.find("attn") != std::string::npos) copy_into(zeros_like(p.value).array(), p.value.array());
+  set(stack, "blocks.0.attn.qkv.bias", {0, 1, 3, 0, 0, 5, 7, 0, 0, 0, 0, 0});  // logits 5 / sqrt(2) in the first head, 21 / sqrt(2) in the second
+  lab::PassportProbe probe(stack);
+  Gradients g = backward(sum(stack(random_normal({6, 5, 4}, 0, "x"))));
+  const lab::BranchPassport attn = probe.finish(g).branches[0];
+  CHECK(attn.entropy.value() == Approx(std::log(5)));
+  CHECK(attn.relative_entropy.value() == Approx(1));
+  CHECK(attn.largest_logit.value() == Approx(21 / std::sqrt(2)));
+}
+
+TEST_CASE("passport: attention is read from the first four samples, one token has no relative entropy") {
+  const DefaultsScope f64(reference_f64);
+  nn::Stack stack = two_channel_stack();
+  make_simple(stack);
+  lab::PassportProbe probe(stack);
+  stack(tensor({1, 0, 2, 0, 3, 0, 4, 0, 100, 0}, {5, 1, 2}));
+  const lab::BranchPassport attn = probe.finish(Gradients(zeros({}), {})).branches[0];
+  CHECK(attn.largest_logit.value() == Approx(16 / std::numbers::sqrt2));
+  CHECK(attn.entropy.value() == 0);
+  CHECK_FALSE(attn.relative_entropy.has_value());
+}
+
+TEST_CASE("passport: the gradient of the branches' own parameters, whatever the model calls them") {
+  struct Wrapped : nn::Layer {
+    nn::Stack inner{{.dim = 4, .heads = 2, .hidden = 8, .depth = 2, .gate = "layerscale"}};
+    Wrapped() : Layer("Wrapped") {
+      child("encoder", inner);
+      nn::initialize(*this, 0);
+    }
+    Tensor forward(const Tensor& x) const override { return inner(x); }
+  };
+  const DefaultsScope f64(reference_f64);
+  Wrapped model;
+  lab::PassportProbe probe(model.inner);
+  const Gradients g = backward(sum(model(random_normal({2, 3, 4}, 0, "x")) * random_normal({2, 3, 4}, 0, "c")));
+  double squares = 0;
+  for (const char* name : {"fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"})
+    for (double v : g[fmt::format("encoder.blocks.1.mlp.{}", name)].values()) squares += v * v;
+  CHECK(squares > 0);
+  CHECK(probe.finish(g).branches[3].grad_norm == Approx(std::sqrt(squares)));
+}
+
+TEST_CASE("passport: a probe changes nothing, is gone when it is gone, and wants a pass") {
+  nn::Stack stack({.dim = 8, .heads = 2, .hidden = 16, .depth = 2, .gate = "pre"});
+  nn::initialize(stack, 0);
+  const Tensor x = random_normal({2, 3, 8}, 0, "x");
+  const auto gradient = [&] { return backward(sum(stack(x)))["blocks.0.attn.qkv.weight"].values(); };
+  const std::vector<double> alone = gradient();
+  {
+    lab::PassportProbe probe(stack);
+    CHECK(stack.blocks()[0]->attn().first().hooked());
+    CHECK_THAT(error_of([&] { probe.finish(Gradients(zeros({}), {})); }), contains("expected a forward pass"));
+    CHECK(gradient() == alone);
+    CHECK(probe.finish(Gradients(zeros({}), {})).branches.size() == 4);
+  }
+  for (const auto& block : stack.blocks()) CHECK_FALSE((block->attn().first().hooked() || block->mlp().first().hooked()));
+  CHECK(gradient() == alone);
+}
+
+TEST_CASE("passport: blocks that are recomputed have the same passport") {
+  const auto passport = [](bool checkpoints) {
+    nn::ViT model = fresh("pre", 2);
+    model.checkpoint_blocks(checkpoints);
+    lab::PassportProbe probe(model.stack());
+    return probe.finish(backward(cross_entropy(model(random_normal({2, 1, 32, 32}, 3, "images")), integers({0, 1}, {2}))));
+  };
+  const lab::Passport kept = passport(false), recomputed = passport(true);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(kept.branches[i].ratio == recomputed.branches[i].ratio);
+    CHECK(kept.branches[i].grad_norm == Approx(recomputed.branches[i].grad_norm));
+    CHECK(kept.branches[i].entropy == recomputed.branches[i].entropy);
+  }
+}
+
+TEST_CASE("passport: what DropKey drops is seen under talking heads, too") {
+  nn::CaiT model({.image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 2, .heads = 2, .drop_key = {.rate = 0.4}});
+  const RandomScope random({.seed = 0, .step = 0});
+  const lab::PassportProbe probe(model.stack());
+  const lab::Passport passport = probe.finish(backward(cross_entropy(model(random_normal({4, 1, 8, 8}, 3, "images")), integers({0, 1, 2, 0}, {4}))));
+  REQUIRE(passport.branches[0].drop_ratio.has_value());
+  CHECK(std::abs(*passport.branches[0].drop_ratio - 0.4) < 0.25);
+  CHECK(passport.branches[0].empty_rows.has_value());
+  CHECK_FALSE(passport.branches[0].entropy.has_value());  // of scores that are mixed we do not know it
+  CHECK_FALSE(passport.branches[1].drop_ratio.has_value());
+}
+
+TEST_CASE("passport: the change is what the junction makes of the stream, before a post-norm, for every method") {
+  const DefaultsScope f64(reference_f64);
+  const NoGrad no_grad;
+  const Tensor images = random_normal({4, 1, 32, 32}, 3, "images");
+  for (const std::string& gate : built_in_gates) {
+    INFO(gate);
+    nn::ViT model = fresh(gate, 2);
+    lab::PassportProbe probe(model.stack());
+    std::vector<double> expected;
+    std::vector<Handle> watch;
+    Tensor before_attention;
+    for (const auto& block : model.stack().blocks())
+      watch.push_back(block->observe([&](const nn::Junction& j) {
+        if (std::string(j.branch.kind()) == "attn") before_attention = j.stream;
+        Tensor y = j.gate.combine(j.stream, j.branch_value);
+        if (gate == "b2t" && std::string(j.branch.kind()) == "mlp") y = y + before_attention;  // the bypass of its norm
+        double ratios = 0;
+        for (std::int64_t b = 0; b < 4; ++b) {
+          const Tensor x = slice(j.stream, 0, b, b + 1), d = slice(y, 0, b, b + 1) - x;
+          ratios += std::sqrt(sum(d * d).item() / sum(x * x).item()) / 4;
+        }
+        expected.push_back(ratios);
+      }));
+    model(images);
+    const lab::Passport passport = probe.finish(Gradients(zeros({}), {}));
+    REQUIRE(expected.size() == 4);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(passport.branches[i].change == Approx(expected[i]).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("passport: a gate that reads the stream is measured on it") {
+  struct Highway : nn::Gate {  // (1 - t) x + t f, t = sigmoid(W x + b)
+    explicit Highway(const nn::GateContext& c)
+        : w(parameter("w", {c.dim, c.dim}, nn::Init::truncated_normal(0.02), Role::gate)),
+          b(parameter("b", {c.dim}, nn::Init::constant(3), Role::gate)) {}
+    Tensor values(const Tensor& skip) const override { return 0.5 + 0.5 * tanh(0.5 * linear(skip, w, b)); }
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + values(skip) * (branch - skip); }
+    Tensor w, b;
+  };
+  nn::ViT model = fresh(nn::Method{.growth = Growth::unstated, .build = nn::gate_per_branch<Highway>}, 2);
+  const lab::Passport passport = forward_passport(model);
+  for (const lab::BranchPassport& row : passport.branches) {
+    CHECK(row.change > 0.8);  // t is near 0.95 and f is small: nearly all of the stream goes
+    CHECK(row.ratio == Approx(row.change).epsilon(1e-5));
+    CHECK(row.gate_mean.value() == Approx(1 / (1 + std::exp(-3))).margin(0.02));
+    CHECK(row.gate_max.value() <= 1);
+    CHECK(std::isnan(row.predicted_mean_square));
+  }
+  CHECK(lab::warnings(passport).empty());
+}
+
+TEST_CASE("passport: no fresh network of a built-in method is warned of") {
+  for (const std::string& gate : built_in_gates)
+    for (std::int64_t depth : {12, 24, 48})
+      for (bool paper_init : {false, true}) {
+        INFO(gate << " depth " << depth << (paper_init ? " paper" : " shared"));
+        nn::ViT model = fresh(gate, depth, paper_init);
+        CHECK(lab::warnings(forward_passport(model)) == std::vector<std::string>{});
+      }
+}
+
+TEST_CASE("passport: a method that does not do what it says is warned of") {
+  struct Doubling : nn::Gate {  // the block's branches count twice as much as those before
+    explicit Doubling(const nn::GateContext& c) : factor(std::exp2(c.block)) {}
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + factor * branch; }
+    double factor;
+  };
+  struct WithoutNorm : nn::Gate {
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch; }
+    void join(nn::Stream& s, const Tensor& branch, const Tensor&, const nn::Layer*) const override { s.x = s.x + branch; }
+  };
+  struct Overflowing : nn::Gate {
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + 1e30 * branch * 1e30; }
+  };
+  const auto first_warning = [](nn::Method method) {
+    nn::ViT model = fresh(std::move(method), 12);
+    const std::vector<std::string> found = lab::warnings(forward_passport(model));
+    REQUIRE(found.size() == 1);
+    return found[0];
+  };
+  CHECK_THAT(first_warning({.norm = Norm::pre, .build = nn::gate_per_branch<Doubling>}), contains("linear growth"));
+  CHECK_THAT(first_warning({.norm = Norm::post, .build = nn::gate_per_branch<WithoutNorm>}),
+             contains("after the attention of block 0, which ends in a norm: expected 1"));
+  CHECK_THAT(first_warning({.norm = Norm::pre, .build = nn::gate_per_branch<Overflowing>}), contains("not finite after the attention of block 0"));
+}
+
+TEST_CASE("passport: the Jacobian of blocks that are the identity is 1, exactly or by random vectors") {
+  nn::ViT model = fresh("rezero", 3);
+  lab::Passport passport = forward_passport(model);
+  CHECK(passport.tokens == 17);
+  const JacobianMeasure estimate = lab::jacobian(model.stack(), passport, {.probes = 4});
+  CHECK_FALSE(estimate.exact);
+  CHECK(estimate.value == Approx(1));
+  passport.tokens = 2;
+  const JacobianMeasure exact = lab::jacobian(model.stack(), passport);
+  CHECK(exact.exact);
+  CHECK(exact.value == Approx(1));
+  CHECK(model.stack().training());
+  nn::ViT pre = fresh("peri_ln", 3);
+  passport = forward_passport(pre);
+  const double grown = lab::jacobian(pre.stack(), passport).value;
+  CHECK(grown > 1.2);
+  nn::ViT dropping({.image = 32,
+                    .patch = 8,
+                    .channels = 1,
+                    .classes = 7,
+                    .dim = 32,
+                    .depth = 3,
+                    .heads = 2,
+                    .gate = "peri_ln",
+                    .drop_path = {.rate = 0.5},
+                    .pool = nn::Pool::token});
+  CHECK(lab::jacobian(dropping.stack(), passport).value == grown);  // in evaluation mode
+}

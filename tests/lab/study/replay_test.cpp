@@ -1,0 +1,119 @@
+// The end of a diverged arm again, in f32 and f64.
+#include "experiments/lab/study/study.h"
+
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "autograd/autograd.h"
+#include "experiments/lab/study/experiment.h"
+#include "tests/lab/study/epsilon_study.h"
+#include "tests/support/catch.h"
+#include "tests/support/interrupt.h"
+
+using namespace plumb;
+using namespace plumb::lab;
+using namespace plumb::test;
+
+TEST_CASE("replay tells a number format that is too narrow from a training that runs away") {
+  const TemporaryFolder folder;
+  // exp(100 a), which no f32 holds, on the way to something small.
+  struct Overflowing : nn::Layer {
+    nn::Linear linear;
+    Tensor a = parameter("a", zeros({1}), Role::gate);
+    Overflowing() : Layer("Overflowing"), linear({.in = 3 * 32 * 32, .out = 10}) { child("linear", linear); }
+    Tensor forward(const Tensor& x) const override {
+      const Tensor logits = linear(reshape(x, {x.dim(0), x.numel() / x.dim(0)}));
+      return logits * 0.01 + exp(a * 100) / exp(a * 100);
+    }
+  };
+  int stop_at = -1;
+  const auto main = [&](int argc, const char* const* argv) {
+    return experiment(argc, argv, {.name = "overflow", .summary = "Overflow."}, [&](Run& run) {
+      Overflowing model;
+      nn::initialize(model, run.seed());
+      // Not by gradients, which cancel: a grows by 0.05 a step, and exp(100 a) overflows in step 18.
+      nn::Sgd optimizer(model.parameters(), {.lr = 1e-3});
+      run.track(model, optimizer);
+      for (const Batch& batch : run.batches()) {
+        const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
+        const Gradients g = backward(loss());
+        if (run.diverges(g, loss)) return;
+        optimizer.step(g);
+        if (optimizer.steps_taken() - 1 == stop_at) interrupted_by(SIGINT);
+        for (nn::Parameter& p : model.parameters())
+          if (p.name == "a") nn::assign({{"a", p.value}}, {{"a", p.value.detach() + 0.05}}, "test");
+      }
+    });
+  };
+  const Words words{"--batch", "4", "--steps", "60", "--no-progress", "--out", "a"};
+  const Ended run = call(folder.path(), main, words);
+  INFO(run.err);
+  REQUIRE(run.status == 0);
+  CHECK_THAT(run.err, contains("diverged at step 18: ") && contains("exp"));
+  const Ended replayed = call(folder.path(), main, with(words, {"--replay", "seed 0"}));
+  INFO(replayed.out << replayed.err);
+  CHECK(replayed.status == 0);
+  CHECK_THAT(replayed.out, contains("seed 0: recorded as diverged at step 18") && contains("fp32 from step 0: diverged at step 18: ") &&
+                               contains("exp") && contains("Overflowing") && contains("f64 from step 8: no divergence up to step 38") &&
+                               contains("\nnumerical: "));
+  // With a checkpoint it begins there: stopped in step 5, and gone on without writing another.
+  stop_at = 5;
+  Words kept = words;
+  kept.back() = "k";
+  REQUIRE(call(folder.path(), main, kept).status == 130);
+  stop_at = -1;
+  REQUIRE(call(folder.path(), main, with(kept, {"--resume", "--checkpoint-every", "0"})).status == 0);
+  const Ended from_checkpoint = call(folder.path(), main, with(kept, {"--replay", "seed 0"}));
+  CHECK_THAT(from_checkpoint.out, contains("fp32 from step 6: diverged at step 18: ") && contains("f64 from step 8: no divergence up to step 38") &&
+                                      contains("\nnumerical: "));
+  CHECK_THAT(call(folder.path(), main, with(words, {"--replay", "seed 1"})).err,
+             contains("a has no diverged run of that name; did you mean 'seed 0'?"));
+
+  const auto wild = [&](int argc, const char* const* argv) {
+    Study study("wild", "Wild.");
+    study.axis<double>("--lrs", {1e3}, "Rates");
+    return study.run(argc, argv, [&](Arm& arm) {
+      nn::ViT model(arm.vit({.depth = 2}));
+      arm.train(model);
+    });
+  };
+  const Words other{"--dim", "8", "--batch", "4", "--steps", "60", "--checkpoint-every", "0.0001", "--no-progress", "--out", "w"};
+  const Ended ran = call(folder.path(), wild, other);
+  INFO(ran.err);
+  REQUIRE(ran.status == 0);
+  CHECK_THAT(ran.err, contains("diverged at step"));
+  const Ended again = call(folder.path(), wild, with(other, {"--replay", "lr 1000 seed 0"}));
+  INFO(again.out << again.err);
+  CHECK(again.status == 0);
+  CHECK_THAT(again.out, contains("\ndynamical: "));
+}
+
+TEST_CASE("replay's f64 steps are those of a run in f64 from the same state") {
+  const TemporaryFolder folder;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("wild", "Wild.");
+    study.axis<double>("--lrs", {0.01}, "Rates");
+    return study.run(argc, argv, [&](Arm& arm) {
+      nn::ViT model(arm.vit({.depth = 2}));
+      arm.train(model);
+    });
+  };
+  // Diverged by the limit in step 19 + onset, so that the state before the first steps is where both begin.
+  const Words words{"--dim", "8", "--batch", "4", "--steps", "45", "--optimizer", "sgd", "--loss-limit", "0.5", "--no-progress", "--out"};
+  REQUIRE(call(folder.path(), main, with(words, {"f32"})).status == 0);
+  CHECK_THAT(file(folder, "f32/results.csv"), contains(",diverged,19,"));
+  const Ended exact = call(folder.path(), main, with(words, {"f64", "--dtype", "fp64"}));
+  CHECK_THAT(file(folder, "f64/results.csv"), contains(",diverged,19,"));
+  std::istringstream lines(file(folder, "f64/metrics.jsonl"));
+  double loss = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (const auto json = nlohmann::json::parse(line); json.contains("loss")) loss = json["loss"];
+  const Ended replayed = call(folder.path(), main, with(words, {"f32", "--replay", "lr 0.01 seed 0"}));
+  INFO(replayed.out << replayed.err);
+  // The same initial weights but for f32's rounding: the same losses to some digits, where those after 19 updates would be others.
+  CHECK_THAT(replayed.out, contains("f64 from step 0: diverged at step 19") && contains("\ndynamical: "));
+  const std::string said = fmt::format("loss {:.4g}", loss);
+  CHECK_THAT(replayed.out, contains(said));
+}

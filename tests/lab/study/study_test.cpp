@@ -1,0 +1,543 @@
+// Studies of tests' own: axes, files, what may go together.
+#include "experiments/lab/study/study.h"
+
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "core/one_line.h"
+#include "experiments/lab/record/ledger.h"
+#include "experiments/lab/train/train.h"
+#include "tests/lab/study/epsilon_study.h"
+#include "tests/support/catch.h"
+
+using namespace plumb;
+using namespace plumb::lab;
+using namespace plumb::test;
+
+TEST_CASE("a study of one file: axes, files, table, claims, and the order of --dry-run") {
+  const TemporaryFolder folder;
+  EpsilonStudy study;
+  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
+  const Ended e = call(folder.path(), main, with(tiny, {"--seeds", "0..1"}));
+  INFO(e.err);
+  REQUIRE(e.status == 0);
+  CHECK(study.bodies == 8);
+  const std::string csv = file(folder, "a/results.csv");
+  CHECK(csv.starts_with("depth,epsilon,seed,status,steps,seconds,train_loss,val_loss,val_accuracy,images_per_second\n1,0,0,ok,4,"));
+  CHECK(lines_of(csv) == 9);
+  CHECK(lines_of(file(folder, "a/ledger.jsonl")) == 8);
+  CHECK(lines_of(file(folder, "a/metrics.jsonl")) == 8 * 4);
+  CHECK(file(folder, "a/metrics.jsonl").starts_with("{\"depth\":1,\"epsilon\":0.0,\"seed\":0,\"step\":0,\"loss\":"));
+  CHECK_THAT(e.out, contains("depth  epsilon") && contains("±") && contains("eps > 0 trains better than 0 (CaiT, table 1)\n  ") &&
+                        contains(" in two pairs"));
+  CHECK_THAT(file(folder, "a/report.html"), contains("Does the initial value of LayerScale matter?") && contains("eps &gt; 0 trains better") &&
+                                                contains("<svg") && contains("<th>epsilon</th>"));
+  CHECK_THAT(file(folder, "a/claims.csv"), contains("\neps > 0 trains better than 0,\"CaiT, table 1\","));
+  CHECK_THAT(file(folder, "a/results.md"), contains("| depth | epsilon |") && contains("| eps > 0 trains better"));
+
+  const Ended dry = call(folder.path(), main, {"--dim", "8", "--batch", "4", "--steps", "4", "--seeds", "0..1", "--dry-run"});
+  INFO(dry.err);
+  REQUIRE(dry.status == 0);
+  std::istringstream rows(csv), labels(dry.out);
+  std::string row, label;
+  std::getline(rows, row);
+  while (std::getline(rows, row)) {
+    std::getline(labels, label);
+    std::istringstream cells(row);
+    std::string depth, epsilon, seed;
+    std::getline(cells, depth, ','), std::getline(cells, epsilon, ','), std::getline(cells, seed, ',');
+    CHECK(label == "depth " + depth + " epsilon " + epsilon + " seed " + seed);
+  }
+  CHECK_THAT(dry.out, contains("8 runs of 4 steps of 4 images: 32 steps, 128 images") && contains("parameters of a network: ") &&
+                          contains("training: about "));
+  CHECK_THAT(call(folder.path(), main, {"--help"}).out,
+             contains("--depths N,..") && contains("--epsilons N,..") && contains("--lr N") && !contains("--gate "));
+}
+
+TEST_CASE("a dry run measures steps on the threads that a job has") {
+  const TemporaryFolder folder;
+  EpsilonStudy study;
+  std::set<int> threads;
+  study.more = [&](Arm&) { threads.insert(num_threads()); };
+  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
+  const Words look{"--dim", "8", "--batch", "4", "--steps", "4", "--threads", "8", "--dry-run"};
+  const auto measured_on = [&](const std::string& jobs) {
+    threads.clear();
+    const Ended e = call(folder.path(), main, with(look, {"--jobs", jobs}));
+    INFO(e.err);
+    CHECK(e.status == 0);
+    return threads;
+  };
+  CHECK(measured_on("1") == std::set{8});
+  CHECK(measured_on("2") == std::set{4});
+  CHECK(measured_on("8") == std::set{2});  // of four arms
+}
+
+TEST_CASE("an axis may be any option of the library, which makes room for it") {
+  const TemporaryFolder folder;
+  std::mutex mutex;
+  std::set<std::tuple<std::int64_t, double, std::int64_t, std::string>> seen;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("axes", "Axes.");
+    study.axis<int>("--dims", {8, 16}, "Widths");
+    study.axis<double>("--lrs", {1e-3}, "Rates");
+    study.axis<int>("--warmups", {0, 2}, "Warm-ups");
+    study.axis<std::string>("--optimizers", {"sgd", "adamw"}, "Optimizers");
+    study.axis<double>("--drop-keys", {0.25}, "Rates of DropKey");
+    return study.run(argc, argv, [&](Arm& arm) {
+      const std::lock_guard lock(mutex);
+      const nn::ViTOptions o = arm.vit({.depth = 1});
+      CHECK(o.drop_key.rate == 0.25);
+      seen.emplace(o.dim, arm.point().get<double>("lr"), arm.warmup(), arm.point().get<std::string>("optimizer"));
+      nn::ViT model(o);
+      arm.train(model);
+    });
+  };
+  const Ended e = call(folder.path(), main, {"--batch", "4", "--steps", "4", "--no-progress", "--out", "a"});
+  INFO(e.err);
+  CHECK(e.status == 0);
+  CHECK(seen.size() == 8);
+  CHECK(file(folder, "a/results.csv").starts_with("dim,lr,warmup,optimizer,drop_key,seed,status,"));
+  const Ended refused = call(folder.path(), main, {"--dim", "8"});
+  CHECK(refused.status == 2);
+  CHECK_THAT(refused.err, contains("did you mean --dims?"));
+  // Of several rates the losses differ: the axis is what trained.
+  std::set<std::string> losses;
+  std::istringstream rows(timeless(file(folder, "a/results.csv")));
+  for (std::string row; std::getline(rows, row);)
+    if (row.find(",ok,") != row.npos) losses.insert(row.substr(row.find(",ok,")));
+  CHECK(losses.size() == 8);
+}
+
+TEST_CASE("a training with a moving average ends with the weights that were evaluated") {
+  const TemporaryFolder folder;
+  const auto main = [](int argc, const char* const* argv) {
+    Study study("averaged", "Averaged.");
+    study.axis<double>("--ema-decays", {0, 0.9}, "Decays");
+    study.columns({"val_loss", "again"});
+    return study.run(argc, argv, [](Arm& arm) {
+      nn::ViT model(arm.vit({.depth = 1, .gate = "pre"}));
+      arm.train(model);
+      arm.measure({{"again", evaluate(model, arm.data().validation, arm.normalization(), 256, 0).loss}});
+    });
+  };
+  const Ended e = call(folder.path(), main, with(tiny, {"--lr", "0.1", "--warmup", "0"}));
+  INFO(e.err);
+  REQUIRE(e.status == 0);
+  std::istringstream rows(file(folder, "a/results.csv"));
+  std::set<std::string> losses;
+  std::string row;
+  for (std::getline(rows, row); std::getline(rows, row);) {
+    std::istringstream cells(row);
+    std::vector<std::string> cell(7);
+    for (std::string& text : cell) std::getline(cells, text, ',');
+    CHECK(cell[5] == cell[6]);
+    losses.insert(cell[5]);
+  }
+  CHECK(losses.size() == 2);
+}
+
+TEST_CASE("one arm's failure is not the sweep's, and --resume tries it again") {
+  const TemporaryFolder folder;
+  EpsilonStudy study;
+  bool fails = true;
+  study.more = [&](Arm& arm) {
+    if (fails && arm.point().contains({{"depth", 1}, {"epsilon", 0.1}})) throw Error("no such\nthing");
+  };
+  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
+  const Ended e = call(folder.path(), main, tiny);
+  CHECK(e.status == 1);
+  CHECK_THAT(e.err, contains("failed: no such thing  ") && contains("error: 1 of 4 runs failed; --resume tries them again\n"));
+  CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0.1,0,failed,0,"));
+  fails = false;
+  CHECK(call(folder.path(), main, with(tiny, {"--resume"})).status == 0);
+  CHECK(study.bodies == 5);
+  CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0.1,0,ok,4,"));
+}
+
+TEST_CASE("a study that is put together wrongly says so") {
+  const TemporaryFolder folder;
+  const auto error = [&](const std::function<void(Study&)>& declare) {
+    const Ended e = call(folder.path(),
+                         [&](int argc, const char* const* argv) {
+                           return exit_status([&] {
+                             Study study("wrong", "Wrong.");
+                             declare(study);
+                             return study.run(argc, argv, [](Arm&) {});
+                           });
+                         },
+                         {"--steps", "1", "--no-progress"});
+    CHECK(e.status == 1);
+    CHECK(lines_of(e.err) == 1);
+    return e.err;
+  };
+  const auto axis = [](const char* option) { return [option](Study& s) { s.axis<std::string>(option, {"a"}, "An axis"); }; };
+  CHECK_THAT(error(axis("--dtypes")),
+             contains("[study] expected axes that stand for no option of the library, or for one that each arm reads, got one for --dtype"));
+  CHECK_THAT(error(axis("--statuss")), contains("[study] expected axes with names of their own, got status for --statuss"));
+  CHECK_THAT(error(axis("--seeds")), contains("expected axes with options of their own (seeds have --seeds), got a second --seeds"));
+  CHECK_THAT(error([](Study& s) { s.searched<int>("depth"); }), contains("expected search() and searched axes together, got searched axes alone"));
+  CHECK_THAT(error([](Study& s) { s.search([](const Search&) { return std::vector<Point>(); }); }), contains("got search() alone"));
+  CHECK_THAT(error([](Study& s) {
+               s.claim("x", "y", lower("loss", {{"depht", 1}}, {{"depht", 2}}));
+             }),
+             contains("[claim] \"x\": expected axes of this study, got depht"));
+  CHECK_THAT(error([](Study& s) {
+               s.axis<int>("--depths", {1}, "Depths");
+               s.claim("y", "z", lower("loss", {{"depth", 1}, {"seed", 1}}, {{"depth", 2}}));
+             }),
+             contains("[claim] \"y\": expected two points on the same axes, got depth 1 seed 1 and depth 2"));
+  CHECK_THAT(error([](Study& s) { s.file("ledger.jsonl", nullptr); }),
+             contains("expected a file of the study's own in the run's folder, got ledger.jsonl"));
+  CHECK_THAT(error([](Study& s) { s.searched<int>("depth").at_least(1); }), contains("bounds of the axis depth"));
+  // Plurals: "--batches" is the batch, which arms read.
+  const Ended batches = call(folder.path(),
+                             [&](int argc, const char* const* argv) {
+                               Study study("batches", "Batches.", {.network = false, .optimization = false});
+                               study.axis<int>("--batches", {4, 8}, "Batches");
+                               return study.run(argc, argv, [](Arm& arm) { arm.measure({{"size", arm.options().batch}}); });
+                             },
+                             {"--steps", "1", "--no-progress", "--out", "b"});
+  CHECK(batches.status == 0);
+  CHECK_THAT(file(folder, "b/results.csv"), contains("batch,seed,status,steps,seconds,size\n4,0,ok,0,0,4\n8,0,ok,0,0,8\n"));
+  CHECK(RunOptions().deterministic == "strict");
+  // Steps as an axis stand beside those that were taken.
+  const auto lengths = [&](int argc, const char* const* argv) {
+    Study study("lengths", "Lengths.");
+    study.axis<int>("--steps", {1, 2}, "Steps").named("steps");
+    return study.run(argc, argv, [](Arm& arm) { arm.measure({{"size", static_cast<double>(arm.steps())}}); });
+  };
+  const Ended long_or_short = call(folder.path(), lengths, {"--no-progress", "--out", "s", "--json"});
+  INFO(long_or_short.err);
+  REQUIRE(long_or_short.status == 0);
+  CHECK_THAT(file(folder, "s/results.csv"), contains("steps,seed,status,steps_taken,seconds,size\n1,0,ok,0,0,1\n2,0,ok,0,0,2\n"));
+  CHECK(nlohmann::json::parse(long_or_short.out)["results"][1]["steps"] == 2);
+  // What an axis sets is refused as the option would refuse it.
+  const Ended optimizers = call(folder.path(),
+                                [&](int argc, const char* const* argv) {
+                                  Study study("optimizers", "Optimizers.");
+                                  study.axis<std::string>("--optimizers", {"adamw"}, "Optimizers");
+                                  return study.run(argc, argv, [](Arm&) {});
+                                },
+                                {"--steps", "1", "--no-progress", "--out", "o", "--optimizers", "adamw,admw"});
+  CHECK(optimizers.status == 2);
+  CHECK_THAT(optimizers.err, contains("--optimizer: unknown optimizer 'admw'; did you mean 'adamw'?"));
+  CHECK_FALSE(std::filesystem::exists(folder / "o"));
+}
+
+TEST_CASE("a claim that cannot be judged says so: when the study starts, and when the first arm has ended") {
+  const TemporaryFolder folder;
+  int bodies = 0;
+  const auto ends = [&](const Comparison& comparison) {
+    bodies = 0;
+    const auto main = [&](int argc, const char* const* argv) {
+      Study study("claims", "Claims.", {.network = false, .optimization = false});
+      study.axis<int>("--depths", {1, 2}, "Depths");
+      study.axis<std::string>("--gates", {"pre", "post"}, "Gates").one_of("gate", {"pre", "post", "rezero"});
+      study.axis<std::string>("--forms", {"plain", "block"}, "Forms");
+      study.only([](const Point& p) { return p.get<std::string>("form") == "plain" || p.get<std::int64_t>("depth") == 2; });
+      study.claim("so it is", "a test", comparison);
+      return study.run(argc, argv, [&](Arm& arm) {
+        ++bodies;
+        arm.measure({{"train_loss", static_cast<double>(arm.point().get<std::int64_t>("depth"))}});
+        if (arm.point().get<std::string>("gate") == "post") arm.measure({{"of_post", 1}});
+      });
+    };
+    return call(folder.path(), main, {"--steps", "1", "--seeds", "0..1", "--no-progress", "--overwrite", "--out", "a"});
+  };
+  const auto refused = [&](const Comparison& comparison, int after, const std::string& text) {
+    const Ended e = ends(comparison);
+    INFO(e.err);
+    CHECK(e.status == 1);
+    CHECK(bodies == after);
+    CHECK(std::count(e.err.begin(), e.err.end(), '\n') == 1 + after);  // a line for each arm
+    CHECK_THAT(e.err, contains("error: [claim] \"so it is\": " + text));
+  };
+  refused(lower("train_loss", {{"depht", 1}}, {{"depht", 2}}), 0, "expected axes of this study, got depht; did you mean 'depth'?");
+  refused(lower("train_loss", {{"gate", "per"}}, {{"gate", "post"}}), 0, "expected a value that --gates takes, got 'per'; did you mean 'pre'?");
+  refused(lower("train_loss", {{"depth", 1}}, {{"depth", 2}}).at({{"gate", 1}}), 0, "expected a text for gate, got the number 1");
+  refused(lower("train_loss", {{"depth", "1"}}, {{"depth", 2}}), 0, "expected a number for depth, got the text 1");
+  refused(lower("train_loss", {{"depth", 1}}, {{"gate", "pre"}}), 0, "expected two points on the same axes, got depth 1 and pre");
+  // The first arm that the claim is about.
+  refused(lower("train_los", {{"depth", 1}}, {{"depth", 2}}), 1,
+          "expected a value that arms measure, got train_los, which depth 1 gate pre form plain seed 0 has not; did you mean 'train_loss'?");
+  refused(above("val_loss", 1, {{"depth", 1}, {"gate", "post"}}), 3, "expected a value that arms measure, got val_loss, which depth 1 gate post");
+  // Right elsewhere: said, in one line, and in the report.
+  for (const auto& [comparison, text] : std::vector<std::pair<Comparison, std::string>>{
+           {lower("train_loss", {{"depth", 1}}, {{"depth", 12}}), "so it is: no depth 12 in --depths 1,2"},
+           {lower("train_loss", {{"gate", "pre"}}, {{"gate", "rezero"}}), "so it is: no gate rezero in --gates pre,post"},
+           {lower("train_loss", {{"form", "plain"}}, {{"form", "blok"}}), "so it is: no form blok in --forms plain,block, did you mean 'block'?"},
+           {below("train_loss", 1, {{"depth", 1}, {"form", "block"}}), "so it is: the study leaves depth 1 form block out"},
+           {above("train_loss", 1, {{"seed", 7}}), "so it is: no seed 7 in --seeds 0,1"}}) {
+    const Ended e = ends(comparison);
+    INFO(e.err);
+    CHECK(e.status == 0);
+    CHECK_THAT(e.err, contains("1 claim not judged in this call: " + text + "\n"));
+    CHECK(std::count(e.err.begin(), e.err.end(), '\n') == 1 + bodies);
+    std::string shown = text;
+    for (std::size_t at = 0; (at = shown.find('\'', at)) != shown.npos;) shown.replace(at, 1, "&#39;");
+    CHECK_THAT(file(folder, "a/report.html"), contains("claims not judged") && (contains(text) || contains(shown)));
+  }
+  // A value that some arms alone have is theirs to be claimed of.
+  const Ended fine = ends(above("of_post", 0, {{"gate", "post"}}));
+  CHECK(fine.status == 0);
+  CHECK_THAT(fine.err, !contains("claim"));
+  // Tables of what there is are made whatever was claimed.
+  REQUIRE(ends(lower("train_loss", {{"depth", 1}}, {{"depth", 2}})).status == 0);
+  const auto rebuilt = [&](int argc, const char* const* argv) {
+    Study study("claims", "Claims.", {.network = false, .optimization = false});
+    study.axis<int>("--depths", {1, 2}, "Depths");
+    study.axis<std::string>("--gates", {"pre", "post"}, "Gates");
+    study.axis<std::string>("--forms", {"plain"}, "Forms");
+    study.claim("so it is", "a test", lower("train_los", {{"depth", 1}}, {{"depth", 2}}));
+    return study.run(argc, argv, [](Arm&) {});
+  };
+  const Ended tables = call(folder.path(), rebuilt, {"--steps", "1", "--seeds", "0..1", "--out", "a", "--rebuild"});
+  INFO(tables.err);
+  CHECK(tables.status == 0);
+  CHECK_THAT(tables.err, contains("expected a value that arms measure, got train_los"));
+}
+
+TEST_CASE("what a body fixes of the network that it trains is in the ledger and in the report's settings") {
+  const TemporaryFolder folder;
+  struct Own : nn::Layer {
+    nn::Linear head{{.in = 1024, .out = 10}};
+    Own() : Layer("Own") {
+      child("head", head);
+      nn::initialize(*this, 0);
+    }
+    Tensor forward(const Tensor& x) const override { return head(slice(reshape(x, {x.dim(0), -1}), 1, 0, 1024)); }
+  };
+  enum class Body { trains, asks, own } what = Body::trains;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("fixed", "Fixed.");
+    const auto depth = study.axis<int>("--depths", {1, 2}, "Depths");
+    return study.run(argc, argv, [&](Arm& arm) {
+      if (what == Body::own) {
+        Own model;
+        return arm.train(model);
+      }
+      nn::ViTOptions o = arm.vit({.depth = arm[depth], .gate = "post"});
+      if (what == Body::asks) return;  // a loop that tracks nothing
+      o.mlp_ratio = 3;
+      nn::ViT model(o);
+      arm.train(model);
+    });
+  };
+  const auto settings = [&] {
+    const Ended e = call(folder.path(), main, {"--dim", "8", "--batch", "4", "--steps", "1", "--no-progress", "--overwrite", "--out", "a"});
+    INFO(e.err);
+    REQUIRE(e.status == 0);
+    const std::string page = file(folder, "a/report.html");
+    const std::size_t at = page.find("trained</");
+    REQUIRE(at != page.npos);
+    return page.substr(at, page.find("parameters", at) == page.npos ? 400 : page.find("parameters", at) + 40 - at);
+  };
+  CHECK_THAT(settings(), contains("vit, image 32, channels 3") && contains("depth 1 or 2, ") && contains("mlp_ratio 3, ") &&
+                             contains("gate post, ") && contains("pool mean") && contains("parameters "));
+  CHECK_THAT(file(folder, "a/ledger.jsonl"), contains("\"model\":{\"model\":\"vit\",") && contains("\"gate\":\"post\""));
+  // It survives: tables anew, and folders that are merged.
+  const std::string ledger = file(folder, "a/ledger.jsonl");
+  REQUIRE(call(folder.path(), main, {"--dim", "8", "--batch", "4", "--steps", "1", "--out", "a", "--rebuild"}).status == 0);
+  CHECK_THAT(file(folder, "a/report.html"), contains("gate post"));
+  CHECK(file(folder, "a/ledger.jsonl") == ledger);
+  std::filesystem::copy(folder / "a", folder / "b", std::filesystem::copy_options::recursive);
+  std::filesystem::remove(folder / "b/ledger.jsonl");
+  const Ledger first(folder / "a/ledger.jsonl");
+  Ledger(folder / "b/ledger.jsonl").append_all(first.entries());
+  CHECK_THAT(file(folder, "b/ledger.jsonl"), contains("\"gate\":\"post\""));
+  what = Body::asks;
+  CHECK_THAT(settings(), contains("gate post, "));
+  what = Body::own;
+  CHECK_THAT(settings(), contains("Own, parameters 10250"));
+}
+
+TEST_CASE("a warm-up that nobody gives keeps its share of the steps") {
+  const TemporaryFolder folder;
+  std::set<std::int64_t> trained;
+  std::string axis;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("warm", "Warm.");
+    study.options().steps = 300, study.options().warmup = 30;
+    study.cli().preset("long", "Long.", [&] { study.options().steps = 1500, study.options().warmup = 100; });
+    study.cli().preset("quick", "Quick.", [&] { study.options().steps = 200; });
+    if (axis == "steps") study.axis<int>("--steps", {20, 60}, "Steps").named("steps");
+    if (axis == "warmup") study.axis<std::int64_t>("--warmups", {0, 60}, "Warm-ups");
+    return study.run(argc, argv, [&](Arm& arm) { trained.insert(arm.warmup()); });
+  };
+  const auto warmups = [&](const Words& words) {
+    trained.clear();
+    const Ended e = call(folder.path(), main, with({"--no-progress", "--overwrite", "--out", "a"}, words));
+    INFO(e.err);
+    REQUIRE(e.status == 0);
+    return trained;
+  };
+  using Set = std::set<std::int64_t>;
+  CHECK(warmups({}) == Set{30});
+  CHECK(warmups({"--steps", "30"}) == Set{3});  // it was 30: all of them
+  CHECK(warmups({"--steps", "20"}) == Set{2});  // it was refused
+  CHECK(warmups({"--steps", "600"}) == Set{60});
+  CHECK(warmups({"--steps", "30", "--warmup", "30"}) == Set{30});
+  CHECK(warmups({"--preset", "long"}) == Set{100});
+  CHECK(warmups({"--preset", "long", "--steps", "30"}) == Set{2});
+  CHECK(warmups({"--preset", "quick"}) == Set{30});
+  const Ended config = call(folder.path(), main, {"--preset", "long", "--steps", "30", "--print-config"});
+  CHECK_THAT(config.out, contains("\"warmup\": 2,") && contains("[6.67 % of the steps, as by default]"));
+  { std::ofstream(folder / "c.json") << config.out; }
+  CHECK(warmups({"--config", "c.json"}) == Set{2});
+  CHECK(warmups({"--config", "c.json", "--steps", "15"}) == Set{2});  // the file has given it
+  { std::ofstream(folder / "c.json") << "{\"preset\": \"long\", \"steps\": 30}"; }
+  CHECK(warmups({"--config", "c.json"}) == Set{2});
+  axis = "steps";
+  CHECK(warmups({}) == Set{2, 6});
+  CHECK_THAT(file(folder, "a/report.html"), contains("warm-up 10 % of the steps"));
+  axis = "warmup";
+  CHECK(warmups({}) == Set{0, 60});
+  CHECK(warmups({"--steps", "30"}) == Set{0, 6});
+  CHECK(warmups({"--steps", "2"}) == Set{0, 1});  // no arm is lost
+  const Ended said = call(folder.path(), main, {"--steps", "30", "--dry-run"});
+  CHECK_THAT(said.err, contains("--warmups 0,6 of 30 steps: by default 0,60 of 300\n"));
+  CHECK(warmups({"--steps", "30", "--warmups", "20"}) == Set{20});
+}
+
+TEST_CASE("a report has the levels that numbers are compared with") {
+  const TemporaryFolder folder;
+  double accuracy = 0.36;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("levels", "Levels.", {.network = false, .optimization = false});
+    const auto depth = study.axis<int>("--depths", {1, 2}, "Depths");
+    study.reference("score", 3, "the optimum");
+    study.section([](const StudyResults& r) {
+      return Section{.title = "Charts",
+                     .charts = {plot_of(r, {.value = "val_accuracy", .axis = "depth"}), dots_of(r, "score", "Score"), dots_of(r, "other", "Other")}};
+    });
+    return study.run(argc, argv, [&](Arm& arm) {
+      arm.measure({{"val_accuracy", accuracy + 0.01 * arm[depth]}, {"train_loss", 1.6}, {"score", 3.0 - arm[depth]}, {"other", 1}});
+    });
+  };
+  const auto ended = [&] { return call(folder.path(), main, {"--steps", "1", "--seeds", "0..1", "--no-progress", "--overwrite", "--out", "a"}); };
+  const LinearModel linear = linear_model_of_glyphs();
+  REQUIRE((0.37 < linear.val_accuracy && linear.val_accuracy < 0.5));
+  Ended e = ended();
+  INFO(e.err);
+  REQUIRE(e.status == 0);
+  const auto spaced = [](const std::string& text) { return one_line(text); };
+  accuracy = linear.val_accuracy - 0.03;
+  e = ended();
+  CHECK_THAT(e.out, contains("Beside what is known: no arm is better than a linear model on the pixels\n"));
+  CHECK_THAT(spaced(e.out), contains("val_accuracy chance, 10 % 10 %") && contains("score the optimum 3 1 2") &&
+                                contains(fmt::format("val_accuracy a linear model on the pixels {:.3g} %", 100 * linear.val_accuracy)) &&
+                                contains("train_loss chance, ln 10 = 2.303 2.303 1.6 1.6"));
+  const std::string page = file(folder, "a/report.html");
+  CHECK_THAT(page, contains("a linear model on the pixels") && contains(">the optimum<") && contains("no arm is better than"));
+  CHECK_THAT(file(folder, "a/results.md"), contains("Beside what is known: no arm is better"));
+  CHECK_THAT(file(folder, "a/run.json"), contains("\"linear_model\": {"));
+  REQUIRE(call(folder.path(), main, {"--steps", "1", "--seeds", "0..1", "--out", "a", "--rebuild"}).status == 0);
+  CHECK_THAT(file(folder, "a/results.md"), contains("Beside what is known: no arm is better"));
+  accuracy = linear.val_accuracy;  // the deeper one is above it
+  CHECK_THAT(ended().out, contains("Beside what is known\n") && !contains("no arm is better"));
+  // An axis of accuracy ends at 100 %.
+  accuracy = 0.98;
+  REQUIRE(ended().status == 0);
+  const std::string svg = file(folder, "a/figures/val-accuracy-by-depth.svg");
+  CHECK_THAT(svg, contains(">1.000<") && !contains(">1.0005<") && !contains(">1.001<") && !contains(">1.002<") && !contains(">1.005<"));
+}
+
+TEST_CASE("the linear model of glyphs is as it is said, and others are computed") {
+  const ImageData data = open_data("glyphs", "");
+  const LinearModel said = linear_model_of_glyphs(), computed = linear_model(data).value();
+  INFO(fmt::format("{} {} {}", computed.train_loss, computed.val_loss, computed.val_accuracy));
+  CHECK(computed.train_loss == Approx(said.train_loss).margin(0.002));
+  CHECK(computed.val_loss == Approx(said.val_loss).margin(0.002));
+  CHECK(computed.val_accuracy == Approx(said.val_accuracy).margin(0.003));
+}
+
+TEST_CASE("what does not go together in a sweep is said before anything is made") {
+  const TemporaryFolder folder;
+  EpsilonStudy study;
+  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
+  for (const auto& [flags, message] : std::vector<std::pair<Words, std::string>>{
+           {{"--shard", "0/2"}, "--shard expects I/N with I in 1..N, such as 2/5, got '0/2'"},
+           {{"--shard", "3/2"}, "--shard expects I/N"},
+           {{"--shard", "1"}, "--shard expects I/N"},
+           {{"--shard", "1/2x"}, "--shard expects I/N"},
+           {{"--jobs", "2", "--deterministic", "threads"}, "--jobs 2 changes the threads of a run, and with --deterministic threads its bits"},
+           {{"--jobs", "2", "--profile", "--steps", "9"}, "--profile is about one run at a time"},
+           {{"--jobs", "0"}, "--jobs"},
+           {{"--checkpoint-every", "-1"}, "--checkpoint-every"},
+           {{"--epsilons", ""}, "--epsilons expects a list, got nothing"},
+           {{"--epsilons", "-1"}, "--epsilons expects numbers of at least 0"},
+           {{"--epsilons", "many"}, "--epsilons expects numbers of at least 0 such as 0.001,0.01, got 'many'"},
+           {{"--rebuild"}, "--rebuild needs --out DIR"},
+           {{"--replay", "x"}, "--replay needs --out DIR"},
+           {{"--rebuild", "--out", "nowhere"}, "--out nowhere: no such folder"},
+           {{"--rebuild", "--resume", "--out", "a"}, "exclude each other"},
+           {{"--rebuild", "--dry-run", "--out", "a"}, "exclude each other"},
+           {{"--stop-hopeless", "--steps", "39"},
+            "--stop-hopeless looks at 20 steps in the first half of a run; give --steps of at least 40, got 39"},
+           {{"--optimizer", "rmsprop"}, "unknown optimizer"},
+           {{"--warmup", "9", "--steps", "5"}, "--warmup 9 is longer than --steps 5"}}) {
+    const Ended e = call(folder.path(), main, flags);
+    INFO(e.err);
+    CHECK(e.status == 2);
+    CHECK(lines_of(e.err) == 1);
+    CHECK_THAT(e.err, contains(message));
+  }
+  CHECK(study.bodies == 0);
+  CHECK_FALSE(std::filesystem::exists(folder / "runs"));
+}
+
+TEST_CASE("a study may leave combinations out, and tell parts of its own beside published figures") {
+  const TemporaryFolder folder;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("parts", "Parts.");
+    const auto rate = study.axis<double>("--rates", {0, 0.1, 0.3}, "Rates").at_least(0);
+    const auto form = study.axis<std::string>("--forms", {"a", "b"}, "Forms").one_of("form", {"a", "b"});
+    study.only([&](const Point& p) { return p.get<double>("rate") > 0 || p.get<std::string>("form") == form.values().front(); });
+    study.claim("0.1 ends above 5", "arithmetic", above("score", 5, {{"rate", 0.1}}));
+    study.section([](const StudyResults& r) {
+      using enum TextTable::Align;
+      Section section{.title = "How <many>", .caption = "Counted.", .charts = {plot_of(r, {.value = "score", .axis = "rate"})}};
+      section.table.column("arms", right);
+      section.table.row({std::to_string(r.records.size())});
+      return section;
+    });
+    study.published({{"rate", 0.3}}, "score", "9 of 10", "A. Author 1999");
+    study.published({{"rate", 0.7}}, "score", "nobody has this", "A. Author 1999");
+    return study.run(argc, argv, [&](Arm& arm) { arm.measure({{"score", 10 * arm[rate] + static_cast<double>(arm.seed())}}); });
+  };
+  const Ended e = call(folder.path(), main, {"--seeds", "0..2", "--no-progress", "--out", "a"});
+  INFO(e.err);
+  REQUIRE(e.status == 0);
+  CHECK(lines_of(file(folder, "a/results.csv")) == 1 + 5 * 3);
+  CHECK_THAT(e.out, contains("How <many>\narms\n  15\n") && contains("0.1 ends above 5 (arithmetic)\n  disagree: lower by 3") &&
+                        contains("3 pairs with 5") && contains("What was published") && contains("rate 0.3  score 4.000, mean of 2 arms") &&
+                        contains("9 of 10") && !contains("nobody has this"));
+  CHECK_THAT(file(folder, "a/report.html"), contains("<h2>How &lt;many&gt;</h2>") && contains("<td class=\"num\">15</td>") &&
+                                                contains("score by rate") && contains("<td>A. Author 1999</td>"));
+  CHECK_THAT(file(folder, "a/results.md"), contains("How <many>. Counted.\n\n| arms |\n| ---: |\n| 15 |\n"));
+  CHECK(std::filesystem::exists(folder / "a/figures/score-by-rate.svg"));
+  const std::string csv = file(folder, "a/figures/score-by-rate.csv");
+  CHECK_THAT(csv, contains("0.1,2") && contains("0.3,4"));
+  // b has no rate of 0: two of three points.
+  CHECK(lines_of(csv) == 1 + 3 + 2);
+  const Ended none = call(folder.path(), main, {"--rates", "0", "--forms", "b,a", "--seeds", "0", "--no-progress", "--dry-run"});
+  CHECK(none.status == 0);
+  CHECK_THAT(none.out, contains("rate 0 form b seed 0\n") && !contains("form a"));
+}
+
+TEST_CASE("a study that leaves all combinations out says so") {
+  const TemporaryFolder folder;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("nothing", "Nothing.");
+    study.axis<int>("--sizes", {1, 2}, "Sizes");
+    study.only([](const Point&) { return false; });
+    return study.run(argc, argv, [](Arm&) {});
+  };
+  const Ended e = call(folder.path(), main, {"--no-progress"});
+  CHECK(e.status == 2);
+  CHECK_THAT(e.err, contains("error: nothing runs none of the combinations of these values; see --help"));
+}

@@ -1,0 +1,386 @@
+// Many arms: resumed, side by side, in shards, searched, computed by other code.
+#include "experiments/lab/study/study.h"
+
+#include <signal.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "experiments/lab/record/ledger.h"
+#include "tests/lab/study/epsilon_study.h"
+#include "tests/support/catch.h"
+#include "tests/support/interrupt.h"
+#include "tests/support/signal_storm.h"
+
+using namespace plumb;
+using namespace plumb::lab;
+using namespace plumb::test;
+
+TEST_CASE("a resumed study may have further values of axes and seeds, and only what is missing runs") {
+  const TemporaryFolder folder;
+  EpsilonStudy study;
+  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
+  REQUIRE(call(folder.path(), main, with(tiny, {"--depths", "1", "--epsilons", "0.1"})).status == 0);
+  CHECK(study.bodies == 1);
+  const Ended more = call(folder.path(), main, with(tiny, {"--depths", "1,2", "--epsilons", "0,0.1", "--seeds", "0..1", "--resume"}));
+  INFO(more.err);
+  REQUIRE(more.status == 0);
+  CHECK(study.bodies == 8);
+  CHECK(nlohmann::json::parse(file(folder, "a/run.json"))["settings"]["depths"] == std::vector<int>{1, 2});
+  // The same as in one go.
+  Words whole = with(tiny, {"--depths", "1,2", "--epsilons", "0,0.1", "--seeds", "0..1", "--overwrite"});
+  whole[8] = "b";
+  REQUIRE(call(folder.path(), main, whole).status == 0);
+  CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "b/results.csv")));
+  CHECK(file(folder, "a/metrics.jsonl") == file(folder, "b/metrics.jsonl"));
+  // Fewer: nothing is lost, and it is said.
+  const Ended fewer = call(folder.path(), main, with(tiny, {"--depths", "2", "--epsilons", "0.1", "--resume"}));
+  CHECK(study.bodies == 16);
+  CHECK_THAT(fewer.err, contains("7 runs of a/ledger.jsonl outside the axes of this call: kept there, not in the tables\n"));
+  CHECK(lines_of(file(folder, "a/results.csv")) == 2);
+  CHECK(lines_of(file(folder, "a/ledger.jsonl")) == 8);
+  // Other settings do not go into this folder.
+  const Ended other = call(folder.path(), main, with(tiny, {"--weight-decay", "0.1", "--resume"}));
+  CHECK(other.status == 2);
+  CHECK_THAT(other.err, contains("weight_decay is 0.05 there and 0.1 here"));
+}
+
+TEST_CASE("side by side, in shards, on other threads: the same bytes but for times") {
+  const TemporaryFolder folder;
+  EpsilonStudy study;
+  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
+  const auto run = [&](const std::string& out, const Words& more) {
+    Words words = with(tiny, with({"--seeds", "0..2"}, more));
+    words[8] = out;
+    const Ended e = call(folder.path(), main, words);
+    INFO(e.err);
+    REQUIRE(e.status == 0);
+    return std::pair(timeless(file(folder, out + "/results.csv")), file(folder, out + "/metrics.jsonl"));
+  };
+  const auto alone = run("alone", {"--threads", "1"});
+  int number = 0;
+  for (const Words& more : {Words{"--jobs", "2"}, Words{"--jobs", "5", "--threads", "3"}, Words{"--threads", "2"}})
+    CHECK(run("b" + std::to_string(number++), more) == alone);
+  std::multiset<std::string> rows;
+  for (const char* shard : {"1/3", "2/3", "3/3"}) {
+    std::istringstream lines(run(std::string("shard") + shard[0], {"--shard", shard}).first);
+    std::string row;
+    std::getline(lines, row);
+    while (std::getline(lines, row)) rows.insert(row);
+  }
+  std::istringstream lines(alone.first);
+  std::string row;
+  std::getline(lines, row);
+  int count = 0;
+  for (; std::getline(lines, row); ++count) CHECK(rows.count(row) == 1);
+  CHECK(rows.size() == static_cast<std::size_t>(count));
+}
+
+TEST_CASE("every number format has the same bits side by side") {
+  const TemporaryFolder folder;
+  EpsilonStudy study;
+  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
+  const std::string dtype = GENERATE("bf16", "fp64");
+  const auto run = [&](const std::string& out, const Words& more) {
+    const Ended e =
+        call(folder.path(), main, with({"--dim", "8", "--batch", "4", "--steps", "4", "--no-progress", "--dtype", dtype, "--out", out}, more));
+    INFO(e.err);
+    REQUIRE(e.status == 0);
+    return std::pair(timeless(file(folder, out + "/results.csv")), file(folder, out + "/metrics.jsonl"));
+  };
+  CHECK(run("side", {"--jobs", "2", "--threads", "2"}) == run("alone", {"--threads", "1"}));
+}
+
+TEST_CASE("an interrupt stops all that runs side by side, and --resume ends as if there had been none") {
+  const TemporaryFolder folder;
+  std::atomic<int> steps = 0;
+  int stop_at = -1;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("side", "Side by side.");
+    study.axis<int>("--depths", {1, 2, 3, 4}, "Depths");
+    return study.run(argc, argv, [&](Arm& arm) {
+      nn::ViT model(arm.vit());
+      arm.train(model, [&](std::int64_t) -> std::function<void(const Gradients&)> {
+        if (++steps == stop_at) interrupted_by(SIGINT);
+        return nullptr;
+      });
+    });
+  };
+  const Words words{"--dim", "8", "--batch", "4", "--steps", "20", "--jobs", "2", "--no-progress", "--out"};
+  REQUIRE(call(folder.path(), main, with(words, {"whole"})).status == 0);
+  steps = 0, stop_at = 25;
+  const Ended stopped = call(folder.path(), main, with(words, {"a"}));
+  CHECK(stopped.status == 130);
+  CHECK_THAT(stopped.err, contains(" of 4 runs are finished; go on with --resume --out a"));
+  CHECK(lines_of(file(folder, "a/results.csv")) < 5);
+  stop_at = -1;
+  REQUIRE(call(folder.path(), main, with(words, {"a", "--resume"})).status == 0);
+  CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "whole/results.csv")));
+  CHECK(file(folder, "a/metrics.jsonl") == file(folder, "whole/metrics.jsonl"));
+  CHECK(std::filesystem::is_empty(folder / "a/checkpoints"));
+}
+
+TEST_CASE("a study that searches names its next arms from those that it has, the same way again") {
+  const TemporaryFolder folder;
+  std::atomic<int> bodies = 0;
+  // The largest depth of 1..16 whose arms end "well": those up to a limit that is 5 for one kind and 11 for the other.
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("limit", "How deep?", {.network = false, .optimization = false});
+    const auto kind = study.axis<std::string>("--kinds", {"low", "high"}, "Kinds");
+    const auto depth = study.searched<int>("depth");
+    study.search([](const Search& search) -> std::vector<Point> {
+      int good = 0, bad = 17;
+      std::map<int, std::vector<bool>> ended;
+      for (const Record* r : search.so_far) ended[r->point.get<int>("depth")].push_back(r->status == Status::ok);
+      for (const auto& [at, seeds] : ended) {
+        const bool well = std::ranges::count(seeds, true) * 2 > std::ssize(seeds);
+        well ? good = std::max(good, at) : bad = std::min(bad, at);
+      }
+      if (bad - good <= 1) return {};
+      return {{{"depth", (good + bad) / 2}}};
+    });
+    return study.run(argc, argv, [&](Arm& arm) {
+      ++bodies;
+      const int limit = arm[kind] == "low" ? 5 : 11;
+      arm.measure({{"loss", arm[depth]}});
+      if (arm[depth] > limit) arm.diverged(0, "too deep");
+    });
+  };
+  const Words words{"--steps", "1", "--no-progress", "--seeds", "0..2", "--out"};
+  const Ended whole = call(folder.path(), main, with(words, {"a"}));
+  INFO(whole.err << whole.out);
+  REQUIRE(whole.status == 0);
+  const std::string csv = timeless(file(folder, "a/results.csv"));
+  CHECK(csv.starts_with("kind,depth,seed,status,steps,loss,diverged_at,\nlow,8,0,diverged,0,8,0,\n"));
+  CHECK_THAT(csv, contains("\nlow,5,0,ok,") && contains("\nlow,6,2,diverged,") && contains("\nhigh,11,0,ok,") && contains("\nhigh,12,1,diverged,"));
+  const int all = bodies;
+  REQUIRE(call(folder.path(), main, with(words, {"j", "--jobs", "3"})).status == 0);
+  CHECK(timeless(file(folder, "j/results.csv")) == csv);
+  // Resumed from part of its ledger: what is there is not repeated.
+  std::istringstream ledger(file(folder, "a/ledger.jsonl"));
+  std::string part, line;
+  for (int i = 0; i < 7 && std::getline(ledger, line); ++i) part += line + "\n";
+  std::filesystem::create_directory(folder / "r");
+  std::filesystem::copy(folder / "a/run.json", folder / "r/run.json");
+  { std::ofstream(folder / "r/ledger.jsonl") << part; }
+  bodies = 0;
+  REQUIRE(call(folder.path(), main, with(words, {"r", "--resume"})).status == 0);
+  CHECK(bodies == all - 7);
+  CHECK(timeless(file(folder, "r/results.csv")) == csv);
+  // Shards hold whole searches.
+  REQUIRE(call(folder.path(), main, with(words, {"s", "--shard", "2/2"})).status == 0);
+  const std::string shard = file(folder, "s/results.csv");
+  CHECK(shard.find("\nlow,") == shard.npos);
+  CHECK_THAT(shard, contains("\nhigh,11,2,ok,"));
+}
+
+TEST_CASE("with --best-lr some seeds try all rates, the others train at the best of them alone") {
+  const TemporaryFolder folder;
+  std::atomic<int> bodies = 0;
+  // Kind a does best at 0.1, b at 0.01; at 1 both diverge. At its own rate b is lower by a little more than the seeds differ.
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("rates", "Which rate?", {.network = false, .optimization = false});
+    const auto kind = study.axis<std::string>("--kinds", {"a", "b"}, "Kinds");
+    const auto rate = study.axis<double>("--lrs", {0.01}, "Rates").above(0);
+    study.judging().control = "a";
+    study.claim("b is lower", "a test", lab::lower("train_loss", {{"kind", "b"}}, {{"kind", "a"}}));
+    study.claim("b is lower at 0.1", "a test", lab::lower("train_loss", {{"kind", "b"}}, {{"kind", "a"}}).at({{"lr", 0.1}}));
+    return study.run(argc, argv, [&](Arm& arm) {
+      ++bodies;
+      if (arm[rate] == 1) return arm.diverged(0, "too fast");
+      const bool best = arm[rate] == (arm[kind] == "a" ? 0.1 : 0.01);
+      // Seeds 0 and 1, which choose, are apart from the others.
+      const double noise = arm.seed() < 2 ? 0.1 : 0.01 * static_cast<double>(arm.seed() * arm.seed() % 3);
+      arm.measure({{"train_loss", (best ? 0.5 : 1) - (arm[kind] == "b" ? 0.2 : 0) + (arm[kind] == "b" ? noise : 0)}});
+    });
+  };
+  const Words words{"--steps", "1", "--no-progress", "--lrs", "1,0.1,0.01", "--best-lr", "--seeds", "0..6", "--out"};
+  const Ended look = call(folder.path(), main, {"--steps", "1", "--no-progress", "--lrs", "1,0.1,0.01", "--best-lr", "--seeds", "0..6", "--dry-run"});
+  CHECK_THAT(look.out, contains("22 runs") && contains("\nand 10 more, at the rates that these choose\n"));
+  bodies = 0;
+  const Ended whole = call(folder.path(), main, with(words, {"a"}));
+  INFO(whole.err << whole.out);
+  REQUIRE(whole.status == 0);
+  CHECK(bodies == 2 * (2 * 3 + 5));
+  const std::string csv = timeless(file(folder, "a/results.csv"));
+  for (const char* row : {"\na,0.1,2,ok,", "\na,0.1,6,ok,", "\nb,0.01,2,ok,", "\na,1,1,diverged,", "\nb,0.1,1,ok,"}) CHECK_THAT(csv, contains(row));
+  for (const char* row : {"\na,0.01,2,", "\nb,0.1,2,", "\na,1,2,"}) CHECK_THAT(csv, !contains(row));
+  // Judged without what chose, each at its own rate; a claim about one rate has the arms at that.
+  CHECK_THAT(file(folder, "a/claims.csv"), contains("b is lower,a test,agree,-0.19") && contains("b is lower at 0.1,a test,undecided,"));
+  CHECK_THAT(file(folder, "a/claims.csv"), contains(",5,5\n"));
+  CHECK_THAT(file(folder, "a/results.md"), contains("b trained best, to a training loss of 0.306 ") && contains("(n = 5) at lr 0.01"));
+  CHECK_THAT(file(folder, "a/report.html"), contains("Seeds 0, 1 chose each method") && contains("the others trained at that rate"));
+  CHECK(lines_of(file(folder, "a/comparisons.csv")) == 1 + 2);
+  CHECK_THAT(file(folder, "a/comparisons.csv"), contains("lr_first,lr_second\n0,,control,b,a,lower,") && contains(",5,0.01,0.1\n"));
+  CHECK_THAT(file(folder, "a/report.html"), contains("lower, lr 0.01<") && contains("control, lr 0.1<"));
+
+  REQUIRE(call(folder.path(), main, with(words, {"j", "--jobs", "3"})).status == 0);
+  CHECK(timeless(file(folder, "j/results.csv")) == csv);
+  // A folder without it may go on with it: what is there already is used, and what is not named stays in the ledger.
+  bodies = 0;
+  REQUIRE(call(folder.path(), main, {"--steps", "1", "--no-progress", "--lrs", "0.1,0.01", "--seeds", "0..2", "--out", "r"}).status == 0);
+  CHECK(bodies == 12);
+  const Ended on = call(folder.path(), main, with(words, {"r", "--resume"}));
+  CHECK(bodies == 12 + 2 * 2 + 2 * 4);
+  CHECK_THAT(on.err, contains("2 runs of r/ledger.jsonl outside the axes of this call: kept there, not in the tables\n"));
+  CHECK(timeless(file(folder, "r/results.csv")) == csv);
+  REQUIRE(call(folder.path(), main, with(words, {"r", "--rebuild"})).status == 0);
+  CHECK(timeless(file(folder, "r/results.csv")) == csv);
+  // One seed chooses for itself, and is judged by nothing.
+  REQUIRE(call(folder.path(), main, {"--steps", "1", "--no-progress", "--lrs", "0.1,0.01", "--best-lr", "--out", "one"}).status == 0);
+  CHECK_THAT(file(folder, "one/results.md"),
+             contains("b trained best, to a training loss of 0.400 (n = 1) at lr 0.01") && contains("nothing is judged"));
+  // Parts hold whole cells.
+  for (const char* shard : {"1/2", "2/2"})
+    REQUIRE(call(folder.path(), main, with(words, {shard[0] == '1' ? "p1" : "p2", "--shard", shard})).status == 0);
+  CHECK(lines_of(file(folder, "p1/results.csv")) == 1 + 11);
+  CHECK(file(folder, "p1/results.csv").find("\nb,") == std::string::npos);
+  CHECK_THAT(call(folder.path(), main, {"--steps", "1", "--no-progress", "--best-lr"}).err,
+             contains("--best-lr chooses among rates; give several, such as --lrs 1e-3,3e-3"));
+}
+
+TEST_CASE("an arm that fails ends its search, and no other, until it is tried again") {
+  const TemporaryFolder folder;
+  bool fails = true;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("failing", "Failing.", {.network = false, .optimization = false});
+    const auto kind = study.axis<std::string>("--kinds", {"a", "b"}, "Kinds");
+    const auto depth = study.searched<int>("depth");
+    study.search([](const Search& s) { return s.round < 3 ? std::vector<Point>{{{"depth", s.round + 1}}} : std::vector<Point>(); });
+    return study.run(argc, argv, [&](Arm& arm) {
+      if (fails && arm[kind] == "a" && arm[depth] == 2) throw Error("no");
+      arm.measure({{"x", 1}});
+    });
+  };
+  const Words words{"--steps", "1", "--no-progress", "--out", "a"};
+  for (const Words& jobs : {Words{"--jobs", "1", "--overwrite"}, Words{"--jobs", "3", "--overwrite"}}) {
+    const Ended e = call(folder.path(), main, with(words, jobs));
+    CHECK(e.status == 1);
+    CHECK_THAT(e.err, contains("error: 1 of 5 runs failed"));
+  }
+  REQUIRE(call(folder.path(), main, with(words, {"--rebuild"})).status == 0);
+  CHECK(lines_of(file(folder, "a/results.csv")) == 1 + 5);
+  fails = false;
+  REQUIRE(call(folder.path(), main, with(words, {"--resume"})).status == 0);
+  CHECK(lines_of(file(folder, "a/results.csv")) == 1 + 6);
+}
+
+TEST_CASE("a search that names what it has, or what is no place, is an error") {
+  const TemporaryFolder folder;
+  const auto with_next = [&](const NextPoints& next) {
+    return call(folder.path(),
+                [&](int argc, const char* const* argv) {
+                  Study study("wrong", "Wrong.", {.network = false, .optimization = false});
+                  study.searched<int>("depth");
+                  study.search(next);
+                  return study.run(argc, argv, [](Arm&) {});
+                },
+                {"--steps", "1", "--no-progress"})
+        .err;
+  };
+  CHECK_THAT(with_next([](const Search&) {
+               return std::vector<Point>{{{"depth", 1}}};
+             }),
+             contains("[search] expected points that are new, got depth 1 seed 0 again"));
+  CHECK_THAT(with_next([](const Search&) {
+               return std::vector<Point>{{{"width", 1}}};
+             }),
+             contains("[search] expected points with a value of depth, got width 1"));
+  CHECK_THAT(with_next([](const Search&) {
+               return std::vector<Point>{{{"depth", 1}, {"width", 1}}};
+             }),
+             contains("[search] expected values of searched axes alone"));
+}
+
+TEST_CASE("runs of other code are kept and not used, unless accepted, and damaged lines are repeated") {
+  const TemporaryFolder folder;
+  EpsilonStudy study;
+  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
+  REQUIRE(call(folder.path(), main, tiny).status == 0);
+  CHECK(study.bodies == 4);
+  const auto path = folder / "a/ledger.jsonl";
+  std::vector<LedgerEntry> entries = Ledger(path).entries();
+  const std::string here = entries[0].code;
+  std::filesystem::remove(path);
+  for (LedgerEntry& e : entries) {
+    if (&e != &entries[0]) e.code = "beef";
+    Ledger(path).append(e);
+  }
+  const Words resume = with(tiny, {"--resume"});
+  const Ended accepted = call(folder.path(), main, with(resume, {"--accept-code", "beef"}));
+  CHECK(accepted.status == 0);
+  CHECK(study.bodies == 4);
+  CHECK(lines_of(file(folder, "a/results.csv")) == 5);
+  CHECK_THAT(file(folder, "a/report.html"), contains("runs computed by other code: beef"));
+  const Ended unknown = call(folder.path(), main, with(resume, {"--accept-code", "cafe"}));
+  CHECK(unknown.status == 2);
+  CHECK_THAT(unknown.err, contains("--accept-code cafe: a/ledger.jsonl has runs of " + here + ", beef"));
+
+  Words other = tiny;
+  other[8] = "b";
+  std::filesystem::create_directory(folder / "b");
+  std::filesystem::copy(path, folder / "b/ledger.jsonl");
+  nlohmann::ordered_json run = nlohmann::ordered_json::parse(file(folder, "a/run.json"));
+  run.erase("accepted_code");
+  { std::ofstream(folder / "b/run.json") << run.dump(); }
+  { std::ofstream(folder / "b/ledger.jsonl", std::ios::app) << "{\"key\":\"half"; }
+  const Ended anew = call(folder.path(), main, with(other, {"--resume"}));
+  INFO(anew.err);
+  CHECK(anew.status == 0);
+  CHECK(study.bodies == 7);
+  CHECK_THAT(anew.err, contains("3 runs of b/ledger.jsonl computed by other code, beef (this is " + here +
+                                "): kept and not used; --accept-code beef uses them\n"));
+  CHECK_THAT(anew.err,
+             contains("damaged: b/ledger.jsonl, line 5: ") && contains("; the line stays, its run is repeated unless another line has it\n"));
+  CHECK(Ledger(folder / "b/ledger.jsonl").entries().size() == 7);
+  CHECK_THAT(file(folder, "b/ledger.jsonl"), contains("{\"key\":\"half\n"));
+  // Runs of before an option that decides results was there: of other keys, so they can be shown, and not gone on with.
+  other[8] = "younger";
+  std::filesystem::create_directory(folder / "younger");
+  for (LedgerEntry& e : entries) {
+    e.code = "beef", e.key = "0" + e.key;
+    Ledger(folder / "younger/ledger.jsonl").append(e);
+  }
+  { std::ofstream(folder / "younger/run.json") << run.dump(); }
+  const Ended refused = call(folder.path(), main, with(other, {"--resume", "--accept-code", "beef"}));
+  CHECK(refused.status == 2);
+  CHECK_THAT(refused.err, contains("all its runs in younger/ledger.jsonl are of other data, or recorded before an option of this program was there"));
+  CHECK(study.bodies == 7);
+  CHECK(file(folder, "younger/run.json") == run.dump());
+  CHECK(call(folder.path(), main, with(other, {"--rebuild", "--accept-code", "beef"})).status == 0);
+  CHECK(lines_of(file(folder, "younger/results.csv")) == 5);
+  // A folder of a program that kept no ledger.
+  run.erase("code");
+  std::filesystem::create_directory(folder / "old");
+  { std::ofstream(folder / "old/run.json") << run.dump(); }
+  other[8] = "old";
+  const Ended old = call(folder.path(), main, with(other, {"--resume"}));
+  CHECK(old.status == 2);
+  CHECK_THAT(old.err, contains("old/run.json was written by an older version of this program, which kept no ledger; choose another --out"));
+}
+
+TEST_CASE("two thousand signals a second change no byte of a study, side by side") {
+  const TemporaryFolder folder;
+  EpsilonStudy study;
+  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
+#ifdef __SANITIZE_ADDRESS__
+  const std::string steps = "4";
+#else
+  const std::string steps = "60";
+#endif
+  const auto run = [&](const std::string& out) {
+    // Gradients of weights of 192 x 192 and more are products that move the stack pointer.
+    const Ended e = call(folder.path(), main,
+                         {"--dim", "192", "--heads", "3", "--patch", "8", "--batch", "8", "--steps", steps, "--depths", "1", "--jobs", "2",
+                          "--no-progress", "--out", out});
+    INFO(e.err);
+    REQUIRE(e.status == 0);
+    return std::pair(timeless(file(folder, out + "/results.csv")), file(folder, out + "/metrics.jsonl"));
+  };
+  const auto calm = run("calm");
+  const SignalStorm storm;
+  CHECK(run("storm") == calm);
+  CHECK(SignalStorm::taken() > 10);
+}

@@ -1,0 +1,84 @@
+// Evaluation of any model that maps images to logits.
+#include "experiments/lab/train/train.h"
+
+#include <cmath>
+
+#include "autograd/autograd.h"
+#include "nn/nn.h"
+#include "tests/support/catch.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+// 5 images of one pixel in 3 classes.
+lab::ImageSet five_pixels() {
+  lab::ImageSet set;
+  set.channels = set.height = set.width = 1;
+  set.classes = 3;
+  set.pixels = {0, 255, 0, 255, 0};
+  set.labels = {0, 1, 2, 1, 0};
+  return set;
+}
+const lab::Normalization as_it_is{.mean = {0}, .std = {1}};
+
+// Says 0 for black, 1 for white; in training mode 2 for all.
+struct Threshold : nn::Layer {
+  Threshold() : Layer("Threshold") { child("inner", inner); }
+  struct Inner : nn::Module {
+    Inner() : Module("Inner") {}
+  } inner;
+  Tensor forward(const Tensor& images) const override {
+    const Tensor white = reshape(images, {-1, 1}), one = ones_like(white);
+    return training() ? concat({one * 0, one * 0, one}, 1) : concat({1 - white, white, one * 0}, 1);
+  }
+};
+
+struct Broken : Threshold {
+  Tensor forward(const Tensor&) const override { fail("[broken] as it should be"); }
+};
+
+}  // namespace
+
+TEST_CASE("any layer is evaluated in evaluation mode and gets its modes back") {
+  Threshold model;
+  CHECK(lab::evaluate(model, five_pixels(), as_it_is, 2).accuracy == 0.8);
+  CHECK(model.training());
+  CHECK(model.inner.training());
+
+  model.inner.eval();  // a part that is kept in evaluation mode, as a frozen batch norm
+  lab::evaluate(model, five_pixels(), as_it_is);
+  CHECK(model.training());
+  CHECK_FALSE(model.inner.training());
+
+  model.eval();
+  model.inner.train();
+  lab::evaluate(model, five_pixels(), as_it_is);
+  CHECK_FALSE(model.training());
+  CHECK(model.inner.training());
+}
+
+TEST_CASE("modes come back when the model throws") {
+  Broken model;
+  CHECK_THAT(error_of([&] { lab::evaluate(model, five_pixels(), as_it_is); }), contains("as it should be"));
+  CHECK(model.training());
+}
+
+TEST_CASE("any function from images to logits is evaluated as it is") {
+  Threshold model;
+  CHECK(lab::evaluate([&](const Tensor& images) { return model(images); }, five_pixels(), as_it_is).accuracy == 0.2);  // in training mode
+  const Tensor weight = variable(tensor({-1, 1, 0}, {3, 1}));
+  bool recorded = false;
+  const auto linear_model = [&](const Tensor& images) {
+    const Tensor logits = linear(reshape(images, {-1, 1}), weight, tensor({0.5, 0, 0}, {3}));
+    recorded |= logits.requires_grad();
+    return logits;
+  };
+  const lab::Evaluation evaluation = lab::evaluate(linear_model, five_pixels(), as_it_is, 3);
+  CHECK(evaluation.accuracy == 0.8);
+  CHECK_FALSE(recorded);
+  // Black has logits 0.5, 0, 0, white -0.5, 1, 0.
+  const double black = std::log(std::exp(0.5) + 2), white = std::log(std::exp(-0.5) + std::exp(1.0) + 1);
+  CHECK(evaluation.loss == Approx((2 * (black - 0.5) + black + 2 * (white - 1)) / 5).epsilon(1e-6));
+}

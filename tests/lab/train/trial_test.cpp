@@ -1,0 +1,296 @@
+// One arm: checkpoints, evaluation, weights, loops of a body's own, hopeless arms.
+#include "experiments/lab/study/study.h"
+
+#include <signal.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "autograd/autograd.h"
+#include "experiments/lab/record/checkpoint.h"
+#include "experiments/lab/record/ledger.h"
+#include "experiments/lab/study/experiment.h"
+#include "nn/io/pretrained.h"
+#include "nn/io/safetensors.h"
+#include "tests/lab/study/epsilon_study.h"
+#include "tests/support/catch.h"
+#include "tests/support/interrupt.h"
+
+using namespace plumb;
+using namespace plumb::lab;
+using namespace plumb::test;
+
+TEST_CASE("an arm that is interrupted goes on from its checkpoint to the same bits") {
+  const TemporaryFolder folder;
+  const std::string optimizers = GENERATE("adamw", "sgd", "lamb", "adagrad");
+  int stop_at = -1;
+  int first_step = -1;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("kept", "Kept.");
+    study.axis<std::string>("--gates", {"admin_profile"}, "Gates");  // sets initial values from the first batch
+    return study.run(argc, argv, [&](Arm& arm) {
+      nn::ViT model(arm.vit({.depth = 2}));
+      first_step = -1;
+      arm.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
+        if (first_step < 0) first_step = static_cast<int>(step);
+        if (step == stop_at) interrupted_by(SIGINT);
+        return nullptr;
+      });
+    });
+  };
+  const Words words{"--dim", "8",           "--batch", "4",          "--steps", "12",          "--no-progress", "--optimizer", optimizers, "--warmup",
+                    "3",     "--ema-decay", "0.9",     "--drop-key", "0.2",     "--drop-path", "0.1",           "--drop-head", "0.2",      "--out"};
+  REQUIRE(call(folder.path(), main, with(words, {"whole"})).status == 0);
+  stop_at = 6;
+  const Ended stopped = call(folder.path(), main, with(words, {"a"}));
+  CHECK(stopped.status == 130);
+  CHECK_THAT(stopped.err, contains("interrupted: 0 of 1 runs are finished; go on with --resume --out a"));
+  CHECK(checkpoint_in(folder / "a").filename().string().starts_with("admin_profile-seed-0-"));
+  stop_at = -1;
+  const Ended resumed = call(folder.path(), main, with(words, {"a", "--resume"}));
+  INFO(resumed.err);
+  REQUIRE(resumed.status == 0);
+  CHECK(first_step == 7);
+  CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "whole/results.csv")));
+  CHECK(file(folder, "a/metrics.jsonl") == file(folder, "whole/metrics.jsonl"));
+  CHECK(checkpoint_in(folder / "a").empty());  // it is done
+}
+
+TEST_CASE("a checkpoint that does not fit is named, and the arm begins anew") {
+  const TemporaryFolder folder;
+  EpsilonStudy study;
+  int stop_at = 2;
+  std::int64_t began = -1;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study s("one", "One.");
+    s.axis<int>("--depths", {1}, "Depths");
+    return s.run(argc, argv, [&](Arm& arm) {
+      nn::ViT model(arm.vit());
+      began = -1;
+      arm.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
+        if (began < 0) began = step;
+        if (step == stop_at) interrupted_by(SIGINT);
+        return nullptr;
+      });
+    });
+  };
+  REQUIRE(call(folder.path(), main, tiny).status == 130);
+  const auto checkpoint = checkpoint_in(folder / "a");
+  const std::string good = read_file(checkpoint);
+  stop_at = -1;
+  const auto resumed = [&](const std::string& content) {
+    { std::ofstream(checkpoint, std::ios::binary) << content; }
+    std::filesystem::remove(folder / "a/ledger.jsonl");
+    const Ended e = call(folder.path(), main, with(tiny, {"--resume"}));
+    CHECK(e.status == 0);
+    return e.err;
+  };
+  CHECK_THAT(resumed(good), !contains("begins anew"));
+  CHECK(began == 3);
+  CHECK_THAT(resumed(good.substr(0, good.size() / 2)), contains("depth 1 seed 0 begins anew: ") && contains(checkpoint.filename().string()));
+  CHECK(began == 0);
+  nn::TensorFile other;
+  { std::ofstream(checkpoint, std::ios::binary) << good; }
+  other = nn::read_safetensors(checkpoint);
+  const auto changed = [&](const char* field, const std::string& value) {
+    nn::TensorFile c = other;
+    c.metadata[field] = value;
+    nn::write_safetensors(checkpoint, c);
+    return read_file(checkpoint);
+  };
+  CHECK_THAT(resumed(changed("key", "0123")),
+             contains("begins anew") && contains("expected the state of an arm with its checksum, got one that was changed"));
+  CHECK_THAT(resumed(changed("format", "x")), contains("begins anew") && contains("expected the state of an arm of format"));
+  CHECK(began == 0);
+  std::string bit = good;
+  bit[bit.size() - 5] ^= 1;  // in a tensor
+  CHECK_THAT(resumed(bit), contains("begins anew") && contains("got one that was changed"));
+  // Of other code: kept beside, under its name.
+  ArmCheckpoint c = [&] {
+    std::ofstream(checkpoint, std::ios::binary) << good;
+    return read_checkpoint(checkpoint);
+  }();
+  c.code = "0123";
+  write_checkpoint(checkpoint, c);
+  CHECK_THAT(resumed(read_file(checkpoint)), contains("begins anew") && contains("it is of other code (0123, this is "));
+  CHECK(read_checkpoint(checkpoint.parent_path() / (checkpoint.stem().string() + "-0123.safetensors")).code == "0123");
+  c.code = "";
+  c.key = "0123";
+  write_checkpoint(checkpoint, c);
+  CHECK_THAT(resumed(read_file(checkpoint)), contains("begins anew") && contains("it is of other settings or data"));
+}
+
+TEST_CASE("evaluation while it trains, of some of the images, and weights that are kept") {
+  const TemporaryFolder folder;
+  EpsilonStudy study;
+  const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
+  const Words one = with(tiny, {"--depths", "1", "--epsilons", "0.1"});
+  REQUIRE(call(folder.path(), main, with(one, {"--eval-every", "2", "--eval-images", "50", "--save-weights", "--ema-decay", "0.5"})).status == 0);
+  std::istringstream lines(file(folder, "a/metrics.jsonl"));
+  std::vector<std::pair<int, double>> evaluated;
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    if (json.contains("val_accuracy")) evaluated.emplace_back(json["step"], json["val_accuracy"]);
+  }
+  REQUIRE(evaluated.size() == 2);
+  CHECK(evaluated[0].first == 1);
+  CHECK(evaluated[1].first == 3);
+  for (const auto& [step, accuracy] : evaluated) CHECK(accuracy * 50 == Approx(std::round(accuracy * 50)).margin(1e-9));
+  // The weights give the accuracy that was recorded.
+  nn::ViT model({.dim = 8, .depth = 1, .gate = nn::methods::layerscale(0.1), .pool = nn::Pool::mean});
+  nn::load_weights(model, folder / "a/weights/depth-1-epsilon-0.1-seed-0.safetensors");
+  const ImageData data = open_data("glyphs", "");
+  const Evaluation e = evaluate(model, data.validation, normalization_of(data.train), 256, 50);
+  const auto record = Ledger(folder / "a/ledger.jsonl").entries().at(0).record;
+  CHECK(e.accuracy == record.value("val_accuracy"));
+  CHECK(e.loss == Approx(record.value("val_loss")).epsilon(1e-6));
+}
+
+TEST_CASE("a loop of one's own tells what it trains, or does without what needs that") {
+  const TemporaryFolder folder;
+  bool tracks = false;
+  int stop_at = -1;
+  std::vector<double> losses;
+  const auto main = [&](int argc, const char* const* argv) {
+    return experiment(argc, argv, {.name = "own", .summary = "Own."}, [&](Run& run) {
+      nn::ViT model({.dim = 8, .depth = 1, .seed = run.seed()});
+      nn::AdamW optimizer(model.parameters(), {.lr = 1e-2});
+      if (tracks) run.track(model, optimizer);
+      for (const Batch& batch : run.batches()) {
+        const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
+        const Gradients g = backward(loss());
+        if (run.diverges(g, loss)) return;
+        optimizer.step(g);
+        run.log({{"loss", g.loss()}});
+        losses.push_back(g.loss());
+        if (optimizer.steps_taken() == stop_at) interrupted_by(SIGINT);
+      }
+    });
+  };
+  const Words words{"--batch", "4", "--steps", "6", "--no-progress", "--out"};
+  for (const Words& flag : {Words{"--eval-every", "2"}, Words{"--save-weights"}, Words{"--stop-hopeless", "--steps", "40"}}) {
+    Words given = words;
+    if (flag.size() == 3) given.erase(given.begin() + 2, given.begin() + 4);
+    const Ended e = call(folder.path(), main, with(given, with({"u"}, flag)));
+    CHECK(e.status == 2);
+    CHECK_THAT(e.err, contains(flag[0] + ": this program does not say what it trains; its loop would call track(model, optimizer)"));
+    CHECK_FALSE(std::filesystem::exists(folder / "u"));  // nothing began
+  }
+  losses.clear();
+  REQUIRE(call(folder.path(), main, with(words, {"plain"})).status == 0);
+  const std::vector<double> whole = losses;
+  tracks = true;
+  stop_at = 3;
+  REQUIRE(call(folder.path(), main, with(words, {"t", "--eval-every", "2", "--save-weights"})).status == 130);
+  losses.clear();
+  stop_at = -1;
+  REQUIRE(call(folder.path(), main, with(words, {"t", "--eval-every", "2", "--save-weights", "--resume"})).status == 0);
+  CHECK(losses == std::vector<double>(whole.begin() + 3, whole.end()));
+  CHECK(std::filesystem::exists(folder / "t/weights/seed-0.safetensors"));
+  CHECK_THAT(file(folder, "t/metrics.jsonl"), contains("{\"seed\":0,\"step\":3,\"loss\":") && contains(",\"val_loss\":"));
+}
+
+TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults") {
+  const TemporaryFolder folder;
+  std::vector<std::map<std::string, std::vector<double>>> parameters;
+  std::vector<std::vector<double>> logits;
+  const auto keep = [&](const Arm& arm, const nn::ViT& model) {
+    auto& values = parameters.emplace_back();
+    for (const nn::Parameter& p : model.parameters()) values[p.name] = p.value.values();
+    const HostBatch first = evaluation_batch(arm.data().validation, arm.normalization(), 0, 4, 1);
+    logits.push_back(model(to_tensors(first, arm.data().validation).images).values());
+  };
+  const auto body = [&](Arm& arm) {
+    keep(arm,
+         nn::ViT({.channels = arm.data().train.channels, .classes = arm.data().train.classes, .depth = 2, .gate = "layerscale", .seed = arm.seed()}));
+    keep(arm, nn::ViT(arm.vit({.depth = 2, .gate = "layerscale"})));
+    CHECK(arm.vit().mlp_ratio == nn::ViTOptions().mlp_ratio);
+    CHECK(arm.vit().depth == nn::ViTOptions().depth);
+    CHECK(arm.vit().gate->name == nn::ViTOptions().gate->name);
+  };
+  const auto study = [&](int argc, const char* const* argv) { return Study("own", "Own.").run(argc, argv, body); };
+  const auto loop = [&](int argc, const char* const* argv) { return experiment(argc, argv, {.name = "own", .summary = "Own."}, body); };
+  for (const Main& main : {Main(study), Main(loop)})
+    REQUIRE(call(folder.path(), main, {"--steps", "1", "--batch", "4", "--seeds", "3", "--no-progress", "--overwrite", "--out", "a"}).status == 0);
+  REQUIRE(parameters.size() == 4);
+  for (std::size_t i = 1; i < 4; ++i) {
+    CHECK(parameters[i] == parameters[0]);
+    CHECK(logits[i] == logits[0]);
+  }
+  // The options of the network on the command line of a loop.
+  std::int64_t dim = 0;
+  const auto with_options = [&](int argc, const char* const* argv) {
+    return experiment(argc, argv, {.name = "own", .summary = "Own.", .network = true}, [&](Run& run) { dim = run.vit().dim; });
+  };
+  REQUIRE(call(folder.path(), with_options, {"--steps", "1", "--dim", "8", "--no-progress", "--out", "b"}).status == 0);
+  CHECK(dim == 8);
+  CHECK(call(folder.path(), loop, {"--dim", "8"}).status == 2);
+}
+
+TEST_CASE("hopeless arms stop by the stated rule and are not finished") {
+  const TemporaryFolder folder;
+  std::atomic<int> bodies = 0;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("hopeless", "Hopeless.");
+    study.axis<int>("--depths", {1}, "Depths");
+    return study.run(argc, argv, [&](Arm& arm) {
+      ++bodies;
+      nn::ViT model(arm.vit());
+      arm.train(model);
+    });
+  };
+  const Words words{"--dim", "8", "--batch", "4", "--steps", "60", "--lr", "1e-9", "--no-progress", "--out", "a"};
+  const Ended e = call(folder.path(), main, with(words, {"--stop-hopeless"}));
+  INFO(e.err);
+  CHECK(e.status == 0);
+  CHECK_THAT(e.err, contains("stopped: loss 2.") && contains("after half of the steps, at least 98 % of chance (2.303)"));
+  CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0,hopeless,30,"));
+  CHECK_THAT(e.out, contains("hopeless"));
+  CHECK_THAT(e.err, contains("1 of 1 run stopped as hopeless, not finished"));
+  CHECK(call(folder.path(), main, with(words, {"--rebuild"})).status == 0);  // tables show all that ended
+  CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0,hopeless,30,"));
+  CHECK(call(folder.path(), main, with(words, {"--stop-hopeless", "--resume"})).status == 0);
+  CHECK(bodies == 1);  // the rule would stop it again
+  const Ended whole = call(folder.path(), main, with(words, {"--resume"}));
+  CHECK(whole.status == 0);
+  CHECK(bodies == 2);
+  CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0,ok,60,"));
+  Words other = words;
+  other[10] = "b";
+  REQUIRE(call(folder.path(), main, other).status == 0);
+  CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "b/results.csv")));  // it went on from where it was stopped
+}
+
+TEST_CASE("weights of a model that no card describes are saved, and both the run and the file say so") {
+  const TemporaryFolder folder;
+  bool by_hand = true;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("by_hand", "By hand.");
+    study.axis<std::string>("--names", {"one"}, "Names");
+    return study.run(argc, argv, [&](Arm& arm) {
+      nn::Method method = nn::methods::layerscale(0.1);
+      if (by_hand) method.norm = nn::Norm::post;
+      nn::ViT model(arm.vit({.depth = 2, .gate = method}));
+      arm.train(model);
+    });
+  };
+  const Ended ended = call(folder.path(), main, with(tiny, {"--save-weights"}));
+  INFO(ended.err);
+  REQUIRE(ended.status == 0);
+  CHECK_THAT(ended.err, contains("--save-weights: weights of one seed 0 will have no card, so that other programs cannot make the model: ") &&
+                            contains("its method \"layerscale:init=0.1\" is not the table's"));
+  const std::string weights = "a/weights/one-seed-0.safetensors";
+  CHECK_THAT(error_of([&] { nn::card_of(nn::read_safetensors(folder / weights), "w"); }),
+             contains("w: these weights are of a model that a card cannot"));
+  nn::Method method = nn::methods::layerscale();
+  method.norm = nn::Norm::post;
+  nn::ViT model({.dim = 8, .depth = 2, .gate = method, .pool = nn::Pool::mean});
+  nn::load_weights(model, folder / weights);
+  by_hand = false;
+  const Ended good = call(folder.path(), main, with(tiny, {"--save-weights", "--overwrite"}));
+  CHECK_THAT(good.err, !contains("no card"));
+  CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / weights), "w").options).gate->label() == "layerscale:init=0.1");
+}
