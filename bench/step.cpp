@@ -12,6 +12,7 @@
 #include "core/backend.h"
 #include "experiments/lab/build_info.h"
 #include "experiments/lab/cli/cli.h"
+#include "experiments/lab/options/device.h"
 #include "experiments/lab/run/setup.h"
 #include "nn/nn.h"
 

@@ -9,6 +9,7 @@
 #include "autograd/autograd.h"
 #include "core/atomic_file.h"
 #include "experiments/lab/cli/cli.h"
+#include "experiments/lab/data/batch.h"
 #include "experiments/lab/data/image_file.h"
 #include "experiments/lab/data/image_folder.h"
 #include "experiments/lab/data/loader.h"

@@ -11,6 +11,8 @@
 #include "autograd/autograd.h"
 #include "experiments/lab/options/drop_options.h"
 #include "experiments/lab/options/gate_init.h"
+#include "experiments/lab/report/layers.h"
+#include "experiments/lab/report/pictures.h"
 #include "experiments/lab/signals/attention_images.h"
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/study/pretrained_weights.h"

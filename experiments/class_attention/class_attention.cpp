@@ -4,6 +4,9 @@
 
 #include <charconv>
 
+#include "experiments/lab/report/curves.h"
+#include "experiments/lab/report/layers.h"
+#include "experiments/lab/report/pictures.h"
 #include "experiments/lab/signals/attention_images.h"
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/study/published_settings.h"

@@ -6,6 +6,7 @@
 
 #include "autograd/autograd.h"
 #include "experiments/lab/study/study.h"
+#include "experiments/lab/train/evaluate.h"
 #include "experiments/lab/train/train.h"
 #include "nn/audit.h"
 #include "nn/models/deep_mlp.h"

@@ -6,9 +6,11 @@
 #include <cmath>
 #include <map>
 
+#include "experiments/lab/report/curves.h"
 #include "experiments/lab/stats/edges.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
+#include "experiments/lab/train/trained_at.h"
 #include "nn/audit.h"
 
 using namespace plumb;

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/report/input.h"
+#include "experiments/lab/report/layers.h"
 #include "experiments/lab/report/report.h"
+#include "experiments/lab/report/text.h"
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/stats/verdict.h"
 #include "experiments/lab/study/published_settings.h"

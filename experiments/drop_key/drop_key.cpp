@@ -6,6 +6,9 @@
 #include <cmath>
 
 #include "autograd/autograd.h"
+#include "experiments/lab/data/batch.h"
+#include "experiments/lab/report/curves.h"
+#include "experiments/lab/report/pictures.h"
 #include "experiments/lab/signals/attention_images.h"
 #include "experiments/lab/signals/mask_images.h"
 #include "experiments/lab/study/published_settings.h"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "experiments/lab/report/layers.h"
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"

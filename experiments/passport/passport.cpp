@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/autograd.h"
+#include "experiments/lab/data/batch.h"
+#include "experiments/lab/record/run_description.h"
 #include "experiments/lab/study/study.h"
 #include "experiments/passport/records.h"
 #include "experiments/passport/report.h"

@@ -8,6 +8,7 @@
 
 #include "experiments/lab/plot/text.h"
 #include "experiments/lab/plot/text_table.h"
+#include "experiments/lab/record/csv.h"
 #include "experiments/lab/report/parts.h"
 #include "experiments/lab/signals/probe_json.h"
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "experiments/lab/plot/svg_parts.h"
+#include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/page.h"
 #include "experiments/lab/report/parts.h"
 

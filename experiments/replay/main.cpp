@@ -1,3 +1,3 @@
-#include "experiments/lab/study/folder_programs.h"
+#include "experiments/replay/replay.h"
 
 int main(int argc, char** argv) { return plumb::lab::replay(argc, argv); }

@@ -1,3 +1,3 @@
-#include "experiments/lab/study/folder_programs.h"
+#include "experiments/report/report.h"
 
 int main(int argc, char** argv) { return plumb::lab::report(argc, argv); }

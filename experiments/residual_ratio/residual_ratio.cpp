@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "experiments/lab/report/layers.h"
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/stats/summary.h"
 #include "experiments/lab/study/published_settings.h"

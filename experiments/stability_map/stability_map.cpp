@@ -11,6 +11,7 @@
 #include "experiments/lab/stats/summary.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
+#include "experiments/lab/train/trained_at.h"
 #include "nn/audit.h"
 
 using namespace plumb;

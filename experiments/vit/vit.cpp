@@ -2,6 +2,8 @@
 #include "experiments/vit/vit.h"
 
 #include "experiments/lab/options/gate_init.h"
+#include "experiments/lab/report/layers.h"
+#include "experiments/lab/report/pictures.h"
 #include "experiments/lab/signals/attention_images.h"
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/study/pretrained_weights.h"

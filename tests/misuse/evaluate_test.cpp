@@ -1,4 +1,5 @@
 // Mistakes with evaluation.
+#include "experiments/lab/train/evaluate.h"
 #include "autograd/autograd.h"
 #include "experiments/lab/train/train.h"
 #include "nn/nn.h"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiments/lab/report/input.h"
 #include "experiments/lab/report/report.h"
 #include "tests/support/browser.h"
 #include "tests/support/catch.h"

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "experiments/lab/data/batch.h"
 #include "experiments/lab/data/glyphs.h"
 #include "experiments/lab/data/image_file.h"
 #include "experiments/lab/data/image_folder.h"

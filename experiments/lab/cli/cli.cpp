@@ -1,18 +1,13 @@
 #include "experiments/lab/cli/cli.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <exception>
 #include <filesystem>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/atomic_file.h"
 #include "core/nearest.h"
-#include "core/one_line.h"
 #include "experiments/lab/build_info.h"
 
 namespace plumb::lab {
@@ -350,31 +345,6 @@ std::string Cli::difference(const std::string& recorded_settings) const {
   for (const auto& [key, value] : recorded.items())
     if (!ours.contains(key)) return fmt::format("{} is {} there and unknown here", key, value.dump());
   return "";
-}
-
-int exit_status(const std::function<int()>& body) {
-  const auto report = [](const char* message, int status) {
-    note_error("error: " + one_line(message) + "\n");
-    return status;
-  };
-  try {
-    return body();
-  } catch (const UsageError& e) {
-    return report(e.what(), 2);
-  } catch (const std::bad_alloc&) {
-    return report("out of memory; try a smaller --batch", 1);
-  } catch (const std::exception& e) {
-    return report(e.what(), 1);
-  } catch (...) {
-    return report("something was thrown that is not an exception", 1);
-  }
-}
-
-void note_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
-
-void write_result(std::string_view text, std::FILE* out) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0;
-  check(written, "cannot write the result: {}", std::strerror(errno));
 }
 
 }  // namespace plumb::lab

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/backend.h"
 #include "core/error.h"
 #include "core/random.h"
 
@@ -161,5 +162,7 @@ HostBatch evaluation_batch(const ImageSet& set, const Normalization& normalizati
   in_parallel(workers, count, [&](std::int64_t i) { write_image(normalizer, set, first + i, batch.images.data() + i * set.image_bytes()); });
   return batch;
 }
+
+std::int64_t loading_threads(const ImageSet& set) { return set.in_files() ? num_threads() : 1; }
 
 }  // namespace plumb::lab

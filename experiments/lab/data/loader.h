@@ -50,4 +50,7 @@ class BatchLoader {
 // Images first ... first + count - 1 of the set, in order. Error when the set has not so many.
 HostBatch evaluation_batch(const ImageSet& set, const Normalization& normalization, std::int64_t first, std::int64_t count, std::int64_t workers = 1);
 
+// How many threads should load images of a set: those in memory are ready sooner than a thread starts.
+std::int64_t loading_threads(const ImageSet& set);
+
 }  // namespace plumb::lab

@@ -5,8 +5,7 @@
 #include <memory>
 
 #include "experiments/lab/cli/cli.h"
-#include "experiments/lab/run/setup.h"
-#include "experiments/lab/train/training_step.h"
+#include "experiments/lab/options/device.h"
 
 namespace plumb::lab {
 
@@ -104,7 +103,7 @@ void RunOptions::declare(Cli& cli, const RunChoices& choices) {
          "--profile", &profile,
          fmt::format("Time steps {} to {} of the first run by kernel and module: a table on stderr and in profile.txt, and a trace for Perfetto in "
                      "profile.json",
-                     StepProfile::first, StepProfile::last))
+                     first_profiled_step, last_profiled_step))
       .decides_nothing_later();
   cli.option("--save-weights", &save_weights, "Save each run's weights as they are evaluated, in weights/ as safetensors").decides_nothing_later();
   cli.option("--tensorboard", &tensorboard, "Write each finished run's numbers for TensorBoard, in tensorboard/").decides_nothing_later();
@@ -152,8 +151,8 @@ void RunOptions::declare(Cli& cli, const RunChoices& choices) {
                 "--rebuild, --replay and --dry-run exclude each other, and --rebuild and --replay also --resume and --overwrite; give one");
     usage_check(!stop_hopeless || steps >= 40, "--stop-hopeless looks at 20 steps in the first half of a run; give --steps of at least 40, got {}",
                 steps);
-    usage_check(!profile || steps > StepProfile::first, "--profile is about steps {} to {}, counted from 0; give --steps of at least {}, got {}",
-                StepProfile::first, StepProfile::last, StepProfile::first + 1, steps);
+    usage_check(!profile || steps > first_profiled_step, "--profile is about steps {} to {}, counted from 0; give --steps of at least {}, got {}",
+                first_profiled_step, last_profiled_step, first_profiled_step + 1, steps);
   });
 }
 

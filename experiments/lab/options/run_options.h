@@ -25,6 +25,9 @@ struct RunChoices {
   std::int64_t least_steps = 1;
 };
 
+// The steps that --profile is about, counted from 0: the first ones take memory from the system and compile kernels.
+inline constexpr std::int64_t first_profiled_step = 3, last_profiled_step = 7;
+
 // Of a width or a depth: far beyond any machine, and products of such sizes do not overflow.
 inline constexpr double largest_size = 1 << 20;
 

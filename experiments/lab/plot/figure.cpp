@@ -1,5 +1,6 @@
 #include "experiments/lab/plot/figure.h"
 
+#include "experiments/lab/record/csv.h"
 #include "experiments/lab/record/record.h"
 
 namespace plumb::lab {

@@ -1,9 +1,9 @@
-// Small multiples: what svg_plot.h draws of a plot with many series.
+// Small multiples: what line_chart.h draws of a plot with many series.
 #pragma once
 
 #include <string>
 
-#include "experiments/lab/plot/line_chart.h"
+#include "experiments/lab/plot/chart.h"
 
 namespace plumb::lab::svg {
 

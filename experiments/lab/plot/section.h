@@ -1,7 +1,6 @@
 // A part of its own in what a study tells: a table, and charts.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -10,11 +9,8 @@
 #include "experiments/lab/plot/heat_map.h"
 #include "experiments/lab/plot/line_chart.h"
 #include "experiments/lab/plot/text_table.h"
-#include "experiments/lab/record/point.h"
 
 namespace plumb::lab {
-
-struct StudyResults;
 
 using Chart = std::variant<Plot, DotPlot, HeatMap>;
 
@@ -29,27 +25,5 @@ struct Section {
   std::vector<Chart> charts = {};
   std::vector<Picture> pictures = {};
 };
-
-// A value against a number on an axis, with a line for each combination of the other axes: means over the seeds that ended ok, with intervals. The
-// axis is logarithmic where its positive values span more than a factor of 20; a value of 0 is then a dashed line, named as such.
-struct Curve {
-  std::string value, axis;
-  Point where = {};        // only arms there
-  std::string title = {};  // of the chart; "" the value and the axis
-  bool log_value = false;
-};
-Plot plot_of(const StudyResults& results, const Curve& curve);
-
-// A row for each combination of the axes, in the order of the arms: the mean of a value over the seeds that ended ok, its interval, and each seed.
-// `name` says what a row is called, without the seed; by default what its axes say.
-DotPlot dots_of(const StudyResults& results, const std::string& value, const std::string& title,
-                const std::function<std::string(const Point&)>& name = {});
-
-// What somebody published about arms of a study, to stand beside what they give here.
-struct Published {
-  Point where;
-  std::string value, figure, source;  // "val_accuracy", "82.9 % top-1 on ImageNet", "Touvron et al. 2021, table 1"
-};
-Section published_section(const StudyResults& results, const std::vector<Published>& published);
 
 }  // namespace plumb::lab

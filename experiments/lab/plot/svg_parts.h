@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/lab/plot/line_chart.h"
+#include "experiments/lab/plot/chart.h"
 
 namespace plumb::lab::svg {
 

@@ -7,7 +7,11 @@
 #include <set>
 #include <tuple>
 
+#include "experiments/lab/report/curves.h"
+#include "experiments/lab/report/input.h"
 #include "experiments/lab/report/parts.h"
+#include "experiments/lab/stats/groups.h"
+#include "experiments/lab/stats/reference.h"
 
 namespace plumb::lab {
 namespace {

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "experiments/lab/report/parts.h"
+#include "experiments/lab/stats/reference.h"
 
 namespace plumb::lab {
 namespace {

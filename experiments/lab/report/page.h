@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "experiments/lab/plot/figure.h"
-#include "experiments/lab/report/report.h"
+#include "experiments/lab/plot/section.h"
+#include "experiments/lab/record/run_description.h"
 
 namespace plumb::lab {
 

@@ -6,8 +6,9 @@
 
 #include "experiments/lab/plot/figure.h"
 #include "experiments/lab/plot/text.h"
-#include "experiments/lab/report/report.h"
-#include "experiments/lab/stats/summary.h"
+#include "experiments/lab/report/input.h"
+#include "experiments/lab/stats/groups.h"
+#include "experiments/lab/stats/reference.h"
 #include "experiments/lab/stats/verdict.h"
 
 namespace plumb::lab {

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "experiments/lab/plot/text.h"
 #include "experiments/lab/report/page.h"
+#include "experiments/lab/train/evaluate.h"
 
 namespace plumb::lab {
 namespace {

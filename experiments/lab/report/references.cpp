@@ -6,26 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "experiments/lab/plot/section.h"
-#include "experiments/lab/report/results.h"
-#include "experiments/lab/train/linear_model.h"
-
 namespace plumb::lab {
-
-bool is_accuracy(std::string_view value) { return value == "accuracy" || value.ends_with("_accuracy"); }
-
-std::string describe_level(std::string_view value, double level) {
-  return is_accuracy(value) ? fmt::format("{:.3g} %", 100 * level) : fmt::format("{:.4g}", level);
-}
-
-std::vector<Reference> chance_references(std::int64_t classes) {
-  if (classes < 2) return {};
-  const double loss = chance_loss(classes), accuracy = 1 / static_cast<double>(classes);
-  std::vector<Reference> references;
-  for (const char* value : {"train_loss", "val_loss"}) references.push_back({value, loss, fmt::format("chance, ln {} = {:.3f}", classes, loss)});
-  references.push_back({"val_accuracy", accuracy, fmt::format("chance, {:.3g} %", 100 * accuracy)});
-  return references;
-}
 
 std::vector<PlotRule> rules_of(const std::vector<Reference>& references, std::string_view value, double low, double high) {
   const double room = std::max(high - low, 0.05 * std::max(std::abs(low), std::abs(high)));

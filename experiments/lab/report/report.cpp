@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
+#include "experiments/lab/report/layers.h"
 #include "experiments/lab/report/page.h"
 #include "experiments/lab/report/parts.h"
+#include "experiments/lab/stats/groups.h"
 
 namespace plumb::lab {
 namespace {
@@ -150,5 +153,42 @@ Report render_report(const ReportInput& input) {
   report.html = page(input.title, html);
   return report;
 }
+
+namespace {
+
+// The axes that together name the series of a report.
+std::vector<std::string> series_axes(const StudyResults& r) {
+  std::vector<std::string> series;
+  for (const std::string& axis : r.axes)
+    if (axis != "depth" && axis != "lr" && axis != "seed") series.push_back(axis);
+  return series;
+}
+
+}  // namespace
+
+ReportInput report_input(const StudyResults& r) {
+  const std::vector<std::string> series = series_axes(r);
+  ReportInput input{.title = r.name,
+                    .question = r.question,
+                    .claims = r.claims,
+                    .sections = r.sections,
+                    .series = series.size() == 1 ? series.front() : "arm",
+                    .columns = further_columns(r),
+                    .settings = r.settings,
+                    .judging = r.judging,
+                    .arms = arm_results(r),
+                    .layers = layer_points(r),
+                    .notes = r.notes};
+  for (std::size_t i = 0; i < r.records.size(); ++i)
+    for (const std::string& line : r.records[i].metrics) {
+      const auto json = nlohmann::json::parse(line);
+      const ArmResult& a = input.arms[i];
+      if (const auto loss = json.find("loss"); loss != json.end())
+        input.losses.push_back({a.gate, a.depth, a.lr, a.seed, json["step"], loss->is_null() ? unknown : loss->get<double>()});
+    }
+  return input;
+}
+
+Report results_report(const StudyResults& results) { return render_report(report_input(results)); }
 
 }  // namespace plumb::lab

@@ -7,25 +7,10 @@
 #include <vector>
 
 #include "experiments/lab/plot/figure.h"
+#include "experiments/lab/report/input.h"
 #include "experiments/lab/report/results.h"
-#include "experiments/lab/stats/outcome.h"
 
 namespace plumb::lab {
-
-struct ReportInput {
-  std::string title = {};
-  std::string question = {};  // what the study asks; none if empty
-  std::vector<JudgedClaim> claims = {};
-  std::vector<Section> sections = {};     // before the library's own
-  std::string series = "gate";            // what ArmResult::gate is called
-  std::vector<std::string> columns = {};  // further values, ArmResult::further
-  NamedTexts settings = {};               // what was compared and how: name, value
-  Judging judging = {};                   // no chance level is drawn for fewer than two classes
-  std::vector<ArmResult> arms = {};       // gates, depths and rates appear in this order
-  std::vector<LossPoint> losses = {};
-  std::vector<LayerPoint> layers = {};
-  NamedTexts notes = {};  // where the numbers come from: version, commit, device, command line
-};
 
 // Of any study: its arm_results(); losses are what it traced as "loss".
 ReportInput report_input(const StudyResults& results);
@@ -33,6 +18,9 @@ ReportInput report_input(const StudyResults& results);
 // One HTML file that holds all it needs and opens in any browser without network, in light and dark mode, from 390 px up; what its script adds (a
 // filter, sorting, highlighting) it can be read without. Everything in it is computed from the input; its text is escaped.
 Report render_report(const ReportInput& input);
+
+// Of any study: report.html and its figures.
+Report results_report(const StudyResults& results);
 
 // The arms for a terminal, one line each (gate, depth, lr), at most 100 columns wide as long as the numbers are of common size. Says as the
 // report does which are near chance, ln(classes); none for fewer than two classes. `colour` adds ANSI colours.

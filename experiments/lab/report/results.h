@@ -1,22 +1,21 @@
 // What a study's tables, reports and claims are made from: its finished arms, in the order of --dry-run.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "experiments/lab/plot/figure.h"
 #include "experiments/lab/plot/section.h"
 #include "experiments/lab/record/record.h"
-#include "experiments/lab/run/folder.h"
+#include "experiments/lab/record/run_description.h"
 #include "experiments/lab/stats/claims.h"
+#include "experiments/lab/stats/outcome.h"
 #include "experiments/lab/stats/summary.h"
 #include "experiments/lab/stats/verdict.h"
 
 namespace plumb::lab {
-
-using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
 struct StudyResults {
   std::string name = {}, question = {};
@@ -47,15 +46,16 @@ inline constexpr std::size_t shown_unasked = 8;
 std::string method_name(const StudyResults& results, const Point& point);
 // The arms as reports see them: the axes depth and lr are depth and rate, all others together name the method.
 std::vector<ArmResult> arm_results(const StudyResults& results);
+// The values of ArmResult::further.
+std::vector<std::string> further_columns(const StudyResults& results);
 // How they compare; none where nothing has a training loss.
 std::vector<Place> judged_places(const StudyResults& results);
 
-// Of any study: the table for a terminal (means over seeds with 95 % t intervals), and report.html.
-std::string results_text(const StudyResults& results, bool colour);
-Report results_report(const StudyResults& results);
-// What was claimed and what came of it, and the study's own sections: below the table.
-std::string findings_text(const StudyResults& results, bool colour);
-// The same table in Markdown.
-std::string results_markdown(const StudyResults& results);
+// The values that the table has columns for: those that the study asks for, or the first few that were measured.
+struct ShownValues {
+  std::vector<std::string> names;
+  std::size_t left_out = 0;
+};
+ShownValues shown_values(const StudyResults& results);
 
 }  // namespace plumb::lab

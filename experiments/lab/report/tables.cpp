@@ -5,7 +5,11 @@
 
 #include "experiments/lab/plot/svg_parts.h"
 #include "experiments/lab/plot/text_table.h"
+#include "experiments/lab/report/input.h"
 #include "experiments/lab/report/parts.h"
+#include "experiments/lab/report/report.h"
+#include "experiments/lab/stats/groups.h"
+#include "experiments/lab/stats/reference.h"
 
 namespace plumb::lab {
 namespace {

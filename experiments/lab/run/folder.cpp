@@ -19,82 +19,13 @@
 #include "core/atomic_file.h"
 #include "experiments/lab/build_info.h"
 #include "experiments/lab/cli/cli.h"
+#include "experiments/lab/run/files.h"
 
 namespace plumb::lab {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-constexpr const char* lock_name = ".lock";
-// What every experiment may write; what an experiment writes besides, its run.json names. run.json itself goes last: while a run's files are being
-// deleted, what is left still shows that it is a run.
-constexpr const char* run_files[] = {"profile.json", "profile.txt", "report.html",     "metrics.jsonl", "results.csv",
-                                     "results.md",   "claims.csv",  "comparisons.csv", "ledger.jsonl"};
-constexpr const char *figures_name = "figures", *figures_list = ".figures", *tensorboard_name = "tensorboard";
-constexpr const char* run_folders[] = {"weights", "checkpoints", figures_name, tensorboard_name};
-
-bool is_leftover(const fs::path& path) { return path.filename() == lock_name || is_temporary_file(path); }
-
-std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
-  std::error_code error;
-  std::vector<fs::directory_entry> entries;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) entries.push_back(*it);
-  check(!error, "cannot read {}: {}", folder.string(), error.message());
-  return entries;
-}
-
-// The names of the figures that a run has written there.
-std::vector<std::string> figures_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::ifstream list(folder / figures_list);
-  for (std::string line; std::getline(list, line);)
-    if (line.find('/') == line.npos && (line.ends_with(".svg") || line.ends_with(".csv"))) names.push_back(line);
-  return names;
-}
-
-// Appends what a run has written into its folder `name`, at `within`; that folder itself where it holds nothing else.
-bool add_files_within(std::vector<fs::path>& files, const fs::path& within, const std::string& name) {
-  const std::vector<std::string> figures = name == figures_name ? figures_in(within) : std::vector<std::string>();
-  const auto is_ours = [&](const fs::path& file) {
-    const std::string text = file.filename().string();
-    return is_temporary_file(file) || (name == figures_name && (text == figures_list || std::ranges::find(figures, text) != figures.end())) ||
-           (name == tensorboard_name && text.starts_with("events.out.tfevents.")) ||
-           ((name == "weights" || name == "checkpoints") && text.ends_with(".safetensors"));
-  };
-  bool all = true;
-  for (const fs::directory_entry& e : entries_of(within)) {
-    const bool is_folder = e.symlink_status().type() == fs::file_type::directory;
-    if (is_folder && name == tensorboard_name)  // a folder an arm
-      all = add_files_within(files, e.path(), name) && all;
-    else if (!is_folder && is_ours(e.path()))
-      files.push_back(e.path());
-    else
-      all = false;
-  }
-  if (all) files.push_back(within);
-  return all;
-}
-
-// The files and folders that a run has written, the folders' contents first.
-std::vector<fs::path> files_of_run(const fs::path& folder, const RunDescription& run) {
-  std::vector<std::string> names(std::begin(run_files), std::end(run_files));
-  names.insert(names.end(), run.facts.outputs.begin(), run.facts.outputs.end());
-  std::vector<fs::path> files;
-  for (const std::string& name : names)
-    if (const fs::file_status status = fs::symlink_status(folder / name); fs::exists(status) && !fs::is_directory(status))
-      files.push_back(folder / name);
-  for (const char* name : run_folders)
-    if (fs::symlink_status(folder / name).type() == fs::file_type::directory) add_files_within(files, folder / name, name);
-  files.push_back(folder / "run.json");
-  return files;
-}
-
-void remove_file(const fs::path& path) {
-  std::error_code error;
-  fs::remove(path, error);
-  check(!error, "cannot delete {}: {}", path.string(), error.message());
-}
 
 struct StartTime {
   std::time_t seconds;
@@ -176,12 +107,6 @@ void check_usable(const fs::path& path, const Cli& cli, const RunOptions& option
                 name, entry.filename().string());
 }
 
-std::optional<LinearModel> linear_from(const Json& data) {
-  if (!data.contains("linear_model")) return std::nullopt;
-  const Json& linear = data["linear_model"];
-  return LinearModel{.train_loss = linear.at("train_loss"), .val_loss = linear.at("val_loss"), .val_accuracy = linear.at("val_accuracy")};
-}
-
 }  // namespace
 
 fs::path new_run_folder(const std::string& name) {
@@ -192,65 +117,6 @@ fs::path new_run_folder(const std::string& name) {
     if (fs::create_directory(path, error)) return path;
   }
   fail(fmt::format("cannot create a folder under runs: {}; choose one with --out", error.message()));
-}
-
-std::string RunDescription::text() const {
-  const ImageSet& images = facts.data.images;
-  Json run{{"experiment", experiment},
-           {"version", version},
-           {"commit", commit},
-           {"build", build},
-           {"code", facts.code},
-           {"program", program},
-           {"machine", {{"device", facts.machine.device}, {"threads", facts.machine.threads}}},
-           {"command_line", command_line},
-           {"data", facts.data.text},
-           {"data_facts",
-            {{"name", facts.data.name},
-             {"validation_is", facts.data.validation_is},
-             {"hash", facts.data.hash},
-             {"image", {images.channels, images.height, images.width}},
-             {"classes", images.classes}}},
-           {"started", started},
-           {"outputs", facts.outputs},
-           {"settings", Json::parse(settings)},
-           {"fixed", fixed}};
-  if (const auto& linear = facts.data.linear)
-    run["data_facts"]["linear_model"] = {{"train_loss", linear->train_loss}, {"val_loss", linear->val_loss}, {"val_accuracy", linear->val_accuracy}};
-  if (!accepted_code.empty()) run["accepted_code"] = accepted_code;
-  return run.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-RunDescription RunDescription::parse(const std::string& text, const std::string& file) {
-  const Json run = Json::parse(text, nullptr, false);
-  const bool ours =
-      run.is_object() && run.contains("experiment") && run["experiment"].is_string() && run.contains("settings") && run["settings"].is_object();
-  usage_check(ours, "{} does not describe a run; choose another --out", file);
-  usage_check(run.contains("code"), "{} was written by an older version of this program, which kept no ledger; choose another --out", file);
-  try {
-    const Json &machine = run.at("machine"), &data = run.at("data_facts"), &image = data.at("image");
-    return {.experiment = run.at("experiment"),
-            .version = run.at("version"),
-            .commit = run.at("commit"),
-            .build = run.at("build"),
-            .program = run.at("program"),
-            .facts = {.machine = {.device = machine.at("device"), .threads = machine.at("threads")},
-                      .data = {.name = data.at("name"),
-                               .text = run.at("data"),
-                               .validation_is = data.at("validation_is"),
-                               .hash = data.at("hash"),
-                               .images = {.channels = image.at(0), .height = image.at(1), .width = image.at(2), .classes = data.at("classes")},
-                               .linear = linear_from(data)},
-                      .code = run.at("code"),
-                      .outputs = run.at("outputs")},
-            .command_line = run.at("command_line"),
-            .started = run.at("started"),
-            .settings = run.at("settings").dump(),
-            .fixed = run.at("fixed"),
-            .accepted_code = run.value("accepted_code", std::vector<std::string>())};
-  } catch (const Json::exception& e) {
-    throw UsageError(fmt::format("{} does not describe a run ({}); choose another --out", file, e.what()));
-  }
 }
 
 RunFolder::RunFolder(const Cli& cli, const RunOptions& options, const RunFacts& facts) {
@@ -299,35 +165,6 @@ RunFolder::RunFolder(const Cli& cli, const RunOptions& options) : path_(options.
 }
 
 RunFolder::~RunFolder() { unlock(); }
-
-void write_figures(const fs::path& run, const std::vector<Figure>& figures) {
-  const fs::path folder = run / figures_name;
-  const std::vector<std::string> former = figures_in(folder);
-  if (figures.empty() && former.empty()) return;
-  fs::create_directories(folder);
-  const auto list = [&](const std::set<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) text += name + "\n";
-    write_file_atomically(folder / figures_list, text);
-  };
-  std::set<std::string> written;
-  for (const Figure& f : figures) written.insert({f.id + ".svg", f.id + ".csv"});
-  std::set<std::string> all = written;
-  all.insert(former.begin(), former.end());
-  list(all);  // before what it lists, so that nothing lies there unlisted
-  for (const Figure& f : figures) {
-    write_file_atomically(folder / (f.id + ".svg"), standalone(f.svg));
-    write_file_atomically(folder / (f.id + ".csv"), f.csv);
-  }
-  for (const std::string& name : former)
-    if (!written.contains(name)) fs::remove(folder / name);
-  list(written);
-}
-
-bool RunFolder::writes(const std::string& name) {
-  return name == "run.json" || std::ranges::find(run_files, name) != std::end(run_files) ||
-         std::ranges::find(run_folders, name) != std::end(run_folders);
-}
 
 void RunFolder::discard() {
   std::error_code none;

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "experiments/lab/train/training_step.h"
+#include "experiments/lab/run/step_profile.h"
 
 namespace plumb::lab {
 namespace {

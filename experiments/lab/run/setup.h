@@ -5,18 +5,11 @@
 #include "core/precision.h"
 #include "experiments/lab/data/image_set.h"
 #include "experiments/lab/options/run_options.h"
-#include "experiments/lab/run/folder.h"
+#include "experiments/lab/record/run_description.h"
 
 namespace plumb::lab {
 
-// What products run in under --dtype; of bf16, stderr gets by which instructions.
-Precision precision_for(const std::string& dtype, Device device);
-Precision precision_of(const std::string& dtype);  // the same without a word
 Defaults defaults_for(const RunOptions& options);
-// Throws an Error that says what cuda lacks, if it does; for another name than those of RunChoices too.
-Device device_named(const std::string& name);
-// cuda, where it can be used, else cpu; stderr gets a line that says what is missing.
-Device best_device();
 
 class Setup {
  public:

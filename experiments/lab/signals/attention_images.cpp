@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "experiments/lab/data/batch.h"
 #include "experiments/lab/data/image_file.h"
 #include "experiments/lab/data/loader.h"
-#include "experiments/lab/report/results.h"
 #include "experiments/lab/train/train.h"
 
 namespace plumb::lab {
@@ -156,15 +156,6 @@ Picture titled(const std::string& title, const Pixels& picture) { return {title,
 
 void attach_picture(Arm& arm, const std::string& name, const Pixels& picture) { arm.attach(nlohmann::json{{name, base64(png(picture))}}.dump()); }
 
-Section picture_section(const StudyResults& results, const std::string& name, const std::string& title, const std::string& caption) {
-  Section section{.title = title, .caption = caption};
-  for (const Record& record : results.records)
-    for (const std::string& text : record.attachments)
-      if (const auto json = nlohmann::json::parse(text); json.contains(name))
-        section.pictures.push_back({record.point.without("seed").label(), json.at(name)});
-  return section;
-}
-
 void attach_attention(Arm& arm, nn::Classifier& model) {
   if (arm.has_diverged() || !is_of_first_seed(arm)) return;
   constexpr std::int64_t count = 4, side = 96;
@@ -184,13 +175,6 @@ void attach_attention(Arm& arm, nn::Classifier& model) {
     arm.note(fmt::format("no picture of what {} attends to: {}", arm.point().label(), e.what()));
   }
   model.train();
-}
-
-Section attention_section(const StudyResults& results) {
-  return picture_section(results, "attention", "What the class attends to",
-                         "The first validation images: as they are, with the attention that the class is read from (CaiT's last class attention, "
-                         "the class token's row in the last block, or the mean over all queries), and with attention rolled out through all blocks, "
-                         "above its least value. Mean over heads; the largest weight is yellow. First seed.");
 }
 
 }  // namespace plumb::lab

@@ -34,17 +34,14 @@ Pixels heat(const Pixels& image, const PatchWeights& weights);
 // Pictures of one size in rows of so many, white pixels apart; 0: all in one row.
 Pixels beside(const std::vector<Pixels>& pictures, std::int64_t in_a_row = 0, std::int64_t gap = 2);
 
-// For reports: a picture with a title; pictures that an arm attaches under a name, and all of that name as a section. Those of the first seed alone
+// For reports: a picture with a title, and pictures that an arm attaches under a name (report/pictures.h shows them). Those of the first seed alone
 // are drawn, as others look alike.
 bool is_of_first_seed(const Arm& arm);
 Picture titled(const std::string& title, const Pixels& picture);
 void attach_picture(Arm& arm, const std::string& name, const Pixels& picture);
-Section picture_section(const StudyResults& results, const std::string& name, const std::string& title, const std::string& caption);
 
 // Draws, for the first validation images, what the class attends to in a trained model and what is rolled out through all its blocks,
 // and attaches it to the arm.
 void attach_attention(Arm& arm, nn::Classifier& model);
-// What arms attached, as a section of its own; without pictures where none did.
-Section attention_section(const StudyResults& results);
 
 }  // namespace plumb::lab

@@ -1,11 +1,9 @@
-// Passports of every layer while an arm trains, as layers.csv and for figures.
+// Passports of every layer while an arm trains.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "experiments/lab/report/report.h"
-#include "experiments/lab/report/results.h"
 #include "experiments/lab/signals/probe.h"
 #include "experiments/lab/train/trial.h"
 
@@ -21,10 +19,5 @@ struct StepPassport {
 };
 // Those that an arm attached.
 std::vector<StepPassport> passports_of(const Record& record);
-
-// layers.csv: the axes, step, block and branch, then what passports measure there.
-std::string layers_csv(const StudyResults& results);
-// The same for reports (ReportInput::layers).
-std::vector<LayerPoint> layer_points(const StudyResults& results);
 
 }  // namespace plumb::lab

@@ -45,11 +45,4 @@ void attach_masks(Arm& arm, const nn::Stack& stack, std::int64_t tokens) {
   if (const std::optional<Pixels> picture = masks_picture(stack, arm.seed(), tokens)) attach_picture(arm, "masks", *picture);
 }
 
-Section masks_section(const StudyResults& results) {
-  return picture_section(
-      results, "masks", "What DropKey drops",
-      "The patches (dark) that four queries of the first image lose in the first step, for one head: of the first block, of the "
-      "middle one, and of the last, from top to bottom. One that loses all of them keeps all, unless --empty-rows says otherwise. First seed.");
-}
-
 }  // namespace plumb::lab

@@ -6,7 +6,6 @@
 
 #include "core/drop_key.h"
 #include "experiments/lab/data/image_ops.h"
-#include "experiments/lab/plot/section.h"
 #include "experiments/lab/train/trial.h"
 #include "nn/stack.h"
 
@@ -24,7 +23,5 @@ std::optional<Pixels> masks_picture(const nn::Stack& stack, std::uint64_t seed, 
 
 // For reports: attaches that to the arm, of the first seed alone.
 void attach_masks(Arm& arm, const nn::Stack& stack, std::int64_t tokens);
-// What arms attached, as a section of its own; without pictures where none did.
-Section masks_section(const StudyResults& results);
 
 }  // namespace plumb::lab

@@ -9,6 +9,7 @@
 #include "autograd/ops.h"
 #include "core/backend.h"
 #include "experiments/lab/signals/growth.h"
+#include "experiments/lab/train/evaluate.h"
 
 namespace plumb::lab {
 namespace {

@@ -10,6 +10,8 @@
 #include <numeric>
 #include <utility>
 
+#include "experiments/lab/record/csv.h"
+
 namespace plumb::lab {
 
 Comparison lower(std::string value, Point a, Point b) { return {std::move(value), false, std::move(a), std::move(b)}; }

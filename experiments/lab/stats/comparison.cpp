@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "experiments/lab/stats/distributions.h"
 #include "experiments/lab/stats/summary.h"
 
 namespace plumb::lab {

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/lab/cli/cli.h"
-#include "experiments/lab/options/augment_options.h"
+#include <fmt/format.h>
 
 namespace plumb::lab {
 namespace {
@@ -32,22 +31,6 @@ int Octaves::lowest_whole(double least) const {
   int tick = 0;
   while (at(tick - 1) >= least && tick_of(std::round(at(tick - 1))) == tick - 1 && std::round(at(tick - 1)) < std::round(at(tick))) --tick;
   return tick;
-}
-
-void TrainedAt::declare(Cli& cli, const AugmentOptions& augment) {
-  cli.option("--trained-at", &share, "A network trains where its training loss ends below this share of chance").above(0).below(1);
-  cli.rule([this, &cli, &augment] {
-    usage_check(
-        cli.given("--trained-at") || !augment.any(),
-        "augmentation raises the loss at which training ends: give --trained-at with it, the share of chance that counts as trained (without: "
-        "{:g})",
-        share);
-  });
-}
-
-void TrainedAt::measure(Arm& arm) const {
-  if (arm.has_diverged()) return;
-  arm.measure({{"trained", arm.recent_loss() < share * std::log(static_cast<double>(arm.data().train.classes)) ? 1.0 : 0.0}});
 }
 
 double Share::low() const { return wilson(*this, -1); }

@@ -8,12 +8,8 @@
 #include <vector>
 
 #include "experiments/lab/record/record.h"
-#include "experiments/lab/train/trial.h"
 
 namespace plumb::lab {
-
-struct AugmentOptions;
-class Cli;
 
 // The grid: start 2^(tick / ticks), ticks to an octave.
 struct Octaves {
@@ -23,15 +19,6 @@ struct Octaves {
   int tick_of(double x) const;  // the nearest
   // Of whole numbers: the lowest tick, 0 or below, from which on each rounds to a number of its own whose nearest tick it is, at least `least`.
   int lowest_whole(double least) const;
-};
-
-// When a network counts as trained.
-struct TrainedAt {
-  double share = 0.5;  // of chance, ln(classes), below which its training loss ends; a linear model of glyphs ends at 0.65, their hues at 0.6
-
-  // --trained-at, in the section of the call. Refuses augmentation while nobody says it: the loss of what is augmented ends elsewhere.
-  void declare(Cli& cli, const AugmentOptions& augment);
-  void measure(Arm& arm) const;  // "trained", 1 or 0, of an arm whose training has ended; nothing of one that diverged
 };
 
 // The share of seeds that trained, with its 95 % interval (Wilson 1927).

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "experiments/lab/record/csv.h"
 #include "experiments/lab/record/record.h"
 
 namespace plumb::lab {
@@ -131,8 +132,6 @@ std::string against_best(const Place& place, std::size_t best) {
 }
 
 }  // namespace
-
-double chance_loss(std::int64_t classes) { return classes < 2 ? infinity : std::log(static_cast<double>(classes)); }
 
 bool has_training_losses(const std::vector<ArmResult>& arms) {
   return std::ranges::any_of(arms, [](const ArmResult& a) { return a.train_loss.has_value(); }) ||

@@ -7,17 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "experiments/lab/report/references.h"
 #include "experiments/lab/stats/comparison.h"
-#include "experiments/lab/stats/summary.h"
+#include "experiments/lab/stats/groups.h"
+#include "experiments/lab/stats/reference.h"
 
 namespace plumb::lab {
 
 // A mean training loss of at least this share of ln(classes) counts as "near chance".
 inline constexpr double near_chance_share = 0.95;
-
-// ln(classes), or infinity for fewer than two classes: nothing is near that.
-double chance_loss(std::int64_t classes);
 
 bool near_chance(const Summary& training_loss, std::int64_t classes);
 

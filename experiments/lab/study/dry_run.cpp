@@ -7,7 +7,9 @@
 #include "core/backend.h"
 #include "core/thread_share.h"
 #include "experiments/lab/options/options_at.h"
+#include "experiments/lab/record/run_description.h"
 #include "experiments/lab/run/progress.h"
+#include "experiments/lab/train/evaluate.h"
 
 namespace plumb::lab {
 namespace {
@@ -34,7 +36,7 @@ Measured measure(const ArmEnvironment& environment, const Point& point, const st
   run.stop_before = measured_steps;
   run.enough_seconds = long_enough;
   try {
-    run.call(body);
+    run_body(run, body);
   } catch (const ArmStopped&) {
   }
   check(run.record.status != Status::failed, "{}: {}", point.label(), run.record.reason);

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/train/trial.h"
 #include "experiments/lab/train/trial_state.h"
 
 namespace plumb::lab {

@@ -42,7 +42,7 @@ int replay(const ArmEnvironment& environment, const RunFolder& folder, const std
   first.leaves_files = false;
   first.start_from = from ? &*from : nullptr;
   first.capture_before = std::max<std::int64_t>(onset - before, 0);
-  first.call(body);
+  run_body(first, body);
   check(first.record.status != Status::failed, "{}: {}", o.replay, first.record.reason);
   check(first.captured.has_value(), "the program has taken no step {}: expected the run to go as far as it went", first.capture_before);
   const bool again = first.record.status == Status::diverged;
@@ -58,7 +58,7 @@ int replay(const ArmEnvironment& environment, const RunFolder& folder, const std
   const std::int64_t last = std::min(at + 1 + after, second.options.steps);
   second.stop_before = last;
   try {
-    second.call(body);
+    run_body(second, body);
   } catch (const ArmStopped& stopped) {
     if (stopped.why == ArmStopped::Why::interrupted) throw;
   }

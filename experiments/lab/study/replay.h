@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "experiments/lab/run/folder.h"
+#include "experiments/lab/train/trial.h"
 #include "experiments/lab/train/trial_state.h"
 
 namespace plumb::lab {

@@ -13,15 +13,26 @@
 #include "experiments/lab/data/open_data.h"
 #include "experiments/lab/hash.h"
 #include "experiments/lab/options/options_at.h"
+#include "experiments/lab/record/csv.h"
 #include "experiments/lab/record/model_facts.h"
+#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/report/curves.h"
+#include "experiments/lab/report/figure_files.h"
+#include "experiments/lab/report/references.h"
+#include "experiments/lab/report/report.h"
 #include "experiments/lab/report/tensorboard.h"
+#include "experiments/lab/report/text.h"
+#include "experiments/lab/run/files.h"
 #include "experiments/lab/run/interrupt.h"
 #include "experiments/lab/run/progress.h"
 #include "experiments/lab/run/setup.h"
+#include "experiments/lab/run/step_profile.h"
 #include "experiments/lab/stats/claim_check.h"
+#include "experiments/lab/stats/reference.h"
 #include "experiments/lab/study/dry_run.h"
 #include "experiments/lab/study/replay.h"
 #include "experiments/lab/study/sweep.h"
+#include "experiments/lab/train/linear_model.h"
 
 namespace plumb::lab {
 namespace {
@@ -92,8 +103,7 @@ void Study::declare() {
 }
 
 void Study::file(const std::string& name, std::function<std::string(const StudyResults&)> text) {
-  plumb::check(!RunFolder::writes(name) && name.find('/') == name.npos, "[study] expected a file of the study's own in the run's folder, got {}",
-               name);
+  plumb::check(!is_run_file(name) && name.find('/') == name.npos, "[study] expected a file of the study's own in the run's folder, got {}", name);
   files_.emplace_back(name, std::move(text));
 }
 

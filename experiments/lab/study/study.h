@@ -26,8 +26,12 @@
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/options/network_options.h"
 #include "experiments/lab/options/optimizer_options.h"
+#include "experiments/lab/plot/figure.h"
+#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/results.h"
 #include "experiments/lab/stats/claims.h"
+#include "experiments/lab/stats/reference.h"
 #include "experiments/lab/train/trial.h"
 
 namespace plumb::lab {

@@ -8,6 +8,8 @@
 
 #include "core/backend.h"
 #include "core/thread_share.h"
+#include "experiments/lab/options/device.h"
+#include "experiments/lab/record/run_description.h"
 #include "experiments/lab/run/interrupt.h"
 #include "experiments/lab/run/progress.h"
 #include "experiments/lab/run/setup.h"
@@ -197,7 +199,7 @@ void Sweep::work(const ArmEnvironment& environment, int threads, const std::func
     while (Named* arm = take()) {
       ArmRun run(environment, arm->point, arm->key, arm->place);
       progress_->begin(arm->place, run.options.steps);
-      run.call(study_.body_);
+      run_body(run, study_.body_);
       const std::lock_guard lock(mutex_);
       finish(*arm, run);
       if (const double start = now(); written_ < 0 || start - written_ >= std::max(write_every, writing_took_ / writing_share)) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "experiments/lab/record/ledger.h"
+#include "experiments/lab/record/run_description.h"
 #include "experiments/lab/study/study.h"
 #include "experiments/lab/train/trial_state.h"
 

@@ -4,8 +4,8 @@
 
 #include "autograd/autograd.h"
 #include "core/precision.h"
-#include "experiments/lab/data/loader.h"
-#include "experiments/lab/train/train.h"
+#include "experiments/lab/data/batch.h"
+#include "experiments/lab/train/evaluate.h"
 #include "nn/layers/linear.h"
 #include "nn/optim/optimizer.h"
 
@@ -35,11 +35,5 @@ std::optional<LinearModel> linear_model(const ImageData& data) {
 }
 
 LinearModel linear_model_of_glyphs() { return {.train_loss = 1.4037, .val_loss = 1.4355, .val_accuracy = 0.3865}; }
-
-std::vector<Reference> references_of(const LinearModel& m) {
-  return {{"train_loss", m.train_loss, linear_model_name},
-          {"val_loss", m.val_loss, linear_model_name},
-          {"val_accuracy", m.val_accuracy, linear_model_name}};
-}
 
 }  // namespace plumb::lab

@@ -4,32 +4,14 @@
 #include <cmath>
 
 #include "autograd/autograd.h"
-#include "core/backend.h"
+#include "experiments/lab/data/batch.h"
+#include "experiments/lab/options/options_at.h"
+#include "experiments/lab/train/trial_state.h"
 
 namespace plumb::lab {
 namespace {
 
 constexpr std::int64_t traced_steps = 200;
-
-// Evaluation mode while it lives; then every module has its own mode again.
-class EvaluationMode {
- public:
-  explicit EvaluationMode(nn::Module& model) {
-    model.each_module([&](nn::Module& m) { modes_.emplace_back(&m, m.training()); });
-    model.eval();
-  }
-  ~EvaluationMode() {
-    for (const auto& [module, training] : modes_) module->train(training);  // parents first: what is below one comes after it
-  }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
-
- private:
-  std::vector<std::pair<nn::Module*, bool>> modes_;
-};
-
-// Images that are in memory are ready sooner than a thread starts.
-std::int64_t loading_threads(const ImageSet& set) { return set.in_files() ? num_threads() : 1; }
 
 }  // namespace
 
@@ -62,30 +44,22 @@ std::function<Tensor()> ImageTask::loss_of(std::int64_t step) {
   return [this, batch = to_tensors(loader_->next(), images)] { return lab::loss_of(model_(batch.images), batch, label_smoothing_); };
 }
 
-Evaluation evaluate(nn::Layer& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch, std::int64_t most) {
-  const EvaluationMode mode(model);
-  return evaluate([&](const Tensor& images) { return model(images); }, set, normalization, batch, most);
-}
-
-Evaluation evaluate(const std::function<Tensor(const Tensor& images)>& model, const ImageSet& set, const Normalization& normalization,
-                    std::int64_t batch, std::int64_t most) {
-  check(model != nullptr, "[evaluate] expected a function from images to logits, got an empty one");
-  check(set.size() > 0, "[evaluate] expected at least one image, got an empty set");
-  check(batch > 0, "[evaluate] expected a batch of at least 1, got {}", batch);
-  const std::int64_t size = most > 0 ? std::min(most, set.size()) : set.size();
-  const NoGrad no_grad;
-  double loss = 0;
-  std::int64_t correct = 0;
-  for (std::int64_t first = 0; first < size; first += batch) {
-    const std::int64_t count = std::min(batch, size - first);
-    const Batch part = to_tensors(evaluation_batch(set, normalization, first, count, loading_threads(set)), set);
-    const Tensor logits = model(part.images);
-    check(logits.defined() && logits.shape() == Shape{count, set.classes}, "[evaluate] expected logits {} for images {}, got {}",
-          Shape{count, set.classes}, part.images.shape(), logits.defined() ? to_string(logits.shape()) : "an undefined tensor");
-    loss += cross_entropy(logits, part.labels).item() * static_cast<double>(count);
-    correct += std::llround(accuracy(logits, part.labels) * static_cast<double>(count));
-  }
-  return {loss / static_cast<double>(size), static_cast<double>(correct) / static_cast<double>(size)};
+void Arm::train(nn::Layer& model, const AroundStep& around) {
+  const OptimizationOptions o = options_at(run_.env.optimization, point());
+  calibrate(model);
+  const auto optimizer = o.make(model.parameters(), warmup(), steps());
+  std::optional<nn::Ema> ema;
+  if (o.ema_decay > 0) ema.emplace(model, nn::EmaOptions{.decay = o.ema_decay, .warm_up = true});
+  track(model, *optimizer, ema ? &*ema : nullptr);
+  ImageTask task(*this, model, normalization(), o.augment.make(data().name, data().train, options().batch), o.augment.smoothing());
+  if (!lab::train(*this, task, *optimizer, ema ? &*ema : nullptr, around)) return;
+  const Values evaluation = evaluate();
+  if (!std::isfinite(value_of(evaluation, "val_loss"))) return diverged(steps() - 1, "the validation loss is not finite");  // the last update did it
+  measure({{"train_loss", recent_loss()}});
+  measure(evaluation);
+  if (ema) ema->swap();  // the model ends with the weights that were evaluated
+  run_.ema = nullptr, run_.optimizer = nullptr;
+  measure({{"images_per_second", static_cast<double>(steps() * options().batch) / std::max(run_.record.seconds, 1e-9)}});
 }
 
 }  // namespace plumb::lab

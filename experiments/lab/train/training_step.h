@@ -1,22 +1,24 @@
-// A training step, and --profile: where the time of a few of them goes.
+// A training step, while it runs and when it was taken.
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
+#include <functional>
 
-#include "core/profile.h"
+#include "autograd/tensor.h"
 #include "core/scope.h"
+#include "experiments/lab/run/step_profile.h"
+#include "nn/optim/optimizer.h"
 
 namespace plumb::lab {
-
-class RunFolder;
 
 // One step of a training loop while it lives: random draws within it are the step's own, and --profile sees where it begins and ends.
 class TrainingStep {
  public:
-  TrainingStep(std::uint64_t seed, std::int64_t step);  // counted from 0
-  ~TrainingStep();
+  TrainingStep(std::uint64_t seed, std::int64_t step)  // counted from 0
+      : random_({.seed = seed, .step = static_cast<std::uint32_t>(step)}), step_(step) {
+    StepProfile::step_begins(step);
+  }
+  ~TrainingStep() { StepProfile::step_ends(step_); }
   TrainingStep(const TrainingStep&) = delete;
   TrainingStep& operator=(const TrainingStep&) = delete;
 
@@ -25,37 +27,13 @@ class TrainingStep {
   std::int64_t step_;
 };
 
-// What --profile asks for: the kernel calls of steps 3 to 7 of the first run that takes them all, in the thread that made it. While it lives, each
-// TrainingStep reports to it, and Progress names the runs.
-class StepProfile {
- public:
-  static constexpr std::int64_t first = 3, last = 7;  // the first steps take memory from the system and compile kernels
-
-  // Runs have `steps` steps; shorter ones are profiled up to their end. Errors: fewer than first + 1 steps.
-  StepProfile(const RunFolder& folder, std::int64_t steps);
-  ~StepProfile();
-  StepProfile(const StepProfile&) = delete;
-  StepProfile& operator=(const StepProfile&) = delete;
-
-  // Writes profile.txt (the table) and profile.json (Chrome's trace event format) into the folder, if that is still to do, and prints the table and
-  // where the files are on stderr, or that no run took these steps.
-  void finish();
-
-  // Names the run that begins in this thread. Does nothing without --profile.
-  static void run_begins(const std::string& label);
-
- private:
-  friend TrainingStep;
-  void begin(std::int64_t step);
-  void end(std::int64_t step);
-  void write();
-  std::string text() const;
-
-  const RunFolder& folder_;
-  std::int64_t last_;
-  std::string run_;
-  std::optional<Profile> profile_;
-  bool complete_ = false, written_ = false;
+// A step that was taken.
+struct TakenStep {
+  std::int64_t step;
+  double rate;
+  nn::StepReading reading;
+  std::function<Tensor()> loss;  // computes it again, within the step's random scope
+  bool traced;                   // "loss", "lr_now" and "grad_norm"
 };
 
 }  // namespace plumb::lab

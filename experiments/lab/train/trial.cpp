@@ -5,11 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <ranges>
 
-#include "autograd/autograd.h"
 #include "experiments/lab/options/options_at.h"
 #include "experiments/lab/record/model_facts.h"
-#include "experiments/lab/run/interrupt.h"
-#include "experiments/lab/run/progress.h"
+#include "experiments/lab/train/evaluate.h"
 #include "experiments/lab/train/trial_state.h"
 
 namespace plumb::lab {
@@ -19,71 +17,13 @@ using Json = nlohmann::ordered_json;
 
 }  // namespace
 
-Batch to_tensors(const HostBatch& batch, const ImageSet& set) {
-  std::vector<std::int64_t> others;
-  std::vector<HostValues> given{{batch.images.data(), {batch.size(), set.channels, set.height, set.width}, DType::f32},
-                                {batch.labels.data(), {batch.size()}, DType::i64}};
-  if (batch.share < 1) {
-    others.assign(batch.labels.rbegin(), batch.labels.rend());
-    given.push_back({others.data(), {batch.size()}, DType::i64});
-  }
-  const std::vector<Array> parts = arrays_from(given, defaults().device);
-  return {cast(Tensor(parts[0]), defaults().dtype), Tensor(parts[1]), batch.share < 1 ? Tensor(parts[2]) : Tensor(), batch.share};
-}
-
-Tensor loss_of(const Tensor& logits, const Batch& batch, double label_smoothing) {
-  const Tensor own = cross_entropy(logits, batch.labels, label_smoothing);
-  return batch.others.defined() ? batch.share * own + (1 - batch.share) * cross_entropy(logits, batch.others, label_smoothing) : own;
-}
-
-// --- the loops ---
-
-Steps::Steps(ArmRun& run) : run_(run), first_(run.first_step()), step_(first_ - 1) {}
-
-// A loop that was left by break has done its last step; one that an exception leaves, those before it.
-Steps::~Steps() {
-  if (!scope_) return;
-  scope_.reset();
-  const bool broken = std::uncaught_exceptions() > 0;
-  try {
-    if (!broken) run_.after_step();
-    run_.settle();
-    if (!broken && run_.record.status == Status::ok) run_.save_weights();
-  } catch (...) {
-    if (!broken) run_.keep_error(std::current_exception());
-  }
-}
-
-void Steps::advance() {
-  if (scope_) {
-    scope_.reset();
-    run_.after_step();
-  }
-  if (interrupted()) run_.settle();  // an arm that has diverged is finished
-  if (step_ + 1 >= run_.options.steps || run_.record.status == Status::diverged) return;
-  run_.before_step(++step_);
-  scope_.emplace(static_cast<std::uint64_t>(run_.record.seed()), step_);
-}
-
-Batches::Batches(ArmRun& run, const Augmentation& augment)
-    : steps_(run),
-      loader_(run.env.data.train, run.env.normalization,
-              {.batch = run.options.batch, .seed = static_cast<std::uint64_t>(run.record.seed()), .augment = augment, .start_step = steps_.first_}) {}
-
-void Batches::advance() {
-  steps_.advance();
-  if (steps_.scope_) batch_ = to_tensors(loader_.next(), steps_.run_.env.data.train);
-}
-
-// --- Arm ---
-
 const Point& Arm::point() const { return run_.record.point; }
 const RunOptions& Arm::options() const { return run_.options; }
 std::uint64_t Arm::seed() const { return static_cast<std::uint64_t>(run_.record.seed()); }
 const ImageData& Arm::data() const { return run_.env.data; }
 const Normalization& Arm::normalization() const { return run_.env.normalization; }
 const std::filesystem::path& Arm::folder() const { return run_.env.folder; }
-std::filesystem::path Arm::weights_file() const { return folder() / "weights" / (point().file_stem() + ".safetensors"); }
+std::filesystem::path Arm::weights_file() const { return run_.weights_file(); }
 
 std::int64_t Arm::warmup() const { return options().warmup.value_or(std::llround(run_.recipe.warmup * static_cast<double>(steps()))); }
 
@@ -100,24 +40,6 @@ nn::ViTOptions Arm::vit(const ViTChoice& choice) {
   o.seed = seed();
   if (!run_.model) run_.record.model = model_facts(o);
   return o;
-}
-
-void Arm::train(nn::Layer& model, const AroundStep& around) {
-  const OptimizationOptions o = options_at(run_.env.optimization, point());
-  calibrate(model);
-  const auto optimizer = o.make(model.parameters(), warmup(), steps());
-  std::optional<nn::Ema> ema;
-  if (o.ema_decay > 0) ema.emplace(model, nn::EmaOptions{.decay = o.ema_decay, .warm_up = true});
-  track(model, *optimizer, ema ? &*ema : nullptr);
-  ImageTask task(*this, model, normalization(), o.augment.make(data().name, data().train, options().batch), o.augment.smoothing());
-  if (!lab::train(*this, task, *optimizer, ema ? &*ema : nullptr, around)) return;
-  const Values evaluation = evaluate();
-  if (!std::isfinite(value_of(evaluation, "val_loss"))) return diverged(steps() - 1, "the validation loss is not finite");  // the last update did it
-  measure({{"train_loss", recent_loss()}});
-  measure(evaluation);
-  if (ema) ema->swap();  // the model ends with the weights that were evaluated
-  run_.ema = nullptr, run_.optimizer = nullptr;
-  measure({{"images_per_second", static_cast<double>(steps() * options().batch) / std::max(run_.record.seconds, 1e-9)}});
 }
 
 void Arm::is_trained() { run_.trained = true; }
@@ -149,31 +71,12 @@ void Arm::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
           fmt::format("--save-weights: weights of {} will have no card, so that other programs cannot make the model: {}", point().label(), lack));
 }
 
-Values Arm::evaluate() {
-  run_.settle();
-  check(run_.model, "[evaluate] expected track() before evaluate(), got no model");
-  if (run_.evaluated_after != run_.record.steps || run_.record.steps == 0) {
-    run_.evaluation = run_.evaluate();
-    run_.evaluated_after = run_.record.steps;
-  }
-  return run_.evaluation;
-}
-
+Values Arm::evaluate() { return run_.latest_evaluation(); }
 void Arm::track_evaluation(std::function<Values()> evaluate) { run_.evaluate = std::move(evaluate); }
 void Arm::save_under(nn::KeyMap names) { run_.names = std::move(names); }
 
-void Arm::log(const Values& values) {
-  if (run_.has_ended()) return;
-  run_.trace(run_.step, values);
-  for (const auto& [name, value] : values) set_value(run_.record.values, name, value);
-  run_.end_if_not_finite(values);
-}
-
-void Arm::trace(const Values& values) {
-  if (run_.has_ended()) return;
-  run_.trace(run_.step, values);
-  run_.end_if_not_finite(values);
-}
+void Arm::log(const Values& values) { run_.log(values); }
+void Arm::trace(const Values& values) { run_.trace(values); }
 void Arm::show(double loss, double rate) { run_.show(run_.step, loss, rate); }
 
 void Arm::measure(const Values& values) {
@@ -222,5 +125,12 @@ DivergenceWatch& Arm::watch() const { return run_.watch; }
 void Arm::warn(const std::string& text) { run_.warning = text; }
 
 void Arm::note(const std::string& text) { run_.note(text); }
+
+void run_body(ArmRun& run, const std::function<void(Arm&)>& body) {
+  run.call([&] {
+    Arm arm(run);
+    body(arm);
+  });
+}
 
 }  // namespace plumb::lab

@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "experiments/lab/data/loader.h"
+#include "experiments/lab/data/batch.h"
 #include "experiments/lab/options/run_options.h"
 #include "experiments/lab/record/record.h"
 #include "experiments/lab/train/divergence.h"
+#include "experiments/lab/train/steps.h"
 #include "experiments/lab/train/training_step.h"
 #include "nn/io/weights.h"
 #include "nn/models/vit.h"
@@ -23,103 +24,12 @@ namespace plumb::lab {
 
 template <class T>
 class Axis;
-class Arm;
 class ArmRun;
-
-// A batch of the loader as tensors of the default dtype and device: images [B, C, H, W], labels [B].
-struct Batch {
-  Tensor images, labels;
-  Tensor others = {};  // of a mixed batch (data/augment.h): labels [B] that the images are of as well, to 1 - share; undefined of any other
-  double share = 1;
-};
-// The mean cross-entropy of a batch; of a mixed one, to its shares.
-Tensor loss_of(const Tensor& logits, const Batch& batch, double label_smoothing = 0);
-Batch to_tensors(const HostBatch& batch, const ImageSet& set);
-
-// The numbers of an arm's steps, each of which is a step of its own for all random draws while the loop's body runs. An interrupt ends the loop, and
-// the arm, by an exception that the study catches.
-class Steps {
- public:
-  class Iterator {
-   public:
-    std::int64_t operator*() const { return owner_->step_; }
-    Iterator& operator++() {
-      owner_->advance();
-      return *this;
-    }
-    bool operator!=(std::nullptr_t) const { return owner_->scope_.has_value(); }
-
-   private:
-    friend Steps;
-    explicit Iterator(Steps* owner) : owner_(owner) {}
-    Steps* owner_;
-  };
-
-  explicit Steps(ArmRun& run);
-  ~Steps();
-  Steps(const Steps&) = delete;
-  Steps& operator=(const Steps&) = delete;
-  Iterator begin() {
-    advance();
-    return Iterator(this);
-  }
-  std::nullptr_t end() const { return nullptr; }
-
- private:
-  friend class Batches;
-  void advance();
-
-  ArmRun& run_;
-  std::int64_t first_, step_;
-  std::optional<TrainingStep> scope_;
-};
-
-// The same with the training batch of each step.
-class Batches {
- public:
-  class Iterator {
-   public:
-    const Batch& operator*() const { return owner_->batch_; }
-    Iterator& operator++() {
-      owner_->advance();
-      return *this;
-    }
-    bool operator!=(std::nullptr_t) const { return owner_->steps_.scope_.has_value(); }
-
-   private:
-    friend Batches;
-    explicit Iterator(Batches* owner) : owner_(owner) {}
-    Batches* owner_;
-  };
-
-  Batches(ArmRun& run, const Augmentation& augment);
-  Iterator begin() {
-    advance();
-    return Iterator(this);
-  }
-  std::nullptr_t end() const { return nullptr; }
-
- private:
-  void advance();
-
-  Steps steps_;
-  BatchLoader loader_;
-  Batch batch_;
-};
 
 // Of a ViT: what the body decides. All else is the command line's, or that of an axis of that name.
 struct ViTChoice {
   std::optional<std::int64_t> depth = {};   // the axis "depth"
   std::optional<nn::GateChoice> gate = {};  // the axis "gate"
-};
-
-// A step that was taken.
-struct TakenStep {
-  std::int64_t step;
-  double rate;
-  nn::StepReading reading;
-  std::function<Tensor()> loss;  // computes it again, within the step's random scope
-  bool traced;                   // "loss", "lr_now" and "grad_norm"
 };
 
 // What a body may do in the steps of Arm::train: called before each step, and what it returns, if anything, after the update, with that step's
@@ -128,6 +38,8 @@ using AroundStep = std::function<std::function<void(const Gradients& gradients)>
 
 class Arm {
  public:
+  explicit Arm(ArmRun& run) : run_(run) {}  // by the study
+
   // Its value on an axis of the study.
   template <class T>
   T operator[](const Axis<T>& axis) const {
@@ -205,10 +117,11 @@ class Arm {
   void note(const std::string& text);
 
  private:
-  friend class ArmRun;
-  explicit Arm(ArmRun& run) : run_(run) {}
   ArmRun& run_;
 };
+
+// Calls a body on the arm of this state, and records how it ended. Lets UsageError and ArmStopped{interrupted, enough} through.
+void run_body(ArmRun& run, const std::function<void(Arm&)>& body);
 
 // The one name for an arm of an experiment whose only axis is the seed (experiment.h).
 using Run = Arm;

@@ -59,6 +59,8 @@ std::filesystem::path ArmRun::checkpoint_file() const {
   return env.folder / "checkpoints" / fmt::format("{}-{:.8}.safetensors", record.point.file_stem(), key);
 }
 
+std::filesystem::path ArmRun::weights_file() const { return env.folder / "weights" / (record.point.file_stem() + ".safetensors"); }
+
 ArmCheckpoint ArmRun::state() const {
   ArmCheckpoint c{.key = key, .code = env.code, .machine = env.machine, .step = record.steps, .record = record, .recent = watch.recent()};
   add_part(c.tensors, "model", nn::copies(nn::weights(*model)));
@@ -158,7 +160,7 @@ void ArmRun::after_step() {
   if (record.status == Status::diverged) return;
   record.steps = step + 1;
   if (!model || !leaves_files) return;
-  if (Arm arm(*this); evaluates) last ? arm.log(arm.evaluate()) : arm.trace(arm.evaluate());
+  if (evaluates) last ? log(latest_evaluation()) : trace(latest_evaluation());
   if (judges && watch.recent().size() == DivergenceWatch::patience && watch.recent_loss() >= hopeless_share * watch.chance()) {
     save_checkpoint();
     throw ArmStopped{ArmStopped::Why::hopeless};
@@ -229,6 +231,29 @@ void ArmRun::trace(std::int64_t of_step, const Values& values) {
   if (env.progress) env.progress->step(place, of_step + 1, last_loss, last_rate);
 }
 
+void ArmRun::log(const Values& values) {
+  if (has_ended()) return;
+  trace(step, values);
+  for (const auto& [name, value] : values) set_value(record.values, name, value);
+  end_if_not_finite(values);
+}
+
+void ArmRun::trace(const Values& values) {
+  if (has_ended()) return;
+  trace(step, values);
+  end_if_not_finite(values);
+}
+
+Values ArmRun::latest_evaluation() {
+  settle();
+  check(model, "[evaluate] expected track() before evaluate(), got no model");
+  if (evaluated_after != record.steps || record.steps == 0) {
+    evaluation = evaluate();
+    evaluated_after = record.steps;
+  }
+  return evaluation;
+}
+
 void ArmRun::end_if_not_finite(const Values& values) {
   for (const auto& [name, value] : values) {
     if (!tells_divergence(name) || std::isfinite(value) || record.status == Status::diverged) continue;
@@ -249,7 +274,7 @@ void ArmRun::diverged(std::int64_t at_step, const std::string& reason) {
   record.reason = one_line(reason);
   record.diverges_from = watch.is_bad() ? std::min(at_step, watch.bad_since()) : at_step;
   set_value(record.values, diverged_at, static_cast<double>(at_step));
-  if (std::error_code none; leaves_files) std::filesystem::remove(Arm(*this).weights_file(), none);
+  if (std::error_code none; leaves_files) std::filesystem::remove(weights_file(), none);
 }
 
 std::pair<std::map<std::string, std::string>, std::string> ArmRun::weights_metadata() const {
@@ -269,7 +294,7 @@ void ArmRun::save_weights() {
   if (!options.save_weights || !leaves_files || !model) return;
   std::optional<nn::EmaScope> averaged;
   if (ema) averaged.emplace(*ema);
-  const std::filesystem::path file = Arm(*this).weights_file();
+  const std::filesystem::path file = weights_file();
   try {
     std::filesystem::create_directories(file.parent_path());
     nn::save_weights(*model, file, names, weights_metadata().first);
@@ -278,15 +303,14 @@ void ArmRun::save_weights() {
   }
 }
 
-void ArmRun::call(const std::function<void(Arm&)>& body) {
+void ArmRun::call(const std::function<void()>& body) {
   const auto ended_as = [&](Status status, std::string reason) {
     if (ended_) return;  // by a step that has diverged, which was found while the body was left
     record.status = status;
     record.reason = one_line(std::move(reason));
   };
   try {
-    Arm arm(*this);
-    body(arm);
+    body();
     if (error_) std::rethrow_exception(error_);
   } catch (const ArmStopped& stopped) {
     if (stopped.why != ArmStopped::Why::hopeless) throw;

@@ -5,12 +5,16 @@
 #include <deque>
 #include <exception>
 
+#include "experiments/lab/data/loader.h"
 #include "experiments/lab/options/network_options.h"
 #include "experiments/lab/options/optimizer_options.h"
+#include "experiments/lab/options/run_options.h"
 #include "experiments/lab/record/checkpoint.h"
-#include "experiments/lab/run/folder.h"
-#include "experiments/lab/train/train.h"
-#include "experiments/lab/train/trial.h"
+#include "experiments/lab/train/divergence.h"
+#include "experiments/lab/train/training_step.h"
+#include "nn/io/weights.h"
+#include "nn/models/vit.h"
+#include "nn/optim/ema.h"
 
 namespace plumb::lab {
 
@@ -81,6 +85,10 @@ class ArmRun {
   // Takes them all in. Whether one of them has diverged: then nothing that the body does in later steps is reported.
   bool has_ended();
   void trace(std::int64_t of_step, const Values& values);
+  void log(const Values& values);    // Arm::log
+  void trace(const Values& values);  // Arm::trace
+  // Of what is tracked, as it is now: the last evaluation, if no step came since.
+  Values latest_evaluation();
   // Ends the arm as diverged if one of these values that tells_divergence() is not finite. The body may still say a better reason, by
   // Arm::diverged() or Arm::diverges().
   void end_if_not_finite(const Values& values);
@@ -95,6 +103,7 @@ class ArmRun {
   void keep_error(std::exception_ptr error) { error_ = std::move(error); }  // of a place that must not throw
 
   std::filesystem::path checkpoint_file() const;
+  std::filesystem::path weights_file() const;
   void restore();
   bool checkpoint_is_ours() const { return restored_ || checkpoint_written_; }
   // Whether the body is between track() and its loop after a restore: what it logs there it has logged before.
@@ -104,8 +113,8 @@ class ArmRun {
   // So that a file of the model's weights says what it is of; and why it cannot, if so.
   std::pair<std::map<std::string, std::string>, std::string> weights_metadata() const;
   void save_weights();
-  // Calls a body on an arm that is this one, and records how it ended. Lets UsageError and ArmStopped{interrupted, enough} through.
-  void call(const std::function<void(Arm&)>& body);
+  // Calls a body, and records how it ended (run_body, trial.h).
+  void call(const std::function<void()>& body);
   std::string outcome(const std::vector<std::string>& show) const;  // for the progress: "loss 1.2  acc 61 %", "diverged at step 3: ..."
 
  private:

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "autograd/autograd.h"
+#include "experiments/lab/data/batch.h"
 #include "experiments/lab/train/trial.h"
 #include "tests/lab/data/data_files.h"
 

@@ -6,6 +6,8 @@
 #include <set>
 #include <sstream>
 
+#include "experiments/lab/report/curves.h"
+#include "experiments/lab/report/layers.h"
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/study/experiment.h"
 #include "experiments/lab/study/study.h"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "experiments/lab/record/csv.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;

@@ -5,7 +5,9 @@
 
 #include "experiments/lab/plot/figure.h"
 #include "experiments/lab/plot/text.h"
+#include "experiments/lab/report/input.h"
 #include "experiments/lab/report/parts.h"
+#include "experiments/lab/report/report.h"
 #include "tests/support/catch.h"
 
 using namespace plumb::lab;

@@ -5,7 +5,9 @@
 #include <sstream>
 
 #include "experiments/lab/plot/text.h"
+#include "experiments/lab/report/input.h"
 #include "experiments/lab/report/parts.h"
+#include "experiments/lab/stats/groups.h"
 #include "tests/support/catch.h"
 
 using namespace plumb::lab;

@@ -12,6 +12,7 @@
 #include "core/atomic_file.h"
 #include "experiments/lab/build_info.h"
 #include "experiments/lab/cli/cli.h"
+#include "experiments/lab/report/figure_files.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
 

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "experiments/lab/stats/distributions.h"
+#include "experiments/lab/stats/groups.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "experiments/lab/stats/reference.h"
 #include "tests/support/catch.h"
 
 using namespace plumb::lab;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/autograd.h"
+#include "experiments/lab/train/evaluate.h"
 #include "nn/nn.h"
 #include "tests/support/catch.h"
 

@@ -10,9 +10,11 @@
 #include <sstream>
 
 #include "autograd/autograd.h"
+#include "experiments/lab/data/batch.h"
 #include "experiments/lab/record/checkpoint.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/study/experiment.h"
+#include "experiments/lab/train/evaluate.h"
 #include "nn/io/pretrained.h"
 #include "nn/io/safetensors.h"
 #include "tests/lab/study/epsilon_study.h"

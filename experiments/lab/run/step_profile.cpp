@@ -1,9 +1,10 @@
-#include "experiments/lab/train/training_step.h"
+#include "experiments/lab/run/step_profile.h"
 
 #include <algorithm>
 
 #include "core/atomic_file.h"
 #include "experiments/lab/cli/cli.h"
+#include "experiments/lab/options/run_options.h"
 #include "experiments/lab/run/folder.h"
 
 namespace plumb::lab {
@@ -13,16 +14,8 @@ thread_local StepProfile* current = nullptr;
 
 }  // namespace
 
-TrainingStep::TrainingStep(std::uint64_t seed, std::int64_t step) : random_({.seed = seed, .step = static_cast<std::uint32_t>(step)}), step_(step) {
-  if (current) current->begin(step);
-}
-
-TrainingStep::~TrainingStep() {
-  if (current) current->end(step_);
-}
-
-StepProfile::StepProfile(const RunFolder& folder, std::int64_t steps) : folder_(folder), last_(std::min(last, steps - 1)) {
-  internal_check(last_ >= first, "a profile of steps {} to {} of {}", first, last, steps);
+StepProfile::StepProfile(const RunFolder& folder, std::int64_t steps) : folder_(folder), last_(std::min(last_profiled_step, steps - 1)) {
+  internal_check(last_ >= first_profiled_step, "a profile of steps {} to {} of {}", first_profiled_step, last_profiled_step, steps);
   internal_check(!current, "a second profile of steps in one thread");
   current = this;
 }
@@ -33,9 +26,17 @@ void StepProfile::run_begins(const std::string& label) {
   if (current && !current->complete_) current->run_ = label;
 }
 
+void StepProfile::step_begins(std::int64_t step) {
+  if (current) current->begin(step);
+}
+
+void StepProfile::step_ends(std::int64_t step) {
+  if (current) current->end(step);
+}
+
 void StepProfile::begin(std::int64_t step) {
-  if (complete_) return write();          // soon, as a sweep may take hours
-  if (step == first) profile_.emplace();  // in place of what another run left incomplete
+  if (complete_) return write();                        // soon, as a sweep may take hours
+  if (step == first_profiled_step) profile_.emplace();  // in place of what another run left incomplete
 }
 
 void StepProfile::end(std::int64_t step) {
@@ -53,7 +54,8 @@ void StepProfile::write() {
 }
 
 void StepProfile::finish() {
-  if (!complete_) return note_error(fmt::format("--profile: no run of this call took steps {} to {}, so there is no profile\n", first, last_));
+  if (!complete_)
+    return note_error(fmt::format("--profile: no run of this call took steps {} to {}, so there is no profile\n", first_profiled_step, last_));
   write();
   note_error(fmt::format("\n{}{} is this table; {} opens in https://ui.perfetto.dev or chrome://tracing\n", text(),
                          (folder_ / "profile.txt").string(), (folder_ / "profile.json").string()));

@@ -1,4 +1,4 @@
-#include "experiments/lab/plot/section.h"
+#include "experiments/lab/report/curves.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,8 @@
 #include <cmath>
 #include <map>
 
-#include "experiments/lab/report/results.h"
+#include "experiments/lab/report/references.h"
+#include "experiments/lab/stats/reference.h"
 #include "experiments/lab/stats/summary.h"
 
 namespace plumb::lab {

@@ -1,0 +1,81 @@
+#include "experiments/lab/record/csv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace plumb::lab {
+
+std::string results_csv(const std::vector<std::string>& axes, const std::vector<std::string>& columns, const std::vector<Record>& records) {
+  std::vector<std::string> names = columns;
+  if (std::ranges::find(names, "seconds") == names.end()) names.insert(names.begin(), "seconds");
+  for (const std::string& name : measured_names(records))
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  std::vector<std::string> header = axes;
+  const bool planned = std::ranges::find(axes, "steps") != axes.end();
+  header.insert(header.end(), {"status", planned ? "steps_taken" : "steps"});
+  header.insert(header.end(), names.begin(), names.end());
+  CsvTable table(header);
+  for (const Record& r : records) {
+    table.cells(r.point).cell(to_string(r.status)).cell(r.steps);
+    for (const std::string& name : names) table.cell(r.value(name));
+    table.end_row();
+  }
+  return table.text();
+}
+
+std::string metrics_jsonl(const std::vector<Record>& records) {
+  std::string text;
+  for (const Record& r : records) {
+    const std::string arm = to_json(r.point);  // {"gate":"pre",...,"seed":0} and {"step":0,...} become one
+    for (const std::string& line : r.metrics) text += arm.substr(0, arm.size() - 1) + "," + line.substr(1) + "\n";
+  }
+  return text;
+}
+
+CsvTable::CsvTable(const std::vector<std::string>& header) {
+  for (const std::string& name : header) cell(name);
+  end_row();
+}
+
+void CsvTable::separate() {
+  if (!std::exchange(row_begins_, false)) text_ += ',';
+}
+
+CsvTable& CsvTable::cell(std::string_view text) {
+  separate();
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
+    text_ += text;
+    return *this;
+  }
+  text_ += '"';
+  for (const char c : text) text_ += c == '"' ? std::string("\"\"") : std::string(1, c);
+  text_ += '"';
+  return *this;
+}
+
+CsvTable& CsvTable::cell(std::int64_t value) {
+  separate();
+  text_ += fmt::format("{}", value);
+  return *this;
+}
+
+CsvTable& CsvTable::cell(double value) {
+  separate();
+  if (std::isfinite(value)) text_ += fmt::format("{}", value);
+  return *this;
+}
+
+CsvTable& CsvTable::cells(const Point& point) {
+  for (const auto& [axis, value] : point.entries()) cell(std::string_view(to_string(value)));
+  return *this;
+}
+
+void CsvTable::end_row() {
+  text_ += '\n';
+  row_begins_ = true;
+}
+
+}  // namespace plumb::lab

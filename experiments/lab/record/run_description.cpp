@@ -1,0 +1,79 @@
+#include "experiments/lab/record/run_description.h"
+
+#include <nlohmann/json.hpp>
+
+#include "experiments/lab/console.h"
+
+namespace plumb::lab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::optional<LinearModel> linear_from(const Json& data) {
+  if (!data.contains("linear_model")) return std::nullopt;
+  const Json& linear = data["linear_model"];
+  return LinearModel{.train_loss = linear.at("train_loss"), .val_loss = linear.at("val_loss"), .val_accuracy = linear.at("val_accuracy")};
+}
+
+}  // namespace
+
+std::string RunDescription::text() const {
+  const ImageSet& images = facts.data.images;
+  Json run{{"experiment", experiment},
+           {"version", version},
+           {"commit", commit},
+           {"build", build},
+           {"code", facts.code},
+           {"program", program},
+           {"machine", {{"device", facts.machine.device}, {"threads", facts.machine.threads}}},
+           {"command_line", command_line},
+           {"data", facts.data.text},
+           {"data_facts",
+            {{"name", facts.data.name},
+             {"validation_is", facts.data.validation_is},
+             {"hash", facts.data.hash},
+             {"image", {images.channels, images.height, images.width}},
+             {"classes", images.classes}}},
+           {"started", started},
+           {"outputs", facts.outputs},
+           {"settings", Json::parse(settings)},
+           {"fixed", fixed}};
+  if (const auto& linear = facts.data.linear)
+    run["data_facts"]["linear_model"] = {{"train_loss", linear->train_loss}, {"val_loss", linear->val_loss}, {"val_accuracy", linear->val_accuracy}};
+  if (!accepted_code.empty()) run["accepted_code"] = accepted_code;
+  return run.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+RunDescription RunDescription::parse(const std::string& text, const std::string& file) {
+  const Json run = Json::parse(text, nullptr, false);
+  const bool ours =
+      run.is_object() && run.contains("experiment") && run["experiment"].is_string() && run.contains("settings") && run["settings"].is_object();
+  usage_check(ours, "{} does not describe a run; choose another --out", file);
+  usage_check(run.contains("code"), "{} was written by an older version of this program, which kept no ledger; choose another --out", file);
+  try {
+    const Json &machine = run.at("machine"), &data = run.at("data_facts"), &image = data.at("image");
+    return {.experiment = run.at("experiment"),
+            .version = run.at("version"),
+            .commit = run.at("commit"),
+            .build = run.at("build"),
+            .program = run.at("program"),
+            .facts = {.machine = {.device = machine.at("device"), .threads = machine.at("threads")},
+                      .data = {.name = data.at("name"),
+                               .text = run.at("data"),
+                               .validation_is = data.at("validation_is"),
+                               .hash = data.at("hash"),
+                               .images = {.channels = image.at(0), .height = image.at(1), .width = image.at(2), .classes = data.at("classes")},
+                               .linear = linear_from(data)},
+                      .code = run.at("code"),
+                      .outputs = run.at("outputs")},
+            .command_line = run.at("command_line"),
+            .started = run.at("started"),
+            .settings = run.at("settings").dump(),
+            .fixed = run.at("fixed"),
+            .accepted_code = run.value("accepted_code", std::vector<std::string>())};
+  } catch (const Json::exception& e) {
+    throw UsageError(fmt::format("{} does not describe a run ({}); choose another --out", file, e.what()));
+  }
+}
+
+}  // namespace plumb::lab

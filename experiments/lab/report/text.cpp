@@ -1,0 +1,114 @@
+#include "experiments/lab/report/text.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "experiments/lab/plot/text_table.h"
+
+namespace plumb::lab {
+namespace {
+
+std::string cell_of(const StudyResults::Group& group, const std::string& name) {
+  Summary s = group.over_ok(name);
+  if (name != "val_accuracy" || s.n == 0) return to_string(s);
+  return fmt::format("{:.1f}{} %", 100 * s.mean, s.half_width ? fmt::format(" ± {:.1f}", 100 * *s.half_width) : "");
+}
+
+// "ok", "diverged", "1 of 3 diverged"
+std::string outcome(const StudyResults::Group& group) {
+  std::string text;
+  for (const Status status : {Status::diverged, Status::hopeless, Status::failed}) {
+    const auto n = std::ranges::count(group.arms, status, &Record::status);
+    if (n > 0)
+      text += fmt::format("{}{}{}", text.empty() ? "" : "; ", group.arms.size() == 1 ? "" : fmt::format("{} of {} ", n, group.arms.size()),
+                          to_string(status));
+  }
+  return text.empty() ? "ok" : text;
+}
+
+TextTable table_of(const StudyResults& r, const std::vector<std::string>& names) {
+  using enum TextTable::Align;
+  TextTable table;
+  for (const std::string& axis : r.axes)
+    if (axis != "seed") table.column(axis, left);
+  for (const std::string& name : names) table.column(name, right);
+  table.column("n", right);
+  table.column("outcome", left);
+  for (const StudyResults::Group& group : r.groups()) {
+    std::vector<std::string> row;
+    for (const auto& [axis, value] : group.point.entries()) row.push_back(to_string(value));
+    for (const std::string& name : names) row.push_back(cell_of(group, name));
+    row.push_back(std::to_string(std::ranges::count(group.arms, Status::ok, &Record::status)));
+    row.push_back(outcome(group));
+    table.row(std::move(row), outcome(group) == "ok" ? "32" : "31");
+  }
+  return table;
+}
+
+// Of a study whose only axis is the seed: a line a value.
+std::string list_of(const StudyResults& r, const std::vector<std::string>& names) {
+  std::string text;
+  const StudyResults::Group group{{}, r.groups().front().arms};
+  for (const std::string& name : names) {
+    const bool logged = std::ranges::any_of(group.arms, [&](const Record* s) {
+      return s->status == Status::ok && std::ranges::find(s->values, name, &Values::value_type::first) != s->values.end();
+    });
+    const Summary s = group.over_ok(name);
+    const auto number = [](double v, int digits) { return std::isfinite(v) ? fmt::format("{:.{}g}", v, digits) : "not finite"; };
+    if (!logged) {
+      if (std::ranges::any_of(group.arms, [](const Record* seed) { return seed->status == Status::ok; }))
+        text += fmt::format("{:<20} {:>12}\n", name, "never logged");
+      continue;
+    }
+    text += fmt::format("{:<20} {:>12}{}  n = {}\n", name, number(s.mean, 5), s.half_width ? fmt::format(" ± {:.3g}", *s.half_width) : "", s.n);
+  }
+  std::vector<std::string> diverged;
+  for (const Record* s : group.arms)
+    if (s->status == Status::diverged) diverged.push_back(fmt::format("seed {} at step {:.0f}", s->seed(), s->value("diverged_at")));
+  if (!diverged.empty())
+    text += fmt::format("{:<20} {} of {} seeds: {}\n", "diverged", diverged.size(), group.arms.size(), fmt::join(diverged, ", "));
+  return text;
+}
+
+}  // namespace
+
+std::string results_text(const StudyResults& r, bool colour) {
+  const ShownValues s = shown_values(r);
+  std::string text = r.records.empty() ? "No run has ended yet.\n" : r.axes.size() > 1 ? table_of(r, s.names).text(colour) : list_of(r, s.names);
+  if (s.left_out > 0 && !r.records.empty())
+    text += fmt::format("{} more value{} in {}\n", s.left_out, s.left_out == 1 ? "" : "s", (r.folder / "results.csv").string());
+  if (r.axes.size() > 1 && std::ranges::any_of(r.groups(), [](const StudyResults::Group& g) { return g.arms.size() > 1; }))
+    text += "Means over the n seeds that ended ok, ± half the width of the 95 % Student-t interval.\n";
+  if (const std::string chose = who_chose(r.judging); !chose.empty()) text += chose + "\n";
+  return text + findings_text(r, colour) + fmt::format("\ndata: {}\n", r.data.text);
+}
+
+std::string findings_text(const StudyResults& r, bool colour) {
+  std::string text;
+  for (const auto& [claim, source, result] : r.claims)
+    text += fmt::format("\n{} ({})\n  {}: {}\n", claim, source, to_string(result.verdict), result.why());
+  for (const Section& section : r.sections)
+    if (!section.table.empty()) text += fmt::format("\n{}\n{}", section.title, section.table.text(colour));
+  return text;
+}
+
+std::string results_markdown(const StudyResults& r) {
+  std::string text = (r.question.empty() ? "" : r.question + "\n\n") + table_of(r, shown_values(r).names).markdown();
+  if (!r.claims.empty()) {
+    TextTable table;
+    for (const char* column : {"claim", "source", "verdict", "why"}) table.column(column, TextTable::Align::left);
+    for (const auto& [claim, source, result] : r.claims) table.row({claim, source, fmt::format("**{}**", to_string(result.verdict)), result.why()});
+    text += "\n" + table.markdown();
+  }
+  for (const Section& section : r.sections)
+    if (!section.table.empty()) text += fmt::format("\n{}. {}\n\n{}", section.title, section.caption, section.table.markdown());
+  const std::vector<Place> judged = judged_places(r);
+  if (!judged.empty()) text += "\n";
+  for (const Place& place : judged) text += fmt::format("- {}\n", sentence(place, r.judging));
+  if (const std::string chose = who_chose(r.judging); !chose.empty()) text += "\n" + chose + "\n";
+  return text;
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,76 @@
+#include "experiments/lab/run/stored_run.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/atomic_file.h"
+#include "experiments/lab/cli/cli.h"
+
+namespace plumb::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The one beside this program, or else the one that wrote the folder.
+fs::path program_of(const RunDescription& run) {
+  std::error_code none;
+  const fs::path beside = fs::read_symlink("/proc/self/exe", none).parent_path() / fs::path(run.program).filename();
+  if (::access(beside.c_str(), X_OK) == 0) return beside;
+  check(fs::path(run.program).is_absolute() && ::access(run.program.c_str(), X_OK) == 0, "{} was written by {}, which is neither there nor at {}",
+        run.experiment, run.program, beside.string());
+  return run.program;
+}
+
+}  // namespace
+
+bool is_kept(const fs::path& path) { return path.extension() == ".jsonl"; }
+fs::path description_of(const fs::path& ledger) { return fs::path(ledger).replace_extension(".json"); }
+
+RunDescription described(const fs::path& folder) {
+  if (is_kept(folder)) {
+    const fs::path file = description_of(folder);
+    usage_check(fs::exists(folder), "{}: no such file", folder.string());
+    usage_check(fs::exists(file), "{} has no {} beside it, which says what was run; report --keep writes both", folder.string(), file.string());
+    return RunDescription::parse(read_file(file), file.string());
+  }
+  usage_check(fs::is_directory(folder), "{}: no such folder", folder.string());
+  usage_check(fs::exists(folder / "run.json"), "{} holds no run.json, so it is not a run's folder", folder.string());
+  return RunDescription::parse(read_file(folder / "run.json"), (folder / "run.json").string());
+}
+
+int run_program(const fs::path& folder, const RunDescription& run, const std::vector<std::string>& more, Tables tables) {
+  std::vector<std::string> words{program_of(run).string(), "--config", (folder / "run.json").string(), "--out", folder.string()};
+  words.insert(words.end(), more.begin(), more.end());
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  check(child >= 0, "cannot start {}: {}", words[0], std::strerror(errno));
+  if (child == 0) {
+    if (const int nowhere = tables == Tables::printed ? -1 : ::open("/dev/null", O_WRONLY); nowhere >= 0) ::dup2(nowhere, STDOUT_FILENO);
+    ::execv(arguments[0], arguments.data());
+    ::_exit(127);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  check(!WIFEXITED(status) || WEXITSTATUS(status) != 127, "cannot run {}", words[0]);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void declare_accept_code(Cli& cli, std::string& accept_code) {
+  cli.option("--accept-code", &accept_code, "Put runs that other code has computed into the tables, too").value_name("HASH");
+}
+
+std::vector<std::string> rebuild_words(const std::string& accept_code) {
+  std::vector<std::string> all{"--rebuild"};
+  if (!accept_code.empty()) all.insert(all.end(), {"--accept-code", accept_code});
+  return all;
+}
+
+}  // namespace plumb::lab

@@ -1,0 +1,47 @@
+#include "experiments/lab/train/steps.h"
+
+#include <exception>
+
+#include "experiments/lab/run/interrupt.h"
+#include "experiments/lab/train/trial_state.h"
+
+namespace plumb::lab {
+
+Steps::Steps(ArmRun& run) : run_(run), first_(run.first_step()), step_(first_ - 1) {}
+
+// A loop that was left by break has done its last step; one that an exception leaves, those before it.
+Steps::~Steps() {
+  if (!scope_) return;
+  scope_.reset();
+  const bool broken = std::uncaught_exceptions() > 0;
+  try {
+    if (!broken) run_.after_step();
+    run_.settle();
+    if (!broken && run_.record.status == Status::ok) run_.save_weights();
+  } catch (...) {
+    if (!broken) run_.keep_error(std::current_exception());
+  }
+}
+
+void Steps::advance() {
+  if (scope_) {
+    scope_.reset();
+    run_.after_step();
+  }
+  if (interrupted()) run_.settle();  // an arm that has diverged is finished
+  if (step_ + 1 >= run_.options.steps || run_.record.status == Status::diverged) return;
+  run_.before_step(++step_);
+  scope_.emplace(static_cast<std::uint64_t>(run_.record.seed()), step_);
+}
+
+Batches::Batches(ArmRun& run, const Augmentation& augment)
+    : steps_(run),
+      loader_(run.env.data.train, run.env.normalization,
+              {.batch = run.options.batch, .seed = static_cast<std::uint64_t>(run.record.seed()), .augment = augment, .start_step = steps_.first_}) {}
+
+void Batches::advance() {
+  steps_.advance();
+  if (steps_.scope_) batch_ = to_tensors(loader_.next(), steps_.run_.env.data.train);
+}
+
+}  // namespace plumb::lab

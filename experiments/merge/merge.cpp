@@ -1,0 +1,119 @@
+#include "experiments/merge/merge.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/atomic_file.h"
+#include "experiments/lab/cli/cli.h"
+#include "experiments/lab/record/ledger.h"
+#include "experiments/lab/run/stored_run.h"
+
+namespace plumb::lab {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// The settings that decide results, of those that both have; names the first that differs.
+void check_same(const fs::path& first, const RunDescription& a, const fs::path& second, const RunDescription& b) {
+  const auto differ = [&](const std::string& what, const std::string& there, const std::string& here) {
+    throw UsageError(fmt::format("{} and {} do not go together: {} is {} there and {} here", first.string(), second.string(), what, there, here));
+  };
+  if (a.experiment != b.experiment) differ("the experiment", a.experiment, b.experiment);
+  if (a.facts.data.hash != b.facts.data.hash) differ("the data", a.facts.data.text, b.facts.data.text + " (other images or labels)");
+  const Json ours = Json::parse(a.settings), theirs = Json::parse(b.settings);
+  if (a.fixed != b.fixed) differ("the list of settings", fmt::format("{}", fmt::join(a.fixed, ", ")), fmt::format("{}", fmt::join(b.fixed, ", ")));
+  for (const std::string& key : a.fixed)
+    if (ours.at(key) != theirs.at(key)) differ(key, ours.at(key).dump(), theirs.at(key).dump());
+  const auto best_lr = [](const Json& settings) { return settings.value("best_lr", false); };
+  if (best_lr(ours) != best_lr(theirs)) differ("best_lr", best_lr(ours) ? "on" : "off", best_lr(theirs) ? "on" : "off");
+}
+
+// Axes of both: values of the first, then those that only the second has.
+std::string united(const RunDescription& a, const RunDescription& b) {
+  Json settings = Json::parse(a.settings);
+  const Json other = Json::parse(b.settings);
+  for (auto& [key, value] : settings.items())
+    if (value.is_array() && std::ranges::find(a.fixed, key) == a.fixed.end())
+      for (const Json& item : other.at(key))
+        if (std::ranges::find(value, item) == value.end()) value.push_back(item);
+  settings["shard"] = "";
+  return settings.dump();
+}
+
+// The record without its times.
+std::string timeless(Record record) {
+  record.seconds = 0;
+  std::erase_if(record.values, [](const auto& v) { return v.first == "images_per_second"; });
+  return to_json(record);
+}
+
+}  // namespace
+}  // namespace plumb::lab
+
+int plumb::lab::merge(int argc, const char* const* argv) {
+  return exit_status([&] {
+    std::vector<std::string> folders;
+    std::string to, accept_code;
+    Cli cli("merge",
+            "Puts the folders of one study's shards together: their runs in one ledger, with tables and report. The folders must be of the same "
+            "experiment, with the same settings (axes may differ) and data; they stay as they are. A run that several have is taken once; weights "
+            "and checkpoints stay where they are.");
+    cli.words("DIR..", &folders);
+    cli.option("--out", &to, "The folder to make: new or empty").value_name("DIR");
+    declare_accept_code(cli, accept_code);
+    cli.example("runs/shard-1 runs/shard-2 --out runs/whole");
+    if (cli.parse(argc, argv) == Action::done) return 0;
+    usage_check(!folders.empty() && !to.empty(), "expected {} DIR.. --out DIR; see --help", cli.program());
+    const fs::path out = to;
+    usage_check(!fs::exists(out) || (fs::is_directory(out) && fs::is_empty(out)), "--out {} is not empty; choose a new folder", out.string());
+
+    std::optional<RunDescription> merged;
+    std::vector<LedgerEntry> entries;
+    std::map<std::string, std::pair<std::size_t, fs::path>> seen;  // by key and code: which entry, and who has it
+    std::int64_t twice = 0;
+    for (const fs::path folder : folders) {
+      const RunDescription run = described(folder);
+      if (!merged)
+        merged = run;
+      else
+        check_same(folders.front(), *merged, folder, run);
+      merged->settings = united(*merged, run);
+      for (const std::string& code : run.accepted_code)
+        if (std::ranges::find(merged->accepted_code, code) == merged->accepted_code.end()) merged->accepted_code.push_back(code);
+      const Ledger ledger(folder / Ledger::file_name);
+      for (const std::string& line : ledger.damaged()) note_error(fmt::format("damaged: {}; left out\n", line));
+      for (const LedgerEntry& e : ledger.entries()) {
+        if (ledger.find(e.key, e.code) != &e) continue;  // a later line counts
+        const auto [former, is_new] = seen.try_emplace(e.key + e.code, entries.size(), folder);
+        if (is_new) {
+          entries.push_back(e);
+          continue;
+        }
+        LedgerEntry& other = entries[former->second.first];
+        if (is_finished(e.record.status) && is_finished(other.record.status)) {
+          usage_check(timeless(other.record) == timeless(e.record), "{} and {} have different results of {}{}", former->second.second.string(),
+                      folder.string(), e.record.point.label(),
+                      e.machine == other.machine ? "" : fmt::format(", computed on different machines: {}; {}", other.machine, e.machine));
+          ++twice;
+        } else if (is_finished(e.record.status)) {
+          other = e;
+        }
+      }
+    }
+    if (twice > 0) note_error(fmt::format("{} run{} in more than one folder, with the same results\n", twice, twice == 1 ? "" : "s"));
+    merged->command_line = cli.command_line();
+    std::error_code error;
+    fs::create_directories(out, error);
+    check(!error, "cannot create {}: {}", out.string(), error.message());
+    write_file_atomically(out / "run.json", merged->text());
+    Ledger ledger(out / Ledger::file_name);
+    ledger.append_all(std::move(entries));
+    return run_program(out, *merged, rebuild_words(accept_code));
+  });
+}
