@@ -35,8 +35,8 @@ nn::GateChoice gate_of(const std::string& name) {
   return name;
 }
 
-std::vector<std::string> gate_names() {
-  std::vector<std::string> names = nn::gate_names();
+std::vector<std::string> method_names() {
+  std::vector<std::string> names = nn::method_names();
   names.insert(names.begin(), "none");
   return names;
 }
@@ -49,7 +49,7 @@ void declare(lab::Cli& cli, Options& o) {
   cli.option("--image", &o.image, "Side of an image").at_least(1);
   cli.option("--patch", &o.patch, "Side of a patch").at_least(1);
   cli.option("--classes", &o.classes, "Classes").at_least(2);
-  cli.option("--gate", &o.gate, "Residual method; none: plain pre-norm; layerscale starts at 1e-4").one_of("gate", gate_names());
+  cli.option("--gate", &o.gate, "Residual method; none: plain pre-norm; layerscale starts at 1e-4").one_of("gate", method_names());
   cli.option("--dropkey", &o.dropkey, "DropKey rate").at_least(0).at_most(1);
   cli.section("Measurement");
   cli.option("--work", &o.work, "A training step, or a product of the Hessian with a vector").one_of("work", {"step", "hvp"});

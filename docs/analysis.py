@@ -23,7 +23,7 @@ picture = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "losses.png")
 results = pd.read_csv(folder / "results.csv")
 axes = list(results.columns[: results.columns.get_loc("seed")])  # they come first, before the seed
 
-# One row for each combination of the axes: diverged arms are a result, and in no mean.
+# One row for each combination of the axes: diverged trials are a result, and in no mean.
 ok = results[results.status == "ok"]
 by = axes or ["status"]
 table = ok.groupby(by).train_loss.agg(["mean", "sem", "count"])
@@ -37,7 +37,7 @@ if (folder / "comparisons.csv").exists():
     print(f"\nagainst the control: {(control.order != 'undecided').sum()} of {len(control)} decided")
     print(control[["depth", "lr", "first", "order", "second", "difference", "low", "high"]].to_string(index=False))
 
-# One row a step. Axes and seed name the arm.
+# One row a step. Axes and seed name the trial.
 with open(folder / "metrics.jsonl") as lines:
     steps = pd.DataFrame(map(json.loads, lines))
 curves = steps.groupby([*axes, "step"]).loss.mean().unstack("step").T if axes else steps.groupby("step").loss.mean()

@@ -9,8 +9,8 @@ int main(int argc, char** argv) {
   for (const int d : {12, 24, 48})
     study.claim(fmt::format("at depth {}, 1e-6 trains better than 0", d), "CaiT, table 1",
                 lab::lower("train_loss", {{"epsilon", 1e-6}}, {{"epsilon", 0}}).at({{"depth", d}}));
-  return study.run(argc, argv, [&](lab::Arm& arm) {
-    nn::ViT model(arm.vit({.depth = arm[depth], .gate = nn::methods::layerscale(arm[epsilon])}));
-    arm.train(model);
+  return study.run(argc, argv, [&](lab::Trial& trial) {
+    nn::ViT model(trial.vit({.depth = trial[depth], .gate = nn::methods::layerscale(trial[epsilon])}));
+    trial.train(model);
   });
 }

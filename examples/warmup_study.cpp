@@ -4,7 +4,7 @@ using namespace plumb;
 
 int main(int argc, char** argv) {
   std::string gate = "pre";
-  const auto declare = [&](lab::Cli& cli) { cli.option("--gate", &gate, "Residual gate").one_of("gate", nn::gate_names()); };
+  const auto declare = [&](lab::Cli& cli) { cli.option("--gate", &gate, "Residual gate").one_of("gate", nn::method_names()); };
   return lab::experiment(
       argc, argv,
       {.name = "warmup_study", .summary = "One gate at depth 24; compare --warmup 0 with --warmup 50.", .declare = declare, .network = true},
@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
           const double lr = optimizer.learning_rate();
           const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
           const Gradients g = backward(loss());
-          if (run.diverges(g, loss)) return;
+          if (run.check_divergence(g, loss)) return;
           optimizer.step(g);
           run.log({{"loss", g.loss()}, {"grad_norm", g.norm()}, {"lr", lr}});
         }

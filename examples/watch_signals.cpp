@@ -7,14 +7,14 @@ int main(int argc, char** argv) {
     nn::ViT model(run.vit({.depth = 24, .gate = "pre"}));
     nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, 0, run.steps())});
     for (std::int64_t step = 0; const lab::Batch& batch : run.batches()) {
-      std::optional<lab::PassportProbe> probe;
+      std::optional<lab::SignalProbe> probe;
       if (step++ % 50 == 0) probe.emplace(model.stack());  // watches the passes of this step
       const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
       optimizer.step(g);
       run.log({{"loss", g.loss()}});
       if (!probe) continue;
-      const lab::Passport passport = probe->finish(g);
-      const lab::BranchPassport &first = passport.branches[0], &last = passport.branches.back();
+      const lab::LayerStats passport = probe->finish(g);
+      const lab::BranchStats &first = passport.branches[0], &last = passport.branches.back();
       run.log({{"first_gradient", first.grad_norm},
                {"first_entropy", *first.entropy},
                {"last_ratio", last.ratio},

@@ -32,5 +32,5 @@ int main(int argc, char** argv) {
   if (wrong == "thread") std::thread([] { fail("in a thread,\n    of two lines"); }).join();
   if (wrong == "own handler") std::set_terminate([] { std::_Exit(7); }), fail("x");
   if (wrong == "other") throw 1;
-  return study.run(1, argv, [](lab::Arm&) {});
+  return study.run(1, argv, [](lab::Trial&) {});
 }

@@ -79,5 +79,5 @@ timeless() { awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) keep[i] = $i != "secon
 for merged in slurm mpi; do
   for file in metrics.jsonl layers.csv; do cmp "whole/$file" "$merged/$file"; done
   cmp <(timeless whole/results.csv) <(timeless "$merged/results.csv")
-  echo "$merged: $(($(wc -l <"$merged/results.csv") - 1)) arms, equal to one process"
+  echo "$merged: $(($(wc -l <"$merged/results.csv") - 1)) trials, equal to one process"
 done

@@ -33,17 +33,17 @@ def scalars(folder):
 run = pathlib.Path(sys.argv[1])
 axes = ["gate", "depth", "lr", "seed"]
 compared = 0
-of_arm = {}
+of_trial = {}
 for line in (run / "metrics.jsonl").read_text().splitlines():
     entry = json.loads(line)
-    arm = tuple(str(entry.pop(a)) for a in axes)
-    of_arm.setdefault(arm, []).append(entry)
+    trial = tuple(str(entry.pop(a)) for a in axes)
+    of_trial.setdefault(trial, []).append(entry)
 rows = {tuple(row[a] for a in axes): row for row in csv.DictReader(open(run / "results.csv"))}
 folders = sorted(p for p in (run / "tensorboard").iterdir())
 if len(folders) != len(rows):
     sys.exit(f"error: expected {len(rows)} folders, got {len(folders)}")
-for arm, entries in of_arm.items():
-    folder = run / "tensorboard" / "{}-depth-{}-lr-{}-seed-{}".format(*arm)
+for trial, entries in of_trial.items():
+    folder = run / "tensorboard" / "{}-depth-{}-lr-{}-seed-{}".format(*trial)
     found = scalars(folder)
     expected = {}
     for entry in entries:
@@ -51,10 +51,10 @@ for arm, entries in of_arm.items():
         for name, value in entry.items():
             if value is None or isinstance(value, (int, float)):
                 expected[step, name] = math.nan if value is None else value
-    steps = int(rows[arm]["steps"])
+    steps = int(rows[trial]["steps"])
     for name in ("train_loss", "val_loss", "val_accuracy"):
-        if rows[arm][name]:
-            expected[steps, "final/" + name] = float(rows[arm][name])
+        if rows[trial][name]:
+            expected[steps, "final/" + name] = float(rows[trial][name])
     for at, value in expected.items():
         if at not in found or not same(found[at], value):
             sys.exit(f"error: {folder}: {at}: expected {value}, got {found.get(at)}")
@@ -62,6 +62,6 @@ for arm, entries in of_arm.items():
     extra = set(found) - set(expected) - {at for at in found if at[1].startswith("final/")}
     if extra:
         sys.exit(f"error: {folder}: values that were not logged: {sorted(extra)[:5]}")
-if compared == 0 or set(of_arm) != set(rows):
-    sys.exit(f"error: expected the steps of {len(rows)} arms, got those of {len(of_arm)}, {compared} values")
-print(f"{len(folders)} arms, {compared} values: TensorBoard reads what was logged")
+if compared == 0 or set(of_trial) != set(rows):
+    sys.exit(f"error: expected the steps of {len(rows)} trials, got those of {len(of_trial)}, {compared} values")
+print(f"{len(folders)} trials, {compared} values: TensorBoard reads what was logged")

@@ -112,7 +112,7 @@ void take_sizes(Options& o, lab::Cli& cli, bool init_is_of_gate) {
 void supply(Options& o, const lab::Cli& cli) { o.weights.supply({}, cli.given("--gate") ? o.gate : ""); }
 
 // What the published recipe states by a rule, for the size and length of this run.
-void derive(Options& o, lab::Cli& cli, lab::RunOptions& run) {
+void derive(Options& o, lab::Cli& cli, lab::StudyOptions& run) {
   supply(o, cli);
   const bool init_is_of_gate = lab::take_init_of_gate(cli, o.gate, o.depth, o.init);
   if (o.weights.trains_on()) take_sizes(o, cli, init_is_of_gate), o.weights.take_images(cli, run);
@@ -230,7 +230,7 @@ void check_for(const Options& o, const lab::ImageSet& images) {
   describe_drop_key(o, images);
 }
 
-nn::CaiTOptions model_options(Options o, const lab::Arm& run) {
+nn::CaiTOptions model_options(Options o, const lab::Trial& run) {
   const lab::ImageSet& images = run.data().train;
   nn::CaitPreset resolved = o.preset;
   for (const auto& [name, field] : o.fields())
@@ -268,7 +268,7 @@ lab::Values dropped(const nn::CaiT& model, std::int64_t batch) {
   return {{"drop_ratio", ratio}, {"empty_rows", empty}};
 }
 
-void train(const Options& o, lab::Arm& run) {
+void train(const Options& o, lab::Trial& run) {
   nn::CaiT model(model_options(o, run));
   nn::audit_init(model, run.seed());
   if (o.weights.given()) o.weights.put_into(model, run, is_layerscale(o) ? std::optional(o.init) : std::nullopt);
@@ -291,7 +291,7 @@ void train(const Options& o, lab::Arm& run) {
   };
   if (!lab::train(run, task, optimizer, ema ? &*ema : nullptr, watch, 1)) return;
   const lab::Values evaluation = run.evaluate();
-  if (!std::isfinite(lab::value_of(evaluation, "val_loss"))) return run.diverged(run.steps() - 1, "the validation loss is not finite");
+  if (!std::isfinite(lab::value_of(evaluation, "val_loss"))) return run.mark_diverged(run.steps() - 1, "the validation loss is not finite");
   run.measure({{"train_loss", run.recent_loss()}});
   run.log(evaluation);
   std::optional<nn::EmaScope> averaged;
@@ -323,5 +323,5 @@ int plumb::lab::cait(int argc, const char* const* argv) {
   });
   study.section(lab::attention_section);
   study.file("layers.csv", lab::layers_csv);
-  return study.run(argc, argv, [&](lab::Arm& arm) { train(o, arm); });
+  return study.run(argc, argv, [&](lab::Trial& trial) { train(o, trial); });
 }

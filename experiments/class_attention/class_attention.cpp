@@ -104,16 +104,16 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
   study.check([&](const lab::ImageSet&) {
     for (const std::string& text : design.values()) parse(text, depth);
   });
-  return study.run(argc, argv, [&](lab::Arm& arm) {
-    const Design d = parse(arm[design], depth);
-    nn::ViTOptions o = arm.vit({.depth = depth, .gate = "layerscale"});
+  return study.run(argc, argv, [&](lab::Trial& trial) {
+    const Design d = parse(trial[design], depth);
+    nn::ViTOptions o = trial.vit({.depth = depth, .gate = "layerscale"});
     if (d.kind != Design::Kind::stages) {
       o.pool = d.kind == Design::Kind::mean ? nn::Pool::mean : nn::Pool::token;
       o.token_block = d.first;
       nn::ViT model(o);
-      nn::audit_init(model, arm.seed());
-      arm.train(model, lab::passports(arm, model.stack()));
-      return lab::attach_attention(arm, model);
+      nn::audit_init(model, trial.seed());
+      trial.train(model, lab::passports(trial, model.stack()));
+      return lab::attach_attention(trial, model);
     }
     nn::CaiT model({.image = o.image,
                     .patch = o.patch,
@@ -133,8 +133,8 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
                     .drop_head = o.drop_head,
                     .drop_path = o.drop_path,
                     .seed = o.seed});
-    nn::audit_init(model, arm.seed());
-    arm.train(model, lab::passports(arm, model.stack()));
-    lab::attach_attention(arm, model);
+    nn::audit_init(model, trial.seed());
+    trial.train(model, lab::passports(trial, model.stack()));
+    lab::attach_attention(trial, model);
   });
 }

@@ -21,9 +21,9 @@ Normalization half_and_half(const ImageSet& set) {
 }
 
 // Mean loss over the steps of an epoch, as far as it was trained: of epochs 1, 2, 3, 5 and 10, "epoch_1" and so on.
-Values epoch_losses(const Arm& arm) {
-  const std::int64_t length = arm.data().train.size() / arm.options().batch;
-  const auto losses = arm.traced("loss");
+Values epoch_losses(const Trial& trial) {
+  const std::int64_t length = trial.data().train.size() / trial.options().batch;
+  const auto losses = trial.traced("loss");
   Values values;
   for (const std::int64_t epoch : {1, 2, 3, 5, 10}) {
     double sum = 0, count = 0;
@@ -34,29 +34,29 @@ Values epoch_losses(const Arm& arm) {
   return values;
 }
 
-void run_arm(Arm& arm, const nn::DeepMlpOptions& options, double lr) {
-  const ImageSet& images = arm.data().train;
+void run_trial(Trial& trial, const nn::DeepMlpOptions& options, double lr) {
+  const ImageSet& images = trial.data().train;
   nn::DeepMlp model(options);
-  nn::audit_init(model, arm.seed());
+  nn::audit_init(model, trial.seed());
   // Ten inputs as the notebook draws them: the Jacobian of a batch is the mean over its samples.
-  const Tensor noise = random_normal({10, images.image_bytes()}, arm.seed(), "jacobian.inputs");
+  const Tensor noise = random_normal({10, images.image_bytes()}, trial.seed(), "jacobian.inputs");
   const JacobianMeasure start =
-      mean_squared_singular_value([&](const Tensor& x) { return model.hidden(x); }, model.first(noise).detach(), {.seed = arm.seed()});
-  arm.measure({{"jacobian_start", start.value}, {"jacobian_start_error", start.standard_error}});
+      mean_squared_singular_value([&](const Tensor& x) { return model.hidden(x); }, model.first(noise).detach(), {.seed = trial.seed()});
+  trial.measure({{"jacobian_start", start.value}, {"jacobian_start_error", start.standard_error}});
 
-  nn::Adagrad optimizer(model.parameters(), {.lr = nn::warmup_constant(lr, arm.warmup())});
-  arm.track(model, optimizer);
+  nn::Adagrad optimizer(model.parameters(), {.lr = nn::warmup_constant(lr, trial.warmup())});
+  trial.track(model, optimizer);
   const Normalization normalization = half_and_half(images);
-  arm.track_evaluation([&] {
-    const Evaluation e = evaluate(model, arm.data().validation, normalization, 256, arm.options().eval_images);
+  trial.track_evaluation([&] {
+    const Evaluation e = evaluate(model, trial.data().validation, normalization, 256, trial.options().eval_images);
     return Values{{"val_loss", e.loss}, {"val_accuracy", e.accuracy}};
   });
-  ImageTask task(arm, model, normalization);
-  if (!train(arm, task, optimizer, nullptr, {}, 1)) return;
-  const JacobianMeasure end = mean_squared_singular_value([&](const Tensor& x) { return model(x); }, noise, {.seed = arm.seed()});
-  if (!std::isfinite(end.value)) return arm.diverged(arm.steps() - 1, "the Jacobian is not finite");  // the last update did it
-  arm.measure(epoch_losses(arm));
-  arm.measure({{"train_loss", arm.recent_loss()}, {"jacobian_end", end.value}});
+  ImageTask task(trial, model, normalization);
+  if (!train(trial, task, optimizer, nullptr, {}, 1)) return;
+  const JacobianMeasure end = mean_squared_singular_value([&](const Tensor& x) { return model(x); }, noise, {.seed = trial.seed()});
+  if (!std::isfinite(end.value)) return trial.mark_diverged(trial.steps() - 1, "the Jacobian is not finite");  // the last update did it
+  trial.measure(epoch_losses(trial));
+  trial.measure({{"train_loss", trial.recent_loss()}, {"jacobian_end", end.value}});
 }
 
 }  // namespace
@@ -80,12 +80,16 @@ int deep_mlp(int argc, const char* const* argv) {
   cli.example("--data cifar-10 --data-dir DIR --steps 5000 --seeds 0");
   study.columns({"train_loss", "jacobian_start", "jacobian_start_error", "jacobian_end"});
   study.show({"epoch_1", "train_loss", "jacobian_start", "jacobian_end"});
-  return study.run(argc, argv, [&](Arm& arm) {
-    const ImageSet& images = arm.data().train;
-    run_arm(
-        arm,
-        {.inputs = images.image_bytes(), .width = width, .depth = arm[depth], .classes = images.classes, .method = arm[method], .seed = arm.seed()},
-        lr);
+  return study.run(argc, argv, [&](Trial& trial) {
+    const ImageSet& images = trial.data().train;
+    run_trial(trial,
+              {.inputs = images.image_bytes(),
+               .width = width,
+               .depth = trial[depth],
+               .classes = images.classes,
+               .method = trial[method],
+               .seed = trial.seed()},
+              lr);
   });
 }
 

@@ -52,7 +52,10 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
   lab::Cli& cli = study.cli();
   cli.section("Search");
   cli.option("--first", &first, "The depth, in blocks, that is tried first").at_least(static_cast<double>(least)).at_most(lab::largest_size);
-  cli.option("--most", &most, "No network is deeper than this").at_least(static_cast<double>(least)).at_most(lab::largest_size).decides_which_arms();
+  cli.option("--most", &most, "No network is deeper than this")
+      .at_least(static_cast<double>(least))
+      .at_most(lab::largest_size)
+      .decides_which_trials();
   trained.declare(cli, study.optimization().augment);
   cli.rule([&] { lab::usage_check(first <= most, "--first {} is deeper than --most {}", first, most); });
   study.options().steps = 300, study.options().seeds = {0, 1, 2}, study.options().stop_hopeless = true;
@@ -111,7 +114,7 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
                    .y = {.title = "share of seeds", .low = 0, .high = 1},
                    .interval = lab::PlotInterval::bars};
     for (const lab::StudyResults::Group& place : r.groups("depth")) {
-      const auto known = lab::shares(place.arms, "depth", depths());
+      const auto known = lab::shares(place.trials, "depth", depths());
       std::vector<std::string> tried;
       lab::PlotSeries& series = plot.series.emplace_back(lab::PlotSeries{.name = place.point.label(), .style = static_cast<int>(plot.series.size())});
       for (const auto& [tick, share] : known) {
@@ -127,10 +130,10 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
   });
   study.columns({"trained", "train_loss", "val_accuracy", "diverged_at"});
   study.show({"train_loss", "val_accuracy"});
-  return study.run(argc, argv, [&](lab::Arm& arm) {
-    nn::ViT model(arm.vit({.depth = arm[depth], .gate = arm[gate]}));
-    nn::audit_init(model, arm.seed());
-    arm.train(model);
-    trained.measure(arm);
+  return study.run(argc, argv, [&](lab::Trial& trial) {
+    nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
+    nn::audit_init(model, trial.seed());
+    trial.train(model);
+    trained.measure(trial);
   });
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/record/study_description.h"
 #include "experiments/lab/report/input.h"
 #include "experiments/lab/report/layers.h"
 #include "experiments/lab/report/report.h"
@@ -20,11 +20,11 @@ namespace {
 std::string list_gates() {
   std::string text;
   std::size_t names = 0, formulas = 0;
-  for (const std::string& name : nn::gate_names()) {
+  for (const std::string& name : nn::method_names()) {
     names = std::max(names, name.size());
     formulas = std::max(formulas, nn::method_named(name).formula.size());
   }
-  for (const std::string& name : nn::gate_names()) {
+  for (const std::string& name : nn::method_names()) {
     const nn::Method method = nn::method_named(name);
     text += fmt::format("{:<{}}  {:<{}}  {}\n", name, names, method.formula, formulas, method.source);
     for (const nn::MethodConstant& c : method.constants)
@@ -149,13 +149,13 @@ int depth_stability(int argc, const char* const* argv) {
   });
   study.table([](const StudyResults& r, bool colour) {
     const std::string chose = who_chose(r.judging);
-    return fmt::format("{}{}val acc: on {}\n{}", results_table(arm_results(r), r.data.images.classes, colour), chose.empty() ? "" : chose + "\n",
+    return fmt::format("{}{}val acc: on {}\n{}", results_table(trial_results(r), r.data.images.classes, colour), chose.empty() ? "" : chose + "\n",
                        r.data.validation_is, findings_text(r, colour));
   });
-  return study.run(argc, argv, [&](Arm& arm) {
-    nn::ViT model(arm.vit({.depth = arm[depth], .gate = arm[gate]}));
-    nn::audit_init(model, arm.seed());
-    arm.train(model, passports(arm, model.stack()));
+  return study.run(argc, argv, [&](Trial& trial) {
+    nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
+    nn::audit_init(model, trial.seed());
+    trial.train(model, passports(trial, model.stack()));
   });
 }
 

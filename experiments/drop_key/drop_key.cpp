@@ -22,12 +22,12 @@ namespace {
 
 // How peaked the attention of a trained network is, on validation images, with nothing dropped: means over blocks, heads and queries of the entropy
 // as a share of ln T (1: uniform) and of the largest probability.
-lab::Values peakedness(const lab::Arm& arm, nn::ViT& model) {
-  const lab::ImageSet& set = arm.data().validation;
+lab::Values peakedness(const lab::Trial& trial, nn::ViT& model) {
+  const lab::ImageSet& set = trial.data().validation;
   const NoGrad no_grad;
   model.eval();
   const nn::AttentionMaps maps(model);
-  model(lab::to_tensors(lab::evaluation_batch(set, arm.normalization(), 0, std::min<std::int64_t>(64, set.size())), set).images);
+  model(lab::to_tensors(lab::evaluation_batch(set, trial.normalization(), 0, std::min<std::int64_t>(64, set.size())), set).images);
   model.train();
   double entropy = 0, largest = 0, queries = 0;
   for (const nn::AttentionMap& map : maps.all()) {
@@ -186,24 +186,24 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
   study.section(lab::attention_section);
   study.columns({"train_loss", "val_loss", "val_accuracy", "attention_entropy", "attention_max"});
   study.show({"train_loss", "val_loss", "val_accuracy", "attention_entropy"});
-  return study.run(argc, argv, [&](lab::Arm& arm) {
-    nn::ViTOptions o = arm.vit({.depth = depth, .gate = "pre"});
-    if (arm[form] == "dropout") {
-      o.attention_dropout = arm[rate];
+  return study.run(argc, argv, [&](lab::Trial& trial) {
+    nn::ViTOptions o = trial.vit({.depth = depth, .gate = "pre"});
+    if (trial[form] == "dropout") {
+      o.attention_dropout = trial[rate];
     } else {
-      o.drop_key.rate = arm[rate];
-      o.drop_key.shape = drop_shape_named(arm[form]);
+      o.drop_key.rate = trial[rate];
+      o.drop_key.shape = drop_shape_named(trial[form]);
     }
     nn::ViT model(o);
-    nn::audit_init(model, arm.seed());
+    nn::audit_init(model, trial.seed());
     const std::int64_t grid = o.image / o.patch;
-    lab::attach_masks(arm, model.stack(), grid * grid + (o.pool == nn::Pool::token));
-    const auto without = static_cast<std::int64_t>(std::llround(arm[tune] * static_cast<double>(arm.steps())));  // steps, at the end
-    arm.train(model, [&](std::int64_t step) {
-      model.stack().drop_in_attention(step < arm.steps() - without);
+    lab::attach_masks(trial, model.stack(), grid * grid + (o.pool == nn::Pool::token));
+    const auto without = static_cast<std::int64_t>(std::llround(trial[tune] * static_cast<double>(trial.steps())));  // steps, at the end
+    trial.train(model, [&](std::int64_t step) {
+      model.stack().drop_in_attention(step < trial.steps() - without);
       return nullptr;
     });
-    if (!arm.has_diverged()) arm.measure(peakedness(arm, model));
-    lab::attach_attention(arm, model);
+    if (!trial.has_diverged()) trial.measure(peakedness(trial, model));
+    lab::attach_attention(trial, model);
   });
 }

@@ -1,4 +1,4 @@
-// Fixup piece by piece (Zhang, Dauphin, Ma 2019): which of its rules does the training need? Each arm leaves one out.
+// Fixup piece by piece (Zhang, Dauphin, Ma 2019): which of its rules does the training need? Each trial leaves one out.
 #include "experiments/fixup_scalars/fixup_scalars.h"
 
 #include <map>
@@ -85,12 +85,12 @@ int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
   study.columns({"train_loss", "val_loss", "val_accuracy", "diverged_at"});
   study.show({"train_loss", "val_accuracy"});
   study.file("layers.csv", lab::layers_csv);
-  return study.run(argc, argv, [&](lab::Arm& arm) {
-    const Pieces p = pieces(arm[piece]);
-    nn::ViTOptions o = arm.vit({.depth = arm[depth], .gate = nn::methods::fixup(p.parts)});
+  return study.run(argc, argv, [&](lab::Trial& trial) {
+    const Pieces p = pieces(trial[piece]);
+    nn::ViTOptions o = trial.vit({.depth = trial[depth], .gate = nn::methods::fixup(p.parts)});
     o.recipe = p.recipe;
     nn::ViT model(o);
-    nn::audit_init(model, arm.seed());
-    arm.train(model, lab::passports(arm, model.stack()));
+    nn::audit_init(model, trial.seed());
+    trial.train(model, lab::passports(trial, model.stack()));
   });
 }

@@ -28,13 +28,13 @@ double mean_distance(const nn::Module& model, double from) {
 }
 
 // How far the first update moves the gates, in units of eps; the passports beside it.
-lab::AroundStep watch(lab::Arm& arm, nn::ViT& model, double epsilon) {
-  return [&arm, &model, epsilon, passports = lab::passports(arm, model.stack())](std::int64_t step) -> std::function<void(const Gradients&)> {
+lab::AroundStep watch(lab::Trial& trial, nn::ViT& model, double epsilon) {
+  return [&trial, &model, epsilon, passports = lab::passports(trial, model.stack())](std::int64_t step) -> std::function<void(const Gradients&)> {
     const auto after = passports(step);
     if (step > 0 || epsilon == 0) return after;
-    return [&arm, &model, epsilon, after](const Gradients& g) {
+    return [&trial, &model, epsilon, after](const Gradients& g) {
       if (after) after(g);
-      arm.measure({{"first_move", mean_distance(model, epsilon) / epsilon}});
+      trial.measure({{"first_move", mean_distance(model, epsilon) / epsilon}});
     };
   };
 }
@@ -107,12 +107,12 @@ int plumb::lab::layerscale_init(int argc, const char* const* argv) {
                   "an author, facebookresearch/deit, issue 122");
   study.section([](const lab::StudyResults& r) {
     lab::Section section{.title = "Training loss against eps", .caption = "A start at 0 has no place on a log scale: it is the dashed line."};
-    for (const lab::Place& place : lab::judged_places(r))
+    for (const lab::Condition& condition : lab::judged_conditions(r))
       for (const char* name : {"layerscale", "scalar_gate"}) {
         lab::Plot plot = lab::plot_of(r, {.value = "train_loss",
                                           .axis = "epsilon",
-                                          .where = {{"depth", place.depth}, {"gate", name}},
-                                          .title = fmt::format("{}, depth {}", name, place.depth)});
+                                          .where = {{"depth", condition.depth}, {"gate", name}},
+                                          .title = fmt::format("{}, depth {}", name, condition.depth)});
         if (!plot.series.empty()) section.charts.push_back(std::move(plot));
       }
     return section;
@@ -120,11 +120,12 @@ int plumb::lab::layerscale_init(int argc, const char* const* argv) {
   study.columns({"train_loss", "val_accuracy", "first_move", "gate_end"});
   study.show({"train_loss", "val_accuracy", "first_move", "gate_end"});
   study.file("layers.csv", lab::layers_csv);
-  return study.run(argc, argv, [&](lab::Arm& arm) {
-    const double eps = arm[epsilon];
-    nn::ViT model(arm.vit({.depth = arm[depth], .gate = arm[gate] == "layerscale" ? nn::methods::layerscale(eps) : nn::methods::scalar_gate(eps)}));
-    nn::audit_init(model, arm.seed());
-    arm.train(model, watch(arm, model, eps));
-    if (!arm.has_diverged()) arm.measure({{"gate_end", mean_distance(model, 0)}});
+  return study.run(argc, argv, [&](lab::Trial& trial) {
+    const double eps = trial[epsilon];
+    nn::ViT model(
+        trial.vit({.depth = trial[depth], .gate = trial[gate] == "layerscale" ? nn::methods::layerscale(eps) : nn::methods::scalar_gate(eps)}));
+    nn::audit_init(model, trial.seed());
+    trial.train(model, watch(trial, model, eps));
+    if (!trial.has_diverged()) trial.measure({{"gate_end", mean_distance(model, 0)}});
   });
 }

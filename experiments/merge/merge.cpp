@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 // The settings that decide results, of those that both have; names the first that differs.
-void check_same(const fs::path& first, const RunDescription& a, const fs::path& second, const RunDescription& b) {
+void check_same(const fs::path& first, const StudyDescription& a, const fs::path& second, const StudyDescription& b) {
   const auto differ = [&](const std::string& what, const std::string& there, const std::string& here) {
     throw UsageError(fmt::format("{} and {} do not go together: {} is {} there and {} here", first.string(), second.string(), what, there, here));
   };
@@ -35,7 +35,7 @@ void check_same(const fs::path& first, const RunDescription& a, const fs::path& 
 }
 
 // Axes of both: values of the first, then those that only the second has.
-std::string united(const RunDescription& a, const RunDescription& b) {
+std::string united(const StudyDescription& a, const StudyDescription& b) {
   Json settings = Json::parse(a.settings);
   const Json other = Json::parse(b.settings);
   for (auto& [key, value] : settings.items())
@@ -73,12 +73,12 @@ int plumb::lab::merge(int argc, const char* const* argv) {
     const fs::path out = to;
     usage_check(!fs::exists(out) || (fs::is_directory(out) && fs::is_empty(out)), "--out {} is not empty; choose a new folder", out.string());
 
-    std::optional<RunDescription> merged;
+    std::optional<StudyDescription> merged;
     std::vector<LedgerEntry> entries;
     std::map<std::string, std::pair<std::size_t, fs::path>> seen;  // by key and code: which entry, and who has it
     std::int64_t twice = 0;
     for (const fs::path folder : folders) {
-      const RunDescription run = described(folder);
+      const StudyDescription run = described(folder);
       if (!merged)
         merged = run;
       else

@@ -89,9 +89,9 @@ int plumb::lab::norm_placement(int argc, const char* const* argv) {
   study.columns({"train_loss", "val_loss", "val_accuracy", "diverged_at"});
   study.show({"train_loss", "val_accuracy"});
   study.file("layers.csv", lab::layers_csv);
-  return study.run(argc, argv, [&](lab::Arm& arm) {
-    nn::ViT model(arm.vit({.depth = arm[depth], .gate = arm[gate]}));
-    nn::audit_init(model, arm.seed());
-    arm.train(model, lab::passports(arm, model.stack()));
+  return study.run(argc, argv, [&](lab::Trial& trial) {
+    nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
+    nn::audit_init(model, trial.seed());
+    trial.train(model, lab::passports(trial, model.stack()));
   });
 }

@@ -4,7 +4,7 @@
 
 #include "autograd/autograd.h"
 #include "experiments/lab/data/batch.h"
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/record/study_description.h"
 #include "experiments/lab/study/study.h"
 #include "experiments/passport/records.h"
 #include "experiments/passport/report.h"
@@ -19,51 +19,51 @@ struct Options {
 };
 
 // One forward and backward pass over the first training batch.
-PassportRecord at_init(nn::ViT& model, const Arm& arm, const Options& o) {
-  const RandomScope random({.seed = arm.seed(), .step = 0});
-  BatchLoader loader(arm.data().train, arm.normalization(), {.batch = arm.options().batch, .seed = arm.seed()});
-  const Batch batch = to_tensors(loader.next(), arm.data().train);
-  PassportProbe probe(model.stack());
+PassportRecord at_init(nn::ViT& model, const Trial& trial, const Options& o) {
+  const RandomScope random({.seed = trial.seed(), .step = 0});
+  BatchLoader loader(trial.data().train, trial.normalization(), {.batch = trial.options().batch, .seed = trial.seed()});
+  const Batch batch = to_tensors(loader.next(), trial.data().train);
+  SignalProbe probe(model.stack());
   const Gradients gradients = backward(cross_entropy(model(batch.images), batch.labels));
-  PassportRecord record{.arm = {}, .loss = gradients.loss(), .grad_norm = gradients.norm(), .passport = probe.finish(gradients)};
-  if (!o.no_jacobian) record.jacobian = jacobian(model.stack(), record.passport, {.probes = o.probes, .seed = arm.seed()});
+  PassportRecord record{.trial = {}, .loss = gradients.loss(), .grad_norm = gradients.norm(), .passport = probe.finish(gradients)};
+  if (!o.no_jacobian) record.jacobian = jacobian(model.stack(), record.passport, {.probes = o.probes, .seed = trial.seed()});
   return record;
 }
 
-void run_arm(Arm& arm, const Options& o) {
-  nn::ViT model(arm.vit());
-  nn::audit_init(model, arm.seed());
-  arm.calibrate(model);
-  PassportRecord fresh = at_init(model, arm, o);
+void run_trial(Trial& trial, const Options& o) {
+  nn::ViT model(trial.vit());
+  nn::audit_init(model, trial.seed());
+  trial.calibrate(model);
+  PassportRecord fresh = at_init(model, trial, o);
   const std::vector<std::string> findings = fresh.findings();
-  if (!findings.empty()) arm.warn(findings.front());
-  if (arm.steps() == 0) {
-    arm.attach(to_json(fresh));
-    return arm.measure({{"loss", fresh.loss}, {"grad_norm", fresh.grad_norm}});
+  if (!findings.empty()) trial.warn(findings.front());
+  if (trial.steps() == 0) {
+    trial.attach(to_json(fresh));
+    return trial.measure({{"loss", fresh.loss}, {"grad_norm", fresh.grad_norm}});
   }
-  arm.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
-    if (step % o.every != 0 && step + 1 != arm.steps()) return nullptr;
-    return [&, step, probe = std::make_shared<PassportProbe>(model.stack())](const Gradients& g) {
+  trial.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
+    if (step % o.every != 0 && step + 1 != trial.steps()) return nullptr;
+    return [&, step, probe = std::make_shared<SignalProbe>(model.stack())](const Gradients& g) {
       PassportRecord record = fresh;
       if (step > 0) record.step = step, record.loss = g.loss(), record.grad_norm = g.norm(), record.jacobian.reset();
       record.passport = probe->finish(g);  // of step 0: the fresh network's, and what the first update does
-      arm.attach(to_json(record));
+      trial.attach(to_json(record));
     };
   });
 }
 
-std::string json_row(const Record& arm) {
+std::string json_row(const Record& trial) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const PassportRecord& r : passport_records({.records = {arm}})) {
+  for (const PassportRecord& r : passport_records({.records = {trial}})) {
     const std::int64_t depth = depth_of(r.passport);
     nlohmann::ordered_json ratios = nlohmann::ordered_json::array(), gradients = nlohmann::ordered_json::array();
     for (std::int64_t block = 0; block < depth; ++block) {
       ratios.push_back(block_figures(r.passport, block).ratio);
       gradients.push_back(block_figures(r.passport, block).grad_norm);
     }
-    nlohmann::ordered_json row{{"gate", r.arm.gate},
-                               {"depth", r.arm.depth},
-                               {"seed", r.arm.seed},
+    nlohmann::ordered_json row{{"gate", r.trial.gate},
+                               {"depth", r.trial.depth},
+                               {"seed", r.trial.seed},
                                {"step", r.step},
                                {"loss", r.loss},
                                {"grad_norm", r.grad_norm},
@@ -84,7 +84,7 @@ std::string json_row(const Record& arm) {
 }
 
 NamedTexts settings_of(Study& study, const Options& o, const DataFacts& data) {
-  const RunOptions& run = study.options();
+  const StudyOptions& run = study.options();
   return {
       {"data", fmt::format("{}, {} of {} images", data.name, run.steps == 0 ? "one batch" : "batches", run.batch)},
       {"model", study.network().describe(data.images)},
@@ -127,7 +127,7 @@ int passport(int argc, const char* const* argv) {
   });
   study.table([](const StudyResults& r, bool colour) { return passport_table(passport_records(r), colour); });
   study.json_rows(json_row);
-  return study.run(argc, argv, [&](Arm& arm) { run_arm(arm, o); });
+  return study.run(argc, argv, [&](Trial& trial) { run_trial(trial, o); });
 }
 
 }  // namespace plumb::lab

@@ -29,10 +29,10 @@ std::string PassportArm::label() const { return fmt::format("{} depth {} seed {}
 
 std::vector<std::string> PassportRecord::findings() const { return step == 0 ? warnings(passport) : std::vector<std::string>(); }
 
-std::int64_t depth_of(const Passport& passport) { return static_cast<std::int64_t>(passport.branches.size() / 2); }
+std::int64_t depth_of(const LayerStats& passport) { return static_cast<std::int64_t>(passport.branches.size() / 2); }
 
-BlockFigures block_figures(const Passport& passport, std::int64_t block) {
-  const BranchPassport &a = passport.branches[static_cast<std::size_t>(2 * block)], &b = passport.branches[static_cast<std::size_t>(2 * block + 1)];
+BlockFigures block_figures(const LayerStats& passport, std::int64_t block) {
+  const BranchStats &a = passport.branches[static_cast<std::size_t>(2 * block)], &b = passport.branches[static_cast<std::size_t>(2 * block + 1)];
   return {(a.ratio + b.ratio) / 2, std::hypot(a.grad_norm, b.grad_norm)};
 }
 
@@ -50,19 +50,20 @@ std::string to_json(const PassportRecord& r) {
 std::vector<PassportRecord> passport_records(const StudyResults& results) {
   const auto number = [](const Json& json) { return json.is_null() ? nan : json.get<double>(); };
   std::vector<PassportRecord> records;
-  for (const Record& arm : results.records) {
-    for (const std::string& text : arm.attachments) {
+  for (const Record& trial : results.records) {
+    for (const std::string& text : trial.attachments) {
       const Json o = Json::parse(text);
-      PassportRecord r{.arm = {arm.point.get<std::string>("gate"), arm.point.get<std::int64_t>("depth"), static_cast<std::uint64_t>(arm.seed())},
-                       .step = o.at("step"),
-                       .loss = number(o.at("loss")),
-                       .grad_norm = number(o.at("grad_norm")),
-                       .passport = passport_from_json(o.at("passport").dump())};
+      PassportRecord r{
+          .trial = {trial.point.get<std::string>("gate"), trial.point.get<std::int64_t>("depth"), static_cast<std::uint64_t>(trial.seed())},
+          .step = o.at("step"),
+          .loss = number(o.at("loss")),
+          .grad_norm = number(o.at("grad_norm")),
+          .passport = passport_from_json(o.at("passport").dump())};
       if (o.contains("jacobian")) r.jacobian = {number(o.at("jacobian")), number(o.at("jacobian_error")), o.at("jacobian_exact")};
       records.push_back(std::move(r));
     }
-    if (arm.status == Status::diverged && !arm.attachments.empty())
-      records.back().divergence = fmt::format("diverged at step {:.0f}: {}", arm.value("diverged_at"), arm.reason);
+    if (trial.status == Status::diverged && !trial.attachments.empty())
+      records.back().divergence = fmt::format("diverged at step {:.0f}: {}", trial.value("diverged_at"), trial.reason);
   }
   return records;
 }
@@ -72,8 +73,8 @@ std::string format_passports(const std::vector<PassportRecord>& records) {
   header.insert(header.end(), branch_columns().begin(), branch_columns().end());
   CsvTable table(header);
   for (const PassportRecord& r : records)
-    for (const BranchPassport& row : r.passport.branches) {
-      table.cell(std::string_view(r.arm.gate)).cell(r.arm.depth).cell(static_cast<std::int64_t>(r.arm.seed)).cell(r.step).cell(row.block);
+    for (const BranchStats& row : r.passport.branches) {
+      table.cell(std::string_view(r.trial.gate)).cell(r.trial.depth).cell(static_cast<std::int64_t>(r.trial.seed)).cell(r.step).cell(row.block);
       table.cell(std::string_view(row.branch)).cell(std::string_view(nn::name(row.norm)));
       for (const std::string& column : branch_columns()) table.cell(value_of(row, column));
       table.end_row();
@@ -84,10 +85,10 @@ std::string format_passports(const std::vector<PassportRecord>& records) {
 std::vector<PassportGroup> passport_groups(const std::vector<PassportRecord>& records, Moment moment) {
   std::vector<PassportGroup> groups;
   for (const PassportRecord& r : records) {
-    const bool later = std::ranges::any_of(records, [&](const PassportRecord& other) { return other.arm == r.arm && other.step > r.step; });
+    const bool later = std::ranges::any_of(records, [&](const PassportRecord& other) { return other.trial == r.trial && other.step > r.step; });
     if (moment == Moment::fresh ? r.step != 0 : r.step == 0 || later) continue;
-    auto group = std::ranges::find_if(groups, [&](const PassportGroup& g) { return g.gate == r.arm.gate && g.depth == r.arm.depth; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {r.arm.gate, r.arm.depth});
+    auto group = std::ranges::find_if(groups, [&](const PassportGroup& g) { return g.gate == r.trial.gate && g.depth == r.trial.depth; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {r.trial.gate, r.trial.depth});
     group->seeds.push_back(&r);
   }
   std::ranges::stable_sort(groups, {}, &PassportGroup::depth);
@@ -102,21 +103,21 @@ PassportSummary summarize(const PassportGroup& group) {
     return geometric_mean(values);
   };
   // The extreme of an optional number over the branches that have it.
-  const auto extreme = [&](std::optional<double> BranchPassport::*member, auto&& better) {
+  const auto extreme = [&](std::optional<double> BranchStats::*member, auto&& better) {
     double best = nan;
     for (const PassportRecord* r : group.seeds)
-      for (const BranchPassport& row : r->passport.branches)
+      for (const BranchStats& row : r->passport.branches)
         if (const std::optional<double> v = row.*member; v && !(better(best, *v))) best = *v;
     return best;
   };
   const std::int64_t depth = group.depth;
-  s.mean_square = mean([](const Passport& p) { return p.branches.back().mean_square; });
-  s.predicted = mean([](const Passport& p) { return p.branches.back().predicted_mean_square; });
+  s.mean_square = mean([](const LayerStats& p) { return p.branches.back().mean_square; });
+  s.predicted = mean([](const LayerStats& p) { return p.branches.back().predicted_mean_square; });
   const std::int64_t places[] = {0, depth / 2, depth - 1};
-  for (int i = 0; i < 3; ++i) s.ratio[i] = mean([&](const Passport& p) { return block_figures(p, places[i]).ratio; });
-  for (int i = 0; i < 2; ++i) s.grad_norm[i] = mean([&](const Passport& p) { return block_figures(p, places[2 * i]).grad_norm; });
-  s.entropy = extreme(&BranchPassport::relative_entropy, std::less_equal<>());
-  s.largest_logit = extreme(&BranchPassport::largest_logit, std::greater_equal<>());
+  for (int i = 0; i < 3; ++i) s.ratio[i] = mean([&](const LayerStats& p) { return block_figures(p, places[i]).ratio; });
+  for (int i = 0; i < 2; ++i) s.grad_norm[i] = mean([&](const LayerStats& p) { return block_figures(p, places[2 * i]).grad_norm; });
+  s.entropy = extreme(&BranchStats::relative_entropy, std::less_equal<>());
+  s.largest_logit = extreme(&BranchStats::largest_logit, std::greater_equal<>());
   std::vector<double> losses;
   for (const PassportRecord* r : group.seeds) losses.push_back(r->loss);
   s.loss = geometric_mean(losses);
@@ -177,7 +178,7 @@ std::string passport_table(const std::vector<PassportRecord>& records, bool colo
   for (const PassportGroup& g : fresh)
     for (const std::string& finding : summarize(g).findings) findings += fmt::format("! {} depth {}: {}\n", g.gate, g.depth, finding);
   for (const PassportRecord& r : records)
-    if (!r.divergence.empty()) findings += fmt::format("! {}: {}\n", r.arm.label(), r.divergence);
+    if (!r.divergence.empty()) findings += fmt::format("! {}: {}\n", r.trial.label(), r.divergence);
   return text + (findings.empty() ? "" : "\n" + findings);
 }
 

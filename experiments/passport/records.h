@@ -1,4 +1,4 @@
-// What the passport program leaves behind: an attachment of its arm for each passport, from which everything else is computed.
+// What the passport program leaves behind: an attachment of its trial for each passport, from which everything else is computed.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ struct PassportArm {
 
 // A passport of one network at one step; the one of step 0 is that of the fresh network.
 struct PassportRecord {
-  PassportArm arm;
+  PassportArm trial;
   std::int64_t step = 0;
   double loss = 0, grad_norm = 0;
   std::string divergence = {};  // in the last one of a training that diverged: at which step and why
-  Passport passport = {};
+  LayerStats passport = {};
   std::optional<JacobianMeasure> jacobian = {};  // of the fresh network, where it was measured
 
   std::vector<std::string> findings() const;  // the warnings of a fresh network; none of another
@@ -38,11 +38,11 @@ struct BlockFigures {
   double ratio;      // mean of the two
   double grad_norm;  // of the two together
 };
-BlockFigures block_figures(const Passport& passport, std::int64_t block);
-std::int64_t depth_of(const Passport& passport);
+BlockFigures block_figures(const LayerStats& passport, std::int64_t block);
+std::int64_t depth_of(const LayerStats& passport);
 
-std::string to_json(const PassportRecord& record);  // one JSON object, without arm and divergence
-// All of a study, arm by arm. A number that was not finite is NaN.
+std::string to_json(const PassportRecord& record);  // one JSON object, without trial and divergence
+// All of a study, trial by trial. A number that was not finite is NaN.
 std::vector<PassportRecord> passport_records(const StudyResults& results);
 
 // passport.csv: a row a branch and step; a number that is absent or not finite is an empty cell.

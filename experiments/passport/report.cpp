@@ -18,13 +18,13 @@ namespace {
 
 using Numbers = std::vector<double>;  // over seeds
 // A value for each place on the x axis, from one passport; NaN where there is none.
-using Curve = std::function<std::map<double, double>(const Passport&)>;
+using Curve = std::function<std::map<double, double>(const LayerStats&)>;
 
 // Style of each gate: the same in all plots.
 class Styles {
  public:
   explicit Styles(const std::vector<PassportRecord>& records) {
-    for (const PassportRecord& r : records) styles_.try_emplace(r.arm.gate, static_cast<int>(styles_.size()));
+    for (const PassportRecord& r : records) styles_.try_emplace(r.trial.gate, static_cast<int>(styles_.size()));
   }
   int of(const std::string& gate) const { return styles_.at(gate); }
   std::size_t size() const { return styles_.size(); }
@@ -76,10 +76,10 @@ std::vector<Plot> plots_of(const std::vector<PassportGroup>& groups, const Style
 }
 
 // One number of the branches of one kind, by block.
-Curve by_block(const char* branch, std::function<std::optional<double>(const BranchPassport&)> value) {
-  return [=](const Passport& p) {
+Curve by_block(const char* branch, std::function<std::optional<double>(const BranchStats&)> value) {
+  return [=](const LayerStats& p) {
     std::map<double, double> curve;
-    for (const BranchPassport& row : p.branches)
+    for (const BranchStats& row : p.branches)
       if (row.branch == branch)
         if (const std::optional<double> v = value(row)) curve[static_cast<double>(row.block)] = *v;
     return curve;
@@ -87,16 +87,16 @@ Curve by_block(const char* branch, std::function<std::optional<double>(const Bra
 }
 
 // The stream between blocks: 0 is the input, l what block l - 1 leaves.
-Curve stream(double BranchPassport::*member) {
-  return [=](const Passport& p) {
+Curve stream(double BranchStats::*member) {
+  return [=](const LayerStats& p) {
     std::map<double, double> curve{{0, p.input_mean_square}};
-    for (const BranchPassport& row : p.branches)
+    for (const BranchStats& row : p.branches)
       if (row.branch == "mlp") curve[static_cast<double>(row.block + 1)] = row.*member;
     return curve;
   };
 }
 
-std::map<double, double> gradients(const Passport& p) {
+std::map<double, double> gradients(const LayerStats& p) {
   std::map<double, double> curve;
   for (std::int64_t b = 0; b < depth_of(p); ++b) curve[static_cast<double>(b)] = block_figures(p, b).grad_norm;
   return curve;
@@ -152,7 +152,7 @@ std::string verdict(const std::vector<PassportGroup>& fresh) {
 }
 
 std::vector<Plot> both_branches(const std::vector<PassportGroup>& groups, const Styles& styles, const std::string& id, const std::string& y_title,
-                                const std::function<std::optional<double>(const BranchPassport&)>& value) {
+                                const std::function<std::optional<double>(const BranchStats&)>& value) {
   std::vector<Plot> attention =
       plots_of(groups, styles, {.id = id + "-attn", .title = ", attention branch", .y_title = y_title, .curve = by_block("attn", value)});
   const std::vector<Plot> mlp =
@@ -178,8 +178,8 @@ std::string plot_sections(Gallery& gallery, const std::vector<PassportGroup>& gr
                .title = "",
                .y_title = "mean square of x, log scale",
                .x_title = "blocks passed",
-               .curve = stream(&BranchPassport::mean_square)};
-  if (fresh) size.expected = stream(&BranchPassport::predicted_mean_square);
+               .curve = stream(&BranchStats::mean_square)};
+  if (fresh) size.expected = stream(&BranchStats::predicted_mean_square);
   std::string html = section_unless_empty(
       gallery, "Size of the stream " + when,
       std::string("Mean square of the residual stream, from what enters the first block to what leaves the last.") +
@@ -193,7 +193,7 @@ std::string plot_sections(Gallery& gallery, const std::vector<PassportGroup>& gr
       "nothing has no place on a log scale. What a gate keeps of the stream may itself be scaled: the column change of passport.csv is the norm of "
       "all "
       "that a junction changes, before a post-norm, over that of the stream.",
-      both_branches(groups, styles, id + "-ratio", "‖g(x)‖ / ‖x‖, log scale", [](const BranchPassport& b) { return std::optional(b.ratio); }));
+      both_branches(groups, styles, id + "-ratio", "‖g(x)‖ / ‖x‖, log scale", [](const BranchStats& b) { return std::optional(b.ratio); }));
   html += section_unless_empty(
       gallery, "Gradients " + when,
       "Norm of the loss's gradient by the weights and biases of a block's two branches; zero has no place on a log scale.",
@@ -203,9 +203,9 @@ std::string plot_sections(Gallery& gallery, const std::vector<PassportGroup>& gr
 
 // One number of each passport of a training, against the step.
 std::vector<Plot> plots_by_step(const std::vector<PassportRecord>& records, const Styles& styles, const std::string& id, const std::string& y_title,
-                                const std::function<double(const Passport&)>& value) {
+                                const std::function<double(const LayerStats&)>& value) {
   std::map<std::int64_t, std::map<std::string, std::map<double, Numbers>>> at;  // by depth, gate, step
-  for (const PassportRecord& r : records) at[r.arm.depth][r.arm.gate][static_cast<double>(r.step)].push_back(value(r.passport));
+  for (const PassportRecord& r : records) at[r.trial.depth][r.trial.gate][static_cast<double>(r.step)].push_back(value(r.passport));
   std::vector<Plot> plots;
   for (const auto& [depth, gates] : at) {
     Plot plot{
@@ -223,23 +223,23 @@ std::vector<Plot> plots_by_step(const std::vector<PassportRecord>& records, cons
 }
 
 // Mean, over the branches that have it, of an optional number.
-double mean_over_branches(const Passport& p, std::optional<double> BranchPassport::*member) {
+double mean_over_branches(const LayerStats& p, std::optional<double> BranchStats::*member) {
   Numbers values;
-  for (const BranchPassport& row : p.branches)
+  for (const BranchStats& row : p.branches)
     if (row.*member) values.push_back(*(row.*member));
   return summarize(values).mean;
 }
 
-double largest_logit(const Passport& p) {
+double largest_logit(const LayerStats& p) {
   double largest = std::nan("");
-  for (const BranchPassport& row : p.branches)
+  for (const BranchStats& row : p.branches)
     if (row.largest_logit && !(largest >= *row.largest_logit)) largest = *row.largest_logit;
   return largest;
 }
 
 std::vector<Plot> entropy_plots(const std::vector<PassportRecord>& records, const Styles& styles) {
   std::vector<Plot> plots = plots_by_step(records, styles, "steps-entropy", "entropy / ln T",
-                                          [](const Passport& p) { return mean_over_branches(p, &BranchPassport::relative_entropy); });
+                                          [](const LayerStats& p) { return mean_over_branches(p, &BranchStats::relative_entropy); });
   for (Plot& p : plots) p.y = {.title = p.y.title, .low = 0, .high = 1};
   return plots;
 }
@@ -248,7 +248,7 @@ std::string training_sections(Gallery& gallery, const std::vector<PassportRecord
   return section_unless_empty(gallery, "Updates while training",
                               "What one optimizer step changes of a branch's weights and biases, relative to their norm: mean over all branches.",
                               plots_by_step(records, styles, "steps-update", "‖Δp‖ / ‖p‖, log scale",
-                                            [](const Passport& p) { return mean_over_branches(p, &BranchPassport::update); })) +
+                                            [](const LayerStats& p) { return mean_over_branches(p, &BranchStats::update); })) +
          section_unless_empty(gallery, "Attention while training",
                               "Largest logit q·k/√d of all blocks, from the first four samples of the batch: attention that grows without bound ends "
                               "in one key.",

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/record/study_description.h"
 #include "experiments/lab/report/report.h"
 #include "experiments/passport/records.h"
 

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // The folder's ledger, without what each step logged and what figures are made of, and its description, as FOLDER/NAME.jsonl and .json.
-void keep(const fs::path& folder, RunDescription run, const fs::path& to) {
+void keep(const fs::path& folder, StudyDescription run, const fs::path& to) {
   std::error_code error;
   fs::create_directories(to, error);
   check(!error, "cannot create {}: {}", to.string(), error.message());
@@ -37,7 +37,7 @@ void keep(const fs::path& folder, RunDescription run, const fs::path& to) {
 }
 
 // Where and how it was run, for a document.
-std::string provenance(const RunDescription& run, const Ledger& ledger) {
+std::string provenance(const StudyDescription& run, const Ledger& ledger) {
   double seconds = 0;
   for (const LedgerEntry& e : ledger.entries()) seconds += e.record.seconds;
   return fmt::format("    {}\n\n{}. {} runs, {:.1f} hours of steps together, on {}; {} ({}), begun {}.\n\n", run.command_line, run.facts.data.text,
@@ -45,7 +45,7 @@ std::string provenance(const RunDescription& run, const Ledger& ledger) {
 }
 
 // The tables of a kept ledger, in Markdown: its program makes them in a folder that is gone afterwards.
-std::string markdown_of(const fs::path& ledger, const RunDescription& run, const std::vector<std::string>& words) {
+std::string markdown_of(const fs::path& ledger, const StudyDescription& run, const std::vector<std::string>& words) {
   std::string pattern = (fs::temp_directory_path() / "plumb-report-XXXXXX").string();
   check(::mkdtemp(pattern.data()), "cannot create a folder like {}: {}", pattern, std::strerror(errno));
   const fs::path folder = pattern;
@@ -84,7 +84,7 @@ int plumb::lab::report(int argc, const char* const* argv) {
     cli.example("docs/results/about.md docs/results/*.jsonl --markdown docs/results.md");
     if (cli.parse(argc, argv) == Action::done) return 0;
     usage_check(!folders.empty(), "expected {} DIR.. [--markdown FILE]; see --help", cli.program());
-    std::vector<std::optional<RunDescription>> runs;  // nothing: text
+    std::vector<std::optional<StudyDescription>> runs;  // nothing: text
     for (const std::string& folder : folders) {
       const bool text = fs::path(folder).extension() == ".md";
       usage_check(!(text || is_kept(folder)) || !markdown_file.empty(), "{} is for a document: give --markdown FILE", folder);

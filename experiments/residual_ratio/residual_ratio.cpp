@@ -19,38 +19,39 @@ namespace {
 
 // Of the ratios of a kind of branch: how far they lie apart over the layers, as the standard deviation of their logarithms to base 10. 0: all the
 // same.
-double spread(const lab::Passport& passport, const std::string& branch) {
+double spread(const lab::LayerStats& passport, const std::string& branch) {
   std::vector<double> logs;
-  for (const lab::BranchPassport& row : passport.branches)
+  for (const lab::BranchStats& row : passport.branches)
     if (row.branch == branch) logs.push_back(std::log10(row.ratio));
   if (!std::ranges::all_of(logs, [](double log) { return std::isfinite(log); })) return lab::unknown;  // a layer adds nothing
   return lab::summarize(logs).deviation.value_or(lab::unknown);
 }
 
 // At the first step and the last.
-lab::AroundStep watch(lab::Arm& arm, const nn::Stack& stack) {
-  return [&arm, &stack, passports = lab::passports(arm, stack)](std::int64_t step) -> std::function<void(const Gradients&)> {
+lab::AroundStep watch(lab::Trial& trial, const nn::Stack& stack) {
+  return [&trial, &stack, passports = lab::passports(trial, stack)](std::int64_t step) -> std::function<void(const Gradients&)> {
     const auto after = passports(step);
     const bool first = step == 0;
-    if (!first && step + 1 != arm.steps()) return after;
-    return [&arm, after, first, probe = std::make_shared<lab::PassportProbe>(stack)](const Gradients& g) {
+    if (!first && step + 1 != trial.steps()) return after;
+    return [&trial, after, first, probe = std::make_shared<lab::SignalProbe>(stack)](const Gradients& g) {
       if (after) after(g);
-      const lab::Passport passport = probe->finish(g);
-      for (const char* branch : {"attn", "mlp"}) arm.measure({{fmt::format("{}_spread{}", branch, first ? "_start" : ""), spread(passport, branch)}});
+      const lab::LayerStats passport = probe->finish(g);
+      for (const char* branch : {"attn", "mlp"})
+        trial.measure({{fmt::format("{}_spread{}", branch, first ? "_start" : ""), spread(passport, branch)}});
     };
   };
 }
 
 // The ratio by block, for one kind of branch at the first or the last logged step: geometric means over the seeds.
 lab::Plot ratios(const lab::StudyResults& r, const std::string& branch, bool first) {
-  std::vector<std::string> names;  // in the order of the arms, as everywhere in the report
+  std::vector<std::string> names;  // in the order of the trials, as everywhere in the report
   std::map<std::string, std::map<std::int64_t, std::vector<double>>> logs;
   for (const lab::Record& record : r.records) {
     const auto passports = lab::passports_of(record);
     if (passports.empty() || record.status != lab::Status::ok) continue;
     const std::string name = record.point.without("seed").label();
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-    for (const lab::BranchPassport& row : (first ? passports.front() : passports.back()).passport.branches)
+    for (const lab::BranchStats& row : (first ? passports.front() : passports.back()).passport.branches)
       if (row.branch == branch) logs[name][row.block].push_back(std::log(row.ratio));
   }
   lab::Plot plot{.id = fmt::format("ratio-{}-{}", branch, first ? "start" : "end"),
@@ -112,9 +113,9 @@ int plumb::lab::residual_ratio(int argc, const char* const* argv) {
   study.columns({"train_loss", "val_accuracy", "attn_spread_start", "mlp_spread_start", "attn_spread", "mlp_spread"});
   study.show({"train_loss", "attn_spread_start", "mlp_spread_start", "attn_spread", "mlp_spread"});
   study.file("layers.csv", lab::layers_csv);
-  return study.run(argc, argv, [&](lab::Arm& arm) {
-    nn::ViT model(arm.vit({.depth = arm[depth], .gate = arm[gate]}));
-    nn::audit_init(model, arm.seed());
-    arm.train(model, watch(arm, model.stack()));
+  return study.run(argc, argv, [&](lab::Trial& trial) {
+    nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
+    nn::audit_init(model, trial.seed());
+    trial.train(model, watch(trial, model.stack()));
   });
 }

@@ -107,7 +107,7 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
           row.emplace_back("–");
           continue;
         }
-        const Known known = lab::shares(place->arms, "lr", rates());
+        const Known known = lab::shares(place->trials, "lr", rates());
         const std::optional<int> from = lab::foothold(known);
         const auto above = from ? lab::edge_above(known, *from) : std::nullopt, below = from ? lab::edge_below(known, *from) : std::nullopt;
         const lab::Width width = lab::width_of(known, rates());
@@ -126,10 +126,10 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
   });
   study.columns({"trained", "train_loss", "val_accuracy", "diverged_at"});
   study.show({"train_loss", "val_accuracy"});
-  return study.run(argc, argv, [&](lab::Arm& arm) {
-    nn::ViT model(arm.vit({.depth = arm[depth], .gate = arm[gate]}));
-    nn::audit_init(model, arm.seed());
-    arm.train(model);
-    trained.measure(arm);
+  return study.run(argc, argv, [&](lab::Trial& trial) {
+    nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
+    nn::audit_init(model, trial.seed());
+    trial.train(model);
+    trained.measure(trial);
   });
 }

@@ -82,9 +82,9 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
   study.file("layers.csv", lab::layers_csv);
   study.columns({"train_loss", "val_loss", "val_accuracy"});
   study.show({"train_loss", "val_loss", "val_accuracy"});
-  return study.run(argc, argv, [&](lab::Arm& arm) {
-    nn::ViT model(arm.vit({.depth = arm[depth], .gate = gate}));
-    nn::audit_init(model, arm.seed());
-    arm.train(model, lab::passports(arm, model.stack()));
+  return study.run(argc, argv, [&](lab::Trial& trial) {
+    nn::ViT model(trial.vit({.depth = trial[depth], .gate = gate}));
+    nn::audit_init(model, trial.seed());
+    trial.train(model, lab::passports(trial, model.stack()));
   });
 }

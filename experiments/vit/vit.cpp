@@ -105,14 +105,14 @@ int plumb::lab::vit(int argc, const char* const* argv) {
   study.show({"train_loss", "val_loss", "val_accuracy"});
   study.section(lab::attention_section);
   study.file("layers.csv", lab::layers_csv);
-  return study.run(argc, argv, [&](lab::Arm& arm) {
-    nn::ViTOptions options = arm.vit({.depth = o.depth, .gate = gate_of(o)});
+  return study.run(argc, argv, [&](lab::Trial& trial) {
+    nn::ViTOptions options = trial.vit({.depth = o.depth, .gate = gate_of(o)});
     options.mlp_ratio = o.mlp_ratio;
     nn::ViT model(options);
-    nn::audit_init(model, arm.seed());
-    if (o.weights.given()) o.weights.put_into(model, arm, is_layerscale(o) ? std::optional(o.init) : std::nullopt);
-    arm.save_under(nn::timm_vit(options.channels));
-    arm.train(model, lab::passports(arm, model.stack()));
-    lab::attach_attention(arm, model);
+    nn::audit_init(model, trial.seed());
+    if (o.weights.given()) o.weights.put_into(model, trial, is_layerscale(o) ? std::optional(o.init) : std::nullopt);
+    trial.save_under(nn::timm_vit(options.channels));
+    trial.train(model, lab::passports(trial, model.stack()));
+    lab::attach_attention(trial, model);
   });
 }

@@ -323,7 +323,8 @@ void register_gate(const std::string& name, Method method = {}) {
   register_method(name, std::move(method));
 }
 
-std::vector<std::string> gate_names();  // in table order, registered ones last
+std::vector<std::string> method_names();  // in table order, registered ones last
+[[deprecated("method_names")]] inline std::vector<std::string> gate_names() { return method_names(); }
 // A method of the table by its text form. Throws, with the nearest name or some of them, for an unknown name, and as
 // method_text() and Method::with() do.
 Method method_named(const std::string& text);

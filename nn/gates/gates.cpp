@@ -68,7 +68,7 @@ void register_method(const std::string& name, Method method) {
   table().push_back(std::move(method));
 }
 
-std::vector<std::string> gate_names() {
+std::vector<std::string> method_names() {
   std::vector<std::string> names;
   for (const Method& m : table()) names.push_back(m.name);
   return names;
@@ -78,8 +78,8 @@ Method method_named(const std::string& text) {
   const MethodText wanted = method_text(text);
   const auto row = std::ranges::find(table(), wanted.name, &Method::name);
   if (row == table().end())
-    fail(fmt::format("[gate] expected the name of a residual method, got \"{}\"; {} (nn::gate_names() and --list-gates have all)", wanted.name,
-                     suggest_name(wanted.name, gate_names())));
+    fail(fmt::format("[gate] expected the name of a residual method, got \"{}\"; {} (nn::method_names() and --list-gates have all)", wanted.name,
+                     suggest_name(wanted.name, method_names())));
   return wanted.values.empty() ? *row : row->with(wanted.values);
 }
 

@@ -29,7 +29,7 @@ struct ViTOptions {
 // (1, T + 1, D), blocks.N.*, norm, head; with a class token that joins late (CaiT, section 3), pos_embed is (1, T, D); with Pool::mean, the default,
 // which is timm's global_pool='avg', class_token=False, fc_norm=False, there is no cls_token, and pos_embed is (1, T, D). The trunk (everything but
 // blocks.*) is the same for every method, and so are its initial values but for what the recipe says of the head. With its other defaults, too, the
-// network is the one that a study's Arm::vit makes, but for the recipe: there it is shared by all methods, Recipe{}.
+// network is the one that a study's Trial::vit makes, but for the recipe: there it is shared by all methods, Recipe{}.
 class ViT : public Classifier {
  public:
   explicit ViT(const ViTOptions& options);

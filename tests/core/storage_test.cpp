@@ -142,9 +142,9 @@ TEST_CASE("memory does not grow while patterns of different shapes take turns") 
   const MemoryStats start = memory_stats();
   Pattern narrow{.width = 2'100'000, .depth = 20}, wide{.width = 3'194'880, .depth = 20};
   std::size_t early = 0;
-  for (int arm = 0; arm < 20; ++arm) {
-    for (int step = 0; step < 5; ++step) (arm % 2 ? wide : narrow).step();
-    if (arm == 9) early = memory_stats().reserved;
+  for (int trial = 0; trial < 20; ++trial) {
+    for (int step = 0; step < 5; ++step) (trial % 2 ? wide : narrow).step();
+    if (trial == 9) early = memory_stats().reserved;
   }
   const MemoryStats end = memory_stats();
   CHECK(static_cast<double>(end.reserved - start.reserved) < 1.05 * static_cast<double>(end.peak - start.in_use) + (4 << 20));

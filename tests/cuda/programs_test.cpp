@@ -25,7 +25,7 @@ TEST_CASE("bin/parity has columns of the device, on the cases in the repository 
   }
 }
 
-TEST_CASE("bin/depth_stability on the device: two arms at once, weights, a profile that counts, a report") {
+TEST_CASE("bin/depth_stability on the device: two trials at once, weights, a profile that counts, a report") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
   const std::string words = " --gates pre,layerscale --depths 2 --dim 16 --batch 4 --steps 8 --eval-images 40 --no-progress";

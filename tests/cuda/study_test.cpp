@@ -21,11 +21,11 @@ const Words small{"--dim", "8", "--batch", "4", "--steps", "12", "--eval-images"
 int trains(int argc, const char* const* argv, const AroundStep& around = {}, bool logs = false) {
   Study study("device", "On a device.");
   const Axis<std::string> gate = study.axis<std::string>("--gates", {"layerscale"}, "Gates");
-  return study.run(argc, argv, [&](Arm& arm) {
-    nn::ViT model(arm.vit({.depth = 2, .gate = nn::GateChoice(arm[gate])}));
-    if (!logs) return arm.train(model, around);
-    arm.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
-      arm.trace({{"begun", static_cast<double>(step)}});
+  return study.run(argc, argv, [&](Trial& trial) {
+    nn::ViT model(trial.vit({.depth = 2, .gate = nn::GateChoice(trial[gate])}));
+    if (!logs) return trial.train(model, around);
+    trial.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
+      trial.trace({{"begun", static_cast<double>(step)}});
       return nullptr;
     });
   });

@@ -73,7 +73,7 @@ Model vit(const nn::ViTOptions& options) {
 
 TEST_CASE("every method trains as on the cpu") {
   PLUMB_REQUIRE_CUDA();
-  for (const std::string& gate : nn::gate_names()) {
+  for (const std::string& gate : nn::method_names()) {
     nn::ViTOptions options = small();
     options.gate = gate;
     check_training(gate, vit(options));

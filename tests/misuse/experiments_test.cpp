@@ -228,7 +228,7 @@ TEST_CASE("misuse: values of a run that cannot be logged") {
   fails([](Run& r) { r.log({{"", 1}}); }, "[log] expected a name");
   fails([](Run&) { throw 1; }, "not an exception");
 }
-TEST_CASE("misuse: a gate that fails ends its arm, not the sweep") {
+TEST_CASE("misuse: a gate that fails ends its trial, not the sweep") {
   struct OneToken : nn::Gate {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return slice(skip + branch, 1, 0, 1); }
   };

@@ -125,7 +125,7 @@ TEST_CASE("talking heads that start from the identity are plain attention in eve
   const DefaultsScope f64(reference_f64);
   const RandomScope random({.seed = 3, .step = 2});
   const Tensor x = random_normal({2, 5, 12}, 1, "x");
-  for (const std::string& gate : nn::gate_names()) {
+  for (const std::string& gate : nn::method_names()) {
     INFO(gate);
     nn::StackOptions o{.dim = 12, .heads = 3, .hidden = 24, .depth = 2, .gate = gate, .drop_key = {.rate = 0.3}, .attention_dropout = 0.2};
     nn::Stack plain(o);
@@ -345,7 +345,7 @@ TEST_CASE("dropout inside and after an MLP and after attention, in a block as we
 
 TEST_CASE("CaiT takes every residual method in stage 1, and recomputing blocks changes nothing") {
   const Tensor images = random_normal({2, 2, 8, 8}, 1, "images"), labels = integers({1, 4}, {2});
-  for (const std::string& gate : nn::gate_names()) {
+  for (const std::string& gate : nn::method_names()) {
     INFO(gate);
     nn::CaiTOptions o = tiny();
     o.gate = gate;

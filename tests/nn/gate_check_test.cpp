@@ -12,7 +12,7 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in_gates = nn::gate_names();  // before a test registers more
+const std::vector<std::string> built_in_gates = nn::method_names();  // before a test registers more
 
 // A method that passes, to be broken in one place: x + (1 + a) f(LN(x)).
 struct Sound : nn::Gate {

@@ -12,7 +12,7 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in_gates = nn::gate_names();  // before a test registers more
+const std::vector<std::string> built_in_gates = nn::method_names();  // before a test registers more
 
 nn::ViT make_vit(const nn::GateChoice& gate, std::int64_t depth = 2, bool paper_init = false) {
   return nn::ViT({.image = 16,
@@ -214,8 +214,7 @@ TEST_CASE("Fixup piece by piece: each rule can be left out, and nothing else cha
 
 TEST_CASE("Fixup's parts come from its constants, and fixup_ln always has them all") {
   nn::GateContext c{.dim = 8, .heads = 2, .hidden = 32, .block = 0, .blocks = 2};
-  CHECK_THAT(error_of([&] { nn::methods::fixup().build(c); }),
-             contains("got \"zero_last\"; add it to Method::constants"));
+  CHECK_THAT(error_of([&] { nn::methods::fixup().build(c); }), contains("got \"zero_last\"; add it to Method::constants"));
   c.constants = {{"shifts", 0}, {"scales", 0}};
   CHECK(nn::methods::fixup_ln().build(c).modules.size() == 3);
 }
@@ -416,7 +415,7 @@ TEST_CASE("a registered gate is in the table and trains, and a bad registration 
                                             .claims = {nn::Claim::identity_at_init, nn::Claim::zero_branch_gradient},
                                             .formula = "x + tanh(a) f(LN(x))",
                                             .source = "test"});
-  CHECK(nn::gate_names().back() == "tanh_gate");
+  CHECK(nn::method_names().back() == "tanh_gate");
   nn::ViT model = make_vit("tanh_gate");
   const Tensor images = random_normal({8, 1, 16, 16}, 0, "images"), labels = integers({0, 1, 2, 3, 4, 5, 6, 0}, {8});
   nn::AdamW optimizer(model.parameters(), {.lr = 1e-2});
@@ -431,7 +430,7 @@ TEST_CASE("a registered gate is in the table and trains, and a bad registration 
   CHECK_THAT(error_of([] { nn::register_gate<TanhGate>("Bad Name"); }), contains("lower-case"));
   CHECK_THAT(error_of([] { make_vit("layer_scale"); }),
              contains("[gate] expected the name of a residual method, got \"layer_scale\"; did you mean 'layerscale'?"));
-  CHECK_THAT(error_of([] { make_vit("qqqqqqqqqqqq"); }), contains("known: post, pre, rezero, ") && contains(" more (nn::gate_names()"));
+  CHECK_THAT(error_of([] { make_vit("qqqqqqqqqqqq"); }), contains("known: post, pre, rezero, ") && contains(" more (nn::method_names()"));
   nn::register_gate<Shrinking>("shrinking");
   CHECK_THAT(error_of([&] { make_vit("shrinking")(images); }),
              contains("[gate] expected combine to return the shape of the stream [8, 5, 12], got [8, 1, 12]"));

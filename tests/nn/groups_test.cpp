@@ -12,7 +12,7 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in = nn::gate_names();  // before a test registers more
+const std::vector<std::string> built_in = nn::method_names();  // before a test registers more
 
 std::string listed(const std::string& what, const std::vector<std::string>& names) {
   return names.empty() ? "" : fmt::format("{}\n  {}\n", what, fmt::join(names, "\n  "));
@@ -23,7 +23,16 @@ std::string listed(const std::string& what, const std::vector<std::string>& name
 // factor are counted, so that one that is new shows as well.
 std::string groups_of(const std::string& gate) {
   const nn::Method method = nn::method_named(gate);
-  const nn::ViT model({.image = 8, .patch = 4, .classes = 3, .dim = 8, .depth = 3, .heads = 2, .mlp_ratio = 2, .gate = gate, .pool = nn::Pool::token, .recipe = method.paper});
+  const nn::ViT model({.image = 8,
+                       .patch = 4,
+                       .classes = 3,
+                       .dim = 8,
+                       .depth = 3,
+                       .heads = 2,
+                       .mlp_ratio = 2,
+                       .gate = gate,
+                       .pool = nn::Pool::token,
+                       .recipe = method.paper});
   std::vector<std::string> decayed;
   std::map<std::string, std::vector<std::string>> factored;
   std::size_t others = 0;

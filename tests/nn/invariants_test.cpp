@@ -324,7 +324,7 @@ TEST_CASE("audit_init finds what does not start as declared") {
 
 TEST_CASE("with a head of zeros the head alone gets a gradient in the first step") {
   int methods = 0;
-  for (const std::string& name : nn::gate_names()) {
+  for (const std::string& name : nn::method_names()) {
     if (!nn::method_named(name).paper.zero_head) continue;
     ++methods;
     const nn::ViT model({.image = 16, .channels = 1, .dim = 12, .depth = 2, .heads = 3, .gate = name});

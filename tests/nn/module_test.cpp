@@ -12,7 +12,7 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in_gates = nn::gate_names();  // before a test registers more
+const std::vector<std::string> built_in_gates = nn::method_names();  // before a test registers more
 
 nn::ViTOptions small_vit(const std::string& gate = "layerscale") {
   return {.image = 16, .patch = 8, .channels = 3, .classes = 5, .dim = 16, .depth = 3, .heads = 2, .gate = gate, .pool = nn::Pool::token};
@@ -96,7 +96,7 @@ TEST_CASE("initial values depend on seed and name alone, and initialising is ide
       CHECK(of_b.at(name) == v);
       ++shared;
     }
-  CHECK(shared >= 30);  // trunk and branch weights: arms are paired
+  CHECK(shared >= 30);  // trunk and branch weights: trials are paired
   nn::initialize(a, 0);
   CHECK(values(a) == of_a);
   nn::initialize(a, 1);

@@ -43,7 +43,7 @@ std::vector<double> logits(const nn::Layer& model, std::int64_t image) {
   return model(random_normal({2, 3, image, image}, 1, "images")).values();
 }
 
-const std::vector<std::string> built_in_gates = nn::gate_names();  // before a test registers more
+const std::vector<std::string> built_in_gates = nn::method_names();  // before a test registers more
 
 // Every parameter off its initial value, so that no zero and no one hides a term.
 void shake(nn::Module& model) {
@@ -266,8 +266,7 @@ TEST_CASE("networks whose logits are not finite count neither as equal nor as di
   struct Root : nn::ScaleGate {
     explicit Root(const nn::GateContext& c) : ScaleGate(full({1}, std::sqrt(c.constant("of")))) {}
   };
-  nn::register_gate<Root>(
-      "root", {.formula = "x + sqrt(of) f(LN(x))", .source = "test", .constants = {{.name = "of", .standard = 1}}});
+  nn::register_gate<Root>("root", {.formula = "x + sqrt(of) f(LN(x))", .source = "test", .constants = {{.name = "of", .standard = 1}}});
   nn::ViTOptions o = vit;
   o.gate = "root:of=-1";
   CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }),
@@ -281,8 +280,7 @@ TEST_CASE("networks whose logits are not finite count neither as equal nor as di
                                       "finite"));
 }
 
-TEST_CASE(
-    "an attention of one's own is asked for at the model's sizes, and its errors neither escape nor spoil a load") {
+TEST_CASE("an attention of one's own is asked for at the model's sizes, and its errors neither escape nor spoil a load") {
   nn::CaiTOptions o = cait;
   const auto sized = [](const nn::AttentionFactory& make) -> nn::AttentionFactory {
     return [make](const nn::AttentionOptions& a) {
@@ -307,8 +305,7 @@ TEST_CASE(
   made = true;
   shake(theirs);
   CHECK_THAT(nn::json_of(*nn::card_of(once)), contains("\"talking_heads\":false"));
-  CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }),
-             contains("[metadata_of] ") && contains("made already"));
+  CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }), contains("[metadata_of] ") && contains("made already"));
   const nn::Adapted adapted = nn::load_pretrained(once, saved(theirs), "w");
   CHECK_FALSE(adapted.same_function.has_value());
   CHECK_THAT(adapted.text(), contains("not known: the two cannot be compared: made already"));
@@ -329,8 +326,7 @@ TEST_CASE("a gate that fails while weights are loaded leaves the model as it was
   o.gate = failing;
   nn::ViT model(o);
   const std::vector<double> before = logits(model, 16);
-  CHECK_THAT(error_of([&] { nn::load_pretrained(model, saved(trained), "w", {.new_gates = true}); }),
-             contains("no scales"));
+  CHECK_THAT(error_of([&] { nn::load_pretrained(model, saved(trained), "w", {.new_gates = true}); }), contains("no scales"));
   CHECK(logits(model, 16) == before);
 }
 
@@ -365,13 +361,12 @@ TEST_CASE("files of older versions load if the name of the method suffices, and 
   // Shapes tell, and are not believed blindly.
   const nn::TensorFile two = older(nn::methods::hyper_connections(2));
   const auto four = nn::make_model(nn::card_of(two, "w"));
-  CHECK_THAT(
-      error_of([&] { nn::load_pretrained(*four, two, "w"); }),
-      contains("do not fit") &&
-          contains("; its metadata, of an older version, does not say streams of its method hyper_connections, and "
-                   "the model has streams=4; ") &&
-          contains("give it: --gate hyper_connections:streams=VALUE in programs, "
-                   "nn::card_of(file, path, {}, \"hyper_connections:streams=VALUE\") in code"));
+  CHECK_THAT(error_of([&] { nn::load_pretrained(*four, two, "w"); }),
+             contains("do not fit") &&
+                 contains("; its metadata, of an older version, does not say streams of its method hyper_connections, and "
+                          "the model has streams=4; ") &&
+                 contains("give it: --gate hyper_connections:streams=VALUE in programs, "
+                          "nn::card_of(file, path, {}, \"hyper_connections:streams=VALUE\") in code"));
   const nn::TensorFile unscaled = older(nn::methods::fixup({.scales = false}));
   const auto scaled = nn::make_model(nn::card_of(unscaled, "w"));
   CHECK_THAT(error_of([&] { nn::load_pretrained(*scaled, unscaled, "w"); }),
@@ -619,8 +614,7 @@ TEST_CASE("a file without a card says neither its heads nor its norm_eps: timm's
   const nn::TensorFile tiny = file_of(nn::ViT(o), nn::timm_vit());
   CHECK(loaded(o, tiny).same_function == true);
   o.norm_eps = 1e-5;
-  CHECK_THAT(loaded(o, tiny).text(),
-             contains("it does not compute what the file's network did: norm_eps is 1e-05 here and timm's 1e-06"));
+  CHECK_THAT(loaded(o, tiny).text(), contains("it does not compute what the file's network did: norm_eps is 1e-05 here and timm's 1e-06"));
   o.norm_eps = vit.norm_eps, o.heads = 6;
   const std::string heads = "the file does not say its heads: timm's rule gives 3, the model has 6";
   const nn::Adapted other = loaded(o, tiny);
@@ -633,10 +627,8 @@ TEST_CASE("a file without a card says neither its heads nor its norm_eps: timm's
   CHECK(head.reasons == std::vector<std::string>{"the head is new", resized, heads});
   o = vit;
   o.dim = 48, o.heads = 4;
-  CHECK_THAT(
-      loaded(o, file_of(nn::ViT(o), nn::timm_vit())).text(),
-      contains(
-          "is not known: the file does not say its heads: timm's rule gives none for this width, the model has 4"));
+  CHECK_THAT(loaded(o, file_of(nn::ViT(o), nn::timm_vit())).text(),
+             contains("is not known: the file does not say its heads: timm's rule gives none for this width, the model has 4"));
 }
 
 TEST_CASE("attention maps weigh the values as the layers do, and change nothing") {

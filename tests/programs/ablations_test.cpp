@@ -28,7 +28,7 @@ Finished run_tiny(const TemporaryFolder& folder, const std::string& name, const 
 
 std::vector<std::map<std::string, std::string>> results(const TemporaryFolder& folder) { return rows_of(slurp(folder / "a/results.csv")); }
 
-// How many values a column has: of arms that all differ as many as there are.
+// How many values a column has: of trials that all differ as many as there are.
 std::size_t values_of(const std::vector<std::map<std::string, std::string>>& rows, const std::string& column) {
   std::set<std::string> values;
   for (const auto& row : rows) values.insert(row.at(column));
@@ -191,7 +191,7 @@ TEST_CASE("stability_map: edges above and below, and one number a method") {
   const TemporaryFolder folder;
   const Finished f = run_tiny(folder, "stability_map", "--gates pre --depths 1 --steps 40 --seeds 0 --trained-at 0.95", small);
   CHECK_THAT(f.out, contains("Where each method trains") && contains("octaves, mean over depths") && contains(" to "));
-  // What the table says is what the arms say: outwards from the first rate, half way between the last that trains and the first that does not.
+  // What the table says is what the trials say: outwards from the first rate, half way between the last that trains and the first that does not.
   std::map<double, bool> trained;
   for (const auto& row : results(folder)) trained[std::stod(row.at("lr"))] = row.at("status") == "ok" && std::stod(row.at("trained")) > 0;
   CHECK(trained.size() >= 4);

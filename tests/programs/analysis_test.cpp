@@ -29,8 +29,8 @@ TEST_CASE("docs/analysis.py reads a run's folder with pandas and draws it") {
   for (const auto& row : rows_of(slurp(folder / "a/results.csv")))
     if (row.at("status") == "ok") losses[row.at("gate") + " " + row.at("depth")].push_back(std::stod(row.at("train_loss")));
   CHECK(losses.size() == 6);
-  for (const auto& [arm, values] : losses) {
-    INFO(arm);
+  for (const auto& [trial, values] : losses) {
+    INFO(trial);
     double sum = 0;
     for (const double v : values) sum += v;
     char mean[32];

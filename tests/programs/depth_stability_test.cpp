@@ -96,7 +96,7 @@ TEST_CASE("a folder with results is refused, resumed or overwritten as asked") {
   CHECK(other.status == 2);
   CHECK_THAT(other.err, contains("steps"));
 
-  // The second arm is lost, as if the process had been killed in it: only that one runs again.
+  // The second trial is lost, as if the process had been killed in it: only that one runs again.
   const std::string ledger = slurp(folder.path() / "a/ledger.jsonl");
   { std::ofstream(folder.path() / "a/ledger.jsonl") << ledger.substr(0, ledger.find('\n') + 1); }
   REQUIRE(run(folder.path(), command + "--resume").status == 0);
@@ -206,7 +206,7 @@ TEST_CASE("shards in processes of their own, merged, are one process, and folder
   const Finished mixed = run(folder.path(), merge + " s1 elsewhere --out mixed");
   CHECK(mixed.status == 0);
   CHECK_THAT(mixed.err, contains("runs of different machines; equal bits are promised within one instruction set: ") && contains("an abacus"));
-  // The same arm with another result.
+  // The same trial with another result.
   REQUIRE(run(folder.path(), "cp -r whole changed && rm changed/ledger.jsonl").status == 0);
   {
     lab::Ledger changed(folder / "changed/ledger.jsonl");
@@ -348,10 +348,10 @@ TEST_CASE("settings printed are settings understood, and lists and dry runs go t
   const Finished again = run(folder.path(), program("depth_stability") + " --config config.json --print-config");
   CHECK(again.out == printed.out);
   const Finished list = run(folder.path(), program("depth_stability") + " --list-gates");
-  for (const std::string& gate : nn::gate_names()) CHECK_THAT(list.out, contains(gate));
+  for (const std::string& gate : nn::method_names()) CHECK_THAT(list.out, contains(gate));
   CHECK(runs_of(run(folder.path(), program("depth_stability") + " --preset quick --dry-run").out) == 12);
   const Finished dry = run(folder.path(), program("depth_stability") + " --gates all --depths 6,24,48 --seeds 0..2,7 --dim 8 --batch 4 --dry-run");
-  const auto runs = static_cast<int>(nn::gate_names().size()) * 3 * 4;
+  const auto runs = static_cast<int>(nn::method_names().size()) * 3 * 4;
   CHECK(runs_of(dry.out) == runs);
   CHECK_THAT(dry.out, contains(std::to_string(runs) + " runs of 300 steps of 4 images: " + std::to_string(300 * runs) + " steps") &&
                           contains("parameters of a network: ") && contains("training: about ") &&
@@ -456,7 +456,7 @@ TEST_CASE("every kind of dropping, dtype, device and init runs, and --json is JS
   INFO(f.err);
   REQUIRE(f.status == 0);
   const auto json = nlohmann::json::parse(f.out);
-  CHECK(json["results"].size() == nn::gate_names().size());
+  CHECK(json["results"].size() == nn::method_names().size());
   const std::string tiny = program("depth_stability") + " --dim 8 --batch 2 --steps 2 --json --no-progress ";
   const Finished f64 = run(folder.path(), tiny + dropping + "--gates rezero --depths 1 --dtype fp64 --device reference --out b");
   const Finished f32 = run(folder.path(), tiny + dropping + "--gates rezero --depths 1 --out c");

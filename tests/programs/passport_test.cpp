@@ -17,7 +17,7 @@ int lines_of(const std::string& text) { return static_cast<int>(std::count(text.
 
 TEST_CASE("passport program: every gate at init, without a warning, and the same bytes again") {
   const TemporaryFolder folder;
-  const int gates = static_cast<int>(nn::gate_names().size());
+  const int gates = static_cast<int>(nn::method_names().size());
   const Finished first = run(folder.path(), small + "--gates all --depths 1,3 --out a");
   INFO(first.err << first.out);
   REQUIRE(first.status == 0);

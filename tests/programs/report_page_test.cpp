@@ -21,20 +21,20 @@ ReportInput study_of(int methods, int seeds) {
       for (int seed = 0; seed < seeds; ++seed) {
         const double worth = 0.2 + 2.1 * ((m * 7 + static_cast<int>(depth)) % methods) / methods + 0.03 * seed;
         const bool lost = m % 9 == 4 && depth == 48 && (seed % 2 == 0 || m == 4);
-        ArmResult a{.gate = "method_" + std::to_string(m), .depth = depth, .lr = 3e-3, .seed = static_cast<std::uint64_t>(seed), .steps = 300};
+        TrialResult a{.method = "method_" + std::to_string(m), .depth = depth, .lr = 3e-3, .seed = static_cast<std::uint64_t>(seed), .steps = 300};
         if (lost)
           a.status = Status::diverged, a.steps = a.diverged_at.emplace(40 + 10 * seed);
         else
           a.train_loss = worth, a.val_loss = worth + 0.05, a.val_accuracy = std::exp(-worth);
         for (std::int64_t step = 0; step < a.steps; ++step)
-          input.losses.push_back({a.gate, depth, a.lr, a.seed, step,
+          input.losses.push_back({a.method, depth, a.lr, a.seed, step,
                                   lost && step + 1 == a.steps ? unknown : worth + (2.3 - worth) * std::exp(-static_cast<double>(step) / 60.0)});
         for (std::int64_t step = 0; step < 300; step += 30)
           for (std::int64_t block = 0; block < depth; ++block)
             for (const char* branch : {"attn", "mlp"})
-              input.layers.push_back({a.gate, depth, a.lr, a.seed, step, block, branch, 0.1 + 0.01 * static_cast<double>(block),
+              input.layers.push_back({a.method, depth, a.lr, a.seed, step, block, branch, 0.1 + 0.01 * static_cast<double>(block),
                                       m % 2 ? std::optional(1e-4 * static_cast<double>(step + 1)) : std::nullopt});
-        input.arms.push_back(std::move(a));
+        input.trials.push_back(std::move(a));
       }
   input.notes = {{"command", "depth_stability --gates all"}};
   return input;
@@ -126,10 +126,10 @@ TEST_CASE("a look at a page sees errors of its script and what sticks out") {
 TEST_CASE("several rates and long names fit a phone") {
   if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
   ReportInput input = study_of(8, 2);
-  for (ArmResult& a : input.arms) a.gate += "_with_a_long_name_indeed";
-  const std::vector<ArmResult> once = input.arms;
+  for (TrialResult& a : input.trials) a.method += "_with_a_long_name_indeed";
+  const std::vector<TrialResult> once = input.trials;
   for (const double rate : {1e-3, 1e-2})
-    for (ArmResult a : once) a.lr = rate, input.arms.push_back(a);
+    for (TrialResult a : once) a.lr = rate, input.trials.push_back(a);
   const Look look = look_at(render_report(input).html, 390, false, overflow);
   INFO(look.found.dump());
   CHECK(look.console == "");
@@ -141,7 +141,7 @@ TEST_CASE("small, empty and single studies fit a phone") {
   if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
   ReportInput one = study_of(1, 1);
   one.question = "Does a method with a very_long_name_that_has_no_place_to_break_in_it_at_all fit?";
-  one.arms.resize(1);
+  one.trials.resize(1);
   for (const ReportInput& input : {study_of(2, 1), one, ReportInput{.title = "Nothing yet"}}) {
     const Look look = look_at(render_report(input).html, 390, false, overflow);
     INFO(look.found.dump());

@@ -134,7 +134,7 @@ std::string index() {
       "[methods_at_depth_24.md](../methods_at_depth_24.md).\n\nA method with another constant is a method, too: `--gates "
       "layerscale,layerscale:init=1e-5,mix_ln:post_share=0.75`, or `{.gate = \"mix_ln:post_share=0.75\"}` in code.\n\n| method | formula | source | "
       "claims at init |\n| --- | --- | --- | --- |\n";
-  for (const std::string& name : nn::gate_names()) {
+  for (const std::string& name : nn::method_names()) {
     const nn::Method& m = nn::method_named(name);
     std::vector<std::string> claims;
     for (const nn::Claim c : m.claims) claims.emplace_back(nn::name(c));
@@ -145,7 +145,7 @@ std::string index() {
 
 int run(const fs::path& root, bool check_only) {
   std::map<std::string, std::string> pages{{"README.md", index()}};
-  for (const std::string& name : nn::gate_names()) pages[name + ".md"] = page(root, nn::method_named(name));
+  for (const std::string& name : nn::method_names()) pages[name + ".md"] = page(root, nn::method_named(name));
   const fs::path folder = root / "docs/gates";
   if (!check_only) fs::create_directories(folder);
   int different = 0;

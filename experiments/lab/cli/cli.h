@@ -76,7 +76,7 @@ class Cli {
   const std::string& program() const { return program_; }            // as called, without its folder; the experiment's name before parse()
   const std::string& command_line() const { return command_line_; }  // quoted for a shell
   std::string settings() const;                                      // what a run depends on, as a JSON object in the order of declaration
-  std::string fixed_settings() const;                                // of these, what decides how each arm ends: the same in all that go together
+  std::string fixed_settings() const;                                // of these, what decides how each trial ends: the same in all that go together
   std::string config() const;                                        // settings() as a commented file for --config
   std::string help() const;                                          // with the values of now as defaults
   // "" when `recorded` settings give the results of ours; else the first that differs: "steps is 200 there and 100 here".

@@ -78,7 +78,7 @@ CliOption& CliOption::one_of_methods(std::string noun, bool as_typed) {
   methods_ = true;
   as_typed_ = as_typed;
   help += "; NAME:CONSTANT=VALUE for another constant";
-  return one_of(std::move(noun), nn::gate_names());
+  return one_of(std::move(noun), nn::method_names());
 }
 
 CliOption& CliOption::or_word(std::string word) {
@@ -106,8 +106,8 @@ CliOption& CliOption::decides_speed_only() {
   return *this;
 }
 
-CliOption& CliOption::decides_which_arms() {
-  decides_ = Decides::arms;
+CliOption& CliOption::decides_which_trials() {
+  decides_ = Decides::trials;
   return *this;
 }
 

@@ -17,9 +17,9 @@ struct CliOption {
                              std::vector<std::int64_t>*, std::vector<double>*, std::vector<std::string>*>;
 
   // What a setting decides. `result`: equal settings give equal results, and --resume insists on them. `speed`: recorded, free to
-  // change (a preset's name is such: what it sets is recorded by itself). `arms`: which runs there are, not how one ends; --resume may add to them.
+  // change (a preset's name is such: what it sets is recorded by itself). `trials`: which runs there are, not how one ends; --resume may add to them.
   // `call`: about this call only; neither in a configuration nor in run.json.
-  enum class Decides { result, arms, speed, call };
+  enum class Decides { result, trials, speed, call };
 
   CliOption(std::string name_, std::string section_, Field field_, std::string help_);
 
@@ -36,7 +36,7 @@ struct CliOption {
   CliOption& below(double high) { return bound(highest_, high, high_open_, true); }
   // The names accepted; an axis also takes "all". `noun` is for messages: "unknown gate 'x'".
   CliOption& one_of(std::string noun, std::vector<std::string> names);
-  // Residual methods: nn::gate_names(), each also with constants, NAME:CONSTANT=VALUE[:CONSTANT=VALUE..]. The value
+  // Residual methods: nn::method_names(), each also with constants, NAME:CONSTANT=VALUE[:CONSTANT=VALUE..]. The value
   // becomes nn::Method::label(), so that equal methods are equal texts; or stays as it is typed, with its standard
   // values.
   CliOption& one_of_methods(std::string noun, bool as_typed = false);
@@ -47,8 +47,8 @@ struct CliOption {
   // What stands for the value in --help, such as FILE.
   CliOption& value_name(std::string name);
   CliOption& decides_speed_only();
-  CliOption& same_for_all();  // the arms of a run: no axis may stand for it
-  CliOption& decides_which_arms();
+  CliOption& same_for_all();  // the trials of a run: no axis may stand for it
+  CliOption& decides_which_trials();
   CliOption& decides_nothing_later();
 
   std::string key() const;  // its name in JSON: "drop_key"
@@ -57,7 +57,7 @@ struct CliOption {
   bool is_axis() const;
   bool is_pair() const { return pair_; }
   Decides decides() const { return decides_; }
-  bool may_differ_by_arm() const { return decides_ == Decides::result && !same_for_all_; }
+  bool may_differ_by_trial() const { return decides_ == Decides::result && !same_for_all_; }
   const std::vector<std::string>& names() const { return names_; }
   std::string value_name() const;  // "N", "N,...", "NAME"
 

@@ -1,7 +1,7 @@
 #include "experiments/lab/options/network_options.h"
 
 #include "experiments/lab/cli/cli.h"
-#include "experiments/lab/options/run_options.h"
+#include "experiments/lab/options/study_options.h"
 
 namespace plumb::lab {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "core/names.h"
 #include "experiments/lab/cli/cli.h"
-#include "experiments/lab/options/run_options.h"
+#include "experiments/lab/options/study_options.h"
 
 namespace plumb::lab {
 namespace {
@@ -36,7 +36,7 @@ std::unique_ptr<nn::Optimizer> OptimizationOptions::make(std::vector<nn::Paramet
   return make_optimizer(optimizer, std::move(parameters), make_schedule(schedule, lr, warmup, steps), weight_decay, clip_norm);
 }
 
-std::string OptimizationOptions::describe(const RunOptions& run, const std::string& rates, const std::string& warmup) const {
+std::string OptimizationOptions::describe(const StudyOptions& run, const std::string& rates, const std::string& warmup) const {
   return fmt::format("{} steps of batch {}, {}, decay {} on weights, peak rate {}, warm-up {}, {}{}", run.steps, run.batch,
                      optimizer_title(optimizer), weight_decay, rates, warmup, schedule_title(schedule),
                      clip_norm > 0 ? fmt::format(", gradients clipped at norm {}", clip_norm) : "");

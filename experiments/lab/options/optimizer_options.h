@@ -11,7 +11,7 @@
 namespace plumb::lab {
 
 class Cli;
-struct RunOptions;
+struct StudyOptions;
 
 // How a study trains.
 struct OptimizationOptions {
@@ -24,7 +24,7 @@ struct OptimizationOptions {
   void declare(Cli& cli);
   std::unique_ptr<nn::Optimizer> make(std::vector<nn::Parameter> parameters, std::int64_t warmup, std::int64_t steps) const;
   // For reports; `rates` are those of an axis, `warmup` says how long the warm-up is.
-  std::string describe(const RunOptions& run, const std::string& rates, const std::string& warmup) const;
+  std::string describe(const StudyOptions& run, const std::string& rates, const std::string& warmup) const;
   std::string describe_evaluated() const;
 };
 

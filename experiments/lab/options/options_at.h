@@ -1,4 +1,4 @@
-// The options of one arm: those of the call, with what its point has of them as axes.
+// The options of one trial: those of the call, with what its point has of them as axes.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "experiments/lab/cli/cli.h"
-#include "experiments/lab/options/run_options.h"
+#include "experiments/lab/options/study_options.h"
 #include "experiments/lab/record/point.h"
 
 namespace plumb::lab {
@@ -26,9 +26,9 @@ Options options_at(Options options, const Point& point) {
   return options;
 }
 
-// The same for the options of every study. If steps are an axis, a default warm-up keeps its share of the arm's steps.
-inline RunOptions run_options_at(const RunOptions& of_call, const Point& point) {
-  RunOptions o = options_at(of_call, point);
+// The same for the options of every study. If steps are an axis, a default warm-up keeps its share of the trial's steps.
+inline StudyOptions trial_options_at(const StudyOptions& of_call, const Point& point) {
+  StudyOptions o = options_at(of_call, point);
   if (o.warmup_share && point.find("steps")) o.warmup = std::llround(*o.warmup_share * static_cast<double>(o.steps));
   return o;
 }

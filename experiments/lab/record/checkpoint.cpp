@@ -9,7 +9,7 @@ namespace plumb::lab {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr const char* format = "plumb arm 1";
+constexpr const char* format = "plumb trial 1";
 
 // Of all that is in it.
 std::string checksum(const nn::NamedTensors& tensors, const std::map<std::string, std::string>& metadata) {
@@ -27,7 +27,7 @@ std::string checksum(const nn::NamedTensors& tensors, const std::map<std::string
 
 }  // namespace
 
-void write_checkpoint(const std::filesystem::path& file, const ArmCheckpoint& c) {
+void write_checkpoint(const std::filesystem::path& file, const TrialCheckpoint& c) {
   std::filesystem::create_directories(file.parent_path());
   Json recent = Json::array();
   for (const double loss : c.recent) recent.push_back(loss);
@@ -43,27 +43,27 @@ void write_checkpoint(const std::filesystem::path& file, const ArmCheckpoint& c)
   nn::write_safetensors(file, content);
 }
 
-ArmCheckpoint read_checkpoint(const std::filesystem::path& file) {
+TrialCheckpoint read_checkpoint(const std::filesystem::path& file) {
   nn::TensorFile content = nn::read_safetensors(file);
   const auto field = [&](const char* name) -> const std::string& {
     const auto found = content.metadata.find(name);
-    check(found != content.metadata.end(), "{}: expected the state of an arm, got a file without \"{}\"", file.string(), name);
+    check(found != content.metadata.end(), "{}: expected the state of a trial, got a file without \"{}\"", file.string(), name);
     return found->second;
   };
-  check(field("format") == format, "{}: expected the state of an arm of format \"{}\", got \"{}\"", file.string(), format, field("format"));
-  check(field("sum") == checksum(content.tensors, content.metadata), "{}: expected the state of an arm with its checksum, got one that was changed",
+  check(field("format") == format, "{}: expected the state of a trial of format \"{}\", got \"{}\"", file.string(), format, field("format"));
+  check(field("sum") == checksum(content.tensors, content.metadata), "{}: expected the state of a trial with its checksum, got one that was changed",
         file.string());
   try {
-    ArmCheckpoint c{.key = field("key"),
-                    .code = field("code"),
-                    .machine = field("machine"),
-                    .step = Json::parse(field("step")),
-                    .record = record_from_json(field("record"))};
+    TrialCheckpoint c{.key = field("key"),
+                      .code = field("code"),
+                      .machine = field("machine"),
+                      .step = Json::parse(field("step")),
+                      .record = record_from_json(field("record"))};
     for (const Json& loss : Json::parse(field("recent"))) c.recent.push_back(loss.is_null() ? unknown : loss.get<double>());
     c.tensors = std::move(content.tensors);
     return c;
   } catch (const Json::exception& e) {
-    fail(fmt::format("{}: expected the state of an arm, got {}", file.string(), e.what()));
+    fail(fmt::format("{}: expected the state of a trial, got {}", file.string(), e.what()));
   }
 }
 

@@ -1,4 +1,4 @@
-// The state of an arm between two steps, as a safetensors file: what it trains, and what it has left behind so far.
+// The state of a trial between two steps, as a safetensors file: what it trains, and what it has left behind so far.
 #pragma once
 
 #include <deque>
@@ -11,8 +11,8 @@
 
 namespace plumb::lab {
 
-struct ArmCheckpoint {
-  std::string key, code;           // of the arm, as in LedgerEntry
+struct TrialCheckpoint {
+  std::string key, code;           // of the trial, as in LedgerEntry
   std::string machine = {};        // that computed it
   std::int64_t step = 0;           // the next one
   Record record = {};              // so far
@@ -21,9 +21,9 @@ struct ArmCheckpoint {
 };
 
 // Throws Error if the file cannot be written; the former one then is as it was.
-void write_checkpoint(const std::filesystem::path& file, const ArmCheckpoint& checkpoint);
+void write_checkpoint(const std::filesystem::path& file, const TrialCheckpoint& checkpoint);
 // Throws Error unless the file is one that write_checkpoint wrote, to the last bit.
-ArmCheckpoint read_checkpoint(const std::filesystem::path& file);
+TrialCheckpoint read_checkpoint(const std::filesystem::path& file);
 
 // The tensors whose names begin with "<part>.", without it; and the other way round.
 nn::NamedTensors part_of(const nn::NamedTensors& tensors, const std::string& part);

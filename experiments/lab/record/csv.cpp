@@ -29,8 +29,8 @@ std::string results_csv(const std::vector<std::string>& axes, const std::vector<
 std::string metrics_jsonl(const std::vector<Record>& records) {
   std::string text;
   for (const Record& r : records) {
-    const std::string arm = to_json(r.point);  // {"gate":"pre",...,"seed":0} and {"step":0,...} become one
-    for (const std::string& line : r.metrics) text += arm.substr(0, arm.size() - 1) + "," + line.substr(1) + "\n";
+    const std::string trial = to_json(r.point);  // {"gate":"pre",...,"seed":0} and {"step":0,...} become one
+    for (const std::string& line : r.metrics) text += trial.substr(0, trial.size() - 1) + "," + line.substr(1) + "\n";
   }
   return text;
 }

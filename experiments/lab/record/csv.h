@@ -14,7 +14,7 @@ namespace plumb::lab {
 // One row each, under a header: the axes, status, steps ("steps_taken" where an axis is called steps), seconds unless it is among `columns`,
 // `columns`, then every other name that was measured. Text with a comma, a quote or a line end is quoted as RFC 4180 has it.
 std::string results_csv(const std::vector<std::string>& axes, const std::vector<std::string>& columns, const std::vector<Record>& records);
-// One object a line: where the arm is, then what it logged.
+// One object a line: where the trial is, then what it logged.
 std::string metrics_jsonl(const std::vector<Record>& records);
 
 // For files of a study's own: a table in CSV from its header and cells. Text is quoted as above.

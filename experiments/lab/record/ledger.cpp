@@ -30,7 +30,7 @@ std::string line_of(const LedgerEntry& e) {
 LedgerEntry entry_from(std::string_view line) {
   const std::size_t end = line.rfind(mark);
   check(end != line.npos && line.substr(end + mark.size()) == hash_of(line.substr(0, end)) + "\"}",
-        "expected an arm with its checksum, got {} bytes that do not fit theirs", line.size());
+        "expected a trial with its checksum, got {} bytes that do not fit theirs", line.size());
   const Json json = Json::parse(line);
   return {json.at("key"), json.at("code"), json.at("machine"), record_from_json(line)};
 }

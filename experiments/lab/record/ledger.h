@@ -1,4 +1,4 @@
-// ledger.jsonl: the arms of a run folder that have ended. One JSON object a line, appended, with a checksum, and synced; nothing in it is ever
+// ledger.jsonl: the trials of a run folder that have ended. One JSON object a line, appended, with a checksum, and synced; nothing in it is ever
 // changed. All tables and reports are made from it.
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace plumb::lab {
 
 struct LedgerEntry {
-  std::string key;           // hash of all that decides the arm's result but the code: experiment, settings, data, point
+  std::string key;           // hash of all that decides the trial's result but the code: experiment, settings, data, point
   std::string code;          // hash of the code that computed it (build_info.h)
   std::string machine = {};  // that it was computed on, with the instruction set
   Record record;

@@ -1,4 +1,4 @@
-// The model that an arm trained, for its record and for the settings of reports. It shows what the body fixed.
+// The model that a trial trained, for its record and for the settings of reports. It shows what the body fixed.
 #pragma once
 
 #include <string>

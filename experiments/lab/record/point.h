@@ -1,4 +1,4 @@
-// Where an arm is among the axes of its study: a value for each, by name.
+// Where a trial is among the axes of its study: a value for each, by name.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class Point {
   template <class T>
   T get(std::string_view axis) const {
     const AxisValue* value = find(axis);
-    check(value, "expected an arm with a value of {}, got {}", axis, label());
+    check(value, "expected a trial with a value of {}, got {}", axis, label());
     if constexpr (std::is_same_v<T, std::string>) {
       if (const auto* text = std::get_if<std::string>(value)) return *text;
     } else {

@@ -105,7 +105,7 @@ Record record_from_json(std::string_view text) {
       for (const Json& object : json.at(key)) objects->push_back(dumped(object));
     return r;
   } catch (const std::exception& e) {
-    fail(fmt::format("expected the record of an arm as one JSON object ({})", e.what()));
+    fail(fmt::format("expected the record of a trial as one JSON object ({})", e.what()));
   }
 }
 

@@ -1,4 +1,4 @@
-// What one arm of a study leaves behind.
+// What one trial of a study leaves behind.
 //
 // Finite doubles survive a round trip through JSON exactly; a number that is not finite is null, never NaN.
 #pragma once
@@ -38,14 +38,14 @@ struct Record {
   double seconds = 0;                         // of these
   std::string reason = {};                    // of a divergence, a stop or a failure, in one line
   std::int64_t diverges_from = -1;            // the step at which a divergence began, at the latest its "diverged_at"; -1: none
-  Values values = {};                         // what was measured of the arm
+  Values values = {};                         // what was measured of the trial
   std::vector<std::string> metrics = {};      // of its steps: JSON objects that begin with "step"
   std::string model = {};                     // what was trained: a JSON object (model_facts.h); empty: not said
   std::vector<std::string> attachments = {};  // further JSON objects, for the study's own files
 
   // A value, or one of the common numbers "steps" and "seconds".
   double value(std::string_view name) const;
-  // A value for comparisons (comparison.h): infinite where the arm was lost (it diverged, or was stopped as hopeless), whatever it measured before;
+  // A value for comparisons (comparison.h): infinite where the trial was lost (it diverged, or was stopped as hopeless), whatever it measured before;
   // unknown where it failed, or has no finite value.
   double outcome(std::string_view name) const;
   std::int64_t seed() const { return point.get<std::int64_t>("seed"); }

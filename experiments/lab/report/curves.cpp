@@ -74,8 +74,8 @@ DotPlot dots_of(const StudyResults& results, const std::string& value, const std
     DotRow row{.name = name ? name(group.point) : group.point.label()};
     if (s.n > 0) row.dot.x = s.mean;
     if (s.half_width) row.dot.low = s.low(), row.dot.high = s.high();
-    for (const Record* arm : group.arms)
-      if (s.n > 1 && arm->status == Status::ok) row.singles.push_back(arm->value(value));
+    for (const Record* trial : group.trials)
+      if (s.n > 1 && trial->status == Status::ok) row.singles.push_back(trial->value(value));
     plot.rows.push_back(std::move(row));
   }
   double low = std::numeric_limits<double>::infinity(), high = -low;
@@ -90,7 +90,7 @@ Section published_section(const StudyResults& results, const std::vector<Publish
   using enum TextTable::Align;
   Section section{.title = "What was published",
                   .caption = "Published figures are of other data and sizes: what can be compared is the order, not the number."};
-  section.table.column("arms", left);
+  section.table.column("trials", left);
   section.table.column("here", right);
   section.table.column("published", left);
   section.table.column("source", left);
@@ -103,7 +103,7 @@ Section published_section(const StudyResults& results, const std::vector<Publish
     for (const Summary& s : there) means.push_back(s.mean);
     const Summary one = there.size() == 1 ? there.front() : Summary{.n = summarize(means).n, .mean = summarize(means).mean};
     std::string ours = one.n == 0 ? "–" : p.value + " " + (p.value == "val_accuracy" ? fmt::format("{:.1f} %", 100 * one.mean) : to_string(one));
-    if (there.size() > 1) ours += fmt::format(", mean of {} arms", there.size());
+    if (there.size() > 1) ours += fmt::format(", mean of {} trials", there.size());
     section.table.row({p.where.label(), ours, p.figure, p.source});
   }
   return section;

@@ -16,54 +16,54 @@
 namespace plumb::lab {
 namespace {
 
-using ArmId = std::tuple<std::string, std::int64_t, double, std::uint64_t>;
-using Condition = std::pair<std::int64_t, double>;  // depth, lr
+using TrialId = std::tuple<std::string, std::int64_t, double, std::uint64_t>;
+using DepthAndRate = std::pair<std::int64_t, double>;  // depth, lr
 
 template <class T>
-ArmId id_of(const T& t) {
-  return {t.gate, t.depth, t.lr, t.seed};
+TrialId id_of(const T& t) {
+  return {t.method, t.depth, t.lr, t.seed};
 }
 
-// The arms that the measurements speak of, in the order of the results: seeds of one gate under one condition.
+// The trials that the measurements speak of, in the order of the results: seeds of one method under one condition.
 struct Lanes {
-  std::string gate = {};
+  std::string method = {};
   int style = 0;
-  Condition condition = {};
-  std::vector<const ArmResult*> arms = {};
+  DepthAndRate condition = {};
+  std::vector<const TrialResult*> trials = {};
 };
 
 class StudyArms {
  public:
   explicit StudyArms(const ReportInput& input) {
-    for (const ArmResult& a : input.arms) {
-      const int style = styles_.try_emplace(a.gate, static_cast<int>(styles_.size())).first->second;
+    for (const TrialResult& a : input.trials) {
+      const int style = styles_.try_emplace(a.method, static_cast<int>(styles_.size())).first->second;
       depths_.insert(a.depth);
       rates_.insert(a.lr);
       conditions_.insert({a.depth, a.lr});
       const auto same = std::find_if(lanes_.begin(), lanes_.end(), [&](const Lanes& l) {
-        return l.gate == a.gate && l.condition == Condition{a.depth, a.lr};
+        return l.method == a.method && l.condition == DepthAndRate{a.depth, a.lr};
       });
       if (same == lanes_.end())
-        lanes_.push_back({a.gate, style, {a.depth, a.lr}, {&a}});
+        lanes_.push_back({a.method, style, {a.depth, a.lr}, {&a}});
       else
-        same->arms.push_back(&a);
+        same->trials.push_back(&a);
     }
     std::stable_sort(lanes_.begin(), lanes_.end(), [](const Lanes& a, const Lanes& b) { return a.style < b.style; });
   }
 
-  const std::set<Condition>& conditions() const { return conditions_; }
+  const std::set<DepthAndRate>& conditions() const { return conditions_; }
   const std::set<std::int64_t>& depths() const { return depths_; }
   const std::set<double>& rates() const { return rates_; }
-  int style(const std::string& gate) const { return styles_.at(gate); }
+  int style(const std::string& method) const { return styles_.at(method); }
 
-  std::vector<Lanes> under(const Condition& condition) const {
+  std::vector<Lanes> under(const DepthAndRate& condition) const {
     std::vector<Lanes> some;
     for (const Lanes& l : lanes_)
       if (l.condition == condition) some.push_back(l);
     return some;
   }
 
-  std::string name(const Condition& c) const {
+  std::string name(const DepthAndRate& c) const {
     const std::string depth = c.first > 0 ? fmt::format("depth {}", c.first) : "";
     return rates_.size() > 1 ? fmt::format("{}{}lr {}", depth, depth.empty() ? "" : ", ", c.second) : depth;
   }
@@ -72,7 +72,7 @@ class StudyArms {
   std::map<std::string, int> styles_;
   std::set<std::int64_t> depths_;
   std::set<double> rates_;
-  std::set<Condition> conditions_;
+  std::set<DepthAndRate> conditions_;
   std::vector<Lanes> lanes_;
 };
 
@@ -82,20 +82,20 @@ PlotPoint with_interval(double x, const Summary& s) {
   return p;
 }
 
-// The arms a mean is taken over: those that ended ok, and only without any of these the others.
-std::vector<const ArmResult*> averaged(const Lanes& lanes) {
-  std::vector<const ArmResult*> ok;
-  for (const ArmResult* a : lanes.arms)
+// The trials a mean is taken over: those that ended ok, and only without any of these the others.
+std::vector<const TrialResult*> averaged(const Lanes& lanes) {
+  std::vector<const TrialResult*> ok;
+  for (const TrialResult* a : lanes.trials)
     if (a->status == Status::ok) ok.push_back(a);
-  return ok.empty() ? lanes.arms : ok;
+  return ok.empty() ? lanes.trials : ok;
 }
 
 bool any_ok(const Lanes& lanes) {
-  return std::any_of(lanes.arms.begin(), lanes.arms.end(), [](const ArmResult* a) { return a->status == Status::ok; });
+  return std::any_of(lanes.trials.begin(), lanes.trials.end(), [](const TrialResult* a) { return a->status == Status::ok; });
 }
 
-std::string death(const ArmResult& a) {
-  return fmt::format("{}, seed {}: diverged{}", a.gate, a.seed, a.diverged_at ? fmt::format(" at step {}", *a.diverged_at) : "");
+std::string death(const TrialResult& a) {
+  return fmt::format("{}, seed {}: diverged{}", a.method, a.seed, a.diverged_at ? fmt::format(" at step {}", *a.diverged_at) : "");
 }
 
 using Curve = std::vector<PlotPoint>;
@@ -123,17 +123,17 @@ Curve mean_over_seeds(const std::vector<Curve>& curves) {
   return mean;
 }
 
-using LossLog = std::map<ArmId, std::vector<const LossPoint*>>;
+using LossLog = std::map<TrialId, std::vector<const LossPoint*>>;
 
-// The mean over the arms that ended ok, then each other arm as a thin line, with a cross where it diverged.
+// The mean over the trials that ended ok, then each other trial as a thin line, with a cross where it diverged.
 void add_loss_curves(Plot& plot, const Lanes& lanes, const LossLog& log, std::size_t every) {
   std::vector<Curve> ok;
   std::vector<PlotSeries> others;
-  for (const ArmResult* a : lanes.arms) {
+  for (const TrialResult* a : lanes.trials) {
     const auto points = log.find(id_of(*a));
     Curve curve = points == log.end() ? Curve() : binned(points->second, every);
     if (a->status == Status::diverged) {
-      PlotMark mark{.x = static_cast<double>(a->diverged_at.value_or(a->steps)), .style = lanes.style, .title = death(*a), .of = lanes.gate};
+      PlotMark mark{.x = static_cast<double>(a->diverged_at.value_or(a->steps)), .style = lanes.style, .title = death(*a), .of = lanes.method};
       for (const PlotPoint& p : curve)
         if (std::isfinite(p.y)) mark.y = p.y;
       plot.marks.push_back(std::move(mark));
@@ -141,17 +141,17 @@ void add_loss_curves(Plot& plot, const Lanes& lanes, const LossLog& log, std::si
     if (a->status == Status::ok)
       ok.push_back(std::move(curve));
     else
-      others.push_back({.name = lanes.gate, .style = lanes.style, .points = std::move(curve), .thin = true});
+      others.push_back({.name = lanes.method, .style = lanes.style, .points = std::move(curve), .thin = true});
   }
-  if (!ok.empty()) plot.series.push_back({.name = lanes.gate, .style = lanes.style, .points = mean_over_seeds(ok)});
+  if (!ok.empty()) plot.series.push_back({.name = lanes.method, .style = lanes.style, .points = mean_over_seeds(ok)});
   plot.series.insert(plot.series.end(), others.begin(), others.end());
 }
 
-// One range for all depths, from zero where that is near. An exploding arm leaves it at the top: it must not flatten the others.
+// One range for all depths, from zero where that is near. An exploding trial leaves it at the top: it must not flatten the others.
 void share_loss_range(std::vector<Plot>& plots, const ReportInput& input) {
   const double chance = chance_loss(input.judging.classes);
   double lowest = std::numeric_limits<double>::infinity(), highest = 0, highest_mean = 0, last_step = 1;
-  for (const ArmResult& a : input.arms) last_step = std::max(last_step, static_cast<double>(a.steps));
+  for (const TrialResult& a : input.trials) last_step = std::max(last_step, static_cast<double>(a.steps));
   for (const LossPoint& p : input.losses) last_step = std::max(last_step, static_cast<double>(p.step));
   for (const Plot& plot : plots)
     for (const PlotSeries& s : plot.series)
@@ -173,26 +173,26 @@ std::string branch_name(const std::string& branch) {
 
 // The geometric means of values at blocks or steps.
 PlotSeries log_means(const Lanes& lanes, const std::map<std::int64_t, std::vector<double>>& at) {
-  PlotSeries series{.name = any_ok(lanes) ? lanes.gate : lanes.gate + " (diverged)", .style = lanes.style};
+  PlotSeries series{.name = any_ok(lanes) ? lanes.method : lanes.method + " (diverged)", .style = lanes.style};
   for (const auto& [x, values] : at) series.points.push_back(log_mean(static_cast<double>(x), values));
   return series;
 }
 
-// One plot a condition and branch: `value` of each arm's last logged step against the block, log scale.
+// One plot a condition and branch: `value` of each trial's last logged step against the block, log scale.
 std::vector<Plot> layer_plots(const ReportInput& input, const std::string& id, const std::string& y_title,
                               const std::function<std::optional<double>(const LayerPoint&)>& value) {
   const StudyArms study(input);
-  std::map<ArmId, std::vector<const LayerPoint*>> by_arm;
-  std::map<ArmId, std::int64_t> last_step;
+  std::map<TrialId, std::vector<const LayerPoint*>> by_trial;
+  std::map<TrialId, std::int64_t> last_step;
   std::set<std::string> branches;
   for (const LayerPoint& p : input.layers) {
-    by_arm[id_of(p)].push_back(&p);
+    by_trial[id_of(p)].push_back(&p);
     std::int64_t& last = last_step.try_emplace(id_of(p), p.step).first->second;
     last = std::max(last, p.step);
     branches.insert(p.branch);
   }
   std::vector<Plot> plots;
-  for (const Condition& condition : study.conditions())
+  for (const DepthAndRate& condition : study.conditions())
     for (const std::string& branch : branches) {
       Plot plot{.id = slug(id + "-" + study.name(condition) + "-" + branch),
                 .title = (study.name(condition).empty() ? "" : study.name(condition) + ", ") + branch_name(branch),
@@ -200,8 +200,8 @@ std::vector<Plot> layer_plots(const ReportInput& input, const std::string& id, c
       plot.y = {.title = y_title, .log = true};
       for (const Lanes& lanes : study.under(condition)) {
         std::map<std::int64_t, std::vector<double>> at;
-        for (const ArmResult* a : averaged(lanes))
-          if (const auto points = by_arm.find(id_of(*a)); points != by_arm.end())
+        for (const TrialResult* a : averaged(lanes))
+          if (const auto points = by_trial.find(id_of(*a)); points != by_trial.end())
             for (const LayerPoint* p : points->second)
               if (p->branch == branch && p->step == last_step.at(id_of(*a)))
                 if (const std::optional<double> v = value(*p)) at[p->block].push_back(*v);
@@ -241,10 +241,10 @@ std::vector<Plot> loss_plots(const ReportInput& input) {
   LossLog log;
   for (const LossPoint& p : input.losses) log[id_of(p)].push_back(&p);
   std::size_t longest = 1;
-  for (const auto& [arm, points] : log) longest = std::max(longest, points.size());
+  for (const auto& [trial, points] : log) longest = std::max(longest, points.size());
   const std::size_t every = (longest + most_points - 1) / most_points;
   std::vector<Plot> plots;
-  for (const Condition& condition : study.conditions()) {
+  for (const DepthAndRate& condition : study.conditions()) {
     Plot plot{.id = slug("loss-" + study.name(condition)), .title = study.name(condition), .x = {.title = "step"}, .y = {.title = "training loss"}};
     plot.marks_name = "diverged";
     for (const Lanes& lanes : study.under(condition)) add_loss_curves(plot, lanes, log, every);
@@ -259,7 +259,7 @@ std::vector<Plot> loss_plots(const ReportInput& input) {
 
 std::vector<Plot> accuracy_plots(const ReportInput& input) {
   const StudyArms study(input);
-  const std::vector<ArmGroup> groups = group_arms(input.arms);
+  const std::vector<TrialGroup> groups = group_trials(input.trials);
   std::vector<Plot> plots;
   for (double lr : study.rates()) {
     Plot plot{.id = study.rates().size() > 1 ? slug(fmt::format("accuracy-lr-{}", lr)) : "accuracy",
@@ -271,18 +271,20 @@ std::vector<Plot> accuracy_plots(const ReportInput& input) {
     plot.interval = PlotInterval::bars;
     plot.marks_name = "no seed finished";
     std::map<int, PlotSeries> series;
-    for (const ArmGroup& g : groups) {
+    for (const TrialGroup& g : groups) {
       if (g.lr != lr) continue;
-      const int style = study.style(g.gate);
-      PlotSeries& s = series.try_emplace(style, PlotSeries{.name = g.gate, .style = style}).first->second;
+      const int style = study.style(g.method);
+      PlotSeries& s = series.try_emplace(style, PlotSeries{.name = g.method, .style = style}).first->second;
       PlotPoint p = with_interval(static_cast<double>(g.depth), g.val_accuracy);
       p.y *= 100, p.low *= 100, p.high *= 100;
       s.points.push_back(p);
       if (g.ok == 0)
-        plot.marks.push_back(
-            {.x = static_cast<double>(g.depth), .style = style, .title = fmt::format("{}, depth {}: {}", g.gate, g.depth, outcome(g)), .of = g.gate});
+        plot.marks.push_back({.x = static_cast<double>(g.depth),
+                              .style = style,
+                              .title = fmt::format("{}, depth {}: {}", g.method, g.depth, outcome(g)),
+                              .of = g.method});
     }
-    if (std::none_of(groups.begin(), groups.end(), [&](const ArmGroup& g) { return g.lr == lr && g.val_accuracy.n > 0; }))
+    if (std::none_of(groups.begin(), groups.end(), [&](const TrialGroup& g) { return g.lr == lr && g.val_accuracy.n > 0; }))
       plot.y.low = 0, plot.y.high = 100;
     for (auto& [style, s] : series) {
       std::sort(s.points.begin(), s.points.end(), [](const PlotPoint& a, const PlotPoint& b) { return a.x < b.x; });
@@ -310,20 +312,20 @@ std::vector<Plot> gate_plots(const ReportInput& input) {
 
 std::vector<Plot> gate_step_plots(const ReportInput& input) {
   const StudyArms study(input);
-  std::map<ArmId, std::map<std::int64_t, std::vector<double>>> by_arm;  // the branches of a step
+  std::map<TrialId, std::map<std::int64_t, std::vector<double>>> by_trial;  // the branches of a step
   std::size_t longest = 0;
   for (const LayerPoint& p : input.layers)
-    if (p.gate_max) by_arm[id_of(p)][p.step].push_back(*p.gate_max);
-  for (const auto& [arm, steps] : by_arm) longest = std::max(longest, steps.size());
+    if (p.gate_max) by_trial[id_of(p)][p.step].push_back(*p.gate_max);
+  for (const auto& [trial, steps] : by_trial) longest = std::max(longest, steps.size());
   std::vector<Plot> plots;
   if (longest < 3) return plots;
-  for (const Condition& condition : study.conditions()) {
+  for (const DepthAndRate& condition : study.conditions()) {
     Plot plot{.id = slug("gate-steps-" + study.name(condition)), .title = study.name(condition), .x = {.title = "step"}};
     plot.y = {.title = "largest |gate factor|, log scale", .log = true};
     for (const Lanes& lanes : study.under(condition)) {
       std::map<std::int64_t, std::vector<double>> at;
-      for (const ArmResult* a : averaged(lanes))
-        if (const auto steps = by_arm.find(id_of(*a)); steps != by_arm.end())
+      for (const TrialResult* a : averaged(lanes))
+        if (const auto steps = by_trial.find(id_of(*a)); steps != by_trial.end())
           for (const auto& [step, values] : steps->second)
             if (std::ranges::all_of(values, [](double v) { return v > 0; })) at[step].push_back(log_mean(0, values).y);
       if (at.empty()) continue;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "experiments/lab/plot/section.h"
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/record/study_description.h"
 #include "experiments/lab/stats/claims.h"
 #include "experiments/lab/stats/outcome.h"
 #include "experiments/lab/stats/verdict.h"
@@ -17,11 +17,11 @@ struct ReportInput {
   std::string question = {};  // what the study asks; none if empty
   std::vector<JudgedClaim> claims = {};
   std::vector<Section> sections = {};     // before the library's own
-  std::string series = "gate";            // what ArmResult::gate is called
-  std::vector<std::string> columns = {};  // further values, ArmResult::further
+  std::string series = "gate";            // what TrialResult::gate is called
+  std::vector<std::string> columns = {};  // further values, TrialResult::further
   NamedTexts settings = {};               // what was compared and how: name, value
   Judging judging = {};                   // no chance level is drawn for fewer than two classes
-  std::vector<ArmResult> arms = {};       // gates, depths and rates appear in this order
+  std::vector<TrialResult> trials = {};   // gates, depths and rates appear in this order
   std::vector<LossPoint> losses = {};
   std::vector<LayerPoint> layers = {};
   NamedTexts notes = {};  // where the numbers come from: version, commit, device, command line

@@ -15,7 +15,7 @@ std::string layers_csv(const StudyResults& results) {
   CsvTable table(header);
   for (const Record& record : results.records)
     for (const auto& [step, passport] : passports_of(record))
-      for (const BranchPassport& row : passport.branches) {
+      for (const BranchStats& row : passport.branches) {
         table.cells(record.point).cell(step).cell(row.block).cell(std::string_view(row.branch));
         for (const std::string& column : columns) table.cell(value_of(row, column));
         table.end_row();
@@ -25,11 +25,11 @@ std::string layers_csv(const StudyResults& results) {
 
 std::vector<LayerPoint> layer_points(const StudyResults& results) {
   std::vector<LayerPoint> points;
-  const std::vector<ArmResult> arms = arm_results(results);
+  const std::vector<TrialResult> trials = trial_results(results);
   for (std::size_t i = 0; i < results.records.size(); ++i)
     for (const auto& [step, passport] : passports_of(results.records[i]))
-      for (const BranchPassport& row : passport.branches)
-        points.push_back({arms[i].gate, arms[i].depth, arms[i].lr, arms[i].seed, step, row.block, row.branch, row.ratio, row.gate_max});
+      for (const BranchStats& row : passport.branches)
+        points.push_back({trials[i].method, trials[i].depth, trials[i].lr, trials[i].seed, step, row.block, row.branch, row.ratio, row.gate_max});
   return points;
 }
 

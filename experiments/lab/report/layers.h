@@ -1,4 +1,4 @@
-// Passports that arms attached (signals/layer_probe.h), as layers.csv and for figures.
+// Passports that trials attached (signals/layer_probe.h), as layers.csv and for figures.
 #pragma once
 
 #include <string>

@@ -13,9 +13,9 @@
 namespace plumb::lab {
 namespace {
 
-std::string name_of(const Place& place) {
-  std::string name = place.depth > 0 ? fmt::format("{}", place.depth) : "";
-  if (place.rate) name += fmt::format("{}lr {}", name.empty() ? "" : ", ", *place.rate);
+std::string name_of(const Condition& condition) {
+  std::string name = condition.depth > 0 ? fmt::format("{}", condition.depth) : "";
+  if (condition.rate) name += fmt::format("{}lr {}", name.empty() ? "" : ", ", *condition.rate);
   return name;
 }
 
@@ -24,9 +24,9 @@ std::int64_t lost(const Standing& s) { return s.diverged + s.stopped; }
 // One with a lost seed ranks below any without, one without a loss below all.
 std::tuple<bool, std::int64_t, double> rank_of(const Standing& s) { return {s.loss.n == 0, lost(s), s.loss.n == 0 ? 0 : s.loss.mean}; }
 
-std::vector<const Standing*> ranked(const Place& place) {
+std::vector<const Standing*> ranked(const Condition& condition) {
   std::vector<const Standing*> all;
-  for (const Standing& s : place.standings) all.push_back(&s);
+  for (const Standing& s : condition.standings) all.push_back(&s);
   std::ranges::stable_sort(all, {}, [](const Standing* s) { return rank_of(*s); });
   return all;
 }
@@ -38,10 +38,10 @@ std::string lost_words(const Standing& s) {
   return words;
 }
 
-std::string all_of(const Standing& s, const Place& place) {
+std::string all_of(const Standing& s, const Condition& condition) {
   std::string text = s.method;
-  if (place.depth > 0) text += fmt::format(", depth {}", place.depth);
-  if (const std::optional<double> rate = s.rate ? s.rate : place.rate) text += fmt::format(", lr {}", *rate);
+  if (condition.depth > 0) text += fmt::format(", depth {}", condition.depth);
+  if (const std::optional<double> rate = s.rate ? s.rate : condition.rate) text += fmt::format(", lr {}", *rate);
   text += "\ntraining loss " + to_string(s.loss) + fmt::format(", n = {}", s.loss.n);
   if (lost(s) > 0) text += "\n" + lost_words(s);
   if (s.near_chance) text += "\nnear chance";
@@ -50,44 +50,44 @@ std::string all_of(const Standing& s, const Place& place) {
 }
 
 // What is known of it beside the control.
-std::string beside_control(const Place& place, const Standing& s) {
+std::string beside_control(const Condition& condition, const Standing& s) {
   if (lost(s) > 0) return lost_words(s);
   if (s.near_chance) return s.untested ? "untested" : "near chance";
-  if (!place.has_control) return "";
-  if (&s == &place.standings.front()) return "control";
-  for (const JudgedPair& pair : place.against_control)
-    if (&place.standings[pair.first] == &s && pair.difference.n > 1) {
+  if (!condition.has_control) return "";
+  if (&s == &condition.standings.front()) return "control";
+  for (const JudgedPair& pair : condition.against_control)
+    if (&condition.standings[pair.first] == &s && pair.difference.n > 1) {
       const Difference::Order order = pair.difference.order;
       return order == Difference::Order::undecided ? "no verdict" : order == Difference::Order::lower ? "lower" : "higher";
     }
   return "";
 }
 
-std::string standing_words(const Place& place, const Standing& s) {
-  const std::string words = beside_control(place, s);
+std::string standing_words(const Condition& condition, const Standing& s) {
+  const std::string words = beside_control(condition, s);
   return s.rate ? fmt::format("{}{}lr {}", words, words.empty() ? "" : ", ", *s.rate) : words;
 }
 
 }  // namespace
 
-std::vector<DotPlot> rankings(const std::vector<Place>& places, std::int64_t classes, const std::vector<Reference>& references) {
+std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int64_t classes, const std::vector<Reference>& references) {
   std::vector<DotPlot> plots;
   std::int64_t deepest = 0;
-  for (const Place& place : places) deepest = std::max(deepest, place.depth);
-  for (const Place& place : places) {
-    if (place.rate && place.depth < deepest) continue;  // the heat map has them all
-    if (place.standings.size() < 2 || std::ranges::none_of(place.standings, [](const Standing& s) { return s.loss.n > 0; })) continue;
-    const std::string name = name_of(place);
+  for (const Condition& condition : conditions) deepest = std::max(deepest, condition.depth);
+  for (const Condition& condition : conditions) {
+    if (condition.rate && condition.depth < deepest) continue;  // the heat map has them all
+    if (condition.standings.size() < 2 || std::ranges::none_of(condition.standings, [](const Standing& s) { return s.loss.n > 0; })) continue;
+    const std::string name = name_of(condition);
     DotPlot plot{.id = name.empty() ? "ranking" : slug("ranking-depth-" + name),
-                 .title = name.empty() ? "All arms" : (place.depth > 0 ? "Depth " : "") + name,
+                 .title = name.empty() ? "All trials" : (condition.depth > 0 ? "Depth " : "") + name,
                  .x = {.title = "training loss"}};
     if (classes >= 2) plot.rules.push_back({chance_loss(classes), fmt::format("chance, ln {} = {:.3f}", classes, chance_loss(classes))});
     for (const Reference& r : references)
       if (r.value == "train_loss" && !r.name.starts_with("chance")) plot.rules.push_back({r.level, fmt::format("{}, {:.3f}", r.name, r.level)});
     bool reaches_below = false, any_below = false;
-    for (const Standing* s : ranked(place)) {
+    for (const Standing* s : ranked(condition)) {
       any_below = any_below || s->loss.mean < 0;
-      DotRow row{.name = s->method, .note = standing_words(place, *s), .title = all_of(*s, place), .quiet = s->near_chance || s->loss.n == 0};
+      DotRow row{.name = s->method, .note = standing_words(condition, *s), .title = all_of(*s, condition), .quiet = s->near_chance || s->loss.n == 0};
       row.dot.x = s->loss.mean;
       if (s->loss.half_width) row.dot.low = s->loss.low(), row.dot.high = s->loss.high();
       if (row.dot.low < 0 && s->loss.mean >= 0) reaches_below = true;
@@ -103,37 +103,37 @@ std::vector<DotPlot> rankings(const std::vector<Place>& places, std::int64_t cla
   return plots;
 }
 
-std::optional<HeatMap> overview(const std::vector<Place>& places, std::int64_t classes) {
-  if (places.size() < 2 || std::ranges::all_of(places, [](const Place& p) { return p.standings.size() < 2; })) return std::nullopt;
-  const bool depths = std::ranges::all_of(places, [](const Place& p) { return p.depth > 0; });
+std::optional<HeatMap> overview(const std::vector<Condition>& conditions, std::int64_t classes) {
+  if (conditions.size() < 2 || std::ranges::all_of(conditions, [](const Condition& p) { return p.standings.size() < 2; })) return std::nullopt;
+  const bool depths = std::ranges::all_of(conditions, [](const Condition& p) { return p.depth > 0; });
   HeatMap map{.id = "overview", .title = "Training loss by method and " + std::string(depths ? "depth" : "learning rate")};
-  const bool rates = std::ranges::any_of(places, [](const Place& p) { return p.rate.has_value(); });
+  const bool rates = std::ranges::any_of(conditions, [](const Condition& p) { return p.rate.has_value(); });
   map.columns_title = !rates ? "depth" : depths ? "depth, and below it the learning rate" : "learning rate";
-  for (const Place& place : places)
-    map.columns.push_back({place.depth > 0 ? std::to_string(place.depth) : "", place.rate ? fmt::format("{}", *place.rate) : ""});
+  for (const Condition& condition : conditions)
+    map.columns.push_back({condition.depth > 0 ? std::to_string(condition.depth) : "", condition.rate ? fmt::format("{}", *condition.rate) : ""});
   // By the best at the largest depth (of several rates), then what is only at smaller ones.
   std::map<std::string, std::tuple<std::int64_t, bool, std::int64_t, double>> worth;
-  for (const Place& place : places)
-    for (const Standing& s : place.standings) {
-      const auto here = std::tuple_cat(std::tuple(-place.depth), rank_of(s));
+  for (const Condition& condition : conditions)
+    for (const Standing& s : condition.standings) {
+      const auto here = std::tuple_cat(std::tuple(-condition.depth), rank_of(s));
       const auto [at, fresh] = worth.try_emplace(s.method, here);
       if (fresh) map.rows.push_back(s.method);
       at->second = std::min(at->second, here);
     }
   std::ranges::stable_sort(map.rows, {}, [&](const std::string& method) { return worth.at(method); });
   double low = std::numeric_limits<double>::infinity(), high = -low;
-  for (const Place& place : places)
-    for (const Standing& s : place.standings)
+  for (const Condition& condition : conditions)
+    for (const Standing& s : condition.standings)
       if (s.loss.n > 0) low = std::min(low, s.loss.mean), high = std::max(high, s.loss.mean);
   if (low > high) return std::nullopt;
   if (classes >= 2) low = 0, high = chance_loss(classes);
   for (const std::string& method : map.rows)
-    for (const Place& place : places) {
+    for (const Condition& condition : conditions) {
       HeatCell& cell = map.cells.emplace_back();
-      const auto s = std::ranges::find(place.standings, method, &Standing::method);
-      if (s == place.standings.end()) continue;
+      const auto s = std::ranges::find(condition.standings, method, &Standing::method);
+      if (s == condition.standings.end()) continue;
       cell.value = s->loss.mean;
-      cell.title = all_of(*s, place);
+      cell.title = all_of(*s, condition);
       cell.crossed = lost(*s) > 0;
       if (s->loss.n > 0) {
         const double size = std::abs(s->loss.mean);

@@ -7,7 +7,7 @@
 
 #include "experiments/lab/plot/figure.h"
 #include "experiments/lab/plot/section.h"
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/record/study_description.h"
 
 namespace plumb::lab {
 

@@ -13,22 +13,22 @@
 
 namespace plumb::lab {
 
-// What became of the arms of a group, in words: "ok", "diverged at step 37", "2 of 3 diverged at steps 37 to 41".
-std::string outcome(const ArmGroup& group);
+// What became of the trials of a group, in words: "ok", "diverged at step 37", "2 of 3 diverged at steps 37 to 41".
+std::string outcome(const TrialGroup& group);
 
 // The groups of a study by ascending depth, then rate, then first appearance.
-std::vector<ArmGroup> groups_by_depth(const std::vector<ArmResult>& arms);
+std::vector<TrialGroup> groups_by_depth(const std::vector<TrialResult>& trials);
 
 // The <table> of the report.
-std::string html_table(const std::vector<ArmGroup>& groups, const ReportInput& input);
+std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput& input);
 // The <table> of comparisons with the control; empty where there is none, or one seed alone.
-std::string html_comparisons(const std::vector<Place>& places);
+std::string html_comparisons(const std::vector<Condition>& conditions);
 
 // The methods under each condition by training loss, the deepest condition first, and with several rates the largest depth alone; none where there is
 // nothing to rank.
-std::vector<DotPlot> rankings(const std::vector<Place>& places, std::int64_t classes, const std::vector<Reference>& references = {});
+std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int64_t classes, const std::vector<Reference>& references = {});
 // Methods by depths (and rates); none for a single condition or method.
-std::optional<HeatMap> overview(const std::vector<Place>& places, std::int64_t classes);
+std::optional<HeatMap> overview(const std::vector<Condition>& conditions, std::int64_t classes);
 
 // Geometric mean of positive values with its interval: the arithmetic of a log axis.
 PlotPoint log_mean(double x, const std::vector<double>& values);

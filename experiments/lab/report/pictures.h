@@ -1,4 +1,4 @@
-// Pictures that arms attached (signals/attention_images.h, signals/mask_images.h), as sections of a report; without pictures where none did.
+// Pictures that trials attached (signals/attention_images.h, signals/mask_images.h), as sections of a report; without pictures where none did.
 #pragma once
 
 #include <string>

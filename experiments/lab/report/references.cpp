@@ -19,7 +19,7 @@ std::vector<PlotRule> rules_of(const std::vector<Reference>& references, std::st
 Section references_section(const StudyResults& results) {
   using enum TextTable::Align;
   Section section{.title = "Beside what is known",
-                  .caption = "Means over the seeds that ended ok, of the arms that have the lowest and the highest."};
+                  .caption = "Means over the seeds that ended ok, of the trials that have the lowest and the highest."};
   section.table.column("value", left);
   section.table.column("reference", left);
   section.table.column("level", right);
@@ -33,7 +33,7 @@ Section references_section(const StudyResults& results) {
     section.table.row({r.value, r.name, describe_level(r.value, r.level), describe_level(r.value, low), describe_level(r.value, high)});
     const bool no_better = is_accuracy(r.value) ? high <= r.level : low >= r.level;
     if (no_better && r.name == linear_model_name && r.value != "train_loss")
-      section.title = fmt::format("Beside what is known: no arm is better than {}", linear_model_name);
+      section.title = fmt::format("Beside what is known: no trial is better than {}", linear_model_name);
   }
   return section;
 }

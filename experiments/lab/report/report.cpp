@@ -14,15 +14,15 @@
 namespace plumb::lab {
 namespace {
 
-std::string verdict_html(const std::vector<Place>& places, const Judging& how) {
-  if (places.empty()) return fmt::format("<p class=\"verdict\">No arm has ended yet{}.</p>\n", how.choosing.empty() ? "" : " that is judged");
+std::string verdict_html(const std::vector<Condition>& conditions, const Judging& how) {
+  if (conditions.empty()) return fmt::format("<p class=\"verdict\">No trial has ended yet{}.</p>\n", how.choosing.empty() ? "" : " that is judged");
   // The deepest networks are what such a study is about.
   std::string deepest, others;
-  for (const Place& place : places) {
-    if (place.depth == places.back().depth)
-      deepest += fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(sentence(place, how)));
+  for (const Condition& condition : conditions) {
+    if (condition.depth == conditions.back().depth)
+      deepest += fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(sentence(condition, how)));
     else
-      others += fmt::format("<li>{}</li>", escape_markup(sentence(place, how)));
+      others += fmt::format("<li>{}</li>", escape_markup(sentence(condition, how)));
   }
   if (const std::string chose = who_chose(how); !chose.empty()) deepest += fmt::format("<p class=\"caption\">{}</p>\n", escape_markup(chose));
   return deepest + (others.empty() ? "" : "<ul class=\"verdicts\">" + others + "</ul>\n");
@@ -38,19 +38,19 @@ std::string claims_html(const std::vector<JudgedClaim>& claims) {
   return html + "</ul>\n<p></p>\n";
 }
 
-std::string table_caption(const std::vector<ArmGroup>& groups, const Judging& how) {
+std::string table_caption(const std::vector<TrialGroup>& groups, const Judging& how) {
   const std::int64_t classes = how.classes;
   std::string text = "Mean over the n seeds that ended ok";
-  const bool intervals = std::any_of(groups.begin(), groups.end(), [](const ArmGroup& g) { return g.ok > 1; });
+  const bool intervals = std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.ok > 1; });
   text += intervals ? ", ± half the width of its 95 % Student-t interval; with n = 1 there is no interval." : "; with n = 1 there is no interval.";
-  if (classes >= 2 && std::ranges::any_of(groups, [](const ArmGroup& g) { return g.train_loss.n > 0; }))
+  if (classes >= 2 && std::ranges::any_of(groups, [](const TrialGroup& g) { return g.train_loss.n > 0; }))
     text += fmt::format(" Near chance: mean training loss at or above {:.0f} % of ln {}.", 100 * near_chance_share, classes);
   if (!how.choosing.empty()) text += " " + escape_markup(who_chose(how));
   return text;
 }
 
 // Which method trains at which depth, and how sure that is.
-std::string first_look(const std::vector<Place>& judged, const Judging& how, Gallery& gallery) {
+std::string first_look(const std::vector<Condition>& judged, const Judging& how, Gallery& gallery) {
   const std::vector<DotPlot> ranks = rankings(judged, how.classes, how.references);
   std::vector<std::string> svgs;
   if (const std::optional<HeatMap> map = overview(judged, how.classes)) svgs.push_back(gallery.svg(*map));
@@ -64,9 +64,9 @@ std::string first_look(const std::vector<Place>& judged, const Judging& how, Gal
         "Dots are means over the seeds that ended ok, bars their 95 % t intervals (those of few seeds are wide, and end at the frame), ticks single "
         "seeds. ";
   if (std::ranges::any_of(
-          judged, [](const Place& p) { return std::ranges::any_of(p.against_control, [](const JudgedPair& j) { return j.difference.n > 1; }); }))
+          judged, [](const Condition& p) { return std::ranges::any_of(p.against_control, [](const JudgedPair& j) { return j.difference.n > 1; }); }))
     caption += fmt::format("Lower, higher and no verdict are against {}, by the differences seed by seed below. ", escape_markup(how.control));
-  if (std::ranges::any_of(judged, [](const Place& p) { return std::ranges::any_of(p.standings, &Standing::untested); }))
+  if (std::ranges::any_of(judged, [](const Condition& p) { return std::ranges::any_of(p.standings, &Standing::untested); }))
     caption += "Untested: near chance, and already at the smallest depth, so that nothing follows about depth.";
   return grid(svgs) + (caption.empty() ? "" : fmt::format("<p class=\"caption\">{}</p>\n", caption));
 }
@@ -93,13 +93,13 @@ Report render_report(const ReportInput& input) {
   Report report;
   Gallery gallery(report.figures);
   const Judging& how = input.judging;
-  const std::vector<ArmGroup> groups = groups_by_depth(input.arms);
-  const std::vector<Place> judged = places(input.arms, how);
+  const std::vector<TrialGroup> groups = groups_by_depth(input.trials);
+  const std::vector<Condition> judged = conditions(input.trials, how);
   std::string html = input.question.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(input.question));
   html += claims_html(input.claims);
-  if (!how.off && has_training_losses(input.arms)) html += verdict_html(judged, how);
+  if (!how.off && has_training_losses(input.trials)) html += verdict_html(judged, how);
   std::set<std::string> names;
-  for (const ArmResult& a : input.arms) names.insert(a.gate);
+  for (const TrialResult& a : input.trials) names.insert(a.method);
   html += filter(input.series, names.size()) + first_look(judged, how, gallery);
   for (const Section& own : input.sections) html += section(own, gallery);
   html += section("Results", table_caption(groups, how), scroll_region("Results", html_table(groups, input)));
@@ -107,11 +107,11 @@ Report render_report(const ReportInput& input) {
     html += section(
         "Against " + how.control,
         "Difference of training losses, seed by seed: the same data, batches and draws. Holm's correction over the methods at one depth, in the "
-        "interval as well: the chance of any wrong verdict there is at most about 5 %. An arm that diverged is worse than any that did not, by "
+        "interval as well: the chance of any wrong verdict there is at most about 5 %. A trial that diverged is worse than any that did not, by "
         "the exact sign test. n to decide: how many seeds would, with an even chance, if mean and spread are as they seem. comparisons.csv has all "
         "pairs.",
         scroll_region("Against " + how.control, comparisons));
-  const bool repeated = std::any_of(groups.begin(), groups.end(), [](const ArmGroup& g) { return g.arms.size() > 1; });
+  const bool repeated = std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.trials.size() > 1; });
   const std::string over_seeds = repeated ? " Geometric mean over seeds." : "";
   const std::vector<Plot> losses = loss_plots(input);
   const bool crowded = std::any_of(losses.begin(), losses.end(), is_crowded);
@@ -127,23 +127,24 @@ Report render_report(const ReportInput& input) {
                     loss_caption + behind + " Long runs are shown as means of consecutive logged steps. Point at a plot for " +
                         (crowded ? "where its line begins and ends." : "its values."),
                     gallery.show(losses));
-  if (!how.off && (std::ranges::any_of(groups, [](const ArmGroup& g) { return g.depth > 0 && g.val_accuracy.n > 0; }) || input.losses.empty()))
+  if (!how.off && (std::ranges::any_of(groups, [](const TrialGroup& g) { return g.depth > 0 && g.val_accuracy.n > 0; }) || input.losses.empty()))
     html += section("Accuracy against depth", accuracy_caption + (crowded ? "" : "Methods at one depth stand side by side to keep them apart."),
                     gallery.show(accuracy_plots(input)));
   if (const std::vector<Plot> plots = ratio_plots(input); !plots.empty())
     html +=
         section("Branch against stream",
                 "How much a branch adds to the residual stream: the norm of what is added over the norm of what it is added to, by block, "
-                "at each arm's last logged step. What a gate keeps of the stream may itself be scaled: the column change of layers.csv is the norm "
+                "at each trial's last logged step. What a gate keeps of the stream may itself be scaled: the column change of layers.csv is the norm "
                 "of all that a junction changes, before a post-norm, over that of the stream." +
                     over_seeds,
                 gallery.show(plots));
   if (const std::vector<Plot> plots = gate_plots(input); !plots.empty())
-    html += section("Gates",
-                    "The largest magnitude among the factors with which a gate acts, by block, at each arm's last logged step; methods without such "
-                    "factors are absent, and one of exactly zero has no place on a log scale." +
-                        over_seeds,
-                    gallery.show(plots));
+    html +=
+        section("Gates",
+                "The largest magnitude among the factors with which a gate acts, by block, at each trial's last logged step; methods without such "
+                "factors are absent, and one of exactly zero has no condition on a log scale." +
+                    over_seeds,
+                gallery.show(plots));
   if (const std::vector<Plot> plots = gate_step_plots(input); !plots.empty())
     html += section("Gates over training",
                     "The same against the optimizer step: the geometric mean over blocks and branches of each one's largest factor." + over_seeds,
@@ -172,19 +173,19 @@ ReportInput report_input(const StudyResults& r) {
                     .question = r.question,
                     .claims = r.claims,
                     .sections = r.sections,
-                    .series = series.size() == 1 ? series.front() : "arm",
+                    .series = series.size() == 1 ? series.front() : "trial",
                     .columns = further_columns(r),
                     .settings = r.settings,
                     .judging = r.judging,
-                    .arms = arm_results(r),
+                    .trials = trial_results(r),
                     .layers = layer_points(r),
                     .notes = r.notes};
   for (std::size_t i = 0; i < r.records.size(); ++i)
     for (const std::string& line : r.records[i].metrics) {
       const auto json = nlohmann::json::parse(line);
-      const ArmResult& a = input.arms[i];
+      const TrialResult& a = input.trials[i];
       if (const auto loss = json.find("loss"); loss != json.end())
-        input.losses.push_back({a.gate, a.depth, a.lr, a.seed, json["step"], loss->is_null() ? unknown : loss->get<double>()});
+        input.losses.push_back({a.method, a.depth, a.lr, a.seed, json["step"], loss->is_null() ? unknown : loss->get<double>()});
     }
   return input;
 }

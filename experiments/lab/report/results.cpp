@@ -26,7 +26,7 @@ ShownValues shown_values(const StudyResults& r) {
 
 Summary StudyResults::Group::over_ok(const std::string& value) const {
   std::vector<double> values;
-  for (const Record* r : arms)
+  for (const Record* r : trials)
     if (r->status == Status::ok) values.push_back(r->value(value));
   return summarize(values);
 }
@@ -36,7 +36,7 @@ std::vector<StudyResults::Group> StudyResults::groups(std::string_view across) c
   for (const Record& r : records) {
     const Point place = r.point.without("seed").without(across);
     const auto group = std::ranges::find(groups, place, &Group::point);
-    (group == groups.end() ? groups.emplace_back(Group{place, {}}) : *group).arms.push_back(&r);
+    (group == groups.end() ? groups.emplace_back(Group{place, {}}) : *group).trials.push_back(&r);
   }
   return groups;
 }
@@ -87,16 +87,17 @@ std::vector<std::string> further_columns(const StudyResults& r) {
 
 std::string method_name(const StudyResults& results, const Point& point) { return MethodNames(results)(point); }
 
-std::vector<ArmResult> arm_results(const StudyResults& r) {
+std::vector<TrialResult> trial_results(const StudyResults& r) {
   const std::vector<std::string> further = further_columns(r);
   const MethodNames namer(r);
-  std::vector<ArmResult> arms;
+  std::vector<TrialResult> trials;
   for (const Record& record : r.records) {
-    ArmResult& a = arms.emplace_back(ArmResult{.seed = static_cast<std::uint64_t>(record.seed()), .status = record.status, .steps = record.steps});
+    TrialResult& a =
+        trials.emplace_back(TrialResult{.seed = static_cast<std::uint64_t>(record.seed()), .status = record.status, .steps = record.steps});
     if (record.point.find("lr")) a.lr = record.point.get<double>("lr");
     if (const AxisValue* depth = record.point.find("depth"); depth && std::holds_alternative<std::int64_t>(*depth))
       a.depth = std::get<std::int64_t>(*depth);
-    a.gate = namer(record.point);
+    a.method = namer(record.point);
     const auto measured = [&](const char* name) {
       const double value = record.value(name);
       return std::isfinite(value) ? std::optional(value) : std::nullopt;
@@ -105,9 +106,9 @@ std::vector<ArmResult> arm_results(const StudyResults& r) {
     if (const auto step = measured("diverged_at")) a.diverged_at = static_cast<std::int64_t>(*step);
     for (const std::string& name : further) a.further.push_back(record.value(name));
   }
-  return arms;
+  return trials;
 }
 
-std::vector<Place> judged_places(const StudyResults& r) { return places(arm_results(r), r.judging); }
+std::vector<Condition> judged_conditions(const StudyResults& r) { return conditions(trial_results(r), r.judging); }
 
 }  // namespace plumb::lab

@@ -1,4 +1,4 @@
-// What a study's tables, reports and claims are made from: its finished arms, in the order of --dry-run.
+// What a study's tables, reports and claims are made from: its finished trials, in the order of --dry-run.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 #include "experiments/lab/plot/section.h"
 #include "experiments/lab/record/record.h"
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/record/study_description.h"
 #include "experiments/lab/stats/claims.h"
 #include "experiments/lab/stats/outcome.h"
 #include "experiments/lab/stats/summary.h"
@@ -30,11 +30,11 @@ struct StudyResults {
   Judging judging = {};                  // how methods are compared
   std::filesystem::path folder = {};
 
-  // The arms that share everything but their seeds and, if given, where they are on the axis `across`, in order of first appearance.
+  // The trials that share everything but their seeds and, if given, where they are on the axis `across`, in order of first appearance.
   struct Group {
     Point point;  // without these
-    std::vector<const Record*> arms;
-    Summary over_ok(const std::string& value) const;  // of the arms that ended ok
+    std::vector<const Record*> trials;
+    Summary over_ok(const std::string& value) const;  // of the trials that ended ok
   };
   std::vector<Group> groups(std::string_view across = {}) const;
 };
@@ -42,14 +42,14 @@ struct StudyResults {
 // How many values tables and progress show where the study does not say which.
 inline constexpr std::size_t shown_unasked = 8;
 
-// What reports call the method of an arm: all its axes but depth, lr and seed; of several, those alone that differ between arms.
+// What reports call the method of a trial: all its axes but depth, lr and seed; of several, those alone that differ between trials.
 std::string method_name(const StudyResults& results, const Point& point);
-// The arms as reports see them: the axes depth and lr are depth and rate, all others together name the method.
-std::vector<ArmResult> arm_results(const StudyResults& results);
-// The values of ArmResult::further.
+// The trials as reports see them: the axes depth and lr are depth and rate, all others together name the method.
+std::vector<TrialResult> trial_results(const StudyResults& results);
+// The values of TrialResult::further.
 std::vector<std::string> further_columns(const StudyResults& results);
 // How they compare; none where nothing has a training loss.
-std::vector<Place> judged_places(const StudyResults& results);
+std::vector<Condition> judged_conditions(const StudyResults& results);
 
 // The values that the table has columns for: those that the study asks for, or the first few that were measured.
 struct ShownValues {

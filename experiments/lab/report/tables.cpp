@@ -15,17 +15,17 @@ namespace plumb::lab {
 namespace {
 
 // Decimals of a column of losses: three, and more where a mean would lose its digits.
-int loss_decimals(const std::vector<ArmGroup>& groups) {
+int loss_decimals(const std::vector<TrialGroup>& groups) {
   int decimals = 3;
-  for (const ArmGroup& g : groups)
+  for (const TrialGroup& g : groups)
     for (const Summary* s : {&g.train_loss, &g.val_loss})
       while (decimals < 6 && s->n > 0 && s->mean != 0 && std::abs(s->mean) < 10 * std::pow(10.0, -decimals)) ++decimals;
   return decimals;
 }
 
-bool any_interval(const std::vector<ArmGroup>& groups) {
+bool any_interval(const std::vector<TrialGroup>& groups) {
   return std::any_of(groups.begin(), groups.end(),
-                     [](const ArmGroup& g) { return g.train_loss.half_width || g.val_loss.half_width || g.val_accuracy.half_width; });
+                     [](const TrialGroup& g) { return g.train_loss.half_width || g.val_loss.half_width || g.val_accuracy.half_width; });
 }
 
 std::string mean_text(const Summary& s, int decimals, double factor) { return s.n == 0 ? "–" : fmt::format("{:.{}f}", factor * s.mean, decimals); }
@@ -36,16 +36,16 @@ std::string interval_text(const Summary& s, int decimals, double factor) {
 }
 
 // The outcome, and whether it is near chance.
-std::string verdict_words(const ArmGroup& g, std::int64_t classes) {
+std::string verdict_words(const TrialGroup& g, std::int64_t classes) {
   const std::string words = outcome(g);
   if (!near_chance(g.train_loss, classes)) return words;
   return words == "ok" ? "near chance" : "near chance; " + words;
 }
 
 // Of several seeds of which one diverged at least.
-std::string survival_words(const ArmGroup& g) {
+std::string survival_words(const TrialGroup& g) {
   std::int64_t steps = 0;
-  for (const ArmResult& a : g.arms) steps = std::max(steps, a.steps);
+  for (const TrialResult& a : g.trials) steps = std::max(steps, a.steps);
   const Survival s = survival(g);
   return g.diverged > 0 && s.n > 1 ? "; " + to_string(s, steps) : "";
 }
@@ -58,18 +58,18 @@ std::string html_pair(const Summary& s, int decimals, double factor, bool interv
 
 }  // namespace
 
-std::vector<ArmGroup> groups_by_depth(const std::vector<ArmResult>& arms) {
-  std::vector<ArmGroup> groups = group_arms(arms);
+std::vector<TrialGroup> groups_by_depth(const std::vector<TrialResult>& trials) {
+  std::vector<TrialGroup> groups = group_trials(trials);
   std::stable_sort(groups.begin(), groups.end(),
-                   [](const ArmGroup& a, const ArmGroup& b) { return std::pair(a.depth, a.lr) < std::pair(b.depth, b.lr); });
+                   [](const TrialGroup& a, const TrialGroup& b) { return std::pair(a.depth, a.lr) < std::pair(b.depth, b.lr); });
   return groups;
 }
 
-std::string outcome(const ArmGroup& g) {
+std::string outcome(const TrialGroup& g) {
   std::vector<std::int64_t> steps;
-  for (const ArmResult& a : g.arms)
+  for (const TrialResult& a : g.trials)
     if (a.status == Status::diverged && a.diverged_at) steps.push_back(*a.diverged_at);
-  const auto counted = [all = g.arms.size()](std::int64_t n, const char* what) {
+  const auto counted = [all = g.trials.size()](std::int64_t n, const char* what) {
     return all == 1 ? std::string(what) : fmt::format("{} of {} {}", n, all, what);
   };
   std::string text;
@@ -83,24 +83,24 @@ std::string outcome(const ArmGroup& g) {
   return text.empty() ? "ok" : text;
 }
 
-std::string html_table(const std::vector<ArmGroup>& groups, const ReportInput& input) {
+std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput& input) {
   const std::int64_t classes = input.judging.classes;
   const bool intervals = any_interval(groups);
   const int decimals = loss_decimals(groups);
   const auto any = [&](auto&& has) { return std::ranges::any_of(groups, has); };
-  const bool depths = any([](const ArmGroup&g) { return g.depth > 0; }), rates = any([](const ArmGroup&g) { return g.lr > 0; });
+  const bool depths = any([](const TrialGroup&g) { return g.depth > 0; }), rates = any([](const TrialGroup&g) { return g.lr > 0; });
   struct Column {
     const char* title;
-    Summary ArmGroup::*of;
+    Summary TrialGroup::*of;
     int decimals;
     double factor, chance;
   };
   const double chance = chance_loss(classes);
   std::vector<Column> columns;
-  for (const Column& c : {Column{"train loss", &ArmGroup::train_loss, decimals, 1, chance},
-                          {"val loss", &ArmGroup::val_loss, decimals, 1, chance},
-                          {"val accuracy, %", &ArmGroup::val_accuracy, 1, 100, 100 / static_cast<double>(classes)}})
-    if (groups.empty() || any([&](const ArmGroup& g) { return (g.*c.of).n > 0; }) || input.columns.empty()) columns.push_back(c);
+  for (const Column& c : {Column{"train loss", &TrialGroup::train_loss, decimals, 1, chance},
+                          {"val loss", &TrialGroup::val_loss, decimals, 1, chance},
+                          {"val accuracy, %", &TrialGroup::val_accuracy, 1, 100, 100 / static_cast<double>(classes)}})
+    if (groups.empty() || any([&](const TrialGroup& g) { return (g.*c.of).n > 0; }) || input.columns.empty()) columns.push_back(c);
   const char* span = intervals ? R"( colspan="2")" : "";
   const char* gap = intervals ? R"(<td class="interval"></td>)" : "";
   std::string html = fmt::format(R"(<table class="results"><thead><tr><th>{}</th>)", escape_markup(input.series));
@@ -117,9 +117,9 @@ std::string html_table(const std::vector<ArmGroup>& groups, const ReportInput& i
     html += fmt::format("<td>ln {} = {:.3f}</td></tr>", classes, chance);
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    const ArmGroup& g = groups[i];
+    const TrialGroup& g = groups[i];
     const bool new_block = i > 0 && (groups[i - 1].depth != g.depth || groups[i - 1].lr != g.lr);
-    html += fmt::format("<tr{}{}><td>{}</td>", new_block ? R"( class="rule")" : "", svg::belongs_to(g.gate), escape_markup(g.gate));
+    html += fmt::format("<tr{}{}><td>{}</td>", new_block ? R"( class="rule")" : "", svg::belongs_to(g.method), escape_markup(g.method));
     if (depths) html += fmt::format(R"(<td class="num">{}</td>)", g.depth);
     if (rates) html += fmt::format(R"(<td class="num">{}</td>)", g.lr);
     html += fmt::format(R"(<td class="num">{}</td>)", g.ok);
@@ -131,21 +131,21 @@ std::string html_table(const std::vector<ArmGroup>& groups, const ReportInput& i
   return html + "</tbody></table>";
 }
 
-std::string html_comparisons(const std::vector<Place>& places) {
-  const auto rate_of = [](const Place& p, const Standing& s) { return s.rate ? s.rate : p.rate; };
-  const bool rates = std::ranges::any_of(places, [&](const Place& p) { return rate_of(p, p.standings.front()).has_value(); });
-  const bool depths = std::ranges::any_of(places, [](const Place& p) { return p.depth > 0; });
+std::string html_comparisons(const std::vector<Condition>& conditions) {
+  const auto rate_of = [](const Condition& p, const Standing& s) { return s.rate ? s.rate : p.rate; };
+  const bool rates = std::ranges::any_of(conditions, [&](const Condition& p) { return rate_of(p, p.standings.front()).has_value(); });
+  const bool depths = std::ranges::any_of(conditions, [](const Condition& p) { return p.depth > 0; });
   std::string rows;
-  for (const Place& place : places)
-    for (const JudgedPair& pair : place.against_control) {
+  for (const Condition& condition : conditions)
+    for (const JudgedPair& pair : condition.against_control) {
       const Difference& d = pair.difference;
       if (d.n < 2) continue;
       const bool decided = d.order != Difference::Order::undecided;
       const std::int64_t needed = pairs_needed(d);
-      rows += fmt::format(R"(<tr{}{}><td>{}</td>)", &pair == &place.against_control.front() && !rows.empty() ? R"( class="rule")" : "",
-                          svg::belongs_to(place.standings[pair.first].method), escape_markup(place.standings[pair.first].method));
-      if (depths) rows += fmt::format(R"(<td class="num">{}</td>)", place.depth);
-      const std::optional<double> rate = rate_of(place, place.standings[pair.first]);
+      rows += fmt::format(R"(<tr{}{}><td>{}</td>)", &pair == &condition.against_control.front() && !rows.empty() ? R"( class="rule")" : "",
+                          svg::belongs_to(condition.standings[pair.first].method), escape_markup(condition.standings[pair.first].method));
+      if (depths) rows += fmt::format(R"(<td class="num">{}</td>)", condition.depth);
+      const std::optional<double> rate = rate_of(condition, condition.standings[pair.first]);
       if (rates) rows += rate ? fmt::format(R"(<td class="num">{}</td>)", *rate) : std::string("<td></td>");
       rows += fmt::format(R"(<td class="num">{}</td>)", d.n);
       if (d.by_signs)
@@ -165,9 +165,9 @@ std::string html_comparisons(const std::vector<Place>& places) {
          rows + "</tbody></table>";
 }
 
-std::string results_table(const std::vector<ArmResult>& arms, std::int64_t classes, bool colour) {
+std::string results_table(const std::vector<TrialResult>& trials, std::int64_t classes, bool colour) {
   using enum TextTable::Align;
-  const std::vector<ArmGroup> groups = groups_by_depth(arms);
+  const std::vector<TrialGroup> groups = groups_by_depth(trials);
   const bool intervals = any_interval(groups);
   const int decimals = loss_decimals(groups);
   TextTable table;
@@ -176,17 +176,17 @@ std::string results_table(const std::vector<ArmResult>& arms, std::int64_t class
   if (intervals) table.column("95 %", left);
   table.column("val acc", right);
   table.column("status", left);
-  for (const ArmGroup& g : groups) {
-    std::vector<std::string> row = {shortened(g.gate, 20), std::to_string(g.depth), fmt::format("{}", g.lr), mean_text(g.train_loss, decimals, 1)};
+  for (const TrialGroup& g : groups) {
+    std::vector<std::string> row = {shortened(g.method, 20), std::to_string(g.depth), fmt::format("{}", g.lr), mean_text(g.train_loss, decimals, 1)};
     if (intervals) row.push_back(interval_text(g.train_loss, decimals, 1));
     row.push_back(g.val_accuracy.n == 0 ? "–" : fmt::format("{:.1f} %", 100 * g.val_accuracy.mean));
     row.push_back(shortened(verdict_words(g, classes), 33));
-    const bool all_ok = g.ok == static_cast<std::int64_t>(g.arms.size());
+    const bool all_ok = g.ok == static_cast<std::int64_t>(g.trials.size());
     table.row(std::move(row), !all_ok ? "31" : near_chance(g.train_loss, classes) ? "33" : "32");
   }
   std::string text = table.text(colour);
-  if (!groups.empty() && !intervals) text += "One seed an arm (n = 1): no intervals.\n";
-  if (std::ranges::any_of(groups, [&](const ArmGroup& g) { return near_chance(g.train_loss, classes); }))
+  if (!groups.empty() && !intervals) text += "One seed a trial (n = 1): no intervals.\n";
+  if (std::ranges::any_of(groups, [&](const TrialGroup& g) { return near_chance(g.train_loss, classes); }))
     text += fmt::format("near chance: mean training loss at or above {:.0f} % of ln {} = {:.3f}.\n", 100 * near_chance_share, classes,
                         chance_loss(classes));
   return text;

@@ -20,9 +20,9 @@ std::string cell_of(const StudyResults::Group& group, const std::string& name) {
 std::string outcome(const StudyResults::Group& group) {
   std::string text;
   for (const Status status : {Status::diverged, Status::hopeless, Status::failed}) {
-    const auto n = std::ranges::count(group.arms, status, &Record::status);
+    const auto n = std::ranges::count(group.trials, status, &Record::status);
     if (n > 0)
-      text += fmt::format("{}{}{}", text.empty() ? "" : "; ", group.arms.size() == 1 ? "" : fmt::format("{} of {} ", n, group.arms.size()),
+      text += fmt::format("{}{}{}", text.empty() ? "" : "; ", group.trials.size() == 1 ? "" : fmt::format("{} of {} ", n, group.trials.size()),
                           to_string(status));
   }
   return text.empty() ? "ok" : text;
@@ -40,7 +40,7 @@ TextTable table_of(const StudyResults& r, const std::vector<std::string>& names)
     std::vector<std::string> row;
     for (const auto& [axis, value] : group.point.entries()) row.push_back(to_string(value));
     for (const std::string& name : names) row.push_back(cell_of(group, name));
-    row.push_back(std::to_string(std::ranges::count(group.arms, Status::ok, &Record::status)));
+    row.push_back(std::to_string(std::ranges::count(group.trials, Status::ok, &Record::status)));
     row.push_back(outcome(group));
     table.row(std::move(row), outcome(group) == "ok" ? "32" : "31");
   }
@@ -50,25 +50,25 @@ TextTable table_of(const StudyResults& r, const std::vector<std::string>& names)
 // Of a study whose only axis is the seed: a line a value.
 std::string list_of(const StudyResults& r, const std::vector<std::string>& names) {
   std::string text;
-  const StudyResults::Group group{{}, r.groups().front().arms};
+  const StudyResults::Group group{{}, r.groups().front().trials};
   for (const std::string& name : names) {
-    const bool logged = std::ranges::any_of(group.arms, [&](const Record* s) {
+    const bool logged = std::ranges::any_of(group.trials, [&](const Record* s) {
       return s->status == Status::ok && std::ranges::find(s->values, name, &Values::value_type::first) != s->values.end();
     });
     const Summary s = group.over_ok(name);
     const auto number = [](double v, int digits) { return std::isfinite(v) ? fmt::format("{:.{}g}", v, digits) : "not finite"; };
     if (!logged) {
-      if (std::ranges::any_of(group.arms, [](const Record* seed) { return seed->status == Status::ok; }))
+      if (std::ranges::any_of(group.trials, [](const Record* seed) { return seed->status == Status::ok; }))
         text += fmt::format("{:<20} {:>12}\n", name, "never logged");
       continue;
     }
     text += fmt::format("{:<20} {:>12}{}  n = {}\n", name, number(s.mean, 5), s.half_width ? fmt::format(" ± {:.3g}", *s.half_width) : "", s.n);
   }
   std::vector<std::string> diverged;
-  for (const Record* s : group.arms)
+  for (const Record* s : group.trials)
     if (s->status == Status::diverged) diverged.push_back(fmt::format("seed {} at step {:.0f}", s->seed(), s->value("diverged_at")));
   if (!diverged.empty())
-    text += fmt::format("{:<20} {} of {} seeds: {}\n", "diverged", diverged.size(), group.arms.size(), fmt::join(diverged, ", "));
+    text += fmt::format("{:<20} {} of {} seeds: {}\n", "diverged", diverged.size(), group.trials.size(), fmt::join(diverged, ", "));
   return text;
 }
 
@@ -79,7 +79,7 @@ std::string results_text(const StudyResults& r, bool colour) {
   std::string text = r.records.empty() ? "No run has ended yet.\n" : r.axes.size() > 1 ? table_of(r, s.names).text(colour) : list_of(r, s.names);
   if (s.left_out > 0 && !r.records.empty())
     text += fmt::format("{} more value{} in {}\n", s.left_out, s.left_out == 1 ? "" : "s", (r.folder / "results.csv").string());
-  if (r.axes.size() > 1 && std::ranges::any_of(r.groups(), [](const StudyResults::Group& g) { return g.arms.size() > 1; }))
+  if (r.axes.size() > 1 && std::ranges::any_of(r.groups(), [](const StudyResults::Group& g) { return g.trials.size() > 1; }))
     text += "Means over the n seeds that ended ok, ± half the width of the 95 % Student-t interval.\n";
   if (const std::string chose = who_chose(r.judging); !chose.empty()) text += chose + "\n";
   return text + findings_text(r, colour) + fmt::format("\ndata: {}\n", r.data.text);
@@ -104,9 +104,9 @@ std::string results_markdown(const StudyResults& r) {
   }
   for (const Section& section : r.sections)
     if (!section.table.empty()) text += fmt::format("\n{}. {}\n\n{}", section.title, section.caption, section.table.markdown());
-  const std::vector<Place> judged = judged_places(r);
+  const std::vector<Condition> judged = judged_conditions(r);
   if (!judged.empty()) text += "\n";
-  for (const Place& place : judged) text += fmt::format("- {}\n", sentence(place, r.judging));
+  for (const Condition& condition : judged) text += fmt::format("- {}\n", sentence(condition, r.judging));
   if (const std::string chose = who_chose(r.judging); !chose.empty()) text += "\n" + chose + "\n";
   return text;
 }

@@ -28,7 +28,7 @@ bool add_files_within(std::vector<fs::path>& files, const fs::path& within, cons
   bool all = true;
   for (const fs::directory_entry& e : entries_of(within)) {
     const bool is_folder = e.symlink_status().type() == fs::file_type::directory;
-    if (is_folder && name == tensorboard_name)  // a folder an arm
+    if (is_folder && name == tensorboard_name)  // a folder a trial
       all = add_files_within(files, e.path(), name) && all;
     else if (!is_folder && is_ours(e.path()))
       files.push_back(e.path());
@@ -64,7 +64,7 @@ std::vector<std::string> figures_in(const fs::path& folder) {
   return names;
 }
 
-std::vector<fs::path> files_of_run(const fs::path& folder, const RunDescription& run) {
+std::vector<fs::path> files_of_run(const fs::path& folder, const StudyDescription& run) {
   std::vector<std::string> names(std::begin(run_files), std::end(run_files));
   names.insert(names.end(), run.facts.outputs.begin(), run.facts.outputs.end());
   std::vector<fs::path> files;

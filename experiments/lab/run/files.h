@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/record/study_description.h"
 
 namespace plumb::lab {
 
@@ -25,6 +25,6 @@ void remove_file(const std::filesystem::path& path);
 // The names of the figures that a run has written into `folder`.
 std::vector<std::string> figures_in(const std::filesystem::path& folder);
 // The files and folders that a run has written, the folders' contents first, run.json last.
-std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& folder, const RunDescription& run);
+std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& folder, const StudyDescription& run);
 
 }  // namespace plumb::lab

@@ -48,28 +48,28 @@ std::string formatted(const char* format, std::time_t seconds, bool utc) {
   return std::string(text, std::strftime(text, sizeof text, format, &time));
 }
 
-RunDescription describe(const Cli& cli, const RunFacts& facts) {
+StudyDescription describe(const Cli& cli, const StudyFacts& facts) {
   std::error_code none;
-  RunDescription run{.experiment = cli.experiment(),
-                     .version = version(),
-                     .commit = commit(),
-                     .build = build(),
-                     .program = fs::read_symlink("/proc/self/exe", none).string(),
-                     .facts = facts,
-                     .command_line = cli.command_line(),
-                     .started = formatted("%Y-%m-%dT%H:%M:%SZ", start_time().seconds, true),
-                     .settings = cli.settings()};
+  StudyDescription run{.experiment = cli.experiment(),
+                       .version = version(),
+                       .commit = commit(),
+                       .build = build(),
+                       .program = fs::read_symlink("/proc/self/exe", none).string(),
+                       .facts = facts,
+                       .command_line = cli.command_line(),
+                       .started = formatted("%Y-%m-%dT%H:%M:%SZ", start_time().seconds, true),
+                       .settings = cli.settings()};
   const Json fixed = Json::parse(cli.fixed_settings());
   for (const auto& [key, value] : fixed.items()) run.fixed.push_back(key);
   return run;
 }
 
-RunDescription described(const fs::path& folder) {
+StudyDescription described(const fs::path& folder) {
   const fs::path file = folder / "run.json";
-  return RunDescription::parse(read_file(file), file.string());
+  return StudyDescription::parse(read_file(file), file.string());
 }
 
-void check_resumable(const Cli& cli, const char* option, const fs::path& file, const RunDescription& run) {
+void check_resumable(const Cli& cli, const char* option, const fs::path& file, const StudyDescription& run) {
   usage_check(run.experiment == cli.experiment(), "{}: {} is of {}, not of {}; choose another --out", option, file.string(), run.experiment,
               cli.experiment());
   const std::string difference = cli.difference(run.settings);
@@ -88,7 +88,7 @@ void check_is_folder(const fs::path& path) {
 }
 
 // Refuses a folder that holds anything but what the options are about.
-void check_usable(const fs::path& path, const Cli& cli, const RunOptions& options) {
+void check_usable(const fs::path& path, const Cli& cli, const StudyOptions& options) {
   const std::string name = path.string();
   std::vector<fs::path> there;
   for (const fs::directory_entry& entry : entries_of(path))
@@ -99,7 +99,7 @@ void check_usable(const fs::path& path, const Cli& cli, const RunOptions& option
   usage_check(reads || options.resume || options.overwrite, "{} is not empty; --resume finishes the run it holds, --overwrite deletes it", name);
   usage_check(std::ranges::find(there, path / "run.json") != there.end(),
               "{} is not empty and holds no run.json, so it is not a run's folder; choose another --out", name);
-  const RunDescription run = described(path);
+  const StudyDescription run = described(path);
   if (reads || options.resume) return check_resumable(cli, options.rebuild ? "--rebuild" : reads ? "--replay" : "--resume", path / "run.json", run);
   const std::vector<fs::path> ours = files_of_run(path, run);
   for (const fs::path& entry : there)
@@ -119,7 +119,7 @@ fs::path new_run_folder(const std::string& name) {
   fail(fmt::format("cannot create a folder under runs: {}; choose one with --out", error.message()));
 }
 
-RunFolder::RunFolder(const Cli& cli, const RunOptions& options, const RunFacts& facts) {
+StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const StudyFacts& facts) {
   create(cli, options);
   check_usable(path_, cli, options);
   lock();
@@ -129,7 +129,7 @@ RunFolder::RunFolder(const Cli& cli, const RunOptions& options, const RunFacts& 
     std::vector<fs::path> written{path_};
     for (const char* name : run_folders) written.push_back(path_ / name);
     if (fs::is_directory(path_ / tensorboard_name))
-      for (const fs::directory_entry& arm : entries_of(path_ / tensorboard_name)) written.push_back(arm.path());
+      for (const fs::directory_entry& trial : entries_of(path_ / tensorboard_name)) written.push_back(trial.path());
     for (const fs::path& folder : written)
       if (fs::is_directory(folder))
         for (const fs::directory_entry& entry : entries_of(folder))
@@ -138,7 +138,7 @@ RunFolder::RunFolder(const Cli& cli, const RunOptions& options, const RunFacts& 
       for (const fs::path& file : files_of_run(path_, described(path_))) remove_file(file);
     description_ = describe(cli, facts);
     if (resumes) {  // what began the run stays
-      const RunDescription former = described(path_);
+      const StudyDescription former = described(path_);
       description_.started = former.started, description_.accepted_code = former.accepted_code;
       if (former.facts.code == facts.code && former.settings == description_.settings) description_ = former;
     }
@@ -151,7 +151,7 @@ RunFolder::RunFolder(const Cli& cli, const RunOptions& options, const RunFacts& 
   }
 }
 
-RunFolder::RunFolder(const Cli& cli, const RunOptions& options) : path_(options.out) {
+StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options) : path_(options.out) {
   check_is_folder(path_);
   usage_check(fs::exists(path_), "--out {}: no such folder", path_.string());
   check_usable(path_, cli, options);
@@ -164,16 +164,16 @@ RunFolder::RunFolder(const Cli& cli, const RunOptions& options) : path_(options.
   }
 }
 
-RunFolder::~RunFolder() { unlock(); }
+StudyFolder::~StudyFolder() { unlock(); }
 
-void RunFolder::discard() {
+void StudyFolder::discard() {
   std::error_code none;
   fs::remove(path_ / "run.json", none);
   unlock();
   if (fs::is_empty(path_, none)) fs::remove(path_, none);
 }
 
-void RunFolder::create(const Cli& cli, const RunOptions& options) {
+void StudyFolder::create(const Cli& cli, const StudyOptions& options) {
   if (options.out.empty()) {
     const StartTime start = start_time();
     path_ = new_run_folder(cli.experiment() + "-" + formatted("%Y%m%d-%H%M%S", start.seconds, start.reproducible));
@@ -186,7 +186,7 @@ void RunFolder::create(const Cli& cli, const RunOptions& options) {
   check(!error, "cannot create {}: {}", options.out, error.message());
 }
 
-void RunFolder::check_beforehand(const Cli& cli, const RunOptions& options) {
+void StudyFolder::check_beforehand(const Cli& cli, const StudyOptions& options) {
   const fs::path path = options.out.empty() ? fs::path("runs") : fs::path(options.out);
   if (!options.out.empty()) check_is_folder(path);
   std::error_code error;
@@ -198,7 +198,7 @@ void RunFolder::check_beforehand(const Cli& cli, const RunOptions& options) {
 }
 
 // The lock file goes away with the run. So a lock counts only while its file is still the one of that name.
-void RunFolder::lock() {
+void StudyFolder::lock() {
   const fs::path file = path_ / lock_name;
   for (;;) {
     lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -216,7 +216,7 @@ void RunFolder::lock() {
   }
 }
 
-void RunFolder::unlock() {
+void StudyFolder::unlock() {
   if (lock_ < 0) return;
   ::unlink((path_ / lock_name).c_str());
   ::close(std::exchange(lock_, -1));

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/lab/options/run_options.h"
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/options/study_options.h"
+#include "experiments/lab/record/study_description.h"
 
 namespace plumb::lab {
 
@@ -15,7 +15,7 @@ class Cli;
 // Makes runs/NAME, runs/NAME-2, ..: the first that is not there yet. Throws Error where it cannot.
 std::filesystem::path new_run_folder(const std::string& name);
 
-class RunFolder {
+class StudyFolder {
  public:
   // Opens options.out, or a new runs/<experiment>-<YYYYmmdd-HHMMSS>, and writes run.json unless it resumes.
   //   missing or empty            used
@@ -24,31 +24,31 @@ class RunFolder {
   //                               anew: with the axes and the code of this call
   //   --overwrite                 the files of the former run are deleted; UsageError if the folder holds anything but a run
   // Throws Error when another process writes there or the file system refuses. Nothing changes in a folder that is refused.
-  RunFolder(const Cli& cli, const RunOptions& options, const RunFacts& facts);
+  StudyFolder(const Cli& cli, const StudyOptions& options, const StudyFacts& facts);
   // The folder options.out for --rebuild and --replay, whose run.json stays as it is and must be of this experiment with settings that give the same
   // results; else UsageError.
-  RunFolder(const Cli& cli, const RunOptions& options);
-  ~RunFolder();  // lets other processes in
-  RunFolder(const RunFolder&) = delete;
-  RunFolder& operator=(const RunFolder&) = delete;
+  StudyFolder(const Cli& cli, const StudyOptions& options);
+  ~StudyFolder();  // lets other processes in
+  StudyFolder(const StudyFolder&) = delete;
+  StudyFolder& operator=(const StudyFolder&) = delete;
 
   // What the constructor would refuse, without making or changing anything.
-  static void check_beforehand(const Cli& cli, const RunOptions& options);
+  static void check_beforehand(const Cli& cli, const StudyOptions& options);
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const char* file) const { return path_ / file; }
-  const RunDescription& description() const { return description_; }
+  const StudyDescription& description() const { return description_; }
   // Takes back what the constructor made, for a run that never began.
   void discard();
 
  private:
-  void create(const Cli& cli, const RunOptions& options);
+  void create(const Cli& cli, const StudyOptions& options);
   void lock();
   void unlock();
 
   std::filesystem::path path_;
   int lock_ = -1;
-  RunDescription description_;
+  StudyDescription description_;
 };
 
 }  // namespace plumb::lab

@@ -57,51 +57,51 @@ ProgressOutput ProgressOutput::standard_error(bool no_progress) {
   return output;
 }
 
-Progress::Progress(std::vector<ProgressArm> arms, ProgressOutput output) : output_(std::move(output)) {
-  for (ProgressArm& arm : arms) add(std::move(arm));
+Progress::Progress(std::vector<ProgressArm> trials, ProgressOutput output) : output_(std::move(output)) {
+  for (ProgressArm& trial : trials) add(std::move(trial));
 }
 
 Progress::~Progress() { print(erased()); }
 
-std::size_t Progress::add(ProgressArm arm) {
+std::size_t Progress::add(ProgressArm trial) {
   const std::lock_guard lock(mutex_);
-  total_cost_ += arm.cost;
-  label_width_ = std::max(label_width_, display_width(arm.label));
-  arms_.push_back(std::move(arm));
-  return arms_.size() - 1;
+  total_cost_ += trial.cost;
+  label_width_ = std::max(label_width_, display_width(trial.label));
+  trials_.push_back(std::move(trial));
+  return trials_.size() - 1;
 }
 
-void Progress::skip(std::size_t arm) {
+void Progress::skip(std::size_t trial) {
   const std::lock_guard lock(mutex_);
-  done_cost_ += arms_.at(arm).cost;
+  done_cost_ += trials_.at(trial).cost;
   ++begun_;
 }
 
-Progress::Running& Progress::running(std::size_t arm) {
-  const auto found = std::ranges::find(running_, arm, &Running::arm);
-  internal_check(found != running_.end(), "progress of run {}, which has not begun", arms_.at(arm).label);
+Progress::Running& Progress::running(std::size_t trial) {
+  const auto found = std::ranges::find(running_, trial, &Running::trial);
+  internal_check(found != running_.end(), "progress of run {}, which has not begun", trials_.at(trial).label);
   return *found;
 }
 
-void Progress::begin(std::size_t arm, std::int64_t steps) {
+void Progress::begin(std::size_t trial, std::int64_t steps) {
   const std::lock_guard lock(mutex_);
-  internal_check(std::ranges::find(running_, arm, &Running::arm) == running_.end(), "run {} begins twice", arms_.at(arm).label);
-  StepProfile::run_begins(arms_.at(arm).label);
+  internal_check(std::ranges::find(running_, trial, &Running::trial) == running_.end(), "run {} begins twice", trials_.at(trial).label);
+  StepProfile::run_begins(trials_.at(trial).label);
   const double now = output_.now();
   if (std::isnan(start_)) start_ = now;
-  running_.push_back({.arm = arm, .start = now, .first = 0, .step = 0, .steps = steps});
+  running_.push_back({.trial = trial, .start = now, .first = 0, .step = 0, .steps = steps});
   ++begun_;
   if (output_.mode == ProgressOutput::Mode::bar) draw(now);
 }
 
-void Progress::goes_on(std::size_t arm, std::int64_t first) {
+void Progress::goes_on(std::size_t trial, std::int64_t first) {
   const std::lock_guard lock(mutex_);
-  running(arm).first = running(arm).step = first;
+  running(trial).first = running(trial).step = first;
 }
 
-void Progress::step(std::size_t arm, std::int64_t steps_done, std::optional<double> loss, double lr) {
+void Progress::step(std::size_t trial, std::int64_t steps_done, std::optional<double> loss, double lr) {
   const std::lock_guard lock(mutex_);
-  Running& run = running(arm);
+  Running& run = running(trial);
   run.step = steps_done;
   run.loss = loss;
   run.lr = lr;
@@ -114,14 +114,14 @@ void Progress::step(std::size_t arm, std::int64_t steps_done, std::optional<doub
   }
 }
 
-void Progress::finish(std::size_t arm, bool trained, const std::string& outcome) {
+void Progress::finish(std::size_t trial, bool trained, const std::string& outcome) {
   const std::lock_guard lock(mutex_);
   const double now = output_.now();
-  const Running run = running(arm);
-  const ProgressArm& about = arms_[arm];
+  const Running run = running(trial);
+  const ProgressArm& about = trials_[trial];
   spent_cost_ += run.steps > 0 ? about.cost * run.taken() : about.cost;
   done_cost_ += about.cost;
-  std::erase_if(running_, [&](const Running& r) { return r.arm == arm; });
+  std::erase_if(running_, [&](const Running& r) { return r.trial == trial; });
   const std::string aligned = about.label + std::string(static_cast<std::size_t>(label_width_ - display_width(about.label)), ' ');
   const std::string line = finished_line(trained, aligned, outcome, now - run.start, output_.style);
   const bool wraps = output_.mode == ProgressOutput::Mode::bar && display_width(line) > output_.width();
@@ -142,13 +142,13 @@ ProgressState Progress::state(double now) const {
   const Running& run = running_.front();
   double here = 0, spent = spent_cost_;
   for (const Running& r : running_) {
-    here += r.part() * arms_[r.arm].cost;
-    spent += r.taken() * arms_[r.arm].cost;
+    here += r.part() * trials_[r.trial].cost;
+    spent += r.taken() * trials_[r.trial].cost;
   }
   ProgressState s;
   s.run = static_cast<std::int64_t>(begun_);
-  s.runs = static_cast<std::int64_t>(arms_.size());
-  s.label = arms_[run.arm].label;
+  s.runs = static_cast<std::int64_t>(trials_.size());
+  s.label = trials_[run.trial].label;
   if (running_.size() > 1) s.label += fmt::format(" (+{})", running_.size() - 1);
   s.step = run.step;
   s.steps = run.steps;

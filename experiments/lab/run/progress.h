@@ -67,24 +67,24 @@ struct ProgressArm {
 // Of all runs of a sweep, of which several may go on at once, each in a thread of its own.
 class Progress {
  public:
-  explicit Progress(std::vector<ProgressArm> arms, ProgressOutput output);
+  explicit Progress(std::vector<ProgressArm> trials, ProgressOutput output);
   ~Progress();  // removes the bar
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  std::size_t add(ProgressArm arm);  // one more; returns its place
-  void skip(std::size_t arm);        // complete from an earlier call: takes no time
-  void begin(std::size_t arm, std::int64_t steps);
-  void goes_on(std::size_t arm, std::int64_t first);  // from a checkpoint: steps before this one took none of this call's time
-  void step(std::size_t arm, std::int64_t steps_done, std::optional<double> loss, double lr);  // cheap: draws at most 10 times a second
+  std::size_t add(ProgressArm trial);  // one more; returns its place
+  void skip(std::size_t trial);        // complete from an earlier call: takes no time
+  void begin(std::size_t trial, std::int64_t steps);
+  void goes_on(std::size_t trial, std::int64_t first);  // from a checkpoint: steps before this one took none of this call's time
+  void step(std::size_t trial, std::int64_t steps_done, std::optional<double> loss, double lr);  // cheap: draws at most 10 times a second
   // Leaves a permanent line; the outcome is what it says after the label: "loss 1.234  acc 61.2 %", "diverged at step 12".
-  void finish(std::size_t arm, bool trained, const std::string& outcome);
+  void finish(std::size_t trial, bool trained, const std::string& outcome);
   // A line of its own, above the bar.
   void note(const std::string& text);
 
  private:
   struct Running {
-    std::size_t arm;
+    std::size_t trial;
     double start;
     std::int64_t first, step, steps;
     std::optional<double> loss = {};
@@ -93,7 +93,7 @@ class Progress {
     double part() const { return steps > 0 ? static_cast<double>(step) / static_cast<double>(steps) : 0; }
     double taken() const { return steps > 0 ? static_cast<double>(step - first) / static_cast<double>(steps) : 0; }  // in this call
   };
-  Running& running(std::size_t arm);
+  Running& running(std::size_t trial);
   ProgressState state(double now) const;  // of the run that has been going on for longest
   void draw(double now);
   std::string erased();  // what removes the bar from the screen
@@ -101,7 +101,7 @@ class Progress {
   void print_above(const std::string& text);
 
   std::mutex mutex_;
-  std::vector<ProgressArm> arms_;
+  std::vector<ProgressArm> trials_;
   std::vector<Running> running_;
   ProgressOutput output_;
   double total_cost_ = 0, done_cost_ = 0;  // done: finished or skipped

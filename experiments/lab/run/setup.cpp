@@ -12,7 +12,7 @@
 namespace plumb::lab {
 namespace {
 
-ImageData data_of(const RunOptions& o) {
+ImageData data_of(const StudyOptions& o) {
   ImageData data = open_data(o.data, o.data_dir, {o.image_size, o.image_crop});
   if (o.validation_split > 0) data = with_validation_split(std::move(data), o.validation_split);
   const bool has_train = std::filesystem::is_directory(std::filesystem::path(o.data_dir) / "train");
@@ -24,7 +24,7 @@ ImageData data_of(const RunOptions& o) {
   return data;
 }
 
-Machine machine_of(const RunOptions& o) {
+Machine machine_of(const StudyOptions& o) {
   set_num_threads(static_cast<int>(o.threads.value_or(0)));
   set_strict_determinism(o.deterministic == "strict");
   // What bf16 was asked for ran in is a fact of the machine.
@@ -71,9 +71,9 @@ DataFacts facts_of(const ImageData& data) {
 
 }  // namespace
 
-Defaults defaults_for(const RunOptions& o) { return {.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = device_named(o.device)}; }
+Defaults defaults_for(const StudyOptions& o) { return {.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = device_named(o.device)}; }
 
-Setup::Setup(const RunOptions& o)
+Setup::Setup(const StudyOptions& o)
     : defaults_(defaults_for(o)),
       precision_(precision_for(o.dtype, defaults().device)),
       data(data_of(o)),

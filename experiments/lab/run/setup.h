@@ -4,17 +4,17 @@
 #include "core/array.h"
 #include "core/precision.h"
 #include "experiments/lab/data/image_set.h"
-#include "experiments/lab/options/run_options.h"
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/options/study_options.h"
+#include "experiments/lab/record/study_description.h"
 
 namespace plumb::lab {
 
-Defaults defaults_for(const RunOptions& options);
+Defaults defaults_for(const StudyOptions& options);
 
 class Setup {
  public:
   // Errors: open_data, split, a batch larger than the training set.
-  explicit Setup(const RunOptions& options);
+  explicit Setup(const StudyOptions& options);
 
  private:
   DefaultsScope defaults_;  // of the thread that made it, while it lives

@@ -4,7 +4,7 @@
 
 #include "core/atomic_file.h"
 #include "experiments/lab/cli/cli.h"
-#include "experiments/lab/options/run_options.h"
+#include "experiments/lab/options/study_options.h"
 #include "experiments/lab/run/folder.h"
 
 namespace plumb::lab {
@@ -14,7 +14,7 @@ thread_local StepProfile* current = nullptr;
 
 }  // namespace
 
-StepProfile::StepProfile(const RunFolder& folder, std::int64_t steps) : folder_(folder), last_(std::min(last_profiled_step, steps - 1)) {
+StepProfile::StepProfile(const StudyFolder& folder, std::int64_t steps) : folder_(folder), last_(std::min(last_profiled_step, steps - 1)) {
   internal_check(last_ >= first_profiled_step, "a profile of steps {} to {} of {}", first_profiled_step, last_profiled_step, steps);
   internal_check(!current, "a second profile of steps in one thread");
   current = this;

@@ -9,14 +9,14 @@
 
 namespace plumb::lab {
 
-class RunFolder;
+class StudyFolder;
 
 // What --profile asks for: the kernel calls of steps 3 to 7 of the first run that takes them all, in the thread that made it. While it lives, each
 // TrainingStep reports to it, and Progress names the runs.
 class StepProfile {
  public:
   // Runs have `steps` steps; shorter ones are profiled up to their end. Errors: fewer than first + 1 steps.
-  StepProfile(const RunFolder& folder, std::int64_t steps);
+  StepProfile(const StudyFolder& folder, std::int64_t steps);
   ~StepProfile();
   StepProfile(const StepProfile&) = delete;
   StepProfile& operator=(const StepProfile&) = delete;
@@ -36,7 +36,7 @@ class StepProfile {
   void write();
   std::string text() const;
 
-  const RunFolder& folder_;
+  const StudyFolder& folder_;
   std::int64_t last_;
   std::string run_;
   std::optional<Profile> profile_;

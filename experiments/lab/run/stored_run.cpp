@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // The one beside this program, or else the one that wrote the folder.
-fs::path program_of(const RunDescription& run) {
+fs::path program_of(const StudyDescription& run) {
   std::error_code none;
   const fs::path beside = fs::read_symlink("/proc/self/exe", none).parent_path() / fs::path(run.program).filename();
   if (::access(beside.c_str(), X_OK) == 0) return beside;
@@ -30,19 +30,19 @@ fs::path program_of(const RunDescription& run) {
 bool is_kept(const fs::path& path) { return path.extension() == ".jsonl"; }
 fs::path description_of(const fs::path& ledger) { return fs::path(ledger).replace_extension(".json"); }
 
-RunDescription described(const fs::path& folder) {
+StudyDescription described(const fs::path& folder) {
   if (is_kept(folder)) {
     const fs::path file = description_of(folder);
     usage_check(fs::exists(folder), "{}: no such file", folder.string());
     usage_check(fs::exists(file), "{} has no {} beside it, which says what was run; report --keep writes both", folder.string(), file.string());
-    return RunDescription::parse(read_file(file), file.string());
+    return StudyDescription::parse(read_file(file), file.string());
   }
   usage_check(fs::is_directory(folder), "{}: no such folder", folder.string());
   usage_check(fs::exists(folder / "run.json"), "{} holds no run.json, so it is not a run's folder", folder.string());
-  return RunDescription::parse(read_file(folder / "run.json"), (folder / "run.json").string());
+  return StudyDescription::parse(read_file(folder / "run.json"), (folder / "run.json").string());
 }
 
-int run_program(const fs::path& folder, const RunDescription& run, const std::vector<std::string>& more, Tables tables) {
+int run_program(const fs::path& folder, const StudyDescription& run, const std::vector<std::string>& more, Tables tables) {
   std::vector<std::string> words{program_of(run).string(), "--config", (folder / "run.json").string(), "--out", folder.string()};
   words.insert(words.end(), more.begin(), more.end());
   std::vector<char*> arguments;

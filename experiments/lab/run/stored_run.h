@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/record/study_description.h"
 
 namespace plumb::lab {
 
@@ -17,12 +17,13 @@ bool is_kept(const std::filesystem::path& path);
 std::filesystem::path description_of(const std::filesystem::path& ledger);
 
 // The description of a run's folder or of a kept ledger. Throws UsageError where there is none.
-RunDescription described(const std::filesystem::path& folder_or_ledger);
+StudyDescription described(const std::filesystem::path& folder_or_ledger);
 
-// Runs the program of a folder, found beside this one or where run.json says, with --config DIR/run.json --out DIR and `more`. Returns its exit status;
-// throws Error where the program cannot be started.
+// Runs the program of a folder, found beside this one or where run.json says, with --config DIR/run.json --out DIR and `more`. Returns its exit
+// status; throws Error where the program cannot be started.
 enum class Tables { printed, not_printed };
-int run_program(const std::filesystem::path& folder, const RunDescription& run, const std::vector<std::string>& more, Tables tables = Tables::printed);
+int run_program(const std::filesystem::path& folder, const StudyDescription& run, const std::vector<std::string>& more,
+                Tables tables = Tables::printed);
 
 // --accept-code, and the arguments of run_program that make tables and report anew.
 void declare_accept_code(Cli& cli, std::string& accept_code);

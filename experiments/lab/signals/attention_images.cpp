@@ -150,29 +150,31 @@ Pixels beside(const std::vector<Pixels>& pictures, std::int64_t in_a_row, std::i
   return all;
 }
 
-bool is_of_first_seed(const Arm& arm) { return static_cast<std::int64_t>(arm.seed()) == arm.options().seeds.front(); }
+bool is_of_first_seed(const Trial& trial) { return static_cast<std::int64_t>(trial.seed()) == trial.options().seeds.front(); }
 
 Picture titled(const std::string& title, const Pixels& picture) { return {title, base64(png(picture))}; }
 
-void attach_picture(Arm& arm, const std::string& name, const Pixels& picture) { arm.attach(nlohmann::json{{name, base64(png(picture))}}.dump()); }
+void attach_picture(Trial& trial, const std::string& name, const Pixels& picture) {
+  trial.attach(nlohmann::json{{name, base64(png(picture))}}.dump());
+}
 
-void attach_attention(Arm& arm, nn::Classifier& model) {
-  if (arm.has_diverged() || !is_of_first_seed(arm)) return;
+void attach_attention(Trial& trial, nn::Classifier& model) {
+  if (trial.has_diverged() || !is_of_first_seed(trial)) return;
   constexpr std::int64_t count = 4, side = 96;
-  const ImageSet& set = arm.data().validation;
+  const ImageSet& set = trial.data().validation;
   const NoGrad no_grad;
   model.eval();
   try {
     std::vector<Pixels> pictures;
     for (std::int64_t i = 0; i < std::min(count, set.size()); ++i) {  // one by one: the maps of a large model are large
       const nn::AttentionMaps maps(model);
-      model(to_tensors(evaluation_batch(set, arm.normalization(), i, 1), set).images);
+      model(to_tensors(evaluation_batch(set, trial.normalization(), i, 1), set).images);
       const Pixels image = for_people(fitted(set, i), side);
       pictures.insert(pictures.end(), {image, heat(image, attention_of_class(maps.all(), 0)), heat(image, rolled_out(maps.all(), 0))});
     }
-    attach_picture(arm, "attention", beside(pictures, 6));
+    attach_picture(trial, "attention", beside(pictures, 6));
   } catch (const std::exception& e) {  // what was measured stays
-    arm.note(fmt::format("no picture of what {} attends to: {}", arm.point().label(), e.what()));
+    trial.note(fmt::format("no picture of what {} attends to: {}", trial.point().label(), e.what()));
   }
   model.train();
 }

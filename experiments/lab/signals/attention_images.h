@@ -34,14 +34,14 @@ Pixels heat(const Pixels& image, const PatchWeights& weights);
 // Pictures of one size in rows of so many, white pixels apart; 0: all in one row.
 Pixels beside(const std::vector<Pixels>& pictures, std::int64_t in_a_row = 0, std::int64_t gap = 2);
 
-// For reports: a picture with a title, and pictures that an arm attaches under a name (report/pictures.h shows them). Those of the first seed alone
+// For reports: a picture with a title, and pictures that a trial attaches under a name (report/pictures.h shows them). Those of the first seed alone
 // are drawn, as others look alike.
-bool is_of_first_seed(const Arm& arm);
+bool is_of_first_seed(const Trial& trial);
 Picture titled(const std::string& title, const Pixels& picture);
-void attach_picture(Arm& arm, const std::string& name, const Pixels& picture);
+void attach_picture(Trial& trial, const std::string& name, const Pixels& picture);
 
 // Draws, for the first validation images, what the class attends to in a trained model and what is rolled out through all its blocks,
-// and attaches it to the arm.
-void attach_attention(Arm& arm, nn::Classifier& model);
+// and attaches it to the trial.
+void attach_attention(Trial& trial, nn::Classifier& model);
 
 }  // namespace plumb::lab

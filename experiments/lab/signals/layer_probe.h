@@ -1,4 +1,4 @@
-// Passports of every layer while an arm trains.
+// Passports of every layer while a trial trains.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace plumb::lab {
 
-// To be handed to Arm::train: a passport at the first and the last step and at about `count` - 1 in between, whatever the length. Attached to the
-// arm.
-AroundStep passports(Arm& arm, const nn::Stack& stack, std::int64_t count = 10);
+// To be handed to Trial::train: a passport at the first and the last step and at about `count` - 1 in between, whatever the length. Attached to the
+// trial.
+AroundStep passports(Trial& trial, const nn::Stack& stack, std::int64_t count = 10);
 
-struct StepPassport {
+struct StepStats {
   std::int64_t step;
-  Passport passport;
+  LayerStats passport;
 };
-// Those that an arm attached.
-std::vector<StepPassport> passports_of(const Record& record);
+// Those that a trial attached.
+std::vector<StepStats> passports_of(const Record& record);
 
 }  // namespace plumb::lab

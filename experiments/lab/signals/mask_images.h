@@ -21,7 +21,7 @@ inline constexpr std::int64_t mask_gap = 10;  // pixels between such pictures
 // pictures a block. Nothing where nothing is dropped.
 std::optional<Pixels> masks_picture(const nn::Stack& stack, std::uint64_t seed, std::int64_t tokens);
 
-// For reports: attaches that to the arm, of the first seed alone.
-void attach_masks(Arm& arm, const nn::Stack& stack, std::int64_t tokens);
+// For reports: attaches that to the trial, of the first seed alone.
+void attach_masks(Trial& trial, const nn::Stack& stack, std::int64_t tokens);
 
 }  // namespace plumb::lab

@@ -30,7 +30,7 @@ std::vector<double> products(const Tensor& a, const Tensor& b) { return sum(a * 
 
 Tensor rows_of(const Tensor& x) { return reshape(x, {x.dim(0), x.numel() / x.dim(0)}); }
 
-void measure_gate(const Tensor& factors, BranchPassport& row) {
+void measure_gate(const Tensor& factors, BranchStats& row) {
   if (!factors.defined() || factors.numel() == 0) return;
   std::vector<double> sizes = factors.values();
   for (double& v : sizes) v = std::abs(v);
@@ -60,11 +60,11 @@ std::vector<nn::Branch*> branches_of(const nn::Stack& stack) {
   return branches;
 }
 
-std::string place(const BranchPassport& row) { return fmt::format("{} of block {}", row.branch == "mlp" ? "the MLP" : "the attention", row.block); }
+std::string place(const BranchStats& row) { return fmt::format("{} of block {}", row.branch == "mlp" ? "the MLP" : "the attention", row.block); }
 
 }  // namespace
 
-PassportProbe::PassportProbe(const nn::Stack& stack) : stack_(stack) {
+SignalProbe::SignalProbe(const nn::Stack& stack) : stack_(stack) {
   const std::vector<nn::Branch*> branches = branches_of(stack);
   passport_.growth = stack.method().growth;
   passport_.branches.resize(branches.size());
@@ -85,10 +85,10 @@ PassportProbe::PassportProbe(const nn::Stack& stack) : stack_(stack) {
   for (const auto& block : stack.blocks()) handles_.push_back(block->observe([this](const nn::Junction& j) { see(j); }));
 }
 
-void PassportProbe::see(const nn::Junction& j) {
+void SignalProbe::see(const nn::Junction& j) {
   const NoGrad no_grad;
   const std::size_t i = index_of(j);
-  BranchPassport& row = passport_.branches[i];
+  BranchStats& row = passport_.branches[i];
   const Tensor stream = j.stream.detach();
   const Tensor added = j.gate.added(stream, j.branch_value.detach());
   const Tensor x = rows_of(stream), g = rows_of(added), moved = rows_of(j.joined.detach() - stream);
@@ -125,7 +125,7 @@ void PassportProbe::see(const nn::Junction& j) {
   ++seen_;
 }
 
-void PassportProbe::see_queries_and_keys(BranchPassport& row, const Tensor& qkv, std::int64_t heads) {
+void SignalProbe::see_queries_and_keys(BranchStats& row, const Tensor& qkv, std::int64_t heads) {
   const NoGrad no_grad;
   const std::int64_t samples = std::min(attention_samples, qkv.dim(0)), T = qkv.dim(1), D = qkv.dim(2) / 3, width = D / heads;
   const std::vector<double> values = slice(qkv.detach(), 0, 0, samples).values();
@@ -150,12 +150,12 @@ void PassportProbe::see_queries_and_keys(BranchPassport& row, const Tensor& qkv,
   row.largest_logit = largest;
 }
 
-Passport PassportProbe::finish(const Gradients& gradients) const {
+LayerStats SignalProbe::finish(const Gradients& gradients) const {
   const NoGrad no_grad;
   const std::vector<nn::Branch*> branches = branches_of(stack_);
   check(seen_ >= branches.size(),
         "[passport] expected a forward pass through the stack while the probe lives, got none; make the probe before the pass");
-  Passport passport = passport_;
+  LayerStats passport = passport_;
   std::unordered_map<const Node*, const Tensor*> gradient_of;
   for (const Gradients::Entry& e : gradients.entries()) gradient_of[e.node.get()] = &e.gradient;
 
@@ -176,7 +176,7 @@ Passport PassportProbe::finish(const Gradients& gradients) const {
     norms.push_back(passport.branches[i].norm);
   }
   if (!moved)
-    for (BranchPassport& row : passport.branches) row.update.reset();
+    for (BranchStats& row : passport.branches) row.update.reset();
 
   std::size_t first = 0;  // branch of the first block that grows
   while (first + 2 < norms.size() && norms[first] == nn::Norm::post) first += 2;
@@ -185,8 +185,8 @@ Passport PassportProbe::finish(const Gradients& gradients) const {
   return passport;
 }
 
-std::vector<std::string> warnings(const Passport& passport) {
-  for (const BranchPassport& row : passport.branches) {
+std::vector<std::string> warnings(const LayerStats& passport) {
+  for (const BranchStats& row : passport.branches) {
     if (!std::isfinite(row.mean_square)) return {fmt::format("the stream is not finite after {}", place(row))};
     if (row.norm != nn::Norm::post && passport.growth == nn::Growth::unstated) continue;
     const double times = row.mean_square / row.predicted_mean_square, off = std::max(times, 1 / times);
@@ -199,7 +199,7 @@ std::vector<std::string> warnings(const Passport& passport) {
   return {};
 }
 
-JacobianMeasure jacobian(nn::Stack& stack, const Passport& passport, const JacobianOptions& options) {
+JacobianMeasure jacobian(nn::Stack& stack, const LayerStats& passport, const JacobianOptions& options) {
   struct Evaluation {
     explicit Evaluation(nn::Stack& s) : stack(s), was_training(s.training()) { stack.eval(); }
     ~Evaluation() { stack.train(was_training); }

@@ -12,28 +12,28 @@ using Json = nlohmann::ordered_json;
 
 struct Column {
   const char* name;
-  double BranchPassport::*required = nullptr;
-  std::optional<double> BranchPassport::*optional = nullptr;
+  double BranchStats::*required = nullptr;
+  std::optional<double> BranchStats::*optional = nullptr;
 };
-constexpr Column columns[] = {{"stream_norm", &BranchPassport::stream_norm},
-                              {"branch_norm", &BranchPassport::branch_norm},
-                              {"ratio", &BranchPassport::ratio},
-                              {"cosine", &BranchPassport::cosine},
-                              {"mean_square", &BranchPassport::mean_square},
-                              {"predicted_mean_square", &BranchPassport::predicted_mean_square},
-                              {"gate_mean", nullptr, &BranchPassport::gate_mean},
-                              {"gate_min", nullptr, &BranchPassport::gate_min},
-                              {"gate_max", nullptr, &BranchPassport::gate_max},
-                              {"grad_norm", &BranchPassport::grad_norm},
-                              {"update", nullptr, &BranchPassport::update},
-                              {"entropy", nullptr, &BranchPassport::entropy},
-                              {"relative_entropy", nullptr, &BranchPassport::relative_entropy},
-                              {"largest_logit", nullptr, &BranchPassport::largest_logit},
-                              {"change", &BranchPassport::change},
-                              {"drop_ratio", nullptr, &BranchPassport::drop_ratio},
-                              {"empty_rows", nullptr, &BranchPassport::empty_rows}};
+constexpr Column columns[] = {{"stream_norm", &BranchStats::stream_norm},
+                              {"branch_norm", &BranchStats::branch_norm},
+                              {"ratio", &BranchStats::ratio},
+                              {"cosine", &BranchStats::cosine},
+                              {"mean_square", &BranchStats::mean_square},
+                              {"predicted_mean_square", &BranchStats::predicted_mean_square},
+                              {"gate_mean", nullptr, &BranchStats::gate_mean},
+                              {"gate_min", nullptr, &BranchStats::gate_min},
+                              {"gate_max", nullptr, &BranchStats::gate_max},
+                              {"grad_norm", &BranchStats::grad_norm},
+                              {"update", nullptr, &BranchStats::update},
+                              {"entropy", nullptr, &BranchStats::entropy},
+                              {"relative_entropy", nullptr, &BranchStats::relative_entropy},
+                              {"largest_logit", nullptr, &BranchStats::largest_logit},
+                              {"change", &BranchStats::change},
+                              {"drop_ratio", nullptr, &BranchStats::drop_ratio},
+                              {"empty_rows", nullptr, &BranchStats::empty_rows}};
 
-double value_of(const BranchPassport& row, const Column& c) { return c.required ? row.*c.required : (row.*c.optional).value_or(unknown); }
+double value_of(const BranchStats& row, const Column& c) { return c.required ? row.*c.required : (row.*c.optional).value_or(unknown); }
 
 template <class Enum>
 Enum enum_named(const std::string& name, std::initializer_list<Enum> all) {
@@ -55,21 +55,21 @@ const std::vector<std::string>& branch_columns() {
   return names;
 }
 
-double value_of(const BranchPassport& row, std::string_view name) {
+double value_of(const BranchStats& row, std::string_view name) {
   const auto column = std::ranges::find(columns, name, [](const Column& c) { return std::string_view(c.name); });
   internal_check(column != std::end(columns), "no column {} of a branch", name);
   return value_of(row, *column);
 }
 
-std::string to_json(const Passport& passport) {
+std::string to_json(const LayerStats& passport) {
   Json branches{{"branch", Json::array()}, {"norm", Json::array()}};
-  for (const BranchPassport& row : passport.branches) {
+  for (const BranchStats& row : passport.branches) {
     branches["branch"].push_back(row.branch);
     branches["norm"].push_back(nn::name(row.norm));
   }
   for (const Column& c : columns) {  // nlohmann-json writes a number that is not finite as null
     branches[c.name] = Json::array();
-    for (const BranchPassport& row : passport.branches) branches[c.name].push_back(value_of(row, c));
+    for (const BranchStats& row : passport.branches) branches[c.name].push_back(value_of(row, c));
   }
   return Json{{"growth", nn::name(passport.growth)},
               {"tokens", passport.tokens},
@@ -79,18 +79,18 @@ std::string to_json(const Passport& passport) {
       .dump();
 }
 
-Passport passport_from_json(std::string_view text) {
+LayerStats passport_from_json(std::string_view text) {
   try {
     const Json json = Json::parse(text);
-    Passport passport{.growth = enum_named(json.at("growth").get<std::string>(), {nn::Growth::identity, nn::Growth::linear, nn::Growth::harmonic,
-                                                                                  nn::Growth::geometric, nn::Growth::unstated}),
-                      .tokens = json.at("tokens"),
-                      .dim = json.at("dim"),
-                      .input_mean_square = number(json.at("input_mean_square"))};
+    LayerStats passport{.growth = enum_named(json.at("growth").get<std::string>(), {nn::Growth::identity, nn::Growth::linear, nn::Growth::harmonic,
+                                                                                    nn::Growth::geometric, nn::Growth::unstated}),
+                        .tokens = json.at("tokens"),
+                        .dim = json.at("dim"),
+                        .input_mean_square = number(json.at("input_mean_square"))};
     const Json &branches = json.at("branches"), &norms = branches.at("norm");
     passport.branches.resize(norms.size());
     for (std::size_t i = 0; i < norms.size(); ++i) {
-      BranchPassport& row = passport.branches[i];
+      BranchStats& row = passport.branches[i];
       row.block = static_cast<std::int64_t>(i / 2);
       row.branch = branches.at("branch").at(i);
       row.norm = enum_named(norms[i].get<std::string>(), {nn::Norm::none, nn::Norm::pre, nn::Norm::post});

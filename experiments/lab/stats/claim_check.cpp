@@ -10,7 +10,7 @@
 namespace plumb::lab {
 namespace {
 
-// The points whose arms a comparison is about.
+// The points whose trials a comparison is about.
 std::vector<Point> sides_of(const Comparison& c) {
   if (c.constant) return {c.where};
   std::vector<Point> sides{c.a, c.b};
@@ -57,7 +57,7 @@ std::string missing(const Point::Entry& entry, const std::vector<ClaimAxis>& axe
                      near.empty() ? "" : fmt::format(", did you mean '{}'?", near));
 }
 
-// Why no arm of this call is at `side`; empty if one is.
+// Why no trial of this call is at `side`; empty if one is.
 std::string why_absent(const Point& side, const std::vector<ClaimAxis>& axes, const std::vector<Point>& places) {
   Point named;  // on the axes that places have
   for (const Point::Entry& entry : side.entries()) {
@@ -94,8 +94,8 @@ std::optional<std::string> unmeasured_claim(const std::vector<Claim>& claims, co
     const bool there =
         c.value == "steps" || c.value == "seconds" || std::ranges::find(record.values, c.value, &Values::value_type::first) != record.values.end();
     if (there || std::ranges::none_of(sides_of(c), [&](const Point& side) { return record.point.contains(side); })) continue;
-    return fmt::format("[claim] \"{}\": expected a value that arms measure, got {}, which {} has not; {}", claim.text, c.value, record.point.label(),
-                       suggest_name(c.value, measured_names({record})));
+    return fmt::format("[claim] \"{}\": expected a value that trials measure, got {}, which {} has not; {}", claim.text, c.value,
+                       record.point.label(), suggest_name(c.value, measured_names({record})));
   }
   return std::nullopt;
 }

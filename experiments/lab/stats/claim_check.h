@@ -25,7 +25,7 @@ struct ClaimAxis {
 // each with the reason: "at depth 48, ...: no depth 48 in --depths 12,24". `places`: the combinations that are run, without seed and searched axes.
 std::vector<std::string> claims_not_judged(const std::vector<Claim>& claims, const std::vector<ClaimAxis>& axes, const std::vector<Point>& places);
 
-// When an arm has ended: the first claim about it whose value it did not measure, with the nearest name; nothing for arms that did not end ok.
+// When a trial has ended: the first claim about it whose value it did not measure, with the nearest name; nothing for trials that did not end ok.
 std::optional<std::string> unmeasured_claim(const std::vector<Claim>& claims, const Record& record);
 
 }  // namespace plumb::lab

@@ -49,7 +49,7 @@ ClaimResult judge(const Comparison& c, const std::vector<Record>& records) {
     const double found = r.outcome(c.value);
     return c.higher && std::isfinite(found) ? -found : found;
   };
-  // Seed by seed: means over all else that the points leave open, infinite where any arm of them diverged.
+  // Seed by seed: means over all else that the points leave open, infinite where any trial of them diverged.
   std::map<std::int64_t, std::array<std::vector<double>, 2>> by_seed;
   for (const Record& a : records) {
     if (a.status == Status::failed || !a.point.contains(c.a) || !a.point.contains(c.where)) continue;

@@ -1,4 +1,4 @@
-// What a study expects of its arms, stated before they run: "eps = 1e-6 ends lower than eps = 0".
+// What a study expects of its trials, stated before they run: "eps = 1e-6 ends lower than eps = 0".
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace plumb::lab {
 
-// Of a value that arms measure: whether it is lower (or higher) in the arms at `a` than in those at `b`, seed by seed: pairs of arms that agree in
-// every axis that neither point names, and the mean over such pairs of one seed. Both points name the same axes.
+// Of a value that trials measure: whether it is lower (or higher) in the trials at `a` than in those at `b`, seed by seed: pairs of trials that agree
+// in every axis that neither point names, and the mean over such pairs of one seed. Both points name the same axes.
 struct Comparison {
   std::string value;
   bool higher;  // not lower
@@ -20,7 +20,7 @@ struct Comparison {
   // Added to the value at `b` before the two are compared, or subtracted where higher is claimed. Above 0: "as good as", at `a` it is not worse by
   // more than this. Below 0: "better by at least", by_at_least().
   std::optional<double> margin = {};
-  std::optional<double> constant = {};  // in place of arms at `b`
+  std::optional<double> constant = {};  // in place of trials at `b`
   bool names(std::string_view axis) const { return a.find(axis) || where.find(axis); }
   // Makes lower() and higher() claim a difference of at least `amount`, above 0 and in units of the value. The claim agrees if the whole interval of
   // the difference is beyond the amount, and disagrees if the whole interval falls short of it.
@@ -38,7 +38,7 @@ Comparison higher(std::string value, Point a, Point b);
 Comparison not_higher(std::string value, Point a, Point b, double margin);
 Comparison not_lower(std::string value, Point a, Point b, double margin);
 
-// That the arms at `place` have more (less) of it than that.
+// That the trials at `place` have more (less) of it than that.
 Comparison above(std::string value, double constant, Point place);
 Comparison below(std::string value, double constant, Point place);
 
@@ -58,7 +58,7 @@ struct ClaimResult {
   std::optional<double> margin = {}, constant = {};
   std::string why() const;  // "lower by 0.21, 95 % interval 0.17 to 0.25, 5 pairs"
 };
-// Agree or disagree where the pairs are apart as one comparison alone (comparison.h); an arm that diverged is worse than any that did not, whichever
+// Agree or disagree where the pairs are apart as one comparison alone (comparison.h); a trial that diverged is worse than any that did not, whichever
 // way is claimed. With a margin, the second is given it first.
 ClaimResult judge(const Comparison& comparison, const std::vector<Record>& records);
 

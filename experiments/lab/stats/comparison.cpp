@@ -94,7 +94,7 @@ Prior prior_of(const std::vector<Outcomes>& series) {
   std::vector<std::pair<double, double>> found;  // variance, degrees
   std::vector<bool> counts(series.size());
   for (const auto& [a, b] : all_pairs(series.size()))
-    // Where an arm diverged signs decide, and what its series' other arms vary is no measure of the rest.
+    // Where a trial diverged signs decide, and what its series' other trials vary is no measure of the rest.
     if (const Pair pair = pair_of(series[a], series[b]); pair.trained >= 2 && pair.diverged_first + pair.diverged_second == 0) {
       found.emplace_back(pair.variance, static_cast<double>(pair.trained - 1));
       counts[a] = counts[b] = true;

@@ -37,9 +37,9 @@ double Share::low() const { return wilson(*this, -1); }
 double Share::high() const { return wilson(*this, 1); }
 std::string to_string(const Share& share) { return fmt::format("{}/{}", share.trained, share.seeds); }
 
-std::map<int, Share> shares(const std::vector<const Record*>& arms, const std::string& axis, const Octaves& octaves) {
+std::map<int, Share> shares(const std::vector<const Record*>& trials, const std::string& axis, const Octaves& octaves) {
   std::map<int, Share> found;
-  for (const Record* r : arms) {
+  for (const Record* r : trials) {
     if (r->status == Status::failed) continue;  // says nothing of the method
     Share& share = found[octaves.tick_of(r->point.get<double>(axis))];
     ++share.seeds;

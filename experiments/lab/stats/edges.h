@@ -32,8 +32,8 @@ struct Share {
 // "2/3"
 std::string to_string(const Share& share);
 
-// By tick of the number on `axis`; an arm trained where it ended ok and measured "trained" above 0.
-std::map<int, Share> shares(const std::vector<const Record*>& arms, const std::string& axis, const Octaves& octaves);
+// By tick of the number on `axis`; a trial trained where it ended ok and measured "trained" above 0.
+std::map<int, Share> shares(const std::vector<const Record*>& trials, const std::string& axis, const Octaves& octaves);
 
 // The edge above `from`, where most seeds train: the last tick, going up, at which they do, and the first at which they do not, once it is known.
 struct Edge {

@@ -10,29 +10,29 @@
 
 namespace plumb::lab {
 
-std::vector<ArmGroup> group_arms(const std::vector<ArmResult>& arms) {
-  std::vector<ArmGroup> groups;
+std::vector<TrialGroup> group_trials(const std::vector<TrialResult>& trials) {
+  std::vector<TrialGroup> groups;
   std::map<std::tuple<std::string, std::int64_t, double>, std::size_t> places;
-  for (const ArmResult& a : arms) {
-    const auto [place, is_new] = places.try_emplace({a.gate, a.depth, a.lr}, groups.size());
-    if (is_new) groups.push_back({.gate = a.gate, .depth = a.depth, .lr = a.lr});
-    ArmGroup& g = groups[place->second];
-    g.arms.push_back(a);
+  for (const TrialResult& a : trials) {
+    const auto [place, is_new] = places.try_emplace({a.method, a.depth, a.lr}, groups.size());
+    if (is_new) groups.push_back({.method = a.method, .depth = a.depth, .lr = a.lr});
+    TrialGroup& g = groups[place->second];
+    g.trials.push_back(a);
     ++(a.status == Status::ok ? g.ok : a.status == Status::diverged ? g.diverged : a.status == Status::hopeless ? g.hopeless : g.failed);
   }
-  for (ArmGroup& g : groups) {
-    const auto over_ok = [&](std::optional<double> ArmResult::*field) {
+  for (TrialGroup& g : groups) {
+    const auto over_ok = [&](std::optional<double> TrialResult::*field) {
       std::vector<double> values;
-      for (const ArmResult& a : g.arms)
+      for (const TrialResult& a : g.trials)
         if (a.status == Status::ok && a.*field) values.push_back(*(a.*field));
       return summarize(values);
     };
-    g.train_loss = over_ok(&ArmResult::train_loss);
-    g.val_loss = over_ok(&ArmResult::val_loss);
-    g.val_accuracy = over_ok(&ArmResult::val_accuracy);
-    for (std::size_t i = 0; i < g.arms.front().further.size(); ++i) {
+    g.train_loss = over_ok(&TrialResult::train_loss);
+    g.val_loss = over_ok(&TrialResult::val_loss);
+    g.val_accuracy = over_ok(&TrialResult::val_accuracy);
+    for (std::size_t i = 0; i < g.trials.front().further.size(); ++i) {
       std::vector<double> values;
-      for (const ArmResult& a : g.arms)
+      for (const TrialResult& a : g.trials)
         if (a.status == Status::ok) values.push_back(a.further[i]);
       g.further.push_back(summarize(values));
     }
@@ -40,10 +40,10 @@ std::vector<ArmGroup> group_arms(const std::vector<ArmResult>& arms) {
   return groups;
 }
 
-Survival survival(const ArmGroup& group) {
+Survival survival(const TrialGroup& group) {
   constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> times;
-  for (const ArmResult& a : group.arms) {
+  for (const TrialResult& a : group.trials) {
     if (a.status == Status::failed) continue;
     // One that was given up counts as lost when it was: so do verdicts.
     times.push_back(a.status == Status::ok ? beyond : a.diverged_at.value_or(a.steps));

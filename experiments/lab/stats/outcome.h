@@ -1,4 +1,4 @@
-// The arms of a study as its report sees them: series (gates, usually) at depths and learning rates, over seeds.
+// The trials of a study as its report sees them: methods at depths and learning rates, over seeds.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace plumb::lab {
 
-// How one arm ended. Losses are nats a sample, accuracy is a fraction in [0, 1]; absent where the arm did not get that far.
-struct ArmResult {
-  std::string gate = {};   // all that is neither depth nor rate nor seed
-  std::int64_t depth = 0;  // 0 where the study has no such axis
-  double lr = 0;           // likewise
+// How one trial ended. Losses are nats a sample, accuracy is a fraction in [0, 1]; absent where the trial did not get that far.
+struct TrialResult {
+  std::string method = {};  // all that is neither depth nor rate nor seed
+  std::int64_t depth = 0;   // 0 where the study has no such axis
+  double lr = 0;            // likewise
   std::uint64_t seed = 0;
   Status status = Status::ok;
   std::int64_t steps = 0;  // optimizer steps taken
@@ -23,9 +23,9 @@ struct ArmResult {
   std::vector<double> further = {};              // of ReportInput::columns
 };
 
-// One logged step of one arm. A measurement that was not finite, or not logged, is NaN.
+// One logged step of one trial. A measurement that was not finite, or not logged, is NaN.
 struct LossPoint {
-  std::string gate = {};
+  std::string method = {};
   std::int64_t depth = 0;
   double lr = 0;
   std::uint64_t seed = 0;
@@ -33,10 +33,10 @@ struct LossPoint {
   double loss = unknown;
 };
 
-// One residual branch of one block at one logged step of one arm; a norm is NaN where it was not finite. The gate's factors are absent for a gate
+// One residual branch of one block at one logged step of one trial; a norm is NaN where it was not finite. The gate's factors are absent for a gate
 // without any.
 struct LayerPoint {
-  std::string gate = {};
+  std::string method = {};
   std::int64_t depth = 0;
   double lr = 0;
   std::uint64_t seed = 0;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/record/study_description.h"
 
 namespace plumb::lab {
 

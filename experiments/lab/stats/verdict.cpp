@@ -30,16 +30,16 @@ std::string listed(const std::vector<std::string>& names) {
 }
 
 // Of one method at one depth and rate, by seed.
-using Cell = std::map<std::uint64_t, const ArmResult*>;
+using Cell = std::map<std::uint64_t, const TrialResult*>;
 using ByRate = std::map<double, Cell>;
 
-bool has_ended(const ArmResult& a) { return a.status != Status::failed && (a.status != Status::ok || a.train_loss); }
+bool has_ended(const TrialResult& a) { return a.status != Status::failed && (a.status != Status::ok || a.train_loss); }
 
-// Unknown where there is no arm.
+// Unknown where there is no trial.
 double outcome_at(const Cell& cell, std::uint64_t seed) {
-  const auto arm = cell.find(seed);
-  if (arm == cell.end() || !has_ended(*arm->second)) return unknown;
-  return arm->second->status == Status::ok ? *arm->second->train_loss : infinity;
+  const auto trial = cell.find(seed);
+  if (trial == cell.end() || !has_ended(*trial->second)) return unknown;
+  return trial->second->status == Status::ok ? *trial->second->train_loss : infinity;
 }
 
 double best_rate_of(const ByRate& by_rate, const std::vector<std::uint64_t>& seeds) {
@@ -70,14 +70,14 @@ std::vector<JudgedPair> judged(const std::vector<Standing>& standings, std::vect
   std::erase_if(family, [&](const auto& pair) { return standings[pair.first].untested || standings[pair.second].untested; });
   // Variances are those of what is tested.
   std::vector<Outcomes> series;
-  std::vector<std::size_t> place(standings.size());
+  std::vector<std::size_t> condition(standings.size());
   for (std::size_t i = 0; i < standings.size(); ++i) {
     if (standings[i].untested) continue;
-    place[i] = series.size();
+    condition[i] = series.size();
     series.push_back(standings[i].losses);
   }
   std::vector<std::pair<std::size_t, std::size_t>> among;
-  for (const auto& [a, b] : family) among.emplace_back(place[a], place[b]);
+  for (const auto& [a, b] : family) among.emplace_back(condition[a], condition[b]);
   const std::vector<Difference> differences = compare(series, among);
   std::vector<JudgedPair> pairs;
   for (std::size_t k = 0; k < family.size(); ++k) pairs.push_back({family[k].first, family[k].second, differences[k]});
@@ -98,13 +98,13 @@ std::string undecided(const Standing& s, const Difference& d) {
 }
 
 // What is apart from the control, in words; empty where nothing can be said.
-std::string against_control(const Place& place) {
+std::string against_control(const Condition& condition) {
   std::vector<std::string> lower, higher, none;
-  for (const auto& [first, second, d] : place.against_control) {
+  for (const auto& [first, second, d] : condition.against_control) {
     if (d.n < 2) continue;  // one seed is said to be one
-    const std::string& method = place.standings[first].method;
+    const std::string& method = condition.standings[first].method;
     if (d.order == Order::undecided)
-      none.push_back(undecided(place.standings[first], d));
+      none.push_back(undecided(condition.standings[first], d));
     else
       (d.order == Order::lower ? lower : higher).push_back(method);
   }
@@ -113,17 +113,17 @@ std::string against_control(const Place& place) {
   if (!higher.empty()) parts.push_back(fmt::format("{} {} higher", listed(higher), higher.size() == 1 ? "is" : "are"));
   if (!none.empty()) parts.push_back("no verdict on " + listed(none));
   if (parts.empty()) return "";
-  return fmt::format(" Against {}: {}.", place.standings.front().method, fmt::join(parts, "; "));
+  return fmt::format(" Against {}: {}.", condition.standings.front().method, fmt::join(parts, "; "));
 }
 
 // Which others the best is not separated from, where there is no control.
-std::string against_best(const Place& place, std::size_t best) {
+std::string against_best(const Condition& condition, std::size_t best) {
   std::vector<std::string> none;
   std::size_t apart = 0;
-  for (const auto& [a, b, d] : place.pairs) {
+  for (const auto& [a, b, d] : condition.pairs) {
     if (a != best && b != best) continue;
     if (d.order == Order::undecided)
-      none.push_back(undecided(place.standings[a == best ? b : a], d));
+      none.push_back(undecided(condition.standings[a == best ? b : a], d));
     else
       ++apart;
   }
@@ -133,9 +133,9 @@ std::string against_best(const Place& place, std::size_t best) {
 
 }  // namespace
 
-bool has_training_losses(const std::vector<ArmResult>& arms) {
-  return std::ranges::any_of(arms, [](const ArmResult& a) { return a.train_loss.has_value(); }) ||
-         std::ranges::none_of(arms, [](const ArmResult& a) { return a.status == Status::ok; });
+bool has_training_losses(const std::vector<TrialResult>& trials) {
+  return std::ranges::any_of(trials, [](const TrialResult& a) { return a.train_loss.has_value(); }) ||
+         std::ranges::none_of(trials, [](const TrialResult& a) { return a.status == Status::ok; });
 }
 
 bool near_chance(const Summary& training_loss, std::int64_t classes) {
@@ -172,14 +172,14 @@ std::string who_chose(const Judging& how) {
          "rate, and they alone are judged. Means by rate are over all seeds that trained at it.";
 }
 
-std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how) {
-  if (how.off || !has_training_losses(arms)) return {};
+std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const Judging& how) {
+  if (how.off || !has_training_losses(trials)) return {};
   std::vector<std::string> methods;
   std::set<std::int64_t> depths;
   std::set<double> rates;
   std::set<std::uint64_t> seeds;
-  for (const ArmResult& a : arms) {
-    if (std::ranges::find(methods, a.gate) == methods.end()) methods.push_back(a.gate);
+  for (const TrialResult& a : trials) {
+    if (std::ranges::find(methods, a.method) == methods.end()) methods.push_back(a.method);
     depths.insert(a.depth), rates.insert(a.lr), seeds.insert(a.seed);
   }
   if (const auto control = std::ranges::find(methods, how.control); control != methods.end()) std::rotate(methods.begin(), control, control + 1);
@@ -189,21 +189,21 @@ std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how
   if (how.no_others) judging = choosing;
 
   std::map<std::pair<std::int64_t, std::string>, ByRate> table;
-  for (const ArmResult& a : arms) table[{a.depth, a.gate}][a.lr][a.seed] = &a;
+  for (const TrialResult& a : trials) table[{a.depth, a.method}][a.lr][a.seed] = &a;
 
   struct Shallow {
     std::int64_t depth;
     bool trained;
   };
   std::map<std::pair<std::string, double>, Shallow> shallow;  // by method and rate
-  std::vector<Place> found;
+  std::vector<Condition> found;
   for (const std::int64_t depth : depths)
     for (const double rate : how.choosing.empty() ? rates : std::set<double>{0}) {
-      Place place{.depth = depth};
+      Condition condition{.depth = depth};
       if (how.choosing.empty() && rates.size() > 1)
-        place.rate = rate;
+        condition.rate = rate;
       else if (how.choosing.empty())
-        place.shared_rate = rate > 0 ? std::optional(rate) : how.rate;
+        condition.shared_rate = rate > 0 ? std::optional(rate) : how.rate;
       for (const std::string& method : methods) {
         const auto cell = table.find({depth, method});
         if (cell == table.end()) continue;
@@ -219,18 +219,18 @@ std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how
           s.shallowest = first.depth;
           s.untested = s.near_chance && !first.trained && depth > first.depth;
         }
-        place.standings.push_back(std::move(s));
+        condition.standings.push_back(std::move(s));
       }
-      if (place.standings.empty()) continue;
-      place.has_control = place.standings.front().method == how.control;
-      if (place.has_control) place.against_control = judged(place.standings, against_first(place.standings.size()));
-      place.pairs = judged(place.standings, all_pairs(place.standings.size()));
-      found.push_back(std::move(place));
+      if (condition.standings.empty()) continue;
+      condition.has_control = condition.standings.front().method == how.control;
+      if (condition.has_control) condition.against_control = judged(condition.standings, against_first(condition.standings.size()));
+      condition.pairs = judged(condition.standings, all_pairs(condition.standings.size()));
+      found.push_back(std::move(condition));
     }
   return found;
 }
 
-std::string sentence(const Place& place, const Judging& how) {
+std::string sentence(const Condition& condition, const Judging& how) {
   const auto names = [](const std::vector<const Standing*>& some) {
     std::vector<std::string> all;
     for (const Standing* s : some) all.push_back(s->method);
@@ -239,7 +239,7 @@ std::string sentence(const Place& place, const Judging& how) {
   std::vector<const Standing*> trained, chance, diverged, stopped, unfinished;
   std::map<std::int64_t, std::vector<const Standing*>> untested;  // by their smallest depth
   std::vector<std::string> partly;
-  for (const Standing& s : place.standings) {
+  for (const Standing& s : condition.standings) {
     (s.untested       ? untested[s.shallowest]
      : s.near_chance  ? chance
      : s.loss.n > 0   ? trained
@@ -250,10 +250,10 @@ std::string sentence(const Place& place, const Judging& how) {
     if (s.loss.n > 0 && s.diverged > 0) partly.push_back(fmt::format("{} diverged in {} of {} seeds", s.method, s.diverged, s.seeds));
     if (s.loss.n > 0 && s.stopped > 0) partly.push_back(fmt::format("{} was stopped as hopeless in {} of {} seeds", s.method, s.stopped, s.seeds));
   }
-  std::string text = place.depth > 0 ? fmt::format("At depth {}", place.depth) : "Of all arms";
-  if (place.rate) text += fmt::format(" and lr {}", *place.rate);
+  std::string text = condition.depth > 0 ? fmt::format("At depth {}", condition.depth) : "Of all trials";
+  if (condition.rate) text += fmt::format(" and lr {}", *condition.rate);
   text += ",";
-  std::string against = against_control(place);
+  std::string against = against_control(condition);
   if (trained.empty()) {
     text += " no method trained";
     against.clear();
@@ -262,15 +262,15 @@ std::string sentence(const Place& place, const Judging& how) {
     const auto best = *std::ranges::min_element(trained, {}, [](const Standing* s) { return std::pair(s->diverged + s->stopped, s->loss.mean); });
     text += fmt::format(" {} {}, ", best->method, trained.size() == 1 ? "trained" : "trained best") + "to a training loss of " + loss_of(*best);
     if (best->rate) text += fmt::format(" at lr {}", *best->rate);
-    if (place.standings.size() > 1 && !best->loss.half_width)
+    if (condition.standings.size() > 1 && !best->loss.half_width)
       text += "; one seed gives no interval to rank by";
-    else if (place.standings.size() > 1 && !place.has_control)
-      text += against_best(place, static_cast<std::size_t>(best - place.standings.data()));
+    else if (condition.standings.size() > 1 && !condition.has_control)
+      text += against_best(condition, static_cast<std::size_t>(best - condition.standings.data()));
   }
   std::vector<std::string> rest;
   const std::string at_chance = fmt::format("stayed near chance (ln {} = {:.3f})", how.classes, chance_loss(how.classes));
   if (!chance.empty()) {
-    const bool deeper = std::ranges::all_of(chance, [&](const Standing* s) { return s->shallowest < place.depth; });
+    const bool deeper = std::ranges::all_of(chance, [&](const Standing* s) { return s->shallowest < condition.depth; });
     rest.push_back(names(chance) + " " + at_chance + (deeper ? ", and trained at a smaller depth" : ""));
   }
   for (const auto& [depth, some] : untested)
@@ -280,23 +280,23 @@ std::string sentence(const Place& place, const Judging& how) {
   if (!partly.empty()) rest.push_back(listed(partly));
   if (!unfinished.empty()) rest.push_back(names(unfinished) + " ended without a training loss");
   for (std::size_t i = 0; i < rest.size(); ++i) text += (i == 0 && trained.empty() ? ": " : "; ") + rest[i];
-  return text + "." + (place.standings.size() > 1 ? against : "");
+  return text + "." + (condition.standings.size() > 1 ? against : "");
 }
 
-std::string comparisons_csv(const std::vector<Place>& places) {
+std::string comparisons_csv(const std::vector<Condition>& conditions) {
   CsvTable table({"depth", "lr", "family", "first", "second", "order", "difference", "low", "high", "level", "pairs", "better", "worse",
                   "diverged_first", "diverged_second", "needed", "lr_first", "lr_second"});
   constexpr std::string_view orders[] = {"undecided", "lower", "higher"};
-  for (const Place& place : places)
-    for (const auto& [family, pairs] : {std::pair(std::string_view("control"), &place.against_control), {"pairs", &place.pairs}})
+  for (const Condition& condition : conditions)
+    for (const auto& [family, pairs] : {std::pair(std::string_view("control"), &condition.against_control), {"pairs", &condition.pairs}})
       for (const auto& [a, b, d] : *pairs) {
         const std::int64_t needed = d.order == Order::undecided ? pairs_needed(d) : d.n;
-        table.cell(place.depth).cell(place.rate ? *place.rate : place.shared_rate.value_or(unknown)).cell(family);
-        table.cell(std::string_view(place.standings[a].method)).cell(std::string_view(place.standings[b].method));
+        table.cell(condition.depth).cell(condition.rate ? *condition.rate : condition.shared_rate.value_or(unknown)).cell(family);
+        table.cell(std::string_view(condition.standings[a].method)).cell(std::string_view(condition.standings[b].method));
         table.cell(orders[static_cast<int>(d.order)]).cell(d.mean).cell(d.low).cell(d.high).cell(d.level).cell(d.n);
         table.cell(d.better).cell(d.worse).cell(d.diverged_first).cell(d.diverged_second);
         table.cell(needed > 0 ? static_cast<double>(needed) : unknown);
-        for (const std::size_t side : {a, b}) table.cell(place.standings[side].rate.value_or(unknown));
+        for (const std::size_t side : {a, b}) table.cell(condition.standings[side].rate.value_or(unknown));
         table.end_row();
       }
   return table.text();

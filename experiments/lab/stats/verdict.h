@@ -1,4 +1,4 @@
-// What the arms of a study say about its methods, depth by depth.
+// What the trials of a study say about its methods, depth by depth.
 #pragma once
 
 #include <map>
@@ -18,14 +18,14 @@ inline constexpr double near_chance_share = 0.95;
 
 bool near_chance(const Summary& training_loss, std::int64_t classes);
 
-// Whether there is something to judge: a training loss, or nothing but arms that did not get to one.
-bool has_training_losses(const std::vector<ArmResult>& arms);
+// Whether there is something to judge: a training loss, or nothing but trials that did not get to one.
+bool has_training_losses(const std::vector<TrialResult>& trials);
 
 // The seeds that choose learning rates, so that the others judge: the smallest third, at least one.
 std::set<std::int64_t> choosing_seeds(const std::vector<std::int64_t>& seeds);
 
 // The rate that a method is judged at, by its outcomes (comparison.h) at the seeds that choose: one that has a loss, then the smallest share of lost
-// arms, then the lowest mean loss, then the lowest rate. Expects a rate.
+// trials, then the lowest mean loss, then the lowest rate. Expects a rate.
 double best_rate(const std::map<double, Outcomes>& by_rate);
 
 struct Judging {
@@ -35,10 +35,10 @@ struct Judging {
   // judged; but where there will be no others, those that chose.
   std::set<std::int64_t> choosing = {};
   bool no_others = false;
-  // Nothing is ranked: which arms there are follows from how others ended, as in a search.
+  // Nothing is ranked: which trials there are follows from how others ended, as in a search.
   bool off = false;
   std::vector<Reference> references = {};  // levels to compare values with
-  std::optional<double> rate = {};         // the learning rate of all arms, where no axis has it
+  std::optional<double> rate = {};         // the learning rate of all trials, where no axis has it
 };
 // Who chose rates and who is judged, in a sentence for beside tables and figures; empty where nobody chose.
 std::string who_chose(const Judging& how);
@@ -46,29 +46,29 @@ std::string who_chose(const Judging& how);
 // A method under one condition.
 struct Standing {
   std::string method;
-  // Training losses at the judged seeds (comparison.h); an arm that was stopped as hopeless counts as one that diverged.
+  // Training losses at the judged seeds (comparison.h); a trial that was stopped as hopeless counts as one that diverged.
   Outcomes losses = {};
   Summary loss = {};  // of those that ended with one
   std::int64_t diverged = 0, stopped = 0, seeds = 0;
   bool near_chance = false;
-  // The smallest depth at which the method has arms that ended at this rate. It is untested where it stays near chance at a larger one and did not
+  // The smallest depth at which the method has trials that ended at this rate. It is untested where it stays near chance at a larger one and did not
   // train there either: nothing follows about depth, and it is not compared.
   std::int64_t shallowest = 0;
   bool untested = false;
   std::optional<double> rate = {};  // with Judging::choosing
 };
 
-// Two of a place's standings.
+// Two of a condition's standings.
 struct JudgedPair {
   std::size_t first, second;
   Difference difference;
 };
 
-// A condition: a depth, and a learning rate unless Judging::choosing or all arms have the same.
-struct Place {
+// A condition: a depth, and a learning rate unless Judging::choosing or all trials have the same.
+struct Condition {
   std::int64_t depth = 0;  // 0: the study has none
   std::optional<double> rate = {};
-  std::optional<double> shared_rate = {};  // of all its arms, where they have one and it is not `rate`
+  std::optional<double> shared_rate = {};  // of all its trials, where they have one and it is not `rate`
   std::vector<Standing> standings = {};    // in order of first appearance; the control is the first, if it is there
   bool has_control = false;
   std::vector<JudgedPair> against_control = {};  // each other that is tested; one family
@@ -76,12 +76,12 @@ struct Place {
 };
 
 // By ascending depth, then rate; none where there is nothing to judge (has_training_losses).
-std::vector<Place> places(const std::vector<ArmResult>& arms, const Judging& how);
+std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const Judging& how);
 
 // One sentence or more (plain text): what trained best, what is apart from the control, what stayed near chance, what diverged.
-std::string sentence(const Place& place, const Judging& how);
+std::string sentence(const Condition& condition, const Judging& how);
 
 // comparisons.csv: a row for each pair of methods under each condition, in both families; with their rate, or their rates where each has its own.
-std::string comparisons_csv(const std::vector<Place>& places);
+std::string comparisons_csv(const std::vector<Condition>& conditions);
 
 }  // namespace plumb::lab

@@ -7,7 +7,7 @@
 #include "core/backend.h"
 #include "core/thread_share.h"
 #include "experiments/lab/options/options_at.h"
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/record/study_description.h"
 #include "experiments/lab/run/progress.h"
 #include "experiments/lab/train/evaluate.h"
 
@@ -19,7 +19,7 @@ constexpr double long_enough = 2;         // seconds
 constexpr double deepest_measured = 256;  // so that a look at a very deep network stays one
 
 struct Measured {
-  std::string arm;
+  std::string trial;
   double depth = 1, seconds = 0;  // of a step: the fastest of three, or the first where that takes long
   std::int64_t parameters = 0;    // 0: the body does not say what it trains
 };
@@ -30,14 +30,14 @@ double depth_of(const Point& point) {
   return whole ? static_cast<double>(*whole) : 1;
 }
 
-Measured measure(const ArmEnvironment& environment, const Point& point, const std::function<void(Arm&)>& body) {
-  ArmRun run(environment, point, "", 0);
+Measured measure(const TrialEnvironment& environment, const Point& point, const std::function<void(Trial&)>& body) {
+  TrialState run(environment, point, "", 0);
   run.leaves_files = false;
   run.stop_before = measured_steps;
   run.enough_seconds = long_enough;
   try {
     run_body(run, body);
-  } catch (const ArmStopped&) {
+  } catch (const TrialStopped&) {
   }
   check(run.record.status != Status::failed, "{}: {}", point.label(), run.record.reason);
   return {point.label(), depth_of(point), std::isfinite(run.fastest_step) ? run.fastest_step : 0, run.parameters};
@@ -45,22 +45,22 @@ Measured measure(const ArmEnvironment& environment, const Point& point, const st
 
 }  // namespace
 
-std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>& named, const std::vector<Point>& later, int jobs,
-                    const DataFacts& data, const std::function<void(Arm&)>& body) {
-  const RunOptions& o = environment.options;
+std::string dry_run(const TrialEnvironment& environment, const std::vector<Point>& named, const std::vector<Point>& later, int jobs,
+                    const DataFacts& data, const std::function<void(Trial&)>& body) {
+  const StudyOptions& o = environment.options;
   std::string text;
   for (const Point& point : named) text += point.label() + "\n";
   if (!later.empty()) text += fmt::format("and {} more, at the rates that these choose\n", later.size());
-  std::vector<Point> arms = named;
-  arms.insert(arms.end(), later.begin(), later.end());
+  std::vector<Point> trials = named;
+  trials.insert(trials.end(), later.begin(), later.end());
   std::int64_t steps = 0, images = 0;
   std::set<std::int64_t> lengths;
-  for (const Point& point : arms) {
-    const RunOptions own = options_at(o, point);
+  for (const Point& point : trials) {
+    const StudyOptions own = options_at(o, point);
     steps += own.steps, images += own.steps * own.batch;
     lengths.insert(own.steps);
   }
-  text += fmt::format("\n{} run{}", arms.size(), arms.size() == 1 ? "" : "s");
+  text += fmt::format("\n{} run{}", trials.size(), trials.size() == 1 ? "" : "s");
   if (steps == 0)
     text += " without training steps";
   else
@@ -68,15 +68,15 @@ std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>&
                         steps, images);
   text += o.resume ? "; --resume leaves out those that are finished\n" : "\n";
   text += "data: " + data.text + "\n";
-  if (steps == 0 || arms.empty()) return text;
+  if (steps == 0 || trials.empty()) return text;
 
   // The shallowest, and the deepest that is soon measured; the others in proportion. On the threads that a job has.
   std::optional<ThreadShare> share;
   if (jobs > 1) share.emplace(std::max(1, num_threads() / jobs));
-  const auto shallow = std::ranges::min_element(arms, {}, depth_of);
+  const auto shallow = std::ranges::min_element(trials, {}, depth_of);
   auto deep = shallow;
-  for (auto arm = arms.begin(); arm != arms.end(); ++arm)
-    if (depth_of(*arm) <= deepest_measured && depth_of(*arm) > depth_of(*deep)) deep = arm;
+  for (auto trial = trials.begin(); trial != trials.end(); ++trial)
+    if (depth_of(*trial) <= deepest_measured && depth_of(*trial) > depth_of(*deep)) deep = trial;
   const Measured first = measure(environment, *shallow, body), last = shallow == deep ? first : measure(environment, *deep, body);
   const auto at = [&](const Point& point, double one, double other) {
     const double depth = depth_of(point);
@@ -84,16 +84,16 @@ std::string dry_run(const ArmEnvironment& environment, const std::vector<Point>&
     return std::max(one + (depth - first.depth) * (other - one) / (last.depth - first.depth), 0.0);
   };
   if (first.parameters > 0) {
-    const Point& deepest = *std::ranges::max_element(arms, {}, depth_of);
+    const Point& deepest = *std::ranges::max_element(trials, {}, depth_of);
     const auto most = static_cast<std::int64_t>(at(deepest, static_cast<double>(first.parameters), static_cast<double>(last.parameters)));
     text += fmt::format("parameters of a network: {}{}\n", most == first.parameters ? "" : "about ",
                         most == first.parameters ? fmt::format("{}", most) : fmt::format("{} to {}", first.parameters, most));
   }
   double total = 0;
-  for (const Point& point : arms) total += static_cast<double>(options_at(o, point).steps) * at(point, first.seconds, last.seconds);
+  for (const Point& point : trials) total += static_cast<double>(options_at(o, point).steps) * at(point, first.seconds, last.seconds);
   text += fmt::format("training: about {} on this machine{}. Steps measured just now: {:.3g} ms ({})", duration(total / jobs),
-                      jobs > 1 ? fmt::format(" in {} jobs, if each has processors of its own", jobs) : "", 1e3 * first.seconds, first.arm);
-  if (last.arm != first.arm) text += fmt::format(", {:.3g} ms ({})", 1e3 * last.seconds, last.arm);
+                      jobs > 1 ? fmt::format(" in {} jobs, if each has processors of its own", jobs) : "", 1e3 * first.seconds, first.trial);
+  if (last.trial != first.trial) text += fmt::format(", {:.3g} ms ({})", 1e3 * last.seconds, last.trial);
   return text + ";\nothers are taken to cost as much, in proportion to depth. Evaluation and start-up come on top.\n";
 }
 

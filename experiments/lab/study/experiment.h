@@ -28,10 +28,10 @@ namespace plumb::lab {
 
 struct ExperimentInfo {
   std::string name, summary;
-  RunOptions defaults = {};
+  StudyOptions defaults = {};
   std::function<void(Cli&)> declare = {};  // adds options of its own, whose variables outlive the experiment
   // Runs when all values are set: derives some from others, where the caller gave none (Cli::given); Cli::by_rule names them in --help.
-  std::function<void(Cli&, RunOptions&)> derive = {};
+  std::function<void(Cli&, StudyOptions&)> derive = {};
   // The values that the table at the end and the line of a finished seed show, in this order. If empty, the first eight that were logged, and how
   // many there are beside them.
   std::vector<std::string> show = {};

@@ -46,7 +46,7 @@ std::optional<std::int64_t> label_of(const std::string& file, const fs::path& ro
 }
 
 // The weights' own, where nobody gave another; `training`: the images that --normalization data is about, if there are any.
-Normalization normalization_for(const nn::ModelCard& card, const RunOptions& run, const Cli& cli, const ImageSet* training) {
+Normalization normalization_for(const nn::ModelCard& card, const StudyOptions& run, const Cli& cli, const ImageSet* training) {
   if (!cli.given("--normalization") && !card.mean.empty()) return {{card.mean.begin(), card.mean.end()}, {card.std.begin(), card.std.end()}};
   usage_check(training || run.normalization != "data",
               "--normalization data: these images are not what the model was trained on; choose imagenet or half");
@@ -86,7 +86,7 @@ std::vector<std::string> folders_in(const fs::path& root) {
 
 // By the names of the model's classes. Where nobody knows them, or a list of names is given that has none of the folders, by the order of the
 // folders, if these are as many as the classes.
-Images images_in_files(PretrainedWeights& weights, const nn::ModelCard& card, const RunOptions& run, const Cli& cli) {
+Images images_in_files(PretrainedWeights& weights, const nn::ModelCard& card, const StudyOptions& run, const Cli& cli) {
   usage_check(card.channels() == 3, "{} is for images of {} channels; those of files have 3", weights.path(), card.channels());
   Images images;
   images.class_names = weights.class_names();
@@ -127,7 +127,7 @@ Images images_in_files(PretrainedWeights& weights, const nn::ModelCard& card, co
   return images;
 }
 
-Images images_of_data_set(PretrainedWeights& weights, const nn::ModelCard& card, const RunOptions& run, const Cli& cli) {
+Images images_of_data_set(PretrainedWeights& weights, const nn::ModelCard& card, const StudyOptions& run, const Cli& cli) {
   ImageData data = open_data(run.data, run.data_dir);
   if (run.validation_split > 0) data = with_validation_split(std::move(data), run.validation_split);
   Images images{.set = std::move(data.validation), .text = fmt::format("{}: {}", run.data, data.validation_is), .class_names = weights.class_names()};
@@ -249,7 +249,7 @@ void PretrainedWeights::decide_gate(Cli& cli, std::string& gate, const nn::Metho
   cli.explain("--gate", path_);
 }
 
-void PretrainedWeights::take_images(Cli& cli, RunOptions& run) {
+void PretrainedWeights::take_images(Cli& cli, StudyOptions& run) {
   if (!trains_on()) return;
   if (!cli.given("--image-size")) {
     run.image_size = card().image();
@@ -273,10 +273,10 @@ void PretrainedWeights::take_init(Cli& cli, double& init) {
   cli.explain("--init", "rule: new LayerScales of trained weights start at 1");
 }
 
-void PretrainedWeights::put_into(nn::Classifier& model, Arm& arm, std::optional<double> gate_start) const {
+void PretrainedWeights::put_into(nn::Classifier& model, Trial& trial, std::optional<double> gate_start) const {
   const nn::Adapted adapted = nn::load_pretrained(model, nn::read_safetensors(path_), path_,
                                                   {.new_head = true, .new_gates = true, .gate_start = gate_start, .method = method_});
-  arm.is_trained();
+  trial.mark_pretrained();
   std::string text = fmt::format("{}: loaded", path_);
   if (adapted.positions_from) text += fmt::format("; positions resized from {0} x {0} patches", *adapted.positions_from);
   if (!adapted.as_initialised.empty())
@@ -302,7 +302,7 @@ std::vector<std::string> PretrainedWeights::class_names() {
   return names;
 }
 
-int evaluate_images(PretrainedWeights& weights, const RunOptions& run, const Cli& cli) {
+int evaluate_images(PretrainedWeights& weights, const StudyOptions& run, const Cli& cli) {
   const bool in_files = run.data == "image-folder";
   usage_check(in_files ? !run.data_dir.empty() : cli.given("--data"), "--evaluate expects images: --image-folder DIR, or one file; or --data NAME");
   usage_check(run.out.empty() || !fs::exists(run.out) || fs::is_empty(run.out), "--out {} is not empty; choose a new folder for the pictures",

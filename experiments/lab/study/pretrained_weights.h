@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "experiments/lab/cli/cli.h"
-#include "experiments/lab/options/run_options.h"
+#include "experiments/lab/options/study_options.h"
 #include "experiments/lab/train/trial.h"
 #include "nn/io/pretrained.h"
 
@@ -27,7 +27,7 @@ class PretrainedWeights {
   // What the file says of its model; read when it is asked for first.
   const nn::ModelCard& card();
   // To be called before options are checked: image size and normalization as the file has them, where they were not given.
-  void take_images(Cli& cli, RunOptions& run);
+  void take_images(Cli& cli, StudyOptions& run);
   // LayerScale's initial value, where the file has none of its own and nobody gave one: 1, so that the network computes at first what it did.
   void take_init(Cli& cli, double& init);
   // Sets an option's variable as the file has it. Throws UsageError where the command line gave it otherwise.
@@ -42,10 +42,10 @@ class PretrainedWeights {
   // its weights depend on.
   void decide_gate(Cli& cli, std::string& gate, const nn::Method& there);
 
-  // Puts the weights into a model that an arm trains on, with what the file lacks as it was initialised, a head for
+  // Puts the weights into a model that a trial trains on, with what the file lacks as it was initialised, a head for
   // other classes, and new gates at their start (nn::Adaptation). stderr gets a line about it, and whether the network
   // computes what the file's did. Throws as nn::load_pretrained does.
-  void put_into(nn::Classifier& model, Arm& arm, std::optional<double> gate_start = {}) const;
+  void put_into(nn::Classifier& model, Trial& trial, std::optional<double> gate_start = {}) const;
   const std::string& supplied_method() const { return method_; }
 
   // Names of the classes: those of --class-names (one a line), of the file, or none. Throws where they are not as many as the classes.
@@ -66,6 +66,6 @@ class PretrainedWeights {
 // also mean loss, accuracy, accuracy by class and a confusion matrix. stdout gets tables (--json: an array of the files, or an object of scores),
 // --out the same as CSV, evaluation.json and report.html, and pictures of what the class attends to, from all classes in turn. Returns the exit
 // status: 1 if a file cannot be read. Throws UsageError for images of other classes than those of the weights.
-int evaluate_images(PretrainedWeights& weights, const RunOptions& run, const Cli& cli);
+int evaluate_images(PretrainedWeights& weights, const StudyOptions& run, const Cli& cli);
 
 }  // namespace plumb::lab

@@ -68,7 +68,7 @@ void set_deit_small(Study& study, Methods methods) {
                       "--empty-rows", "--drop-head"});
 
   constexpr std::int64_t batch = 1024, images = 1'281'167, epochs = 300;
-  RunOptions& run = study.options();
+  StudyOptions& run = study.options();
   run.data = "image-folder", run.image_size = 224, run.image_crop = 0.875, run.normalization = "imagenet";
   say("ImageNet-1k, with --image-folder DIR", {"--data"});
   say("facebookresearch/deit, datasets.py: 256 pixels, of which 224", {"--image-size", "--image-crop"});

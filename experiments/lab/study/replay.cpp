@@ -13,9 +13,9 @@ constexpr std::int64_t before = 10, after = 20;  // steps
 
 }  // namespace
 
-int replay(const ArmEnvironment& environment, const RunFolder& folder, const std::function<std::string(const Point&)>& key,
-           const std::function<void(Arm&)>& body) {
-  const RunOptions& o = environment.options;
+int replay(const TrialEnvironment& environment, const StudyFolder& folder, const std::function<std::string(const Point&)>& key,
+           const std::function<void(Trial&)>& body) {
+  const StudyOptions& o = environment.options;
   usage_check(o.dtype != "fp64", "--replay compares with f64, in which this run is already");
   const Ledger ledger(folder / Ledger::file_name);
   const Record* found = nullptr;
@@ -31,8 +31,8 @@ int replay(const ArmEnvironment& environment, const RunFolder& folder, const std
   const std::int64_t onset = found->diverges_from;
   std::string text = fmt::format("{}: recorded as diverged at step {}: {}\n", o.replay, at, found->reason);
 
-  ArmRun first(environment, found->point, key(found->point), 0);
-  std::optional<ArmCheckpoint> from;
+  TrialState first(environment, found->point, key(found->point), 0);
+  std::optional<TrialCheckpoint> from;
   if (std::filesystem::exists(first.checkpoint_file())) try {
       from = read_checkpoint(first.checkpoint_file());
       if (from->key != first.key || from->code != environment.code || from->step > std::max<std::int64_t>(onset - before, 0)) from.reset();
@@ -52,15 +52,15 @@ int replay(const ArmEnvironment& environment, const RunFolder& folder, const std
 
   const DefaultsScope f64({.dtype = DType::f64, .device = defaults().device});
   const PrecisionScope exact(Precision::f32);  // nothing is rounded to bf16
-  ArmRun second(environment, found->point, first.key, 0);
+  TrialState second(environment, found->point, first.key, 0);
   second.leaves_files = false;
   second.start_from = &*first.captured;
   const std::int64_t last = std::min(at + 1 + after, second.options.steps);
   second.stop_before = last;
   try {
     run_body(second, body);
-  } catch (const ArmStopped& stopped) {
-    if (stopped.why == ArmStopped::Why::interrupted) throw;
+  } catch (const TrialStopped& stopped) {
+    if (stopped.why == TrialStopped::Why::interrupted) throw;
   }
   check(second.record.status != Status::failed, "{} in f64: {}", o.replay, second.record.reason);
   const bool survived = second.record.status != Status::diverged;

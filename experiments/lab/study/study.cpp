@@ -15,7 +15,7 @@
 #include "experiments/lab/options/options_at.h"
 #include "experiments/lab/record/csv.h"
 #include "experiments/lab/record/model_facts.h"
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/record/study_description.h"
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/figure_files.h"
 #include "experiments/lab/report/references.h"
@@ -85,7 +85,7 @@ AxisData& Study::add_axis(const std::string& option, const std::string& help, Ax
   AxisData& axis = axes_.emplace_back(std::move(data));
   cli_.section("Axes");
   axis.declared = std::visit([&](auto& values) { return &cli_.option(option, &values, help); }, axis.values);
-  axis.declared->decides_which_arms();
+  axis.declared->decides_which_trials();
   return axis;
 }
 
@@ -115,8 +115,8 @@ void Study::check_axes() const {
     plumb::check(same_name == 1 && !taken, "[study] expected axes with names of their own, got {} for {}", axis.name, axis.option);
   }
   for (const CliOption& option : cli_.left_out())
-    plumb::check(option.may_differ_by_arm(),
-                 "[study] expected axes that stand for no option of the library, or for one that each arm reads, got one for {}: "
+    plumb::check(option.may_differ_by_trial(),
+                 "[study] expected axes that stand for no option of the library, or for one that each trial reads, got one for {}: "
                  "choose another name, Axis::named()",
                  option.name);
   plumb::check(is_searched() == (next_ != nullptr), "[study] expected search() and searched axes together, got {}",
@@ -172,7 +172,7 @@ void Study::declare_best_lr() {
               "The smallest third of the seeds (one at least) chooses a rate of {} for each combination of the other axes; the other seeds train at "
               "that one, and are judged",
               rates->option))
-      .decides_which_arms();
+      .decides_which_trials();
   cli_.rule([this, &rates = *rates] {
     usage_check(!best_lr_ || std::get<std::vector<double>>(rates.values).size() > 1,
                 "--best-lr chooses among rates; give several, such as {} 1e-3,3e-3", rates.option);
@@ -204,7 +204,8 @@ std::vector<Point> Study::next_points(const Search& search) const {
       const double outcome = by_rate[r->point.get<double>("lr")].emplace_back(r->outcome("train_loss"));
       measured = measured || !std::isnan(outcome);
     }
-    plumb::check(measured, "--best-lr chooses by train_loss, which no run of {} measured: Arm::train does, or Arm::measure in the study's own loop",
+    plumb::check(measured,
+                 "--best-lr chooses by train_loss, which no run of {} measured: Trial::train does, or Trial::measure in the study's own loop",
                  search.place.label());
     for (const std::int64_t seed : options_.seeds)
       if (!choosing.contains(seed)) points.push_back({{"lr", best_rate(by_rate)}, {"seed", seed}});
@@ -264,7 +265,7 @@ std::vector<std::string> Study::shown_in_progress(const Record& record) const {
 }
 
 std::string Study::key_of(const Point& point, const DataFacts& data) const {
-  // Strictly deterministic arms have the same bits on any number of threads.
+  // Strictly deterministic trials have the same bits on any number of threads.
   const std::string threads = options_.deterministic == "strict" ? "" : fmt::format("\n{} threads", num_threads());
   return hash_of(fmt::format("{}\n{}\n{}\n{}{}", name_, cli_.fixed_settings(), data.hash, to_json(point), threads));
 }
@@ -311,8 +312,8 @@ NamedTexts Study::settings_texts(const DataFacts& data) const {
   return texts;
 }
 
-StudyResults Study::results(const Sweep& sweep, const RunFolder& folder) const {
-  const RunDescription& run = folder.description();
+StudyResults Study::results(const Sweep& sweep, const StudyFolder& folder) const {
+  const StudyDescription& run = folder.description();
   const DataFacts& data = run.facts.data;
   const std::vector<std::string> machines = sweep.machines();
   StudyResults r{.name = title_ ? title_(data) : name_,
@@ -370,8 +371,8 @@ void Study::write_files(const StudyResults& r, Writing when) const {
     write_file_atomically(r.folder / "claims.csv", claims_csv(r.claims));
   else
     std::filesystem::remove(r.folder / "claims.csv");  // of a former call, under a preset that claims
-  const std::vector<Place> judged = judged_places(r);
-  if (std::ranges::any_of(judged, [](const Place& p) { return p.standings.size() > 1; }))
+  const std::vector<Condition> judged = judged_conditions(r);
+  if (std::ranges::any_of(judged, [](const Condition& p) { return p.standings.size() > 1; }))
     write_file_atomically(r.folder / "comparisons.csv", comparisons_csv(judged));
   else
     std::filesystem::remove(r.folder / "comparisons.csv");  // of a former call, with more axes
@@ -414,7 +415,7 @@ void Study::print(const Sweep& sweep, const StudyResults& r) const {
   write_result(Json{{"folder", r.folder.string()}, {"report", report}, {"results", rows}}.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
-int Study::run(int argc, const char* const* argv, std::function<void(Arm&)> body) {
+int Study::run(int argc, const char* const* argv, std::function<void(Trial&)> body) {
   body_ = std::move(body);
   return exit_status([&] {
     declare();
@@ -453,7 +454,7 @@ void Study::check_places(const ImageSet& images) const {
   }
   for (const Point& place : all) {
     if (parts_.network) options_at(network_, place).check_for(images);
-    const RunOptions o = run_options_at(options_, place);
+    const StudyOptions o = trial_options_at(options_, place);
     if (parts_.optimization) options_at(optimization_, place).augment.make(options_.data, images, o.batch);
     usage_check(o.warmup.value_or(0) <= o.steps, "--warmup {} is longer than --steps {}", o.warmup.value_or(0), o.steps);
   }
@@ -472,10 +473,10 @@ int Study::run_or_look() {
     note_error(fmt::format("{} not judged in this call: {}{}\n", plural(not_judged.size(), "claim"), not_judged.front(),
                            not_judged.size() > 1 ? fmt::format("; and {} more, in the report", not_judged.size() - 1) : ""));
   const auto environment = [&](const std::filesystem::path& folder, Progress* progress) {
-    return ArmEnvironment{options_, setup.data, setup.normalization, folder, code_hash(), setup.arithmetic, network_, optimization_, progress};
+    return TrialEnvironment{options_, setup.data, setup.normalization, folder, code_hash(), setup.arithmetic, network_, optimization_, progress};
   };
   if (options_.dry_run) {
-    RunFolder::check_beforehand(cli_, options_);
+    StudyFolder::check_beforehand(cli_, options_);
     Ledger none{{}};
     const Sweep sweep(*this, setup.facts, none, {}, Sweep::Takes::finished);
     const std::vector<Point> named = sweep.named(), later = to_follow(sweep);
@@ -484,7 +485,7 @@ int Study::run_or_look() {
     return 0;
   }
   if (!options_.replay.empty()) {
-    const RunFolder folder(cli_, options_);
+    const StudyFolder folder(cli_, options_);
     const auto key = [&](const Point& point) { return key_of(point, setup.facts); };
     return lab::replay(environment(folder.path(), nullptr), folder, key, body_);
   }
@@ -504,7 +505,7 @@ int Study::run_or_look() {
   DataFacts facts = setup.facts;
   const bool plain_glyphs = options_.data == "glyphs" && options_.train_images == 0 && options_.validation_split == 0;
   facts.linear = plain_glyphs ? linear_model_of_glyphs() : linear_model(setup.data);
-  RunFolder folder(cli_, options_, {.machine = setup.machine, .data = facts, .code = code_hash(), .outputs = outputs});
+  StudyFolder folder(cli_, options_, {.machine = setup.machine, .data = facts, .code = code_hash(), .outputs = outputs});
   Ledger ledger(folder / Ledger::file_name);
   Sweep sweep(*this, setup.facts, ledger, codes_of(ledger, folder), Sweep::Takes::finished);
   if (before_) before_(setup.data);
@@ -543,8 +544,8 @@ void Study::check_accepted(const Ledger& ledger) const {
               ledger.path().string(), there.empty() ? "no code" : fmt::format("{}", fmt::join(there, ", ")));
 }
 
-// Whose arms count; says what does not.
-std::vector<std::string> Study::codes_of(const Ledger& ledger, const RunFolder& folder) const {
+// Whose trials count; says what does not.
+std::vector<std::string> Study::codes_of(const Ledger& ledger, const StudyFolder& folder) const {
   for (const std::string& line : ledger.damaged())
     note_error(fmt::format("damaged: {}; the line stays, {}\n", line,
                            options_.rebuild ? "and counts for nothing" : "its run is repeated unless another line has it"));
@@ -565,7 +566,7 @@ std::vector<std::string> Study::codes_of(const Ledger& ledger, const RunFolder& 
 }
 
 int Study::rebuild() {
-  const RunFolder folder(cli_, options_);
+  const StudyFolder folder(cli_, options_);
   Ledger ledger(folder / Ledger::file_name);
   const Sweep sweep(*this, folder.description().facts.data, ledger, codes_of(ledger, folder), Sweep::Takes::ended);
   const StudyResults all = results(sweep, folder);

@@ -1,4 +1,4 @@
-// An ablation in one file: axes, how one arm is built, what it expects. Command line, data, folder, ledger, resume, side by side, shards,
+// An ablation in one file: axes, how one trial is built, what it expects. Command line, data, folder, ledger, resume, side by side, shards,
 // checkpoints, progress, statistics and report are the library's.
 //
 // clang-format off
@@ -8,9 +8,9 @@
 //     const auto epsilon = study.axis<double>("--epsilons", {0, 1e-6, 1e-4, 0.1}, "Initial value").at_least(0);
 //     study.claim("eps > 0 trains better than 0", "CaiT, table 1",
 //                 lab::lower("train_loss", {{"epsilon", 1e-6}}, {{"epsilon", 0}}).at({{"depth", 24}}));
-//     return study.run(argc, argv, [&](lab::Arm& arm) {
-//       nn::ViT model(arm.vit({.depth = arm[depth], .gate = nn::methods::layerscale(arm[epsilon])}));
-//       arm.train(model);
+//     return study.run(argc, argv, [&](lab::Trial& trial) {
+//       nn::ViT model(trial.vit({.depth = trial[depth], .gate = nn::methods::layerscale(trial[epsilon])}));
+//       trial.train(model);
 //     });
 //   }
 // clang-format on
@@ -27,7 +27,7 @@
 #include "experiments/lab/options/network_options.h"
 #include "experiments/lab/options/optimizer_options.h"
 #include "experiments/lab/plot/figure.h"
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/record/study_description.h"
 #include "experiments/lab/report/curves.h"
 #include "experiments/lab/report/results.h"
 #include "experiments/lab/stats/claims.h"
@@ -63,7 +63,8 @@ class Axis {
   // The values now, for reports; and others in their place, for presets.
   std::vector<T> values() const { return {stored().begin(), stored().end()}; }
   void set(const std::vector<T>& values) const { stored().assign(values.begin(), values.end()); }
-  // Arms come in the order of the axes, the first varying slowest; but this one varies slower than all others. Columns are in the order of the axes.
+  // Trials come in the order of the axes, the first varying slowest; but this one varies slower than all others. Columns are in the order of the
+  // axes.
   Axis slowest() { return data_->slowest = true, *this; }
 
  private:
@@ -75,20 +76,21 @@ class Axis {
   AxisData* data_;
 };
 
-// One of the searches of a study with searched axes: it has a value on every other axis but the seed, and names its next arms from those that it has.
+// One of the searches of a study with searched axes: it has a value on every other axis but the seed, and names its next trials from those that it
+// has.
 struct Search {
   Point place;                        // on the axes that are not searched, without the seed
-  std::vector<const Record*> so_far;  // its arms, all ended (ok, diverged or hopeless), in the order in which they were named, seed by seed
+  std::vector<const Record*> so_far;  // its trials, all ended (ok, diverged or hopeless), in the order in which they were named, seed by seed
   int round = 0;                      // how often it was asked before
 };
 // The points that are wanted next, each with a value on every searched axis; they are run for every seed. None: the search is over. To be a function
-// of the search alone: so a sweep that goes on from its ledger takes the same way. An arm that fails ends its search until --resume has tried it
+// of the search alone: so a sweep that goes on from its ledger takes the same way. A trial that fails ends its search until --resume has tried it
 // again. A point that has a seed as well is run for that seed alone.
 using NextPoints = std::function<std::vector<Point>(const Search& search)>;
 
 struct StudyParts {
-  bool network = true;       // options of the ViT that Arm::vit makes
-  bool optimization = true;  // and of how Arm::train trains
+  bool network = true;       // options of the ViT that Trial::vit makes
+  bool optimization = true;  // and of how Trial::train trains
 };
 
 class Study {
@@ -102,10 +104,10 @@ class Study {
   // What the command line is to have besides: options of its own, presets, examples, rules. Variables outlive the study.
   Cli& cli() { return cli_; }
   // The options that every study has. What they hold before run() are their defaults.
-  RunOptions& options() { return options_; }
+  StudyOptions& options() { return options_; }
   NetworkOptions& network() { return network_; }
   OptimizationOptions& optimization() { return optimization_; }
-  void takes(const RunChoices& choices) { choices_ = choices; }
+  void takes(const StudyChoices& choices) { choices_ = choices; }
   // How the report compares what the study trains; the number of classes is the data's.
   Judging& judging() { return judging_; }
 
@@ -123,13 +125,13 @@ class Study {
   // Which combinations of the axes' values are run, each without seed, without searched axes and, with --best-lr, without "lr"; all if not given.
   void only(std::function<bool(const Point&)> wanted) { wanted_ = std::move(wanted); }
 
-  // An expectation about the arms, stated before they run. It is checked when the study starts (axes, values: claim_check.h). An arm that it is
+  // An expectation about the trials, stated before they run. It is checked when the study starts (axes, values: claim_check.h). A trial that it is
   // about, and that ends ok without the value, ends the study; a body that has no number for it measures `unknown`.
   void claim(const std::string& text, const std::string& source, const Comparison& comparison) { claims_.push_back({text, source, comparison}); }
   // A level of a value that charts and the table "Beside what is known" have, such as the optimum of a task; chance and a linear model on the pixels
   // are there for trainings on labelled images.
   void reference(const std::string& value, double level, const std::string& name) { references_.push_back({value, level, name}); }
-  // A figure from a paper, shown beside what the arms at `where` give; `source` with where it was read.
+  // A figure from a paper, shown beside what the trials at `where` give; `source` with where it was read.
   void published(const Point& where, const std::string& value, const std::string& figure, const std::string& source) {
     published_.push_back({where, value, figure, source});
   }
@@ -147,7 +149,7 @@ class Study {
   void json_rows(std::function<std::string(const Record&)> array) { json_rows_ = std::move(array); }
   void title(std::function<std::string(const DataFacts&)> text) { title_ = std::move(text); }
   void settings(std::function<NamedTexts(const DataFacts&)> texts) { settings_ = std::move(texts); }
-  // Runs before the first arm, when data and folder are there; and before anything is made, to throw UsageError where options do not suit the data.
+  // Runs before the first trial, when data and folder are there; and before anything is made, to throw UsageError where options do not suit the data.
   void before(std::function<void(const ImageData&)> f) { before_ = std::move(f); }
   void check(std::function<void(const ImageSet&)> f) { check_ = std::move(f); }
   // Runs when all options are read and before they are checked: derives some from others.
@@ -155,10 +157,10 @@ class Study {
   // In place of a run, when all options are read: if it returns a status, that is the program's.
   void instead(std::function<std::optional<int>()> f) { instead_ = std::move(f); }
 
-  // The whole program. `body` makes and trains one arm; with --jobs above 1 it runs in several threads at once. Returns the exit status: 0 when every
-  // arm reached a verdict (divergence is one), 1 for what went wrong at run time, 2 for what is wrong on the command line, 130 and 143 after an
-  // interrupt.
-  int run(int argc, const char* const* argv, std::function<void(Arm&)> body);
+  // The whole program. `body` makes and trains one trial; with --jobs above 1 it runs in several threads at once. Returns the exit status: 0 when
+  // every trial reached a verdict (divergence is one), 1 for what went wrong at run time, 2 for what is wrong on the command line, 130 and 143 after
+  // an interrupt.
+  int run(int argc, const char* const* argv, std::function<void(Trial&)> body);
 
  private:
   friend class Sweep;
@@ -168,7 +170,7 @@ class Study {
   AxisData& add_axis(const std::string& option, const std::string& help, AxisData data);
 
   void declare();
-  std::vector<Point> places() const;  // on the axes that are not searched, without the seed, in the order of the arms
+  std::vector<Point> places() const;  // on the axes that are not searched, without the seed, in the order of the trials
   Point point_of(const Point& place, const Point& searched, std::int64_t seed) const;  // in the order of the columns
   bool is_searched() const;
   bool is_searched(const AxisData& axis) const;  // its values are not all combined with those of the other axes
@@ -180,15 +182,15 @@ class Study {
   std::string key_of(const Point& point, const DataFacts& data) const;
   double cost_of(const Point& point) const;
   std::vector<std::string> shown_in_progress(const Record& record) const;
-  std::vector<std::string> codes_of(const Ledger& ledger, const RunFolder& folder) const;
+  std::vector<std::string> codes_of(const Ledger& ledger, const StudyFolder& folder) const;
   void check_axes() const;
   std::vector<std::string> claims_not_judged() const;
   void check_measures(const Record& record) const;  // throws for a claim about what it has not measured
   NamedTexts settings_texts(const DataFacts& data) const;
   void check_places(const ImageSet& images) const;
   void check_accepted(const Ledger& ledger) const;
-  StudyResults results(const Sweep& sweep, const RunFolder& folder) const;
-  enum class Writing { between, last };  // arms are yet to come, or not: figures are written at the last alone
+  StudyResults results(const Sweep& sweep, const StudyFolder& folder) const;
+  enum class Writing { between, last };  // trials are yet to come, or not: figures are written at the last alone
   void write_files(const StudyResults& results, Writing when) const;
   void print(const Sweep& sweep, const StudyResults& results) const;
   int run_or_look();
@@ -197,8 +199,8 @@ class Study {
   std::string name_, question_;
   StudyParts parts_;
   Cli cli_;
-  RunOptions options_;
-  RunChoices choices_;
+  StudyOptions options_;
+  StudyChoices choices_;
   NetworkOptions network_;
   OptimizationOptions optimization_;
   std::deque<AxisData> axes_;  // a deque keeps references valid
@@ -208,7 +210,7 @@ class Study {
   std::vector<Claim> claims_;
   std::vector<Published> published_;
   std::vector<Reference> references_;
-  std::vector<std::string> notes_;  // lines on stderr before the first arm
+  std::vector<std::string> notes_;  // lines on stderr before the first trial
   std::vector<std::function<Section(const StudyResults&)>> sections_;
   std::vector<std::string> columns_, show_, own_settings_;  // the last: what its own options decide
   std::vector<std::pair<std::string, std::function<std::string(const StudyResults&)>>> files_;
@@ -222,7 +224,7 @@ class Study {
   std::function<void(const ImageSet&)> check_;
   std::function<void()> derive_;
   std::function<std::optional<int>()> instead_;
-  std::function<void(Arm&)> body_;
+  std::function<void(Trial&)> body_;
 };
 
 template <class T>

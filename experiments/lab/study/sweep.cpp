@@ -9,7 +9,7 @@
 #include "core/backend.h"
 #include "core/thread_share.h"
 #include "experiments/lab/options/device.h"
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/record/study_description.h"
 #include "experiments/lab/run/interrupt.h"
 #include "experiments/lab/run/progress.h"
 #include "experiments/lab/run/setup.h"
@@ -27,7 +27,7 @@ Sweep::Sweep(const Study& study, const DataFacts& data, Ledger& ledger, std::vec
     : study_(study), data_(data), ledger_(ledger), codes_(std::move(codes)), takes_(takes) {
   by_point_ = takes == Takes::ended &&
               std::ranges::none_of(ledger.entries(), [&](const LedgerEntry& e) { return e.key == study.key_of(e.record.point, data); });
-  const RunOptions::Shard shard = study.options_.shard_of_call();
+  const StudyOptions::Shard shard = study.options_.shard_of_call();
   std::size_t number = 0;
   for (const Point& place : study.places()) {
     if (study.is_searched()) {
@@ -41,11 +41,11 @@ Sweep::Sweep(const Study& study, const DataFacts& data, Ledger& ledger, std::vec
 }
 
 void Sweep::ask(Unit& unit) {
-  while (!unit.over && std::ranges::all_of(unit.arms, [](const Named& a) { return a.record.has_value(); })) {
+  while (!unit.over && std::ranges::all_of(unit.trials, [](const Named& a) { return a.record.has_value(); })) {
     std::vector<Point> points;
     if (study_.is_searched()) {
       Search search{.place = unit.place, .so_far = {}, .round = unit.round};
-      for (const Named& a : unit.arms) {
+      for (const Named& a : unit.trials) {
         if (takes_ == Takes::finished && a.record->status == Status::failed) {
           unit.over = true;  // no way to go on from, until --resume has tried it again
           return;
@@ -61,24 +61,24 @@ void Sweep::ask(Unit& unit) {
     for (const Point& point : points) {
       const bool one = point.find("seed");
       for (const std::int64_t seed : one ? std::vector{point.get<std::int64_t>("seed")} : unit.seeds) {
-        Named arm{.point = study_.point_of(unit.place, point.without("seed"), seed), .key = {}};
-        check(std::ranges::find(unit.arms, arm.point, &Named::point) == unit.arms.end(), "[search] expected points that are new, got {} again",
-              arm.point.label());
-        arm.key = study_.key_of(arm.point, data_);
+        Named trial{.point = study_.point_of(unit.place, point.without("seed"), seed), .key = {}};
+        check(std::ranges::find(unit.trials, trial.point, &Named::point) == unit.trials.end(), "[search] expected points that are new, got {} again",
+              trial.point.label());
+        trial.key = study_.key_of(trial.point, data_);
         for (const std::string& code : codes_) {
-          const LedgerEntry* entry = arm.record ? nullptr : ledger_.find(arm.key, code);
-          if (!entry && !arm.record && by_point_) entry = ledger_.find(arm.point, code);
+          const LedgerEntry* entry = trial.record ? nullptr : ledger_.find(trial.key, code);
+          if (!entry && !trial.record && by_point_) entry = ledger_.find(trial.point, code);
           if (!entry) continue;
           const Status status = entry->record.status;
           if (takes_ == Takes::finished && !is_finished(status) && !(status == Status::hopeless && study_.options_.stop_hopeless)) continue;
-          arm.record = entry->record;
-          arm.code = code, arm.machine = entry->machine;
+          trial.record = entry->record;
+          trial.code = code, trial.machine = entry->machine;
         }
         if (progress_) {
-          arm.place = progress_->add({arm.point.label(), study_.cost_of(arm.point)});
-          if (arm.record) progress_->skip(arm.place);
+          trial.place = progress_->add({trial.point.label(), study_.cost_of(trial.point)});
+          if (trial.record) progress_->skip(trial.place);
         }
-        unit.arms.push_back(std::move(arm));
+        unit.trials.push_back(std::move(trial));
       }
     }
   }
@@ -87,7 +87,7 @@ void Sweep::ask(Unit& unit) {
 template <class F>
 void Sweep::each(F&& f) const {
   for (const Unit& unit : units_)
-    for (const Named& a : unit.arms) f(a);
+    for (const Named& a : unit.trials) f(a);
 }
 
 std::vector<Record> Sweep::records() const {
@@ -141,10 +141,10 @@ std::size_t Sweep::elsewhere() const {
   return others.size();
 }
 
-void Sweep::run(const ArmEnvironment& environment, Progress& progress, const std::function<void()>& changed) {
+void Sweep::run(const TrialEnvironment& environment, Progress& progress, const std::function<void()>& changed) {
   progress_ = &progress;
   for (Unit& unit : units_)
-    for (Named& a : unit.arms) {
+    for (Named& a : unit.trials) {
       a.place = progress.add({a.point.label(), study_.cost_of(a.point)});
       if (a.record) progress.skip(a.place);
     }
@@ -169,9 +169,9 @@ void Sweep::run(const ArmEnvironment& environment, Progress& progress, const std
   if (error_) std::rethrow_exception(error_);
 }
 
-int Sweep::jobs_for(std::size_t arms) const {
+int Sweep::jobs_for(std::size_t trials) const {
   const auto jobs = static_cast<int>(study_.options_.jobs);
-  return study_.is_searched() ? jobs : std::clamp(static_cast<int>(arms), 1, jobs);
+  return study_.is_searched() ? jobs : std::clamp(static_cast<int>(trials), 1, jobs);
 }
 
 Sweep::Named* Sweep::take() {
@@ -180,28 +180,28 @@ Sweep::Named* Sweep::take() {
     if (stopping_ || interrupted()) return nullptr;
     bool over = true;
     for (Unit& unit : units_) {
-      for (Named& a : unit.arms)
+      for (Named& a : unit.trials)
         if (!a.begun && !a.record) return a.begun = true, &a;
       over = over && unit.over;
     }
     if (over) return nullptr;
-    changed_.wait(lock);  // for a search to name its next arms
+    changed_.wait(lock);  // for a search to name its next trials
   }
 }
 
 // `threads` of this worker's own; 0: those of the process.
-void Sweep::work(const ArmEnvironment& environment, int threads, const std::function<void()>& changed) {
+void Sweep::work(const TrialEnvironment& environment, int threads, const std::function<void()>& changed) {
   try {
     std::optional<ThreadShare> share;
     if (threads > 0) share.emplace(threads);
     const DefaultsScope defaults(defaults_for(environment.options));
     const PrecisionScope precision(precision_of(environment.options.dtype));
-    while (Named* arm = take()) {
-      ArmRun run(environment, arm->point, arm->key, arm->place);
-      progress_->begin(arm->place, run.options.steps);
+    while (Named* trial = take()) {
+      TrialState run(environment, trial->point, trial->key, trial->place);
+      progress_->begin(trial->place, run.options.steps);
       run_body(run, study_.body_);
       const std::lock_guard lock(mutex_);
-      finish(*arm, run);
+      finish(*trial, run);
       if (const double start = now(); written_ < 0 || start - written_ >= std::max(write_every, writing_took_ / writing_share)) {
         try {
           changed();
@@ -213,7 +213,7 @@ void Sweep::work(const ArmEnvironment& environment, int threads, const std::func
       }
       changed_.notify_all();
     }
-  } catch (const ArmStopped&) {  // interrupted
+  } catch (const TrialStopped&) {  // interrupted
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   } catch (...) {
@@ -224,16 +224,16 @@ void Sweep::work(const ArmEnvironment& environment, int threads, const std::func
   changed_.notify_all();
 }
 
-void Sweep::finish(Named& arm, ArmRun& run) {
+void Sweep::finish(Named& trial, TrialState& run) {
   ledger_.append({.key = run.key, .code = run.env.code, .machine = run.env.machine, .record = run.record});
-  arm.record = ledger_.entries().back().record;
-  arm.code = run.env.code, arm.machine = run.env.machine;
+  trial.record = ledger_.entries().back().record;
+  trial.code = run.env.code, trial.machine = run.env.machine;
   std::error_code none;
   if (run.record.status == Status::ok && run.checkpoint_is_ours()) std::filesystem::remove(run.checkpoint_file(), none);
-  progress_->finish(arm.place, run.record.status == Status::ok && run.warning.empty(), run.outcome(study_.shown_in_progress(run.record)));
+  progress_->finish(trial.place, run.record.status == Status::ok && run.warning.empty(), run.outcome(study_.shown_in_progress(run.record)));
   study_.check_measures(run.record);
   for (Unit& unit : units_)
-    if (std::ranges::any_of(unit.arms, [&](const Named& a) { return &a == &arm; })) return ask(unit);
+    if (std::ranges::any_of(unit.trials, [&](const Named& a) { return &a == &trial; })) return ask(unit);
 }
 
 }  // namespace plumb::lab

@@ -1,4 +1,4 @@
-// The arms of a study: which there are, which are finished, and running the others, side by side if asked.
+// The trials of a study: which there are, which are finished, and running the others, side by side if asked.
 #pragma once
 
 #include <condition_variable>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "experiments/lab/record/ledger.h"
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/record/study_description.h"
 #include "experiments/lab/study/study.h"
 #include "experiments/lab/train/trial_state.h"
 
@@ -21,9 +21,9 @@ class Progress;
 
 class Sweep {
  public:
-  // Which of the ledger's arms count: those that nobody would run again, or, for tables alone, all that ended.
+  // Which of the ledger's trials count: those that nobody would run again, or, for tables alone, all that ended.
   enum class Takes { finished, ended };
-  // Names the arms, and takes those of the ledger that one of these codes has computed.
+  // Names the trials, and takes those of the ledger that one of these codes has computed.
   Sweep(const Study& study, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes);
 
   std::vector<Record> records() const;  // of all that ended, in the order of --dry-run
@@ -32,15 +32,15 @@ class Sweep {
   std::size_t count(Status status) const;  // ended so
   std::vector<std::string> codes() const;  // that computed what ended, each once
   std::vector<std::string> machines() const;
-  // Arms of the ledger, finished by one of the codes, that are not among those named.
+  // Trials of the ledger, finished by one of the codes, that are not among those named.
   std::size_t elsewhere() const;
 
   // How many run side by side of so many that can: no more than there are, unless searches name further ones.
-  int jobs_for(std::size_t arms) const;
+  int jobs_for(std::size_t trials) const;
 
   // Runs what is missing, until all ended or an interrupt came. `changed` is called now and then, in any thread, by one at a time, when there are new
-  // records. What a body threw that is not its arm's failure leaves here, when all threads have stopped.
-  void run(const ArmEnvironment& environment, Progress& progress, const std::function<void()>& changed);
+  // records. What a body threw that is not its trial's failure leaves here, when all threads have stopped.
+  void run(const TrialEnvironment& environment, Progress& progress, const std::function<void()>& changed);
 
  private:
   struct Named {
@@ -51,28 +51,28 @@ class Sweep {
     std::optional<Record> record = {};
     std::string code = {}, machine = {};  // of the record
   };
-  // Arms that are named together: all of a search, or a single one.
+  // Trials that are named together: all of a search, or a single one.
   struct Unit {
     Point place;
     std::vector<std::int64_t> seeds;
-    std::deque<Named> arms = {};  // a deque keeps references valid
+    std::deque<Named> trials = {};  // a deque keeps references valid
     int round = 0;
     bool over = false;
   };
 
   template <class F>
-  void each(F&& f) const;  // named arm, in the order of --dry-run
+  void each(F&& f) const;  // named trial, in the order of --dry-run
   void ask(Unit& unit);    // for what is next, as long as all is there
   Named* take();
-  void work(const ArmEnvironment& environment, int threads, const std::function<void()>& changed);
-  void finish(Named& arm, ArmRun& run);
+  void work(const TrialEnvironment& environment, int threads, const std::function<void()>& changed);
+  void finish(Named& trial, TrialState& run);
 
   const Study& study_;
   const DataFacts& data_;
   Ledger& ledger_;
   std::vector<std::string> codes_;
   Takes takes_;
-  bool by_point_ = false;  // tables of a ledger whose keys are of other programs than this: its arms are found by where they are
+  bool by_point_ = false;  // tables of a ledger whose keys are of other programs than this: its trials are found by where they are
   std::deque<Unit> units_;
 
   Progress* progress_ = nullptr;

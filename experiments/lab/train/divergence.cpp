@@ -38,7 +38,7 @@ void DivergenceWatch::see(std::int64_t step, double loss) {
   if (recent_.size() > patience) recent_.pop_front();
 }
 
-bool DivergenceWatch::diverged(std::int64_t step, double loss, double gradient_norm) {
+bool DivergenceWatch::observe(std::int64_t step, double loss, double gradient_norm) {
   see(step, loss);
   finite_ = std::isfinite(loss) && std::isfinite(gradient_norm);
   return !finite_ || (recent_.size() == patience && std::ranges::all_of(recent_, [this](double l) { return is_above(l); }));

@@ -23,7 +23,7 @@ class DivergenceWatch {
   explicit DivergenceWatch(double chance, double limit = 10) : chance_(chance), limit_(limit) {}
 
   // Of each step in turn, before its update.
-  bool diverged(std::int64_t step, double loss, double gradient_norm);
+  bool observe(std::int64_t step, double loss, double gradient_norm);
   // A step's loss alone, where nobody asks whether it diverged. Counts once a step.
   void see(std::int64_t step, double loss);
   // Why, once it has. `loss` computes that step's again, within its random scope: every op is then checked, and the first one that makes a

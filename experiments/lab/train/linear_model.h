@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "experiments/lab/data/image_set.h"
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/record/study_description.h"
 
 namespace plumb::lab {
 

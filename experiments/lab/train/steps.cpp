@@ -7,7 +7,7 @@
 
 namespace plumb::lab {
 
-Steps::Steps(ArmRun& run) : run_(run), first_(run.first_step()), step_(first_ - 1) {}
+Steps::Steps(TrialState& run) : run_(run), first_(run.first_step()), step_(first_ - 1) {}
 
 // A loop that was left by break has done its last step; one that an exception leaves, those before it.
 Steps::~Steps() {
@@ -28,13 +28,13 @@ void Steps::advance() {
     scope_.reset();
     run_.after_step();
   }
-  if (interrupted()) run_.settle();  // an arm that has diverged is finished
+  if (interrupted()) run_.settle();  // a trial that has diverged is finished
   if (step_ + 1 >= run_.options.steps || run_.record.status == Status::diverged) return;
   run_.before_step(++step_);
   scope_.emplace(static_cast<std::uint64_t>(run_.record.seed()), step_);
 }
 
-Batches::Batches(ArmRun& run, const Augmentation& augment)
+Batches::Batches(TrialState& run, const Augmentation& augment)
     : steps_(run),
       loader_(run.env.data.train, run.env.normalization,
               {.batch = run.options.batch, .seed = static_cast<std::uint64_t>(run.record.seed()), .augment = augment, .start_step = steps_.first_}) {}

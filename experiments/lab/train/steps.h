@@ -9,10 +9,10 @@
 
 namespace plumb::lab {
 
-class ArmRun;
+class TrialState;
 
-// The numbers of an arm's steps, each of which is a step of its own for all random draws while the loop's body runs. An interrupt ends the loop, and
-// the arm, by an exception that the study catches.
+// The numbers of a trial's steps, each of which is a step of its own for all random draws while the loop's body runs. An interrupt ends the loop, and
+// the trial, by an exception that the study catches.
 class Steps {
  public:
   class Iterator {
@@ -30,7 +30,7 @@ class Steps {
     Steps* owner_;
   };
 
-  explicit Steps(ArmRun& run);
+  explicit Steps(TrialState& run);
   ~Steps();
   Steps(const Steps&) = delete;
   Steps& operator=(const Steps&) = delete;
@@ -44,7 +44,7 @@ class Steps {
   friend class Batches;
   void advance();
 
-  ArmRun& run_;
+  TrialState& run_;
   std::int64_t first_, step_;
   std::optional<TrainingStep> scope_;
 };
@@ -67,7 +67,7 @@ class Batches {
     Batches* owner_;
   };
 
-  Batches(ArmRun& run, const Augmentation& augment);
+  Batches(TrialState& run, const Augmentation& augment);
   Iterator begin() {
     advance();
     return Iterator(this);

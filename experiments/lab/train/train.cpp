@@ -15,9 +15,9 @@ constexpr std::int64_t traced_steps = 200;
 
 }  // namespace
 
-bool train(Arm& arm, Task& task, nn::Optimizer& optimizer, nn::Ema* ema, const AroundStep& around, std::int64_t log_every) {
-  const std::int64_t interval = log_every > 0 ? log_every : std::max<std::int64_t>(1, arm.steps() / traced_steps);
-  for (const std::int64_t step : arm.each_step()) {
+bool train(Trial& trial, Task& task, nn::Optimizer& optimizer, nn::Ema* ema, const AroundStep& around, std::int64_t log_every) {
+  const std::int64_t interval = log_every > 0 ? log_every : std::max<std::int64_t>(1, trial.steps() / traced_steps);
+  for (const std::int64_t step : trial.each_step()) {
     const auto loss = task.loss_of(step);
     auto after = around ? around(step) : nullptr;
     const double rate = optimizer.learning_rate();
@@ -26,25 +26,25 @@ bool train(Arm& arm, Task& task, nn::Optimizer& optimizer, nn::Ema* ema, const A
     if (ema) ema->update();
     if (after) after(gradients);
     after = nullptr;  // what watched the passes is gone before one is repeated
-    arm.took({.step = step, .rate = rate, .reading = reading, .loss = loss, .traced = step % interval == 0 || step + 1 == arm.steps()});
+    trial.took({.step = step, .rate = rate, .reading = reading, .loss = loss, .traced = step % interval == 0 || step + 1 == trial.steps()});
   }
-  return !arm.has_diverged();
+  return !trial.has_diverged();
 }
 
-ImageTask::ImageTask(const Arm& arm, const nn::Layer& model, Normalization normalization, const Augmentation& augment, double label_smoothing)
-    : arm_(arm), model_(model), normalization_(std::move(normalization)), augment_(augment), label_smoothing_(label_smoothing) {}
+ImageTask::ImageTask(const Trial& trial, const nn::Layer& model, Normalization normalization, const Augmentation& augment, double label_smoothing)
+    : trial_(trial), model_(model), normalization_(std::move(normalization)), augment_(augment), label_smoothing_(label_smoothing) {}
 
 std::function<Tensor()> ImageTask::loss_of(std::int64_t step) {
-  const ImageSet& images = arm_.data().train;
+  const ImageSet& images = trial_.data().train;
   if (!loader_)
     loader_ = std::make_unique<BatchLoader>(
         images, normalization_,
         LoaderOptions{
-            .batch = arm_.options().batch, .seed = arm_.seed(), .augment = augment_, .workers = loading_threads(images), .start_step = step});
+            .batch = trial_.options().batch, .seed = trial_.seed(), .augment = augment_, .workers = loading_threads(images), .start_step = step});
   return [this, batch = to_tensors(loader_->next(), images)] { return lab::loss_of(model_(batch.images), batch, label_smoothing_); };
 }
 
-void Arm::train(nn::Layer& model, const AroundStep& around) {
+void Trial::train(nn::Layer& model, const AroundStep& around) {
   const OptimizationOptions o = options_at(run_.env.optimization, point());
   calibrate(model);
   const auto optimizer = o.make(model.parameters(), warmup(), steps());
@@ -54,7 +54,8 @@ void Arm::train(nn::Layer& model, const AroundStep& around) {
   ImageTask task(*this, model, normalization(), o.augment.make(data().name, data().train, options().batch), o.augment.smoothing());
   if (!lab::train(*this, task, *optimizer, ema ? &*ema : nullptr, around)) return;
   const Values evaluation = evaluate();
-  if (!std::isfinite(value_of(evaluation, "val_loss"))) return diverged(steps() - 1, "the validation loss is not finite");  // the last update did it
+  if (!std::isfinite(value_of(evaluation, "val_loss")))
+    return mark_diverged(steps() - 1, "the validation loss is not finite");  // the last update did it
   measure({{"train_loss", recent_loss()}});
   measure(evaluation);
   if (ema) ema->swap();  // the model ends with the weights that were evaluated

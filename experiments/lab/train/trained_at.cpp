@@ -15,9 +15,9 @@ void TrainedAt::declare(Cli& cli, const AugmentOptions& augment) {
   });
 }
 
-void TrainedAt::measure(Arm& arm) const {
-  if (arm.has_diverged()) return;
-  arm.measure({{"trained", arm.recent_loss() < share * std::log(static_cast<double>(arm.data().train.classes)) ? 1.0 : 0.0}});
+void TrainedAt::measure(Trial& trial) const {
+  if (trial.has_diverged()) return;
+  trial.measure({{"trained", trial.recent_loss() < share * std::log(static_cast<double>(trial.data().train.classes)) ? 1.0 : 0.0}});
 }
 
 }  // namespace plumb::lab

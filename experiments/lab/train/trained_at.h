@@ -13,7 +13,7 @@ struct TrainedAt {
 
   // --trained-at, in the section of the call. Refuses augmentation while nobody says it: the loss of what is augmented ends elsewhere.
   void declare(Cli& cli, const AugmentOptions& augment);
-  void measure(Arm& arm) const;  // "trained", 1 or 0, of an arm whose training has ended; nothing of one that diverged
+  void measure(Trial& trial) const;  // "trained", 1 or 0, of a trial whose training has ended; nothing of one that diverged
 };
 
 }  // namespace plumb::lab

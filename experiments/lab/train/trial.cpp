@@ -17,20 +17,20 @@ using Json = nlohmann::ordered_json;
 
 }  // namespace
 
-const Point& Arm::point() const { return run_.record.point; }
-const RunOptions& Arm::options() const { return run_.options; }
-std::uint64_t Arm::seed() const { return static_cast<std::uint64_t>(run_.record.seed()); }
-const ImageData& Arm::data() const { return run_.env.data; }
-const Normalization& Arm::normalization() const { return run_.env.normalization; }
-const std::filesystem::path& Arm::folder() const { return run_.env.folder; }
-std::filesystem::path Arm::weights_file() const { return run_.weights_file(); }
+const Point& Trial::point() const { return run_.record.point; }
+const StudyOptions& Trial::options() const { return run_.options; }
+std::uint64_t Trial::seed() const { return static_cast<std::uint64_t>(run_.record.seed()); }
+const ImageData& Trial::data() const { return run_.env.data; }
+const Normalization& Trial::normalization() const { return run_.env.normalization; }
+const std::filesystem::path& Trial::folder() const { return run_.env.folder; }
+std::filesystem::path Trial::weights_file() const { return run_.weights_file(); }
 
-std::int64_t Arm::warmup() const { return options().warmup.value_or(std::llround(run_.recipe.warmup * static_cast<double>(steps()))); }
+std::int64_t Trial::warmup() const { return options().warmup.value_or(std::llround(run_.recipe.warmup * static_cast<double>(steps()))); }
 
-Batches Arm::batches(const Augmentation& augment) { return Batches(run_, augment); }
-Steps Arm::each_step() { return Steps(run_); }
+Batches Trial::batches(const Augmentation& augment) { return Batches(run_, augment); }
+Steps Trial::each_step() { return Steps(run_); }
 
-nn::ViTOptions Arm::vit(const ViTChoice& choice) {
+nn::ViTOptions Trial::vit(const ViTChoice& choice) {
   const NetworkOptions network = options_at(run_.env.network, point());
   nn::ViTOptions o = network.vit(data().train, steps());
   if (choice.depth || point().find("depth")) o.depth = choice.depth ? *choice.depth : point().get<std::int64_t>("depth");
@@ -42,17 +42,17 @@ nn::ViTOptions Arm::vit(const ViTChoice& choice) {
   return o;
 }
 
-void Arm::is_trained() { run_.trained = true; }
+void Trial::mark_pretrained() { run_.trained = true; }
 
-void Arm::calibrate(nn::Layer& model) {
+void Trial::calibrate(nn::Layer& model) {
   if (run_.trained) return;
   const RandomScope random({.seed = seed(), .step = 0});
   BatchLoader loader(data().train, normalization(), {.batch = options().batch, .seed = seed()});
   nn::calibrate(model, to_tensors(loader.next(), data().train).images);
 }
 
-void Arm::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
-  check(!run_.model, "[track] expected to be told once what an arm trains, got a second model");
+void Trial::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
+  check(!run_.model, "[track] expected to be told once what a trial trains, got a second model");
   check(run_.record.steps == 0, "[track] expected to be told what is trained before the first step, got it after step {}", run_.record.steps);
   run_.parameters = model.parameter_count();
   run_.record.model = model_facts(model);
@@ -71,15 +71,15 @@ void Arm::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
           fmt::format("--save-weights: weights of {} will have no card, so that other programs cannot make the model: {}", point().label(), lack));
 }
 
-Values Arm::evaluate() { return run_.latest_evaluation(); }
-void Arm::track_evaluation(std::function<Values()> evaluate) { run_.evaluate = std::move(evaluate); }
-void Arm::save_under(nn::KeyMap names) { run_.names = std::move(names); }
+Values Trial::evaluate() { return run_.latest_evaluation(); }
+void Trial::track_evaluation(std::function<Values()> evaluate) { run_.evaluate = std::move(evaluate); }
+void Trial::save_under(nn::KeyMap names) { run_.names = std::move(names); }
 
-void Arm::log(const Values& values) { run_.log(values); }
-void Arm::trace(const Values& values) { run_.trace(values); }
-void Arm::show(double loss, double rate) { run_.show(run_.step, loss, rate); }
+void Trial::log(const Values& values) { run_.log(values); }
+void Trial::trace(const Values& values) { run_.trace(values); }
+void Trial::show(double loss, double rate) { run_.show(run_.step, loss, rate); }
 
-void Arm::measure(const Values& values) {
+void Trial::measure(const Values& values) {
   if (run_.has_ended()) return;
   for (const auto& [name, value] : values) {
     check_name(point(), name);
@@ -88,7 +88,7 @@ void Arm::measure(const Values& values) {
   run_.end_if_not_finite(values);
 }
 
-std::vector<std::pair<std::int64_t, double>> Arm::traced(const std::string& name) const {
+std::vector<std::pair<std::int64_t, double>> Trial::traced(const std::string& name) const {
   std::vector<std::pair<std::int64_t, double>> found;
   for (const std::string& line : run_.record.metrics) {
     const Json json = Json::parse(line);
@@ -97,39 +97,39 @@ std::vector<std::pair<std::int64_t, double>> Arm::traced(const std::string& name
   return found;
 }
 
-void Arm::attach(const std::string& json) {
+void Trial::attach(const std::string& json) {
   internal_check(Json::accept(json), "an attachment that is no JSON: {}", json.substr(0, 60));
   if (!run_.repeats() && !run_.has_ended()) run_.record.attachments.push_back(json);
 }
 
-void Arm::took(const TakenStep& step) { run_.took(step); }
-bool Arm::has_diverged() const { return run_.record.status == Status::diverged; }
+void Trial::took(const TakenStep& step) { run_.took(step); }
+bool Trial::has_diverged() const { return run_.record.status == Status::diverged; }
 
-bool Arm::diverges(const Gradients& step, const std::function<Tensor()>& loss) {
-  if (!run_.watch.diverged(run_.step, step.loss(), step.norm())) return false;
-  diverged(run_.step, run_.watch.reason(loss));
+bool Trial::check_divergence(const Gradients& step, const std::function<Tensor()>& loss) {
+  if (!run_.watch.observe(run_.step, step.loss(), step.norm())) return false;
+  mark_diverged(run_.step, run_.watch.reason(loss));
   return true;
 }
 
-void Arm::diverged(std::int64_t step, const std::string& reason) {
-  if (!run_.has_ended() || run_.ended_by_value()) run_.diverged(step, reason);
+void Trial::mark_diverged(std::int64_t step, const std::string& reason) {
+  if (!run_.has_ended() || run_.ended_by_value()) run_.mark_diverged(step, reason);
 }
 
-double Arm::recent_loss() const {
+double Trial::recent_loss() const {
   run_.settle();
   return watch().recent_loss();
 }
 
-DivergenceWatch& Arm::watch() const { return run_.watch; }
+DivergenceWatch& Trial::watch() const { return run_.watch; }
 
-void Arm::warn(const std::string& text) { run_.warning = text; }
+void Trial::warn(const std::string& text) { run_.warning = text; }
 
-void Arm::note(const std::string& text) { run_.note(text); }
+void Trial::note(const std::string& text) { run_.note(text); }
 
-void run_body(ArmRun& run, const std::function<void(Arm&)>& body) {
+void run_body(TrialState& run, const std::function<void(Trial&)>& body) {
   run.call([&] {
-    Arm arm(run);
-    body(arm);
+    Trial trial(run);
+    body(trial);
   });
 }
 

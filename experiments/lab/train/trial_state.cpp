@@ -23,7 +23,7 @@ double log_classes(const ImageData& data) { return std::log(static_cast<double>(
 std::string shown(double value, int digits) { return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "not finite"; }
 
 // Throws UsageError for options that a body can only follow once it has said what it trains.
-void check_tracked(const ArmRun& run) {
+void check_tracked(const TrialState& run) {
   if (run.model) return;
   for (const auto& [on, option] : {std::pair(run.options.eval_every > 0, "--eval-every"),
                                    {run.options.save_weights, "--save-weights"},
@@ -47,29 +47,29 @@ void check_name(const Point& point, const std::string& name) {
       fmt::join(point.entries() | std::views::keys, ", "), name);
 }
 
-ArmRun::ArmRun(const ArmEnvironment& environment, const Point& point, std::string key_, std::size_t place_)
+TrialState::TrialState(const TrialEnvironment& environment, const Point& point, std::string key_, std::size_t place_)
     : env(environment),
-      options(run_options_at(environment.options, point)),
+      options(trial_options_at(environment.options, point)),
       key(std::move(key_)),
       place(place_),
       record{.point = point},
       watch(log_classes(environment.data), options.loss_limit) {}
 
-std::filesystem::path ArmRun::checkpoint_file() const {
+std::filesystem::path TrialState::checkpoint_file() const {
   return env.folder / "checkpoints" / fmt::format("{}-{:.8}.safetensors", record.point.file_stem(), key);
 }
 
-std::filesystem::path ArmRun::weights_file() const { return env.folder / "weights" / (record.point.file_stem() + ".safetensors"); }
+std::filesystem::path TrialState::weights_file() const { return env.folder / "weights" / (record.point.file_stem() + ".safetensors"); }
 
-ArmCheckpoint ArmRun::state() const {
-  ArmCheckpoint c{.key = key, .code = env.code, .machine = env.machine, .step = record.steps, .record = record, .recent = watch.recent()};
+TrialCheckpoint TrialState::state() const {
+  TrialCheckpoint c{.key = key, .code = env.code, .machine = env.machine, .step = record.steps, .record = record, .recent = watch.recent()};
   add_part(c.tensors, "model", nn::copies(nn::weights(*model)));
   add_part(c.tensors, "optimizer", optimizer->state());
   if (ema) add_part(c.tensors, "ema", ema->state());
   return c;
 }
 
-void ArmRun::save_checkpoint() {
+void TrialState::save_checkpoint() {
   if (!model || !leaves_files || options.checkpoint_every == 0) return;
   settle();
   if (record.status == Status::diverged || record.steps == 0 || watch.is_bad()) return;
@@ -82,13 +82,13 @@ void ArmRun::save_checkpoint() {
   }
 }
 
-// The arm's checkpoint in the folder, if it is one to go on from. Another is kept beside, under a name of its own.
-std::optional<ArmCheckpoint> ArmRun::read_checkpoint_of_folder() const {
+// The trial's checkpoint in the folder, if it is one to go on from. Another is kept beside, under a name of its own.
+std::optional<TrialCheckpoint> TrialState::read_checkpoint_of_folder() const {
   const std::filesystem::path file = checkpoint_file();
   if (!leaves_files || !std::filesystem::exists(file)) return std::nullopt;
   std::string kept = "damaged";
   try {
-    ArmCheckpoint found = read_checkpoint(file);
+    TrialCheckpoint found = read_checkpoint(file);
     kept = found.code;
     check(found.key == key, "{}: it is of other settings or data", file.string());
     check(found.code == env.code, "{}: it is of other code ({}, this is {})", file.string(), found.code, env.code);
@@ -102,15 +102,15 @@ std::optional<ArmCheckpoint> ArmRun::read_checkpoint_of_folder() const {
   }
 }
 
-void ArmRun::set_aside(const std::string& mark) const {
+void TrialState::set_aside(const std::string& mark) const {
   const std::filesystem::path file = checkpoint_file();
   std::error_code none;
   std::filesystem::rename(file, file.parent_path() / fmt::format("{}-{}.safetensors", file.stem().string(), mark), none);
 }
 
-void ArmRun::restore() {
-  const std::optional<ArmCheckpoint> found = start_from ? std::nullopt : read_checkpoint_of_folder();
-  const ArmCheckpoint* from = start_from ? start_from : found ? &*found : nullptr;
+void TrialState::restore() {
+  const std::optional<TrialCheckpoint> found = start_from ? std::nullopt : read_checkpoint_of_folder();
+  const TrialCheckpoint* from = start_from ? start_from : found ? &*found : nullptr;
   if (!from) return;
   try {
     nn::assign(nn::weights(*model), part_of(from->tensors, "model"), fmt::format("[checkpoint] {}", record.point.label()));
@@ -127,28 +127,28 @@ void ArmRun::restore() {
   if (env.progress) env.progress->goes_on(place, record.steps);
 }
 
-void ArmRun::note(const std::string& text) const {
+void TrialState::note(const std::string& text) const {
   if (env.progress) env.progress->note(text);
 }
 
-std::int64_t ArmRun::first_step() {
+std::int64_t TrialState::first_step() {
   check_tracked(*this);
-  check(!(model && std::exchange(looped_, true)), "[track] expected one loop over the steps of an arm that tracks what it trains, got a second");
+  check(!(model && std::exchange(looped_, true)), "[track] expected one loop over the steps of a trial that tracks what it trains, got a second");
   return model ? record.steps : 0;
 }
 
-void ArmRun::before_step(std::int64_t next) {
+void TrialState::before_step(std::int64_t next) {
   if (next == capture_before) captured = state();
-  if (next == stop_before || record.seconds > enough_seconds) throw ArmStopped{ArmStopped::Why::enough};
+  if (next == stop_before || record.seconds > enough_seconds) throw TrialStopped{TrialStopped::Why::enough};
   if (interrupted()) {
     save_checkpoint();
-    throw ArmStopped{ArmStopped::Why::interrupted};
+    throw TrialStopped{TrialStopped::Why::interrupted};
   }
   step = next;
   step_began_ = Clock::now();
 }
 
-void ArmRun::after_step() {
+void TrialState::after_step() {
   const bool last = step + 1 == options.steps, evaluates = options.eval_every > 0 && (last || (step + 1) % options.eval_every == 0),
              judges = options.stop_hopeless && step + 1 == options.steps / 2;
   const bool timed = std::isfinite(enough_seconds);  // each step by itself
@@ -163,7 +163,7 @@ void ArmRun::after_step() {
   if (evaluates) last ? log(latest_evaluation()) : trace(latest_evaluation());
   if (judges && watch.recent().size() == DivergenceWatch::patience && watch.recent_loss() >= hopeless_share * watch.chance()) {
     save_checkpoint();
-    throw ArmStopped{ArmStopped::Why::hopeless};
+    throw TrialStopped{TrialStopped::Why::hopeless};
   }
   if (last)
     save_weights();
@@ -171,23 +171,23 @@ void ArmRun::after_step() {
     save_checkpoint();
 }
 
-void ArmRun::took(const TakenStep& taken) {
+void TrialState::took(const TakenStep& taken) {
   pending_.push_back(taken);
   settle(most_pending);
 }
 
-bool ArmRun::has_ended() {
+bool TrialState::has_ended() {
   settle();
   return ended_;
 }
 
-void ArmRun::settle(std::size_t most_left) {
+void TrialState::settle(std::size_t most_left) {
   if (record.status == Status::diverged) pending_.clear();  // by a rule of the body's own
   while (!pending_.empty() && (pending_.size() > most_left || pending_.front().reading.arrived())) {
     const TakenStep taken = std::move(pending_.front());
     pending_.pop_front();
     const double loss = taken.reading.loss(), norm = taken.reading.norm();
-    const bool bad = watch.diverged(taken.step, loss, norm);
+    const bool bad = watch.observe(taken.step, loss, norm);
     if (taken.traced || bad)
       trace(taken.step, {{"loss", loss}, {"lr_now", taken.rate}, {"grad_norm", norm}});
     else
@@ -197,12 +197,12 @@ void ArmRun::settle(std::size_t most_left) {
     ended_ = true;
     record.steps = taken.step;
     const RandomScope random({.seed = static_cast<std::uint64_t>(record.seed()), .step = static_cast<std::uint32_t>(taken.step)});
-    diverged(taken.step, watch.reason(taken.loss));
+    mark_diverged(taken.step, watch.reason(taken.loss));
   }
 }
 
 // Lines are in the order of their steps, one a step.
-void ArmRun::join(std::int64_t of_step, const std::string& object) {
+void TrialState::join(std::int64_t of_step, const std::string& object) {
   auto line = record.metrics.end();
   Json joined{{"step", of_step}};
   for (; line != record.metrics.begin(); --line) {
@@ -218,7 +218,7 @@ void ArmRun::join(std::int64_t of_step, const std::string& object) {
   record.metrics.insert(line, line_of(joined));
 }
 
-void ArmRun::trace(std::int64_t of_step, const Values& values) {
+void TrialState::trace(std::int64_t of_step, const Values& values) {
   if (repeats()) return;
   Json line = Json::object();
   for (const auto& [name, value] : values) {
@@ -231,20 +231,20 @@ void ArmRun::trace(std::int64_t of_step, const Values& values) {
   if (env.progress) env.progress->step(place, of_step + 1, last_loss, last_rate);
 }
 
-void ArmRun::log(const Values& values) {
+void TrialState::log(const Values& values) {
   if (has_ended()) return;
   trace(step, values);
   for (const auto& [name, value] : values) set_value(record.values, name, value);
   end_if_not_finite(values);
 }
 
-void ArmRun::trace(const Values& values) {
+void TrialState::trace(const Values& values) {
   if (has_ended()) return;
   trace(step, values);
   end_if_not_finite(values);
 }
 
-Values ArmRun::latest_evaluation() {
+Values TrialState::latest_evaluation() {
   settle();
   check(model, "[evaluate] expected track() before evaluate(), got no model");
   if (evaluated_after != record.steps || record.steps == 0) {
@@ -254,22 +254,22 @@ Values ArmRun::latest_evaluation() {
   return evaluation;
 }
 
-void ArmRun::end_if_not_finite(const Values& values) {
+void TrialState::end_if_not_finite(const Values& values) {
   for (const auto& [name, value] : values) {
     if (!tells_divergence(name) || std::isfinite(value) || record.status == Status::diverged) continue;
-    diverged(step, fmt::format("{} is not finite", name));
+    mark_diverged(step, fmt::format("{} is not finite", name));
     ended_ = ended_by_value_ = true;
   }
 }
 
-void ArmRun::show(std::int64_t of_step, double loss, double rate) {
+void TrialState::show(std::int64_t of_step, double loss, double rate) {
   last_loss = loss, last_rate = rate;
   if (env.progress) env.progress->step(place, of_step + 1, loss, rate);
 }
 
-void ArmRun::diverged(std::int64_t at_step, const std::string& reason) {
+void TrialState::mark_diverged(std::int64_t at_step, const std::string& reason) {
   check(record.status != Status::diverged || std::exchange(ended_by_value_, false),
-        "[diverged] expected one divergence an arm, got a second at step {}", at_step);
+        "[diverged] expected one divergence a trial, got a second at step {}", at_step);
   record.status = Status::diverged;
   record.reason = one_line(reason);
   record.diverges_from = watch.is_bad() ? std::min(at_step, watch.bad_since()) : at_step;
@@ -277,7 +277,7 @@ void ArmRun::diverged(std::int64_t at_step, const std::string& reason) {
   if (std::error_code none; leaves_files) std::filesystem::remove(weights_file(), none);
 }
 
-std::pair<std::map<std::string, std::string>, std::string> ArmRun::weights_metadata() const {
+std::pair<std::map<std::string, std::string>, std::string> TrialState::weights_metadata() const {
   std::optional<nn::ModelCard> card = nn::card_of(*model);
   if (!card) return {};
   card->mean.assign(env.normalization.mean.begin(), env.normalization.mean.end());
@@ -290,7 +290,7 @@ std::pair<std::map<std::string, std::string>, std::string> ArmRun::weights_metad
   }
 }
 
-void ArmRun::save_weights() {
+void TrialState::save_weights() {
   if (!options.save_weights || !leaves_files || !model) return;
   std::optional<nn::EmaScope> averaged;
   if (ema) averaged.emplace(*ema);
@@ -303,7 +303,7 @@ void ArmRun::save_weights() {
   }
 }
 
-void ArmRun::call(const std::function<void()>& body) {
+void TrialState::call(const std::function<void()>& body) {
   const auto ended_as = [&](Status status, std::string reason) {
     if (ended_) return;  // by a step that has diverged, which was found while the body was left
     record.status = status;
@@ -312,15 +312,15 @@ void ArmRun::call(const std::function<void()>& body) {
   try {
     body();
     if (error_) std::rethrow_exception(error_);
-  } catch (const ArmStopped& stopped) {
-    if (stopped.why != ArmStopped::Why::hopeless) throw;
+  } catch (const TrialStopped& stopped) {
+    if (stopped.why != TrialStopped::Why::hopeless) throw;
     ended_as(Status::hopeless, fmt::format("loss {:.4g} after half of the steps, at least {:.0f} % of chance ({:.4g})", watch.recent_loss(),
                                            100 * hopeless_share, watch.chance()));
   } catch (const UsageError&) {
     throw;
   } catch (const std::bad_alloc&) {
     ended_as(Status::failed, "out of memory; try a smaller --batch");
-  } catch (const std::exception& e) {  // one arm's failure is not the sweep's
+  } catch (const std::exception& e) {  // one trial's failure is not the sweep's
     ended_as(Status::failed, e.what());
   }
   if (record.status == Status::diverged) {
@@ -332,7 +332,7 @@ void ArmRun::call(const std::function<void()>& body) {
   pending_.clear();
 }
 
-std::string ArmRun::outcome(const std::vector<std::string>& show) const {
+std::string TrialState::outcome(const std::vector<std::string>& show) const {
   switch (record.status) {
     case Status::diverged:
       return fmt::format("diverged at step {:.0f}: {}", value_of(record.values, diverged_at), record.reason);

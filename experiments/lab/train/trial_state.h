@@ -1,4 +1,4 @@
-// The inside of an Arm: what its study gives it, what it has left behind so far, and what happens between two of its steps.
+// The inside of an Trial: what its study gives it, what it has left behind so far, and what happens between two of its steps.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 #include "experiments/lab/data/loader.h"
 #include "experiments/lab/options/network_options.h"
 #include "experiments/lab/options/optimizer_options.h"
-#include "experiments/lab/options/run_options.h"
+#include "experiments/lab/options/study_options.h"
 #include "experiments/lab/record/checkpoint.h"
 #include "experiments/lab/train/divergence.h"
 #include "experiments/lab/train/training_step.h"
@@ -20,14 +20,14 @@ namespace plumb::lab {
 
 class Progress;
 
-inline constexpr const char* diverged_at = "diverged_at";  // a value of each arm that diverged: the step
+inline constexpr const char* diverged_at = "diverged_at";  // a value of each trial that diverged: the step
 
 // Throws unless it is one that a body may give to a value.
 void check_name(const Point& point, const std::string& name);
 
-// What the arms of one call share.
-struct ArmEnvironment {
-  const RunOptions& options;
+// What the trials of one call share.
+struct TrialEnvironment {
+  const StudyOptions& options;
   const ImageData& data;
   const Normalization& normalization;
   std::filesystem::path folder;
@@ -38,16 +38,16 @@ struct ArmEnvironment {
 };
 
 // Leaves a body from between two steps.
-struct ArmStopped {
+struct TrialStopped {
   enum class Why { interrupted, hopeless, enough } why;
 };
 
-class ArmRun {
+class TrialState {
  public:
-  ArmRun(const ArmEnvironment& environment, const Point& point, std::string key, std::size_t place);
+  TrialState(const TrialEnvironment& environment, const Point& point, std::string key, std::size_t place);
 
-  const ArmEnvironment& env;
-  const RunOptions options;  // the call's, with what the point says of them
+  const TrialEnvironment& env;
+  const StudyOptions options;  // the call's, with what the point says of them
   const std::string key;
   const std::size_t place;  // in the progress
   Record record;
@@ -57,8 +57,8 @@ class ArmRun {
   std::int64_t stop_before = -1;                                    // leaves the body before this step
   double enough_seconds = std::numeric_limits<double>::infinity();  // leaves the body when its steps have taken so long
   std::int64_t capture_before = -1;                                 // keeps the state before this step
-  std::optional<ArmCheckpoint> captured = {};
-  const ArmCheckpoint* start_from = nullptr;  // in place of the checkpoint in the folder
+  std::optional<TrialCheckpoint> captured = {};
+  const TrialCheckpoint* start_from = nullptr;  // in place of the checkpoint in the folder
   bool leaves_files = true;
 
   // What is tracked.
@@ -75,7 +75,7 @@ class ArmRun {
   std::int64_t step = 0;                 // the one that runs, or the last
   std::optional<double> last_loss = {};  // as the progress shows them
   double last_rate = unknown;
-  std::string warning;                                            // Arm::warn
+  std::string warning;                                            // Trial::warn
   double fastest_step = std::numeric_limits<double>::infinity();  // seconds
   std::int64_t parameters = 0;                                    // of what is tracked
 
@@ -85,16 +85,16 @@ class ArmRun {
   // Takes them all in. Whether one of them has diverged: then nothing that the body does in later steps is reported.
   bool has_ended();
   void trace(std::int64_t of_step, const Values& values);
-  void log(const Values& values);    // Arm::log
-  void trace(const Values& values);  // Arm::trace
+  void log(const Values& values);    // Trial::log
+  void trace(const Values& values);  // Trial::trace
   // Of what is tracked, as it is now: the last evaluation, if no step came since.
   Values latest_evaluation();
-  // Ends the arm as diverged if one of these values that tells_divergence() is not finite. The body may still say a better reason, by
-  // Arm::diverged() or Arm::diverges().
+  // Ends the trial as diverged if one of these values that tells_divergence() is not finite. The body may still say a better reason, by
+  // Trial::mark_diverged() or Trial::check_divergence().
   void end_if_not_finite(const Values& values);
   bool ended_by_value() const { return ended_by_value_; }
   void show(std::int64_t of_step, double loss, double rate);
-  void diverged(std::int64_t at_step, const std::string& reason);
+  void mark_diverged(std::int64_t at_step, const std::string& reason);
 
   // Between steps.
   std::int64_t first_step();  // of the loop that begins
@@ -108,7 +108,7 @@ class ArmRun {
   bool checkpoint_is_ours() const { return restored_ || checkpoint_written_; }
   // Whether the body is between track() and its loop after a restore: what it logs there it has logged before.
   bool repeats() const { return restored_ && !looped_; }
-  bool trained = false;  // Arm::is_trained
+  bool trained = false;  // Trial::mark_pretrained
   void note(const std::string& text) const;
   // So that a file of the model's weights says what it is of; and why it cannot, if so.
   std::pair<std::map<std::string, std::string>, std::string> weights_metadata() const;
@@ -118,9 +118,9 @@ class ArmRun {
   std::string outcome(const std::vector<std::string>& show) const;  // for the progress: "loss 1.2  acc 61 %", "diverged at step 3: ..."
 
  private:
-  ArmCheckpoint state() const;
+  TrialCheckpoint state() const;
   void save_checkpoint();
-  std::optional<ArmCheckpoint> read_checkpoint_of_folder() const;
+  std::optional<TrialCheckpoint> read_checkpoint_of_folder() const;
   void set_aside(const std::string& mark) const;
   bool looped_ = false, restored_ = false, checkpoint_written_ = false;
   std::exception_ptr error_;

@@ -1,5 +1,5 @@
 // The command line of an experiment, on one that has every kind of option.
-#include "experiments/lab/options/run_options.h"
+#include "experiments/lab/options/study_options.h"
 
 #include <fstream>
 #include <limits>
@@ -24,7 +24,7 @@ using Integers = std::vector<std::int64_t>;
 using Numbers = std::vector<double>;
 
 // A program "study" and its options, as main would hold them.
-struct Study : RunOptions {
+struct Study : StudyOptions {
   Names gates{"post", "layerscale"};
   Integers depths{6, 48};
   Numbers lrs{1e-3};
@@ -371,7 +371,7 @@ TEST_CASE("a configuration keeps the name of its preset, which decides nothing b
 }
 
 TEST_CASE("a program without presets has no option for them", "[experiments]") {
-  RunOptions options;
+  StudyOptions options;
   Cli cli("study", "Studies.");
   options.declare(cli);
   CHECK_THAT(cli.help(), !contains("--preset N"));
@@ -405,7 +405,7 @@ TEST_CASE("a switch that is on goes off with --no-, and what a program varies sa
 
 TEST_CASE("help has lists under a heading of their own, before the general options, and options declared after one stay where they were",
           "[experiments]") {
-  RunOptions options;
+  StudyOptions options;
   bool checks = false, other = false;
   Cli cli("study", "Studies.");
   cli.section("Model");

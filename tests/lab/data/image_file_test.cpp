@@ -98,7 +98,7 @@ TEST_CASE("images in files may keep their size, and that they are enlarged is sa
 
   const auto main = [](int argc, const char* const* argv) {
     Study study("sizes", "Sizes.");
-    return study.run(argc, argv, [](Arm& arm) { arm.measure({{"side", static_cast<double>(arm.vit({.depth = 1, .gate = "pre"}).image)}}); });
+    return study.run(argc, argv, [](Trial& trial) { trial.measure({{"side", static_cast<double>(trial.vit({.depth = 1, .gate = "pre"}).image)}}); });
   };
   const auto trained = [&](const Words& words) {
     const Ended e =

@@ -86,14 +86,14 @@ TEST_CASE("docs/files.md has the columns of the files, and no others") {
     s.section([](const StudyResults& r) {
       return Section{.title = "Dots", .charts = {dots_of(r, "val_accuracy", "Dots"), plot_of(r, {.value = "val_accuracy", .axis = "depth"})}};
     });
-    return s.run(argc, argv, [](Arm& arm) {
-      if (arm.point().contains({{"gate", "rezero"}, {"depth", 2}, {"lr", 3e-3}, {"seed", 1}})) {
-        arm.trace({{"loss", 2}});
-        return arm.diverged(1, "for a test");
+    return s.run(argc, argv, [](Trial& trial) {
+      if (trial.point().contains({{"gate", "rezero"}, {"depth", 2}, {"lr", 3e-3}, {"seed", 1}})) {
+        trial.trace({{"loss", 2}});
+        return trial.mark_diverged(1, "for a test");
       }
-      if (arm.point().contains({{"gate", "rezero"}, {"depth", 1}, {"lr", 3e-3}, {"seed", 1}})) throw Error("for a test");
-      nn::ViT model(arm.vit());
-      arm.train(model, passports(arm, model.stack()));
+      if (trial.point().contains({{"gate", "rezero"}, {"depth", 1}, {"lr", 3e-3}, {"seed", 1}})) throw Error("for a test");
+      nn::ViT model(trial.vit());
+      trial.train(model, passports(trial, model.stack()));
     });
   };
   const Ended e = call(
@@ -107,8 +107,8 @@ TEST_CASE("docs/files.md has the columns of the files, and no others") {
     Study s("loop", "Loop.", {.network = false, .optimization = false});
     s.axis<int>("--steps", {2, 3}, "Steps").named("steps");
     s.axis<int>("--sizes", {1}, "Sizes");
-    return s.run(argc, argv, [](Arm& arm) {
-      for ([[maybe_unused]] const std::int64_t step : arm.each_step()) arm.log({{"loss", 1}, {"lr", 1e-3}, {"own", 1}});
+    return s.run(argc, argv, [](Trial& trial) {
+      for ([[maybe_unused]] const std::int64_t step : trial.each_step()) trial.log({{"loss", 1}, {"lr", 1e-3}, {"own", 1}});
     });
   };
   REQUIRE(call(folder.path(), loop, {"--no-progress", "--out", "b"}).status == 0);

@@ -50,7 +50,7 @@ TEST_CASE("points compare by value, in any order and whatever number type") {
   CHECK(point.without("depth") == Point{{"epsilon", 0}});
   CHECK(point.get<double>("depth") == 6);
   CHECK(point.get<std::int64_t>("depth") == 6);
-  CHECK_THAT(error_of([&] { (void)point.get<std::int64_t>("width"); }), contains("expected an arm with a value of width, got epsilon 0 depth 6"));
+  CHECK_THAT(error_of([&] { (void)point.get<std::int64_t>("width"); }), contains("expected a trial with a value of width, got epsilon 0 depth 6"));
   CHECK_THAT(error_of([&] { (void)point.get<std::string>("depth"); }), contains("expected another type of value of depth, got 6"));
   CHECK_THAT(error_of([&] { (void)point.get<std::int64_t>("epsilon"); }), contains("another type"));
 }
@@ -77,7 +77,7 @@ TEST_CASE("a record survives a round trip to the bit, and what is not finite is 
   CHECK(back.attachments == record.attachments);
   CHECK(to_json(back) == to_json(record));
   for (const char* wrong : {"", "{}", "[1]", R"({"arm":{},"status":"well","steps":1,"seconds":1,"values":{},"metrics":[],"attachments":[]})"})
-    CHECK_THAT(error_of([&] { record_from_json(wrong); }), contains("expected the record of an arm as one JSON object"));
+    CHECK_THAT(error_of([&] { record_from_json(wrong); }), contains("expected the record of a trial as one JSON object"));
 }
 
 TEST_CASE("results.csv: axes, status, steps, then the study's columns and what else was measured") {
@@ -95,7 +95,7 @@ TEST_CASE("results.csv: axes, status, steps, then the study's columns and what e
         "rezero,48,0.001,7,ok,200,0.3333333333333333,,12.5,0.30000000000000004\n");
 }
 
-TEST_CASE("metrics.jsonl: each logged step with its arm, and no bare NaN") {
+TEST_CASE("metrics.jsonl: each logged step with its trial, and no bare NaN") {
   const std::string text = metrics_jsonl({a_record()});
   CHECK(text ==
         "{\"gate\":\"rezero\",\"depth\":48,\"lr\":0.001,\"seed\":7,\"step\":0,\"loss\":2.3}\n"

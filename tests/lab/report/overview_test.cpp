@@ -15,30 +15,30 @@ using namespace plumb::test;
 
 namespace {
 
-ArmResult arm(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss) {
-  return {.gate = gate, .depth = depth, .lr = 1e-3, .seed = seed, .steps = 4, .train_loss = loss};
+TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss) {
+  return {.method = gate, .depth = depth, .lr = 1e-3, .seed = seed, .steps = 4, .train_loss = loss};
 }
 
-ArmResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed) {
-  return {.gate = gate, .depth = depth, .lr = 1e-3, .seed = seed, .status = Status::diverged, .steps = 3, .diverged_at = 3};
+TrialResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed) {
+  return {.method = gate, .depth = depth, .lr = 1e-3, .seed = seed, .status = Status::diverged, .steps = 3, .diverged_at = 3};
 }
 
 // a trains at both depths and is the control, b at the smaller, c loses one seed of three, d all.
-std::vector<ArmResult> arms() {
-  std::vector<ArmResult> all;
+std::vector<TrialResult> trials() {
+  std::vector<TrialResult> all;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     const double jitter = 0.01 * static_cast<double>(seed);
-    all.push_back(arm("a", 6, seed, 1.0 + jitter));
-    all.push_back(arm("b", 6, seed, 0.5 + jitter));
-    all.push_back(arm("a", 48, seed, 0.4 - jitter));
-    all.push_back(arm("b", 48, seed, 2.3 + jitter));
-    all.push_back(seed == 1 ? dead("c", 48, seed) : arm("c", 48, seed, 0.1));
+    all.push_back(trial("a", 6, seed, 1.0 + jitter));
+    all.push_back(trial("b", 6, seed, 0.5 + jitter));
+    all.push_back(trial("a", 48, seed, 0.4 - jitter));
+    all.push_back(trial("b", 48, seed, 2.3 + jitter));
+    all.push_back(seed == 1 ? dead("c", 48, seed) : trial("c", 48, seed, 0.1));
     all.push_back(dead("d", 48, seed));
   }
   return all;
 }
 
-std::vector<Place> judged(const std::string& control = "a") { return places(arms(), {.classes = 10, .control = control}); }
+std::vector<Condition> judged(const std::string& control = "a") { return conditions(trials(), {.classes = 10, .control = control}); }
 
 }  // namespace
 
@@ -59,15 +59,15 @@ TEST_CASE("rankings: the deepest first, lost seeds below all others, with what i
   CHECK(std::isnan(plots[0].rows[3].dot.x));
   CHECK(plots[1].rows[0].name == "b");
   CHECK(plots[1].rows[0].note == "no verdict");  // three seeds
-  std::vector<ArmResult> many;
+  std::vector<TrialResult> many;
   for (std::uint64_t seed = 0; seed < 6; ++seed)
     for (const auto& [gate, loss] : {std::pair("a", 1.0), {"b", 0.5}, {"e", 1.5}})
-      many.push_back(arm(gate, 6, seed, loss + 0.01 * static_cast<double>((seed * 7 + static_cast<std::uint64_t>(gate[0])) % 5)));
-  const DotPlot plain = rankings(places(many, {.classes = 10, .control = "a"}), 10).at(0);
+      many.push_back(trial(gate, 6, seed, loss + 0.01 * static_cast<double>((seed * 7 + static_cast<std::uint64_t>(gate[0])) % 5)));
+  const DotPlot plain = rankings(conditions(many, {.classes = 10, .control = "a"}), 10).at(0);
   CHECK(plain.rows[0].note == "lower");
   CHECK(plain.rows[2].note == "higher");
   CHECK(rankings(judged("none of these"), 10)[1].rows[0].note == "");
-  CHECK(rankings(places({arm("a", 6, 0, 1)}, {.classes = 10}), 10).empty());
+  CHECK(rankings(conditions({trial("a", 6, 0, 1)}, {.classes = 10}), 10).empty());
 }
 
 TEST_CASE("the overview: methods by depths, in the order of the deepest, stronger the farther from chance") {
@@ -80,26 +80,26 @@ TEST_CASE("the overview: methods by depths, in the order of the deepest, stronge
   CHECK(cell(0, 1).strength > cell(0, 0).strength);
   CHECK(cell(1, 1).strength < 0.01);
   CHECK_THAT(cell(1, 1).title, contains("near chance"));
-  CHECK(cell(2, 0).text == "");  // no such arm
+  CHECK(cell(2, 0).text == "");  // no such trial
   CHECK(cell(2, 1).text == "0.10 ✕1");
   CHECK(cell(2, 1).crossed);
   CHECK(cell(3, 1).text == "diverged");
-  CHECK_FALSE(overview(places({arm("a", 6, 0, 1), arm("b", 6, 0, 1)}, {.classes = 10}), 10));   // one depth
-  CHECK_FALSE(overview(places({arm("a", 6, 0, 1), arm("a", 48, 0, 1)}, {.classes = 10}), 10));  // one method
+  CHECK_FALSE(overview(conditions({trial("a", 6, 0, 1), trial("b", 6, 0, 1)}, {.classes = 10}), 10));   // one depth
+  CHECK_FALSE(overview(conditions({trial("a", 6, 0, 1), trial("a", 48, 0, 1)}, {.classes = 10}), 10));  // one method
 }
 
 TEST_CASE("axes of losses show the data: near chance they do not begin at zero") {
-  ReportInput input{.title = "t", .judging = {.classes = 10}, .arms = {arm("a", 6, 0, 2.31), arm("b", 6, 0, 2.30)}};
-  for (const ArmResult& a : input.arms)
+  ReportInput input{.title = "t", .judging = {.classes = 10}, .trials = {trial("a", 6, 0, 2.31), trial("b", 6, 0, 2.30)}};
+  for (const TrialResult& a : input.trials)
     for (std::int64_t step = 0; step < 4; ++step)
-      input.losses.push_back({a.gate, 6, a.lr, 0, step, *a.train_loss + 0.001 * static_cast<double>(step)});
+      input.losses.push_back({a.method, 6, a.lr, 0, step, *a.train_loss + 0.001 * static_cast<double>(step)});
   const Plot plot = loss_plots(input)[0];
   CHECK(*plot.y.low > 2.29);
   CHECK(*plot.y.high < 2.33);
 }
 
 TEST_CASE("gates over training: geometric means over blocks and branches, from three steps on") {
-  ReportInput input{.title = "t", .judging = {.classes = 10}, .arms = {arm("a", 6, 0, 1), arm("b", 6, 0, 1)}};
+  ReportInput input{.title = "t", .judging = {.classes = 10}, .trials = {trial("a", 6, 0, 1), trial("b", 6, 0, 1)}};
   for (std::int64_t step : {0, 10, 20})
     for (std::int64_t block : {0, 1}) {
       input.layers.push_back({"a", 6, 1e-3, 0, step, block, "attn", 1, block == 0 ? 0.01 : 1.0});
@@ -116,7 +116,7 @@ TEST_CASE("gates over training: geometric means over blocks and branches, from t
 }
 
 TEST_CASE("figures beside a report: a picture that stands alone and a table of what it shows, each under a name of its own") {
-  ReportInput input{.title = "t", .judging = {.classes = 10, .control = "a"}, .arms = arms()};
+  ReportInput input{.title = "t", .judging = {.classes = 10, .control = "a"}, .trials = trials()};
   const Report report = render_report(input);
   std::vector<std::string> ids;
   for (const Figure& f : report.figures) {
@@ -137,19 +137,19 @@ TEST_CASE("figures beside a report: a picture that stands alone and a table of w
 }
 
 TEST_CASE("several rates: two heads a column, rows by the best of the deepest, and only the deepest ranked") {
-  std::vector<ArmResult> all;
+  std::vector<TrialResult> all;
   for (const double rate : {1e-3, 3e-3})
     for (const std::int64_t depth : {6, 48})
       for (const auto& [gate, loss] : {std::pair("a", 1.0), {"b", 2.0}}) {
-        all.push_back(arm(gate, depth, 0, gate[0] == 'b' && rate > 2e-3 && depth == 48 ? 0.01 : loss));
+        all.push_back(trial(gate, depth, 0, gate[0] == 'b' && rate > 2e-3 && depth == 48 ? 0.01 : loss));
         all.back().lr = rate;
       }
-  const std::vector<Place> judged_places = places(all, {.classes = 10});
-  const HeatMap map = overview(judged_places, 10).value();
+  const std::vector<Condition> judged_conditions = conditions(all, {.classes = 10});
+  const HeatMap map = overview(judged_conditions, 10).value();
   CHECK(map.columns == std::vector<HeatMap::Head>{{"6", "0.001"}, {"6", "0.003"}, {"48", "0.001"}, {"48", "0.003"}});
   CHECK(map.rows == std::vector<std::string>{"b", "a"});
   CHECK(map.cells[3].text == "0.01");
-  const std::vector<DotPlot> plots = rankings(judged_places, 10);
+  const std::vector<DotPlot> plots = rankings(judged_conditions, 10);
   REQUIRE(plots.size() == 2);
   CHECK(plots[0].title == "Depth 48, lr 0.003");
   CHECK(plots[1].title == "Depth 48, lr 0.001");
@@ -184,10 +184,10 @@ TEST_CASE("a ranking shows where the values are: chance far off is named, one hu
 }
 
 TEST_CASE("a study without training losses is not judged by them") {
-  ArmResult accurate{.gate = "a", .depth = 6, .seed = 0, .steps = 4, .val_accuracy = 0.5};
+  TrialResult accurate{.method = "a", .depth = 6, .seed = 0, .steps = 4, .val_accuracy = 0.5};
   CHECK_FALSE(has_training_losses({accurate, dead("a", 6, 1)}));
   CHECK(has_training_losses({dead("a", 6, 1)}));
-  CHECK(has_training_losses({accurate, arm("a", 6, 1, 1.0)}));
-  const std::string html = render_report({.title = "t", .judging = {.classes = 10}, .arms = {accurate, dead("a", 6, 1)}}).html;
+  CHECK(has_training_losses({accurate, trial("a", 6, 1, 1.0)}));
+  const std::string html = render_report({.title = "t", .judging = {.classes = 10}, .trials = {accurate, dead("a", 6, 1)}}).html;
   CHECK(html.find("no method trained") == std::string::npos);
 }

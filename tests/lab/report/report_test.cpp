@@ -15,19 +15,20 @@ using plumb::test::contains;
 
 namespace {
 
-ArmResult arm(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss, double lr = 1e-3) {
-  return {.gate = gate, .depth = depth, .lr = lr, .seed = seed, .steps = 4, .train_loss = loss, .val_loss = loss + 0.1, .val_accuracy = 0.5};
+TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss, double lr = 1e-3) {
+  return {.method = gate, .depth = depth, .lr = lr, .seed = seed, .steps = 4, .train_loss = loss, .val_loss = loss + 0.1, .val_accuracy = 0.5};
 }
 
-ArmResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed, std::int64_t step) {
-  return {.gate = gate, .depth = depth, .lr = 1e-3, .seed = seed, .status = Status::diverged, .steps = step, .diverged_at = step};
+TrialResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed, std::int64_t step) {
+  return {.method = gate, .depth = depth, .lr = 1e-3, .seed = seed, .status = Status::diverged, .steps = step, .diverged_at = step};
 }
 
-ReportInput input_of(std::vector<ArmResult> arms) {
-  ReportInput input{.title = "Depth <stability> & more", .settings = {{"data", "glyphs <8x8>"}}, .judging = {.classes = 10}, .arms = std::move(arms)};
-  for (const ArmResult& a : input.arms) {
+ReportInput input_of(std::vector<TrialResult> trials) {
+  ReportInput input{
+      .title = "Depth <stability> & more", .settings = {{"data", "glyphs <8x8>"}}, .judging = {.classes = 10}, .trials = std::move(trials)};
+  for (const TrialResult& a : input.trials) {
     for (std::int64_t step = 0; step < 4; ++step)
-      input.losses.push_back({.gate = a.gate,
+      input.losses.push_back({.method = a.method,
                               .depth = a.depth,
                               .lr = a.lr,
                               .seed = a.seed,
@@ -36,7 +37,7 @@ ReportInput input_of(std::vector<ArmResult> arms) {
     for (const char* branch : {"attn", "mlp"})
       for (std::int64_t block = 0; block < a.depth; ++block)
         input.layers.push_back(
-            {.gate = a.gate, .depth = a.depth, .lr = a.lr, .seed = a.seed, .step = 3, .block = block, .branch = branch, .ratio = 0.5});
+            {.method = a.method, .depth = a.depth, .lr = a.lr, .seed = a.seed, .step = 3, .block = block, .branch = branch, .ratio = 0.5});
   }
   input.notes = {{"command", "depth_stability --gates \"a&b\""}};
   return input;
@@ -68,17 +69,18 @@ std::string first_unbalanced(const std::string& html) {
 }  // namespace
 
 TEST_CASE("outcomes in words") {
-  const auto words = [](const std::vector<ArmResult>& arms) { return outcome(group_arms(arms).front()); };
-  CHECK(words({arm("a", 6, 0, 1)}) == "ok");
+  const auto words = [](const std::vector<TrialResult>& trials) { return outcome(group_trials(trials).front()); };
+  CHECK(words({trial("a", 6, 0, 1)}) == "ok");
   CHECK(words({dead("a", 6, 0, 37)}) == "diverged at step 37");
-  CHECK(words({dead("a", 6, 0, 41), arm("a", 6, 1, 1), dead("a", 6, 2, 37)}) == "2 of 3 diverged at steps 37 to 41");
-  ArmResult failed = arm("a", 6, 1, 1);
+  CHECK(words({dead("a", 6, 0, 41), trial("a", 6, 1, 1), dead("a", 6, 2, 37)}) == "2 of 3 diverged at steps 37 to 41");
+  TrialResult failed = trial("a", 6, 1, 1);
   failed.status = Status::failed;
   CHECK(words({dead("a", 6, 0, 41), failed}) == "1 of 2 diverged at step 41; 1 of 2 failed");
 }
 
 TEST_CASE("a report is one self-contained, well-formed, escaped page") {
-  const std::string html = render_report(input_of({arm("<pre>", 3, 0, 1), arm("<pre>", 3, 1, 1.2), dead("b&c", 3, 0, 2), arm("b&c", 12, 0, 1)})).html;
+  const std::string html =
+      render_report(input_of({trial("<pre>", 3, 0, 1), trial("<pre>", 3, 1, 1.2), dead("b&c", 3, 0, 2), trial("b&c", 12, 0, 1)})).html;
   CHECK(first_unbalanced(html) == "");
   for (const char* absent : {"<link", "src=", "@import", "url(http", "<pre>", "b&c", "NaN"}) {
     INFO(absent);
@@ -97,22 +99,22 @@ TEST_CASE("a report is one self-contained, well-formed, escaped page") {
 }
 
 TEST_CASE("the table has intervals only where there are seeds enough") {
-  const auto table = [](const std::vector<ArmResult>& arms) { return html_table(groups_by_depth(arms), {.judging = {.classes = 10}}); };
-  const std::string mixed = table({arm("a", 6, 0, 1), arm("a", 6, 1, 2), arm("b", 6, 0, 1)});
+  const auto table = [](const std::vector<TrialResult>& trials) { return html_table(groups_by_depth(trials), {.judging = {.classes = 10}}); };
+  const std::string mixed = table({trial("a", 6, 0, 1), trial("a", 6, 1, 2), trial("b", 6, 0, 1)});
   CHECK_THAT(mixed, contains("<td class=\"num\">1.500</td><td class=\"interval\">± 6.353</td>"));
   CHECK_THAT(mixed, contains("<td class=\"num\">1.000</td><td class=\"interval\">n = 1</td>"));
-  const std::string single = table({arm("a", 6, 0, 1)});
+  const std::string single = table({trial("a", 6, 0, 1)});
   CHECK(single.find("±") == std::string::npos);
   CHECK(single.find("interval") == std::string::npos);
-  CHECK_THAT(table({arm("a", 6, 0, 2.3)}), contains("near chance"));
-  CHECK(count(table({arm("a", 6, 0, 1), arm("b", 6, 0, 1), arm("a", 12, 0, 1)}), "class=\"rule\"") == 1);
-  CHECK_THAT(table({arm("a", 6, 0, 2.3)}), contains("<td class=\"num\">10.0</td><td>ln 10 = 2.303</td>"));
+  CHECK_THAT(table({trial("a", 6, 0, 2.3)}), contains("near chance"));
+  CHECK(count(table({trial("a", 6, 0, 1), trial("b", 6, 0, 1), trial("a", 12, 0, 1)}), "class=\"rule\"") == 1);
+  CHECK_THAT(table({trial("a", 6, 0, 2.3)}), contains("<td class=\"num\">10.0</td><td>ln 10 = 2.303</td>"));
 }
 
-TEST_CASE("small losses keep their digits") { CHECK_THAT(results_table({arm("a", 6, 0, 0.00123)}, 0, false), contains(" 0.0012 ")); }
+TEST_CASE("small losses keep their digits") { CHECK_THAT(results_table({trial("a", 6, 0, 0.00123)}, 0, false), contains(" 0.0012 ")); }
 
 TEST_CASE("loss curves: a mean with a band over the ok seeds, thin lines for the diverged") {
-  const std::vector<Plot> plots = loss_plots(input_of({arm("a", 6, 0, 1), arm("a", 6, 1, 1), dead("a", 6, 2, 2), arm("b", 12, 0, 1)}));
+  const std::vector<Plot> plots = loss_plots(input_of({trial("a", 6, 0, 1), trial("a", 6, 1, 1), dead("a", 6, 2, 2), trial("b", 12, 0, 1)}));
   REQUIRE(plots.size() == 2);
   const Plot& plot = plots[0];
   CHECK(plot.title == "depth 6");
@@ -130,24 +132,24 @@ TEST_CASE("loss curves: a mean with a band over the ok seeds, thin lines for the
   CHECK(plots[1].series[0].style != plot.series[0].style);
 }
 
-TEST_CASE("an exploding arm does not flatten the loss curves") {
-  ReportInput input = input_of({arm("a", 6, 0, 1), dead("b", 6, 0, 3)});
+TEST_CASE("an exploding trial does not flatten the loss curves") {
+  ReportInput input = input_of({trial("a", 6, 0, 1), dead("b", 6, 0, 3)});
   input.losses[6].loss = 1e9;
   CHECK(*loss_plots(input)[0].y.high < 2 * std::log(10.0));
   CHECK(*loss_plots(input)[0].x.high == 4);
 }
 
 TEST_CASE("long runs are averaged over consecutive steps") {
-  ReportInput input{.title = "t", .judging = {.classes = 10}, .arms = {arm("a", 6, 0, 1)}};
+  ReportInput input{.title = "t", .judging = {.classes = 10}, .trials = {trial("a", 6, 0, 1)}};
   for (std::int64_t step = 0; step < 1000; ++step)
-    input.losses.push_back({.gate = "a", .depth = 6, .lr = 1e-3, .seed = 0, .step = step, .loss = step % 2 ? 1.0 : 3.0});
+    input.losses.push_back({.method = "a", .depth = 6, .lr = 1e-3, .seed = 0, .step = step, .loss = step % 2 ? 1.0 : 3.0});
   const std::vector<PlotPoint> points = loss_plots(input)[0].series[0].points;
   REQUIRE(points.size() == 100);
   for (const PlotPoint& p : points) CHECK(p.y == Approx(2));
 }
 
 TEST_CASE("accuracy plots mark depths at which no seed finished") {
-  const std::vector<Plot> plots = accuracy_plots(input_of({arm("a", 12, 0, 1), arm("a", 6, 0, 1), dead("b", 6, 0, 3), arm("b", 12, 0, 1)}));
+  const std::vector<Plot> plots = accuracy_plots(input_of({trial("a", 12, 0, 1), trial("a", 6, 0, 1), dead("b", 6, 0, 3), trial("b", 12, 0, 1)}));
   REQUIRE(plots.size() == 1);
   CHECK(plots[0].x.ticks == std::vector<double>{6, 12});
   REQUIRE(plots[0].series.size() == 2);
@@ -158,10 +160,11 @@ TEST_CASE("accuracy plots mark depths at which no seed finished") {
 }
 
 TEST_CASE("layer plots take the last logged step and the geometric mean over seeds") {
-  ReportInput input{.title = "t", .judging = {.classes = 10}, .arms = {arm("a", 1, 0, 1), arm("a", 1, 1, 1), dead("a", 1, 2, 9), arm("b", 1, 0, 1)}};
+  ReportInput input{
+      .title = "t", .judging = {.classes = 10}, .trials = {trial("a", 1, 0, 1), trial("a", 1, 1, 1), dead("a", 1, 2, 9), trial("b", 1, 0, 1)}};
   const auto point = [&](const char* gate, std::uint64_t seed, std::int64_t step, const char* branch, double ratio, std::optional<double> gate_max) {
     input.layers.push_back(
-        {.gate = gate, .depth = 1, .lr = 1e-3, .seed = seed, .step = step, .block = 0, .branch = branch, .ratio = ratio, .gate_max = gate_max});
+        {.method = gate, .depth = 1, .lr = 1e-3, .seed = seed, .step = step, .block = 0, .branch = branch, .ratio = ratio, .gate_max = gate_max});
   };
   point("a", 0, 0, "attn", 100, 5.0);
   point("a", 0, 9, "attn", 0.01, 0.5);
@@ -181,22 +184,22 @@ TEST_CASE("layer plots take the last logged step and the geometric mean over see
 }
 
 TEST_CASE("sections of layers are left out without layers, and an empty study is a page") {
-  ReportInput input = input_of({arm("a", 3, 0, 1)});
+  ReportInput input = input_of({trial("a", 3, 0, 1)});
   CHECK_THAT(render_report(input).html, contains("<h2>Branch against stream</h2>"));
   CHECK(render_report(input).html.find("<h2>Gates</h2>") == std::string::npos);
   input.layers.clear();
   CHECK(render_report(input).html.find("Branch against stream") == std::string::npos);
   const std::string empty = render_report({.title = "t"}).html;
   CHECK(first_unbalanced(empty) == "");
-  CHECK_THAT(empty, contains("No arm has ended yet."));
+  CHECK_THAT(empty, contains("No trial has ended yet."));
 }
 
-TEST_CASE("a study of five hundred arms, and one in which all diverged") {
-  std::vector<ArmResult> many, all_dead;
+TEST_CASE("a study of five hundred trials, and one in which all diverged") {
+  std::vector<TrialResult> many, all_dead;
   for (int gate = 0; gate < 25; ++gate)
     for (std::int64_t depth : {2, 3, 4, 5})
       for (std::uint64_t seed = 0; seed < 5; ++seed) {
-        many.push_back(arm("gate_" + std::to_string(gate), depth, seed, 1 + 0.01 * gate));
+        many.push_back(trial("gate_" + std::to_string(gate), depth, seed, 1 + 0.01 * gate));
         all_dead.push_back(dead("gate_" + std::to_string(gate), depth, seed, 3));
       }
   const std::string html = render_report(input_of(many)).html;
@@ -210,9 +213,9 @@ TEST_CASE("a study of five hundred arms, and one in which all diverged") {
 }
 
 TEST_CASE("the terminal table is aligned and at most a hundred columns wide") {
-  std::vector<ArmResult> arms = {arm("a_gate_with_a_very_long_name_indeed", 48, 0, 1), arm("post", 6, 0, 12.25), arm("post", 6, 1, 1)};
-  for (std::uint64_t seed = 0; seed < 3; ++seed) arms.push_back(dead("fixup", 1000, seed, 100000 + static_cast<std::int64_t>(seed)));
-  const std::string text = results_table(arms, 10, false);
+  std::vector<TrialResult> trials = {trial("a_gate_with_a_very_long_name_indeed", 48, 0, 1), trial("post", 6, 0, 12.25), trial("post", 6, 1, 1)};
+  for (std::uint64_t seed = 0; seed < 3; ++seed) trials.push_back(dead("fixup", 1000, seed, 100000 + static_cast<std::int64_t>(seed)));
+  const std::string text = results_table(trials, 10, false);
   std::istringstream lines(text);
   std::set<std::size_t> accuracy_ends;
   std::string line;
@@ -227,28 +230,28 @@ TEST_CASE("the terminal table is aligned and at most a hundred columns wide") {
 }
 
 TEST_CASE("the terminal table says it in words when there is one seed, and colours only when asked") {
-  const std::string text = results_table({arm("pre", 6, 0, 1), dead("fixup", 6, 0, 49)}, 10, false);
+  const std::string text = results_table({trial("pre", 6, 0, 1), dead("fixup", 6, 0, 49)}, 10, false);
   CHECK(text ==
         "gate   depth     lr  train loss  val acc  status\n"
         "pre        6  0.001       1.000   50.0 %  ok\n"
         "fixup      6  0.001           –        –  diverged at step 49\n"
-        "One seed an arm (n = 1): no intervals.\n");
+        "One seed a trial (n = 1): no intervals.\n");
   CHECK_THAT(results_table({dead("fixup", 6, 0, 49)}, 10, true), contains("\x1b[31mdiverged at step 49\x1b[0m"));
 }
 
 TEST_CASE("the terminal says near chance where the report does") {
-  const std::vector<ArmResult> arms{arm("pre", 6, 0, 1), arm("post", 6, 0, 2.3), arm("rezero", 6, 0, 2.29), dead("rezero", 6, 1, 49)};
-  CHECK(results_table(arms, 10, false) ==
+  const std::vector<TrialResult> trials{trial("pre", 6, 0, 1), trial("post", 6, 0, 2.3), trial("rezero", 6, 0, 2.29), dead("rezero", 6, 1, 49)};
+  CHECK(results_table(trials, 10, false) ==
         "gate    depth     lr  train loss  val acc  status\n"
         "pre         6  0.001       1.000   50.0 %  ok\n"
         "post        6  0.001       2.300   50.0 %  near chance\n"
         "rezero      6  0.001       2.290   50.0 %  near chance; 1 of 2 diverged at \u2026\n"
-        "One seed an arm (n = 1): no intervals.\n"
+        "One seed a trial (n = 1): no intervals.\n"
         "near chance: mean training loss at or above 95 % of ln 10 = 2.303.\n");
-  CHECK_THAT(results_table(arms, 10, true), contains("\x1b[33mnear chance\x1b[0m") && contains("\x1b[32mok\x1b[0m"));
-  CHECK_THAT(results_table(arms, 0, false), !contains("chance"));
+  CHECK_THAT(results_table(trials, 10, true), contains("\x1b[33mnear chance\x1b[0m") && contains("\x1b[32mok\x1b[0m"));
+  CHECK_THAT(results_table(trials, 0, false), !contains("chance"));
   ReportInput input;
-  input.arms = arms;
+  input.trials = trials;
   input.judging.classes = 10;
   const std::string html = render_report(input).html;
   CHECK_THAT(html, contains(">near chance<") && contains(">near chance; 1 of 2 diverged at step 49; median survival 49 steps"));
@@ -256,11 +259,11 @@ TEST_CASE("the terminal says near chance where the report does") {
 
 TEST_CASE("report: a study without depths has no column of them") {
   const auto html_at = [](std::int64_t depth) {
-    std::vector<ArmResult> arms;
+    std::vector<TrialResult> trials;
     for (const std::uint64_t seed : {0, 1, 2})
       for (const char* design : {"pre", "b"})
-        arms.push_back(arm(design, depth, seed, (*design == 'b' ? 1.0 : 2.0) + 0.01 * static_cast<double>(seed)));
-    ReportInput input = input_of(std::move(arms));
+        trials.push_back(trial(design, depth, seed, (*design == 'b' ? 1.0 : 2.0) + 0.01 * static_cast<double>(seed)));
+    ReportInput input = input_of(std::move(trials));
     input.judging.control = "pre";
     return render_report(input).html;
   };

@@ -94,7 +94,7 @@ TEST_CASE("CRC-32C of the vectors of RFC 3720") {
   CHECK(crc32c(std::string(32, '\xff')) == 0x62a8ab43u);
 }
 
-TEST_CASE("event files hold what an arm logged and what was measured at its end") {
+TEST_CASE("event files hold what a trial logged and what was measured at its end") {
   const auto scalars = scalars_of(event_file(a_record()));
   REQUIRE(scalars.size() == 4);
   CHECK(scalars.at({0, "loss"}) == 2.5f);
@@ -103,7 +103,7 @@ TEST_CASE("event files hold what an arm logged and what was measured at its end"
   CHECK(scalars.at({300, "final/train_loss"}) == 0.25f);
 }
 
-TEST_CASE("event files of a sweep: one folder an arm, written once, and again at the end") {
+TEST_CASE("event files of a sweep: one folder a trial, written once, and again at the end") {
   const TemporaryFolder folder;
   const std::vector<Record> records{a_record()};
   write_event_files(folder.path(), records, false);

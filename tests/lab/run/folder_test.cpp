@@ -26,7 +26,7 @@ namespace {
 
 // A program whose run folder is opened with the given arguments.
 struct Study {
-  RunOptions options;
+  StudyOptions options;
   Cli cli;
 
   explicit Study(std::vector<const char*> arguments, const std::string& program = "study") : cli(program, "Studies.") {
@@ -34,9 +34,9 @@ struct Study {
     arguments.insert(arguments.begin(), "build/study");
     cli.parse(static_cast<int>(arguments.size()), arguments.data());
   }
-  RunFolder open(const std::string& code = "c0de") const {
-    return RunFolder(cli, options,
-                     {.machine = {.device = "a device", .threads = 2}, .data = {.text = "some data"}, .code = code, .outputs = {"layers.csv"}});
+  StudyFolder open(const std::string& code = "c0de") const {
+    return StudyFolder(cli, options,
+                       {.machine = {.device = "a device", .threads = 2}, .data = {.text = "some data"}, .code = code, .outputs = {"layers.csv"}});
   }
 };
 
@@ -64,7 +64,7 @@ struct FinishedRun : TemporaryFolder {
   fs::path file(const char* name) const { return fs::path(out) / name; }
 
   FinishedRun() {
-    const RunFolder folder = Study({"--out", out.c_str()}).open();
+    const StudyFolder folder = Study({"--out", out.c_str()}).open();
     for (const char* name : {"results.csv", "metrics.jsonl", "layers.csv", "report.html"}) put(folder / name, "old");
   }
 };
@@ -76,7 +76,7 @@ TEST_CASE("a missing folder is made and run.json describes the run", "[experimen
   const std::string out = (temporary / "a" / "b").string();
   ::setenv("SOURCE_DATE_EPOCH", "86400", 1);
   {
-    const RunFolder folder = Study({"--out", out.c_str(), "--steps=7"}).open();
+    const StudyFolder folder = Study({"--out", out.c_str(), "--steps=7"}).open();
     CHECK(folder.path() == out);
   }
   ::unsetenv("SOURCE_DATE_EPOCH");
@@ -292,7 +292,7 @@ TEST_CASE("leftovers of a killed process do not count and go away", "[experiment
   const TemporaryFolder temporary;
   put(temporary / ".lock");
   put(temporary / ".run.json.1-0.plumb-tmp");
-  const RunFolder folder = Study({"--out", temporary.path().c_str()}).open();
+  const StudyFolder folder = Study({"--out", temporary.path().c_str()}).open();
   CHECK(names_in(temporary.path()) == std::set<std::string>{".lock", "run.json"});
 }
 
@@ -303,7 +303,7 @@ TEST_CASE("two processes do not share a folder", "[experiments]") {
   REQUIRE(::pipe(ready) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    const RunFolder folder = study.open();
+    const StudyFolder folder = study.open();
     if (::write(ready[1], "x", 1) == 1) ::pause();
     ::_exit(0);
   }

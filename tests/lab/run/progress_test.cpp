@@ -30,14 +30,14 @@ constexpr ProgressStyle ascii{.utf8 = false, .colour = false}, utf8{.utf8 = true
 // A sweep that writes into a file, with a clock and a terminal that the test moves.
 class Sweep {
  public:
-  explicit Sweep(Mode mode, std::vector<ProgressArm> arms = {{"pre depth 6", 6}, {"post depth 48", 48}}) {
+  explicit Sweep(Mode mode, std::vector<ProgressArm> trials = {{"pre depth 6", 6}, {"post depth 48", 48}}) {
     ProgressOutput output;
     output.file = file_;
     output.mode = mode;
     output.style = ascii;
     output.now = [this] { return time; };
     output.width = [this] { return width; };
-    progress = std::make_unique<Progress>(std::move(arms), output);
+    progress = std::make_unique<Progress>(std::move(trials), output);
   }
   ~Sweep() {
     progress.reset();

@@ -18,7 +18,7 @@ using nn::Norm;
 
 namespace {
 
-const std::vector<std::string> built_in_gates = nn::gate_names();  // before a test registers more
+const std::vector<std::string> built_in_gates = nn::method_names();  // before a test registers more
 
 // x + (1/2, -1/4) * f(x), without norm.
 struct TwoNumbers : nn::ScaleGate {
@@ -61,11 +61,11 @@ nn::ViT fresh(const nn::GateChoice& gate, std::int64_t depth, bool paper_init = 
 }
 
 // What a forward pass alone tells.
-lab::Passport forward_passport(nn::ViT& model) {
+lab::LayerStats forward_passport(nn::ViT& model) {
   const NoGrad no_grad;
   const Tensor images = random_normal({8, 1, 32, 32}, 3, "images");
   nn::calibrate(model, images);
-  lab::PassportProbe probe(model.stack());
+  lab::SignalProbe probe(model.stack());
   model(images);
   return probe.finish(Gradients(zeros({}), {}));
 }
@@ -92,18 +92,18 @@ TEST_CASE("passport: a tiny model's numbers by hand") {
   nn::Sgd sgd(stack.parameters(), {.lr = 0.1});
   const Tensor x = tensor({1, 0, 0, 1, /**/ 3, 0, 0, 4}, {2, 2, 2});  // two samples of two tokens, norms sqrt(2) and 5
 
-  lab::PassportProbe probe(stack);
+  lab::SignalProbe probe(stack);
   const Gradients g = backward(sum(stack(x)));
-  const lab::Passport unmoved = probe.finish(g);
+  const lab::LayerStats unmoved = probe.finish(g);
   CHECK_FALSE(unmoved.branches[0].update.has_value());
   sgd.step(g);
-  const lab::Passport p = probe.finish(g);
+  const lab::LayerStats p = probe.finish(g);
   CHECK(p.tokens == 2);
   CHECK(p.dim == 2);
   CHECK(p.input_mean_square == Approx(27.0 / 8));
   REQUIRE(p.branches.size() == 2);
 
-  const lab::BranchPassport& attn = p.branches[0];
+  const lab::BranchStats& attn = p.branches[0];
   CHECK(attn.block == 0);
   CHECK(attn.branch == "attn");
   CHECK(attn.norm == Norm::none);
@@ -128,7 +128,7 @@ TEST_CASE("passport: a tiny model's numbers by hand") {
   CHECK(attn.relative_entropy.value() == Approx(attn.entropy.value() / std::numbers::ln2));
   CHECK(attn.largest_logit.value() == Approx(16 / r));
 
-  const lab::BranchPassport& mlp = p.branches[1];
+  const lab::BranchStats& mlp = p.branches[1];
   CHECK(mlp.branch == "mlp");
   CHECK(mlp.branch_norm == 0);
   CHECK(mlp.ratio == 0);
@@ -147,9 +147,9 @@ TEST_CASE("passport: uniform attention has entropy ln T, and heads are apart") {
   for (const nn::Parameter& p : stack.parameters())
     if (p.name.find("attn") != std::string::npos) copy_into(zeros_like(p.value).array(), p.value.array());
   set(stack, "blocks.0.attn.qkv.bias", {0, 1, 3, 0, 0, 5, 7, 0, 0, 0, 0, 0});  // logits 5 / sqrt(2) in the first head, 21 / sqrt(2) in the second
-  lab::PassportProbe probe(stack);
+  lab::SignalProbe probe(stack);
   Gradients g = backward(sum(stack(random_normal({6, 5, 4}, 0, "x"))));
-  const lab::BranchPassport attn = probe.finish(g).branches[0];
+  const lab::BranchStats attn = probe.finish(g).branches[0];
   CHECK(attn.entropy.value() == Approx(std::log(5)));
   CHECK(attn.relative_entropy.value() == Approx(1));
   CHECK(attn.largest_logit.value() == Approx(21 / std::sqrt(2)));
@@ -159,9 +159,9 @@ TEST_CASE("passport: attention is read from the first four samples, one token ha
   const DefaultsScope f64(reference_f64);
   nn::Stack stack = two_channel_stack();
   make_simple(stack);
-  lab::PassportProbe probe(stack);
+  lab::SignalProbe probe(stack);
   stack(tensor({1, 0, 2, 0, 3, 0, 4, 0, 100, 0}, {5, 1, 2}));
-  const lab::BranchPassport attn = probe.finish(Gradients(zeros({}), {})).branches[0];
+  const lab::BranchStats attn = probe.finish(Gradients(zeros({}), {})).branches[0];
   CHECK(attn.largest_logit.value() == Approx(16 / std::numbers::sqrt2));
   CHECK(attn.entropy.value() == 0);
   CHECK_FALSE(attn.relative_entropy.has_value());
@@ -178,7 +178,7 @@ TEST_CASE("passport: the gradient of the branches' own parameters, whatever the 
   };
   const DefaultsScope f64(reference_f64);
   Wrapped model;
-  lab::PassportProbe probe(model.inner);
+  lab::SignalProbe probe(model.inner);
   const Gradients g = backward(sum(model(random_normal({2, 3, 4}, 0, "x")) * random_normal({2, 3, 4}, 0, "c")));
   double squares = 0;
   for (const char* name : {"fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"})
@@ -194,7 +194,7 @@ TEST_CASE("passport: a probe changes nothing, is gone when it is gone, and wants
   const auto gradient = [&] { return backward(sum(stack(x)))["blocks.0.attn.qkv.weight"].values(); };
   const std::vector<double> alone = gradient();
   {
-    lab::PassportProbe probe(stack);
+    lab::SignalProbe probe(stack);
     CHECK(stack.blocks()[0]->attn().first().hooked());
     CHECK_THAT(error_of([&] { probe.finish(Gradients(zeros({}), {})); }), contains("expected a forward pass"));
     CHECK(gradient() == alone);
@@ -208,10 +208,10 @@ TEST_CASE("passport: blocks that are recomputed have the same passport") {
   const auto passport = [](bool checkpoints) {
     nn::ViT model = fresh("pre", 2);
     model.checkpoint_blocks(checkpoints);
-    lab::PassportProbe probe(model.stack());
+    lab::SignalProbe probe(model.stack());
     return probe.finish(backward(cross_entropy(model(random_normal({2, 1, 32, 32}, 3, "images")), integers({0, 1}, {2}))));
   };
-  const lab::Passport kept = passport(false), recomputed = passport(true);
+  const lab::LayerStats kept = passport(false), recomputed = passport(true);
   for (std::size_t i = 0; i < 4; ++i) {
     CHECK(kept.branches[i].ratio == recomputed.branches[i].ratio);
     CHECK(kept.branches[i].grad_norm == Approx(recomputed.branches[i].grad_norm));
@@ -222,8 +222,9 @@ TEST_CASE("passport: blocks that are recomputed have the same passport") {
 TEST_CASE("passport: what DropKey drops is seen under talking heads, too") {
   nn::CaiT model({.image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 2, .heads = 2, .drop_key = {.rate = 0.4}});
   const RandomScope random({.seed = 0, .step = 0});
-  const lab::PassportProbe probe(model.stack());
-  const lab::Passport passport = probe.finish(backward(cross_entropy(model(random_normal({4, 1, 8, 8}, 3, "images")), integers({0, 1, 2, 0}, {4}))));
+  const lab::SignalProbe probe(model.stack());
+  const lab::LayerStats passport =
+      probe.finish(backward(cross_entropy(model(random_normal({4, 1, 8, 8}, 3, "images")), integers({0, 1, 2, 0}, {4}))));
   REQUIRE(passport.branches[0].drop_ratio.has_value());
   CHECK(std::abs(*passport.branches[0].drop_ratio - 0.4) < 0.25);
   CHECK(passport.branches[0].empty_rows.has_value());
@@ -238,7 +239,7 @@ TEST_CASE("passport: the change is what the junction makes of the stream, before
   for (const std::string& gate : built_in_gates) {
     INFO(gate);
     nn::ViT model = fresh(gate, 2);
-    lab::PassportProbe probe(model.stack());
+    lab::SignalProbe probe(model.stack());
     std::vector<double> expected;
     std::vector<Handle> watch;
     Tensor before_attention;
@@ -255,7 +256,7 @@ TEST_CASE("passport: the change is what the junction makes of the stream, before
         expected.push_back(ratios);
       }));
     model(images);
-    const lab::Passport passport = probe.finish(Gradients(zeros({}), {}));
+    const lab::LayerStats passport = probe.finish(Gradients(zeros({}), {}));
     REQUIRE(expected.size() == 4);
     for (std::size_t i = 0; i < 4; ++i) CHECK(passport.branches[i].change == Approx(expected[i]).epsilon(1e-9));
   }
@@ -271,8 +272,8 @@ TEST_CASE("passport: a gate that reads the stream is measured on it") {
     Tensor w, b;
   };
   nn::ViT model = fresh(nn::Method{.growth = Growth::unstated, .build = nn::gate_per_branch<Highway>}, 2);
-  const lab::Passport passport = forward_passport(model);
-  for (const lab::BranchPassport& row : passport.branches) {
+  const lab::LayerStats passport = forward_passport(model);
+  for (const lab::BranchStats& row : passport.branches) {
     CHECK(row.change > 0.8);  // t is near 0.95 and f is small: nearly all of the stream goes
     CHECK(row.ratio == Approx(row.change).epsilon(1e-5));
     CHECK(row.gate_mean.value() == Approx(1 / (1 + std::exp(-3))).margin(0.02));
@@ -319,7 +320,7 @@ TEST_CASE("passport: a method that does not do what it says is warned of") {
 
 TEST_CASE("passport: the Jacobian of blocks that are the identity is 1, exactly or by random vectors") {
   nn::ViT model = fresh("rezero", 3);
-  lab::Passport passport = forward_passport(model);
+  lab::LayerStats passport = forward_passport(model);
   CHECK(passport.tokens == 17);
   const JacobianMeasure estimate = lab::jacobian(model.stack(), passport, {.probes = 4});
   CHECK_FALSE(estimate.exact);

@@ -87,7 +87,7 @@ TEST_CASE("differences of pairs, with their interval and verdict") {
   CHECK(compare({{2, 4, 6, 6}, {1, 2, 3, 4}}, {{0, 1}}).at(0).order == Order::higher);
   // A common part of a seed is no noise.
   CHECK(compare({{1, 102, 3, 1004}, {2, 104, 6, 1006}}, {{0, 1}}).at(0).high == Approx(more.high));
-  // Missing arms, one pair, none.
+  // Missing trials, one pair, none.
   CHECK(compare({{1, missing, 3, missing}, {2, 4, missing, missing}}, {{0, 1}}).at(0).n == 1);
   CHECK(std::isinf(compare({{1}, {2}}, {{0, 1}}).at(0).low));
   CHECK(describe(compare({{1}, {2}}, {{0, 1}}).at(0)) == "lower by 1 in one pair");

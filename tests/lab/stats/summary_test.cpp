@@ -17,9 +17,9 @@ namespace {
 // Exact for two degrees of freedom, an inverse nobody has to look up.
 double quantile_two_degrees(double p) { return (2 * p - 1) / std::sqrt(2 * p * (1 - p)); }
 
-ArmResult arm(const std::string& gate, std::int64_t depth, std::uint64_t seed, Status status, std::optional<double> loss) {
-  ArmResult a;
-  a.gate = gate;
+TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, Status status, std::optional<double> loss) {
+  TrialResult a;
+  a.method = gate;
   a.depth = depth;
   a.lr = 1e-3;
   a.seed = seed;
@@ -86,36 +86,36 @@ TEST_CASE("tails of Student's distribution and the quantiles that undo them") {
       CHECK(student_t_tail(student_t_quantile(1 - tail, degrees), degrees) == Approx(tail).epsilon(1e-7));
 }
 
-TEST_CASE("arms are gathered over seeds in order of appearance") {
-  const std::vector<ArmGroup> groups =
-      group_arms({arm("rezero", 48, 0, Status::ok, 1.0), arm("post", 6, 0, Status::diverged, 900.0), arm("rezero", 48, 1, Status::ok, 2.0),
-                  arm("rezero", 6, 0, Status::failed, std::nullopt), arm("rezero", 48, 2, Status::diverged, std::nullopt)});
+TEST_CASE("trials are gathered over seeds in order of appearance") {
+  const std::vector<TrialGroup> groups =
+      group_trials({trial("rezero", 48, 0, Status::ok, 1.0), trial("post", 6, 0, Status::diverged, 900.0), trial("rezero", 48, 1, Status::ok, 2.0),
+                    trial("rezero", 6, 0, Status::failed, std::nullopt), trial("rezero", 48, 2, Status::diverged, std::nullopt)});
   REQUIRE(groups.size() == 3);
-  CHECK(groups[0].gate == "rezero");
+  CHECK(groups[0].method == "rezero");
   CHECK(groups[0].depth == 48);
   CHECK(groups[0].ok == 2);
   CHECK(groups[0].diverged == 1);
-  CHECK(groups[0].arms.size() == 3);
+  CHECK(groups[0].trials.size() == 3);
   CHECK(groups[0].train_loss.mean == 1.5);
-  CHECK(groups[1].gate == "post");
+  CHECK(groups[1].method == "post");
   CHECK(groups[1].train_loss.n == 0);
   CHECK(groups[2].depth == 6);
   CHECK(groups[2].failed == 1);
 }
 
-TEST_CASE("arms with different learning rates are different groups") {
-  ArmResult a = arm("pre", 6, 0, Status::ok, 1.0), b = a;
+TEST_CASE("trials with different learning rates are different groups") {
+  TrialResult a = trial("pre", 6, 0, Status::ok, 1.0), b = a;
   b.lr = 2e-3;
-  CHECK(group_arms({a, b}).size() == 2);
+  CHECK(group_trials({a, b}).size() == 2);
 }
 
 namespace {
 
-ArmGroup survivors(const std::vector<std::int64_t>& diverged_at, int ok) {
-  std::vector<ArmResult> arms;
-  for (const std::int64_t step : diverged_at) arms.push_back({.gate = "a", .status = Status::diverged, .steps = step, .diverged_at = step});
-  for (int i = 0; i < ok; ++i) arms.push_back({.gate = "a", .steps = 300, .train_loss = 1});
-  return group_arms(arms).front();
+TrialGroup survivors(const std::vector<std::int64_t>& diverged_at, int ok) {
+  std::vector<TrialResult> trials;
+  for (const std::int64_t step : diverged_at) trials.push_back({.method = "a", .status = Status::diverged, .steps = step, .diverged_at = step});
+  for (int i = 0; i < ok; ++i) trials.push_back({.method = "a", .steps = 300, .train_loss = 1});
+  return group_trials(trials).front();
 }
 
 }  // namespace
@@ -129,9 +129,9 @@ TEST_CASE("median survival: what half survive, with an interval by order statist
   CHECK(words({10, 20, 30, 40, 50, 60}, 0) == "median survival 30 steps, n = 6 (95 % interval 10 to 60)");
   CHECK(words({10, 20, 30, 40, 50, 60}, 4) == "median survival 50 steps, n = 10 (95 % interval 20 to beyond 300)");
   CHECK(words({5}, 9) == "median survival beyond 300 steps, n = 10, and so is its 95 % interval");
-  ArmGroup given_up = survivors({10, 10, 10}, 0);
-  for (int i = 0; i < 3; ++i) given_up.arms.push_back({.gate = "a", .status = Status::hopeless, .steps = 150});
-  given_up.arms.push_back({.gate = "a", .status = Status::failed, .steps = 5});
+  TrialGroup given_up = survivors({10, 10, 10}, 0);
+  for (int i = 0; i < 3; ++i) given_up.trials.push_back({.method = "a", .status = Status::hopeless, .steps = 150});
+  given_up.trials.push_back({.method = "a", .status = Status::failed, .steps = 5});
   CHECK(to_string(survival(given_up), 300) == "median survival 10 steps, n = 6 (95 % interval 10 to 150)");
   std::vector<std::int64_t> twenty;
   for (std::int64_t i = 1; i <= 20; ++i) twenty.push_back(i);

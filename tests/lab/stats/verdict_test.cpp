@@ -11,32 +11,32 @@ using plumb::test::contains;
 
 namespace {
 
-ArmResult arm(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss, double lr = 1e-3) {
-  return {.gate = gate, .depth = depth, .lr = lr, .seed = seed, .steps = 4, .train_loss = loss};
+TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss, double lr = 1e-3) {
+  return {.method = gate, .depth = depth, .lr = lr, .seed = seed, .steps = 4, .train_loss = loss};
 }
 
-ArmResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed, std::int64_t step, double lr = 1e-3) {
-  return {.gate = gate, .depth = depth, .lr = lr, .seed = seed, .status = Status::diverged, .steps = step, .diverged_at = step};
+TrialResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed, std::int64_t step, double lr = 1e-3) {
+  return {.method = gate, .depth = depth, .lr = lr, .seed = seed, .status = Status::diverged, .steps = step, .diverged_at = step};
 }
 
-// Of the deepest place.
-std::string verdict_of(const std::vector<ArmResult>& arms, const Judging& how = {.classes = 10, .control = "pre"}) {
-  return sentence(places(arms, how).back(), how);
+// Of the deepest condition.
+std::string verdict_of(const std::vector<TrialResult>& trials, const Judging& how = {.classes = 10, .control = "pre"}) {
+  return sentence(conditions(trials, how).back(), how);
 }
 
 }  // namespace
 
 TEST_CASE("the verdict names the best, what is apart from the control, what stayed near chance and what diverged") {
-  std::vector<ArmResult> arms;
+  std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     const double common = 0.1 * static_cast<double>(seed), own = seed == 1 ? 0.01 : 0;
-    arms.push_back(arm("post", 48, seed, 2.30 + common));
-    arms.push_back(arm("pre", 48, seed, 1.00 + common));
-    arms.push_back(arm("rezero", 48, seed, 0.50 + common + own));
-    arms.push_back(arm("skipinit", 48, seed, 1.01 + common - own));
-    arms.push_back(dead("fixup", 48, seed, 7));
+    trials.push_back(trial("post", 48, seed, 2.30 + common));
+    trials.push_back(trial("pre", 48, seed, 1.00 + common));
+    trials.push_back(trial("rezero", 48, seed, 0.50 + common + own));
+    trials.push_back(trial("skipinit", 48, seed, 1.01 + common - own));
+    trials.push_back(dead("fixup", 48, seed, 7));
   }
-  const std::string text = verdict_of(arms);
+  const std::string text = verdict_of(trials);
   INFO(text);
   CHECK_THAT(
       text, contains("At depth 48, rezero trained best, to a training loss of 0.603 ± 0.2") &&
@@ -45,45 +45,46 @@ TEST_CASE("the verdict names the best, what is apart from the control, what stay
 }
 
 TEST_CASE("without the control the best is compared with all others") {
-  std::vector<ArmResult> arms;
+  std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed)
     for (double base : {0.5, 1.0})
-      arms.push_back(arm(base < 1 ? "a" : "b", 6, seed, base + 0.01 * static_cast<double>(seed) + (seed == 1 ? 0.01 : 0) * base));
-  CHECK_THAT(verdict_of(arms), contains("a trained best, to a training loss of 0.512 ± 0.0") && contains("(n = 3), apart from the other."));
-  arms.push_back(arm("c", 6, 0, 0.52));
-  CHECK_THAT(verdict_of(arms), contains("no verdict between it and c."));
+      trials.push_back(trial(base < 1 ? "a" : "b", 6, seed, base + 0.01 * static_cast<double>(seed) + (seed == 1 ? 0.01 : 0) * base));
+  CHECK_THAT(verdict_of(trials), contains("a trained best, to a training loss of 0.512 ± 0.0") && contains("(n = 3), apart from the other."));
+  trials.push_back(trial("c", 6, 0, 0.52));
+  CHECK_THAT(verdict_of(trials), contains("no verdict between it and c."));
 }
 
 TEST_CASE("one seed carries no ranking, and one method no comparison") {
-  CHECK(verdict_of({arm("a", 6, 0, 0.5), arm("b", 6, 0, 1.5)}) ==
+  CHECK(verdict_of({trial("a", 6, 0, 0.5), trial("b", 6, 0, 1.5)}) ==
         "At depth 6, a trained best, to a training loss of 0.500 (n = 1); one seed gives no interval to rank by.");
-  CHECK(verdict_of({arm("a", 6, 0, 0.5)}) == "At depth 6, a trained, to a training loss of 0.500 (n = 1).");
+  CHECK(verdict_of({trial("a", 6, 0, 0.5)}) == "At depth 6, a trained, to a training loss of 0.500 (n = 1).");
 }
 
 TEST_CASE("the verdict says when nothing trained") {
-  CHECK(verdict_of({dead("a", 6, 0, 3), arm("b", 6, 0, 2.29)}) == "At depth 6, no method trained: b stayed near chance (ln 10 = 2.303); a diverged.");
-  ArmResult failed = dead("a", 6, 0, 3);
+  CHECK(verdict_of({dead("a", 6, 0, 3), trial("b", 6, 0, 2.29)}) ==
+        "At depth 6, no method trained: b stayed near chance (ln 10 = 2.303); a diverged.");
+  TrialResult failed = dead("a", 6, 0, 3);
   failed.status = Status::failed;
   failed.diverged_at = std::nullopt;
   CHECK(verdict_of({failed}) == "At depth 6, no method trained: a ended without a training loss.");
 }
 
 TEST_CASE("a method that does not train when shallow says nothing about depth, and is not compared") {
-  std::vector<ArmResult> arms;
+  std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     const double own = 0.001 * static_cast<double>(seed * seed);
     for (const auto& [gate, shallow, deep] : {std::tuple("a", 2.3, 2.3), {"b", 0.5, 2.3}, {"pre", 0.4, 1.0}, {"e", 0.4, 0.6}}) {
-      arms.push_back(arm(gate, 6, seed, shallow + own));
-      arms.push_back(arm(gate, 48, seed, deep - own));
+      trials.push_back(trial(gate, 6, seed, shallow + own));
+      trials.push_back(trial(gate, 48, seed, deep - own));
     }
-    arms.push_back(dead("d", 6, seed, 3));
-    arms.push_back(arm("d", 48, seed, 2.3));
-    arms.push_back(arm("f", 48, seed, 2.3));  // never shallow
+    trials.push_back(dead("d", 6, seed, 3));
+    trials.push_back(trial("d", 48, seed, 2.3));
+    trials.push_back(trial("f", 48, seed, 2.3));  // never shallow
   }
   const Judging how{.classes = 10, .control = "pre"};
-  const std::vector<Place> found = places(arms, how);
+  const std::vector<Condition> found = conditions(trials, how);
   CHECK_THAT(sentence(found[0], how), contains("; a stayed near chance (ln 10 = 2.303); d diverged."));
-  const std::string text = verdict_of(arms);
+  const std::string text = verdict_of(trials);
   INFO(text);
   CHECK_THAT(text, contains("; b and f stayed near chance (ln 10 = 2.303); a and d stayed near chance (ln 10 = 2.303), and did not train at depth 6 "
                             "either, so that nothing follows about depth. Against pre: e is lower; b and f are higher."));
@@ -91,26 +92,26 @@ TEST_CASE("a method that does not train when shallow says nothing about depth, a
   CHECK(found[1].pairs.size() == 6);
   // A control that did not train when shallow compares with nothing.
   const Judging by_a{.classes = 10, .control = "a"};
-  CHECK(places(arms, by_a)[1].against_control.empty());
-  CHECK_THAT(verdict_of(arms, by_a), !contains("Against"));
+  CHECK(conditions(trials, by_a)[1].against_control.empty());
+  CHECK_THAT(verdict_of(trials, by_a), !contains("Against"));
   // At another rate it may train.
-  const std::vector<ArmResult> rates{arm("a", 6, 0, 2.3),       arm("a", 48, 0, 2.3),       arm("b", 6, 0, 0.5),
-                                     arm("a", 6, 0, 0.5, 1e-2), arm("a", 48, 0, 2.3, 1e-2), arm("b", 48, 0, 0.5)};
+  const std::vector<TrialResult> rates{trial("a", 6, 0, 2.3),       trial("a", 48, 0, 2.3),       trial("b", 6, 0, 0.5),
+                                       trial("a", 6, 0, 0.5, 1e-2), trial("a", 48, 0, 2.3, 1e-2), trial("b", 48, 0, 0.5)};
   CHECK_THAT(verdict_of(rates),
              contains("At depth 48 and lr 0.01, no method trained: a stayed near chance (ln 10 = 2.303), and trained at a smaller depth."));
 }
 
-TEST_CASE("arms that were stopped as hopeless count as lost, and failed ones not at all") {
-  std::vector<ArmResult> arms;
+TEST_CASE("trials that were stopped as hopeless count as lost, and failed ones not at all") {
+  std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
-    arms.push_back(arm("pre", 6, seed, 1.0));
-    ArmResult stopped = arm("a", 6, seed, 0.1), failed = arm("b", 6, seed, 0.1);
+    trials.push_back(trial("pre", 6, seed, 1.0));
+    TrialResult stopped = trial("a", 6, seed, 0.1), failed = trial("b", 6, seed, 0.1);
     if (seed > 0) stopped.status = Status::hopeless, stopped.train_loss.reset();
     failed.status = Status::failed, failed.train_loss.reset();
-    arms.push_back(stopped);
-    arms.push_back(failed);
+    trials.push_back(stopped);
+    trials.push_back(failed);
   }
-  const std::string text = verdict_of(arms);
+  const std::string text = verdict_of(trials);
   INFO(text);
   CHECK_THAT(text, contains("pre trained best, ") &&
                        contains("; a was stopped as hopeless in 5 of 6 seeds; b ended without a training loss. Against pre: ") &&
@@ -118,37 +119,37 @@ TEST_CASE("arms that were stopped as hopeless count as lost, and failed ones not
 }
 
 TEST_CASE("the verdict tells of seeds that diverged beside a mean, and ranks them below those without") {
-  const std::string text = verdict_of({arm("a", 6, 0, 0.5), dead("a", 6, 1, 9), arm("b", 6, 0, 0.7), arm("b", 6, 1, 0.8)});
+  const std::string text = verdict_of({trial("a", 6, 0, 0.5), dead("a", 6, 1, 9), trial("b", 6, 0, 0.7), trial("b", 6, 1, 0.8)});
   CHECK_THAT(text, contains("b trained best, ") && contains("; a diverged in 1 of 2 seeds."));
 }
 
 TEST_CASE("the best rate is chosen by some of the seeds, which are not judged") {
   const Judging how{.classes = 10, .choosing = {0, 1}};
-  std::vector<ArmResult> arms;
+  std::vector<TrialResult> trials;
   const double slow[] = {0.5, 0.5, 0.4, 0.6}, fast[] = {0.3, 0.4, 0.9, 0.8}, faster[] = {0.1, 0.1, 0.1, 0.1};
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
-    arms.push_back(arm("a", 6, seed, slow[seed], 1e-3));
-    arms.push_back(arm("a", 6, seed, fast[seed], 1e-2));
-    arms.push_back(seed == 1 ? dead("a", 6, seed, 3, 1e-1) : arm("a", 6, seed, faster[seed], 1e-1));  // the best, but one of two diverged
+    trials.push_back(trial("a", 6, seed, slow[seed], 1e-3));
+    trials.push_back(trial("a", 6, seed, fast[seed], 1e-2));
+    trials.push_back(seed == 1 ? dead("a", 6, seed, 3, 1e-1) : trial("a", 6, seed, faster[seed], 1e-1));  // the best, but one of two diverged
   }
-  const std::vector<Place> found = places(arms, how);
+  const std::vector<Condition> found = conditions(trials, how);
   REQUIRE(found.size() == 1);
   CHECK(found[0].standings[0].rate == 1e-2);
   CHECK(found[0].standings[0].losses == Outcomes{0.9, 0.8});
   // A rate of which nothing is known yet is no choice.
-  std::vector<ArmResult> early{arm("a", 6, 2, 0.9, 1e-3), arm("a", 6, 3, 0.9, 1e-3)};
-  for (std::uint64_t seed = 0; seed < 4; ++seed) early.push_back(seed < 1 ? dead("a", 6, seed, 3, 1e-2) : arm("a", 6, seed, 0.5, 1e-2));
-  CHECK(places(early, how)[0].standings[0].rate == 1e-2);
+  std::vector<TrialResult> early{trial("a", 6, 2, 0.9, 1e-3), trial("a", 6, 3, 0.9, 1e-3)};
+  for (std::uint64_t seed = 0; seed < 4; ++seed) early.push_back(seed < 1 ? dead("a", 6, seed, 3, 1e-2) : trial("a", 6, seed, 0.5, 1e-2));
+  CHECK(conditions(early, how)[0].standings[0].rate == 1e-2);
   // One seed chooses for itself.
-  const std::vector<ArmResult> one{arm("a", 6, 0, 2.0, 1e-4), arm("a", 6, 0, 0.4, 1e-3), arm("b", 6, 0, 0.5, 1e-3)};
-  CHECK(places(one, {.classes = 10, .choosing = {0}}).empty());  // as long as there may be others
+  const std::vector<TrialResult> one{trial("a", 6, 0, 2.0, 1e-4), trial("a", 6, 0, 0.4, 1e-3), trial("b", 6, 0, 0.5, 1e-3)};
+  CHECK(conditions(one, {.classes = 10, .choosing = {0}}).empty());  // as long as there may be others
   CHECK_THAT(verdict_of(one, {.classes = 10, .choosing = {0}, .no_others = true}),
              contains("a trained best, to a training loss of 0.400 (n = 1) at lr 0.001"));
   // As long as only those that choose have ended, nothing is judged.
-  std::vector<ArmResult> choice;
-  for (const ArmResult& a : arms)
+  std::vector<TrialResult> choice;
+  for (const TrialResult& a : trials)
     if (a.seed < 2) choice.push_back(a);
-  CHECK(places(choice, how).empty());
+  CHECK(conditions(choice, how).empty());
 }
 
 TEST_CASE("a third of the seeds chooses, the smallest, and one at least") {
@@ -159,22 +160,22 @@ TEST_CASE("a third of the seeds chooses, the smallest, and one at least") {
 }
 
 TEST_CASE("without classes nothing is near chance") {
-  CHECK(verdict_of({arm("a", 6, 0, 5.0)}, {}) == "At depth 6, a trained, to a training loss of 5.000 (n = 1).");
+  CHECK(verdict_of({trial("a", 6, 0, 5.0)}, {}) == "At depth 6, a trained, to a training loss of 5.000 (n = 1).");
   CHECK(chance_loss(10) == Approx(std::log(10.0)));
 }
 
 TEST_CASE("comparisons.csv has a row for each pair, in both families") {
-  std::vector<ArmResult> arms;
+  std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed)
     for (const auto& [gate, base] : {std::pair("post", 1.0), {"pre", 2.0}, {"x", 2.0}})
-      arms.push_back(arm(gate, 6, seed, base + 0.1 * static_cast<double>(seed) + (seed == 0 && gate[1] == 'r' ? 0.01 : 0)));
-  const std::string csv = comparisons_csv(places(arms, {.classes = 10, .control = "pre"}));
+      trials.push_back(trial(gate, 6, seed, base + 0.1 * static_cast<double>(seed) + (seed == 0 && gate[1] == 'r' ? 0.01 : 0)));
+  const std::string csv = comparisons_csv(conditions(trials, {.classes = 10, .control = "pre"}));
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 2 + 3);
   CHECK_THAT(csv, contains("\n6,0.001,control,post,pre,lower,-1.00") && contains("\n6,0.001,control,x,pre,undecided,-0.00333") &&
                       contains("\n6,0.001,pairs,pre,post,higher,") && contains("\n6,0.001,pairs,post,x,lower,"));
-  CHECK_FALSE(places(arms, {.classes = 10, .control = "pre"}).front().rate);  // nothing to say in sentences
-  // Without an axis of rates: that of all arms, where it is known.
-  for (ArmResult& a : arms) a.lr = 0;
-  CHECK_THAT(comparisons_csv(places(arms, {.classes = 10, .control = "pre", .rate = 0.25})), contains("\n6,0.25,control,post,pre,lower,"));
-  CHECK_THAT(comparisons_csv(places(arms, {.classes = 10, .control = "pre"})), contains("\n6,,control,post,pre,lower,"));
+  CHECK_FALSE(conditions(trials, {.classes = 10, .control = "pre"}).front().rate);  // nothing to say in sentences
+  // Without an axis of rates: that of all trials, where it is known.
+  for (TrialResult& a : trials) a.lr = 0;
+  CHECK_THAT(comparisons_csv(conditions(trials, {.classes = 10, .control = "pre", .rate = 0.25})), contains("\n6,0.25,control,post,pre,lower,"));
+  CHECK_THAT(comparisons_csv(conditions(trials, {.classes = 10, .control = "pre"})), contains("\n6,,control,post,pre,lower,"));
 }

@@ -100,7 +100,7 @@ TEST_CASE("a gate of one's own and its constants are in every ablation over gate
   }
 }
 
-TEST_CASE("constants on the command line: equal methods are one arm, and what is wrong is named") {
+TEST_CASE("constants on the command line: equal methods are one trial, and what is wrong is named") {
   register_prores();
   const TemporaryFolder folder;
   const auto gates = [&](const std::string& names) {
@@ -110,7 +110,7 @@ TEST_CASE("constants on the command line: equal methods are one arm, and what is
   CHECK(gates_of(folder) == std::set<std::string>{"prores:T=4", "fixup:factor=0.5:scales=0"});
   const Ended again = call(folder.path(), depth_stability,
                            with(few, {"--depths", "2", "--gates", "fixup:factor=0.50:scales=0,prores:T=4e0", "--resume"}), "depth_stability");
-  CHECK(again.status == 0);  // the same arms
+  CHECK(again.status == 0);  // the same trials
   const auto refused = [&](const std::string& names, const std::string& text) {
     const Ended ended = gates(names);
     CHECK(ended.status == 2);

@@ -51,18 +51,18 @@ inline std::string timeless(const std::string& csv) {
 // The sketch of study.h, and how many bodies ran.
 struct EpsilonStudy {
   std::atomic<int> bodies = 0;
-  std::function<void(lab::Arm&)> more = {};  // in the body, before the training
+  std::function<void(lab::Trial&)> more = {};  // in the body, before the training
 
   int operator()(int argc, const char* const* argv) {
     lab::Study study("layerscale_init", "Does the initial value of LayerScale matter?");
     const auto depth = study.axis<int>("--depths", {1, 2}, "Numbers of blocks").at_least(1).slowest();
     const auto epsilon = study.axis<double>("--epsilons", {0, 0.1}, "Initial value").at_least(0);
     study.claim("eps > 0 trains better than 0", "CaiT, table 1", lab::lower("train_loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}).at({{"depth", 2}}));
-    return study.run(argc, argv, [&](lab::Arm& arm) {
+    return study.run(argc, argv, [&](lab::Trial& trial) {
       ++bodies;
-      nn::ViT model(arm.vit({.depth = arm[depth], .gate = nn::methods::layerscale(arm[epsilon])}));
-      if (more) more(arm);
-      arm.train(model);
+      nn::ViT model(trial.vit({.depth = trial[depth], .gate = nn::methods::layerscale(trial[epsilon])}));
+      if (more) more(trial);
+      trial.train(model);
     });
   }
 };

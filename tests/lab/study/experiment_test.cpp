@@ -19,22 +19,22 @@ TEST_CASE("a training has diverged when a number is not finite, or the loss stay
   const DefaultsScope f64({.dtype = DType::f64, .device = Device::reference});
   const double infinity = std::numeric_limits<double>::infinity();
   for (const auto& [loss, gradient] : {std::pair{infinity, 1.0}, {std::nan(""), 1.0}, {1.0, infinity}})
-    CHECK(DivergenceWatch(2).diverged(0, loss, gradient));
+    CHECK(DivergenceWatch(2).observe(0, loss, gradient));
   std::int64_t at = 0;
   DivergenceWatch watch(2), patient(2, 0);
   const double limit = 20;
   for (int repeat = 0; repeat < 2; ++repeat) {
-    for (int step = 0; step < 19; ++step) CHECK_FALSE(watch.diverged(at++, limit + 0.1, 1));
-    if (repeat == 0) CHECK_FALSE(watch.diverged(at++, limit - 0.1, 1));  // counts anew
+    for (int step = 0; step < 19; ++step) CHECK_FALSE(watch.observe(at++, limit + 0.1, 1));
+    if (repeat == 0) CHECK_FALSE(watch.observe(at++, limit - 0.1, 1));  // counts anew
   }
-  CHECK(watch.diverged(at++, limit + 0.1, 1));
+  CHECK(watch.observe(at++, limit + 0.1, 1));
   CHECK(watch.reason([] { return Tensor(); }) == "loss above 20, 10 times chance (2), for 20 steps");
   CHECK(watch.is_bad());
-  for (int step = 0; step < 30; ++step) CHECK_FALSE(patient.diverged(at++, 1e30, 1));
-  CHECK(patient.diverged(at++, infinity, 1));
+  for (int step = 0; step < 30; ++step) CHECK_FALSE(patient.observe(at++, 1e30, 1));
+  CHECK(patient.observe(at++, infinity, 1));
 
   DivergenceWatch finite(2);
-  CHECK(finite.diverged(at++, infinity, 1));
+  CHECK(finite.observe(at++, infinity, 1));
   const Tensor zero = variable(tensor({0.0}, {1}));
   CHECK_THAT(finite.reason([&] { return sum(log(zero)); }), contains("log"));
 }
@@ -50,7 +50,7 @@ TEST_CASE("seeds that diverge are marked, counted, and left out of the statistic
             ++bodies;
             if (r.seed() == 2) r.note("a note");
             r.log({{"loss", r.seed() == 3 ? 4.0 : 2.0}, {"odd", r.seed() == 2 ? -std::nan("") : r.seed() == 1 ? 100 : 1}});
-            if (r.seed() == 1) r.diverged(5, "because");
+            if (r.seed() == 1) r.mark_diverged(5, "because");
           });
         },
         with({"--seeds", "0..3", "--steps", "3", "--no-progress", "--out", "run"}, more));
@@ -73,7 +73,7 @@ TEST_CASE("seeds that diverge are marked, counted, and left out of the statistic
   CHECK(read_file(folder / "run/results.csv") == csv);
 }
 
-TEST_CASE("a loss or a norm of gradients that is logged and not finite ends its arm as diverged") {
+TEST_CASE("a loss or a norm of gradients that is logged and not finite ends its trial as diverged") {
   const TemporaryFolder folder;
   const double nan = std::nan("");
   std::map<std::uint64_t, int> steps;
@@ -88,7 +88,7 @@ TEST_CASE("a loss or a norm of gradients that is logged and not finite ends its 
         if (r.seed() == 1) r.log({{"loss", bad ? nan : 1}});
         if (r.seed() == 2) r.trace({{"loss", 1}, {"grad_norm", bad ? INFINITY : 1}});
         if (r.seed() == 3) r.log({{"loss", bad ? -INFINITY : 1}});
-        if (r.seed() == 3 && bad && r.diverges(backward(log_of_zero()), log_of_zero)) return;  // a better reason, after the log
+        if (r.seed() == 3 && bad && r.check_divergence(backward(log_of_zero()), log_of_zero)) return;  // a better reason, after the log
         if (r.seed() == 4) r.log({{"loss", 1}});
         r.log({{"of_step", static_cast<double>(step)}});
       }
@@ -124,7 +124,7 @@ TEST_CASE("what a loop logs of a step is one line of metrics.jsonl") {
       for (const std::int64_t step : r.each_step()) {
         r.log({{"loss", 1}, {"both", 1}});
         r.trace({{"norm", 2}, {"both", 2}});
-        if (step == 2) r.diverged(1, "as seen in step 1");
+        if (step == 2) r.mark_diverged(1, "as seen in step 1");
       }
     });
   };
@@ -179,8 +179,8 @@ TEST_CASE("a seed diverges once, and its mark is not logged by hand") {
              }),
              contains("expected a name other than seed, step, steps, seconds, status, diverged_at and divergence"));
   CHECK_THAT(error([](Run& r) {
-               r.diverged(1, "a");
-               r.diverged(2, "b");
+               r.mark_diverged(1, "a");
+               r.mark_diverged(2, "b");
              }),
-             contains("[diverged] expected one divergence an arm, got a second at step 2"));
+             contains("[diverged] expected one divergence a trial, got a second at step 2"));
 }

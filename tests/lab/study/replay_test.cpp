@@ -1,4 +1,4 @@
-// The end of a diverged arm again, in f32 and f64.
+// The end of a diverged trial again, in f32 and f64.
 #include "experiments/lab/study/study.h"
 
 #include <signal.h>
@@ -39,7 +39,7 @@ TEST_CASE("replay tells a number format that is too narrow from a training that 
       for (const Batch& batch : run.batches()) {
         const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
         const Gradients g = backward(loss());
-        if (run.diverges(g, loss)) return;
+        if (run.check_divergence(g, loss)) return;
         optimizer.step(g);
         if (optimizer.steps_taken() - 1 == stop_at) interrupted_by(SIGINT);
         for (nn::Parameter& p : model.parameters())
@@ -74,9 +74,9 @@ TEST_CASE("replay tells a number format that is too narrow from a training that 
   const auto wild = [&](int argc, const char* const* argv) {
     Study study("wild", "Wild.");
     study.axis<double>("--lrs", {1e3}, "Rates");
-    return study.run(argc, argv, [&](Arm& arm) {
-      nn::ViT model(arm.vit({.depth = 2}));
-      arm.train(model);
+    return study.run(argc, argv, [&](Trial& trial) {
+      nn::ViT model(trial.vit({.depth = 2}));
+      trial.train(model);
     });
   };
   const Words other{"--dim", "8", "--batch", "4", "--steps", "60", "--checkpoint-every", "0.0001", "--no-progress", "--out", "w"};
@@ -95,9 +95,9 @@ TEST_CASE("replay's f64 steps are those of a run in f64 from the same state") {
   const auto main = [&](int argc, const char* const* argv) {
     Study study("wild", "Wild.");
     study.axis<double>("--lrs", {0.01}, "Rates");
-    return study.run(argc, argv, [&](Arm& arm) {
-      nn::ViT model(arm.vit({.depth = 2}));
-      arm.train(model);
+    return study.run(argc, argv, [&](Trial& trial) {
+      nn::ViT model(trial.vit({.depth = 2}));
+      trial.train(model);
     });
   };
   // Diverged by the limit in step 19 + onset, so that the state before the first steps is where both begin.

@@ -10,8 +10,8 @@
 #include "core/one_line.h"
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/report/curves.h"
-#include "experiments/lab/train/linear_model.h"
 #include "experiments/lab/train/evaluate.h"
+#include "experiments/lab/train/linear_model.h"
 #include "experiments/lab/train/train.h"
 #include "tests/lab/study/epsilon_study.h"
 #include "tests/support/catch.h"
@@ -64,7 +64,7 @@ TEST_CASE("a dry run measures steps on the threads that a job has") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   std::set<int> threads;
-  study.more = [&](Arm&) { threads.insert(num_threads()); };
+  study.more = [&](Trial&) { threads.insert(num_threads()); };
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
   const Words look{"--dim", "8", "--batch", "4", "--steps", "4", "--threads", "8", "--dry-run"};
   const auto measured_on = [&](const std::string& jobs) {
@@ -76,7 +76,7 @@ TEST_CASE("a dry run measures steps on the threads that a job has") {
   };
   CHECK(measured_on("1") == std::set{8});
   CHECK(measured_on("2") == std::set{4});
-  CHECK(measured_on("8") == std::set{2});  // of four arms
+  CHECK(measured_on("8") == std::set{2});  // of four trials
 }
 
 TEST_CASE("an axis may be any option of the library, which makes room for it") {
@@ -90,13 +90,13 @@ TEST_CASE("an axis may be any option of the library, which makes room for it") {
     study.axis<int>("--warmups", {0, 2}, "Warm-ups");
     study.axis<std::string>("--optimizers", {"sgd", "adamw"}, "Optimizers");
     study.axis<double>("--drop-keys", {0.25}, "Rates of DropKey");
-    return study.run(argc, argv, [&](Arm& arm) {
+    return study.run(argc, argv, [&](Trial& trial) {
       const std::lock_guard lock(mutex);
-      const nn::ViTOptions o = arm.vit({.depth = 1});
+      const nn::ViTOptions o = trial.vit({.depth = 1});
       CHECK(o.drop_key.rate == 0.25);
-      seen.emplace(o.dim, arm.point().get<double>("lr"), arm.warmup(), arm.point().get<std::string>("optimizer"));
+      seen.emplace(o.dim, trial.point().get<double>("lr"), trial.warmup(), trial.point().get<std::string>("optimizer"));
       nn::ViT model(o);
-      arm.train(model);
+      trial.train(model);
     });
   };
   const Ended e = call(folder.path(), main, {"--batch", "4", "--steps", "4", "--no-progress", "--out", "a"});
@@ -121,10 +121,10 @@ TEST_CASE("a training with a moving average ends with the weights that were eval
     Study study("averaged", "Averaged.");
     study.axis<double>("--ema-decays", {0, 0.9}, "Decays");
     study.columns({"val_loss", "again"});
-    return study.run(argc, argv, [](Arm& arm) {
-      nn::ViT model(arm.vit({.depth = 1, .gate = "pre"}));
-      arm.train(model);
-      arm.measure({{"again", evaluate(model, arm.data().validation, arm.normalization(), 256, 0).loss}});
+    return study.run(argc, argv, [](Trial& trial) {
+      nn::ViT model(trial.vit({.depth = 1, .gate = "pre"}));
+      trial.train(model);
+      trial.measure({{"again", evaluate(model, trial.data().validation, trial.normalization(), 256, 0).loss}});
     });
   };
   const Ended e = call(folder.path(), main, with(tiny, {"--lr", "0.1", "--warmup", "0"}));
@@ -143,12 +143,12 @@ TEST_CASE("a training with a moving average ends with the weights that were eval
   CHECK(losses.size() == 2);
 }
 
-TEST_CASE("one arm's failure is not the sweep's, and --resume tries it again") {
+TEST_CASE("one trial's failure is not the sweep's, and --resume tries it again") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   bool fails = true;
-  study.more = [&](Arm& arm) {
-    if (fails && arm.point().contains({{"depth", 1}, {"epsilon", 0.1}})) throw Error("no such\nthing");
+  study.more = [&](Trial& trial) {
+    if (fails && trial.point().contains({{"depth", 1}, {"epsilon", 0.1}})) throw Error("no such\nthing");
   };
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
   const Ended e = call(folder.path(), main, tiny);
@@ -169,7 +169,7 @@ TEST_CASE("a study that is put together wrongly says so") {
                            return exit_status([&] {
                              Study study("wrong", "Wrong.");
                              declare(study);
-                             return study.run(argc, argv, [](Arm&) {});
+                             return study.run(argc, argv, [](Trial&) {});
                            });
                          },
                          {"--steps", "1", "--no-progress"});
@@ -179,7 +179,7 @@ TEST_CASE("a study that is put together wrongly says so") {
   };
   const auto axis = [](const char* option) { return [option](Study& s) { s.axis<std::string>(option, {"a"}, "An axis"); }; };
   CHECK_THAT(error(axis("--dtypes")),
-             contains("[study] expected axes that stand for no option of the library, or for one that each arm reads, got one for --dtype"));
+             contains("[study] expected axes that stand for no option of the library, or for one that each trial reads, got one for --dtype"));
   CHECK_THAT(error(axis("--statuss")), contains("[study] expected axes with names of their own, got status for --statuss"));
   CHECK_THAT(error(axis("--seeds")), contains("expected axes with options of their own (seeds have --seeds), got a second --seeds"));
   CHECK_THAT(error([](Study& s) { s.searched<int>("depth"); }), contains("expected search() and searched axes together, got searched axes alone"));
@@ -196,22 +196,22 @@ TEST_CASE("a study that is put together wrongly says so") {
   CHECK_THAT(error([](Study& s) { s.file("ledger.jsonl", nullptr); }),
              contains("expected a file of the study's own in the run's folder, got ledger.jsonl"));
   CHECK_THAT(error([](Study& s) { s.searched<int>("depth").at_least(1); }), contains("bounds of the axis depth"));
-  // Plurals: "--batches" is the batch, which arms read.
+  // Plurals: "--batches" is the batch, which trials read.
   const Ended batches = call(folder.path(),
                              [&](int argc, const char* const* argv) {
                                Study study("batches", "Batches.", {.network = false, .optimization = false});
                                study.axis<int>("--batches", {4, 8}, "Batches");
-                               return study.run(argc, argv, [](Arm& arm) { arm.measure({{"size", arm.options().batch}}); });
+                               return study.run(argc, argv, [](Trial& trial) { trial.measure({{"size", trial.options().batch}}); });
                              },
                              {"--steps", "1", "--no-progress", "--out", "b"});
   CHECK(batches.status == 0);
   CHECK_THAT(file(folder, "b/results.csv"), contains("batch,seed,status,steps,seconds,size\n4,0,ok,0,0,4\n8,0,ok,0,0,8\n"));
-  CHECK(RunOptions().deterministic == "strict");
+  CHECK(StudyOptions().deterministic == "strict");
   // Steps as an axis stand beside those that were taken.
   const auto lengths = [&](int argc, const char* const* argv) {
     Study study("lengths", "Lengths.");
     study.axis<int>("--steps", {1, 2}, "Steps").named("steps");
-    return study.run(argc, argv, [](Arm& arm) { arm.measure({{"size", static_cast<double>(arm.steps())}}); });
+    return study.run(argc, argv, [](Trial& trial) { trial.measure({{"size", static_cast<double>(trial.steps())}}); });
   };
   const Ended long_or_short = call(folder.path(), lengths, {"--no-progress", "--out", "s", "--json"});
   INFO(long_or_short.err);
@@ -223,7 +223,7 @@ TEST_CASE("a study that is put together wrongly says so") {
                                 [&](int argc, const char* const* argv) {
                                   Study study("optimizers", "Optimizers.");
                                   study.axis<std::string>("--optimizers", {"adamw"}, "Optimizers");
-                                  return study.run(argc, argv, [](Arm&) {});
+                                  return study.run(argc, argv, [](Trial&) {});
                                 },
                                 {"--steps", "1", "--no-progress", "--out", "o", "--optimizers", "adamw,admw"});
   CHECK(optimizers.status == 2);
@@ -231,7 +231,7 @@ TEST_CASE("a study that is put together wrongly says so") {
   CHECK_FALSE(std::filesystem::exists(folder / "o"));
 }
 
-TEST_CASE("a claim that cannot be judged says so: when the study starts, and when the first arm has ended") {
+TEST_CASE("a claim that cannot be judged says so: when the study starts, and when the first trial has ended") {
   const TemporaryFolder folder;
   int bodies = 0;
   const auto ends = [&](const Comparison& comparison) {
@@ -243,10 +243,10 @@ TEST_CASE("a claim that cannot be judged says so: when the study starts, and whe
       study.axis<std::string>("--forms", {"plain", "block"}, "Forms");
       study.only([](const Point& p) { return p.get<std::string>("form") == "plain" || p.get<std::int64_t>("depth") == 2; });
       study.claim("so it is", "a test", comparison);
-      return study.run(argc, argv, [&](Arm& arm) {
+      return study.run(argc, argv, [&](Trial& trial) {
         ++bodies;
-        arm.measure({{"train_loss", static_cast<double>(arm.point().get<std::int64_t>("depth"))}});
-        if (arm.point().get<std::string>("gate") == "post") arm.measure({{"of_post", 1}});
+        trial.measure({{"train_loss", static_cast<double>(trial.point().get<std::int64_t>("depth"))}});
+        if (trial.point().get<std::string>("gate") == "post") trial.measure({{"of_post", 1}});
       });
     };
     return call(folder.path(), main, {"--steps", "1", "--seeds", "0..1", "--no-progress", "--overwrite", "--out", "a"});
@@ -256,7 +256,7 @@ TEST_CASE("a claim that cannot be judged says so: when the study starts, and whe
     INFO(e.err);
     CHECK(e.status == 1);
     CHECK(bodies == after);
-    CHECK(std::count(e.err.begin(), e.err.end(), '\n') == 1 + after);  // a line for each arm
+    CHECK(std::count(e.err.begin(), e.err.end(), '\n') == 1 + after);  // a line for each trial
     CHECK_THAT(e.err, contains("error: [claim] \"so it is\": " + text));
   };
   refused(lower("train_loss", {{"depht", 1}}, {{"depht", 2}}), 0, "expected axes of this study, got depht; did you mean 'depth'?");
@@ -264,10 +264,10 @@ TEST_CASE("a claim that cannot be judged says so: when the study starts, and whe
   refused(lower("train_loss", {{"depth", 1}}, {{"depth", 2}}).at({{"gate", 1}}), 0, "expected a text for gate, got the number 1");
   refused(lower("train_loss", {{"depth", "1"}}, {{"depth", 2}}), 0, "expected a number for depth, got the text 1");
   refused(lower("train_loss", {{"depth", 1}}, {{"gate", "pre"}}), 0, "expected two points on the same axes, got depth 1 and pre");
-  // The first arm that the claim is about.
+  // The first trial that the claim is about.
   refused(lower("train_los", {{"depth", 1}}, {{"depth", 2}}), 1,
-          "expected a value that arms measure, got train_los, which depth 1 gate pre form plain seed 0 has not; did you mean 'train_loss'?");
-  refused(above("val_loss", 1, {{"depth", 1}, {"gate", "post"}}), 3, "expected a value that arms measure, got val_loss, which depth 1 gate post");
+          "expected a value that trials measure, got train_los, which depth 1 gate pre form plain seed 0 has not; did you mean 'train_loss'?");
+  refused(above("val_loss", 1, {{"depth", 1}, {"gate", "post"}}), 3, "expected a value that trials measure, got val_loss, which depth 1 gate post");
   // Right elsewhere: said, in one line, and in the report.
   for (const auto& [comparison, text] : std::vector<std::pair<Comparison, std::string>>{
            {lower("train_loss", {{"depth", 1}}, {{"depth", 12}}), "so it is: no depth 12 in --depths 1,2"},
@@ -284,7 +284,7 @@ TEST_CASE("a claim that cannot be judged says so: when the study starts, and whe
     for (std::size_t at = 0; (at = shown.find('\'', at)) != shown.npos;) shown.replace(at, 1, "&#39;");
     CHECK_THAT(file(folder, "a/report.html"), contains("claims not judged") && (contains(text) || contains(shown)));
   }
-  // A value that some arms alone have is theirs to be claimed of.
+  // A value that some trials alone have is theirs to be claimed of.
   const Ended fine = ends(above("of_post", 0, {{"gate", "post"}}));
   CHECK(fine.status == 0);
   CHECK_THAT(fine.err, !contains("claim"));
@@ -296,12 +296,12 @@ TEST_CASE("a claim that cannot be judged says so: when the study starts, and whe
     study.axis<std::string>("--gates", {"pre", "post"}, "Gates");
     study.axis<std::string>("--forms", {"plain"}, "Forms");
     study.claim("so it is", "a test", lower("train_los", {{"depth", 1}}, {{"depth", 2}}));
-    return study.run(argc, argv, [](Arm&) {});
+    return study.run(argc, argv, [](Trial&) {});
   };
   const Ended tables = call(folder.path(), rebuilt, {"--steps", "1", "--seeds", "0..1", "--out", "a", "--rebuild"});
   INFO(tables.err);
   CHECK(tables.status == 0);
-  CHECK_THAT(tables.err, contains("expected a value that arms measure, got train_los"));
+  CHECK_THAT(tables.err, contains("expected a value that trials measure, got train_los"));
 }
 
 TEST_CASE("what a body fixes of the network that it trains is in the ledger and in the report's settings") {
@@ -318,16 +318,16 @@ TEST_CASE("what a body fixes of the network that it trains is in the ledger and 
   const auto main = [&](int argc, const char* const* argv) {
     Study study("fixed", "Fixed.");
     const auto depth = study.axis<int>("--depths", {1, 2}, "Depths");
-    return study.run(argc, argv, [&](Arm& arm) {
+    return study.run(argc, argv, [&](Trial& trial) {
       if (what == Body::own) {
         Own model;
-        return arm.train(model);
+        return trial.train(model);
       }
-      nn::ViTOptions o = arm.vit({.depth = arm[depth], .gate = "post"});
+      nn::ViTOptions o = trial.vit({.depth = trial[depth], .gate = "post"});
       if (what == Body::asks) return;  // a loop that tracks nothing
       o.mlp_ratio = 3;
       nn::ViT model(o);
-      arm.train(model);
+      trial.train(model);
     });
   };
   const auto settings = [&] {
@@ -369,7 +369,7 @@ TEST_CASE("a warm-up that nobody gives keeps its share of the steps") {
     study.cli().preset("quick", "Quick.", [&] { study.options().steps = 200; });
     if (axis == "steps") study.axis<int>("--steps", {20, 60}, "Steps").named("steps");
     if (axis == "warmup") study.axis<std::int64_t>("--warmups", {0, 60}, "Warm-ups");
-    return study.run(argc, argv, [&](Arm& arm) { trained.insert(arm.warmup()); });
+    return study.run(argc, argv, [&](Trial& trial) { trained.insert(trial.warmup()); });
   };
   const auto warmups = [&](const Words& words) {
     trained.clear();
@@ -400,7 +400,7 @@ TEST_CASE("a warm-up that nobody gives keeps its share of the steps") {
   axis = "warmup";
   CHECK(warmups({}) == Set{0, 60});
   CHECK(warmups({"--steps", "30"}) == Set{0, 6});
-  CHECK(warmups({"--steps", "2"}) == Set{0, 1});  // no arm is lost
+  CHECK(warmups({"--steps", "2"}) == Set{0, 1});  // no trial is lost
   const Ended said = call(folder.path(), main, {"--steps", "30", "--dry-run"});
   CHECK_THAT(said.err, contains("--warmups 0,6 of 30 steps: by default 0,60 of 300\n"));
   CHECK(warmups({"--steps", "30", "--warmups", "20"}) == Set{20});
@@ -417,8 +417,8 @@ TEST_CASE("a report has the levels that numbers are compared with") {
       return Section{.title = "Charts",
                      .charts = {plot_of(r, {.value = "val_accuracy", .axis = "depth"}), dots_of(r, "score", "Score"), dots_of(r, "other", "Other")}};
     });
-    return study.run(argc, argv, [&](Arm& arm) {
-      arm.measure({{"val_accuracy", accuracy + 0.01 * arm[depth]}, {"train_loss", 1.6}, {"score", 3.0 - arm[depth]}, {"other", 1}});
+    return study.run(argc, argv, [&](Trial& trial) {
+      trial.measure({{"val_accuracy", accuracy + 0.01 * trial[depth]}, {"train_loss", 1.6}, {"score", 3.0 - trial[depth]}, {"other", 1}});
     });
   };
   const auto ended = [&] { return call(folder.path(), main, {"--steps", "1", "--seeds", "0..1", "--no-progress", "--overwrite", "--out", "a"}); };
@@ -430,18 +430,18 @@ TEST_CASE("a report has the levels that numbers are compared with") {
   const auto spaced = [](const std::string& text) { return one_line(text); };
   accuracy = linear.val_accuracy - 0.03;
   e = ended();
-  CHECK_THAT(e.out, contains("Beside what is known: no arm is better than a linear model on the pixels\n"));
+  CHECK_THAT(e.out, contains("Beside what is known: no trial is better than a linear model on the pixels\n"));
   CHECK_THAT(spaced(e.out), contains("val_accuracy chance, 10 % 10 %") && contains("score the optimum 3 1 2") &&
                                 contains(fmt::format("val_accuracy a linear model on the pixels {:.3g} %", 100 * linear.val_accuracy)) &&
                                 contains("train_loss chance, ln 10 = 2.303 2.303 1.6 1.6"));
   const std::string page = file(folder, "a/report.html");
-  CHECK_THAT(page, contains("a linear model on the pixels") && contains(">the optimum<") && contains("no arm is better than"));
-  CHECK_THAT(file(folder, "a/results.md"), contains("Beside what is known: no arm is better"));
+  CHECK_THAT(page, contains("a linear model on the pixels") && contains(">the optimum<") && contains("no trial is better than"));
+  CHECK_THAT(file(folder, "a/results.md"), contains("Beside what is known: no trial is better"));
   CHECK_THAT(file(folder, "a/run.json"), contains("\"linear_model\": {"));
   REQUIRE(call(folder.path(), main, {"--steps", "1", "--seeds", "0..1", "--out", "a", "--rebuild"}).status == 0);
-  CHECK_THAT(file(folder, "a/results.md"), contains("Beside what is known: no arm is better"));
+  CHECK_THAT(file(folder, "a/results.md"), contains("Beside what is known: no trial is better"));
   accuracy = linear.val_accuracy;  // the deeper one is above it
-  CHECK_THAT(ended().out, contains("Beside what is known\n") && !contains("no arm is better"));
+  CHECK_THAT(ended().out, contains("Beside what is known\n") && !contains("no trial is better"));
   // An axis of accuracy ends at 100 %.
   accuracy = 0.98;
   REQUIRE(ended().status == 0);
@@ -504,24 +504,24 @@ TEST_CASE("a study may leave combinations out, and tell parts of its own beside 
     study.section([](const StudyResults& r) {
       using enum TextTable::Align;
       Section section{.title = "How <many>", .caption = "Counted.", .charts = {plot_of(r, {.value = "score", .axis = "rate"})}};
-      section.table.column("arms", right);
+      section.table.column("trials", right);
       section.table.row({std::to_string(r.records.size())});
       return section;
     });
     study.published({{"rate", 0.3}}, "score", "9 of 10", "A. Author 1999");
     study.published({{"rate", 0.7}}, "score", "nobody has this", "A. Author 1999");
-    return study.run(argc, argv, [&](Arm& arm) { arm.measure({{"score", 10 * arm[rate] + static_cast<double>(arm.seed())}}); });
+    return study.run(argc, argv, [&](Trial& trial) { trial.measure({{"score", 10 * trial[rate] + static_cast<double>(trial.seed())}}); });
   };
   const Ended e = call(folder.path(), main, {"--seeds", "0..2", "--no-progress", "--out", "a"});
   INFO(e.err);
   REQUIRE(e.status == 0);
   CHECK(lines_of(file(folder, "a/results.csv")) == 1 + 5 * 3);
-  CHECK_THAT(e.out, contains("How <many>\narms\n  15\n") && contains("0.1 ends above 5 (arithmetic)\n  disagree: lower by 3") &&
-                        contains("3 pairs with 5") && contains("What was published") && contains("rate 0.3  score 4.000, mean of 2 arms") &&
+  CHECK_THAT(e.out, contains("How <many>\ntrials\n    15\n") && contains("0.1 ends above 5 (arithmetic)\n  disagree: lower by 3") &&
+                        contains("3 pairs with 5") && contains("What was published") && contains("rate 0.3  score 4.000, mean of 2 trials") &&
                         contains("9 of 10") && !contains("nobody has this"));
   CHECK_THAT(file(folder, "a/report.html"), contains("<h2>How &lt;many&gt;</h2>") && contains("<td class=\"num\">15</td>") &&
                                                 contains("score by rate") && contains("<td>A. Author 1999</td>"));
-  CHECK_THAT(file(folder, "a/results.md"), contains("How <many>. Counted.\n\n| arms |\n| ---: |\n| 15 |\n"));
+  CHECK_THAT(file(folder, "a/results.md"), contains("How <many>. Counted.\n\n| trials |\n| ---: |\n| 15 |\n"));
   CHECK(std::filesystem::exists(folder / "a/figures/score-by-rate.svg"));
   const std::string csv = file(folder, "a/figures/score-by-rate.csv");
   CHECK_THAT(csv, contains("0.1,2") && contains("0.3,4"));
@@ -538,7 +538,7 @@ TEST_CASE("a study that leaves all combinations out says so") {
     Study study("nothing", "Nothing.");
     study.axis<int>("--sizes", {1, 2}, "Sizes");
     study.only([](const Point&) { return false; });
-    return study.run(argc, argv, [](Arm&) {});
+    return study.run(argc, argv, [](Trial&) {});
   };
   const Ended e = call(folder.path(), main, {"--no-progress"});
   CHECK(e.status == 2);

@@ -1,4 +1,4 @@
-// Many arms: resumed, side by side, in shards, searched, computed by other code.
+// Many trials: resumed, side by side, in shards, searched, computed by other code.
 #include "experiments/lab/study/study.h"
 
 #include <signal.h>
@@ -100,9 +100,9 @@ TEST_CASE("an interrupt stops all that runs side by side, and --resume ends as i
   const auto main = [&](int argc, const char* const* argv) {
     Study study("side", "Side by side.");
     study.axis<int>("--depths", {1, 2, 3, 4}, "Depths");
-    return study.run(argc, argv, [&](Arm& arm) {
-      nn::ViT model(arm.vit());
-      arm.train(model, [&](std::int64_t) -> std::function<void(const Gradients&)> {
+    return study.run(argc, argv, [&](Trial& trial) {
+      nn::ViT model(trial.vit());
+      trial.train(model, [&](std::int64_t) -> std::function<void(const Gradients&)> {
         if (++steps == stop_at) interrupted_by(SIGINT);
         return nullptr;
       });
@@ -122,10 +122,10 @@ TEST_CASE("an interrupt stops all that runs side by side, and --resume ends as i
   CHECK(std::filesystem::is_empty(folder / "a/checkpoints"));
 }
 
-TEST_CASE("a study that searches names its next arms from those that it has, the same way again") {
+TEST_CASE("a study that searches names its next trials from those that it has, the same way again") {
   const TemporaryFolder folder;
   std::atomic<int> bodies = 0;
-  // The largest depth of 1..16 whose arms end "well": those up to a limit that is 5 for one kind and 11 for the other.
+  // The largest depth of 1..16 whose trials end "well": those up to a limit that is 5 for one kind and 11 for the other.
   const auto main = [&](int argc, const char* const* argv) {
     Study study("limit", "How deep?", {.network = false, .optimization = false});
     const auto kind = study.axis<std::string>("--kinds", {"low", "high"}, "Kinds");
@@ -141,11 +141,11 @@ TEST_CASE("a study that searches names its next arms from those that it has, the
       if (bad - good <= 1) return {};
       return {{{"depth", (good + bad) / 2}}};
     });
-    return study.run(argc, argv, [&](Arm& arm) {
+    return study.run(argc, argv, [&](Trial& trial) {
       ++bodies;
-      const int limit = arm[kind] == "low" ? 5 : 11;
-      arm.measure({{"loss", arm[depth]}});
-      if (arm[depth] > limit) arm.diverged(0, "too deep");
+      const int limit = trial[kind] == "low" ? 5 : 11;
+      trial.measure({{"loss", trial[depth]}});
+      if (trial[depth] > limit) trial.mark_diverged(0, "too deep");
     });
   };
   const Words words{"--steps", "1", "--no-progress", "--seeds", "0..2", "--out"};
@@ -187,13 +187,13 @@ TEST_CASE("with --best-lr some seeds try all rates, the others train at the best
     study.judging().control = "a";
     study.claim("b is lower", "a test", lab::lower("train_loss", {{"kind", "b"}}, {{"kind", "a"}}));
     study.claim("b is lower at 0.1", "a test", lab::lower("train_loss", {{"kind", "b"}}, {{"kind", "a"}}).at({{"lr", 0.1}}));
-    return study.run(argc, argv, [&](Arm& arm) {
+    return study.run(argc, argv, [&](Trial& trial) {
       ++bodies;
-      if (arm[rate] == 1) return arm.diverged(0, "too fast");
-      const bool best = arm[rate] == (arm[kind] == "a" ? 0.1 : 0.01);
+      if (trial[rate] == 1) return trial.mark_diverged(0, "too fast");
+      const bool best = trial[rate] == (trial[kind] == "a" ? 0.1 : 0.01);
       // Seeds 0 and 1, which choose, are apart from the others.
-      const double noise = arm.seed() < 2 ? 0.1 : 0.01 * static_cast<double>(arm.seed() * arm.seed() % 3);
-      arm.measure({{"train_loss", (best ? 0.5 : 1) - (arm[kind] == "b" ? 0.2 : 0) + (arm[kind] == "b" ? noise : 0)}});
+      const double noise = trial.seed() < 2 ? 0.1 : 0.01 * static_cast<double>(trial.seed() * trial.seed() % 3);
+      trial.measure({{"train_loss", (best ? 0.5 : 1) - (trial[kind] == "b" ? 0.2 : 0) + (trial[kind] == "b" ? noise : 0)}});
     });
   };
   const Words words{"--steps", "1", "--no-progress", "--lrs", "1,0.1,0.01", "--best-lr", "--seeds", "0..6", "--out"};
@@ -207,7 +207,7 @@ TEST_CASE("with --best-lr some seeds try all rates, the others train at the best
   const std::string csv = timeless(file(folder, "a/results.csv"));
   for (const char* row : {"\na,0.1,2,ok,", "\na,0.1,6,ok,", "\nb,0.01,2,ok,", "\na,1,1,diverged,", "\nb,0.1,1,ok,"}) CHECK_THAT(csv, contains(row));
   for (const char* row : {"\na,0.01,2,", "\nb,0.1,2,", "\na,1,2,"}) CHECK_THAT(csv, !contains(row));
-  // Judged without what chose, each at its own rate; a claim about one rate has the arms at that.
+  // Judged without what chose, each at its own rate; a claim about one rate has the trials at that.
   CHECK_THAT(file(folder, "a/claims.csv"), contains("b is lower,a test,agree,-0.19") && contains("b is lower at 0.1,a test,undecided,"));
   CHECK_THAT(file(folder, "a/claims.csv"), contains(",5,5\n"));
   CHECK_THAT(file(folder, "a/results.md"), contains("b trained best, to a training loss of 0.306 ") && contains("(n = 5) at lr 0.01"));
@@ -241,7 +241,7 @@ TEST_CASE("with --best-lr some seeds try all rates, the others train at the best
              contains("--best-lr chooses among rates; give several, such as --lrs 1e-3,3e-3"));
 }
 
-TEST_CASE("an arm that fails ends its search, and no other, until it is tried again") {
+TEST_CASE("a trial that fails ends its search, and no other, until it is tried again") {
   const TemporaryFolder folder;
   bool fails = true;
   const auto main = [&](int argc, const char* const* argv) {
@@ -249,9 +249,9 @@ TEST_CASE("an arm that fails ends its search, and no other, until it is tried ag
     const auto kind = study.axis<std::string>("--kinds", {"a", "b"}, "Kinds");
     const auto depth = study.searched<int>("depth");
     study.search([](const Search& s) { return s.round < 3 ? std::vector<Point>{{{"depth", s.round + 1}}} : std::vector<Point>(); });
-    return study.run(argc, argv, [&](Arm& arm) {
-      if (fails && arm[kind] == "a" && arm[depth] == 2) throw Error("no");
-      arm.measure({{"x", 1}});
+    return study.run(argc, argv, [&](Trial& trial) {
+      if (fails && trial[kind] == "a" && trial[depth] == 2) throw Error("no");
+      trial.measure({{"x", 1}});
     });
   };
   const Words words{"--steps", "1", "--no-progress", "--out", "a"};
@@ -275,7 +275,7 @@ TEST_CASE("a search that names what it has, or what is no place, is an error") {
                   Study study("wrong", "Wrong.", {.network = false, .optimization = false});
                   study.searched<int>("depth");
                   study.search(next);
-                  return study.run(argc, argv, [](Arm&) {});
+                  return study.run(argc, argv, [](Trial&) {});
                 },
                 {"--steps", "1", "--no-progress"})
         .err;

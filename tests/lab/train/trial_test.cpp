@@ -1,4 +1,4 @@
-// One arm: checkpoints, evaluation, weights, loops of a body's own, hopeless arms.
+// One trial: checkpoints, evaluation, weights, loops of a body's own, hopeless trials.
 #include "experiments/lab/study/study.h"
 
 #include <signal.h>
@@ -25,7 +25,7 @@ using namespace plumb;
 using namespace plumb::lab;
 using namespace plumb::test;
 
-TEST_CASE("an arm that is interrupted goes on from its checkpoint to the same bits") {
+TEST_CASE("a trial that is interrupted goes on from its checkpoint to the same bits") {
   const TemporaryFolder folder;
   const std::string optimizers = GENERATE("adamw", "sgd", "lamb", "adagrad");
   int stop_at = -1;
@@ -33,10 +33,10 @@ TEST_CASE("an arm that is interrupted goes on from its checkpoint to the same bi
   const auto main = [&](int argc, const char* const* argv) {
     Study study("kept", "Kept.");
     study.axis<std::string>("--gates", {"admin_profile"}, "Gates");  // sets initial values from the first batch
-    return study.run(argc, argv, [&](Arm& arm) {
-      nn::ViT model(arm.vit({.depth = 2}));
+    return study.run(argc, argv, [&](Trial& trial) {
+      nn::ViT model(trial.vit({.depth = 2}));
       first_step = -1;
-      arm.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
+      trial.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
         if (first_step < 0) first_step = static_cast<int>(step);
         if (step == stop_at) interrupted_by(SIGINT);
         return nullptr;
@@ -61,7 +61,7 @@ TEST_CASE("an arm that is interrupted goes on from its checkpoint to the same bi
   CHECK(checkpoint_in(folder / "a").empty());  // it is done
 }
 
-TEST_CASE("a checkpoint that does not fit is named, and the arm begins anew") {
+TEST_CASE("a checkpoint that does not fit is named, and the trial begins anew") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   int stop_at = 2;
@@ -69,10 +69,10 @@ TEST_CASE("a checkpoint that does not fit is named, and the arm begins anew") {
   const auto main = [&](int argc, const char* const* argv) {
     Study s("one", "One.");
     s.axis<int>("--depths", {1}, "Depths");
-    return s.run(argc, argv, [&](Arm& arm) {
-      nn::ViT model(arm.vit());
+    return s.run(argc, argv, [&](Trial& trial) {
+      nn::ViT model(trial.vit());
       began = -1;
-      arm.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
+      trial.train(model, [&](std::int64_t step) -> std::function<void(const Gradients&)> {
         if (began < 0) began = step;
         if (step == stop_at) interrupted_by(SIGINT);
         return nullptr;
@@ -104,14 +104,14 @@ TEST_CASE("a checkpoint that does not fit is named, and the arm begins anew") {
     return read_file(checkpoint);
   };
   CHECK_THAT(resumed(changed("key", "0123")),
-             contains("begins anew") && contains("expected the state of an arm with its checksum, got one that was changed"));
-  CHECK_THAT(resumed(changed("format", "x")), contains("begins anew") && contains("expected the state of an arm of format"));
+             contains("begins anew") && contains("expected the state of a trial with its checksum, got one that was changed"));
+  CHECK_THAT(resumed(changed("format", "x")), contains("begins anew") && contains("expected the state of a trial of format"));
   CHECK(began == 0);
   std::string bit = good;
   bit[bit.size() - 5] ^= 1;  // in a tensor
   CHECK_THAT(resumed(bit), contains("begins anew") && contains("got one that was changed"));
   // Of other code: kept beside, under its name.
-  ArmCheckpoint c = [&] {
+  TrialCheckpoint c = [&] {
     std::ofstream(checkpoint, std::ios::binary) << good;
     return read_checkpoint(checkpoint);
   }();
@@ -164,7 +164,7 @@ TEST_CASE("a loop of one's own tells what it trains, or does without what needs 
       for (const Batch& batch : run.batches()) {
         const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
         const Gradients g = backward(loss());
-        if (run.diverges(g, loss)) return;
+        if (run.check_divergence(g, loss)) return;
         optimizer.step(g);
         run.log({{"loss", g.loss()}});
         losses.push_back(g.loss());
@@ -199,19 +199,22 @@ TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults") {
   const TemporaryFolder folder;
   std::vector<std::map<std::string, std::vector<double>>> parameters;
   std::vector<std::vector<double>> logits;
-  const auto keep = [&](const Arm& arm, const nn::ViT& model) {
+  const auto keep = [&](const Trial& trial, const nn::ViT& model) {
     auto& values = parameters.emplace_back();
     for (const nn::Parameter& p : model.parameters()) values[p.name] = p.value.values();
-    const HostBatch first = evaluation_batch(arm.data().validation, arm.normalization(), 0, 4, 1);
-    logits.push_back(model(to_tensors(first, arm.data().validation).images).values());
+    const HostBatch first = evaluation_batch(trial.data().validation, trial.normalization(), 0, 4, 1);
+    logits.push_back(model(to_tensors(first, trial.data().validation).images).values());
   };
-  const auto body = [&](Arm& arm) {
-    keep(arm,
-         nn::ViT({.channels = arm.data().train.channels, .classes = arm.data().train.classes, .depth = 2, .gate = "layerscale", .seed = arm.seed()}));
-    keep(arm, nn::ViT(arm.vit({.depth = 2, .gate = "layerscale"})));
-    CHECK(arm.vit().mlp_ratio == nn::ViTOptions().mlp_ratio);
-    CHECK(arm.vit().depth == nn::ViTOptions().depth);
-    CHECK(arm.vit().gate->name == nn::ViTOptions().gate->name);
+  const auto body = [&](Trial& trial) {
+    keep(trial, nn::ViT({.channels = trial.data().train.channels,
+                         .classes = trial.data().train.classes,
+                         .depth = 2,
+                         .gate = "layerscale",
+                         .seed = trial.seed()}));
+    keep(trial, nn::ViT(trial.vit({.depth = 2, .gate = "layerscale"})));
+    CHECK(trial.vit().mlp_ratio == nn::ViTOptions().mlp_ratio);
+    CHECK(trial.vit().depth == nn::ViTOptions().depth);
+    CHECK(trial.vit().gate->name == nn::ViTOptions().gate->name);
   };
   const auto study = [&](int argc, const char* const* argv) { return Study("own", "Own.").run(argc, argv, body); };
   const auto loop = [&](int argc, const char* const* argv) { return experiment(argc, argv, {.name = "own", .summary = "Own."}, body); };
@@ -232,16 +235,16 @@ TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults") {
   CHECK(call(folder.path(), loop, {"--dim", "8"}).status == 2);
 }
 
-TEST_CASE("hopeless arms stop by the stated rule and are not finished") {
+TEST_CASE("hopeless trials stop by the stated rule and are not finished") {
   const TemporaryFolder folder;
   std::atomic<int> bodies = 0;
   const auto main = [&](int argc, const char* const* argv) {
     Study study("hopeless", "Hopeless.");
     study.axis<int>("--depths", {1}, "Depths");
-    return study.run(argc, argv, [&](Arm& arm) {
+    return study.run(argc, argv, [&](Trial& trial) {
       ++bodies;
-      nn::ViT model(arm.vit());
-      arm.train(model);
+      nn::ViT model(trial.vit());
+      trial.train(model);
     });
   };
   const Words words{"--dim", "8", "--batch", "4", "--steps", "60", "--lr", "1e-9", "--no-progress", "--out", "a"};
@@ -272,11 +275,11 @@ TEST_CASE("weights of a model that no card describes are saved, and both the run
   const auto main = [&](int argc, const char* const* argv) {
     Study study("by_hand", "By hand.");
     study.axis<std::string>("--names", {"one"}, "Names");
-    return study.run(argc, argv, [&](Arm& arm) {
+    return study.run(argc, argv, [&](Trial& trial) {
       nn::Method method = nn::methods::layerscale(0.1);
       if (by_hand) method.norm = nn::Norm::post;
-      nn::ViT model(arm.vit({.depth = 2, .gate = method}));
-      arm.train(model);
+      nn::ViT model(trial.vit({.depth = 2, .gate = method}));
+      trial.train(model);
     });
   };
   const Ended ended = call(folder.path(), main, with(tiny, {"--save-weights"}));

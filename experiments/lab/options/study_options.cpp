@@ -1,4 +1,4 @@
-#include "experiments/lab/options/run_options.h"
+#include "experiments/lab/options/study_options.h"
 
 #include <charconv>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace plumb::lab {
 
-RunOptions::Shard RunOptions::shard_of_call() const {
+StudyOptions::Shard StudyOptions::shard_of_call() const {
   if (shard.empty()) return {};
   Shard part;
   const char *at = shard.data(), *end = at + shard.size();
@@ -22,9 +22,9 @@ RunOptions::Shard RunOptions::shard_of_call() const {
   return part;
 }
 
-void RunOptions::declare(Cli& cli, const RunChoices& choices) {
+void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
   cli.section("Axes");
-  cli.option("--seeds", &seeds, "Seeds; each is a run of its own").at_least(0).decides_which_arms();
+  cli.option("--seeds", &seeds, "Seeds; each is a run of its own").at_least(0).decides_which_trials();
 
   cli.section("Training");
   cli.option("--steps", &steps, "Optimizer steps of a run").at_least(static_cast<double>(choices.least_steps)).at_most(4294967295.0);

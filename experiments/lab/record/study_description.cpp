@@ -1,4 +1,4 @@
-#include "experiments/lab/record/run_description.h"
+#include "experiments/lab/record/study_description.h"
 
 #include <nlohmann/json.hpp>
 
@@ -17,7 +17,7 @@ std::optional<LinearModel> linear_from(const Json& data) {
 
 }  // namespace
 
-std::string RunDescription::text() const {
+std::string StudyDescription::text() const {
   const ImageSet& images = facts.data.images;
   Json run{{"experiment", experiment},
            {"version", version},
@@ -44,7 +44,7 @@ std::string RunDescription::text() const {
   return run.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-RunDescription RunDescription::parse(const std::string& text, const std::string& file) {
+StudyDescription StudyDescription::parse(const std::string& text, const std::string& file) {
   const Json run = Json::parse(text, nullptr, false);
   const bool ours =
       run.is_object() && run.contains("experiment") && run["experiment"].is_string() && run.contains("settings") && run["settings"].is_object();

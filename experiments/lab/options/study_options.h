@@ -1,6 +1,6 @@
 // The options that every experiment shares.
 //
-//   RunOptions o;
+//   StudyOptions o;
 //   cli.section("Axes");
 //   cli.option("--depths", &depths, "Residual blocks").at_least(1);
 //   o.declare(cli, {.data = {"glyphs", "fashion"}});
@@ -18,7 +18,7 @@ namespace plumb::lab {
 class Cli;
 
 // The names that --data, --dtype and --device take.
-struct RunChoices {
+struct StudyChoices {
   std::vector<std::string> data = data_set_names();
   std::vector<std::string> dtypes{"fp32", "bf16", "fp64"};
   std::vector<std::string> devices{"cpu", "cuda", "auto", "reference"};
@@ -31,7 +31,7 @@ inline constexpr std::int64_t first_profiled_step = 3, last_profiled_step = 7;
 // Of a width or a depth: far beyond any machine, and products of such sizes do not overflow.
 inline constexpr double largest_size = 1 << 20;
 
-struct RunOptions {
+struct StudyOptions {
   std::vector<std::int64_t> seeds{0};
 
   std::int64_t steps = 200;                 // optimizer steps of a run
@@ -55,19 +55,19 @@ struct RunOptions {
 
   std::int64_t eval_every = 0, eval_images = 0;  // steps between evaluations, 0: only at the end; images of each, 0: all
 
-  std::int64_t jobs = 1;        // arms side by side
-  std::string shard;            // "2/5"; "": all arms
+  std::int64_t jobs = 1;        // trials side by side
+  std::string shard;            // "2/5"; "": all trials
   double checkpoint_every = 5;  // minutes; 0: never
   bool stop_hopeless = false, save_weights = false, tensorboard = false;
 
   std::string out;  // "": a new folder under runs/
   bool resume = false, overwrite = false, dry_run = false, no_progress = false, json = false;
   bool profile = false;     // training_step.h
-  std::string accept_code;  // hash of other code whose arms count, too
+  std::string accept_code;  // hash of other code whose trials count, too
   bool rebuild = false;     // tables and report alone
-  std::string replay;       // label of an arm
+  std::string replay;       // label of a trial
 
-  // What of all arms is for this call: those whose number, counted from 0, is `index` modulo `count`.
+  // What of all trials is for this call: those whose number, counted from 0, is `index` modulo `count`.
   struct Shard {
     std::int64_t index = 0, count = 1;
     bool has(std::size_t number) const { return static_cast<std::int64_t>(number) % count == index; }
@@ -77,7 +77,10 @@ struct RunOptions {
   // Declares them in the sections Axes, Training, Machine, Sweep and Output, with the rules that --warmup fits into --steps, that --resume and
   // --overwrite exclude each other and name their folder, that runs have the steps that --profile is about, and that what runs side by side has the
   // bits that it has alone.
-  void declare(Cli& cli, const RunChoices& choices = {});
+  void declare(Cli& cli, const StudyChoices& choices = {});
 };
+
+// The name of before, for one version.
+using RunOptions [[deprecated("StudyOptions")]] = StudyOptions;
 
 }  // namespace plumb::lab

@@ -33,7 +33,7 @@ struct DataFacts {
 };
 
 // What run.json says besides the settings.
-struct RunFacts {
+struct StudyFacts {
   Machine machine = {};
   DataFacts data = {};
   std::string code = {};                  // code_hash()
@@ -41,18 +41,18 @@ struct RunFacts {
 };
 
 // run.json.
-struct RunDescription {
+struct StudyDescription {
   std::string experiment = {}, version = {}, commit = {}, build = {};
   std::string program = {};  // path of the program that ran
-  RunFacts facts = {};
+  StudyFacts facts = {};
   std::string command_line = {}, started = {};
   std::string settings = {};                    // a JSON object
-  std::vector<std::string> fixed = {};          // the settings that decide how each arm ends: the same in all that goes together
-  std::vector<std::string> accepted_code = {};  // besides facts.code: whose arms are in the tables
+  std::vector<std::string> fixed = {};          // the settings that decide how each trial ends: the same in all that goes together
+  std::vector<std::string> accepted_code = {};  // besides facts.code: whose trials are in the tables
 
   std::string text() const;
   // Throws UsageError, in which `file` is the name, where the text is not that of a run.json, or is one of an older layout.
-  static RunDescription parse(const std::string& text, const std::string& file);
+  static StudyDescription parse(const std::string& text, const std::string& file);
 };
 
 }  // namespace plumb::lab
