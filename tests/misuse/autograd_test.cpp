@@ -64,7 +64,7 @@ TEST_CASE("misuse: a hook that throws leaves the engine as it was") {
   CHECK_REFUSED(backward(sum(x * x)), "the hook's own");
   hook.reset();
   CHECK(grad_enabled());
-  CHECK(where().empty());
+  CHECK(current_place().empty());
   CHECK(backward(sum(x * x)).find(x).values() == std::vector<double>{2, 4, 6, 8, 10, 12});
 }
 
