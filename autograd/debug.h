@@ -9,9 +9,9 @@ namespace plumb {
 //   [log] made 3 of 4096 elements non-finite (first: nan at 17), finite ones lie in -2.3..0.7
 //          in ViT.blocks.3.attn, forward, step 120
 // Costs one pass over each result.
-class [[nodiscard("ops check while it lives: give it a name")]] AnomalyMode {
+class AnomalyMode {
  public:
-  AnomalyMode();
+  [[nodiscard("ops check while it lives; name it: AnomalyMode guard;")]] AnomalyMode();
 
  private:
   ScopedValue<bool> value_;
@@ -23,7 +23,7 @@ namespace detail {
 // While a backward function runs: its result is checked under the name of the op that it belongs to, not each step of it.
 class PauseAnomalyMode {
  public:
-  PauseAnomalyMode();
+  [[nodiscard("the pause lasts while it lives; name it: PauseAnomalyMode guard;")]] PauseAnomalyMode();
 
  private:
   ScopedValue<bool> value_;

@@ -98,6 +98,8 @@ Tensor arange(double begin, double end, double step, Defaults where) {
   return drawn({count}, where, [&](std::uint64_t i) { return begin + static_cast<double>(i) * step; });
 }
 
+Tensor arange(double end, Defaults where) { return arange(0, end, 1, where); }
+
 Tensor detail::arange_integers(std::int64_t begin, std::int64_t end, std::int64_t step, Device device) {
   check(step != 0 && (begin == end || (begin < end) == (step > 0)), "[arange] expected a step that leads from {} towards {}, got {}", begin, end,
         step);

@@ -130,6 +130,7 @@ Tensor attention_talking(const Tensor& q, const Tensor& k, const Tensor& v, cons
 // ---- residual branches (ops/dropout.cpp, ops/gated_residual.cpp) -------------------------------------------------------------------
 // Zero with probability p, else x / (1 - p); p in [0, 1), rounded to the 16 bits of a draw: one below 2^-17 drops nothing, one above 1 - 2^-16
 // is refused. Draws depend on seed, step, path and element (sample-major).
+// The op knows no modes: nn::Dropout is the layer that eval() turns off.
 Tensor dropout(const Tensor& x, double p);
 // skip + row_scale[sample] * gate * branch: skip, branch [B, .., D]; gate [1] or [D] or undefined; row_scale [B], a constant, or undefined.
 Tensor gated_residual(const Tensor& skip, const Tensor& branch, const Tensor& gate = {}, const Tensor& row_scale = {});

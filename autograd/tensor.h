@@ -40,6 +40,12 @@ class Tensor {
  public:
   Tensor() = default;  // no tensor: defined() is false
   explicit Tensor(Array array, std::shared_ptr<Node> node = nullptr) : array_(std::move(array)), node_(std::move(node)) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) = default;
+  // To a name alone: x[0] = y would change a handle that is gone at once, and does not compile.
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & = default;
+  ~Tensor() = default;
 
   bool defined() const { return array_.defined(); }
   const Array& array() const { return array_; }
@@ -126,6 +132,7 @@ Tensor integers(const NestedList<std::int64_t>& values, D device) {
 
 // begin, begin + step, .., up to but without `end`: i64 where all are integers, else floating. The step leads from begin towards end.
 Tensor arange(double begin, double end, double step = 1, Defaults where = defaults());
+Tensor arange(double end, Defaults where = defaults());  // from 0
 namespace detail {
 Tensor arange_integers(std::int64_t begin, std::int64_t end, std::int64_t step, Device device);
 }
@@ -151,17 +158,17 @@ Tensor random_uniform(const Shape& shape, double low, double high, std::uint64_t
 Tensor random_permutation(std::int64_t n, std::uint64_t seed, std::string_view name, Device device = defaults().device);  // of 0 .. n - 1, i64
 
 // While one is alive on this thread, nothing is recorded.
-class [[nodiscard("nothing is recorded while it lives: give it a name")]] NoGrad {
+class NoGrad {
  public:
-  NoGrad();
+  [[nodiscard("nothing is recorded while it lives; name it: NoGrad guard;")]] NoGrad();
 
  private:
   ScopedValue<bool> value_;
 };
 // The opposite, inside a NoGrad.
-class [[nodiscard("recording is on while it lives: give it a name")]] EnableGrad {
+class EnableGrad {
  public:
-  EnableGrad();
+  [[nodiscard("recording is on while it lives; name it: EnableGrad guard;")]] EnableGrad();
 
  private:
   ScopedValue<bool> value_;

@@ -89,9 +89,9 @@ struct Defaults {
   Device device = Device::cpu;
 };
 const Defaults& defaults();
-class [[nodiscard("the defaults are those of the scope while it lives: give it a name")]] DefaultsScope {
+class DefaultsScope {
  public:
-  explicit DefaultsScope(Defaults d);
+  [[nodiscard("the defaults are the scope's while it lives; name it: DefaultsScope scope({..});")]] explicit DefaultsScope(Defaults d);
 
  private:
   ScopedValue<Defaults> value_;

@@ -46,7 +46,7 @@ std::terminate_handler before = nullptr;
 }  // namespace
 
 void fail(const std::string& message) {
-  const std::string place = where();
+  const std::string place = current_place();
   throw Error(place.empty() ? message : message + "\n      " + place);
 }
 

@@ -16,9 +16,10 @@ inline const char* name(Precision precision) { return precision == Precision::f3
 Precision precision();
 
 // While one lives, products on this thread run in `precision`. Scopes nest.
-class [[nodiscard("products have this precision while the scope lives: give it a name")]] PrecisionScope {
+class PrecisionScope {
  public:
-  explicit PrecisionScope(Precision precision);
+  [[nodiscard("products have this precision while the scope lives; name it: PrecisionScope scope(precision);")]] explicit PrecisionScope(
+      Precision precision);
 
  private:
   ScopedValue<Precision> value_;

@@ -32,7 +32,7 @@ class Profile {
   };
 
   // Error: another profile of this thread still records.
-  Profile();
+  [[nodiscard("kernel calls are recorded while it lives; name it: Profile profile;")]] Profile();
   ~Profile();
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;

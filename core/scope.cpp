@@ -21,11 +21,11 @@ ThreadState& state() {
 
 const Path& current_path() { return state().path; }
 const RandomState& random_state() { return state().random; }
-const RandomState& random_state_for(const char* op) {
+const RandomState& random_state_for(const char* op, const char* otherwise) {
   check(state().random_open,
         "[{}] expected an open RandomScope, got none, so that each step would draw the same: open one a step, "
-        "RandomScope scope({{.seed = seed, .step = step}}), or call eval() on the model",
-        op);
+        "RandomScope scope({{.seed = seed, .step = step}}), {}",
+        op, otherwise);
   return state().random;
 }
 const char* current_phase() { return state().phase; }
@@ -34,7 +34,7 @@ PathScope::PathScope(Path path) : value_(state().path, std::move(path)) {}
 PhaseScope::PhaseScope(const char* phase) : value_(state().phase, phase) {}
 RandomScope::RandomScope(RandomState random) : state_(state().random, random), open_(state().random_open, true) {}
 
-std::string where() {
+std::string current_place() {
   const ThreadState& s = state();
   std::string text;
   if (s.path) text += " in " + *s.path;

@@ -22,21 +22,22 @@ struct RandomState {
 const Path& current_path();
 const RandomState& random_state();
 // The same for an op that is about to draw: throws if no RandomScope is open, as every step would draw the same.
-const RandomState& random_state_for(const char* op);
+// `otherwise` ends the message: how to have no draws.
+const RandomState& random_state_for(const char* op, const char* otherwise = "or call eval() on the model");
 const char* current_phase();  // "forward", "backward", or "" outside both
 
 // Opens a module's scope until destruction.
-class [[nodiscard("the path is open while the scope lives: give it a name")]] PathScope {
+class PathScope {
  public:
-  explicit PathScope(Path path);
+  [[nodiscard("the path is open while the scope lives; name it: PathScope scope(path);")]] explicit PathScope(Path path);
 
  private:
   ScopedValue<Path> value_;
 };
 
-class [[nodiscard("the phase is open while the scope lives: give it a name")]] PhaseScope {
+class PhaseScope {
  public:
-  explicit PhaseScope(const char* phase);
+  [[nodiscard("the phase is open while the scope lives; name it: PhaseScope scope(phase);")]] explicit PhaseScope(const char* phase);
 
  private:
   ScopedValue<const char*> value_;
@@ -44,9 +45,9 @@ class [[nodiscard("the phase is open while the scope lives: give it a name")]] P
 
 // Sets seed and step for the passes inside it: one per training step.
 //   RandomScope scope({.seed = seed, .step = step});
-class [[nodiscard("draws are the step's own while the scope lives: give it a name")]] RandomScope {
+class RandomScope {
  public:
-  explicit RandomScope(RandomState state);
+  [[nodiscard("draws are the step's own while the scope lives; name it: RandomScope scope({.seed = 0});")]] explicit RandomScope(RandomState state);
 
  private:
   ScopedValue<RandomState> state_;
@@ -54,6 +55,6 @@ class [[nodiscard("draws are the step's own while the scope lives: give it a nam
 };
 
 // " in ViT.blocks.3.attn.qkv, forward, step 0", or "" where no scope is open.
-std::string where();
+std::string current_place();
 
 }  // namespace plumb

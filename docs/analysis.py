@@ -33,9 +33,12 @@ print(table[["mean", "half_width", "count", "diverged"]].to_string(float_format=
 
 if (folder / "comparisons.csv").exists():
     comparisons = pd.read_csv(folder / "comparisons.csv")
-    control = comparisons[comparisons.family == "control"]
-    print(f"\nagainst the control: {(control.order != 'undecided').sum()} of {len(control)} decided")
-    print(control[["depth", "lr", "first", "order", "second", "difference", "low", "high"]].to_string(index=False))
+    # A study without a control compares all pairs alone.
+    family = "control" if (comparisons.family == "control").any() else "pairs"
+    shown = comparisons[comparisons.family == family]
+    title = {"control": "against the control", "pairs": "all pairs"}[family]
+    print(f"\n{title}: {(shown.order != 'undecided').sum()} of {len(shown)} decided")
+    print(shown[["depth", "lr", "first", "order", "second", "difference", "low", "high"]].to_string(index=False))
 
 # One row a step. Axes and seed name the trial.
 with open(folder / "metrics.jsonl") as lines:

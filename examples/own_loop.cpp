@@ -9,7 +9,11 @@ int main(int argc, char** argv) {
     nn::ViT model(run.vit({.depth = 6}));
     for (std::size_t i = 0; i < 6; ++i)  // the last block has the full rate, each below it 0.8 of the next
       model.stack().blocks()[i]->each_parameter([&](const std::string&, nn::Parameter& p) { p.lr_factor *= std::pow(0.8, 5 - i); });
+    model.each_parameter([](const std::string& name, nn::Parameter& p) {  // and the embedding, below them all, the lowest
+      if (name.starts_with("patch_embed.") || name == "pos_embed") p.lr_factor *= std::pow(0.8, 6);
+    });
     nn::AdamW optimizer(model.parameters(), {.lr = 1e-3});
+    fmt::print("{}", optimizer.describe_groups());
     double gradient = 0;
     const Handle hook = model.stack().blocks()[0]->on_backward([&](const nn::Layer&, const Tensor& g) { gradient = norm(g).item(); });
 

@@ -19,6 +19,7 @@
 #include "nn/layers/conv2d.h"
 #include "nn/layers/drop_head.h"
 #include "nn/layers/drop_path.h"
+#include "nn/layers/dropout.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/mlp.h"
 #include "nn/layers/norm.h"

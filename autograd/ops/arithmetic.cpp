@@ -197,6 +197,16 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
   });
 }
 
+Tensor maximum(const Tensor& x, double c) {
+  detail::check_float("maximum", x);
+  return maximum(x, full({}, c, {x.dtype(), x.device()}));
+}
+
+Tensor minimum(const Tensor& x, double c) {
+  detail::check_float("minimum", x);
+  return minimum(x, full({}, c, {x.dtype(), x.device()}));
+}
+
 Tensor clamp(const Tensor& x, double low, double high) {
   detail::check_float("clamp", x);
   check(low <= high, "[clamp] expected low <= high, got {} and {}", low, high);

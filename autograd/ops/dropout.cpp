@@ -17,7 +17,8 @@ Tensor dropout(const Tensor& x, double p) {
   detail::check_float("dropout", x);
   const std::uint32_t threshold = survivable_threshold("dropout", "probability", p);
   if (threshold == 0 || x.numel() == 0) return x;
-  const RandomState& random = random_state_for("dropout");
+  const RandomState& random =
+      random_state_for("dropout", "or, for no dropout in evaluation, use nn::Dropout in place of dropout(): eval() on the model turns it off");
   const std::int64_t per_sample = x.shape().rank() > 0 ? x.numel() / x.dim(0) : 1;
   return masked(x, random_key(random.seed, current_path() ? *current_path() : ""), random.step, threshold,
                 static_cast<std::uint64_t>(random.first_sample) * static_cast<std::uint64_t>(per_sample));

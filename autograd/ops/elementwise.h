@@ -40,6 +40,8 @@ inline Tensor operator/(double c, const Tensor& x) { return pow(x, -1) * c; }
 // The larger, or smaller, of a and b; NaN where one of them is NaN. Where both are equal, each gets half of the gradient.
 Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);
+Tensor maximum(const Tensor& x, double c);
+Tensor minimum(const Tensor& x, double c);
 // low where x < low, high where x > high, else x; infinities leave a side open. The derivative is 1 where low <= x <= high, else 0.
 Tensor clamp(const Tensor& x, double low, double high);
 // From any dtype to f32, f64 or bf16, rounded to the nearest, ties to even; the gradient is cast back. Integers have none: a mask becomes 0 and 1.
@@ -78,6 +80,8 @@ bool allclose(const Tensor& a, const Tensor& b, double relative = 1e-5, double a
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
 Tensor where(const Tensor& mask, const Tensor& a, double b);
 Tensor where(const Tensor& mask, double a, const Tensor& b);
+// A constant of f32, f64 or bf16 on the mask's device.
+Tensor where(const Tensor& mask, double a, double b, DType dtype = defaults().dtype);
 // value where the mask is not 0, else x
 inline Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) { return where(mask, value, x); }
 

@@ -28,4 +28,9 @@ Tensor where(const Tensor& mask, double a, const Tensor& b) {
   return where(mask, full({}, a, {b.dtype(), b.device()}), b);
 }
 
+Tensor where(const Tensor& mask, double a, double b, DType dtype) {
+  detail::check_defined("where", mask);
+  return where(mask, full({}, a, {dtype, mask.device()}), full({}, b, {dtype, mask.device()}));
+}
+
 }  // namespace plumb

@@ -28,8 +28,8 @@ constexpr std::int64_t drop_logged_every = 10;  // steps: the statistics draw ev
 
 struct Options {
   nn::CaitPreset preset;  // as published: values that options change are in them alone
-  std::int64_t dim = 0, heads = 0, depth = 0, depth_token_only = 0, mlp_ratio = 0, patch = 0;
-  double norm_eps = 0, init = 0, ema_decay = 0;
+  std::int64_t dim = 0, heads = 0, depth = 0, depth_token_only = 0, patch = 0;
+  double mlp_ratio = 0, norm_eps = 0, init = 0, ema_decay = 0;
   double lr = 0, lr_start = 0, lr_end = 0, weight_decay = 0, adam_eps = 0, clip_norm = 0, label_smoothing = 0;
   std::string gate = "layerscale", talking_heads = "cait";
   lab::DropOptions drop;

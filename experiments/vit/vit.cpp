@@ -18,8 +18,8 @@ namespace {
 
 struct Options {
   std::string gate = "pre";
-  std::int64_t depth = 12, mlp_ratio = 4;
-  double init = 1e-4;
+  std::int64_t depth = 12;
+  double init = 1e-4, mlp_ratio = 4;
   bool init_is_of_gate = false;
   lab::PretrainedWeights weights;
 };

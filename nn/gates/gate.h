@@ -306,10 +306,19 @@ BlockGates two_gates(const Arguments&... arguments) {
 // The same as a Method's build; G is made from a GateContext or from nothing.
 template <class G>
 BlockGates gate_per_branch(const GateContext& context) {
-  if constexpr (std::is_constructible_v<G, const GateContext&>)
+  static_assert(std::is_base_of_v<Gate, G>, "a gate is a struct that derives from nn::Gate or from a gate that does");
+  static_assert(!std::is_abstract_v<G>,
+                "this gate lacks its formula: override Tensor combine(const Tensor& skip, const Tensor& branch) const, with these very parameters");
+  static_assert(std::is_abstract_v<G> || std::is_constructible_v<G, const GateContext&> || std::is_default_constructible_v<G>,
+                "a gate has a public constructor that takes a const nn::GateContext& or nothing");
+  if constexpr (!std::is_base_of_v<Gate, G>)
+    return {};  // the errors above are enough
+  else if constexpr (std::is_constructible_v<G, const GateContext&>)
     return two_gates<G>(context);
-  else
+  else if constexpr (std::is_default_constructible_v<G>)
     return two_gates<G>();
+  else
+    return {};
 }
 
 // Adds a method under a new name: from then on it is in --gates, in every experiment, in the reports and in cards of

@@ -53,7 +53,8 @@ ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std
         patches);
   const std::int64_t classes = shape_of(tensors, "head.weight", 2, path)[0], depth = count_blocks(tensors, "blocks");
   const std::int64_t hidden = shape_of(tensors, "blocks.0.mlp.fc1.weight", 2, path)[0];
-  check(hidden > 0 && hidden % dim == 0, "{}: expected MLPs whose width is a multiple of {}, got {}", path, dim, hidden);
+  check(hidden > 0, "{}: expected MLPs of at least one hidden unit, got none", path);
+  const double mlp_ratio = static_cast<double>(hidden) / static_cast<double>(dim);
   if (const std::int64_t last = count_blocks(tensors, "blocks_token_only"); last > 0) {
     const bool talks = tensors.contains("blocks.0.attn.proj_l.weight");
     CaiTOptions o{.image = patch * side_of(positions[1], path),
@@ -64,7 +65,7 @@ ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std
                   .depth = depth,
                   .heads = talks ? shape_of(tensors, "blocks.0.attn.proj_l.weight", 2, path)[0] : heads.value_or(dim / 48),
                   .depth_token_only = last,
-                  .mlp_ratio = hidden / dim};
+                  .mlp_ratio = mlp_ratio};
     if (!talks) o.attention = make_attention<Attention>;
     return {.options = std::move(o)};
   }
@@ -79,7 +80,7 @@ ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std
                                 .dim = dim,
                                 .depth = depth,
                                 .heads = heads.value_or(dim / 64),
-                                .mlp_ratio = hidden / dim,
+                                .mlp_ratio = mlp_ratio,
                                 .gate = tensors.contains("blocks.0.ls1.gamma") ? "layerscale" : "pre",
                                 .pool = token ? Pool::token : Pool::mean}};
 }
@@ -149,8 +150,10 @@ void read_common(Json& card, Options& o, const std::string& supplied, const std:
 void check_sizes(const ModelCard& card) {
   std::visit(
       [](const auto& o) {
-        for (const std::int64_t size : {o.image, o.channels, o.patch, o.classes, o.dim, o.depth, o.heads, o.mlp_ratio})
+        for (const std::int64_t size : {o.image, o.channels, o.patch, o.classes, o.dim, o.depth, o.heads})
           check(0 < size && size <= 1 << 20, "expected sizes from 1 to {}, got {}", 1 << 20, size);
+        check(o.mlp_ratio <= 1 << 20, "expected an mlp_ratio of at most {}, got {}", 1 << 20, o.mlp_ratio);
+        mlp_hidden("card", o.mlp_ratio, o.dim);  // checks
         check(o.image % o.patch == 0 && o.dim % o.heads == 0, "expected an image of whole patches and a width of whole heads, got {}/{} and {}/{}",
               o.image, o.patch, o.dim, o.heads);
       },
@@ -206,7 +209,7 @@ void check_fits(const ModelCard& card, const NamedTensors& tensors, const std::s
                 elements, "its description", found == tensors.end() ? "none" : to_string(found->second.shape()));
         };
         has("patch_embed.proj.weight", o.dim * o.channels * o.patch * o.patch);
-        has(fmt::format("blocks.{}.mlp.fc1.weight", o.depth - 1), o.mlp_ratio * o.dim * o.dim);
+        has(fmt::format("blocks.{}.mlp.fc1.weight", o.depth - 1), mlp_hidden("card", o.mlp_ratio, o.dim) * o.dim);
         has("head.weight", o.classes * o.dim);
         const auto positions = tensors.find("pos_embed");
         const std::int64_t side = o.image / o.patch;
@@ -260,6 +263,9 @@ bool has_talking_heads(const CaiTOptions& o) {
   }
 }
 
+// A whole number as an integer, as versions wrote and read it that knew no other ratios of the MLPs.
+Json number_of(double x) { return x == std::floor(x) && std::abs(x) < 0x1p53 ? Json(static_cast<std::int64_t>(x)) : Json(x); }
+
 // Sizes, and what decides the function.
 Json fields_of(const ModelCard& card) {
   Json json = std::visit(
@@ -272,7 +278,7 @@ Json fields_of(const ModelCard& card) {
                 {"dim", o.dim},
                 {"depth", o.depth},
                 {"heads", o.heads},
-                {"mlp_ratio", o.mlp_ratio},
+                {"mlp_ratio", number_of(o.mlp_ratio)},
                 {"norm_eps", o.norm_eps},
                 {"gate", o.gate->text()},
                 {"gelu", gelu},
@@ -352,7 +358,7 @@ std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, cons
 std::optional<double> difference(const ModelCard& a, const ModelCard& b, const NamedTensors& added = {}) {
   try {
     return difference_at(a, b, added, 4);
-  } catch (const std::exception&) {  // a gate or an attention of one's own may ask for its width
+  } catch (const std::exception&) {  // a gate or an attention of one's own may ask for its width, a small mlp_ratio for a hidden unit
     return difference_at(a, b, added, std::numeric_limits<std::int64_t>::max());
   }
 }

@@ -3,7 +3,7 @@
 #include "autograd/ops.h"
 #include "nn/branch.h"
 #include "nn/drop_key.h"
-#include "nn/layers/drop_path.h"
+#include "nn/layers/dropout.h"
 
 namespace plumb::nn {
 

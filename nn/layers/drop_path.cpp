@@ -40,8 +40,4 @@ Tensor DropPath::forward(const Tensor& x) const {
   return scale.defined() ? gated_residual(zeros_like(x), x, {}, scale) : x;
 }
 
-Dropout::Dropout(double p) : Layer("Dropout"), p_(p) { survivable_threshold("dropout", "probability", p); }
-
-Tensor Dropout::forward(const Tensor& x) const { return training() ? dropout(x, p_) : x; }
-
 }  // namespace plumb::nn

@@ -36,16 +36,4 @@ class DropPath : public Layer {
   DropPathForm form_;
 };
 
-// Zero with probability p, else x / (1 - p), per element; the identity in evaluation. p as dropout() takes it.
-class Dropout : public Layer {
- public:
-  explicit Dropout(double p);
-
- protected:
-  Tensor forward(const Tensor& x) const override;
-
- private:
-  double p_;
-};
-
 }  // namespace plumb::nn

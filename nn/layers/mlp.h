@@ -2,7 +2,7 @@
 
 #include "core/backend.h"
 #include "nn/branch.h"
-#include "nn/layers/drop_path.h"
+#include "nn/layers/dropout.h"
 
 namespace plumb::nn {
 
@@ -12,6 +12,10 @@ struct MlpOptions {
   Init init = Init::truncated_normal(0.02);  // of both weights
   double drop = 0;                           // dropout after the activation and after fc2, while training; as dropout() takes it
 };
+
+// round(mlp_ratio dim), the hidden width that a model's options ask for (timm cuts the fraction off). Throws, in the
+// name of `op`, for less than one hidden unit or more than 2^40.
+std::int64_t mlp_hidden(const char* op, double mlp_ratio, std::int64_t dim);
 
 // x [.., dim] -> fc2(gelu(fc1(x))) [.., dim].
 class Mlp : public Branch {

@@ -10,7 +10,7 @@ CaiT::CaiT(const CaiTOptions& o)
       patch_embed_({.image = o.image, .patch = o.patch, .channels = o.channels, .dim = o.dim}),
       stack_({.dim = o.dim,
               .heads = o.heads,
-              .hidden = o.mlp_ratio * o.dim,
+              .hidden = mlp_hidden("cait", o.mlp_ratio, o.dim),
               .depth = o.depth,
               .gate = o.gate->name == "layerscale" && o.init ? methods::layerscale(o.init) : o.gate,
               .norm_eps = o.norm_eps,
@@ -32,7 +32,7 @@ CaiT::CaiT(const CaiTOptions& o)
     blocks_token_only_.push_back(
         std::make_unique<LayerScaleBlockClassAttn>(ClassBlockOptions{.dim = o.dim,
                                                                      .heads = o.heads,
-                                                                     .hidden = o.mlp_ratio * o.dim,
+                                                                     .hidden = mlp_hidden("cait", o.mlp_ratio, o.dim),
                                                                      .init = o.init.value_or(layerscale_init(o.depth)),
                                                                      .norm_eps = o.norm_eps,
                                                                      .weights = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim)}));

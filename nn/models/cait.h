@@ -12,7 +12,7 @@ struct CaiTOptions {
   std::int64_t image = 224, patch = 16, channels = 3, classes = 1000;  // initialisers must keep this order, which is timm's
   std::int64_t dim = 192, depth = 24, heads = 4;                       // XXS24; depth counts the blocks of stage 1
   std::int64_t depth_token_only = 2;                                   // blocks of stage 2
-  std::int64_t mlp_ratio = 4;
+  double mlp_ratio = 4;                                                // hidden width of the MLPs, in widths: round(mlp_ratio dim)
   GateChoice gate = "layerscale";   // residual method of stage 1; stage 2 keeps LayerScale whatever this is
   std::optional<double> init = {};  // of LayerScale's gammas in both stages (a gate other than "layerscale" has its own); if not given, by depth
   AttentionFactory attention = make_attention<TalkingHeadsAttention>;  // of stage 1; make_attention<Attention> for plain heads

@@ -127,7 +127,7 @@ CaiTOptions options_of(const CaitPreset& p, const CaitTask& task) {
           .depth = whole("depth"),
           .heads = whole("heads"),
           .depth_token_only = whole("depth_token_only"),
-          .mlp_ratio = whole("mlp_ratio"),
+          .mlp_ratio = p.at("mlp_ratio").value,
           .init = p.at("init").value,
           .norm_eps = p.at("norm_eps").value,
           .attention_dropout = p.at("attn_drop").value,

@@ -7,7 +7,7 @@ ViT::ViT(const ViTOptions& o)
       patch_embed_({.image = o.image, .patch = o.patch, .channels = o.channels, .dim = o.dim}),
       stack_({.dim = o.dim,
               .heads = o.heads,
-              .hidden = o.mlp_ratio * o.dim,
+              .hidden = mlp_hidden("vit", o.mlp_ratio, o.dim),
               .depth = o.depth,
               .gate = o.gate,
               .norm_eps = o.norm_eps,

@@ -12,7 +12,7 @@ enum class Pool { token, mean };
 struct ViTOptions {
   std::int64_t image = 32, patch = 8, channels = 3, classes = 10;  // initialisers must keep this order, which is timm's
   std::int64_t dim = 64, depth = 12, heads = 2;                    // depth counts blocks
-  std::int64_t mlp_ratio = 4;
+  double mlp_ratio = 4;                                            // hidden width of the MLPs, in widths: round(mlp_ratio dim)
   GateChoice gate = "layerscale";
   double norm_eps = 1e-6;
   DropKey drop_key = {};

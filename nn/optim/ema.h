@@ -53,7 +53,7 @@ class Ema {
 // While one lives, the model has the averaged weights. Throws inside another of the same average, which would put the weights back.
 class EmaScope {
  public:
-  [[nodiscard("the model has the averages while the scope lives: give it a name")]] explicit EmaScope(Ema& ema);
+  [[nodiscard("the model has the averages while the scope lives; name it: EmaScope scope(ema);")]] explicit EmaScope(Ema& ema);
   ~EmaScope() { ema_.swap(); }
   EmaScope(const EmaScope&) = delete;
   EmaScope& operator=(const EmaScope&) = delete;

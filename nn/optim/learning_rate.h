@@ -9,7 +9,8 @@ namespace plumb::nn {
 
 class LearningRate {
  public:
-  LearningRate(double constant);                                 // implicit: {.lr = 1e-3} is a constant rate
+  // Implicit: {.lr = 1e-3} is a constant rate. Throws for one that is negative or not finite.
+  LearningRate(double constant);
   explicit LearningRate(std::function<double(std::int64_t)> f);  // throws for an empty one
   double at(std::int64_t step) const { return f_(step); }
 

@@ -95,7 +95,10 @@ Array squares_of(const std::vector<Array>& arrays, const Array& like) {
 
 Optimizer::Optimizer(std::vector<Parameter> parameters, LearningRate lr, double weight_decay, double clip_norm)
     : parameters_(std::move(parameters)), lr_(std::move(lr)), weight_decay_(weight_decay), clip_norm_(clip_norm), updates_(parameters_.size()) {
-  check(!parameters_.empty(), "[optimizer] expected at least one parameter, got none");
+  check(
+      !parameters_.empty(),
+      "[optimizer] expected at least one parameter, got none: a module's parameters() are those that it registers with parameter(), and those of the "
+      "members that it registers with child()");
   std::unordered_map<const Node*, const std::string*> seen;
   const Tensor& first = parameters_[0].value;
   for (const Parameter& p : parameters_) {

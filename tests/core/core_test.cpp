@@ -85,20 +85,20 @@ TEST_CASE("normal draws have the moments and the independence of normal draws") 
 }
 
 TEST_CASE("scopes nest, end with their block, and are quoted in errors") {
-  CHECK(where().empty());
+  CHECK(current_place().empty());
   CHECK(error_of([] { check(false, "[op] expected {}, got {}", 1, 2); }) == "[op] expected 1, got 2");
   {
     const PathScope outer(std::make_shared<const std::string>("ViT"));
     const PhaseScope phase("forward");
     {
       const PathScope inner(std::make_shared<const std::string>("ViT.head"));
-      CHECK(where() == " in ViT.head, forward");
+      CHECK(current_place() == " in ViT.head, forward");
     }
     const RandomScope random({.seed = 1, .step = 4});
-    CHECK(where() == " in ViT, forward, step 4");
+    CHECK(current_place() == " in ViT, forward, step 4");
     CHECK(error_of([] { check(false, "[op] no"); }) == "[op] no\n       in ViT, forward, step 4");
   }
-  CHECK(where().empty());
+  CHECK(current_place().empty());
   CHECK(random_state().seed == 0);
 }
 

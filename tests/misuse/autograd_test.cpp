@@ -64,7 +64,7 @@ TEST_CASE("misuse: a hook that throws leaves the engine as it was") {
   CHECK_REFUSED(backward(sum(x * x)), "the hook's own");
   hook.reset();
   CHECK(grad_enabled());
-  CHECK(where().empty());
+  CHECK(current_place().empty());
   CHECK(backward(sum(x * x)).find(x).values() == std::vector<double>{2, 4, 6, 8, 10, 12});
 }
 
@@ -312,6 +312,8 @@ TEST_CASE("misuse: a variable of integers, or of nothing") {
 TEST_CASE("misuse: random draws without an open RandomScope") {
   const Tensor x = ones({1, 1, 4, 2});
   CHECK_REFUSED(dropout(x, 0.5), "[dropout] expected an open RandomScope, got none");
+  // The op knows no modes.
+  CHECK_REFUSED(dropout(x, 0.5), "for no dropout in evaluation, use nn::Dropout in place of dropout(): eval() on the model turns it off");
   CHECK_REFUSED(attention(x, x, x, {.dropout = 0.1}), "[attention] expected an open RandomScope, got none");
   CHECK_REFUSED(attention(x, x, x, {.drop_key = 0.1}), "RandomScope scope({.seed = seed, .step = step})");
   CHECK_REFUSED(attention_qkv(ones({1, 4, 6}), 1, {.drop_key = 0.1, .drop_shape = DropShape::cross, .grid = {2, 2}}),

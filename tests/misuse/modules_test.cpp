@@ -212,7 +212,8 @@ TEST_CASE("misuse: hooks and observers without a function") {
 
 TEST_CASE("misuse: layers that drop, in training without an open RandomScope") {
   const Tensor x = ones({2, 4, 4});
-  const nn::Dropout dropout(0.5), none(0);
+  nn::Dropout dropout(0.5);
+  const nn::Dropout none(0);
   CHECK_REFUSED(dropout(x), "[dropout] expected an open RandomScope, got none, so that each step would draw the same: open one a step");
   CHECK_NOTHROW(none(x));
   nn::DropPath path(0.5);
@@ -222,8 +223,8 @@ TEST_CASE("misuse: layers that drop, in training without an open RandomScope") {
   CHECK_REFUSED(attention(x), "[drop_head] expected an open RandomScope, got none");
   CHECK_REFUSED(keys(x), "[attention_qkv] expected an open RandomScope, got none");
   CHECK_REFUSED(keys.drop_key_statistics(1, 4), "[drop_key_statistics] expected an open RandomScope, got none");
-  path.eval(), attention.eval(), keys.eval();
-  CHECK_NOTHROW((path(x), attention(x), keys(x)));
+  path.eval(), attention.eval(), keys.eval(), dropout.eval();
+  CHECK_NOTHROW((path(x), attention(x), keys(x), dropout(x)));
   const RandomScope random({.seed = 0, .step = 0});
   path.train(), attention.train(), keys.train();
   CHECK_NOTHROW((path(x), attention(x), keys(x)));

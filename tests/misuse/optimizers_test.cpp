@@ -93,6 +93,12 @@ TEST_CASE("misuse: no parameters, one twice, or a constant") {
   auto twice = model.parameters();
   twice.push_back(twice[0]);
   CHECK_REFUSED(nn::Sgd({}, {}), "[optimizer] expected at least one parameter, got none");
+  struct Forgetful : nn::Module {
+    Forgetful() : Module("Forgetful") {}  // no child("fc", fc)
+    nn::Linear fc{{.in = 2, .out = 2}};
+  };
+  CHECK_REFUSED(nn::AdamW(Forgetful().parameters(), {}),
+                "that it registers with parameter(), and those of the members that it registers with child()");
   CHECK_REFUSED(nn::Sgd(twice, {}), "[optimizer] expected each parameter once, got one as w and as w");
   auto constant = model.parameters();
   constant[0].value = ones({3});
@@ -125,7 +131,13 @@ TEST_CASE("misuse: factors that are not finite, or negative, set after the optim
 TEST_CASE("misuse: a learning rate that is not finite, negative, or not a function") {
   Model model;
   for (const double rate : {not_a_number, -1.0, 1 / 0.0}) {
-    nn::Sgd optimizer(model.parameters(), {.lr = rate});
+    const char* refused = "[learning_rate] expected a finite rate of at least 0, got ";
+    CHECK_REFUSED(nn::AdamW(model.parameters(), {.lr = rate}), refused);
+    CHECK_REFUSED(nn::Lamb(model.parameters(), {.lr = rate}), refused);
+    CHECK_REFUSED(nn::Sgd(model.parameters(), {.lr = rate}), refused);
+    CHECK_REFUSED(nn::Adagrad(model.parameters(), {.lr = rate}), refused);
+    CHECK_REFUSED(nn::warmup_constant(rate, 3), refused);
+    nn::Sgd optimizer(model.parameters(), {.lr = nn::LearningRate([rate](std::int64_t) { return rate; })});
     CHECK_REFUSED(optimizer.step(backward(model.loss())), "[optimizer] expected a finite learning rate of at least 0 in step 0, got ");
   }
   CHECK_REFUSED(nn::LearningRate(std::function<double(std::int64_t)>()), "[learning_rate] expected a function of the step, got an empty one");

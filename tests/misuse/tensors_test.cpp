@@ -4,4 +4,9 @@
 
 using namespace plumb;
 
+// x[0] = y would change a handle that is gone at once (does_not_compile.cpp).
+static_assert(!std::is_assignable_v<Tensor, Tensor> && !std::is_assignable_v<Tensor, const Tensor&>);
+static_assert(std::is_assignable_v<Tensor&, Tensor> && std::is_assignable_v<Tensor&, const Tensor&>);
+static_assert(std::is_nothrow_move_constructible_v<Tensor> && std::is_copy_constructible_v<Tensor>);
+
 TEST_CASE("misuse: operands that cannot be broadcast") { CHECK_REFUSED(ones({2, 3}) + ones({4}), "[add] expected shapes that broadcast together"); }

@@ -79,7 +79,7 @@ TEST_CASE("an error inside a model names the module, the phase and both shapes")
   CHECK(error_of([&] { model(images()); }) ==
         "[linear] expected input [.., 16] for weight [48, 16], got [2, 5, 8]\n       in ViT.blocks.1.attn.qkv, forward, step 4");
   CHECK_THAT(error_of([&] { model(zeros({2, 1, 16, 16})); }), contains("[patch_embed] expected images [B, 3, 16, 16], got [2, 1, 16, 16]"));
-  CHECK(where().empty());  // the scopes are closed again
+  CHECK(current_place().empty());  // the scopes are closed again
 }
 
 TEST_CASE("initial values depend on seed and name alone, and initialising is idempotent") {

@@ -233,7 +233,8 @@ TEST_CASE("options outside their bounds are refused") {
     CHECK_THAT(error_of([&] { nn::AdamW bad(ps, {.weight_decay = bad_number}); }),
                contains("[optimizer] expected a finite weight decay and clip norm"));
     CHECK_THAT(error_of([&] { nn::Sgd bad(ps, {.clip_norm = bad_number}); }), contains("[optimizer] expected a finite weight decay and clip norm"));
-    nn::Sgd optimizer(ps, {.lr = bad_number});
+    CHECK_THAT(error_of([&] { nn::Sgd bad(ps, {.lr = bad_number}); }), contains("[learning_rate] expected a finite rate of at least 0, got "));
+    nn::Sgd optimizer(ps, {.lr = nn::LearningRate([bad_number](std::int64_t) { return bad_number; })});
     CHECK_THAT(error_of([&] { optimizer.step(pair.gradients(1)); }), contains("expected a finite learning rate of at least 0 in step 0, got "));
     CHECK(optimizer.steps_taken() == 0);
   }

@@ -174,6 +174,7 @@ TEST_CASE("a file gives back the function of its network: every method with ever
   CHECK(vit_with([](auto& v) { v.norm_eps = 0.1; }) != usual);
   CHECK(vit_with([](auto& v) { v.heads = 4; }) != usual);
   CHECK(vit_with([](auto& v) { v.mlp_ratio = 2; }) != usual);
+  for (const double ratio : {8 / 3.0, 2.5, 1 / 64.0}) CHECK(vit_with([&](auto& v) { v.mlp_ratio = ratio; }) != usual);
   CHECK(vit_with([](auto& v) { v.patch = 8; }) != usual);
   CHECK(vit_with([](auto& v) { v.pool = nn::Pool::mean; }) != usual);
   CHECK(vit_with([](auto& v) { v.token_block = 2; }) != usual);
@@ -435,6 +436,44 @@ TEST_CASE("timm's files say by names and shapes what they are of") {
   const nn::TensorFile of_narrow = file_of(nn::ViT(narrow), nn::timm_vit());
   CHECK_THAT(error_of([&] { nn::card_of(of_narrow, "n"); }), contains("n: a width of 48 is no multiple of 64") && contains("say how many heads"));
   CHECK(std::get<nn::ViTOptions>(nn::card_of(of_narrow, "n", 4).options).heads == 4);
+}
+
+TEST_CASE("the ratio of the MLPs is any number: an integer in cards where it is whole, as all versions wrote it") {
+  const auto text = [](double ratio) {
+    nn::ViTOptions o = vit;
+    o.mlp_ratio = ratio;
+    return nn::metadata_of({.options = o}).at("plumb");
+  };
+  CHECK_THAT(text(4), contains("\"mlp_ratio\":4,"));
+  CHECK_THAT(text(2.5), contains("\"mlp_ratio\":2.5,"));
+  nn::ViTOptions o = vit;
+  o.mlp_ratio = 2.51;  // 160.64 units
+  const nn::ViT model(o);
+  CHECK(nn::weights(model).at("blocks.1.mlp.fc1.weight").shape() == Shape{161, 64});
+  nn::CaiTOptions c = cait;
+  c.mlp_ratio = 1.5;
+  const nn::CaiT of_cait(c);
+  for (const char* name : {"blocks.0.mlp.fc1.weight", "blocks_token_only.1.mlp.fc1.weight"})
+    CHECK(nn::weights(of_cait).at(name).shape() == Shape{24, 16});
+  // Read as an integer or as a number, and from the widths of a file without a card.
+  for (const char* written : {"\"mlp_ratio\":4", "\"mlp_ratio\":4.0"})
+    CHECK(std::get<nn::ViTOptions>(nn::card_of(edited(saved(nn::ViT(vit)), "\"mlp_ratio\":4", written), "w").options).mlp_ratio == 4);
+  const nn::TensorFile without = file_of(model, nn::timm_vit());
+  CHECK(std::get<nn::ViTOptions>(nn::card_of(without, "w").options).mlp_ratio == 161 / 64.0);
+  const auto made = nn::make_model(nn::card_of(without, "w"));
+  nn::load_pretrained(*made, without, "w");
+  CHECK(logits(*made, 16) == logits(model, 16));
+  // None gives no hidden unit.
+  for (const double ratio : {0.0, 0.001, -4.0, std::nan(""), HUGE_VAL}) {
+    o.mlp_ratio = ratio, c.mlp_ratio = ratio;
+    const std::string got = fmt::format("got {}", ratio);
+    CHECK_THAT(error_of([&] { nn::ViT bad(o); }),
+               contains("[vit] expected an mlp_ratio that gives MLPs of 1 to 2^40 hidden units at a width of 64, " + got));
+    CHECK_THAT(error_of([&] { nn::CaiT bad(c); }), contains("[cait] expected an mlp_ratio") && contains(got));
+  }
+  CHECK_THAT(error_of([&] { nn::card_of(edited(saved(model), "2.51", "-2.51"), "w"); }),
+             contains("describes no model: [card] expected an mlp_ratio"));
+  CHECK_THAT(error_of([&] { nn::card_of(edited(saved(model), "2.51", "2.6"), "w"); }), contains("blocks.1.mlp.fc1.weight"));
 }
 
 TEST_CASE("files that describe no model are refused in one line") {

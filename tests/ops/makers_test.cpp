@@ -39,6 +39,10 @@ TEST_CASE("arange and linspace: integers and numbers, both ends") {
   CHECK(arange(2, 5).values() == Values{2, 3, 4});
   CHECK(arange(7, 0, -3).values() == Values{7, 4, 1});
   CHECK(arange(0).shape() == Shape{0});
+  CHECK(arange(5.0).dtype() == DType::f32);
+  CHECK(arange(2.5).values() == Values{0, 1, 2});
+  CHECK(arange(2.0, reference_f64).device() == Device::reference);
+  CHECK_THAT(error_of([] { arange(-1.0); }), contains("[arange] expected a step that leads from 0 towards -1, got 1"));
   CHECK(arange(3, 3).shape() == Shape{0});
   CHECK(arange(0.0, 1.0, 0.25).dtype() == DType::f32);
   CHECK(arange(0.0, 1.0, 0.25).values() == Values{0, 0.25, 0.5, 0.75});

@@ -3,9 +3,12 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sstream>
 
 #include "autograd/autograd.h"
+#include "nn/nn.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace plumb;
 using namespace plumb::test;
@@ -25,6 +28,52 @@ struct Row {
   Row {                                              \
     pytorch, #__VA_ARGS__, [&] { use(__VA_ARGS__); } \
   }
+
+// A row of statements.
+#define RUN(pytorch, ...)                      \
+  Row {                                        \
+    pytorch, #__VA_ARGS__, [&] { __VA_ARGS__ } \
+  }
+
+// Modules that the page shows as they stand here, but for line breaks and indents.
+#define SHOWN(...) \
+  __VA_ARGS__      \
+  constexpr const char* shown = #__VA_ARGS__;
+// clang-format off
+SHOWN(
+struct Embedding : nn::Layer {
+  Embedding(std::int64_t rows, std::int64_t dim) : Layer("Embedding"), table(parameter("weight", {rows, dim}, nn::Init::truncated_normal(1), Role::embedding)) {}
+  Tensor forward(const Tensor& index) const override { return embedding(index, table); }
+  Tensor table;
+};
+struct Net : nn::Layer {
+  explicit Net(int depth) : Layer("Net") {
+    child("words", words);
+    for (int i = 0; i < depth; ++i) {
+      layers.push_back(std::make_unique<nn::Linear>(nn::LinearOptions{.in = 8, .out = 8}));
+      child(fmt::format("layers.{}", i), *layers.back());
+    }
+    child("head", head);
+  }
+  Tensor forward(const Tensor& index) const override {
+    Tensor h = words(index);
+    for (const auto& layer : layers) h = h + gelu((*layer)(h));
+    return head(h);
+  }
+  Embedding words{7, 8};
+  std::vector<std::unique_ptr<nn::Linear>> layers;
+  nn::Linear head{{.in = 8, .out = 3}};
+};
+)
+// clang-format on
+
+// Each run of white space as one blank.
+std::string in_one_line(const std::string& text) {
+  std::istringstream in(text);
+  std::string line;
+  for (std::string word; in >> word;) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
 
 std::vector<std::string> lines_of_page() {
   std::ifstream file(std::filesystem::path(PLUMB_SOURCE_DIR) / "docs/pytorch_to_plumb.md");
@@ -47,6 +96,13 @@ TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has these row
   const Tensor weight = random_normal({4, 3}, 0, "w"), bias = zeros({4}), gain = ones({3}), offset = zeros({3});
   const Tensors parameters{x, y}, direction{ones({2, 3}), ones({2, 3})};
   const Tensor loss = sum(x * x * y);
+  Net model(2);
+  nn::initialize(model, 0);
+  nn::AdamW optimizer(model.parameters(), {});
+  nn::Linear first({.in = 3, .out = 4}), second({.in = 4, .out = 2});
+  nn::initialize(first, 0), nn::initialize(second, 0);
+  const TemporaryFolder folder;
+  const auto path = folder / "model.safetensors";
   // clang-format off
   const std::vector<Row> rows{
       // makers
@@ -56,7 +112,7 @@ TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has these row
       ROW("torch.zeros(2, 3), torch.ones(2, 3), torch.full((2, 3), 7.)", zeros({2, 3}), ones({2, 3}), full({2, 3}, 7)),
       ROW("torch.zeros_like(x), torch.ones_like(x), torch.full_like(x, 7)", zeros_like(x), ones_like(x), full_like(x, 7)),
       ROW("torch.arange(5), torch.arange(1, 7, 2)", arange(5), arange(1, 7, 2)),
-      ROW("torch.arange(0, 1, 0.1)", arange(0, 1, 0.1)),
+      ROW("torch.arange(5.), torch.arange(0, 1, 0.1)", arange(5.0), arange(0, 1, 0.1)),
       ROW("torch.linspace(0, 1, 5)", linspace(0, 1, 5)),
       ROW("torch.eye(3)", eye(3)),
       ROW("F.one_hot(labels, 3).float()", one_hot(labels, 3)),
@@ -101,11 +157,12 @@ TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has these row
       ROW("x.exp(), x.expm1(), x.log(), x.log1p(), x.sqrt(), x.rsqrt()", exp(x), expm1(x), log(x), log1p(x), sqrt(x), rsqrt(x)),
       ROW("x.sin(), x.cos(), x.tanh(), x.erf()", sin(x), cos(x), tanh(x), erf(x)),
       ROW("x.abs(), x.sign(), x.floor(), x.round()", abs(x), sign(x), floor(x), round(x)),
-      ROW("x.clamp(0, 1), x.clamp(min=0)", clamp(x, 0, 1), clamp(x, 0, INFINITY)),
+      ROW("x.clamp(0, 1)", clamp(x, 0, 1)),
       ROW("torch.maximum(x, y), torch.minimum(x, y)", maximum(x, y), minimum(x, y)),
+      ROW("x.clamp(min=2), x.clamp(max=2)", maximum(x, 2), minimum(x, 2)),
       ROW("x == y, x < y, x <= 2", equal(x, y), x < y, x <= 2),
       ROW("~mask", equal(mask, 0)),
-      ROW("torch.where(mask, x, y), torch.where(mask, x, 0)", where(mask, x, y), where(mask, x, 0)),
+      ROW("torch.where(mask, x, y), torch.where(mask, x, 0), torch.where(mask, 1., 0.)", where(mask, x, y), where(mask, x, 0), where(mask, 1, 0)),
       ROW("x.masked_fill(mask, 0)", masked_fill(x, mask, 0)),
       ROW("x.isnan(), x.isfinite()", isnan(x), isfinite(x)),
       ROW("torch.allclose(x, y)", allclose(x, y)),
@@ -118,6 +175,7 @@ TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has these row
       ROW("x.logsumexp(-1)", logsumexp(x, -1)),
       ROW("x.argmax(-1), x.argmin(-1)", argmax(x, -1), argmin(x, -1)),
       ROW("mask.any(), mask.all(-1)", any(mask), all(mask, -1)),
+      ROW("mask.sum(), mask.sum(-1)", sum(cast(mask, DType::f32)), sum(cast(mask, DType::f32), -1)),
       ROW("x.cumsum(0)", cumsum(x, 0)),
       ROW("x.sort(-1), x.argsort(-1), x.topk(2)", sort(x, -1), argsort(x, -1), topk(x, 2)),
       // products
@@ -144,10 +202,40 @@ TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has these row
       ROW("x.requires_grad_()", variable(x)),
       ROW("loss.backward(); x.grad", backward(loss).find(x)),
       ROW("torch.autograd.grad(loss, x, create_graph=True)", grad(loss, x, {.create_graph = true})),
-      ROW("with torch.no_grad():", NoGrad()),
+      RUN("with torch.no_grad():", NoGrad guard;),
       ROW("torch.autograd.functional.hvp(f, parameters, direction)", hvp(loss, parameters, direction)),
       ROW("torch.autograd.gradcheck(f, x)", check_gradients([](const Tensors& in) { return exp(in[0]); }, {ones({2}, f64)})),
-      ROW("torch.manual_seed(0)", RandomScope({.seed = 0})),
+      RUN("torch.manual_seed(0)", RandomScope scope({.seed = 0});),
+      // modules and training
+      ROW("nn.Linear(3, 4), nn.Linear(3, 4, bias=False)", nn::Linear({.in = 3, .out = 4}), nn::Linear({.in = 3, .out = 4, .bias = false})),
+      ROW("nn.Conv2d(2, 3, 3, stride=2, padding=1)", nn::Conv2d({.in = 2, .out = 3, .kernel = 3, .stride = 2, .padding = 1})),
+      ROW("nn.LayerNorm(3), nn.RMSNorm(3)", nn::LayerNorm(3), nn::RmsNorm(3)),
+      ROW("nn.Dropout(0.1)", nn::Dropout(0.1)),
+      ROW("nn.Embedding(7, 8)", Embedding(7, 8)),
+      ROW("nn.Sequential(first, nn.GELU(), second)(v)", second(gelu(first(v)))),
+      ROW("nn.ModuleList(...)", model.layers),
+      ROW("model.parameters(), model.named_parameters()", model.trainable(), model.parameters()),
+      ROW("sum(p.numel() for p in model.parameters())", model.parameter_count()),
+      RUN("model.train(); model.eval()", model.train(); model.eval();),
+      RUN("model.requires_grad_(False); model.requires_grad_(True)", model.freeze(); model.freeze(false);),
+      ROW("torch.optim.AdamW(model.parameters(), lr=1e-3)", nn::AdamW(model.parameters(), {.lr = 1e-3})),
+      ROW("torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)", nn::Sgd(model.parameters(), {.lr = 0.1, .momentum = 0.9})),
+      ROW("torch.optim.Adagrad(model.parameters()), timm.optim.Lamb(model.parameters())", nn::Adagrad(model.parameters(), {}), nn::Lamb(model.parameters(), {})),
+      ROW("optimizer.param_groups", optimizer.groups(), optimizer.describe_groups()),
+      RUN("[{'params': head, 'lr': 1e-4}, {'params': rest}]", model.each_parameter([](const std::string& name, nn::Parameter& p) { if (name.starts_with("head.")) p.lr_factor = 0.1; });),
+      RUN("optimizer.zero_grad(); loss.backward(); optimizer.step()", optimizer.step(backward(cross_entropy(model(index), labels)));),
+      ROW("clip_grad_norm_(model.parameters(), 1)", nn::AdamW(model.parameters(), {.clip_norm = 1})),
+      ROW("CosineAnnealingLR(optimizer, 100)", nn::AdamW(model.parameters(), {.lr = nn::cosine(1e-3, 100)})),
+      ROW("SequentialLR(optimizer, [LinearLR(...), CosineAnnealingLR(...)], [10])", nn::warmup_cosine(1e-3, 10, 100)),
+      ROW("MultiStepLR(optimizer, [30, 60]), StepLR(optimizer, 30)", nn::step_decay(0.1, {30, 60}), nn::exponential_decay(0.1, 0.1, 30)),
+      ROW("LambdaLR(optimizer, f)", nn::LearningRate([](std::int64_t step) { return 1e-3 / static_cast<double>(step + 1); })),
+      ROW("model.state_dict(), optimizer.state_dict()", nn::weights(model), optimizer.state()),
+      RUN("optimizer.load_state_dict(state)", optimizer.load_state(optimizer.state());),
+      RUN("torch.save(model.state_dict(), path)", nn::save_weights(model, path);),
+      ROW("model.load_state_dict(torch.load(path))", nn::load_weights(model, path)),
+      RUN("AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.999))", nn::Ema ema(model, {.decay = 0.999}); ema.update(); const nn::EmaScope scope(ema);),
+      ROW("torch.utils.checkpoint.checkpoint(f, x)", checkpoint([](const Tensors& in) { return exp(in[0]); }, {x})),
+      RUN("torch.manual_seed(0) before Net()", nn::initialize(model, 0);),
   };
   // clang-format on
   std::set<std::string> expected;
@@ -168,4 +256,7 @@ TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has these row
     INFO("in the page alone: " << row);
     CHECK(expected.contains(row));
   }
+  std::string page;
+  for (const std::string& line : lines_of_page()) page += line + "\n";
+  CHECK_THAT(in_one_line(page), contains(in_one_line(shown)));
 }

@@ -155,6 +155,14 @@ TEST_CASE("maximum and minimum: NaN wins, ties share the gradient") {
     CHECK(of_larger[1].values() == Values{1, 0.5, 0});
     CHECK(of_smaller[0].values() == Values{1, 0.5, 0});
     CHECK(of_smaller[1].values() == Values{0, 0.5, 1});
+    // With a number, likewise.
+    const Tensor capped = minimum(a, 2), floored = maximum(a, 2);
+    CHECK((floored.dtype() == where.dtype && floored.device() == where.device));
+    CHECK(slice(floored, 0, 0, 3).values() == Values{2, 2, 3});
+    CHECK(slice(capped, 0, 0, 3).values() == Values{1, 2, 2});
+    CHECK(std::isnan(floored.values()[3]));
+    CHECK(slopes([](const Tensor& x) { return maximum(x, 2); }, {1, 2, 3}, where) == Values{0, 0.5, 1});
+    CHECK(slopes([](const Tensor& x) { return minimum(x, 2); }, {1, 2, 3}, where) == Values{1, 0.5, 0});
   }
 }
 
@@ -214,6 +222,10 @@ TEST_CASE("isnan, isfinite, where with numbers, masked_fill") {
     CHECK(isnan(x).values() == Values{0, 1, 0, 0, 0});
     CHECK(isfinite(x).values() == Values{1, 0, 0, 0, 1});
     CHECK(where(isfinite(x), x, 7).values() == Values{1, 7, 7, 7, 0});
+    const Tensor chosen = where(isfinite(x), 1, 0, where_.dtype);
+    CHECK(chosen.values() == Values{1, 0, 0, 0, 1});
+    CHECK((chosen.dtype() == where_.dtype && chosen.device() == where_.device));
+    CHECK(where(isfinite(x), 0.5, -2).dtype() == DType::f32);
     CHECK(where(isfinite(x), 7, row({1, 2, 3, 4, 5}, where_)).values() == Values{7, 2, 3, 4, 7});
     CHECK(masked_fill(row({1, 2, 3, 4, 5}, where_), isnan(x), -1).values() == Values{1, -1, 3, 4, 5});
     CHECK(slopes([&](const Tensor& v) { return masked_fill(v * v, isnan(x), nan); }, {1, 2, 3, 4, 5}, where_) == Values{2, 0, 6, 8, 10});

@@ -24,6 +24,15 @@ TEST_CASE("docs/analysis.py reads a run's folder with pandas and draws it") {
   REQUIRE(read.status == 0);
   CHECK(slurp(folder / "losses.png").starts_with("\x89PNG"));
   CHECK_THAT(read.out, contains("against the control: ") && contains("half_width"));
+  // Without the control among the gates, all pairs.
+  const Finished pairs =
+      run(folder.path(),
+          program("depth_stability") + " --gates rezero,layerscale --depths 1,2 --dim 8 --batch 4 --steps 4 --seeds 0..2 --no-progress --out b");
+  INFO(pairs.err);
+  REQUIRE(pairs.status == 0);
+  const Finished of_pairs = run(folder.path(), python + " " + std::string(PLUMB_SOURCE_DIR) + "/docs/analysis.py b losses.png");
+  REQUIRE(of_pairs.status == 0);
+  CHECK_THAT(of_pairs.out, contains("all pairs: ") && !contains(" of 0 decided") && !contains("Empty DataFrame"));
   // Its means are those of the rows.
   std::map<std::string, std::vector<double>> losses;
   for (const auto& row : rows_of(slurp(folder / "a/results.csv")))

@@ -90,6 +90,8 @@ std::vector<OpCase> elementwise() {
       {"pow of tensors", {s, {5}}, [](const Tensors& in) { return pow(in[0] * in[0] + 0.5, in[1]); }},
       {"maximum", {s, {5}}, [](const Tensors& in) { return maximum(in[0] * in[0], in[1]) * in[0]; }},
       {"minimum", {{3, 1}, s}, [](const Tensors& in) { return minimum(in[0] * in[0], in[1]) * in[1]; }},
+      {"maximum with a number", {s}, [](const Tensors& in) { return maximum(in[0] * in[0], 0.4) * minimum(in[0], 0.3); }},
+      {"where of numbers", {s}, [](const Tensors& in) { return where(in[0] > 0.2, 2, -0.5, in[0].dtype()) * in[0] * in[0]; }},
       {"sin", {{33}}, [](const Tensors& in) { return sin(in[0] * 3); }},
       {"cos", {{33}}, [](const Tensors& in) { return cos(in[0] * 3); }},
       {"expm1", {{33}}, [](const Tensors& in) { return expm1(in[0]); }},

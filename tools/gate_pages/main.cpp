@@ -132,7 +132,8 @@ std::string index() {
   std::string text =
       "# Residual methods\n\nOne page each, written by `gate_pages` from what the code declares. How they train at 24 blocks: "
       "[methods_at_depth_24.md](../methods_at_depth_24.md).\n\nA method with another constant is a method, too: `--gates "
-      "layerscale,layerscale:init=1e-5,mix_ln:post_share=0.75`, or `{.gate = \"mix_ln:post_share=0.75\"}` in code.\n\n| method | formula | source | "
+      "layerscale,layerscale:init=1e-5,mix_ln:post_share=0.75`, or `{.gate = \"mix_ln:post_share=0.75\"}` in code.\n\nA gate of your own: "
+      "[own_gates.md](../own_gates.md) says which function to override.\n\n| method | formula | source | "
       "claims at init |\n| --- | --- | --- | --- |\n";
   for (const std::string& name : nn::method_names()) {
     const nn::Method& m = nn::method_named(name);
