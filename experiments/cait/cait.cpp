@@ -309,19 +309,17 @@ int plumb::lab::cait(int argc, const char* const* argv) {
       {.network = false, .optimization = false});
   Options o;
   declare(o, study.cli());
-  study.instead([&] {
+  study.cli().action([&] {
     supply(o, study.cli());
     return o.weights.evaluates() ? std::optional(lab::evaluate_images(o.weights, study.options(), study.cli())) : std::nullopt;
   });
-  study.derive([&] { derive(o, study.cli(), study.options()); });
+  study.cli().derive([&] { derive(o, study.cli(), study.options()); });
   study.check([&](const lab::ImageSet& images) {
     check_for(o, images);
     o.augment.make(study.options().data, images, study.options().batch);
+    if (o.drop.drop_key > 0) lab::note_error(fmt::format("DropKey: {}\n", describe_drop_key(o, images)));
   });
-  study.before([&](const lab::ImageData& data) {
-    if (o.drop.drop_key > 0) lab::note_error(fmt::format("DropKey: {}\n", describe_drop_key(o, data.train)));
-  });
-  study.section(lab::attention_section);
-  study.file("layers.csv", lab::layers_csv);
+  study.output(lab::attention_section);
+  study.output({"layers.csv", lab::layers_csv});
   return study.run(argc, argv, [&](lab::Trial& trial) { train(o, trial); });
 }

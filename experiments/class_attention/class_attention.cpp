@@ -92,13 +92,13 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
     study.claim(text, ours, lab::higher("val_accuracy", {{"design", better}}, {{"design", worse}}));
   study.claim("with as many blocks, 10:2 is as good as a token from the start, within one point", ours,
               lab::not_lower("val_accuracy", {{"design", "10:2"}}, {{"design", "token"}}, 0.01));
-  study.section([](const lab::StudyResults& r) {
+  study.output([](const lab::StudyResults& r) {
     return lab::Section{.title = "Design by design",
                         .caption = "Means over the seeds, their 95 % t intervals, and single seeds.",
                         .charts = {lab::dots_of(r, "val_accuracy", "Validation accuracy")}};
   });
-  study.section(lab::attention_section);
-  study.file("layers.csv", lab::layers_csv);
+  study.output(lab::attention_section);
+  study.output({"layers.csv", lab::layers_csv});
   study.columns({"train_loss", "val_loss", "val_accuracy"});
   study.show({"train_loss", "val_loss", "val_accuracy"});
   study.check([&](const lab::ImageSet&) {

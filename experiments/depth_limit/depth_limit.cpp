@@ -96,7 +96,7 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
     }
     return next;
   });
-  study.section([&](const lab::StudyResults& r) {
+  study.output([&](const lab::StudyResults& r) {
     using enum lab::TextTable::Align;
     lab::Section section{
         .title = "The largest depth at which most seeds train",

@@ -134,23 +134,21 @@ int depth_stability(int argc, const char* const* argv) {
   cli.example("--gates layerscale,rezero --depths 12,24,48 --seeds 0..4 --drop-path 0.1");
   cli.example("--data fashion-mnist --data-dir data --gates all --out runs/fashion");
 
-  study.instead([&] { return only_check ? std::optional(check_gates(gate.values())) : std::nullopt; });
-  study.before([&](const ImageData& data) {
-    if (study.network().drop.drop_key > 0) note_error(fmt::format("DropKey {}\n", study.network().describe_drop_key(data.train)));
+  study.cli().action([&] { return only_check ? std::optional(check_gates(gate.values())) : std::nullopt; });
+  study.check([&](const ImageSet& images) {
+    if (study.network().drop.drop_key > 0) note_error(fmt::format("DropKey {}\n", study.network().describe_drop_key(images)));
   });
   study.columns({"train_loss", "val_loss", "val_accuracy", "diverged_at", "seconds", "images_per_second"});
   study.show({"train_loss", "val_accuracy"});
-  study.title([](const DataFacts& data) { return fmt::format("Depth stability on {}", data.name); });
-  study.file("layers.csv", layers_csv);
-  study.report([](const StudyResults& r) {
+  study.title("Depth stability");
+  study.output({"layers.csv", layers_csv});
+  study.output([](const StudyResults& r) {
     ReportInput input = report_input(r);
     input.question.clear();  // the verdict answers it
-    return render_report(input);
-  });
-  study.table([](const StudyResults& r, bool colour) {
     const std::string chose = who_chose(r.judging);
-    return fmt::format("{}{}val acc: on {}\n{}", results_table(trial_results(r), r.data.images.classes, colour), chose.empty() ? "" : chose + "\n",
-                       r.data.validation_is, findings_text(r, colour));
+    return Display{.report = render_report(input),
+                   .terminal = fmt::format("{}{}val acc: on {}\n{}", results_table(trial_results(r), r.data.images.classes, r.colour),
+                                           chose.empty() ? "" : chose + "\n", r.data.validation_is, findings_text(r, r.colour))};
   });
   return study.run(argc, argv, [&](Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));

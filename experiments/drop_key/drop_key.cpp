@@ -174,7 +174,7 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
   study.published({{"form", "plain"}, {"drop_key_schedule", "constant"}, {"rate", 0.3}, {"tune", 0.0}}, "val_accuracy",
                   "42.9 AP on COCO, dropout of attention 42.2, none 41.9 (DETR; rate not stated); DETR as published, with dropout of attention, 42.0",
                   "Li et al., CVPR 2023, their poster; facebookresearch/detr");
-  study.section([](const lab::StudyResults& r) {
+  study.output([](const lab::StudyResults& r) {
     return lab::Section{.title = "Form by form",
                         .caption =
                             "Means over the seeds, their 95 % t intervals, and single seeds; tuned: so much of the training, at its end, without. "
@@ -182,8 +182,8 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
                         .charts = {lab::dots_of(r, "val_accuracy", "Validation accuracy", name_of),
                                    lab::dots_of(r, "attention_entropy", "Entropy of attention", name_of)}};
   });
-  study.section(lab::masks_section);
-  study.section(lab::attention_section);
+  study.output(lab::masks_section);
+  study.output(lab::attention_section);
   study.columns({"train_loss", "val_loss", "val_accuracy", "attention_entropy", "attention_max"});
   study.show({"train_loss", "val_loss", "val_accuracy", "attention_entropy"});
   return study.run(argc, argv, [&](lab::Trial& trial) {

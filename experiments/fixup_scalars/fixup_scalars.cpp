@@ -84,7 +84,7 @@ int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
                     "majumderb/rezero: errors of 7.5 and 7.74");
   study.columns({"train_loss", "val_loss", "val_accuracy", "diverged_at"});
   study.show({"train_loss", "val_accuracy"});
-  study.file("layers.csv", lab::layers_csv);
+  study.output({"layers.csv", lab::layers_csv});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     const Pieces p = pieces(trial[piece]);
     nn::ViTOptions o = trial.vit({.depth = trial[depth], .gate = nn::methods::fixup(p.parts)});

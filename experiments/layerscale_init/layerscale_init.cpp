@@ -67,7 +67,7 @@ int plumb::lab::layerscale_init(int argc, const char* const* argv) {
   study.cli().example("--preset quick");
   study.cli().example("--preset cpu --jobs 2 --out runs/layerscale_init");
 
-  study.derive([&] {
+  study.cli().derive([&] {
     const std::int64_t longest = std::ranges::max(warmup.values());
     study.judging().control = fmt::format("layerscale epsilon 0.1 warmup {}", longest);
     const char* cait = "Touvron et al. 2021, CaiT";
@@ -105,7 +105,7 @@ int plumb::lab::layerscale_init(int argc, const char* const* argv) {
   });
   study.published({{"gate", "layerscale"}, {"depth", 12}, {"epsilon", 0.1}}, "val_accuracy", "80.5 % top-1 on ImageNet",
                   "an author, facebookresearch/deit, issue 122");
-  study.section([](const lab::StudyResults& r) {
+  study.output([](const lab::StudyResults& r) {
     lab::Section section{.title = "Training loss against eps", .caption = "A start at 0 has no place on a log scale: it is the dashed line."};
     for (const lab::Condition& condition : lab::judged_conditions(r))
       for (const char* name : {"layerscale", "scalar_gate"}) {
@@ -119,7 +119,7 @@ int plumb::lab::layerscale_init(int argc, const char* const* argv) {
   });
   study.columns({"train_loss", "val_accuracy", "first_move", "gate_end"});
   study.show({"train_loss", "val_accuracy", "first_move", "gate_end"});
-  study.file("layers.csv", lab::layers_csv);
+  study.output({"layers.csv", lab::layers_csv});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     const double eps = trial[epsilon];
     nn::ViT model(

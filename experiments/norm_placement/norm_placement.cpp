@@ -50,7 +50,7 @@ int plumb::lab::norm_placement(int argc, const char* const* argv) {
   });
   study.cli().example("--preset quick");
   study.cli().example("--gates pre,post,deepnorm --depths 48 --warmups 0,30 --lrs 3e-4,1e-3,3e-3 --best-lr --seeds 0..5");
-  study.derive([&] {
+  study.cli().derive([&] {
     const std::int64_t longest = std::ranges::max(warmup.values());
     study.judging().control = fmt::format("pre warmup {}", longest);
     for (const int d : {12, 24, 36, 48}) {
@@ -88,7 +88,7 @@ int plumb::lab::norm_placement(int argc, const char* const* argv) {
   });
   study.columns({"train_loss", "val_loss", "val_accuracy", "diverged_at"});
   study.show({"train_loss", "val_accuracy"});
-  study.file("layers.csv", lab::layers_csv);
+  study.output({"layers.csv", lab::layers_csv});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
     nn::audit_init(model, trial.seed());

@@ -52,9 +52,9 @@ void run_trial(Trial& trial, const Options& o) {
   });
 }
 
-std::string json_row(const Record& trial) {
+std::string json_rows(const StudyResults& results) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const PassportRecord& r : passport_records({.records = {trial}})) {
+  for (const PassportRecord& r : passport_records(results)) {
     const std::int64_t depth = depth_of(r.passport);
     nlohmann::ordered_json ratios = nlohmann::ordered_json::array(), gradients = nlohmann::ordered_json::array();
     for (std::int64_t block = 0; block < depth; ++block) {
@@ -119,14 +119,14 @@ int passport(int argc, const char* const* argv) {
   cli.example("--gates all --depths 12,48");
   cli.example("--gates pre,rezero,layerscale --depths 24 --steps 400 --every 50 --seeds 0..2");
 
-  study.title([](const DataFacts& data) { return fmt::format("Signal passport on {}", data.name); });
-  study.settings([&](const DataFacts& data) { return settings_of(study, o, data); });
-  study.file("passport.csv", [](const StudyResults& r) { return format_passports(passport_records(r)); });
-  study.report([](const StudyResults& r) {
-    return render_passports({.title = r.name, .settings = r.settings, .notes = r.notes, .records = passport_records(r)});
+  study.title("Signal passport");
+  study.output({"passport.csv", [](const StudyResults& r) { return format_passports(passport_records(r)); }});
+  study.output([&](const StudyResults& r) {
+    const std::vector<PassportRecord> records = passport_records(r);
+    return Display{.report = render_passports({.title = r.name, .settings = settings_of(study, o, r.data), .notes = r.notes, .records = records}),
+                   .terminal = passport_table(records, r.colour),
+                   .json_rows = json_rows(r)};
   });
-  study.table([](const StudyResults& r, bool colour) { return passport_table(passport_records(r), colour); });
-  study.json_rows(json_row);
   return study.run(argc, argv, [&](Trial& trial) { run_trial(trial, o); });
 }
 

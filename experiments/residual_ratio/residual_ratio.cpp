@@ -102,7 +102,7 @@ int plumb::lab::residual_ratio(int argc, const char* const* argv) {
                   "growth of the stream: linear under pre-norm",
                   lab::lower(fmt::format("{}_spread_start", branch), {{"gate", "layerscale"}}, {{"gate", "pre"}}).at({{"depth", d}}));
     }
-  study.section([](const lab::StudyResults& r) {
+  study.output([](const lab::StudyResults& r) {
     return lab::Section{
         .title = "Ratios by layer",
         .caption =
@@ -112,7 +112,7 @@ int plumb::lab::residual_ratio(int argc, const char* const* argv) {
   });
   study.columns({"train_loss", "val_accuracy", "attn_spread_start", "mlp_spread_start", "attn_spread", "mlp_spread"});
   study.show({"train_loss", "attn_spread_start", "mlp_spread_start", "attn_spread", "mlp_spread"});
-  study.file("layers.csv", lab::layers_csv);
+  study.output({"layers.csv", lab::layers_csv});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
     nn::audit_init(model, trial.seed());

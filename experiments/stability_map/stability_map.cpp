@@ -78,7 +78,7 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
     }
     return next;
   });
-  study.section([&](const lab::StudyResults& r) {
+  study.output([&](const lab::StudyResults& r) {
     using enum lab::TextTable::Align;
     lab::Section section{
         .title = "Where each method trains",

@@ -73,13 +73,13 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
                   "81.0 % top-1 on ImageNet, the best rate (without LayerScale)", "an author, facebookresearch/deit, issue 218");
   study.published({{"depth", 12}, {"drop_path", 0.05}, {"drop_path_schedule", "uniform"}}, "val_accuracy",
                   "79.9 % top-1 on ImageNet (without LayerScale)", "CaiT, as a secondary text reports table 1");
-  study.section([](const lab::StudyResults& r) {
+  study.output([](const lab::StudyResults& r) {
     return lab::Section{.title = "Against the rate",
                         .caption = "",
                         .charts = {lab::plot_of(r, {.value = "val_accuracy", .axis = "drop_path", .title = "Validation accuracy"}),
                                    lab::plot_of(r, {.value = "train_loss", .axis = "drop_path", .title = "Training loss"})}};
   });
-  study.file("layers.csv", lab::layers_csv);
+  study.output({"layers.csv", lab::layers_csv});
   study.columns({"train_loss", "val_loss", "val_accuracy"});
   study.show({"train_loss", "val_loss", "val_accuracy"});
   return study.run(argc, argv, [&](lab::Trial& trial) {

@@ -92,19 +92,19 @@ int plumb::lab::vit(int argc, const char* const* argv) {
     const lab::Cli& cli = study.cli();
     o.weights.supply(cli.given("--heads") ? std::optional(study.network().heads) : std::nullopt, cli.given("--gate") ? o.gate : "");
   };
-  study.instead([&] {
+  study.cli().action([&] {
     supply();
     return o.weights.evaluates() ? std::optional(lab::evaluate_images(o.weights, study.options(), study.cli())) : std::nullopt;
   });
-  study.derive([&] {
+  study.cli().derive([&] {
     supply();
     o.init_is_of_gate = lab::take_init_of_gate(study.cli(), o.gate, o.depth, o.init);
     if (o.weights.trains_on()) take_sizes(o, study), o.weights.take_images(study.cli(), study.options());
   });
   study.columns({"train_loss", "val_loss", "val_accuracy"});
   study.show({"train_loss", "val_loss", "val_accuracy"});
-  study.section(lab::attention_section);
-  study.file("layers.csv", lab::layers_csv);
+  study.output(lab::attention_section);
+  study.output({"layers.csv", lab::layers_csv});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::ViTOptions options = trial.vit({.depth = o.depth, .gate = gate_of(o)});
     options.mlp_ratio = o.mlp_ratio;

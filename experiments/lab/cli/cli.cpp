@@ -102,10 +102,6 @@ void Cli::words(const std::string& title, std::vector<std::string>* words) {
   std::erase_if(options_, [](const CliOption& o) { return o.name == "--config" || o.name == "--print-config"; });
 }
 
-void Cli::set(const std::string& name, const std::string& text) {
-  if (CliOption* option = find(name)) option->read(name, text);
-}
-
 void Cli::listing(const std::string& name, const std::string& help, std::function<std::string()> text) {
   Listing& listing = listings_.emplace_back(Listing{false, nullptr, std::move(text)});
   const std::string here = section_;
@@ -284,10 +280,13 @@ Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
     typed_.push_back(g.option->name);
   }
   for (const auto& check : rules_) check();
+  for (const auto& set : derivations_) set();
 
   for (const Listing& listing : listings_)
     if (listing.wanted || (listing.about && !listing.about->empty())) return print(listing.text());
   if (print_config_) return print(config());
+  for (const auto& act : actions_)
+    if (const std::optional<int> status = act()) return status_ = *status, Action::done;
   return Action::run;
 }
 

@@ -9,6 +9,7 @@
 
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,8 +38,6 @@ class Cli {
   // same reads "--pool is what this program varies; " and the advice, where there is one.
   void leave_out(const std::string& name, const std::string& advice = "") { left_out_.emplace_back(name, advice); }
   const std::deque<CliOption>& left_out() const { return not_declared_; }  // of those, what was to be declared
-  // Sets an option's variable from text as it is typed, if there is an option of this name. Throws UsageError for a value that it refuses.
-  void set(const std::string& name, const std::string& text);
   // Words without an option, such as "DIR..", for a program that is about files: it has no settings, so no --config and no --print-config.
   void words(const std::string& title, std::vector<std::string>* words);
   // A switch that prints `text()` to stdout and ends, such as --list-gates.
@@ -65,6 +64,12 @@ class Cli {
   void when_defaults_are_set(std::function<void()> look) { looks_.push_back(std::move(look)); }
   // Runs when all values are set; throws UsageError (usage_check) where values do not go together.
   void rule(std::function<void()> check);
+  // Runs after all rules, in the order of the calls: derives values from others, where none was given.
+  void derive(std::function<void()> set) { derivations_.push_back(std::move(set)); }
+  // What the program may do instead of a run (--evaluate), after all that: if it returns a status, parse() returns Action::done, and the program ends
+  // with status().
+  void action(std::function<std::optional<int>()> act) { actions_.push_back(std::move(act)); }
+  int status() const { return status_; }
   // A command line for the end of --help, without the program's name.
   void example(const std::string& arguments);
 
@@ -111,7 +116,9 @@ class Cli {
   std::vector<std::pair<std::string, std::string>> left_out_;  // with the advice
   std::vector<Preset> presets_;
   std::deque<Listing> listings_;
-  std::vector<std::function<void()>> rules_, looks_;
+  std::vector<std::function<void()>> rules_, derivations_, looks_;
+  std::vector<std::function<std::optional<int>()>> actions_;
+  int status_ = 0;
   std::function<std::string()> config_note_;
   std::vector<std::string> given_, typed_, by_rule_;  // given: typed, or in --config
   std::string words_title_;

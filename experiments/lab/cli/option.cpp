@@ -157,11 +157,57 @@ void CliOption::refuse_name(const std::string& where, const std::string& got) co
   throw UsageError(fmt::format("{}: unknown {} '{}'; {}", where, noun_, got, suggest_name(got, names_)));
 }
 
+void CliOption::check_name(const std::string& where, const std::string& name_) const {
+  if (!names_.empty() && std::find(names_.begin(), names_.end(), name_) == names_.end()) refuse_name(where, name_);
+}
+
+template <class T>
+void CliOption::check_bounds(const std::string& where, T value) const {
+  const auto number = static_cast<double>(value);
+  const bool inside = (low_open_ ? number > lowest_ : number >= lowest_) && (high_open_ ? number < highest_ : number <= highest_);
+  if (!inside) refuse(where, fmt::format("{}", value));
+}
+
+// The variable lies in the struct, so its counterpart lies as far behind the start of the copy.
+void CliOption::set_at(const void* original, void* copy, std::size_t size, const AxisValue& value) const {
+  std::visit(
+      [&](auto* variable) {
+        using T = std::remove_pointer_t<decltype(variable)>;
+        const auto offset = static_cast<std::size_t>(reinterpret_cast<const char*>(variable) - static_cast<const char*>(original));
+        if (offset >= size) return;  // of another struct; one before `original` wraps around
+        T& target = *reinterpret_cast<T*>(static_cast<char*>(copy) + offset);
+        const auto number = [&]<class N>(N) -> N {
+          const auto* whole = std::get_if<std::int64_t>(&value);
+          const auto* real = std::get_if<double>(&value);
+          if (!whole && !(real && std::is_floating_point_v<N>)) refuse(name, fmt::format("'{}'", to_string(value)));
+          const N n = whole ? static_cast<N>(*whole) : static_cast<N>(*real);
+          check_bounds(name, n);
+          return n;
+        };
+        if constexpr (std::is_same_v<T, std::string>) {
+          const auto* text = std::get_if<std::string>(&value);
+          if (!text) throw UsageError(fmt::format("{} expects text, got {}", name, to_string(value)));
+          check_name(name, *text);
+          target = *text;
+        } else if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, double>) {
+          target = number(T{});
+        } else if constexpr (is_optional<T>) {
+          if (const auto* text = std::get_if<std::string>(&value); text && *text == word_)
+            target.reset();
+          else
+            target = number(typename T::value_type{});
+        } else {
+          internal_check(false, "an axis that stands for {}", name);  // a switch or a list
+        }
+      },
+      field);
+}
+
 template <class T>
 T CliOption::item(const std::string& where, const std::string& text) const {
   if constexpr (std::is_same_v<T, std::string>) {
     const std::string name_ = methods_ ? text.substr(0, text.find(':')) : text;
-    if (!names_.empty() && std::find(names_.begin(), names_.end(), name_) == names_.end()) refuse_name(where, name_);
+    check_name(where, name_);
     if (name_ == text) return text;
     try {
       const nn::Method method = nn::method_named(text);
@@ -172,9 +218,7 @@ T CliOption::item(const std::string& where, const std::string& text) const {
   } else {
     const std::optional<T> value = parse_number<T>(text);
     if (!value) refuse(where, fmt::format("'{}'", text));
-    const double number = static_cast<double>(*value);
-    const bool inside = (low_open_ ? number > lowest_ : number >= lowest_) && (high_open_ ? number < highest_ : number <= highest_);
-    if (!inside) refuse(where, text);
+    check_bounds(where, *value);
     return *value;
   }
 }

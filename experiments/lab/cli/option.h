@@ -1,12 +1,15 @@
 // One option of a command line: the variable it sets, what it accepts, and how its value reads as text and as JSON.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include "experiments/lab/record/point.h"
 
 namespace plumb::lab {
 
@@ -67,11 +70,22 @@ struct CliOption {
   // Reads the variable's own value again: for values that a program sets.
   void validate(const std::string& where);
 
+  // Sets the variable's counterpart in a copy of the struct that holds the variable; nothing where `original` does not hold it. Throws UsageError for
+  // a value that the option would refuse.
+  template <class Struct>
+  void set_in_copy(const Struct& original, Struct& copy, const AxisValue& value) const {
+    set_at(&original, &copy, sizeof(Struct), value);
+  }
+
   std::string text() const;  // as it is typed: "6,24"; "" for nothing
   std::string json() const;  // "[6,24]"
 
  private:
   CliOption& bound(double& limit, double value, bool& open, bool is_open);
+  void set_at(const void* original, void* copy, std::size_t size, const AxisValue& value) const;
+  template <class T>
+  void check_bounds(const std::string& where, T value) const;
+  void check_name(const std::string& where, const std::string& name) const;
   void read_items(const std::string& where, std::vector<std::string> items);
   std::string expected() const;  // "an integer of at least 1"
   template <class T>

@@ -1,5 +1,7 @@
 #include "experiments/lab/options/study_options.h"
 
+#include <fmt/ranges.h>
+
 #include <charconv>
 #include <cmath>
 #include <memory>
@@ -139,18 +141,21 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
       if (cli.has("--device") && !cli.given("--device")) cli.explain("--device", "ours: auto, what there is");
     }
     usage_check(warmup.value_or(0) <= steps || !cli.left_out().empty(), "--warmup {} is longer than --steps {}", warmup.value_or(0), steps);
-    usage_check(!(resume && overwrite), "--resume and --overwrite exclude each other; give one");
-    usage_check(!(resume || overwrite) || !out.empty(), "{} needs --out DIR, the folder it is about", resume ? "--resume" : "--overwrite");
-    usage_check(!(rebuild || !replay.empty()) || !out.empty(), "{} needs --out DIR, the folder it is about", rebuild ? "--rebuild" : "--replay");
+    std::vector<const char*> modes;
+    for (const auto& [on, option] :
+         {std::pair(resume, "--resume"), {overwrite, "--overwrite"}, {rebuild, "--rebuild"}, {!replay.empty(), "--replay"}})
+      if (on) modes.push_back(option);
+    usage_check(modes.empty() || !out.empty(), "{} needs --out DIR, the folder it is about", modes.empty() ? "" : modes.front());
+    if (dry_run && (rebuild || !replay.empty())) modes.push_back("--dry-run");
+    usage_check(modes.size() <= 1, "{} exclude each other; give one", fmt::join(modes, " and "));
     usage_check(jobs == 1 || deterministic == "strict",
                 "--jobs {} changes the threads of a run, and with --deterministic threads its bits; give --deterministic strict or --jobs 1", jobs);
     usage_check(jobs == 1 || !profile, "--profile is about one run at a time, got --jobs {}", jobs);
     shard_of_call();
-    const int looks = rebuild + !replay.empty() + dry_run;
-    usage_check(looks <= 1 && (!(rebuild || !replay.empty()) || !(resume || overwrite)),
-                "--rebuild, --replay and --dry-run exclude each other, and --rebuild and --replay also --resume and --overwrite; give one");
-    usage_check(!stop_hopeless || steps >= 40, "--stop-hopeless looks at 20 steps in the first half of a run; give --steps of at least 40, got {}",
-                steps);
+    usage_check(!stop_hopeless || steps >= 40,
+                "--stop-hopeless{} looks at 20 steps in the first half of a run; give --steps of at least 40{}, got {}",
+                cli.given("--stop-hopeless") ? "" : ", which is on unless --no-stop-hopeless is given,",
+                cli.given("--stop-hopeless") ? "" : " or --no-stop-hopeless", steps);
     usage_check(!profile || steps > first_profiled_step, "--profile is about steps {} to {}, counted from 0; give --steps of at least {}, got {}",
                 first_profiled_step, last_profiled_step, first_profiled_step + 1, steps);
   });

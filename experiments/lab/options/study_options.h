@@ -28,6 +28,9 @@ struct StudyChoices {
 // The steps that --profile is about, counted from 0: the first ones take memory from the system and compile kernels.
 inline constexpr std::int64_t first_profiled_step = 3, last_profiled_step = 7;
 
+// What a call does with the folder of its study: it begins, goes on, begins anew, only looks (--dry-run), writes tables anew, or repeats one trial.
+enum class Mode { run, resume, overwrite, dry_run, rebuild, replay };
+
 // Of a width or a depth: far beyond any machine, and products of such sizes do not overflow.
 inline constexpr double largest_size = 1 << 20;
 
@@ -66,6 +69,11 @@ struct StudyOptions {
   std::string accept_code;  // hash of other code whose trials count, too
   bool rebuild = false;     // tables and report alone
   std::string replay;       // label of a trial
+
+  Mode mode() const { return dry_run ? Mode::dry_run : mode_without_dry_run(); }
+  Mode mode_without_dry_run() const {
+    return rebuild ? Mode::rebuild : !replay.empty() ? Mode::replay : resume ? Mode::resume : overwrite ? Mode::overwrite : Mode::run;
+  }
 
   // What of all trials is for this call: those whose number, counted from 0, is `index` modulo `count`.
   struct Shard {

@@ -29,6 +29,7 @@ struct StudyResults {
   std::vector<Section> sections = {};    // of the study's own
   Judging judging = {};                  // how methods are compared
   std::filesystem::path folder = {};
+  bool colour = false;  // whether text goes to a terminal that shows colours
 
   // The trials that share everything but their seeds and, if given, where they are on the axis `across`, in order of first appearance.
   struct Group {

@@ -88,19 +88,21 @@ void check_is_folder(const fs::path& path) {
 }
 
 // Refuses a folder that holds anything but what the options are about.
-void check_usable(const fs::path& path, const Cli& cli, const StudyOptions& options) {
+void check_usable(const fs::path& path, const Cli& cli, Mode mode) {
   const std::string name = path.string();
   std::vector<fs::path> there;
   for (const fs::directory_entry& entry : entries_of(path))
     if (!is_leftover(entry.path())) there.push_back(entry.path());
-  const bool reads = options.rebuild || !options.replay.empty();
+  const bool reads = mode == Mode::rebuild || mode == Mode::replay;
   usage_check(!there.empty() || !reads, "{} is empty: expected the folder of a run", name);
   if (there.empty()) return;
-  usage_check(reads || options.resume || options.overwrite, "{} is not empty; --resume finishes the run it holds, --overwrite deletes it", name);
+  usage_check(reads || mode == Mode::resume || mode == Mode::overwrite, "{} is not empty; --resume finishes the run it holds, --overwrite deletes it",
+              name);
   usage_check(std::ranges::find(there, path / "run.json") != there.end(),
               "{} is not empty and holds no run.json, so it is not a run's folder; choose another --out", name);
   const StudyDescription run = described(path);
-  if (reads || options.resume) return check_resumable(cli, options.rebuild ? "--rebuild" : reads ? "--replay" : "--resume", path / "run.json", run);
+  if (mode != Mode::overwrite)
+    return check_resumable(cli, mode == Mode::rebuild ? "--rebuild" : reads ? "--replay" : "--resume", path / "run.json", run);
   const std::vector<fs::path> ours = files_of_run(path, run);
   for (const fs::path& entry : there)
     usage_check(std::ranges::find(ours, entry) != ours.end(), "--overwrite: {} also holds {}, which no run wrote; move it or choose another --out",
@@ -121,11 +123,11 @@ fs::path new_run_folder(const std::string& name) {
 
 StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const StudyFacts& facts) {
   create(cli, options);
-  check_usable(path_, cli, options);
+  check_usable(path_, cli, options.mode_without_dry_run());
   lock();
   try {
-    check_usable(path_, cli, options);  // again: it may have changed until the lock was ours
-    const bool resumes = options.resume && fs::exists(path_ / "run.json");
+    check_usable(path_, cli, options.mode_without_dry_run());  // again: it may have changed until the lock was ours
+    const bool resumes = options.mode() == Mode::resume && fs::exists(path_ / "run.json");
     std::vector<fs::path> written{path_};
     for (const char* name : run_folders) written.push_back(path_ / name);
     if (fs::is_directory(path_ / tensorboard_name))
@@ -134,7 +136,7 @@ StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const Stud
       if (fs::is_directory(folder))
         for (const fs::directory_entry& entry : entries_of(folder))
           if (is_temporary_file(entry.path())) remove_file(entry.path());
-    if (options.overwrite && fs::exists(path_ / "run.json"))
+    if (options.mode() == Mode::overwrite && fs::exists(path_ / "run.json"))
       for (const fs::path& file : files_of_run(path_, described(path_))) remove_file(file);
     description_ = describe(cli, facts);
     if (resumes) {  // what began the run stays
@@ -154,7 +156,7 @@ StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const Stud
 StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options) : path_(options.out) {
   check_is_folder(path_);
   usage_check(fs::exists(path_), "--out {}: no such folder", path_.string());
-  check_usable(path_, cli, options);
+  check_usable(path_, cli, options.mode_without_dry_run());
   lock();
   try {
     description_ = described(path_);
@@ -194,7 +196,7 @@ void StudyFolder::check_beforehand(const Cli& cli, const StudyOptions& options) 
   while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
   check(fs::is_directory(there, error), "cannot create {}: {} is not a folder", path.string(), there.string());
   check(::access(there.c_str(), W_OK | X_OK) == 0, "cannot write in {}: {}", there.string(), std::strerror(errno));
-  if (!options.out.empty() && fs::exists(path, error)) check_usable(path, cli, options);
+  if (!options.out.empty() && fs::exists(path, error)) check_usable(path, cli, options.mode_without_dry_run());
 }
 
 // The lock file goes away with the run. So a lock counts only while its file is still the one of that name.

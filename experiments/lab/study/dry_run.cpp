@@ -6,7 +6,6 @@
 
 #include "core/backend.h"
 #include "core/thread_share.h"
-#include "experiments/lab/options/options_at.h"
 #include "experiments/lab/record/study_description.h"
 #include "experiments/lab/run/progress.h"
 #include "experiments/lab/train/evaluate.h"
@@ -56,7 +55,7 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
   std::int64_t steps = 0, images = 0;
   std::set<std::int64_t> lengths;
   for (const Point& point : trials) {
-    const StudyOptions own = options_at(o, point);
+    const StudyOptions own = environment.by_point.study(point);
     steps += own.steps, images += own.steps * own.batch;
     lengths.insert(own.steps);
   }
@@ -90,7 +89,7 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
                         most == first.parameters ? fmt::format("{}", most) : fmt::format("{} to {}", first.parameters, most));
   }
   double total = 0;
-  for (const Point& point : trials) total += static_cast<double>(options_at(o, point).steps) * at(point, first.seconds, last.seconds);
+  for (const Point& point : trials) total += static_cast<double>(environment.by_point.study(point).steps) * at(point, first.seconds, last.seconds);
   text += fmt::format("training: about {} on this machine{}. Steps measured just now: {:.3g} ms ({})", duration(total / jobs),
                       jobs > 1 ? fmt::format(" in {} jobs, if each has processors of its own", jobs) : "", 1e3 * first.seconds, first.trial);
   if (last.trial != first.trial) text += fmt::format(", {:.3g} ms ({})", 1e3 * last.seconds, last.trial);

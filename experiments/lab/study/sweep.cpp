@@ -23,18 +23,18 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 }  // namespace
 
-Sweep::Sweep(const Study& study, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes)
-    : study_(study), data_(data), ledger_(ledger), codes_(std::move(codes)), takes_(takes) {
+Sweep::Sweep(const Plan& plan, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes)
+    : plan_(plan), data_(data), ledger_(ledger), codes_(std::move(codes)), takes_(takes) {
   by_point_ = takes == Takes::ended &&
-              std::ranges::none_of(ledger.entries(), [&](const LedgerEntry& e) { return e.key == study.key_of(e.record.point, data); });
-  const StudyOptions::Shard shard = study.options_.shard_of_call();
+              std::ranges::none_of(ledger.entries(), [&](const LedgerEntry& e) { return e.key == plan.key_of(e.record.point, data); });
+  const StudyOptions::Shard shard = plan.options().shard_of_call();
   std::size_t number = 0;
-  for (const Point& place : study.places()) {
-    if (study.is_searched()) {
-      if (shard.has(number++)) units_.push_back({.place = place, .seeds = study.options_.seeds});
+  for (const Point& point : plan.grid()) {
+    if (plan.is_searched()) {
+      if (shard.has(number++)) units_.push_back({.point = point, .seeds = plan.options().seeds});
     } else {
-      for (const std::int64_t seed : study.options_.seeds)
-        if (shard.has(number++)) units_.push_back({.place = place, .seeds = {seed}});
+      for (const std::int64_t seed : plan.options().seeds)
+        if (shard.has(number++)) units_.push_back({.point = point, .seeds = {seed}});
     }
   }
   for (Unit& unit : units_) ask(unit);
@@ -43,8 +43,8 @@ Sweep::Sweep(const Study& study, const DataFacts& data, Ledger& ledger, std::vec
 void Sweep::ask(Unit& unit) {
   while (!unit.over && std::ranges::all_of(unit.trials, [](const Named& a) { return a.record.has_value(); })) {
     std::vector<Point> points;
-    if (study_.is_searched()) {
-      Search search{.place = unit.place, .so_far = {}, .round = unit.round};
+    if (plan_.is_searched()) {
+      Search search{.point = unit.point, .so_far = {}, .round = unit.round};
       for (const Named& a : unit.trials) {
         if (takes_ == Takes::finished && a.record->status == Status::failed) {
           unit.over = true;  // no way to go on from, until --resume has tried it again
@@ -52,7 +52,7 @@ void Sweep::ask(Unit& unit) {
         }
         search.so_far.push_back(&*a.record);
       }
-      points = study_.next_points(search);
+      points = plan_.next_points(search);
     } else if (unit.round == 0) {
       points = {Point()};
     }
@@ -61,22 +61,22 @@ void Sweep::ask(Unit& unit) {
     for (const Point& point : points) {
       const bool one = point.find("seed");
       for (const std::int64_t seed : one ? std::vector{point.get<std::int64_t>("seed")} : unit.seeds) {
-        Named trial{.point = study_.point_of(unit.place, point.without("seed"), seed), .key = {}};
+        Named trial{.point = plan_.point_of(unit.point, point.without("seed"), seed), .key = {}};
         check(std::ranges::find(unit.trials, trial.point, &Named::point) == unit.trials.end(), "[search] expected points that are new, got {} again",
               trial.point.label());
-        trial.key = study_.key_of(trial.point, data_);
+        trial.key = plan_.key_of(trial.point, data_);
         for (const std::string& code : codes_) {
           const LedgerEntry* entry = trial.record ? nullptr : ledger_.find(trial.key, code);
           if (!entry && !trial.record && by_point_) entry = ledger_.find(trial.point, code);
           if (!entry) continue;
           const Status status = entry->record.status;
-          if (takes_ == Takes::finished && !is_finished(status) && !(status == Status::hopeless && study_.options_.stop_hopeless)) continue;
+          if (takes_ == Takes::finished && !is_finished(status) && !(status == Status::hopeless && plan_.options().stop_hopeless)) continue;
           trial.record = entry->record;
           trial.code = code, trial.machine = entry->machine;
         }
         if (progress_) {
-          trial.place = progress_->add({trial.point.label(), study_.cost_of(trial.point)});
-          if (trial.record) progress_->skip(trial.place);
+          trial.slot = progress_->add({trial.point.label(), plan_.cost_of(trial.point)});
+          if (trial.record) progress_->skip(trial.slot);
         }
         unit.trials.push_back(std::move(trial));
       }
@@ -141,27 +141,27 @@ std::size_t Sweep::elsewhere() const {
   return others.size();
 }
 
-void Sweep::run(const TrialEnvironment& environment, Progress& progress, const std::function<void()>& changed) {
+void Sweep::run(const TrialEnvironment& environment, Progress& progress, const Calls& calls) {
   progress_ = &progress;
   for (Unit& unit : units_)
     for (Named& a : unit.trials) {
-      a.place = progress.add({a.point.label(), study_.cost_of(a.point)});
-      if (a.record) progress.skip(a.place);
+      a.slot = progress.add({a.point.label(), plan_.cost_of(a.point)});
+      if (a.record) progress.skip(a.slot);
     }
   // Each job at least one thread, the first some more where they do not come out even.
   std::size_t missing = 0;
   each([&](const Named& a) { missing += !a.record; });
-  const int jobs = jobs_for(missing);
+  const int jobs = jobs_for(plan_, missing);
   if (jobs == 1) {
-    work(environment, 0, changed);
+    work(environment, 0, calls);
   } else {
     const int threads = num_threads();
     std::vector<std::thread> workers;
     try {
       for (int job = 0; job < jobs; ++job)
-        workers.emplace_back([&, share = std::max(1, threads / jobs + (job < threads % jobs ? 1 : 0))] { work(environment, share, changed); });
+        workers.emplace_back([&, share = std::max(1, threads / jobs + (job < threads % jobs ? 1 : 0))] { work(environment, share, calls); });
     } catch (const std::system_error&) {  // the system gives no more threads: those that there are do it
-      if (workers.empty()) work(environment, 0, changed);
+      if (workers.empty()) work(environment, 0, calls);
     }
     for (std::thread& worker : workers) worker.join();
   }
@@ -169,9 +169,9 @@ void Sweep::run(const TrialEnvironment& environment, Progress& progress, const s
   if (error_) std::rethrow_exception(error_);
 }
 
-int Sweep::jobs_for(std::size_t trials) const {
-  const auto jobs = static_cast<int>(study_.options_.jobs);
-  return study_.is_searched() ? jobs : std::clamp(static_cast<int>(trials), 1, jobs);
+int jobs_for(const Plan& plan, std::size_t trials) {
+  const auto jobs = static_cast<int>(plan.options().jobs);
+  return plan.is_searched() ? jobs : std::clamp(static_cast<int>(trials), 1, jobs);
 }
 
 Sweep::Named* Sweep::take() {
@@ -190,21 +190,21 @@ Sweep::Named* Sweep::take() {
 }
 
 // `threads` of this worker's own; 0: those of the process.
-void Sweep::work(const TrialEnvironment& environment, int threads, const std::function<void()>& changed) {
+void Sweep::work(const TrialEnvironment& environment, int threads, const Calls& calls) {
   try {
     std::optional<ThreadShare> share;
     if (threads > 0) share.emplace(threads);
     const DefaultsScope defaults(defaults_for(environment.options));
     const PrecisionScope precision(precision_of(environment.options.dtype));
     while (Named* trial = take()) {
-      TrialState run(environment, trial->point, trial->key, trial->place);
-      progress_->begin(trial->place, run.options.steps);
-      run_body(run, study_.body_);
+      TrialState run(environment, trial->point, trial->key, trial->slot);
+      progress_->begin(trial->slot, run.options.steps);
+      run_body(run, calls.body);
       const std::lock_guard lock(mutex_);
-      finish(*trial, run);
+      finish(*trial, run, calls);
       if (const double start = now(); written_ < 0 || start - written_ >= std::max(write_every, writing_took_ / writing_share)) {
         try {
-          changed();
+          calls.changed();
         } catch (const std::exception& e) {  // the ledger is what counts, and at the end they are written again
           progress_->note(fmt::format("tables not written: {}", e.what()));
         }
@@ -224,14 +224,14 @@ void Sweep::work(const TrialEnvironment& environment, int threads, const std::fu
   changed_.notify_all();
 }
 
-void Sweep::finish(Named& trial, TrialState& run) {
+void Sweep::finish(Named& trial, TrialState& run, const Calls& calls) {
   ledger_.append({.key = run.key, .code = run.env.code, .machine = run.env.machine, .record = run.record});
   trial.record = ledger_.entries().back().record;
   trial.code = run.env.code, trial.machine = run.env.machine;
   std::error_code none;
   if (run.record.status == Status::ok && run.checkpoint_is_ours()) std::filesystem::remove(run.checkpoint_file(), none);
-  progress_->finish(trial.place, run.record.status == Status::ok && run.warning.empty(), run.outcome(study_.shown_in_progress(run.record)));
-  study_.check_measures(run.record);
+  progress_->finish(trial.slot, run.record.status == Status::ok && run.warning.empty(), run.outcome(calls.shown(run.record)));
+  calls.ended(run.record);
   for (Unit& unit : units_)
     if (std::ranges::any_of(unit.trials, [&](const Named& a) { return &a == &trial; })) return ask(unit);
 }

@@ -12,19 +12,22 @@
 
 #include "experiments/lab/record/ledger.h"
 #include "experiments/lab/record/study_description.h"
-#include "experiments/lab/study/study.h"
+#include "experiments/lab/study/plan.h"
 #include "experiments/lab/train/trial_state.h"
 
 namespace plumb::lab {
 
 class Progress;
 
+// How many of so many trials run side by side: no more than there are, unless searches name further ones.
+int jobs_for(const Plan& plan, std::size_t trials);
+
 class Sweep {
  public:
   // Which of the ledger's trials count: those that nobody would run again, or, for tables alone, all that ended.
   enum class Takes { finished, ended };
   // Names the trials, and takes those of the ledger that one of these codes has computed.
-  Sweep(const Study& study, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes);
+  Sweep(const Plan& plan, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes);
 
   std::vector<Record> records() const;  // of all that ended, in the order of --dry-run
   std::vector<Point> named() const;
@@ -35,25 +38,29 @@ class Sweep {
   // Trials of the ledger, finished by one of the codes, that are not among those named.
   std::size_t elsewhere() const;
 
-  // How many run side by side of so many that can: no more than there are, unless searches name further ones.
-  int jobs_for(std::size_t trials) const;
-
-  // Runs what is missing, until all ended or an interrupt came. `changed` is called now and then, in any thread, by one at a time, when there are new
-  // records. What a body threw that is not its trial's failure leaves here, when all threads have stopped.
-  void run(const TrialEnvironment& environment, Progress& progress, const std::function<void()>& changed);
+  // What a sweep asks of its study, in any thread; all but the body by one thread at a time.
+  struct Calls {
+    const std::function<void(Trial&)>& body;
+    std::function<std::vector<std::string>(const Record&)> shown;  // the values that the progress shows of a trial that ended
+    std::function<void(const Record&)> ended;                      // after each trial; may throw
+    std::function<void()> changed;                                 // now and then, when there are new records
+  };
+  // Runs what is missing, until all ended or an interrupt came. What a body threw that is not its trial's failure leaves here, when all threads have
+  // stopped.
+  void run(const TrialEnvironment& environment, Progress& progress, const Calls& calls);
 
  private:
   struct Named {
     Point point;
     std::string key;
-    std::size_t place = 0;  // in the progress
+    std::size_t slot = 0;  // in the progress
     bool begun = false;
     std::optional<Record> record = {};
     std::string code = {}, machine = {};  // of the record
   };
   // Trials that are named together: all of a search, or a single one.
   struct Unit {
-    Point place;
+    Point point;  // on the grid
     std::vector<std::int64_t> seeds;
     std::deque<Named> trials = {};  // a deque keeps references valid
     int round = 0;
@@ -64,10 +71,10 @@ class Sweep {
   void each(F&& f) const;  // named trial, in the order of --dry-run
   void ask(Unit& unit);    // for what is next, as long as all is there
   Named* take();
-  void work(const TrialEnvironment& environment, int threads, const std::function<void()>& changed);
-  void finish(Named& trial, TrialState& run);
+  void work(const TrialEnvironment& environment, int threads, const Calls& calls);
+  void finish(Named& trial, TrialState& run, const Calls& calls);
 
-  const Study& study_;
+  const Plan& plan_;
   const DataFacts& data_;
   Ledger& ledger_;
   std::vector<std::string> codes_;

@@ -5,7 +5,6 @@
 
 #include "autograd/autograd.h"
 #include "experiments/lab/data/batch.h"
-#include "experiments/lab/options/options_at.h"
 #include "experiments/lab/train/trial_state.h"
 
 namespace plumb::lab {
@@ -45,7 +44,7 @@ std::function<Tensor()> ImageTask::loss_of(std::int64_t step) {
 }
 
 void Trial::train(nn::Layer& model, const AroundStep& around) {
-  const OptimizationOptions o = options_at(run_.env.optimization, point());
+  const OptimizationOptions o = run_.env.by_point.optimization(point());
   calibrate(model);
   const auto optimizer = o.make(model.parameters(), warmup(), steps());
   std::optional<nn::Ema> ema;

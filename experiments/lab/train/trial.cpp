@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <ranges>
 
-#include "experiments/lab/options/options_at.h"
 #include "experiments/lab/record/model_facts.h"
 #include "experiments/lab/train/evaluate.h"
 #include "experiments/lab/train/trial_state.h"
@@ -31,7 +30,7 @@ Batches Trial::batches(const Augmentation& augment) { return Batches(run_, augme
 Steps Trial::each_step() { return Steps(run_); }
 
 nn::ViTOptions Trial::vit(const ViTChoice& choice) {
-  const NetworkOptions network = options_at(run_.env.network, point());
+  const NetworkOptions network = run_.env.by_point.network(point());
   nn::ViTOptions o = network.vit(data().train, steps());
   if (choice.depth || point().find("depth")) o.depth = choice.depth ? *choice.depth : point().get<std::int64_t>("depth");
   if (choice.gate || point().find("gate")) o.gate = choice.gate ? *choice.gate : nn::GateChoice(point().get<std::string>("gate"));

@@ -7,7 +7,6 @@
 
 #include "core/one_line.h"
 #include "experiments/lab/cli/cli.h"
-#include "experiments/lab/options/options_at.h"
 #include "experiments/lab/run/interrupt.h"
 #include "experiments/lab/run/progress.h"
 #include "nn/io/pretrained.h"
@@ -49,7 +48,7 @@ void check_name(const Point& point, const std::string& name) {
 
 TrialState::TrialState(const TrialEnvironment& environment, const Point& point, std::string key_, std::size_t place_)
     : env(environment),
-      options(trial_options_at(environment.options, point)),
+      options(environment.by_point.study(point)),
       key(std::move(key_)),
       place(place_),
       record{.point = point},

@@ -6,8 +6,7 @@
 #include <exception>
 
 #include "experiments/lab/data/loader.h"
-#include "experiments/lab/options/network_options.h"
-#include "experiments/lab/options/optimizer_options.h"
+#include "experiments/lab/options/options_by_point.h"
 #include "experiments/lab/options/study_options.h"
 #include "experiments/lab/record/checkpoint.h"
 #include "experiments/lab/train/divergence.h"
@@ -32,8 +31,7 @@ struct TrialEnvironment {
   const Normalization& normalization;
   std::filesystem::path folder;
   std::string code, machine;
-  const NetworkOptions& network;
-  const OptimizationOptions& optimization;
+  const OptionsByPoint& by_point;
   Progress* progress;  // null: none
 };
 

@@ -193,7 +193,7 @@ TEST_CASE("a study that is put together wrongly says so") {
                s.claim("y", "z", lower("loss", {{"depth", 1}, {"seed", 1}}, {{"depth", 2}}));
              }),
              contains("[claim] \"y\": expected two points on the same axes, got depth 1 seed 1 and depth 2"));
-  CHECK_THAT(error([](Study& s) { s.file("ledger.jsonl", nullptr); }),
+  CHECK_THAT(error([](Study& s) { s.output({"ledger.jsonl", [](const StudyResults&) { return std::string(); }}); }),
              contains("expected a file of the study's own in the run's folder, got ledger.jsonl"));
   CHECK_THAT(error([](Study& s) { s.searched<int>("depth").at_least(1); }), contains("bounds of the axis depth"));
   // Plurals: "--batches" is the batch, which trials read.
@@ -413,7 +413,7 @@ TEST_CASE("a report has the levels that numbers are compared with") {
     Study study("levels", "Levels.", {.network = false, .optimization = false});
     const auto depth = study.axis<int>("--depths", {1, 2}, "Depths");
     study.reference("score", 3, "the optimum");
-    study.section([](const StudyResults& r) {
+    study.output([](const StudyResults& r) {
       return Section{.title = "Charts",
                      .charts = {plot_of(r, {.value = "val_accuracy", .axis = "depth"}), dots_of(r, "score", "Score"), dots_of(r, "other", "Other")}};
     });
@@ -501,7 +501,7 @@ TEST_CASE("a study may leave combinations out, and tell parts of its own beside 
     const auto form = study.axis<std::string>("--forms", {"a", "b"}, "Forms").one_of("form", {"a", "b"});
     study.only([&](const Point& p) { return p.get<double>("rate") > 0 || p.get<std::string>("form") == form.values().front(); });
     study.claim("0.1 ends above 5", "arithmetic", above("score", 5, {{"rate", 0.1}}));
-    study.section([](const StudyResults& r) {
+    study.output([](const StudyResults& r) {
       using enum TextTable::Align;
       Section section{.title = "How <many>", .caption = "Counted.", .charts = {plot_of(r, {.value = "score", .axis = "rate"})}};
       section.table.column("trials", right);

@@ -1,0 +1,30 @@
+#include "experiments/lab/options/options_by_point.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace plumb::lab {
+
+std::string option_of_axis(std::string axis) {
+  std::ranges::replace(axis, '_', '-');
+  return "--" + axis;
+}
+
+template <class Options>
+Options OptionsByPoint::at(const Options& of_call, const Point& point) const {
+  Options copy = of_call;
+  for (const auto& [axis, option] : bound_)
+    if (const AxisValue* value = point.find(axis)) option->set_in_copy(of_call, copy, *value);
+  return copy;
+}
+
+StudyOptions OptionsByPoint::study(const Point& point) const {
+  StudyOptions o = at(study_, point);
+  if (o.warmup_share && point.find("steps")) o.warmup = std::llround(*o.warmup_share * static_cast<double>(o.steps));
+  return o;
+}
+
+NetworkOptions OptionsByPoint::network(const Point& point) const { return at(network_, point); }
+OptimizationOptions OptionsByPoint::optimization(const Point& point) const { return at(optimization_, point); }
+
+}  // namespace plumb::lab

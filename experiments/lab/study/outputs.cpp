@@ -1,0 +1,202 @@
+#include "experiments/lab/study/outputs.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "core/atomic_file.h"
+#include "experiments/lab/data/open_data.h"
+#include "experiments/lab/record/csv.h"
+#include "experiments/lab/record/ledger.h"
+#include "experiments/lab/record/model_facts.h"
+#include "experiments/lab/report/figure_files.h"
+#include "experiments/lab/report/references.h"
+#include "experiments/lab/report/report.h"
+#include "experiments/lab/report/tensorboard.h"
+#include "experiments/lab/report/text.h"
+#include "experiments/lab/run/progress.h"
+#include "experiments/lab/study/best_rate.h"
+
+namespace plumb::lab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// How it was done: what was compared, the options of the library in words, then the study's own.
+NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) {
+  const auto by_axis = [&](const char* option) {
+    return std::ranges::find(study.cli.left_out(), option, &CliOption::name) != study.cli.left_out().end();
+  };
+  NamedTexts texts{{"data", data.text}};
+  if (study.parts.network) texts.emplace_back("model", study.network.describe(data.images));
+  std::string rates = fmt::format("{}", study.optimization.lr);
+  for (const AxisData& axis : study.axes)
+    if (const auto* values = std::get_if<std::vector<double>>(&axis.values); values && axis.name == "lr")
+      rates = fmt::format("{}", fmt::join(*values, ", "));
+  const std::string warmup = study.options.warmup_share && by_axis("--steps")
+                                 ? fmt::format("{:.3g} % of the steps", 100 * *study.options.warmup_share)
+                                 : study.network.describe_warmup(study.options.warmup);
+  texts.emplace_back("training", study.parts.optimization ? study.optimization.describe(study.options, rates, warmup)
+                                                          : fmt::format("{} steps of batch {}, warm-up {}", study.options.steps, study.options.batch,
+                                                                        study.options.warmup.value_or(0)));
+  if (study.parts.optimization) {
+    texts.emplace_back("augmentation",
+                       study.optimization.augment.describe(study.optimization.augment.make(data.name, data.images, study.options.batch)));
+    texts.emplace_back("evaluated weights", study.optimization.describe_evaluated());
+  }
+  if (study.parts.network) {
+    const DropOptions& drop = study.network.drop;
+    texts.insert(texts.end(),
+                 {{"recipe", by_axis("--recipe") ? "varied" : study.network.describe_recipe()},
+                  {"DropKey", by_axis("--drop-key") ? "varied" : study.network.describe_drop_key(data.images)},
+                  {"attention dropout", by_axis("--attn-drop") ? "varied"
+                                        : drop.attn_drop > 0   ? fmt::format("{:g}", drop.attn_drop)
+                                                               : "none"},
+                  {"DropHead", drop.drop_head > 0 ? fmt::format("{:g} at the ends of training, 0 at its middle", drop.drop_head) : "none"},
+                  {"drop-path", by_axis("--drop-path") ? "varied" : drop.describe_path()}});
+  }
+  if (const auto gates = std::ranges::find(study.axes, "gate", &AxisData::name); gates != study.axes.end() && study.network.recipe == "paper")
+    if (const auto* names = std::get_if<std::vector<std::string>>(&gates->values))
+      for (const std::string& name : *names) texts.emplace_back("recipe of " + name, study.network.describe_recipe_of(nn::method_named(name)));
+  std::vector<std::string> varied;
+  for (const CliOption& option : study.cli.left_out())
+    if (option.name != "--lr") varied.push_back(option.name);
+  if (!varied.empty()) texts.emplace_back("varied by the program", fmt::format("{}", fmt::join(varied, ", ")));
+  const Json fixed = Json::parse(study.cli.fixed_settings());
+  for (const std::string& key : study.own_settings)
+    texts.emplace_back(key, fixed[key].is_string() ? fixed[key].get<std::string>() : fixed[key].dump());
+  texts.emplace_back("number format", study.options.dtype);
+  return texts;
+}
+
+}  // namespace
+
+std::string plural(std::size_t count, const char* noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+
+std::vector<std::string> own_files(const StudyDeclaration& study) {
+  std::vector<std::string> names;
+  for (const Output& output : study.outputs)
+    if (output.kind() == Output::Kind::file) names.push_back(output.file());
+  return names;
+}
+
+std::vector<std::string> shown_in_progress(const StudyDeclaration& study, const Record& record) {
+  if (!study.show.empty()) return study.show;
+  std::vector<std::string> names = measured_names({record});
+  std::erase(names, "images_per_second");
+  if (names.size() > shown_unasked) names.resize(shown_unasked);
+  return names;
+}
+
+StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep, const StudyFolder& folder) {
+  const StudyDescription& run = folder.description();
+  const DataFacts& data = run.facts.data;
+  const std::vector<std::string> machines = sweep.machines();
+  StudyResults r{.name = study.title.empty() ? study.name : fmt::format("{} on {}", study.title, data.name),
+                 .question = study.question,
+                 .columns = study.columns,
+                 .show = study.show,
+                 .records = sweep.records(),
+                 .data = data,
+                 .notes = {{"version", fmt::format("{} ({}), {}", run.version, run.commit, run.build)},
+                           {machines.size() > 1 ? "machines" : "machine",
+                            machines.empty() ? run.facts.machine.device : fmt::format("{}", fmt::join(machines, "; "))},
+                           {"command", run.command_line}},
+                 .judging = study.judging,
+                 .folder = folder.path(),
+                 .colour = !study.options.json && shows_colour(STDOUT_FILENO)};
+  r.judging.classes = data.images.classes;
+  r.judging.off = study.next != nullptr;
+  r.judging.references = chance_references(data.images.classes);
+  if (data.linear) std::ranges::copy(references_of(*data.linear), std::back_inserter(r.judging.references));
+  std::ranges::copy(study.references, std::back_inserter(r.judging.references));
+  if (study.parts.optimization && std::ranges::find(study.axes, "lr", &AxisData::name) == study.axes.end()) r.judging.rate = study.optimization.lr;
+  for (const Record& record : r.records)
+    if (Point method = record.point.without("seed").without("lr").without("depth"); method.label() == study.judging.control)
+      r.judging.control = method_name(r, record.point);
+  if (study.best_lr) r.judging.choosing = choosing_seeds(study.options.seeds), r.judging.no_others = study.options.seeds.size() == 1;
+  for (const AxisData& axis : study.axes) r.axes.push_back(axis.name);
+  r.axes.emplace_back("seed");
+  r.settings = settings_texts(study, data);
+  if (const std::string trained = describe_models(r.records); !trained.empty()) r.settings.emplace_back("trained", trained);
+  std::vector<std::string> others = sweep.codes();
+  std::erase(others, run.facts.code);
+  if (!others.empty()) r.notes.emplace_back("code", fmt::format("{}, and runs computed by other code: {}", run.facts.code, fmt::join(others, ", ")));
+  if (const std::vector<std::string> not_judged = plan.claims_not_judged(); !not_judged.empty())
+    r.notes.emplace_back("claims not judged", fmt::format("{}", fmt::join(not_judged, "; ")));
+  const std::vector<Point> named = sweep.named();
+  const std::vector<Record> own = study.best_lr ? at_own_rates(r) : std::vector<Record>(),
+                            tried = study.best_lr ? that_chose(r) : std::vector<Record>();
+  for (const Claim& claim : study.claims) {
+    const Comparison& c = claim.comparison;
+    const auto any_at = [&](const Point& side) {
+      return std::ranges::any_of(named, [&](const Point& p) { return p.contains(side) && p.contains(c.where); });
+    };
+    if (!any_at(c.a) || !any_at(c.b)) continue;  // not about these values of the axes
+    r.claims.push_back({claim.text, claim.source, judge(c, !study.best_lr ? r.records : c.names("lr") ? tried : own)});
+  }
+  for (const Output& output : study.outputs)
+    if (output.kind() == Output::Kind::section) r.sections.push_back(std::get<Section>(output.make(r)));
+  if (!study.published.empty()) r.sections.push_back(published_section(r, study.published));
+  if (data.linear || !study.references.empty()) r.sections.push_back(references_section(r));
+  return r;
+}
+
+Display display_of(const StudyResults& r) { return {.report = results_report(r), .terminal = results_text(r, r.colour)}; }
+
+Display display_of(const StudyDeclaration& study, const StudyResults& r) {
+  for (const Output& output : study.outputs)
+    if (output.kind() == Output::Kind::display) return std::get<Display>(output.make(r));
+  return display_of(r);
+}
+
+void write_files(const StudyDeclaration& study, const StudyResults& r, const Display& display, Writing when) {
+  write_file_atomically(r.folder / "metrics.jsonl", metrics_jsonl(r.records));
+  for (const Output& output : study.outputs)
+    if (output.kind() == Output::Kind::file) write_file_atomically(r.folder / output.file(), std::get<std::string>(output.make(r)));
+  if (!study.claims.empty())
+    write_file_atomically(r.folder / "claims.csv", claims_csv(r.claims));
+  else
+    std::filesystem::remove(r.folder / "claims.csv");  // of a former call, under a preset that claims
+  const std::vector<Condition> judged = judged_conditions(r);
+  if (std::ranges::any_of(judged, [](const Condition& p) { return p.standings.size() > 1; }))
+    write_file_atomically(r.folder / "comparisons.csv", comparisons_csv(judged));
+  else
+    std::filesystem::remove(r.folder / "comparisons.csv");  // of a former call, with more axes
+  write_file_atomically(r.folder / "results.md", results_markdown(r));
+  if (study.options.tensorboard) write_event_files(r.folder, r.records, when == Writing::last);
+  write_file_atomically(r.folder / "report.html", display.report.html);
+  write_file_atomically(r.folder / "results.csv", results_csv(r.axes, r.columns, r.records));
+  if (when == Writing::last) write_figures(r.folder, display.report.figures);
+}
+
+void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults& r, const Display& display) {
+  if (r.records.size() < sweep.size()) note_error(fmt::format("{} of {} have ended\n", r.records.size(), plural(sweep.size(), "run")));
+  if (const std::size_t others = sweep.elsewhere(); others > 0)
+    note_error(fmt::format("{} of {} outside the axes of this call: kept there, not in the tables\n", plural(others, "run"),
+                           (r.folder / Ledger::file_name).string()));
+  if (const std::vector<std::string> machines = sweep.machines(); machines.size() > 1)
+    note_error(fmt::format("runs of different machines; equal bits are promised within one instruction set: {}\n", fmt::join(machines, "; ")));
+  const std::string report = (r.folder / "report.html").string();
+  if (!study.options.json) {
+    const std::string& table = r.records.empty() ? "No run has ended yet.\n" : display.terminal;
+    return write_result(fmt::format("\n{}\nreport: {}\n", table, report));
+  }
+  Json rows = display.json_rows.empty() ? Json::array() : Json::parse(display.json_rows);
+  for (const Record& record : display.json_rows.empty() ? r.records : std::vector<Record>()) {
+    Json row = Json::parse(to_json(record.point));
+    row["status"] = to_string(record.status);
+    row[row.contains("steps") ? "steps_taken" : "steps"] = record.steps;
+    for (const std::string& name : study.columns) row[name] = record.value(name);  // written as null where not finite
+    row["seconds"] = record.seconds;
+    for (const auto& [name, value] : record.values) row[name] = value;
+    if (!record.reason.empty()) row["reason"] = record.reason;
+    rows.push_back(std::move(row));
+  }
+  write_result(Json{{"folder", r.folder.string()}, {"report", report}, {"results", rows}}.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace plumb::lab
