@@ -11,7 +11,11 @@
 namespace plumb {
 namespace {
 
-enum class Graph { keep, consume, record };  // what becomes of the graph: kept, freed on the way, or kept and its gradient recorded
+enum class Graph {
+  keep,
+  consume,
+  record
+};  // what becomes of the graph: kept, freed on the way, or kept and its gradient recorded
 
 using NodeSet = std::unordered_set<const Node*>;
 
@@ -38,11 +42,12 @@ NodeSet on_the_way(const std::shared_ptr<Node>& root, const NodeSet& targets, co
 Tensor fitted(const Node& node, std::size_t i, const Tensor& gradient) {
   const Node::Input& input = node.inputs[i];
   check(gradient.dtype() == input.dtype && gradient.device() == input.device,
-        "[{}] expected a backward function whose gradient {} is {} on {} like its input, got {} on {}", node.op, i, name(input.dtype),
-        name(input.device), name(gradient.dtype()), name(gradient.device()));
+        "[{}] expected a backward function whose gradient {} is {} on {} like its input, got {} on {}", node.op, i,
+        name(input.dtype), name(input.device), name(gradient.dtype()), name(gradient.device()));
   check(broadcasts_to(input.shape, gradient.shape()),
-        "[{}] expected a backward function whose gradient {} has the shape {} of its input, or one that it broadcasts to, got {}", node.op, i,
-        input.shape, gradient.shape());
+        "[{}] expected a backward function whose gradient {} has the shape {} of its input, or one that it broadcasts "
+        "to, got {}",
+        node.op, i, input.shape, gradient.shape());
   return gradient.shape() == input.shape ? gradient : sum_to(gradient, input.shape);
 }
 
@@ -73,10 +78,12 @@ Tensor hooked(const Node& node, Tensor gradient, bool recorded) {
     const std::uint32_t version = gradient.array().version();
     const Tensor replaced = hook(gradient);
     check(gradient.array().version() == version,
-          "[on_gradient] expected the hook to leave the gradient {} as it is, which others may share, got it changed in place: return another",
+          "[on_gradient] expected the hook to leave the gradient {} as it is, which others may share, got it changed "
+          "in place: return another",
           describe(gradient));
     if (!replaced.defined()) continue;
-    check(replaced.shape() == gradient.shape() && replaced.dtype() == gradient.dtype() && replaced.device() == gradient.device(),
+    check(replaced.shape() == gradient.shape() && replaced.dtype() == gradient.dtype() &&
+              replaced.device() == gradient.device(),
           "[on_gradient] expected {}, got {}", describe(gradient), describe(replaced));
     gradient = recorded ? replaced : replaced.detach();
   }
@@ -90,8 +97,10 @@ struct Taking {
 };
 thread_local Taking taking;
 
-// Walks from y to the variables (or to `targets`, if there are any) and returns the gradients of those found, newest first.
-std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, const NodeSet* targets, const NodeSet& stops, Graph graph) {
+// Walks from y to the variables (or to `targets`, if there are any) and returns the gradients of those found, newest
+// first.
+std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, const NodeSet* targets,
+                               const NodeSet& stops, Graph graph) {
   const PhaseScope phase("backward");
   const NodeSet useful = targets ? on_the_way(root, *targets, stops) : NodeSet();
   const auto wanted = [&](const Node* node) { return !targets || useful.contains(node); };
@@ -113,12 +122,18 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
     const bool is_variable = node->inputs.empty() && !node->backward;
     if (targets ? targets->contains(node.get()) : is_variable) found.push_back({node, gradient});
     if (is_variable || stops.contains(node.get())) continue;
-    if (targets && std::ranges::none_of(node->inputs, [&](const Node::Input& i) { return i.node && wanted(i.node.get()); })) continue;
+    if (targets &&
+        std::ranges::none_of(node->inputs, [&](const Node::Input& i) { return i.node && wanted(i.node.get()); }))
+      continue;
 
-    check(!node->consumed, "[{}] expected a graph to differentiate, got one that an earlier backward(std::move(loss)) has consumed", node->op);
-    const Backward& f = graph == Graph::record && node->differentiable_backward ? node->differentiable_backward : node->backward;
+    check(!node->consumed,
+          "[{}] expected a graph to differentiate, got one that an earlier backward(std::move(loss)) has consumed",
+          node->op);
+    const Backward& f =
+        graph == Graph::record && node->differentiable_backward ? node->differentiable_backward : node->backward;
     check(!node->output.defined() || node->output.version() == node->output_version,
-          "[{}] expected its result {} as it was in the forward pass, got one changed in place since", node->op, node->shape);
+          "[{}] expected its result {} as it was in the forward pass, got one changed in place since", node->op,
+          node->shape);
     const Tensor y = node->output.defined() ? Tensor(node->output, graph == Graph::record ? node : nullptr) : Tensor();
     Tensors gradients;
     {
@@ -128,8 +143,8 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
     }
     gradient = Tensor();
     check(gradients.size() == node->inputs.size(),
-          "[{}] expected a backward function that returns as many gradients as the op has inputs, {}, got {}", node->op, node->inputs.size(),
-          gradients.size());
+          "[{}] expected a backward function that returns as many gradients as the op has inputs, {}, got {}", node->op,
+          node->inputs.size(), gradients.size());
     if (graph == Graph::consume) {
       node->backward = nullptr;
       node->differentiable_backward = nullptr;
@@ -162,7 +177,8 @@ Gradients backward(const Tensor& loss, std::shared_ptr<Node> root, Graph graph) 
   check(root && !root->frozen, "[backward] expected a loss that depends on a variable, got {}", why_constant(root));
   std::vector<Reached> variables = propagate(root, ones_like(loss), nullptr, {}, graph);
   std::vector<Gradients::Entry> entries;
-  for (auto v = variables.rbegin(); v != variables.rend(); ++v) entries.push_back({std::move(v->node), std::move(v->gradient)});
+  for (auto v = variables.rbegin(); v != variables.rend(); ++v)
+    entries.push_back({std::move(v->node), std::move(v->gradient)});
   return Gradients(loss, std::move(entries));
 }
 
@@ -186,22 +202,25 @@ Tensor grad(const Tensor& y, const Tensor& x, const GradOptions& options) { retu
 Tensors grad(const Tensor& y, const Tensors& xs, const GradOptions& options) {
   check(y.defined(), "[grad] {}", expected_a_tensor);
   const Tensor& given = options.cotangent;
-  check(given.defined() || y.numel() == 1, "[grad] expected a scalar or a cotangent of shape {}, got neither", y.shape());
+  check(given.defined() || y.numel() == 1, "[grad] expected a scalar or a cotangent of shape {}, got neither",
+        y.shape());
   check(!given.defined() || (given.shape() == y.shape() && given.dtype() == y.dtype() && given.device() == y.device()),
         "[grad] expected a cotangent {} like y, got {}", describe(y), describe(given));
   NodeSet targets;
   for (const Tensor& x : xs) {
-    check(x.requires_grad(), "[grad] expected tensors that require a gradient, got {} {}{}", x.node() ? "a frozen parameter" : "a constant",
-          describe(x), x.node() ? "" : ": variable(x) makes one of it");
+    check(x.requires_grad(), "[grad] expected tensors that require a gradient, got {} {}{}",
+          x.node() ? "a frozen parameter" : "a constant", describe(x), x.node() ? "" : ": variable(x) makes one of it");
     targets.insert(x.node().get());
   }
   check(y.requires_grad(),
-        "[grad] expected a y that depends on a variable, got {}, {} (from a grad() without .create_graph = true? constant in fact: then its "
+        "[grad] expected a y that depends on a variable, got {}, {} (from a grad() without .create_graph = true? "
+        "constant in fact: then its "
         "gradient is zero)",
         describe(y), why_constant(y.node()));
   Tensors result;
   const Tensor dy = given.defined() ? given : ones_like(y);
-  const std::vector<Reached> found = propagate(y.node(), dy, &targets, {}, options.create_graph ? Graph::record : Graph::keep);
+  const std::vector<Reached> found =
+      propagate(y.node(), dy, &targets, {}, options.create_graph ? Graph::record : Graph::keep);
   for (const Tensor& x : xs) {
     const auto entry = std::ranges::find(found, x.node(), &Reached::node);
     result.push_back(entry == found.end() ? zeros_like(x) : entry->gradient);
@@ -215,7 +234,9 @@ Array take_gradient(std::size_t i) {
   if (!taking.node) return {};
   const Node::Input& input = taking.node->inputs[i];
   const auto entry = input.node ? taking.pending->find(input.node->sequence) : taking.pending->end();
-  if (entry == taking.pending->end() || !entry->second.gradient.array().unique() || entry->second.gradient.shape() != input.shape) return {};
+  if (entry == taking.pending->end() || !entry->second.gradient.array().unique() ||
+      entry->second.gradient.shape() != input.shape)
+    return {};
   const Array taken = entry->second.gradient.array();
   taking.pending->erase(entry);
   return taken;
@@ -226,9 +247,11 @@ Tensors partial_gradients(const Tensor& y, const Tensor& dy, const Tensors& xs, 
   if (!y.node()) return result;
   NodeSet targets;
   for (const Tensor& x : xs) targets.insert(x.node().get());
-  const std::vector<Reached> found = propagate(y.node(), dy, &targets, targets, create_graph ? Graph::record : Graph::keep);
+  const std::vector<Reached> found =
+      propagate(y.node(), dy, &targets, targets, create_graph ? Graph::record : Graph::keep);
   for (std::size_t i = 0; i < xs.size(); ++i)
-    if (const auto entry = std::ranges::find(found, xs[i].node(), &Reached::node); entry != found.end()) result[i] = entry->gradient;
+    if (const auto entry = std::ranges::find(found, xs[i].node(), &Reached::node); entry != found.end())
+      result[i] = entry->gradient;
   return result;
 }
 

@@ -11,9 +11,12 @@ namespace {
 using Function = std::function<Tensor(const Tensors&)>;
 
 // The numeric derivative of f along `direction` in input x.
-double numeric_derivative(const Function& f, const Tensors& inputs, const Tensor& x, const std::vector<double>& direction, double h) {
+double numeric_derivative(const Function& f, const Tensors& inputs, const Tensor& x,
+                          const std::vector<double>& direction, double h) {
   const std::vector<double> at = x.values();
-  const auto put = [&](const std::vector<double>& values) { copy_into(array_from(values, x.shape(), DType::f64, x.device()), x.array()); };
+  const auto put = [&](const std::vector<double>& values) {
+    copy_into(array_from(values, x.shape(), DType::f64, x.device()), x.array());
+  };
   const auto moved = [&](double t) {
     std::vector<double> values = at;
     for (std::size_t i = 0; i < at.size(); ++i) values[i] += t * direction[i];
@@ -59,8 +62,10 @@ double check_scalar(const Function& f, const Tensors& leaves, int order, const C
       const double numeric = numeric_derivative(f, leaves, leaves[k], direction, o.step);
       const double error = std::abs(expected - numeric) / std::max(1.0, std::abs(numeric));
       check(error <= o.tolerance,
-            "[check_gradients] expected derivative {:.9g} of order {} for input {} {}, {} {}, got {:.9g} (error {:.2g}, tolerance {:.2g})", numeric,
-            order, k, leaves[k].shape(), elementwise ? "element" : "direction", i, expected, error, o.tolerance);
+            "[check_gradients] expected derivative {:.9g} of order {} for input {} {}, {} {}, got {:.9g} (error "
+            "{:.2g}, tolerance {:.2g})",
+            numeric, order, k, leaves[k].shape(), elementwise ? "element" : "direction", i, expected, error,
+            o.tolerance);
       worst = std::max(worst, error);
     }
   }
@@ -80,7 +85,9 @@ void check_inputs(const Tensors& inputs) {
 double check_leaves(const Function& f, const Tensors& leaves, const CheckGradientsOptions& o) {
   check(o.order == 1 || o.order == 2, "[check_gradients] expected order 1 or 2, got {}", o.order);
   const EnableGrad grad_mode;
-  const auto random_like = [&](const Tensor& x, const std::string& what) { return random_normal(x.shape(), o.seed, what, {x.dtype(), x.device()}); };
+  const auto random_like = [&](const Tensor& x, const std::string& what) {
+    return random_normal(x.shape(), o.seed, what, {x.dtype(), x.device()});
+  };
 
   const Function scalar = [&](const Tensors& in) {
     const Tensor y = f(in);
@@ -93,7 +100,8 @@ double check_leaves(const Function& f, const Tensors& leaves, const CheckGradien
   const Function directional = [&](const Tensors& in) {
     const Tensors gradients = gradients_of(scalar(in), in, true);
     Tensor total = zeros({}, {in[0].dtype(), in[0].device()});
-    for (std::size_t k = 0; k < in.size(); ++k) total = total + sum(gradients[k] * random_like(in[k], fmt::format("second.{}", k)));
+    for (std::size_t k = 0; k < in.size(); ++k)
+      total = total + sum(gradients[k] * random_like(in[k], fmt::format("second.{}", k)));
     return total;
   };
   return std::max(worst, check_scalar(directional, leaves, 2, o));
@@ -110,7 +118,8 @@ double check_gradients(const Function& f, const Tensors& inputs, const CheckGrad
 
 double check_gradients(const std::function<Tensor()>& f, const Tensors& variables, const CheckGradientsOptions& o) {
   check_inputs(variables);
-  for (const Tensor& x : variables) check(x.requires_grad(), "[check_gradients] expected variables, got a constant {}", x.shape());
+  for (const Tensor& x : variables)
+    check(x.requires_grad(), "[check_gradients] expected variables, got a constant {}", x.shape());
   return check_leaves([&f](const Tensors&) { return f(); }, variables, o);
 }
 

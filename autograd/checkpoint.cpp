@@ -29,7 +29,8 @@ namespace detail {
 void note_inputs(const Tensors& inputs) {
   if (!noted()) return;
   for (const Tensor& t : inputs)
-    if (t.requires_grad() && std::ranges::find(*noted(), t.node(), &Tensor::node) == noted()->end()) noted()->push_back(t);
+    if (t.requires_grad() && std::ranges::find(*noted(), t.node(), &Tensor::node) == noted()->end())
+      noted()->push_back(t);
 }
 
 }  // namespace detail
@@ -58,8 +59,8 @@ Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs
   all.insert(all.end(), captured.begin(), captured.end());
   std::vector<Saved> saved(all.begin(), all.end());
 
-  const auto again = [f = std::move(f), saved = std::move(saved), count = inputs.size(), state = ForwardState()](const Tensor& dy,
-                                                                                                                 bool create_graph) {
+  const auto again = [f = std::move(f), saved = std::move(saved), count = inputs.size(), state = ForwardState()](
+                         const Tensor& dy, bool create_graph) {
     // Explicit inputs get fresh nodes; captured tensors are used by f as they are, and the walk stops at them.
     Tensors arguments, targets;
     Tensor y_again;
@@ -80,8 +81,10 @@ Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs
       }
       y_again = f(arguments);
     }
-    check(y_again.defined() && y_again.shape() == dy.shape() && y_again.dtype() == dy.dtype() && y_again.device() == dy.device(),
-          "[checkpoint] expected a function that computes {} again, as in the forward pass, got {}", describe(dy), describe(y_again));
+    check(y_again.defined() && y_again.shape() == dy.shape() && y_again.dtype() == dy.dtype() &&
+              y_again.device() == dy.device(),
+          "[checkpoint] expected a function that computes {} again, as in the forward pass, got {}", describe(dy),
+          describe(y_again));
     for (const Tensor& x : arguments)
       if (x.requires_grad()) targets.push_back(x);
     for (std::size_t i = count; i < saved.size(); ++i) targets.push_back(saved[i]);
@@ -93,7 +96,8 @@ Tensor checkpoint(std::function<Tensor(const Tensors&)> f, const Tensors& inputs
     return result;
   };
   return record_fused(
-      "checkpoint", y, all, [again](const Tensor& dy) { return again(dy, false); }, [again](const Tensor& dy) { return again(dy, true); });
+      "checkpoint", y, all, [again](const Tensor& dy) { return again(dy, false); },
+      [again](const Tensor& dy) { return again(dy, true); });
 }
 
 }  // namespace plumb

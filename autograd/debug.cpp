@@ -34,7 +34,9 @@ namespace detail {
 
 PauseAnomalyMode::PauseAnomalyMode() : value_(paused(), true) {}
 
-Array numbers_to_check(const Array& numbers) { return in_host_memory(numbers.device()) || (anomaly() && !paused()) ? on_host(numbers) : Array(); }
+Array numbers_to_check(const Array& numbers) {
+  return in_host_memory(numbers.device()) || (anomaly() && !paused()) ? on_host(numbers) : Array();
+}
 
 void check_finite(const char* op, const Array& y) {
   if (!anomaly() || paused() || all_finite(y)) return;

@@ -20,7 +20,8 @@ class AnomalyMode {
 bool all_finite(const Array& a);
 
 namespace detail {
-// While a backward function runs: its result is checked under the name of the op that it belongs to, not each step of it.
+// While a backward function runs: its result is checked under the name of the op that it belongs to, not each step of
+// it.
 class PauseAnomalyMode {
  public:
   [[nodiscard("the pause lasts while it lives; name it: PauseAnomalyMode guard;")]] PauseAnomalyMode();

@@ -21,11 +21,13 @@ Gradients::Gradients(const Tensor& loss, std::vector<Entry> entries)
     : terms_{{1, loss.detach(), loss.array().version()}}, entries_(std::move(entries)) {
   check(loss.numel() == 1, "[gradients] expected a loss of one element, got shape {}", loss.shape());
   for (const Entry& e : entries_) {
-    if (!e.node) fail(fmt::format("[gradients] expected the variable of each gradient, got none for {}", describe(e.gradient)));
+    if (!e.node)
+      fail(fmt::format("[gradients] expected the variable of each gradient, got none for {}", describe(e.gradient)));
     if (!e.gradient.defined() || e.gradient.dtype() != e.node->dtype || e.gradient.device() != e.node->device ||
         !(e.gradient.shape() == e.node->shape)) [[unlikely]]
-      fail(fmt::format("[gradients] expected a gradient {} {} on {} like its variable{}, got {}", name(e.node->dtype), e.node->shape,
-                       name(e.node->device), e.node->name.empty() ? "" : " " + e.node->name, describe(e.gradient)));
+      fail(fmt::format("[gradients] expected a gradient {} {} on {} like its variable{}, got {}", name(e.node->dtype),
+                       e.node->shape, name(e.node->device), e.node->name.empty() ? "" : " " + e.node->name,
+                       describe(e.gradient)));
   }
 }
 
@@ -39,7 +41,8 @@ void Gradients::forget_values() {
 
 const Tensor& Gradients::unchanged(const Term& term) {
   check(term.loss.array().version() == term.version,
-        "[gradients] expected the loss {} as it was, got one changed in place since: ask for loss() before", describe(term.loss));
+        "[gradients] expected the loss {} as it was, got one changed in place since: ask for loss() before",
+        describe(term.loss));
   return term.loss;
 }
 
@@ -57,7 +60,8 @@ double Gradients::norm() const {
 
 Array Gradients::loss_array() const {
   check(!terms_.empty(), "[gradients] expected the gradients of a loss, got those of nothing");
-  if (terms_.size() == 1 && terms_[0].factor == 1 && is_float(terms_[0].loss.dtype())) return unchanged(terms_[0]).array();
+  if (terms_.size() == 1 && terms_[0].factor == 1 && is_float(terms_[0].loss.dtype()))
+    return unchanged(terms_[0]).array();
   const NoGrad no_grad;
   Tensor sum;
   for (const Term& t : terms_) {
@@ -85,16 +89,20 @@ Tensor Gradients::find(const Tensor& x) const {
 const Tensor& Gradients::operator[](const std::string& parameter_name) const {
   const auto entry = std::ranges::find_if(entries_, [&](const Entry& e) { return e.node->name == parameter_name; });
   if (entry != entries_.end()) {
-    check(std::ranges::none_of(entry + 1, entries_.end(), [&](const Entry& e) { return e.node->name == parameter_name; }),
-          "[gradients] expected one parameter of the name, got several \"{}\": ask with find(variable)", parameter_name);
+    check(
+        std::ranges::none_of(entry + 1, entries_.end(), [&](const Entry& e) { return e.node->name == parameter_name; }),
+        "[gradients] expected one parameter of the name, got several \"{}\": ask with find(variable)", parameter_name);
     return entry->gradient;
   }
   std::vector<std::string> names;
   for (const Entry& e : entries_)
     if (!e.node->name.empty()) names.push_back(e.node->name);
   const std::string nearest = nearest_name(parameter_name, names);
-  fail(fmt::format("[gradients] expected the name of a parameter that the loss depends on and that is not frozen, got \"{}\"{}", parameter_name,
-                   nearest.empty() ? fmt::format(" (of the {} that are here)", entries_.size()) : fmt::format("; did you mean \"{}\"?", nearest)));
+  fail(fmt::format(
+      "[gradients] expected the name of a parameter that the loss depends on and that is not frozen, got \"{}\"{}",
+      parameter_name,
+      nearest.empty() ? fmt::format(" (of the {} that are here)", entries_.size())
+                      : fmt::format("; did you mean \"{}\"?", nearest)));
 }
 
 Gradients& Gradients::operator+=(Gradients other) {

@@ -18,14 +18,18 @@ std::vector<double> signs(std::int64_t count, std::uint64_t key) {
 
 }  // namespace
 
-JacobianMeasure mean_squared_singular_value(const std::function<Tensor(const Tensor&)>& f, const Tensor& input, const JacobianOptions& o) {
-  check(o.exact_limit >= 0 && o.probes >= 2, "[jacobian] expected an exact_limit of at least 0 and at least 2 probes, got {} and {}", o.exact_limit,
+JacobianMeasure mean_squared_singular_value(const std::function<Tensor(const Tensor&)>& f, const Tensor& input,
+                                            const JacobianOptions& o) {
+  check(o.exact_limit >= 0 && o.probes >= 2,
+        "[jacobian] expected an exact_limit of at least 0 and at least 2 probes, got {} and {}", o.exact_limit,
         o.probes);
-  check(input.defined() && is_float(input.dtype()) && input.numel() > 0, "[jacobian] expected a floating input with elements, got {}",
+  check(input.defined() && is_float(input.dtype()) && input.numel() > 0,
+        "[jacobian] expected a floating input with elements, got {}",
         input.defined() ? fmt::format("{} {}", name(input.dtype()), input.shape()) : "an undefined one");
   const EnableGrad recording;
   const Tensor x = variable(input), y = f(x);
-  check(y.defined() && is_float(y.dtype()) && y.numel() > 0, "[jacobian] expected a floating result with elements, got {}",
+  check(y.defined() && is_float(y.dtype()) && y.numel() > 0,
+        "[jacobian] expected a floating result with elements, got {}",
         y.defined() ? fmt::format("{} {}", name(y.dtype()), y.shape()) : "an undefined one");
 
   if (!y.requires_grad()) return {};  // f is constant
@@ -48,7 +52,8 @@ JacobianMeasure mean_squared_singular_value(const std::function<Tensor(const Ten
   }
   std::vector<double> draws;
   for (std::int64_t i = 0; i < o.probes; ++i) {
-    draws.push_back(squared_norm(signs(y.numel(), random_key(o.seed, fmt::format("jacobian.{}", i)))) / singular_values);
+    draws.push_back(squared_norm(signs(y.numel(), random_key(o.seed, fmt::format("jacobian.{}", i)))) /
+                    singular_values);
     total += draws.back();
   }
   const auto n = static_cast<double>(o.probes);

@@ -9,22 +9,27 @@
 namespace plumb {
 namespace {
 
-// Appends the numbers of `list`, which lies at `path` ("[1][0]"), to `values`, and checks its extents against those of the lists before it.
+// Appends the numbers of `list`, which lies at `path` ("[1][0]"), to `values`, and checks its extents against those of
+// the lists before it.
 template <class T>
-void flatten_into(const NestedList<T>& list, const std::string& path, std::size_t depth, const char* op, const std::vector<std::int64_t>& extents,
-                  std::vector<T>& values) {
+void flatten_into(const NestedList<T>& list, const std::string& path, std::size_t depth, const char* op,
+                  const std::vector<std::int64_t>& extents, std::vector<T>& values) {
   const auto* items = list.items();
   const auto place = [&] { return path.empty() ? "the top" : path; };
   if (!items) {
-    check(depth == extents.size(), "[{}] expected a list at {}, like beside it, got the number {}", op, place(), list.number());
+    check(depth == extents.size(), "[{}] expected a list at {}, like beside it, got the number {}", op, place(),
+          list.number());
     values.push_back(list.number());
     return;
   }
-  check(depth < extents.size(), "[{}] expected a number at {}, like beside it, got a list of {}", op, place(), items->size());
+  check(depth < extents.size(), "[{}] expected a number at {}, like beside it, got a list of {}", op, place(),
+        items->size());
   const auto count = static_cast<std::int64_t>(items->size());
-  check(count == extents[depth], "[{}] expected lists of one length, got {} elements at {} and {} in the first list there", op, count, place(),
+  check(count == extents[depth],
+        "[{}] expected lists of one length, got {} elements at {} and {} in the first list there", op, count, place(),
         extents[depth]);
-  for (std::size_t i = 0; i < items->size(); ++i) flatten_into((*items)[i], path + fmt::format("[{}]", i), depth + 1, op, extents, values);
+  for (std::size_t i = 0; i < items->size(); ++i)
+    flatten_into((*items)[i], path + fmt::format("[{}]", i), depth + 1, op, extents, values);
 }
 
 // The values and their shape, which the first lists have.
@@ -83,7 +88,9 @@ Tensor tensor(const NestedList<double>& values) {
   return tensor(numbers, shape);
 }
 
-Tensor integers(const std::vector<std::int64_t>& values, const Shape& shape, Device device) { return Tensor(array_from(values, shape, device)); }
+Tensor integers(const std::vector<std::int64_t>& values, const Shape& shape, Device device) {
+  return Tensor(array_from(values, shape, device));
+}
 
 Tensor integers(const NestedList<std::int64_t>& values) {
   const auto [numbers, shape] = flattened(values, "integers");
@@ -91,9 +98,10 @@ Tensor integers(const NestedList<std::int64_t>& values) {
 }
 
 Tensor arange(double begin, double end, double step, Defaults where) {
-  check(std::isfinite(begin) && std::isfinite(end) && std::isfinite(step), "[arange] expected finite numbers, got {}, {} and a step of {}", begin,
+  check(std::isfinite(begin) && std::isfinite(end) && std::isfinite(step),
+        "[arange] expected finite numbers, got {}, {} and a step of {}", begin, end, step);
+  check(step != 0 && (end - begin) / step >= 0, "[arange] expected a step that leads from {} towards {}, got {}", begin,
         end, step);
-  check(step != 0 && (end - begin) / step >= 0, "[arange] expected a step that leads from {} towards {}, got {}", begin, end, step);
   const auto count = static_cast<std::int64_t>(std::ceil((end - begin) / step));
   return drawn({count}, where, [&](std::uint64_t i) { return begin + static_cast<double>(i) * step; });
 }
@@ -101,8 +109,8 @@ Tensor arange(double begin, double end, double step, Defaults where) {
 Tensor arange(double end, Defaults where) { return arange(0, end, 1, where); }
 
 Tensor detail::arange_integers(std::int64_t begin, std::int64_t end, std::int64_t step, Device device) {
-  check(step != 0 && (begin == end || (begin < end) == (step > 0)), "[arange] expected a step that leads from {} towards {}, got {}", begin, end,
-        step);
+  check(step != 0 && (begin == end || (begin < end) == (step > 0)),
+        "[arange] expected a step that leads from {} towards {}, got {}", begin, end, step);
   std::vector<std::int64_t> values;
   for (std::int64_t v = begin; step > 0 ? v < end : v > end; v += step) values.push_back(v);
   return integers(values, {static_cast<std::int64_t>(values.size())}, device);
@@ -150,8 +158,10 @@ Tensor random_normal_like(const Tensor& x, std::uint64_t seed, std::string_view 
   return random_normal(x.shape(), seed, name, where);
 }
 
-Tensor random_uniform(const Shape& shape, double low, double high, std::uint64_t seed, std::string_view name, Defaults where) {
-  check(low <= high && std::isfinite(high - low), "[random_uniform] expected finite bounds low <= high, got {} and {}", low, high);
+Tensor random_uniform(const Shape& shape, double low, double high, std::uint64_t seed, std::string_view name,
+                      Defaults where) {
+  check(low <= high && std::isfinite(high - low), "[random_uniform] expected finite bounds low <= high, got {} and {}",
+        low, high);
   const std::uint64_t key = random_key(seed, name);
   return drawn(shape, where, [&](std::uint64_t i) { return low + (high - low) * uniform_draw(key, i); });
 }

@@ -17,8 +17,8 @@ bool& enabled() {
   return e;
 }
 
-// What a dying node held. Dropping it may kill further nodes, which leave theirs to the outermost destructor of the thread: so a chain of any
-// length is freed without recursion.
+// What a dying node held. Dropping it may kill further nodes, which leave theirs to the outermost destructor of the
+// thread: so a chain of any length is freed without recursion.
 struct Remains {
   std::vector<Node::Input> inputs;
   Backward backward, differentiable_backward;
@@ -28,7 +28,12 @@ thread_local std::vector<Remains>* left_to_outermost = nullptr;  // null: nobody
 }  // namespace
 
 Node::Node(const char* op_name, const Array& y)
-    : op(op_name), sequence(next_sequence++), path(current_path()), shape(y.shape()), dtype(y.dtype()), device(y.device()) {
+    : op(op_name),
+      sequence(next_sequence++),
+      path(current_path()),
+      shape(y.shape()),
+      dtype(y.dtype()),
+      device(y.device()) {
   ++live_count;
 }
 
@@ -73,11 +78,13 @@ std::shared_ptr<Node> make_node(const char* op, const Array& y, const Tensors& i
   auto node = std::make_shared<Node>(op, y);
   node->inputs.reserve(inputs.size());
   for (const Tensor& t : inputs) {
-    if (const Node* const node_of_t = t.node().get(); node_of_t && (t.dtype() != node_of_t->dtype || !(t.shape() == node_of_t->shape))) [[unlikely]]
-      fail(fmt::format("[{}] expected a tensor with the node that was made for it, got {} with that of {} {}", op, describe(t),
-                       name(node_of_t->dtype), node_of_t->shape));
-    node->inputs.push_back(t.defined() ? Node::Input{t.requires_grad() ? t.node() : nullptr, t.shape(), t.dtype(), t.device()}
-                                       : Node::Input{nullptr, Shape{}, y.dtype(), y.device()});
+    if (const Node* const node_of_t = t.node().get();
+        node_of_t && (t.dtype() != node_of_t->dtype || !(t.shape() == node_of_t->shape))) [[unlikely]]
+      fail(fmt::format("[{}] expected a tensor with the node that was made for it, got {} with that of {} {}", op,
+                       describe(t), name(node_of_t->dtype), node_of_t->shape));
+    node->inputs.push_back(t.defined()
+                               ? Node::Input{t.requires_grad() ? t.node() : nullptr, t.shape(), t.dtype(), t.device()}
+                               : Node::Input{nullptr, Shape{}, y.dtype(), y.device()});
   }
   return node;
 }
@@ -96,7 +103,8 @@ Backward through(std::function<Tensor(const Tensors&)> composed, const Tensors& 
     Tensors aliases;
     Tensors wanted;
     for (const Tensor& x : saved) {
-      aliases.push_back(x.requires_grad() ? record("alias", x.array(), {x}, [](const Tensor& d) { return Tensors{d}; }) : x);
+      aliases.push_back(x.requires_grad() ? record("alias", x.array(), {x}, [](const Tensor& d) { return Tensors{d}; })
+                                          : x);
       if (x.requires_grad()) wanted.push_back(aliases.back());
     }
     const Tensor y = composed(aliases);
@@ -113,14 +121,15 @@ Backward through(std::function<Tensor(const Tensors&)> composed, const Tensors& 
 bool Tensor::requires_grad() const { return node_ && !node_->frozen; }
 
 std::string describe(const Tensor& x) {
-  return x.defined() ? fmt::format("{} {}{}", name(x.dtype()), x.shape(), x.device() == Device::cpu ? "" : fmt::format(" on {}", name(x.device())))
+  return x.defined() ? fmt::format("{} {}{}", name(x.dtype()), x.shape(),
+                                   x.device() == Device::cpu ? "" : fmt::format(" on {}", name(x.device())))
                      : "an undefined tensor";
 }
 
 Handle Tensor::on_gradient(std::function<Tensor(const Tensor&)> hook) const {
   if (!requires_grad())
-    fail(fmt::format("[on_gradient] expected a tensor that requires a gradient, got {} {}", node_ ? "a frozen parameter" : "a constant",
-                     describe(*this)));
+    fail(fmt::format("[on_gradient] expected a tensor that requires a gradient, got {} {}",
+                     node_ ? "a frozen parameter" : "a constant", describe(*this)));
   check(static_cast<bool>(hook), "[on_gradient] expected a function to call, got an empty one");
   const int id = node_->hooks.empty() ? 0 : node_->hooks.rbegin()->first + 1;
   node_->hooks[id] = std::move(hook);

@@ -16,7 +16,8 @@ class Saved {
   explicit Saved(const Tensor& tensor) : tensor_(tensor), version_(tensor.defined() ? tensor.array().version() : 0) {}
   const Tensor& get() const {
     check(!tensor_.defined() || tensor_.array().version() == version_,
-          "[backward] expected a saved tensor of shape {} as it was in the forward pass, got one changed in place since (an optimizer step "
+          "[backward] expected a saved tensor of shape {} as it was in the forward pass, got one changed in place "
+          "since (an optimizer step "
           "between forward and backward?)",
           tensor_.shape());
     return tensor_;
@@ -30,8 +31,9 @@ class Saved {
   std::uint32_t version_;
 };
 
-// The gradient of each input given dy, that of the output y; an undefined one is zero. Gradients have their inputs' dtype and device, and
-// their shape or one that it broadcasts to, such as the output's: the engine sums them to the input's. It throws for others.
+// The gradient of each input given dy, that of the output y; an undefined one is zero. Gradients have their inputs'
+// dtype and device, and their shape or one that it broadcasts to, such as the output's: the engine sums them to the
+// input's. It throws for others.
 using Backward = std::function<Tensors(const Tensor& dy, const Tensor& y)>;
 
 // One recorded op, or a variable (no backward).
@@ -71,16 +73,18 @@ std::int64_t live_nodes();
 namespace detail {
 bool recording(const Tensors& inputs);  // whether an op on these enters the graph; also notes inputs for checkpoint()
 std::shared_ptr<Node> make_node(const char* op, const Array& y, const Tensors& inputs);
-void keep_output(Node& node, const Array& y);       // for a backward that reads y, which throws if it was changed in place
+void keep_output(Node& node, const Array& y);  // for a backward that reads y, which throws if it was changed in place
 void check_finite(const char* op, const Array& y);  // in anomaly mode, throws for a non-finite element
-// For an op that refuses wrong ones: the elements of `numbers` (i64) on the host; undefined where they lie on a device, whose kernels make NaN of
-// wrong ones, unless in anomaly mode, which is to name what was wrong.
+// For an op that refuses wrong ones: the elements of `numbers` (i64) on the host; undefined where they lie on a device,
+// whose kernels make NaN of wrong ones, unless in anomaly mode, which is to name what was wrong.
 Array numbers_to_check(const Array& numbers);
-// For a fused op's plain backward function: the sum of the gradients that input i has got from others so far, if nobody else holds it;
-// else undefined. Whoever takes it must return it, updated in place, as (part of) the gradient of input i: one pass less.
+// For a fused op's plain backward function: the sum of the gradients that input i has got from others so far, if nobody
+// else holds it; else undefined. Whoever takes it must return it, updated in place, as (part of) the gradient of input
+// i: one pass less.
 Array take_gradient(std::size_t i);
 
-// Backward functions may take (dy) or, if they read the output, (dy, y). Only then is the output kept, and only its data.
+// Backward functions may take (dy) or, if they read the output, (dy, y). Only then is the output kept, and only its
+// data.
 template <class F>
 inline constexpr bool reads_output = std::is_invocable_v<F, const Tensor&, const Tensor&>;
 template <class F>
@@ -92,8 +96,9 @@ Backward adapt(F f) {
 }
 }  // namespace detail
 
-// Enters y = op(inputs) into the graph if one of the inputs requires a gradient and recording is on. The backward function is
-// written in tensor ops, so it can be differentiated again. It captures inputs as Saved and never the output.
+// Enters y = op(inputs) into the graph if one of the inputs requires a gradient and recording is on. The backward
+// function is written in tensor ops, so it can be differentiated again. It captures inputs as Saved and never the
+// output.
 template <class F>
 Tensor record(const char* op, const Array& y, const Tensors& inputs, F backward) {
   detail::check_finite(op, y);
@@ -104,8 +109,8 @@ Tensor record(const char* op, const Array& y, const Tensors& inputs, F backward)
   return Tensor(y, std::move(node));
 }
 
-// The same for a fused op: `fast` runs in a plain backward pass and may call kernels; `differentiable` when a graph of the gradient
-// is asked for.
+// The same for a fused op: `fast` runs in a plain backward pass and may call kernels; `differentiable` when a graph of
+// the gradient is asked for.
 template <class Fast, class Differentiable>
 Tensor record_fused(const char* op, const Array& y, const Tensors& inputs, Fast fast, Differentiable differentiable) {
   Tensor result = record(op, y, inputs, std::move(fast));
@@ -116,8 +121,8 @@ Tensor record_fused(const char* op, const Array& y, const Tensors& inputs, Fast 
   return result;
 }
 
-// The differentiable backward of a fused op from its composed definition: y = composed(inputs) is built again from primitives and
-// differentiated. Keeps the inputs.
+// The differentiable backward of a fused op from its composed definition: y = composed(inputs) is built again from
+// primitives and differentiated. Keeps the inputs.
 Backward through(std::function<Tensor(const Tensors&)> composed, const Tensors& inputs);
 
 }  // namespace plumb

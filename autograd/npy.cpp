@@ -1,5 +1,6 @@
-// The format (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html): "\x93NUMPY", two bytes of version, the header's length in two
-// bytes (version 1) or four, the header, which is a Python literal filled up with spaces, and the elements.
+// The format (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html): "\x93NUMPY", two bytes of
+// version, the header's length in two bytes (version 1) or four, the header, which is a Python literal filled up with
+// spaces, and the elements.
 #include "autograd/npy.h"
 
 #include <bit>
@@ -20,7 +21,8 @@ struct Kind {
   std::string_view descr;
   DType dtype;
 };
-constexpr Kind kinds[] = {{"<f4", DType::f32}, {"<f8", DType::f64}, {"<i8", DType::i64}, {"|u1", DType::u8}, {"|b1", DType::u8}};
+constexpr Kind kinds[] = {
+    {"<f4", DType::f32}, {"<f8", DType::f64}, {"<i8", DType::i64}, {"|u1", DType::u8}, {"|b1", DType::u8}};
 
 // The header, read from left to right.
 class Header {
@@ -75,7 +77,8 @@ class Header {
     while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\n')) rest_.remove_prefix(1);
   }
   [[noreturn]] void refuse() const {
-    fail(fmt::format("[load_npy] expected the header of a .npy file, got another near \"{}\" in {}", rest_.substr(0, 20), path_.string()));
+    fail(fmt::format("[load_npy] expected the header of a .npy file, got another near \"{}\" in {}",
+                     rest_.substr(0, 20), path_.string()));
   }
 
   std::string_view rest_;
@@ -87,7 +90,9 @@ class Header {
 void save_npy(const std::filesystem::path& path, const Tensor& x) {
   detail::check_defined("save_npy", x);
   const auto* const kind = std::ranges::find(kinds, x.dtype(), &Kind::dtype);
-  check(kind != std::end(kinds), "[save_npy] expected f32, f64, i64 or u8, got {}, which NumPy does not have: cast() it to f32", name(x.dtype()));
+  check(kind != std::end(kinds),
+        "[save_npy] expected f32, f64, i64 or u8, got {}, which NumPy does not have: cast() it to f32",
+        name(x.dtype()));
   std::string shape;
   for (const std::int64_t extent : x.shape()) shape += fmt::format("{}, ", extent);
   if (x.shape().rank() > 1) shape.resize(shape.size() - 2);
@@ -108,14 +113,16 @@ Tensor load_npy(const std::filesystem::path& path, Device device) {
   const std::string content = read_file(path);
   const std::string_view all = content;
   const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(all[i])); };
-  check(all.size() >= magic.size() + 4 && all.starts_with(magic), "[load_npy] expected a .npy file, which begins with \\x93NUMPY, got {}",
-        path.string());
+  check(all.size() >= magic.size() + 4 && all.starts_with(magic),
+        "[load_npy] expected a .npy file, which begins with \\x93NUMPY, got {}", path.string());
   const std::size_t version = byte(6), wide = version == 1 ? 2 : 4, begin = 8 + wide;
-  check(1 <= version && version <= 3 && all.size() >= begin, "[load_npy] expected the format's version 1, 2 or 3 and a header, got version {} in {}",
-        version, path.string());
+  check(1 <= version && version <= 3 && all.size() >= begin,
+        "[load_npy] expected the format's version 1, 2 or 3 and a header, got version {} in {}", version,
+        path.string());
   std::size_t length = 0;
   for (std::size_t i = wide; i-- > 0;) length = length << 8 | byte(8 + i);
-  check(length <= all.size() - begin, "[load_npy] expected a header of {} bytes, got the end of {}: cut off?", length, path.string());
+  check(length <= all.size() - begin, "[load_npy] expected a header of {} bytes, got the end of {}: cut off?", length,
+        path.string());
 
   Header header(all.substr(begin, length), path);
   std::string_view descr;
@@ -140,8 +147,8 @@ Tensor load_npy(const std::filesystem::path& path, Device device) {
         descr, path.string());
   const Shape shape(dims), stored(fortran ? std::vector<std::int64_t>(dims.rbegin(), dims.rend()) : dims);
   const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * size_of(kind->dtype), data = begin + length;
-  check(all.size() - data == bytes, "[load_npy] expected {} bytes of elements for {} {}, got {} in {}", bytes, name(kind->dtype), shape,
-        all.size() - data, path.string());
+  check(all.size() - data == bytes, "[load_npy] expected {} bytes of elements for {} {}, got {} in {}", bytes,
+        name(kind->dtype), shape, all.size() - data, path.string());
   const Out host(Array(stored, kind->dtype, Device::cpu));
   if (bytes > 0) std::memcpy(host.mutable_bytes(), all.data() + data, bytes);
   Tensor x(host);

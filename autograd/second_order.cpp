@@ -14,8 +14,8 @@ void check_alike(const char* op, const Tensors& a, const Tensors& b) {
   check(a.size() == b.size(), "[{}] expected as many tensors on both sides, got {} and {}", op, a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
     detail::check_operands(op, a[i], b[i]);
-    check(a[i].shape() == b[i].shape(), "[{}] expected tensors of the same shapes on both sides, got {} and {} at {}", op, a[i].shape(), b[i].shape(),
-          i);
+    check(a[i].shape() == b[i].shape(), "[{}] expected tensors of the same shapes on both sides, got {} and {} at {}",
+          op, a[i].shape(), b[i].shape(), i);
   }
 }
 
@@ -26,7 +26,8 @@ Tensors each(const Tensors& x, F&& f) {
   return y;
 }
 
-// The largest eigenvalue of a symmetric tridiagonal matrix, and the last element of its eigenvector, from all of which the basis makes the vector.
+// The largest eigenvalue of a symmetric tridiagonal matrix, and the last element of its eigenvector, from all of which
+// the basis makes the vector.
 struct Ritz {
   double value;
   std::vector<double> vector;
@@ -106,7 +107,8 @@ double norm(const Tensors& x) {
   std::vector<Array> arrays;
   for (const Tensor& t : x) {
     detail::check_float("norm", t);
-    check(t.device() == x[0].device(), "[norm] expected tensors on one device, got some on {} and {}", name(x[0].device()), name(t.device()));
+    check(t.device() == x[0].device(), "[norm] expected tensors on one device, got some on {} and {}",
+          name(x[0].device()), name(t.device()));
     arrays.push_back(t.array());
   }
   return std::sqrt(sum_of_squares(arrays));
@@ -131,13 +133,17 @@ Tensors HessianProduct::operator()(const Tensors& v) const {
   return along.defined() ? grad(along, parameters_) : each(v, [&](std::size_t i) { return zeros_like(v[i]); });
 }
 
-Tensors hvp(const Tensor& loss, const Tensors& parameters, const Tensors& v) { return HessianProduct(loss, parameters)(v); }
+Tensors hvp(const Tensor& loss, const Tensors& parameters, const Tensors& v) {
+  return HessianProduct(loss, parameters)(v);
+}
 
 // A basis q_0, q_1, .. in which A is tridiagonal: A q_k = beta_(k-1) q_(k-1) + alpha_k q_k + beta_k q_(k+1).
-TopEigenvalue top_eigenvalue(const std::function<Tensors(const Tensors&)>& product, const Tensors& like, const TopEigenvalueOptions& o) {
+TopEigenvalue top_eigenvalue(const std::function<Tensors(const Tensors&)>& product, const Tensors& like,
+                             const TopEigenvalueOptions& o) {
   check(!like.empty(), "[top_eigenvalue] expected at least one tensor, got none");
-  check(o.tolerance >= 0 && o.products >= 1, "[top_eigenvalue] expected a tolerance of at least 0 and at least one product, got {} and {}",
-        o.tolerance, o.products);
+  check(o.tolerance >= 0 && o.products >= 1,
+        "[top_eigenvalue] expected a tolerance of at least 0 and at least one product, got {} and {}", o.tolerance,
+        o.products);
   const NoGrad no_grad;
   std::int64_t size = 0;
   for (const Tensor& x : like) size += x.numel();
@@ -150,7 +156,8 @@ TopEigenvalue top_eigenvalue(const std::function<Tensors(const Tensors&)>& produ
     Tensors w = product(basis.back());
     check_alike("top_eigenvalue", basis.back(), w);
     const double reach = norm(w);
-    check(std::isfinite(reach), "[top_eigenvalue] expected finite products, got one of norm {} at product {}", reach, alpha.size() + 1);
+    check(std::isfinite(reach), "[top_eigenvalue] expected finite products, got one of norm {} at product {}", reach,
+          alpha.size() + 1);
     alpha.push_back(dot(w, basis.back()).item());
     // Twice is enough (Kahan, Parlett). The first pass takes off alpha and beta, too.
     for (int pass = 0; pass < 2; ++pass)
@@ -164,7 +171,11 @@ TopEigenvalue top_eigenvalue(const std::function<Tensors(const Tensors&)>& produ
     if (converged || taken == o.products) {
       Tensors vector = scale(basis[0], ritz.vector[0]);
       for (std::size_t k = 1; k < basis.size(); ++k) vector = add(vector, basis[k], ritz.vector[k]);
-      return {.value = ritz.value, .vector = std::move(vector), .residual = residual, .products = taken, .converged = converged};
+      return {.value = ritz.value,
+              .vector = std::move(vector),
+              .residual = residual,
+              .products = taken,
+              .converged = converged};
     }
     beta.push_back(next);
     basis.push_back(scale(w, 1 / next));

@@ -1,5 +1,5 @@
-// Second derivatives: products with the Hessian, exact, and its largest eigenvalue. Lists of tensors stand for one vector: the parameters of a model,
-// their gradients, a direction.
+// Second derivatives: products with the Hessian, exact, and its largest eigenvalue. Lists of tensors stand for one
+// vector: the parameters of a model, their gradients, a direction.
 //
 //   const Tensors parameters = model.trainable();
 //   const Tensors hv = hvp(loss, parameters, v);
@@ -12,16 +12,19 @@
 
 namespace plumb {
 
-// ---- vectors of tensors; both of a pair have the same shapes, dtypes and devices ------------------------------------------------------
-Tensor dot(const Tensors& a, const Tensors& b);  // a scalar: the sum of all products. An op, with derivatives of any order
+// ---- vectors of tensors; both of a pair have the same shapes, dtypes and devices
+// ------------------------------------------------------
+Tensor dot(const Tensors& a,
+           const Tensors& b);  // a scalar: the sum of all products. An op, with derivatives of any order
 Tensors scale(const Tensors& x, double factor);
 Tensors add(const Tensors& x, const Tensors& y, double factor = 1);  // x + factor y
-double norm(const Tensors& x);                                       // sqrt of the sum of squares, which is in f64; waits for it
+double norm(const Tensors& x);  // sqrt of the sum of squares, which is in f64; waits for it
 Tensors random_normal_like(const Tensors& x, std::uint64_t seed, std::string_view name);
 
-// ---- products with the Hessian H of a scalar ------------------------------------------------------------------------------------------
-// H v, v as the parameters are: the derivative of the gradient along v, exactly, by differentiating the gradient's own graph (Pearlmutter 1994 says
-// what it computes). 0 where the gradient is constant. The loss keeps its graph.
+// ---- products with the Hessian H of a scalar
+// ------------------------------------------------------------------------------------------ H v, v as the parameters
+// are: the derivative of the gradient along v, exactly, by differentiating the gradient's own graph (Pearlmutter 1994
+// says what it computes). 0 where the gradient is constant. The loss keeps its graph.
 Tensors hvp(const Tensor& loss, const Tensors& parameters, const Tensors& v);
 
 // The same for several v: the gradient and its graph are made once. Holds both until it is destroyed.
@@ -43,16 +46,19 @@ struct TopEigenvalueOptions {
 };
 struct TopEigenvalue {
   double value = 0;
-  Tensors vector;         // of norm 1
-  double residual = 0;    // an upper bound of || A vector - value vector ||: an eigenvalue lies within this distance of `value`
+  Tensors vector;  // of norm 1
+  double residual =
+      0;  // an upper bound of || A vector - value vector ||: an eigenvalue lies within this distance of `value`
   int products = 0;       // that it took
   bool converged = true;  // residual <= tolerance |value|
 };
 
-// The largest eigenvalue (not the largest in magnitude: of 2 and -3 it is 2) of a symmetric linear map A, given by its products A v with vectors of
-// `like`'s shapes. Lanczos (1950) with full reorthogonalization: keeps one vector for each product. The value is at most the true one, up to
-// rounding. Not converged within `products`: the estimate so far, which says so. Throws if a product is not finite.
-TopEigenvalue top_eigenvalue(const std::function<Tensors(const Tensors&)>& product, const Tensors& like, const TopEigenvalueOptions& options = {});
+// The largest eigenvalue (not the largest in magnitude: of 2 and -3 it is 2) of a symmetric linear map A, given by its
+// products A v with vectors of `like`'s shapes. Lanczos (1950) with full reorthogonalization: keeps one vector for each
+// product. The value is at most the true one, up to rounding. Not converged within `products`: the estimate so far,
+// which says so. Throws if a product is not finite.
+TopEigenvalue top_eigenvalue(const std::function<Tensors(const Tensors&)>& product, const Tensors& like,
+                             const TopEigenvalueOptions& options = {});
 // Of the Hessian of a loss: its sharpness.
 TopEigenvalue top_eigenvalue(const Tensor& loss, const Tensors& parameters, const TopEigenvalueOptions& options = {});
 

@@ -39,7 +39,8 @@ class [[nodiscard]] Handle {
 class Tensor {
  public:
   Tensor() = default;  // no tensor: defined() is false
-  explicit Tensor(Array array, std::shared_ptr<Node> node = nullptr) : array_(std::move(array)), node_(std::move(node)) {}
+  explicit Tensor(Array array, std::shared_ptr<Node> node = nullptr)
+      : array_(std::move(array)), node_(std::move(node)) {}
   Tensor(const Tensor&) = default;
   Tensor(Tensor&&) = default;
   // To a name alone: x[0] = y would change a handle that is gone at once, and does not compile.
@@ -62,20 +63,24 @@ class Tensor {
   // x[i, ..], without the first axis; a negative i counts from the end. An op: gradients flow through it.
   Tensor operator[](std::int64_t i) const;
 
-  double item() const { return plumb::item(array_); }               // the one element
-  std::vector<double> values() const { return to_vector(array_); }  // all elements, row-major; throws for an undefined tensor
+  double item() const { return plumb::item(array_); }  // the one element
+  std::vector<double> values() const {
+    return to_vector(array_);
+  }  // all elements, row-major; throws for an undefined tensor
 
-  // Calls `hook` with the complete gradient of this tensor in each backward pass; what it returns, unless undefined, takes the
-  // gradient's place and must have its shape, dtype and device. The hook is gone with the handle. Throws for a tensor that requires no gradient.
-  [[nodiscard("the hook is gone with its handle: keep it")]] Handle on_gradient(std::function<Tensor(const Tensor& gradient)> hook) const;
+  // Calls `hook` with the complete gradient of this tensor in each backward pass; what it returns, unless undefined,
+  // takes the gradient's place and must have its shape, dtype and device. The hook is gone with the handle. Throws for
+  // a tensor that requires no gradient.
+  [[nodiscard("the hook is gone with its handle: keep it")]] Handle on_gradient(
+      std::function<Tensor(const Tensor& gradient)> hook) const;
 
  private:
   Array array_;
   std::shared_ptr<Node> node_;
 };
 
-// What fmt shows of a tensor: dtype, shape, device if it is not the cpu, and values with four digits. Beyond 200 elements an axis of more than six
-// shows its first and last three.
+// What fmt shows of a tensor: dtype, shape, device if it is not the cpu, and values with four digits. Beyond 200
+// elements an axis of more than six shows its first and last three.
 //   fmt::print("{}\n", t);
 //   f32 [2, 3]
 //   [[1, 0.5, -2],
@@ -84,11 +89,13 @@ std::string to_string(const Tensor& t);
 // "f32 [2, 3]", with its device if that is not the cpu; "an undefined tensor". For messages.
 std::string describe(const Tensor& x);
 
-// A leaf that gradients are collected for. The tensor shares the array's buffer: updating it in place moves the variable.
+// A leaf that gradients are collected for. The tensor shares the array's buffer: updating it in place moves the
+// variable.
 Tensor variable(const Array& value);
 inline Tensor variable(const Tensor& value) { return variable(value.array()); }
 
-// ---- makers of constants (makers.cpp), in the thread's default dtype on its default device unless said (core/array.h) -----------------------
+// ---- makers of constants (makers.cpp), in the thread's default dtype on its default device unless said (core/array.h)
+// -----------------------
 Tensor full(const Shape& shape, double value, Defaults where = defaults());
 inline Tensor zeros(const Shape& shape, Defaults where = defaults()) { return full(shape, 0, where); }
 inline Tensor ones(const Shape& shape, Defaults where = defaults()) { return full(shape, 1, where); }
@@ -96,7 +103,8 @@ Tensor full_like(const Tensor& x, double value);  // of x's shape and dtype, on 
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
 Tensor tensor(const std::vector<double>& values, const Shape& shape, Defaults where = defaults());
-Tensor integers(const std::vector<std::int64_t>& values, const Shape& shape, Device device = defaults().device);  // i64, as labels and indices are
+Tensor integers(const std::vector<std::int64_t>& values, const Shape& shape,
+                Device device = defaults().device);  // i64, as labels and indices are
 
 // A number, or a list of such: {{1, 2}, {3, 4}}. Integers take no fractions.
 template <class N, class T>
@@ -105,8 +113,8 @@ template <class T>
 class NestedList {
  public:
   template <NumberOf<T> N>
-  NestedList(N number) : number_(static_cast<T>(number)), is_list_(false) {}             // NOLINT(google-explicit-constructor)
-  NestedList(std::initializer_list<NestedList> items) : items_(items) {}                 // NOLINT(google-explicit-constructor)
+  NestedList(N number) : number_(static_cast<T>(number)), is_list_(false) {}  // NOLINT(google-explicit-constructor)
+  NestedList(std::initializer_list<NestedList> items) : items_(items) {}      // NOLINT(google-explicit-constructor)
   const std::vector<NestedList>* items() const { return is_list_ ? &items_ : nullptr; }  // null: a number
   T number() const { return number_; }
 
@@ -115,7 +123,8 @@ class NestedList {
   T number_ = 0;
   bool is_list_ = true;
 };
-// tensor({{1, 2}, {3, 4}}) is [2, 2], tensor(5.0) a scalar. Lists side by side must be as long as one another: the error says which is not.
+// tensor({{1, 2}, {3, 4}}) is [2, 2], tensor(5.0) a scalar. Lists side by side must be as long as one another: the
+// error says which is not.
 Tensor tensor(const NestedList<double>& values);
 Tensor integers(const NestedList<std::int64_t>& values);
 // The same elsewhere. (Templates, so that in tensor({2}, {}) the second is a shape.)
@@ -130,17 +139,21 @@ Tensor integers(const NestedList<std::int64_t>& values, D device) {
   return integers(values);
 }
 
-// begin, begin + step, .., up to but without `end`: i64 where all are integers, else floating. The step leads from begin towards end.
+// begin, begin + step, .., up to but without `end`: i64 where all are integers, else floating. The step leads from
+// begin towards end.
 Tensor arange(double begin, double end, double step = 1, Defaults where = defaults());
 Tensor arange(double end, Defaults where = defaults());  // from 0
 namespace detail {
 Tensor arange_integers(std::int64_t begin, std::int64_t end, std::int64_t step, Device device);
 }
-Tensor arange(std::integral auto end, Device device = defaults().device) { return detail::arange_integers(0, end, 1, device); }
+Tensor arange(std::integral auto end, Device device = defaults().device) {
+  return detail::arange_integers(0, end, 1, device);
+}
 Tensor arange(std::integral auto begin, std::integral auto end, Device device = defaults().device) {
   return detail::arange_integers(begin, end, 1, device);
 }
-Tensor arange(std::integral auto begin, std::integral auto end, std::integral auto step, Device device = defaults().device) {
+Tensor arange(std::integral auto begin, std::integral auto end, std::integral auto step,
+              Device device = defaults().device) {
   return detail::arange_integers(begin, end, step, device);
 }
 // `count` numbers at equal distances from first to last, both included; one is `first`.
@@ -151,11 +164,13 @@ inline Tensor eye(std::int64_t rows, Defaults where = defaults()) { return eye(r
 Tensor one_hot(const Tensor& index, std::int64_t classes, DType dtype = defaults().dtype);
 
 // Draws: functions of (seed, name) and the element only.
-Tensor random_normal(const Shape& shape, std::uint64_t seed, std::string_view name, Defaults where = defaults());  // standard normal
+Tensor random_normal(const Shape& shape, std::uint64_t seed, std::string_view name,
+                     Defaults where = defaults());  // standard normal
 Tensor random_normal_like(const Tensor& x, std::uint64_t seed, std::string_view name);
 Tensor random_uniform(const Shape& shape, double low, double high, std::uint64_t seed, std::string_view name,
                       Defaults where = defaults());  // in [low, high]; high itself by rounding alone
-Tensor random_permutation(std::int64_t n, std::uint64_t seed, std::string_view name, Device device = defaults().device);  // of 0 .. n - 1, i64
+Tensor random_permutation(std::int64_t n, std::uint64_t seed, std::string_view name,
+                          Device device = defaults().device);  // of 0 .. n - 1, i64
 
 // While one is alive on this thread, nothing is recorded.
 class NoGrad {

@@ -1,5 +1,5 @@
-// A kernel's call carried out on another device: its arrays go there, and what it wrote comes back. For kernels that a device does not have yet, and
-// for tests.
+// A kernel's call carried out on another device: its arrays go there, and what it wrote comes back. For kernels that a
+// device does not have yet, and for tests.
 #pragma once
 
 #include <unordered_map>
@@ -10,9 +10,9 @@
 
 namespace plumb {
 
-// The arrays of one call on another device, each buffer once, whatever shapes it is seen in: operands may be one another's results. They travel in
-// whole granules: with that of a cache line, what lies between an array's end and the end of its memory goes along, so arrays must have their memory
-// to themselves.
+// The arrays of one call on another device, each buffer once, whatever shapes it is seen in: operands may be one
+// another's results. They travel in whole granules: with that of a cache line, what lies between an array's end and the
+// end of its memory goes along, so arrays must have their memory to themselves.
 class Mirror {
  public:
   explicit Mirror(Device device, std::size_t granule = 1) : device_(device), granule_(granule) {}
@@ -53,7 +53,9 @@ class Mirror {
     c.keep = of(c.keep);
     return c;
   }
-  AdamWUpdate of(const AdamWUpdate& u) { return {u.step, of(u.gradient), of(u.parameter), of(u.moment1), of(u.moment2)}; }
+  AdamWUpdate of(const AdamWUpdate& u) {
+    return {u.step, of(u.gradient), of(u.parameter), of(u.moment1), of(u.moment2)};
+  }
   SgdUpdate of(const SgdUpdate& u) { return {u.step, of(u.gradient), of(u.parameter), of(u.velocity)}; }
   AdagradUpdate of(const AdagradUpdate& u) { return {u.step, of(u.gradient), of(u.parameter), of(u.squares)}; }
   EmaUpdate of(const EmaUpdate& u) { return {of(u.value), of(u.average)}; }

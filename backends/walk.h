@@ -1,5 +1,5 @@
-// Walks over the elements of a result and of its operands, whose axes have strides of their own: broadcast (0) or permuted. Axes are merged
-// as far as all operands allow.
+// Walks over the elements of a result and of its operands, whose axes have strides of their own: broadcast (0) or
+// permuted. Axes are merged as far as all operands allow.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,8 @@ struct Walk {
     }
   }
 
-  // Calls f(n, offset in the result, offset in each operand) for the parts of inner runs that make up [begin, end) of the result.
+  // Calls f(n, offset in the result, offset in each operand) for the parts of inner runs that make up [begin, end) of
+  // the result.
   template <class F>
   void run(std::int64_t begin, std::int64_t end, F&& f) const {
     std::array<std::int64_t, Shape::max_rank> coordinate{};

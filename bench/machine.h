@@ -33,7 +33,8 @@ inline Out random_array(const Shape& shape) {
   return a;
 }
 
-// Bytes of the largest cache that core 0 sees. The C library's answer counts caches of other cores too on some machines.
+// Bytes of the largest cache that core 0 sees. The C library's answer counts caches of other cores too on some
+// machines.
 inline std::size_t last_level_cache() {
   std::size_t largest = 0;
   for (int i = 0; i < 8; ++i) {
@@ -44,7 +45,8 @@ inline std::size_t last_level_cache() {
   return largest > 0 ? largest : std::size_t{32} << 20;
 }
 
-// Bytes a second that all threads together read and write when each copies its share of `bytes` by memcpy, best of several rounds.
+// Bytes a second that all threads together read and write when each copies its share of `bytes` by memcpy, best of
+// several rounds.
 inline double copy_speed(std::size_t bytes) {
   const auto threads = static_cast<std::size_t>(num_threads());
   const std::size_t share = bytes / threads, repeats = std::max<std::size_t>(1, (std::size_t{64} << 20) / bytes);
@@ -53,7 +55,8 @@ inline double copy_speed(std::size_t bytes) {
   std::memset(to.data, 1, bytes);
   constexpr int rounds = 30;
   std::vector<std::chrono::steady_clock::time_point> marks;
-  std::barrier together(static_cast<std::ptrdiff_t>(threads), [&]() noexcept { marks.push_back(std::chrono::steady_clock::now()); });
+  std::barrier together(static_cast<std::ptrdiff_t>(threads),
+                        [&]() noexcept { marks.push_back(std::chrono::steady_clock::now()); });
   marks.reserve(rounds + 1);
   const auto copy_share = [&](std::size_t thread) {
     auto* target = static_cast<char*>(to.data) + thread * share;
@@ -83,7 +86,8 @@ inline double copy_speed(std::size_t bytes) {
 // Operations a second of a matrix product, best of several large shapes, transposed and not.
 inline double gemm_speed() {
   double best = 0;
-  for (const auto& [rows, inner, columns] : {std::array<std::int64_t, 3>{1024, 1024, 1024}, {2048, 768, 2048}, {4096, 768, 768}, {4096, 768, 192}}) {
+  for (const auto& [rows, inner, columns] :
+       {std::array<std::int64_t, 3>{1024, 1024, 1024}, {2048, 768, 2048}, {4096, 768, 768}, {4096, 768, 192}}) {
     const Out a = random_array({rows, inner}), y = random_array({rows, columns});
     for (const bool transposed : {false, true}) {
       const Array b = random_array(transposed ? Shape{columns, inner} : Shape{inner, columns});

@@ -1,6 +1,6 @@
-// Times every kernel of a training step on the shapes of three models, beside what the machine can do at best: products at the speed of a
-// large one, or bytes at the speed of a copy. `cold` has its operands in memory, as a step mostly has: several sets of them take turns.
-// `warm` calls again and again on one set.
+// Times every kernel of a training step on the shapes of three models, beside what the machine can do at best: products
+// at the speed of a large one, or bytes at the speed of a copy. `cold` has its operands in memory, as a step mostly
+// has: several sets of them take turns. `warm` calls again and again on one set.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -25,7 +25,8 @@ const std::vector<Model> models{{"dim192", 192, 65, 64, 3}, {"dim64", 64, 17, 64
 
 struct Row {
   std::string name;
-  double bytes, flops;         // moved and computed by one call, as the algorithm needs them; 0: only the call's overhead is of interest
+  double bytes,
+      flops;  // moved and computed by one call, as the algorithm needs them; 0: only the call's overhead is of interest
   std::function<Call()> make;  // allocates operands of its own
 };
 
@@ -74,17 +75,22 @@ void linear_rows(const Model& m, std::vector<Row>& rows) {
     if (l.after == After::gelu) kept.slope = random_array({R, l.out});
     return kept;
   };
-  const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in, int products, const std::function<Call()>& make) {
-    const double flops = 2.0 * static_cast<double>(R * in * out), bytes = 4.0 * static_cast<double>(R * (in + out) + in * out);
+  const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in, int products,
+                          const std::function<Call()>& make) {
+    const double flops = 2.0 * static_cast<double>(R * in * out),
+                 bytes = 4.0 * static_cast<double>(R * (in + out) + in * out);
     rows.push_back({name, products * bytes, products * flops, make});
   };
   for (const Layer& l : layers) {
     const auto operands = [=] {
-      return std::array{random_array({R, l.in}), random_array({l.out, l.in}), random_array({l.out}), random_array({R, l.out})};
+      return std::array{random_array({R, l.in}), random_array({l.out, l.in}), random_array({l.out}),
+                        random_array({R, l.out})};
     };
     linear(fmt::format("linear_forward {}", l.label), l.out, l.in, 1, [=, &k] {
       const auto [x, w, b, y] = operands();
-      return [=, &k, x = x, w = w, b = b, y = y, call = call_of(l), kept = kept_of(l)] { k.linear_forward(call, x, w, b, kept, y); };
+      return [=, &k, x = x, w = w, b = b, y = y, call = call_of(l), kept = kept_of(l)] {
+        k.linear_forward(call, x, w, b, kept, y);
+      };
     });
     linear(fmt::format("linear_backward {}", l.label), l.out, l.in, 2, [=, &k] {
       const auto [x, w, b, dy] = operands();
@@ -101,8 +107,11 @@ void linear_rows(const Model& m, std::vector<Row>& rows) {
   }
   const auto plain = [&](const char* name, bool dw) {
     linear(name, 4 * D, D, 1, [=, &k] {
-      const Out x = random_array({R, D}), w = random_array({4 * D, D}), dy = random_array({R, 4 * D}), d = like(dw ? w : x);
-      return [=, &k] { k.linear_backward({}, {}, dy, x, w, Array(), dw ? LinearGradients{.dw = d} : LinearGradients{.dx = d}); };
+      const Out x = random_array({R, D}), w = random_array({4 * D, D}), dy = random_array({R, 4 * D}),
+                d = like(dw ? w : x);
+      return [=, &k] {
+        k.linear_backward({}, {}, dy, x, w, Array(), dw ? LinearGradients{.dw = d} : LinearGradients{.dx = d});
+      };
     });
   };
   plain("linear_backward fc1: dx alone", false);
@@ -132,15 +141,17 @@ void attention_rows(const Model& m, std::vector<Row>& rows) {
     rows.push_back({fmt::format("attention_forward{}", suffix), 4 * X, 2 * product, [=, &k] {
                       const Array qkv = random_array({B, T, 3, H, hd});
                       const Out y = random_array({B, T, D}), sums = random_array({B, H, T, 2});
-                      return [=, &k] { k.attention_forward(call, part(qkv, 0), part(qkv, 1), part(qkv, 2), plain(y), sums); };
+                      return [=, &k] {
+                        k.attention_forward(call, part(qkv, 0), part(qkv, 1), part(qkv, 2), plain(y), sums);
+                      };
                     }});
     rows.push_back({fmt::format("attention_backward{}", suffix), 7 * X, 5 * product, [=, &k] {
                       const Array qkv = random_array({B, T, 3, H, hd}), dy = random_array({B, T, D});
                       const Out dqkv = like(qkv), sums = random_array({B, H, T, 2});
                       k.attention_forward(call, part(qkv, 0), part(qkv, 1), part(qkv, 2), plain(like(dy)), sums);
                       return [=, &k] {
-                        k.attention_backward(call, plain(dy), part(qkv, 0), part(qkv, 1), part(qkv, 2), sums, part(dqkv, 0), part(dqkv, 1),
-                                             part(dqkv, 2));
+                        k.attention_backward(call, plain(dy), part(qkv, 0), part(qkv, 1), part(qkv, 2), sums,
+                                             part(dqkv, 0), part(dqkv, 1), part(dqkv, 2));
                       };
                     }});
   }
@@ -151,7 +162,9 @@ void activation_rows(const Model& m, std::vector<Row>& rows) {
   const Kernels& k = cpu_kernels();
   const std::int64_t B = m.batch, T = m.tokens, D = m.dim, H = m.heads, R = B * T;
   const double X = 4.0 * static_cast<double>(R * D);
-  const auto add = [&](const std::string& name, double bytes, std::function<Call()> make) { rows.push_back({name, bytes, 0, std::move(make)}); };
+  const auto add = [&](const std::string& name, double bytes, std::function<Call()> make) {
+    rows.push_back({name, bytes, 0, std::move(make)});
+  };
   const auto x_array = [=] { return random_array({B, T, D}); };
   const auto wide_array = [=] { return random_array({R, 4 * D}); };
 
@@ -160,7 +173,8 @@ void activation_rows(const Model& m, std::vector<Row>& rows) {
       const Out x = wide_array(), b = random_array({4 * D}), y = like(x);
       return [=, &k] { k.gelu_forward(form, x, b, y, Out()); };
     });
-  for (const auto& [form, name] : {std::pair{Gelu::erf, "gelu_forward erf: y, dgelu"}, {Gelu::tanh, "gelu_forward tanh: y, dgelu"}})
+  for (const auto& [form, name] :
+       {std::pair{Gelu::erf, "gelu_forward erf: y, dgelu"}, {Gelu::tanh, "gelu_forward tanh: y, dgelu"}})
     add(name, 12 * X, [=, &k, form = form] {
       const Out x = wide_array(), b = random_array({4 * D}), y = like(x), slope = like(x);
       return [=, &k] { k.gelu_forward(form, x, b, y, slope); };
@@ -178,11 +192,13 @@ void activation_rows(const Model& m, std::vector<Row>& rows) {
     return [=, &k] { k.binary(Binary::multiply, a, gamma, y); };
   });
   add("layer_norm_forward", 2 * X, [=, &k] {
-    const Out x = x_array(), gamma = random_array({D}), beta = like(gamma), y = like(x), mean = random_array({R}), rstd = like(mean);
+    const Out x = x_array(), gamma = random_array({D}), beta = like(gamma), y = like(x), mean = random_array({R}),
+              rstd = like(mean);
     return [=, &k] { k.layer_norm_forward(x, gamma, beta, 1e-5, y, mean, rstd); };
   });
   add("layer_norm_backward", 3 * X, [=, &k] {
-    const Out dy = x_array(), x = like(dy), gamma = random_array({D}), mean = random_array({R}), rstd = like(mean), dx = like(x);
+    const Out dy = x_array(), x = like(dy), gamma = random_array({D}), mean = random_array({R}), rstd = like(mean),
+              dx = like(x);
     const Out dgamma = like(gamma), dbeta = like(gamma);
     return [=, &k] { k.layer_norm_backward(dy, x, gamma, mean, rstd, dx, dgamma, dbeta); };
   });
@@ -191,12 +207,14 @@ void activation_rows(const Model& m, std::vector<Row>& rows) {
     return [=, &k] { k.rms_norm_forward(x, gamma, 1e-5, y, rstd); };
   });
   add("rms_norm_backward", 3 * X, [=, &k] {
-    const Out dy = x_array(), x = like(dy), gamma = random_array({D}), rstd = random_array({R}), dx = like(x), dgamma = like(gamma);
+    const Out dy = x_array(), x = like(dy), gamma = random_array({D}), rstd = random_array({R}), dx = like(x),
+              dgamma = like(gamma);
     return [=, &k] { k.rms_norm_backward(dy, x, gamma, rstd, dx, dgamma); };
   });
   for (const auto& [gates, scaled, suffix] : {std::tuple{D, false, "[D]"}, {std::int64_t{1}, true, "[1], row_scale"}}) {
     add(fmt::format("gated_residual_forward {}", suffix), 3 * X, [=, &k, gates = gates, scaled = scaled] {
-      const Out skip = x_array(), branch = like(skip), y = like(skip), gate = random_array({gates}), rows_of = scaled ? random_array({B}) : Out();
+      const Out skip = x_array(), branch = like(skip), y = like(skip), gate = random_array({gates}),
+                rows_of = scaled ? random_array({B}) : Out();
       return [=, &k] { k.gated_residual_forward(skip, branch, gate, rows_of, y); };
     });
     add(fmt::format("gated_residual_backward {}", suffix), 3 * X, [=, &k, gates = gates, scaled = scaled] {
@@ -243,23 +261,32 @@ void loss_and_optimizer_rows(const Model& m, std::vector<Row>& rows) {
   const Kernels& k = cpu_kernels();
   const std::int64_t B = m.batch, weights = 12 * m.dim * m.dim;
   const double logits = 4000.0 * static_cast<double>(B), block = 4.0 * static_cast<double>(weights);
-  const auto add = [&](const std::string& name, double bytes, std::function<Call()> make) { rows.push_back({name, bytes, 0, std::move(make)}); };
+  const auto add = [&](const std::string& name, double bytes, std::function<Call()> make) {
+    rows.push_back({name, bytes, 0, std::move(make)});
+  };
   add("softmax_forward [B, 1000]", 2 * logits, [=, &k] {
     const Out x = random_array({B, 1000}), y = like(x);
     return [=, &k] { k.softmax_forward(x, y); };
   });
   for (const bool backward : {false, true})
-    add(backward ? "cross_entropy_backward [B, 1000]" : "cross_entropy_forward [B, 1000]", (backward ? 2 : 1) * logits, [=, &k] {
-      const Out x = random_array({B, 1000}), dx = like(x), lse = random_array({B}), loss = random_array({}),
-                labels(Array({B}, DType::i64, Device::cpu));
-      k.fill(3, labels);
-      k.cross_entropy_forward(x, labels, Array(), 0.1, loss, lse);
-      return backward ? Call([=, &k] { k.cross_entropy_backward(loss, x, labels, Array(), 0.1, lse, dx); })
-                      : Call([=, &k] { k.cross_entropy_forward(x, labels, Array(), 0.1, loss, lse); });
-    });
+    add(backward ? "cross_entropy_backward [B, 1000]" : "cross_entropy_forward [B, 1000]", (backward ? 2 : 1) * logits,
+        [=, &k] {
+          const Out x = random_array({B, 1000}), dx = like(x), lse = random_array({B}), loss = random_array({}),
+                    labels(Array({B}, DType::i64, Device::cpu));
+          k.fill(3, labels);
+          k.cross_entropy_forward(x, labels, Array(), 0.1, loss, lse);
+          return backward ? Call([=, &k] { k.cross_entropy_backward(loss, x, labels, Array(), 0.1, lse, dx); })
+                          : Call([=, &k] { k.cross_entropy_forward(x, labels, Array(), 0.1, loss, lse); });
+        });
   add("adamw on a block's weights", 7 * block, [=, &k] {
     const Out g = random_array({weights}), p = like(g), moment1 = like(g), moment2 = full_like(g, {weights}, 0.5);
-    const AdamWStep s{.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.05, .correction1 = 1, .correction2 = 1};
+    const AdamWStep s{.lr = 1e-5,
+                      .beta1 = 0.9,
+                      .beta2 = 0.999,
+                      .eps = 1e-8,
+                      .weight_decay = 0.05,
+                      .correction1 = 1,
+                      .correction2 = 1};
     return [=, &k, u = AdamWUpdate{s, g, p, moment1, moment2}] { k.adamw({&u, 1}, {}); };
   });
   add("sum_of_squares of them", block, [=, &k] {
@@ -323,14 +350,17 @@ std::string cells(const Result& r, const std::optional<Timing>& t) {
   if (!t) return fmt::format("{:>10} {:>14} {:>5}", "", "", "");
   const std::string time = fmt::format("{:>10.2f}", t->seconds * 1e6);
   if (r.bytes == 0) return time + fmt::format(" {:>14} {:>5}", "", "");
-  const std::string rate =
-      r.bound == "products" ? fmt::format("{:.0f} GFLOP/s", r.flops / t->seconds * 1e-9) : fmt::format("{:.1f} GB/s", r.bytes / t->seconds * 1e-9);
+  const std::string rate = r.bound == "products" ? fmt::format("{:.0f} GFLOP/s", r.flops / t->seconds * 1e-9)
+                                                 : fmt::format("{:.1f} GB/s", r.bytes / t->seconds * 1e-9);
   return time + fmt::format(" {:>14} {:>4.0f}%", rate, 100 * t->share);
 }
 
 std::string csv_line(const Result& r) {
-  const auto numbers = [](const std::optional<Timing>& t) { return t ? fmt::format("{:.1f},{:.4f}", t->seconds * 1e9, t->share) : std::string(","); };
-  return fmt::format("{},\"{}\",{},{:.0f},{:.0f},{},{}\n", r.model, r.name, r.bound, r.bytes, r.flops, numbers(r.cold), numbers(r.warm));
+  const auto numbers = [](const std::optional<Timing>& t) {
+    return t ? fmt::format("{:.1f},{:.4f}", t->seconds * 1e9, t->share) : std::string(",");
+  };
+  return fmt::format("{},\"{}\",{},{:.0f},{:.0f},{},{}\n", r.model, r.name, r.bound, r.bytes, r.flops, numbers(r.cold),
+                     numbers(r.warm));
 }
 
 struct Options {
@@ -342,21 +372,27 @@ struct Options {
 // Measured anew for each model: on a machine that is shared with others, memory is faster at one time than at another.
 Limits measure_limits() {
   const std::size_t cache = bench::last_level_cache(), small = std::max<std::size_t>(std::size_t{1} << 20, cache / 8);
-  return {.cache_bytes = cache, .gemm = bench::gemm_speed(), .memory = bench::copy_speed(2 * cache), .cache = bench::copy_speed(small)};
+  return {.cache_bytes = cache,
+          .gemm = bench::gemm_speed(),
+          .memory = bench::copy_speed(2 * cache),
+          .cache = bench::copy_speed(small)};
 }
 
 void print_heading(const Model& m, const Limits& l) {
-  lab::write_result(fmt::format(
-      "\n{}: batch {}, {} tokens, {} heads. Large products run at {:.0f} GFLOP/s, copies at {:.1f} GB/s beyond the cache, {:.1f} in it\n"
-      "{:<38} {:<8}   {:>10} {:>14} {:>5}   {:>10} {:>14} {:>5}\n",
-      m.name, m.batch, m.tokens, m.heads, l.gemm * 1e-9, l.memory * 1e-9, l.cache * 1e-9, "kernel", "limit", "cold us", "", "%", "warm us", "", "%"));
+  lab::write_result(
+      fmt::format("\n{}: batch {}, {} tokens, {} heads. Large products run at {:.0f} GFLOP/s, copies at {:.1f} GB/s "
+                  "beyond the cache, {:.1f} in it\n"
+                  "{:<38} {:<8}   {:>10} {:>14} {:>5}   {:>10} {:>14} {:>5}\n",
+                  m.name, m.batch, m.tokens, m.heads, l.gemm * 1e-9, l.memory * 1e-9, l.cache * 1e-9, "kernel", "limit",
+                  "cold us", "", "%", "warm us", "", "%"));
 }
 
 int measure_all(const Options& o) {
   set_num_threads(static_cast<int>(o.threads));
   lab::write_result(
       fmt::format("{}, cache of {} MiB\n"
-                  "%: of the speed that the limit allows, the slower of the operations at the speed of large products and the bytes at\n"
+                  "%: of the speed that the limit allows, the slower of the operations at the speed of large products "
+                  "and the bytes at\n"
                   "that of copies, reads and writes counted. Beyond 100: a part of the operands stays in the cache\n",
                   cpu_description(), bench::last_level_cache() >> 20));
   if (!o.csv.empty()) write_file_atomically(o.csv, "");  // a name that cannot be written is better known before
@@ -397,8 +433,9 @@ int main(int argc, char** argv) {
     });
     cli.rule([&] {
       const std::vector<Row> rows = rows_of(models[0]);
-      lab::usage_check(std::ranges::any_of(rows, [&](const Row& r) { return r.name.find(o.filter) != std::string::npos; }),
-                       "--filter '{}' is part of no kernel's name; --list shows them", o.filter);
+      lab::usage_check(
+          std::ranges::any_of(rows, [&](const Row& r) { return r.name.find(o.filter) != std::string::npos; }),
+          "--filter '{}' is part of no kernel's name; --list shows them", o.filter);
     });
     cli.example("--filter linear --models dim192");
     return cli.parse(argc, argv) == lab::Action::done ? 0 : measure_all(o);

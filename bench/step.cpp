@@ -1,6 +1,7 @@
-// Time of one training step of a ViT on fixed random data: forward, cross-entropy, backward, AdamW; or (--work hvp) of one product of its Hessian
-// with a vector: forward, cross-entropy, the gradient with its graph, and the gradient of that along the vector. The last line of stdout is a JSON
-// object with the keys of peer_torch.py and peer_jax.py, which take the same step in PyTorch and JAX. compare.sh runs them side by side.
+// Time of one training step of a ViT on fixed random data: forward, cross-entropy, backward, AdamW; or (--work hvp) of
+// one product of its Hessian with a vector: forward, cross-entropy, the gradient with its graph, and the gradient of
+// that along the vector. The last line of stdout is a JSON object with the keys of peer_torch.py and peer_jax.py, which
+// take the same step in PyTorch and JAX. compare.sh runs them side by side.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -23,7 +24,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Options {
-  std::int64_t depth = 12, dim = 192, heads = 3, batch = 64, image = 32, patch = 4, classes = 100, threads = 2, steps = 20, warmup = 5, seed = 0;
+  std::int64_t depth = 12, dim = 192, heads = 3, batch = 64, image = 32, patch = 4, classes = 100, threads = 2,
+               steps = 20, warmup = 5, seed = 0;
   std::string gate = "none", dtype = "fp32", device = "cpu", deterministic = "threads", work = "step";
   double dropkey = 0;
 };
@@ -49,10 +51,12 @@ void declare(lab::Cli& cli, Options& o) {
   cli.option("--image", &o.image, "Side of an image").at_least(1);
   cli.option("--patch", &o.patch, "Side of a patch").at_least(1);
   cli.option("--classes", &o.classes, "Classes").at_least(2);
-  cli.option("--gate", &o.gate, "Residual method; none: plain pre-norm; layerscale starts at 1e-4").one_of("gate", method_names());
+  cli.option("--gate", &o.gate, "Residual method; none: plain pre-norm; layerscale starts at 1e-4")
+      .one_of("gate", method_names());
   cli.option("--dropkey", &o.dropkey, "DropKey rate").at_least(0).at_most(1);
   cli.section("Measurement");
-  cli.option("--work", &o.work, "A training step, or a product of the Hessian with a vector").one_of("work", {"step", "hvp"});
+  cli.option("--work", &o.work, "A training step, or a product of the Hessian with a vector")
+      .one_of("work", {"step", "hvp"});
   cli.option("--batch", &o.batch, "Images a step").at_least(1);
   cli.option("--dtype", &o.dtype, "Arithmetic of the matrix products").one_of("dtype", {"fp32", "bf16"});
   cli.option("--device", &o.device, "Where to compute").one_of("device", {"cpu", "cuda"});
@@ -69,11 +73,14 @@ void declare(lab::Cli& cli, Options& o) {
   cli.example("--gate layerscale --dropkey 0.1");
 }
 
-// Of the matrix products of a step: forward, and twice as many backward (the gradient of the images among them, which no program computes).
+// Of the matrix products of a step: forward, and twice as many backward (the gradient of the images among them, which
+// no program computes).
 double matmul_flops(const Options& o) {
-  const auto patches = static_cast<double>((o.image / o.patch) * (o.image / o.patch)), tokens = patches + 1, dim = static_cast<double>(o.dim);
+  const auto patches = static_cast<double>((o.image / o.patch) * (o.image / o.patch)), tokens = patches + 1,
+             dim = static_cast<double>(o.dim);
   const double block = 2 * tokens * 12 * dim * dim + 4 * tokens * tokens * dim;
-  const double embed = 2 * patches * 3 * static_cast<double>(o.patch * o.patch) * dim, head = 2 * dim * static_cast<double>(o.classes);
+  const double embed = 2 * patches * 3 * static_cast<double>(o.patch * o.patch) * dim,
+               head = 2 * dim * static_cast<double>(o.classes);
   return 3 * static_cast<double>(o.batch) * (static_cast<double>(o.depth) * block + embed + head);
 }
 
@@ -125,11 +132,13 @@ Json measure(const Options& o) {
       optimizer.step(g);
       loss = g.loss();
     }
-    if (step >= o.warmup) seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    if (step >= o.warmup)
+      seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   const rusage end = usage();
   if (o.work == "hvp")
-    check(std::isfinite(norm_of_product) && norm_of_product > 0, "[bench_step] expected a finite product, got one of norm {}", norm_of_product);
+    check(std::isfinite(norm_of_product) && norm_of_product > 0,
+          "[bench_step] expected a finite product, got one of norm {}", norm_of_product);
   std::ranges::sort(seconds);
   const double median = seconds[seconds.size() / 2];
   return {{"min_s", seconds[0]},
@@ -148,7 +157,9 @@ Json measure(const Options& o) {
 int main(int argc, char** argv) {
   return lab::exit_status([&] {
     Options o;
-    lab::Cli cli("bench_step", "Time of one training step of a ViT on random data, or of one product of its Hessian, as a line of JSON.");
+    lab::Cli cli(
+        "bench_step",
+        "Time of one training step of a ViT on random data, or of one product of its Hessian, as a line of JSON.");
     declare(cli, o);
     if (cli.parse(argc, argv) == lab::Action::done) return 0;
     set_num_threads(static_cast<int>(o.threads));

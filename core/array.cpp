@@ -16,8 +16,8 @@ Defaults& thread_defaults() {
 
 template <class T, class From>
 Array copied(std::span<const From> values, const Shape& shape, Device device) {
-  check(static_cast<std::int64_t>(values.size()) == shape.numel(), "[array] expected {} values for shape {}, got {}", shape.numel(), shape,
-        values.size());
+  check(static_cast<std::int64_t>(values.size()) == shape.numel(), "[array] expected {} values for shape {}, got {}",
+        shape.numel(), shape, values.size());
   Out a(Array(shape, dtype_of<T>, in_host_memory(device) ? device : Device::cpu));
   std::ranges::transform(values, a.mutable_data<T>(), [](From v) { return static_cast<T>(v); });
   return to_device(a, device);
@@ -36,11 +36,13 @@ Array::Array(const Shape& shape, DType dtype, Device device)
 
 void Array::refuse_read(DType as, const std::source_location& asked) const {
   check(defined(), "[array] expected an array to read with data<{}>(), got an undefined one", type_name(as));
-  check(in_host_memory(device()), "[array] expected an array in host memory, got one on {} in {} ({}:{}): ask for values() or item(), or on_host()",
-        name(device()), asked.function_name(), std::string_view(asked.file_name()).substr(std::string_view(asked.file_name()).rfind('/') + 1),
-        asked.line());
-  fail(fmt::format("[array] expected the elements of an {} array to be read with data<{}>(), got data<{}>()", name(dtype_), type_name(dtype_),
-                   type_name(as)));
+  check(
+      in_host_memory(device()),
+      "[array] expected an array in host memory, got one on {} in {} ({}:{}): ask for values() or item(), or on_host()",
+      name(device()), asked.function_name(),
+      std::string_view(asked.file_name()).substr(std::string_view(asked.file_name()).rfind('/') + 1), asked.line());
+  fail(fmt::format("[array] expected the elements of an {} array to be read with data<{}>(), got data<{}>()",
+                   name(dtype_), type_name(dtype_), type_name(as)));
 }
 
 Array Array::reshaped(const Shape& shape) const {
@@ -61,20 +63,29 @@ Array array_from(std::span<const double> values, const Shape& shape, DType dtype
   if (dtype == DType::f64) return copied<double>(values, shape, device);
   return dtype == DType::f32 ? copied<float>(values, shape, device) : copied<bfloat16>(values, shape, device);
 }
-Array array_from(std::span<const float> values, const Shape& shape, Device device) { return copied<float>(values, shape, device); }
-Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device) { return copied<std::int64_t>(values, shape, device); }
-Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Device device) { return copied<std::uint8_t>(values, shape, device); }
+Array array_from(std::span<const float> values, const Shape& shape, Device device) {
+  return copied<float>(values, shape, device);
+}
+Array array_from(std::span<const std::int64_t> values, const Shape& shape, Device device) {
+  return copied<std::int64_t>(values, shape, device);
+}
+Array array_from(std::span<const std::uint8_t> values, const Shape& shape, Device device) {
+  return copied<std::uint8_t>(values, shape, device);
+}
 
 std::vector<Array> arrays_from(const std::vector<HostValues>& values, Device device) {
   constexpr std::size_t alignment = 256;
   std::vector<std::size_t> begin;
   std::size_t size = 0;
-  const auto bytes_of = [](const HostValues& v) { return static_cast<std::size_t>(v.shape.numel()) * size_of(v.dtype); };
+  const auto bytes_of = [](const HostValues& v) {
+    return static_cast<std::size_t>(v.shape.numel()) * size_of(v.dtype);
+  };
   for (const HostValues& v : values) {
     begin.push_back(size);
     size += (bytes_of(v) + alignment - 1) / alignment * alignment;
   }
-  const Out host(Array(Shape{static_cast<std::int64_t>(size)}, DType::u8, in_host_memory(device) ? device : Device::cpu));
+  const Out host(
+      Array(Shape{static_cast<std::int64_t>(size)}, DType::u8, in_host_memory(device) ? device : Device::cpu));
   std::size_t i = 0;
   for (const HostValues& v : values) {
     if (const std::size_t n = bytes_of(v); n > 0) std::memcpy(host.mutable_data<std::uint8_t>() + begin[i], v.data, n);
@@ -93,7 +104,8 @@ std::vector<Array> arrays_from(const std::vector<HostValues>& values, Device dev
 std::vector<double> to_vector(const Array& a) {
   check(a.defined(), "[values] {}", expected_a_tensor);
   const Array host = on_host(a);
-  return dispatch_any(a.dtype(), [&]<class T>() { return std::vector<double>(host.data<T>(), host.data<T>() + a.numel()); });
+  return dispatch_any(a.dtype(),
+                      [&]<class T>() { return std::vector<double>(host.data<T>(), host.data<T>() + a.numel()); });
 }
 
 double item(const Array& a) {
@@ -114,8 +126,9 @@ Array to_device(const Array& a, Device device) {
 }
 
 bool same_bytes(const Array& a, const Array& b) {
-  check(a.shape() == b.shape() && a.dtype() == b.dtype(), "[same_bytes] expected arrays of one shape and dtype, got {} {} and {} {}", name(a.dtype()),
-        a.shape(), name(b.dtype()), b.shape());
+  check(a.shape() == b.shape() && a.dtype() == b.dtype(),
+        "[same_bytes] expected arrays of one shape and dtype, got {} {} and {} {}", name(a.dtype()), a.shape(),
+        name(b.dtype()), b.shape());
   return std::memcmp(on_host(a).bytes(), on_host(b).bytes(), a.size_in_bytes()) == 0;
 }
 
@@ -128,8 +141,8 @@ double sum_of_squares(std::span<const Array> arrays) {
 
 void copy_into(const Array& from, const Array& to) {
   check(from.defined() && to.defined(), "[copy] {}", expected_a_tensor);
-  check(from.shape() == to.shape() && from.dtype() == to.dtype(), "[copy] expected {} {}, got {} {}", name(to.dtype()), to.shape(),
-        name(from.dtype()), from.shape());
+  check(from.shape() == to.shape() && from.dtype() == to.dtype(), "[copy] expected {} {}, got {} {}", name(to.dtype()),
+        to.shape(), name(from.dtype()), from.shape());
   const std::size_t bytes = to.size_in_bytes();
   void* const target = Out(to).mutable_address();
   const bool from_host = in_host_memory(from.device()), to_host = in_host_memory(to.device());

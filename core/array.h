@@ -1,6 +1,6 @@
-// Array: data without a graph. A handle (copies share the buffer) to a dense, row-major block of one dtype on one device.
-// There are no strided views: reshaping shares the buffer, everything else that moves elements is a kernel. So every kernel gets
-// contiguous memory, and none of them checks for it.
+// Array: data without a graph. A handle (copies share the buffer) to a dense, row-major block of one dtype on one
+// device. There are no strided views: reshaping shares the buffer, everything else that moves elements is a kernel. So
+// every kernel gets contiguous memory, and none of them checks for it.
 #pragma once
 
 #include <initializer_list>
@@ -31,8 +31,8 @@ class Array {
   DType dtype() const { return dtype_; }
   Device device() const { return storage_ ? storage_->device : Device::cpu; }
 
-  // The elements, of an array in host memory, and their bytes. Throw for one of another device, whose elements host code gets from to_vector, item or
-  // on_host, naming the function that asked; and data, unless T is the dtype's type.
+  // The elements, of an array in host memory, and their bytes. Throw for one of another device, whose elements host
+  // code gets from to_vector, item or on_host, naming the function that asked; and data, unless T is the dtype's type.
   template <class T>
   const T* data(std::source_location asked = std::source_location::current()) const {
     if (!storage_ || dtype_of<T> != dtype_ || !in_host_memory(storage_->device)) [[unlikely]]
@@ -66,12 +66,12 @@ class Array {
   DType dtype_ = DType::f32;
 };
 
-// An array that is written: what kernels give their results to, and who else fills a fresh array. Whoever changes one in place that others may have
-// saved calls bump_version().
+// An array that is written: what kernels give their results to, and who else fills a fresh array. Whoever changes one
+// in place that others may have saved calls bump_version().
 class Out : public Array {
  public:
-  Out() = default;                            // a result that nobody wants
-  Out(Array& a) : Array(a) {}                 // NOLINT(google-explicit-constructor): in kernels(y).fill(0, y) the parameter says it
+  Out() = default;             // a result that nobody wants
+  Out(Array& a) : Array(a) {}  // NOLINT(google-explicit-constructor): in kernels(y).fill(0, y) the parameter says it
   Out(Array&& a) : Array(std::move(a)) {}     // NOLINT(google-explicit-constructor)
   explicit Out(const Array& a) : Array(a) {}  // of what was not made here it is to be said
 
@@ -79,7 +79,9 @@ class Out : public Array {
   T* mutable_data(std::source_location asked = std::source_location::current()) const {
     return const_cast<T*>(data<T>(asked));
   }
-  void* mutable_bytes(std::source_location asked = std::source_location::current()) const { return const_cast<void*>(bytes(asked)); }
+  void* mutable_bytes(std::source_location asked = std::source_location::current()) const {
+    return const_cast<void*>(bytes(asked));
+  }
   void* mutable_address() const { return const_cast<void*>(address()); }
 };
 
@@ -91,14 +93,17 @@ struct Defaults {
 const Defaults& defaults();
 class DefaultsScope {
  public:
-  [[nodiscard("the defaults are the scope's while it lives; name it: DefaultsScope scope({..});")]] explicit DefaultsScope(Defaults d);
+  [[nodiscard(
+      "the defaults are the scope's while it lives; name it: DefaultsScope scope({..});")]] explicit DefaultsScope(Defaults
+                                                                                                                       d);
 
  private:
   ScopedValue<Defaults> value_;
 };
 
 // What messages say where there is none.
-inline constexpr const char* expected_a_tensor = "expected a tensor, got an undefined tensor (given up by an earlier backward(std::move(loss))?)";
+inline constexpr const char* expected_a_tensor =
+    "expected a tensor, got an undefined tensor (given up by an earlier backward(std::move(loss))?)";
 
 inline Array empty_like(const Array& a) { return Array(a.shape(), a.dtype(), a.device()); }
 inline Array empty_like(const Array& a, const Shape& shape) { return Array(shape, a.dtype(), a.device()); }
@@ -116,9 +121,10 @@ struct HostValues {
   DType dtype;
 };
 std::vector<Array> arrays_from(const std::vector<HostValues>& values, Device device);
-std::vector<double> to_vector(const Array& a);   // any dtype; waits for what it depends on
-double item(const Array& a);                     // the one element of `a`; waits likewise
-Array to_device(const Array& a, Device device);  // `a` itself, if it is there, else a copy; waits likewise if it comes to the host
+std::vector<double> to_vector(const Array& a);  // any dtype; waits for what it depends on
+double item(const Array& a);                    // the one element of `a`; waits likewise
+Array to_device(const Array& a,
+                Device device);  // `a` itself, if it is there, else a copy; waits likewise if it comes to the host
 // For host code to read: `a` itself, if it is in host memory or undefined, else a copy.
 inline Array on_host(const Array& a) { return in_host_memory(a.device()) ? a : to_device(a, Device::cpu); }
 bool same_bytes(const Array& a, const Array& b);     // of one shape and dtype; waits likewise

@@ -62,7 +62,8 @@ void write_straight(const std::filesystem::path& path, std::string_view content)
 // ".results.csv.4711-0.plumb-tmp": hidden, recognisable, and different for every process and call.
 std::filesystem::path temporary_beside(const std::filesystem::path& path) {
   static std::atomic<unsigned> calls{0};
-  return path.parent_path() / fmt::format(".{}.{}-{}{}", path.filename().string(), ::getpid(), calls++, temporary_suffix);
+  return path.parent_path() /
+         fmt::format(".{}.{}-{}{}", path.filename().string(), ::getpid(), calls++, temporary_suffix);
 }
 
 }  // namespace
@@ -79,7 +80,8 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
   const std::filesystem::path temporary = temporary_beside(path);
   Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!fd.is_open()) fail_errno("write", path);
-  if (!write_all(fd.get(), content) || ::fsync(fd.get()) != 0 || !fd.close() || ::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (!write_all(fd.get(), content) || ::fsync(fd.get()) != 0 || !fd.close() ||
+      ::rename(temporary.c_str(), path.c_str()) != 0) {
     const int reason = errno;
     ::unlink(temporary.c_str());
     errno = reason;

@@ -1,5 +1,5 @@
-// bfloat16: the upper half of an f32 (sign, 8 bits of exponent, 7 of fraction), for storage. Nothing computes in it: values are read
-// exactly as f32 and rounded once when written.
+// bfloat16: the upper half of an f32 (sign, 8 bits of exponent, 7 of fraction), for storage. Nothing computes in it:
+// values are read exactly as f32 and rounded once when written.
 #pragma once
 
 #include <bit>
@@ -12,8 +12,8 @@ struct bfloat16 {
   std::uint16_t bits;
 
   bfloat16() = default;
-  // To the nearest, ties to even, as hardware rounds: what lies beyond the largest becomes infinite, denormals are kept, and NaN stays a
-  // (quiet) NaN with its sign and the upper bits of its payload.
+  // To the nearest, ties to even, as hardware rounds: what lies beyond the largest becomes infinite, denormals are
+  // kept, and NaN stays a (quiet) NaN with its sign and the upper bits of its payload.
   constexpr explicit bfloat16(float x) : bits(rounded(std::bit_cast<std::uint32_t>(x))) {}
   // The same of a double, rounded once.
   constexpr explicit bfloat16(double x) : bfloat16(to_odd(x)) {}
@@ -31,8 +31,8 @@ struct bfloat16 {
     if ((x & 0x7fffffff) > 0x7f800000) return static_cast<std::uint16_t>(x >> 16 | 0x40);
     return static_cast<std::uint16_t>((x + 0x7fff + (x >> 16 & 1)) >> 16);
   }
-  // The f32 next to x towards 0 or away from it, whichever is odd, where x is not an f32: rounding that gives what rounding x would give
-  // (Boldo, Melquiond 2008).
+  // The f32 next to x towards 0 or away from it, whichever is odd, where x is not an f32: rounding that gives what
+  // rounding x would give (Boldo, Melquiond 2008).
   static constexpr float to_odd(double x) {
     const float nearest = static_cast<float>(x);
     const double back = nearest;

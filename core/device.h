@@ -6,7 +6,8 @@
 
 namespace plumb {
 
-// reference: naive loops, the meaning of every op; cpu: oneDNN and fused kernels. Both use host memory. cuda: a GPU with memory of its own.
+// reference: naive loops, the meaning of every op; cpu: oneDNN and fused kernels. Both use host memory. cuda: a GPU
+// with memory of its own.
 enum class Device : std::uint8_t { reference, cpu, cuda };
 
 constexpr const char* name(Device device) {
@@ -24,8 +25,8 @@ constexpr const char* name(Device device) {
 // Whether host code may follow the addresses of its arrays.
 constexpr bool in_host_memory(Device device) { return device != Device::cuda; }
 
-// What Device::cuda lacks here, "" if it can be used: "this build of Plumb has no CUDA", "no CUDA device", .. Using it nevertheless throws an Error
-// that says so.
+// What Device::cuda lacks here, "" if it can be used: "this build of Plumb has no CUDA", "no CUDA device", .. Using it
+// nevertheless throws an Error that says so.
 std::string why_no_cuda();
 
 }  // namespace plumb

@@ -11,7 +11,8 @@ namespace {
 
 // Sides that products and draws have room for.
 void check_grid(std::int64_t height, std::int64_t width) {
-  check(height < 65536 && width < 65536, "[drop_key] expected sides of the grid below 65536, got {} x {}", height, width);
+  check(height < 65536 && width < 65536, "[drop_key] expected sides of the grid below 65536, got {} x {}", height,
+        width);
 }
 
 }  // namespace
@@ -33,21 +34,26 @@ const char* name(EmptyRow empty) { return empty_row_names()[static_cast<std::siz
 const char* name(DropShape shape) { return drop_shape_names()[static_cast<std::size_t>(shape)].c_str(); }
 const char* name(DropSharing sharing) { return drop_sharing_names()[static_cast<std::size_t>(sharing)].c_str(); }
 
-EmptyRow empty_row_named(const std::string& wanted) { return static_cast<EmptyRow>(index_of_name("empty_row", empty_row_names(), wanted)); }
-DropShape drop_shape_named(const std::string& wanted) { return static_cast<DropShape>(index_of_name("drop_shape", drop_shape_names(), wanted)); }
+EmptyRow empty_row_named(const std::string& wanted) {
+  return static_cast<EmptyRow>(index_of_name("empty_row", empty_row_names(), wanted));
+}
+DropShape drop_shape_named(const std::string& wanted) {
+  return static_cast<DropShape>(index_of_name("drop_shape", drop_shape_names(), wanted));
+}
 DropSharing drop_sharing_named(const std::string& wanted) {
   return static_cast<DropSharing>(index_of_name("drop_sharing", drop_sharing_names(), wanted));
 }
 
-std::vector<std::uint8_t> dropped_by_seeds(DropShape shape, std::int64_t height, std::int64_t width, std::int64_t window,
-                                           std::span<const std::uint8_t> seeds) {
+std::vector<std::uint8_t> dropped_by_seeds(DropShape shape, std::int64_t height, std::int64_t width,
+                                           std::int64_t window, std::span<const std::uint8_t> seeds) {
   check_grid(height, width);
-  check(height > 0 && width > 0 && static_cast<std::int64_t>(seeds.size()) == height * width, "[drop_key] expected {} x {} seeds, got {}", height,
-        width, seeds.size());
+  check(height > 0 && width > 0 && static_cast<std::int64_t>(seeds.size()) == height * width,
+        "[drop_key] expected {} x {} seeds, got {}", height, width, seeds.size());
   check(window > 0 && window % 2 == 1, "[drop_key] expected an odd window, got {}", window);
   const std::int64_t reach = window / 2;
   std::vector<std::uint8_t> dropped(seeds.size(), 0);
-  const auto drop = [&](std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {  // both ends included
+  const auto drop = [&](std::int64_t top, std::int64_t bottom, std::int64_t left,
+                        std::int64_t right) {  // both ends included
     for (std::int64_t i = std::max<std::int64_t>(top, 0); i <= std::min(bottom, height - 1); ++i)
       for (std::int64_t j = std::max<std::int64_t>(left, 0); j <= std::min(right, width - 1); ++j)
         dropped[static_cast<std::size_t>(i * width + j)] = 1;
@@ -73,17 +79,21 @@ double drop_seed_rate(DropShape shape, double rate, KeyGrid grid, std::int64_t w
   return -std::expm1(std::log1p(-rate) / centres);
 }
 
-KeyDrop key_drop(double rate, DropShape shape, std::int64_t window, DropSharing sharing, KeyGrid grid, std::int64_t keys, std::uint64_t random_key) {
+KeyDrop key_drop(double rate, DropShape shape, std::int64_t window, DropSharing sharing, KeyGrid grid,
+                 std::int64_t keys, std::uint64_t random_key) {
   check(0 <= rate && rate <= 1, "[drop_key] expected a probability in [0, 1], got {}", rate);
   if (rate == 0) return {};
   if (shape == DropShape::plain) return {.threshold = drop_threshold(rate), .key = random_key, .sharing = sharing};
   if (window == 0) window = shape == DropShape::block ? 3 : 1;
-  check(grid.height > 0 && grid.width > 0, "[drop_key] expected the grid of patches that the shape {} drops on, got {} x {}: set height and width",
+  check(grid.height > 0 && grid.width > 0,
+        "[drop_key] expected the grid of patches that the shape {} drops on, got {} x {}: set height and width",
         name(shape), grid.height, grid.width);
   check_grid(grid.height, grid.width);
-  check(grid.cells() <= keys, "[drop_key] expected a grid of at most {} keys, got {} x {} patches", keys, grid.height, grid.width);
+  check(grid.cells() <= keys, "[drop_key] expected a grid of at most {} keys, got {} x {} patches", keys, grid.height,
+        grid.width);
   check(window > 0 && window % 2 == 1 && window <= std::min(grid.height, grid.width),
-        "[drop_key] expected an odd window that fits into the grid of {} x {} patches, got {}", grid.height, grid.width, window);
+        "[drop_key] expected an odd window that fits into the grid of {} x {} patches, got {}", grid.height, grid.width,
+        window);
   return {.threshold = drop_threshold(drop_seed_rate(shape, rate, grid, window)),
           .key = random_key,
           .shape = shape,
@@ -92,20 +102,22 @@ KeyDrop key_drop(double rate, DropShape shape, std::int64_t window, DropSharing 
           .grid = grid};
 }
 
-void drop_keys(const KeyDrop& drop, std::uint32_t step, std::int64_t sample, std::int64_t heads, std::int64_t head, std::int64_t query,
-               std::span<std::uint8_t> dropped) {
+void drop_keys(const KeyDrop& drop, std::uint32_t step, std::int64_t sample, std::int64_t heads, std::int64_t head,
+               std::int64_t query, std::span<std::uint8_t> dropped) {
   if (drop.sharing == DropSharing::heads) head = 0;
   if (drop.sharing == DropSharing::column) query = 0;
   for (std::size_t first = 0; first < dropped.size(); first += 8) {
     const Draw d = attention_draw(drop.key, step, Purpose::drop_key, static_cast<std::uint32_t>(sample * heads + head),
                                   static_cast<std::uint32_t>(query), static_cast<std::uint32_t>(first / 8));
-    for (std::size_t j = first; j < std::min(first + 8, dropped.size()); ++j) dropped[j] = draw16(d, static_cast<int>(j % 8)) < drop.threshold;
+    for (std::size_t j = first; j < std::min(first + 8, dropped.size()); ++j)
+      dropped[j] = draw16(d, static_cast<int>(j % 8)) < drop.threshold;
   }
   if (drop.shape == DropShape::plain) return;
   const std::size_t off_grid = dropped.size() - static_cast<std::size_t>(drop.grid.cells());
   std::ranges::fill(dropped.first(off_grid), std::uint8_t{0});
-  std::ranges::copy(dropped_by_seeds(drop.shape, drop.grid.height, drop.grid.width, drop.window, dropped.subspan(off_grid)),
-                    dropped.begin() + static_cast<std::ptrdiff_t>(off_grid));
+  std::ranges::copy(
+      dropped_by_seeds(drop.shape, drop.grid.height, drop.grid.width, drop.window, dropped.subspan(off_grid)),
+      dropped.begin() + static_cast<std::ptrdiff_t>(off_grid));
 }
 
 }  // namespace plumb

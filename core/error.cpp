@@ -13,7 +13,8 @@ namespace {
 
 std::terminate_handler before = nullptr;
 
-// Ends the program in one line, as a program ends whose main catches (experiments/lab/cli/cli.h, exit_status). Nothing is unwound or destroyed.
+// Ends the program in one line, as a program ends whose main catches (experiments/lab/cli/cli.h, exit_status). Nothing
+// is unwound or destroyed.
 [[noreturn]] void end(const std::string& message, int status) {
   std::fflush(stdout);
   const std::string line = "error: " + one_line(message) + "\n";

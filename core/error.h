@@ -1,4 +1,5 @@
-// Errors. Every message reads "[op] expected ..., got ...", and says where it happened when a scope is open (core/scope.h).
+// Errors. Every message reads "[op] expected ..., got ...", and says where it happened when a scope is open
+// (core/scope.h).
 #pragma once
 
 #include <fmt/format.h>
@@ -9,7 +10,8 @@
 
 namespace plumb {
 
-// What went wrong at run time. what() is one line that names the op, what was expected and what came; a second line says where.
+// What went wrong at run time. what() is one line that names the op, what was expected and what came; a second line
+// says where.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message) : std::runtime_error(message) {}

@@ -39,7 +39,8 @@ struct HeapRegion {
   }
 
   void mark(std::size_t begin, std::size_t end, bool value) {
-    std::fill(supplied.begin() + static_cast<std::ptrdiff_t>(begin), supplied.begin() + static_cast<std::ptrdiff_t>(end), value);
+    std::fill(supplied.begin() + static_cast<std::ptrdiff_t>(begin),
+              supplied.begin() + static_cast<std::ptrdiff_t>(end), value);
   }
 };
 
@@ -54,7 +55,8 @@ std::size_t Heap::list_of(std::size_t bytes) {
   return shift * steps + (n >> shift);
 }
 
-// The smallest free block that holds `bytes`, or nullptr; of equal ones the last freed, which the caches may still hold.
+// The smallest free block that holds `bytes`, or nullptr; of equal ones the last freed, which the caches may still
+// hold.
 HeapBlock* Heap::best_fit(std::size_t bytes) const {
   for (std::size_t list = next_filled(list_of(bytes)); list < lists; list = next_filled(list + 1)) {
     HeapBlock* best = nullptr;
@@ -70,7 +72,8 @@ HeapBlock* Heap::best_fit(std::size_t bytes) const {
 std::size_t Heap::next_filled(std::size_t list) const {
   std::uint64_t ignored = (std::uint64_t{1} << (list % 64)) - 1;
   for (std::size_t word = list / 64; word < filled_.size(); ++word, ignored = 0) {
-    if (const std::uint64_t left = filled_[word] & ~ignored) return word * 64 + static_cast<std::size_t>(std::countr_zero(left));
+    if (const std::uint64_t left = filled_[word] & ~ignored)
+      return word * 64 + static_cast<std::size_t>(std::countr_zero(left));
   }
   return lists;
 }
@@ -126,7 +129,11 @@ HeapBlock* Heap::allocate(std::size_t bytes) {
   block->free = false;
   if (block->bytes > bytes) {
     HeapBlock* const rest = take_record();
-    *rest = {.data = block->data + bytes, .bytes = block->bytes - bytes, .region = block->region, .before = block, .after = block->after};
+    *rest = {.data = block->data + bytes,
+             .bytes = block->bytes - bytes,
+             .region = block->region,
+             .before = block,
+             .after = block->after};
     if (rest->after) rest->after->before = rest;
     block->after = rest;
     block->bytes = bytes;
@@ -153,11 +160,12 @@ void Heap::trim() noexcept {
     for (HeapBlock* b = region->first; b; b = b->after) {
       if (!b->free) continue;
       const auto offset = static_cast<std::size_t>(b->data - region->data);
-      region->runs((offset + chunk - 1) / chunk, (offset + b->bytes) / chunk, true, [&](std::size_t begin, std::size_t end) {
-        memory_.withdraw(region->data + begin * chunk, (end - begin) * chunk);
-        region->mark(begin, end, false);
-        reserved_ -= (end - begin) * chunk;
-      });
+      region->runs((offset + chunk - 1) / chunk, (offset + b->bytes) / chunk, true,
+                   [&](std::size_t begin, std::size_t end) {
+                     memory_.withdraw(region->data + begin * chunk, (end - begin) * chunk);
+                     region->mark(begin, end, false);
+                     reserved_ -= (end - begin) * chunk;
+                   });
     }
   }
 }

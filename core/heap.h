@@ -1,4 +1,5 @@
-// Memory for buffers of any size, used again without waste: best fit, split to the size asked for, joined with free neighbours.
+// Memory for buffers of any size, used again without waste: best fit, split to the size asked for, joined with free
+// neighbours.
 #pragma once
 
 #include <array>
@@ -24,10 +25,11 @@ struct HeapBlock {
   bool free = false;
 };
 
-// A region is address space reserved ahead, far more than is used; memory comes into it in chunks of the size of a huge page, when a block that lies
-// there is first given out. So there is one seamless heap that grows by what is missing, and free chunks go back even from between used ones.
-// All bookkeeping lives outside of the blocks: a write past the end of one spoils a neighbour's numbers but never the heap.
-// Which block is chosen depends on the sequence of calls alone, not on addresses. Not thread-safe.
+// A region is address space reserved ahead, far more than is used; memory comes into it in chunks of the size of a huge
+// page, when a block that lies there is first given out. So there is one seamless heap that grows by what is missing,
+// and free chunks go back even from between used ones. All bookkeeping lives outside of the blocks: a write past the
+// end of one spoils a neighbour's numbers but never the heap. Which block is chosen depends on the sequence of calls
+// alone, not on addresses. Not thread-safe.
 class Heap {
  public:
   static constexpr std::size_t granule = 64, chunk = Memory::chunk;  // bytes
@@ -37,14 +39,16 @@ class Heap {
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  // At least `bytes` and at least one granule, uninitialised. Throws std::bad_alloc where the system has no more; blocks are as before, and chunks
-  // that came until then stay.
+  // At least `bytes` and at least one granule, uninitialised. Throws std::bad_alloc where the system has no more;
+  // blocks are as before, and chunks that came until then stay.
   HeapBlock* allocate(std::size_t bytes);
   void release(HeapBlock* block) noexcept;  // one that allocate returned
   void trim() noexcept;                     // gives chunks without used blocks back to the system
 
-  std::size_t reserved() const { return reserved_; }                        // bytes taken from the system and not given back
-  std::uint64_t system_allocations() const { return system_allocations_; }  // calls of allocate that took memory from it
+  std::size_t reserved() const { return reserved_; }  // bytes taken from the system and not given back
+  std::uint64_t system_allocations() const {
+    return system_allocations_;
+  }  // calls of allocate that took memory from it
 
  private:
   static constexpr std::size_t steps = 32;  // lists of free blocks to a power of two of granules

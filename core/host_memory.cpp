@@ -20,7 +20,8 @@ class HostMemory : public Memory {
     return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? tight : roomy;
   }
 
-  // What is inaccessible is not accounted for; the system decides on whether there is memory when a chunk is made accessible.
+  // What is inaccessible is not accounted for; the system decides on whether there is memory when a chunk is made
+  // accessible.
   std::byte* reserve(std::size_t bytes) override {
     void* p = mmap(nullptr, bytes + chunk, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return nullptr;

@@ -1,5 +1,5 @@
-// What a call of a kernel costs, from its arguments: bytes of the arrays that it reads and writes, each once, and floating-point operations of its
-// matrix products.
+// What a call of a kernel costs, from its arguments: bytes of the arrays that it reads and writes, each once, and
+// floating-point operations of its matrix products.
 #pragma once
 
 #include <span>
@@ -9,7 +9,9 @@
 
 namespace plumb::detail {
 
-inline double bytes_of(const Array& a) { return a.defined() ? static_cast<double>(a.numel()) * static_cast<double>(size_of(a.dtype())) : 0; }
+inline double bytes_of(const Array& a) {
+  return a.defined() ? static_cast<double>(a.numel()) * static_cast<double>(size_of(a.dtype())) : 0;
+}
 inline double bytes_of(const LinearCall& c) {
   return bytes_of(c.gamma) + bytes_of(c.beta) + bytes_of(c.skip) + bytes_of(c.gate) + bytes_of(c.row_scale);
 }
@@ -18,7 +20,8 @@ double bytes_of(const LinearKeptOf<A>& k) {
   return bytes_of(k.mean) + bytes_of(k.rstd) + bytes_of(k.slope);
 }
 inline double bytes_of(const LinearGradients& d) {
-  return bytes_of(d.dx) * (d.add_to_dx ? 2 : 1) + bytes_of(d.dw) + bytes_of(d.db) + bytes_of(d.dgamma) + bytes_of(d.dbeta) + bytes_of(d.dgate);
+  return bytes_of(d.dx) * (d.add_to_dx ? 2 : 1) + bytes_of(d.dw) + bytes_of(d.db) + bytes_of(d.dgamma) +
+         bytes_of(d.dbeta) + bytes_of(d.dgate);
 }
 inline double bytes_of(const AdamWUpdate& u) { return 7 * bytes_of(u.parameter); }  // reads four arrays, writes three
 inline double bytes_of(const SgdUpdate& u) { return 3 * bytes_of(u.parameter) + 2 * bytes_of(u.velocity); }
@@ -34,7 +37,8 @@ double bytes_of(std::span<const Update> updates) {
 template <class T>
 requires(!std::is_base_of_v<Array, T>) double bytes_of(const T&) { return 0; }
 
-// Of the arrays that a kernel gets, by the member of the table. Heads lie among others in a wider buffer, so the call's extents count them.
+// Of the arrays that a kernel gets, by the member of the table. Heads lie among others in a wider buffer, so the call's
+// extents count them.
 template <auto entry>
 struct Bytes {
   template <class... Args>
@@ -48,14 +52,16 @@ inline double bytes_of_heads(const AttentionCall& c, const Heads& any, int of_qu
 }
 template <>
 struct Bytes<&Kernels::attention_forward> {
-  static double of(const AttentionCall& c, const Heads& q, const Heads&, const Heads&, const HeadsOut&, const Array& sums) {
+  static double of(const AttentionCall& c, const Heads& q, const Heads&, const Heads&, const HeadsOut&,
+                   const Array& sums) {
     return bytes_of_heads(c, q, 2, 2) + bytes_of(sums) + bytes_of(c.keep);  // q, out; k, v
   }
 };
 template <>
 struct Bytes<&Kernels::attention_backward> {
   template <class... Gradients>
-  static double of(const AttentionCall& c, const Heads&, const Heads& q, const Heads&, const Heads&, const Array& sums, const Gradients&...) {
+  static double of(const AttentionCall& c, const Heads&, const Heads& q, const Heads&, const Heads&, const Array& sums,
+                   const Gradients&...) {
     return bytes_of_heads(c, q, 3, 4) + bytes_of(sums) + bytes_of(c.keep);  // dout, q, dq; k, v, dk, dv
   }
 };
@@ -78,13 +84,15 @@ struct Operations<&Kernels::matmul> {
 };
 template <>
 struct Operations<&Kernels::linear_forward> {
-  static double of(const LinearCall&, const Array& x, const Array&, const Array&, const LinearKeptOut&, const Array& y) {
+  static double of(const LinearCall&, const Array& x, const Array&, const Array&, const LinearKeptOut&,
+                   const Array& y) {
     return 2 * elements(y) * static_cast<double>(x.dim(-1));
   }
 };
 template <>
 struct Operations<&Kernels::linear_backward> {
-  static double of(const LinearCall&, const LinearKept&, const Array& dy, const Array&, const Array& w, const Array&, const LinearGradients& d) {
+  static double of(const LinearCall&, const LinearKept&, const Array& dy, const Array&, const Array& w, const Array&,
+                   const LinearGradients& d) {
     return 2 * elements(dy) * static_cast<double>(w.dim(1)) * (d.dx.defined() + d.dw.defined());
   }
 };
@@ -96,11 +104,14 @@ struct Operations<&Kernels::conv2d_forward> {
 };
 template <>
 struct Operations<&Kernels::conv2d_backward> {
-  static double of(const Array& dy, const Array&, const Array& w, const Conv2dOptions&, const Array& dx, const Array& dw, const Array&) {
+  static double of(const Array& dy, const Array&, const Array& w, const Conv2dOptions&, const Array& dx,
+                   const Array& dw, const Array&) {
     return 2 * elements(dy) * elements(w) / static_cast<double>(w.dim(0)) * (dx.defined() + dw.defined());
   }
 };
-inline double attention_product(const AttentionCall& c) { return 2.0 * static_cast<double>(c.batch * c.heads * c.queries * c.keys * c.head_dim); }
+inline double attention_product(const AttentionCall& c) {
+  return 2.0 * static_cast<double>(c.batch * c.heads * c.queries * c.keys * c.head_dim);
+}
 template <>
 struct Operations<&Kernels::attention_forward> {
   template <class... Rest>

@@ -12,7 +12,8 @@ namespace plumb {
 // "a, b or c"
 inline std::string alternatives(const std::vector<std::string>& names) {
   std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " or ") + names[i];
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " or ") + names[i];
   return text;
 }
 
@@ -24,7 +25,8 @@ inline std::string some_of(const std::vector<std::string>& names) {
   return names.size() > most ? fmt::format("{} and {} more", text, names.size() - most) : text;
 }
 
-// The place of `wanted` in `names`, which is an enum's value if they stand in its order. Throws "[op] expected a, b or c, got ..." for another.
+// The place of `wanted` in `names`, which is an enum's value if they stand in its order. Throws "[op] expected a, b or
+// c, got ..." for another.
 inline std::size_t index_of_name(const char* op, const std::vector<std::string>& names, const std::string& wanted) {
   const auto found = std::ranges::find(names, wanted);
   check(found != names.end(), "[{}] expected {}, got \"{}\"", op, alternatives(names), wanted);

@@ -54,7 +54,8 @@ std::string suggest_name(std::string_view word, const std::vector<std::string>& 
   constexpr std::size_t most = 10;
   if (const std::string near = nearest_name(word, names); !near.empty()) return fmt::format("did you mean '{}'?", near);
   const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), most));
-  return fmt::format("known: {}{}", fmt::join(names.begin(), end, ", "), names.size() > most ? fmt::format(" and {} more", names.size() - most) : "");
+  return fmt::format("known: {}{}", fmt::join(names.begin(), end, ", "),
+                     names.size() > most ? fmt::format(" and {} more", names.size() - most) : "");
 }
 
 }  // namespace plumb

@@ -10,7 +10,8 @@ namespace plumb {
 inline std::string one_line(std::string_view text) {
   std::string line;
   for (const char c : text)
-    if (const bool space = c == '\n' || c == ' '; !space || (!line.empty() && line.back() != ' ')) line += space ? ' ' : c;
+    if (const bool space = c == '\n' || c == ' '; !space || (!line.empty() && line.back() != ' '))
+      line += space ? ' ' : c;
   return line;
 }
 

@@ -1,5 +1,6 @@
-// What layers compute their products in. In bf16 the operands of a product are rounded to bf16 and its sums are f32; weights keep their f32
-// values (masters), and gates, statistics of norms, softmax, loss and the residual stream stay f32.
+// What layers compute their products in. In bf16 the operands of a product are rounded to bf16 and its sums are f32;
+// weights keep their f32 values (masters), and gates, statistics of norms, softmax, loss and the residual stream stay
+// f32.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,9 @@ Precision precision();
 // While one lives, products on this thread run in `precision`. Scopes nest.
 class PrecisionScope {
  public:
-  [[nodiscard("products have this precision while the scope lives; name it: PrecisionScope scope(precision);")]] explicit PrecisionScope(
-      Precision precision);
+  [[nodiscard(
+      "products have this precision while the scope lives; name it: PrecisionScope "
+      "scope(precision);")]] explicit PrecisionScope(Precision precision);
 
  private:
   ScopedValue<Precision> value_;

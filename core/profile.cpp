@@ -12,7 +12,10 @@ namespace {
 
 thread_local Profile* current = nullptr;
 
-std::int64_t now() { return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+std::int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 }  // namespace
 
@@ -26,8 +29,8 @@ struct ProfileRecorder {
   static void record(const char* kernel, std::int64_t start, double operations, double bytes) {
     Profile& p = *current;
     const std::uint64_t allocated = memory_stats(p.device_).allocated;
-    p.events_.push_back({kernel, current_path(), current_phase(), random_state().step, start - p.began_, now() - p.began_, operations, bytes,
-                         static_cast<double>(allocated - p.allocated_)});
+    p.events_.push_back({kernel, current_path(), current_phase(), random_state().step, start - p.began_,
+                         now() - p.began_, operations, bytes, static_cast<double>(allocated - p.allocated_)});
     p.allocated_ = allocated;
   }
   static void wait(Device device) {
@@ -85,7 +88,11 @@ const Kernels& detail::profiled_kernels(Device device) {
   return timed_kernels<Device::cuda>();
 }
 
-Profile::Profile() : device_(defaults().device), before_(memory_of(device_).traffic()), began_(now()), allocated_(memory_stats(device_).allocated) {
+Profile::Profile()
+    : device_(defaults().device),
+      before_(memory_of(device_).traffic()),
+      began_(now()),
+      allocated_(memory_stats(device_).allocated) {
   check(!current, "[profile] expected no other profile in this thread, got a second one while the first still records");
   current = this;
   detail::profiling = true;
@@ -103,8 +110,9 @@ void Profile::stop() {
 
 Traffic Profile::traffic() const {
   Traffic t = ended_ ? after_ : memory_of(device_).traffic();
-  for (const auto member : {&Traffic::launches, &Traffic::bytes, &Traffic::through_host, &Traffic::uploads, &Traffic::downloads, &Traffic::copies,
-                            &Traffic::synchronizations, &Traffic::readbacks, &Traffic::paced})
+  for (const auto member :
+       {&Traffic::launches, &Traffic::bytes, &Traffic::through_host, &Traffic::uploads, &Traffic::downloads,
+        &Traffic::copies, &Traffic::synchronizations, &Traffic::readbacks, &Traffic::paced})
     t.*member -= before_.*member;
   t.synchronizations -= own_waits_;
   return t;

@@ -16,8 +16,9 @@
 
 namespace plumb {
 
-// Records the kernel calls of the thread that made it, while it lives; one at a time. Without one, nothing is measured and nothing slows down.
-// Kernels of a device are waited for one by one, so that each has its own time; what the device was asked for is counted without these waits.
+// Records the kernel calls of the thread that made it, while it lives; one at a time. Without one, nothing is measured
+// and nothing slows down. Kernels of a device are waited for one by one, so that each has its own time; what the device
+// was asked for is counted without these waits.
 class Profile {
  public:
   struct Event {
@@ -38,17 +39,20 @@ class Profile {
   Profile& operator=(const Profile&) = delete;
 
   const std::vector<Event>& events() const { return events_; }
-  Traffic traffic() const;  // what the device of the recorded kernels was asked for, from the beginning to stop() or to now
+  Traffic traffic()
+      const;  // what the device of the recorded kernels was asked for, from the beginning to stop() or to now
   // Ends the recording (as the destructor does), so that what follows does not count. May be called again.
   void stop();
   // ns from construction to stop(), or to now.
   std::int64_t duration() const;
 
-  // For people, at most 120 columns: time by kernel and by module (numbers in paths become *: "ViT.blocks.*.attn.qkv"), ms in each phase ("other":
-  // outside all, such as the loss), share of duration(), GFLOP/s of matrix products, GB/s, MB taken from the allocator, and what passed
-  // outside kernels. Off the host, also launches, copies and waits a step, and the bytes that launches read and write.
+  // For people, at most 120 columns: time by kernel and by module (numbers in paths become *: "ViT.blocks.*.attn.qkv"),
+  // ms in each phase ("other": outside all, such as the loss), share of duration(), GFLOP/s of matrix products, GB/s,
+  // MB taken from the allocator, and what passed outside kernels. Off the host, also launches, copies and waits a step,
+  // and the bytes that launches read and write.
   std::string table() const;
-  // Chrome's trace event format (JSON object format, "X" events; ts and dur in microseconds): open it in chrome://tracing or Perfetto.
+  // Chrome's trace event format (JSON object format, "X" events; ts and dur in microseconds): open it in
+  // chrome://tracing or Perfetto.
   std::string chrome_trace() const;
 
  private:

@@ -13,7 +13,10 @@ namespace {
 enum PhaseColumn { forward, backward, optimizer, other, phase_columns };
 
 PhaseColumn column_of(std::string_view phase) {  // "forward (checkpoint)" is forward
-  return phase.starts_with("forward") ? forward : phase == "backward" ? backward : phase == "optimizer" ? optimizer : other;
+  return phase.starts_with("forward") ? forward
+         : phase == "backward"        ? backward
+         : phase == "optimizer"       ? optimizer
+                                      : other;
 }
 
 // What rows of a table add up.
@@ -50,8 +53,8 @@ std::string without_numbers(const Path& path) {
 constexpr std::size_t name_width = 36;  // a row has 120 columns
 
 std::string header(const char* title) {
-  return fmt::format("{:<{}} {:>7} {:>9} {:>7} {:>8} {:>8} {:>9} {:>6} {:>7} {:>5} {:>8}\n", title, name_width, "calls", "ms", "share", "forward",
-                     "backward", "optimizer", "other", "GFLOP/s", "GB/s", "alloc MB");
+  return fmt::format("{:<{}} {:>7} {:>9} {:>7} {:>8} {:>8} {:>9} {:>6} {:>7} {:>5} {:>8}\n", title, name_width, "calls",
+                     "ms", "share", "forward", "backward", "optimizer", "other", "GFLOP/s", "GB/s", "alloc MB");
 }
 
 // What rounds to zero stays blank. A name that is too long loses its beginning: the end tells it apart.
@@ -61,11 +64,12 @@ std::string row(const std::string& name, const Sum& s, double total_ms) {
     return text.find_first_not_of("0.") == std::string::npos ? "" : text;
   };
   const double per_second = s.ms > 0 ? 1e-6 / s.ms : 0;  // in billions
-  std::string text = fmt::format("{:<{}} {:>7} {:>9.3f} {:>5.1f} % {:>8} {:>8} {:>9} {:>6} {:>7} {:>5} {:>8}",
-                                 name.size() > name_width ? "..." + name.substr(name.size() - name_width + 3) : name, name_width,
-                                 s.calls > 0 ? fmt::format("{}", s.calls) : "", s.ms, 100 * s.ms / total_ms, number(s.by_phase[forward], 2),
-                                 number(s.by_phase[backward], 2), number(s.by_phase[optimizer], 2), number(s.by_phase[other], 2),
-                                 number(s.operations * per_second, 1), number(s.bytes * per_second, 1), number(s.allocated * 1e-6, 1));
+  std::string text = fmt::format(
+      "{:<{}} {:>7} {:>9.3f} {:>5.1f} % {:>8} {:>8} {:>9} {:>6} {:>7} {:>5} {:>8}",
+      name.size() > name_width ? "..." + name.substr(name.size() - name_width + 3) : name, name_width,
+      s.calls > 0 ? fmt::format("{}", s.calls) : "", s.ms, 100 * s.ms / total_ms, number(s.by_phase[forward], 2),
+      number(s.by_phase[backward], 2), number(s.by_phase[optimizer], 2), number(s.by_phase[other], 2),
+      number(s.operations * per_second, 1), number(s.bytes * per_second, 1), number(s.allocated * 1e-6, 1));
   return text.substr(0, text.find_last_not_of(' ') + 1) + '\n';
 }
 
@@ -80,16 +84,21 @@ std::string rows(const std::map<std::string, Sum>& sums, double total_ms) {
 // "step 3", "steps 3 to 7"
 std::string steps_of(const std::vector<Profile::Event>& events) {
   const auto [first, last] = std::ranges::minmax(events, {}, &Profile::Event::step);
-  return first.step == last.step ? fmt::format("step {}", first.step) : fmt::format("steps {} to {}", first.step, last.step);
+  return first.step == last.step ? fmt::format("step {}", first.step)
+                                 : fmt::format("steps {} to {}", first.step, last.step);
 }
 
 // "cuda, a step: 132 launches, ...", of what is not on the host.
 std::string text_of(const Traffic& t, Device device, std::int64_t steps) {
-  const auto a_step = [&](std::uint64_t count) { return fmt::format("{:.4g}", static_cast<double>(count) / static_cast<double>(steps)); };
+  const auto a_step = [&](std::uint64_t count) {
+    return fmt::format("{:.4g}", static_cast<double>(count) / static_cast<double>(steps));
+  };
   return fmt::format(
-      "{}, a step: {} launches, {} uploads, {} copies, {} readbacks, {} waits, {} calls through the host, {:.4g} MB read and written (each call was "
+      "{}, a step: {} launches, {} uploads, {} copies, {} readbacks, {} waits, {} calls through the host, {:.4g} MB "
+      "read and written (each call was "
       "waited for, to time it; these waits are not counted)\n",
-      name(device), a_step(t.launches), a_step(t.uploads), a_step(t.copies), a_step(t.readbacks), a_step(t.synchronizations), a_step(t.through_host),
+      name(device), a_step(t.launches), a_step(t.uploads), a_step(t.copies), a_step(t.readbacks),
+      a_step(t.synchronizations), a_step(t.through_host),
       static_cast<double>(t.bytes) * 1e-6 / static_cast<double>(steps));
 }
 
@@ -115,28 +124,33 @@ std::string Profile::table() const {
     modules[without_numbers(e.path)].add(e);
     all.add(e);
     if (e.operations > 0)
-      (std::string_view(e.kernel).starts_with("attention") ? in_attention : in_products) += static_cast<double>(e.end - e.start) * 1e-6;
+      (std::string_view(e.kernel).starts_with("attention") ? in_attention : in_products) +=
+          static_cast<double>(e.end - e.start) * 1e-6;
   }
   outside.ms = total - all.ms;
   const auto [first, last] = std::ranges::minmax(events_, {}, &Event::step);
-  const std::string of_device = in_host_memory(device_) ? "" : text_of(traffic(), device_, std::int64_t{last.step} - first.step + 1);
+  const std::string of_device =
+      in_host_memory(device_) ? "" : text_of(traffic(), device_, std::int64_t{last.step} - first.step + 1);
   return fmt::format(
-      "{}{}{}{}\n{}{}\n{}: {:.3f} ms, {:.1f} % in matrix products, {:.1f} % in attention, {:.1f} % in other kernels, {:.1f} % outside\n{}",
-      header("kernel"), rows(kernels, total), row("all kernels", all, total), row("outside kernels", outside, total), header("module"),
-      rows(modules, total), steps_of(events_), total, 100 * in_products / total, 100 * in_attention / total,
-      100 * (all.ms - in_products - in_attention) / total, 100 * outside.ms / total, of_device);
+      "{}{}{}{}\n{}{}\n{}: {:.3f} ms, {:.1f} % in matrix products, {:.1f} % in attention, {:.1f} % in other kernels, "
+      "{:.1f} % outside\n{}",
+      header("kernel"), rows(kernels, total), row("all kernels", all, total), row("outside kernels", outside, total),
+      header("module"), rows(modules, total), steps_of(events_), total, 100 * in_products / total,
+      100 * in_attention / total, 100 * (all.ms - in_products - in_attention) / total, 100 * outside.ms / total,
+      of_device);
 }
 
 std::string Profile::chrome_trace() const {
   std::string text = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n";
   for (const Event& e : events_)
     text += fmt::format(
-        "{{\"name\": {}, \"cat\": {}, \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": {:.3f}, \"dur\": {:.3f}, \"args\": {{\"module\": {}, \"step\": "
+        "{{\"name\": {}, \"cat\": {}, \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": {:.3f}, \"dur\": {:.3f}, "
+        "\"args\": {{\"module\": {}, \"step\": "
         "{}, "
         "\"gflop\": {:.6f}, \"bytes\": {:.0f}, \"allocated\": {:.0f}}}}}{}\n",
         json_string(e.kernel), json_string(*e.phase ? e.phase : "other"), static_cast<double>(e.start) * 1e-3,
-        static_cast<double>(e.end - e.start) * 1e-3, json_string(e.path ? *e.path : ""), e.step, e.operations * 1e-9, e.bytes, e.allocated,
-        &e == &events_.back() ? "" : ",");
+        static_cast<double>(e.end - e.start) * 1e-3, json_string(e.path ? *e.path : ""), e.step, e.operations * 1e-9,
+        e.bytes, e.allocated, &e == &events_.back() ? "" : ",");
   return text + "]}\n";
 }
 

@@ -1,14 +1,16 @@
 // Randomness is a function, not a stream: every draw is Philox-4x32-10 of a key and a counter.
 //
 // Key (64 bits): hash of (run seed, path of the module or parameter), so that adding a module moves no other number.
-// Counter (4 words): (step, purpose, a, b). One call yields 128 bits, used as eight 16-bit draws (draw i is the i-th half word,
-// low half first) or as four 32-bit words.
+// Counter (4 words): (step, purpose, a, b). One call yields 128 bits, used as eight 16-bit draws (draw i is the i-th
+// half word, low half first) or as four 32-bit words.
 //   DropKey, attention dropout:  a = global_sample * heads + head,  b = query << 16 | key / 8; draw key % 8
-//     a mask shared over heads has head = 0, one shared over queries query = 0. DropKey's structured shapes draw whether cell (i, j) of the
-//     patch grid [H, W] is a seed as key keys - H W + i W + j, against the threshold of the seed rate (core/drop_key.h)
+//     a mask shared over heads has head = 0, one shared over queries query = 0. DropKey's structured shapes draw
+//     whether cell (i, j) of the patch grid [H, W] is a seed as key keys - H W + i W + j, against the threshold of the
+//     seed rate (core/drop_key.h)
 //   drop-path:                   a = global_sample, b = branch; draw 0
 //   DropHead:                    a = global_sample, b = head / 8; draw head % 8
-//   dropout, init, augmentation: (a, b) = element / 8 as 64 bits, high word first; draw element % 8 (init: two normals a call, below; four uniforms)
+//   dropout, init, augmentation: (a, b) = element / 8 as 64 bits, high word first; draw element % 8 (init: two normals
+//   a call, below; four uniforms)
 // An entry is dropped if its draw < round(65536 p). The layout and the purposes' numbers are frozen: the GPU
 // draws the same.
 #pragma once
@@ -21,7 +23,15 @@
 
 namespace plumb {
 
-enum class Purpose : std::uint32_t { drop_key = 1, drop_path = 2, dropout = 3, init = 4, rounding = 5, augmentation = 6, drop_head = 7 };
+enum class Purpose : std::uint32_t {
+  drop_key = 1,
+  drop_path = 2,
+  dropout = 3,
+  init = 4,
+  rounding = 5,
+  augmentation = 6,
+  drop_head = 7
+};
 
 using Draw = std::array<std::uint32_t, 4>;
 
@@ -30,8 +40,8 @@ constexpr Draw philox(Draw c, std::uint64_t key) {
   auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c[0], p1 = std::uint64_t{0xCD9E8D57u} * c[2];
-    c = {static_cast<std::uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<std::uint32_t>(p1), static_cast<std::uint32_t>(p0 >> 32) ^ c[3] ^ k1,
-         static_cast<std::uint32_t>(p0)};
+    c = {static_cast<std::uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<std::uint32_t>(p1),
+         static_cast<std::uint32_t>(p0 >> 32) ^ c[3] ^ k1, static_cast<std::uint32_t>(p0)};
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;
   }
@@ -54,31 +64,36 @@ constexpr std::uint64_t random_key(std::uint64_t seed, std::string_view path) {
   return h;
 }
 
-constexpr std::uint32_t draw16(const Draw& d, int i) { return (d[static_cast<std::size_t>(i >> 1)] >> (16 * (i & 1))) & 0xFFFFu; }
+constexpr std::uint32_t draw16(const Draw& d, int i) {
+  return (d[static_cast<std::size_t>(i >> 1)] >> (16 * (i & 1))) & 0xFFFFu;
+}
 
 // round(65536 p) for a probability p in [0, 1]; an event happens if its 16-bit draw is below it.
 inline std::uint32_t drop_threshold(double p) { return static_cast<std::uint32_t>(std::lround(65536.0 * p)); }
 
-// The same of a probability in [0, 1) that must leave survivors. Throws "[op] expected a <what> in [0, 1)", or "of at most 1 - 2^-16" for one that
-// rounds to 1. A probability below 2^-17 rounds to 0: nothing is dropped.
+// The same of a probability in [0, 1) that must leave survivors. Throws "[op] expected a <what> in [0, 1)", or "of at
+// most 1 - 2^-16" for one that rounds to 1. A probability below 2^-17 rounds to 0: nothing is dropped.
 std::uint32_t survivable_threshold(const char* op, const char* what, double p);
 
 // The draws of eight keys 8 * key8 ... 8 * key8 + 7 of one query's row: DropKey, attention dropout.
-constexpr Draw attention_draw(std::uint64_t key, std::uint32_t step, Purpose purpose, std::uint32_t sample_head, std::uint32_t query,
-                              std::uint32_t key8) {
+constexpr Draw attention_draw(std::uint64_t key, std::uint32_t step, Purpose purpose, std::uint32_t sample_head,
+                              std::uint32_t query, std::uint32_t key8) {
   return philox({step, static_cast<std::uint32_t>(purpose), sample_head, query << 16 | key8}, key);
 }
 
 // The draws of eight elements 8 * block ... 8 * block + 7 of an array.
 constexpr Draw element_draw(std::uint64_t key, std::uint32_t step, Purpose purpose, std::uint64_t block) {
-  return philox({step, static_cast<std::uint32_t>(purpose), static_cast<std::uint32_t>(block >> 32), static_cast<std::uint32_t>(block)}, key);
+  return philox({step, static_cast<std::uint32_t>(purpose), static_cast<std::uint32_t>(block >> 32),
+                 static_cast<std::uint32_t>(block)},
+                key);
 }
 
 // A draw word as a uniform number in [0, 1): 32 bits, exact in double.
 constexpr double uniform(std::uint32_t word) { return word * 0x1p-32; }
 
-// Standard normal draws for initial values: element i comes from words 2(i%2), 2(i%2)+1 of the draw of block i/2 (purpose init,
-// step 0) by Box and Muller. `attempt` numbers further draws of the same elements (truncation): it takes the step's place.
+// Standard normal draws for initial values: element i comes from words 2(i%2), 2(i%2)+1 of the draw of block i/2
+// (purpose init, step 0) by Box and Muller. `attempt` numbers further draws of the same elements (truncation): it takes
+// the step's place.
 double normal_draw(std::uint64_t key, std::uint64_t element, std::uint32_t attempt = 0);
 void normal_draws(std::uint64_t key, std::span<double> values);
 // Uniform ones in [0, 1), likewise: element i is word i % 4 of the draw of block i / 4.

@@ -9,7 +9,8 @@
 
 namespace plumb {
 
-// The elements of an array, of any dtype, as they are when all that the device has been asked for before is done. A handle: copies share it.
+// The elements of an array, of any dtype, as they are when all that the device has been asked for before is done. A
+// handle: copies share it.
 class Readback {
  public:
   // Begins to fetch them. Throws for more than Memory::most_at_once bytes.

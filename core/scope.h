@@ -1,4 +1,5 @@
-// Where the program is: module path, phase and step of this thread. Error messages quote it, and random draws are keyed by it.
+// Where the program is: module path, phase and step of this thread. Error messages quote it, and random draws are keyed
+// by it.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,8 @@ const char* current_phase();  // "forward", "backward", or "" outside both
 // Opens a module's scope until destruction.
 class PathScope {
  public:
-  [[nodiscard("the path is open while the scope lives; name it: PathScope scope(path);")]] explicit PathScope(Path path);
+  [[nodiscard("the path is open while the scope lives; name it: PathScope scope(path);")]] explicit PathScope(
+      Path path);
 
  private:
   ScopedValue<Path> value_;
@@ -37,7 +39,8 @@ class PathScope {
 
 class PhaseScope {
  public:
-  [[nodiscard("the phase is open while the scope lives; name it: PhaseScope scope(phase);")]] explicit PhaseScope(const char* phase);
+  [[nodiscard("the phase is open while the scope lives; name it: PhaseScope scope(phase);")]] explicit PhaseScope(
+      const char* phase);
 
  private:
   ScopedValue<const char*> value_;
@@ -47,7 +50,9 @@ class PhaseScope {
 //   RandomScope scope({.seed = seed, .step = step});
 class RandomScope {
  public:
-  [[nodiscard("draws are the step's own while the scope lives; name it: RandomScope scope({.seed = 0});")]] explicit RandomScope(RandomState state);
+  [[nodiscard(
+      "draws are the step's own while the scope lives; name it: RandomScope scope({.seed = "
+      "0});")]] explicit RandomScope(RandomState state);
 
  private:
   ScopedValue<RandomState> state_;

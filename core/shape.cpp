@@ -29,7 +29,8 @@ std::int64_t Shape::numel() const {
 
 int Shape::axis(int i) const {
   const int axis = i < 0 ? i + rank_ : i;
-  check(axis >= 0 && axis < rank_, "[shape] expected an axis in -{}..{} of shape {}, got {}", rank_, rank_ - 1, *this, i);
+  check(axis >= 0 && axis < rank_, "[shape] expected an axis in -{}..{} of shape {}, got {}", rank_, rank_ - 1, *this,
+        i);
   return axis;
 }
 
@@ -60,7 +61,8 @@ Shape broadcast(const Shape& a, const Shape& b, const char* op) {
   for (int i = 1; i <= rank; ++i) {
     const std::int64_t m = i <= a.rank() ? a[-i] : 1;
     const std::int64_t n = i <= b.rank() ? b[-i] : 1;
-    check(m == n || m == 1 || n == 1, "[{}] expected shapes that broadcast together, got {} and {} (axis -{}: {} and {})", op, a, b, i, m, n);
+    check(m == n || m == 1 || n == 1,
+          "[{}] expected shapes that broadcast together, got {} and {} (axis -{}: {} and {})", op, a, b, i, m, n);
     dims[static_cast<std::size_t>(rank - i)] = m == 1 ? n : m;
   }
   return Shape(dims);

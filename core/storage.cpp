@@ -1,5 +1,6 @@
-// The caching allocator. Fresh memory costs as much as the arithmetic that fills it (page faults), so freed buffers are used again.
-// Small ones have a heap of their own: those that live long would keep the large ones from growing together again.
+// The caching allocator. Fresh memory costs as much as the arithmetic that fills it (page faults), so freed buffers are
+// used again. Small ones have a heap of their own: those that live long would keep the large ones from growing together
+// again.
 #include "core/storage.h"
 
 #include <algorithm>
@@ -21,7 +22,8 @@ class System {
   HeapBlock* allocate(std::size_t bytes) {
     auto block = std::make_unique<HeapBlock>();
     block->bytes = std::max<std::size_t>(bytes + 63, 64) / 64 * 64;
-    block->data = on_host() ? static_cast<std::byte*>(std::aligned_alloc(64, block->bytes)) : memory_.reserve(block->bytes);
+    block->data =
+        on_host() ? static_cast<std::byte*>(std::aligned_alloc(64, block->bytes)) : memory_.reserve(block->bytes);
     if (!block->data) throw std::bad_alloc();
     reserved_ += block->bytes;
     ++system_allocations_;
@@ -113,9 +115,15 @@ Cache& cache_of(Device device) {
 
 }  // namespace
 
-Storage::Storage(std::size_t size, Device of) : bytes(size), device(of), block_(cache_of(of).allocate(size)) { data = block_->data; }
+Storage::Storage(std::size_t size, Device of) : bytes(size), device(of), block_(cache_of(of).allocate(size)) {
+  data = block_->data;
+}
 Storage::Storage(std::shared_ptr<Storage> whole, std::size_t begin, std::size_t size)
-    : data(static_cast<std::byte*>(whole->data) + begin), bytes(size), device(whole->device), block_(nullptr), whole_(std::move(whole)) {}
+    : data(static_cast<std::byte*>(whole->data) + begin),
+      bytes(size),
+      device(whole->device),
+      block_(nullptr),
+      whole_(std::move(whole)) {}
 Storage::~Storage() {
   if (block_) cache_of(device).release(block_, bytes);
 }

@@ -11,8 +11,8 @@ namespace plumb {
 
 struct HeapBlock;
 
-// 64-byte aligned memory of a device, uninitialised. `version` counts in-place changes, so that a value saved for the backward pass
-// can tell that somebody changed it.
+// 64-byte aligned memory of a device, uninitialised. `version` counts in-place changes, so that a value saved for the
+// backward pass can tell that somebody changed it.
 struct Storage {
   explicit Storage(std::size_t size, Device device = Device::cpu);
   // A part of another's bytes, which live as long as it does.
@@ -31,7 +31,8 @@ struct Storage {
   std::shared_ptr<Storage> whole_;
 };
 
-// Whether memory is used again without asking the system; not under AddressSanitizer, where every buffer gets red zones of its own.
+// Whether memory is used again without asking the system; not under AddressSanitizer, where every buffer gets red zones
+// of its own.
 #if defined(__SANITIZE_ADDRESS__)
 #define PLUMB_ADDRESS_SANITIZER
 #elif defined(__has_feature)

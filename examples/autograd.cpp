@@ -1,4 +1,5 @@
-// Tensors and gradients without a module: Newton's method on a scalar, with the second derivative from the graph of the first.
+// Tensors and gradients without a module: Newton's method on a scalar, with the second derivative from the graph of the
+// first.
 #include <plumb/plumb.h>
 
 #include <cstdio>
@@ -14,7 +15,7 @@ int main() {
     std::printf("x %.12f  f %.12f  f' %+.3e\n", x.item(), y.item(), slope.item());
     x = variable(x.detach() - slope.detach() / curvature);
   }
-  std::printf("check_gradients: worst error %.1e\n",
-              check_gradients([](const Tensors& in) { return softmax(in[0]); }, {tensor({1, 2, 3}, {3})}, {.order = 2}));
+  std::printf("check_gradients: worst error %.1e\n", check_gradients([](const Tensors& in) { return softmax(in[0]); },
+                                                                     {tensor({1, 2, 3}, {3})}, {.order = 2}));
   return 0;
 }

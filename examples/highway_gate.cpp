@@ -6,8 +6,12 @@ struct Highway : nn::Gate {  // (1 - t) x + t f(LN(x)), t = sigmoid(W x + b)
   explicit Highway(const nn::GateContext& c)
       : w(parameter("w", {c.dim, c.dim}, nn::Init::truncated_normal(0.02), Role::gate)),
         b(parameter("b", {c.dim}, nn::Init::constant(-1), Role::gate)) {}
-  Tensor values(const Tensor& skip) const override { return sigmoid(linear(skip, w, b)); }  // t: the gate of passports and reports
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + values(skip) * (branch - skip); }
+  Tensor values(const Tensor& skip) const override {
+    return sigmoid(linear(skip, w, b));
+  }  // t: the gate of passports and reports
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return skip + values(skip) * (branch - skip);
+  }
   Tensor w, b;
 };
 

@@ -2,10 +2,11 @@
 #include <plumb/plumb.h>
 using namespace plumb;
 
-// y = x_0 + sum_i w_i f_i over the n branches so far, w_i = 2 sigmoid(q . rms(f_i) / t) at each token. The query q [D] is
-// learned and starts at 0: then every w_i is 1, and y is pre-norm's plain sum.
+// y = x_0 + sum_i w_i f_i over the n branches so far, w_i = 2 sigmoid(q . rms(f_i) / t) at each token. The query q [D]
+// is learned and starts at 0: then every w_i is 1, and y is pre-norm's plain sum.
 struct Mixing : nn::Gate {
-  explicit Mixing(const nn::GateContext& c) : q(parameter("q", {c.dim}, nn::Init::constant(0), Role::gate)), t(c.constant("temperature")) {}
+  explicit Mixing(const nn::GateContext& c)
+      : q(parameter("q", {c.dim}, nn::Init::constant(0), Role::gate)), t(c.constant("temperature")) {}
 
   // The whole junction, as it needs more than the skip and one branch. stream.carried holds x_0, then each branch.
   void join(nn::Stream& stream, const Tensor& branch, const Tensor& row_scale, const nn::Layer* norm) const override {
@@ -26,14 +27,15 @@ struct Mixing : nn::Gate {
 };
 
 int main(int argc, char** argv) {
-  nn::register_gate<Mixing>("mixing",
-                            {.formula = "x_0 + sum_i w_i f_i, w_i = 2 sigmoid(q . rms(f_i) / t), q = 0",
-                             .source = "this example",
-                             .pitfalls = "Keeps the outputs of all branches; time and memory grow with the square of the depth.",
-                             .constants = {{.name = "temperature", .standard = 1, .least = 0, .above = true, .meaning = "t of the sigmoid"}},
-                             .open = [](const Tensor& x) {
-                               return nn::Stream{x, {x}};
-                             }});
+  nn::register_gate<Mixing>(
+      "mixing",
+      {.formula = "x_0 + sum_i w_i f_i, w_i = 2 sigmoid(q . rms(f_i) / t), q = 0",
+       .source = "this example",
+       .pitfalls = "Keeps the outputs of all branches; time and memory grow with the square of the depth.",
+       .constants = {{.name = "temperature", .standard = 1, .least = 0, .above = true, .meaning = "t of the sigmoid"}},
+       .open = [](const Tensor& x) {
+         return nn::Stream{x, {x}};
+       }});
   // --gates mixing,mixing:temperature=0.1,pre --depths 12,24 --seeds 0..4
   return lab::depth_stability(argc, argv);
 }

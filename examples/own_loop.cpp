@@ -1,36 +1,41 @@
-// A loop of one's own: layer-wise learning rates, a hook, early stopping on the validation loss, and the best weights put back.
+// A loop of one's own: layer-wise learning rates, a hook, early stopping on the validation loss, and the best weights
+// put back.
 #include <plumb/plumb.h>
 
 #include <cmath>
 using namespace plumb;
 
 int main(int argc, char** argv) {
-  return lab::experiment(argc, argv, {.name = "own_loop", .summary = "Layer-wise rates and early stopping."}, [](lab::Run& run) {
-    nn::ViT model(run.vit({.depth = 6}));
-    for (std::size_t i = 0; i < 6; ++i)  // the last block has the full rate, each below it 0.8 of the next
-      model.stack().blocks()[i]->each_parameter([&](const std::string&, nn::Parameter& p) { p.lr_factor *= std::pow(0.8, 5 - i); });
-    model.each_parameter([](const std::string& name, nn::Parameter& p) {  // and the embedding, below them all, the lowest
-      if (name.starts_with("patch_embed.") || name == "pos_embed") p.lr_factor *= std::pow(0.8, 6);
-    });
-    nn::AdamW optimizer(model.parameters(), {.lr = 1e-3});
-    fmt::print("{}", optimizer.describe_groups());
-    double gradient = 0;
-    const Handle hook = model.stack().blocks()[0]->on_backward([&](const nn::Layer&, const Tensor& g) { gradient = norm(g).item(); });
+  return lab::experiment(
+      argc, argv, {.name = "own_loop", .summary = "Layer-wise rates and early stopping."}, [](lab::Run& run) {
+        nn::ViT model(run.vit({.depth = 6}));
+        for (std::size_t i = 0; i < 6; ++i)  // the last block has the full rate, each below it 0.8 of the next
+          model.stack().blocks()[i]->each_parameter(
+              [&](const std::string&, nn::Parameter& p) { p.lr_factor *= std::pow(0.8, 5 - i); });
+        model.each_parameter(
+            [](const std::string& name, nn::Parameter& p) {  // and the embedding, below them all, the lowest
+              if (name.starts_with("patch_embed.") || name == "pos_embed") p.lr_factor *= std::pow(0.8, 6);
+            });
+        nn::AdamW optimizer(model.parameters(), {.lr = 1e-3});
+        fmt::print("{}", optimizer.describe_groups());
+        double gradient = 0;
+        const Handle hook = model.stack().blocks()[0]->on_backward(
+            [&](const nn::Layer&, const Tensor& g) { gradient = norm(g).item(); });
 
-    const auto best_weights = run.folder() / fmt::format("best-{}.safetensors", run.seed());
-    double best = INFINITY;
-    for (int step = 0, patience = 3; const lab::Batch& batch : run.batches()) {
-      const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
-      optimizer.step(g);
-      run.log({{"loss", g.loss()}, {"first_block_gradient", gradient}});
-      if (++step % 20 != 0 && step != run.steps()) continue;
-      const double loss = lab::evaluate(model, run.data().validation, run.normalization()).loss;
-      run.log({{"val_loss", loss}});
-      patience = loss < best ? 3 : patience - 1;
-      if (loss < best) best = loss, nn::save_weights(model, best_weights);
-      if (patience == 0) break;
-    }
-    nn::load_weights(model, best_weights);
-    run.log({{"val_accuracy", lab::evaluate(model, run.data().validation, run.normalization()).accuracy}});
-  });
+        const auto best_weights = run.folder() / fmt::format("best-{}.safetensors", run.seed());
+        double best = INFINITY;
+        for (int step = 0, patience = 3; const lab::Batch& batch : run.batches()) {
+          const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
+          optimizer.step(g);
+          run.log({{"loss", g.loss()}, {"first_block_gradient", gradient}});
+          if (++step % 20 != 0 && step != run.steps()) continue;
+          const double loss = lab::evaluate(model, run.data().validation, run.normalization()).loss;
+          run.log({{"val_loss", loss}});
+          patience = loss < best ? 3 : patience - 1;
+          if (loss < best) best = loss, nn::save_weights(model, best_weights);
+          if (patience == 0) break;
+        }
+        nn::load_weights(model, best_weights);
+        run.log({{"val_accuracy", lab::evaluate(model, run.data().validation, run.normalization()).accuracy}});
+      });
 }

@@ -1,4 +1,5 @@
-// Ops on tensors without a module: softmax regression on three clouds of points, its accuracy by class, and how sharp its loss is.
+// Ops on tensors without a module: softmax regression on three clouds of points, its accuracy by class, and how sharp
+// its loss is.
 #include <plumb/plumb.h>
 
 #include <filesystem>

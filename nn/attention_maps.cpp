@@ -51,10 +51,12 @@ Tensor rollout(const std::vector<AttentionMap>& maps) {
       through = concat({row, concat({column, through}, 2)}, 1);
       T = keys;
     }
-    check(queries == keys && keys == T, "[rollout] expected maps of {} queries and keys, got {} and {} in {}", T, queries, keys, map.path);
+    check(queries == keys && keys == T, "[rollout] expected maps of {} queries and keys, got {} and {} in {}", T,
+          queries, keys, map.path);
     std::vector<double> identity(static_cast<std::size_t>(T * T), 0);
     for (std::int64_t i = 0; i < T; ++i) identity[static_cast<std::size_t>(i * (T + 1))] = 0.5;
-    const Tensor layer = average * 0.5 + tensor(identity, {1, T, T}, {.dtype = average.dtype(), .device = average.device()});
+    const Tensor layer =
+        average * 0.5 + tensor(identity, {1, T, T}, {.dtype = average.dtype(), .device = average.device()});
     through = through.defined() ? matmul(layer, through) : layer;
   }
   return through;

@@ -33,14 +33,16 @@ void audit_init(const Module& module, std::uint64_t seed) {
     const std::vector<double> a = to_vector(declared), b = to_vector(found);
     const auto [i, j] = std::ranges::mismatch(a, b);
     const auto at = i == a.end() ? 0 : i - a.begin();  // equal numbers with other bits: 0 and -0
-    different.push_back(fmt::format("{} {}: declared {}, element {} would be {:g}, found {:g}", p.name, p.value.shape(), p.init.description(), at,
-                                    a[static_cast<std::size_t>(at)], b[static_cast<std::size_t>(at)]));
+    different.push_back(fmt::format("{} {}: declared {}, element {} would be {:g}, found {:g}", p.name, p.value.shape(),
+                                    p.init.description(), at, a[static_cast<std::size_t>(at)],
+                                    b[static_cast<std::size_t>(at)]));
   }
   if (different.empty()) return;
   const std::size_t count = different.size();
   different.resize(std::min(count, listed));
   fail(
-      fmt::format("[audit_init] expected every tensor of {} to start as it declares for seed {}, got {} that do not:\n       {}{}\n       call "
+      fmt::format("[audit_init] expected every tensor of {} to start as it declares for seed {}, got {} that do not:\n "
+                  "      {}{}\n       call "
                   "initialize() last, once every declared Init is final",
                   *module.path(), seed, count, fmt::join(different, "\n       "), count > listed ? "\n       .." : ""));
 }
@@ -48,10 +50,17 @@ void audit_init(const Module& module, std::uint64_t seed) {
 std::vector<InitGroup> init_groups(const Module& module) {
   std::vector<InitGroup> groups;
   for (const Parameter& p : module.parameters()) {
-    InitGroup g{without_indices(p.name), p.value.shape(), p.role, p.init.description(), p.lr_factor, p.eps_factor, p.decay_factor, 1};
+    InitGroup g{without_indices(p.name),
+                p.value.shape(),
+                p.role,
+                p.init.description(),
+                p.lr_factor,
+                p.eps_factor,
+                p.decay_factor,
+                1};
     const auto same = std::ranges::find_if(groups, [&](const InitGroup& o) {
-      return o.names == g.names && o.shape == g.shape && o.role == g.role && o.init == g.init && o.lr_factor == g.lr_factor &&
-             o.eps_factor == g.eps_factor && o.decay_factor == g.decay_factor;
+      return o.names == g.names && o.shape == g.shape && o.role == g.role && o.init == g.init &&
+             o.lr_factor == g.lr_factor && o.eps_factor == g.eps_factor && o.decay_factor == g.decay_factor;
     });
     if (same != groups.end())
       ++same->tensors;

@@ -5,9 +5,9 @@
 
 namespace plumb::nn {
 
-// Compares every parameter with what its declared Init gives for (seed, name), bit for bit: nothing was initialised twice, forgotten, or changed
-// after the one pass of initialize(). Throws one Error that lists every tensor that differs, what it declares and what was found. Call
-// before calibrate(), which sets data-dependent values.
+// Compares every parameter with what its declared Init gives for (seed, name), bit for bit: nothing was initialised
+// twice, forgotten, or changed after the one pass of initialize(). Throws one Error that lists every tensor that
+// differs, what it declares and what was found. Call before calibrate(), which sets data-dependent values.
 void audit_init(const Module& module, std::uint64_t seed);
 
 // Parameters that are declared alike: blocks.0.attn.qkv.weight .. blocks.11.attn.qkv.weight are one row.

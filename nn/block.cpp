@@ -8,9 +8,9 @@
 namespace plumb::nn {
 namespace {
 
-// Gate 0 times a branch of zeros: the gate's gradient is <dy, f> = 0, the branch's gate * dy = 0, for ever. Seen from a stream of zeros, where a
-// small term does not drown, and from another, for gates that multiply the stream. A gate that cannot compute yet, because it has layers of its own
-// that draw their weights, is not asked.
+// Gate 0 times a branch of zeros: the gate's gradient is <dy, f> = 0, the branch's gate * dy = 0, for ever. Seen from a
+// stream of zeros, where a small term does not drown, and from another, for gates that multiply the stream. A gate that
+// cannot compute yet, because it has layers of its own that draw their weights, is not asked.
 void refuse_dead_junction(const Method& method, const Gate& gate, Branch& branch, std::int64_t dim) {
   if (!branch.last().weight_init().is_zero()) return;
   const NoGrad no_grad;
@@ -26,11 +26,11 @@ void refuse_dead_junction(const Method& method, const Gate& gate, Branch& branch
       return true;  // its first pass will say what is wrong, if anything is
     }
   };
-  check(
-      alive(),
-      "[block] expected method \"{}\" to start gate or branch off zero, got a gate that passes nothing and a last layer ({}) of zeros: neither would "
-      "ever get a gradient; start the gate at another value, or leave the last layer its weights",
-      method.name, *branch.last().path());
+  check(alive(),
+        "[block] expected method \"{}\" to start gate or branch off zero, got a gate that passes nothing and a last "
+        "layer ({}) of zeros: neither would "
+        "ever get a gradient; start the gate at another value, or leave the last layer its weights",
+        method.name, *branch.last().path());
 }
 
 GateContext context_of(const BlockOptions& o) {
@@ -54,12 +54,14 @@ Block::Block(const BlockOptions& o)
       mlp_({.dim = o.dim, .hidden = o.hidden, .init = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim)}),
       drop1_(o.drop_path, 0, o.drop_path_form),
       drop2_(o.drop_path, 1, o.drop_path_form) {
-  check(gates_.attn && gates_.mlp, "[block] expected method \"{}\" to build a gate for each branch, got none", method_->name);
+  check(gates_.attn && gates_.mlp, "[block] expected method \"{}\" to build a gate for each branch, got none",
+        method_->name);
   for (const auto& [name, module] : gates_.modules)
     check(module != nullptr, "[block] expected modules from method \"{}\", got null under \"{}\"", method_->name, name);
   for (const Gate* gate : {gates_.attn, gates_.mlp})
     check(std::ranges::any_of(gates_.modules, [&](const auto& m) { return m.second.get() == gate; }),
-          "[block] expected method \"{}\" to hand over its gates in BlockGates::modules, got one that is not there; build them with add()",
+          "[block] expected method \"{}\" to hand over its gates in BlockGates::modules, got one that is not there; "
+          "build them with add()",
           method_->name);
   AttentionOptions attention = o.drop;
   attention.dim = o.dim;
@@ -68,7 +70,8 @@ Block::Block(const BlockOptions& o)
   attn_ = o.attention(attention);
   attn_->first().weight_init() = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim, 3);  // q, k, v apart
   if (norm_ != Norm::none) {
-    check(static_cast<bool>(method_->norm_layer), "[block] expected method \"{}\" to have a norm_layer, got none", method_->name);
+    check(static_cast<bool>(method_->norm_layer), "[block] expected method \"{}\" to have a norm_layer, got none",
+          method_->name);
     norm1_ = method_->norm_layer(o.dim, o.norm_eps);
     norm2_ = method_->norm_layer(o.dim, o.norm_eps);
     check(norm1_ && norm2_, "[block] expected norm_layer of method \"{}\" to make a layer, got null", method_->name);
@@ -88,7 +91,8 @@ Block::Block(const BlockOptions& o)
   each_parameter([&](const std::string&, Parameter& p) {
     if (p.role == Role::gate || p.role == Role::shift) p.lr_factor *= scalar_rate;
   });
-  if (method_->adjust) each_parameter([&](const std::string& name, Parameter& p) { method_->adjust(context_of(o), name, p); });
+  if (method_->adjust)
+    each_parameter([&](const std::string& name, Parameter& p) { method_->adjust(context_of(o), name, p); });
 }
 
 void Block::advance(Stream& stream) const {
@@ -123,7 +127,8 @@ void Block::pass(Stream& s, const Branch& branch, const Gate& gate, const Layer*
     });
   if (scale) {
     const Place::Junction junction{x, *scale, drop.row_scale(x), gate.path()};
-    const Tensor y = branch(u, {.inside = inside.get(), .norm = before, .junction = &junction, .value = watched ? &f : nullptr});
+    const Tensor y =
+        branch(u, {.inside = inside.get(), .norm = before, .junction = &junction, .value = watched ? &f : nullptr});
     const PathScope scope(gate.path());
     s.x = after ? (*after)(y) : y;
   } else {
@@ -135,7 +140,8 @@ void Block::pass(Stream& s, const Branch& branch, const Gate& gate, const Layer*
   check_joined(x, s.x);
   if (!before_norm.defined()) before_norm = s.x;
   if (watched)
-    for (const auto& [id, observer] : std::map(*observers_)) observer({index_, branch, gate, norm_, x, before_norm, f.detach(), s.x});
+    for (const auto& [id, observer] : std::map(*observers_))
+      observer({index_, branch, gate, norm_, x, before_norm, f.detach(), s.x});
 }
 
 Handle Block::observe(Observer observer) {

@@ -23,8 +23,9 @@ struct BlockOptions {
   GateChoice gate;             // the residual method
   std::int64_t block, blocks;  // index, and how many there are
   double norm_eps = 1e-6;
-  std::optional<Recipe> recipe = {};               // base and scalar_rate count; recipe_of() if not given
-  AttentionOptions drop = {.dim = 0, .heads = 0};  // this block's rates of dropping in attention; the other fields are not read
+  std::optional<Recipe> recipe = {};  // base and scalar_rate count; recipe_of() if not given
+  AttentionOptions drop = {.dim = 0,
+                           .heads = 0};  // this block's rates of dropping in attention; the other fields are not read
   double drop_path = 0;
   DropPathForm drop_path_form = DropPathForm::rescaled;
   AttentionFactory attention = make_attention<Attention>;
@@ -38,17 +39,19 @@ struct Junction {
   Norm norm;            // where the block's norm sits
   Tensor stream;        // x, the skip input
   Tensor joined;        // after the gate, before a post-norm
-  Tensor branch_value;  // f, before its gate, without a graph; where the gate is fused, made again for the observer: one product more
+  Tensor branch_value;  // f, before its gate, without a graph; where the gate is fused, made again for the observer:
+                        // one product more
   Tensor output;        // after gate and post-norm
 };
 
-// x [B, T, D] -> [B, T, D]; parameters norm1, attn, norm2, mlp and the method's own. A method whose gate starts at 0 and whose branch
-// ends in a layer that starts at 0 is refused: neither would ever get a gradient.
+// x [B, T, D] -> [B, T, D]; parameters norm1, attn, norm2, mlp and the method's own. A method whose gate starts at 0
+// and whose branch ends in a layer that starts at 0 is refused: neither would ever get a gradient.
 class Block : public Layer {
  public:
   explicit Block(const BlockOptions& options);
 
-  // The stream after this block: what a stack of blocks calls. operator() is the same for a block alone, opened and closed by its method.
+  // The stream after this block: what a stack of blocks calls. operator() is the same for a block alone, opened and
+  // closed by its method.
   void advance(Stream& stream) const;
 
   // Called at each junction of each forward pass while the handle lives.

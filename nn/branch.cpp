@@ -20,7 +20,8 @@ Tensor Branch::operator()(const Tensor& x, const Place& place) const {
   entered_ = left_ = false;
   const Tensor y = (*this)(u);
   check(entered_ && left_,
-        "[branch] expected {}'s forward() to begin with enter() and to end with leave(), which bring its norm and junction, got one without {}()",
+        "[branch] expected {}'s forward() to begin with enter() and to end with leave(), which bring its norm and "
+        "junction, got one without {}()",
         *path(), entered_ ? "leave" : "enter");
   return hooked() && place.junction ? join(place, y) : y;
 }

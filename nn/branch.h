@@ -5,8 +5,8 @@
 
 namespace plumb::nn {
 
-// What a residual method does inside a branch, at the three places where papers put something. A branch that has none takes its
-// fused path.
+// What a residual method does inside a branch, at the three places where papers put something. A branch that has none
+// takes its fused path.
 class Inside {
  public:
   virtual ~Inside() = default;
@@ -36,7 +36,8 @@ class Branch : public Layer {
   virtual const char* kind() const = 0;  // "attn" or "mlp"
   virtual Linear& first() = 0;           // qkv or fc1
   virtual Linear& last() = 0;            // proj or fc2
-  // Multiplies the declared init of the weights that the values pass through: W_v and W_o, or fc1 and fc2. W_q and W_k stay.
+  // Multiplies the declared init of the weights that the values pass through: W_v and W_o, or fc1 and fc2. W_q and W_k
+  // stay.
   virtual void scale_value_path(double factor) = 0;
 
   using Layer::operator();

@@ -72,7 +72,8 @@ std::vector<double> key_drop_probabilities(const DropKey& drop_key, std::int64_t
   std::vector<double> probabilities(static_cast<std::size_t>(keys - grid.cells()), 0.0);
   for (std::int64_t i = 0; i < H; ++i)
     for (std::int64_t j = 0; j < W; ++j) {
-      const std::int64_t a = near(i, H), b = near(j, W), seeds = drop.shape == DropShape::block ? a * b : a * W + b * H - a * b;
+      const std::int64_t a = near(i, H), b = near(j, W),
+                         seeds = drop.shape == DropShape::block ? a * b : a * W + b * H - a * b;
       probabilities.push_back(1 - std::pow(1 - rate, seeds));
     }
   return probabilities;
@@ -84,7 +85,8 @@ double expected_drop_ratio(const DropKey& drop_key, std::int64_t keys, KeyGrid g
 }
 
 DropKey by_rate(DropKey o, KeyGrid grid) {
-  if (std::exchange(o.match, DropMatch::rate) == DropMatch::rate || o.shape == DropShape::plain || o.rate == 0) return o;
+  if (std::exchange(o.match, DropMatch::rate) == DropMatch::rate || o.shape == DropShape::plain || o.rate == 0)
+    return o;
   check(0 <= o.rate && o.rate <= 1, "[drop_key] expected a share in [0, 1], got {}", o.rate);
   const double share = o.rate;
   double low = 0, high = 1;
@@ -104,18 +106,22 @@ Estimate empty_row_probability(const DropKey& drop_key, std::int64_t keys, KeyGr
   std::vector<std::size_t> seed_cells;
   const std::int64_t edge = drop.shape == DropShape::block ? drop.window / 2 : 0;
   for (std::int64_t i = edge; i < grid.height - edge; ++i)
-    for (std::int64_t j = edge; j < grid.width - edge; ++j) seed_cells.push_back(static_cast<std::size_t>(i * grid.width + j));
+    for (std::int64_t j = edge; j < grid.width - edge; ++j)
+      seed_cells.push_back(static_cast<std::size_t>(i * grid.width + j));
   if (seed_cells.size() <= 16) return {empty_by_enumeration(drop, rate, seed_cells), 0};
   return empty_by_draws(drop, keys);
 }
 
-DropKeyStatistics drop_key_statistics(const DropKey& drop_key, KeyGrid grid, std::int64_t batch, std::int64_t heads, std::int64_t queries,
-                                      std::int64_t keys, std::uint64_t random_key, const RandomState& random) {
-  check(batch > 0 && heads > 0 && queries > 0, "[drop_key] expected at least one sample, head and query, got {}, {} and {}", batch, heads, queries);
+DropKeyStatistics drop_key_statistics(const DropKey& drop_key, KeyGrid grid, std::int64_t batch, std::int64_t heads,
+                                      std::int64_t queries, std::int64_t keys, std::uint64_t random_key,
+                                      const RandomState& random) {
+  check(batch > 0 && heads > 0 && queries > 0,
+        "[drop_key] expected at least one sample, head and query, got {}, {} and {}", batch, heads, queries);
   const KeyDrop drop = draws_of(drop_key, keys, grid, random_key);
   if (!drop.threshold) return {};
   // Rows that share a mask are alike: one stands for all.
-  const std::int64_t H = drop.sharing == DropSharing::heads ? 1 : heads, N = drop.sharing == DropSharing::column ? 1 : queries;
+  const std::int64_t H = drop.sharing == DropSharing::heads ? 1 : heads,
+                     N = drop.sharing == DropSharing::column ? 1 : queries;
   std::vector<std::uint8_t> dropped(static_cast<std::size_t>(keys));
   std::int64_t entries = 0, empty = 0;
   for (std::int64_t b = 0; b < batch; ++b)

@@ -20,11 +20,17 @@ namespace plumb::nn {
 namespace {
 
 constexpr std::int64_t dim = 8, heads = 2, classes = 5, depth = 3;
-constexpr Defaults f64_reference{DType::f64, Device::reference}, f64_cpu{DType::f64, Device::cpu}, f32_cpu{DType::f32, Device::cpu};
+constexpr Defaults f64_reference{DType::f64, Device::reference}, f64_cpu{DType::f64, Device::cpu},
+    f32_cpu{DType::f32, Device::cpu};
 
 std::unique_ptr<Stack> make_stack(const GateChoice& gate, std::int64_t blocks = depth) {
-  auto stack = std::make_unique<Stack>(
-      StackOptions{.dim = dim, .heads = heads, .hidden = 4 * dim, .depth = blocks, .gate = gate, .norm_eps = 1e-6, .final_norm = true});
+  auto stack = std::make_unique<Stack>(StackOptions{.dim = dim,
+                                                    .heads = heads,
+                                                    .hidden = 4 * dim,
+                                                    .depth = blocks,
+                                                    .gate = gate,
+                                                    .norm_eps = 1e-6,
+                                                    .final_norm = true});
   initialize(*stack, 0);
   return stack;
 }
@@ -104,7 +110,9 @@ struct Outcome {
   std::string detail;
 };
 
-Outcome limited(double error, double limit) { return {error <= limit, fmt::format("error {:.1e}, limit {:g}", error, limit)}; }
+Outcome limited(double error, double limit) {
+  return {error <= limit, fmt::format("error {:.1e}, limit {:g}", error, limit)};
+}
 
 Outcome builds(const GateChoice& gate) {
   const auto stack = make_stack(gate);
@@ -120,14 +128,15 @@ Outcome registered(const GateChoice& gate) {
   std::vector<std::string> strangers;
   for (const Gradients::Entry& e : g.entries()) {
     if (known.contains(e.node.get())) continue;
-    const std::string stranger = fmt::format("{} {}", e.node->name.empty() ? "a tensor" : fmt::format("\"{}\"", e.node->name), e.gradient.shape());
+    const std::string stranger = fmt::format(
+        "{} {}", e.node->name.empty() ? "a tensor" : fmt::format("\"{}\"", e.node->name), e.gradient.shape());
     if (std::ranges::find(strangers, stranger) == strangers.end()) strangers.push_back(stranger);
   }
   if (strangers.empty()) return {true, fmt::format("{} parameters get a gradient, nothing else", g.entries().size())};
-  return {false,
-          fmt::format("a gradient goes to {}, of which the model does not know: no optimizer would train it and no file keep it; make tensors with "
-                      "parameter(), and register member modules with child()",
-                      some_of(strangers))};
+  return {false, fmt::format("a gradient goes to {}, of which the model does not know: no optimizer would train it and "
+                             "no file keep it; make tensors with "
+                             "parameter(), and register member modules with child()",
+                             some_of(strangers))};
 }
 
 Outcome gradients_of_order(const GateChoice& gate, CheckGradientsOptions options) {
@@ -136,8 +145,12 @@ Outcome gradients_of_order(const GateChoice& gate, CheckGradientsOptions options
   return limited(check_gradients([&] { return (*s.stack)(s.x); }, s.variables, options), options.tolerance);
 }
 
-Outcome gradients(const GateChoice& gate) { return gradients_of_order(gate, {.order = 1, .tolerance = 1e-6, .elements = 2, .directions = 2}); }
-Outcome second_order(const GateChoice& gate) { return gradients_of_order(gate, {.order = 2, .tolerance = 1e-5, .elements = 1, .directions = 1}); }
+Outcome gradients(const GateChoice& gate) {
+  return gradients_of_order(gate, {.order = 1, .tolerance = 1e-6, .elements = 2, .directions = 2});
+}
+Outcome second_order(const GateChoice& gate) {
+  return gradients_of_order(gate, {.order = 2, .tolerance = 1e-5, .elements = 1, .directions = 1});
+}
 
 struct Found {
   bool holds;
@@ -149,7 +162,8 @@ Found identity_at_init(const GateChoice& gate) {
   double changed = 0;
   std::vector<Handle> watch;
   for (const auto& block : stack->blocks())
-    watch.push_back(block->observe([&](const Junction& j) { changed = worse(changed, difference({j.output}, {j.stream})); }));
+    watch.push_back(
+        block->observe([&](const Junction& j) { changed = worse(changed, difference({j.output}, {j.stream})); }));
   (*stack)(stream());
   return {changed == 0, fmt::format("a block changes its input by {:.1e}", changed)};
 }
@@ -160,12 +174,14 @@ Found zero_branch_gradient(const GateChoice& gate) {
   double most = 0;
   for (const char* weight : {"attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2"})
     most = worse(most, largest(g[fmt::format("blocks.0.{}.weight", weight)]));
-  return {most == 0, most == 0 && gate->paper.zero_head ? "hidden by the head of zeros" : fmt::format("largest gradient {:.1e}", most)};
+  return {most == 0, most == 0 && gate->paper.zero_head ? "hidden by the head of zeros"
+                                                        : fmt::format("largest gradient {:.1e}", most)};
 }
 
 Found loss_is_log_classes(const GateChoice& gate) {
   const NoGrad no_grad;
-  const double loss = cross_entropy((*make_vit(gate))(images()), labels()).item(), expected = std::log(static_cast<double>(classes));
+  const double loss = cross_entropy((*make_vit(gate))(images()), labels()).item(),
+               expected = std::log(static_cast<double>(classes));
   return {std::abs(loss - expected) < 1e-12, fmt::format("loss {:.6f}, ln({}) = {:.6f}", loss, classes, expected)};
 }
 
@@ -199,12 +215,15 @@ Outcome roles(const GateChoice& gate) {
   for (const Parameter& p : make_stack(gate)->parameters()) {
     if (!of_gate(p)) continue;
     ++count;
-    if (p.decay_factor != 0) decaying.push_back(fmt::format("{} (role {}) has decay factor {:g}", p.name, nn::name(p.role), p.decay_factor));
+    if (p.decay_factor != 0)
+      decaying.push_back(fmt::format("{} (role {}) has decay factor {:g}", p.name, nn::name(p.role), p.decay_factor));
   }
-  return {decaying.empty(), decaying.empty() ? fmt::format("{} tensors without decay", count)
-                                             : fmt::format("{}: weight decay would pull the gate to 0; give it Role::gate, or decay_factor 0 (own(), "
-                                                           "each_parameter())",
-                                                           some_of(decaying))};
+  return {decaying.empty(),
+          decaying.empty()
+              ? fmt::format("{} tensors without decay", count)
+              : fmt::format("{}: weight decay would pull the gate to 0; give it Role::gate, or decay_factor 0 (own(), "
+                            "each_parameter())",
+                            some_of(decaying))};
 }
 
 Outcome learning(const GateChoice& gate) {
@@ -219,7 +238,8 @@ Outcome learning(const GateChoice& gate) {
   std::vector<std::string> still;
   for (const Parameter& p : model->parameters())
     if (p.value.values() == before[p.name]) still.push_back(p.name);
-  return {still.empty(), still.empty() ? "5 steps move every parameter" : fmt::format("5 steps do not move {}", some_of(still))};
+  return {still.empty(),
+          still.empty() ? "5 steps move every parameter" : fmt::format("5 steps do not move {}", some_of(still))};
 }
 
 // What is added is proportional to the sample's factor; and where all samples are dropped, branches do not matter.
@@ -231,10 +251,13 @@ Outcome stochastic_depth(const GateChoice& gate) {
     std::vector<Handle> watch;
     for (const auto& block : s.stack->blocks())
       watch.push_back(block->observe([&](const Junction& j) {
-        const auto with = [&](double factor) { return j.gate.combine_scaled(j.stream.detach(), j.branch_value.detach(), full({2}, factor)); };
+        const auto with = [&](double factor) {
+          return j.gate.combine_scaled(j.stream.detach(), j.branch_value.detach(), full({2}, factor));
+        };
         const Tensor none = with(0), once = with(1), twice = with(2);
         proportion = worse(proportion, difference({twice - none}, {(once - none) * 2}));
-        proportion = worse(proportion, difference({once}, {j.gate.combine(j.stream.detach(), j.branch_value.detach())}));
+        proportion =
+            worse(proportion, difference({once}, {j.gate.combine(j.stream.detach(), j.branch_value.detach())}));
         kept = worse(kept, difference({none}, {j.stream.detach()}));
       }));
     (*s.stack)(s.x);
@@ -258,18 +281,25 @@ Outcome stochastic_depth(const GateChoice& gate) {
   const RandomScope random({.seed = 1, .step = 1});
   const double leak = difference({all_dropped(2)}, {all_dropped(1)});
   if (!(proportion <= 1e-9))
-    return {false,
-            fmt::format("what the gate adds is not in proportion to the sample's factor (off by {:.1e}): override combine_scaled", proportion)};
+    return {
+        false,
+        fmt::format(
+            "what the gate adds is not in proportion to the sample's factor (off by {:.1e}): override combine_scaled",
+            proportion)};
   if (!(leak <= 1e-12))
-    return {false,
-            fmt::format("dropped branches change the output by {:.1e}: combine_scaled, or the gate's own join, must multiply what the branch adds by "
-                        "row_scale",
-                        leak)};
-  return {true,
-          fmt::format("in proportion to {:.1e}; {}", proportion,
-                      kept <= 1e-12
-                          ? "a dropped sample is its skip"
-                          : fmt::format("a dropped sample differs from its skip by {:.1e}: if that is not meant, override combine_scaled", kept))};
+    return {false, fmt::format("dropped branches change the output by {:.1e}: combine_scaled, or the gate's own join, "
+                               "must multiply what the branch adds by "
+                               "row_scale",
+                               leak)};
+  return {
+      true,
+      fmt::format(
+          "in proportion to {:.1e}; {}", proportion,
+          kept <= 1e-12
+              ? "a dropped sample is its skip"
+              : fmt::format(
+                    "a dropped sample differs from its skip by {:.1e}: if that is not meant, override combine_scaled",
+                    kept))};
 }
 
 Outcome checkpointed(const GateChoice& gate) {
@@ -285,16 +315,18 @@ Outcome checkpointed(const GateChoice& gate) {
 
 Outcome devices(const GateChoice& gate) {
   const Tensors expected = pass_of(gate, f64_reference);
-  const double f64_error = difference(pass_of(gate, f64_cpu), expected), f32_error = difference(pass_of(gate, f32_cpu), expected);
-  return {f64_error <= 1e-9 && f32_error <= 2e-4, fmt::format("cpu f64 {:.1e}, limit 1e-09; cpu f32 {:.1e}, limit 2e-04", f64_error, f32_error)};
+  const double f64_error = difference(pass_of(gate, f64_cpu), expected),
+               f32_error = difference(pass_of(gate, f32_cpu), expected);
+  return {f64_error <= 1e-9 && f32_error <= 2e-4,
+          fmt::format("cpu f64 {:.1e}, limit 1e-09; cpu f32 {:.1e}, limit 2e-04", f64_error, f32_error)};
 }
 
 Outcome save_and_load(const GateChoice& gate) {
   const auto model = make_vit(gate, 1), other = make_vit(gate, 2);
   shake(*model);
   calibrate(*model, images());
-  const auto file =
-      std::filesystem::temp_directory_path() / fmt::format("plumb_gate_check.{}.{}.safetensors", getpid(), static_cast<const void*>(model.get()));
+  const auto file = std::filesystem::temp_directory_path() /
+                    fmt::format("plumb_gate_check.{}.{}.safetensors", getpid(), static_cast<const void*>(model.get()));
   struct Removed {
     const std::filesystem::path& path;
     ~Removed() {
@@ -307,7 +339,9 @@ Outcome save_and_load(const GateChoice& gate) {
   model->eval();
   other->eval();
   const double gap = difference({(*other)(images())}, {(*model)(images())});
-  return {gap == 0, gap == 0 ? "the same outputs" : fmt::format("outputs differ by {:.1e}: is something that the gate keeps not a parameter?", gap)};
+  return {gap == 0,
+          gap == 0 ? "the same outputs"
+                   : fmt::format("outputs differ by {:.1e}: is something that the gate keeps not a parameter?", gap)};
 }
 
 Outcome deep(const GateChoice& gate) {
@@ -329,7 +363,8 @@ Outcome bf16(const GateChoice& gate) {
     }));
   (*stack)(stream());
   if (shares.empty()) return {true, "branches add nothing at init"};
-  return {true, fmt::format("24 blocks: bf16 would lose {:.0f} % of what a branch adds", 100 * *std::ranges::max_element(shares))};
+  return {true, fmt::format("24 blocks: bf16 would lose {:.0f} % of what a branch adds",
+                            100 * *std::ranges::max_element(shares))};
 }
 
 // What an error says, without its sizes and where it happened.
@@ -347,8 +382,8 @@ Outcome documented(const GateChoice& gate) {
 }  // namespace
 
 double unchanged_in_bf16(const std::vector<double>& stream, const std::vector<double>& added) {
-  check(stream.size() == added.size() && !stream.empty(), "[unchanged_in_bf16] expected as many elements of both, got {} and {}", stream.size(),
-        added.size());
+  check(stream.size() == added.size() && !stream.empty(),
+        "[unchanged_in_bf16] expected as many elements of both, got {} and {}", stream.size(), added.size());
   std::size_t unchanged = 0;
   for (std::size_t i = 0; i < stream.size(); ++i) {
     const float x = bfloat16(stream[i]), branch = bfloat16(added[i]);
@@ -361,7 +396,8 @@ bool GateReport::passed() const { return std::ranges::all_of(rules, &RuleResult:
 
 std::string GateReport::text() const {
   std::string text = fmt::format("{}\n", gate);
-  for (const RuleResult& r : rules) text += fmt::format("  {:<7} {:<20} {}\n", r.passed ? "ok" : "FAILED", r.rule, r.detail);
+  for (const RuleResult& r : rules)
+    text += fmt::format("  {:<7} {:<20} {}\n", r.passed ? "ok" : "FAILED", r.rule, r.detail);
   return text;
 }
 
@@ -386,9 +422,11 @@ GateReport check_gate(const GateChoice& gate) {
       {"documented", documented},
   };
   GateReport report{gate->label(), {}};
-  std::map<std::string, std::pair<std::size_t, int>> errors;  // by what they say: the rule that met one first, and how many others did
+  std::map<std::string, std::pair<std::size_t, int>>
+      errors;  // by what they say: the rule that met one first, and how many others did
   for (const auto& [rule, check_rule] : rules) {
-    if (rule == "second order" && report.rules.back().rule == "gradients" && !report.rules.back().passed) continue;  // follows from the first
+    if (rule == "second order" && report.rules.back().rule == "gradients" && !report.rules.back().passed)
+      continue;  // follows from the first
     Outcome outcome{};
     try {
       outcome = check_rule(gate);
@@ -405,7 +443,9 @@ GateReport check_gate(const GateChoice& gate) {
     if (rule == "builds" && !outcome.passed) break;  // nothing else can run
   }
   for (const auto& [kind, where] : errors)
-    if (where.second > 0) report.rules[where.first].detail += fmt::format(" (and so in {} rules after it, which are not listed)", where.second);
+    if (where.second > 0)
+      report.rules[where.first].detail +=
+          fmt::format(" (and so in {} rules after it, which are not listed)", where.second);
   return report;
 }
 

@@ -19,7 +19,8 @@ struct Fans {
   double in, out;
 
   Fans(const Shape& shape, const std::string& init, const std::string& name) {
-    check(shape.rank() == 2 || shape.rank() == 4, "[init] expected a weight [out, in] or [out, in, kh, kw] for {}, got {} {}", init, name, shape);
+    check(shape.rank() == 2 || shape.rank() == 4,
+          "[init] expected a weight [out, in] or [out, in, kh, kw] for {}, got {} {}", init, name, shape);
     const auto taps = static_cast<double>(shape.rank() == 4 ? shape[2] * shape[3] : 1);
     in = taps * static_cast<double>(shape[1]);
     out = taps * static_cast<double>(shape[0]);
@@ -118,24 +119,30 @@ void Init::fill(const Array& parameter, std::uint64_t seed, const std::string& n
       case Kind::fan_in_uniform: {
         const Fans fan(parameter.shape(), description(), name);
         if (kind_ == Kind::xavier_normal)
-          return [key, std = std::sqrt(2 / (fan.in + fan.out / parameter_))](std::uint64_t i) { return std * normal_draw(key, i); };
-        const double bound = kind_ == Kind::fan_in_uniform ? 1 / std::sqrt(fan.in) : std::sqrt(6 / (fan.in + fan.out / parameter_));
+          return [key, std = std::sqrt(2 / (fan.in + fan.out / parameter_))](std::uint64_t i) {
+            return std * normal_draw(key, i);
+          };
+        const double bound =
+            kind_ == Kind::fan_in_uniform ? 1 / std::sqrt(fan.in) : std::sqrt(6 / (fan.in + fan.out / parameter_));
         return [key, bound](std::uint64_t i) { return bound * (2 * uniform_draw(key, i) - 1); };
       }
       case Kind::he_normal:
-        return [key, std = std::sqrt(2 / Fans(parameter.shape(), description(), name).out)](std::uint64_t i) { return std * normal_draw(key, i); };
+        return [key, std = std::sqrt(2 / Fans(parameter.shape(), description(), name).out)](std::uint64_t i) {
+          return std * normal_draw(key, i);
+        };
       case Kind::values:
         break;
     }
-    check(static_cast<std::int64_t>(values_.size()) == parameter.numel(), "[init] expected {} values for {} {}, got {}", parameter.numel(), name,
-          parameter.shape(), values_.size());
+    check(static_cast<std::int64_t>(values_.size()) == parameter.numel(), "[init] expected {} values for {} {}, got {}",
+          parameter.numel(), name, parameter.shape(), values_.size());
     return [this](std::uint64_t i) { return values_[i]; };
   }();
   const std::size_t parts = std::max<std::size_t>(part_factors_.size(), 1);
   check(parameter.shape().rank() == 0 || parameter.dim(0) % static_cast<std::int64_t>(parts) == 0,
         "[init] expected rows in {} equal parts for {}, got {}", parts, name, parameter.shape());
   const auto part_size = std::max<std::uint64_t>(static_cast<std::uint64_t>(parameter.numel()) / parts, 1);
-  const Out host(in_host_memory(parameter.device()) ? parameter : Array(parameter.shape(), parameter.dtype(), Device::cpu));
+  const Out host(in_host_memory(parameter.device()) ? parameter
+                                                    : Array(parameter.shape(), parameter.dtype(), Device::cpu));
   dispatch_float(parameter.dtype(), "init", [&]<class T>() {
     T* const values = host.mutable_data<T>();
     for (std::int64_t e = 0; e < parameter.numel(); ++e) {
@@ -159,7 +166,8 @@ namespace {
 
 // "0.1" for values that are all the same, "(1, 0, 0, 0)" for a few, "16 values" for more.
 std::string short_list(const std::vector<double>& values) {
-  if (std::ranges::adjacent_find(values, std::not_equal_to{}) == values.end()) return fmt::format("{:g}", values.empty() ? 0 : values[0]);
+  if (std::ranges::adjacent_find(values, std::not_equal_to{}) == values.end())
+    return fmt::format("{:g}", values.empty() ? 0 : values[0]);
   return values.size() <= 8 ? fmt::format("({:g})", fmt::join(values, ", ")) : fmt::format("{} values", values.size());
 }
 
@@ -167,19 +175,22 @@ std::string short_list(const std::vector<double>& values) {
 
 std::string Init::description() const {
   if (is_zero()) return "0";
-  const std::string base = kind_ == Kind::constant           ? fmt::format("{:g}", parameter_)
-                           : kind_ == Kind::truncated_normal ? fmt::format("truncated_normal({:g})", parameter_)
-                           : kind_ == Kind::fan_in_uniform   ? "fan_in_uniform"
-                           : kind_ == Kind::xavier_normal ? (parameter_ == 1 ? "xavier_normal" : fmt::format("xavier_normal({:g} parts)", parameter_))
-                           : kind_ == Kind::uniform       ? fmt::format("uniform({:g})", parameter_)
-                           : kind_ == Kind::he_normal     ? "he_normal"
-                           : kind_ == Kind::xavier_uniform
-                               ? (parameter_ == 1 ? "xavier_uniform" : fmt::format("xavier_uniform({:g} parts)", parameter_))
-                               : short_list(values_);
+  const std::string base =
+      kind_ == Kind::constant           ? fmt::format("{:g}", parameter_)
+      : kind_ == Kind::truncated_normal ? fmt::format("truncated_normal({:g})", parameter_)
+      : kind_ == Kind::fan_in_uniform   ? "fan_in_uniform"
+      : kind_ == Kind::xavier_normal
+          ? (parameter_ == 1 ? "xavier_normal" : fmt::format("xavier_normal({:g} parts)", parameter_))
+      : kind_ == Kind::uniform   ? fmt::format("uniform({:g})", parameter_)
+      : kind_ == Kind::he_normal ? "he_normal"
+      : kind_ == Kind::xavier_uniform
+          ? (parameter_ == 1 ? "xavier_uniform" : fmt::format("xavier_uniform({:g} parts)", parameter_))
+          : short_list(values_);
   std::string text = factor_ == 1 ? base : fmt::format("{} * {:.4g}", base, factor_);
   if (!part_factors_.empty()) {
     for (std::size_t i = 0; i < part_factors_.size(); ++i)
-      if (part_factors_[i] != 1) text += fmt::format(", part {} of {} * {:.4g}", i + 1, part_factors_.size(), part_factors_[i]);
+      if (part_factors_[i] != 1)
+        text += fmt::format(", part {} of {} * {:.4g}", i + 1, part_factors_.size(), part_factors_[i]);
   }
   return text;
 }

@@ -40,7 +40,8 @@ bool wants_initialising(const Parameter& p) {
 }
 
 void check_replacement(const char* op, const Tensor& replaced, const Tensor& by, bool any_shape) {
-  check(by.dtype() == replaced.dtype() && by.device() == replaced.device() && (any_shape || by.shape() == replaced.shape()),
+  check(by.dtype() == replaced.dtype() && by.device() == replaced.device() &&
+            (any_shape || by.shape() == replaced.shape()),
         "[{}] expected a hook that returns {}{}, as it got, or an undefined tensor, got {}", op, describe(replaced),
         any_shape ? ", of any shape" : "", describe(by));
 }
@@ -52,13 +53,16 @@ struct Parameter::Shared {
   std::shared_ptr<Node> node;
 };
 
-Parameter::Parameter(std::string own_name, Tensor variable, Role r, Init i, std::optional<double> lr, std::optional<double> decay)
+Parameter::Parameter(std::string own_name, Tensor variable, Role r, Init i, std::optional<double> lr,
+                     std::optional<double> decay)
     : name(std::move(own_name)),
       value(std::move(variable)),
       role(r),
       init(std::move(i)),
-      shared_((check(value.node() && !value.node()->backward, "[parameter] expected a variable for {}, got {}", name, describe(value)),
-               std::make_shared<Shared>(lr.value_or(factors(r).lr), 1.0, decay.value_or(factors(r).decay), value.node()))),
+      shared_(
+          (check(value.node() && !value.node()->backward, "[parameter] expected a variable for {}, got {}", name,
+                 describe(value)),
+           std::make_shared<Shared>(lr.value_or(factors(r).lr), 1.0, decay.value_or(factors(r).decay), value.node()))),
       lr_factor(shared_->lr_factor),
       eps_factor(shared_->eps_factor),
       decay_factor(shared_->decay_factor),
@@ -87,7 +91,9 @@ Module::~Module() {
 }
 
 Module& Module::of(const Child& child) const {
-  check(child.module, "[module] expected child \"{}\" of {} to live as long as its parent, got one that is destroyed: register members, not locals",
+  check(child.module,
+        "[module] expected child \"{}\" of {} to live as long as its parent, got one that is destroyed: register "
+        "members, not locals",
         child.name, *path());
   return *child.module;
 }
@@ -102,7 +108,8 @@ void Module::look_for_uninitialised() const {
     if (wants_initialising(p)) names.push_back(full_name);
   });
   check(names.empty(),
-        "[{}] expected initialised parameters, got {}{} as {} declared: call nn::initialize(model, seed) when the model is complete, "
+        "[{}] expected initialised parameters, got {}{} as {} declared: call nn::initialize(model, seed) when the "
+        "model is complete, "
         "or load its weights; if that was done, register this module in its parent with child()",
         *path(), names.empty() ? "" : names[0], names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "",
         names.size() > 1 ? "they were" : "it was");
@@ -116,44 +123,52 @@ void Module::mark_initialised() const {
 
 const Path& Module::path() const {
   if (!path_)
-    path_ = parent_ && name_.empty() ? parent_->path() : std::make_shared<const std::string>(parent_ ? *parent_->path() + "." + name_ : name_);
+    path_ = parent_ && name_.empty()
+                ? parent_->path()
+                : std::make_shared<const std::string>(parent_ ? *parent_->path() + "." + name_ : name_);
   return path_;
 }
 
-Tensor Module::parameter(const std::string& name, const Shape& shape, Init init, Role role, Factor lr_factor, Factor decay_factor) {
+Tensor Module::parameter(const std::string& name, const Shape& shape, Init init, Role role, Factor lr_factor,
+                         Factor decay_factor) {
   const Array value(shape, defaults().dtype, defaults().device);
   init.fill(value, 0, name);
   return add({name, variable(value), role, std::move(init), lr_factor, decay_factor});
 }
 
-Tensor Module::parameter(const std::string& name, const Tensor& initial, Role role, Factor lr_factor, Factor decay_factor) {
-  check(initial.defined() && is_float(initial.dtype()), "[module] expected initial values in f32 or f64 for {}.{}, got {}", *path(), name,
-        describe(initial));
+Tensor Module::parameter(const std::string& name, const Tensor& initial, Role role, Factor lr_factor,
+                         Factor decay_factor) {
+  check(initial.defined() && is_float(initial.dtype()),
+        "[module] expected initial values in f32 or f64 for {}.{}, got {}", *path(), name, describe(initial));
   const Array value = empty_like(initial.array());
   copy_into(initial.array(), value);
   return add({name, variable(value), role, Init::values(initial.values()), lr_factor, decay_factor});
 }
 
 Tensor Module::add(Parameter p) {
-  check(!p.name.empty() && p.name.find('.') == std::string::npos, "[module] expected a parameter name without dots, got \"{}\"", p.name);
+  check(!p.name.empty() && p.name.find('.') == std::string::npos,
+        "[module] expected a parameter name without dots, got \"{}\"", p.name);
   check_new(p.name);
   const auto usable = [](double factor) { return std::isfinite(factor) && factor >= 0; };
   check(usable(p.lr_factor) && usable(p.decay_factor),
-        "[module] expected finite factors of at least 0 for {}.{}, got {} of the rate and {} of the decay", *path(), p.name, p.lr_factor,
-        p.decay_factor);
+        "[module] expected finite factors of at least 0 for {}.{}, got {} of the rate and {} of the decay", *path(),
+        p.name, p.lr_factor, p.decay_factor);
   p.value.node()->name = p.name;
   changed();
   return parameters_.emplace_back(std::move(p)).value;
 }
 
 void Module::check_new(const std::string& name) const {
-  check(!shown_by_parent(), "[module] expected a nameless child to be complete when it is registered, got \"{}\" for {} afterwards", name, *path());
+  check(!shown_by_parent(),
+        "[module] expected a nameless child to be complete when it is registered, got \"{}\" for {} afterwards", name,
+        *path());
   check(!shows(name), "[module] expected a new name in {}, got \"{}\" again", *path(), name);
 }
 
 bool Module::shows(const std::string& name) const {
   return std::ranges::find(parameters_, name, &Parameter::name) != parameters_.end() ||
-         std::ranges::any_of(children_, [&](const Child& c) { return c.name == name || (c.name.empty() && of(c).shows(name)); });
+         std::ranges::any_of(children_,
+                             [&](const Child& c) { return c.name == name || (c.name.empty() && of(c).shows(name)); });
 }
 
 void Module::collect_names(const std::string& prefix, std::set<std::string>& names) const {
@@ -167,16 +182,21 @@ void Module::collect_names(const std::string& prefix, std::set<std::string>& nam
 void Module::adopt(const std::string& name, Module& module) {
   if (!name.empty()) check_new(name);
   for (const Module* m = this; m; m = m->parent_)
-    check(m != &module, "[module] expected a module that is not above itself as {}.{}, got {}", *path(), name, *module.path());
+    check(m != &module, "[module] expected a module that is not above itself as {}.{}, got {}", *path(), name,
+          *module.path());
   if (module.parent_)
-    fail(
-        fmt::format("[module] expected a module without a parent for {}.{}, got one that {} already: a module is registered once; whoever shares it "
-                    "keeps a reference",
-                    *path(), name,
-                    module.parent_ == this ? fmt::format("is {}", *module.path())
-                                           : fmt::format("another module, {}, has registered as \"{}\"", *module.parent_->path(), module.name_)));
+    fail(fmt::format(
+        "[module] expected a module without a parent for {}.{}, got one that {} already: a module is registered once; "
+        "whoever shares it "
+        "keeps a reference",
+        *path(), name,
+        module.parent_ == this
+            ? fmt::format("is {}", *module.path())
+            : fmt::format("another module, {}, has registered as \"{}\"", *module.parent_->path(), module.name_)));
   // A nameless child, or "blocks" beside "blocks.3", may bring a full name that is there already.
-  const auto continues = [&](const Child& c) { return c.name.empty() || c.name.starts_with(name + ".") || name.starts_with(c.name + "."); };
+  const auto continues = [&](const Child& c) {
+    return c.name.empty() || c.name.starts_with(name + ".") || name.starts_with(c.name + ".");
+  };
   if (name.empty() || std::ranges::any_of(children_, continues)) {
     std::set<std::string> names, brought;
     collect_names("", names);
@@ -266,7 +286,8 @@ Tensor Layer::operator()(const Tensor& x) const {
     }
   if (backward_hooks_ && !backward_hooks_->empty() && output.requires_grad()) {
     // A layer that returned its input needs a node of its own: the input's other users are not this layer's.
-    if (output.node() == x.node()) output = record("identity", output.array(), {output}, [](const Tensor& dy) { return Tensors{dy}; });
+    if (output.node() == x.node())
+      output = record("identity", output.array(), {output}, [](const Tensor& dy) { return Tensors{dy}; });
     // The node keeps the hook for as long as the graph lives; the map inside is emptied when handles go.
     const int id = output.node()->hooks.empty() ? 0 : output.node()->hooks.rbegin()->first + 1;
     output.node()->hooks[id] = [this, hooks = backward_hooks_](const Tensor& gradient) {

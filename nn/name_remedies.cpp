@@ -9,7 +9,9 @@ bool any_name(const NamedTensors& tensors, const auto& fits_name) {
   return std::ranges::any_of(tensors, [&](const auto& entry) { return fits_name(entry.first); });
 }
 
-bool has_part(const std::string& name, const std::string& part) { return ("." + name).find("." + part) != std::string::npos; }
+bool has_part(const std::string& name, const std::string& part) {
+  return ("." + name).find("." + part) != std::string::npos;
+}
 
 // "C.N." of "blocks.C.N.norm1.weight".
 std::string chunk_of(const std::string& name) {
@@ -19,7 +21,8 @@ std::string chunk_of(const std::string& name) {
   };
   const std::size_t blocks = name.find("blocks.");
   if (blocks == std::string::npos || (blocks > 0 && name[blocks - 1] != '.')) return "";
-  const std::size_t first = blocks + 7, second = digits(first), end = second == std::string::npos ? second : digits(second);
+  const std::size_t first = blocks + 7, second = digits(first),
+                    end = second == std::string::npos ? second : digits(second);
   return end == std::string::npos ? "" : name.substr(first, end - first);
 }
 
@@ -29,15 +32,18 @@ bool is_layerscale(const std::string& name) {
   if (has_part(name, "blocks_token_only.")) return false;
   const std::string last = name.substr(name.rfind('.') + 1);
   return last == "gamma_1" || last == "gamma_2" ||
-         (last == "gamma" &&
-          (has_part(name, "gate1.gamma") || has_part(name, "gate2.gamma") || has_part(name, "ls1.gamma") || has_part(name, "ls2.gamma")));
+         (last == "gamma" && (has_part(name, "gate1.gamma") || has_part(name, "gate2.gamma") ||
+                              has_part(name, "ls1.gamma") || has_part(name, "ls2.gamma")));
 }
 
 std::string remedy_for_gates(const NamedTensors& to, const NamedTensors& from) {
   const bool wanted = any_name(to, is_layerscale), given = any_name(from, is_layerscale);
-  if (given && !wanted) return "these weights have LayerScale, and the model has not: make it with {.gate = \"layerscale\"} (--gate layerscale)";
+  if (given && !wanted)
+    return "these weights have LayerScale, and the model has not: make it with {.gate = \"layerscale\"} (--gate "
+           "layerscale)";
   if (wanted && !given && any_name(from, [](const std::string& name) { return has_part(name, "blocks."); }))
-    return "the model has LayerScale, and these weights have not: make it with their method, {.gate = \"pre\"} (--gate pre) where they have no "
+    return "the model has LayerScale, and these weights have not: make it with their method, {.gate = \"pre\"} (--gate "
+           "pre) where they have no "
            "gates, "
            "or load them with new gates (nn::load_pretrained, {.new_gates = true}; --fine-tune)";
   return "";
@@ -49,22 +55,28 @@ std::string superfluous_prefix(const NamedTensors& to, const NamedTensors& from)
   if (from.empty()) return "";
   const std::string& first = from.begin()->first;
   const std::string prefix = first.substr(0, first.find('.') + 1);
-  const bool all = !prefix.empty() && std::ranges::all_of(from, [&](const auto& entry) { return entry.first.starts_with(prefix); });
-  const bool wanted =
-      std::ranges::any_of(from, [&](const auto& entry) { return to.contains(entry.first.substr(std::min(prefix.size(), entry.first.size()))); });
+  const bool all =
+      !prefix.empty() && std::ranges::all_of(from, [&](const auto& entry) { return entry.first.starts_with(prefix); });
+  const bool wanted = std::ranges::any_of(from, [&](const auto& entry) {
+    return to.contains(entry.first.substr(std::min(prefix.size(), entry.first.size())));
+  });
   return all && wanted ? prefix : "";
 }
 
 }  // namespace
 
 std::string remedy_for_names(const NamedTensors& from) {
-  const auto begins = [&](const std::string& prefix) { return any_name(from, [&](const std::string& name) { return name.starts_with(prefix); }); };
+  const auto begins = [&](const std::string& prefix) {
+    return any_name(from, [&](const std::string& name) { return name.starts_with(prefix); });
+  };
   for (const char* average : {"model_ema.", "state_dict_ema."})
     if (begins(average))
       return std::ranges::all_of(from, [&](const auto& entry) { return entry.first.starts_with(average); })
                  ? fmt::format("names begin with \"{}\", of averaged weights: take it off", average)
-                 : fmt::format("the file has averaged weights under \"{}\" beside others: keep one of them, with the names that follow the prefix",
-                               average);
+                 : fmt::format(
+                       "the file has averaged weights under \"{}\" beside others: keep one of them, with the names "
+                       "that follow the prefix",
+                       average);
   std::string wrapped;  // "module._orig_mod.", in the order of the file
   for (bool more = true; more;) {
     more = false;
@@ -77,7 +89,8 @@ std::string remedy_for_names(const NamedTensors& from) {
   for (const auto& [name, value] : from)
     if (const std::string chunk = chunk_of(name); !chunk.empty()) {
       const std::string block = chunk.substr(chunk.find('.') + 1);
-      return fmt::format("the blocks are in chunks, as in DINOv2: rename blocks.{}* to blocks.{}*, likewise the others", chunk, block);
+      return fmt::format("the blocks are in chunks, as in DINOv2: rename blocks.{}* to blocks.{}*, likewise the others",
+                         chunk, block);
     }
   for (const char* scale : {"ls1.weight", "ls2.weight"})
     if (any_name(from, [&](const std::string& name) { return has_part(name, scale); }))
@@ -87,7 +100,8 @@ std::string remedy_for_names(const NamedTensors& from) {
 
 std::string remedy_for_names(const NamedTensors& to, const NamedTensors& from) {
   if (const std::string remedy = remedy_for_names(from); !remedy.empty()) return remedy;
-  if (const std::string prefix = superfluous_prefix(to, from); !prefix.empty()) return fmt::format("all begin with \"{}\": take it off", prefix);
+  if (const std::string prefix = superfluous_prefix(to, from); !prefix.empty())
+    return fmt::format("all begin with \"{}\": take it off", prefix);
   return remedy_for_gates(to, from);
 }
 

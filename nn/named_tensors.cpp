@@ -10,7 +10,8 @@ namespace plumb::nn {
 namespace {
 
 bool fits(const Tensor& to, const Tensor& from) {
-  return from.defined() && to.shape() == from.shape() && (to.dtype() == from.dtype() || (is_float(to.dtype()) && is_float(from.dtype())));
+  return from.defined() && to.shape() == from.shape() &&
+         (to.dtype() == from.dtype() || (is_float(to.dtype()) && is_float(from.dtype())));
 }
 
 }  // namespace
@@ -33,9 +34,10 @@ Leftovers assign(const NamedTensors& to, const NamedTensors& from, const std::st
     if (given == from.end())
       left.missing.push_back(name);
     else if (!fits(target, given->second))
-      unfit.push_back(fmt::format(
-          "{} (expected {} {}, got {})", name, plumb::name(target.dtype()), target.shape(),
-          given->second.defined() ? fmt::format("{} {}", plumb::name(given->second.dtype()), given->second.shape()) : "an undefined tensor"));
+      unfit.push_back(fmt::format("{} (expected {} {}, got {})", name, plumb::name(target.dtype()), target.shape(),
+                                  given->second.defined()
+                                      ? fmt::format("{} {}", plumb::name(given->second.dtype()), given->second.shape())
+                                      : "an undefined tensor"));
   }
   for (const auto& [name, given] : from)
     if (!to.contains(name)) left.unexpected.push_back(name);
@@ -49,10 +51,11 @@ Leftovers assign(const NamedTensors& to, const NamedTensors& from, const std::st
   list("that do not fit", unfit);
   const bool refused = !wrong.empty() || (!to.empty() && left.missing.size() == to.size());
   const std::string remedy = refused ? remedy_for_names(to, from) : "", advice = remedy.empty() ? "" : "; " + remedy;
-  check(wrong.empty(), "{}: expected {} tensors with the names and shapes they have here, got {}{}", what, to.size(), fmt::join(wrong, "; "), advice);
+  check(wrong.empty(), "{}: expected {} tensors with the names and shapes they have here, got {}{}", what, to.size(),
+        fmt::join(wrong, "; "), advice);
   check(to.empty() || left.missing.size() < to.size(),
-        "{}: expected some of the {} tensors that are here ({}), got {} others ({}): nothing would be loaded{}", what, to.size(),
-        some_of(left.missing), from.size(), some_of(left.unexpected), advice);
+        "{}: expected some of the {} tensors that are here ({}), got {} others ({}): nothing would be loaded{}", what,
+        to.size(), some_of(left.missing), from.size(), some_of(left.unexpected), advice);
 
   for (const auto& [name, given] : from)
     if (const auto target = to.find(name); target != to.end()) {
@@ -69,7 +72,9 @@ Leftovers assign(const NamedTensors& to, const NamedTensors& from, const std::st
 
 void check_counter(const NamedTensors& from, const std::string& name, const std::string& what) {
   const auto given = from.find(name);
-  if (given == from.end() || !given->second.defined() || given->second.dtype() != DType::i64 || given->second.numel() != 1) return;
+  if (given == from.end() || !given->second.defined() || given->second.dtype() != DType::i64 ||
+      given->second.numel() != 1)
+    return;
   const std::int64_t count = on_host(given->second.array()).data<std::int64_t>()[0];
   check(count >= 0, "{}: expected \"{}\" of at least 0, got {}", what, name, count);
 }

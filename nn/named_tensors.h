@@ -22,9 +22,10 @@ struct Leftovers {
   std::vector<std::string> missing, unexpected;
 };
 
-// Copies each tensor of `from` into the buffer of the one with its name in `to`, f32 into f64 and back as needed. Shapes must be equal. If
-// names are missing or unexpected (and not allowed), a tensor does not fit, or not one of `to` is given, throws one Error that tells how many and
-// names up to ten of each kind, begun by `what` ("[load_weights] file"), and nothing has changed.
+// Copies each tensor of `from` into the buffer of the one with its name in `to`, f32 into f64 and back as needed.
+// Shapes must be equal. If names are missing or unexpected (and not allowed), a tensor does not fit, or not one of `to`
+// is given, throws one Error that tells how many and names up to ten of each kind, begun by `what` ("[load_weights]
+// file"), and nothing has changed.
 Leftovers assign(const NamedTensors& to, const NamedTensors& from, const std::string& what, Strictness strictness = {});
 
 // Throws if `from` has a counter `name` (i64 []) below 0. What is missing or does not fit is assign()'s to say.

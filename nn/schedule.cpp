@@ -42,6 +42,8 @@ const std::vector<std::string>& drop_path_schedule_names() {
   return names;
 }
 
-Schedule schedule_named(const std::string& wanted) { return static_cast<Schedule>(index_of_name("schedule", all_names(), wanted) % 4); }
+Schedule schedule_named(const std::string& wanted) {
+  return static_cast<Schedule>(index_of_name("schedule", all_names(), wanted) % 4);
+}
 
 }  // namespace plumb::nn

@@ -44,7 +44,8 @@ Stream advance_checkpointed(const Block& block, const Stream& s) {
 
 Stack::Stack(const StackOptions& o) : Layer("Stack"), options_(o) {
   check(o.depth >= 1, "[stack] expected a depth of at least 1, got {}", o.depth);
-  check(o.heads > 0 && o.dim % o.heads == 0, "[stack] expected a width that is a multiple of the heads, got dim {} and {} heads", o.dim, o.heads);
+  check(o.heads > 0 && o.dim % o.heads == 0,
+        "[stack] expected a width that is a multiple of the heads, got dim {} and {} heads", o.dim, o.heads);
   for (std::int64_t i = 0; i < o.depth; ++i) {
     AttentionOptions drop{.dim = o.dim,
                           .heads = o.heads,
@@ -54,18 +55,19 @@ Stack::Stack(const StackOptions& o) : Layer("Stack"), options_(o) {
                           .drop_head = o.drop_head.rate,
                           .drop_head_steps = o.drop_head.steps};
     drop.drop_key.rate = rate_at(o.drop_key.schedule, o.drop_key.rate, i, o.depth);
-    blocks_.push_back(std::make_unique<Block>(BlockOptions{.dim = o.dim,
-                                                           .heads = o.heads,
-                                                           .hidden = o.hidden,
-                                                           .gate = o.gate,
-                                                           .block = i,
-                                                           .blocks = o.depth,
-                                                           .norm_eps = o.norm_eps,
-                                                           .recipe = o.recipe,
-                                                           .drop = drop,
-                                                           .drop_path = rate_at(o.drop_path.schedule, o.drop_path.rate, i, o.depth),
-                                                           .drop_path_form = o.drop_path.form,
-                                                           .attention = o.attention}));
+    blocks_.push_back(
+        std::make_unique<Block>(BlockOptions{.dim = o.dim,
+                                             .heads = o.heads,
+                                             .hidden = o.hidden,
+                                             .gate = o.gate,
+                                             .block = i,
+                                             .blocks = o.depth,
+                                             .norm_eps = o.norm_eps,
+                                             .recipe = o.recipe,
+                                             .drop = drop,
+                                             .drop_path = rate_at(o.drop_path.schedule, o.drop_path.rate, i, o.depth),
+                                             .drop_path_form = o.drop_path.form,
+                                             .attention = o.attention}));
     child(fmt::format("blocks.{}", i), *blocks_.back());
   }
   if (o.final_norm) {

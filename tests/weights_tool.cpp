@@ -1,7 +1,7 @@
 // What tools/check_timm.sh needs of Plumb.
 //   weights_tool save MODEL FILE             writes a model with random weights under timm's names
-//   weights_tool logits MODEL FILE IMAGES OUT   loads FILE and writes the "logits" of the "images" in the file IMAGES to OUT; MODEL "any": what FILE
-//   says that it is of
+//   weights_tool logits MODEL FILE IMAGES OUT   loads FILE and writes the "logits" of the "images" in the file IMAGES
+//   to OUT; MODEL "any": what FILE says that it is of
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -24,22 +24,26 @@ struct Model {
 const std::map<std::string, std::function<Model()>> models{
     {"vit",
      [] {
-       return Model{std::make_unique<nn::ViT>(nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .gate = "pre", .pool = nn::Pool::token}),
+       return Model{std::make_unique<nn::ViT>(
+                        nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .gate = "pre", .pool = nn::Pool::token}),
                     nn::timm_vit()};
      }},
     {"vit_layerscale",
      [] {
-       return Model{std::make_unique<nn::ViT>(nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .gate = "layerscale", .pool = nn::Pool::token}),
+       return Model{std::make_unique<nn::ViT>(nn::ViTOptions{
+                        .dim = 48, .depth = 4, .heads = 4, .gate = "layerscale", .pool = nn::Pool::token}),
                     nn::timm_vit()};
      }},
     {"vit_mean",
      [] {
-       return Model{std::make_unique<nn::ViT>(nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .gate = "pre", .pool = nn::Pool::mean}),
+       return Model{std::make_unique<nn::ViT>(
+                        nn::ViTOptions{.dim = 48, .depth = 4, .heads = 4, .gate = "pre", .pool = nn::Pool::mean}),
                     nn::timm_vit()};
      }},
     {"cait",
      [] {
-       return Model{std::make_unique<nn::CaiT>(nn::CaiTOptions{.image = 32, .patch = 8, .classes = 10, .dim = 48, .depth = 4, .heads = 4}),
+       return Model{std::make_unique<nn::CaiT>(
+                        nn::CaiTOptions{.image = 32, .patch = 8, .classes = 10, .dim = 48, .depth = 4, .heads = 4}),
                     nn::timm_cait()};
      }},
 };
@@ -56,7 +60,8 @@ int run(int argc, char** argv) {
   const std::string command = argc > 1 ? argv[1] : "", name = argc > 2 ? argv[2] : "";
   const bool save = command == "save" && argc == 4, logits = command == "logits" && argc == 6;
   if (!((save || logits) && models.contains(name)) && !(logits && name == "any")) {
-    std::fprintf(stderr, "usage: weights_tool save MODEL FILE | logits MODEL FILE IMAGES OUT; MODEL is any (logits) or one of:");
+    std::fprintf(
+        stderr, "usage: weights_tool save MODEL FILE | logits MODEL FILE IMAGES OUT; MODEL is any (logits) or one of:");
     for (const auto& [known, make] : models) std::fprintf(stderr, " %s", known.c_str());
     std::fprintf(stderr, "\n");
     return 2;
@@ -78,7 +83,8 @@ int run(int argc, char** argv) {
   }
   const nn::NamedTensors inputs = nn::read_safetensors(argv[4]).tensors;
   const auto images = inputs.find("images");
-  check(images != inputs.end(), "[weights_tool] expected a tensor \"images\" [B, C, H, W] in {}, got {} others", argv[4], inputs.size());
+  check(images != inputs.end(), "[weights_tool] expected a tensor \"images\" [B, C, H, W] in {}, got {} others",
+        argv[4], inputs.size());
   const NoGrad no_grad;
   nn::write_safetensors(argv[5], {.tensors = {{"logits", (*m.layer)(images->second)}}, .metadata = {}});
   return 0;

@@ -1,5 +1,5 @@
-// Reads lines "KERNEL;REGISTERS;STACK;SHARED" and writes them with the share of a processor's threads (compute capability 9.0) that blocks of 256 threads
-// can fill, in percent: by CUDA's own rules, which need no device.
+// Reads lines "KERNEL;REGISTERS;STACK;SHARED" and writes them with the share of a processor's threads (compute
+// capability 9.0) that blocks of 256 threads can fill, in percent: by CUDA's own rules, which need no device.
 #include <cuda_occupancy.h>
 
 #include <iostream>
@@ -12,7 +12,8 @@ int main() {
   device.maxThreadsPerBlock = 1024, device.maxThreadsPerMultiprocessor = 2048;
   device.regsPerBlock = 65536, device.regsPerMultiprocessor = 65536;
   device.warpSize = 32, device.numSms = 132;
-  device.sharedMemPerBlock = 48 << 10, device.sharedMemPerMultiprocessor = 228 << 10, device.sharedMemPerBlockOptin = 227 << 10;
+  device.sharedMemPerBlock = 48 << 10, device.sharedMemPerMultiprocessor = 228 << 10,
+  device.sharedMemPerBlockOptin = 227 << 10;
   device.reservedSharedMemPerBlock = 1 << 10;
   constexpr int threads = 256;
   const cudaOccDeviceState state;
@@ -28,7 +29,9 @@ int main() {
     std::getline(fields, number, ';');
     function.sharedSizeBytes = std::stoul(number);
     cudaOccResult result;
-    if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &device, &function, &state, threads, 0) != CUDA_OCC_SUCCESS) return 1;
-    std::cout << line << ';' << 100 * result.activeBlocksPerMultiprocessor * threads / device.maxThreadsPerMultiprocessor << '\n';
+    if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &device, &function, &state, threads, 0) != CUDA_OCC_SUCCESS)
+      return 1;
+    std::cout << line << ';'
+              << 100 * result.activeBlocksPerMultiprocessor * threads / device.maxThreadsPerMultiprocessor << '\n';
   }
 }

@@ -8,7 +8,8 @@ namespace {
 Tensor cumulative(const Tensor& x, int axis, bool from_the_end) {
   Array y = empty_like(x.array());
   kernels(y).cumsum(x.array(), axis, from_the_end, y);
-  return record("cumsum", y, {x}, [axis, from_the_end](const Tensor& dy) { return Tensors{cumulative(dy, axis, !from_the_end)}; });
+  return record("cumsum", y, {x},
+                [axis, from_the_end](const Tensor& dy) { return Tensors{cumulative(dy, axis, !from_the_end)}; });
 }
 
 // An index of as many axes as x, with x's extents but for those along `axis`.
@@ -24,14 +25,16 @@ Tensor taken(const Tensor& x, const Tensor& index, int axis);
 Tensor scattered(const Tensor& source, const Tensor& index, int axis, const Shape& shape) {
   Array y = full_like(source.array(), shape, 0);
   kernels(y).scatter_add_along(source.array(), index.array(), axis, y);
-  return record("scatter_add", y, {source}, [index = Saved(index), axis](const Tensor& dy) { return Tensors{taken(dy, index, axis)}; });
+  return record("scatter_add", y, {source},
+                [index = Saved(index), axis](const Tensor& dy) { return Tensors{taken(dy, index, axis)}; });
 }
 
 Tensor taken(const Tensor& x, const Tensor& index, int axis) {
   Array y = empty_like(x.array(), index.shape());
   kernels(y).take_along(x.array(), index.array(), axis, y);
-  return record("take_along_axis", y, {x},
-                [shape = x.shape(), index = Saved(index), axis](const Tensor& dy) { return Tensors{scattered(dy, index, axis, shape)}; });
+  return record("take_along_axis", y, {x}, [shape = x.shape(), index = Saved(index), axis](const Tensor& dy) {
+    return Tensors{scattered(dy, index, axis, shape)};
+  });
 }
 
 }  // namespace
@@ -52,7 +55,8 @@ Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, const Tensor&
   detail::check_operands("scatter_add", x, source);
   axis = detail::checked_axis("scatter_add", x.shape(), axis);
   check_index_along("scatter_add", x, axis, index);
-  check(source.shape() == index.shape(), "[scatter_add] expected a source of the index's shape {}, got {}", index.shape(), source.shape());
+  check(source.shape() == index.shape(), "[scatter_add] expected a source of the index's shape {}, got {}",
+        index.shape(), source.shape());
   const Tensor y = clone(x.detach());
   kernels(y.array()).scatter_add_along(source.array(), index.array(), axis, Out(y.array()));
   return record("scatter_add", y.array(), {x, source}, [index = Saved(index), axis](const Tensor& dy) {

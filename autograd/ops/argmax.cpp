@@ -1,4 +1,5 @@
-// Where the largest or smallest element is, and how often that is the label: integers and a number, which have no gradient.
+// Where the largest or smallest element is, and how often that is the label: integers and a number, which have no
+// gradient.
 #include <cmath>
 #include <functional>
 
@@ -33,8 +34,12 @@ Tensor first_of_all(const char* op, const Tensor& x, int axis, bool keep_axis, B
 
 }  // namespace
 
-Tensor argmax(const Tensor& x, int axis, bool keep_axis) { return first_of_all("argmax", x, axis, keep_axis, std::greater<>()); }
-Tensor argmin(const Tensor& x, int axis, bool keep_axis) { return first_of_all("argmin", x, axis, keep_axis, std::less<>()); }
+Tensor argmax(const Tensor& x, int axis, bool keep_axis) {
+  return first_of_all("argmax", x, axis, keep_axis, std::greater<>());
+}
+Tensor argmin(const Tensor& x, int axis, bool keep_axis) {
+  return first_of_all("argmin", x, axis, keep_axis, std::less<>());
+}
 
 double accuracy(const Tensor& logits, const Tensor& labels) {
   detail::check_logits("accuracy", logits);

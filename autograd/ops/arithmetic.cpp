@@ -11,21 +11,22 @@ namespace detail {
 
 void check_float(const char* op, const Tensor& x) {
   check_defined(op, x);
-  check(is_float(x.dtype()), "[{}] expected f32 or f64, got {} {}: cast() it to f32 first", op, name(x.dtype()), x.shape());
+  check(is_float(x.dtype()), "[{}] expected f32 or f64, got {} {}: cast() it to f32 first", op, name(x.dtype()),
+        x.shape());
 }
 
 void check_eps(const char* op, double eps) {
-  check(std::isfinite(eps) && eps >= least_eps, "[{}] expected a finite eps of at least {}, got {}: a row of zeros would become NaN", op,
-        least_eps, eps);
+  check(std::isfinite(eps) && eps >= least_eps,
+        "[{}] expected a finite eps of at least {}, got {}: a row of zeros would become NaN", op, least_eps, eps);
 }
 
 void check_alike(const char* op, const Tensor& a, const Tensor& b) {
   check_defined(op, a);
   check_defined(op, b);
-  check(a.dtype() == b.dtype(), "[{}] expected operands of one dtype, got {} {} and {} {}: cast() one of them", op, name(a.dtype()), a.shape(),
-        name(b.dtype()), b.shape());
-  check(a.device() == b.device(), "[{}] expected operands on one device, got {} on {} and {} on {}", op, a.shape(), name(a.device()), b.shape(),
-        name(b.device()));
+  check(a.dtype() == b.dtype(), "[{}] expected operands of one dtype, got {} {} and {} {}: cast() one of them", op,
+        name(a.dtype()), a.shape(), name(b.dtype()), b.shape());
+  check(a.device() == b.device(), "[{}] expected operands on one device, got {} on {} and {} on {}", op, a.shape(),
+        name(a.device()), b.shape(), name(b.device()));
 }
 
 void check_operands(const char* op, const Tensor& a, const Tensor& b) {
@@ -37,7 +38,8 @@ void check_operands(const char* op, const Tensor& a, const Tensor& b) {
 int checked_axis(const char* op, const Shape& shape, int axis) {
   const int rank = shape.rank();
   check(rank > 0, "[{}] expected a tensor with an axis {}, got a scalar", op, axis);
-  check(-rank <= axis && axis < rank, "[{}] expected an axis in -{}..{} of shape {}, got {}", op, rank, rank - 1, shape, axis);
+  check(-rank <= axis && axis < rank, "[{}] expected an axis in -{}..{} of shape {}, got {}", op, rank, rank - 1, shape,
+        axis);
   return shape.axis(axis);
 }
 
@@ -66,20 +68,24 @@ Tensor operator+(const Tensor& a, const Tensor& b) {
 }
 
 Tensor operator-(const Tensor& a, const Tensor& b) {
-  return record("subtract", compute(Binary::subtract, "subtract", a, b), {a, b}, [](const Tensor& dy) { return Tensors{dy, -dy}; });
+  return record("subtract", compute(Binary::subtract, "subtract", a, b), {a, b}, [](const Tensor& dy) {
+    return Tensors{dy, -dy};
+  });
 }
 
 Tensor operator*(const Tensor& a, const Tensor& b) {
-  return record("multiply", compute(Binary::multiply, "multiply", a, b), {a, b}, [a = Saved(a), b = Saved(b)](const Tensor& dy) {
-    return Tensors{a.requires_grad() ? dy * b : Tensor(), b.requires_grad() ? dy * a : Tensor()};
-  });
+  return record("multiply", compute(Binary::multiply, "multiply", a, b), {a, b},
+                [a = Saved(a), b = Saved(b)](const Tensor& dy) {
+                  return Tensors{a.requires_grad() ? dy * b : Tensor(), b.requires_grad() ? dy * a : Tensor()};
+                });
 }
 
 Tensor operator/(const Tensor& a, const Tensor& b) {
-  return record("divide", compute(Binary::divide, "divide", a, b), {a, b}, [b = Saved(b)](const Tensor& dy, const Tensor& y) {
-    const Tensor da = dy / b;
-    return Tensors{da, b.requires_grad() ? -da * y : Tensor()};
-  });
+  return record("divide", compute(Binary::divide, "divide", a, b), {a, b},
+                [b = Saved(b)](const Tensor& dy, const Tensor& y) {
+                  const Tensor da = dy / b;
+                  return Tensors{da, b.requires_grad() ? -da * y : Tensor()};
+                });
 }
 
 Tensor operator+(const Tensor& x, double c) {
@@ -87,52 +93,64 @@ Tensor operator+(const Tensor& x, double c) {
 }
 
 Tensor operator*(const Tensor& x, double c) {
-  return record("multiply", compute(Unary::multiply, "multiply", x, c), {x}, [c](const Tensor& dy) { return Tensors{dy * c}; });
+  return record("multiply", compute(Unary::multiply, "multiply", x, c), {x},
+                [c](const Tensor& dy) { return Tensors{dy * c}; });
 }
 
 Tensor exp(const Tensor& x) {
-  return record("exp", compute(Unary::exp, "exp", x), {x}, [](const Tensor& dy, const Tensor& y) { return Tensors{dy * y}; });
+  return record("exp", compute(Unary::exp, "exp", x), {x},
+                [](const Tensor& dy, const Tensor& y) { return Tensors{dy * y}; });
 }
 
 Tensor log(const Tensor& x) {
-  return record("log", compute(Unary::log, "log", x), {x}, [x = Saved(x)](const Tensor& dy) { return Tensors{dy / x}; });
+  return record("log", compute(Unary::log, "log", x), {x},
+                [x = Saved(x)](const Tensor& dy) { return Tensors{dy / x}; });
 }
 
 Tensor tanh(const Tensor& x) {
-  return record("tanh", compute(Unary::tanh, "tanh", x), {x}, [](const Tensor& dy, const Tensor& y) { return Tensors{dy * (1 - y * y)}; });
+  return record("tanh", compute(Unary::tanh, "tanh", x), {x},
+                [](const Tensor& dy, const Tensor& y) { return Tensors{dy * (1 - y * y)}; });
 }
 
 Tensor erf(const Tensor& x) {
-  return record("erf", compute(Unary::erf, "erf", x), {x},
-                [x = Saved(x)](const Tensor& dy) { return Tensors{dy * exp(-(x * x.get())) * (2 * std::numbers::inv_sqrtpi)}; });
+  return record("erf", compute(Unary::erf, "erf", x), {x}, [x = Saved(x)](const Tensor& dy) {
+    return Tensors{dy * exp(-(x * x.get())) * (2 * std::numbers::inv_sqrtpi)};
+  });
 }
 
 Tensor expm1(const Tensor& x) {
-  return record("expm1", compute(Unary::expm1, "expm1", x), {x}, [](const Tensor& dy, const Tensor& y) { return Tensors{dy * (y + 1)}; });
+  return record("expm1", compute(Unary::expm1, "expm1", x), {x},
+                [](const Tensor& dy, const Tensor& y) { return Tensors{dy * (y + 1)}; });
 }
 
 Tensor sin(const Tensor& x) {
-  return record("sin", compute(Unary::sin, "sin", x), {x}, [x = Saved(x)](const Tensor& dy) { return Tensors{dy * cos(x)}; });
+  return record("sin", compute(Unary::sin, "sin", x), {x},
+                [x = Saved(x)](const Tensor& dy) { return Tensors{dy * cos(x)}; });
 }
 
 Tensor cos(const Tensor& x) {
-  return record("cos", compute(Unary::cos, "cos", x), {x}, [x = Saved(x)](const Tensor& dy) { return Tensors{-dy * sin(x)}; });
+  return record("cos", compute(Unary::cos, "cos", x), {x},
+                [x = Saved(x)](const Tensor& dy) { return Tensors{-dy * sin(x)}; });
 }
 
 Tensor floor(const Tensor& x) {
-  return record("floor", compute(Unary::floor, "floor", x), {x}, [](const Tensor& dy) { return Tensors{zeros_like(dy)}; });
+  return record("floor", compute(Unary::floor, "floor", x), {x},
+                [](const Tensor& dy) { return Tensors{zeros_like(dy)}; });
 }
 
 Tensor round(const Tensor& x) {
-  return record("round", compute(Unary::round, "round", x), {x}, [](const Tensor& dy) { return Tensors{zeros_like(dy)}; });
+  return record("round", compute(Unary::round, "round", x), {x},
+                [](const Tensor& dy) { return Tensors{zeros_like(dy)}; });
 }
 
 Tensor sqrt(const Tensor& x) {
-  return record("sqrt", compute(Unary::sqrt, "sqrt", x), {x}, [](const Tensor& dy, const Tensor& y) { return Tensors{dy / y * 0.5}; });
+  return record("sqrt", compute(Unary::sqrt, "sqrt", x), {x},
+                [](const Tensor& dy, const Tensor& y) { return Tensors{dy / y * 0.5}; });
 }
 
 Tensor rsqrt(const Tensor& x) {
-  return record("rsqrt", compute(Unary::rsqrt, "rsqrt", x), {x}, [](const Tensor& dy, const Tensor& y) { return Tensors{dy * pow(y, 3) * -0.5}; });
+  return record("rsqrt", compute(Unary::rsqrt, "rsqrt", x), {x},
+                [](const Tensor& dy, const Tensor& y) { return Tensors{dy * pow(y, 3) * -0.5}; });
 }
 
 Tensor relu(const Tensor& x) {
@@ -150,7 +168,8 @@ Tensor sign(const Tensor& x) {
 }
 
 Tensor log1p(const Tensor& x) {
-  return record("log1p", compute(Unary::log1p, "log1p", x), {x}, [x = Saved(x)](const Tensor& dy) { return Tensors{dy / (x + 1)}; });
+  return record("log1p", compute(Unary::log1p, "log1p", x), {x},
+                [x = Saved(x)](const Tensor& dy) { return Tensors{dy / (x + 1)}; });
 }
 
 Tensor pow(const Tensor& x, double exponent) {
@@ -159,7 +178,8 @@ Tensor pow(const Tensor& x, double exponent) {
   });
 }
 
-// Where a factor of a derivative is not used, its operands are put to 1 first: 0 times what is not finite would be NaN in derivatives of it.
+// Where a factor of a derivative is not used, its operands are put to 1 first: 0 times what is not finite would be NaN
+// in derivatives of it.
 Tensor pow(const Tensor& x, const Tensor& y) {
   return record("pow", compute(Binary::pow, "pow", x, y), {x, y}, [x = Saved(x), y = Saved(y)](const Tensor& dy) {
     Tensor dx, d_exponent;
@@ -178,23 +198,28 @@ Tensor pow(const Tensor& x, const Tensor& y) {
 
 namespace {
 
-// The share of the gradient that an operand gets: 1 where it was chosen over the other, 1/2 where both are equal, and 1 where one is NaN.
-Tensor chosen(const Tensor& not_chosen, const Tensor& equal_ones, DType dtype) { return 1 - cast(not_chosen, dtype) - 0.5 * cast(equal_ones, dtype); }
+// The share of the gradient that an operand gets: 1 where it was chosen over the other, 1/2 where both are equal, and 1
+// where one is NaN.
+Tensor chosen(const Tensor& not_chosen, const Tensor& equal_ones, DType dtype) {
+  return 1 - cast(not_chosen, dtype) - 0.5 * cast(equal_ones, dtype);
+}
 
 }  // namespace
 
 Tensor maximum(const Tensor& a, const Tensor& b) {
-  return record("maximum", compute(Binary::maximum, "maximum", a, b), {a, b}, [a = Saved(a), b = Saved(b)](const Tensor& dy) {
-    const Tensor ties = equal(a, b);
-    return Tensors{dy * chosen(a < b, ties, dy.dtype()), dy * chosen(a > b, ties, dy.dtype())};
-  });
+  return record("maximum", compute(Binary::maximum, "maximum", a, b), {a, b},
+                [a = Saved(a), b = Saved(b)](const Tensor& dy) {
+                  const Tensor ties = equal(a, b);
+                  return Tensors{dy * chosen(a < b, ties, dy.dtype()), dy * chosen(a > b, ties, dy.dtype())};
+                });
 }
 
 Tensor minimum(const Tensor& a, const Tensor& b) {
-  return record("minimum", compute(Binary::minimum, "minimum", a, b), {a, b}, [a = Saved(a), b = Saved(b)](const Tensor& dy) {
-    const Tensor ties = equal(a, b);
-    return Tensors{dy * chosen(a > b, ties, dy.dtype()), dy * chosen(a < b, ties, dy.dtype())};
-  });
+  return record("minimum", compute(Binary::minimum, "minimum", a, b), {a, b},
+                [a = Saved(a), b = Saved(b)](const Tensor& dy) {
+                  const Tensor ties = equal(a, b);
+                  return Tensors{dy * chosen(a > b, ties, dy.dtype()), dy * chosen(a < b, ties, dy.dtype())};
+                });
 }
 
 Tensor maximum(const Tensor& x, double c) {

@@ -1,6 +1,6 @@
 // softmax(scale q k^T) v, with DropKey before the softmax and dropout after it. Kept for the backward pass: q, k, v and
-// two numbers a row (its largest q.k, its sum of exponentials); no N x M array. Higher derivatives go through arrays of probabilities; the masks are
-// drawn again, and kept nowhere.
+// two numbers a row (its largest q.k, its sum of exponentials); no N x M array. Higher derivatives go through arrays of
+// probabilities; the masks are drawn again, and kept nowhere.
 #include <algorithm>
 #include <cmath>
 
@@ -13,10 +13,11 @@ namespace plumb {
 
 namespace detail {
 
-AttentionCall make_call(const char* op, std::int64_t batch, std::int64_t heads, std::int64_t queries, std::int64_t keys, std::int64_t head_dim,
-                        const Tensor& like, const AttentionOptions& o) {
+AttentionCall make_call(const char* op, std::int64_t batch, std::int64_t heads, std::int64_t queries, std::int64_t keys,
+                        std::int64_t head_dim, const Tensor& like, const AttentionOptions& o) {
   const std::uint32_t dropout = survivable_threshold(op, "dropout probability", o.dropout);
-  check(queries < 65536 && keys < 524288, "[{}] expected fewer than 65536 queries and 524288 keys, got {} and {}", op, queries, keys);
+  check(queries < 65536 && keys < 524288, "[{}] expected fewer than 65536 queries and 524288 keys, got {} and {}", op,
+        queries, keys);
   check(head_dim > 0, "[{}] expected a head width above 0, got {}", op, head_dim);
   const RandomState& random = random_state();
   const std::uint64_t key = random_key(random.seed, current_path() ? *current_path() : "");
@@ -34,27 +35,33 @@ AttentionCall make_call(const char* op, std::int64_t batch, std::int64_t heads, 
                      .step = random.step,
                      .first_sample = random.first_sample};
   if (call.drop_key.threshold || call.dropout.threshold) random_state_for(op);  // checks
-  check(std::isfinite(call.scale) && call.scale >= 0, "[{}] expected a finite scale of the scores of at least 0, got {}", op, call.scale);
+  check(std::isfinite(call.scale) && call.scale >= 0,
+        "[{}] expected a finite scale of the scores of at least 0, got {}", op, call.scale);
   if (o.keep.defined()) {
     const Shape full{batch, heads, queries, keys};
-    check(o.keep.dtype() == DType::u8 && broadcasts_to(o.keep.shape(), full), "[{}] expected a u8 keep mask that broadcasts to {}, got {} {}", op,
-          full, name(o.keep.dtype()), o.keep.shape());
-    check(o.keep.device() == like.device(), "[{}] expected the keep mask on {}, got {}", op, name(like.device()), name(o.keep.device()));
+    check(o.keep.dtype() == DType::u8 && broadcasts_to(o.keep.shape(), full),
+          "[{}] expected a u8 keep mask that broadcasts to {}, got {} {}", op, full, name(o.keep.dtype()),
+          o.keep.shape());
+    check(o.keep.device() == like.device(), "[{}] expected the keep mask on {}, got {}", op, name(like.device()),
+          name(o.keep.device()));
     call.keep = broadcast_to(o.keep, full).array();
   }
   return call;
 }
 
-AttentionCall make_call(const char* op, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+AttentionCall make_call(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
+                        const AttentionOptions& options) {
   check_operands(op, q, k);
   check_operands(op, q, v);
-  check(q.shape().rank() == 4 && k.shape() == v.shape() && k.shape().rank() == 4 && q.shape().with(2, 0) == k.shape().with(2, 0) && k.dim(2) > 0,
+  check(q.shape().rank() == 4 && k.shape() == v.shape() && k.shape().rank() == 4 &&
+            q.shape().with(2, 0) == k.shape().with(2, 0) && k.dim(2) > 0,
         "[{}] expected q [B, H, N, E] and k, v [B, H, M, E], got {}, {} and {}", op, q.shape(), k.shape(), v.shape());
   return make_call(op, q.dim(0), q.dim(1), q.dim(2), k.dim(2), q.dim(3), q, options);
 }
 
 Masks draw_masks(const AttentionCall& call, const Tensor& like) {
-  const auto rows = static_cast<std::size_t>(call.batch * call.heads * call.queries), M = static_cast<std::size_t>(call.keys);
+  const auto rows = static_cast<std::size_t>(call.batch * call.heads * call.queries),
+             M = static_cast<std::size_t>(call.keys);
   std::vector<std::uint8_t> keep(rows * M, 1), uniform_rows(rows, 0);
   std::vector<std::uint8_t> dropped(M, 0);
   std::vector<double> multiplier(call.dropout.threshold ? rows * M : 0);
@@ -62,15 +69,18 @@ Masks draw_masks(const AttentionCall& call, const Tensor& like) {
   const double scaled_up = 1 / (1 - call.dropout.threshold / 65536.0);
   for (std::size_t row = 0; row < rows; ++row) {
     const auto query = static_cast<std::uint32_t>(row % static_cast<std::size_t>(call.queries));
-    const auto sample_head =
-        static_cast<std::uint32_t>(row / static_cast<std::size_t>(call.queries)) + call.first_sample * static_cast<std::uint32_t>(call.heads);
+    const auto sample_head = static_cast<std::uint32_t>(row / static_cast<std::size_t>(call.queries)) +
+                             call.first_sample * static_cast<std::uint32_t>(call.heads);
     const std::int64_t last = call.last_key(query);
     const auto allowed = [&](std::size_t j) {
       return static_cast<std::int64_t>(j) <= last && (!mask.defined() || mask.data<std::uint8_t>()[row * M + j] != 0);
     };
-    if (call.drop_key.threshold) drop_keys(call.drop_key, call.step, sample_head / call.heads, call.heads, sample_head % call.heads, query, dropped);
+    if (call.drop_key.threshold)
+      drop_keys(call.drop_key, call.step, sample_head / call.heads, call.heads, sample_head % call.heads, query,
+                dropped);
     for (std::size_t first = 0; call.dropout.threshold && first < M; first += 8) {
-      const Draw draw = attention_draw(call.dropout.key, call.step, Purpose::dropout, sample_head, query, static_cast<std::uint32_t>(first / 8));
+      const Draw draw = attention_draw(call.dropout.key, call.step, Purpose::dropout, sample_head, query,
+                                       static_cast<std::uint32_t>(first / 8));
       for (std::size_t j = first; j < std::min(first + 8, M); ++j)
         multiplier[row * M + j] = draw16(draw, static_cast<int>(j % 8)) < call.dropout.threshold ? 0 : scaled_up;
     }
@@ -83,7 +93,8 @@ Masks draw_masks(const AttentionCall& call, const Tensor& like) {
     }
     if (kept_any) continue;
     if (call.empty == EmptyRow::paper) uniform_rows[row] = 1;
-    for (std::size_t j = 0; j < M; ++j) keep[row * M + j] = call.empty == EmptyRow::keep_all && (!allowed_any || allowed(j));
+    for (std::size_t j = 0; j < M; ++j)
+      keep[row * M + j] = call.empty == EmptyRow::keep_all && (!allowed_any || allowed(j));
   }
   const Shape shape{call.batch, call.heads, call.queries, call.keys};
   return {Tensor(array_from(keep, shape, like.device())),
@@ -97,9 +108,11 @@ namespace {
 
 using detail::make_call;
 
-// The backward pass in ops that are recorded: with P = softmax(scale q k^T) under the call's masks and A = dropped(P), dv = A^T dy, dA = dy v^T,
-// dS = P (dP - sum(P dP)), dq = scale dS k, dk = scale dS^T q. The result of the forward pass is not needed.
-Tensors recorded_backward(const AttentionCall& call, const Tensor& keep, const Tensor& dy, const Tensor& q, const Tensor& k, const Tensor& v) {
+// The backward pass in ops that are recorded: with P = softmax(scale q k^T) under the call's masks and A = dropped(P),
+// dv = A^T dy, dA = dy v^T, dS = P (dP - sum(P dP)), dq = scale dS k, dk = scale dS^T q. The result of the forward pass
+// is not needed.
+Tensors recorded_backward(const AttentionCall& call, const Tensor& keep, const Tensor& dy, const Tensor& q,
+                          const Tensor& k, const Tensor& v) {
   const Tensor scaled = q * call.scale, p = detail::masked_softmax(call, keep, matmul(scaled, k, false, true));
   const Tensor ds = detail::masked_softmax_backward(call, detail::dropped(call, matmul(dy, v, false, true)), p);
   return {matmul(ds, k) * call.scale, matmul(ds, scaled, true), matmul(detail::dropped(call, p), dy, true)};
@@ -123,7 +136,8 @@ Tensors unpacked(const Tensor& x, std::int64_t parts, std::int64_t heads) {
 }
 Tensor repacked(const Tensors& parts) {
   const Shape& s = parts[0].shape();
-  return reshape(permute(stack(parts), {1, 3, 0, 2, 4}), Shape{s[0], s[2], static_cast<std::int64_t>(parts.size()) * s[1] * s[3]});
+  return reshape(permute(stack(parts), {1, 3, 0, 2, 4}),
+                 Shape{s[0], s[2], static_cast<std::int64_t>(parts.size()) * s[1] * s[3]});
 }
 
 }  // namespace
@@ -132,14 +146,16 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   constexpr const char* op = "attention";
   const AttentionCall call = make_call(op, q, k, v, options);
   Array y = empty_like(q.array()), sums = empty_like(y, q.shape().with(-1, 2));
-  kernels(y).attention_forward(call, heads_of(q.array()), heads_of(k.array()), heads_of(v.array()), heads_of(Out(y)), sums);
+  kernels(y).attention_forward(call, heads_of(q.array()), heads_of(k.array()), heads_of(v.array()), heads_of(Out(y)),
+                               sums);
   return record_fused(
       op, y, {q, k, v},
       [q = Saved(q), k = Saved(k), v = Saved(v), keep = Saved(options.keep), call, sums](const Tensor& dy) {
         keep.get();  // unchanged since: the call may share its buffer
         Array dq = empty_like(q.array()), dk = empty_like(k.array()), dv = empty_like(v.array());
-        kernels(dq).attention_backward(call, heads_of(dy.array()), heads_of(q.array()), heads_of(k.array()), heads_of(v.array()), sums,
-                                       heads_of(Out(dq)), heads_of(Out(dk)), heads_of(Out(dv)));
+        kernels(dq).attention_backward(call, heads_of(dy.array()), heads_of(q.array()), heads_of(k.array()),
+                                       heads_of(v.array()), sums, heads_of(Out(dq)), heads_of(Out(dk)),
+                                       heads_of(Out(dv)));
         return Tensors{Tensor(dq), Tensor(dk), Tensor(dv)};
       },
       [q = Saved(q), k = Saved(k), v = Saved(v), keep = Saved(options.keep), call](const Tensor& dy) {
@@ -155,17 +171,20 @@ Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptio
   const std::int64_t B = qkv.dim(0), T = qkv.dim(1), D = qkv.dim(2) / 3, E = D / heads;
   const AttentionCall call = make_call(op, B, heads, T, T, E, qkv, options);
   const bool bf16 = qkv.dtype() == DType::bf16;
-  Out y = empty_like(qkv.array(), {B, T, D}), sums = Array({B, heads, T, 2}, bf16 ? DType::f32 : qkv.dtype(), qkv.device());
+  Out y = empty_like(qkv.array(), {B, T, D}),
+      sums = Array({B, heads, T, 2}, bf16 ? DType::f32 : qkv.dtype(), qkv.device());
   const Array& a = qkv.array();
-  kernels(y).attention_forward(call, packed(a, 0, 3, E), packed(a, 1, 3, E), packed(a, 2, 3, E), packed(y, 0, 1, E), sums);
+  kernels(y).attention_forward(call, packed(a, 0, 3, E), packed(a, 1, 3, E), packed(a, 2, 3, E), packed(y, 0, 1, E),
+                               sums);
   return record_fused(
       op, y, {qkv},
       [qkv = Saved(qkv), keep = Saved(options.keep), call, sums, E](const Tensor& dy) {
         keep.get();
         const Array& x = qkv.array();
         const Out dx = empty_like(x);
-        kernels(dx).attention_backward(call, packed(dy.array(), 0, 1, E), packed(x, 0, 3, E), packed(x, 1, 3, E), packed(x, 2, 3, E), sums,
-                                       packed(dx, 0, 3, E), packed(dx, 1, 3, E), packed(dx, 2, 3, E));
+        kernels(dx).attention_backward(call, packed(dy.array(), 0, 1, E), packed(x, 0, 3, E), packed(x, 1, 3, E),
+                                       packed(x, 2, 3, E), sums, packed(dx, 0, 3, E), packed(dx, 1, 3, E),
+                                       packed(dx, 2, 3, E));
         return Tensors{Tensor(dx)};
       },
       [qkv = Saved(qkv), keep = Saved(options.keep), call, heads, bf16](const Tensor& dy) {
@@ -189,7 +208,8 @@ Tensor detail::kept_softmax(const Tensor& scores, const Tensor& keep) {
   return e / where(Tensor(alive), total, one);
 }
 
-Tensor attention_composed(const Tensor& q, const Tensor& k, const Tensor& v, double scale, const Tensor& keep, const Tensor& multiplier) {
+Tensor attention_composed(const Tensor& q, const Tensor& k, const Tensor& v, double scale, const Tensor& keep,
+                          const Tensor& multiplier) {
   Tensor p = detail::kept_softmax(matmul(q, k, false, true) * scale, keep);
   if (multiplier.defined()) p = p * multiplier;
   return matmul(p, v);

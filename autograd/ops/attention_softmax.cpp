@@ -1,4 +1,5 @@
-// Softmax of attention's scores under the masks of a call, and dropout of probabilities: the kernels draw the masks and keep none.
+// Softmax of attention's scores under the masks of a call, and dropout of probabilities: the kernels draw the masks and
+// keep none.
 #include "autograd/node.h"
 #include "autograd/ops/attention_masks.h"
 #include "autograd/ops/second.h"

@@ -1,5 +1,5 @@
-// Batch norm (Ioffe, Szegedy 2015) of images [B, C, H, W], composed of primitives: y = weight (x - mean) rsqrt(variance + eps) + bias with
-// one mean and variance a channel.
+// Batch norm (Ioffe, Szegedy 2015) of images [B, C, H, W], composed of primitives: y = weight (x - mean) rsqrt(variance
+// + eps) + bias with one mean and variance a channel.
 #include "autograd/ops.h"
 
 namespace plumb {
@@ -11,7 +11,8 @@ Tensor by_channel(const Tensor& v) { return reshape(v, {1, v.numel(), 1, 1}); }
 
 BatchStatistics batch_statistics(const Tensor& x) {
   detail::check_float("batch_norm2d", x);
-  check(x.shape().rank() == 4 && x.numel() > 0, "[batch_norm2d] expected images [B, C, H, W] with at least one pixel, got {}", x.shape());
+  check(x.shape().rank() == 4 && x.numel() > 0,
+        "[batch_norm2d] expected images [B, C, H, W] with at least one pixel, got {}", x.shape());
   const Tensor m = mean(x, {0, 2, 3}), centred = x - by_channel(m);
   return {m, mean(centred * centred, {0, 2, 3})};
 }
@@ -20,12 +21,14 @@ Tensor batch_norm2d(const Tensor& x, const Tensor& weight, const Tensor& bias, d
   return batch_norm2d(x, batch_statistics(x), weight, bias, eps);
 }
 
-Tensor batch_norm2d(const Tensor& x, const BatchStatistics& statistics, const Tensor& weight, const Tensor& bias, double eps) {
+Tensor batch_norm2d(const Tensor& x, const BatchStatistics& statistics, const Tensor& weight, const Tensor& bias,
+                    double eps) {
   detail::check_float("batch_norm2d", x);
   for (const Tensor& operand : {statistics.mean, statistics.variance, weight, bias}) {
     detail::check_operands("batch_norm2d", x, operand);
     check(x.shape().rank() == 4 && operand.shape() == Shape{x.dim(1)},
-          "[batch_norm2d] expected input [B, C, H, W] with mean, variance, weight and bias [C], got {} and {}", x.shape(), operand.shape());
+          "[batch_norm2d] expected input [B, C, H, W] with mean, variance, weight and bias [C], got {} and {}",
+          x.shape(), operand.shape());
   }
   detail::check_eps("batch_norm2d", eps);
   const Tensor scale = weight * rsqrt(statistics.variance + eps);

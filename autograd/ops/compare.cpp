@@ -31,8 +31,10 @@ Tensor mask(Binary op, const char* op_name, const Tensor& a, const Tensor& b, Or
 // c beside x, in x's dtype.
 Tensor number(const char* op, const Tensor& x, double c) {
   detail::check_defined(op, x);
-  const bool fits = is_real(x.dtype()) || (c == std::floor(c) && std::abs(c) <= 0x1p53 && (x.dtype() != DType::u8 || (0 <= c && c <= 255)));
-  check(fits, "[{}] expected a number that {} holds to compare {} {} with, got {}", op, name(x.dtype()), name(x.dtype()), x.shape(), c);
+  const bool fits = is_real(x.dtype()) ||
+                    (c == std::floor(c) && std::abs(c) <= 0x1p53 && (x.dtype() != DType::u8 || (0 <= c && c <= 255)));
+  check(fits, "[{}] expected a number that {} holds to compare {} {} with, got {}", op, name(x.dtype()),
+        name(x.dtype()), x.shape(), c);
   return full({}, c, {x.dtype(), x.device()});
 }
 
@@ -42,7 +44,9 @@ Tensor equal(const Tensor& a, const Tensor& b) { return mask(Binary::equal, "equ
 Tensor less(const Tensor& a, const Tensor& b) { return mask(Binary::less, "less", a, b); }
 Tensor less_equal(const Tensor& a, const Tensor& b) { return mask(Binary::less_equal, "less_equal", a, b); }
 Tensor greater(const Tensor& a, const Tensor& b) { return mask(Binary::less, "greater", a, b, Order::swapped); }
-Tensor greater_equal(const Tensor& a, const Tensor& b) { return mask(Binary::less_equal, "greater_equal", a, b, Order::swapped); }
+Tensor greater_equal(const Tensor& a, const Tensor& b) {
+  return mask(Binary::less_equal, "greater_equal", a, b, Order::swapped);
+}
 
 Tensor equal(const Tensor& x, double c) { return equal(x, number("equal", x, c)); }
 Tensor less(const Tensor& x, double c) { return less(x, number("less", x, c)); }
@@ -63,9 +67,10 @@ Tensor isfinite(const Tensor& x) {
 bool allclose(const Tensor& a, const Tensor& b, double relative, double absolute, bool equal_nan) {
   detail::check_defined("allclose", a);
   detail::check_defined("allclose", b);
-  check(a.dtype() == b.dtype(), "[allclose] expected operands of one dtype, got {} {} and {} {}: cast() one of them", name(a.dtype()), a.shape(),
-        name(b.dtype()), b.shape());
-  check(relative >= 0 && absolute >= 0, "[allclose] expected tolerances of at least 0, got {} and {}", relative, absolute);
+  check(a.dtype() == b.dtype(), "[allclose] expected operands of one dtype, got {} {} and {} {}: cast() one of them",
+        name(a.dtype()), a.shape(), name(b.dtype()), b.shape());
+  check(relative >= 0 && absolute >= 0, "[allclose] expected tolerances of at least 0, got {} and {}", relative,
+        absolute);
   const Shape shape = broadcast(a.shape(), b.shape(), "allclose");
   const auto values = [&](const Tensor& x) { return broadcast_to(Tensor(on_host(x.array())), shape).values(); };
   const std::vector<double> left = values(a), right = values(b);

@@ -23,16 +23,18 @@ Tensor loss_of(const char* op, const Tensor& logits, const Tensor& labels, const
 
 void detail::check_logits(const char* op, const Tensor& logits) {
   check_float(op, logits);
-  check(logits.shape().rank() >= 1 && logits.numel() > 0, "[{}] expected logits [.., classes], got {}", op, logits.shape());
+  check(logits.shape().rank() >= 1 && logits.numel() > 0, "[{}] expected logits [.., classes], got {}", op,
+        logits.shape());
 }
 
 void detail::check_labels(const char* op, const Tensor& logits, const Tensor& labels) {
   const std::int64_t classes = logits.dim(-1);
   check_defined(op, labels);
-  check(labels.dtype() == DType::i64 && labels.shape() == logits.shape().without(-1), "[{}] expected i64 labels {} for logits {}, got {} {}", op,
-        logits.shape().without(-1), logits.shape(), name(labels.dtype()), labels.shape());
-  check(labels.device() == logits.device(), "[{}] expected labels on {}, where the logits are, got some on {}", op, name(logits.device()),
-        name(labels.device()));
+  check(labels.dtype() == DType::i64 && labels.shape() == logits.shape().without(-1),
+        "[{}] expected i64 labels {} for logits {}, got {} {}", op, logits.shape().without(-1), logits.shape(),
+        name(labels.dtype()), labels.shape());
+  check(labels.device() == logits.device(), "[{}] expected labels on {}, where the logits are, got some on {}", op,
+        name(logits.device()), name(labels.device()));
   const Array host = numbers_to_check(labels.array());
   for (std::int64_t i = 0; i < (host.defined() ? host.numel() : 0); ++i) {
     const std::int64_t label = host.data<std::int64_t>()[i];
@@ -60,13 +62,17 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothin
 Tensor soft_cross_entropy(const Tensor& logits, const Tensor& target) {
   detail::check_logits("soft_cross_entropy", logits);
   detail::check_operands("soft_cross_entropy", logits, target);
-  check(target.shape() == logits.shape(), "[soft_cross_entropy] expected a target {} like the logits, got {}", logits.shape(), target.shape());
-  check(!target.requires_grad(), "[soft_cross_entropy] expected a constant target, got one that requires a gradient; detach() it");
-  return loss_of("soft_cross_entropy", logits, Tensor(), target, 0, [target](const Tensors& in) { return cross_entropy_composed(in[0], target); });
+  check(target.shape() == logits.shape(), "[soft_cross_entropy] expected a target {} like the logits, got {}",
+        logits.shape(), target.shape());
+  check(!target.requires_grad(),
+        "[soft_cross_entropy] expected a constant target, got one that requires a gradient; detach() it");
+  return loss_of("soft_cross_entropy", logits, Tensor(), target, 0,
+                 [target](const Tensors& in) { return cross_entropy_composed(in[0], target); });
 }
 
 Tensor cross_entropy_composed(const Tensor& logits, const Tensor& target) {
-  return sum(log_softmax_composed(logits) * target) * (-static_cast<double>(logits.dim(-1)) / static_cast<double>(logits.numel()));
+  return sum(log_softmax_composed(logits) * target) *
+         (-static_cast<double>(logits.dim(-1)) / static_cast<double>(logits.numel()));
 }
 
 }  // namespace plumb

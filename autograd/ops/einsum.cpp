@@ -1,5 +1,5 @@
-// Sums of products over letters, as one matmul. Letters are of four kinds: batch (in a, b and the result), contracted (in a and b), and those of one
-// operand that the result has, or that it lacks: the latter are summed over first.
+// Sums of products over letters, as one matmul. Letters are of four kinds: batch (in a, b and the result), contracted
+// (in a and b), and those of one operand that the result has, or that it lacks: the latter are summed over first.
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -31,13 +31,15 @@ Letters parsed(std::string_view text) {
   }
   for (const std::string* part : {&l.a, &l.b, &l.result})
     for (const char c : *part) {
-      check(std::isalpha(static_cast<unsigned char>(c)) != 0, "[einsum] expected letters alone, one for each axis, got '{}' in \"{}\"{}", c, text,
+      check(std::isalpha(static_cast<unsigned char>(c)) != 0,
+            "[einsum] expected letters alone, one for each axis, got '{}' in \"{}\"{}", c, text,
             c == '.' ? ": name the axes that ... stands for" : "");
-      check(std::ranges::count(*part, c) == 1, "[einsum] expected each letter once in an operand and in the result, got '{}' twice in \"{}\"", c,
-            text);
+      check(std::ranges::count(*part, c) == 1,
+            "[einsum] expected each letter once in an operand and in the result, got '{}' twice in \"{}\"", c, text);
     }
   for (const char c : l.result)
-    check((l.a + l.b).find(c) != std::string::npos, "[einsum] expected letters of an operand in the result, got '{}' in \"{}\"", c, text);
+    check((l.a + l.b).find(c) != std::string::npos,
+          "[einsum] expected letters of an operand in the result, got '{}' in \"{}\"", c, text);
   return l;
 }
 
@@ -68,18 +70,19 @@ Tensor einsum(std::string_view letters, const Tensor& a, const Tensor& b) {
   const Letters l = parsed(letters);
   std::map<char, std::int64_t> extent;
   for (const auto& [x, axes] : {std::pair(&a, &l.a), std::pair(&b, &l.b)}) {
-    check(x->shape().rank() == static_cast<int>(axes->size()), "[einsum] expected a letter for each axis in \"{}\", got {} for {}", letters, *axes,
-          x->shape());
+    check(x->shape().rank() == static_cast<int>(axes->size()),
+          "[einsum] expected a letter for each axis in \"{}\", got {} for {}", letters, *axes, x->shape());
     for (std::size_t i = 0; i < axes->size(); ++i) {
       const std::int64_t n = x->dim(static_cast<int>(i)), known = extent.emplace((*axes)[i], n).first->second;
-      check(n == known, "[einsum] expected one extent of '{}' in \"{}\", got {} and {} for {} and {}", (*axes)[i], letters, known, n, a.shape(),
-            b.shape());
+      check(n == known, "[einsum] expected one extent of '{}' in \"{}\", got {} and {} for {} and {}", (*axes)[i],
+            letters, known, n, a.shape(), b.shape());
     }
   }
   const auto in = [](const std::string& some) { return [&some](char c) { return some.find(c) != std::string::npos; }; };
   const auto in_a = in(l.a), in_b = in(l.b), in_result = in(l.result);
   const std::string batch = those_of(l.result, [&](char c) { return in_a(c) && in_b(c); }),
-                    rows = those_of(l.result, [&](char c) { return !in_b(c); }), columns = those_of(l.result, [&](char c) { return !in_a(c); }),
+                    rows = those_of(l.result, [&](char c) { return !in_b(c); }),
+                    columns = those_of(l.result, [&](char c) { return !in_a(c); }),
                     inner = those_of(l.a, [&](char c) { return in_b(c) && !in_result(c); });
   const auto count = [&](const std::string& some) {
     std::int64_t n = 1;
@@ -87,7 +90,8 @@ Tensor einsum(std::string_view letters, const Tensor& a, const Tensor& b) {
     return n;
   };
   // [batch, first, second] of an operand, in the order of its axes where they are grouped so, transposed or not.
-  const auto operand = [&](const Tensor& x, const std::string& axes, const auto& in_other, const std::string& first, const std::string& second) {
+  const auto operand = [&](const Tensor& x, const std::string& axes, const auto& in_other, const std::string& first,
+                           const std::string& second) {
     Axes alone;
     for (std::size_t i = 0; i < axes.size(); ++i)
       if (!in_other(axes[i]) && !in_result(axes[i])) alone.push_back(static_cast<int>(i));
@@ -95,7 +99,9 @@ Tensor einsum(std::string_view letters, const Tensor& a, const Tensor& b) {
     const Tensor y = alone.empty() ? x : sum(x, alone);
     const bool transposed = rest == batch + second + first && rest != batch + first + second;
     const Tensor z = transposed ? y : arranged(y, rest, batch + first + second);
-    return Operand{reshape(z, Shape{count(batch), count(transposed ? second : first), count(transposed ? first : second)}), transposed};
+    return Operand{
+        reshape(z, Shape{count(batch), count(transposed ? second : first), count(transposed ? first : second)}),
+        transposed};
   };
   const Operand left = operand(a, l.a, in_b, rows, inner), right = operand(b, l.b, in_a, inner, columns);
   const std::string order = batch + rows + columns;

@@ -14,17 +14,20 @@ Tensor per_sample(const Tensor& row_scale, int rank) {
 
 }  // namespace
 
-void detail::check_junction(const char* op, const Tensor& skip, const Shape& branch, const Tensor& gate, const Tensor& row_scale) {
+void detail::check_junction(const char* op, const Tensor& skip, const Shape& branch, const Tensor& gate,
+                            const Tensor& row_scale) {
   check(skip.shape() == branch, "[{}] expected skip and branch of one shape, got {} and {}", op, skip.shape(), branch);
   if (gate.defined()) {
     check_operands(op, skip, gate);
     check(gate.shape() == Shape{1} || (branch.rank() > 0 && gate.shape() == Shape{branch[-1]}),
-          "[{}] expected a gate [1] or [{}] for branch {}, got {}", op, branch.rank() > 0 ? branch[-1] : 1, branch, gate.shape());
+          "[{}] expected a gate [1] or [{}] for branch {}, got {}", op, branch.rank() > 0 ? branch[-1] : 1, branch,
+          gate.shape());
   }
   if (row_scale.defined()) {
     check_operands(op, skip, row_scale);
     check(branch.rank() > 0 && row_scale.shape() == Shape{branch[0]} && !row_scale.requires_grad(),
-          "[{}] expected a constant row scale of one number a sample for branch {}, got {}", op, branch, row_scale.shape());
+          "[{}] expected a constant row scale of one number a sample for branch {}, got {}", op, branch,
+          row_scale.shape());
   }
 }
 

@@ -1,5 +1,5 @@
-// Layer norm (Ba et al. 2016) over the last axis: y = weight h + bias, h = (x - mean) / sqrt(var + eps), var divided by D.
-// dx = (u - mean(u) - h mean(u h)) / sqrt(var + eps), u = weight dy; dweight = sum dy h; dbias = sum dy.
+// Layer norm (Ba et al. 2016) over the last axis: y = weight h + bias, h = (x - mean) / sqrt(var + eps), var divided by
+// D. dx = (u - mean(u) - h mean(u h)) / sqrt(var + eps), u = weight dy; dweight = sum dy h; dbias = sum dy.
 #include "autograd/node.h"
 #include "autograd/ops.h"
 #include "autograd/ops/second.h"
@@ -10,7 +10,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
   detail::check_operands("layer_norm", x, weight);
   detail::check_operands("layer_norm", x, bias);
   check(x.shape().rank() >= 1 && weight.shape() == Shape{x.dim(-1)} && bias.shape() == weight.shape(),
-        "[layer_norm] expected input [.., {}] for weight {} and bias {}, got {}", weight.numel(), weight.shape(), bias.shape(), x.shape());
+        "[layer_norm] expected input [.., {}] for weight {} and bias {}, got {}", weight.numel(), weight.shape(),
+        bias.shape(), x.shape());
   detail::check_eps("layer_norm", eps);
   Array y = empty_like(x.array()), mean = empty_like(y, x.shape().with(-1, 1)), rstd = empty_like(mean);
   kernels(y).layer_norm_forward(x.array(), weight.array(), bias.array(), eps, y, mean, rstd);
@@ -39,16 +40,17 @@ Tensor normalized(const Tensor& x, double eps) {
 
 // dx
 Tensor backward_composed(const Tensor& dy, const Tensor& x, const Tensor& weight, double eps) {
-  const Tensor h = normalized(x, eps), centred = x - mean(x, -1, true), rstd = rsqrt(mean(centred * centred, -1, true) + eps), u = weight * dy;
+  const Tensor h = normalized(x, eps), centred = x - mean(x, -1, true),
+               rstd = rsqrt(mean(centred * centred, -1, true) + eps), u = weight * dy;
   return rstd * (u - mean(u, -1, true) - h * mean(u * h, -1, true));
 }
 
 }  // namespace
 
-// One kernel computes all three. dweight = sum dy h is linear in dy and, but for its weight, what layer_norm() is: under its gradient g, dy gets h g,
-// and x what it gets in the backward pass of a layer norm whose weight is g.
-detail::LayerNormGradients detail::layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& weight, const Array& mean, const Array& rstd,
-                                                       double eps) {
+// One kernel computes all three. dweight = sum dy h is linear in dy and, but for its weight, what layer_norm() is:
+// under its gradient g, dy gets h g, and x what it gets in the backward pass of a layer norm whose weight is g.
+detail::LayerNormGradients detail::layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& weight,
+                                                       const Array& mean, const Array& rstd, double eps) {
   Array dx = empty_like(x.array()), dweight = empty_like(weight.array()), dbias = empty_like(dweight);
   kernels(dx).layer_norm_backward(dy.array(), x.array(), weight.array(), mean, rstd, dx, dweight, dbias);
   const Saved saved_dy(dy), saved_x(x), saved_weight(weight);
@@ -57,7 +59,8 @@ detail::LayerNormGradients detail::layer_norm_backward(const Tensor& dy, const T
       "layer_norm_backward", dx, {dy, x, weight},
       [dy = saved_dy, x = saved_x, weight = saved_weight, mean, rstd](const Tensor& g) {
         Array ddy = empty_like(x.array()), of_x = empty_like(ddy), of_weight = empty_like(weight.array());
-        kernels(ddy).layer_norm_second(g.array(), dy.array(), x.array(), weight.array(), mean, rstd, ddy, of_x, of_weight);
+        kernels(ddy).layer_norm_second(g.array(), dy.array(), x.array(), weight.array(), mean, rstd, ddy, of_x,
+                                       of_weight);
         return Tensors{Tensor(ddy), Tensor(of_x), Tensor(of_weight)};
       },
       through([eps](const Tensors& in) { return backward_composed(in[0], in[1], in[2], eps); }, {dy, x, weight}));
@@ -70,7 +73,8 @@ detail::LayerNormGradients detail::layer_norm_backward(const Tensor& dy, const T
         return Tensors{Tensor(ddy), Tensor(of_x)};
       },
       through([eps](const Tensors& in) { return sum(rows_in_one(in[0] * normalized(in[1], eps)), 0); }, {dy, x}));
-  result.dbias = record("sum", dbias, {dy}, [shape = dy.shape()](const Tensor& g) { return Tensors{broadcast_to(g, shape)}; });
+  result.dbias =
+      record("sum", dbias, {dy}, [shape = dy.shape()](const Tensor& g) { return Tensors{broadcast_to(g, shape)}; });
   return result;
 }
 

@@ -1,5 +1,6 @@
-// y = x W^T + b, x [.., K], W [N, K], b [N], with what may stand before it (layer norm) and after it (GELU, the residual junction).
-// Kept for the backward pass: x (not its norm), the norm's two numbers a row, and gelu'(u); the branch's output is not.
+// y = x W^T + b, x [.., K], W [N, K], b [N], with what may stand before it (layer norm) and after it (GELU, the
+// residual junction). Kept for the backward pass: x (not its norm), the norm's two numbers a row, and gelu'(u); the
+// branch's output is not.
 #include <algorithm>
 
 #include "autograd/node.h"
@@ -22,23 +23,27 @@ Tensor as_f32(const Tensor& x) { return x.dtype() == DType::bf16 ? cast(x, DType
 void check_linear(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (x.defined() && x.dtype() == DType::bf16) {  // from an op before it in a bf16 run; weights have f32 masters
     detail::check_float(op, weight);
-    check(weight.dtype() == DType::f32 && weight.device() == x.device(), "[{}] expected an f32 weight on {} for a bf16 input, got {} on {}", op,
-          name(x.device()), name(weight.dtype()), name(weight.device()));
+    check(weight.dtype() == DType::f32 && weight.device() == x.device(),
+          "[{}] expected an f32 weight on {} for a bf16 input, got {} on {}", op, name(x.device()),
+          name(weight.dtype()), name(weight.device()));
   } else {
     detail::check_operands(op, x, weight);
   }
-  check(weight.shape().rank() == 2 && x.shape().rank() >= 1 && x.dim(-1) == weight.dim(1), "[{}] expected input [.., {}] for weight {}, got {}", op,
-        weight.shape().rank() == 2 ? weight.dim(1) : 0, weight.shape(), x.shape());
+  check(weight.shape().rank() == 2 && x.shape().rank() >= 1 && x.dim(-1) == weight.dim(1),
+        "[{}] expected input [.., {}] for weight {}, got {}", op, weight.shape().rank() == 2 ? weight.dim(1) : 0,
+        weight.shape(), x.shape());
   if (bias.defined()) {
     detail::check_operands(op, weight, bias);
-    check(bias.shape() == Shape{weight.dim(0)}, "[{}] expected bias [{}] for weight {}, got {}", op, weight.dim(0), weight.shape(), bias.shape());
+    check(bias.shape() == Shape{weight.dim(0)}, "[{}] expected bias [{}] for weight {}, got {}", op, weight.dim(0),
+          weight.shape(), bias.shape());
   }
 }
 
 Tensor composed(const Around& around, const Tensor& input, const Tensor& weight, const Tensor& bias) {
   const NormParameters& norm = around.norm;
   const Tensor x = as_f32(input),
-               u = linear_composed(norm.weight.defined() ? layer_norm_composed(x, norm.weight, norm.bias, norm.eps) : x, weight, bias);
+               u = linear_composed(norm.weight.defined() ? layer_norm_composed(x, norm.weight, norm.bias, norm.eps) : x,
+                                   weight, bias);
   const Tensor y = around.gelu             ? gelu(u, *around.gelu)
                    : around.skip.defined() ? gated_residual_composed(around.skip, u, around.gate, around.row_scale)
                                            : u;
@@ -57,9 +62,9 @@ struct Kept {
 
 Tensor in_rows(const Tensor& x) { return reshape(x, Shape{x.numel() / x.dim(-1), x.dim(-1)}); }
 
-// The backward pass in ops that are recorded, f32 and f64. With h = norm(x), u = h W^T + b and du the gradient of u: dh = du W, dW = du^T h, db = sum
-// du. No branch output is needed: the gate's gradient follows from G = (s dy)^T h, s the row scale, as dgate_j = <W_j, G_j> + b_j sum (s dy)_j, and
-// dW = gate G.
+// The backward pass in ops that are recorded, f32 and f64. With h = norm(x), u = h W^T + b and du the gradient of u: dh
+// = du W, dW = du^T h, db = sum du. No branch output is needed: the gate's gradient follows from G = (s dy)^T h, s the
+// row scale, as dgate_j = <W_j, G_j> + b_j sum (s dy)_j, and dW = gate G.
 Tensors recorded_backward(const Kept& kept, bool junction, const Tensor& dy) {
   const PrecisionScope exact(Precision::f32);
   const Tensor &x = kept.x, &weight = kept.weight, &bias = kept.bias, &gate = kept.gate, &row_scale = kept.row_scale;
@@ -87,7 +92,8 @@ Tensors recorded_backward(const Kept& kept, bool junction, const Tensor& dy) {
   if (h.requires_grad()) {
     const Tensor dh = reshape(matmul(du, weight), x.shape());
     if (normed) {
-      const detail::LayerNormGradients g = detail::layer_norm_backward(dh, x, kept.gamma, kept.rows.mean, kept.rows.rstd, kept.eps);
+      const detail::LayerNormGradients g =
+          detail::layer_norm_backward(dh, x, kept.gamma, kept.rows.mean, kept.rows.rstd, kept.eps);
       dx = g.dx, dgamma = g.dweight, dbeta = g.dbias;
     } else {
       dx = dh;
@@ -101,9 +107,13 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
   const NormParameters& norm = around.norm;
   const Tensors inputs{x, weight, bias, norm.weight, norm.bias, around.skip, around.gate};
   // f64 is for checks: it stays exact.
-  const bool bf16 = x.dtype() == DType::bf16 || (x.dtype() == DType::f32 && precision() == Precision::bf16), bf16_result = bf16 && around.bf16_result;
+  const bool bf16 = x.dtype() == DType::bf16 || (x.dtype() == DType::f32 && precision() == Precision::bf16),
+             bf16_result = bf16 && around.bf16_result;
   Array y(x.shape().with(-1, weight.dim(0)), bf16_result ? DType::bf16 : weight.dtype(), x.device());
-  LinearCall call{.gamma = norm.weight.array(), .beta = norm.bias.array(), .eps = norm.eps, .products = bf16 ? Precision::bf16 : Precision::f32};
+  LinearCall call{.gamma = norm.weight.array(),
+                  .beta = norm.bias.array(),
+                  .eps = norm.eps,
+                  .products = bf16 ? Precision::bf16 : Precision::f32};
   LinearKeptOut rows;
   if (norm.weight.defined()) {
     rows.mean = empty_like(x.array(), x.shape().with(-1, 1));
@@ -136,7 +146,8 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
                                                       .bf16_result = bf16_result});
   const bool junction = around.skip.defined();
   const auto backward = [kept, junction](const Tensor& dy) {
-    for (const Saved* s : {&kept->gamma, &kept->beta, &kept->gate, &kept->row_scale}) s->get();  // unchanged since: the call reads them
+    for (const Saved* s : {&kept->gamma, &kept->beta, &kept->gate, &kept->row_scale})
+      s->get();  // unchanged since: the call reads them
     const auto wanted = [](const Saved& t) { return t.requires_grad() ? empty_like(t.array()) : Array(); };
     LinearGradients g;
     if (kept->x.requires_grad()) {
@@ -144,19 +155,29 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
       g.add_to_dx = g.dx.defined();
       if (!g.add_to_dx) g.dx = empty_like(kept->x.array());
     }
-    g.dw = wanted(kept->weight), g.db = wanted(kept->bias), g.dgamma = wanted(kept->gamma), g.dbeta = wanted(kept->beta),
-    g.dgate = wanted(kept->gate);
-    kernels(dy.array()).linear_backward(kept->call, kept->rows, dy.array(), kept->x.array(), kept->weight.array(), kept->bias.array(), g);
-    return Tensors{Tensor(g.dx), Tensor(g.dw), Tensor(g.db), Tensor(g.dgamma), Tensor(g.dbeta), junction ? dy : Tensor(), Tensor(g.dgate)};
+    g.dw = wanted(kept->weight), g.db = wanted(kept->bias), g.dgamma = wanted(kept->gamma),
+    g.dbeta = wanted(kept->beta), g.dgate = wanted(kept->gate);
+    kernels(dy.array())
+        .linear_backward(kept->call, kept->rows, dy.array(), kept->x.array(), kept->weight.array(), kept->bias.array(),
+                         g);
+    return Tensors{Tensor(g.dx),     Tensor(g.dw),    Tensor(g.db),
+                   Tensor(g.dgamma), Tensor(g.dbeta), junction ? dy : Tensor(),
+                   Tensor(g.dgate)};
   };
   const auto differentiable = [kept, junction](const Tensor& dy) {
     if (kept->call.products == Precision::f32) return recorded_backward(*kept, junction, dy);
     // In bf16: the derivatives of the composition. The skip's gradient is dy, so its value is not kept: any will do.
     const auto whole = [&](const Tensors& in) {
-      return composed({{in[3], in[4], kept->eps}, kept->gelu, junction ? zeros_like(dy) : Tensor(), in[5], kept->row_scale.get(), kept->bf16_result},
+      return composed({{in[3], in[4], kept->eps},
+                       kept->gelu,
+                       junction ? zeros_like(dy) : Tensor(),
+                       in[5],
+                       kept->row_scale.get(),
+                       kept->bf16_result},
                       in[0], in[1], in[2]);
     };
-    Tensors gradients = through(whole, {kept->x, kept->weight, kept->bias, kept->gamma, kept->beta, kept->gate})(dy, Tensor());
+    Tensors gradients =
+        through(whole, {kept->x, kept->weight, kept->bias, kept->gamma, kept->beta, kept->gate})(dy, Tensor());
     gradients.insert(gradients.begin() + 5, junction ? dy : Tensor());
     return gradients;
   };
@@ -167,8 +188,8 @@ void check_norm(const char* op, const Tensor& x, const NormParameters& norm) {
   detail::check_operands(op, x, norm.weight);
   detail::check_operands(op, x, norm.bias);
   check(x.shape().rank() >= 1 && norm.weight.shape() == Shape{x.dim(-1)} && norm.bias.shape() == norm.weight.shape(),
-        "[{}] expected input [.., {}] for norm weight {} and bias {}, got {}", op, norm.weight.numel(), norm.weight.shape(), norm.bias.shape(),
-        x.shape());
+        "[{}] expected input [.., {}] for norm weight {} and bias {}, got {}", op, norm.weight.numel(),
+        norm.weight.shape(), norm.bias.shape(), x.shape());
   detail::check_eps(op, norm.eps);
 }
 
@@ -179,7 +200,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, bool bf
 }
 
 Tensor linear_composed(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const Tensor y = reshape(matmul(reshape(x, {x.numel() / x.dim(-1), x.dim(-1)}), weight, false, true), x.shape().with(-1, weight.dim(0)));
+  const Tensor y = reshape(matmul(reshape(x, {x.numel() / x.dim(-1), x.dim(-1)}), weight, false, true),
+                           x.shape().with(-1, weight.dim(0)));
   return bias.defined() ? y + bias : y;
 }
 
@@ -187,17 +209,20 @@ Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Ge
   return fused("linear_gelu", {.gelu = form, .bf16_result = bf16_result}, x, weight, bias);
 }
 
-Tensor norm_linear(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias, bool bf16_result) {
+Tensor norm_linear(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias,
+                   bool bf16_result) {
   check_norm("norm_linear", x, norm);
   return fused("norm_linear", {.norm = norm, .bf16_result = bf16_result}, x, weight, bias);
 }
 
-Tensor norm_linear_gelu(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias, Gelu form, bool bf16_result) {
+Tensor norm_linear_gelu(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias,
+                        Gelu form, bool bf16_result) {
   check_norm("norm_linear_gelu", x, norm);
   return fused("norm_linear_gelu", {.norm = norm, .gelu = form, .bf16_result = bf16_result}, x, weight, bias);
 }
 
-Tensor linear_residual(const Tensor& skip, const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& gate, const Tensor& row_scale) {
+Tensor linear_residual(const Tensor& skip, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                       const Tensor& gate, const Tensor& row_scale) {
   constexpr const char* op = "linear_residual";
   check_linear(op, x, weight, bias);
   detail::check_operands(op, skip, weight);

@@ -7,7 +7,8 @@ namespace {
 void check_pair(const char* op, const Tensor& prediction, const Tensor& target) {
   detail::check_operands(op, prediction, target);
   check(prediction.shape() == target.shape() && prediction.numel() > 0,
-        "[{}] expected a prediction and a target of one shape, with elements, got {} and {}", op, prediction.shape(), target.shape());
+        "[{}] expected a prediction and a target of one shape, with elements, got {} and {}", op, prediction.shape(),
+        target.shape());
 }
 
 }  // namespace

@@ -12,8 +12,9 @@ namespace {
 Tensor embed(const Tensor& part, const Shape& shape, int axis, std::int64_t begin, double value = 0) {
   Array y = full_like(part.array(), shape, value);
   kernels(y).assign_slice(part.array(), axis, begin, y);
-  return record("embed", y, {part},
-                [axis, begin, length = part.dim(axis)](const Tensor& dy) { return Tensors{slice(dy, axis, begin, begin + length)}; });
+  return record("embed", y, {part}, [axis, begin, length = part.dim(axis)](const Tensor& dy) {
+    return Tensors{slice(dy, axis, begin, begin + length)};
+  });
 }
 
 Tensor rows_at(const Tensor& x, const Tensor& index);
@@ -30,28 +31,33 @@ Tensor rows_at(const Tensor& x, const Tensor& index) {
   dims.insert(dims.end(), x.shape().begin() + 1, x.shape().end());
   Array y = empty_like(x.array(), Shape(dims));
   kernels(y).gather(x.array(), index.array(), y);
-  return record("gather", y, {x}, [shape = x.shape(), index = Saved(index)](const Tensor& dy) { return Tensors{scatter(dy, index, shape)}; });
+  return record("gather", y, {x}, [shape = x.shape(), index = Saved(index)](const Tensor& dy) {
+    return Tensors{scatter(dy, index, shape)};
+  });
 }
 
 }  // namespace
 
 void detail::check_indices(const char* op, const Tensor& x, int axis, const Tensor& index) {
   check_defined(op, index);
-  check(index.device() == x.device(), "[{}] expected indices on {}, where the elements are, got some on {}", op, name(x.device()),
-        name(index.device()));
+  check(index.device() == x.device(), "[{}] expected indices on {}, where the elements are, got some on {}", op,
+        name(x.device()), name(index.device()));
   check(index.dtype() == DType::i64, "[{}] expected i64 indices, got {} {}", op, name(index.dtype()), index.shape());
   const Array host = numbers_to_check(index.array());
   for (std::int64_t i = 0; i < (host.defined() ? host.numel() : 0); ++i) {
     const std::int64_t k = host.data<std::int64_t>()[i];
-    check(0 <= k && k < x.dim(axis), "[{}] expected indices in 0..{} for axis {} of {}, got {} at {}", op, x.dim(axis) - 1, axis, x.shape(), k, i);
+    check(0 <= k && k < x.dim(axis), "[{}] expected indices in 0..{} for axis {} of {}, got {} at {}", op,
+          x.dim(axis) - 1, axis, x.shape(), k, i);
   }
 }
 
 Tensor reshape(const Tensor& x, const Shape& shape) {
   detail::check_defined("reshape", x);
-  check(x.numel() == shape.numel(), "[reshape] expected a shape of {} elements like {}, got {}", x.numel(), x.shape(), shape);
+  check(x.numel() == shape.numel(), "[reshape] expected a shape of {} elements like {}, got {}", x.numel(), x.shape(),
+        shape);
   if (x.shape() == shape) return x;
-  return record("reshape", x.array().reshaped(shape), {x}, [from = x.shape()](const Tensor& dy) { return Tensors{reshape(dy, from)}; });
+  return record("reshape", x.array().reshaped(shape), {x},
+                [from = x.shape()](const Tensor& dy) { return Tensors{reshape(dy, from)}; });
 }
 
 Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents) {
@@ -62,10 +68,12 @@ Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents) {
   if (open == extents.end()) return reshape(x, Shape(extents));
   std::vector<std::int64_t> dims(extents);
   dims[static_cast<std::size_t>(open - extents.begin())] = 1;
-  check(std::ranges::count(extents, -1) == 1, "[reshape] expected at most one extent of -1, got [{}]", fmt::join(extents, ", "));
+  check(std::ranges::count(extents, -1) == 1, "[reshape] expected at most one extent of -1, got [{}]",
+        fmt::join(extents, ", "));
   const std::int64_t others = Shape(dims).numel();
-  check(others > 0 && x.numel() % others == 0, "[reshape] expected extents beside -1 whose product divides the {} elements of {}, got [{}]",
-        x.numel(), x.shape(), fmt::join(extents, ", "));
+  check(others > 0 && x.numel() % others == 0,
+        "[reshape] expected extents beside -1 whose product divides the {} elements of {}, got [{}]", x.numel(),
+        x.shape(), fmt::join(extents, ", "));
   dims[static_cast<std::size_t>(open - extents.begin())] = x.numel() / others;
   return reshape(x, Shape(dims));
 }
@@ -73,7 +81,8 @@ Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents) {
 Tensor permute(const Tensor& x, const Axes& axes) {
   detail::check_defined("permute", x);
   const int rank = x.shape().rank();
-  check(static_cast<int>(axes.size()) == rank, "[permute] expected {} axes for shape {}, got {}", rank, x.shape(), axes.size());
+  check(static_cast<int>(axes.size()) == rank, "[permute] expected {} axes for shape {}, got {}", rank, x.shape(),
+        axes.size());
   Axes forward(axes), inverse(axes.size(), -1);
   std::vector<std::int64_t> dims;
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -92,7 +101,9 @@ Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
   detail::check_defined("transpose", x);
   Axes axes(static_cast<std::size_t>(x.shape().rank()));
   std::iota(axes.begin(), axes.end(), 0);
-  const auto index = [&](int axis) { return static_cast<std::size_t>(detail::checked_axis("transpose", x.shape(), axis)); };
+  const auto index = [&](int axis) {
+    return static_cast<std::size_t>(detail::checked_axis("transpose", x.shape(), axis));
+  };
   std::swap(axes[index(axis_a)], axes[index(axis_b)]);
   return permute(x, axes);
 }
@@ -104,8 +115,9 @@ Tensor concat(const Tensors& parts, int axis) {
   std::int64_t extent = 0;
   for (const Tensor& part : parts) {
     detail::check_alike("concat", parts[0], part);
-    check(part.shape().rank() == parts[0].shape().rank() && part.shape().with(axis, 0) == parts[0].shape().with(axis, 0),
-          "[concat] expected shapes equal but for axis {}, got {} and {}", axis, parts[0].shape(), part.shape());
+    check(
+        part.shape().rank() == parts[0].shape().rank() && part.shape().with(axis, 0) == parts[0].shape().with(axis, 0),
+        "[concat] expected shapes equal but for axis {}, got {} and {}", axis, parts[0].shape(), part.shape());
     extent += part.dim(axis);
   }
   Array y = empty_like(parts[0].array(), parts[0].shape().with(axis, extent));
@@ -134,7 +146,8 @@ Tensor stack(const Tensors& parts, int axis) {
   Tensors rows;
   for (const Tensor& part : parts) {
     detail::check_alike("stack", parts[0], part);
-    check(part.shape() == shape, "[stack] expected tensors of one shape, got {} and {}: concat() joins what differs along an axis", shape,
+    check(part.shape() == shape,
+          "[stack] expected tensors of one shape, got {} and {}: concat() joins what differs along an axis", shape,
           part.shape());
     rows.push_back(reshape(part, Shape(dims)));
   }
@@ -145,31 +158,37 @@ Tensors chunk(const Tensor& x, std::int64_t count, int axis) {
   detail::check_defined("chunk", x);
   axis = detail::checked_axis("chunk", x.shape(), axis);
   const std::int64_t extent = x.dim(axis);
-  check(count > 0 && extent % count == 0, "[chunk] expected a count that divides the {} of axis {} of {}, got {}: slice() takes unequal parts",
-        extent, axis, x.shape(), count);
+  check(count > 0 && extent % count == 0,
+        "[chunk] expected a count that divides the {} of axis {} of {}, got {}: slice() takes unequal parts", extent,
+        axis, x.shape(), count);
   Tensors parts;
-  for (std::int64_t i = 0; i < count; ++i) parts.push_back(slice(x, axis, i * (extent / count), (i + 1) * (extent / count)));
+  for (std::int64_t i = 0; i < count; ++i)
+    parts.push_back(slice(x, axis, i * (extent / count), (i + 1) * (extent / count)));
   return parts;
 }
 
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
   detail::check_defined("slice", x);
   axis = detail::checked_axis("slice", x.shape(), axis);
-  check(0 <= begin && begin <= end && end <= x.dim(axis), "[slice] expected 0 <= begin <= end <= {} on axis {} of {}, got {}..{}", x.dim(axis), axis,
-        x.shape(), begin, end);
+  check(0 <= begin && begin <= end && end <= x.dim(axis),
+        "[slice] expected 0 <= begin <= end <= {} on axis {} of {}, got {}..{}", x.dim(axis), axis, x.shape(), begin,
+        end);
   if (begin == 0 && end == x.dim(axis)) return x;
   Array y = empty_like(x.array(), x.shape().with(axis, end - begin));
   kernels(y).slice(x.array(), axis, begin, y);
-  return record("slice", y, {x}, [shape = x.shape(), axis, begin](const Tensor& dy) { return Tensors{embed(dy, shape, axis, begin)}; });
+  return record("slice", y, {x},
+                [shape = x.shape(), axis, begin](const Tensor& dy) { return Tensors{embed(dy, shape, axis, begin)}; });
 }
 
 Tensor pad(const Tensor& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths, double value) {
   detail::check_defined("pad", x);
-  check(static_cast<int>(widths.size()) == x.shape().rank(), "[pad] expected a pair of widths for each axis of {}, got {}", x.shape(), widths.size());
+  check(static_cast<int>(widths.size()) == x.shape().rank(),
+        "[pad] expected a pair of widths for each axis of {}, got {}", x.shape(), widths.size());
   Tensor y = x;
   for (int axis = 0; axis < x.shape().rank(); ++axis) {
     const auto [before, after] = widths[static_cast<std::size_t>(axis)];
-    check(before >= 0 && after >= 0, "[pad] expected widths of at least 0, got {} and {} for axis {}: slice() takes parts", before, after, axis);
+    check(before >= 0 && after >= 0,
+          "[pad] expected widths of at least 0, got {} and {} for axis {}: slice() takes parts", before, after, axis);
     if (before + after > 0) y = embed(y, y.shape().with(axis, before + x.dim(axis) + after), axis, before, value);
   }
   return y;

@@ -1,4 +1,5 @@
-// Elements in their order along an axis. Indices are found on the host; take_along_axis() then moves the values, and gradients go back through it.
+// Elements in their order along an axis. Indices are found on the host; take_along_axis() then moves the values, and
+// gradients go back through it.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -8,8 +9,8 @@
 namespace plumb {
 namespace {
 
-// The first `count` indices of each row along the axis in ascending or descending order, i64. NaN is above all numbers; of equal ones the smaller
-// index comes first.
+// The first `count` indices of each row along the axis in ascending or descending order, i64. NaN is above all numbers;
+// of equal ones the smaller index comes first.
 Tensor first_in_order(const char* op, const Tensor& x, int axis, std::int64_t count, bool descending) {
   std::int64_t inner = 1;  // elements between neighbours on the axis
   for (int i = axis + 1; i < x.shape().rank(); ++i) inner *= x.dim(i);
@@ -51,7 +52,8 @@ Ordered sort(const Tensor& x, int axis, bool descending) {
 Ordered topk(const Tensor& x, std::int64_t k, int axis, bool largest) {
   detail::check_float("topk", x);
   axis = detail::checked_axis("topk", x.shape(), axis);
-  check(0 <= k && k <= x.dim(axis), "[topk] expected a k in 0..{} for axis {} of {}, got {}", x.dim(axis), axis, x.shape(), k);
+  check(0 <= k && k <= x.dim(axis), "[topk] expected a k in 0..{} for axis {} of {}, got {}", x.dim(axis), axis,
+        x.shape(), k);
   const Tensor indices = first_in_order("topk", x, axis, k, largest);
   return {take_along_axis(x, indices, axis), indices};
 }

@@ -59,8 +59,8 @@ Tensor largest(const char* op, const Tensor& x, const Axes& axes, bool keep_axes
 Tensor sum(const Tensor& x, const Axes& axes, bool keep_axes) {
   detail::check_float("sum", x);
   const Shape kept = reduced_shape("sum", x.shape(), axes, true);
-  const Tensor y =
-      record("sum", compute(Reduce::sum, x, kept), {x}, [shape = x.shape()](const Tensor& dy) { return Tensors{broadcast_to(dy, shape)}; });
+  const Tensor y = record("sum", compute(Reduce::sum, x, kept), {x},
+                          [shape = x.shape()](const Tensor& dy) { return Tensors{broadcast_to(dy, shape)}; });
   return keep_axes ? y : reshape(y, reduced_shape("sum", x.shape(), axes, false));
 }
 
@@ -84,7 +84,8 @@ Tensor min(const Tensor& x, const Axes& axes, bool keep_axes) {
 Tensor var(const Tensor& x, const Axes& axes, bool keep_axes, double correction) {
   detail::check_float("var", x);
   const double n = static_cast<double>(reduced_count("var", x.shape(), axes));
-  check(n > 0 && correction < n, "[var] expected more than {} elements, which are taken off their number, got {} of shape {}", correction, n,
+  check(n > 0 && correction < n,
+        "[var] expected more than {} elements, which are taken off their number, got {} of shape {}", correction, n,
         x.shape());
   const Tensor distance = x - mean(x, axes, true);
   return sum(distance * distance, axes, keep_axes) * (1 / (n - correction));
@@ -93,15 +94,18 @@ Tensor var(const Tensor& x, const Axes& axes, bool keep_axes, double correction)
 Tensor stddev(const Tensor& x, const Axes& axes, bool keep_axes, double correction) {
   detail::check_float("stddev", x);
   const double n = static_cast<double>(reduced_count("stddev", x.shape(), axes));
-  check(n > 0 && correction < n, "[stddev] expected more than {} elements, which are taken off their number, got {} of shape {}", correction, n,
+  check(n > 0 && correction < n,
+        "[stddev] expected more than {} elements, which are taken off their number, got {} of shape {}", correction, n,
         x.shape());
   return norm(x - mean(x, axes, true), axes, keep_axes) * (1 / std::sqrt(n - correction));
 }
 
-// By halves: x[0 .. h) x[h .. 2 h), until one element is left. Derivatives of products divide by nothing, so zeros need no care.
+// By halves: x[0 .. h) x[h .. 2 h), until one element is left. Derivatives of products divide by nothing, so zeros need
+// no care.
 Tensor prod(const Tensor& x, const Axes& axes, bool keep_axes) {
   detail::check_float("prod", x);
-  const Shape kept = reduced_shape("prod", x.shape(), axes, true), result = reduced_shape("prod", x.shape(), axes, keep_axes);
+  const Shape kept = reduced_shape("prod", x.shape(), axes, true),
+              result = reduced_shape("prod", x.shape(), axes, keep_axes);
   const std::int64_t n = reduced_count("prod", x.shape(), axes);
   if (n == 0) return sum(x, axes, keep_axes) + 1;
   Axes order;  // reduced axes first
@@ -123,8 +127,9 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keep_axes) {
   check(x.numel() > 0, "[logsumexp] expected at least one element, got shape {}", x.shape());
   const auto finite = [](const Tensor& v) { return where(isfinite(v), v, 0); };
   const Tensor u = x.detach(), shift = finite(max(u, axes, true));
-  const Tensor y = record("logsumexp", (log(sum(exp(u - shift), axes, true)) + shift).array(), {x},
-                          [x = Saved(x), finite](const Tensor& dy, const Tensor& result) { return Tensors{dy * exp(x - finite(result))}; });
+  const Tensor y = record(
+      "logsumexp", (log(sum(exp(u - shift), axes, true)) + shift).array(), {x},
+      [x = Saved(x), finite](const Tensor& dy, const Tensor& result) { return Tensors{dy * exp(x - finite(result))}; });
   return reshape(y, flat);
 }
 
@@ -145,10 +150,11 @@ Tensor norm(const Tensor& x, const Axes& axes, bool keep_axes) {
   detail::check_float("norm", x);
   const Shape flat = reduced_shape("norm", x.shape(), axes, false);
   const Tensor u = x.detach();
-  const Tensor y = record("norm", sqrt(sum(u * u, axes, true)).array(), {x}, [x = Saved(x)](const Tensor& dy, const Tensor& result) {
-    const Tensor none = equal(result, 0);  // where x is 0: its derivatives are 0, of any order
-    return Tensors{where(none, zeros_like(result), dy / where(none, ones_like(result), result)) * x};
-  });
+  const Tensor y =
+      record("norm", sqrt(sum(u * u, axes, true)).array(), {x}, [x = Saved(x)](const Tensor& dy, const Tensor& result) {
+        const Tensor none = equal(result, 0);  // where x is 0: its derivatives are 0, of any order
+        return Tensors{where(none, zeros_like(result), dy / where(none, ones_like(result), result)) * x};
+      });
   return keep_axes ? y : reshape(y, flat);
 }
 
@@ -159,14 +165,15 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   Shape kept = x.shape();
   for (int i = 1; i <= x.shape().rank(); ++i)
     if (i > shape.rank() || shape[-i] == 1) kept = kept.with(-i, 1);
-  const Tensor y =
-      record("sum_to", compute(Reduce::sum, x, kept), {x}, [from = x.shape()](const Tensor& dy) { return Tensors{broadcast_to(dy, from)}; });
+  const Tensor y = record("sum_to", compute(Reduce::sum, x, kept), {x},
+                          [from = x.shape()](const Tensor& dy) { return Tensors{broadcast_to(dy, from)}; });
   return reshape(y, shape);
 }
 
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
   detail::check_defined("broadcast_to", x);
-  check(broadcasts_to(x.shape(), shape), "[broadcast_to] expected a tensor that broadcasts to {}, got {}", shape, x.shape());
+  check(broadcasts_to(x.shape(), shape), "[broadcast_to] expected a tensor that broadcasts to {}, got {}", shape,
+        x.shape());
   if (x.shape() == shape) return x;
   Array y = empty_like(x.array(), shape);
   kernels(y).broadcast(x.array(), y);

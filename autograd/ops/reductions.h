@@ -5,8 +5,9 @@
 
 namespace plumb {
 
-// ---- over axes (reduce.cpp) --------------------------------------------------------------------------------------------------------
-// Axes of a tensor; {} is all. One axis may be given as a number: sum(x, -1) is sum(x, {-1}).
+// ---- over axes (reduce.cpp)
+// -------------------------------------------------------------------------------------------------------- Axes of a
+// tensor; {} is all. One axis may be given as a number: sum(x, -1) is sum(x, {-1}).
 class Axes : public std::vector<int> {
  public:
   using std::vector<int>::vector;
@@ -15,29 +16,34 @@ class Axes : public std::vector<int> {
 
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-Tensor prod(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);  // 1 for no elements; derivatives are exact beside zeros too
-Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);   // ties share the gradient
-Tensor min(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);   // ties share the gradient
-// Mean squared distance from the mean, in two passes: the sum divided by n - correction. 0 is NumPy's default and what norms use, 1 is the unbiased
-// estimate, PyTorch's default.
+Tensor prod(const Tensor& x, const Axes& axes = {},
+            bool keep_axes = false);  // 1 for no elements; derivatives are exact beside zeros too
+Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);  // ties share the gradient
+Tensor min(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);  // ties share the gradient
+// Mean squared distance from the mean, in two passes: the sum divided by n - correction. 0 is NumPy's default and what
+// norms use, 1 is the unbiased estimate, PyTorch's default.
 Tensor var(const Tensor& x, const Axes& axes = {}, bool keep_axes = false, double correction = 0);
-// sqrt(var(..)), with the same default correction; derivative 0 where that is 0. (`std` is the standard library's namespace.)
+// sqrt(var(..)), with the same default correction; derivative 0 where that is 0. (`std` is the standard library's
+// namespace.)
 Tensor stddev(const Tensor& x, const Axes& axes = {}, bool keep_axes = false, double correction = 0);
-Tensor norm(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);  // sqrt of the sum of squares; derivative 0 where that is 0
+Tensor norm(const Tensor& x, const Axes& axes = {},
+            bool keep_axes = false);  // sqrt of the sum of squares; derivative 0 where that is 0
 // log(sum(exp(x))), in which nothing overflows. -infinity where all elements are, with derivatives of 0.
 Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-// Whether some element, or every one, is not 0; NaN is not 0. x of any dtype, the result a mask u8. For no elements: any 0, all 1.
+// Whether some element, or every one, is not 0; NaN is not 0. x of any dtype, the result a mask u8. For no elements:
+// any 0, all 1.
 Tensor any(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 Tensor all(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 Tensor sum_to(const Tensor& x, const Shape& shape);  // the sum that undoes a broadcast from `shape`
 Tensor broadcast_to(const Tensor& x, const Shape& shape);
 
-// ---- along an axis (order.cpp, cumsum.cpp) ------------------------------------------------------------------------------------------
-// y[k] = x[0] + .. + x[k] along the axis, added in this order
+// ---- along an axis (order.cpp, cumsum.cpp)
+// ------------------------------------------------------------------------------------------ y[k] = x[0] + .. + x[k]
+// along the axis, added in this order
 Tensor cumsum(const Tensor& x, int axis);
 
-// Floating x. NaN counts as larger than any number; equal elements are in the order of their indices. Indices are i64, like labels, and have no
-// gradient; values have one. They are found on the host, so these ops wait for x.
+// Floating x. NaN counts as larger than any number; equal elements are in the order of their indices. Indices are i64,
+// like labels, and have no gradient; values have one. They are found on the host, so these ops wait for x.
 struct Ordered {
   Tensor values, indices;  // values = take_along_axis(x, indices, axis)
 };

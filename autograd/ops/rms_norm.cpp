@@ -7,8 +7,8 @@ namespace plumb {
 
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   detail::check_operands("rms_norm", x, weight);
-  check(x.shape().rank() >= 1 && weight.shape() == Shape{x.dim(-1)}, "[rms_norm] expected input [.., {}] for weight {}, got {}", weight.numel(),
-        weight.shape(), x.shape());
+  check(x.shape().rank() >= 1 && weight.shape() == Shape{x.dim(-1)},
+        "[rms_norm] expected input [.., {}] for weight {}, got {}", weight.numel(), weight.shape(), x.shape());
   detail::check_eps("rms_norm", eps);
   Array y = empty_like(x.array()), rstd = empty_like(y, x.shape().with(-1, 1));
   kernels(y).rms_norm_forward(x.array(), weight.array(), eps, y, rstd);
@@ -22,6 +22,8 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
       through([eps](const Tensors& in) { return rms_norm_composed(in[0], in[1], eps); }, {x, weight}));
 }
 
-Tensor rms_norm_composed(const Tensor& x, const Tensor& weight, double eps) { return weight * (x * rsqrt(mean(x * x, {-1}, true) + eps)); }
+Tensor rms_norm_composed(const Tensor& x, const Tensor& weight, double eps) {
+  return weight * (x * rsqrt(mean(x * x, {-1}, true) + eps));
+}
 
 }  // namespace plumb

@@ -1,5 +1,5 @@
-// The backward passes of fused ops as ops of their own, for second derivatives: what a fused op's backward is when it is recorded. Each has a fused
-// backward pass itself; derivatives of the third order go through primitives.
+// The backward passes of fused ops as ops of their own, for second derivatives: what a fused op's backward is when it
+// is recorded. Each has a fused backward pass itself; derivatives of the third order go through primitives.
 #pragma once
 
 #include "autograd/tensor.h"
@@ -15,6 +15,7 @@ struct LayerNormGradients {
   Tensor dx, dweight, dbias;
 };
 // mean and rstd [.., 1] are what layer_norm_forward made of x.
-LayerNormGradients layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& weight, const Array& mean, const Array& rstd, double eps);
+LayerNormGradients layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& weight, const Array& mean,
+                                       const Array& rstd, double eps);
 
 }  // namespace plumb::detail

@@ -28,7 +28,8 @@ Tensor around(const Tensor& x, int axis) {
 }
 
 // The mask of a matrix that holds(row, column).
-Tensor mask_of(std::int64_t rows, std::int64_t columns, Device device, const std::function<bool(std::int64_t, std::int64_t)>& holds) {
+Tensor mask_of(std::int64_t rows, std::int64_t columns, Device device,
+               const std::function<bool(std::int64_t, std::int64_t)>& holds) {
   std::vector<std::uint8_t> bits(static_cast<std::size_t>(rows * columns));
   for (std::int64_t i = 0; i < rows; ++i)
     for (std::int64_t j = 0; j < columns; ++j) bits[static_cast<std::size_t>(i * columns + j)] = holds(i, j);
@@ -76,10 +77,13 @@ Tensor unsqueeze(const Tensor& x, int axis) {
 Tensor flatten(const Tensor& x, int first_axis, int last_axis) {
   detail::check_defined("flatten", x);
   if (x.shape().rank() == 0) return reshape(x, Shape{1});
-  const int first = detail::checked_axis("flatten", x.shape(), first_axis), last = detail::checked_axis("flatten", x.shape(), last_axis);
-  check(first <= last, "[flatten] expected the first axis before the last, got {} and {} of {}", first_axis, last_axis, x.shape());
+  const int first = detail::checked_axis("flatten", x.shape(), first_axis),
+            last = detail::checked_axis("flatten", x.shape(), last_axis);
+  check(first <= last, "[flatten] expected the first axis before the last, got {} and {} of {}", first_axis, last_axis,
+        x.shape());
   std::vector<std::int64_t> dims(x.shape().begin(), x.shape().begin() + first);
-  dims.push_back(std::accumulate(x.shape().begin() + first, x.shape().begin() + last + 1, std::int64_t{1}, std::multiplies<>()));
+  dims.push_back(
+      std::accumulate(x.shape().begin() + first, x.shape().begin() + last + 1, std::int64_t{1}, std::multiplies<>()));
   dims.insert(dims.end(), x.shape().begin() + last + 1, x.shape().end());
   return reshape(x, Shape(dims));
 }
@@ -88,8 +92,8 @@ Tensor select(const Tensor& x, int axis, std::int64_t index) {
   detail::check_defined("select", x);
   axis = detail::checked_axis("select", x.shape(), axis);
   const std::int64_t extent = x.dim(axis);
-  check(-extent <= index && index < extent, "[select] expected an index in -{}..{} for axis {} of {}, got {}", extent, extent - 1, axis, x.shape(),
-        index);
+  check(-extent <= index && index < extent, "[select] expected an index in -{}..{} for axis {} of {}, got {}", extent,
+        extent - 1, axis, x.shape(), index);
   const std::int64_t i = index < 0 ? index + extent : index;
   return reshape(slice(x, axis, i, i + 1), x.shape().without(axis));
 }
@@ -107,7 +111,8 @@ Tensors split(const Tensor& x, std::int64_t size, int axis) {
   axis = detail::checked_axis("split", x.shape(), axis);
   check(size > 0, "[split] expected a size of at least 1, got {}", size);
   Tensors parts;
-  for (std::int64_t begin = 0; begin < x.dim(axis); begin += size) parts.push_back(slice(x, axis, begin, std::min(begin + size, x.dim(axis))));
+  for (std::int64_t begin = 0; begin < x.dim(axis); begin += size)
+    parts.push_back(slice(x, axis, begin, std::min(begin + size, x.dim(axis))));
   return parts;
 }
 
@@ -116,7 +121,8 @@ Tensors split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis)
   axis = detail::checked_axis("split", x.shape(), axis);
   const bool fits = std::ranges::none_of(sizes, [](std::int64_t size) { return size < 0; });
   check(fits && std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) == x.dim(axis),
-        "[split] expected sizes of at least 0 whose sum is the {} of axis {} of {}, got {}", x.dim(axis), axis, x.shape(), fmt::join(sizes, ", "));
+        "[split] expected sizes of at least 0 whose sum is the {} of axis {} of {}, got {}", x.dim(axis), axis,
+        x.shape(), fmt::join(sizes, ", "));
   Tensors parts;
   std::int64_t begin = 0;
   for (const std::int64_t size : sizes) {
@@ -151,7 +157,8 @@ Tensor repeat_interleave(const Tensor& x, std::int64_t count, int axis) {
   check(count >= 0, "[repeat_interleave] expected a number of at least 0, got {}", count);
   const Tensor parts = around(x, axis);
   const std::int64_t rows = parts.dim(0) * parts.dim(1), run = parts.dim(2);
-  return reshape(broadcast_to(reshape(parts, Shape{rows, 1, run}), Shape{rows, count, run}), x.shape().with(axis, count * x.dim(axis)));
+  return reshape(broadcast_to(reshape(parts, Shape{rows, 1, run}), Shape{rows, count, run}),
+                 x.shape().with(axis, count * x.dim(axis)));
 }
 
 Tensor flip(const Tensor& x, const Axes& axes) {
@@ -159,7 +166,8 @@ Tensor flip(const Tensor& x, const Axes& axes) {
   const std::vector<bool> flipped = named_axes("flip", x.shape(), axes);
   Tensor y = x.detach();
   for (int axis = 0; axis < x.shape().rank(); ++axis)
-    if (axes.empty() || flipped[static_cast<std::size_t>(axis)]) y = index_select(y, axis, arange(x.dim(axis) - 1, std::int64_t{-1}, -1, x.device()));
+    if (axes.empty() || flipped[static_cast<std::size_t>(axis)])
+      y = index_select(y, axis, arange(x.dim(axis) - 1, std::int64_t{-1}, -1, x.device()));
   return record("flip", y.array(), {x}, [axes](const Tensor& dy) { return Tensors{flip(dy, axes)}; });
 }
 

@@ -8,7 +8,8 @@ Tensor sigmoid(const Tensor& x) {
   detail::check_float("sigmoid", x);
   Array y = empty_like(x.array());
   kernels(y).unary(Unary::sigmoid, 0, x.array(), y);
-  return record("sigmoid", y, {x}, [](const Tensor& dy, const Tensor& result) { return Tensors{dy * (result * (1 - result))}; });
+  return record("sigmoid", y, {x},
+                [](const Tensor& dy, const Tensor& result) { return Tensors{dy * (result * (1 - result))}; });
 }
 
 Tensor silu(const Tensor& x) {

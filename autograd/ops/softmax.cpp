@@ -10,12 +10,13 @@ using Forward = void (*)(const Array&, const Out&);
 using BackwardKernel = void (*)(const Array&, const Array&, const Out&);
 
 // `differentiable`: the backward pass in recorded ops.
-Tensor on_last_axis(const char* op, const Tensor& x, int axis, Forward Kernels::*forward, BackwardKernel Kernels::*backward,
-                    Tensor (*differentiable)(const Tensor& dy, const Tensor& y)) {
+Tensor on_last_axis(const char* op, const Tensor& x, int axis, Forward Kernels::*forward,
+                    BackwardKernel Kernels::*backward, Tensor (*differentiable)(const Tensor& dy, const Tensor& y)) {
   detail::check_float(op, x);
   const int on = detail::checked_axis(op, x.shape(), axis);
   check(x.dim(on) > 0, "[{}] expected a non-empty axis {}, got shape {}", op, axis, x.shape());
-  if (on != x.shape().rank() - 1) return transpose(on_last_axis(op, transpose(x, axis, -1), -1, forward, backward, differentiable), axis, -1);
+  if (on != x.shape().rank() - 1)
+    return transpose(on_last_axis(op, transpose(x, axis, -1), -1, forward, backward, differentiable), axis, -1);
   Array y = empty_like(x.array());
   (kernels(y).*forward)(x.array(), y);
   return record_fused(
@@ -31,7 +32,8 @@ Tensor on_last_axis(const char* op, const Tensor& x, int axis, Forward Kernels::
 }  // namespace
 
 Tensor softmax(const Tensor& x, int axis) {
-  return on_last_axis("softmax", x, axis, &Kernels::softmax_forward, &Kernels::softmax_backward, detail::softmax_backward);
+  return on_last_axis("softmax", x, axis, &Kernels::softmax_forward, &Kernels::softmax_backward,
+                      detail::softmax_backward);
 }
 
 Tensor log_softmax(const Tensor& x, int axis) {

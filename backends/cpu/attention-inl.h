@@ -1,4 +1,5 @@
-// What the two passes of attention share: the layout of a (sample, head) in scratch memory, and which keys its queries see.
+// What the two passes of attention share: the layout of a (sample, head) in scratch memory, and which keys its queries
+// see.
 #if defined(PLUMB_CPU_ATTENTION_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_ATTENTION_INL
 #undef PLUMB_CPU_ATTENTION_INL
@@ -21,12 +22,13 @@ constexpr std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + t
 
 // Sizes of the padded matrices. Queries go in blocks of `rows`, so that a block's scores stay in the first two caches.
 struct Layout {
-  std::int64_t keys;     // row of scores: M up to whole vectors
-  std::int64_t dims;     // row of q, k, v, out: head_dim up to whole vectors
-  std::int64_t rows;     // queries a block, at most
-  std::int64_t columns;  // row of k^T and v^T: an odd number of cache lines, so that a column does not fall on few cache sets
-  std::int64_t groups;   // of eight keys
-  std::int64_t words;    // 64-bit words of a row of key bits
+  std::int64_t keys;  // row of scores: M up to whole vectors
+  std::int64_t dims;  // row of q, k, v, out: head_dim up to whole vectors
+  std::int64_t rows;  // queries a block, at most
+  std::int64_t
+      columns;  // row of k^T and v^T: an odd number of cache lines, so that a column does not fall on few cache sets
+  std::int64_t groups;  // of eight keys
+  std::int64_t words;   // 64-bit words of a row of key bits
 
   explicit Layout(const AttentionCall& call)
       : keys(round_up(call.keys, W)),
@@ -41,8 +43,8 @@ struct Layout {
   std::int64_t key_vectors() const { return keys / W; }
   std::int64_t dim_vectors() const { return dims / W; }
   std::int64_t mask_floats() const {
-    return 2 * round_up(2 * (rows + 1) * (words + 1) + 16, 16) + 2 * round_up(rows * groups + 16, 16) + round_up(rows, 16) +
-           round_up(groups / 4 + 16, 16);
+    return 2 * round_up(2 * (rows + 1) * (words + 1) + 16, 16) + 2 * round_up(rows * groups + 16, 16) +
+           round_up(rows, 16) + round_up(groups / 4 + 16, 16);
   }
 };
 
@@ -76,9 +78,11 @@ HWY_INLINE T* row(const HeadsOut& h, std::int64_t b, std::int64_t head, std::int
 
 // The rows that a product asks for while it computes, from row `first` of the block on.
 template <class T, class A>
-HWY_INLINE Ahead ahead(const HeadsOf<A>& h, std::int64_t b, std::int64_t head, std::int64_t tokens, std::int64_t dim, std::int64_t first) {
+HWY_INLINE Ahead ahead(const HeadsOf<A>& h, std::int64_t b, std::int64_t head, std::int64_t tokens, std::int64_t dim,
+                       std::int64_t first) {
   constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
-  return {reinterpret_cast<const char*>(row<T>(h, b, head, 0) + first * h.token), h.token * bytes, tokens - first, dim * bytes};
+  return {reinterpret_cast<const char*>(row<T>(h, b, head, 0) + first * h.token), h.token * bytes, tokens - first,
+          dim * bytes};
 }
 
 // x's rows as f32 with whole vectors: x itself where it has them, else a copy padded with zeros.
@@ -87,25 +91,32 @@ struct Rows {
   std::int64_t stride;
 };
 template <class T>
-HWY_INLINE Rows padded(const T* x, std::int64_t rows, std::int64_t dim, std::int64_t stride, float* copy, std::int64_t dims) {
+HWY_INLINE Rows padded(const T* x, std::int64_t rows, std::int64_t dim, std::int64_t stride, float* copy,
+                       std::int64_t dims) {
   if constexpr (std::is_same_v<T, float>)
     if (dim == dims) return {x, stride};
   for (std::int64_t r = 0; r < rows; ++r)
-    for_lanes(dim, [&](std::int64_t i, auto part) HWY_ATTR { hn::StoreU(load(x + r * stride + i, part), f32, copy + r * dims + i); });
+    for_lanes(dim, [&](std::int64_t i, auto part)
+                       HWY_ATTR { hn::StoreU(load(x + r * stride + i, part), f32, copy + r * dims + i); });
   return {copy, dims};
 }
 
 // The same where vectors need not be whole.
-HWY_INLINE Rows as_f32(const float* x, std::int64_t, std::int64_t, std::int64_t stride, float*, std::int64_t) { return {x, stride}; }
-HWY_INLINE Rows as_f32(const bfloat16* x, std::int64_t rows, std::int64_t dim, std::int64_t stride, float* copy, std::int64_t dims) {
+HWY_INLINE Rows as_f32(const float* x, std::int64_t, std::int64_t, std::int64_t stride, float*, std::int64_t) {
+  return {x, stride};
+}
+HWY_INLINE Rows as_f32(const bfloat16* x, std::int64_t rows, std::int64_t dim, std::int64_t stride, float* copy,
+                       std::int64_t dims) {
   return padded(x, rows, dim, stride, copy, dims);
 }
 
 // The other way: y's rows = x's.
 template <class T>
-HWY_INLINE void unpad(const float* x, std::int64_t dims, std::int64_t rows, std::int64_t dim, T* y, std::int64_t stride) {
+HWY_INLINE void unpad(const float* x, std::int64_t dims, std::int64_t rows, std::int64_t dim, T* y,
+                      std::int64_t stride) {
   for (std::int64_t r = 0; r < rows; ++r)
-    for_lanes(dim, [&](std::int64_t i, auto part) HWY_ATTR { store(hn::LoadU(f32, x + r * dims + i), y + r * stride + i, part); });
+    for_lanes(dim, [&](std::int64_t i, auto part)
+                       HWY_ATTR { store(hn::LoadU(f32, x + r * dims + i), y + r * stride + i, part); });
 }
 
 enum class RowState : std::uint8_t { attends, zero, uniform };  // the last two: rows that lost every key, EmptyRow
@@ -138,7 +149,8 @@ class KeyBits {
     const auto sample_head = static_cast<std::uint32_t>((call_.first_sample + b) * call_.heads + h);
     if (call_.dropout.threshold) {
       count(first, rows);
-      draws_below(call_.dropout.key, call_.step, Purpose::dropout, sample_head, counters_, rows * groups_, call_.dropout.threshold, drawn_);
+      draws_below(call_.dropout.key, call_.step, Purpose::dropout, sample_head, counters_, rows * groups_,
+                  call_.dropout.threshold, drawn_);
       for (std::int64_t r = 0; r < rows; ++r) without(all_, r, undropped_ + r * words_);
     }
     if (!masked()) return;
@@ -148,8 +160,8 @@ class KeyBits {
       const std::int64_t drawn_rows = column ? 1 : rows;
       count(column ? 0 : first, drawn_rows);
       draws_below(drop.key, call_.step, Purpose::drop_key,
-                  drop.sharing == DropSharing::heads ? sample_head - static_cast<std::uint32_t>(h) : sample_head, counters_, drawn_rows * groups_,
-                  drop.threshold, drawn_);
+                  drop.sharing == DropSharing::heads ? sample_head - static_cast<std::uint32_t>(h) : sample_head,
+                  counters_, drawn_rows * groups_, drop.threshold, drawn_);
       for (std::int64_t r = 0; drop.shape != DropShape::plain && r < drawn_rows; ++r) {
         std::copy_n(drawn_ + r * groups_, groups_, seeds_);
         drop_by_seeds(drop, call_.keys, seeds_, drawn_ + r * groups_);
@@ -160,7 +172,8 @@ class KeyBits {
       const auto allowed = [&]() -> const std::uint64_t* {
         if (!call_.keep.defined() && !call_.causal) return all_;
         if (call_.keep.defined())
-          keep_bits(call_.keep.data<std::uint8_t>() + ((b * call_.heads + h) * call_.queries + first + r) * call_.keys, kept);
+          keep_bits(call_.keep.data<std::uint8_t>() + ((b * call_.heads + h) * call_.queries + first + r) * call_.keys,
+                    kept);
         else
           std::copy_n(all_, words_, kept);
         if (call_.causal) keep_up_to(call_.last_key(first + r), kept);
@@ -223,7 +236,9 @@ class KeyBits {
       if (kept < 64) bits[w] &= (std::uint64_t{1} << kept) - 1;
     }
   }
-  static Mask lanes(const std::uint64_t* bits, std::int64_t j) { return lanes_of_bits(reinterpret_cast<const std::uint8_t*>(bits), j); }
+  static Mask lanes(const std::uint64_t* bits, std::int64_t j) {
+    return lanes_of_bits(reinterpret_cast<const std::uint8_t*>(bits), j);
+  }
 
   const AttentionCall& call_;
   std::int64_t words_, groups_;

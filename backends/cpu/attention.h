@@ -24,14 +24,18 @@ inline std::int64_t attention_grain(const AttentionCall& call) {
   return std::max<std::int64_t>(1, 125'000 / std::max<std::int64_t>(1, call.queries * call.keys * call.head_dim));
 }
 
-// The keys that a row's seeds drop (core/drop_key.h: dropped_by_seeds), both as bits of keys; every bit of `dropped` is written.
+// The keys that a row's seeds drop (core/drop_key.h: dropped_by_seeds), both as bits of keys; every bit of `dropped` is
+// written.
 inline void drop_by_seeds(const KeyDrop& drop, std::int64_t keys, const std::uint8_t* seeds, std::uint8_t* dropped) {
-  const std::int64_t bytes = (keys + 7) / 8, H = drop.grid.height, W = drop.grid.width, off_grid = keys - H * W, reach = drop.window / 2;
+  const std::int64_t bytes = (keys + 7) / 8, H = drop.grid.height, W = drop.grid.width, off_grid = keys - H * W,
+                     reach = drop.window / 2;
   std::fill_n(dropped, bytes, std::uint8_t{0});
-  const auto drop_cells = [&](std::int64_t top, std::int64_t bottom, std::int64_t left, std::int64_t right) {  // both ends included
+  const auto drop_cells = [&](std::int64_t top, std::int64_t bottom, std::int64_t left,
+                              std::int64_t right) {  // both ends included
     for (std::int64_t i = std::max<std::int64_t>(top, 0); i <= std::min(bottom, H - 1); ++i) {
       const std::int64_t row = off_grid + i * W, end = row + std::min(right, W - 1);
-      for (std::int64_t key = row + std::max<std::int64_t>(left, 0); key <= end; ++key) dropped[key / 8] |= static_cast<std::uint8_t>(1 << key % 8);
+      for (std::int64_t key = row + std::max<std::int64_t>(left, 0); key <= end; ++key)
+        dropped[key / 8] |= static_cast<std::uint8_t>(1 << key % 8);
     }
   };
   for (std::int64_t g = off_grid / 8; g < bytes; ++g)

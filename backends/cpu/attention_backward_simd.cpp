@@ -1,9 +1,9 @@
-// Attention, backward. With P = exp(scale (q k^T - top)) / total made again as forward made it, P' = m P / (1 - p) under dropout and
-// dP = m (dout v^T) / (1 - p):
+// Attention, backward. With P = exp(scale (q k^T - top)) / total made again as forward made it, P' = m P / (1 - p)
+// under dropout and dP = m (dout v^T) / (1 - p):
 //   dS = scale P (dP - D), D = sum_j P_j dP_j;  dq = dS k, dk = dS^T q, dv = P'^T dout.
-// D is summed from the very P and dP: D = dout . out is the same number rounded otherwise, and a saturated row (P = 1 at one key), whose dS
-// is 0, would be left with the difference of the two, times k.
-// Rows without keys (EmptyRow): zero has P = 0; the uniform row has P = 1/M and dS = 0.
+// D is summed from the very P and dP: D = dout . out is the same number rounded otherwise, and a saturated row (P = 1
+// at one key), whose dS is 0, would be left with the difference of the two, times k. Rows without keys (EmptyRow): zero
+// has P = 0; the uniform row has P = 1/M and dS = 0.
 #include "backends/cpu/attention.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
@@ -18,17 +18,21 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// The block's queries: scores -> P' in s, dout v^T -> dS in d. `p` is room for P, which is s where there is no dropout; `parts` for a vector a row;
-// `sums` are the rows' tops and totals. In two passes, so that no row waits for its sum over lanes.
-HWY_INLINE void differentiate_rows(const AttentionCall& call, const KeyBits& bits, std::int64_t rows, std::int64_t keys, const float* sums, float* p,
-                                   float* parts, float* s, float* d) {
+// The block's queries: scores -> P' in s, dout v^T -> dS in d. `p` is room for P, which is s where there is no dropout;
+// `parts` for a vector a row; `sums` are the rows' tops and totals. In two passes, so that no row waits for its sum
+// over lanes.
+HWY_INLINE void differentiate_rows(const AttentionCall& call, const KeyBits& bits, std::int64_t rows, std::int64_t keys,
+                                   const float* sums, float* p, float* parts, float* s, float* d) {
   const bool dropout = call.dropout.threshold != 0;
-  const V survivors = set(survivor_scale(call)), scale = set(static_cast<float>(call.scale)), c = set(static_cast<float>(call.scale) * log2_e);
+  const V survivors = set(survivor_scale(call)), scale = set(static_cast<float>(call.scale)),
+          c = set(static_cast<float>(call.scale) * log2_e);
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::int64_t row = r * keys;
     V total = zero();
     if (bits.state(r) != RowState::attends) {
-      const V weight = set(bits.state(r) == RowState::uniform ? (dropout ? survivor_scale(call) : 1.0f) / static_cast<float>(call.keys) : 0.0f);
+      const V weight = set(bits.state(r) == RowState::uniform
+                               ? (dropout ? survivor_scale(call) : 1.0f) / static_cast<float>(call.keys)
+                               : 0.0f);
       for (std::int64_t j = 0; j < keys; j += W) {
         hn::Store(hn::IfThenElseZero(dropout ? bits.undropped(r, j) : bits.inside(j), weight), f32, s + row + j);
         hn::Store(zero(), f32, d + row + j);
@@ -39,7 +43,8 @@ HWY_INLINE void differentiate_rows(const AttentionCall& call, const KeyBits& bit
     }
     const V top = set(sums[2 * r]), share = set(1 / sums[2 * r + 1]);
     for (std::int64_t j = 0; j < keys; j += W) {
-      const V pj = hn::IfThenElseZero(bits.kept(r, j), hn::Mul(exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, s + row + j), top), c)), share));
+      const V pj = hn::IfThenElseZero(
+          bits.kept(r, j), hn::Mul(exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, s + row + j), top), c)), share));
       V dp = hn::Load(f32, d + row + j), weight = pj;
       if (dropout) {
         const Mask undropped = bits.undropped(r, j);
@@ -57,22 +62,26 @@ HWY_INLINE void differentiate_rows(const AttentionCall& call, const KeyBits& bit
   for (std::int64_t r = 0; r < rows; ++r) {
     const V delta = set(sum_lanes(hn::Load(f32, parts + r * W)));
     for (std::int64_t j = r * keys; j < (r + 1) * keys; j += W)
-      hn::Store(hn::Mul(hn::Mul(hn::Load(f32, probabilities + j), scale), hn::Sub(hn::Load(f32, d + j), delta)), f32, d + j);
+      hn::Store(hn::Mul(hn::Mul(hn::Load(f32, probabilities + j), scale), hn::Sub(hn::Load(f32, d + j), delta)), f32,
+                d + j);
   }
 }
 
 template <class T>
-HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const float* sums,
-                                const HeadsOut& dq, const HeadsOut& dk, const HeadsOut& dv, std::int64_t begin, std::int64_t end) {
+HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k,
+                                const Heads& v, const float* sums, const HeadsOut& dq, const HeadsOut& dk,
+                                const HeadsOut& dv, std::int64_t begin, std::int64_t end) {
   const Layout l(call);
   const std::int64_t hd = call.head_dim, N = call.queries, M = call.keys;
   const Scratch scratch(2 * hd * l.columns + 3 * M * l.dims + 2 * l.rows * l.keys + 3 * l.rows * l.dims +
                         (call.dropout.threshold ? l.rows * l.keys : 0) + l.rows * W + l.mask_floats() + 256);
   Carver carver(scratch.data());
   float *const kt = carver.take(hd * l.columns), *const vt = carver.take(hd * l.columns);
-  float *const k_copy = carver.take(M * l.dims), *const dk_sum = carver.take(M * l.dims), *const dv_sum = carver.take(M * l.dims);
+  float *const k_copy = carver.take(M * l.dims), *const dk_sum = carver.take(M * l.dims),
+               *const dv_sum = carver.take(M * l.dims);
   float *const s = carver.take(l.rows * l.keys), *const d = carver.take(l.rows * l.keys);
-  float *const q_copy = carver.take(l.rows * l.dims), *const dout_copy = carver.take(l.rows * l.dims), *const dq_rows = carver.take(l.rows * l.dims);
+  float *const q_copy = carver.take(l.rows * l.dims), *const dout_copy = carver.take(l.rows * l.dims),
+               *const dq_rows = carver.take(l.rows * l.dims);
   float *const p = carver.take(call.dropout.threshold ? l.rows * l.keys : 0), *const parts = carver.take(l.rows * W);
   KeyBits bits(call, l, carver);
   std::fill_n(kt, hd * l.columns, 0.0f);  // no transpose touches the columns beyond the keys
@@ -80,10 +89,12 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
 
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t b = i / call.heads, h = i % call.heads;
-    const std::int64_t next = std::min(i + 1, call.batch * call.heads - 1), next_b = next / call.heads, next_h = next % call.heads;
+    const std::int64_t next = std::min(i + 1, call.batch * call.heads - 1), next_b = next / call.heads,
+                       next_h = next % call.heads;
     const Rows keys = padded(row<T>(k, b, h, 0), M, hd, k.token, k_copy, l.dims);
     transpose(keys.data, M, hd, keys.stride, kt, l.columns);
-    const Rows values = as_f32(row<T>(v, b, h, 0), M, hd, v.token, dv_sum, l.dims);  // dv_sum is free until the first block is done
+    const Rows values =
+        as_f32(row<T>(v, b, h, 0), M, hd, v.token, dv_sum, l.dims);  // dv_sum is free until the first block is done
     transpose(values.data, M, hd, values.stride, vt, l.columns);
     for (std::int64_t first = 0; first < N; first += l.rows) {
       const std::int64_t rows = std::min(l.rows, N - first);
@@ -160,9 +171,11 @@ HWY_NOINLINE void differentiate(const AttentionCall& call, const Heads& dout, co
 }
 
 // (sample, head) pairs begin ... end - 1 of batch * heads.
-void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const float* sums,
-                       const HeadsOut& dq, const HeadsOut& dk, const HeadsOut& dv, std::int64_t begin, std::int64_t end) {
-  (dout.array.dtype() == DType::bf16 ? differentiate<bfloat16> : differentiate<float>)(call, dout, q, k, v, sums, dq, dk, dv, begin, end);
+void AttentionBackward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v,
+                       const float* sums, const HeadsOut& dq, const HeadsOut& dk, const HeadsOut& dv,
+                       std::int64_t begin, std::int64_t end) {
+  (dout.array.dtype() == DType::bf16 ? differentiate<bfloat16> : differentiate<float>)(call, dout, q, k, v, sums, dq,
+                                                                                       dk, dv, begin, end);
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE
@@ -173,9 +186,10 @@ namespace plumb::cpu {
 
 HWY_EXPORT(AttentionBackward);
 
-void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Array& sums,
-                        const HeadsOut& dq, const HeadsOut& dk, const HeadsOut& dv) {
-  if (!of_one_dtype(dout, q, k, v, dq, dk, dv)) return reference_kernels().attention_backward(call, dout, q, k, v, sums, dq, dk, dv);
+void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v,
+                        const Array& sums, const HeadsOut& dq, const HeadsOut& dk, const HeadsOut& dv) {
+  if (!of_one_dtype(dout, q, k, v, dq, dk, dv))
+    return reference_kernels().attention_backward(call, dout, q, k, v, sums, dq, dk, dv);
   parallel_for(call.batch * call.heads, attention_grain(call), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(AttentionBackward)(call, dout, q, k, v, sums.data<float>(), dq, dk, dv, begin, end);
   });

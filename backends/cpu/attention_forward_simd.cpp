@@ -1,5 +1,5 @@
-// Attention, forward: one (sample, head) at a time, its scores in blocks of queries that stay in cache. K is transposed once, so that both
-// products run along rows.
+// Attention, forward: one (sample, head) at a time, its scores in blocks of queries that stay in cache. K is transposed
+// once, so that both products run along rows.
 #include <cmath>
 #include <limits>
 
@@ -17,15 +17,17 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Scores of the block's queries -> weights, not yet normalised, with attention dropout applied. `sums` gets each row's largest q.k and the sum
-// of exponentials relative to it, `scales` what makes its weights probabilities; `parts` is room for a vector a row. Row by row in each of
-// three passes: one pass would wait for the sums over lanes at every row.
-HWY_INLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std::int64_t rows, std::int64_t keys, float* s, float* parts,
-                             float* sums, float* scales) {
+// Scores of the block's queries -> weights, not yet normalised, with attention dropout applied. `sums` gets each row's
+// largest q.k and the sum of exponentials relative to it, `scales` what makes its weights probabilities; `parts` is
+// room for a vector a row. Row by row in each of three passes: one pass would wait for the sums over lanes at every
+// row.
+HWY_INLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std::int64_t rows, std::int64_t keys,
+                             float* s, float* parts, float* sums, float* scales) {
   const bool dropout = call.dropout.threshold != 0;
   for (std::int64_t r = 0; r < rows; ++r) {
     V top = hn::Neg(hn::Inf(f32));
-    for (std::int64_t j = 0; j < keys; j += W) top = hn::Max(top, hn::IfThenElse(bits.kept(r, j), hn::Load(f32, s + r * keys + j), top));
+    for (std::int64_t j = 0; j < keys; j += W)
+      top = hn::Max(top, hn::IfThenElse(bits.kept(r, j), hn::Load(f32, s + r * keys + j), top));
     sums[2 * r] = bits.state(r) == RowState::attends ? max_lanes(top) : 0;
   }
   const V c = set(static_cast<float>(call.scale) * log2_e);
@@ -36,7 +38,8 @@ HWY_INLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std
     for (std::int64_t j = 0; j < keys; j += W) {
       float* const at = s + r * keys + j;
       // Zeroed after the exponential: lanes that are not kept would else be denormal.
-      const V p = state == RowState::attends   ? hn::IfThenElseZero(bits.kept(r, j), exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, at), top), c)))
+      const V p = state == RowState::attends
+                      ? hn::IfThenElseZero(bits.kept(r, j), exp2_or_zero(hn::Mul(hn::Sub(hn::Load(f32, at), top), c)))
                   : state == RowState::uniform ? hn::IfThenElseZero(bits.inside(j), set(1.0f))
                                                : zero();
       sum = hn::Add(sum, p);
@@ -48,27 +51,32 @@ HWY_INLINE void softmax_rows(const AttentionCall& call, const KeyBits& bits, std
   for (std::int64_t r = 0; r < rows; ++r) {
     const RowState state = bits.state(r);
     sums[2 * r + 1] = state == RowState::attends ? sum_lanes(hn::Load(f32, parts + r * W)) : 1;
-    scales[r] = survivors * (state == RowState::attends ? 1 / sums[2 * r + 1] : state == RowState::uniform ? 1 / static_cast<float>(call.keys) : 0);
+    scales[r] = survivors * (state == RowState::attends   ? 1 / sums[2 * r + 1]
+                             : state == RowState::uniform ? 1 / static_cast<float>(call.keys)
+                                                          : 0);
   }
 }
 
 template <class T>
-HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out, float* sums,
-                         std::int64_t begin, std::int64_t end) {
+HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out,
+                         float* sums, std::int64_t begin, std::int64_t end) {
   const Layout l(call);
   const std::int64_t hd = call.head_dim, N = call.queries, M = call.keys;
   const std::int64_t q_floats = std::is_same_v<T, float> ? 0 : l.rows * l.dims;
-  const Scratch scratch(hd * l.columns + M * l.dims + l.rows * (l.keys + l.dims + W + 1) + q_floats + l.mask_floats() + 128);
+  const Scratch scratch(hd * l.columns + M * l.dims + l.rows * (l.keys + l.dims + W + 1) + q_floats + l.mask_floats() +
+                        128);
   Carver carver(scratch.data());
-  float *const kt = carver.take(hd * l.columns), *const copy = carver.take(M * l.dims), *const s = carver.take(l.rows * l.keys),
-               *const o = carver.take(l.rows * l.dims), *const q_copy = carver.take(q_floats), *const parts = carver.take(l.rows * W),
+  float *const kt = carver.take(hd * l.columns), *const copy = carver.take(M * l.dims),
+               *const s = carver.take(l.rows * l.keys), *const o = carver.take(l.rows * l.dims),
+               *const q_copy = carver.take(q_floats), *const parts = carver.take(l.rows * W),
                *const scales = carver.take(l.rows);
   KeyBits bits(call, l, carver);
   std::fill_n(kt, hd * l.columns, 0.0f);  // no transpose touches the columns beyond the keys
 
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t b = i / call.heads, h = i % call.heads;
-    const std::int64_t next = std::min(i + 1, call.batch * call.heads - 1), next_b = next / call.heads, next_h = next % call.heads;
+    const std::int64_t next = std::min(i + 1, call.batch * call.heads - 1), next_b = next / call.heads,
+                       next_h = next % call.heads;
     const Rows keys = as_f32(row<T>(k, b, h, 0), M, hd, k.token, copy, l.dims);
     transpose(keys.data, M, hd, keys.stride, kt, l.columns);
     const Rows values = padded(row<T>(v, b, h, 0), M, hd, v.token, copy, l.dims);
@@ -101,15 +109,17 @@ HWY_NOINLINE void attend(const AttentionCall& call, const Heads& q, const Heads&
                 .ahead = {ahead<T>(k, next_b, next_h, M, hd, first), ahead<T>(v, next_b, next_h, M, hd, first)}});
       for (std::int64_t r = 0; r < rows; ++r) {
         T* const to = row<T>(out, b, h, first + r);
-        for_lanes(hd, [&](std::int64_t j, auto part) HWY_ATTR { store(hn::Mul(hn::Load(f32, o + r * l.dims + j), set(scales[r])), to + j, part); });
+        for_lanes(hd, [&](std::int64_t j, auto part) HWY_ATTR {
+          store(hn::Mul(hn::Load(f32, o + r * l.dims + j), set(scales[r])), to + j, part);
+        });
       }
     }
   }
 }
 
 // (sample, head) pairs begin ... end - 1 of batch * heads.
-void AttentionForward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out, float* sums, std::int64_t begin,
-                      std::int64_t end) {
+void AttentionForward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out,
+                      float* sums, std::int64_t begin, std::int64_t end) {
   (out.array.dtype() == DType::bf16 ? attend<bfloat16> : attend<float>)(call, q, k, v, out, sums, begin, end);
 }
 
@@ -121,7 +131,8 @@ namespace plumb::cpu {
 
 HWY_EXPORT(AttentionForward);
 
-void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out, const Out& sums) {
+void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out,
+                       const Out& sums) {
   if (!of_one_dtype(q, k, v, out)) return reference_kernels().attention_forward(call, q, k, v, out, sums);
   parallel_for(call.batch * call.heads, attention_grain(call), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(AttentionForward)(call, q, k, v, out, sums.mutable_data<float>(), begin, end);

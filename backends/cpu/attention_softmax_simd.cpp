@@ -1,5 +1,5 @@
-// Softmax and dropout of attention's scores by the masks of a call, row by row: the masks of a (sample, head) are drawn for a block of queries at a
-// time, as bits.
+// Softmax and dropout of attention's scores by the masks of a call, row by row: the masks of a (sample, head) are drawn
+// for a block of queries at a time, as bits.
 #include <cmath>
 
 #include "backends/cpu/attention.h"
@@ -16,7 +16,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Calls f(bits, its number in them, number of its first entry in [B, H, N, M]) for each row of the (sample, head) pairs begin ... end - 1.
+// Calls f(bits, its number in them, number of its first entry in [B, H, N, M]) for each row of the (sample, head) pairs
+// begin ... end - 1.
 template <class F>
 HWY_INLINE void each_row(const AttentionCall& call, std::int64_t begin, std::int64_t end, F&& f) {
   const Layout l(call);
@@ -31,7 +32,8 @@ HWY_INLINE void each_row(const AttentionCall& call, std::int64_t begin, std::int
     }
 }
 
-void AttentionSoftmaxRows(const AttentionCall& call, const float* scores, float* p, std::int64_t begin, std::int64_t end) {
+void AttentionSoftmaxRows(const AttentionCall& call, const float* scores, float* p, std::int64_t begin,
+                          std::int64_t end) {
   each_row(call, begin, end, [&](const KeyBits& bits, std::int64_t r, std::int64_t first) HWY_ATTR {
     const float* const x = scores + first;
     float* const y = p + first;
@@ -40,15 +42,19 @@ void AttentionSoftmaxRows(const AttentionCall& call, const float* scores, float*
       return;
     }
     V most = hn::Neg(hn::Inf(f32)), sum = zero();
-    for_lanes(call.keys, [&](std::int64_t j, auto part) HWY_ATTR { most = hn::Max(most, hn::IfThenElse(bits.kept(r, j), load(x + j, part), most)); });
+    for_lanes(call.keys, [&](std::int64_t j, auto part) HWY_ATTR {
+      most = hn::Max(most, hn::IfThenElse(bits.kept(r, j), load(x + j, part), most));
+    });
     const V top = set(max_lanes(most));
     for_lanes(call.keys, [&](std::int64_t j, auto part) HWY_ATTR {
-      const V e = hn::IfThenElseZero(bits.kept(r, j), exp2_or_zero(hn::Mul(hn::Sub(load(x + j, part), top), set(log2_e))));
+      const V e =
+          hn::IfThenElseZero(bits.kept(r, j), exp2_or_zero(hn::Mul(hn::Sub(load(x + j, part), top), set(log2_e))));
       sum = hn::Add(sum, e);
       store(e, y + j, part);
     });
     const V scale = set(1 / sum_lanes(sum));
-    for_lanes(call.keys, [&](std::int64_t j, auto part) HWY_ATTR { store(hn::Mul(load(y + j, part), scale), y + j, part); });
+    for_lanes(call.keys,
+              [&](std::int64_t j, auto part) HWY_ATTR { store(hn::Mul(load(y + j, part), scale), y + j, part); });
   });
 }
 

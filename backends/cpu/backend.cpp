@@ -32,7 +32,8 @@ const Kernels& cpu_kernels() {
 }
 
 std::string cpu_description() {
-  return fmt::format("{}, {}, {} threads, {}", processor_name(), cpu::instruction_set(), num_threads(), cpu::onednn_version());
+  return fmt::format("{}, {}, {} threads, {}", processor_name(), cpu::instruction_set(), num_threads(),
+                     cpu::onednn_version());
 }
 
 }  // namespace plumb

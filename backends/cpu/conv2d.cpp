@@ -1,5 +1,5 @@
-// 2-d convolution by oneDNN, in blocks of samples that depend on the shape alone, one thread each. The blocks' weight gradients are
-// added in order.
+// 2-d convolution by oneDNN, in blocks of samples that depend on the shape alone, one thread each. The blocks' weight
+// gradients are added in order.
 #include "backends/cpu/column_sums.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/onednn.h"
@@ -12,7 +12,8 @@ namespace {
 struct Blocks {
   Convolution all;
   std::int64_t x_size, y_size;  // elements of one sample
-  std::int64_t grain, count;    // samples a block: up to eight blocks; below half a million operations other threads are not worth waking
+  std::int64_t grain,
+      count;  // samples a block: up to eight blocks; below half a million operations other threads are not worth waking
 
   Blocks(const Array& x, const Array& w, const Conv2dOptions& o, const Array& y)
       : all{.samples = x.dim(0),
@@ -26,7 +27,8 @@ struct Blocks {
             .padding = o.padding},
         x_size(x.dim(1) * x.dim(2) * x.dim(3)),
         y_size(y.dim(1) * y.dim(2) * y.dim(3)),
-        grain(2 * y.numel() * x.dim(1) * w.dim(2) * w.dim(3) < 500'000 ? std::max<std::int64_t>(1, x.dim(0)) : (x.dim(0) + 7) / 8),
+        grain(2 * y.numel() * x.dim(1) * w.dim(2) * w.dim(3) < 500'000 ? std::max<std::int64_t>(1, x.dim(0))
+                                                                       : (x.dim(0) + 7) / 8),
         count((x.dim(0) + grain - 1) / grain) {}
 
   // Calls f(convolution of the block, its number, offset of its samples in x, and in y).
@@ -44,11 +46,13 @@ struct Blocks {
 
 void conv2d_forward(const Array& x, const Array& w, const Array& b, const Conv2dOptions& options, const Out& y) {
   Blocks(x, w, options, y).run([&](const Convolution& c, std::int64_t, std::int64_t at_x, std::int64_t at_y) {
-    convolve(c, x.data<float>() + at_x, w.data<float>(), b.defined() ? b.data<float>() : nullptr, y.mutable_data<float>() + at_y);
+    convolve(c, x.data<float>() + at_x, w.data<float>(), b.defined() ? b.data<float>() : nullptr,
+             y.mutable_data<float>() + at_y);
   });
 }
 
-void conv2d_backward(const Array& dy, const Array& x, const Array& w, const Conv2dOptions& options, const Out& dx, const Out& dw, const Out& db) {
+void conv2d_backward(const Array& dy, const Array& x, const Array& w, const Conv2dOptions& options, const Out& dx,
+                     const Out& dw, const Out& db) {
   const Blocks blocks(x, w, options, dy);
   const Scratch partial(dw.defined() ? blocks.count * w.numel() : 0);
   blocks.run([&](const Convolution& c, std::int64_t block, std::int64_t at_x, std::int64_t at_y) {

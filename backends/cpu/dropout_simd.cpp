@@ -12,7 +12,8 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
 // y = x / (1 - p) or 0 for n elements, of which the first has number `element` in its array.
-void DropoutRun(const float* x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold, std::uint64_t element, std::int64_t n, float* y) {
+void DropoutRun(const float* x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold, std::uint64_t element,
+                std::int64_t n, float* y) {
   constexpr std::int64_t chunk = 64;  // blocks of 8 elements
   const V scale = set(static_cast<float>(1 / (1 - threshold / 65536.0)));
   std::uint32_t counters[chunk];
@@ -22,8 +23,10 @@ void DropoutRun(const float* x, std::uint64_t key, std::uint32_t step, std::uint
     const auto skipped = static_cast<std::int64_t>(element % 8);
     // The counter's high word is the same for the whole chunk.
     const std::int64_t blocks =
-        std::min<std::int64_t>({chunk, (skipped + n + 7) / 8, static_cast<std::int64_t>(std::min(((high + 1) << 32) - block, std::uint64_t{chunk}))});
-    for (std::int64_t j = 0; j < chunk; ++j) counters[j] = static_cast<std::uint32_t>(block + static_cast<std::uint64_t>(j));
+        std::min<std::int64_t>({chunk, (skipped + n + 7) / 8,
+                                static_cast<std::int64_t>(std::min(((high + 1) << 32) - block, std::uint64_t{chunk}))});
+    for (std::int64_t j = 0; j < chunk; ++j)
+      counters[j] = static_cast<std::uint32_t>(block + static_cast<std::uint64_t>(j));
     draws_below(key, step, Purpose::dropout, static_cast<std::uint32_t>(high), counters, blocks, threshold, dropped);
     const std::int64_t count = std::min(n, blocks * 8 - skipped);
     for_lanes(count, [&](std::int64_t i, auto part) HWY_ATTR {
@@ -42,11 +45,13 @@ namespace plumb::cpu {
 
 HWY_EXPORT(DropoutRun);
 
-void dropout(const Array& x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold, std::uint64_t first_element, const Out& y) {
+void dropout(const Array& x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold,
+             std::uint64_t first_element, const Out& y) {
   const float* from = x.data<float>();
   float* to = y.mutable_data<float>();
   parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(DropoutRun)(from + begin, key, step, threshold, first_element + static_cast<std::uint64_t>(begin), end - begin, to + begin);
+    HWY_DYNAMIC_DISPATCH(DropoutRun)
+    (from + begin, key, step, threshold, first_element + static_cast<std::uint64_t>(begin), end - begin, to + begin);
   });
 }
 

@@ -1,5 +1,5 @@
-// DyT over the last axis: y = gamma t + beta, t = tanh(alpha x). Backward, with t computed again: dx = alpha u, u = gamma dy (1 - t^2);
-// dalpha = sum u x, dgamma = sum dy t, dbeta = sum dy by partial sums of blocks of rows.
+// DyT over the last axis: y = gamma t + beta, t = tanh(alpha x). Backward, with t computed again: dx = alpha u, u =
+// gamma dy (1 - t^2); dalpha = sum u x, dgamma = sum dy t, dbeta = sum dy by partial sums of blocks of rows.
 #include "backends/cpu/column_sums.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
@@ -14,16 +14,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-void DytRows(const float* x, float alpha, const float* gamma, const float* beta, std::int64_t rows, std::int64_t D, float* y) {
+void DytRows(const float* x, float alpha, const float* gamma, const float* beta, std::int64_t rows, std::int64_t D,
+             float* y) {
   const V a = set(alpha);
   for (std::int64_t r = 0; r < rows; ++r, x += D, y += D)
-    for_lanes(D, [&](std::int64_t i, auto part)
-                     HWY_ATTR { store(hn::MulAdd(load(gamma + i, part), tanh(hn::Mul(a, load(x + i, part))), load(beta + i, part)), y + i, part); });
+    for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
+      store(hn::MulAdd(load(gamma + i, part), tanh(hn::Mul(a, load(x + i, part))), load(beta + i, part)), y + i, part);
+    });
 }
 
 // dx may be null; dgamma, dbeta [D] and what is returned, dalpha, are this block's partial sums.
-float DytBackwardRows(const float* dy, const float* x, float alpha, const float* gamma, std::int64_t rows, std::int64_t D, float* dx, float* dgamma,
-                      float* dbeta) {
+float DytBackwardRows(const float* dy, const float* x, float alpha, const float* gamma, std::int64_t rows,
+                      std::int64_t D, float* dx, float* dgamma, float* dbeta) {
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
     store(zero(), dgamma + i, part);
     store(zero(), dbeta + i, part);
@@ -58,20 +60,24 @@ void dyt_forward(const Array& x, const Array& alpha, const Array& gamma, const A
   const std::int64_t D = gamma.numel(), R = D ? x.numel() / D : 0;
   parallel_rows(R, D, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(DytRows)
-    (x.data<float>() + begin * D, *alpha.data<float>(), gamma.data<float>(), beta.data<float>(), end - begin, D, y.mutable_data<float>() + begin * D);
+    (x.data<float>() + begin * D, *alpha.data<float>(), gamma.data<float>(), beta.data<float>(), end - begin, D,
+     y.mutable_data<float>() + begin * D);
   });
 }
 
-void dyt_backward(const Array& dy, const Array& x, const Array& alpha, const Array& gamma, const Out& dx, const Out& dalpha, const Out& dgamma,
-                  const Out& dbeta) {
-  const std::int64_t D = gamma.numel(), R = D ? x.numel() / D : 0, grain = partial_rows(R), blocks = (R + grain - 1) / grain;
+void dyt_backward(const Array& dy, const Array& x, const Array& alpha, const Array& gamma, const Out& dx,
+                  const Out& dalpha, const Out& dgamma, const Out& dbeta) {
+  const std::int64_t D = gamma.numel(), R = D ? x.numel() / D : 0, grain = partial_rows(R),
+                     blocks = (R + grain - 1) / grain;
   const Scratch partial(blocks * (2 * D + 1));
-  float *const partial_gamma = partial.data(), *const partial_beta = partial_gamma + blocks * D, *const partial_alpha = partial_beta + blocks * D;
+  float *const partial_gamma = partial.data(), *const partial_beta = partial_gamma + blocks * D,
+               *const partial_alpha = partial_beta + blocks * D;
   parallel_for(R, grain, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t block = begin / grain;
     partial_alpha[block] = HWY_DYNAMIC_DISPATCH(DytBackwardRows)(
-        dy.data<float>() + begin * D, x.data<float>() + begin * D, *alpha.data<float>(), gamma.data<float>(), end - begin, D,
-        dx.defined() ? dx.mutable_data<float>() + begin * D : nullptr, partial_gamma + block * D, partial_beta + block * D);
+        dy.data<float>() + begin * D, x.data<float>() + begin * D, *alpha.data<float>(), gamma.data<float>(),
+        end - begin, D, dx.defined() ? dx.mutable_data<float>() + begin * D : nullptr, partial_gamma + block * D,
+        partial_beta + block * D);
   });
   if (dalpha.defined()) add_partials(partial_alpha, blocks, 1, dalpha.mutable_data<float>());
   if (dgamma.defined()) add_partials(partial_gamma, blocks, D, dgamma.mutable_data<float>());

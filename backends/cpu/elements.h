@@ -18,7 +18,8 @@ struct Elements {
   // Those of `a`; nothing where it is undefined. Here and below: a kernel writes only to its results.
   explicit Elements(const Array& a) {
     if (!a.defined()) return;
-    internal_check(a.dtype() == DType::f32 || a.dtype() == DType::bf16, "array of {} given to a kernel for f32 and bf16", name(a.dtype()));
+    internal_check(a.dtype() == DType::f32 || a.dtype() == DType::bf16,
+                   "array of {} given to a kernel for f32 and bf16", name(a.dtype()));
     data = const_cast<void*>(a.bytes());
     dtype = a.dtype();
   }

@@ -1,5 +1,5 @@
-// Elementwise kernels: fill, cast, unary, binary, where, broadcast. Operands that broadcast are walked row by row (walk.h); in a row each
-// operand is a run of elements or one element, because arrays are dense.
+// Elementwise kernels: fill, cast, unary, binary, where, broadcast. Operands that broadcast are walked row by row
+// (walk.h); in a row each operand is a run of elements or one element, because arrays are dense.
 #include <cmath>
 
 #include "backends/cpu/kernels.h"
@@ -23,7 +23,9 @@ void Fill(float value, float* y, std::int64_t n) {
 
 void Cast(const Elements& x, const Elements& y, std::int64_t n) {
   typed(x, [&](const auto* from) HWY_ATTR {
-    typed(y, [&](auto* to) HWY_ATTR { for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(load(from + i, part), to + i, part); }); });
+    typed(y, [&](auto* to) HWY_ATTR {
+      for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(load(from + i, part), to + i, part); });
+    });
   });
 }
 
@@ -120,11 +122,14 @@ void UnaryRun(Unary op, float p, const float* x, float* y, std::int64_t n) {
 template <class Op>
 HWY_INLINE void combine(const float* a, bool a_run, const float* b, bool b_run, float* y, std::int64_t n, Op op) {
   if (a_run && b_run)
-    for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(op(load(a + i, part), load(b + i, part)), y + i, part); });
+    for_lanes(
+        n, [&](std::int64_t i, auto part) HWY_ATTR { store(op(load(a + i, part), load(b + i, part)), y + i, part); });
   else if (a_run)
-    for_lanes(n, [&, v = set(*b)](std::int64_t i, auto part) HWY_ATTR { store(op(load(a + i, part), v), y + i, part); });
+    for_lanes(n,
+              [&, v = set(*b)](std::int64_t i, auto part) HWY_ATTR { store(op(load(a + i, part), v), y + i, part); });
   else if (b_run)
-    for_lanes(n, [&, v = set(*a)](std::int64_t i, auto part) HWY_ATTR { store(op(v, load(b + i, part)), y + i, part); });
+    for_lanes(n,
+              [&, v = set(*a)](std::int64_t i, auto part) HWY_ATTR { store(op(v, load(b + i, part)), y + i, part); });
   else
     for_lanes(n, [&, v = op(set(*a), set(*b))](std::int64_t i, auto part) HWY_ATTR { store(v, y + i, part); });
 }
@@ -141,15 +146,20 @@ void BinaryRun(Binary op, const float* a, bool a_run, const float* b, bool b_run
     case Binary::divide:
       return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::Div(u, v); });
     case Binary::equal:
-      return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::IfThenElseZero(hn::Eq(u, v), set(1.0f)); });
+      return combine(a, a_run, b, b_run, y, n,
+                     [](V u, V v) HWY_ATTR { return hn::IfThenElseZero(hn::Eq(u, v), set(1.0f)); });
     case Binary::less:
-      return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::IfThenElseZero(hn::Lt(u, v), set(1.0f)); });
+      return combine(a, a_run, b, b_run, y, n,
+                     [](V u, V v) HWY_ATTR { return hn::IfThenElseZero(hn::Lt(u, v), set(1.0f)); });
     case Binary::less_equal:
-      return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::IfThenElseZero(hn::Le(u, v), set(1.0f)); });
+      return combine(a, a_run, b, b_run, y, n,
+                     [](V u, V v) HWY_ATTR { return hn::IfThenElseZero(hn::Le(u, v), set(1.0f)); });
     case Binary::maximum:
-      return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::IfThenElse(hn::Or(hn::IsNaN(u), hn::Gt(u, v)), u, v); });
+      return combine(a, a_run, b, b_run, y, n,
+                     [](V u, V v) HWY_ATTR { return hn::IfThenElse(hn::Or(hn::IsNaN(u), hn::Gt(u, v)), u, v); });
     case Binary::minimum:
-      return combine(a, a_run, b, b_run, y, n, [](V u, V v) HWY_ATTR { return hn::IfThenElse(hn::Or(hn::IsNaN(u), hn::Lt(u, v)), u, v); });
+      return combine(a, a_run, b, b_run, y, n,
+                     [](V u, V v) HWY_ATTR { return hn::IfThenElse(hn::Or(hn::IsNaN(u), hn::Lt(u, v)), u, v); });
     case Binary::pow:
       for (std::int64_t i = 0; i < n; ++i) y[i] = std::pow(a[a_run ? i : 0], b[b_run ? i : 0]);
       return;
@@ -158,7 +168,8 @@ void BinaryRun(Binary op, const float* a, bool a_run, const float* b, bool b_run
 
 // The sum of two gradients in bf16.
 void AddHalves(const bfloat16* a, const bfloat16* b, bfloat16* y, std::int64_t n) {
-  for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(hn::Add(load(a + i, part), load(b + i, part)), y + i, part); });
+  for_lanes(n, [&](std::int64_t i, auto part)
+                   HWY_ATTR { store(hn::Add(load(a + i, part), load(b + i, part)), y + i, part); });
 }
 
 }  // namespace plumb::cpu::HWY_NAMESPACE
@@ -184,7 +195,9 @@ void cast(const Array& x, const Out& y) {
   const auto fast = [](DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; };
   if (!fast(x.dtype()) || !fast(y.dtype())) return reference_kernels().cast(x, y);
   const Elements from(x), to(y);
-  parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) { HWY_DYNAMIC_DISPATCH(Cast)(from + begin, to + begin, end - begin); });
+  parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(Cast)(from + begin, to + begin, end - begin);
+  });
 }
 
 void unary(Unary op, double parameter, const Array& x, const Out& y) {
@@ -197,7 +210,8 @@ void unary(Unary op, double parameter, const Array& x, const Out& y) {
 
 void binary(Binary op, const Array& a, const Array& b, const Out& y) {
   if (is(DType::bf16, a) || is(DType::bf16, b) || is(DType::bf16, y)) {
-    const bool alike = a.dtype() == b.dtype() && a.dtype() == y.dtype() && a.shape() == y.shape() && b.shape() == y.shape();
+    const bool alike =
+        a.dtype() == b.dtype() && a.dtype() == y.dtype() && a.shape() == y.shape() && b.shape() == y.shape();
     if (op != Binary::add || !alike) return reference_kernels().binary(op, a, b, y);
     const bfloat16 *left = a.data<bfloat16>(), *right = b.data<bfloat16>();
     bfloat16* const to = y.mutable_data<bfloat16>();
@@ -225,7 +239,8 @@ void where(const Array& mask, const Array& a, const Array& b, const Out& y) {
   float* const to = y.mutable_data<float>();
   parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) {
     walk.run(begin, end, [&](std::int64_t n, std::int64_t offset, const auto& from) {
-      for (std::int64_t i = 0; i < n; ++i) to[offset + i] = chosen[from[0] + i * sm] ? yes[from[1] + i * sa] : no[from[2] + i * sb];
+      for (std::int64_t i = 0; i < n; ++i)
+        to[offset + i] = chosen[from[0] + i * sm] ? yes[from[1] + i * sa] : no[from[2] + i * sb];
     });
   });
 }

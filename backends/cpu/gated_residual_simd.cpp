@@ -1,5 +1,5 @@
-// The residual junction y = skip + s g branch: gate g of one element or one a channel, s a factor of each sample (drop-path).
-// Backward: dbranch = s g dy, dg = sum s dy branch by partial sums of blocks of rows.
+// The residual junction y = skip + s g branch: gate g of one element or one a channel, s a factor of each sample
+// (drop-path). Backward: dbranch = s g dy, dg = sum s dy branch by partial sums of blocks of rows.
 #include "backends/cpu/column_sums.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"
@@ -15,7 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
 // gate [D] or null; s is the factor of all rows.
-void GatedRows(const float* skip, const float* branch, const float* gate, float s, std::int64_t rows, std::int64_t D, float* y) {
+void GatedRows(const float* skip, const float* branch, const float* gate, float s, std::int64_t rows, std::int64_t D,
+               float* y) {
   const V vs = set(s);
   for (std::int64_t r = 0; r < rows; ++r, skip += D, branch += D, y += D)
     for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
@@ -38,7 +39,8 @@ void GateGradientRows(const float* dy, const float* branch, float s, std::int64_
   const V vs = set(s);
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
     V sum = zero();
-    for (std::int64_t r = 0; r < rows; ++r) sum = hn::MulAdd(load(dy + r * D + i, part), load(branch + r * D + i, part), sum);
+    for (std::int64_t r = 0; r < rows; ++r)
+      sum = hn::MulAdd(load(dy + r * D + i, part), load(branch + r * D + i, part), sum);
     store(hn::MulAdd(vs, sum, load(dgate + i, part)), dgate + i, part);
   });
 }
@@ -82,18 +84,21 @@ struct Junction {
 
 }  // namespace
 
-void gated_residual_forward(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale, const Out& y) {
+void gated_residual_forward(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale,
+                            const Out& y) {
   const Junction j(y, gate, row_scale);
   parallel_rows(j.R, j.D, [&](std::int64_t begin, std::int64_t end) {
     j.each_sample(begin, end, [&](std::int64_t row, std::int64_t rows, float s) {
       const std::int64_t at = row * j.D;
       HWY_DYNAMIC_DISPATCH(GatedRows)
-      (skip.data<float>() + at, branch.data<float>() + at, j.gate, s * j.factor, rows, j.D, y.mutable_data<float>() + at);
+      (skip.data<float>() + at, branch.data<float>() + at, j.gate, s * j.factor, rows, j.D,
+       y.mutable_data<float>() + at);
     });
   });
 }
 
-void gated_residual_backward(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale, const Out& dbranch, const Out& dgate) {
+void gated_residual_backward(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale,
+                             const Out& dbranch, const Out& dgate) {
   const Junction j(dy, gate, row_scale);
   const float* gradient = dy.data<float>();
   const std::int64_t grain = partial_rows(j.R), blocks = (j.R + grain - 1) / grain;
@@ -104,7 +109,8 @@ void gated_residual_backward(const Array& dy, const Array& branch, const Array& 
     j.each_sample(begin, end, [&](std::int64_t row, std::int64_t rows, float s) {
       const std::int64_t at = row * j.D;
       if (dbranch.defined())
-        HWY_DYNAMIC_DISPATCH(GatedBackwardRows)(gradient + at, j.gate, s * j.factor, rows, j.D, dbranch.mutable_data<float>() + at);
+        HWY_DYNAMIC_DISPATCH(GatedBackwardRows)
+        (gradient + at, j.gate, s * j.factor, rows, j.D, dbranch.mutable_data<float>() + at);
       if (sums) HWY_DYNAMIC_DISPATCH(GateGradientRows)(gradient + at, branch.data<float>() + at, s, rows, j.D, sums);
     });
   });

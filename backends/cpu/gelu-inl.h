@@ -1,5 +1,5 @@
-// GELU and its derivative in one pass over memory: y = u Phi(u), dgelu = Phi(u) + u phi(u), u = x + b. As an epilogue of oneDNN's product
-// it costs more than this pass, and the backward pass needs the derivative anyway.
+// GELU and its derivative in one pass over memory: y = u Phi(u), dgelu = Phi(u) + u phi(u), u = x + b. As an epilogue
+// of oneDNN's product it costs more than this pass, and the backward pass needs the derivative anyway.
 #if defined(PLUMB_CPU_GELU_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_GELU_INL
 #undef PLUMB_CPU_GELU_INL
@@ -15,8 +15,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// For negative u, Phi(u) = exp(-u^2 / 2) P(t), t = 1 / (1 + 0.2316419 |u|): P is fitted, relative error 7e-8, so Phi is as exact in its tail as
-// in the middle, which (1 + erf) / 2 is not; the derivative needs the exponential anyway. phi(u) = exp(-u^2 / 2) / sqrt(2 pi).
+// For negative u, Phi(u) = exp(-u^2 / 2) P(t), t = 1 / (1 + 0.2316419 |u|): P is fitted, relative error 7e-8, so Phi is
+// as exact in its tail as in the middle, which (1 + erf) / 2 is not; the derivative needs the exponential anyway.
+// phi(u) = exp(-u^2 / 2) / sqrt(2 pi).
 struct ErfForm {
   V u, bell, cdf;  // bell = exp(-u^2 / 2)
 
@@ -79,7 +80,8 @@ HWY_INLINE void gelu_rows(const float* x, const float* b, std::int64_t rows, std
 
 // y = gelu(x + b), dgelu = gelu'(x + b): b [D] or null, dgelu null where unwanted; y or dgelu may be x itself.
 template <class Y>
-HWY_INLINE void gelu_rows(Gelu form, const float* x, const float* b, std::int64_t rows, std::int64_t D, Y* y, Y* dgelu) {
+HWY_INLINE void gelu_rows(Gelu form, const float* x, const float* b, std::int64_t rows, std::int64_t D, Y* y,
+                          Y* dgelu) {
   form == Gelu::erf ? gelu_rows<ErfForm>(x, b, rows, D, y, dgelu) : gelu_rows<TanhForm>(x, b, rows, D, y, dgelu);
 }
 

@@ -44,16 +44,18 @@ void gelu_forward(Gelu form, const Array& x, const Array& b, const Out& y, const
   const auto run = [&](std::int64_t begin, std::int64_t rows, std::int64_t D) {
     HWY_DYNAMIC_DISPATCH(GeluRows)(form, from + begin, bias, rows, D, value + begin, slope ? slope + begin : nullptr);
   };
-  if (!bias) return parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t end) { run(begin, 1, end - begin); });
+  if (!bias)
+    return parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t end) { run(begin, 1, end - begin); });
   const std::int64_t D = b.numel();
-  parallel_rows(D ? x.numel() / D : 0, D, [&](std::int64_t begin, std::int64_t end) { run(begin * D, end - begin, D); });
+  parallel_rows(D ? x.numel() / D : 0, D,
+                [&](std::int64_t begin, std::int64_t end) { run(begin * D, end - begin, D); });
 }
 
 void gelu_second(Gelu form, const Array& g, const Array& dy, const Array& x, const Out& ddy, const Out& dx) {
   parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(GeluSecond)
-    (form, g.data<float>() + begin, dy.data<float>() + begin, x.data<float>() + begin, end - begin, ddy.mutable_data<float>() + begin,
-     dx.defined() ? dx.mutable_data<float>() + begin : nullptr);
+    (form, g.data<float>() + begin, dy.data<float>() + begin, x.data<float>() + begin, end - begin,
+     ddy.mutable_data<float>() + begin, dx.defined() ? dx.mutable_data<float>() + begin : nullptr);
   });
 }
 

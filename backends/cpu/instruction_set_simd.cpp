@@ -54,15 +54,17 @@ Features allowed(Features f) {
   if (!given) return f;
   std::string most(given);
   std::ranges::transform(most, most.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  const std::array without{"SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2", "AVX512_MIC", "AVX512_MIC_4OPS", "AVX512_CORE", "AVX512_CORE_VNNI"};
+  const std::array without{"SSE41",           "AVX",         "AVX2",
+                           "AVX2_VNNI",       "AVX2_VNNI_2", "AVX512_MIC",
+                           "AVX512_MIC_4OPS", "AVX512_CORE", "AVX512_CORE_VNNI"};
   const bool none = std::ranges::find(without, most) != without.end();
   f.avx512_bf16 = f.avx512_bf16 && !none;
   f.amx_bf16 = f.amx_bf16 && !none && most != "AVX512_CORE_BF16" && most != "AVX512_CORE_FP16" && most != "AVX10_1_512";
   return f;
 }
 
-// By what bf16 is multiplied; the first row that fits. A training step (bench_step, dim 192 depth 12 and dim 64 depth 48) in bf16 took, as a multiple
-// of its time in f32:
+// By what bf16 is multiplied; the first row that fits. A training step (bench_step, dim 192 depth 12 and dim 64 depth
+// 48) in bf16 took, as a multiple of its time in f32:
 struct Row {
   bool (*fits)(const Features&);
   Bf16Products products;
@@ -72,8 +74,10 @@ constexpr Row rows[] = {
     {[](const Features& f) { return f.amx_bf16; }, {"AMX", true}},
     // EPYC, Zen 4: 0.61 and 0.77 by these instructions (at 6efe73c, when weights were packed on all threads).
     {[](const Features& f) { return f.amd && f.avx512_bf16; }, {"AVX-512 bf16", true}},
-    // Xeon with AVX-512's bf16 instructions but no AMX: 1.74 and 1.61 by them (large products run at 0.6 times the speed of f32); by f32
-    // instructions not measured. EPYC, Zen 3, which has AVX2 alone: 0.97 to 1.11 and 1.03 to 1.09 by f32 instructions (noise: equal).
+    // Xeon with AVX-512's bf16 instructions but no AMX: 1.74 and 1.61 by them (large products run at 0.6 times the
+    // speed of f32); by f32
+    // instructions not measured. EPYC, Zen 3, which has AVX2 alone: 0.97 to 1.11 and 1.03 to 1.09 by f32 instructions
+    // (noise: equal).
     {[](const Features&) { return true; }, {"f32 instructions", false}},
 };
 
@@ -99,7 +103,9 @@ namespace plumb {
 
 const Bf16Products& bf16_products() {
   static const Bf16Products& found =
-      std::ranges::find_if(cpu::rows, [f = cpu::allowed(cpu::of_processor())](const cpu::Row& row) { return row.fits(f); })->products;
+      std::ranges::find_if(cpu::rows, [f = cpu::allowed(cpu::of_processor())](const cpu::Row& row) {
+        return row.fits(f);
+      })->products;
   return found;
 }
 

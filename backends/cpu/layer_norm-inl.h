@@ -1,5 +1,6 @@
 // Layer norm over the last axis, row by row (a row stays in the first cache): y = gamma h + beta, h = (x - mean) rstd.
-// Backward: dx = rstd (u - mean(u) - h mean(u h)), u = gamma dy; dgamma = sum dy h, dbeta = sum dy by partial sums of blocks of rows.
+// Backward: dx = rstd (u - mean(u) - h mean(u h)), u = gamma dy; dgamma = sum dy h, dbeta = sum dy by partial sums of
+// blocks of rows.
 #if defined(PLUMB_CPU_LAYER_NORM_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_LAYER_NORM_INL
 #undef PLUMB_CPU_LAYER_NORM_INL
@@ -16,7 +17,8 @@ namespace plumb::cpu::HWY_NAMESPACE {
 
 // y = gamma h + beta of one row, from its mean and rstd.
 template <class Y>
-HWY_INLINE void normalize_row(const float* x, const float* gamma, const float* beta, float mean, float rstd, std::int64_t D, Y* y) {
+HWY_INLINE void normalize_row(const float* x, const float* gamma, const float* beta, float mean, float rstd,
+                              std::int64_t D, Y* y) {
   const V m = set(mean), s = set(rstd);
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
     const V h = hn::Mul(hn::Sub(load(x + i, part), m), s);
@@ -25,8 +27,8 @@ HWY_INLINE void normalize_row(const float* x, const float* gamma, const float* b
 }
 
 template <class Y>
-HWY_INLINE void layer_norm_rows(const float* x, const float* gamma, const float* beta, float eps, std::int64_t rows, std::int64_t D, Y* y,
-                                float* mean, float* rstd) {
+HWY_INLINE void layer_norm_rows(const float* x, const float* gamma, const float* beta, float eps, std::int64_t rows,
+                                std::int64_t D, Y* y, float* mean, float* rstd) {
   const float scale = 1 / static_cast<float>(D);
   for (std::int64_t r = 0; r < rows; ++r, x += D, y += D) {
     V sum = zero(), squares = zero();
@@ -44,11 +46,12 @@ HWY_INLINE void layer_norm_rows(const float* x, const float* gamma, const float*
   }
 }
 
-// dx may be null, and is added to where `accumulate`; dgamma and dbeta [D] are this block's partial sums. y, where not null, gets the forward
-// pass's result again, with the same bits; it wants beta.
+// dx may be null, and is added to where `accumulate`; dgamma and dbeta [D] are this block's partial sums. y, where not
+// null, gets the forward pass's result again, with the same bits; it wants beta.
 template <class Y>
-HWY_INLINE void layer_norm_backward_rows(const float* dy, const float* x, const float* gamma, const float* mean, const float* rstd, std::int64_t rows,
-                                         std::int64_t D, float* dx, bool accumulate, float* dgamma, float* dbeta, const float* beta, Y* y) {
+HWY_INLINE void layer_norm_backward_rows(const float* dy, const float* x, const float* gamma, const float* mean,
+                                         const float* rstd, std::int64_t rows, std::int64_t D, float* dx,
+                                         bool accumulate, float* dgamma, float* dbeta, const float* beta, Y* y) {
   const float scale = 1 / static_cast<float>(D);
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
     store(zero(), dgamma + i, part);
@@ -58,7 +61,8 @@ HWY_INLINE void layer_norm_backward_rows(const float* dy, const float* x, const 
     const V m = set(mean[r]), s = set(rstd[r]);
     V sum_u = zero(), sum_uh = zero();
     for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
-      const V g = load(dy + i, part), h = hn::Mul(hn::Sub(load(x + i, part), m), s), gain = load(gamma + i, part), u = hn::Mul(g, gain);
+      const V g = load(dy + i, part), h = hn::Mul(hn::Sub(load(x + i, part), m), s), gain = load(gamma + i, part),
+              u = hn::Mul(g, gain);
       if (y) store(hn::MulAdd(h, gain, load(beta + i, part)), y + i, part);
       sum_u = hn::Add(sum_u, u);
       sum_uh = hn::MulAdd(u, h, sum_uh);

@@ -45,9 +45,10 @@ struct LinearBackward {
   bool want_dx;    // or what stands before it
   Elements dy;     // [R, N]
   Elements slope;  // [R, N]
-  Elements du;     // [R, N]: dy slope, rounded where the products are; dy itself where that is the same; nothing: room for a block
-  float* db;       // [blocks, N]: sums of each block of rows
-  Elements x;      // [R, K]
+  Elements du;  // [R, N]: dy slope, rounded where the products are; dy itself where that is the same; nothing: room for
+                // a block
+  float* db;    // [blocks, N]: sums of each block of rows
+  Elements x;   // [R, K]
   const float *gamma, *beta, *mean, *rstd;
   Elements operand;  // [R, K]: the layer norm of x made again, or x rounded; what dw is a product with; nothing: as du
   float* dw;         // [.., N, K]: sums of `blocks_a_sum` blocks each; null: dw is left to product_over_rows

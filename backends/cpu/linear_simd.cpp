@@ -1,11 +1,13 @@
-// The linear layer with what stands before and after it, block of rows by block of rows, so that what a block makes is used while it is in
-// the second-level cache: x -> layer norm -> product -> bias, GELU or the residual junction.
-// Backward, the same in reverse: gradient of u -> product -> gradient of the layer norm, added to what x has got so far. Neither the
-// normalised x nor the branch's output is kept: the one is made again from x, and the gate's gradient follows from that of the weights:
+// The linear layer with what stands before and after it, block of rows by block of rows, so that what a block makes is
+// used while it is in the second-level cache: x -> layer norm -> product -> bias, GELU or the residual junction.
+// Backward, the same in reverse: gradient of u -> product -> gradient of the layer norm, added to what x has got so
+// far. Neither the normalised x nor the branch's output is kept: the one is made again from x, and the gate's gradient
+// follows from that of the weights:
 //   dgate_j = sum_k w_jk (dy^T x)_jk + b_j sum dy_j,  dw_jk = gate_j (dy^T x)_jk.
 //
-// In bf16 the operands of each product are rounded, in the same passes. oneDNN multiplies them where that is faster (bf16_products); elsewhere they
-// stay f32 that hold rounded values (Rounded), and their f32 product is the same up to the order of its sums.
+// In bf16 the operands of each product are rounded, in the same passes. oneDNN multiplies them where that is faster
+// (bf16_products); elsewhere they stay f32 that hold rounded values (Rounded), and their f32 product is the same up to
+// the order of its sums.
 #include "backends/cpu/linear.h"
 
 #include <algorithm>
@@ -56,12 +58,14 @@ HWY_INLINE void join_rows(const LinearForward& f, const float* u, std::int64_t b
   }
 }
 
-// The rows that the product reads: x or its layer norm, in the product's type T; `room` is for rows that have to be made.
+// The rows that the product reads: x or its layer norm, in the product's type T; `room` is for rows that have to be
+// made.
 template <class T>
 HWY_INLINE const T* operand_rows(const LinearForward& f, std::int64_t begin, std::int64_t rows, T* room) {
   const std::int64_t K = f.b.K;
   if (f.gamma) {
-    layer_norm_rows(static_cast<const float*>(f.x.data) + begin * K, f.gamma, f.beta, f.eps, rows, K, room, f.mean + begin, f.rstd + begin);
+    layer_norm_rows(static_cast<const float*>(f.x.data) + begin * K, f.gamma, f.beta, f.eps, rows, K, room,
+                    f.mean + begin, f.rstd + begin);
     return room;
   }
   const T* result = room;
@@ -96,11 +100,13 @@ void LinearForwardRows(const LinearForward& f, std::int64_t begin, std::int64_t 
   if (f.half) {
     const Scratch room(rows * K / 2 + 1);
     const bfloat16* const a = operand_rows(f, begin, rows, reinterpret_cast<bfloat16*>(room.data()));
-    if (!f32_result && f.after == LinearCall::After::nothing) return f.half->multiply(a, rows, f.bias, static_cast<bfloat16*>(f.y.data) + begin * N);
+    if (!f32_result && f.after == LinearCall::After::nothing)
+      return f.half->multiply(a, rows, f.bias, static_cast<bfloat16*>(f.y.data) + begin * N);
     f.half->multiply(a, rows, f.bias, u);
   } else if (f.b.rounded) {
     const Scratch room(rows * K);
-    multiply_panels(f.b, &operand_rows(f, begin, rows, reinterpret_cast<Rounded*>(room.data()))->value, rows, f.bias, u);
+    multiply_panels(f.b, &operand_rows(f, begin, rows, reinterpret_cast<Rounded*>(room.data()))->value, rows, f.bias,
+                    u);
   } else {
     const Scratch room(f.gamma ? rows * K : 0);
     multiply_panels(f.b, operand_rows(f, begin, rows, room.data()), rows, f.bias, u);
@@ -108,16 +114,19 @@ void LinearForwardRows(const LinearForward& f, std::int64_t begin, std::int64_t 
   if (!f32_result || f.after != LinearCall::After::nothing) finish_rows(f, u, begin, rows);
 }
 
-// Whether dw [N, K] is summed block by block, as its operands are in cache: where it stays in the second-level cache itself.
+// Whether dw [N, K] is summed block by block, as its operands are in cache: where it stays in the second-level cache
+// itself.
 bool SumsByBlocks(std::int64_t N, std::int64_t K) { return K % W == 0 && N * K <= 32 * 1024; }
 
-// What the products of a block of rows begin ... end - 1 read, from its first row on: du, the gradient of u, and the operand of dw.
+// What the products of a block of rows begin ... end - 1 read, from its first row on: du, the gradient of u, and the
+// operand of dw.
 struct BlockOperands {
   Elements du, operand;
 };
 
 // Makes the gradient of u where it is not dy, and its sum over the block's rows.
-HWY_INLINE void gradient_of_u(const LinearBackward& f, std::int64_t begin, std::int64_t end, const Elements& to, float* db) {
+HWY_INLINE void gradient_of_u(const LinearBackward& f, std::int64_t begin, std::int64_t end, const Elements& to,
+                              float* db) {
   const std::int64_t N = f.b.K;
   if (db) std::fill_n(db, N, 0.0f);
   const Elements from = f.dy + begin * N;
@@ -144,7 +153,8 @@ HWY_INLINE void operand_again(const LinearBackward& f, std::int64_t begin, std::
   typed(operand, [&](auto* to) HWY_ATTR {
     if (!f.gamma) return typed(f.x + begin * K, [&](const auto* x) HWY_ATTR { convert(x, (end - begin) * K, to); });
     const auto* const x = static_cast<const float*>(f.x.data);
-    for (std::int64_t r = begin; r < end; ++r) normalize_row(x + r * K, f.gamma, f.beta, f.mean[r], f.rstd[r], K, to + (r - begin) * K);
+    for (std::int64_t r = begin; r < end; ++r)
+      normalize_row(x + r * K, f.gamma, f.beta, f.mean[r], f.rstd[r], K, to + (r - begin) * K);
   });
 }
 
@@ -155,15 +165,18 @@ HWY_INLINE void gradient_product(const LinearBackward& f, const Elements& du, st
 }
 
 // dx of the block; with a layer norm also the block's dgamma and dbeta, and the norm again where there is an operand.
-HWY_INLINE void gradient_of_x(const LinearBackward& f, std::int64_t block, std::int64_t begin, std::int64_t rows, const BlockOperands& o) {
+HWY_INLINE void gradient_of_x(const LinearBackward& f, std::int64_t block, std::int64_t begin, std::int64_t rows,
+                              const BlockOperands& o) {
   const std::int64_t K = f.b.N;
-  if (!f.gamma && f.dx.dtype == DType::f32 && !f.add_to_dx) return gradient_product(f, o.du, rows, static_cast<float*>(f.dx.data) + begin * K);
+  if (!f.gamma && f.dx.dtype == DType::f32 && !f.add_to_dx)
+    return gradient_product(f, o.du, rows, static_cast<float*>(f.dx.data) + begin * K);
   const Scratch dh(rows * K);
   gradient_product(f, o.du, rows, dh.data());
   if (f.gamma) {
     typed(o.operand, [&](auto* operand) HWY_ATTR {
-      layer_norm_backward_rows(dh.data(), static_cast<const float*>(f.x.data) + begin * K, f.gamma, f.mean + begin, f.rstd + begin, rows, K,
-                               static_cast<float*>((f.dx + begin * K).data), f.add_to_dx, f.dgamma + block * K, f.dbeta + block * K, f.beta, operand);
+      layer_norm_backward_rows(dh.data(), static_cast<const float*>(f.x.data) + begin * K, f.gamma, f.mean + begin,
+                               f.rstd + begin, rows, K, static_cast<float*>((f.dx + begin * K).data), f.add_to_dx,
+                               f.dgamma + block * K, f.dbeta + block * K, f.beta, operand);
     });
     return;
   }
@@ -177,9 +190,12 @@ HWY_INLINE void gradient_of_x(const LinearBackward& f, std::int64_t block, std::
 
 // Blocks first ... last - 1.
 void LinearBackwardBlocks(const LinearBackward& f, std::int64_t first, std::int64_t last) {
-  const std::int64_t K = f.b.N, N = f.b.K, first_row = first * f.block_rows, all = std::min(f.rows, last * f.block_rows) - first_row;
+  const std::int64_t K = f.b.N, N = f.b.K, first_row = first * f.block_rows,
+                     all = std::min(f.rows, last * f.block_rows) - first_row;
   const Scratch du_room(f.dw && !f.du.data ? all * N : 0), operand_room(f.dw && !f.operand.data ? all * K : 0);
-  const auto room = [&](const Scratch& s) { return f.b.rounded ? Elements(reinterpret_cast<const Rounded*>(s.data())) : Elements(s.data()); };
+  const auto room = [&](const Scratch& s) {
+    return f.b.rounded ? Elements(reinterpret_cast<const Rounded*>(s.data())) : Elements(s.data());
+  };
   const BlockOperands group{f.du.data ? f.du + first_row * N : room(du_room),
                             f.dw && !f.operand.data ? room(operand_room) : f.operand + first_row * K};
   for (std::int64_t block = first; block < last; ++block) {
@@ -187,7 +203,8 @@ void LinearBackwardBlocks(const LinearBackward& f, std::int64_t first, std::int6
     const BlockOperands o{group.du + (begin - first_row) * N, group.operand + (begin - first_row) * K};
     gradient_of_u(f, begin, end, o.du, f.db ? f.db + block * N : nullptr);
     const bool in_backward = f.gamma && f.want_dx;
-    if (o.operand.data && o.operand.data != (f.x + begin * K).data && !in_backward) operand_again(f, begin, end, o.operand);
+    if (o.operand.data && o.operand.data != (f.x + begin * K).data && !in_backward)
+      operand_again(f, begin, end, o.operand);
     if (f.want_dx) gradient_of_x(f, block, begin, end - begin, o);
   }
   if (f.dw)
@@ -265,14 +282,15 @@ Array scaled(const Array& x, const Array& scale) {
 // B ready for products, packed if need be into memory that lives as long as this.
 class Packed {
  public:
-  Packed(PackedMatrix b, bool wanted) : b_(b), panels_(wanted && !HWY_DYNAMIC_DISPATCH(PackedAlready)(b) ? packed_floats(b.K, b.N) : 0) {
+  Packed(PackedMatrix b, bool wanted)
+      : b_(b), panels_(wanted && !HWY_DYNAMIC_DISPATCH(PackedAlready)(b) ? packed_floats(b.K, b.N) : 0) {
     if (!wanted || HWY_DYNAMIC_DISPATCH(PackedAlready)(b)) return;
     b_.panels = panels_.data();
     const std::int64_t pieces = HWY_DYNAMIC_DISPATCH(Pieces)(b_);
     // Elements are worth another thread from 4 K on.
-    parallel_for(pieces, std::max<std::int64_t>(1, 4096 * pieces / std::max<std::int64_t>(1, b.K * b.N)), [&](std::int64_t begin, std::int64_t end) {
-      HWY_DYNAMIC_DISPATCH(PackPieces)(b_, begin, end);
-    });
+    parallel_for(pieces, std::max<std::int64_t>(1, 4096 * pieces / std::max<std::int64_t>(1, b.K * b.N)),
+                 [&](std::int64_t begin, std::int64_t end) { HWY_DYNAMIC_DISPATCH(PackPieces)
+                                                             (b_, begin, end); });
   }
   const PackedMatrix& matrix() const { return b_; }
 
@@ -281,8 +299,8 @@ class Packed {
   Scratch panels_;
 };
 
-// Rows a block where that costs no sums, or where oneDNN multiplies: each block reads the panels again, and a call costs oneDNN as much as some ten
-// rows. Twice partial_rows, if eight blocks are left.
+// Rows a block where that costs no sums, or where oneDNN multiplies: each block reads the panels again, and a call
+// costs oneDNN as much as some ten rows. Twice partial_rows, if eight blocks are left.
 std::int64_t more_rows(std::int64_t R) {
   const std::int64_t rows = partial_rows(R);
   return R > 15 * rows ? 2 * rows : rows;
@@ -298,7 +316,8 @@ bool by_onednn(const LinearCall& call) { return call.products == Precision::bf16
 
 }  // namespace
 
-void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const LinearKeptOut& kept, const Out& y) {
+void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const LinearKeptOut& kept,
+                    const Out& y) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = x.shape().with(-1, 1).numel();
   if (y.numel() == 0) return;
   const bool half = K > 0 && by_onednn(call);
@@ -329,14 +348,16 @@ void linear_forward(const LinearCall& call, const Array& x, const Array& w, cons
                         .row_scale = in(call.row_scale),
                         .rows_per_sample = call.row_scale.defined() ? R / call.row_scale.numel() : R,
                         .y = Elements(y)};
-  each_part(R, rows, 2 * R * K * N, [&](std::int64_t begin, std::int64_t end) { HWY_DYNAMIC_DISPATCH(LinearForwardRows)(f, begin, end); });
+  each_part(R, rows, 2 * R * K * N, [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(LinearForwardRows)(f, begin, end);
+  });
 }
 
 namespace {
 
-// How dw is summed over rows. In a whole: its two operands are arrays, and product_over_rows multiplies them. By blocks (SumsByBlocks): what of
-// them has to be made lives for some blocks of rows, whose products are added up while they are in cache; `sums` of them, by the shape alone, so at
-// most `fixed_parts` threads have work.
+// How dw is summed over rows. In a whole: its two operands are arrays, and product_over_rows multiplies them. By blocks
+// (SumsByBlocks): what of them has to be made lives for some blocks of rows, whose products are added up while they are
+// in cache; `sums` of them, by the shape alone, so at most `fixed_parts` threads have work.
 struct WeightSums {
   bool whole;
   std::int64_t sums = 1, blocks_a_sum = 1;
@@ -356,22 +377,27 @@ constexpr std::int64_t blocks_at_once = 2;
 void whole_weight_gradient(const LinearBackward& f, float* dw) {
   const std::int64_t N = f.b.K, K = f.b.N;
   if (f.du.dtype == DType::bf16)
-    product_over_rows(N, K, f.rows, static_cast<const bfloat16*>(f.du.data), static_cast<const bfloat16*>(f.operand.data), dw);
+    product_over_rows(N, K, f.rows, static_cast<const bfloat16*>(f.du.data),
+                      static_cast<const bfloat16*>(f.operand.data), dw);
   else
-    product_over_rows(N, K, f.rows, static_cast<const float*>(f.du.data), static_cast<const float*>(f.operand.data), dw);
+    product_over_rows(N, K, f.rows, static_cast<const float*>(f.du.data), static_cast<const float*>(f.operand.data),
+                      dw);
 }
 
-// From dw and db as if the gate [N] were 1 (null: not wanted, and 0): theirs under the gate, and dgate [N] or [1], which may be undefined.
+// From dw and db as if the gate [N] were 1 (null: not wanted, and 0): theirs under the gate, and dgate [N] or [1],
+// which may be undefined.
 void through_gate(const Array& w, const Array& b, const float* gate, float* dw, float* db, const Out& dgate) {
   const std::int64_t N = w.dim(0), K = w.dim(1);
   const Scratch each(N);
-  parallel_for(N, std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, K)), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t j = begin; j < end; ++j) {
-      float none = 0;
-      each.data()[j] = HWY_DYNAMIC_DISPATCH(GateGradient)(w.data<float>() + j * K, b.defined() ? b.data<float>()[j] : 0.0f, gate[j], dw ? K : 0,
-                                                          dw ? dw + j * K : nullptr, db ? db + j : &none);
-    }
-  });
+  parallel_for(
+      N, std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, K)), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t j = begin; j < end; ++j) {
+          float none = 0;
+          each.data()[j] =
+              HWY_DYNAMIC_DISPATCH(GateGradient)(w.data<float>() + j * K, b.defined() ? b.data<float>()[j] : 0.0f,
+                                                 gate[j], dw ? K : 0, dw ? dw + j * K : nullptr, db ? db + j : &none);
+        }
+      });
   if (!dgate.defined()) return;
   if (dgate.numel() == N)
     std::copy_n(each.data(), N, out(dgate));
@@ -381,12 +407,13 @@ void through_gate(const Array& w, const Array& b, const float* gate, float* dw, 
 
 }  // namespace
 
-void linear_backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& w, const Array& b,
-                     const LinearGradients& g) {
+void linear_backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& w,
+                     const Array& b, const LinearGradients& g) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = x.shape().with(-1, 1).numel();
   const bool bf16 = call.products == Precision::bf16, half = by_onednn(call) && R * N * K > 0, rounded = bf16 && !half;
   const std::int64_t rows = half ? more_rows(R) : partial_rows(R), blocks = (R + rows - 1) / rows;
-  const bool normed = call.gamma.defined(), residual = call.after == LinearCall::After::residual, gated = residual && call.gate.defined();
+  const bool normed = call.gamma.defined(), residual = call.after == LinearCall::After::residual,
+             gated = residual && call.gate.defined();
   const bool want_dx = g.dx.defined() || g.dgamma.defined() || g.dbeta.defined();
   const bool want_dw = g.dw.defined() || g.dgate.defined(), want_db = g.db.defined() || g.dgate.defined();
   const Scratch own_dw(want_dw && !g.dw.defined() ? N * K : 0), own_db(want_db && !g.db.defined() ? N : 0);
@@ -407,12 +434,15 @@ void linear_backward(const LinearCall& call, const LinearKept& kept, const Array
            : rounded ? Elements(reinterpret_cast<const Rounded*>(s.data()))
                      : Elements(s.data());
   };
-  const auto usable = [half, rounded](const Array& a) { return !rounded && a.dtype() == (half ? DType::bf16 : DType::f32); };
+  const auto usable = [half, rounded](const Array& a) {
+    return !rounded && a.dtype() == (half ? DType::bf16 : DType::f32);
+  };
   const bool make_du = call.after == LinearCall::After::gelu || !usable(gradient);
   const bool make_operand = want_dw && (normed || !usable(x));
   const WeightSums sums(want_dw, half, N, K, blocks);
   const Scratch du(sums.whole && make_du ? floats(R * N) : 0), operand(sums.whole && make_operand ? floats(R * K) : 0),
-      db_blocks(want_db ? blocks * N : 0), norm_blocks(normed ? 2 * blocks * K : 0), dw_sums(sums.whole ? 0 : sums.sums * N * K);
+      db_blocks(want_db ? blocks * N : 0), norm_blocks(normed ? 2 * blocks * K : 0),
+      dw_sums(sums.whole ? 0 : sums.sums * N * K);
   const Elements nothing{Array()};
   std::optional<PackedBf16> half_matrix;
   if (want_dx && half) half_matrix.emplace(N, K, (gated ? scaled(w, gate) : w).data<float>(), false, rows);
@@ -443,9 +473,11 @@ void linear_backward(const LinearCall& call, const LinearKept& kept, const Array
                          .add_to_dx = g.add_to_dx,
                          .dgamma = norm_blocks.data(),
                          .dbeta = norm_blocks.data() + blocks * K};
-  each_part(blocks, sums.blocks_a_sum, 2 * R * N * K * (want_dx && !sums.whole ? 2 : 1), [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; i += blocks_at_once) HWY_DYNAMIC_DISPATCH(LinearBackwardBlocks)(f, i, std::min(last, i + blocks_at_once));
-  });
+  each_part(blocks, sums.blocks_a_sum, 2 * R * N * K * (want_dx && !sums.whole ? 2 : 1),
+            [&](std::int64_t first, std::int64_t last) {
+              for (std::int64_t i = first; i < last; i += blocks_at_once)
+                HWY_DYNAMIC_DISPATCH(LinearBackwardBlocks)(f, i, std::min(last, i + blocks_at_once));
+            });
   if (g.dgamma.defined()) add_partials(f.dgamma, blocks, K, out(g.dgamma));
   if (g.dbeta.defined()) add_partials(f.dbeta, blocks, K, out(g.dbeta));
   if (want_db) add_partials(db_blocks.data(), blocks, N, db);

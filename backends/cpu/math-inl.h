@@ -1,5 +1,5 @@
-// Elementary functions on vectors of f32, for each instruction set. Errors are the largest measured over the whole range
-// (tests/backends/cpu_kernels_test.cpp); NaN gives NaN.
+// Elementary functions on vectors of f32, for each instruction set. Errors are the largest measured over the whole
+// range (tests/backends/cpu_kernels_test.cpp); NaN gives NaN.
 #if defined(PLUMB_CPU_MATH_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_MATH_INL
 #undef PLUMB_CPU_MATH_INL
@@ -16,8 +16,8 @@ namespace plumb::cpu::HWY_NAMESPACE {
 
 constexpr float log2_e = 1.44269504f;
 
-// 2^t for t < 128, relative error 1e-7; 0 below t = -100. There it would not be seen in a sum of exponentials of which one is 1, and its
-// products would be denormal, which cost a hundred times an ordinary one.
+// 2^t for t < 128, relative error 1e-7; 0 below t = -100. There it would not be seen in a sum of exponentials of which
+// one is 1, and its products would be denormal, which cost a hundred times an ordinary one.
 HWY_INLINE V exp2_or_zero(V t) {
   const V magic = set(0x1.8p23f + 127);  // adding it rounds t to an integer n and leaves n + 127 in the low bits
   const V z = hn::Add(t, magic), r = hn::Sub(t, hn::Sub(z, magic));
@@ -52,7 +52,8 @@ HWY_INLINE V tanh(V x) {
 
 // erf(x), absolute error 4e-7: an odd rational function up to where erf is 1 in f32.
 HWY_INLINE V erf(V x) {
-  const V end = set(3.8325069f), c = hn::IfThenElse(hn::Gt(hn::Abs(x), end), hn::CopySign(end, x), x), s = hn::Mul(c, c);
+  const V end = set(3.8325069f), c = hn::IfThenElse(hn::Gt(hn::Abs(x), end), hn::CopySign(end, x), x),
+          s = hn::Mul(c, c);
   V p = set(-2.72614225801306e-10f);
   p = hn::MulAdd(p, s, set(2.77068142495902e-08f));
   p = hn::MulAdd(p, s, set(-2.10102402082508e-06f));

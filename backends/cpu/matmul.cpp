@@ -4,7 +4,8 @@
 namespace plumb::cpu {
 
 void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, const Out& y) {
-  product(a.shape(), a.data<float>(), transpose_a, b.shape(), b.data<float>(), transpose_b, y.shape(), y.mutable_data<float>());
+  product(a.shape(), a.data<float>(), transpose_a, b.shape(), b.data<float>(), transpose_b, y.shape(),
+          y.mutable_data<float>());
 }
 
 }  // namespace plumb::cpu

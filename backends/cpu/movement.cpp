@@ -65,7 +65,8 @@ void permute(const Array& x, std::span<const int> axes, const Out& y) {
       walk.run(begin, end, [&](std::int64_t n, std::int64_t offset, const auto& source) {
         const T* p = from + source[0];
         if (step == 1)
-          copy(reinterpret_cast<char*>(to + offset), reinterpret_cast<const char*>(p), n * static_cast<std::int64_t>(sizeof(T)));
+          copy(reinterpret_cast<char*>(to + offset), reinterpret_cast<const char*>(p),
+               n * static_cast<std::int64_t>(sizeof(T)));
         else
           for (std::int64_t i = 0; i < n; ++i) to[offset + i] = p[i * step];
       });
@@ -76,13 +77,17 @@ void permute(const Array& x, std::span<const int> axes, const Out& y) {
 void slice(const Array& x, int axis, std::int64_t start, const Out& y) {
   const Split s = split(x, axis);
   const std::int64_t run = y.dim(axis) * s.inner, stride = x.dim(axis) * s.inner;
-  copy_runs(s.outer, run, [&](std::int64_t i) { return Ends{bytes(y) + i * run, bytes(x) + i * stride + start * s.inner}; });
+  copy_runs(s.outer, run, [&](std::int64_t i) {
+    return Ends{bytes(y) + i * run, bytes(x) + i * stride + start * s.inner};
+  });
 }
 
 void assign_slice(const Array& x, int axis, std::int64_t start, const Out& y) {
   const Split s = split(y, axis);
   const std::int64_t run = x.dim(axis) * s.inner, stride = y.dim(axis) * s.inner;
-  copy_runs(s.outer, run, [&](std::int64_t i) { return Ends{bytes(y) + i * stride + start * s.inner, bytes(x) + i * run}; });
+  copy_runs(s.outer, run, [&](std::int64_t i) {
+    return Ends{bytes(y) + i * stride + start * s.inner, bytes(x) + i * run};
+  });
 }
 
 void gather(const Array& x, const Array& index, const Out& y) {

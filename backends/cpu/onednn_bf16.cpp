@@ -10,7 +10,8 @@ namespace {
 
 using namespace onednn;
 
-// A product of bf16 operands on one thread, c [M, N] = a [M, K] b [K, N] + bias. Element (i, j) of a is at i * a_row + j * a_column, and so on.
+// A product of bf16 operands on one thread, c [M, N] = a [M, K] b [K, N] + bias. Element (i, j) of a is at i * a_row +
+// j * a_column, and so on.
 struct HalfKey {
   std::int64_t M, K, N, a_row, a_column, b_row, c_row;
   std::int64_t packed_rows;  // b is packed for blocks of so many rows; 0: b_row apart
@@ -24,14 +25,16 @@ constexpr auto half = dnnl::memory::data_type::bf16, single = dnnl::memory::data
 
 // How oneDNN wants B [K, N] for blocks of `rows` rows.
 dnnl::memory::desc packed_descriptor(std::int64_t rows, std::int64_t K, std::int64_t N) {
-  return matmul_descriptor({{rows, K}, half, Dims{K, 1}}, {{K, N}, half, dnnl::memory::format_tag::any}, {}, {{rows, N}, single, Dims{N, 1}})
+  return matmul_descriptor({{rows, K}, half, Dims{K, 1}}, {{K, N}, half, dnnl::memory::format_tag::any}, {},
+                           {{rows, N}, single, Dims{N, 1}})
       .weights_desc();
 }
 
 struct HalfProduct : Matmul {
   explicit HalfProduct(const HalfKey& key)
       : Matmul({{key.M, key.K}, half, Dims{key.a_row, key.a_column}},
-               key.packed_rows ? packed_descriptor(key.packed_rows, key.K, key.N) : dnnl::memory::desc({key.K, key.N}, half, Dims{key.b_row, 1}),
+               key.packed_rows ? packed_descriptor(key.packed_rows, key.K, key.N)
+                               : dnnl::memory::desc({key.K, key.N}, half, Dims{key.b_row, 1}),
                key.bias ? std::optional(dnnl::memory::desc({1, key.N}, single, Dims{key.N, 1})) : std::nullopt,
                {{key.M, key.N}, key.half_result ? half : single, Dims{key.c_row, 1}}) {}
 };
@@ -47,7 +50,8 @@ struct PackKey {
 class Pack {
  public:
   explicit Pack(const PackKey& key)
-      : from_(dnnl::memory::desc({key.K, key.N}, single, key.transposed ? Dims{1, key.K} : Dims{key.N, 1}), engine(), nullptr),
+      : from_(dnnl::memory::desc({key.K, key.N}, single, key.transposed ? Dims{1, key.K} : Dims{key.N, 1}), engine(),
+              nullptr),
         to_(packed_descriptor(key.rows, key.K, key.N), engine(), nullptr),
         reorder_(from_, to_) {}
 
@@ -84,7 +88,10 @@ Pack& pack_of(std::int64_t K, std::int64_t N, std::int64_t rows, bool transposed
 }  // namespace
 
 PackedBf16::PackedBf16(std::int64_t K, std::int64_t N, const float* w, bool transposed, std::int64_t rows)
-    : K_(K), N_(N), rows_(rows), panels_(static_cast<std::int64_t>(pack_of(K, N, rows, transposed).bytes() / sizeof(float) + 1)) {
+    : K_(K),
+      N_(N),
+      rows_(rows),
+      panels_(static_cast<std::int64_t>(pack_of(K, N, rows, transposed).bytes() / sizeof(float) + 1)) {
   const OneDnnCall call;
   pack_of(K, N, rows, transposed).run(call, w, panels_.data());
 }
@@ -97,12 +104,14 @@ void PackedBf16::multiply(const bfloat16* a, std::int64_t n, const float* bias, 
 }
 
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const bfloat16* a, const bfloat16* b, float* y) {
-  // Parts by the shape alone, always: in bf16 oneDNN's bits depend on them. A part is worth a thread from about 5 us on.
+  // Parts by the shape alone, always: in bf16 oneDNN's bits depend on them. A part is worth a thread from about 5 us
+  // on.
   const std::int64_t parts = 2 * m * n * k < 2'000'000 ? 1 : fixed_parts;
-  across_longer_side(m, n, k, parts, y,
-                     [&](std::int64_t rows, std::int64_t columns, std::int64_t first_row, std::int64_t first_column, float* block) {
-                       run_half({rows, k, columns, 1, m, n, n, 0, false, false}, a + first_row, b + first_column, nullptr, block);
-                     });
+  across_longer_side(
+      m, n, k, parts, y,
+      [&](std::int64_t rows, std::int64_t columns, std::int64_t first_row, std::int64_t first_column, float* block) {
+        run_half({rows, k, columns, 1, m, n, n, 0, false, false}, a + first_row, b + first_column, nullptr, block);
+      });
 }
 
 }  // namespace plumb::cpu

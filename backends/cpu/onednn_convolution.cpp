@@ -11,7 +11,8 @@ namespace {
 
 using namespace onednn;
 
-// oneDNN 3 merged the operation descriptor into the primitive's. `hint`, for a backward primitive: the descriptor of the forward one.
+// oneDNN 3 merged the operation descriptor into the primitive's. `hint`, for a backward primitive: the descriptor of
+// the forward one.
 template <class Primitive, class... Arguments>
 typename Primitive::primitive_desc primitive_descriptor(const Arguments&... arguments) {
 #if DNNL_VERSION_MAJOR >= 3
@@ -39,26 +40,32 @@ struct ConvolutionKey {
   bool operator==(const ConvolutionKey&) const = default;
   std::size_t hash() const {
     const Convolution& c = extents;
-    return hash_of({static_cast<std::int64_t>(pass), bias, c.samples, c.channels, c.height, c.width, c.filters, c.kernel_height, c.kernel_width,
-                    c.stride, c.padding});
+    return hash_of({static_cast<std::int64_t>(pass), bias, c.samples, c.channels, c.height, c.width, c.filters,
+                    c.kernel_height, c.kernel_width, c.stride, c.padding});
   }
 };
 
-// One pass of a convolution on one thread. oneDNN chooses the layouts that it is fastest in (`any`); operands that lie otherwise are
-// moved before it, and the result after it.
+// One pass of a convolution on one thread. oneDNN chooses the layouts that it is fastest in (`any`); operands that lie
+// otherwise are moved before it, and the result after it.
 class ConvolutionPass {
  public:
   explicit ConvolutionPass(const ConvolutionKey& key) {
     using dnnl::convolution_backward_data, dnnl::convolution_backward_weights, dnnl::convolution_forward;
     const Convolution& c = key.extents;
     const Dims x{c.samples, c.channels, c.height, c.width}, w{c.filters, c.channels, c.kernel_height, c.kernel_width},
-        y{c.samples, c.filters, c.out_height(), c.out_width()}, strides{c.stride, c.stride}, padding{c.padding, c.padding};
-    const auto any = [](const Dims& dims) { return dnnl::memory::desc(dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any); };
-    const auto kind = key.pass == Pass::forward ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training;
+        y{c.samples, c.filters, c.out_height(), c.out_width()}, strides{c.stride, c.stride},
+        padding{c.padding, c.padding};
+    const auto any = [](const Dims& dims) {
+      return dnnl::memory::desc(dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
+    };
+    const auto kind =
+        key.pass == Pass::forward ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training;
     const auto direct = dnnl::algorithm::convolution_direct;
     const dnnl::memory::desc bias({c.filters}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::x);
-    const auto forward = key.bias ? primitive_descriptor<convolution_forward>(kind, direct, any(x), any(w), bias, any(y), strides, padding, padding)
-                                  : primitive_descriptor<convolution_forward>(kind, direct, any(x), any(w), any(y), strides, padding, padding);
+    const auto forward = key.bias ? primitive_descriptor<convolution_forward>(kind, direct, any(x), any(w), bias,
+                                                                              any(y), strides, padding, padding)
+                                  : primitive_descriptor<convolution_forward>(kind, direct, any(x), any(w), any(y),
+                                                                              strides, padding, padding);
     switch (key.pass) {
       case Pass::forward:
         primitive_ = convolution_forward(forward);
@@ -67,14 +74,16 @@ class ConvolutionPass {
                      Operand(DNNL_ARG_DST, y, forward.dst_desc())};
         break;
       case Pass::data: {
-        const auto pd = backward_descriptor<convolution_backward_data>(forward, direct, any(x), any(w), any(y), strides, padding, padding);
+        const auto pd = backward_descriptor<convolution_backward_data>(forward, direct, any(x), any(w), any(y), strides,
+                                                                       padding, padding);
         primitive_ = convolution_backward_data(pd);
         operands_ = {Operand(DNNL_ARG_DIFF_DST, y, pd.diff_dst_desc()), Operand(DNNL_ARG_WEIGHTS, w, pd.weights_desc()),
                      Operand(DNNL_ARG_DIFF_SRC, x, pd.diff_src_desc())};
         break;
       }
       case Pass::weights: {
-        const auto pd = backward_descriptor<convolution_backward_weights>(forward, direct, any(x), any(w), any(y), strides, padding, padding);
+        const auto pd = backward_descriptor<convolution_backward_weights>(forward, direct, any(x), any(w), any(y),
+                                                                          strides, padding, padding);
         primitive_ = convolution_backward_weights(pd);
         operands_ = {Operand(DNNL_ARG_SRC, x, pd.src_desc()), Operand(DNNL_ARG_DIFF_DST, y, pd.diff_dst_desc()),
                      Operand(DNNL_ARG_DIFF_WEIGHTS, w, pd.diff_weights_desc())};
@@ -115,7 +124,9 @@ class ConvolutionPass {
       inner = dnnl::memory(wanted, engine(), nullptr);
       if (moved) to_inner = dnnl::reorder(plain, inner), to_plain = dnnl::reorder(inner, plain);
     }
-    std::int64_t room() const { return moved ? static_cast<std::int64_t>(inner.get_desc().get_size() / sizeof(float)) : 0; }
+    std::int64_t room() const {
+      return moved ? static_cast<std::int64_t>(inner.get_desc().get_size() / sizeof(float)) : 0;
+    }
   };
 
   dnnl::primitive primitive_;
@@ -124,20 +135,29 @@ class ConvolutionPass {
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
-void run_convolution(Pass pass, const Convolution& c, const float* first, const float* second, const float* bias, float* result) {
+void run_convolution(Pass pass, const Convolution& c, const float* first, const float* second, const float* bias,
+                     float* result) {
   const OneDnnCall call;
   try {
     made<ConvolutionPass>(ConvolutionKey{pass, c, bias != nullptr}).run(call, first, second, bias, result);
   } catch (const dnnl::error& e) {
-    fail(fmt::format("[conv2d] oneDNN refused {} images [{}, {}, {}] with filters [{}, {}, {}, {}], stride {}, padding {}: {}", c.samples, c.channels,
-                     c.height, c.width, c.filters, c.channels, c.kernel_height, c.kernel_width, c.stride, c.padding, e.what()));
+    fail(fmt::format(
+        "[conv2d] oneDNN refused {} images [{}, {}, {}] with filters [{}, {}, {}, {}], stride {}, padding {}: {}",
+        c.samples, c.channels, c.height, c.width, c.filters, c.channels, c.kernel_height, c.kernel_width, c.stride,
+        c.padding, e.what()));
   }
 }
 
 }  // namespace
 
-void convolve(const Convolution& c, const float* x, const float* w, const float* bias, float* y) { run_convolution(Pass::forward, c, x, w, bias, y); }
-void convolve_to_data(const Convolution& c, const float* dy, const float* w, float* dx) { run_convolution(Pass::data, c, dy, w, nullptr, dx); }
-void convolve_to_weights(const Convolution& c, const float* x, const float* dy, float* dw) { run_convolution(Pass::weights, c, x, dy, nullptr, dw); }
+void convolve(const Convolution& c, const float* x, const float* w, const float* bias, float* y) {
+  run_convolution(Pass::forward, c, x, w, bias, y);
+}
+void convolve_to_data(const Convolution& c, const float* dy, const float* w, float* dx) {
+  run_convolution(Pass::data, c, dy, w, nullptr, dx);
+}
+void convolve_to_weights(const Convolution& c, const float* x, const float* dy, float* dw) {
+  run_convolution(Pass::weights, c, x, dy, nullptr, dw);
+}
 
 }  // namespace plumb::cpu

@@ -1,4 +1,5 @@
-// oneDNN's objects, as the files that compute with them need them: onednn_products.cpp, onednn_bf16.cpp, onednn_convolution.cpp.
+// oneDNN's objects, as the files that compute with them need them: onednn_products.cpp, onednn_bf16.cpp,
+// onednn_convolution.cpp.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +16,9 @@ namespace plumb::cpu::onednn {
 
 using Dims = dnnl::memory::dims;
 
-// Every call of oneDNN is made under one: while it lives, oneDNN computes on the calling thread alone, and signals for this thread wait, as oneDNN's
-// kernels may have moved the stack pointer (signals.h). Primitives run on its stream, which can be had from nowhere else.
+// Every call of oneDNN is made under one: while it lives, oneDNN computes on the calling thread alone, and signals for
+// this thread wait, as oneDNN's kernels may have moved the stack pointer (signals.h). Primitives run on its stream,
+// which can be had from nowhere else.
 class OneDnnCall {
  public:
   dnnl::stream& stream() const;  // of the calling thread
@@ -29,7 +31,8 @@ class OneDnnCall {
 // Never destroyed: threads keep primitives until they end.
 dnnl::engine& engine();
 
-// The room that a primitive works in. It comes from our allocator: oneDNN's own is fresh memory at each call where it is large.
+// The room that a primitive works in. It comes from our allocator: oneDNN's own is fresh memory at each call where it
+// is large.
 class Room {
  public:
   Room() = default;
@@ -47,11 +50,13 @@ class Room {
 };
 
 inline dnnl::matmul::primitive_desc matmul_descriptor(const dnnl::memory::desc& a, const dnnl::memory::desc& b,
-                                                      const std::optional<dnnl::memory::desc>& bias, const dnnl::memory::desc& c) {
+                                                      const std::optional<dnnl::memory::desc>& bias,
+                                                      const dnnl::memory::desc& c) {
   dnnl::primitive_attr room;
   room.set_scratchpad_mode(dnnl::scratchpad_mode::user);
 #if DNNL_VERSION_MAJOR >= 3
-  return bias ? dnnl::matmul::primitive_desc(engine(), a, b, *bias, c, room) : dnnl::matmul::primitive_desc(engine(), a, b, c, room);
+  return bias ? dnnl::matmul::primitive_desc(engine(), a, b, *bias, c, room)
+              : dnnl::matmul::primitive_desc(engine(), a, b, c, room);
 #else
   return {bias ? dnnl::matmul::desc(a, b, *bias, c) : dnnl::matmul::desc(a, b, c), room, engine()};
 #endif
@@ -60,12 +65,14 @@ inline dnnl::matmul::primitive_desc matmul_descriptor(const dnnl::memory::desc& 
 // A matmul with its arguments, whose data pointers are set at each call. Each thread has its own.
 class Matmul {
  public:
-  Matmul(const dnnl::memory::desc& a, const dnnl::memory::desc& b, const std::optional<dnnl::memory::desc>& bias, const dnnl::memory::desc& c)
+  Matmul(const dnnl::memory::desc& a, const dnnl::memory::desc& b, const std::optional<dnnl::memory::desc>& bias,
+         const dnnl::memory::desc& c)
       : a_(a, engine(), nullptr), b_(b, engine(), nullptr), c_(c, engine(), nullptr) {
     const dnnl::matmul::primitive_desc pd = matmul_descriptor(a, b, bias, c);
     primitive_ = dnnl::matmul(pd);
     room_ = Room(pd.scratchpad_desc());
-    arguments_ = {{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}, {DNNL_ARG_SCRATCHPAD, room_.memory()}};
+    arguments_ = {
+        {DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}, {DNNL_ARG_SCRATCHPAD, room_.memory()}};
     if (bias) bias_ = arguments_[DNNL_ARG_BIAS] = dnnl::memory(*bias, engine(), nullptr);
   }
 
@@ -110,9 +117,10 @@ Made& made(const Key& key) {
   return found->second;
 }
 
-// Calls f(rows, columns, first row, first column, the block's first element) for blocks of y [m, n] across its longer side, in parallel: about
-// `blocks` of them, in whole 48s: oneDNN computes 24 (AVX2) or 48 (AVX-512) columns at once and what is left over in another order, and the other
-// operand of the product is packed again for each block. An inner extent k of 0 makes zeros.
+// Calls f(rows, columns, first row, first column, the block's first element) for blocks of y [m, n] across its longer
+// side, in parallel: about `blocks` of them, in whole 48s: oneDNN computes 24 (AVX2) or 48 (AVX-512) columns at once
+// and what is left over in another order, and the other operand of the product is packed again for each block. An inner
+// extent k of 0 makes zeros.
 template <class F>
 void across_longer_side(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t blocks, float* y, F&& f) {
   if (m == 0 || n == 0) return;
@@ -124,7 +132,8 @@ void across_longer_side(std::int64_t m, std::int64_t n, std::int64_t k, std::int
   const std::int64_t longer = std::max(m, n);
   const std::int64_t grain = blocks == 1 ? longer : ((longer + blocks - 1) / blocks + 47) / 48 * 48;
   parallel_for(longer, grain, [&](std::int64_t begin, std::int64_t end) {
-    by_rows ? f(end - begin, n, begin, std::int64_t{0}, y + begin * n) : f(m, end - begin, std::int64_t{0}, begin, y + begin);
+    by_rows ? f(end - begin, n, begin, std::int64_t{0}, y + begin * n)
+            : f(m, end - begin, std::int64_t{0}, begin, y + begin);
   });
 }
 

@@ -27,8 +27,8 @@ namespace {
 
 using namespace onednn;
 
-// A product of `count` pairs of matrices on one thread, y [M, N] = a [M, K] b [K, N] each. Element (i, j) of matrix c is at c * matrix + i * row +
-// j * column; matrix is 0 where an operand is the same for all.
+// A product of `count` pairs of matrices on one thread, y [M, N] = a [M, K] b [K, N] each. Element (i, j) of matrix c
+// is at c * matrix + i * row + j * column; matrix is 0 where an operand is the same for all.
 struct Layout {
   std::int64_t matrix, row, column;
   bool operator==(const Layout&) const = default;
@@ -38,18 +38,23 @@ struct Key {
   Layout a, b, y;
 
   bool operator==(const Key&) const = default;
-  std::size_t hash() const { return hash_of({count, M, K, N, a.matrix, a.row, a.column, b.matrix, b.row, b.column, y.matrix, y.row, y.column}); }
+  std::size_t hash() const {
+    return hash_of({count, M, K, N, a.matrix, a.row, a.column, b.matrix, b.row, b.column, y.matrix, y.row, y.column});
+  }
 };
 
 dnnl::memory::desc descriptor(std::int64_t count, std::int64_t rows, std::int64_t columns, const Layout& l) {
   constexpr auto f32 = dnnl::memory::data_type::f32;
   if (count == 1) return {{rows, columns}, f32, Dims{l.row, l.column}};
-  return {{l.matrix == 0 ? 1 : count, rows, columns}, f32, Dims{l.matrix == 0 ? rows * columns : l.matrix, l.row, l.column}};
+  return {{l.matrix == 0 ? 1 : count, rows, columns},
+          f32,
+          Dims{l.matrix == 0 ? rows * columns : l.matrix, l.row, l.column}};
 }
 
 struct Product : Matmul {
   explicit Product(const Key& k)
-      : Matmul(descriptor(k.count, k.M, k.K, k.a), descriptor(k.count, k.K, k.N, k.b), {}, descriptor(k.count, k.M, k.N, k.y)) {}
+      : Matmul(descriptor(k.count, k.M, k.K, k.a), descriptor(k.count, k.K, k.N, k.b), {},
+               descriptor(k.count, k.M, k.N, k.y)) {}
 };
 
 // [.., rows, columns] in memory, seen as transposed or not.
@@ -59,12 +64,14 @@ Layout dense(const Shape& shape, bool transposed) {
 }
 Shape leading(const Shape& shape) { return Shape(std::span(shape.begin(), shape.end() - 2)); }
 
-void check_status(dnnl_status_t status) { internal_check(status == dnnl_success, "oneDNN's sgemm failed with status {}", static_cast<int>(status)); }
+void check_status(dnnl_status_t status) {
+  internal_check(status == dnnl_success, "oneDNN's sgemm failed with status {}", static_cast<int>(status));
+}
 
 }  // namespace
 
-void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape& b_shape, const float* b, bool transpose_b, const Shape& y_shape,
-             float* y) {
+void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape& b_shape, const float* b,
+             bool transpose_b, const Shape& y_shape, float* y) {
   if (y_shape.numel() == 0) return;
   if (a_shape.numel() == 0) {  // an inner extent of 0
     std::fill_n(y, y_shape.numel(), 0.0f);
@@ -73,17 +80,19 @@ void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape
   const std::int64_t M = y_shape[-2], N = y_shape[-1], K = a_shape[transpose_a ? -2 : -1];
   const Layout in_a = dense(a_shape, transpose_a), in_b = dense(b_shape, transpose_b), in_y = dense(y_shape, false);
   const Shape matrices = leading(y_shape);
-  const Walk<2> walk(matrices, {broadcast_strides(leading(a_shape), matrices), broadcast_strides(leading(b_shape), matrices)});
+  const Walk<2> walk(matrices,
+                     {broadcast_strides(leading(a_shape), matrices), broadcast_strides(leading(b_shape), matrices)});
   // Matrices begin ... end - 1 of y, of each those rows and columns.
-  const auto block = [&](std::int64_t begin, std::int64_t end, std::int64_t first_row, std::int64_t rows, std::int64_t first_column,
-                         std::int64_t columns) {
+  const auto block = [&](std::int64_t begin, std::int64_t end, std::int64_t first_row, std::int64_t rows,
+                         std::int64_t first_column, std::int64_t columns) {
     const OneDnnCall call;
     walk.run(begin, end, [&](std::int64_t count, std::int64_t matrix, const Walk<2>::Offsets& at) {
       Key key{count, rows, K, columns, in_a, in_b, in_y};
       key.a.matrix *= walk.inner_stride[0];
       key.b.matrix *= walk.inner_stride[1];
       try {
-        made<Product>(key).run(call, a + at[0] * in_a.matrix + first_row * in_a.row, b + at[1] * in_b.matrix + first_column * in_b.column, nullptr,
+        made<Product>(key).run(call, a + at[0] * in_a.matrix + first_row * in_a.row,
+                               b + at[1] * in_b.matrix + first_column * in_b.column, nullptr,
                                y + matrix * in_y.matrix + first_row * N + first_column);
       } catch (const dnnl::error& e) {
         fail(fmt::format("[matmul] oneDNN refused {} x {}: {}", a_shape, b_shape, e.what()));
@@ -95,10 +104,13 @@ void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape
   if (count >= fixed_parts)
     return parallel_for(count, (count + 4 * fixed_parts - 1) / (4 * fixed_parts),
                         [&](std::int64_t begin, std::int64_t end) { block(begin, end, 0, M, 0, N); });
-  // Few matrices: each is cut across its longer side, not narrower than 32, as the other operand is packed again for each part.
-  const std::int64_t longer = std::max(M, N), parts = std::clamp<std::int64_t>(longer / 32, 1, (fixed_parts + count - 1) / count);
+  // Few matrices: each is cut across its longer side, not narrower than 32, as the other operand is packed again for
+  // each part.
+  const std::int64_t longer = std::max(M, N),
+                     parts = std::clamp<std::int64_t>(longer / 32, 1, (fixed_parts + count - 1) / count);
   parallel_for(count * parts, 1, [&](std::int64_t i, std::int64_t) {
-    const std::int64_t matrix = i / parts, begin = longer * (i % parts) / parts, size = longer * (i % parts + 1) / parts - begin;
+    const std::int64_t matrix = i / parts, begin = longer * (i % parts) / parts,
+                       size = longer * (i % parts + 1) / parts - begin;
     M >= N ? block(matrix, matrix + 1, begin, size, 0, N) : block(matrix, matrix + 1, 0, M, begin, size);
   });
 }
@@ -106,11 +118,13 @@ void product(const Shape& a_shape, const float* a, bool transpose_a, const Shape
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* y) {
   // A part for each thread, or by the shape alone: other threads' parts have other bits.
   const std::int64_t parts = 2 * m * n * k < small_product ? 1 : strict_determinism() ? fixed_parts : num_threads();
-  across_longer_side(m, n, k, parts, y,
-                     [&](std::int64_t rows, std::int64_t columns, std::int64_t first_row, std::int64_t first_column, float* block) {
-                       const OneDnnCall call;
-                       check_status(dnnl_sgemm('T', 'N', rows, columns, k, 1.0f, a + first_row, m, b + first_column, n, 0.0f, block, n));
-                     });
+  across_longer_side(
+      m, n, k, parts, y,
+      [&](std::int64_t rows, std::int64_t columns, std::int64_t first_row, std::int64_t first_column, float* block) {
+        const OneDnnCall call;
+        check_status(
+            dnnl_sgemm('T', 'N', rows, columns, k, 1.0f, a + first_row, m, b + first_column, n, 0.0f, block, n));
+      });
 }
 
 std::string onednn_version() {

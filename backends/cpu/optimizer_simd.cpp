@@ -18,8 +18,9 @@ HWY_INLINE V set(double x) { return hn::Set(f32, static_cast<float>(x)); }
 // v, or 0 where |v| is below `limit`.
 HWY_INLINE V above(V v, float limit) { return hn::IfThenZeroElse(hn::Lt(hn::Abs(v), hn::Set(f32, limit)), v); }
 
-// Adam's moments after a gradient, and the update m^ / (sqrt(v^) + eps) times `rate`. Moments that would be denormal become 0: a parameter whose
-// gradient vanished would else cost a hundredfold in every later step. Next to eps neither is seen.
+// Adam's moments after a gradient, and the update m^ / (sqrt(v^) + eps) times `rate`. Moments that would be denormal
+// become 0: a parameter whose gradient vanished would else cost a hundredfold in every later step. Next to eps neither
+// is seen.
 class Adam {
  public:
   Adam(const AdamWStep& s, double gradient_scale, double rate)
@@ -47,7 +48,8 @@ class Adam {
   V scale_, b1_, b2_, a1_, a2_, rate_, c2_, eps_;
 };
 
-void AdamWRun(const AdamWStep& s, double gradient_scale, const float* gradient, float* parameter, float* moment1, float* moment2, std::int64_t n) {
+void AdamWRun(const AdamWStep& s, double gradient_scale, const float* gradient, float* parameter, float* moment1,
+              float* moment2, std::int64_t n) {
   const Adam adam(s, gradient_scale, s.lr);
   const V decay = set(s.lr * s.weight_decay);
   for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR {
@@ -58,8 +60,8 @@ void AdamWRun(const AdamWStep& s, double gradient_scale, const float* gradient, 
 }
 
 // LAMB's direction before the trust ratio.
-void LambRun(const AdamWStep& s, double gradient_scale, const float* gradient, const float* parameter, float* moment1, float* moment2,
-             float* direction, std::int64_t n) {
+void LambRun(const AdamWStep& s, double gradient_scale, const float* gradient, const float* parameter, float* moment1,
+             float* moment2, float* direction, std::int64_t n) {
   const Adam adam(s, gradient_scale, 1);
   const V decay = set(s.weight_decay);
   for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR {
@@ -69,7 +71,8 @@ void LambRun(const AdamWStep& s, double gradient_scale, const float* gradient, c
 }
 
 // velocity may be null.
-void SgdRun(const SgdStep& s, double gradient_scale, const float* gradient, float* parameter, float* velocity, std::int64_t n) {
+void SgdRun(const SgdStep& s, double gradient_scale, const float* gradient, float* parameter, float* velocity,
+            std::int64_t n) {
   const V scale = set(gradient_scale), decay = set(s.weight_decay), momentum = set(s.momentum), rate = set(s.lr);
   for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR {
     const V p = load(parameter + i, part);
@@ -83,7 +86,8 @@ void SgdRun(const SgdStep& s, double gradient_scale, const float* gradient, floa
   });
 }
 
-void AdagradRun(const AdagradStep& s, double gradient_scale, const float* gradient, float* parameter, float* squares, std::int64_t n) {
+void AdagradRun(const AdagradStep& s, double gradient_scale, const float* gradient, float* parameter, float* squares,
+                std::int64_t n) {
   const V scale = set(gradient_scale), decay = set(s.weight_decay), rate = set(s.lr), eps = set(s.eps);
   for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR {
     const V p = load(parameter + i, part);
@@ -105,7 +109,8 @@ void EmaRun(double rate, const float* value, float* average, std::int64_t n) {
 // y -= rate x
 void MoveRun(double rate, const float* x, float* y, std::int64_t n) {
   const V r = set(rate);
-  for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(hn::NegMulAdd(r, load(x + i, part), load(y + i, part)), y + i, part); });
+  for_lanes(n, [&](std::int64_t i, auto part)
+                   HWY_ATTR { store(hn::NegMulAdd(r, load(x + i, part), load(y + i, part)), y + i, part); });
 }
 
 double SumOfSquares(const float* x, std::int64_t n) {
@@ -151,7 +156,8 @@ template <class Size>
 std::vector<Run> runs_of(std::size_t arrays, std::int64_t grain, Size&& size) {
   std::vector<Run> runs;
   for (std::size_t i = 0; i < arrays; ++i)
-    for (std::int64_t begin = 0, n = size(i); begin < n; begin += grain) runs.push_back({i, begin, std::min(n, begin + grain)});
+    for (std::int64_t begin = 0, n = size(i); begin < n; begin += grain)
+      runs.push_back({i, begin, std::min(n, begin + grain)});
   return runs;
 }
 
@@ -164,7 +170,8 @@ const Out& written(const Update& u) {
 // f(update, begin, n) for runs of elements that cover all updates, in parallel.
 template <class Update, class F>
 void each_run(std::span<const Update> updates, F&& f) {
-  const std::vector<Run> runs = runs_of(updates.size(), 4096, [&](std::size_t i) { return written(updates[i]).numel(); });
+  const std::vector<Run> runs =
+      runs_of(updates.size(), 4096, [&](std::size_t i) { return written(updates[i]).numel(); });
   parallel_for(
       static_cast<std::int64_t>(runs.size()), 1,
       [&](std::int64_t first, std::int64_t) {
@@ -187,8 +194,8 @@ void adamw(std::span<const AdamWUpdate> updates, const Array& state) {
   if (now.goes_on == 0) return;
   each_run(updates, [&](const AdamWUpdate& u, std::int64_t begin, std::int64_t n) {
     HWY_DYNAMIC_DISPATCH(AdamWRun)
-    (u.step, now.scale, u.gradient.data<float>() + begin, u.parameter.mutable_data<float>() + begin, u.moment1.mutable_data<float>() + begin,
-     u.moment2.mutable_data<float>() + begin, n);
+    (u.step, now.scale, u.gradient.data<float>() + begin, u.parameter.mutable_data<float>() + begin,
+     u.moment1.mutable_data<float>() + begin, u.moment2.mutable_data<float>() + begin, n);
   });
 }
 
@@ -200,14 +207,16 @@ void lamb(std::span<const AdamWUpdate> updates, const Array& state) {
     const Out direction = empty_like(u.parameter);
     each_run(one, [&](const AdamWUpdate&, std::int64_t begin, std::int64_t n) {
       HWY_DYNAMIC_DISPATCH(LambRun)
-      (u.step, now.scale, u.gradient.data<float>() + begin, u.parameter.data<float>() + begin, u.moment1.mutable_data<float>() + begin,
-       u.moment2.mutable_data<float>() + begin, direction.mutable_data<float>() + begin, n);
+      (u.step, now.scale, u.gradient.data<float>() + begin, u.parameter.data<float>() + begin,
+       u.moment1.mutable_data<float>() + begin, u.moment2.mutable_data<float>() + begin,
+       direction.mutable_data<float>() + begin, n);
     });
     double trust = 1;
     if (u.step.weight_decay > 0)
       if (const double p = root_of_squares(u.parameter), d = root_of_squares(direction); p > 0 && d > 0) trust = p / d;
     each_run(one, [&](const AdamWUpdate&, std::int64_t begin, std::int64_t n) {
-      HWY_DYNAMIC_DISPATCH(MoveRun)(u.step.lr * trust, direction.data<float>() + begin, u.parameter.mutable_data<float>() + begin, n);
+      HWY_DYNAMIC_DISPATCH(MoveRun)
+      (u.step.lr * trust, direction.data<float>() + begin, u.parameter.mutable_data<float>() + begin, n);
     });
   }
 }
@@ -227,7 +236,8 @@ void adagrad(std::span<const AdagradUpdate> updates, const Array& state) {
   if (now.goes_on == 0) return;
   each_run(updates, [&](const AdagradUpdate& u, std::int64_t begin, std::int64_t n) {
     HWY_DYNAMIC_DISPATCH(AdagradRun)
-    (u.step, now.scale, u.gradient.data<float>() + begin, u.parameter.mutable_data<float>() + begin, u.squares.mutable_data<float>() + begin, n);
+    (u.step, now.scale, u.gradient.data<float>() + begin, u.parameter.mutable_data<float>() + begin,
+     u.squares.mutable_data<float>() + begin, n);
   });
 }
 
@@ -244,7 +254,8 @@ void sum_of_squares(std::span<const Array> arrays, const Out& sum) {
       static_cast<std::int64_t>(runs.size()), 1,
       [&](std::int64_t first, std::int64_t) {
         const Run& run = runs[static_cast<std::size_t>(first)];
-        partial[static_cast<std::size_t>(first)] = HWY_DYNAMIC_DISPATCH(SumOfSquares)(arrays[run.i].data<float>() + run.begin, run.end - run.begin);
+        partial[static_cast<std::size_t>(first)] =
+            HWY_DYNAMIC_DISPATCH(SumOfSquares)(arrays[run.i].data<float>() + run.begin, run.end - run.begin);
       },
       4);
   double total = 0;

@@ -37,9 +37,12 @@ struct PanelLayout {
 
 // Packing goes by pieces: at most `piece_rows` rows of a panel.
 constexpr std::int64_t piece_rows = 64;
-HWY_INLINE std::int64_t pieces(const PackedMatrix& b) { return PanelLayout(b.N).parts * ((b.K + piece_rows - 1) / piece_rows); }
+HWY_INLINE std::int64_t pieces(const PackedMatrix& b) {
+  return PanelLayout(b.N).parts * ((b.K + piece_rows - 1) / piece_rows);
+}
 
-// Packs piece i of B: B = w^T for w [N, K] if `transposed`, else B = w [K, N], whose row k is multiplied by scale[k] where that is given.
+// Packs piece i of B: B = w^T for w [N, K] if `transposed`, else B = w [K, N], whose row k is multiplied by scale[k]
+// where that is given.
 HWY_INLINE void pack_piece(const PackedMatrix& b, std::int64_t i) {
   const PanelLayout layout(b.N);
   const Panel panel = layout[i % layout.parts];
@@ -50,7 +53,8 @@ HWY_INLINE void pack_piece(const PackedMatrix& b, std::int64_t i) {
     if (columns < width) std::fill_n(to, (end - begin) * width, 0.0f);
     transpose(b.w + panel.first * b.K + begin, columns, end - begin, b.K, to, width);
     if (b.rounded)
-      for (std::int64_t j = 0; j < (end - begin) * width; j += W) hn::StoreU(round_to_bf16(hn::LoadU(f32, to + j)), f32, to + j);
+      for (std::int64_t j = 0; j < (end - begin) * width; j += W)
+        hn::StoreU(round_to_bf16(hn::LoadU(f32, to + j)), f32, to + j);
     return;
   }
   for (std::int64_t k = begin; k < end; ++k) {
@@ -73,7 +77,8 @@ HWY_INLINE bool packed_already(const PackedMatrix& b) {
 }
 
 // c [rows, N] = start + a B, where start [N up to whole vectors] is a row of initial values, or null.
-HWY_INLINE void multiply_panels(const PackedMatrix& b, const float* a, std::int64_t rows, const float* start, float* c) {
+HWY_INLINE void multiply_panels(const PackedMatrix& b, const float* a, std::int64_t rows, const float* start,
+                                float* c) {
   const PanelLayout layout(b.N);
   constexpr std::int64_t edge_rows = 12;
   for (std::int64_t i = 0; i < layout.parts; ++i) {
@@ -92,7 +97,8 @@ HWY_INLINE void multiply_panels(const PackedMatrix& b, const float* a, std::int6
     const std::int64_t columns = b.N - panel.first;
     if (columns >= panel.vectors * W) {
       constexpr auto bytes = static_cast<std::int64_t>(sizeof(float));
-      p.ahead[0] = {reinterpret_cast<const char*>(p.c), p.c_row * bytes, rows, panel.vectors * W * bytes};  // asked for just before their tile
+      p.ahead[0] = {reinterpret_cast<const char*>(p.c), p.c_row * bytes, rows,
+                    panel.vectors * W * bytes};  // asked for just before their tile
       multiply(p);
       continue;
     }
@@ -106,8 +112,9 @@ HWY_INLINE void multiply_panels(const PackedMatrix& b, const float* a, std::int6
       q.c_row = panel.vectors * W;
       multiply(q);
       for (std::int64_t e = 0; e < q.rows; ++e)
-        for_lanes(columns,
-                  [&](std::int64_t j, auto part) HWY_ATTR { store(hn::LoadU(f32, edge + e * q.c_row + j), p.c + (r + e) * p.c_row + j, part); });
+        for_lanes(columns, [&](std::int64_t j, auto part) HWY_ATTR {
+          store(hn::LoadU(f32, edge + e * q.c_row + j), p.c + (r + e) * p.c_row + j, part);
+        });
     }
   }
 }

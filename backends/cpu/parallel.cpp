@@ -42,7 +42,9 @@ cpu::ThreadPool& take_pool() {
 thread_local ThreadShare* ThreadShare::current = nullptr;
 
 ThreadShare::ThreadShare(int threads)
-    : threads_(std::max(1, threads)), pool_(threads_ > 1 ? &take_pool() : nullptr), outer_(std::exchange(current, this)) {}
+    : threads_(std::max(1, threads)),
+      pool_(threads_ > 1 ? &take_pool() : nullptr),
+      outer_(std::exchange(current, this)) {}
 
 ThreadShare::~ThreadShare() {
   current = outer_;
@@ -53,7 +55,8 @@ ThreadShare::~ThreadShare() {
 }
 
 cpu::ThreadPool& pool_of_this_thread() {
-  return ThreadShare::current && ThreadShare::current->pool_ ? *ThreadShare::current->pool_ : cpu::ThreadPool::instance();
+  return ThreadShare::current && ThreadShare::current->pool_ ? *ThreadShare::current->pool_
+                                                             : cpu::ThreadPool::instance();
 }
 
 void set_num_threads(int n) { wanted_threads.store(n > 0 ? n : omp_get_num_procs()); }
@@ -73,7 +76,8 @@ namespace cpu {
 
 void run_blocks(std::int64_t blocks, bool parallel, void* context, BlockBody body) {
   const int threads = static_cast<int>(std::min<std::int64_t>(num_threads(), blocks));
-  if (parallel && threads > 1 && !omp_in_parallel() && pool_of_this_thread().run(blocks, threads, context, body)) return;
+  if (parallel && threads > 1 && !omp_in_parallel() && pool_of_this_thread().run(blocks, threads, context, body))
+    return;
   for (std::int64_t i = 0; i < blocks; ++i) body(context, i);
 }
 
@@ -86,7 +90,8 @@ std::int64_t partial_rows(std::int64_t rows) {
   std::int64_t best = 0, least_missing = rows;
   for (std::int64_t blocks = most / 8 * 8; blocks > most / 2 || best == 0; blocks -= 8) {
     const std::int64_t block = (rows + blocks - 1) / blocks, missing = block * blocks - rows;
-    if (missing < block && missing < least_missing) best = block, least_missing = missing;  // missing a whole block, there would be fewer
+    if (missing < block && missing < least_missing)
+      best = block, least_missing = missing;  // missing a whole block, there would be fewer
   }
   return best;
 }

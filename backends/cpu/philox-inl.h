@@ -12,13 +12,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Bit i of dropped[j]: whether draw i of the counter (step, purpose, a, b[j]) is below the threshold, for j < n. Reads b and writes
-// `dropped` up to the next multiple of 8.
+// Bit i of dropped[j]: whether draw i of the counter (step, purpose, a, b[j]) is below the threshold, for j < n. Reads
+// b and writes `dropped` up to the next multiple of 8.
 //
-// A counter word lives in the low half of a 64-bit lane, as the multiplication wants it; the high halves hold rubbish that no product
-// reads. The order of lanes is such that one comparison of 16-bit lanes yields the bits in the order of counters.
-HWY_INLINE void draws_below(std::uint64_t key, std::uint32_t step, Purpose purpose, std::uint32_t a, const std::uint32_t* b, std::int64_t n,
-                            std::uint32_t threshold, std::uint8_t* dropped) {
+// A counter word lives in the low half of a 64-bit lane, as the multiplication wants it; the high halves hold rubbish
+// that no product reads. The order of lanes is such that one comparison of 16-bit lanes yields the bits in the order of
+// counters.
+HWY_INLINE void draws_below(std::uint64_t key, std::uint32_t step, Purpose purpose, std::uint32_t a,
+                            const std::uint32_t* b, std::int64_t n, std::uint32_t threshold, std::uint8_t* dropped) {
   if (threshold > 0xFFFF) {
     std::memset(dropped, 0xFF, static_cast<std::size_t>((n + 7) / 8 * 8));
     return;
@@ -48,7 +49,8 @@ HWY_INLINE void draws_below(std::uint64_t key, std::uint32_t step, Purpose purpo
       k0 += 0x9E3779B9u;
       k1 += 0xBB67AE85u;
     }
-    const auto front = hn::Or(hn::And(c0, low), hn::ShiftLeft<32>(c1)), back = hn::Or(hn::And(c2, low), hn::ShiftLeft<32>(c3));
+    const auto front = hn::Or(hn::And(c0, low), hn::ShiftLeft<32>(c1)),
+               back = hn::Or(hn::And(c2, low), hn::ShiftLeft<32>(c3));
     std::uint8_t bits[16];  // StoreMaskBits may write more than it has
     hn::StoreMaskBits(u16, hn::Lt(hn::BitCast(u16, hn::InterleaveLower(u64, front, back)), below), bits);
     std::memcpy(dropped + j, bits, static_cast<std::size_t>(L / 2));

@@ -1,5 +1,5 @@
-// Sums and maxima over axes. Neighbouring axes that are both reduced or both kept count as one, and the groups of reduced axes are done
-// from the innermost outwards, so every pass is x [O, R, I] -> y [O, I].
+// Sums and maxima over axes. Neighbouring axes that are both reduced or both kept count as one, and the groups of
+// reduced axes are done from the innermost outwards, so every pass is x [O, R, I] -> y [O, I].
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -40,7 +40,8 @@ HWY_INLINE float run(const float* x, std::int64_t n) {
     c = Op::combine(c, load(x + i + 2 * W, Whole{}));
     d = Op::combine(d, load(x + i + 3 * W, Whole{}));
   }
-  for_lanes(n - i, [&](std::int64_t j, auto part) HWY_ATTR { a = Op::combine(a, or_else(load(x + i + j, part), Op::start(), part)); });
+  for_lanes(n - i, [&](std::int64_t j, auto part)
+                       HWY_ATTR { a = Op::combine(a, or_else(load(x + i + j, part), Op::start(), part)); });
   HWY_ALIGN float lanes[W];
   hn::Store(Op::combine(Op::combine(a, b), Op::combine(c, d)), f32, lanes);
   float result = lanes[0];
@@ -71,7 +72,9 @@ HWY_INLINE void columns(const float* x, std::int64_t rows, std::int64_t n, float
   });
 }
 
-float ReduceRun(Reduce op, const float* x, std::int64_t n) { return op == Reduce::sum ? run<Sum>(x, n) : run<Max>(x, n); }
+float ReduceRun(Reduce op, const float* x, std::int64_t n) {
+  return op == Reduce::sum ? run<Sum>(x, n) : run<Max>(x, n);
+}
 
 void ReduceColumns(Reduce op, const float* x, std::int64_t rows, std::int64_t n, float* y) {
   op == Reduce::sum ? columns<Sum>(x, rows, n, y) : columns<Max>(x, rows, n, y);
@@ -95,7 +98,10 @@ void combine_partials(Reduce op, const float* partial, std::int64_t blocks, std:
 
 // x [O, R, I] -> y [O, I]. Each o is reduced in `parts` blocks of R, whose results are combined in order.
 void reduce_middle(Reduce op, const float* x, std::int64_t O, std::int64_t R, std::int64_t I, float* y) {
-  const std::int64_t part_rows = I == 1 ? 4096 : O >= 8 ? R : partial_rows(R), parts = std::max<std::int64_t>(1, (R + part_rows - 1) / part_rows);
+  const std::int64_t part_rows = I == 1   ? 4096
+                                 : O >= 8 ? R
+                                          : partial_rows(R),
+                     parts = std::max<std::int64_t>(1, (R + part_rows - 1) / part_rows);
   const Scratch partial(parts > 1 ? O * parts * I : 0);
   float* const results = parts > 1 ? partial.data() : y;
   parallel_rows(O * parts, std::min(part_rows, R) * I, [&](std::int64_t begin, std::int64_t end) {
@@ -120,7 +126,8 @@ void add_partials(const float* partial, std::int64_t blocks, std::int64_t column
     const std::int64_t n = std::min(width, columns - first);
     std::array<double, width> sum{};
     for (std::int64_t b = 0; b < blocks; ++b)
-      for (std::int64_t c = 0; c < n; ++c) sum[static_cast<std::size_t>(c)] += static_cast<double>(partial[b * columns + first + c]);
+      for (std::int64_t c = 0; c < n; ++c)
+        sum[static_cast<std::size_t>(c)] += static_cast<double>(partial[b * columns + first + c]);
     for (std::int64_t c = 0; c < n; ++c) y[first + c] = static_cast<float>(sum[static_cast<std::size_t>(c)]);
   }
 }

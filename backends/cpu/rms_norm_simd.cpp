@@ -1,4 +1,5 @@
-// RMS norm over the last axis: y = gamma h, h = x rstd. Backward: dx = rstd (u - h mean(u h)), u = gamma dy; dgamma = sum dy h.
+// RMS norm over the last axis: y = gamma h, h = x rstd. Backward: dx = rstd (u - h mean(u h)), u = gamma dy; dgamma =
+// sum dy h.
 #include <cmath>
 
 #include "backends/cpu/column_sums.h"
@@ -15,7 +16,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-void RmsNormRows(const float* x, const float* gamma, float eps, std::int64_t rows, std::int64_t D, float* y, float* rstd) {
+void RmsNormRows(const float* x, const float* gamma, float eps, std::int64_t rows, std::int64_t D, float* y,
+                 float* rstd) {
   for (std::int64_t r = 0; r < rows; ++r, x += D, y += D) {
     V squares = zero();
     for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
@@ -24,14 +26,15 @@ void RmsNormRows(const float* x, const float* gamma, float eps, std::int64_t row
     });
     const float s = 1 / std::sqrt(sum_lanes(squares) / static_cast<float>(D) + eps);
     const V vs = set(s);
-    for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR { store(hn::Mul(hn::Mul(load(x + i, part), vs), load(gamma + i, part)), y + i, part); });
+    for_lanes(D, [&](std::int64_t i, auto part)
+                     HWY_ATTR { store(hn::Mul(hn::Mul(load(x + i, part), vs), load(gamma + i, part)), y + i, part); });
     rstd[r] = s;
   }
 }
 
 // dx may be null; dgamma [D] is this block's partial sum.
-void RmsNormBackwardRows(const float* dy, const float* x, const float* gamma, const float* rstd, std::int64_t rows, std::int64_t D, float* dx,
-                         float* dgamma) {
+void RmsNormBackwardRows(const float* dy, const float* x, const float* gamma, const float* rstd, std::int64_t rows,
+                         std::int64_t D, float* dx, float* dgamma) {
   for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR { store(zero(), dgamma + i, part); });
   for (std::int64_t r = 0; r < rows; ++r, x += D, dy += D) {
     const V s = set(rstd[r]);
@@ -64,18 +67,19 @@ void rms_norm_forward(const Array& x, const Array& gamma, double eps, const Out&
   const std::int64_t D = x.dim(-1);
   parallel_rows(rstd.numel(), D, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(RmsNormRows)
-    (x.data<float>() + begin * D, gamma.data<float>(), static_cast<float>(eps), end - begin, D, y.mutable_data<float>() + begin * D,
-     rstd.mutable_data<float>() + begin);
+    (x.data<float>() + begin * D, gamma.data<float>(), static_cast<float>(eps), end - begin, D,
+     y.mutable_data<float>() + begin * D, rstd.mutable_data<float>() + begin);
   });
 }
 
-void rms_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& rstd, const Out& dx, const Out& dgamma) {
+void rms_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& rstd, const Out& dx,
+                       const Out& dgamma) {
   const std::int64_t D = x.dim(-1), R = rstd.numel(), grain = partial_rows(R), blocks = (R + grain - 1) / grain;
   const Scratch partial(blocks * D);
   parallel_for(R, grain, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(RmsNormBackwardRows)
-    (dy.data<float>() + begin * D, x.data<float>() + begin * D, gamma.data<float>(), rstd.data<float>() + begin, end - begin, D,
-     dx.defined() ? dx.mutable_data<float>() + begin * D : nullptr, partial.data() + begin / grain * D);
+    (dy.data<float>() + begin * D, x.data<float>() + begin * D, gamma.data<float>(), rstd.data<float>() + begin,
+     end - begin, D, dx.defined() ? dx.mutable_data<float>() + begin * D : nullptr, partial.data() + begin / grain * D);
   });
   if (dgamma.defined()) add_partials(partial.data(), blocks, D, dgamma.mutable_data<float>());
 }

@@ -23,9 +23,9 @@ constexpr bool is(DType dtype, const T& argument) {
     return false;
 }
 
-// f32<&Kernels::where, cpu::where> is an entry of the table: cpu::where for calls with f32 arrays and none of bf16, the reference's for f64, bf16 and
-// calls without any floating array. f32_or_bf16 is one whose cpu kernel also takes the mixtures with bf16 that the table allows; any, one that takes
-// all; by_reference has none.
+// f32<&Kernels::where, cpu::where> is an entry of the table: cpu::where for calls with f32 arrays and none of bf16, the
+// reference's for f64, bf16 and calls without any floating array. f32_or_bf16 is one whose cpu kernel also takes the
+// mixtures with bf16 that the table allows; any, one that takes all; by_reference has none.
 template <auto entry, auto fast>
 struct Route;
 template <class... Args, void (*Kernels::*entry)(Args...)>

@@ -48,7 +48,8 @@ Scratch::Scratch(std::int64_t floats) : bytes_((static_cast<std::size_t>(floats)
   data_ = reinterpret_cast<float*>(scratch_stack.push(bytes_));
   if (data_) return;
   data_ = static_cast<float*>(storage_.emplace(bytes_).data);
-  if constexpr (!buffers_are_reused) std::memset(data_, 0xFF, bytes_);  // NaN, so that whoever reads what he did not write is seen
+  if constexpr (!buffers_are_reused)
+    std::memset(data_, 0xFF, bytes_);  // NaN, so that whoever reads what he did not write is seen
 }
 Scratch::~Scratch() {
   if (!storage_) scratch_stack.pop(data_, bytes_);

@@ -9,9 +9,9 @@
 
 namespace plumb::cpu {
 
-// Uninitialised memory, 64-byte aligned, made and destroyed by the same thread. Each thread has a stack of it, so that a block of work finds its
-// scratch in the caches of its core: 2 MiB that memory_stats() does not count and that live as long as the thread. What does not fit there comes
-// from the allocator.
+// Uninitialised memory, 64-byte aligned, made and destroyed by the same thread. Each thread has a stack of it, so that
+// a block of work finds its scratch in the caches of its core: 2 MiB that memory_stats() does not count and that live
+// as long as the thread. What does not fit there comes from the allocator.
 class Scratch {
  public:
   explicit Scratch(std::int64_t floats);

@@ -1,5 +1,5 @@
-// What the kernels share, compiled once for each instruction set: vectors of f32, loads and stores of a part, sums over lanes.
-// A kernel file includes it after hwy/foreach_target.h and opens HWY_BEFORE_NAMESPACE().
+// What the kernels share, compiled once for each instruction set: vectors of f32, loads and stores of a part, sums over
+// lanes. A kernel file includes it after hwy/foreach_target.h and opens HWY_BEFORE_NAMESPACE().
 #if defined(PLUMB_CPU_SIMD_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_SIMD_INL
 #undef PLUMB_CPU_SIMD_INL
@@ -37,8 +37,12 @@ HWY_INLINE V load(const float* p, Whole) { return hn::LoadU(f32, p); }
 HWY_INLINE void store(V v, float* p, Whole) { hn::StoreU(v, f32, p); }
 
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
-HWY_INLINE V load(const float* p, Part part) { return hn::MaskedLoad(hn::FirstN(f32, static_cast<std::size_t>(part.n)), f32, p); }
-HWY_INLINE void store(V v, float* p, Part part) { hn::BlendedStore(v, hn::FirstN(f32, static_cast<std::size_t>(part.n)), f32, p); }
+HWY_INLINE V load(const float* p, Part part) {
+  return hn::MaskedLoad(hn::FirstN(f32, static_cast<std::size_t>(part.n)), f32, p);
+}
+HWY_INLINE void store(V v, float* p, Part part) {
+  hn::BlendedStore(v, hn::FirstN(f32, static_cast<std::size_t>(part.n)), f32, p);
+}
 #else  // masked accesses touch the whole vector here
 HWY_INLINE V load(const float* p, Part part) {
   HWY_ALIGN float lanes[W] = {};
@@ -52,8 +56,8 @@ HWY_INLINE void store(V v, float* p, Part part) {
 }
 #endif
 
-// The same of bf16 in memory, as vectors of f32. A store rounds as bfloat16's constructor does, by integers: Highway's own conversion
-// truncates, and the processor's flushes denormals.
+// The same of bf16 in memory, as vectors of f32. A store rounds as bfloat16's constructor does, by integers: Highway's
+// own conversion truncates, and the processor's flushes denormals.
 using HalfBits = hn::Rebind<std::uint16_t, F32>;
 constexpr HalfBits half_bits{};
 constexpr hn::RebindToUnsigned<F32> f32_bits{};
@@ -61,7 +65,8 @@ constexpr hn::RebindToUnsigned<F32> f32_bits{};
 HWY_INLINE V widen(hn::Vec<HalfBits> v) { return hn::BitCast(f32, hn::ShiftLeft<16>(hn::PromoteTo(f32_bits, v))); }
 HWY_INLINE hn::Vec<HalfBits> narrow(V v) {
   const auto x = hn::BitCast(f32_bits, v), upper = hn::ShiftRight<16>(x);
-  const auto rounded = hn::ShiftRight<16>(hn::Add(x, hn::Add(hn::And(upper, hn::Set(f32_bits, 1)), hn::Set(f32_bits, 0x7fff))));
+  const auto rounded =
+      hn::ShiftRight<16>(hn::Add(x, hn::Add(hn::And(upper, hn::Set(f32_bits, 1)), hn::Set(f32_bits, 0x7fff))));
   const auto quiet = hn::Or(upper, hn::Set(f32_bits, 0x40));
   return hn::TruncateTo(half_bits, hn::IfThenElse(hn::RebindMask(f32_bits, hn::IsNaN(v)), quiet, rounded));
 }
@@ -109,7 +114,9 @@ HWY_INLINE void store(V v, Rounded* p, P part) {
 
 // v, with the lanes that a load of this part did not read set to `other`.
 HWY_INLINE V or_else(V v, V, Whole) { return v; }
-HWY_INLINE V or_else(V v, V other, Part part) { return hn::IfThenElse(hn::FirstN(f32, static_cast<std::size_t>(part.n)), v, other); }
+HWY_INLINE V or_else(V v, V other, Part part) {
+  return hn::IfThenElse(hn::FirstN(f32, static_cast<std::size_t>(part.n)), v, other);
+}
 
 // Calls body(i, Whole or Part) for i = 0, W, 2 W, ... below n.
 template <class Body>
@@ -119,7 +126,8 @@ HWY_INLINE void for_lanes(std::int64_t n, Body&& body) {
   if (i < n) body(i, Part{n - i});
 }
 
-// Calls f with the elements in their type, float*, bfloat16* or Rounded*. Kernels are templates on it; which one runs is decided for a block of work.
+// Calls f with the elements in their type, float*, bfloat16* or Rounded*. Kernels are templates on it; which one runs
+// is decided for a block of work.
 template <class F>
 HWY_INLINE void typed(const Elements& e, F&& f) {
   if (e.dtype == DType::bf16)

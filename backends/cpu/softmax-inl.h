@@ -25,8 +25,9 @@ HWY_INLINE float log_sum_exp(const float* x, std::int64_t D) {
   const float top = row_max(x, D);
   const V vtop = set(top);
   V sum = zero();
-  for_lanes(D, [&](std::int64_t i, auto part)
-                   HWY_ATTR { sum = hn::Add(sum, or_else(exp2_or_zero(hn::Mul(hn::Sub(load(x + i, part), vtop), set(log2_e))), zero(), part)); });
+  for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
+    sum = hn::Add(sum, or_else(exp2_or_zero(hn::Mul(hn::Sub(load(x + i, part), vtop), set(log2_e))), zero(), part));
+  });
   return top + std::log(sum_lanes(sum));
 }
 

@@ -37,13 +37,16 @@ void LogSoftmaxRows(const float* x, std::int64_t rows, std::int64_t D, float* y)
 void SoftmaxBackwardRows(const float* dy, const float* y, std::int64_t rows, std::int64_t D, float* dx) {
   for (std::int64_t r = 0; r < rows; ++r, dy += D, y += D, dx += D) {
     V sum = zero();
-    for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR { sum = hn::MulAdd(load(dy + i, part), load(y + i, part), sum); });
+    for_lanes(
+        D, [&](std::int64_t i, auto part) HWY_ATTR { sum = hn::MulAdd(load(dy + i, part), load(y + i, part), sum); });
     const V dot = set(sum_lanes(sum));
-    for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR { store(hn::Mul(load(y + i, part), hn::Sub(load(dy + i, part), dot)), dx + i, part); });
+    for_lanes(D, [&](std::int64_t i, auto part)
+                     HWY_ATTR { store(hn::Mul(load(y + i, part), hn::Sub(load(dy + i, part), dot)), dx + i, part); });
   }
 }
 
-void SoftmaxSecondRows(const float* g, const float* dy, const float* y, std::int64_t rows, std::int64_t D, float* result) {
+void SoftmaxSecondRows(const float* g, const float* dy, const float* y, std::int64_t rows, std::int64_t D,
+                       float* result) {
   for (std::int64_t r = 0; r < rows; ++r, g += D, dy += D, y += D, result += D) {
     V sum = zero(), other = zero();
     for_lanes(D, [&](std::int64_t i, auto part) HWY_ATTR {
@@ -102,14 +105,16 @@ void softmax_forward(const Array& x, const Out& y) {
 
 void softmax_backward(const Array& dy, const Array& y, const Out& dx) {
   each_block(y, [&](std::int64_t rows, std::int64_t at) {
-    HWY_DYNAMIC_DISPATCH(SoftmaxBackwardRows)(dy.data<float>() + at, y.data<float>() + at, rows, y.dim(-1), dx.mutable_data<float>() + at);
+    HWY_DYNAMIC_DISPATCH(SoftmaxBackwardRows)
+    (dy.data<float>() + at, y.data<float>() + at, rows, y.dim(-1), dx.mutable_data<float>() + at);
   });
 }
 
 void softmax_second(const Array& g, const Array& dy, const Array& y, const Out& result) {
   each_block(y, [&](std::int64_t rows, std::int64_t at) {
     HWY_DYNAMIC_DISPATCH(SoftmaxSecondRows)
-    (g.data<float>() + at, dy.data<float>() + at, y.data<float>() + at, rows, y.dim(-1), result.mutable_data<float>() + at);
+    (g.data<float>() + at, dy.data<float>() + at, y.data<float>() + at, rows, y.dim(-1),
+     result.mutable_data<float>() + at);
   });
 }
 
@@ -121,7 +126,8 @@ void log_softmax_forward(const Array& x, const Out& y) {
 
 void log_softmax_backward(const Array& dy, const Array& y, const Out& dx) {
   each_block(y, [&](std::int64_t rows, std::int64_t at) {
-    HWY_DYNAMIC_DISPATCH(LogSoftmaxBackwardRows)(dy.data<float>() + at, y.data<float>() + at, rows, y.dim(-1), dx.mutable_data<float>() + at);
+    HWY_DYNAMIC_DISPATCH(LogSoftmaxBackwardRows)
+    (dy.data<float>() + at, y.data<float>() + at, rows, y.dim(-1), dx.mutable_data<float>() + at);
   });
 }
 

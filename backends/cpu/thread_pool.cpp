@@ -36,14 +36,15 @@ std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& value, std::uint
 
 constexpr std::uint32_t open = 1, one_inside = 2;
 
-// While one lives, new threads start with signals blocked: those of the process are for the program's own threads and their handlers. Faults stay
-// open, and SIGPROF, by which profilers sample the thread that works.
+// While one lives, new threads start with signals blocked: those of the process are for the program's own threads and
+// their handlers. Faults stay open, and SIGPROF, by which profilers sample the thread that works.
 class WithoutSignals {
  public:
   WithoutSignals() {
     sigset_t blocked;
     ::sigfillset(&blocked);
-    for (const int open_signal : {SIGPROF, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) ::sigdelset(&blocked, open_signal);
+    for (const int open_signal : {SIGPROF, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT})
+      ::sigdelset(&blocked, open_signal);
     ::pthread_sigmask(SIG_BLOCK, &blocked, &former_);
   }
   ~WithoutSignals() { ::pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
@@ -122,19 +123,22 @@ void ThreadPool::work(int self) {
 bool ThreadPool::enter() {
   std::uint32_t now = door_.load(std::memory_order_relaxed);
   while (now & open)
-    if (door_.compare_exchange_weak(now, now + one_inside, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+    if (door_.compare_exchange_weak(now, now + one_inside, std::memory_order_acquire, std::memory_order_relaxed))
+      return true;
   return false;
 }
 
 void ThreadPool::leave() {
-  if (door_.fetch_sub(one_inside, std::memory_order_release) == one_inside) door_.notify_all();  // the last one, and the door is shut
+  if (door_.fetch_sub(one_inside, std::memory_order_release) == one_inside)
+    door_.notify_all();  // the last one, and the door is shut
 }
 
 void ThreadPool::work_forever(int self) {
   for (std::uint32_t seen = 0;;) {
     seen = wait_for_change(loops_, seen);
     if (self >= shares_in_use_.load(std::memory_order_relaxed) || !enter()) continue;
-    work(self);  // of the loop that runs now: where that is a smaller one than when we looked, this only takes blocks of others
+    work(self);  // of the loop that runs now: where that is a smaller one than when we looked, this only takes blocks
+                 // of others
     leave();
   }
 }

@@ -1,4 +1,5 @@
-// Small matrix products out of the first-level cache, c = a b with vectors along the columns: the inner part of attention.
+// Small matrix products out of the first-level cache, c = a b with vectors along the columns: the inner part of
+// attention.
 #if defined(PLUMB_CPU_TILE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_TILE_INL
 #undef PLUMB_CPU_TILE_INL
@@ -15,8 +16,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
 
-// Rows of memory to ask for ahead of their use. Heads in a packed buffer lie too far apart for the processor to foresee them, and asked for
-// all at once they only queue; so each product asks for some of them between its tiles.
+// Rows of memory to ask for ahead of their use. Heads in a packed buffer lie too far apart for the processor to foresee
+// them, and asked for all at once they only queue; so each product asks for some of them between its tiles.
 struct Ahead {
   const char* rows = nullptr;
   std::int64_t stride = 0, count = 0, size = 0;  // in bytes, but for the count
@@ -28,8 +29,8 @@ struct Ahead {
   }
 };
 
-// a [rows, K] with element (r, k) at a[r * row + k * column], so that it may be a transposed matrix; b [K, vectors * W] and
-// c [rows, vectors * W] with rows of `b_row` and `c_row` elements. Adds to c where `accumulate`.
+// a [rows, K] with element (r, k) at a[r * row + k * column], so that it may be a transposed matrix; b [K, vectors * W]
+// and c [rows, vectors * W] with rows of `b_row` and `c_row` elements. Adds to c where `accumulate`.
 struct Product {
   const float* a;
   std::int64_t a_row, a_column;
@@ -118,12 +119,14 @@ HWY_INLINE void strip(const Product& p, std::int64_t vectors, std::int64_t colum
 }
 
 HWY_INLINE void multiply(const Product& p) {
-  even_parts(p.vectors, max_vectors, [&](std::int64_t first, std::int64_t vectors) HWY_ATTR { strip(p, vectors, first * W); });
+  even_parts(p.vectors, max_vectors,
+             [&](std::int64_t first, std::int64_t vectors) HWY_ATTR { strip(p, vectors, first * W); });
 }
 
-// t [columns, ld] = the transpose of x [rows, columns] with rows of `stride` elements, in fours of rows: t's columns from `rows` to the next
-// multiple of four are set to 0, those beyond are left alone.
-HWY_INLINE void transpose(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t stride, float* t, std::int64_t ld) {
+// t [columns, ld] = the transpose of x [rows, columns] with rows of `stride` elements, in fours of rows: t's columns
+// from `rows` to the next multiple of four are set to 0, those beyond are left alone.
+HWY_INLINE void transpose(const float* x, std::int64_t rows, std::int64_t columns, std::int64_t stride, float* t,
+                          std::int64_t ld) {
   const hn::FixedTag<float, 4> f4;
   const hn::Repartition<double, decltype(f4)> d2;
   HWY_ALIGN static constexpr float nothing[4] = {};
@@ -132,10 +135,12 @@ HWY_INLINE void transpose(const float* x, std::int64_t rows, std::int64_t column
     const auto element = [&](std::int64_t i, std::int64_t c) { return i < here ? x + (r + i) * stride + c : nothing; };
     std::int64_t c = 0;
     for (; c + 4 <= columns; c += 4) {
-      const auto a0 = hn::LoadU(f4, element(0, c)), a1 = hn::LoadU(f4, element(1, c)), a2 = hn::LoadU(f4, element(2, c)),
-                 a3 = hn::LoadU(f4, element(3, c));
-      const auto b0 = hn::BitCast(d2, hn::InterleaveLower(f4, a0, a1)), b1 = hn::BitCast(d2, hn::InterleaveLower(f4, a2, a3)),
-                 b2 = hn::BitCast(d2, hn::InterleaveUpper(f4, a0, a1)), b3 = hn::BitCast(d2, hn::InterleaveUpper(f4, a2, a3));
+      const auto a0 = hn::LoadU(f4, element(0, c)), a1 = hn::LoadU(f4, element(1, c)),
+                 a2 = hn::LoadU(f4, element(2, c)), a3 = hn::LoadU(f4, element(3, c));
+      const auto b0 = hn::BitCast(d2, hn::InterleaveLower(f4, a0, a1)),
+                 b1 = hn::BitCast(d2, hn::InterleaveLower(f4, a2, a3)),
+                 b2 = hn::BitCast(d2, hn::InterleaveUpper(f4, a0, a1)),
+                 b3 = hn::BitCast(d2, hn::InterleaveUpper(f4, a2, a3));
       float* const to = t + c * ld + r;
       hn::StoreU(hn::BitCast(f4, hn::InterleaveLower(d2, b0, b1)), f4, to);
       hn::StoreU(hn::BitCast(f4, hn::InterleaveUpper(d2, b0, b1)), f4, to + ld);

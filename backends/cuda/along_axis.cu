@@ -1,6 +1,7 @@
-// cumsum, scatter_add_along: a thread walks along the axis, in order, for one position on the others, so that repeated indices add up alike in each
-// run. take_along: a thread moves one element. Neighbouring threads have neighbouring elements where the axis is not the last. Bytes: each element is
-// read once and written once; scatter_add_along reads and writes an element of the result for each index.
+// cumsum, scatter_add_along: a thread walks along the axis, in order, for one position on the others, so that repeated
+// indices add up alike in each run. take_along: a thread moves one element. Neighbouring threads have neighbouring
+// elements where the axis is not the last. Bytes: each element is read once and written once; scatter_add_along reads
+// and writes an element of the result for each index.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/warp.cuh"
@@ -18,7 +19,8 @@ struct Around {
 };
 
 template <class T>
-__global__ void cumsum_kernel(const T* x, std::int64_t extent, std::int64_t inner, bool from_the_end, T* y, std::int64_t n) {
+__global__ void cumsum_kernel(const T* x, std::int64_t extent, std::int64_t inner, bool from_the_end, T* y,
+                              std::int64_t n) {
   const std::int64_t i = thread_number();
   if (i >= n) return;
   const std::int64_t row = i / inner * extent * inner + i % inner;
@@ -31,8 +33,8 @@ __global__ void cumsum_kernel(const T* x, std::int64_t extent, std::int64_t inne
 
 // An element of an index out of range has all bits set, NaN, -1 or 255: nothing is read there.
 template <class T>
-__global__ void take_along_kernel(const T* x, std::int64_t x_extent, const std::int64_t* index, std::int64_t extent, std::int64_t inner, T* y,
-                                  std::int64_t n) {
+__global__ void take_along_kernel(const T* x, std::int64_t x_extent, const std::int64_t* index, std::int64_t extent,
+                                  std::int64_t inner, T* y, std::int64_t n) {
   const std::int64_t i = thread_number();
   if (i >= n) return;
   const std::int64_t k = index[i];
@@ -42,8 +44,8 @@ __global__ void take_along_kernel(const T* x, std::int64_t x_extent, const std::
 }
 
 template <class T>
-__global__ void scatter_add_along_kernel(const T* x, const std::int64_t* index, std::int64_t extent, std::int64_t inner, T* y, std::int64_t y_extent,
-                                         std::int64_t n) {
+__global__ void scatter_add_along_kernel(const T* x, const std::int64_t* index, std::int64_t extent, std::int64_t inner,
+                                         T* y, std::int64_t y_extent, std::int64_t n) {
   const std::int64_t i = thread_number();
   if (i >= n) return;
   const std::int64_t from = i / inner * extent * inner + i % inner, to = i / inner * y_extent * inner + i % inner;
@@ -66,8 +68,9 @@ void cumsum(const Array& x, int axis, bool from_the_end, const Out& y) {
 void take_along(const Array& x, const Array& index, int axis, const Out& y) {
   const Around around(x, axis);
   const auto run = [&]<class T>() {
-    launch_for(y.numel(), take_along_kernel<T>, static_cast<const T*>(x.address()), x.dim(axis), elements<std::int64_t>(index), y.dim(axis),
-               around.inner, static_cast<T*>(y.mutable_address()), y.numel());
+    launch_for(y.numel(), take_along_kernel<T>, static_cast<const T*>(x.address()), x.dim(axis),
+               elements<std::int64_t>(index), y.dim(axis), around.inner, static_cast<T*>(y.mutable_address()),
+               y.numel());
   };
   if (y.numel() == 0) return;
   count_bytes(2 * static_cast<std::int64_t>(y.size_in_bytes()));
@@ -87,8 +90,8 @@ void scatter_add_along(const Array& x, const Array& index, int axis, const Out& 
   const Around around(x, axis);
   dispatch_float(x.dtype(), "scatter_add_along", [&]<class T>() {
     const std::int64_t n = around.outer * around.inner;
-    launch_for(x.numel() > 0 ? n : 0, scatter_add_along_kernel<T>, elements<T>(x), elements<std::int64_t>(index), x.dim(axis), around.inner,
-               in_place<T>(y), y.dim(axis), n);
+    launch_for(x.numel() > 0 ? n : 0, scatter_add_along_kernel<T>, elements<T>(x), elements<std::int64_t>(index),
+               x.dim(axis), around.inner, in_place<T>(y), y.dim(axis), n);
   });
 }
 

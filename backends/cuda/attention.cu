@@ -1,8 +1,9 @@
-// Attention with DropKey, keep masks and attention dropout (formulas: backends/reference/attention.cpp): a warp to a query, its row of probabilities
-// in shared memory, masks drawn there and kept nowhere. Backward: the warps make the row again and from it dS and the probabilities after dropout,
-// from which a thread to an element of dk and dv sums over the queries in their order: a block to a head, with both [N, M] in shared memory, where
-// they fit (about 70 tokens in f32), else in scratch [B, H, N, M] and in two kernels. Bytes: forward q, k, v and out; backward dout, q, k, v, dq, dk,
-// dv, and twice the scratch. Keys and values are read once for each query, from the cache.
+// Attention with DropKey, keep masks and attention dropout (formulas: backends/reference/attention.cpp): a warp to a
+// query, its row of probabilities in shared memory, masks drawn there and kept nowhere. Backward: the warps make the
+// row again and from it dS and the probabilities after dropout, from which a thread to an element of dk and dv sums
+// over the queries in their order: a block to a head, with both [N, M] in shared memory, where they fit (about 70
+// tokens in f32), else in scratch [B, H, N, M] and in two kernels. Bytes: forward q, k, v and out; backward dout, q, k,
+// v, dq, dk, dv, and twice the scratch. Keys and values are read once for each query, from the cache.
 #include "backends/cuda/attention_masks.cuh"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/through_host.h"
@@ -15,7 +16,9 @@ template <class T>
 struct View {
   T* data;
   std::int64_t batch, head, token;
-  __device__ __forceinline__ T* at(std::int64_t b, std::int64_t h, std::int64_t t) const { return data + b * batch + h * head + t * token; }
+  __device__ __forceinline__ T* at(std::int64_t b, std::int64_t h, std::int64_t t) const {
+    return data + b * batch + h * head + t * token;
+  }
 };
 
 struct RowState {
@@ -25,8 +28,8 @@ struct RowState {
 
 // Fills the row's memory for query n of head h of sample b. Whole warps call it.
 template <class T, class S>
-__device__ RowState attend(const Call<T>& call, const S* q, const View<const S>& k, std::int64_t b, std::int64_t h, std::int64_t n,
-                           const RowMemory<T>& row) {
+__device__ RowState attend(const Call<T>& call, const S* q, const View<const S>& k, std::int64_t b, std::int64_t h,
+                           std::int64_t n, const RowMemory<T>& row) {
   if (!draw_masks(call, b, h, n, row)) return {false, 0, 1};
   for (std::int64_t j = lane(); j < call.keys; j += 32) {
     if (!row.kept[j]) continue;
@@ -47,7 +50,8 @@ __global__ void forward_kernel(Call<T> call, View<const S> q, View<const S> k, V
   const auto [b, h, n, row_number] = query;
   const RowMemory<T> row = row_memory<T>(call.keys);
   const RowState state = attend(call, q.at(b, h, n), k, b, h, n, row);
-  if (lane() == 0) sums[2 * row_number] = static_cast<T>(state.top), sums[2 * row_number + 1] = static_cast<T>(state.sum);
+  if (lane() == 0)
+    sums[2 * row_number] = static_cast<T>(state.top), sums[2 * row_number + 1] = static_cast<T>(state.sum);
   S* const result = out.at(b, h, n);
   for (std::int64_t i = lane(); i < call.head_dim; i += 32) {
     T sum = 0;
@@ -66,8 +70,8 @@ struct Backward {
 
 // For query n: dq, and for dk and dv the rows of dS and of the probabilities after dropout. Whole warps call it.
 template <class T, class S>
-__device__ void backward_row(const Call<T>& call, const Backward<S>& to, std::int64_t b, std::int64_t h, std::int64_t n, const RowMemory<T>& row,
-                             T* ds, T* after) {
+__device__ void backward_row(const Call<T>& call, const Backward<S>& to, std::int64_t b, std::int64_t h, std::int64_t n,
+                             const RowMemory<T>& row, T* ds, T* after) {
   const RowState state = attend(call, to.q.at(b, h, n), to.k, b, h, n, row);
   const S* const gradient = to.dout.at(b, h, n);
   T dot = 0;
@@ -99,8 +103,8 @@ __device__ void backward_row(const Call<T>& call, const Backward<S>& to, std::in
 
 // Elements i of dk and dv of key j, from dS and the probabilities [N, M] of the head.
 template <class T, class S>
-__device__ __forceinline__ void over_queries(const Call<T>& call, const Backward<S>& to, std::int64_t b, std::int64_t h, std::int64_t j,
-                                             std::int64_t i, const T* ds, const T* after) {
+__device__ __forceinline__ void over_queries(const Call<T>& call, const Backward<S>& to, std::int64_t b, std::int64_t h,
+                                             std::int64_t j, std::int64_t i, const T* ds, const T* after) {
   T dk = 0, dv = 0;
   for (std::int64_t n = 0; n < call.queries; ++n) {
     dk += ds[n * call.keys + j] * static_cast<T>(to.q.at(b, h, n)[i]);
@@ -131,14 +135,16 @@ __global__ void rows_backward_kernel(Call<T> call, Backward<S> to, T* ds, T* aft
   const Query query = warp_query(call);
   if (!exists(call, query)) return;
   const auto [b, h, n, row_number] = query;
-  backward_row(call, to, b, h, n, row_memory<T>(call.keys), ds + row_number * call.keys, after + row_number * call.keys);
+  backward_row(call, to, b, h, n, row_memory<T>(call.keys), ds + row_number * call.keys,
+               after + row_number * call.keys);
 }
 template <class T, class S>
 __global__ void keys_backward_kernel(Call<T> call, Backward<S> to, const T* ds, const T* after) {
   const std::int64_t index = thread_number(), E = call.head_dim;
   if (index >= call.batch * call.heads * call.keys * E) return;
   const std::int64_t head = index / E / call.keys, of_head = head * call.queries * call.keys;
-  over_queries(call, to, head / call.heads, head % call.heads, index / E % call.keys, index % E, ds + of_head, after + of_head);
+  over_queries(call, to, head / call.heads, head % call.heads, index / E % call.keys, index % E, ds + of_head,
+               after + of_head);
 }
 
 template <class T, class A>
@@ -165,16 +171,18 @@ void dispatch_attention(DType dtype, F&& f) {
 
 }  // namespace
 
-void attention_forward(const AttentionCall& c, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out, const Out& sums) {
-  if (!fits(c, {&q.array, &k.array, &v.array, &out.array})) return through_host<&Kernels::attention_forward>(c, q, k, v, out, sums);
+void attention_forward(const AttentionCall& c, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out,
+                       const Out& sums) {
+  if (!fits(c, {&q.array, &k.array, &v.array, &out.array}))
+    return through_host<&Kernels::attention_forward>(c, q, k, v, out, sums);
   dispatch_attention(q.array.dtype(), [&]<class T, class S>() {
-    launch_queries<T>(c, forward_kernel<T, S>, call_of<T>(c), view<S>(c, q, c.queries), view<S>(c, k, c.keys), view<S>(c, v, c.keys),
-                      view<S>(c, out, c.queries), elements<T>(sums));
+    launch_queries<T>(c, forward_kernel<T, S>, call_of<T>(c), view<S>(c, q, c.queries), view<S>(c, k, c.keys),
+                      view<S>(c, v, c.keys), view<S>(c, out, c.queries), elements<T>(sums));
   });
 }
 
-void attention_backward(const AttentionCall& c, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Array& sums,
-                        const HeadsOut& dq, const HeadsOut& dk, const HeadsOut& dv) {
+void attention_backward(const AttentionCall& c, const Heads& dout, const Heads& q, const Heads& k, const Heads& v,
+                        const Array& sums, const HeadsOut& dq, const HeadsOut& dk, const HeadsOut& dv) {
   if (!fits(c, {&q.array, &k.array, &v.array, &dout.array, &dq.array, &dk.array, &dv.array}))
     return through_host<&Kernels::attention_backward>(c, dout, q, k, v, sums, dq, dk, dv);
   dispatch_attention(q.array.dtype(), [&]<class T, class S>() {
@@ -185,14 +193,16 @@ void attention_backward(const AttentionCall& c, const Heads& dout, const Heads& 
                        warps = std::min<std::int64_t>(8, (attention_room - of_head) / row_bytes<T>(c.keys));
     if (warps > 0 && c.batch * c.heads > 0) {
       count_bytes(c.keep.defined() ? c.keep.numel() : 0);
-      return launch(head_backward_kernel<T, S>, dim3{static_cast<unsigned>(c.batch * c.heads), 1, 1}, dim3{static_cast<unsigned>(32 * warps), 1, 1},
+      return launch(head_backward_kernel<T, S>, dim3{static_cast<unsigned>(c.batch * c.heads), 1, 1},
+                    dim3{static_cast<unsigned>(32 * warps), 1, 1},
                     static_cast<std::size_t>(of_head + warps * row_bytes<T>(c.keys)), call_of<T>(c), to);
     }
     const Array all(Shape{c.batch, c.heads, c.queries, c.keys}, dtype_of<T>, Device::cuda);
     const Out ds(all), after(empty_like(all));
     launch_queries<T>(c, rows_backward_kernel<T, S>, call_of<T>(c), to, elements<T>(ds), elements<T>(after));
     view<S>(c, dout, N), view<S>(c, q, N);  // read once more
-    launch_for(c.batch * c.heads * c.keys * c.head_dim, keys_backward_kernel<T, S>, call_of<T>(c), to, elements<T>(ds), elements<T>(after));
+    launch_for(c.batch * c.heads * c.keys * c.head_dim, keys_backward_kernel<T, S>, call_of<T>(c), to, elements<T>(ds),
+               elements<T>(after));
   });
 }
 

@@ -1,5 +1,5 @@
-// The masks of attention: what a query sees of the keys, drawn by the warp that has its row, in shared memory; and how kernels with a warp to a query
-// are launched.
+// The masks of attention: what a query sees of the keys, drawn by the warp that has its row, in shared memory; and how
+// kernels with a warp to a query are launched.
 #pragma once
 
 #include "backends/cuda/rows.cuh"
@@ -45,12 +45,14 @@ __device__ __forceinline__ RowMemory<T> row_memory(std::int64_t keys, std::int64
 }
 
 // Whether the seeds of a structured shape drop cell (i, j).
-__device__ __forceinline__ bool dropped_by(const KeyDrop& drop, const std::uint8_t* seeds, std::int64_t i, std::int64_t j) {
+__device__ __forceinline__ bool dropped_by(const KeyDrop& drop, const std::uint8_t* seeds, std::int64_t i,
+                                           std::int64_t j) {
   const std::int64_t height = drop.grid.height, width = drop.grid.width, reach = drop.window / 2;
   bool dropped = false;
   if (drop.shape == DropShape::block) {
     for (std::int64_t a = max(i - reach, reach); a <= min(i + reach, height - 1 - reach); ++a)
-      for (std::int64_t b = max(j - reach, reach); b <= min(j + reach, width - 1 - reach); ++b) dropped |= seeds[a * width + b] != 0;
+      for (std::int64_t b = max(j - reach, reach); b <= min(j + reach, width - 1 - reach); ++b)
+        dropped |= seeds[a * width + b] != 0;
   } else {
     for (std::int64_t a = max(i - reach, std::int64_t{0}); a <= min(i + reach, height - 1); ++a)
       for (std::int64_t b = 0; b < width; ++b) dropped |= seeds[a * width + b] != 0;
@@ -61,27 +63,31 @@ __device__ __forceinline__ bool dropped_by(const KeyDrop& drop, const std::uint8
 }
 
 // flags[j] = 1 where the draw of key j is below the threshold.
-__device__ __forceinline__ void draw_row(std::uint64_t key, std::uint32_t step, Purpose purpose, std::uint32_t sample_head, std::uint32_t query,
-                                         std::uint32_t threshold, std::int64_t keys, std::uint8_t* flags) {
+__device__ __forceinline__ void draw_row(std::uint64_t key, std::uint32_t step, Purpose purpose,
+                                         std::uint32_t sample_head, std::uint32_t query, std::uint32_t threshold,
+                                         std::int64_t keys, std::uint8_t* flags) {
   for (std::int64_t group = lane(); group * 8 < keys; group += 32) {
     const Draw d = attention_draw(key, step, purpose, sample_head, query, static_cast<std::uint32_t>(group));
-    for (std::int64_t j = group * 8; j < min(group * 8 + 8, keys); ++j) flags[j] = draw16(d, static_cast<int>(j % 8)) < threshold;
+    for (std::int64_t j = group * 8; j < min(group * 8 + 8, keys); ++j)
+      flags[j] = draw16(d, static_cast<int>(j % 8)) < threshold;
   }
 }
 
-// Fills row.kept and row.on for query n of head h of sample b. False: the row is empty, and row.p has the probabilities that the rule gives it, which
-// are constants. Whole warps call it.
+// Fills row.kept and row.on for query n of head h of sample b. False: the row is empty, and row.p has the probabilities
+// that the rule gives it, which are constants. Whole warps call it.
 template <class T>
-__device__ bool draw_masks(const Call<T>& call, std::int64_t b, std::int64_t h, std::int64_t n, const RowMemory<T>& row) {
+__device__ bool draw_masks(const Call<T>& call, std::int64_t b, std::int64_t h, std::int64_t n,
+                           const RowMemory<T>& row) {
   const std::int64_t M = call.keys, last = call.causal ? n + M - call.queries : M - 1;
   const std::uint8_t* const allowed = call.keep ? call.keep + ((b * call.heads + h) * call.queries + n) * M : nullptr;
   const auto sample = static_cast<std::uint32_t>(call.first_sample + b), heads = static_cast<std::uint32_t>(call.heads);
   if (call.dropout.threshold)
-    draw_row(call.dropout.key, call.step, Purpose::dropout, sample * heads + static_cast<std::uint32_t>(h), static_cast<std::uint32_t>(n),
-             call.dropout.threshold, M, row.on);
+    draw_row(call.dropout.key, call.step, Purpose::dropout, sample * heads + static_cast<std::uint32_t>(h),
+             static_cast<std::uint32_t>(n), call.dropout.threshold, M, row.on);
   const KeyDrop& drop = call.drop_key;
   if (drop.threshold)
-    draw_row(drop.key, call.step, Purpose::drop_key, sample * heads + (drop.sharing == DropSharing::heads ? 0 : static_cast<std::uint32_t>(h)),
+    draw_row(drop.key, call.step, Purpose::drop_key,
+             sample * heads + (drop.sharing == DropSharing::heads ? 0 : static_cast<std::uint32_t>(h)),
              drop.sharing == DropSharing::column ? 0 : static_cast<std::uint32_t>(n), drop.threshold, M, row.seeds);
   __syncwarp();
   const std::int64_t off_grid = M - drop.grid.height * drop.grid.width;
@@ -90,7 +96,8 @@ __device__ bool draw_masks(const Call<T>& call, std::int64_t b, std::int64_t h, 
     bool dropped = false;
     if (drop.threshold && drop.shape == DropShape::plain) dropped = row.seeds[j] != 0;
     if (drop.threshold && drop.shape != DropShape::plain && j >= off_grid)
-      dropped = dropped_by(drop, row.seeds + off_grid, (j - off_grid) / drop.grid.width, (j - off_grid) % drop.grid.width);
+      dropped =
+          dropped_by(drop, row.seeds + off_grid, (j - off_grid) / drop.grid.width, (j - off_grid) % drop.grid.width);
     const bool may = (!allowed || allowed[j]) && j <= last;
     row.kept[j] = may && !dropped;
     row.on[j] = !call.dropout.threshold || !row.on[j];
@@ -99,17 +106,19 @@ __device__ bool draw_masks(const Call<T>& call, std::int64_t b, std::int64_t h, 
   kept_any = warp_sum(kept_any), allowed_any = warp_sum(allowed_any);
   if (kept_any == 0) {
     if (call.empty != EmptyRow::keep_all) {
-      for (std::int64_t j = lane(); j < M; j += 32) row.p[j] = call.empty == EmptyRow::paper ? 1 / static_cast<T>(M) : T{0};
+      for (std::int64_t j = lane(); j < M; j += 32)
+        row.p[j] = call.empty == EmptyRow::paper ? 1 / static_cast<T>(M) : T{0};
       __syncwarp();
       return false;
     }
-    for (std::int64_t j = lane(); j < M; j += 32) row.kept[j] = allowed_any == 0 || ((!allowed || allowed[j]) && j <= last);
+    for (std::int64_t j = lane(); j < M; j += 32)
+      row.kept[j] = allowed_any == 0 || ((!allowed || allowed[j]) && j <= last);
   }
   return true;
 }
 
-// Scores in row.p -> probabilities over the keys that the row keeps; others are not read. Returns the largest score and the sum of exponentials
-// relative to it. Whole warps call it.
+// Scores in row.p -> probabilities over the keys that the row keeps; others are not read. Returns the largest score and
+// the sum of exponentials relative to it. Whole warps call it.
 template <class T>
 struct Softmax {
   T top, sum;
@@ -179,8 +188,8 @@ void launch_queries(const AttentionCall& c, void (*kernel)(Parameters...), Argum
   const std::int64_t warps = std::min<std::int64_t>(4, attention_room / bytes);
   count_bytes(c.keep.defined() ? c.keep.numel() : 0);
   if (rows > 0)
-    launch(kernel, dim3{static_cast<unsigned>((rows + warps - 1) / warps), 1, 1}, dim3{static_cast<unsigned>(32 * warps), 1, 1},
-           static_cast<std::size_t>(warps * bytes), arguments...);
+    launch(kernel, dim3{static_cast<unsigned>((rows + warps - 1) / warps), 1, 1},
+           dim3{static_cast<unsigned>(32 * warps), 1, 1}, static_cast<std::size_t>(warps * bytes), arguments...);
 }
 
 }  // namespace plumb::cuda

@@ -1,5 +1,6 @@
-// Softmax and dropout of scores [B, H, N, M] by the masks of a call: a warp to a query, its row in shared memory, masks drawn there and kept nowhere.
-// Bytes: forward and dropout read and write the array once; backward reads two and writes one.
+// Softmax and dropout of scores [B, H, N, M] by the masks of a call: a warp to a query, its row in shared memory, masks
+// drawn there and kept nowhere. Bytes: forward and dropout read and write the array once; backward reads two and writes
+// one.
 #include "backends/cuda/attention_masks.cuh"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/through_host.h"
@@ -25,7 +26,8 @@ template <class T>
 __global__ void softmax_backward_kernel(Call<T> call, const T* dy, const T* y, T* dx) {
   const Query query = warp_query(call);
   if (!exists(call, query)) return;
-  const bool attends = call.empty != EmptyRow::paper || draw_masks(call, query.b, query.h, query.n, row_memory<T>(call.keys));
+  const bool attends =
+      call.empty != EmptyRow::paper || draw_masks(call, query.b, query.h, query.n, row_memory<T>(call.keys));
   const std::int64_t first = query.row * call.keys;
   T dot = 0;
   for (std::int64_t j = first + lane(); j < first + call.keys; j += 32) dot += y[j] * dy[j];
@@ -47,8 +49,9 @@ __global__ void dropout_kernel(Call<T> call, const T* x, T* y) {
 
 void attention_softmax_forward(const AttentionCall& c, const Array& x, const Out& y) {
   if (!row_fits(c, x.dtype())) return through_host<&Kernels::attention_softmax_forward>(c, x, y);
-  dispatch_float(x.dtype(), "attention_softmax",
-                 [&]<class T>() { launch_queries<T>(c, softmax_kernel<T>, call_of<T>(c), elements<T>(x), elements<T>(y)); });
+  dispatch_float(x.dtype(), "attention_softmax", [&]<class T>() {
+    launch_queries<T>(c, softmax_kernel<T>, call_of<T>(c), elements<T>(x), elements<T>(y));
+  });
 }
 
 void attention_softmax_backward(const AttentionCall& c, const Array& dy, const Array& y, const Out& dx) {
@@ -60,8 +63,9 @@ void attention_softmax_backward(const AttentionCall& c, const Array& dy, const A
 
 void attention_dropout(const AttentionCall& c, const Array& x, const Out& y) {
   if (!row_fits(c, x.dtype())) return through_host<&Kernels::attention_dropout>(c, x, y);
-  dispatch_float(x.dtype(), "attention_dropout",
-                 [&]<class T>() { launch_queries<T>(c, dropout_kernel<T>, call_of<T>(c), elements<T>(x), elements<T>(y)); });
+  dispatch_float(x.dtype(), "attention_dropout", [&]<class T>() {
+    launch_queries<T>(c, dropout_kernel<T>, call_of<T>(c), elements<T>(x), elements<T>(y));
+  });
 }
 
 }  // namespace plumb::cuda

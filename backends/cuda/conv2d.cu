@@ -1,6 +1,7 @@
-// Convolution as products over patches: cols [B, C kh kw, H' W'] holds for each element of a filter what it meets at each place of the result, a
-// thread to an element. y_b = w cols_b; dw is the sum over samples of dy_b cols_b^T, in their order; dcols_b = w^T dy_b, from which a thread to an
-// element of dx sums the places that have met it. Bytes: cols is written and read once in each direction, kh kw / stride^2 times x.
+// Convolution as products over patches: cols [B, C kh kw, H' W'] holds for each element of a filter what it meets at
+// each place of the result, a thread to an element. y_b = w cols_b; dw is the sum over samples of dy_b cols_b^T, in
+// their order; dcols_b = w^T dy_b, from which a thread to an element of dx sums the places that have met it. Bytes:
+// cols is written and read once in each direction, kh kw / stride^2 times x.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/products.h"
@@ -19,9 +20,12 @@ template <class T>
 __global__ void to_columns(const T* x, Extents e, T* cols, std::int64_t n) {
   const std::int64_t index = thread_number();
   if (index >= n) return;
-  const std::int64_t place = index % e.places(), element = index / e.places() % e.filter(), b = index / e.places() / e.filter();
-  const std::int64_t c = element / (e.kernel_height * e.kernel_width), ki = element / e.kernel_width % e.kernel_height, kj = element % e.kernel_width;
-  const std::int64_t i = place / e.out_width * e.stride + ki - e.padding, j = place % e.out_width * e.stride + kj - e.padding;
+  const std::int64_t place = index % e.places(), element = index / e.places() % e.filter(),
+                     b = index / e.places() / e.filter();
+  const std::int64_t c = element / (e.kernel_height * e.kernel_width), ki = element / e.kernel_width % e.kernel_height,
+                     kj = element % e.kernel_width;
+  const std::int64_t i = place / e.out_width * e.stride + ki - e.padding,
+                     j = place % e.out_width * e.stride + kj - e.padding;
   const bool inside = 0 <= i && i < e.height && 0 <= j && j < e.width;
   cols[index] = inside ? x[((b * e.channels + c) * e.height + i) * e.width + j] : T{0};
 }
@@ -78,7 +82,8 @@ void conv2d_forward(const Array& x, const Array& w, const Array& b, const Conv2d
   });
 }
 
-void conv2d_backward(const Array& dy, const Array& x, const Array& w, const Conv2dOptions& options, const Out& dx, const Out& dw, const Out& db) {
+void conv2d_backward(const Array& dy, const Array& x, const Array& w, const Conv2dOptions& options, const Out& dx,
+                     const Out& dw, const Out& db) {
   dispatch_float(x.dtype(), "conv2d", [&]<class T>() {
     const Extents e = extents_of(x, w, dy, options);
     const std::int64_t B = x.dim(0), O = w.dim(0), K = e.filter(), P = e.places();

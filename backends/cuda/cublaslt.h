@@ -9,11 +9,12 @@ namespace plumb::cuda {
 
 // The functions that products are made of; what they do: cuBLAS library documentation, "Using the cuBLASLt API".
 struct CublasLt {
-#define PLUMB_CUBLASLT_FUNCTIONS(each)                                                                                                          \
-  each(cublasLtCreate) each(cublasLtMatmul) each(cublasLtMatmulAlgoGetHeuristic) each(cublasLtMatmulDescCreate) each(cublasLtMatmulDescDestroy) \
-      each(cublasLtMatmulDescSetAttribute) each(cublasLtMatmulPreferenceCreate) each(cublasLtMatmulPreferenceDestroy)                           \
-          each(cublasLtMatmulPreferenceSetAttribute) each(cublasLtMatrixLayoutCreate) each(cublasLtMatrixLayoutDestroy)                         \
-              each(cublasLtMatrixLayoutSetAttribute)
+#define PLUMB_CUBLASLT_FUNCTIONS(each)                                                                          \
+  each(cublasLtCreate) each(cublasLtMatmul) each(cublasLtMatmulAlgoGetHeuristic) each(cublasLtMatmulDescCreate) \
+      each(cublasLtMatmulDescDestroy) each(cublasLtMatmulDescSetAttribute) each(cublasLtMatmulPreferenceCreate) \
+          each(cublasLtMatmulPreferenceDestroy) each(cublasLtMatmulPreferenceSetAttribute)                      \
+              each(cublasLtMatrixLayoutCreate) each(cublasLtMatrixLayoutDestroy)                                \
+                  each(cublasLtMatrixLayoutSetAttribute)
 #define PLUMB_CUBLASLT_MEMBER(function) decltype(&::function) function;
   PLUMB_CUBLASLT_FUNCTIONS(PLUMB_CUBLASLT_MEMBER)
 #undef PLUMB_CUBLASLT_MEMBER

@@ -1,5 +1,6 @@
-// Dropout: y = x / (1 - p) where the draw keeps the element: a thread draws for eight elements at once, as the layout of core/random.h has them.
-// Bytes: x is read once, y written once; no mask is kept. Drop-path, DropHead: the scales of samples and heads, a thread to a sample.
+// Dropout: y = x / (1 - p) where the draw keeps the element: a thread draws for eight elements at once, as the layout
+// of core/random.h has them. Bytes: x is read once, y written once; no mask is kept. Drop-path, DropHead: the scales of
+// samples and heads, a thread to a sample.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/pack.cuh"
@@ -10,8 +11,8 @@ namespace {
 
 // Thread i has the elements of block first / 8 + i, of which those from first on and before first + n are the array's.
 template <class T>
-__global__ void dropout_kernel(const T* x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold, std::uint64_t first, T scale, T* y,
-                               std::int64_t n) {
+__global__ void dropout_kernel(const T* x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold,
+                               std::uint64_t first, T scale, T* y, std::int64_t n) {
   const std::uint64_t block = first / 8 + static_cast<std::uint64_t>(thread_number());
   const Draw draw = element_draw(key, step, Purpose::dropout, block);
   for (int j = 0; j < 8; ++j) {
@@ -26,22 +27,28 @@ __device__ __forceinline__ T as(double x) {
 }
 
 template <class T>
-__global__ void drop_path_scale_kernel(std::uint64_t key, std::uint32_t step, std::uint32_t first_sample, std::uint32_t branch,
-                                       std::uint32_t threshold, double kept, T* y, std::int64_t samples) {
+__global__ void drop_path_scale_kernel(std::uint64_t key, std::uint32_t step, std::uint32_t first_sample,
+                                       std::uint32_t branch, std::uint32_t threshold, double kept, T* y,
+                                       std::int64_t samples) {
   const std::int64_t b = thread_number();
   if (b >= samples) return;
-  const Draw draw = philox({step, static_cast<std::uint32_t>(Purpose::drop_path), first_sample + static_cast<std::uint32_t>(b), branch}, key);
+  const Draw draw = philox(
+      {step, static_cast<std::uint32_t>(Purpose::drop_path), first_sample + static_cast<std::uint32_t>(b), branch},
+      key);
   y[b] = as<T>(draw16(draw, 0) < threshold ? 0 : kept);
 }
 
-__device__ __forceinline__ std::uint32_t head_draw(std::uint64_t key, std::uint32_t step, std::uint32_t sample, int head) {
-  return draw16(philox({step, static_cast<std::uint32_t>(Purpose::drop_head), sample, static_cast<std::uint32_t>(head / 8)}, key), head % 8);
+__device__ __forceinline__ std::uint32_t head_draw(std::uint64_t key, std::uint32_t step, std::uint32_t sample,
+                                                   int head) {
+  return draw16(
+      philox({step, static_cast<std::uint32_t>(Purpose::drop_head), sample, static_cast<std::uint32_t>(head / 8)}, key),
+      head % 8);
 }
 
 // A thread to a sample, which draws for its heads twice: once for what is kept, once to write.
 template <class T>
-__global__ void drop_head_scale_kernel(std::uint64_t key, std::uint32_t step, std::uint32_t first_sample, std::uint32_t threshold, T* y,
-                                       std::int64_t samples, int heads) {
+__global__ void drop_head_scale_kernel(std::uint64_t key, std::uint32_t step, std::uint32_t first_sample,
+                                       std::uint32_t threshold, T* y, std::int64_t samples, int heads) {
   const std::int64_t b = thread_number();
   if (b >= samples) return;
   const std::uint32_t sample = first_sample + static_cast<std::uint32_t>(b);
@@ -60,25 +67,29 @@ __global__ void drop_head_scale_kernel(std::uint64_t key, std::uint32_t step, st
 
 }  // namespace
 
-void drop_path_scale(std::uint64_t key, std::uint32_t step, std::uint32_t first_sample, std::uint32_t branch, std::uint32_t threshold, double kept,
+void drop_path_scale(std::uint64_t key, std::uint32_t step, std::uint32_t first_sample, std::uint32_t branch,
+                     std::uint32_t threshold, double kept, const Out& y) {
+  dispatch_any(y.dtype(), [&]<class T>() {
+    launch_for(y.numel(), drop_path_scale_kernel<T>, key, step, first_sample, branch, threshold, kept, elements<T>(y),
+               y.numel());
+  });
+}
+
+void drop_head_scale(std::uint64_t key, std::uint32_t step, std::uint32_t first_sample, std::uint32_t threshold,
                      const Out& y) {
   dispatch_any(y.dtype(), [&]<class T>() {
-    launch_for(y.numel(), drop_path_scale_kernel<T>, key, step, first_sample, branch, threshold, kept, elements<T>(y), y.numel());
+    launch_for(y.dim(0), drop_head_scale_kernel<T>, key, step, first_sample, threshold, elements<T>(y), y.dim(0),
+               static_cast<int>(y.dim(2)));
   });
 }
 
-void drop_head_scale(std::uint64_t key, std::uint32_t step, std::uint32_t first_sample, std::uint32_t threshold, const Out& y) {
-  dispatch_any(y.dtype(), [&]<class T>() {
-    launch_for(y.dim(0), drop_head_scale_kernel<T>, key, step, first_sample, threshold, elements<T>(y), y.dim(0), static_cast<int>(y.dim(2)));
-  });
-}
-
-void dropout(const Array& x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold, std::uint64_t first_element, const Out& y) {
+void dropout(const Array& x, std::uint64_t key, std::uint32_t step, std::uint32_t threshold,
+             std::uint64_t first_element, const Out& y) {
   const auto n = static_cast<std::uint64_t>(x.numel());
   const auto blocks = static_cast<std::int64_t>(n == 0 ? 0 : (first_element + n - 1) / 8 - first_element / 8 + 1);
   dispatch_float(x.dtype(), "dropout", [&]<class T>() {
-    launch_for(blocks, dropout_kernel<T>, elements<T>(x), key, step, threshold, first_element, static_cast<T>(1 / (1 - threshold / 65536.0)),
-               elements<T>(y), x.numel());
+    launch_for(blocks, dropout_kernel<T>, elements<T>(x), key, step, threshold, first_element,
+               static_cast<T>(1 / (1 - threshold / 65536.0)), elements<T>(y), x.numel());
   });
 }
 

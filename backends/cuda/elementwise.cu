@@ -1,5 +1,5 @@
-// fill, cast, unary, binary, where, broadcast: a thread computes 16 bytes of the result, or one element where operands broadcast along inner axes.
-// Bytes: each operand is read once, the result written once.
+// fill, cast, unary, binary, where, broadcast: a thread computes 16 bytes of the result, or one element where operands
+// broadcast along inner axes. Bytes: each operand is read once, the result written once.
 #include <limits>
 #include <type_traits>
 
@@ -113,10 +113,12 @@ __global__ void flat_binary_kernel(const A* a, int step_a, const B* b, int step_
     else
       right = load_pack<B, 4>(b + i);
     Pack<Y, 4> out;
-    for (int j = 0; j < 4; ++j) out.v[j] = static_cast<Y>(apply_binary<op>(static_cast<T>(left.v[j]), static_cast<T>(right.v[j])));
+    for (int j = 0; j < 4; ++j)
+      out.v[j] = static_cast<Y>(apply_binary<op>(static_cast<T>(left.v[j]), static_cast<T>(right.v[j])));
     store_pack(out, y + i);
   } else {
-    for (; i < n; ++i) y[i] = static_cast<Y>(apply_binary<op>(static_cast<T>(a[i * step_a]), static_cast<T>(b[i * step_b])));
+    for (; i < n; ++i)
+      y[i] = static_cast<Y>(apply_binary<op>(static_cast<T>(a[i * step_a]), static_cast<T>(b[i * step_b])));
   }
 }
 
@@ -151,7 +153,8 @@ void launch_binary(Binary op, const Array& a, const Array& b, const Out& y) {
   const std::int64_t n = y.numel();
   const auto run = [&]<Binary which>() {
     if (index.flat())
-      launch_for(packs(n, 4), flat_binary_kernel<which, A, B, Y>, elements<A>(a), index.step(0), elements<B>(b), index.step(1), elements<Y>(y), n);
+      launch_for(packs(n, 4), flat_binary_kernel<which, A, B, Y>, elements<A>(a), index.step(0), elements<B>(b),
+                 index.step(1), elements<Y>(y), n);
     else
       launch_for(n, binary_kernel<which, A, B, Y>, elements<A>(a), elements<B>(b), elements<Y>(y), index, n);
   };
@@ -182,7 +185,8 @@ void launch_binary(Binary op, const Array& a, const Array& b, const Out& y) {
 template <class T>
 void launch_unary(Unary op, double parameter, const Array& x, const Out& y) {
   const auto run = [&]<Unary which>() {
-    launch_for(packs(y.numel(), pack_size<T>), unary_kernel<which, T>, elements<T>(x), static_cast<T>(parameter), elements<T>(y), y.numel());
+    launch_for(packs(y.numel(), pack_size<T>), unary_kernel<which, T>, elements<T>(x), static_cast<T>(parameter),
+               elements<T>(y), y.numel());
   };
   switch (op) {
     case Unary::exp:
@@ -231,14 +235,16 @@ void launch_unary(Unary op, double parameter, const Array& x, const Out& y) {
 }  // namespace
 
 void fill(double value, const Out& y) {
-  dispatch_any(y.dtype(),
-               [&]<class T>() { launch_for(packs(y.numel(), pack_size<T>), fill_kernel<T>, static_cast<T>(value), elements<T>(y), y.numel()); });
+  dispatch_any(y.dtype(), [&]<class T>() {
+    launch_for(packs(y.numel(), pack_size<T>), fill_kernel<T>, static_cast<T>(value), elements<T>(y), y.numel());
+  });
 }
 
 void cast(const Array& x, const Out& y) {
   dispatch_any(x.dtype(), [&]<class From>() {
-    dispatch_any(y.dtype(),
-                 [&]<class To>() { launch_for(packs(y.numel(), 4), cast_kernel<From, To>, elements<From>(x), elements<To>(y), y.numel()); });
+    dispatch_any(y.dtype(), [&]<class To>() {
+      launch_for(packs(y.numel(), 4), cast_kernel<From, To>, elements<From>(x), elements<To>(y), y.numel());
+    });
   });
 }
 
@@ -247,21 +253,28 @@ void unary(Unary op, double parameter, const Array& x, const Out& y) {
 }
 
 void binary(Binary op, const Array& a, const Array& b, const Out& y) {
-  const auto real = [](DType dtype, auto&& f) { return dtype == DType::bf16 ? f.template operator()<bfloat16>() : f.template operator()<float>(); };
+  const auto real = [](DType dtype, auto&& f) {
+    return dtype == DType::bf16 ? f.template operator()<bfloat16>() : f.template operator()<float>();
+  };
   if (y.dtype() == DType::f64 || a.dtype() == DType::f64) return launch_binary<double, double, double>(op, a, b, y);
-  real(a.dtype(), [&]<class A>() { real(b.dtype(), [&]<class B>() { real(y.dtype(), [&]<class Y>() { launch_binary<A, B, Y>(op, a, b, y); }); }); });
+  real(a.dtype(), [&]<class A>() {
+    real(b.dtype(), [&]<class B>() { real(y.dtype(), [&]<class Y>() { launch_binary<A, B, Y>(op, a, b, y); }); });
+  });
 }
 
 void where(const Array& mask, const Array& a, const Array& b, const Out& y) {
   const Index<3> index(y.shape(), {&mask.shape(), &a.shape(), &b.shape()});
   dispatch_any(y.dtype(), [&]<class T>() {
-    launch_for(y.numel(), where_kernel<T>, elements<std::uint8_t>(mask), elements<T>(a), elements<T>(b), elements<T>(y), index, y.numel());
+    launch_for(y.numel(), where_kernel<T>, elements<std::uint8_t>(mask), elements<T>(a), elements<T>(b), elements<T>(y),
+               index, y.numel());
   });
 }
 
 void broadcast(const Array& x, const Out& y) {
   const Index<1> index(y.shape(), {&x.shape()});
-  dispatch_any(y.dtype(), [&]<class T>() { launch_for(y.numel(), broadcast_kernel<T>, elements<T>(x), elements<T>(y), index, y.numel()); });
+  dispatch_any(y.dtype(), [&]<class T>() {
+    launch_for(y.numel(), broadcast_kernel<T>, elements<T>(x), elements<T>(y), index, y.numel());
+  });
 }
 
 }  // namespace plumb::cuda

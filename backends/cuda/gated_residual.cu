@@ -1,6 +1,6 @@
 // The residual junction y = skip + row_scale[sample] gate branch, an element to a thread. Backward, where the gate's
-// gradient is wanted, a thread to a column and a part of the rows (rows.cuh). Bytes: forward skip, branch and y; backward dy, branch (for the gate)
-// and dbranch.
+// gradient is wanted, a thread to a column and a part of the rows (rows.cuh). Bytes: forward skip, branch and y;
+// backward dy, branch (for the gate) and dbranch.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/rows.cuh"
 
@@ -13,7 +13,9 @@ struct Factor {
   const T *gate, *scale;
   std::int64_t gates, per_sample;  // elements of the gate; of a sample
   __device__ __forceinline__ T sample(std::int64_t i) const { return scale ? scale[i / per_sample] : T{1}; }
-  __device__ __forceinline__ T at(std::int64_t i) const { return gate ? sample(i) * gate[gates == 1 ? 0 : i % gates] : sample(i); }
+  __device__ __forceinline__ T at(std::int64_t i) const {
+    return gate ? sample(i) * gate[gates == 1 ? 0 : i % gates] : sample(i);
+  }
 };
 
 template <class T>
@@ -44,24 +46,28 @@ struct Backward {
 
 template <class T>
 Factor<T> factor_of(const Array& like, const Array& gate, const Array& row_scale) {
-  return {gate.defined() ? elements<T>(gate) : nullptr, row_scale.defined() ? elements<T>(row_scale) : nullptr, gate.defined() ? gate.numel() : 1,
+  return {gate.defined() ? elements<T>(gate) : nullptr, row_scale.defined() ? elements<T>(row_scale) : nullptr,
+          gate.defined() ? gate.numel() : 1,
           row_scale.defined() && row_scale.numel() > 0 ? like.numel() / row_scale.numel() : 1};
 }
 
 }  // namespace
 
-void gated_residual_forward(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale, const Out& y) {
+void gated_residual_forward(const Array& skip, const Array& branch, const Array& gate, const Array& row_scale,
+                            const Out& y) {
   dispatch_float(y.dtype(), "gated_residual", [&]<class T>() {
-    launch_for(y.numel(), forward_kernel<T>, elements<T>(skip), elements<T>(branch), factor_of<T>(y, gate, row_scale), elements<T>(y), y.numel());
+    launch_for(y.numel(), forward_kernel<T>, elements<T>(skip), elements<T>(branch), factor_of<T>(y, gate, row_scale),
+               elements<T>(y), y.numel());
   });
 }
 
-void gated_residual_backward(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale, const Out& dbranch, const Out& dgate) {
+void gated_residual_backward(const Array& dy, const Array& branch, const Array& gate, const Array& row_scale,
+                             const Out& dbranch, const Out& dgate) {
   dispatch_float(dy.dtype(), "gated_residual", [&]<class T>() {
     const Factor<T> factor = factor_of<T>(dy, gate, row_scale);
     if (dgate.defined())
-      sum_columns<1, T>(Backward<T>{elements<T>(dy), elements<T>(branch), factor, elements<T>(dbranch), dy.dim(-1)}, rows_of(dy), dy.dim(-1),
-                        {dgate});
+      sum_columns<1, T>(Backward<T>{elements<T>(dy), elements<T>(branch), factor, elements<T>(dbranch), dy.dim(-1)},
+                        rows_of(dy), dy.dim(-1), {dgate});
     else if (dbranch.defined())
       launch_for(dy.numel(), backward_kernel<T>, elements<T>(dy), factor, elements<T>(dbranch), dy.numel());
   });

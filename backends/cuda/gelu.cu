@@ -29,8 +29,8 @@ __global__ void gelu_second_kernel(const T* g, const T* dy, const T* x, T* ddy, 
 
 void gelu_second(Gelu form, const Array& g, const Array& dy, const Array& x, const Out& ddy, const Out& dx) {
   dispatch_float(x.dtype(), "gelu", [&]<class T>() {
-    launch_for(x.numel(), form == Gelu::erf ? gelu_second_kernel<Gelu::erf, T> : gelu_second_kernel<Gelu::tanh, T>, elements<T>(g), elements<T>(dy),
-               elements<T>(x), elements<T>(ddy), elements<T>(dx), x.numel());
+    launch_for(x.numel(), form == Gelu::erf ? gelu_second_kernel<Gelu::erf, T> : gelu_second_kernel<Gelu::tanh, T>,
+               elements<T>(g), elements<T>(dy), elements<T>(x), elements<T>(ddy), elements<T>(dx), x.numel());
   });
 }
 
@@ -38,7 +38,8 @@ void gelu_forward(Gelu form, const Array& x, const Array& b, const Out& y, const
   dispatch_float(x.dtype(), "gelu", [&]<class T>() {
     const auto into = [&]<class S>() {
       const auto kernel = form == Gelu::erf ? gelu_kernel<Gelu::erf, T, S> : gelu_kernel<Gelu::tanh, T, S>;
-      launch_for(x.numel(), kernel, elements<T>(x), elements<T>(b), b.defined() ? b.numel() : 1, elements<S>(y), elements<S>(dgelu), x.numel());
+      launch_for(x.numel(), kernel, elements<T>(x), elements<T>(b), b.defined() ? b.numel() : 1, elements<S>(y),
+                 elements<S>(dgelu), x.numel());
     };
     y.dtype() == DType::bf16 ? into.template operator()<bfloat16>() : into.template operator()<T>();
   });

@@ -17,7 +17,8 @@ template <int operands>
 class Index {
  public:
   // Operands of these shapes, seen as broadcast to `result`.
-  Index(const Shape& result, const std::array<const Shape*, operands>& shapes) : Index(result, strides_of(result, shapes)) {}
+  Index(const Shape& result, const std::array<const Shape*, operands>& shapes)
+      : Index(result, strides_of(result, shapes)) {}
   // Operands with these strides along the axes of `result`.
   Index(const Shape& result, const std::array<Strides, operands>& strides) {
     const Walk<operands> walk(result, strides);
@@ -31,7 +32,8 @@ class Index {
     }
   }
 
-  // Whether each operand lies as the result does, or is one element; and which: its step from one element to the next, 1 or 0.
+  // Whether each operand lies as the result does, or is one element; and which: its step from one element to the next,
+  // 1 or 0.
   bool flat() const {
     for (int k = 0; k < operands; ++k)
       if (stride_[k][0] > 1) return false;
@@ -51,7 +53,8 @@ class Index {
   }
 
  private:
-  static std::array<Strides, operands> strides_of(const Shape& result, const std::array<const Shape*, operands>& shapes) {
+  static std::array<Strides, operands> strides_of(const Shape& result,
+                                                  const std::array<const Shape*, operands>& shapes) {
     std::array<Strides, operands> strides;
     for (std::size_t k = 0; k < operands; ++k) strides[k] = broadcast_strides(*shapes[k], result);
     return strides;

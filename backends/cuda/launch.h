@@ -2,7 +2,8 @@
 //
 //   launch(kernel, grid, block, shared_bytes, arguments...);
 //
-// on the stream of the process, in the order of the calls. Grids depend on shapes alone, so that results do not depend on the device's size.
+// on the stream of the process, in the order of the calls. Grids depend on shapes alone, so that results do not depend
+// on the device's size.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,9 @@ template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Arguments... arguments) {
   ++counters.launches;
 #if defined(PLUMB_CUDA_EMULATED)
-  emulator::submit(stream(), [=] { emulator::run_grid(grid, block, shared_bytes, [&] { kernel(static_cast<Parameters>(arguments)...); }); });
+  emulator::submit(stream(), [=] {
+    emulator::run_grid(grid, block, shared_bytes, [&] { kernel(static_cast<Parameters>(arguments)...); });
+  });
 #else
   cudaLaunchConfig_t config{};
   config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = shared_bytes, config.stream = stream();
@@ -32,7 +35,9 @@ constexpr int block_threads = 256;  // of kernels with a thread for each piece o
 // launch() with a thread for each of n pieces of work, none for n = 0; the kernel leaves out those beyond.
 template <class... Parameters, class... Arguments>
 void launch_for(std::int64_t n, void (*kernel)(Parameters...), Arguments... arguments) {
-  if (n > 0) launch(kernel, dim3{static_cast<unsigned>((n + block_threads - 1) / block_threads), 1, 1}, dim3{block_threads, 1, 1}, 0, arguments...);
+  if (n > 0)
+    launch(kernel, dim3{static_cast<unsigned>((n + block_threads - 1) / block_threads), 1, 1},
+           dim3{block_threads, 1, 1}, 0, arguments...);
 }
 
 // Counts bytes that a launch reads or writes (Traffic).

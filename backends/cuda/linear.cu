@@ -1,6 +1,7 @@
-// matmul, and the linear layer with what stands before and after its product: the product by cuBLASLt with the bias, norm, GELU and junction by the
-// kernels of their own files; backward, the passes over du, over x and over w that are left each do all that is to be done there. Weight gradients of
-// many rows are 8 products of a slice of the rows each, and their sum in a fixed order: one alone has too few blocks to fill the device.
+// matmul, and the linear layer with what stands before and after its product: the product by cuBLASLt with the bias,
+// norm, GELU and junction by the kernels of their own files; backward, the passes over du, over x and over w that are
+// left each do all that is to be done there. Weight gradients of many rows are 8 products of a slice of the rows each,
+// and their sum in a fixed order: one alone has too few blocks to fill the device.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/norm.cuh"
 #include "backends/cuda/products.h"
@@ -12,7 +13,9 @@ namespace {
 
 constexpr std::int64_t slices = 8, sliced_from = 2048;  // rows
 
-std::int64_t leading_rows(const Array& x) { return x.shape().with(-1, 1).numel(); }  // those of rows without elements too
+std::int64_t leading_rows(const Array& x) {
+  return x.shape().with(-1, 1).numel();
+}  // those of rows without elements too
 Array scratch(const Array& like) { return empty_like(like); }
 const void* address_of(const Array& a) { return a.defined() ? a.address() : nullptr; }
 Shape leading(const Shape& shape) { return Shape(std::span(shape.begin(), shape.end() - 2)); }
@@ -53,13 +56,15 @@ void weight_gradient(const Array& du, const Array& x, const Out& dw) {
   if (R < sliced_from) return multiply(product, du.address(), x.address(), nullptr, dw.mutable_address());
   const std::int64_t rows = R / slices, rest = R % slices, done = rows * slices;
   const Out parts(Array(Shape{slices, N, K}, dw.dtype(), Device::cuda));
-  product.count = slices, product.K = rows, product.stride_a = rows * N, product.stride_b = rows * K, product.stride_y = N * K;
+  product.count = slices, product.K = rows, product.stride_a = rows * N, product.stride_b = rows * K,
+  product.stride_y = N * K;
   multiply(product, du.address(), x.address(), nullptr, parts.mutable_address());
   if (rest > 0) {
     const auto bytes = static_cast<std::int64_t>(size_of(x.dtype()));
-    product.count = 1, product.K = rest, product.stride_a = product.stride_b = product.stride_y = 0, product.add_to_y = true;
-    multiply(product, static_cast<const char*>(du.address()) + done * N * bytes, static_cast<const char*>(x.address()) + done * K * bytes, nullptr,
-             parts.mutable_address());
+    product.count = 1, product.K = rest, product.stride_a = product.stride_b = product.stride_y = 0,
+    product.add_to_y = true;
+    multiply(product, static_cast<const char*>(du.address()) + done * N * bytes,
+             static_cast<const char*>(x.address()) + done * K * bytes, nullptr, parts.mutable_address());
   }
   reduce(Reduce::sum, parts, Out(dw.reshaped({1, N, K})));
 }
@@ -80,9 +85,9 @@ Array normed(const LinearCall& call, const Array& x, const Out& mean, const Out&
   return h;
 }
 
-// What is done on the way to du, the gradient of u = before(x) w^T + b, as an operand of type U, while its columns are summed into db: du = dy slope
-// (GELU), or dy times the gate and the scale of its sample. The second sum is that of du u without the gate: the gate's gradient. All but dy may be
-// null. S: what dy and slope are stored in.
+// What is done on the way to du, the gradient of u = before(x) w^T + b, as an operand of type U, while its columns are
+// summed into db: du = dy slope (GELU), or dy times the gate and the scale of its sample. The second sum is that of du
+// u without the gate: the gate's gradient. All but dy may be null. S: what dy and slope are stored in.
 template <class T, class S, class U>
 struct OutputGradient {
   const S *dy, *slope;
@@ -107,9 +112,10 @@ struct OutputGradient {
   }
 };
 
-// Of a junction's gate, after du' = the gradient without the gate and dw' = du'^T x: with u = w x + b, the gate's gradient is the sum of du' u over
-// the rows, which is the sum of dw' w over the columns, and db' b. So neither u nor its product with du' is ever there. A warp to a row n of w:
-// dgate[n] = dw'[n] w[n] + db'[n] b[n], dw = gate dw', db = gate db', gated = gate w, which takes du' to the gradient of x.
+// Of a junction's gate, after du' = the gradient without the gate and dw' = du'^T x: with u = w x + b, the gate's
+// gradient is the sum of du' u over the rows, which is the sum of dw' w over the columns, and db' b. So neither u nor
+// its product with du' is ever there. A warp to a row n of w: dgate[n] = dw'[n] w[n] + db'[n] b[n], dw = gate dw', db =
+// gate db', gated = gate w, which takes du' to the gradient of x.
 template <class T>
 struct Fold {
   const T *w, *b, *gate, *parts;  // parts [blocks, N] of db'
@@ -155,11 +161,11 @@ void input_gradient(const Array& du, const Array& w, const Out& dx, bool add) {
            du.address(), w.address(), nullptr, dx.mutable_address());
 }
 
-// dx, dgamma and dbeta by way of the gradient of the norm [R, K], which du w is; and h, the norm itself, if it is defined. `also` as in
-// norm_backward.
+// dx, dgamma and dbeta by way of the gradient of the norm [R, K], which du w is; and h, the norm itself, if it is
+// defined. `also` as in norm_backward.
 template <class T, class U>
-void through_norm(const LinearCall& call, const LinearKept& kept, const Array& du, const Array& x, const Array& w, const LinearGradients& g,
-                  const Out& h, RowSums<T>& sums, const ColumnSums<T>& also) {
+void through_norm(const LinearCall& call, const LinearKept& kept, const Array& du, const Array& x, const Array& w,
+                  const LinearGradients& g, const Out& h, RowSums<T>& sums, const ColumnSums<T>& also) {
   const Out dh(scratch(x));
   input_gradient(du, w, dh, false);
   norm_backward(NormBackward<T, U>{.dy = elements<T>(dh),
@@ -170,7 +176,8 @@ void through_norm(const LinearCall& call, const LinearKept& kept, const Array& d
                                    .dx = elements<T>(g.dx),
                                    .added = g.add_to_dx ? elements<T>(g.dx) : nullptr,
                                    .y = elements<U>(h)},
-                h.defined() ? elements<T>(call.beta) : nullptr, leading_rows(x), x.dim(-1), g.dgamma, g.dbeta, sums, also);
+                h.defined() ? elements<T>(call.beta) : nullptr, leading_rows(x), x.dim(-1), g.dgamma, g.dbeta, sums,
+                also);
 }
 
 // dx where no norm stands before the product; it may be bf16.
@@ -183,23 +190,28 @@ void to_input(const Array& du, const Array& w, const Array& like, const LinearGr
 
 // T: of weights and sums. S: what dy and the slope are stored in. U: of the operands of products.
 template <class T, class S, class U>
-void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& weight, const Array& b,
-              const LinearGradients& g) {
+void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& weight,
+              const Array& b, const LinearGradients& g) {
   const std::int64_t R = leading_rows(x), N = weight.dim(0), K = weight.dim(1);
-  const bool norm = call.gamma.defined(), junction = call.after == LinearCall::After::residual, gelu = call.after == LinearCall::After::gelu;
-  const bool gated = junction && call.gate.defined(), scaled = junction && call.row_scale.defined(), wants_gate = gated && g.dgate.defined();
+  const bool norm = call.gamma.defined(), junction = call.after == LinearCall::After::residual,
+             gelu = call.after == LinearCall::After::gelu;
+  const bool gated = junction && call.gate.defined(), scaled = junction && call.row_scale.defined(),
+             wants_gate = gated && g.dgate.defined();
   const bool wants_x = g.dx.defined() || g.dgamma.defined() || g.dbeta.defined();
-  const auto again = [&] { return normed(call, x, norm ? Out(scratch(kept.mean)) : Out(), norm ? Out(scratch(kept.rstd)) : Out()); };
+  const auto again = [&] {
+    return normed(call, x, norm ? Out(scratch(kept.mean)) : Out(), norm ? Out(scratch(kept.rstd)) : Out());
+  };
   const auto operands = [&] { return Array(dy.shape(), dtype_of<U>, Device::cuda); };
-  OutputGradient<T, S, U> output{.dy = pointer<S>(dy),
-                                 .slope = gelu ? pointer<S>(kept.slope) : nullptr,
-                                 .gate = gated ? pointer<T>(call.gate) : nullptr,
-                                 .row_scale = scaled ? pointer<T>(call.row_scale) : nullptr,
-                                 .u = nullptr,
-                                 .gates = gated ? call.gate.numel() : 1,
-                                 .rows_of_sample = scaled ? std::max<std::int64_t>(R / std::max<std::int64_t>(call.row_scale.numel(), 1), 1) : 1,
-                                 .N = N,
-                                 .du = nullptr};
+  OutputGradient<T, S, U> output{
+      .dy = pointer<S>(dy),
+      .slope = gelu ? pointer<S>(kept.slope) : nullptr,
+      .gate = gated ? pointer<T>(call.gate) : nullptr,
+      .row_scale = scaled ? pointer<T>(call.row_scale) : nullptr,
+      .u = nullptr,
+      .gates = gated ? call.gate.numel() : 1,
+      .rows_of_sample = scaled ? std::max<std::int64_t>(R / std::max<std::int64_t>(call.row_scale.numel(), 1), 1) : 1,
+      .N = N,
+      .du = nullptr};
   RowSums<T> sums;
   // The pass that makes du and sums its columns; returns the parts of these sums.
   const auto make_du = [&](const std::array<Out, 2>& results) {
@@ -214,9 +226,11 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
       if (scaled) output.du = pointer<U>(Out(du));
       const std::array<Out, 2> nowhere{};  // the parts of db' are for the next kernel but one
       const T* const parts = scaled || b.defined() ? make_du(nowhere) : nullptr;
-      const Out dw = g.dw.defined() ? g.dw : Out(scratch(weight)), of_rows = g.dgate.numel() == N ? g.dgate : Out(empty_like(weight, {N}));
+      const Out dw = g.dw.defined() ? g.dw : Out(scratch(weight)),
+                of_rows = g.dgate.numel() == N ? g.dgate : Out(empty_like(weight, {N}));
       weight_gradient(du, again(), dw);
-      if (parts) count_bytes(RowSums<T>::blocks_of(R) * N * static_cast<std::int64_t>(sizeof(T)));  // which fold_kernel reads
+      if (parts)
+        count_bytes(RowSums<T>::blocks_of(R) * N * static_cast<std::int64_t>(sizeof(T)));  // which fold_kernel reads
       const Out gated_weight = wants_x ? Out(scratch(weight)) : Out();
       launch_rows(N, fold_kernel<T>,
                   Fold<T>{.w = elements<T>(weight),
@@ -281,7 +295,8 @@ void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, 
   if (a.numel() == 0) return fill(0, y);  // an inner extent of 0
   const std::int64_t M = y.dim(-2), N = y.dim(-1), K = a.dim(transpose_a ? -2 : -1);
   const Shape matrices = leading(y.shape());
-  const Walk<2> walk(matrices, {broadcast_strides(leading(a.shape()), matrices), broadcast_strides(leading(b.shape()), matrices)});
+  const Walk<2> walk(
+      matrices, {broadcast_strides(leading(a.shape()), matrices), broadcast_strides(leading(b.shape()), matrices)});
   const auto bytes = static_cast<std::int64_t>(size_of(y.dtype()));
   walk.run(0, matrices.numel(), [&](std::int64_t count, std::int64_t matrix, const Walk<2>::Offsets& at) {
     multiply({.dtype = y.dtype(),
@@ -294,12 +309,14 @@ void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, 
               .stride_a = walk.inner_stride[0] * M * K,
               .stride_b = walk.inner_stride[1] * K * N,
               .stride_y = M * N},
-             static_cast<const char*>(a.address()) + at[0] * M * K * bytes, static_cast<const char*>(b.address()) + at[1] * K * N * bytes, nullptr,
+             static_cast<const char*>(a.address()) + at[0] * M * K * bytes,
+             static_cast<const char*>(b.address()) + at[1] * K * N * bytes, nullptr,
              static_cast<char*>(y.mutable_address()) + matrix * M * N * bytes);
   });
 }
 
-void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const LinearKeptOut& kept, const Out& y) {
+void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const LinearKeptOut& kept,
+                    const Out& y) {
   const Array h = normed(call, x, kept.mean, kept.rstd), weight = operand(call, w);
   const auto product = [&](const Array& bias) {
     const Out u(Array(y.shape(), w.dtype(), Device::cuda));
@@ -316,8 +333,8 @@ void linear_forward(const LinearCall& call, const Array& x, const Array& w, cons
   }
 }
 
-void linear_backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& w, const Array& b,
-                     const LinearGradients& g) {
+void linear_backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& w,
+                     const Array& b, const LinearGradients& g) {
   if (call.products == Precision::bf16)
     dy.dtype() == DType::bf16 ? backward<float, bfloat16, bfloat16>(call, kept, dy, x, w, b, g)
                               : backward<float, float, bfloat16>(call, kept, dy, x, w, b, g);

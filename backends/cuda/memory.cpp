@@ -27,8 +27,8 @@ void wait_for(cudaEvent_t event) {
   PLUMB_CUDA_CHECKED(cudaEventSynchronize(event));
 }
 
-// Pinned places for downloads that nobody waits for, each with its event. One may be used again while a copy into it is still under way: the next
-// comes after it, and who looks waits for the next one's event.
+// Pinned places for downloads that nobody waits for, each with its event. One may be used again while a copy into it is
+// still under way: the next comes after it, and who looks waits for the next one's event.
 class Places {
  public:
   struct Place {

@@ -1,6 +1,6 @@
-// permute, slice, assign_slice, gather: a thread moves one unit, the largest of 16, 8, 4, 2 or 1 bytes of which runs are made. scatter_add: a thread
-// sums one element of the result over the rows that go there, in their order. Bytes: each element that moves is read once and written once;
-// scatter_add reads the index once for each element of a row.
+// permute, slice, assign_slice, gather: a thread moves one unit, the largest of 16, 8, 4, 2 or 1 bytes of which runs
+// are made. scatter_add: a thread sums one element of the result over the rows that go there, in their order. Bytes:
+// each element that moves is read once and written once; scatter_add reads the index once for each element of a row.
 #include <type_traits>
 
 #include "backends/cuda/index.cuh"
@@ -19,14 +19,16 @@ __global__ void permute_kernel(const T* x, T* y, Index<1> index, std::int64_t n)
 
 // Runs of `run` units, the distance between whose beginnings is `from_stride` in x and `to_stride` in y.
 template <class T>
-__global__ void runs_kernel(const T* x, std::int64_t from_stride, T* y, std::int64_t to_stride, std::int64_t run, std::int64_t n) {
+__global__ void runs_kernel(const T* x, std::int64_t from_stride, T* y, std::int64_t to_stride, std::int64_t run,
+                            std::int64_t n) {
   const std::int64_t i = thread_number();
   if (i < n) y[i / run * to_stride + i % run] = x[i / run * from_stride + i % run];
 }
 
 // A row of an index out of range has all bits set, NaN, -1 or 255: nothing is read there.
 template <class T>
-__global__ void gather_kernel(const T* x, std::int64_t rows, const std::int64_t* index, T* y, std::int64_t run, std::int64_t n) {
+__global__ void gather_kernel(const T* x, std::int64_t rows, const std::int64_t* index, T* y, std::int64_t run,
+                              std::int64_t n) {
   const std::int64_t i = thread_number();
   if (i >= n) return;
   const std::int64_t row = index[i / run];
@@ -36,7 +38,8 @@ __global__ void gather_kernel(const T* x, std::int64_t rows, const std::int64_t*
 }
 
 template <class T>
-__global__ void scatter_add_kernel(const T* x, const std::int64_t* index, std::int64_t count, T* y, std::int64_t run, std::int64_t n) {
+__global__ void scatter_add_kernel(const T* x, const std::int64_t* index, std::int64_t count, T* y, std::int64_t run,
+                                   std::int64_t n) {
   const std::int64_t i = thread_number();
   if (i >= n) return;
   const std::int64_t row = i / run, column = i % run;
@@ -79,14 +82,14 @@ T* units(const Out& a) {
 }
 
 // Copies `bytes` in runs, from `from_offset` on in x and from `to_offset` on in y.
-void copy_runs(const Array& x, std::int64_t from_stride, std::int64_t from_offset, const Out& y, std::int64_t to_stride, std::int64_t to_offset,
-               std::int64_t run, std::int64_t bytes) {
+void copy_runs(const Array& x, std::int64_t from_stride, std::int64_t from_offset, const Out& y, std::int64_t to_stride,
+               std::int64_t to_offset, std::int64_t run, std::int64_t bytes) {
   if (bytes == 0) return;
   count_bytes(2 * bytes);
   in_units({from_stride, from_offset, to_stride, to_offset, run}, [&]<class T>() {
     constexpr auto unit = static_cast<std::int64_t>(sizeof(T));
-    launch_for(bytes / unit, runs_kernel<T>, units<T>(x) + from_offset / unit, from_stride / unit, units<T>(y) + to_offset / unit, to_stride / unit,
-               run / unit, bytes / unit);
+    launch_for(bytes / unit, runs_kernel<T>, units<T>(x) + from_offset / unit, from_stride / unit,
+               units<T>(y) + to_offset / unit, to_stride / unit, run / unit, bytes / unit);
   });
 }
 
@@ -98,7 +101,9 @@ void permute(const Array& x, std::span<const int> axes, const Out& y) {
   for (std::size_t i = 0; i < axes.size(); ++i) strides[i] = dense[static_cast<std::size_t>(axes[i])];
   const Index<1> index(y.shape(), std::array<Strides, 1>{strides});
   count_bytes(2 * static_cast<std::int64_t>(y.size_in_bytes()));
-  const auto run = [&]<class T>() { launch_for(y.numel(), permute_kernel<T>, units<T>(x), units<T>(y), index, y.numel()); };
+  const auto run = [&]<class T>() {
+    launch_for(y.numel(), permute_kernel<T>, units<T>(x), units<T>(y), index, y.numel());
+  };
   switch (size_of(x.dtype())) {
     case 8:
       return run.template operator()<std::uint64_t>();
@@ -135,7 +140,8 @@ void gather(const Array& x, const Array& index, const Out& y) {
 void scatter_add(const Array& x, const Array& index, const Out& y) {
   dispatch_float(x.dtype(), "scatter_add", [&]<class T>() {
     const std::int64_t run = inner_bytes(y, 0) / static_cast<std::int64_t>(sizeof(T));
-    launch_for(y.numel(), scatter_add_kernel<T>, elements<T>(x), elements<std::int64_t>(index), index.numel(), in_place<T>(y), run, y.numel());
+    launch_for(y.numel(), scatter_add_kernel<T>, elements<T>(x), elements<std::int64_t>(index), index.numel(),
+               in_place<T>(y), run, y.numel());
   });
 }
 

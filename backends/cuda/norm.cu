@@ -1,6 +1,6 @@
-// Layer norm and RMS norm over the last axis: a warp to a row, which it reads two or three times (the later times from the cache); the variance by a
-// second pass. Backward in one kernel: dx, parts of the gradients of gamma and beta, and the norm itself again where it is wanted.
-// Bytes: forward x and y; backward dy, x and dx.
+// Layer norm and RMS norm over the last axis: a warp to a row, which it reads two or three times (the later times from
+// the cache); the variance by a second pass. Backward in one kernel: dx, parts of the gradients of gamma and beta, and
+// the norm itself again where it is wanted. Bytes: forward x and y; backward dy, x and dx.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/norm.cuh"
 #include "core/bfloat16.h"
@@ -10,7 +10,8 @@ namespace {
 
 // With beta and mean: layer norm. Without (null): RMS norm. S: T, or bf16.
 template <class T, class S>
-__global__ void norm_forward_kernel(const T* x, const T* gamma, const T* beta, T eps, S* y, T* mean, T* rstd, std::int64_t rows, std::int64_t D) {
+__global__ void norm_forward_kernel(const T* x, const T* gamma, const T* beta, T eps, S* y, T* mean, T* rstd,
+                                    std::int64_t rows, std::int64_t D) {
   const std::int64_t row = warp_row();
   if (row >= rows) return;
   x += row * D, y += row * D;
@@ -21,24 +22,27 @@ __global__ void norm_forward_kernel(const T* x, const T* gamma, const T* beta, T
   }
   for (std::int64_t i = lane(); i < D; i += 32) squares += (x[i] - m) * (x[i] - m);
   const T s = 1 / std::sqrt(warp_sum(squares) / static_cast<T>(D) + eps);
-  for (std::int64_t i = lane(); i < D; i += 32) y[i] = static_cast<S>(gamma[i] * ((x[i] - m) * s) + (beta ? beta[i] : T{0}));
+  for (std::int64_t i = lane(); i < D; i += 32)
+    y[i] = static_cast<S>(gamma[i] * ((x[i] - m) * s) + (beta ? beta[i] : T{0}));
   if (lane() == 0) {
     rstd[row] = s;
     if (mean) mean[row] = m;
   }
 }
 
-// A warp to a row, through the rows of the block in turn, which sums the parts of dgamma and dbeta in shared memory, each warp by itself, then the
-// warps in their order. Blocks behind those add up columns of another array, if there is one.
+// A warp to a row, through the rows of the block in turn, which sums the parts of dgamma and dbeta in shared memory,
+// each warp by itself, then the warps in their order. Blocks behind those add up columns of another array, if there is
+// one.
 template <class T, class S>
-__global__ void norm_backward_kernel(NormBackward<T, S> n, const T* beta, std::int64_t rows, std::int64_t D, std::int64_t blocks, T* partial,
-                                     ColumnSums<T> also) {
+__global__ void norm_backward_kernel(NormBackward<T, S> n, const T* beta, std::int64_t rows, std::int64_t D,
+                                     std::int64_t blocks, T* partial, ColumnSums<T> also) {
   if (blockIdx.x >= blocks) {
     const std::int64_t number = blockIdx.x - blocks, wide = (also.columns + blockDim.x - 1) / blockDim.x;
     const std::int64_t column = number % wide * blockDim.x + threadIdx.x, first = number / wide * also.rows_of_block;
     if (column >= also.columns) return;
     T sum = 0;
-    for (std::int64_t row = first; row < min(also.rows, first + also.rows_of_block); ++row) sum += also.x[row * also.columns + column];
+    for (std::int64_t row = first; row < min(also.rows, first + also.rows_of_block); ++row)
+      sum += also.x[row * also.columns + column];
     also.partial[number / wide * also.columns + column] = sum;
     return;
   }
@@ -90,8 +94,8 @@ struct NormColumns {
 
 // kernels.def has the formulas. means [rows, 2]: mean(g) and mean(g h), for what sums over rows.
 template <class T>
-__global__ void layer_norm_second_kernel(const T* g, const T* dy, const T* x, const T* gamma, const T* mean, const T* rstd, T* ddy, T* dx, T* means,
-                                         std::int64_t rows, std::int64_t D) {
+__global__ void layer_norm_second_kernel(const T* g, const T* dy, const T* x, const T* gamma, const T* mean,
+                                         const T* rstd, T* ddy, T* dx, T* means, std::int64_t rows, std::int64_t D) {
   const std::int64_t row = warp_row();
   if (row >= rows) return;
   g += row * D, dy += row * D, x += row * D, ddy += row * D, dx += row * D;
@@ -124,78 +128,89 @@ struct SecondColumns {
 };
 
 template <class T>
-NormBackward<T, T> backward_of(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& dx) {
-  return {elements<T>(dy), elements<T>(x), elements<T>(gamma), elements<T>(mean), elements<T>(rstd), elements<T>(dx), nullptr, nullptr};
+NormBackward<T, T> backward_of(const Array& dy, const Array& x, const Array& gamma, const Array& mean,
+                               const Array& rstd, const Out& dx) {
+  return {elements<T>(dy), elements<T>(x), elements<T>(gamma), elements<T>(mean), elements<T>(rstd), elements<T>(dx),
+          nullptr,         nullptr};
 }
 
 }  // namespace
 
 template <class T, class S>
-void norm_backward(const NormBackward<T, S>& n, const T* beta, std::int64_t rows, std::int64_t D, const Out& dgamma, const Out& dbeta,
-                   RowSums<T>& sums, ColumnSums<T> also) {
+void norm_backward(const NormBackward<T, S>& n, const T* beta, std::int64_t rows, std::int64_t D, const Out& dgamma,
+                   const Out& dbeta, RowSums<T>& sums, ColumnSums<T> also) {
   constexpr std::int64_t room = 48 << 10;  // bytes of shared memory that every device gives a block unasked
   const std::int64_t of_warp = 2 * D * static_cast<std::int64_t>(sizeof(T));
   const bool wants_sums = dgamma.defined() || dbeta.defined(), fits = of_warp <= room;
-  const std::int64_t warps = fits && wants_sums ? std::min<std::int64_t>(8, room / std::max<std::int64_t>(of_warp, 1)) : 8,
+  const std::int64_t warps =
+                         fits && wants_sums ? std::min<std::int64_t>(8, room / std::max<std::int64_t>(of_warp, 1)) : 8,
                      blocks = RowSums<T>::blocks_of(rows);
   T* const partial = wants_sums && fits ? sums.parts(blocks, D, std::array<Out, 2>{dgamma, dbeta}) : nullptr;
-  const std::int64_t others = also.columns > 0 ? (also.columns + 32 * warps - 1) / (32 * warps) * RowSums<T>::blocks_of(also.rows) : 0;
+  const std::int64_t others =
+      also.columns > 0 ? (also.columns + 32 * warps - 1) / (32 * warps) * RowSums<T>::blocks_of(also.rows) : 0;
   if (D > 0 || others > 0)
-    launch(norm_backward_kernel<T, S>, dim3{static_cast<unsigned>(blocks + others), 1, 1}, dim3{static_cast<unsigned>(32 * warps), 1, 1},
-           static_cast<std::size_t>(partial ? warps * of_warp : 0), n, beta, rows, D, blocks, partial, also);
+    launch(norm_backward_kernel<T, S>, dim3{static_cast<unsigned>(blocks + others), 1, 1},
+           dim3{static_cast<unsigned>(32 * warps), 1, 1}, static_cast<std::size_t>(partial ? warps * of_warp : 0), n,
+           beta, rows, D, blocks, partial, also);
   if (!wants_sums || fits) return;
   count_bytes(2 * rows * D * static_cast<std::int64_t>(sizeof(T)));  // dy and x once more
   sums.template add<2>(NormColumns<T>{n.dy, n.x, n.mean, n.rstd, D}, rows, D, {dgamma, dbeta});
 }
-template void norm_backward(const NormBackward<float, float>&, const float*, std::int64_t, std::int64_t, const Out&, const Out&, RowSums<float>&,
-                            ColumnSums<float>);
-template void norm_backward(const NormBackward<float, bfloat16>&, const float*, std::int64_t, std::int64_t, const Out&, const Out&, RowSums<float>&,
-                            ColumnSums<float>);
-template void norm_backward(const NormBackward<double, double>&, const double*, std::int64_t, std::int64_t, const Out&, const Out&, RowSums<double>&,
-                            ColumnSums<double>);
+template void norm_backward(const NormBackward<float, float>&, const float*, std::int64_t, std::int64_t, const Out&,
+                            const Out&, RowSums<float>&, ColumnSums<float>);
+template void norm_backward(const NormBackward<float, bfloat16>&, const float*, std::int64_t, std::int64_t, const Out&,
+                            const Out&, RowSums<float>&, ColumnSums<float>);
+template void norm_backward(const NormBackward<double, double>&, const double*, std::int64_t, std::int64_t, const Out&,
+                            const Out&, RowSums<double>&, ColumnSums<double>);
 
-void layer_norm_forward(const Array& x, const Array& gamma, const Array& beta, double eps, const Out& y, const Out& mean, const Out& rstd) {
+void layer_norm_forward(const Array& x, const Array& gamma, const Array& beta, double eps, const Out& y,
+                        const Out& mean, const Out& rstd) {
   dispatch_float(x.dtype(), "layer_norm", [&]<class T>() {
     const auto into = [&]<class S>() {
-      launch_rows(rows_of(x), norm_forward_kernel<T, S>, elements<T>(x), elements<T>(gamma), elements<T>(beta), static_cast<T>(eps), elements<S>(y),
-                  elements<T>(mean), elements<T>(rstd), rows_of(x), x.dim(-1));
+      launch_rows(rows_of(x), norm_forward_kernel<T, S>, elements<T>(x), elements<T>(gamma), elements<T>(beta),
+                  static_cast<T>(eps), elements<S>(y), elements<T>(mean), elements<T>(rstd), rows_of(x), x.dim(-1));
     };
     y.dtype() == DType::bf16 ? into.template operator()<bfloat16>() : into.template operator()<T>();
   });
 }
 
-void layer_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& dx, const Out& dgamma,
-                         const Out& dbeta) {
+void layer_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd,
+                         const Out& dx, const Out& dgamma, const Out& dbeta) {
   dispatch_float(x.dtype(), "layer_norm", [&]<class T>() {
     RowSums<T> sums;
-    norm_backward(backward_of<T>(dy, x, gamma, mean, rstd, dx), static_cast<const T*>(nullptr), rows_of(x), x.dim(-1), dgamma, dbeta, sums, {});
+    norm_backward(backward_of<T>(dy, x, gamma, mean, rstd, dx), static_cast<const T*>(nullptr), rows_of(x), x.dim(-1),
+                  dgamma, dbeta, sums, {});
     sums.finish();
   });
 }
 
-void layer_norm_second(const Array& g, const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& ddy,
-                       const Out& dx, const Out& dgamma) {
+void layer_norm_second(const Array& g, const Array& dy, const Array& x, const Array& gamma, const Array& mean,
+                       const Array& rstd, const Out& ddy, const Out& dx, const Out& dgamma) {
   dispatch_float(x.dtype(), "layer_norm", [&]<class T>() {
     const std::int64_t rows = rows_of(x), D = x.dim(-1);
     const Out means(Array(Shape{std::max<std::int64_t>(rows, 1), 2}, x.dtype(), Device::cuda));
-    launch_rows(rows, layer_norm_second_kernel<T>, elements<T>(g), elements<T>(dy), elements<T>(x), elements<T>(gamma), elements<T>(mean),
-                elements<T>(rstd), elements<T>(ddy), elements<T>(dx), elements<T>(means), rows, D);
-    sum_columns<1, T>(SecondColumns<T>{elements<T>(g), elements<T>(dy), elements<T>(x), pointer<T>(mean), pointer<T>(rstd), elements<T>(means), D},
+    launch_rows(rows, layer_norm_second_kernel<T>, elements<T>(g), elements<T>(dy), elements<T>(x), elements<T>(gamma),
+                elements<T>(mean), elements<T>(rstd), elements<T>(ddy), elements<T>(dx), elements<T>(means), rows, D);
+    sum_columns<1, T>(SecondColumns<T>{elements<T>(g), elements<T>(dy), elements<T>(x), pointer<T>(mean),
+                                       pointer<T>(rstd), elements<T>(means), D},
                       rows, D, std::array<Out, 1>{dgamma});
   });
 }
 
 void rms_norm_forward(const Array& x, const Array& gamma, double eps, const Out& y, const Out& rstd) {
   dispatch_float(x.dtype(), "rms_norm", [&]<class T>() {
-    launch_rows(rows_of(x), norm_forward_kernel<T, T>, elements<T>(x), elements<T>(gamma), static_cast<const T*>(nullptr), static_cast<T>(eps),
-                elements<T>(y), static_cast<T*>(nullptr), elements<T>(rstd), rows_of(x), x.dim(-1));
+    launch_rows(rows_of(x), norm_forward_kernel<T, T>, elements<T>(x), elements<T>(gamma),
+                static_cast<const T*>(nullptr), static_cast<T>(eps), elements<T>(y), static_cast<T*>(nullptr),
+                elements<T>(rstd), rows_of(x), x.dim(-1));
   });
 }
 
-void rms_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& rstd, const Out& dx, const Out& dgamma) {
+void rms_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& rstd, const Out& dx,
+                       const Out& dgamma) {
   dispatch_float(x.dtype(), "rms_norm", [&]<class T>() {
     RowSums<T> sums;
-    norm_backward(backward_of<T>(dy, x, gamma, Array(), rstd, dx), static_cast<const T*>(nullptr), rows_of(x), x.dim(-1), dgamma, Out(), sums, {});
+    norm_backward(backward_of<T>(dy, x, gamma, Array(), rstd, dx), static_cast<const T*>(nullptr), rows_of(x),
+                  x.dim(-1), dgamma, Out(), sums, {});
     sums.finish();
   });
 }

@@ -24,7 +24,7 @@ struct ColumnSums {
 
 // dgamma and dbeta are written when `sums` are finished. beta is needed for y alone. `also` is done by the same launch.
 template <class T, class S>
-void norm_backward(const NormBackward<T, S>& n, const T* beta, std::int64_t rows, std::int64_t D, const Out& dgamma, const Out& dbeta,
-                   RowSums<T>& sums, ColumnSums<T> also);
+void norm_backward(const NormBackward<T, S>& n, const T* beta, std::int64_t rows, std::int64_t D, const Out& dgamma,
+                   const Out& dbeta, RowSums<T>& sums, ColumnSums<T> also);
 
 }  // namespace plumb::cuda

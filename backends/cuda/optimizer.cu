@@ -1,8 +1,10 @@
-// AdamW, SGD, Adagrad and the moving average over all parameters in one launch each: blocks of 1024 elements, found in a table of tensors that goes
-// up once a call; the average's, in which nothing changes from step to step, when it does. LAMB likewise, a block to a tensor: the trust ratio is of
-// the whole tensor, and directions are computed twice rather than kept. The sum of squares: a block to 4096 elements, in f64, then one block adds
-// these sums in their order; its table goes along with the launch. (Formulas: backends/reference/optimizer.cpp.) Bytes: each element of gradient,
-// parameter and what is remembered is read once, and once written where it changes; LAMB reads all but the gradient twice.
+// AdamW, SGD, Adagrad and the moving average over all parameters in one launch each: blocks of 1024 elements, found in
+// a table of tensors that goes up once a call; the average's, in which nothing changes from step to step, when it does.
+// LAMB likewise, a block to a tensor: the trust ratio is of the whole tensor, and directions are computed twice rather
+// than kept. The sum of squares: a block to 4096 elements, in f64, then one block adds these sums in their order; its
+// table goes along with the launch. (Formulas: backends/reference/optimizer.cpp.) Bytes: each element of gradient,
+// parameter and what is remembered is read once, and once written where it changes; LAMB reads all but the gradient
+// twice.
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -21,7 +23,8 @@ constexpr std::int64_t update_block = 1024, squares_block = 4096;  // elements
 template <class Row>
 class Table {
  public:
-  explicit Table(const std::vector<Row>& rows) : bytes_(Shape{static_cast<std::int64_t>(rows.size() * sizeof(Row))}, DType::u8, Device::cuda) {
+  explicit Table(const std::vector<Row>& rows)
+      : bytes_(Shape{static_cast<std::int64_t>(rows.size() * sizeof(Row))}, DType::u8, Device::cuda) {
     memory_of(Device::cuda).upload(rows.data(), Out(bytes_).mutable_address(), rows.size() * sizeof(Row));
   }
   const Row* data() const { return reinterpret_cast<const Row*>(elements<std::uint8_t>(bytes_)); }
@@ -68,7 +71,9 @@ struct AdamWRow {
   T beta1, rest1, beta2, rest2;                  // rest: 1 - beta, by the host in f64
   T decay, rate, eps, correction1, correction2;  // decay: AdamW's lr wd, LAMB's wd
 
-  __device__ __forceinline__ T direction(std::int64_t i) const { return (moment1[i] / correction1) / (std::sqrt(moment2[i] / correction2) + eps); }
+  __device__ __forceinline__ T direction(std::int64_t i) const {
+    return (moment1[i] / correction1) / (std::sqrt(moment2[i] / correction2) + eps);
+  }
   __device__ __forceinline__ void move_moments(std::int64_t i, T scale) const {
     const T g = scale * gradient[i];
     moment1[i] = beta1 * moment1[i] + rest1 * g;
@@ -137,7 +142,8 @@ template <class T>
 __global__ void ema_kernel(const EmaRow<T>* rows, int count, T rate) {
   const EmaRow<T> r = row_of_block(rows, count, std::int64_t{blockIdx.x});
   const std::int64_t first = (std::int64_t{blockIdx.x} - r.first_block) * update_block;
-  for (std::int64_t i = first + threadIdx.x; i < min(r.n, first + update_block); i += blockDim.x) r.average[i] += rate * (r.value[i] - r.average[i]);
+  for (std::int64_t i = first + threadIdx.x; i < min(r.n, first + update_block); i += blockDim.x)
+    r.average[i] += rate * (r.value[i] - r.average[i]);
 }
 
 template <class T>
@@ -160,7 +166,8 @@ __global__ void __launch_bounds__(1024) lamb_kernel(const AdamWRow<T>* rows, con
 
 const StepState* state_of(const Array& state) { return reinterpret_cast<const StepState*>(elements<double>(state)); }
 
-// A table of the tensors that have elements, whose rows row_of(update, first_block) makes; `blocks` is how many they need.
+// A table of the tensors that have elements, whose rows row_of(update, first_block) makes; `blocks` is how many they
+// need.
 template <class Row, class Update, class RowOf>
 std::vector<Row> table_of(std::span<const Update> updates, std::int64_t& blocks, RowOf&& row_of) {
   std::vector<Row> rows;
@@ -179,8 +186,8 @@ void update_all(std::span<const Update> updates, const Array& state, RowOf&& row
   const std::vector<Row> rows = table_of<Row>(updates, blocks, row_of);
   if (rows.empty()) return;
   const Table<Row> table(rows);
-  launch(update_kernel<Row>, dim3{static_cast<unsigned>(blocks), 1, 1}, dim3{block_threads, 1, 1}, 0, table.data(), static_cast<int>(rows.size()),
-         state_of(state));
+  launch(update_kernel<Row>, dim3{static_cast<unsigned>(blocks), 1, 1}, dim3{block_threads, 1, 1}, 0, table.data(),
+         static_cast<int>(rows.size()), state_of(state));
 }
 
 template <class T>
@@ -229,7 +236,8 @@ __global__ void squares_kernel(const __grid_constant__ SquaresTable table, doubl
   double* const sums = shared<double>();
   const SquaresRow& r = row_of_block(table.rows, table.count, std::int64_t{blockIdx.x});
   const auto dtype = static_cast<DType>(table.dtypes[&r - table.rows]);
-  const std::int64_t first = (std::int64_t{blockIdx.x} - r.first_block) * squares_block, end = min(r.n, first + squares_block);
+  const std::int64_t first = (std::int64_t{blockIdx.x} - r.first_block) * squares_block,
+                     end = min(r.n, first + squares_block);
   const double sum = block_sum(dtype == DType::f32   ? squares_of<float>(r.x, first, end)
                                : dtype == DType::f64 ? squares_of<double>(r.x, first, end)
                                                      : squares_of<bfloat16>(r.x, first, end),
@@ -240,9 +248,11 @@ __global__ void squares_kernel(const __grid_constant__ SquaresTable table, doubl
 __device__ __forceinline__ bool is_finite(double x) { return x - x == 0; }
 
 template <class T>
-__global__ void step_state_kernel(const T* loss, const double* squared_norm, double max_norm, const StepState* before, StepState* state) {
+__global__ void step_state_kernel(const T* loss, const double* squared_norm, double max_norm, const StepState* before,
+                                  StepState* state) {
   if (threadIdx.x > 0) return;
-  const double value = loss ? static_cast<double>(*loss) : 0, squares = *squared_norm, scale = max_norm / (std::sqrt(squares) + 1e-6);
+  const double value = loss ? static_cast<double>(*loss) : 0, squares = *squared_norm,
+               scale = max_norm / (std::sqrt(squares) + 1e-6);
   const bool goes_on = (!before || before->goes_on != 0) && is_finite(value) && is_finite(squares);
   *state = {scale < 1 ? scale : 1, goes_on ? 1.0 : 0.0, value, squares};
 }
@@ -252,8 +262,9 @@ __global__ void step_state_kernel(const T* loss, const double* squared_norm, dou
 void adamw(std::span<const AdamWUpdate> updates, const Array& state) {
   if (updates.empty()) return;
   dispatch_float(updates[0].parameter.dtype(), "adamw", [&]<class T>() {
-    update_all<AdamWRow<T>>(updates, state,
-                            [](const AdamWUpdate& u, std::int64_t first) { return adam_row<T>(u, first, u.step.lr * u.step.weight_decay); });
+    update_all<AdamWRow<T>>(updates, state, [](const AdamWUpdate& u, std::int64_t first) {
+      return adam_row<T>(u, first, u.step.lr * u.step.weight_decay);
+    });
   });
 }
 
@@ -261,11 +272,13 @@ void lamb(std::span<const AdamWUpdate> updates, const Array& state) {
   if (updates.empty()) return;
   dispatch_float(updates[0].parameter.dtype(), "lamb", [&]<class T>() {
     std::int64_t blocks = 0;
-    const std::vector<AdamWRow<T>> rows =
-        table_of<AdamWRow<T>>(updates, blocks, [](const AdamWUpdate& u, std::int64_t first) { return adam_row<T>(u, first, u.step.weight_decay); });
+    const std::vector<AdamWRow<T>> rows = table_of<AdamWRow<T>>(
+        updates, blocks,
+        [](const AdamWUpdate& u, std::int64_t first) { return adam_row<T>(u, first, u.step.weight_decay); });
     if (rows.empty()) return;
     const Table<AdamWRow<T>> table(rows);
-    launch(lamb_kernel<T>, dim3{static_cast<unsigned>(rows.size()), 1, 1}, dim3{1024, 1, 1}, 1024 * sizeof(double), table.data(), state_of(state));
+    launch(lamb_kernel<T>, dim3{static_cast<unsigned>(rows.size()), 1, 1}, dim3{1024, 1, 1}, 1024 * sizeof(double),
+           table.data(), state_of(state));
   });
 }
 
@@ -306,13 +319,14 @@ void ema(double rate, std::span<const EmaUpdate> updates) {
   if (updates.empty()) return;
   dispatch_float(updates[0].average.dtype(), "ema", [&]<class T>() {
     std::int64_t blocks = 0;
-    const std::vector<EmaRow<T>> rows = table_of<EmaRow<T>>(updates, blocks, [](const EmaUpdate& u, std::int64_t first) {
-      return EmaRow<T>{first, u.average.numel(), elements<T>(u.value), in_place<T>(u.average)};
-    });
+    const std::vector<EmaRow<T>> rows =
+        table_of<EmaRow<T>>(updates, blocks, [](const EmaUpdate& u, std::int64_t first) {
+          return EmaRow<T>{first, u.average.numel(), elements<T>(u.value), in_place<T>(u.average)};
+        });
     if (rows.empty()) return;
     static thread_local KeptTable<EmaRow<T>> table;  // a thread trains one model after the other
-    launch(ema_kernel<T>, dim3{static_cast<unsigned>(blocks), 1, 1}, dim3{block_threads, 1, 1}, 0, table.of(rows), static_cast<int>(rows.size()),
-           static_cast<T>(rate));
+    launch(ema_kernel<T>, dim3{static_cast<unsigned>(blocks), 1, 1}, dim3{block_threads, 1, 1}, 0, table.of(rows),
+           static_cast<int>(rows.size()), static_cast<T>(rate));
   });
 }
 
@@ -327,7 +341,8 @@ void sum_of_squares(std::span<const Array> arrays, const Out& sum) {
   std::int64_t of_table = 0;
   const auto flush = [&] {
     if (table.count == 0) return;
-    launch(squares_kernel, dim3{static_cast<unsigned>(of_table), 1, 1}, dim3{block_threads, 1, 1}, block_threads * sizeof(double), table, next);
+    launch(squares_kernel, dim3{static_cast<unsigned>(of_table), 1, 1}, dim3{block_threads, 1, 1},
+           block_threads * sizeof(double), table, next);
     next += of_table, of_table = 0, table.count = 0;
   };
   for (const Array& x : arrays) {
@@ -344,8 +359,8 @@ void sum_of_squares(std::span<const Array> arrays, const Out& sum) {
 
 void step_state(const Array& loss, const Array& squared_norm, double max_norm, const Array& before, const Out& state) {
   dispatch_float(loss.defined() ? loss.dtype() : DType::f64, "step_state", [&]<class T>() {
-    launch(step_state_kernel<T>, dim3{1, 1, 1}, dim3{32, 1, 1}, 0, elements<T>(loss), elements<double>(squared_norm), max_norm, state_of(before),
-           reinterpret_cast<StepState*>(elements<double>(state)));
+    launch(step_state_kernel<T>, dim3{1, 1, 1}, dim3{32, 1, 1}, 0, elements<T>(loss), elements<double>(squared_norm),
+           max_norm, state_of(before), reinterpret_cast<StepState*>(elements<double>(state)));
   });
 }
 

@@ -1,4 +1,5 @@
-// max_pool2d: a thread finds the largest pixel of one window. Bytes: the image is read once for each window that a pixel is in, the index written once.
+// max_pool2d: a thread finds the largest pixel of one window. Bytes: the image is read once for each window that a
+// pixel is in, the index written once.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/warp.cuh"
@@ -7,8 +8,9 @@ namespace plumb::cuda {
 namespace {
 
 template <class T>
-__global__ void max_pool2d_kernel(const T* x, std::int64_t H, std::int64_t W, std::int64_t kernel, std::int64_t step, std::int64_t padding,
-                                  std::int64_t rows, std::int64_t columns, std::int64_t* index, std::int64_t n) {
+__global__ void max_pool2d_kernel(const T* x, std::int64_t H, std::int64_t W, std::int64_t kernel, std::int64_t step,
+                                  std::int64_t padding, std::int64_t rows, std::int64_t columns, std::int64_t* index,
+                                  std::int64_t n) {
   using std::isnan;
   const std::int64_t i = thread_number();
   if (i >= n) return;
@@ -28,8 +30,8 @@ __global__ void max_pool2d_kernel(const T* x, std::int64_t H, std::int64_t W, st
 
 void max_pool2d(const Array& x, const Pool2dOptions& options, const Out& index) {
   dispatch_float(x.dtype(), "max_pool2d", [&]<class T>() {
-    launch_for(index.numel(), max_pool2d_kernel<T>, elements<T>(x), x.dim(2), x.dim(3), options.kernel, options.step(), options.padding, index.dim(2),
-               index.dim(3), elements<std::int64_t>(index), index.numel());
+    launch_for(index.numel(), max_pool2d_kernel<T>, elements<T>(x), x.dim(2), x.dim(3), options.kernel, options.step(),
+               options.padding, index.dim(2), index.dim(3), elements<std::int64_t>(index), index.numel());
   });
 }
 

@@ -1,5 +1,5 @@
-// cuBLASLt thinks in columns: a row-major matrix [r, c] is its column-major [c, r]. So y = op(a) op(b) is asked for as y' = op(b)' op(a)', whose rows
-// are y's columns: the bias, one value to a row of y', is one to a column of y.
+// cuBLASLt thinks in columns: a row-major matrix [r, c] is its column-major [c, r]. So y = op(a) op(b) is asked for as
+// y' = op(b)' op(a)', whose rows are y's columns: the bias, one value to a row of y', is one to a column of y.
 #include "backends/cuda/products.h"
 
 #include <map>
@@ -24,7 +24,9 @@ void checked(cublasStatus_t status, const char* call) {
 }
 #define PLUMB_CUBLAS_CHECKED(call) checked(cublaslt().call, #call)
 
-cudaDataType type_of(DType dtype) { return dtype == DType::f64 ? CUDA_R_64F : dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
+cudaDataType type_of(DType dtype) {
+  return dtype == DType::f64 ? CUDA_R_64F : dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
+}
 
 struct Plan {
   cublasLtMatmulDesc_t operation = nullptr;
@@ -47,10 +49,11 @@ void set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttribut
 }
 
 // Row-major [rows, columns], dense.
-cublasLtMatrixLayout_t layout(const Product& p, DType dtype, std::int64_t rows, std::int64_t columns, std::int64_t stride) {
+cublasLtMatrixLayout_t layout(const Product& p, DType dtype, std::int64_t rows, std::int64_t columns,
+                              std::int64_t stride) {
   cublasLtMatrixLayout_t made = nullptr;
-  PLUMB_CUBLAS_CHECKED(
-      cublasLtMatrixLayoutCreate(&made, type_of(dtype), static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows), columns));
+  PLUMB_CUBLAS_CHECKED(cublasLtMatrixLayoutCreate(&made, type_of(dtype), static_cast<std::uint64_t>(columns),
+                                                  static_cast<std::uint64_t>(rows), columns));
   if (p.count > 1) {
     set(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(p.count));
     set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, stride);
@@ -62,9 +65,11 @@ class Library {
  public:
   Library() {
     PLUMB_CUBLAS_CHECKED(cublasLtCreate(&handle_));
-    workspace_ = Array(Shape{static_cast<std::int64_t>(workspace_bytes + workspace_alignment)}, DType::u8, Device::cuda);
+    workspace_ =
+        Array(Shape{static_cast<std::int64_t>(workspace_bytes + workspace_alignment)}, DType::u8, Device::cuda);
     const auto first = reinterpret_cast<std::uintptr_t>(Out(workspace_).mutable_address());
-    aligned_workspace_ = reinterpret_cast<void*>((first + workspace_alignment - 1) / workspace_alignment * workspace_alignment);
+    aligned_workspace_ =
+        reinterpret_cast<void*>((first + workspace_alignment - 1) / workspace_alignment * workspace_alignment);
   }
 
   void multiply(const Product& p, const void* a, const void* b, const void* bias, void* y) {
@@ -80,9 +85,10 @@ class Library {
                        results = (p.add_to_y ? 2 : 1) * p.count * p.M * p.N + (p.bias ? p.N : 0);
     counters.bytes += static_cast<std::uint64_t>(operands) * size_of(p.operands()) +
                       static_cast<std::uint64_t>(results) * size_of(p.dtype);
-    PLUMB_CUBLAS_CHECKED(cublasLtMatmul(handle_, plan.operation, f64 ? static_cast<const void*>(&one64) : &one, b, plan.left, a, plan.right,
-                                        f64 ? static_cast<const void*>(&sum64) : &sum, y, plan.result, y, plan.result, &plan.algorithm,
-                                        aligned_workspace_, plan.workspace, stream()));
+    PLUMB_CUBLAS_CHECKED(cublasLtMatmul(handle_, plan.operation, f64 ? static_cast<const void*>(&one64) : &one, b,
+                                        plan.left, a, plan.right, f64 ? static_cast<const void*>(&sum64) : &sum, y,
+                                        plan.result, y, plan.result, &plan.algorithm, aligned_workspace_,
+                                        plan.workspace, stream()));
   }
 
  private:
@@ -98,7 +104,8 @@ class Library {
     const Product& p = key.product;
     Plan plan;
     const bool f64 = p.dtype == DType::f64;
-    PLUMB_CUBLAS_CHECKED(cublasLtMatmulDescCreate(&plan.operation, f64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, type_of(p.dtype)));
+    PLUMB_CUBLAS_CHECKED(
+        cublasLtMatmulDescCreate(&plan.operation, f64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, type_of(p.dtype)));
     set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, p.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
@@ -110,18 +117,20 @@ class Library {
     PLUMB_CUBLAS_CHECKED(cublasLtMatmulPreferenceCreate(&preference));
     set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
     // Sums of parts in the type of the sums, in a fixed order: the same bits each time.
-    set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+    set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+        static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
     set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.alignment_b);
     set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, key.alignment_a);
     set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, key.alignment_y);
     set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, key.alignment_y);
     cublasLtMatmulHeuristicResult_t choice{};
     int found = 0;
-    PLUMB_CUBLAS_CHECKED(
-        cublasLtMatmulAlgoGetHeuristic(handle_, plan.operation, plan.left, plan.right, plan.result, plan.result, preference, 1, &choice, &found));
+    PLUMB_CUBLAS_CHECKED(cublasLtMatmulAlgoGetHeuristic(handle_, plan.operation, plan.left, plan.right, plan.result,
+                                                        plan.result, preference, 1, &choice, &found));
     PLUMB_CUBLAS_CHECKED(cublasLtMatmulPreferenceDestroy(preference));
-    check(found > 0, "[cuda] expected cuBLASLt to have an algorithm for a product of {} x [{}, {}] and [{}, {}] in {}, got none", p.count, p.M, p.K,
-          p.K, p.N, name(p.dtype));
+    check(found > 0,
+          "[cuda] expected cuBLASLt to have an algorithm for a product of {} x [{}, {}] and [{}, {}] in {}, got none",
+          p.count, p.M, p.K, p.K, p.N, name(p.dtype));
     plan.algorithm = choice.algo;
     plan.workspace = choice.workspaceSize;
     return plans_.emplace(key, plan).first->second;
@@ -141,7 +150,8 @@ void multiply(const Product& product, const void* a, const void* b, const void* 
   const std::int64_t elements = product.count * product.M * product.N;
   if (elements == 0) return;
   if (product.K > 0) return library.multiply(product, a, b, bias, y);
-  internal_check(!product.bias && (product.count == 1 || product.stride_y == product.M * product.N), "an empty product with a bias or gaps");
+  internal_check(!product.bias && (product.count == 1 || product.stride_y == product.M * product.N),
+                 "an empty product with a bias or gaps");
   if (product.add_to_y) return;
   const std::size_t bytes = static_cast<std::size_t>(elements) * size_of(product.dtype);
   counters.bytes += bytes;

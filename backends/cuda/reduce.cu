@@ -1,6 +1,6 @@
-// Sum and max over any axes. Where the innermost axis is reduced, a warp to a result: its lanes step through what is reduced. Else a thread to a
-// result and a part of what is reduced, so that neighbouring threads read neighbouring elements; a second kernel joins the parts in their order.
-// Bytes: x is read once.
+// Sum and max over any axes. Where the innermost axis is reduced, a warp to a result: its lanes step through what is
+// reduced. Else a thread to a result and a part of what is reduced, so that neighbouring threads read neighbouring
+// elements; a second kernel joins the parts in their order. Bytes: x is read once.
 #include "backends/cuda/index.cuh"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/rows.cuh"
@@ -33,12 +33,14 @@ __global__ void reduce_inner(const T* x, Index<1> results, std::int64_t n, Index
 
 // Part blockIdx.y of what is reduced; y [parts, n].
 template <Reduce op, class T>
-__global__ void reduce_outer(const T* x, Index<1> results, std::int64_t n, Index<1> reduced, std::int64_t count, std::int64_t of_part, T* y) {
+__global__ void reduce_outer(const T* x, Index<1> results, std::int64_t n, Index<1> reduced, std::int64_t count,
+                             std::int64_t of_part, T* y) {
   const std::int64_t i = thread_number(), first = std::int64_t{blockIdx.y} * of_part;
   if (i >= n) return;
   x += results.at(i).of[0];
   T value = Join<op, T>::start();
-  for (std::int64_t k = first; k < min(count, first + of_part); ++k) value = Join<op, T>::of(value, x[reduced.at(k).of[0]]);
+  for (std::int64_t k = first; k < min(count, first + of_part); ++k)
+    value = Join<op, T>::of(value, x[reduced.at(k).of[0]]);
   y[blockIdx.y * n + i] = value;
 }
 
@@ -60,26 +62,31 @@ void launch_reduce(const Array& x, const Out& y) {
   for (int axis = 0; axis < x.shape().rank(); ++axis) {
     const bool is_kept = y.dim(axis) == x.dim(axis);
     Shape& shape = is_kept ? kept : reduced;
-    (is_kept ? kept_strides : reduced_strides)[static_cast<std::size_t>(shape.rank())] = dense[static_cast<std::size_t>(axis)];
+    (is_kept ? kept_strides : reduced_strides)[static_cast<std::size_t>(shape.rank())] =
+        dense[static_cast<std::size_t>(axis)];
     shape = shape.appended(x.dim(axis));
   }
-  const Index<1> results(kept, std::array<Strides, 1>{kept_strides}), others(reduced, std::array<Strides, 1>{reduced_strides});
+  const Index<1> results(kept, std::array<Strides, 1>{kept_strides}),
+      others(reduced, std::array<Strides, 1>{reduced_strides});
   const std::int64_t n = y.numel(), count = reduced.numel();
   if (n == 0) return;
-  if (others.step(0) == 1) return launch_rows(n, reduce_inner<op, T>, elements<T>(x), results, n, others, count, elements<T>(y));
+  if (others.step(0) == 1)
+    return launch_rows(n, reduce_inner<op, T>, elements<T>(x), results, n, others, count, elements<T>(y));
   const std::int64_t of_part = std::max<std::int64_t>(partial_rows, (count + 65534) / 65535),
                      parts = std::max<std::int64_t>((count + of_part - 1) / of_part, 1);
   const Out partial = parts == 1 ? y : Out(Array(Shape{parts, n}, y.dtype(), Device::cuda));
-  launch(reduce_outer<op, T>, dim3{static_cast<unsigned>((n + 127) / 128), static_cast<unsigned>(parts), 1}, dim3{128, 1, 1}, 0, elements<T>(x),
-         results, n, others, count, of_part, elements<T>(partial));
-  if (parts > 1) launch_for(n, join_parts<op, T>, elements<T>(static_cast<const Array&>(partial)), parts, n, elements<T>(y));
+  launch(reduce_outer<op, T>, dim3{static_cast<unsigned>((n + 127) / 128), static_cast<unsigned>(parts), 1},
+         dim3{128, 1, 1}, 0, elements<T>(x), results, n, others, count, of_part, elements<T>(partial));
+  if (parts > 1)
+    launch_for(n, join_parts<op, T>, elements<T>(static_cast<const Array&>(partial)), parts, n, elements<T>(y));
 }
 
 }  // namespace
 
 void reduce(Reduce op, const Array& x, const Out& y) {
-  dispatch_float(x.dtype(), "reduce",
-                 [&]<class T>() { op == Reduce::sum ? launch_reduce<Reduce::sum, T>(x, y) : launch_reduce<Reduce::max, T>(x, y); });
+  dispatch_float(x.dtype(), "reduce", [&]<class T>() {
+    op == Reduce::sum ? launch_reduce<Reduce::sum, T>(x, y) : launch_reduce<Reduce::max, T>(x, y);
+  });
 }
 
 }  // namespace plumb::cuda

@@ -20,14 +20,16 @@ __device__ __forceinline__ int lane() { return static_cast<int>(threadIdx.x % 32
 // A warp for each row; whole warps leave out the rows beyond the last.
 template <class... Parameters, class... Arguments>
 void launch_rows(std::int64_t rows, void (*kernel)(Parameters...), Arguments... arguments) {
-  if (rows > 0) launch(kernel, dim3{static_cast<unsigned>((rows + row_warps - 1) / row_warps), 1, 1}, dim3{32 * row_warps, 1, 1}, 0, arguments...);
+  if (rows > 0)
+    launch(kernel, dim3{static_cast<unsigned>((rows + row_warps - 1) / row_warps), 1, 1}, dim3{32 * row_warps, 1, 1}, 0,
+           arguments...);
 }
 
 constexpr std::int64_t partial_rows = 64;  // that a thread adds up, where a grid has room for all blocks
 inline std::int64_t partial_rows_of(std::int64_t rows) { return std::max(partial_rows, (rows + 65534) / 65535); }
 
-// Calls f(row, column, sums) for the rows of block y, which adds to sums[n] and may write what it likes, a thread to a column, and writes
-// partial [n, blocks, columns].
+// Calls f(row, column, sums) for the rows of block y, which adds to sums[n] and may write what it likes, a thread to a
+// column, and writes partial [n, blocks, columns].
 template <int n, class T, class F>
 __global__ void column_partials(F f, std::int64_t rows, std::int64_t columns, std::int64_t rows_of_block, T* partial) {
   const std::int64_t column = thread_number(), first = std::int64_t{blockIdx.y} * rows_of_block;
@@ -51,7 +53,8 @@ void launch_add_all(const T* x, std::int64_t n, double scale, T* y) {
   launch(add_all<T>, dim3{1, 1, 1}, dim3{block_threads, 1, 1}, block_threads * sizeof(T), x, n, scale, y);
 }
 
-// The parts [blocks, columns] of sums over rows, and where their sum in the order of the blocks goes: y [columns], or [1] for the sum over all.
+// The parts [blocks, columns] of sums over rows, and where their sum in the order of the blocks goes: y [columns], or
+// [1] for the sum over all.
 template <class T>
 struct Parts {
   const T* first;
@@ -95,8 +98,8 @@ class RowSums {
     kept_.push_back(room);
     for (std::size_t i = 0; i < n; ++i)
       if (results[i].defined())
-        all_.push_back({pointer<T>(room) + static_cast<std::int64_t>(i) * blocks * columns, blocks, columns, elements<T>(results[i]),
-                        results[i].numel() != columns});
+        all_.push_back({pointer<T>(room) + static_cast<std::int64_t>(i) * blocks * columns, blocks, columns,
+                        elements<T>(results[i]), results[i].numel() != columns});
     return elements<T>(room);
   }
   // Launches what calls f(row, column, sums) for all, as column_partials does. Returns the parts.
@@ -105,8 +108,9 @@ class RowSums {
     const std::int64_t rows_of_block = partial_rows_of(rows), blocks = blocks_of(rows);
     T* const partial = parts(blocks, columns, results);
     if (columns > 0)
-      launch(column_partials<n, T, F>, dim3{static_cast<unsigned>((columns + 127) / 128), static_cast<unsigned>(blocks), 1}, dim3{128, 1, 1}, 0, f,
-             rows, columns, rows_of_block, partial);
+      launch(column_partials<n, T, F>,
+             dim3{static_cast<unsigned>((columns + 127) / 128), static_cast<unsigned>(blocks), 1}, dim3{128, 1, 1}, 0,
+             f, rows, columns, rows_of_block, partial);
     return partial;
   }
   static std::int64_t blocks_of(std::int64_t rows) {
@@ -123,8 +127,10 @@ class RowSums {
         count_bytes(table.of[i].blocks * table.of[i].columns * static_cast<std::int64_t>(sizeof(T)));
         if (!table.of[i].over_all) columns = std::max(columns, table.of[i].columns);
       }
-      launch(add_parts<T>, dim3{static_cast<unsigned>((columns + block_threads - 1) / block_threads), static_cast<unsigned>(count), 1},
-             dim3{block_threads, 1, 1}, block_threads * sizeof(T), table);
+      launch(
+          add_parts<T>,
+          dim3{static_cast<unsigned>((columns + block_threads - 1) / block_threads), static_cast<unsigned>(count), 1},
+          dim3{block_threads, 1, 1}, block_threads * sizeof(T), table);
     }
     all_.clear();
     kept_.clear();
@@ -135,8 +141,8 @@ class RowSums {
   std::vector<Parts<T>> all_;
 };
 
-// Sums over rows: results[i] [columns], or [1] for the sum over all elements, gets what f(row, column, sums) adds into sums[i]; an undefined one is
-// not wanted.
+// Sums over rows: results[i] [columns], or [1] for the sum over all elements, gets what f(row, column, sums) adds into
+// sums[i]; an undefined one is not wanted.
 template <int n, class T, class F>
 void sum_columns(F f, std::int64_t rows, std::int64_t columns, const std::array<Out, n>& results) {
   RowSums<T> sums;

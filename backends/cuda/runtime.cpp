@@ -9,8 +9,10 @@ namespace plumb {
 std::string why_no_cuda() {
   int count = 0;  // left as it is where the driver is missing or too old
   const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status == cudaErrorInsufficientDriver) return "no NVIDIA driver, or one older than the CUDA that Plumb was built with";
-  if (status != cudaSuccess && status != cudaErrorNoDevice) return fmt::format("CUDA does not start: {}", cudaGetErrorString(status));
+  if (status == cudaErrorInsufficientDriver)
+    return "no NVIDIA driver, or one older than the CUDA that Plumb was built with";
+  if (status != cudaSuccess && status != cudaErrorNoDevice)
+    return fmt::format("CUDA does not start: {}", cudaGetErrorString(status));
   return count > 0 ? cuda::why_no_cublaslt() : "no CUDA device";
 }
 
@@ -25,7 +27,9 @@ namespace cuda {
 
 Counters counters;
 
-void checked(cudaError_t status, const char* call) { check(status == cudaSuccess, "[cuda] {}: {}", call, cudaGetErrorString(status)); }
+void checked(cudaError_t status, const char* call) {
+  check(status == cudaSuccess, "[cuda] {}: {}", call, cudaGetErrorString(status));
+}
 
 cudaStream_t stream() {
   static const cudaStream_t the_stream = [] {

@@ -1,5 +1,5 @@
-// softmax, log-softmax and cross-entropy over the last axis: a warp to a row, which it reads two or three times (the later times from the cache).
-// Loss: each row's in a scratch array [R], then one block adds them in a fixed order.
+// softmax, log-softmax and cross-entropy over the last axis: a warp to a row, which it reads two or three times (the
+// later times from the cache). Loss: each row's in a scratch array [R], then one block adds them in a fixed order.
 // Bytes: forward x and y, backward dy, y and dx, each once.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/rows.cuh"
@@ -58,7 +58,8 @@ __global__ void softmax_backward_kernel(const T* dy, const T* y, T* dx, std::int
 }
 
 template <class T>
-__global__ void softmax_second_kernel(const T* g, const T* dy, const T* y, T* result, std::int64_t rows, std::int64_t n) {
+__global__ void softmax_second_kernel(const T* g, const T* dy, const T* y, T* result, std::int64_t rows,
+                                      std::int64_t n) {
   const std::int64_t row = warp_row();
   if (row >= rows) return;
   g += row * n, dy += row * n, y += row * n, result += row * n;
@@ -105,7 +106,8 @@ struct Targets {
 };
 
 template <class T>
-__global__ void cross_entropy_forward_kernel(const T* x, Targets<T> targets, T* lse, T* losses, std::int64_t rows, std::int64_t n) {
+__global__ void cross_entropy_forward_kernel(const T* x, Targets<T> targets, T* lse, T* losses, std::int64_t rows,
+                                             std::int64_t n) {
   const std::int64_t row = warp_row();
   if (row >= rows) return;
   x += row * n;
@@ -117,8 +119,8 @@ __global__ void cross_entropy_forward_kernel(const T* x, Targets<T> targets, T* 
 }
 
 template <class T>
-__global__ void cross_entropy_backward_kernel(const T* dloss, const T* x, Targets<T> targets, const T* lse, T* dx, std::int64_t rows,
-                                              std::int64_t n) {
+__global__ void cross_entropy_backward_kernel(const T* dloss, const T* x, Targets<T> targets, const T* lse, T* dx,
+                                              std::int64_t rows, std::int64_t n) {
   const std::int64_t row = warp_row();
   if (row >= rows) return;
   x += row * n, dx += row * n;
@@ -126,7 +128,8 @@ __global__ void cross_entropy_backward_kernel(const T* dloss, const T* x, Target
   for (std::int64_t c = lane(); c < n; c += 32) total += targets.of(row, c, n);
   total = warp_sum(total);
   const T scale = *dloss / static_cast<T>(rows);
-  for (std::int64_t c = lane(); c < n; c += 32) dx[c] = scale * (std::exp(x[c] - lse[row]) * total - targets.of(row, c, n));
+  for (std::int64_t c = lane(); c < n; c += 32)
+    dx[c] = scale * (std::exp(x[c] - lse[row]) * total - targets.of(row, c, n));
 }
 
 template <class T>
@@ -138,48 +141,54 @@ Targets<T> targets_of(const Array& x, const Array& labels, const Array& target, 
 }  // namespace
 
 void softmax_forward(const Array& x, const Out& y) {
-  dispatch_float(x.dtype(), "softmax",
-                 [&]<class T>() { launch_rows(rows_of(x), softmax_forward_kernel<T>, elements<T>(x), elements<T>(y), rows_of(x), x.dim(-1)); });
+  dispatch_float(x.dtype(), "softmax", [&]<class T>() {
+    launch_rows(rows_of(x), softmax_forward_kernel<T>, elements<T>(x), elements<T>(y), rows_of(x), x.dim(-1));
+  });
 }
 
 void softmax_backward(const Array& dy, const Array& y, const Out& dx) {
   dispatch_float(y.dtype(), "softmax", [&]<class T>() {
-    launch_rows(rows_of(y), softmax_backward_kernel<T>, elements<T>(dy), elements<T>(y), elements<T>(dx), rows_of(y), y.dim(-1));
+    launch_rows(rows_of(y), softmax_backward_kernel<T>, elements<T>(dy), elements<T>(y), elements<T>(dx), rows_of(y),
+                y.dim(-1));
   });
 }
 
 void softmax_second(const Array& g, const Array& dy, const Array& y, const Out& result) {
   dispatch_float(y.dtype(), "softmax", [&]<class T>() {
-    launch_rows(rows_of(y), softmax_second_kernel<T>, elements<T>(g), elements<T>(dy), elements<T>(y), elements<T>(result), rows_of(y), y.dim(-1));
+    launch_rows(rows_of(y), softmax_second_kernel<T>, elements<T>(g), elements<T>(dy), elements<T>(y),
+                elements<T>(result), rows_of(y), y.dim(-1));
   });
 }
 
 void log_softmax_forward(const Array& x, const Out& y) {
-  dispatch_float(x.dtype(), "log_softmax",
-                 [&]<class T>() { launch_rows(rows_of(x), log_softmax_forward_kernel<T>, elements<T>(x), elements<T>(y), rows_of(x), x.dim(-1)); });
+  dispatch_float(x.dtype(), "log_softmax", [&]<class T>() {
+    launch_rows(rows_of(x), log_softmax_forward_kernel<T>, elements<T>(x), elements<T>(y), rows_of(x), x.dim(-1));
+  });
 }
 
 void log_softmax_backward(const Array& dy, const Array& y, const Out& dx) {
   dispatch_float(y.dtype(), "log_softmax", [&]<class T>() {
-    launch_rows(rows_of(y), log_softmax_backward_kernel<T>, elements<T>(dy), elements<T>(y), elements<T>(dx), rows_of(y), y.dim(-1));
+    launch_rows(rows_of(y), log_softmax_backward_kernel<T>, elements<T>(dy), elements<T>(y), elements<T>(dx),
+                rows_of(y), y.dim(-1));
   });
 }
 
-void cross_entropy_forward(const Array& x, const Array& labels, const Array& target, double smoothing, const Out& loss, const Out& lse) {
+void cross_entropy_forward(const Array& x, const Array& labels, const Array& target, double smoothing, const Out& loss,
+                           const Out& lse) {
   dispatch_float(x.dtype(), "cross_entropy", [&]<class T>() {
     const std::int64_t rows = rows_of(x);
     const Out losses(empty_like(x, Shape{rows}));
-    launch_rows(rows, cross_entropy_forward_kernel<T>, elements<T>(x), targets_of<T>(x, labels, target, smoothing), elements<T>(lse),
-                elements<T>(losses), rows, x.dim(-1));
+    launch_rows(rows, cross_entropy_forward_kernel<T>, elements<T>(x), targets_of<T>(x, labels, target, smoothing),
+                elements<T>(lse), elements<T>(losses), rows, x.dim(-1));
     launch_add_all<T>(elements<T>(losses), rows, 1 / static_cast<double>(rows), elements<T>(loss));
   });
 }
 
-void cross_entropy_backward(const Array& dloss, const Array& x, const Array& labels, const Array& target, double smoothing, const Array& lse,
-                            const Out& dx) {
+void cross_entropy_backward(const Array& dloss, const Array& x, const Array& labels, const Array& target,
+                            double smoothing, const Array& lse, const Out& dx) {
   dispatch_float(x.dtype(), "cross_entropy", [&]<class T>() {
-    launch_rows(rows_of(x), cross_entropy_backward_kernel<T>, elements<T>(dloss), elements<T>(x), targets_of<T>(x, labels, target, smoothing),
-                elements<T>(lse), elements<T>(dx), rows_of(x), x.dim(-1));
+    launch_rows(rows_of(x), cross_entropy_backward_kernel<T>, elements<T>(dloss), elements<T>(x),
+                targets_of<T>(x, labels, target, smoothing), elements<T>(lse), elements<T>(dx), rows_of(x), x.dim(-1));
   });
 }
 

@@ -17,7 +17,8 @@ __device__ __forceinline__ T warp_sum(T x) {
   return x;
 }
 
-// The sum over the threads of a block, whose number is a power of two, by a tree in `memory` [blockDim.x]; every thread gets the same bits.
+// The sum over the threads of a block, whose number is a power of two, by a tree in `memory` [blockDim.x]; every thread
+// gets the same bits.
 template <class T>
 __device__ __forceinline__ T block_sum(T x, T* memory) {
   __syncthreads();  // nobody reads an earlier sum there any more

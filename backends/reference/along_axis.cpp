@@ -4,13 +4,15 @@
 namespace plumb::reference {
 namespace {
 
-// Calls f(where the row begins in `a`, where it begins in `b`, distance between its elements) for each position on the other axes.
+// Calls f(where the row begins in `a`, where it begins in `b`, distance between its elements) for each position on the
+// other axes.
 template <class F>
 void each_row(const Array& a, const Array& b, int axis, F&& f) {
   std::int64_t outer = 1, inner = 1;
   for (int i = 0; i < axis; ++i) outer *= a.dim(i);
   for (int i = axis + 1; i < a.shape().rank(); ++i) inner *= a.dim(i);
-  for (std::int64_t i = 0; i < outer * inner; ++i) f(i / inner * a.dim(axis) * inner + i % inner, i / inner * b.dim(axis) * inner + i % inner, inner);
+  for (std::int64_t i = 0; i < outer * inner; ++i)
+    f(i / inner * a.dim(axis) * inner + i % inner, i / inner * b.dim(axis) * inner + i % inner, inner);
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ namespace {
 template <class A>
 class Head {
  public:
-  Head(const HeadsOf<A>& h, std::int64_t b, std::int64_t head) : values_(h.array), first_(h.offset + b * h.batch + head * h.head), token_(h.token) {}
+  Head(const HeadsOf<A>& h, std::int64_t b, std::int64_t head)
+      : values_(h.array), first_(h.offset + b * h.batch + head * h.head), token_(h.token) {}
   double operator()(std::size_t token, std::size_t i) const { return values_[at(token, i)]; }
   void set(std::size_t token, std::size_t i, double value) const { values_.set(at(token, i), value); }
 
@@ -45,7 +46,9 @@ RowMask mask_of(const AttentionCall& call, std::int64_t b, std::int64_t h, std::
   for (std::size_t j = 0; j < M; ++j) allowed[j] = static_cast<std::int64_t>(j) <= call.last_key(n);
   if (call.keep.defined())
     for (std::size_t j = 0; j < M; ++j)
-      if (!call.keep.data<std::uint8_t>()[((b * call.heads + h) * call.queries + n) * call.keys + static_cast<std::int64_t>(j)]) allowed[j] = false;
+      if (!call.keep.data<std::uint8_t>()[((b * call.heads + h) * call.queries + n) * call.keys +
+                                          static_cast<std::int64_t>(j)])
+        allowed[j] = false;
   std::vector<std::uint8_t> dropped(M, 0);
   if (call.drop_key.threshold) drop_keys(call.drop_key, call.step, call.first_sample + b, call.heads, h, n, dropped);
   for (std::size_t j = 0; j < M; ++j) kept[j] = allowed[j] && !dropped[j];
@@ -53,9 +56,10 @@ RowMask mask_of(const AttentionCall& call, std::int64_t b, std::int64_t h, std::
   RowMask mask{.kept = {}, .multiplier = std::vector<double>(M, 1.0)};
   if (call.dropout.threshold)
     for (std::size_t j = 0; j < M; ++j) {
-      const Draw d = attention_draw(call.dropout.key, call.step, Purpose::dropout, sample_head, static_cast<std::uint32_t>(n),
-                                    static_cast<std::uint32_t>(j / 8));
-      mask.multiplier[j] = draw16(d, static_cast<int>(j % 8)) < call.dropout.threshold ? 0 : 1 / (1 - call.dropout.threshold / 65536.0);
+      const Draw d = attention_draw(call.dropout.key, call.step, Purpose::dropout, sample_head,
+                                    static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(j / 8));
+      mask.multiplier[j] =
+          draw16(d, static_cast<int>(j % 8)) < call.dropout.threshold ? 0 : 1 / (1 - call.dropout.threshold / 65536.0);
     }
   if (std::ranges::none_of(kept, std::identity{})) {
     if (call.empty != EmptyRow::keep_all) {
@@ -68,7 +72,8 @@ RowMask mask_of(const AttentionCall& call, std::int64_t b, std::int64_t h, std::
   return mask;
 }
 
-// Scores -> probabilities over the keys that the mask keeps. Returns the largest score, and the sum of exponentials relative to it.
+// Scores -> probabilities over the keys that the mask keeps. Returns the largest score, and the sum of exponentials
+// relative to it.
 std::pair<double, double> softmax(const RowMask& mask, std::vector<double>& p) {
   double top = -std::numeric_limits<double>::infinity(), sum = 0;
   for (std::size_t j = 0; j < p.size(); ++j)
@@ -85,10 +90,13 @@ struct Row {
 };
 
 // Query n of head h of sample b.
-Row attend(const AttentionCall& call, const Head<Array>& q, const Head<Array>& k, std::int64_t b, std::int64_t h, std::int64_t n) {
-  const auto M = static_cast<std::size_t>(call.keys), hd = static_cast<std::size_t>(call.head_dim), query = static_cast<std::size_t>(n);
+Row attend(const AttentionCall& call, const Head<Array>& q, const Head<Array>& k, std::int64_t b, std::int64_t h,
+           std::int64_t n) {
+  const auto M = static_cast<std::size_t>(call.keys), hd = static_cast<std::size_t>(call.head_dim),
+             query = static_cast<std::size_t>(n);
   const RowMask mask = mask_of(call, b, h, n);
-  if (!mask.attends()) return {.p = std::vector<double>(M, mask.empty), .multiplier = mask.multiplier, .differentiable = false};
+  if (!mask.attends())
+    return {.p = std::vector<double>(M, mask.empty), .multiplier = mask.multiplier, .differentiable = false};
   Row row{.p = std::vector<double>(M, 0.0), .multiplier = mask.multiplier};
   for (std::size_t j = 0; j < M; ++j) {
     if (!mask.kept[j]) continue;
@@ -105,12 +113,14 @@ Row attend(const AttentionCall& call, const Head<Array>& q, const Head<Array>& k
 template <class F>
 void each_row(const AttentionCall& call, F&& f) {
   for (std::int64_t row = 0; row < call.batch * call.heads * call.queries; ++row)
-    f(mask_of(call, row / call.queries / call.heads, row / call.queries % call.heads, row % call.queries), row * call.keys);
+    f(mask_of(call, row / call.queries / call.heads, row / call.queries % call.heads, row % call.queries),
+      row * call.keys);
 }
 
 }  // namespace
 
-void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out, const Out& sums) {
+void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k, const Heads& v, const HeadsOut& out,
+                       const Out& sums) {
   const auto hd = static_cast<std::size_t>(call.head_dim), M = static_cast<std::size_t>(call.keys);
   const OutValues kept(sums);
   for (std::int64_t b = 0; b < call.batch; ++b)
@@ -131,8 +141,8 @@ void attention_forward(const AttentionCall& call, const Heads& q, const Heads& k
     }
 }
 
-void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v, const Array&,
-                        const HeadsOut& dq, const HeadsOut& dk, const HeadsOut& dv) {
+void attention_backward(const AttentionCall& call, const Heads& dout, const Heads& q, const Heads& k, const Heads& v,
+                        const Array&, const HeadsOut& dq, const HeadsOut& dk, const HeadsOut& dv) {
   const auto hd = static_cast<std::size_t>(call.head_dim), M = static_cast<std::size_t>(call.keys);
   for (std::int64_t b = 0; b < call.batch; ++b)
     for (std::int64_t h = 0; h < call.heads; ++h) {
@@ -184,7 +194,8 @@ void attention_softmax_backward(const AttentionCall& call, const Array& dy, cons
   each_row(call, [&](const RowMask& mask, std::int64_t first) {
     double dot = 0;
     for (std::int64_t j = first; j < first + call.keys; ++j) dot += p[j] * gradients[j];
-    for (std::int64_t j = first; j < first + call.keys; ++j) results.set(j, mask.attends() ? p[j] * (gradients[j] - dot) : 0);
+    for (std::int64_t j = first; j < first + call.keys; ++j)
+      results.set(j, mask.attends() ? p[j] * (gradients[j] - dot) : 0);
   });
 }
 
@@ -192,7 +203,8 @@ void attention_dropout(const AttentionCall& call, const Array& x, const Out& y) 
   const Values values(x);
   const OutValues results(y);
   each_row(call, [&](const RowMask& mask, std::int64_t first) {
-    for (std::int64_t j = 0; j < call.keys; ++j) results.set(first + j, mask.multiplier[static_cast<std::size_t>(j)] * values[first + j]);
+    for (std::int64_t j = 0; j < call.keys; ++j)
+      results.set(first + j, mask.multiplier[static_cast<std::size_t>(j)] * values[first + j]);
   });
 }
 

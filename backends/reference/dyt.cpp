@@ -10,12 +10,13 @@ void dyt_forward(const Array& x, const Array& alpha, const Array& gamma, const A
     const std::int64_t D = gamma.numel();
     const double a = *alpha.data<T>();
     for (std::int64_t i = 0; i < x.numel(); ++i)
-      y.mutable_data<T>()[i] = static_cast<T>(gamma.data<T>()[i % D] * std::tanh(a * x.data<T>()[i]) + beta.data<T>()[i % D]);
+      y.mutable_data<T>()[i] =
+          static_cast<T>(gamma.data<T>()[i % D] * std::tanh(a * x.data<T>()[i]) + beta.data<T>()[i % D]);
   });
 }
 
-void dyt_backward(const Array& dy, const Array& x, const Array& alpha, const Array& gamma, const Out& dx, const Out& dalpha, const Out& dgamma,
-                  const Out& dbeta) {
+void dyt_backward(const Array& dy, const Array& x, const Array& alpha, const Array& gamma, const Out& dx,
+                  const Out& dalpha, const Out& dgamma, const Out& dbeta) {
   dispatch_float(x.dtype(), "dyt", [&]<class T>() {
     const std::int64_t D = gamma.numel();
     const double a = *alpha.data<T>();

@@ -105,14 +105,16 @@ void fill(double value, const Out& y) {
 void cast(const Array& x, const Out& y) {
   dispatch_any(x.dtype(), [&]<class From>() {
     dispatch_any(y.dtype(), [&]<class To>() {
-      std::transform(x.data<From>(), x.data<From>() + x.numel(), y.mutable_data<To>(), [](From v) { return static_cast<To>(v); });
+      std::transform(x.data<From>(), x.data<From>() + x.numel(), y.mutable_data<To>(),
+                     [](From v) { return static_cast<To>(v); });
     });
   });
 }
 
 void unary(Unary op, double parameter, const Array& x, const Out& y) {
   dispatch_float(x.dtype(), "unary", [&]<class T>() {
-    std::transform(x.data<T>(), x.data<T>() + x.numel(), y.mutable_data<T>(), [&](T v) { return static_cast<T>(apply(op, parameter, v)); });
+    std::transform(x.data<T>(), x.data<T>() + x.numel(), y.mutable_data<T>(),
+                   [&](T v) { return static_cast<T>(apply(op, parameter, v)); });
   });
 }
 
@@ -120,7 +122,8 @@ void binary(Binary op, const Array& a, const Array& b, const Out& y) {
   const Values left(a), right(b);
   const OutValues result(y);
   for (std::int64_t i = 0; i < y.numel(); ++i)
-    result.set(i, apply(op, left[broadcast_index(i, y.shape(), a.shape())], right[broadcast_index(i, y.shape(), b.shape())]));
+    result.set(
+        i, apply(op, left[broadcast_index(i, y.shape(), a.shape())], right[broadcast_index(i, y.shape(), b.shape())]));
 }
 
 void where(const Array& mask, const Array& a, const Array& b, const Out& y) {
@@ -134,7 +137,8 @@ void where(const Array& mask, const Array& a, const Array& b, const Out& y) {
 
 void broadcast(const Array& x, const Out& y) {
   dispatch_any(y.dtype(), [&]<class T>() {
-    for (std::int64_t i = 0; i < y.numel(); ++i) y.mutable_data<T>()[i] = x.data<T>()[broadcast_index(i, y.shape(), x.shape())];
+    for (std::int64_t i = 0; i < y.numel(); ++i)
+      y.mutable_data<T>()[i] = x.data<T>()[broadcast_index(i, y.shape(), x.shape())];
   });
 }
 

@@ -26,8 +26,8 @@ struct Matrix {
 };
 
 // c [M, N] = a [M, K] b [K, N] + bias, from element `offset` of c on; bias [N] or undefined.
-void product(std::int64_t M, std::int64_t N, std::int64_t K, const Matrix& a, const Matrix& b, const Array& bias, const Out& c,
-             std::int64_t offset = 0) {
+void product(std::int64_t M, std::int64_t N, std::int64_t K, const Matrix& a, const Matrix& b, const Array& bias,
+             const Out& c, std::int64_t offset = 0) {
   const Values start(bias);
   const OutValues result(c);
   for (std::int64_t m = 0; m < M; ++m)
@@ -41,11 +41,13 @@ void product(std::int64_t M, std::int64_t N, std::int64_t K, const Matrix& a, co
 }  // namespace
 
 void matmul(const Array& a, bool transpose_a, const Array& b, bool transpose_b, const Out& y) {
-  const std::int64_t M = y.dim(-2), N = y.dim(-1), K = a.dim(transpose_a ? -2 : -1), batches = y.numel() / std::max<std::int64_t>(M * N, 1);
+  const std::int64_t M = y.dim(-2), N = y.dim(-1), K = a.dim(transpose_a ? -2 : -1),
+                     batches = y.numel() / std::max<std::int64_t>(M * N, 1);
   const std::vector<double> left = to_vector(a), right = to_vector(b);
   for (std::int64_t i = 0; i < batches; ++i)
     product(M, N, K, {left.data() + batch_offset(i, y.shape(), a.shape()), transpose_a ? 1 : K, transpose_a ? M : 1},
-            {right.data() + batch_offset(i, y.shape(), b.shape()), transpose_b ? 1 : N, transpose_b ? K : 1}, Array(), y, i * M * N);
+            {right.data() + batch_offset(i, y.shape(), b.shape()), transpose_b ? 1 : N, transpose_b ? K : 1}, Array(),
+            y, i * M * N);
 }
 
 namespace {
@@ -83,7 +85,8 @@ Array before(const LinearCall& call, const Array& x, const Out& mean, const Out&
 
 }  // namespace
 
-void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const LinearKeptOut& kept, const Out& y) {
+void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const LinearKeptOut& kept,
+                    const Out& y) {
   const Array u = affine(call, before(call, x, kept.mean, kept.rstd), w, b).reshaped(y.shape());
   switch (call.after) {
     case LinearCall::After::nothing:
@@ -95,11 +98,12 @@ void linear_forward(const LinearCall& call, const Array& x, const Array& w, cons
   }
 }
 
-void linear_backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& w, const Array& b,
-                     const LinearGradients& g) {
+void linear_backward(const LinearCall& call, const LinearKept& kept, const Array& dy, const Array& x, const Array& w,
+                     const Array& b, const LinearGradients& g) {
   const std::int64_t N = w.dim(0), K = w.dim(1), R = rows_of(x);
   const Array like = call.gamma.defined() ? kept.mean : Array();
-  const Array h = before(call, x, like.defined() ? Out(empty_like(like)) : Out(), like.defined() ? Out(empty_like(like)) : Out());
+  const Array h =
+      before(call, x, like.defined() ? Out(empty_like(like)) : Out(), like.defined() ? Out(empty_like(like)) : Out());
   Array du = dy;
   if (call.after == LinearCall::After::gelu) {
     du = between(call, dy, dy.shape());

@@ -43,22 +43,23 @@ void slice(const Array& x, int axis, std::int64_t start, const Out& y) {
   const Split s = split(x, axis);
   const std::int64_t run = y.dim(axis) * s.inner, stride = x.dim(axis) * s.inner;
   for (std::int64_t i = 0; i < s.outer; ++i)
-    std::memcpy(static_cast<char*>(y.mutable_bytes()) + i * run, static_cast<const char*>(x.bytes()) + i * stride + start * s.inner,
-                static_cast<std::size_t>(run));
+    std::memcpy(static_cast<char*>(y.mutable_bytes()) + i * run,
+                static_cast<const char*>(x.bytes()) + i * stride + start * s.inner, static_cast<std::size_t>(run));
 }
 
 void assign_slice(const Array& x, int axis, std::int64_t start, const Out& y) {
   const Split s = split(y, axis);
   const std::int64_t run = x.dim(axis) * s.inner, stride = y.dim(axis) * s.inner;
   for (std::int64_t i = 0; i < s.outer; ++i)
-    std::memcpy(static_cast<char*>(y.mutable_bytes()) + i * stride + start * s.inner, static_cast<const char*>(x.bytes()) + i * run,
-                static_cast<std::size_t>(run));
+    std::memcpy(static_cast<char*>(y.mutable_bytes()) + i * stride + start * s.inner,
+                static_cast<const char*>(x.bytes()) + i * run, static_cast<std::size_t>(run));
 }
 
 void gather(const Array& x, const Array& index, const Out& y) {
   const std::int64_t row = split(x, 0).inner;
   for (std::int64_t i = 0; i < index.numel(); ++i)
-    std::memcpy(static_cast<char*>(y.mutable_bytes()) + i * row, static_cast<const char*>(x.bytes()) + index.data<std::int64_t>()[i] * row,
+    std::memcpy(static_cast<char*>(y.mutable_bytes()) + i * row,
+                static_cast<const char*>(x.bytes()) + index.data<std::int64_t>()[i] * row,
                 static_cast<std::size_t>(row));
 }
 
@@ -66,7 +67,8 @@ void scatter_add(const Array& x, const Array& index, const Out& y) {
   dispatch_float(x.dtype(), "scatter_add", [&]<class T>() {
     const std::int64_t row = split(y, 0).inner / static_cast<std::int64_t>(sizeof(T));
     for (std::int64_t i = 0; i < index.numel(); ++i)
-      for (std::int64_t j = 0; j < row; ++j) y.mutable_data<T>()[index.data<std::int64_t>()[i] * row + j] += x.data<T>()[i * row + j];
+      for (std::int64_t j = 0; j < row; ++j)
+        y.mutable_data<T>()[index.data<std::int64_t>()[i] * row + j] += x.data<T>()[i * row + j];
   });
 }
 

@@ -1,6 +1,7 @@
 // Layer norm (Ba et al. 2016): y = gamma (x - mean) rstd + beta, rstd = (var + eps)^-1/2, var divided by D.
 //   dx = rstd (u - mean(u) - h mean(u h)), u = gamma dy, h = (x - mean) rstd; dgamma = sum dy h; dbeta = sum dy.
-// RMS norm (Zhang, Sennrich 2019): y = gamma x rstd, rstd = (mean(x^2) + eps)^-1/2; dx = rstd (u - h mean(u h)), h = x rstd.
+// RMS norm (Zhang, Sennrich 2019): y = gamma x rstd, rstd = (mean(x^2) + eps)^-1/2; dx = rstd (u - h mean(u h)), h = x
+// rstd.
 #include <cmath>
 
 #include "backends/reference/kernels.h"
@@ -10,8 +11,8 @@ namespace plumb::reference {
 namespace {
 
 // Both backward passes: RMS norm is the one without mean (undefined) and beta.
-void norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& dx, const Out& dgamma,
-                   const Out& dbeta) {
+void norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd,
+                   const Out& dx, const Out& dgamma, const Out& dbeta) {
   const Values from(x), d(dy), gain(gamma), means(mean), rstds(rstd);
   const OutValues gradient(dx), gain_gradient(dgamma), shift_gradient(dbeta);
   const std::int64_t D = x.dim(-1), R = rstd.numel();
@@ -40,7 +41,8 @@ void norm_backward(const Array& dy, const Array& x, const Array& gamma, const Ar
 
 }  // namespace
 
-void layer_norm_forward(const Array& x, const Array& gamma, const Array& beta, double eps, const Out& y, const Out& mean, const Out& rstd) {
+void layer_norm_forward(const Array& x, const Array& gamma, const Array& beta, double eps, const Out& y,
+                        const Out& mean, const Out& rstd) {
   const Values from(x), gain(gamma), shift(beta);
   const OutValues result(y), means(mean), rstds(rstd);
   const std::int64_t D = x.dim(-1);
@@ -55,13 +57,13 @@ void layer_norm_forward(const Array& x, const Array& gamma, const Array& beta, d
   }
 }
 
-void layer_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& dx, const Out& dgamma,
-                         const Out& dbeta) {
+void layer_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd,
+                         const Out& dx, const Out& dgamma, const Out& dbeta) {
   norm_backward(dy, x, gamma, mean, rstd, dx, dgamma, dbeta);
 }
 
-void layer_norm_second(const Array& g, const Array& dy, const Array& x, const Array& gamma, const Array& mean, const Array& rstd, const Out& ddy,
-                       const Out& dx, const Out& dgamma) {
+void layer_norm_second(const Array& g, const Array& dy, const Array& x, const Array& gamma, const Array& mean,
+                       const Array& rstd, const Out& ddy, const Out& dx, const Out& dgamma) {
   const Values from(x), gradient(g), d(dy), gain(gamma), means(mean), rstds(rstd);
   const OutValues to_dy(ddy), to_x(dx), to_gain(dgamma);
   const std::int64_t D = x.dim(-1);
@@ -79,11 +81,14 @@ void layer_norm_second(const Array& g, const Array& dy, const Array& x, const Ar
       h[i] = (row(from, i) - means[r]) * s;
       u[i] = gain[static_cast<std::int64_t>(i)] * row(d, i);
     }
-    const double g1 = mean_of([&](std::size_t i) { return row(gradient, i); }), u1 = mean_of([&](std::size_t i) { return u[i]; });
-    const double gh = mean_of([&](std::size_t i) { return row(gradient, i) * h[i]; }), uh = mean_of([&](std::size_t i) { return u[i] * h[i]; });
+    const double g1 = mean_of([&](std::size_t i) { return row(gradient, i); }),
+                 u1 = mean_of([&](std::size_t i) { return u[i]; });
+    const double gh = mean_of([&](std::size_t i) { return row(gradient, i) * h[i]; }),
+                 uh = mean_of([&](std::size_t i) { return u[i] * h[i]; });
     const double gu = mean_of([&](std::size_t i) { return row(gradient, i) * u[i]; });
     for (std::size_t i = 0; i < width; ++i) t[i] = row(gradient, i) * uh + u[i] * gh;
-    const double t1 = mean_of([&](std::size_t i) { return t[i]; }), th = mean_of([&](std::size_t i) { return t[i] * h[i]; });
+    const double t1 = mean_of([&](std::size_t i) { return t[i]; }),
+                 th = mean_of([&](std::size_t i) { return t[i] * h[i]; });
     for (std::size_t i = 0; i < width; ++i) {
       const std::int64_t at = r * D + static_cast<std::int64_t>(i);
       const double p = s * (gradient[at] - g1 - h[i] * gh);
@@ -108,7 +113,8 @@ void rms_norm_forward(const Array& x, const Array& gamma, double eps, const Out&
   }
 }
 
-void rms_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& rstd, const Out& dx, const Out& dgamma) {
+void rms_norm_backward(const Array& dy, const Array& x, const Array& gamma, const Array& rstd, const Out& dx,
+                       const Out& dgamma) {
   norm_backward(dy, x, gamma, Array(), rstd, dx, dgamma, Out());
 }
 

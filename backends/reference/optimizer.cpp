@@ -1,8 +1,8 @@
-// AdamW (Loshchilov, Hutter 2019), decoupled decay: p -= lr wd p; m, v updated; p -= lr (m / c1) / (sqrt(v / c2) + eps).
-// LAMB (You et al. 2020): m, v likewise; u = (m / c1) / (sqrt(v / c2) + eps) + wd p; p -= lr r u, r = |p| / |u|, 1 where either is 0 or wd is.
-// SGD: g += wd p; v = momentum v + g; p -= lr (nesterov ? g + momentum v : v).
-// Adagrad (Duchi, Hazan, Singer 2011): g += wd p; squares += g^2; p -= lr g / (sqrt(squares) + eps).
-// g is the gradient times the step's scale.
+// AdamW (Loshchilov, Hutter 2019), decoupled decay: p -= lr wd p; m, v updated; p -= lr (m / c1) / (sqrt(v / c2) +
+// eps). LAMB (You et al. 2020): m, v likewise; u = (m / c1) / (sqrt(v / c2) + eps) + wd p; p -= lr r u, r = |p| / |u|,
+// 1 where either is 0 or wd is. SGD: g += wd p; v = momentum v + g; p -= lr (nesterov ? g + momentum v : v). Adagrad
+// (Duchi, Hazan, Singer 2011): g += wd p; squares += g^2; p -= lr g / (sqrt(squares) + eps). g is the gradient times
+// the step's scale.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -20,10 +20,12 @@ void adamw(std::span<const AdamWUpdate> updates, const Array& state) {
       const AdamWStep& s = u.step;
       for (std::int64_t i = 0; i < u.parameter.numel(); ++i) {
         const double g = now.scale * u.gradient.data<T>()[i];
-        T &p = u.parameter.mutable_data<T>()[i], &m = u.moment1.mutable_data<T>()[i], &v = u.moment2.mutable_data<T>()[i];
+        T &p = u.parameter.mutable_data<T>()[i], &m = u.moment1.mutable_data<T>()[i],
+          &v = u.moment2.mutable_data<T>()[i];
         m = static_cast<T>(s.beta1 * m + (1 - s.beta1) * g);
         v = static_cast<T>(s.beta2 * v + (1 - s.beta2) * g * g);
-        p = static_cast<T>(p - s.lr * s.weight_decay * p - s.lr * (m / s.correction1) / (std::sqrt(v / s.correction2) + s.eps));
+        p = static_cast<T>(p - s.lr * s.weight_decay * p -
+                           s.lr * (m / s.correction1) / (std::sqrt(v / s.correction2) + s.eps));
       }
     });
 }
@@ -45,7 +47,8 @@ void lamb(std::span<const AdamWUpdate> updates, const Array& state) {
         direction[i] = (m / s.correction1) / (std::sqrt(v / s.correction2) + s.eps) + s.weight_decay * p[i];
         of_p += static_cast<double>(p[i]) * p[i], of_direction += direction[i] * direction[i];
       }
-      const double trust = s.weight_decay > 0 && of_p > 0 && of_direction > 0 ? std::sqrt(of_p) / std::sqrt(of_direction) : 1;
+      const double trust =
+          s.weight_decay > 0 && of_p > 0 && of_direction > 0 ? std::sqrt(of_p) / std::sqrt(of_direction) : 1;
       for (std::size_t i = 0; i < direction.size(); ++i) p[i] = static_cast<T>(p[i] - s.lr * trust * direction[i]);
     });
 }
@@ -104,8 +107,9 @@ void sum_of_squares(std::span<const Array> arrays, const Out& sum) {
 }
 
 void step_state(const Array& loss, const Array& squared_norm, double max_norm, const Array& before, const Out& state) {
-  const double value =
-      loss.defined() ? dispatch_float(loss.dtype(), "step_state", [&]<class T>() { return static_cast<double>(*loss.data<T>()); }) : 0;
+  const double value = loss.defined() ? dispatch_float(loss.dtype(), "step_state",
+                                                       [&]<class T>() { return static_cast<double>(*loss.data<T>()); })
+                                      : 0;
   const double squares = *squared_norm.data<double>(), scale = max_norm / (std::sqrt(squares) + 1e-6);
   const bool goes_on = StepState::of(before).goes_on != 0 && std::isfinite(value) && std::isfinite(squares);
   double* const s = state.mutable_data<double>();

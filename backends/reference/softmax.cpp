@@ -25,7 +25,8 @@ void each_row(const Array& x, F&& f) {
 
 // The target of class c of row r.
 template <class T>
-double target_of(const Array& labels, const Array& target, double smoothing, std::int64_t r, std::int64_t c, std::int64_t classes) {
+double target_of(const Array& labels, const Array& target, double smoothing, std::int64_t r, std::int64_t c,
+                 std::int64_t classes) {
   if (target.defined()) return target.data<T>()[r * classes + c];
   return (labels.data<std::int64_t>()[r] == c ? 1 - smoothing : 0) + smoothing / static_cast<double>(classes);
 }
@@ -36,7 +37,8 @@ void softmax_forward(const Array& x, const Out& y) {
   dispatch_float(x.dtype(), "softmax", [&]<class T>() {
     each_row(x, [&](std::int64_t r, std::int64_t n) {
       const double lse = log_sum_exp(x.data<T>() + r * n, n);
-      for (std::int64_t i = r * n; i < (r + 1) * n; ++i) y.mutable_data<T>()[i] = static_cast<T>(std::exp(x.data<T>()[i] - lse));
+      for (std::int64_t i = r * n; i < (r + 1) * n; ++i)
+        y.mutable_data<T>()[i] = static_cast<T>(std::exp(x.data<T>()[i] - lse));
     });
   });
 }
@@ -46,7 +48,8 @@ void softmax_backward(const Array& dy, const Array& y, const Out& dx) {
     each_row(y, [&](std::int64_t r, std::int64_t n) {
       double dot = 0;
       for (std::int64_t i = r * n; i < (r + 1) * n; ++i) dot += static_cast<double>(y.data<T>()[i]) * dy.data<T>()[i];
-      for (std::int64_t i = r * n; i < (r + 1) * n; ++i) dx.mutable_data<T>()[i] = static_cast<T>(y.data<T>()[i] * (dy.data<T>()[i] - dot));
+      for (std::int64_t i = r * n; i < (r + 1) * n; ++i)
+        dx.mutable_data<T>()[i] = static_cast<T>(y.data<T>()[i] * (dy.data<T>()[i] - dot));
     });
   });
 }
@@ -60,7 +63,8 @@ void softmax_second(const Array& g, const Array& dy, const Array& y, const Out& 
         other += static_cast<double>(y.data<T>()[i]) * g.data<T>()[i];
       }
       for (std::int64_t i = r * n; i < (r + 1) * n; ++i)
-        result.mutable_data<T>()[i] = static_cast<T>(g.data<T>()[i] * (dy.data<T>()[i] - dot) - dy.data<T>()[i] * other);
+        result.mutable_data<T>()[i] =
+            static_cast<T>(g.data<T>()[i] * (dy.data<T>()[i] - dot) - dy.data<T>()[i] * other);
     });
   });
 }
@@ -79,25 +83,28 @@ void log_softmax_backward(const Array& dy, const Array& y, const Out& dx) {
     each_row(y, [&](std::int64_t r, std::int64_t n) {
       double sum = 0;
       for (std::int64_t i = r * n; i < (r + 1) * n; ++i) sum += dy.data<T>()[i];
-      for (std::int64_t i = r * n; i < (r + 1) * n; ++i) dx.mutable_data<T>()[i] = static_cast<T>(dy.data<T>()[i] - std::exp(y.data<T>()[i]) * sum);
+      for (std::int64_t i = r * n; i < (r + 1) * n; ++i)
+        dx.mutable_data<T>()[i] = static_cast<T>(dy.data<T>()[i] - std::exp(y.data<T>()[i]) * sum);
     });
   });
 }
 
-void cross_entropy_forward(const Array& x, const Array& labels, const Array& target, double smoothing, const Out& loss, const Out& lse) {
+void cross_entropy_forward(const Array& x, const Array& labels, const Array& target, double smoothing, const Out& loss,
+                           const Out& lse) {
   dispatch_float(x.dtype(), "cross_entropy", [&]<class T>() {
     double sum = 0;
     each_row(x, [&](std::int64_t r, std::int64_t n) {
       const double l = log_sum_exp(x.data<T>() + r * n, n);
       lse.mutable_data<T>()[r] = static_cast<T>(l);
-      for (std::int64_t c = 0; c < n; ++c) sum -= target_of<T>(labels, target, smoothing, r, c, n) * (x.data<T>()[r * n + c] - l);
+      for (std::int64_t c = 0; c < n; ++c)
+        sum -= target_of<T>(labels, target, smoothing, r, c, n) * (x.data<T>()[r * n + c] - l);
     });
     *loss.mutable_data<T>() = static_cast<T>(sum / static_cast<double>(lse.numel()));
   });
 }
 
-void cross_entropy_backward(const Array& dloss, const Array& x, const Array& labels, const Array& target, double smoothing, const Array& lse,
-                            const Out& dx) {
+void cross_entropy_backward(const Array& dloss, const Array& x, const Array& labels, const Array& target,
+                            double smoothing, const Array& lse, const Out& dx) {
   dispatch_float(x.dtype(), "cross_entropy", [&]<class T>() {
     const double scale = *dloss.data<T>() / static_cast<double>(lse.numel());
     each_row(x, [&](std::int64_t r, std::int64_t n) {
@@ -105,7 +112,8 @@ void cross_entropy_backward(const Array& dloss, const Array& x, const Array& lab
       for (std::int64_t c = 0; c < n; ++c) total += target_of<T>(labels, target, smoothing, r, c, n);
       for (std::int64_t c = 0; c < n; ++c) {
         const double p = std::exp(x.data<T>()[r * n + c] - lse.data<T>()[r]);
-        dx.mutable_data<T>()[r * n + c] = static_cast<T>(scale * (p * total - target_of<T>(labels, target, smoothing, r, c, n)));
+        dx.mutable_data<T>()[r * n + c] =
+            static_cast<T>(scale * (p * total - target_of<T>(labels, target, smoothing, r, c, n)));
       }
     });
   });

@@ -5,7 +5,8 @@
 
 namespace plumb::reference {
 
-// The elements of such an array as doubles: read exactly, rounded once when set (OutValues). Of an undefined array there are none.
+// The elements of such an array as doubles: read exactly, rounded once when set (OutValues). Of an undefined array
+// there are none.
 class Values {
  public:
   explicit Values(const Array& a) : data_(a.defined() ? a.bytes() : nullptr), dtype_(a.dtype()) {

@@ -1,4 +1,5 @@
-// Draws what a trained ViT or CaiT attends to: attention of each head of chosen blocks, rolled out through all of them, and of the class.
+// Draws what a trained ViT or CaiT attends to: attention of each head of chosen blocks, rolled out through all of them,
+// and of the class.
 #include "experiments/attention_maps/attention_maps.h"
 
 #include <fmt/ranges.h>
@@ -35,7 +36,9 @@ struct Options {
 
 void declare(Options& o, lab::Cli& cli) {
   cli.section("Model");
-  cli.option("--weights", &o.weights, "Trained weights, safetensors under timm's names or as --save-weights writes them").value_name("FILE");
+  cli.option("--weights", &o.weights,
+             "Trained weights, safetensors under timm's names or as --save-weights writes them")
+      .value_name("FILE");
   cli.option("--heads", &o.heads, "Attention heads of a ViT whose file does not say it; file: one for 64 channels")
       .at_least(1)
       .at_most(1024)
@@ -48,13 +51,21 @@ void declare(Options& o, lab::Cli& cli) {
   cli.option("--data", &o.data, "Or images of a data set, of those to validate on").one_of("data set", in_memory);
   cli.option("--data-dir", &o.data_dir, "Folder with the files of the data set").value_name("DIR");
   cli.option("--numbers", &o.numbers, "Which of them, counted from 0").at_least(0);
-  cli.option("--image-size", &o.size, "Side to which images are resized; file: that of the weights").at_least(1).at_most(4096).or_word("file");
-  cli.option("--image-crop", &o.crop, "Share of an image's shorter side that is kept, in the middle").above(0).at_most(1);
+  cli.option("--image-size", &o.size, "Side to which images are resized; file: that of the weights")
+      .at_least(1)
+      .at_most(4096)
+      .or_word("file");
+  cli.option("--image-crop", &o.crop, "Share of an image's shorter side that is kept, in the middle")
+      .above(0)
+      .at_most(1);
   cli.option("--normalization", &o.normalization, "Means and deviations of pixels, where the file does not say them")
       .one_of("normalization", {"imagenet", "half"});
   cli.section("Pictures");
-  cli.option("--blocks", &o.blocks, "Blocks of self-attention to draw, counted from 0; by default the first, the middle and the last").at_least(0);
-  cli.option("--query", &o.query, "What this patch attends to, counted row by row; all: the class token, or the mean over all patches")
+  cli.option("--blocks", &o.blocks,
+             "Blocks of self-attention to draw, counted from 0; by default the first, the middle and the last")
+      .at_least(0);
+  cli.option("--query", &o.query,
+             "What this patch attends to, counted row by row; all: the class token, or the mean over all patches")
       .at_least(0)
       .or_word("all");
   cli.option("--out", &o.out, "Folder of the pictures; a new one under runs/ by default").value_name("DIR");
@@ -92,7 +103,8 @@ class Gallery {
     std::ranges::replace(file, ' ', '-');
     std::erase(file, ',');
     write_file_atomically(out_ / file, lab::png(picture));
-    html_ += fmt::format("<figure><img src=\"{}\" alt=\"{}\"><figcaption>{}</figcaption></figure>\n", escaped(file), escaped(title), escaped(title));
+    html_ += fmt::format("<figure><img src=\"{}\" alt=\"{}\"><figcaption>{}</figcaption></figure>\n", escaped(file),
+                         escaped(title), escaped(title));
   }
   const std::string& html() const { return html_; }
 
@@ -102,14 +114,20 @@ class Gallery {
 };
 
 const char* const page_head =
-    "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-    "<title>Attention maps</title>\n<style>\n:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }\n"
-    "body { max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }\nh2 { overflow-wrap: anywhere; font-size: 1.1rem; margin-top: 2.5rem; }\n"
-    ".images { display: flex; flex-wrap: wrap; gap: 1rem 1.5rem; }\nfigure { margin: 0; max-width: 100%; overflow-x: auto; }\nimg { image-rendering: "
+    "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+    "content=\"width=device-width, initial-scale=1\">\n"
+    "<title>Attention maps</title>\n<style>\n:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; "
+    "}\n"
+    "body { max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }\nh2 { overflow-wrap: anywhere; font-size: 1.1rem; "
+    "margin-top: 2.5rem; }\n"
+    ".images { display: flex; flex-wrap: wrap; gap: 1rem 1.5rem; }\nfigure { margin: 0; max-width: 100%; overflow-x: "
+    "auto; }\nimg { image-rendering: "
     "auto; max-width: none; height: auto; display: block; }\n"
-    "figcaption { position: sticky; left: 0; opacity: .75; font-size: .9rem; }\n</style></head><body>\n<h1>Attention maps</h1>\n";
+    "figcaption { position: sticky; left: 0; opacity: .75; font-size: .9rem; }\n</style></head><body>\n<h1>Attention "
+    "maps</h1>\n";
 
-void draw(const nn::ModelCard& card, const std::vector<nn::AttentionMap>& maps, const Options& o, const lab::Pixels& image, Gallery& gallery) {
+void draw(const nn::ModelCard& card, const std::vector<nn::AttentionMap>& maps, const Options& o,
+          const lab::Pixels& image, Gallery& gallery) {
   gallery.add("what the class attends to", lab::beside({image, lab::heat(image, lab::attention_of_class(maps, 0))}));
   gallery.add("rollout, above its least", lab::beside({image, lab::heat(image, lab::rolled_out(maps, 0))}));
   std::int64_t depth = std::visit([](const auto& options) { return options.depth; }, card.options);
@@ -120,7 +138,8 @@ void draw(const nn::ModelCard& card, const std::vector<nn::AttentionMap>& maps, 
   }
   const auto add = [&](const nn::AttentionMap& map, std::int64_t query) {
     std::vector<lab::Pixels> heads;
-    for (const lab::PatchWeights& weights : lab::attention_by_head(map, 0, query)) heads.push_back(lab::heat(image, weights));
+    for (const lab::PatchWeights& weights : lab::attention_by_head(map, 0, query))
+      heads.push_back(lab::heat(image, weights));
     gallery.add(title_of(map.path) + ", by head", lab::beside(heads, 8));
   };
   for (const std::int64_t block : blocks) add(maps[static_cast<std::size_t>(block)], o.query.value_or(-1));
@@ -137,9 +156,14 @@ struct Images {
 Images images_of(const Options& o, const nn::ModelCard& card) {
   Images images;
   if (o.data.empty()) {
-    lab::usage_check(card.channels() == 3, "{} is for images of {} channels; those of files have 3", o.weights, card.channels());
-    images.set = {
-        .channels = 3, .height = card.image(), .width = card.image(), .classes = card.classes(), .files = lab::image_files(o.image), .crop = o.crop};
+    lab::usage_check(card.channels() == 3, "{} is for images of {} channels; those of files have 3", o.weights,
+                     card.channels());
+    images.set = {.channels = 3,
+                  .height = card.image(),
+                  .width = card.image(),
+                  .classes = card.classes(),
+                  .files = lab::image_files(o.image),
+                  .crop = o.crop};
     images.set.labels.assign(images.set.files.size(), 0);
     images.names = images.set.files;
     images.numbers.resize(images.names.size());
@@ -147,9 +171,10 @@ Images images_of(const Options& o, const nn::ModelCard& card) {
     return images;
   }
   images.set = lab::open_data(o.data, o.data_dir, {card.image(), o.crop}).validation;
-  lab::usage_check(images.set.channels == card.channels() && images.set.height == card.image() && images.set.width == card.image(),
-                   "{} is for images of {} channels and {} x {}; those of {} have {} and {} x {}", o.weights, card.channels(), card.image(),
-                   card.image(), o.data, images.set.channels, images.set.height, images.set.width);
+  lab::usage_check(
+      images.set.channels == card.channels() && images.set.height == card.image() && images.set.width == card.image(),
+      "{} is for images of {} channels and {} x {}; those of {} have {} and {} x {}", o.weights, card.channels(),
+      card.image(), card.image(), o.data, images.set.channels, images.set.height, images.set.width);
   images.numbers = o.numbers;
   for (const std::int64_t n : o.numbers) {
     lab::usage_check(n < images.set.size(), "--numbers {}: {} has images 0 to {}", n, o.data, images.set.size() - 1);
@@ -160,28 +185,34 @@ Images images_of(const Options& o, const nn::ModelCard& card) {
 
 int run(int argc, const char* const* argv) {
   Options o;
-  lab::Cli cli(
-      "attention_maps",
-      "Draws what a trained ViT or CaiT attends to, over images: each head of some blocks, all blocks rolled out (Abnar and Zuidema 2020), and "
-      "what the class is read from. Pictures (PNG) and a page that shows them.");
+  lab::Cli cli("attention_maps",
+               "Draws what a trained ViT or CaiT attends to, over images: each head of some blocks, all blocks rolled "
+               "out (Abnar and Zuidema 2020), and "
+               "what the class is read from. Pictures (PNG) and a page that shows them.");
   declare(o, cli);
   if (cli.parse(argc, argv) == lab::Action::done) return 0;
   const nn::TensorFile file = nn::read_safetensors(o.weights);
   nn::ModelCard card = nn::card_of(file, o.weights, o.heads, o.gate);
   if (o.size) {
-    lab::usage_check(*o.size % card.patch() == 0, "--image-size {} is no multiple of the patches of {}, {}", *o.size, o.weights, card.patch());
+    lab::usage_check(*o.size % card.patch() == 0, "--image-size {} is no multiple of the patches of {}, {}", *o.size,
+                     o.weights, card.patch());
     std::visit([&](auto& options) { options.image = *o.size; }, card.options);
   }
-  const std::int64_t depth = std::visit([](const auto&options) { return options.depth; }, card.options), side = card.image() / card.patch();
-  for (const std::int64_t block : o.blocks) lab::usage_check(block < depth, "--blocks {}: {} has blocks 0 to {}", block, o.weights, depth - 1);
-  lab::usage_check(o.query.value_or(0) < side * side, "--query {}: there are patches 0 to {}", o.query.value_or(0), side * side - 1);
+  const std::int64_t depth = std::visit([](const auto&options) { return options.depth; }, card.options),
+                     side = card.image() / card.patch();
+  for (const std::int64_t block : o.blocks)
+    lab::usage_check(block < depth, "--blocks {}: {} has blocks 0 to {}", block, o.weights, depth - 1);
+  lab::usage_check(o.query.value_or(0) < side * side, "--query {}: there are patches 0 to {}", o.query.value_or(0),
+                   side * side - 1);
   Images images = images_of(o, card);
   const auto model = nn::make_model(card);
-  lab::note_error(fmt::format("{}: {}\n", o.weights, nn::load_pretrained(*model, file, o.weights, {.method = o.gate}).text()));
+  lab::note_error(
+      fmt::format("{}: {}\n", o.weights, nn::load_pretrained(*model, file, o.weights, {.method = o.gate}).text()));
   model->eval();
-  const lab::Normalization normalization = card.mean.empty() || cli.given("--normalization")
-                                               ? lab::normalization_named(o.normalization, images.set)
-                                               : lab::Normalization{{card.mean.begin(), card.mean.end()}, {card.std.begin(), card.std.end()}};
+  const lab::Normalization normalization =
+      card.mean.empty() || cli.given("--normalization")
+          ? lab::normalization_named(o.normalization, images.set)
+          : lab::Normalization{{card.mean.begin(), card.mean.end()}, {card.std.begin(), card.std.end()}};
   const fs::path out = o.out.empty() ? lab::new_run_folder("attention") : fs::path(o.out);
   std::error_code error;
   fs::create_directories(out, error);
@@ -191,7 +222,8 @@ int run(int argc, const char* const* argv) {
   bool all_read = true;
   for (std::size_t i = 0; i < images.numbers.size(); ++i) {
     try {
-      const lab::Batch batch = lab::to_tensors(lab::evaluation_batch(images.set, normalization, images.numbers[i], 1), images.set);
+      const lab::Batch batch =
+          lab::to_tensors(lab::evaluation_batch(images.set, normalization, images.numbers[i], 1), images.set);
       const nn::AttentionMaps maps(*model);
       (*model)(batch.images);
       Gallery gallery(out, images.names[i], i + 1);

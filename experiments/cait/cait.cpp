@@ -69,23 +69,27 @@ void apply(Options& o, lab::Cli& cli, const nn::CaitPreset& preset) {
   o.preset = preset;
   for (const auto& [name, field] : o.fields()) {
     const nn::Constant& constant = preset.at(name);
-    std::visit([&](auto* variable) { *variable = static_cast<std::remove_pointer_t<decltype(variable)>>(constant.value); }, field);
+    std::visit(
+        [&](auto* variable) { *variable = static_cast<std::remove_pointer_t<decltype(variable)>>(constant.value); },
+        field);
     cli.explain(option_of(name), constant.source);
   }
   o.lr = preset.at("lr_per_512").value;
   o.patch = 4;
   o.ema_decay = 0;
-  cli.explain("--ema-decay", fmt::format("ours: {:g} of {} is too slow for short runs", preset.at("ema_decay").value, preset.name));
+  cli.explain("--ema-decay",
+              fmt::format("ours: {:g} of {} is too slow for short runs", preset.at("ema_decay").value, preset.name));
   cli.explain("--augment", "ours: none, for short runs; the published recipe is deit (facebookresearch/deit)");
   cli.explain("--gate", "Touvron et al. 2021");
   cli.explain("--talking-heads", preset.at("talking_heads_std").source);
-  for (const char* option :
-       {"--drop-key", "--drop-key-schedule", "--drop-key-shape", "--drop-key-window", "--drop-key-sharing", "--drop-key-match", "--empty-rows"})
+  for (const char* option : {"--drop-key", "--drop-key-schedule", "--drop-key-shape", "--drop-key-window",
+                             "--drop-key-sharing", "--drop-key-match", "--empty-rows"})
     cli.explain(option, "ours: CaiT has no DropKey");
   cli.explain("--drop-head", "ours: CaiT has no DropHead");
   cli.explain("--drop-path-schedule", "Touvron et al. 2021");
   cli.explain("--drop-path-form", "facebookresearch/deit, through timm's DropPath");
-  cli.explain("--patch", fmt::format("ours, for small images; {} has {:g} at 224 x 224", preset.name, preset.at("patch").value));
+  cli.explain("--patch",
+              fmt::format("ours, for small images; {} has {:g} at 224 x 224", preset.name, preset.at("patch").value));
 }
 
 bool is_layerscale(const Options& o) { return nn::method_text(o.gate).name == "layerscale"; }
@@ -101,8 +105,10 @@ void take_sizes(Options& o, lab::Cli& cli, bool init_is_of_gate) {
   o.weights.decide(cli, "--mlp-ratio", o.mlp_ratio, there->mlp_ratio);
   o.weights.decide(cli, "--patch", o.patch, there->patch);
   o.weights.decide(cli, "--norm-eps", o.norm_eps, there->norm_eps);
-  const bool talks = dynamic_cast<nn::TalkingHeadsAttention*>(there->attention({.dim = 2, .heads = 1}).get()) != nullptr;
-  if (!talks || o.talking_heads == "none") o.weights.decide(cli, "--talking-heads", o.talking_heads, std::string(talks ? "cait" : "none"));
+  const bool talks =
+      dynamic_cast<nn::TalkingHeadsAttention*>(there->attention({.dim = 2, .heads = 1}).get()) != nullptr;
+  if (!talks || o.talking_heads == "none")
+    o.weights.decide(cli, "--talking-heads", o.talking_heads, std::string(talks ? "cait" : "none"));
   if (there->gate->name != "pre" || !is_layerscale(o))
     o.weights.decide_gate(cli, o.gate, *there->gate);
   else if (!init_is_of_gate)
@@ -116,41 +122,46 @@ void derive(Options& o, lab::Cli& cli, lab::StudyOptions& run) {
   supply(o, cli);
   const bool init_is_of_gate = lab::take_init_of_gate(cli, o.gate, o.depth, o.init);
   if (o.weights.trains_on()) take_sizes(o, cli, init_is_of_gate), o.weights.take_images(cli, run);
-  if (static_cast<double>(o.depth) != o.preset.at("depth").value && !init_is_of_gate && !cli.given("--init") && !o.weights.given()) {
+  if (static_cast<double>(o.depth) != o.preset.at("depth").value && !init_is_of_gate && !cli.given("--init") &&
+      !o.weights.given()) {
     o.init = nn::layerscale_init(o.depth);
     cli.explain("--init", "rule: by --depth; " + nn::layerscale_init_source(o.depth));
   }
-  const nn::Constant &rate = o.preset.at("lr_per_512"), &warmup = o.preset.at("warmup_epochs"), &epochs = o.preset.at("epochs");
+  const nn::Constant &rate = o.preset.at("lr_per_512"), &warmup = o.preset.at("warmup_epochs"),
+                     &epochs = o.preset.at("epochs");
   if (!cli.given("--lr")) {
     o.lr = rate.value * static_cast<double>(run.batch) / 512;
     cli.explain("--lr", fmt::format("{:g} x batch / 512; {}", rate.value, rate.source));
   }
   if (!cli.given("--warmup")) {
     run.warmup = std::llround(static_cast<double>(run.steps) * warmup.value / epochs.value);
-    cli.explain("--warmup", fmt::format("{:g} of {:g} epochs, as a share of the steps; {}", warmup.value, epochs.value, warmup.source));
+    cli.explain("--warmup", fmt::format("{:g} of {:g} epochs, as a share of the steps; {}", warmup.value, epochs.value,
+                                        warmup.source));
   }
 }
 
 std::string further_constants(Options& o) {
   std::string text = fmt::format(
-      "Further constants of {}. lr and warmup follow from lr_per_512, warmup_epochs and epochs. Betas, initial values and stage 2 are the same "
+      "Further constants of {}. lr and warmup follow from lr_per_512, warmup_epochs and epochs. Betas, initial values "
+      "and stage 2 are the same "
       "here;\n"
       "those of augmentation are what --augment deit takes; the others this program does not have.\n",
       o.preset.name);
   const auto fields = o.fields();
   for (const auto& [name, constant] : o.preset.constants)
     if (!fields.contains(name)) text += fmt::format("  {:<24} {:<8g} [{}]\n", name, constant.value, constant.source);
-  return text + fmt::format("  {:<24} {:<8} [{}]\n", "schedule", "cosine",
-                            "ours: per step, begun after the warm-up; timm's CosineLRScheduler does not begin it anew there");
+  return text +
+         fmt::format("  {:<24} {:<8} [{}]\n", "schedule", "cosine",
+                     "ours: per step, begun after the warm-up; timm's CosineLRScheduler does not begin it anew there");
 }
 
 std::string list_presets() {
   std::string text;
   for (const std::string& name : nn::cait_preset_names()) {
     const nn::CaitPreset p = nn::cait_preset(name);
-    text += fmt::format("{:<18} dim {:>3}, {:>2} heads, {} + {} blocks, init {:<5g}, drop-path {:<4g}  [{}]\n", name, p.at("dim").value,
-                        p.at("heads").value, p.at("depth").value, p.at("depth_token_only").value, p.at("init").value, p.at("drop_path").value,
-                        p.at("init").source);
+    text += fmt::format("{:<18} dim {:>3}, {:>2} heads, {} + {} blocks, init {:<5g}, drop-path {:<4g}  [{}]\n", name,
+                        p.at("dim").value, p.at("heads").value, p.at("depth").value, p.at("depth_token_only").value,
+                        p.at("init").value, p.at("drop_path").value, p.at("init").source);
   }
   return text;
 }
@@ -160,7 +171,8 @@ std::string preset_difference(const Options& o) {
   const auto found = nn::differences(nn::cait_preset(o.diff[0]), nn::cait_preset(o.diff[1]));
   std::string text = fmt::format("{:<18} {:<18} {}\n", "", o.diff[0], o.diff[1]);
   for (const auto& [name, a, b] : found)
-    text += fmt::format("{:<18} {:<18g} {:g}\n  {}: {}\n  {}: {}\n", name, a.value, b.value, o.diff[0], a.source, o.diff[1], b.source);
+    text += fmt::format("{:<18} {:<18g} {:g}\n  {}: {}\n  {}: {}\n", name, a.value, b.value, o.diff[0], a.source,
+                        o.diff[1], b.source);
   return found.empty() ? fmt::format("{} and {} have the same constants\n", o.diff[0], o.diff[1]) : text;
 }
 
@@ -170,13 +182,16 @@ void declare(Options& o, lab::Cli& cli) {
   cli.option("--dim", &o.dim, "Width").at_least(1).at_most(largest);
   cli.option("--heads", &o.heads, "Attention heads").at_least(1).at_most(largest);
   cli.option("--depth", &o.depth, "Blocks of stage 1, over the patches").at_least(1).at_most(largest);
-  cli.option("--depth-token-only", &o.depth_token_only, "Blocks of stage 2, for the class token").at_least(1).at_most(largest);
+  cli.option("--depth-token-only", &o.depth_token_only, "Blocks of stage 2, for the class token")
+      .at_least(1)
+      .at_most(largest);
   cli.option("--mlp-ratio", &o.mlp_ratio, "Hidden width of the MLPs, in widths").at_least(1).at_most(largest);
   cli.option("--patch", &o.patch, "Side of a patch in pixels").at_least(1).at_most(largest);
   cli.option("--norm-eps", &o.norm_eps, "Epsilon of the norms").at_least(least_eps);
   cli.option("--gate", &o.gate, "Residual method of stage 1; stage 2 keeps LayerScale").one_of_methods("gate", true);
   cli.option("--init", &o.init, "LayerScale's initial value").at_least(0).at_most(10);
-  cli.option("--talking-heads", &o.talking_heads, "Mixes of heads in stage 1: as CaiT starts them, from the identity, or none")
+  cli.option("--talking-heads", &o.talking_heads,
+             "Mixes of heads in stage 1: as CaiT starts them, from the identity, or none")
       .one_of("start of talking heads", {"cait", "identity", "none"});
   o.drop.declare(cli);
   cli.section("Training");
@@ -185,23 +200,33 @@ void declare(Options& o, lab::Cli& cli) {
   cli.by_rule("--warmup");
   cli.option("--lr-start", &o.lr_start, "Learning rate of the first step of a warm-up").at_least(0);
   cli.option("--lr-end", &o.lr_end, "Learning rate at the end of the cosine, or the peak if that is lower").at_least(0);
-  cli.option("--weight-decay", &o.weight_decay, "Of weights; never of gates, norms, biases, class token and positions").at_least(0);
+  cli.option("--weight-decay", &o.weight_decay, "Of weights; never of gates, norms, biases, class token and positions")
+      .at_least(0);
   cli.option("--adam-eps", &o.adam_eps, "AdamW's epsilon").above(0);
   cli.option("--clip-norm", &o.clip_norm, "Bound on the gradient's norm; 0: none").at_least(0);
-  cli.option("--label-smoothing", &o.label_smoothing, "Share of the target that all classes get alike").at_least(0).below(1);
-  cli.option("--ema-decay", &o.ema_decay, "Moving average of the weights, then evaluated and kept in their place; 0: none").at_least(0).below(1);
+  cli.option("--label-smoothing", &o.label_smoothing, "Share of the target that all classes get alike")
+      .at_least(0)
+      .below(1);
+  cli.option("--ema-decay", &o.ema_decay,
+             "Moving average of the weights, then evaluated and kept in their place; 0: none")
+      .at_least(0)
+      .below(1);
   o.augment.declare(cli);
   o.weights.declare(cli);
   cli.section("Machine");
-  cli.option("--checkpoint", &o.checkpoint, "Recompute the blocks of stage 1 in the backward pass, for less memory").decides_speed_only();
+  cli.option("--checkpoint", &o.checkpoint, "Recompute the blocks of stage 1 in the backward pass, for less memory")
+      .decides_speed_only();
   for (const std::string& name : nn::cait_preset_names()) {
     const nn::CaitPreset preset = nn::cait_preset(name);
-    cli.preset(name, fmt::format("dim {:g}, {:g} heads, {:g} blocks", preset.at("dim").value, preset.at("heads").value, preset.at("depth").value),
+    cli.preset(name,
+               fmt::format("dim {:g}, {:g} heads, {:g} blocks", preset.at("dim").value, preset.at("heads").value,
+                           preset.at("depth").value),
                [&o, &cli, preset] { apply(o, cli, preset); });
   }
   cli.default_preset("cait-paper-xxs24");
   cli.listing("--list-presets", "Print the presets with what tells them apart", list_presets);
-  cli.listing("--preset-diff", &o.diff, "Print the constants in which two presets differ, with their sources", [&o] { return preset_difference(o); })
+  cli.listing("--preset-diff", &o.diff, "Print the constants in which two presets differ, with their sources",
+              [&o] { return preset_difference(o); })
       .one_of("preset", nn::cait_preset_names())
       .pair()
       .value_name("A B");
@@ -209,24 +234,29 @@ void declare(Options& o, lab::Cli& cli) {
   cli.example("--preset cait-paper-xxs24 --print-config");
   cli.example("--preset-diff cait-paper-xxs36 cait-timm-xxs36");
   cli.example("--weights cait_xxs24_224.safetensors --image-folder photos --class-names imagenet.txt --evaluate");
-  cli.example("--weights cait_xxs24_224.safetensors --image-folder flowers --fine-tune --lr 5e-5 --steps 1000 --save-weights");
+  cli.example(
+      "--weights cait_xxs24_224.safetensors --image-folder flowers --fine-tune --lr 5e-5 --steps 1000 --save-weights");
   cli.example("--preset cait-timm-s24 --dim 48 --heads 2 --depth 12 --lr 1e-3 --seeds 0..2");
 }
 
-KeyGrid grid_of(const Options& o, const lab::ImageSet& images) { return {images.height / o.patch, images.height / o.patch}; }
+KeyGrid grid_of(const Options& o, const lab::ImageSet& images) {
+  return {images.height / o.patch, images.height / o.patch};
+}
 
 // What DropKey comes to on these images; "none" without it. Throws UsageError where its shape does not fit.
 std::string describe_drop_key(const Options& o, const lab::ImageSet& images) {
   const KeyGrid grid = grid_of(o, images);
   std::string text = o.drop.describe_key(grid.height * grid.width, grid);
   if (o.drop.drop_key > 0 && o.talking_heads != "none" && o.drop.drop_key_sharing != "heads")
-    text += "; under talking heads a key dropped in one head comes back through others, unless --drop-key-sharing heads";
+    text +=
+        "; under talking heads a key dropped in one head comes back through others, unless --drop-key-sharing heads";
   return text;
 }
 
 void check_for(const Options& o, const lab::ImageSet& images) {
   lab::usage_check(o.dim % o.heads == 0, "--dim {} is not a multiple of --heads {}", o.dim, o.heads);
-  lab::usage_check(images.height % o.patch == 0, "--patch {} does not divide the image side {}", o.patch, images.height);
+  lab::usage_check(images.height % o.patch == 0, "--patch {} does not divide the image side {}", o.patch,
+                   images.height);
   describe_drop_key(o, images);
 }
 
@@ -235,15 +265,17 @@ nn::CaiTOptions model_options(Options o, const lab::Trial& run) {
   nn::CaitPreset resolved = o.preset;
   for (const auto& [name, field] : o.fields())
     resolved.at(name).value = std::visit([](const auto* variable) { return static_cast<double>(*variable); }, field);
-  nn::CaiTOptions model =
-      nn::options_of(resolved, {.image = images.height, .channels = images.channels, .classes = images.classes, .seed = run.seed()});
+  nn::CaiTOptions model = nn::options_of(
+      resolved, {.image = images.height, .channels = images.channels, .classes = images.classes, .seed = run.seed()});
   model.gate = o.gate;
   model.drop_key = o.drop.key();
   model.drop_head = o.drop.head(run.steps());
   model.drop_path = o.drop.path();
   if (o.talking_heads == "none") model.attention = nn::make_attention<nn::Attention>;
   if (o.talking_heads == "identity")
-    model.attention = [](const nn::AttentionOptions& a) { return std::make_unique<nn::TalkingHeadsAttention>(a, nn::HeadMixInit::identity); };
+    model.attention = [](const nn::AttentionOptions& a) {
+      return std::make_unique<nn::TalkingHeadsAttention>(a, nn::HeadMixInit::identity);
+    };
   return model;
 }
 
@@ -261,7 +293,8 @@ lab::Values dropped(const nn::CaiT& model, std::int64_t batch) {
   const std::int64_t side = model.options().image / model.options().patch;
   double ratio = 0, empty = 0;
   for (const auto& block : model.blocks()) {
-    const nn::DropKeyStatistics s = dynamic_cast<const nn::SelfAttention&>(block->attn()).drop_key_statistics(batch, side * side);
+    const nn::DropKeyStatistics s =
+        dynamic_cast<const nn::SelfAttention&>(block->attn()).drop_key_statistics(batch, side * side);
     ratio += s.drop_ratio / static_cast<double>(model.blocks().size());
     empty += s.empty_rows / static_cast<double>(model.blocks().size());
   }
@@ -284,14 +317,16 @@ void train(const Options& o, lab::Trial& run) {
   if (o.ema_decay > 0) ema.emplace(model, nn::EmaOptions{.decay = o.ema_decay});
   run.track(model, optimizer, ema ? &*ema : nullptr);
   run.save_under(nn::timm_cait(model.options().channels));
-  lab::ImageTask task(run, model, run.normalization(), o.augment.make(run.data().name, run.data().train, run.options().batch), o.label_smoothing);
+  lab::ImageTask task(run, model, run.normalization(),
+                      o.augment.make(run.data().name, run.data().train, run.options().batch), o.label_smoothing);
   const auto watch = [&, passports = lab::passports(run, model.stack())](std::int64_t step) {
     if (o.drop.drop_key > 0 && step % drop_logged_every == 0) run.log(dropped(model, run.options().batch));
     return passports(step);
   };
   if (!lab::train(run, task, optimizer, ema ? &*ema : nullptr, watch, 1)) return;
   const lab::Values evaluation = run.evaluate();
-  if (!std::isfinite(lab::value_of(evaluation, "val_loss"))) return run.mark_diverged(run.steps() - 1, "the validation loss is not finite");
+  if (!std::isfinite(lab::value_of(evaluation, "val_loss")))
+    return run.mark_diverged(run.steps() - 1, "the validation loss is not finite");
   run.measure({{"train_loss", run.recent_loss()}});
   run.log(evaluation);
   std::optional<nn::EmaScope> averaged;
@@ -302,16 +337,17 @@ void train(const Options& o, lab::Trial& run) {
 }  // namespace
 
 int plumb::lab::cait(int argc, const char* const* argv) {
-  lab::Study study(
-      "cait",
-      "Trains a CaiT, as published or at another size, and says where each of its constants comes from. With --save-weights a seed that does "
-      "not diverge leaves its weights under timm's names.",
-      {.network = false, .optimization = false});
+  lab::Study study("cait",
+                   "Trains a CaiT, as published or at another size, and says where each of its constants comes from. "
+                   "With --save-weights a seed that does "
+                   "not diverge leaves its weights under timm's names.",
+                   {.network = false, .optimization = false});
   Options o;
   declare(o, study.cli());
   study.cli().action([&] {
     supply(o, study.cli());
-    return o.weights.evaluates() ? std::optional(lab::evaluate_images(o.weights, study.options(), study.cli())) : std::nullopt;
+    return o.weights.evaluates() ? std::optional(lab::evaluate_images(o.weights, study.options(), study.cli()))
+                                 : std::nullopt;
   });
   study.cli().derive([&] { derive(o, study.cli(), study.options()); });
   study.check([&](const lab::ImageSet& images) {

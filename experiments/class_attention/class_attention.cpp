@@ -1,5 +1,5 @@
-// Where should the class token come in? (Touvron et al. 2021, CaiT, section 3) From the start, inserted before a later block, in a stage of its own
-// that reads the patches (N:K, class attention), or not at all (mean of the patches).
+// Where should the class token come in? (Touvron et al. 2021, CaiT, section 3) From the start, inserted before a later
+// block, in a stage of its own that reads the patches (N:K, class attention), or not at all (mean of the patches).
 #include "experiments/class_attention/class_attention.h"
 
 #include <charconv>
@@ -18,7 +18,8 @@ using namespace plumb;
 
 namespace {
 
-// "token", "mean", "insert-8" (before block 8 of --depth), "12:2" (12 blocks of self-attention, then 2 of class attention).
+// "token", "mean", "insert-8" (before block 8 of --depth), "12:2" (12 blocks of self-attention, then 2 of class
+// attention).
 struct Design {
   enum class Kind { token, mean, insert, stages } kind = Kind::token;
   std::int64_t first = 0, second = 0;
@@ -38,26 +39,32 @@ Design parse(const std::string& text, std::int64_t depth) {
   } else {
     ok = ok && d.first >= 1 && d.first < depth;
   }
-  lab::usage_check(ok && read.ptr == end, "--designs: expected token, mean, insert-B with B below {} (--depth), or N:K such as 12:2, got '{}'", depth,
-                   text);
+  lab::usage_check(ok && read.ptr == end,
+                   "--designs: expected token, mean, insert-B with B below {} (--depth), or N:K such as 12:2, got '{}'",
+                   depth, text);
   return d;
 }
 
 }  // namespace
 
 int plumb::lab::class_attention(int argc, const char* const* argv) {
-  lab::Study study("class_attention", "Where should the class token come in: at the start, later, or in a stage of its own?");
+  lab::Study study("class_attention",
+                   "Where should the class token come in: at the start, later, or in a stage of its own?");
   lab::set_deit_weights(study);
-  const auto design =
-      study.axis<std::string>("--designs", {"token", "insert-8", "insert-10", "mean", "12:1", "12:2", "11:1", "10:2"},
-                              "token: from the start; insert-B: before block B; N:K: N blocks, then K of class attention; mean: none");
+  const auto design = study.axis<std::string>(
+      "--designs", {"token", "insert-8", "insert-10", "mean", "12:1", "12:2", "11:1", "10:2"},
+      "token: from the start; insert-B: before block B; N:K: N blocks, then K of class attention; mean: none");
   std::int64_t depth = 12;
   study.cli().section("Model");
-  study.cli().option("--depth", &depth, "Blocks of the designs that do not name their own").at_least(1).at_most(lab::largest_size);
+  study.cli()
+      .option("--depth", &depth, "Blocks of the designs that do not name their own")
+      .at_least(1)
+      .at_most(lab::largest_size);
   study.network().patch = 4;
   study.cli().leave_out("--pool", "give --designs token,mean");
   study.cli().rule([&study] {
-    lab::usage_check(study.network().recipe == "shared", "--recipe {}: the designs are compared under the shared one", study.network().recipe);
+    lab::usage_check(study.network().recipe == "shared", "--recipe {}: the designs are compared under the shared one",
+                     study.network().recipe);
   });
   study.options().steps = 300, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
@@ -73,15 +80,18 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
   });
   study.cli().preset("paper", "DeiT-S with LayerScale on ImageNet: give --image-folder, and GPUs", [&] {
     lab::set_deit_small(study, [] { return std::vector<std::string>{"layerscale"}; });
-    design.set({"token", "mean", "insert-2", "insert-4", "insert-8", "insert-10", "insert-11", "12:1", "12:2", "12:3", "11:1", "10:2"});
+    design.set({"token", "mean", "insert-2", "insert-4", "insert-8", "insert-10", "insert-11", "12:1", "12:2", "12:3",
+                "11:1", "10:2"});
     lab::explain(study, "--designs",
-                 "Touvron et al. 2021, CaiT, section 3: a token inserted later, and stages of class attention; which blocks and how many are ours");
+                 "Touvron et al. 2021, CaiT, section 3: a token inserted later, and stages of class attention; which "
+                 "blocks and how many are ours");
     lab::explain(study, "--depth", "facebookresearch/deit, models.py, deit_small_patch16_224");
   });
   study.cli().example("--preset quick");
   study.cli().example("--preset cpu --data-dir data --jobs 2 --out runs/class_attention");
   study.cli().example("--designs token,24:2 --depth 24 --steps 600");
-  study.claim("class attention (12:2) is better than a class token from the start", "Touvron et al. 2021, CaiT, section 3",
+  study.claim("class attention (12:2) is better than a class token from the start",
+              "Touvron et al. 2021, CaiT, section 3",
               lab::higher("val_accuracy", {{"design", "12:2"}}, {{"design", "token"}}));
   const char* ours = "a question of ours";
   for (const auto& [better, worse, text] :

@@ -40,8 +40,8 @@ void run_trial(Trial& trial, const nn::DeepMlpOptions& options, double lr) {
   nn::audit_init(model, trial.seed());
   // Ten inputs as the notebook draws them: the Jacobian of a batch is the mean over its samples.
   const Tensor noise = random_normal({10, images.image_bytes()}, trial.seed(), "jacobian.inputs");
-  const JacobianMeasure start =
-      mean_squared_singular_value([&](const Tensor& x) { return model.hidden(x); }, model.first(noise).detach(), {.seed = trial.seed()});
+  const JacobianMeasure start = mean_squared_singular_value([&](const Tensor& x) { return model.hidden(x); },
+                                                            model.first(noise).detach(), {.seed = trial.seed()});
   trial.measure({{"jacobian_start", start.value}, {"jacobian_start_error", start.standard_error}});
 
   nn::Adagrad optimizer(model.parameters(), {.lr = nn::warmup_constant(lr, trial.warmup())});
@@ -53,8 +53,10 @@ void run_trial(Trial& trial, const nn::DeepMlpOptions& options, double lr) {
   });
   ImageTask task(trial, model, normalization);
   if (!train(trial, task, optimizer, nullptr, {}, 1)) return;
-  const JacobianMeasure end = mean_squared_singular_value([&](const Tensor& x) { return model(x); }, noise, {.seed = trial.seed()});
-  if (!std::isfinite(end.value)) return trial.mark_diverged(trial.steps() - 1, "the Jacobian is not finite");  // the last update did it
+  const JacobianMeasure end =
+      mean_squared_singular_value([&](const Tensor& x) { return model(x); }, noise, {.seed = trial.seed()});
+  if (!std::isfinite(end.value))
+    return trial.mark_diverged(trial.steps() - 1, "the Jacobian is not finite");  // the last update did it
   trial.measure(epoch_losses(trial));
   trial.measure({{"train_loss", trial.recent_loss()}, {"jacobian_end", end.value}});
 }
@@ -62,10 +64,14 @@ void run_trial(Trial& trial, const nn::DeepMlpOptions& options, double lr) {
 }  // namespace
 
 int deep_mlp(int argc, const char* const* argv) {
-  Study study("deep_mlp", "Trains deep fully connected networks: plain, residual, normalised, ReZero.", {.network = false, .optimization = false});
-  const auto method =
-      study.axis<std::string>("--methods", nn::deep_mlp_methods(), "Kinds of hidden layer to compare").one_of("method", nn::deep_mlp_methods());
-  const auto depth = study.axis<std::int64_t>("--depths", {64}, "Numbers of hidden layers").at_least(1).at_most(largest_size).slowest();
+  Study study("deep_mlp", "Trains deep fully connected networks: plain, residual, normalised, ReZero.",
+              {.network = false, .optimization = false});
+  const auto method = study.axis<std::string>("--methods", nn::deep_mlp_methods(), "Kinds of hidden layer to compare")
+                          .one_of("method", nn::deep_mlp_methods());
+  const auto depth = study.axis<std::int64_t>("--depths", {64}, "Numbers of hidden layers")
+                         .at_least(1)
+                         .at_most(largest_size)
+                         .slowest();
   std::int64_t width = 256;
   double lr = 0.01;
   study.options().seeds = {0, 1, 2};

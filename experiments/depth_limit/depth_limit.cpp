@@ -1,5 +1,5 @@
-// How deep does each method train? By bisection: the depth doubles until most seeds do not train any more, then the edge between is halved until it
-// is a quarter of an octave wide. Runs without hope are stopped half way.
+// How deep does each method train? By bisection: the depth doubles until most seeds do not train any more, then the
+// edge between is halved until it is a quarter of an octave wide. Runs without hope are stopped half way.
 #include "experiments/depth_limit/depth_limit.h"
 
 #include <algorithm>
@@ -35,7 +35,9 @@ std::string limit_words(const std::map<int, lab::Share>& known, const lab::Octav
   const auto trains = std::ranges::find_if(known, [](const auto& k) { return k.second.most(); });
   if (trains == known.end()) return fmt::format("trains at none, from {} on", depth(known.begin()->first));
   const auto edge = lab::edge_above(known, trains->first);
-  if (!edge->outside) return fmt::format("{} or more (none tried beyond {})", depth(edge->inside), std::min<std::int64_t>(most, depth(edge->inside)));
+  if (!edge->outside)
+    return fmt::format("{} or more (none tried beyond {})", depth(edge->inside),
+                       std::min<std::int64_t>(most, depth(edge->inside)));
   return fmt::format("{}, not {}", depth(edge->inside), depth(*edge->outside));
 }
 
@@ -43,15 +45,19 @@ std::string limit_words(const std::map<int, lab::Share>& known, const lab::Octav
 
 int plumb::lab::depth_limit(int argc, const char* const* argv) {
   lab::Study study("depth_limit", "How deep can a network be for each method to still train it?");
-  const auto gate =
-      study.axis<std::string>("--gates", {"post", "pre", "rezero", "fixup", "layerscale", "deepnorm"}, "Methods to compare").one_of_methods("method");
+  const auto gate = study
+                        .axis<std::string>("--gates", {"post", "pre", "rezero", "fixup", "layerscale", "deepnorm"},
+                                           "Methods to compare")
+                        .one_of_methods("method");
   const auto lr = study.axis<double>("--lrs", {3e-3}, "Peak learning rates").above(0);
   const auto depth = study.searched<std::int64_t>("depth");
   std::int64_t first = 12, most = 192;
   lab::TrainedAt trained;
   lab::Cli& cli = study.cli();
   cli.section("Search");
-  cli.option("--first", &first, "The depth, in blocks, that is tried first").at_least(static_cast<double>(least)).at_most(lab::largest_size);
+  cli.option("--first", &first, "The depth, in blocks, that is tried first")
+      .at_least(static_cast<double>(least))
+      .at_most(lab::largest_size);
   cli.option("--most", &most, "No network is deeper than this")
       .at_least(static_cast<double>(least))
       .at_most(lab::largest_size)
@@ -60,21 +66,25 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
   cli.rule([&] { lab::usage_check(first <= most, "--first {} is deeper than --most {}", first, most); });
   study.options().steps = 300, study.options().seeds = {0, 1, 2}, study.options().stop_hopeless = true;
   study.network().dim = 32;
-  study.network().recipe = "paper", study.network().weight_init = "xavier";  // with which all train fast: what does not train is not merely slow
+  study.network().recipe = "paper",
+  study.network().weight_init = "xavier";  // with which all train fast: what does not train is not merely slow
   cli.preset("quick", "three methods up to depth 48, 200 steps, one seed: three minutes on two cores", [&] {
     gate.set({"post", "pre", "rezero"});
     study.options().steps = 200, study.options().seeds = {0};
     most = 48;
   });
   cli.preset("cpu", "six methods up to depth 384, three seeds: an hour on two cores", [&] { most = 384; });
-  cli.preset("paper", "at DeiT-S's size on ImageNet, for a twentieth of its epochs, as no paper has this search: give --image-folder, and GPUs", [&] {
-    lab::set_deit_small_for_search(study, [gate] { return gate.values(); });
-    lr.set({study.optimization().lr});
-    lab::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
-    most = 768;
-    lab::explain(study, "--most", "ours");
-    lab::explain(study, "--first", "DeiT-S");
-  });
+  cli.preset("paper",
+             "at DeiT-S's size on ImageNet, for a twentieth of its epochs, as no paper has this search: give "
+             "--image-folder, and GPUs",
+             [&] {
+               lab::set_deit_small_for_search(study, [gate] { return gate.values(); });
+               lr.set({study.optimization().lr});
+               lab::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
+               most = 768;
+               lab::explain(study, "--most", "ours");
+               lab::explain(study, "--first", "DeiT-S");
+             });
   cli.example("--preset quick");
   cli.example("--gates post,deepnorm --most 768 --seeds 0..4 --jobs 2");
 
@@ -82,10 +92,13 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
   study.search([&](const lab::Search& search) {
     const lab::Octaves at = depths();
     std::vector<lab::Point> next;
-    const auto ask = [&](int tick) { next.push_back({{"depth", static_cast<std::int64_t>(std::lround(at.at(tick)))}}); };
+    const auto ask = [&](int tick) {
+      next.push_back({{"depth", static_cast<std::int64_t>(std::lround(at.at(tick)))}});
+    };
     const auto known = lab::shares(search.so_far, "depth", at);
     const int lowest = at.lowest_whole(static_cast<double>(least));
-    const int highest = static_cast<int>(std::floor(ticks * std::log2(static_cast<double>(most) / static_cast<double>(first)) + 1e-9));
+    const int highest =
+        static_cast<int>(std::floor(ticks * std::log2(static_cast<double>(most) / static_cast<double>(first)) + 1e-9));
     const auto trains = std::ranges::find_if(known, [](const auto& k) { return k.second.most(); });
     if (known.empty())
       ask(0);
@@ -100,10 +113,11 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
     using enum lab::TextTable::Align;
     lab::Section section{
         .title = "The largest depth at which most seeds train",
-        .caption =
-            fmt::format("A network trains where its loss ends below {:g} of chance. Shares are of the seeds, in brackets; intervals in the figure "
-                        "are Wilson's, of 95 %. Published depths are of other data and sizes, in layers as each paper counts them.",
-                        trained.share)};
+        .caption = fmt::format(
+            "A network trains where its loss ends below {:g} of chance. Shares are of the seeds, in brackets; "
+            "intervals in the figure "
+            "are Wilson's, of 95 %. Published depths are of other data and sizes, in layers as each paper counts them.",
+            trained.share)};
     section.table.column("method", left);
     section.table.column("trains to depth", left);
     section.table.column("seeds that trained, by depth", left);
@@ -116,13 +130,15 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
     for (const lab::StudyResults::Group& place : r.groups("depth")) {
       const auto known = lab::shares(place.trials, "depth", depths());
       std::vector<std::string> tried;
-      lab::PlotSeries& series = plot.series.emplace_back(lab::PlotSeries{.name = place.point.label(), .style = static_cast<int>(plot.series.size())});
+      lab::PlotSeries& series = plot.series.emplace_back(
+          lab::PlotSeries{.name = place.point.label(), .style = static_cast<int>(plot.series.size())});
       for (const auto& [tick, share] : known) {
         const long blocks = std::lround(depths().at(tick));
         tried.push_back(fmt::format("{} ({})", blocks, to_string(share)));
         series.points.push_back({static_cast<double>(blocks), share.value(), share.low(), share.high()});
       }
-      section.table.row({place.point.label(), limit_words(known, depths(), most), fmt::format("{}", fmt::join(tried, ", ")),
+      section.table.row({place.point.label(), limit_words(known, depths(), most),
+                         fmt::format("{}", fmt::join(tried, ", ")),
                          published_depth(place.point.get<std::string>("gate"))});
     }
     section.charts.push_back(std::move(plot));

@@ -1,4 +1,5 @@
-// How deep each method trains: gates x learning rates x seeds, the depth searched by bisection (docs/ablations/depth_limit.md).
+// How deep each method trains: gates x learning rates x seeds, the depth searched by bisection
+// (docs/ablations/depth_limit.md).
 #pragma once
 
 namespace plumb::lab {

@@ -28,7 +28,8 @@ std::string list_gates() {
     const nn::Method method = nn::method_named(name);
     text += fmt::format("{:<{}}  {:<{}}  {}\n", name, names, method.formula, formulas, method.source);
     for (const nn::MethodConstant& c : method.constants)
-      text += fmt::format("{:<{}}  {}:{}{}\n", "", names, name, c.text(c.standard), c.meaning.empty() ? "" : "  " + c.meaning);
+      text += fmt::format("{:<{}}  {}:{}{}\n", "", names, name, c.text(c.standard),
+                          c.meaning.empty() ? "" : "  " + c.meaning);
   }
   return text;
 }
@@ -49,49 +50,66 @@ int check_gates(const std::vector<std::string>& gates) {
 void claim_cait_table1(Study& study) {
   const char* cait = "Touvron et al. 2021, CaiT, table 1";
   for (const int d : {12, 18, 24, 36}) {
-    const auto lower_at = [&](const char* a, const char* b) { return lower("train_loss", {{"gate", a}}, {{"gate", b}}).at({{"depth", d}}); };
-    study.claim(fmt::format("depth {}: a scalar gate that starts at eps trains better than one that starts at 0", d), cait,
-                lower_at("scalar_gate", "rezero_ln"));
+    const auto lower_at = [&](const char* a, const char* b) {
+      return lower("train_loss", {{"gate", a}}, {{"gate", b}}).at({{"depth", d}});
+    };
+    study.claim(fmt::format("depth {}: a scalar gate that starts at eps trains better than one that starts at 0", d),
+                cait, lower_at("scalar_gate", "rezero_ln"));
     for (const char* other : {"pre", "rezero_ln", "scalar_gate", "t_fixup_ln", "fixup_ln"})
-      if (d >= 24) study.claim(fmt::format("depth {}: LayerScale trains better than {}", d, other), cait, lower_at("layerscale", other));
+      if (d >= 24)
+        study.claim(fmt::format("depth {}: LayerScale trains better than {}", d, other), cait,
+                    lower_at("layerscale", other));
     for (const char* other : {"t_fixup_ln", "fixup_ln"})
       if (d <= 18)
         study.claim(fmt::format("depth {}: {} is as good as LayerScale, within 0.1", d, other), cait,
                     not_higher("train_loss", {{"gate", other}}, {{"gate", "layerscale"}}, 0.1).at({{"depth", d}}));
-    for (const auto& [plain, with_norm] : {std::pair("rezero", "rezero_ln"), {"t_fixup", "t_fixup_ln"}, {"fixup", "fixup_ln"}})
+    for (const auto& [plain, with_norm] :
+         {std::pair("rezero", "rezero_ln"), {"t_fixup", "t_fixup_ln"}, {"fixup", "fixup_ln"}})
       study.claim(fmt::format("depth {}: {} trains better with norm, warm-up and DeiT's weights", d, plain),
                   "the same: norm and warm-up were put back", lower_at(with_norm, plain));
   }
   const char* second = "as a secondary text reports table 1";
   study.published({{"gate", "pre"}, {"depth", 12}}, "val_accuracy", "79.9 % top-1 on ImageNet", second);
-  for (const int d : {24, 36}) study.published({{"gate", "pre"}, {"depth", d}}, "val_accuracy", "fails at a drop-path rate of 0.05", second);
-  study.published({{"gate", "layerscale"}, {"depth", 12}}, "val_accuracy", "80.5 % top-1 on ImageNet", "an author, facebookresearch/deit, issue 122");
-  study.published({{"gate", "pre"}, {"depth", 24}}, "val_accuracy", "81.0 % top-1 on ImageNet, at the best drop-path rate of 0.2",
+  for (const int d : {24, 36})
+    study.published({{"gate", "pre"}, {"depth", d}}, "val_accuracy", "fails at a drop-path rate of 0.05", second);
+  study.published({{"gate", "layerscale"}, {"depth", 12}}, "val_accuracy", "80.5 % top-1 on ImageNet",
+                  "an author, facebookresearch/deit, issue 122");
+  study.published({{"gate", "pre"}, {"depth", 24}}, "val_accuracy",
+                  "81.0 % top-1 on ImageNet, at the best drop-path rate of 0.2",
                   "an author, facebookresearch/deit, issue 218");
-  study.published({{"gate", "pre"}, {"depth", 24}}, "val_accuracy", "NaN, or 79.7 % top-1 on ImageNet", "a user, facebookresearch/deit, issue 218");
-  study.published({{"gate", "layerscale"}, {"depth", 24}}, "val_accuracy",
-                  "perplexity 27.93 and 23.45, pre-norm 26.73 and 21.92 (language models of 130M and 250M, of other depths)",
-                  "Sun et al. 2025, LayerNorm-Scaling, as a secondary text reports it");
+  study.published({{"gate", "pre"}, {"depth", 24}}, "val_accuracy", "NaN, or 79.7 % top-1 on ImageNet",
+                  "a user, facebookresearch/deit, issue 218");
+  study.published(
+      {{"gate", "layerscale"}, {"depth", 24}}, "val_accuracy",
+      "perplexity 27.93 and 23.45, pre-norm 26.73 and 21.92 (language models of 130M and 250M, of other depths)",
+      "Sun et al. 2025, LayerNorm-Scaling, as a secondary text reports it");
 }
 
 }  // namespace
 
 int depth_stability(int argc, const char* const* argv) {
   Study study("depth_stability", "Trains residual gates at several depths and reports which of them train.");
-  const auto gate = study.axis<std::string>("--gates", {"post", "pre", "rezero", "skipinit", "fixup", "layerscale"}, "Residual gates to compare")
+  const auto gate = study
+                        .axis<std::string>("--gates", {"post", "pre", "rezero", "skipinit", "fixup", "layerscale"},
+                                           "Residual gates to compare")
                         .one_of_methods("gate");
   // Shallow ones first: they are done soon.
-  const auto depth =
-      study.axis<std::int64_t>("--depths", {6, 24, 48}, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size).slowest();
+  const auto depth = study.axis<std::int64_t>("--depths", {6, 24, 48}, "Numbers of blocks (attention and MLP)")
+                         .at_least(1)
+                         .at_most(largest_size)
+                         .slowest();
   const auto lr = study.axis<double>("--lrs", {3e-3}, "Peak learning rates").above(0);
   study.options().steps = 300;
   bool only_check = false;
   study.judging().control = "pre";
   Cli& cli = study.cli();
   cli.section("Verdict");
-  cli.option("--control", &study.judging().control, "The gate that others are compared with").one_of_methods("gate").decides_speed_only();
+  cli.option("--control", &study.judging().control, "The gate that others are compared with")
+      .one_of_methods("gate")
+      .decides_speed_only();
   cli.section(Cli::instead);
-  cli.option("--check-gates", &only_check, "Check what --gates must fulfil (gradients, claims, save and load, ...) and train nothing")
+  cli.option("--check-gates", &only_check,
+             "Check what --gates must fulfil (gradients, claims, save and load, ...) and train nothing")
       .decides_nothing_later();
   cli.listing("--list-gates", "Print the residual gates, their formulas, papers and constants", list_gates);
   cli.preset("quick", "six gates at depths 6 and 48, one seed: minutes on two cores", [&] {
@@ -109,26 +127,34 @@ int depth_stability(int argc, const char* const* argv) {
     claim_cait_table1(study);
   };
   cli.preset("cait-table1-quick",
-             "CaiT's table 1, with norm and warm-up put back and as first published, at depths 12 and 36, one seed: three minutes", [=] {
+             "CaiT's table 1, with norm and warm-up put back and as first published, at depths 12 and 36, one seed: "
+             "three minutes",
+             [=] {
                cait_table1({12, 36}, 200, {0});
              });
-  cli.preset("cait-table1-cpu", "the same at 12, 18, 24 and 36, 400 steps, four seeds: up to an hour on two cores", [=] {
-    cait_table1({12, 18, 24, 36}, 400, {0, 1, 2, 3});
-  });
-  cli.preset("cait-table1", "the same of DeiT-S on ImageNet, as published, one seed: give --image-folder, and GPUs", [=, &study] {
-    cait_table1({12, 18, 24, 36}, 1, {0});
-    set_deit_small(study, [gate] { return gate.values(); });
-    study.network().recipe = "paper", study.network().drop.drop_path = 0.05, study.network().drop.drop_path_schedule = "uniform";
-    lr.set({study.optimization().lr});
-    explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
-    explain(study, "--recipe", "Touvron et al. 2021, CaiT: with norm and warm-up DeiT's, without as each method's paper has it");
-    explain(study, "--drop-path", "Touvron et al. 2021, CaiT, table 1, its first baseline; of the other columns ours");
-    explain(study, "--drop-path-schedule", "Touvron et al. 2021, CaiT: uniform");
-    explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
-    explain(study, "--gates", "Touvron et al. 2021, CaiT, table 1, in both forms of its section 2");
-    study.options().warmup.reset();
-    explain(study, "--warmup", "as --recipe has it");
-  });
+  cli.preset("cait-table1-cpu", "the same at 12, 18, 24 and 36, 400 steps, four seeds: up to an hour on two cores",
+             [=] {
+               cait_table1({12, 18, 24, 36}, 400, {0, 1, 2, 3});
+             });
+  cli.preset("cait-table1", "the same of DeiT-S on ImageNet, as published, one seed: give --image-folder, and GPUs",
+             [=, &study] {
+               cait_table1({12, 18, 24, 36}, 1, {0});
+               set_deit_small(study, [gate] { return gate.values(); });
+               study.network().recipe = "paper", study.network().drop.drop_path = 0.05,
+               study.network().drop.drop_path_schedule = "uniform";
+               lr.set({study.optimization().lr});
+               explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
+               explain(
+                   study, "--recipe",
+                   "Touvron et al. 2021, CaiT: with norm and warm-up DeiT's, without as each method's paper has it");
+               explain(study, "--drop-path",
+                       "Touvron et al. 2021, CaiT, table 1, its first baseline; of the other columns ours");
+               explain(study, "--drop-path-schedule", "Touvron et al. 2021, CaiT: uniform");
+               explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
+               explain(study, "--gates", "Touvron et al. 2021, CaiT, table 1, in both forms of its section 2");
+               study.options().warmup.reset();
+               explain(study, "--warmup", "as --recipe has it");
+             });
   cli.example("--preset quick");
   cli.example("--preset cait-table1-cpu --jobs 2 --out runs/cait-table1");
   cli.example("--gates layerscale,rezero --depths 12,24,48 --seeds 0..4 --drop-path 0.1");
@@ -136,7 +162,8 @@ int depth_stability(int argc, const char* const* argv) {
 
   study.cli().action([&] { return only_check ? std::optional(check_gates(gate.values())) : std::nullopt; });
   study.check([&](const ImageSet& images) {
-    if (study.network().drop.drop_key > 0) note_error(fmt::format("DropKey {}\n", study.network().describe_drop_key(images)));
+    if (study.network().drop.drop_key > 0)
+      note_error(fmt::format("DropKey {}\n", study.network().describe_drop_key(images)));
   });
   study.columns({"train_loss", "val_loss", "val_accuracy", "diverged_at", "seconds", "images_per_second"});
   study.show({"train_loss", "val_accuracy"});
@@ -147,8 +174,9 @@ int depth_stability(int argc, const char* const* argv) {
     input.question.clear();  // the verdict answers it
     const std::string chose = who_chose(r.judging);
     return Display{.report = render_report(input),
-                   .terminal = fmt::format("{}{}val acc: on {}\n{}", results_table(trial_results(r), r.data.images.classes, r.colour),
-                                           chose.empty() ? "" : chose + "\n", r.data.validation_is, findings_text(r, r.colour))};
+                   .terminal = fmt::format(
+                       "{}{}val acc: on {}\n{}", results_table(trial_results(r), r.data.images.classes, r.colour),
+                       chose.empty() ? "" : chose + "\n", r.data.validation_is, findings_text(r, r.colour))};
   });
   return study.run(argc, argv, [&](Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));

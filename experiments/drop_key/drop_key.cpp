@@ -1,5 +1,6 @@
-// Dropping keys before the softmax, or probabilities after it? (Li et al., CVPR 2023, DropKey) Forms, rates, their course over depth, and a last part
-// of training without; and how peaked attention becomes under each, which the paper argues from the gradient (its Lagrange argument).
+// Dropping keys before the softmax, or probabilities after it? (Li et al., CVPR 2023, DropKey) Forms, rates, their
+// course over depth, and a last part of training without; and how peaked attention becomes under each, which the paper
+// argues from the gradient (its Lagrange argument).
 #include "experiments/drop_key/drop_key.h"
 
 #include <algorithm>
@@ -20,14 +21,16 @@ using namespace plumb;
 
 namespace {
 
-// How peaked the attention of a trained network is, on validation images, with nothing dropped: means over blocks, heads and queries of the entropy
-// as a share of ln T (1: uniform) and of the largest probability.
+// How peaked the attention of a trained network is, on validation images, with nothing dropped: means over blocks,
+// heads and queries of the entropy as a share of ln T (1: uniform) and of the largest probability.
 lab::Values peakedness(const lab::Trial& trial, nn::ViT& model) {
   const lab::ImageSet& set = trial.data().validation;
   const NoGrad no_grad;
   model.eval();
   const nn::AttentionMaps maps(model);
-  model(lab::to_tensors(lab::evaluation_batch(set, trial.normalization(), 0, std::min<std::int64_t>(64, set.size())), set).images);
+  model(
+      lab::to_tensors(lab::evaluation_batch(set, trial.normalization(), 0, std::min<std::int64_t>(64, set.size())), set)
+          .images);
   model.train();
   double entropy = 0, largest = 0, queries = 0;
   for (const nn::AttentionMap& map : maps.all()) {
@@ -35,7 +38,8 @@ lab::Values peakedness(const lab::Trial& trial, nn::ViT& model) {
     const std::vector<double> p = map.probabilities.values();
     for (auto row = p.begin(); row != p.end(); row += static_cast<std::ptrdiff_t>(keys), ++queries) {
       const auto end = row + static_cast<std::ptrdiff_t>(keys);
-      for (auto it = row; it != end; ++it) entropy -= *it > 0 ? *it * std::log(*it) / std::log(static_cast<double>(keys)) : 0;
+      for (auto it = row; it != end; ++it)
+        entropy -= *it > 0 ? *it * std::log(*it) / std::log(static_cast<double>(keys)) : 0;
       largest += *std::max_element(row, end);
     }
   }
@@ -54,18 +58,25 @@ std::string name_of(const lab::Point& p) {
 }  // namespace
 
 int plumb::lab::drop_key(int argc, const char* const* argv) {
-  lab::Study study("drop_key", "Does it help to drop keys before the softmax, and in which form, at which rate, at which depth?");
+  lab::Study study("drop_key",
+                   "Does it help to drop keys before the softmax, and in which form, at which rate, at which depth?");
   lab::set_deit_weights(study);
-  const auto form = study
-                        .axis<std::string>("--forms", {"plain", "block", "cross", "dropout"},
-                                           "DropKey of single keys, squares or stripes of patches; dropout: of the probabilities, after the softmax")
-                        .one_of("form", {"plain", "block", "cross", "dropout"});
-  const auto rate = study.axis<double>("--rates", {0, 0.1, 0.3}, "What is dropped; 0: none of them").at_least(0).below(1);
-  const auto schedule =
-      study.axis<std::string>("--drop-key-schedules", {"constant", "decreasing", "increasing"}, "Its course over depth; of DropKey's single keys")
-          .one_of("schedule", nn::drop_key_schedule_names());
+  const auto form =
+      study
+          .axis<std::string>(
+              "--forms", {"plain", "block", "cross", "dropout"},
+              "DropKey of single keys, squares or stripes of patches; dropout: of the probabilities, after the softmax")
+          .one_of("form", {"plain", "block", "cross", "dropout"});
+  const auto rate =
+      study.axis<double>("--rates", {0, 0.1, 0.3}, "What is dropped; 0: none of them").at_least(0).below(1);
+  const auto schedule = study
+                            .axis<std::string>("--drop-key-schedules", {"constant", "decreasing", "increasing"},
+                                               "Its course over depth; of DropKey's single keys")
+                            .one_of("schedule", nn::drop_key_schedule_names());
   const auto tune =
-      study.axis<double>("--tunes", {0, 0.1}, "Share of the steps, at the end, without; under the constant schedule").at_least(0).below(1);
+      study.axis<double>("--tunes", {0, 0.1}, "Share of the steps, at the end, without; under the constant schedule")
+          .at_least(0)
+          .below(1);
   // What others are set beside: these where they are among the values, else the first.
   const auto reference = [](const auto& axis, const auto& wanted) {
     const auto values = axis.values();
@@ -75,7 +86,8 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
     const std::string of = p.get<std::string>("form");
     const bool constant = p.get<std::string>("drop_key_schedule") == reference(schedule, std::string("constant")),
                untuned = p.get<double>("tune") == reference(tune, 0.0);
-    if (p.get<double>("rate") == 0) return of == reference(form, std::string("plain")) && constant && untuned;  // all the same: nothing is dropped
+    if (p.get<double>("rate") == 0)
+      return of == reference(form, std::string("plain")) && constant && untuned;  // all the same: nothing is dropped
     return (of == "plain" || constant) && (constant || untuned);
   });
   std::int64_t depth = 8;
@@ -84,11 +96,13 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
   cli.option("--depth", &depth, "Number of blocks").at_least(1).at_most(lab::largest_size);
   study.network().patch = 4;
   study.judging().control = "plain rate 0 drop_key_schedule constant tune 0";
-  for (const char* option : {"--drop-key", "--drop-key-shape", "--attn-drop"}) cli.leave_out(option, "give --rates and --forms");
+  for (const char* option : {"--drop-key", "--drop-key-shape", "--attn-drop"})
+    cli.leave_out(option, "give --rates and --forms");
   study.check([&](const lab::ImageSet& images) {
     for (const std::string& name : form.values()) {
       lab::NetworkOptions network = study.network();
-      if (name != "dropout") network.drop.drop_key = std::max(0.01, rate.values().back()), network.drop.drop_key_shape = name;
+      if (name != "dropout")
+        network.drop.drop_key = std::max(0.01, rate.values().back()), network.drop.drop_key_shape = name;
       network.check_for(images);
     }
   });
@@ -100,38 +114,45 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
     study.options().steps = 200;
     depth = 6;
   });
-  cli.preset("cpu", "all on 5,000 images of CIFAR-100, so that there is something to regularise, three seeds: an hour on two cores; give --data-dir",
+  cli.preset("cpu",
+             "all on 5,000 images of CIFAR-100, so that there is something to regularise, three seeds: an hour on two "
+             "cores; give --data-dir",
              [&] {
                study.options().data = "cifar-100", study.options().train_images = 5000;
                study.options().seeds = {0, 1, 2};
                study.options().steps = 1000, study.options().warmup = 100;
                depth = 6;
              });
-  cli.preset("paper", "CIFAR-100 with blocks of T2T-ViT-19's number and width, rate 0.3: give --data-dir, and a GPU", [&] {
-    lab::set_deit_small(study, [] { return std::vector<std::string>{"pre"}; });
-    study.network().dim = 448, study.network().heads = 7, depth = 19;
-    const std::string size = "yitu-opensource/T2T-ViT, t2t_vit_19; MLPs of four widths (three there), no tokens-to-token front: ours";
-    for (const char* option : {"--dim", "--heads", "--depth"}) lab::explain(study, option, size);
-    study.network().patch = 4;
-    lab::explain(study, "--patch", "ours: CIFAR's 32 pixels as they are; T2T-ViT reads them at 224");
-    study.options().data = "cifar-100", study.options().normalization = "data", study.options().image_size = 224, study.options().image_crop = 1;
-    for (const char* option : {"--image-size", "--image-crop"}) lab::explain(study, option, "of images in files, not used here");
-    lab::explain(study, "--data", "Li et al., CVPR 2023, DropKey, as a secondary text reports it");
-    lab::explain(study, "--normalization", "ours");
-    study.options().batch = 128, study.options().steps = 60 * 390, study.options().warmup = 5 * 390, study.optimization().lr = 5e-4;
-    for (const char* option : {"--batch", "--steps", "--warmup", "--lr"})
-      lab::explain(study, option, "ours: theirs is fine-tuning, of a length that we do not know");
-    form.set({"plain", "block", "cross", "dropout"}), rate.set({0, 0.3});
-    lab::explain(study, "--forms", "Li et al., CVPR 2023, DropKey");
-    lab::explain(study, "--rates", "Li et al., CVPR 2023, DropKey: 0.3 on CIFAR, as a secondary text reports it");
-    lab::explain(study, "--drop-key-schedules", "Li et al., CVPR 2023, DropKey");
-    lab::explain(study, "--tunes", "Li et al., CVPR 2023, DropKey; its length is ours");
-    lab::explain(study, "--validation-split", "CIFAR-100's own test images");
-    lab::explain(study, "--drop-key-window", "Li et al., CVPR 2023, DropKey: blocks of 3, crosses of 1");
-    lab::explain(study, "--drop-key-sharing", "Li et al., CVPR 2023, DropKey");
-    lab::explain(study, "--empty-rows", "ours: theirs leaves such a row uniform over all keys");
-    lab::explain(study, "--drop-key-match", "ours: shapes are compared at an equal share");
-  });
+  cli.preset(
+      "paper", "CIFAR-100 with blocks of T2T-ViT-19's number and width, rate 0.3: give --data-dir, and a GPU", [&] {
+        lab::set_deit_small(study, [] { return std::vector<std::string>{"pre"}; });
+        study.network().dim = 448, study.network().heads = 7, depth = 19;
+        const std::string size =
+            "yitu-opensource/T2T-ViT, t2t_vit_19; MLPs of four widths (three there), no tokens-to-token front: ours";
+        for (const char* option : {"--dim", "--heads", "--depth"}) lab::explain(study, option, size);
+        study.network().patch = 4;
+        lab::explain(study, "--patch", "ours: CIFAR's 32 pixels as they are; T2T-ViT reads them at 224");
+        study.options().data = "cifar-100", study.options().normalization = "data", study.options().image_size = 224,
+        study.options().image_crop = 1;
+        for (const char* option : {"--image-size", "--image-crop"})
+          lab::explain(study, option, "of images in files, not used here");
+        lab::explain(study, "--data", "Li et al., CVPR 2023, DropKey, as a secondary text reports it");
+        lab::explain(study, "--normalization", "ours");
+        study.options().batch = 128, study.options().steps = 60 * 390, study.options().warmup = 5 * 390,
+        study.optimization().lr = 5e-4;
+        for (const char* option : {"--batch", "--steps", "--warmup", "--lr"})
+          lab::explain(study, option, "ours: theirs is fine-tuning, of a length that we do not know");
+        form.set({"plain", "block", "cross", "dropout"}), rate.set({0, 0.3});
+        lab::explain(study, "--forms", "Li et al., CVPR 2023, DropKey");
+        lab::explain(study, "--rates", "Li et al., CVPR 2023, DropKey: 0.3 on CIFAR, as a secondary text reports it");
+        lab::explain(study, "--drop-key-schedules", "Li et al., CVPR 2023, DropKey");
+        lab::explain(study, "--tunes", "Li et al., CVPR 2023, DropKey; its length is ours");
+        lab::explain(study, "--validation-split", "CIFAR-100's own test images");
+        lab::explain(study, "--drop-key-window", "Li et al., CVPR 2023, DropKey: blocks of 3, crosses of 1");
+        lab::explain(study, "--drop-key-sharing", "Li et al., CVPR 2023, DropKey");
+        lab::explain(study, "--empty-rows", "ours: theirs leaves such a row uniform over all keys");
+        lab::explain(study, "--drop-key-match", "ours: shapes are compared at an equal share");
+      });
   cli.example("--preset quick");
   cli.example("--forms plain,dropout --rates 0,0.05,0.1,0.2 --drop-key-schedules decreasing --tunes 0 --seeds 0..2");
   const char* paper = "Li et al., CVPR 2023, DropKey";
@@ -140,44 +161,55 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
       place.set("rate", r);
       return c.at(place);
     };
-    study.claim(
-        fmt::format("rate {:g}: DropKey is better than none", r), paper,
-        lab::higher("val_accuracy", {{"rate", r}}, {{"rate", 0.0}}).at({{"form", "plain"}, {"drop_key_schedule", "constant"}, {"tune", 0.0}}));
+    study.claim(fmt::format("rate {:g}: DropKey is better than none", r), paper,
+                lab::higher("val_accuracy", {{"rate", r}}, {{"rate", 0.0}})
+                    .at({{"form", "plain"}, {"drop_key_schedule", "constant"}, {"tune", 0.0}}));
     study.claim(fmt::format("rate {:g}: DropKey is better than dropout of attention", r), paper,
-                at(lab::higher("val_accuracy", {{"form", "plain"}}, {{"form", "dropout"}}), {{"drop_key_schedule", "constant"}, {"tune", 0.0}}));
-    study.claim(fmt::format("rate {:g}: decreasing over depth is better than constant", r), paper,
-                at(lab::higher("val_accuracy", {{"drop_key_schedule", "decreasing"}}, {{"drop_key_schedule", "constant"}}),
-                   {{"form", "plain"}, {"tune", 0.0}}));
-    study.claim(fmt::format("rate {:g}: constant over depth is better than increasing", r), paper,
-                at(lab::higher("val_accuracy", {{"drop_key_schedule", "constant"}}, {{"drop_key_schedule", "increasing"}}),
-                   {{"form", "plain"}, {"tune", 0.0}}));
+                at(lab::higher("val_accuracy", {{"form", "plain"}}, {{"form", "dropout"}}),
+                   {{"drop_key_schedule", "constant"}, {"tune", 0.0}}));
+    study.claim(
+        fmt::format("rate {:g}: decreasing over depth is better than constant", r), paper,
+        at(lab::higher("val_accuracy", {{"drop_key_schedule", "decreasing"}}, {{"drop_key_schedule", "constant"}}),
+           {{"form", "plain"}, {"tune", 0.0}}));
+    study.claim(
+        fmt::format("rate {:g}: constant over depth is better than increasing", r), paper,
+        at(lab::higher("val_accuracy", {{"drop_key_schedule", "constant"}}, {{"drop_key_schedule", "increasing"}}),
+           {{"form", "plain"}, {"tune", 0.0}}));
     for (const char* shape : {"block", "cross"})
-      study.claim(
-          fmt::format("rate {:g}: {} is not better than single keys, by more than half a point", r, shape), paper,
-          at(lab::not_lower("val_accuracy", {{"form", "plain"}}, {{"form", shape}}, 0.005), {{"drop_key_schedule", "constant"}, {"tune", 0.0}}));
-    study.claim(fmt::format("rate {:g}: a last tenth of training without DropKey helps", r), "ours; secondary texts have it fine-tuned without",
-                at(lab::higher("val_accuracy", {{"tune", 0.1}}, {{"tune", 0.0}}), {{"form", "plain"}, {"drop_key_schedule", "constant"}}));
+      study.claim(fmt::format("rate {:g}: {} is not better than single keys, by more than half a point", r, shape),
+                  paper,
+                  at(lab::not_lower("val_accuracy", {{"form", "plain"}}, {{"form", shape}}, 0.005),
+                     {{"drop_key_schedule", "constant"}, {"tune", 0.0}}));
+    study.claim(fmt::format("rate {:g}: a last tenth of training without DropKey helps", r),
+                "ours; secondary texts have it fine-tuned without",
+                at(lab::higher("val_accuracy", {{"tune", 0.1}}, {{"tune", 0.0}}),
+                   {{"form", "plain"}, {"drop_key_schedule", "constant"}}));
     study.claim(fmt::format("rate {:g}: attention is less peaked under DropKey than under dropout of attention", r),
                 "the same, its Lagrange argument",
-                at(lab::higher("attention_entropy", {{"form", "plain"}}, {{"form", "dropout"}}), {{"drop_key_schedule", "constant"}, {"tune", 0.0}}));
+                at(lab::higher("attention_entropy", {{"form", "plain"}}, {{"form", "dropout"}}),
+                   {{"drop_key_schedule", "constant"}, {"tune", 0.0}}));
   }
   const auto published = [&](const char* schedule_name, double r, const std::string& figure) {
-    study.published({{"form", "plain"}, {"drop_key_schedule", schedule_name}, {"rate", r}, {"tune", 0.0}}, "val_accuracy", figure,
-                    "Li et al., CVPR 2023, as quoted by a secondary text");
+    study.published({{"form", "plain"}, {"drop_key_schedule", schedule_name}, {"rate", r}, {"tune", 0.0}},
+                    "val_accuracy", figure, "Li et al., CVPR 2023, as quoted by a secondary text");
   };
   published("increasing", 0.3, "77.2 % on CIFAR-100, 96.6 on CIFAR-10 (T2T-19)");
   published("constant", 0.3, "78.6 % on CIFAR-100, 97.4 on CIFAR-10 (T2T-19)");
   published("decreasing", 0.3, "79.2 % on CIFAR-100, 97.6 on CIFAR-10 (T2T-19)");
-  published("constant", 0.1, "82.94 % on ImageNet, dropout of attention 82.68 (T2T-19, their best rate; schedule not stated)");
+  published("constant", 0.1,
+            "82.94 % on ImageNet, dropout of attention 82.68 (T2T-19, their best rate; schedule not stated)");
   published("constant", 0.05,
-            "82.04 and 84.53 % on ImageNet, dropout of attention 81.65 and 84.35 (T2T-14 and VOLO-d1, their best rate; schedule not stated)");
+            "82.04 and 84.53 % on ImageNet, dropout of attention 81.65 and 84.35 (T2T-14 and VOLO-d1, their best rate; "
+            "schedule not stated)");
   study.published({{"form", "plain"}, {"drop_key_schedule", "constant"}, {"rate", 0.3}, {"tune", 0.0}}, "val_accuracy",
-                  "42.9 AP on COCO, dropout of attention 42.2, none 41.9 (DETR; rate not stated); DETR as published, with dropout of attention, 42.0",
+                  "42.9 AP on COCO, dropout of attention 42.2, none 41.9 (DETR; rate not stated); DETR as published, "
+                  "with dropout of attention, 42.0",
                   "Li et al., CVPR 2023, their poster; facebookresearch/detr");
   study.output([](const lab::StudyResults& r) {
     return lab::Section{.title = "Form by form",
                         .caption =
-                            "Means over the seeds, their 95 % t intervals, and single seeds; tuned: so much of the training, at its end, without. "
+                            "Means over the seeds, their 95 % t intervals, and single seeds; tuned: so much of the "
+                            "training, at its end, without. "
                             "Entropy is a share of that of uniform attention.",
                         .charts = {lab::dots_of(r, "val_accuracy", "Validation accuracy", name_of),
                                    lab::dots_of(r, "attention_entropy", "Entropy of attention", name_of)}};
@@ -198,7 +230,8 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
     nn::audit_init(model, trial.seed());
     const std::int64_t grid = o.image / o.patch;
     lab::attach_masks(trial, model.stack(), grid * grid + (o.pool == nn::Pool::token));
-    const auto without = static_cast<std::int64_t>(std::llround(trial[tune] * static_cast<double>(trial.steps())));  // steps, at the end
+    const auto without =
+        static_cast<std::int64_t>(std::llround(trial[tune] * static_cast<double>(trial.steps())));  // steps, at the end
     trial.train(model, [&](std::int64_t step) {
       model.stack().drop_in_attention(step < trial.steps() - without);
       return nullptr;

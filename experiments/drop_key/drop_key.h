@@ -1,4 +1,5 @@
-// Keys dropped before the softmax or probabilities after it: forms x rates x schedules x seeds (docs/ablations/drop_key.md).
+// Keys dropped before the softmax or probabilities after it: forms x rates x schedules x seeds
+// (docs/ablations/drop_key.md).
 #pragma once
 
 namespace plumb::lab {

@@ -20,8 +20,9 @@ struct Pieces {
 };
 
 const std::vector<std::string>& piece_names() {
-  static const std::vector<std::string> names{"whole",       "scalars-full-rate", "no-shifts", "no-scales",      "no-scalars",
-                                              "last-random", "head-random",       "no-factor", "factor-squared", "nothing"};
+  static const std::vector<std::string> names{
+      "whole",       "scalars-full-rate", "no-shifts", "no-scales",      "no-scalars",
+      "last-random", "head-random",       "no-factor", "factor-squared", "nothing"};
   return names;
 }
 
@@ -41,26 +42,34 @@ Pieces pieces(const std::string& name) {
 
 int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
   lab::Study study("fixup_scalars", "Which of Fixup's rules does a training need?");
-  const auto depth = study.axis<int>("--depths", {12, 36}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
-  const auto piece = study.axis<std::string>("--pieces", piece_names(), "What is left out of Fixup, or changed in it").one_of("piece", piece_names());
+  const auto depth =
+      study.axis<int>("--depths", {12, 36}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
+  const auto piece = study.axis<std::string>("--pieces", piece_names(), "What is left out of Fixup, or changed in it")
+                         .one_of("piece", piece_names());
   const auto lr = study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
   study.options().steps = 600;  // the whole needs that many to leave the hues behind
   study.judging().control = "whole";
   study.network().recipe = "paper";
-  for (const char* option : {"--recipe", "--weight-init"}) study.cli().leave_out(option, "each piece has a recipe of its own");
+  for (const char* option : {"--recipe", "--weight-init"})
+    study.cli().leave_out(option, "each piece has a recipe of its own");
   study.cli().preset("quick", "five pieces at depth 12, one seed: two minutes on two cores", [&] {
     depth.set({12}), piece.set({"whole", "scalars-full-rate", "last-random", "no-factor", "nothing"});
   });
-  study.cli().preset("cpu", "depths 12 and 36, four seeds: an hour on two cores", [&] { study.options().seeds = {0, 1, 2, 3}; });
-  study.cli().preset("paper", "DeiT-S with Fixup, which has no warm-up, at depths 12 to 36 on ImageNet: give --image-folder, and GPUs", [&] {
-    lab::set_deit_small(study, [] { return std::vector<std::string>{"fixup"}; });
-    study.network().recipe = "paper", study.options().warmup.reset();
-    lab::explain(study, "--warmup", "as --recipe has it");
-    depth.set({12, 18, 24, 36}), lr.set({study.optimization().lr});
-    lab::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
-    lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
-    lab::explain(study, "--pieces", "Zhang, Dauphin, Ma 2019, rules 1 to 3; hongyi-zhang/Fixup for the rate of the scalars");
+  study.cli().preset("cpu", "depths 12 and 36, four seeds: an hour on two cores", [&] {
+    study.options().seeds = {0, 1, 2, 3};
   });
+  study.cli().preset(
+      "paper", "DeiT-S with Fixup, which has no warm-up, at depths 12 to 36 on ImageNet: give --image-folder, and GPUs",
+      [&] {
+        lab::set_deit_small(study, [] { return std::vector<std::string>{"fixup"}; });
+        study.network().recipe = "paper", study.options().warmup.reset();
+        lab::explain(study, "--warmup", "as --recipe has it");
+        depth.set({12, 18, 24, 36}), lr.set({study.optimization().lr});
+        lab::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
+        lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
+        lab::explain(study, "--pieces",
+                     "Zhang, Dauphin, Ma 2019, rules 1 to 3; hongyi-zhang/Fixup for the rate of the scalars");
+      });
   study.cli().example("--preset quick");
   study.cli().example("--pieces whole,scalars-full-rate --depths 24 --lrs 1e-3,3e-3,1e-2 --seeds 0..4");
   const char* fixup = "Zhang, Dauphin, Ma 2019, Fixup";
@@ -74,7 +83,8 @@ int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
     worse("no-factor", "without the factor by depth it trains worse", std::string(fixup) + ", rule 2");
     worse("no-shifts", "without shifts it trains worse", std::string(fixup) + ", rule 3");
     worse("no-scales", "without scales it trains worse", std::string(fixup) + ", rule 3");
-    worse("scalars-full-rate", "scalars at the full learning rate train worse", "hongyi-zhang/Fixup, issue 6: training can diverge");
+    worse("scalars-full-rate", "scalars at the full learning rate train worse",
+          "hongyi-zhang/Fixup, issue 6: training can diverge");
     worse("factor-squared", "with the factor by depth squared it trains worse", "ours: rule 2 has it as it is");
     worse("no-scalars", "without shifts and scales it trains worse", std::string(fixup) + ", rule 3");
     worse("nothing", "without all of it, it trains worse", fixup);

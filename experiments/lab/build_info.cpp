@@ -27,7 +27,8 @@ const char* build() { return PLUMB_BUILD; }
 void set_program_code(const char* code) { program_code = code; }
 
 std::string code_hash() {
-  static const std::string hash = hash_of(program_code ? fmt::format("{} {}", library_code(), program_code) : read_file("/proc/self/exe"));
+  static const std::string hash =
+      hash_of(program_code ? fmt::format("{} {}", library_code(), program_code) : read_file("/proc/self/exe"));
   return hash;
 }
 

@@ -17,8 +17,9 @@ void usage_check(bool ok, fmt::format_string<Args...> message, Args&&... args) {
     throw UsageError(fmt::format(message, std::forward<Args>(args)...));
 }
 
-// The exit status of an experiment's main: body()'s value, or, after one line "error: ..." on stderr, 2 for a UsageError and 1 for any other
-// exception. An exception outside of it that no code catches ends the program in the same line and status (core/error.cpp).
+// The exit status of an experiment's main: body()'s value, or, after one line "error: ..." on stderr, 2 for a
+// UsageError and 1 for any other exception. An exception outside of it that no code catches ends the program in the
+// same line and status (core/error.cpp).
 int exit_status(const std::function<int()>& body);
 
 // Writes a message to stderr; one that cannot be written is lost, and nothing else happens.

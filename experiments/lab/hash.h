@@ -27,7 +27,8 @@ class Hash {
  private:
   void mix(std::uint64_t w) {
     const unsigned __int128 product = static_cast<unsigned __int128>(state_ ^ w) * 0x9e3779b97f4a7c15ull;
-    state_ = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64) ^ (w * 0xbf58476d1ce4e5b9ull + 0x94d049bb133111ebull);
+    state_ = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64) ^
+             (w * 0xbf58476d1ce4e5b9ull + 0x94d049bb133111ebull);
   }
   std::uint64_t state_ = 0x6a09e667f3bcc909ull;
 };

@@ -1,5 +1,6 @@
-// Does the initial value of LayerScale matter? (Touvron et al. 2021, CaiT) One gate a channel or a branch, started at eps, with and without warm-up:
-// under Adam the first step moves every gate by about the learning rate, whatever eps is.
+// Does the initial value of LayerScale matter? (Touvron et al. 2021, CaiT) One gate a channel or a branch, started at
+// eps, with and without warm-up: under Adam the first step moves every gate by about the learning rate, whatever eps
+// is.
 #include "experiments/layerscale_init/layerscale_init.h"
 
 #include <algorithm>
@@ -29,7 +30,8 @@ double mean_distance(const nn::Module& model, double from) {
 
 // How far the first update moves the gates, in units of eps; the passports beside it.
 lab::AroundStep watch(lab::Trial& trial, nn::ViT& model, double epsilon) {
-  return [&trial, &model, epsilon, passports = lab::passports(trial, model.stack())](std::int64_t step) -> std::function<void(const Gradients&)> {
+  return [&trial, &model, epsilon, passports = lab::passports(trial, model.stack())](
+             std::int64_t step) -> std::function<void(const Gradients&)> {
     const auto after = passports(step);
     if (step > 0 || epsilon == 0) return after;
     return [&trial, &model, epsilon, after](const Gradients& g) {
@@ -42,28 +44,39 @@ lab::AroundStep watch(lab::Trial& trial, nn::ViT& model, double epsilon) {
 }  // namespace
 
 int plumb::lab::layerscale_init(int argc, const char* const* argv) {
-  lab::Study study("layerscale_init", "Does the initial value of LayerScale matter, and does it outlive Adam's first step?");
+  lab::Study study("layerscale_init",
+                   "Does the initial value of LayerScale matter, and does it outlive Adam's first step?");
   lab::set_deit_weights(study);
-  const auto depth = study.axis<int>("--depths", {12, 24}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
-  const auto gate = study.axis<std::string>("--gates", {"layerscale", "scalar_gate"}, "One gate a channel, or one a branch")
-                        .one_of("gate", {"layerscale", "scalar_gate"});
-  const auto epsilon = study.axis<double>("--epsilons", {0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1}, "Initial value").at_least(0).at_most(10);
-  const auto warmup = study.axis<std::int64_t>("--warmups", {0, 60}, "First steps, in which the learning rate rises").at_least(0);
+  const auto depth =
+      study.axis<int>("--depths", {12, 24}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
+  const auto gate =
+      study.axis<std::string>("--gates", {"layerscale", "scalar_gate"}, "One gate a channel, or one a branch")
+          .one_of("gate", {"layerscale", "scalar_gate"});
+  const auto epsilon = study.axis<double>("--epsilons", {0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1}, "Initial value")
+                           .at_least(0)
+                           .at_most(10);
+  const auto warmup =
+      study.axis<std::int64_t>("--warmups", {0, 60}, "First steps, in which the learning rate rises").at_least(0);
   study.options().steps = 300;
   study.optimization().lr = 3e-3;
   study.cli().preset("quick", "depth 12, three values, a gate a channel, one seed: a minute on two cores", [&] {
     depth.set({12}), gate.set({"layerscale"}), epsilon.set({0, 1e-5, 0.1});
   });
-  study.cli().preset("cpu", "the whole, three seeds: up to an hour on two cores", [&] { study.options().seeds = {0, 1, 2}; });
-  study.cli().preset("paper", "DeiT-S with LayerScale at depths 12, 18, 24 and 36 on ImageNet: give --image-folder, and GPUs", [&] {
-    lab::set_deit_small(study, [gate] { return gate.values(); });
-    depth.set({12, 18, 24, 36});
-    lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
-    lab::explain(study, "--gates", "Touvron et al. 2021, CaiT: one gate a channel (LayerScale), or one a branch (alpha = eps)");
-    lab::explain(study, "--epsilons", "Touvron et al. 2021, CaiT: 0.1, 1e-5 and 1e-6 by depth, 0 as ReZero; the others are ours");
-    warmup.set({0, 6255});
-    lab::explain(study, "--warmups", "facebookresearch/deit, main.py: 5 epochs; ours: none");
+  study.cli().preset("cpu", "the whole, three seeds: up to an hour on two cores", [&] {
+    study.options().seeds = {0, 1, 2};
   });
+  study.cli().preset(
+      "paper", "DeiT-S with LayerScale at depths 12, 18, 24 and 36 on ImageNet: give --image-folder, and GPUs", [&] {
+        lab::set_deit_small(study, [gate] { return gate.values(); });
+        depth.set({12, 18, 24, 36});
+        lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
+        lab::explain(study, "--gates",
+                     "Touvron et al. 2021, CaiT: one gate a channel (LayerScale), or one a branch (alpha = eps)");
+        lab::explain(study, "--epsilons",
+                     "Touvron et al. 2021, CaiT: 0.1, 1e-5 and 1e-6 by depth, 0 as ReZero; the others are ours");
+        warmup.set({0, 6255});
+        lab::explain(study, "--warmups", "facebookresearch/deit, main.py: 5 epochs; ours: none");
+      });
   study.cli().example("--preset quick");
   study.cli().example("--preset cpu --jobs 2 --out runs/layerscale_init");
 
@@ -76,14 +89,17 @@ int plumb::lab::layerscale_init(int argc, const char* const* argv) {
       for (const char* name : {"layerscale", "scalar_gate"})
         study.claim(fmt::format("{} at depth {}: eps = {:g}, the rule's, trains better than 0", name, d, rule),
                     name == std::string("scalar_gate") ? cait : "ours: CaiT says it of one gate a branch",
-                    lab::lower("train_loss", {{"epsilon", rule}}, {{"epsilon", 0.0}}).at({{"depth", d}, {"gate", name}, {"warmup", longest}}));
+                    lab::lower("train_loss", {{"epsilon", rule}}, {{"epsilon", 0.0}})
+                        .at({{"depth", d}, {"gate", name}, {"warmup", longest}}));
       if (d >= 24)
         study.claim(
             fmt::format("at depth {} and the rule's eps, one gate a channel trains better than one a branch", d), cait,
-            lab::lower("train_loss", {{"gate", "layerscale"}}, {{"gate", "scalar_gate"}}).at({{"depth", d}, {"epsilon", rule}, {"warmup", longest}}));
+            lab::lower("train_loss", {{"gate", "layerscale"}}, {{"gate", "scalar_gate"}})
+                .at({{"depth", d}, {"epsilon", rule}, {"warmup", longest}}));
       study.claim(fmt::format("at depth {} eps = 1 trains worse than the rule's {:g}", d, rule),
                   "the same; large changes of eps matter: facebookresearch/deit, issue 127",
-                  lab::higher("train_loss", {{"epsilon", 1.0}}, {{"epsilon", rule}}).at({{"depth", d}, {"gate", "layerscale"}, {"warmup", longest}}));
+                  lab::higher("train_loss", {{"epsilon", 1.0}}, {{"epsilon", rule}})
+                      .at({{"depth", d}, {"gate", "layerscale"}, {"warmup", longest}}));
       study.claim(fmt::format("at depth {} eps = 1e-4 is as good as 1e-5, within 0.05", d),
                   "small changes of eps matter little: facebookresearch/deit, issue 127",
                   lab::not_higher("train_loss", {{"epsilon", 1e-4}}, {{"epsilon", 1e-5}}, 0.05)
@@ -96,17 +112,21 @@ int plumb::lab::layerscale_init(int argc, const char* const* argv) {
         const double rate = study.optimization().lr / static_cast<double>(std::max<std::int64_t>(steps, 1));
         const std::string with = steps == 0 ? "without warm-up" : fmt::format("with a warm-up of {} steps", steps);
         if (rate > eps)
-          study.claim(fmt::format("{}, from a rate of {:.2g}, the first step moves gates by more than eps = {:g}: it is forgotten", with, rate, eps),
-                      adam, lab::above("first_move", 1, {{"epsilon", eps}, {"warmup", steps}}));
+          study.claim(
+              fmt::format(
+                  "{}, from a rate of {:.2g}, the first step moves gates by more than eps = {:g}: it is forgotten",
+                  with, rate, eps),
+              adam, lab::above("first_move", 1, {{"epsilon", eps}, {"warmup", steps}}));
         else
-          study.claim(fmt::format("{}, from a rate of {:.2g}, eps = {:g} outlives the first step", with, rate, eps), adam,
-                      lab::below("first_move", 1, {{"epsilon", eps}, {"warmup", steps}}));
+          study.claim(fmt::format("{}, from a rate of {:.2g}, eps = {:g} outlives the first step", with, rate, eps),
+                      adam, lab::below("first_move", 1, {{"epsilon", eps}, {"warmup", steps}}));
       }
   });
   study.published({{"gate", "layerscale"}, {"depth", 12}, {"epsilon", 0.1}}, "val_accuracy", "80.5 % top-1 on ImageNet",
                   "an author, facebookresearch/deit, issue 122");
   study.output([](const lab::StudyResults& r) {
-    lab::Section section{.title = "Training loss against eps", .caption = "A start at 0 has no place on a log scale: it is the dashed line."};
+    lab::Section section{.title = "Training loss against eps",
+                         .caption = "A start at 0 has no place on a log scale: it is the dashed line."};
     for (const lab::Condition& condition : lab::judged_conditions(r))
       for (const char* name : {"layerscale", "scalar_gate"}) {
         lab::Plot plot = lab::plot_of(r, {.value = "train_loss",
@@ -122,8 +142,9 @@ int plumb::lab::layerscale_init(int argc, const char* const* argv) {
   study.output({"layers.csv", lab::layers_csv});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     const double eps = trial[epsilon];
-    nn::ViT model(
-        trial.vit({.depth = trial[depth], .gate = trial[gate] == "layerscale" ? nn::methods::layerscale(eps) : nn::methods::scalar_gate(eps)}));
+    nn::ViT model(trial.vit(
+        {.depth = trial[depth],
+         .gate = trial[gate] == "layerscale" ? nn::methods::layerscale(eps) : nn::methods::scalar_gate(eps)}));
     nn::audit_init(model, trial.seed());
     trial.train(model, watch(trial, model, eps));
     if (!trial.has_diverged()) trial.measure({{"gate_end", mean_distance(model, 0)}});

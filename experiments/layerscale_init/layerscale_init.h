@@ -1,4 +1,5 @@
-// Whether LayerScale's initial value matters: depths x gates x initial values x seeds (docs/ablations/layerscale_init.md).
+// Whether LayerScale's initial value matters: depths x gates x initial values x seeds
+// (docs/ablations/layerscale_init.md).
 #pragma once
 
 namespace plumb::lab {

@@ -22,12 +22,16 @@ using Json = nlohmann::ordered_json;
 // The settings that decide results, of those that both have; names the first that differs.
 void check_same(const fs::path& first, const StudyDescription& a, const fs::path& second, const StudyDescription& b) {
   const auto differ = [&](const std::string& what, const std::string& there, const std::string& here) {
-    throw UsageError(fmt::format("{} and {} do not go together: {} is {} there and {} here", first.string(), second.string(), what, there, here));
+    throw UsageError(fmt::format("{} and {} do not go together: {} is {} there and {} here", first.string(),
+                                 second.string(), what, there, here));
   };
   if (a.experiment != b.experiment) differ("the experiment", a.experiment, b.experiment);
-  if (a.facts.data.hash != b.facts.data.hash) differ("the data", a.facts.data.text, b.facts.data.text + " (other images or labels)");
+  if (a.facts.data.hash != b.facts.data.hash)
+    differ("the data", a.facts.data.text, b.facts.data.text + " (other images or labels)");
   const Json ours = Json::parse(a.settings), theirs = Json::parse(b.settings);
-  if (a.fixed != b.fixed) differ("the list of settings", fmt::format("{}", fmt::join(a.fixed, ", ")), fmt::format("{}", fmt::join(b.fixed, ", ")));
+  if (a.fixed != b.fixed)
+    differ("the list of settings", fmt::format("{}", fmt::join(a.fixed, ", ")),
+           fmt::format("{}", fmt::join(b.fixed, ", ")));
   for (const std::string& key : a.fixed)
     if (ours.at(key) != theirs.at(key)) differ(key, ours.at(key).dump(), theirs.at(key).dump());
   const auto best_lr = [](const Json& settings) { return settings.value("best_lr", false); };
@@ -61,8 +65,10 @@ int plumb::lab::merge(int argc, const char* const* argv) {
     std::vector<std::string> folders;
     std::string to, accept_code;
     Cli cli("merge",
-            "Puts the folders of one study's shards together: their runs in one ledger, with tables and report. The folders must be of the same "
-            "experiment, with the same settings (axes may differ) and data; they stay as they are. A run that several have is taken once; weights "
+            "Puts the folders of one study's shards together: their runs in one ledger, with tables and report. The "
+            "folders must be of the same "
+            "experiment, with the same settings (axes may differ) and data; they stay as they are. A run that several "
+            "have is taken once; weights "
             "and checkpoints stay where they are.");
     cli.words("DIR..", &folders);
     cli.option("--out", &to, "The folder to make: new or empty").value_name("DIR");
@@ -71,7 +77,8 @@ int plumb::lab::merge(int argc, const char* const* argv) {
     if (cli.parse(argc, argv) == Action::done) return 0;
     usage_check(!folders.empty() && !to.empty(), "expected {} DIR.. --out DIR; see --help", cli.program());
     const fs::path out = to;
-    usage_check(!fs::exists(out) || (fs::is_directory(out) && fs::is_empty(out)), "--out {} is not empty; choose a new folder", out.string());
+    usage_check(!fs::exists(out) || (fs::is_directory(out) && fs::is_empty(out)),
+                "--out {} is not empty; choose a new folder", out.string());
 
     std::optional<StudyDescription> merged;
     std::vector<LedgerEntry> entries;
@@ -85,7 +92,8 @@ int plumb::lab::merge(int argc, const char* const* argv) {
         check_same(folders.front(), *merged, folder, run);
       merged->settings = united(*merged, run);
       for (const std::string& code : run.accepted_code)
-        if (std::ranges::find(merged->accepted_code, code) == merged->accepted_code.end()) merged->accepted_code.push_back(code);
+        if (std::ranges::find(merged->accepted_code, code) == merged->accepted_code.end())
+          merged->accepted_code.push_back(code);
       const Ledger ledger(folder / Ledger::file_name);
       for (const std::string& line : ledger.damaged()) note_error(fmt::format("damaged: {}; left out\n", line));
       for (const LedgerEntry& e : ledger.entries()) {
@@ -97,16 +105,20 @@ int plumb::lab::merge(int argc, const char* const* argv) {
         }
         LedgerEntry& other = entries[former->second.first];
         if (is_finished(e.record.status) && is_finished(other.record.status)) {
-          usage_check(timeless(other.record) == timeless(e.record), "{} and {} have different results of {}{}", former->second.second.string(),
-                      folder.string(), e.record.point.label(),
-                      e.machine == other.machine ? "" : fmt::format(", computed on different machines: {}; {}", other.machine, e.machine));
+          usage_check(timeless(other.record) == timeless(e.record), "{} and {} have different results of {}{}",
+                      former->second.second.string(), folder.string(), e.record.point.label(),
+                      e.machine == other.machine
+                          ? ""
+                          : fmt::format(", computed on different machines: {}; {}", other.machine, e.machine));
           ++twice;
         } else if (is_finished(e.record.status)) {
           other = e;
         }
       }
     }
-    if (twice > 0) note_error(fmt::format("{} run{} in more than one folder, with the same results\n", twice, twice == 1 ? "" : "s"));
+    if (twice > 0)
+      note_error(
+          fmt::format("{} run{} in more than one folder, with the same results\n", twice, twice == 1 ? "" : "s"));
     merged->command_line = cli.command_line();
     std::error_code error;
     fs::create_directories(out, error);

@@ -1,4 +1,5 @@
-// Where the norm stands, and which placements train without a warm-up: gates x warm-ups x seeds (docs/ablations/norm_placement.md).
+// Where the norm stands, and which placements train without a warm-up: gates x warm-ups x seeds
+// (docs/ablations/norm_placement.md).
 #pragma once
 
 namespace plumb::lab {

@@ -25,8 +25,10 @@ PassportRecord at_init(nn::ViT& model, const Trial& trial, const Options& o) {
   const Batch batch = to_tensors(loader.next(), trial.data().train);
   SignalProbe probe(model.stack());
   const Gradients gradients = backward(cross_entropy(model(batch.images), batch.labels));
-  PassportRecord record{.trial = {}, .loss = gradients.loss(), .grad_norm = gradients.norm(), .passport = probe.finish(gradients)};
-  if (!o.no_jacobian) record.jacobian = jacobian(model.stack(), record.passport, {.probes = o.probes, .seed = trial.seed()});
+  PassportRecord record{
+      .trial = {}, .loss = gradients.loss(), .grad_norm = gradients.norm(), .passport = probe.finish(gradients)};
+  if (!o.no_jacobian)
+    record.jacobian = jacobian(model.stack(), record.passport, {.probes = o.probes, .seed = trial.seed()});
   return record;
 }
 
@@ -89,12 +91,15 @@ NamedTexts settings_of(Study& study, const Options& o, const DataFacts& data) {
       {"data", fmt::format("{}, {} of {} images", data.name, run.steps == 0 ? "one batch" : "batches", run.batch)},
       {"model", study.network().describe(data.images)},
       {"recipe", study.network().describe_recipe()},
-      {"training", run.steps == 0 ? "none"
-                                  : fmt::format("{}; a passport every {}",
-                                                study.optimization().describe(run, fmt::format("{}", study.optimization().lr),
-                                                                              study.network().describe_warmup(run.warmup)),
-                                                o.every)},
-      {"Jacobian", o.no_jacobian ? "not measured" : fmt::format("at a Gaussian input as large as the network's own, {} random vectors", o.probes)},
+      {"training", run.steps == 0
+                       ? "none"
+                       : fmt::format("{}; a passport every {}",
+                                     study.optimization().describe(run, fmt::format("{}", study.optimization().lr),
+                                                                   study.network().describe_warmup(run.warmup)),
+                                     o.every)},
+      {"Jacobian", o.no_jacobian
+                       ? "not measured"
+                       : fmt::format("at a Gaussian input as large as the network's own, {} random vectors", o.probes)},
       {"seeds", fmt::format("{}", fmt::join(run.seeds, ", "))},
       {"number format", run.dtype}};
 }
@@ -103,11 +108,17 @@ NamedTexts settings_of(Study& study, const Options& o, const DataFacts& data) {
 
 int passport(int argc, const char* const* argv) {
   Study study("passport",
-              "Shows how signals and gradients go through residual networks at init and while they train, beside what each method predicts.");
+              "Shows how signals and gradients go through residual networks at init and while they train, beside what "
+              "each method predicts.");
   Options o;
-  study.axis<std::string>("--gates", {"post", "pre", "deepnorm", "rezero", "layerscale", "layernorm_scaling"}, "Residual gates to look at")
+  study
+      .axis<std::string>("--gates", {"post", "pre", "deepnorm", "rezero", "layerscale", "layernorm_scaling"},
+                         "Residual gates to look at")
       .one_of_methods("gate");
-  study.axis<std::int64_t>("--depths", {12, 48}, "Numbers of blocks (attention and MLP)").at_least(1).at_most(largest_size).slowest();
+  study.axis<std::int64_t>("--depths", {12, 48}, "Numbers of blocks (attention and MLP)")
+      .at_least(1)
+      .at_most(largest_size)
+      .slowest();
   study.options().steps = 0;
   study.optimization().lr = 3e-3;  // as depth_stability
   study.takes({.least_steps = 0});
@@ -123,9 +134,11 @@ int passport(int argc, const char* const* argv) {
   study.output({"passport.csv", [](const StudyResults& r) { return format_passports(passport_records(r)); }});
   study.output([&](const StudyResults& r) {
     const std::vector<PassportRecord> records = passport_records(r);
-    return Display{.report = render_passports({.title = r.name, .settings = settings_of(study, o, r.data), .notes = r.notes, .records = records}),
-                   .terminal = passport_table(records, r.colour),
-                   .json_rows = json_rows(r)};
+    return Display{
+        .report = render_passports(
+            {.title = r.name, .settings = settings_of(study, o, r.data), .notes = r.notes, .records = records}),
+        .terminal = passport_table(records, r.colour),
+        .json_rows = json_rows(r)};
   });
   return study.run(argc, argv, [&](Trial& trial) { run_trial(trial, o); });
 }

@@ -19,7 +19,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr double nan = unknown;
 
-double geometric_mean(const std::vector<double>& values) { return std::ranges::find(values, 0.0) != values.end() ? 0 : log_mean(0, values).y; }
+double geometric_mean(const std::vector<double>& values) {
+  return std::ranges::find(values, 0.0) != values.end() ? 0 : log_mean(0, values).y;
+}
 
 std::string short_value(double v) { return std::isfinite(v) ? fmt::format("{:.2g}", v) : "–"; }
 
@@ -27,17 +29,22 @@ std::string short_value(double v) { return std::isfinite(v) ? fmt::format("{:.2g
 
 std::string PassportArm::label() const { return fmt::format("{} depth {} seed {}", gate, depth, seed); }
 
-std::vector<std::string> PassportRecord::findings() const { return step == 0 ? warnings(passport) : std::vector<std::string>(); }
+std::vector<std::string> PassportRecord::findings() const {
+  return step == 0 ? warnings(passport) : std::vector<std::string>();
+}
 
 std::int64_t depth_of(const LayerStats& passport) { return static_cast<std::int64_t>(passport.branches.size() / 2); }
 
 BlockFigures block_figures(const LayerStats& passport, std::int64_t block) {
-  const BranchStats &a = passport.branches[static_cast<std::size_t>(2 * block)], &b = passport.branches[static_cast<std::size_t>(2 * block + 1)];
+  const BranchStats &a = passport.branches[static_cast<std::size_t>(2 * block)],
+                    &b = passport.branches[static_cast<std::size_t>(2 * block + 1)];
   return {(a.ratio + b.ratio) / 2, std::hypot(a.grad_norm, b.grad_norm)};
 }
 
 std::string to_json(const PassportRecord& r) {
-  Json o{{"step", r.step}, {"loss", r.loss}, {"grad_norm", r.grad_norm}};  // nlohmann-json writes a number that is not finite as null
+  Json o{{"step", r.step},
+         {"loss", r.loss},
+         {"grad_norm", r.grad_norm}};  // nlohmann-json writes a number that is not finite as null
   if (r.jacobian) {
     o["jacobian"] = r.jacobian->value;
     o["jacobian_error"] = r.jacobian->standard_error;
@@ -53,13 +60,14 @@ std::vector<PassportRecord> passport_records(const StudyResults& results) {
   for (const Record& trial : results.records) {
     for (const std::string& text : trial.attachments) {
       const Json o = Json::parse(text);
-      PassportRecord r{
-          .trial = {trial.point.get<std::string>("gate"), trial.point.get<std::int64_t>("depth"), static_cast<std::uint64_t>(trial.seed())},
-          .step = o.at("step"),
-          .loss = number(o.at("loss")),
-          .grad_norm = number(o.at("grad_norm")),
-          .passport = passport_from_json(o.at("passport").dump())};
-      if (o.contains("jacobian")) r.jacobian = {number(o.at("jacobian")), number(o.at("jacobian_error")), o.at("jacobian_exact")};
+      PassportRecord r{.trial = {trial.point.get<std::string>("gate"), trial.point.get<std::int64_t>("depth"),
+                                 static_cast<std::uint64_t>(trial.seed())},
+                       .step = o.at("step"),
+                       .loss = number(o.at("loss")),
+                       .grad_norm = number(o.at("grad_norm")),
+                       .passport = passport_from_json(o.at("passport").dump())};
+      if (o.contains("jacobian"))
+        r.jacobian = {number(o.at("jacobian")), number(o.at("jacobian_error")), o.at("jacobian_exact")};
       records.push_back(std::move(r));
     }
     if (trial.status == Status::diverged && !trial.attachments.empty())
@@ -74,7 +82,11 @@ std::string format_passports(const std::vector<PassportRecord>& records) {
   CsvTable table(header);
   for (const PassportRecord& r : records)
     for (const BranchStats& row : r.passport.branches) {
-      table.cell(std::string_view(r.trial.gate)).cell(r.trial.depth).cell(static_cast<std::int64_t>(r.trial.seed)).cell(r.step).cell(row.block);
+      table.cell(std::string_view(r.trial.gate))
+          .cell(r.trial.depth)
+          .cell(static_cast<std::int64_t>(r.trial.seed))
+          .cell(r.step)
+          .cell(row.block);
       table.cell(std::string_view(row.branch)).cell(std::string_view(nn::name(row.norm)));
       for (const std::string& column : branch_columns()) table.cell(value_of(row, column));
       table.end_row();
@@ -85,9 +97,11 @@ std::string format_passports(const std::vector<PassportRecord>& records) {
 std::vector<PassportGroup> passport_groups(const std::vector<PassportRecord>& records, Moment moment) {
   std::vector<PassportGroup> groups;
   for (const PassportRecord& r : records) {
-    const bool later = std::ranges::any_of(records, [&](const PassportRecord& other) { return other.trial == r.trial && other.step > r.step; });
+    const bool later = std::ranges::any_of(
+        records, [&](const PassportRecord& other) { return other.trial == r.trial && other.step > r.step; });
     if (moment == Moment::fresh ? r.step != 0 : r.step == 0 || later) continue;
-    auto group = std::ranges::find_if(groups, [&](const PassportGroup& g) { return g.gate == r.trial.gate && g.depth == r.trial.depth; });
+    auto group = std::ranges::find_if(
+        groups, [&](const PassportGroup& g) { return g.gate == r.trial.gate && g.depth == r.trial.depth; });
     if (group == groups.end()) group = groups.insert(groups.end(), {r.trial.gate, r.trial.depth});
     group->seeds.push_back(&r);
   }
@@ -115,7 +129,8 @@ PassportSummary summarize(const PassportGroup& group) {
   s.predicted = mean([](const LayerStats& p) { return p.branches.back().predicted_mean_square; });
   const std::int64_t places[] = {0, depth / 2, depth - 1};
   for (int i = 0; i < 3; ++i) s.ratio[i] = mean([&](const LayerStats& p) { return block_figures(p, places[i]).ratio; });
-  for (int i = 0; i < 2; ++i) s.grad_norm[i] = mean([&](const LayerStats& p) { return block_figures(p, places[2 * i]).grad_norm; });
+  for (int i = 0; i < 2; ++i)
+    s.grad_norm[i] = mean([&](const LayerStats& p) { return block_figures(p, places[2 * i]).grad_norm; });
   s.entropy = extreme(&BranchStats::relative_entropy, std::less_equal<>());
   s.largest_logit = extreme(&BranchStats::largest_logit, std::greater_equal<>());
   std::vector<double> losses;
@@ -131,7 +146,8 @@ PassportSummary summarize(const PassportGroup& group) {
   if (!jacobians.empty()) {
     const Summary over_seeds = summarize(jacobians);
     s.jacobian = over_seeds.mean;
-    s.jacobian_error = std::max(error, over_seeds.deviation.value_or(0) / std::sqrt(static_cast<double>(jacobians.size())));
+    s.jacobian_error =
+        std::max(error, over_seeds.deviation.value_or(0) / std::sqrt(static_cast<double>(jacobians.size())));
   }
   for (const PassportRecord* r : group.seeds)
     for (const std::string& finding : r->findings())
@@ -145,8 +161,10 @@ std::string table_of(const std::vector<PassportGroup>& groups, const std::string
   using enum TextTable::Align;
   TextTable table;
   table.column("gate", left);
-  for (const char* head : {"depth", "stream", "law", "g/x first", "middle", "last", "grad first", "last"}) table.column(head, right);
-  for (const char* head : fresh ? std::vector{"J^2"} : std::vector{"entropy", "logit", "loss"}) table.column(head, right);
+  for (const char* head : {"depth", "stream", "law", "g/x first", "middle", "last", "grad first", "last"})
+    table.column(head, right);
+  for (const char* head : fresh ? std::vector{"J^2"} : std::vector{"entropy", "logit", "loss"})
+    table.column(head, right);
   table.column("", left);
   for (const PassportGroup& g : groups) {
     const PassportSummary s = summarize(g);
@@ -166,17 +184,21 @@ std::string table_of(const std::vector<PassportGroup>& groups, const std::string
 }  // namespace
 
 std::string passport_table(const std::vector<PassportRecord>& records, bool colour) {
-  const std::vector<PassportGroup> fresh = passport_groups(records, Moment::fresh), last = passport_groups(records, Moment::last);
+  const std::vector<PassportGroup> fresh = passport_groups(records, Moment::fresh),
+                                   last = passport_groups(records, Moment::last);
   std::string text;
   if (!fresh.empty()) text += table_of(fresh, "At init", true, colour);
   if (!last.empty()) text += "\n" + table_of(last, "At the last passport", false, colour);
   if (!fresh.empty())
     text +=
-        "\nstream, law: mean square behind the last block, measured and by law from the first block; g/x: what a block's\n"
-        "branches add over what they add it to; grad: their gradient norm; J^2: mean squared singular value of the Jacobian\n";
+        "\nstream, law: mean square behind the last block, measured and by law from the first block; g/x: what a "
+        "block's\n"
+        "branches add over what they add it to; grad: their gradient norm; J^2: mean squared singular value of the "
+        "Jacobian\n";
   std::string findings;
   for (const PassportGroup& g : fresh)
-    for (const std::string& finding : summarize(g).findings) findings += fmt::format("! {} depth {}: {}\n", g.gate, g.depth, finding);
+    for (const std::string& finding : summarize(g).findings)
+      findings += fmt::format("! {} depth {}: {}\n", g.gate, g.depth, finding);
   for (const PassportRecord& r : records)
     if (!r.divergence.empty()) findings += fmt::format("! {}: {}\n", r.trial.label(), r.divergence);
   return text + (findings.empty() ? "" : "\n" + findings);

@@ -1,4 +1,5 @@
-// What the passport program leaves behind: an attachment of its trial for each passport, from which everything else is computed.
+// What the passport program leaves behind: an attachment of its trial for each passport, from which everything else is
+// computed.
 #pragma once
 
 #include <cstdint>
@@ -63,9 +64,10 @@ struct PassportSummary {
   double mean_square, predicted;  // of the stream after the last branch
   double ratio[3], grad_norm[2];  // first, middle, last block; first, last block
   double loss;
-  double entropy, largest_logit;                   // lowest relative entropy and largest logit of all blocks; NaN where there are none
-  std::optional<double> jacobian, jacobian_error;  // mean over seeds, with the larger of estimate's and seeds' standard error
-  std::vector<std::string> findings;               // of all seeds, each once
+  double entropy, largest_logit;  // lowest relative entropy and largest logit of all blocks; NaN where there are none
+  std::optional<double> jacobian,
+      jacobian_error;                 // mean over seeds, with the larger of estimate's and seeds' standard error
+  std::vector<std::string> findings;  // of all seeds, each once
 };
 PassportSummary summarize(const PassportGroup& group);
 

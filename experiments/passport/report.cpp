@@ -64,7 +64,8 @@ std::vector<Plot> plots_of(const std::vector<PassportGroup>& groups, const Style
                        .title = fmt::format("depth {}{}", g.depth, subject.title),
                        .x = {.title = subject.x_title},
                        .y = {.title = subject.y_title, .log = true}});
-    if (PlotSeries s = series_of(g, styles.of(g.gate), subject.curve); has_points(s)) plots.back().series.push_back(std::move(s));
+    if (PlotSeries s = series_of(g, styles.of(g.gate), subject.curve); has_points(s))
+      plots.back().series.push_back(std::move(s));
     if (!subject.expected) continue;
     PlotSeries s = series_of(g, styles.of(g.gate), subject.expected);
     s.thin = true, s.kind = "expected";
@@ -104,29 +105,37 @@ std::map<double, double> gradients(const LayerStats& p) {
 
 // Three significant digits: there are many columns.
 std::string cell(double v) {
-  return fmt::format(R"(<td class="num">{}</td>)", std::isfinite(v) ? escape_markup(short_number(std::stod(fmt::format("{:.2e}", v)))) : "–");
+  return fmt::format(R"(<td class="num">{}</td>)",
+                     std::isfinite(v) ? escape_markup(short_number(std::stod(fmt::format("{:.2e}", v)))) : "–");
 }
 
 std::string html_table(const std::vector<PassportGroup>& groups, Moment moment) {
   const bool fresh = moment == Moment::fresh;
-  std::string html = R"(<table class="results"><thead><tr><th>gate</th><th class="num">depth</th><th class="num">stream²</th>)"
-                     R"(<th class="num">law</th><th class="num">g/x first</th><th class="num">middle</th><th class="num">last</th>)"
-                     R"(<th class="num">grad first</th><th class="num">last</th>)";
-  html += fresh ? R"(<th class="num">J²</th><th class="num">± s.e.</th><th>its law</th></tr></thead><tbody>)"
-                : R"(<th class="num">entropy</th><th class="num">logit</th><th class="num">loss</th><th>outcome</th></tr></thead><tbody>)";
+  std::string html =
+      R"(<table class="results"><thead><tr><th>gate</th><th class="num">depth</th><th class="num">stream²</th>)"
+      R"(<th class="num">law</th><th class="num">g/x first</th><th class="num">middle</th><th class="num">last</th>)"
+      R"(<th class="num">grad first</th><th class="num">last</th>)";
+  html +=
+      fresh
+          ? R"(<th class="num">J²</th><th class="num">± s.e.</th><th>its law</th></tr></thead><tbody>)"
+          : R"(<th class="num">entropy</th><th class="num">logit</th><th class="num">loss</th><th>outcome</th></tr></thead><tbody>)";
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const PassportGroup& g = groups[i];
     const PassportSummary s = summarize(g);
-    html += fmt::format(R"(<tr{}{}><td>{}</td><td class="num">{}</td>)", i > 0 && groups[i - 1].depth != g.depth ? R"( class="rule")" : "",
-                        svg::belongs_to(g.gate), escape_markup(g.gate), g.depth);
-    for (double v : {s.mean_square, s.predicted, s.ratio[0], s.ratio[1], s.ratio[2], s.grad_norm[0], s.grad_norm[1]}) html += cell(v);
+    html += fmt::format(R"(<tr{}{}><td>{}</td><td class="num">{}</td>)",
+                        i > 0 && groups[i - 1].depth != g.depth ? R"( class="rule")" : "", svg::belongs_to(g.gate),
+                        escape_markup(g.gate), g.depth);
+    for (double v : {s.mean_square, s.predicted, s.ratio[0], s.ratio[1], s.ratio[2], s.grad_norm[0], s.grad_norm[1]})
+      html += cell(v);
     if (fresh) {
       html += cell(s.jacobian.value_or(std::nan(""))) + cell(s.jacobian_error.value_or(std::nan("")));
       html += s.findings.empty() ? "<td>as stated</td>" : R"(<td class="bad">not as stated</td>)";
     } else {
-      const auto diverged = std::ranges::count_if(g.seeds, [](const PassportRecord* r) { return !r->divergence.empty(); });
+      const auto diverged =
+          std::ranges::count_if(g.seeds, [](const PassportRecord* r) { return !r->divergence.empty(); });
       html += cell(s.entropy) + cell(s.largest_logit) + cell(s.loss);
-      html += diverged == 0 ? "<td>ok</td>" : fmt::format(R"(<td class="bad">{} of {} diverged</td>)", diverged, g.seeds.size());
+      html += diverged == 0 ? "<td>ok</td>"
+                            : fmt::format(R"(<td class="bad">{} of {} diverged</td>)", diverged, g.seeds.size());
     }
     html += "</tr>";
   }
@@ -140,23 +149,31 @@ std::string verdict(const std::vector<PassportGroup>& fresh) {
   for (const PassportGroup& g : fresh) {
     const std::vector<std::string> findings = summarize(g).findings;
     found += !findings.empty();
-    for (const std::string& f : findings) list += fmt::format("<li>{}, depth {}: {}.</li>", escape_markup(g.gate), g.depth, escape_markup(f));
+    for (const std::string& f : findings)
+      list += fmt::format("<li>{}, depth {}: {}.</li>", escape_markup(g.gate), g.depth, escape_markup(f));
   }
   if (found == 0)
     return fmt::format(
-        "<p class=\"verdict\">{} does what its method says: after every branch the mean square of the stream is within {:g} times of what its law of "
+        "<p class=\"verdict\">{} does what its method says: after every branch the mean square of the stream is within "
+        "{:g} times of what its law of "
         "growth predicts from the first block.</p>\n",
-        fresh.size() == 1 ? "The fresh network" : fmt::format("Each of the {} kinds of fresh network", fresh.size()), law_tolerance);
-  return fmt::format("<p class=\"verdict\">{} of {} kinds of fresh network {} not do what {} method says.</p>\n<ul class=\"verdicts\">{}</ul>\n",
-                     found, fresh.size(), found == 1 ? "does" : "do", found == 1 ? "its" : "their", list);
+        fresh.size() == 1 ? "The fresh network" : fmt::format("Each of the {} kinds of fresh network", fresh.size()),
+        law_tolerance);
+  return fmt::format(
+      "<p class=\"verdict\">{} of {} kinds of fresh network {} not do what {} method says.</p>\n<ul "
+      "class=\"verdicts\">{}</ul>\n",
+      found, fresh.size(), found == 1 ? "does" : "do", found == 1 ? "its" : "their", list);
 }
 
-std::vector<Plot> both_branches(const std::vector<PassportGroup>& groups, const Styles& styles, const std::string& id, const std::string& y_title,
+std::vector<Plot> both_branches(const std::vector<PassportGroup>& groups, const Styles& styles, const std::string& id,
+                                const std::string& y_title,
                                 const std::function<std::optional<double>(const BranchStats&)>& value) {
-  std::vector<Plot> attention =
-      plots_of(groups, styles, {.id = id + "-attn", .title = ", attention branch", .y_title = y_title, .curve = by_block("attn", value)});
+  std::vector<Plot> attention = plots_of(
+      groups, styles,
+      {.id = id + "-attn", .title = ", attention branch", .y_title = y_title, .curve = by_block("attn", value)});
   const std::vector<Plot> mlp =
-      plots_of(groups, styles, {.id = id + "-mlp", .title = ", MLP branch", .y_title = y_title, .curve = by_block("mlp", value)});
+      plots_of(groups, styles,
+               {.id = id + "-mlp", .title = ", MLP branch", .y_title = y_title, .curve = by_block("mlp", value)});
   std::vector<Plot> plots;
   for (std::size_t i = 0; i < std::max(attention.size(), mlp.size()); ++i) {
     if (i < attention.size()) plots.push_back(attention[i]);
@@ -166,12 +183,14 @@ std::vector<Plot> both_branches(const std::vector<PassportGroup>& groups, const 
   return plots;
 }
 
-std::string section_unless_empty(Gallery& gallery, const std::string& title, const std::string& caption, const std::vector<Plot>& plots) {
+std::string section_unless_empty(Gallery& gallery, const std::string& title, const std::string& caption,
+                                 const std::vector<Plot>& plots) {
   return plots.empty() ? std::string() : section(title, caption, gallery.show(plots));
 }
 
 // The plots of one moment; `when` stands in their titles, "at init".
-std::string plot_sections(Gallery& gallery, const std::vector<PassportGroup>& groups, const Styles& styles, Moment moment, const std::string& when) {
+std::string plot_sections(Gallery& gallery, const std::vector<PassportGroup>& groups, const Styles& styles,
+                          Moment moment, const std::string& when) {
   const bool fresh = moment == Moment::fresh;
   const std::string id = fresh ? "fresh" : "last";
   Subject size{.id = id + "-stream",
@@ -183,33 +202,41 @@ std::string plot_sections(Gallery& gallery, const std::vector<PassportGroup>& gr
   std::string html = section_unless_empty(
       gallery, "Size of the stream " + when,
       std::string("Mean square of the residual stream, from what enters the first block to what leaves the last.") +
-          (fresh ? " Thin lines are the predictions: the method's law of growth, from what enters the network and what the first block adds; "
+          (fresh ? " Thin lines are the predictions: the method's law of growth, from what enters the network and what "
+                   "the first block adds; "
                    "where they cannot be seen they lie under the measured line."
                  : ""),
       plots_of(groups, styles, size));
-  html += section_unless_empty(
-      gallery, "Branch against stream " + when,
-      "The norm of what a branch adds to the residual stream over the norm of what it is added to, by block. A branch that adds "
-      "nothing has no place on a log scale. What a gate keeps of the stream may itself be scaled: the column change of passport.csv is the norm of "
-      "all "
-      "that a junction changes, before a post-norm, over that of the stream.",
-      both_branches(groups, styles, id + "-ratio", "‖g(x)‖ / ‖x‖, log scale", [](const BranchStats& b) { return std::optional(b.ratio); }));
+  html += section_unless_empty(gallery, "Branch against stream " + when,
+                               "The norm of what a branch adds to the residual stream over the norm of what it is "
+                               "added to, by block. A branch that adds "
+                               "nothing has no place on a log scale. What a gate keeps of the stream may itself be "
+                               "scaled: the column change of passport.csv is the norm of "
+                               "all "
+                               "that a junction changes, before a post-norm, over that of the stream.",
+                               both_branches(groups, styles, id + "-ratio", "‖g(x)‖ / ‖x‖, log scale",
+                                             [](const BranchStats& b) { return std::optional(b.ratio); }));
   html += section_unless_empty(
       gallery, "Gradients " + when,
-      "Norm of the loss's gradient by the weights and biases of a block's two branches; zero has no place on a log scale.",
-      plots_of(groups, styles, {.id = id + "-gradient", .title = "", .y_title = "gradient norm, log scale", .curve = gradients}));
+      "Norm of the loss's gradient by the weights and biases of a block's two branches; zero has no place on a log "
+      "scale.",
+      plots_of(groups, styles,
+               {.id = id + "-gradient", .title = "", .y_title = "gradient norm, log scale", .curve = gradients}));
   return html;
 }
 
 // One number of each passport of a training, against the step.
-std::vector<Plot> plots_by_step(const std::vector<PassportRecord>& records, const Styles& styles, const std::string& id, const std::string& y_title,
-                                const std::function<double(const LayerStats&)>& value) {
+std::vector<Plot> plots_by_step(const std::vector<PassportRecord>& records, const Styles& styles, const std::string& id,
+                                const std::string& y_title, const std::function<double(const LayerStats&)>& value) {
   std::map<std::int64_t, std::map<std::string, std::map<double, Numbers>>> at;  // by depth, gate, step
-  for (const PassportRecord& r : records) at[r.trial.depth][r.trial.gate][static_cast<double>(r.step)].push_back(value(r.passport));
+  for (const PassportRecord& r : records)
+    at[r.trial.depth][r.trial.gate][static_cast<double>(r.step)].push_back(value(r.passport));
   std::vector<Plot> plots;
   for (const auto& [depth, gates] : at) {
-    Plot plot{
-        .id = fmt::format("{}-{}", id, depth), .title = fmt::format("depth {}", depth), .x = {.title = "step"}, .y = {.title = y_title, .log = true}};
+    Plot plot{.id = fmt::format("{}-{}", id, depth),
+              .title = fmt::format("depth {}", depth),
+              .x = {.title = "step"},
+              .y = {.title = y_title, .log = true}};
     for (const auto& [gate, steps] : gates) {
       PlotSeries series{.name = gate, .style = styles.of(gate)};
       for (const auto& [step, values] : steps) series.points.push_back(log_mean(step, values));
@@ -238,23 +265,29 @@ double largest_logit(const LayerStats& p) {
 }
 
 std::vector<Plot> entropy_plots(const std::vector<PassportRecord>& records, const Styles& styles) {
-  std::vector<Plot> plots = plots_by_step(records, styles, "steps-entropy", "entropy / ln T",
-                                          [](const LayerStats& p) { return mean_over_branches(p, &BranchStats::relative_entropy); });
+  std::vector<Plot> plots = plots_by_step(records, styles, "steps-entropy", "entropy / ln T", [](const LayerStats& p) {
+    return mean_over_branches(p, &BranchStats::relative_entropy);
+  });
   for (Plot& p : plots) p.y = {.title = p.y.title, .low = 0, .high = 1};
   return plots;
 }
 
 std::string training_sections(Gallery& gallery, const std::vector<PassportRecord>& records, const Styles& styles) {
-  return section_unless_empty(gallery, "Updates while training",
-                              "What one optimizer step changes of a branch's weights and biases, relative to their norm: mean over all branches.",
-                              plots_by_step(records, styles, "steps-update", "‖Δp‖ / ‖p‖, log scale",
-                                            [](const LayerStats& p) { return mean_over_branches(p, &BranchStats::update); })) +
-         section_unless_empty(gallery, "Attention while training",
-                              "Largest logit q·k/√d of all blocks, from the first four samples of the batch: attention that grows without bound ends "
-                              "in one key.",
-                              plots_by_step(records, styles, "steps-logit", "largest logit, log scale", largest_logit)) +
+  return section_unless_empty(
+             gallery, "Updates while training",
+             "What one optimizer step changes of a branch's weights and biases, relative to their norm: mean over all "
+             "branches.",
+             plots_by_step(records, styles, "steps-update", "‖Δp‖ / ‖p‖, log scale",
+                           [](const LayerStats& p) { return mean_over_branches(p, &BranchStats::update); })) +
+         section_unless_empty(
+             gallery, "Attention while training",
+             "Largest logit q·k/√d of all blocks, from the first four samples of the batch: attention that grows "
+             "without bound ends "
+             "in one key.",
+             plots_by_step(records, styles, "steps-logit", "largest logit, log scale", largest_logit)) +
          section_unless_empty(gallery, "Entropy of attention while training",
-                              "Mean over blocks, heads and queries, over ln T of T tokens: 1 is uniform attention. From the same samples.",
+                              "Mean over blocks, heads and queries, over ln T of T tokens: 1 is uniform attention. "
+                              "From the same samples.",
                               entropy_plots(records, styles));
 }
 
@@ -264,25 +297,29 @@ Report render_passports(const PassportReport& input) {
   Report report;
   Gallery gallery(report.figures);
   const Styles styles(input.records);
-  const std::vector<PassportGroup> fresh = passport_groups(input.records, Moment::fresh), last = passport_groups(input.records, Moment::last);
+  const std::vector<PassportGroup> fresh = passport_groups(input.records, Moment::fresh),
+                                   last = passport_groups(input.records, Moment::last);
   const bool repeated = std::ranges::any_of(fresh, [](const PassportGroup& g) { return g.seeds.size() > 1; });
   std::string html = verdict(fresh) + filter("gate", styles.size());
   if (!input.settings.empty()) html += "<section>\n<h2>Settings</h2>\n" + facts(input.settings) + "</section>\n";
   const std::string means = repeated ? " Geometric means over seeds." : "";
-  html += section(
-      "Networks at init",
-      "stream²: mean square of the stream after the last branch; law: what the method predicts for it. g/x: how much the branches of the first, "
-      "middle and last block add, over what they add it to. grad: gradient norm of the first and last block's branches. J²: mean squared singular "
-      "value of the Jacobian of the blocks, 1 for the identity, with its standard error." +
-          means,
-      scroll_region("Networks at init", html_table(fresh, Moment::fresh)));
+  html += section("Networks at init",
+                  "stream²: mean square of the stream after the last branch; law: what the method predicts for it. "
+                  "g/x: how much the branches of the first, "
+                  "middle and last block add, over what they add it to. grad: gradient norm of the first and last "
+                  "block's branches. J²: mean squared singular "
+                  "value of the Jacobian of the blocks, 1 for the identity, with its standard error." +
+                      means,
+                  scroll_region("Networks at init", html_table(fresh, Moment::fresh)));
   html += plot_sections(gallery, fresh, styles, Moment::fresh, "at init");
   if (!last.empty()) {
-    html += section(
-        "Networks at the last passport",
-        "The same, where training left them; entropy: lowest of all blocks, over ln T; logit: largest attention logit; loss: of the batch." + means,
-        scroll_region("Networks at the last passport", html_table(last, Moment::last)));
-    html += training_sections(gallery, input.records, styles) + plot_sections(gallery, last, styles, Moment::last, "at the last passport");
+    html += section("Networks at the last passport",
+                    "The same, where training left them; entropy: lowest of all blocks, over ln T; logit: largest "
+                    "attention logit; loss: of the batch." +
+                        means,
+                    scroll_region("Networks at the last passport", html_table(last, Moment::last)));
+    html += training_sections(gallery, input.records, styles) +
+            plot_sections(gallery, last, styles, Moment::last, "at the last passport");
   }
   if (!input.notes.empty()) html += "<section>\n<h2>Provenance</h2>\n" + facts(input.notes, " notes") + "</section>\n";
   report.html = page(input.title, html);

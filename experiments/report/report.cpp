@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The folder's ledger, without what each step logged and what figures are made of, and its description, as FOLDER/NAME.jsonl and .json.
+// The folder's ledger, without what each step logged and what figures are made of, and its description, as
+// FOLDER/NAME.jsonl and .json.
 void keep(const fs::path& folder, StudyDescription run, const fs::path& to) {
   std::error_code error;
   fs::create_directories(to, error);
@@ -40,8 +41,9 @@ void keep(const fs::path& folder, StudyDescription run, const fs::path& to) {
 std::string provenance(const StudyDescription& run, const Ledger& ledger) {
   double seconds = 0;
   for (const LedgerEntry& e : ledger.entries()) seconds += e.record.seconds;
-  return fmt::format("    {}\n\n{}. {} runs, {:.1f} hours of steps together, on {}; {} ({}), begun {}.\n\n", run.command_line, run.facts.data.text,
-                     ledger.entries().size(), seconds / 3600, run.facts.machine.device, run.version, run.commit, run.started.substr(0, 10));
+  return fmt::format("    {}\n\n{}. {} runs, {:.1f} hours of steps together, on {}; {} ({}), begun {}.\n\n",
+                     run.command_line, run.facts.data.text, ledger.entries().size(), seconds / 3600,
+                     run.facts.machine.device, run.version, run.commit, run.started.substr(0, 10));
 }
 
 // The tables of a kept ledger, in Markdown: its program makes them in a folder that is gone afterwards.
@@ -59,8 +61,8 @@ std::string markdown_of(const fs::path& ledger, const StudyDescription& run, con
   fs::copy_file(description_of(ledger), folder / "run.json");
   check(run_program(folder, run, words, Tables::not_printed) == 0, "{}: no tables came of it", ledger.string());
   const fs::path found = fs::path(ledger).replace_extension(".md");
-  return fmt::format("## {}\n\n{}{}{}", ledger.stem().string(), provenance(run, Ledger(ledger)), read_file(folder / "results.md"),
-                     fs::exists(found) ? "\n" + read_file(found) : "");
+  return fmt::format("## {}\n\n{}{}{}", ledger.stem().string(), provenance(run, Ledger(ledger)),
+                     read_file(folder / "results.md"), fs::exists(found) ? "\n" + read_file(found) : "");
 }
 
 }  // namespace
@@ -71,12 +73,14 @@ int plumb::lab::report(int argc, const char* const* argv) {
     std::vector<std::string> folders;
     std::string markdown_file, kept, accept_code;
     Cli cli("report",
-            "Writes tables and reports of runs anew, from their ledgers. A document is made of ledgers that were kept: each NAME.jsonl becomes a "
+            "Writes tables and reports of runs anew, from their ledgers. A document is made of ledgers that were kept: "
+            "each NAME.jsonl becomes a "
             "section, with "
             "NAME.md, what was found out about it, at its end; a FILE.md stands where it is named.");
     cli.words("DIR..", &folders);
     cli.option("--markdown", &markdown_file, "Write the tables as Markdown, for documents, too").value_name("FILE");
-    cli.option("--keep", &kept, "Copy ledger and settings of each DIR there as NAME.jsonl and NAME.json, without what each step logged")
+    cli.option("--keep", &kept,
+               "Copy ledger and settings of each DIR there as NAME.jsonl and NAME.json, without what each step logged")
         .value_name("FOLDER");
     declare_accept_code(cli, accept_code);
     cli.example("runs/whole --markdown table.md");
@@ -87,7 +91,8 @@ int plumb::lab::report(int argc, const char* const* argv) {
     std::vector<std::optional<StudyDescription>> runs;  // nothing: text
     for (const std::string& folder : folders) {
       const bool text = fs::path(folder).extension() == ".md";
-      usage_check(!(text || is_kept(folder)) || !markdown_file.empty(), "{} is for a document: give --markdown FILE", folder);
+      usage_check(!(text || is_kept(folder)) || !markdown_file.empty(), "{} is for a document: give --markdown FILE",
+                  folder);
       usage_check(!(text || is_kept(folder)) || kept.empty(), "--keep is about folders of runs, got {}", folder);
       runs.push_back(text ? std::nullopt : std::optional(described(folder)));
     }

@@ -1,5 +1,5 @@
-// How much does each branch add to the stream, by layer, at init and trained? (Touvron et al. 2021, CaiT: |g(x)| / |x|, which LayerScale makes more
-// uniform over the layers of a deep network.)
+// How much does each branch add to the stream, by layer, at init and trained? (Touvron et al. 2021, CaiT: |g(x)| / |x|,
+// which LayerScale makes more uniform over the layers of a deep network.)
 #include "experiments/residual_ratio/residual_ratio.h"
 
 #include <algorithm>
@@ -17,19 +17,21 @@ using namespace plumb;
 
 namespace {
 
-// Of the ratios of a kind of branch: how far they lie apart over the layers, as the standard deviation of their logarithms to base 10. 0: all the
-// same.
+// Of the ratios of a kind of branch: how far they lie apart over the layers, as the standard deviation of their
+// logarithms to base 10. 0: all the same.
 double spread(const lab::LayerStats& passport, const std::string& branch) {
   std::vector<double> logs;
   for (const lab::BranchStats& row : passport.branches)
     if (row.branch == branch) logs.push_back(std::log10(row.ratio));
-  if (!std::ranges::all_of(logs, [](double log) { return std::isfinite(log); })) return lab::unknown;  // a layer adds nothing
+  if (!std::ranges::all_of(logs, [](double log) { return std::isfinite(log); }))
+    return lab::unknown;  // a layer adds nothing
   return lab::summarize(logs).deviation.value_or(lab::unknown);
 }
 
 // At the first step and the last.
 lab::AroundStep watch(lab::Trial& trial, const nn::Stack& stack) {
-  return [&trial, &stack, passports = lab::passports(trial, stack)](std::int64_t step) -> std::function<void(const Gradients&)> {
+  return [&trial, &stack,
+          passports = lab::passports(trial, stack)](std::int64_t step) -> std::function<void(const Gradients&)> {
     const auto after = passports(step);
     const bool first = step == 0;
     if (!first && step + 1 != trial.steps()) return after;
@@ -59,7 +61,8 @@ lab::Plot ratios(const lab::StudyResults& r, const std::string& branch, bool fir
                  .x = {.title = "block"},
                  .y = {.title = "‖g(x)‖ / ‖x‖, log scale", .log = true}};
   for (const std::string& name : names) {
-    lab::PlotSeries& series = plot.series.emplace_back(lab::PlotSeries{.name = name, .style = static_cast<int>(plot.series.size())});
+    lab::PlotSeries& series =
+        plot.series.emplace_back(lab::PlotSeries{.name = name, .style = static_cast<int>(plot.series.size())});
     for (const auto& [block, values] : logs[name]) {
       const lab::Summary s = lab::summarize(values);
       lab::PlotPoint point{.x = static_cast<double>(block), .y = std::exp(s.mean)};
@@ -73,40 +76,55 @@ lab::Plot ratios(const lab::StudyResults& r, const std::string& branch, bool fir
 }  // namespace
 
 int plumb::lab::residual_ratio(int argc, const char* const* argv) {
-  lab::Study study("residual_ratio", "How much does each branch add to the stream, layer by layer: is it more uniform with LayerScale?");
+  lab::Study study("residual_ratio",
+                   "How much does each branch add to the stream, layer by layer: is it more uniform with LayerScale?");
   lab::set_deit_weights(study);
-  const auto gate = study.axis<std::string>("--gates", {"pre", "layerscale"}, "Residual gates to compare").one_of_methods("gate");
-  const auto depth = study.axis<int>("--depths", {36}, "Numbers of blocks").at_least(2).at_most(lab::largest_size).slowest();
+  const auto gate =
+      study.axis<std::string>("--gates", {"pre", "layerscale"}, "Residual gates to compare").one_of_methods("gate");
+  const auto depth =
+      study.axis<int>("--depths", {36}, "Numbers of blocks").at_least(2).at_most(lab::largest_size).slowest();
   study.options().steps = 300, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
   study.judging().control = "pre";
   study.cli().preset("quick", "depth 36, one seed: a minute on two cores", [] {});
-  study.cli().preset("cpu", "1,200 steps, also depth 12, scalar_gate, rezero, post and layernorm_scaling, three seeds: forty minutes on two cores",
-                     [&] {
-                       gate.set({"pre", "layerscale", "scalar_gate", "rezero", "post", "layernorm_scaling"}), depth.set({12, 36});
-                       study.options().steps = 1200, study.options().warmup = 120, study.options().seeds = {0, 1, 2};
-                     });
-  study.cli().preset("paper", "DeiT-S with 36 blocks on ImageNet, with and without LayerScale: give --image-folder, and GPUs", [&] {
-    lab::set_deit_small(study, [gate] { return gate.values(); });
-    lab::explain(study, "--gates", "Touvron et al. 2021, CaiT, the figure of residual ratios");
-    lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, the figure of residual ratios");
-  });
+  study.cli().preset(
+      "cpu",
+      "1,200 steps, also depth 12, scalar_gate, rezero, post and layernorm_scaling, three seeds: forty minutes on two "
+      "cores",
+      [&] {
+        gate.set({"pre", "layerscale", "scalar_gate", "rezero", "post", "layernorm_scaling"}), depth.set({12, 36});
+        study.options().steps = 1200, study.options().warmup = 120, study.options().seeds = {0, 1, 2};
+      });
+  study.cli().preset(
+      "paper", "DeiT-S with 36 blocks on ImageNet, with and without LayerScale: give --image-folder, and GPUs", [&] {
+        lab::set_deit_small(study, [gate] { return gate.values(); });
+        lab::explain(study, "--gates", "Touvron et al. 2021, CaiT, the figure of residual ratios");
+        lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, the figure of residual ratios");
+      });
   study.cli().example("--preset quick");
   study.cli().example("--gates pre,layerscale,deepnorm --depths 24,48 --steps 600");
   for (const int d : {12, 24, 36, 48})
     for (const auto& [branch, what] : {std::pair("attn", "attention"), {"mlp", "MLP"}}) {
-      study.claim(fmt::format("depth {}, trained: ratios of {} are more uniform over the layers with LayerScale than with pre-norm", d, what),
-                  d == 36 ? "Touvron et al. 2021, CaiT, the figure of residual ratios" : "ours: CaiT's figure is of 36 blocks",
-                  lab::lower(fmt::format("{}_spread", branch), {{"gate", "layerscale"}}, {{"gate", "pre"}}).at({{"depth", d}}));
-      study.claim(fmt::format("depth {}, at init: ratios of {} are more uniform over the layers with LayerScale than with pre-norm", d, what),
-                  "growth of the stream: linear under pre-norm",
-                  lab::lower(fmt::format("{}_spread_start", branch), {{"gate", "layerscale"}}, {{"gate", "pre"}}).at({{"depth", d}}));
+      study.claim(
+          fmt::format(
+              "depth {}, trained: ratios of {} are more uniform over the layers with LayerScale than with pre-norm", d,
+              what),
+          d == 36 ? "Touvron et al. 2021, CaiT, the figure of residual ratios" : "ours: CaiT's figure is of 36 blocks",
+          lab::lower(fmt::format("{}_spread", branch), {{"gate", "layerscale"}}, {{"gate", "pre"}}).at({{"depth", d}}));
+      study.claim(
+          fmt::format(
+              "depth {}, at init: ratios of {} are more uniform over the layers with LayerScale than with pre-norm", d,
+              what),
+          "growth of the stream: linear under pre-norm",
+          lab::lower(fmt::format("{}_spread_start", branch), {{"gate", "layerscale"}}, {{"gate", "pre"}})
+              .at({{"depth", d}}));
     }
   study.output([](const lab::StudyResults& r) {
     return lab::Section{
         .title = "Ratios by layer",
         .caption =
-            "The norm of what a branch adds, gate included, over the norm of the stream that it is added to; mean over the batch. Spreads in "
+            "The norm of what a branch adds, gate included, over the norm of the stream that it is added to; mean over "
+            "the batch. Spreads in "
             "the table: standard deviation over the layers of its logarithm to base 10.",
         .charts = {ratios(r, "attn", true), ratios(r, "mlp", true), ratios(r, "attn", false), ratios(r, "mlp", false)}};
   });

@@ -1,6 +1,6 @@
-// At which learning rates does each method train, at each depth? The edges of the region are traced by bisection, rate by rate, instead of a full
-// grid: from a rate that trains up to where networks diverge or stay at chance, and down to where the steps do not suffice. One number a method: how
-// many octaves of rates train, mean over the depths.
+// At which learning rates does each method train, at each depth? The edges of the region are traced by bisection, rate
+// by rate, instead of a full grid: from a rate that trains up to where networks diverge or stay at chance, and down to
+// where the steps do not suffice. One number a method: how many octaves of rates train, mean over the depths.
 #include "experiments/stability_map/stability_map.h"
 
 #include <algorithm>
@@ -27,16 +27,20 @@ using Known = std::map<int, lab::Share>;
 
 std::string rate_words(const std::optional<lab::Edge>& edge, const lab::Octaves& rates) {
   if (!edge) return "–";
-  return edge->outside ? fmt::format("{:.2g}", rates.at(edge->middle())) : fmt::format("beyond {:.2g}", rates.at(edge->inside));
+  return edge->outside ? fmt::format("{:.2g}", rates.at(edge->middle()))
+                       : fmt::format("beyond {:.2g}", rates.at(edge->inside));
 }
 
 }  // namespace
 
 int plumb::lab::stability_map(int argc, const char* const* argv) {
   lab::Study study("stability_map", "At which learning rates and depths does each method train?");
-  const auto gate =
-      study.axis<std::string>("--gates", {"post", "pre", "rezero", "fixup", "layerscale", "deepnorm"}, "Methods to compare").one_of_methods("method");
-  const auto depth = study.axis<int>("--depths", {6, 24}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
+  const auto gate = study
+                        .axis<std::string>("--gates", {"post", "pre", "rezero", "fixup", "layerscale", "deepnorm"},
+                                           "Methods to compare")
+                        .one_of_methods("method");
+  const auto depth =
+      study.axis<int>("--depths", {6, 24}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
   study.searched<double>("lr");
   double first_lr = 1e-3;
   lab::TrainedAt trained;
@@ -46,26 +50,34 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
   trained.declare(cli, study.optimization().augment);
   study.options().steps = 300, study.options().seeds = {0, 1, 2}, study.options().stop_hopeless = true;
   study.network().dim = 32;
-  study.network().recipe = "paper", study.network().weight_init = "xavier";  // with which all train fast: what does not train is not merely slow
+  study.network().recipe = "paper",
+  study.network().weight_init = "xavier";  // with which all train fast: what does not train is not merely slow
   cli.preset("quick", "two methods at depths 2 and 8, one seed: two minutes on two cores", [&] {
     gate.set({"post", "pre"}), depth.set({2, 8});
     study.options().steps = 200, study.options().seeds = {0};
   });
-  cli.preset("cpu", "six methods at depths 6, 12, 24 and 48, three seeds: an hour on two cores", [&] { depth.set({6, 12, 24, 48}); });
-  cli.preset("paper", "at DeiT-S's size on ImageNet, for a twentieth of its epochs, as no paper has this search: give --image-folder, and GPUs", [&] {
-    lab::set_deit_small_for_search(study, [gate] { return gate.values(); });
-    first_lr = study.optimization().lr;
-    depth.set({12, 24, 36, 48});
-    lab::explain(study, "--depths", "ours: from DeiT-S to CaiT's deepest");
-    lab::explain(study, "--first-lr", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
+  cli.preset("cpu", "six methods at depths 6, 12, 24 and 48, three seeds: an hour on two cores", [&] {
+    depth.set({6, 12, 24, 48});
   });
+  cli.preset("paper",
+             "at DeiT-S's size on ImageNet, for a twentieth of its epochs, as no paper has this search: give "
+             "--image-folder, and GPUs",
+             [&] {
+               lab::set_deit_small_for_search(study, [gate] { return gate.values(); });
+               first_lr = study.optimization().lr;
+               depth.set({12, 24, 36, 48});
+               lab::explain(study, "--depths", "ours: from DeiT-S to CaiT's deepest");
+               lab::explain(study, "--first-lr", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
+             });
   cli.example("--preset quick");
   cli.example("--gates post,deepnorm --depths 12,48 --seeds 0..4 --jobs 2");
 
   const auto rates = [&] { return lab::Octaves{first_lr, ticks}; };
   study.search([&](const lab::Search& search) {
     std::vector<lab::Point> next;
-    const auto ask = [&](int tick) { next.push_back({{"lr", tick == 0 ? first_lr : std::stod(fmt::format("{:.2g}", rates().at(tick)))}}); };
+    const auto ask = [&](int tick) {
+      next.push_back({{"lr", tick == 0 ? first_lr : std::stod(fmt::format("{:.2g}", rates().at(tick)))}});
+    };
     const Known known = lab::shares(search.so_far, "lr", rates());
     if (known.empty()) {
       ask(0);
@@ -80,13 +92,14 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
   });
   study.output([&](const lab::StudyResults& r) {
     using enum lab::TextTable::Align;
-    lab::Section section{
-        .title = "Where each method trains",
-        .caption =
-            fmt::format("Edges of the rates at which most seeds end below {:g} of chance, half way between the last inside and the first outside; "
-                        "octaves: how many doublings lie between. Above the upper edge networks diverge or stay at chance; below the lower one "
-                        "these steps do not suffice. Where none trains, less than an octave may have been missed; it counts as none.",
-                        trained.share)};
+    lab::Section section{.title = "Where each method trains",
+                         .caption = fmt::format("Edges of the rates at which most seeds end below {:g} of chance, half "
+                                                "way between the last inside and the first outside; "
+                                                "octaves: how many doublings lie between. Above the upper edge "
+                                                "networks diverge or stay at chance; below the lower one "
+                                                "these steps do not suffice. Where none trains, less than an octave "
+                                                "may have been missed; it counts as none.",
+                                                trained.share)};
     section.table.column("method", left);
     for (const int d : depth.values()) section.table.column(fmt::format("depth {}", d), left);
     section.table.column("octaves, mean over depths", right);
@@ -102,21 +115,26 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
       bool open = false;
       lab::PlotSeries upper{.name = name, .style = style}, lower = upper;
       for (const int d : depth.values()) {
-        const auto place = std::ranges::find_if(places, [&](const auto& p) { return p.point.contains({{"gate", name}, {"depth", d}}); });
+        const auto place = std::ranges::find_if(places, [&](const auto& p) {
+          return p.point.contains({{"gate", name}, {"depth", d}});
+        });
         if (place == places.end()) {
           row.emplace_back("–");
           continue;
         }
         const Known known = lab::shares(place->trials, "lr", rates());
         const std::optional<int> from = lab::foothold(known);
-        const auto above = from ? lab::edge_above(known, *from) : std::nullopt, below = from ? lab::edge_below(known, *from) : std::nullopt;
+        const auto above = from ? lab::edge_above(known, *from) : std::nullopt,
+                   below = from ? lab::edge_below(known, *from) : std::nullopt;
         const lab::Width width = lab::width_of(known, rates());
         octaves.push_back(width.octaves), open = open || width.open;
-        row.push_back(from ? fmt::format("{} to {}", rate_words(below, rates()), rate_words(above, rates())) : "none tried trains");
+        row.push_back(from ? fmt::format("{} to {}", rate_words(below, rates()), rate_words(above, rates()))
+                           : "none tried trains");
         if (above) upper.points.push_back({static_cast<double>(d), rates().at(above->middle())});
         if (below) lower.points.push_back({static_cast<double>(d), rates().at(below->middle())});
       }
-      row.push_back(octaves.empty() ? "–" : fmt::format("{}{:.1f}", open ? "at least " : "", lab::summarize(octaves).mean));
+      row.push_back(octaves.empty() ? "–"
+                                    : fmt::format("{}{:.1f}", open ? "at least " : "", lab::summarize(octaves).mean));
       section.table.row(std::move(row));
       plot.series.push_back(std::move(upper)), plot.series.push_back(std::move(lower));
       ++style;

@@ -1,4 +1,5 @@
-// At which learning rates each method trains: gates x depths x seeds, the edges searched by bisection (docs/ablations/stability_map.md).
+// At which learning rates each method trains: gates x depths x seeds, the edges searched by bisection
+// (docs/ablations/stability_map.md).
 #pragma once
 
 namespace plumb::lab {

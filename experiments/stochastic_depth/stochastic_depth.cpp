@@ -1,4 +1,5 @@
-// Stochastic depth: which rate, and the same for all layers or growing with depth? (Huang et al. 2016; CaiT found no benefit of growing, DeiT grows.)
+// Stochastic depth: which rate, and the same for all layers or growing with depth? (Huang et al. 2016; CaiT found no
+// benefit of growing, DeiT grows.)
 #include "experiments/stochastic_depth/stochastic_depth.h"
 
 #include <algorithm>
@@ -13,17 +14,22 @@
 using namespace plumb;
 
 int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
-  lab::Study study("stochastic_depth", "Which rate of stochastic depth, and is a uniform rate as good as one that grows with depth?");
+  lab::Study study("stochastic_depth",
+                   "Which rate of stochastic depth, and is a uniform rate as good as one that grows with depth?");
   lab::set_deit_weights(study);
-  const auto depth = study.axis<int>("--depths", {6, 12, 24}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
-  const auto rate = study.axis<double>("--drop-paths", {0, 0.05, 0.1, 0.2}, "Chance that a sample skips a branch; of the last block where it grows")
+  const auto depth =
+      study.axis<int>("--depths", {6, 12, 24}, "Numbers of blocks").at_least(1).at_most(lab::largest_size).slowest();
+  const auto rate = study
+                        .axis<double>("--drop-paths", {0, 0.05, 0.1, 0.2},
+                                      "Chance that a sample skips a branch; of the last block where it grows")
                         .at_least(0)
                         .below(1);
   const auto schedule = study.axis<std::string>("--drop-path-schedules", {"uniform", "linear"}, "Its course over depth")
                             .one_of("schedule", nn::drop_path_schedule_names());
   // Without dropping there is no schedule.
-  study.only(
-      [&](const lab::Point& p) { return p.get<double>("drop_path") > 0 || p.get<std::string>("drop_path_schedule") == schedule.values().front(); });
+  study.only([&](const lab::Point& p) {
+    return p.get<double>("drop_path") > 0 || p.get<std::string>("drop_path_schedule") == schedule.values().front();
+  });
   study.judging().control = "drop_path 0 drop_path_schedule uniform";
   std::string gate = "layerscale";
   study.cli().section("Model");
@@ -35,49 +41,61 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
     study.options().steps = 300;
   });
   study.cli().preset("cpu",
-                     "depths 6, 12 and 24 on 5,000 images of CIFAR-100, so that there is something to regularise, three seeds: forty minutes on two "
+                     "depths 6, 12 and 24 on 5,000 images of CIFAR-100, so that there is something to regularise, "
+                     "three seeds: forty minutes on two "
                      "cores; give --data-dir",
                      [&] {
                        study.options().data = "cifar-100", study.options().train_images = 5000;
                        study.options().seeds = {0, 1, 2};
                        study.options().steps = 1500, study.options().warmup = 100;
                      });
-  study.cli().preset("paper", "DeiT-S with LayerScale at depths 12 to 36 on ImageNet: give --image-folder, and GPUs", [&] {
-    lab::set_deit_small(study, [&gate] { return std::vector<std::string>{gate}; });
-    depth.set({12, 18, 24, 36}), rate.set({0, 0.05, 0.1, 0.2, 0.25});
-    lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
-    lab::explain(study, "--drop-paths",
-                 "facebookresearch/deit: 0.1, and 0.2 best at 24 blocks (issue 218); 0.05 at 12 as a secondary text has it; 0 and 0.25 are ours");
-    lab::explain(study, "--drop-path-schedules", "uniform: Touvron et al. 2021, CaiT; linear: facebookresearch/deit, models.py");
-    lab::explain(study, "--gate", "Touvron et al. 2021, CaiT");
-  });
+  study.cli().preset("paper", "DeiT-S with LayerScale at depths 12 to 36 on ImageNet: give --image-folder, and GPUs",
+                     [&] {
+                       lab::set_deit_small(study, [&gate] { return std::vector<std::string>{gate}; });
+                       depth.set({12, 18, 24, 36}), rate.set({0, 0.05, 0.1, 0.2, 0.25});
+                       lab::explain(study, "--depths", "Touvron et al. 2021, CaiT, table 1");
+                       lab::explain(study, "--drop-paths",
+                                    "facebookresearch/deit: 0.1, and 0.2 best at 24 blocks (issue 218); 0.05 at 12 as "
+                                    "a secondary text has it; 0 and 0.25 are ours");
+                       lab::explain(study, "--drop-path-schedules",
+                                    "uniform: Touvron et al. 2021, CaiT; linear: facebookresearch/deit, models.py");
+                       lab::explain(study, "--gate", "Touvron et al. 2021, CaiT");
+                     });
   study.cli().example("--preset quick");
   study.cli().example("--drop-paths 0,0.3 --depths 24,48 --gate pre --seeds 0..2");
   for (const int d : {6, 12, 18, 24, 36})
     for (const double p : {0.05, 0.1, 0.2, 0.25}) {
-      study.claim(fmt::format("depth {}, rate {:g}: uniform is as good as linear, within one point", d, p),
-                  "Touvron et al. 2021, CaiT: no benefit of linear",
-                  lab::not_lower("val_accuracy", {{"drop_path_schedule", "uniform"}}, {{"drop_path_schedule", "linear"}}, 0.01)
-                      .at({{"depth", d}, {"drop_path", p}}));
-      study.claim(fmt::format("depth {}: a uniform rate of {:g} is better than none", d, p), "Huang et al. 2016, of rates tuned by depth",
-                  lab::higher("val_accuracy", {{"drop_path", p}}, {{"drop_path", 0.0}}).at({{"depth", d}, {"drop_path_schedule", "uniform"}}));
+      study.claim(
+          fmt::format("depth {}, rate {:g}: uniform is as good as linear, within one point", d, p),
+          "Touvron et al. 2021, CaiT: no benefit of linear",
+          lab::not_lower("val_accuracy", {{"drop_path_schedule", "uniform"}}, {{"drop_path_schedule", "linear"}}, 0.01)
+              .at({{"depth", d}, {"drop_path", p}}));
+      study.claim(fmt::format("depth {}: a uniform rate of {:g} is better than none", d, p),
+                  "Huang et al. 2016, of rates tuned by depth",
+                  lab::higher("val_accuracy", {{"drop_path", p}}, {{"drop_path", 0.0}})
+                      .at({{"depth", d}, {"drop_path_schedule", "uniform"}}));
     }
   // At the same rate at the end, linear drops half as much.
   for (const int d : {6, 12, 18, 24, 36})
     for (const double p : {0.05, 0.1})
-      study.claim(fmt::format("depth {}: uniform {:g} is as good as linear to {:g}, which drops as much, within one point", d, p, 2 * p), "ours",
-                  lab::not_lower("val_accuracy", {{"drop_path_schedule", "uniform"}, {"drop_path", p}},
-                                 {{"drop_path_schedule", "linear"}, {"drop_path", 2 * p}}, 0.01)
-                      .at({{"depth", d}}));
+      study.claim(
+          fmt::format("depth {}: uniform {:g} is as good as linear to {:g}, which drops as much, within one point", d,
+                      p, 2 * p),
+          "ours",
+          lab::not_lower("val_accuracy", {{"drop_path_schedule", "uniform"}, {"drop_path", p}},
+                         {{"drop_path_schedule", "linear"}, {"drop_path", 2 * p}}, 0.01)
+              .at({{"depth", d}}));
   study.published({{"depth", 24}, {"drop_path", 0.2}, {"drop_path_schedule", "uniform"}}, "val_accuracy",
-                  "81.0 % top-1 on ImageNet, the best rate (without LayerScale)", "an author, facebookresearch/deit, issue 218");
+                  "81.0 % top-1 on ImageNet, the best rate (without LayerScale)",
+                  "an author, facebookresearch/deit, issue 218");
   study.published({{"depth", 12}, {"drop_path", 0.05}, {"drop_path_schedule", "uniform"}}, "val_accuracy",
                   "79.9 % top-1 on ImageNet (without LayerScale)", "CaiT, as a secondary text reports table 1");
   study.output([](const lab::StudyResults& r) {
-    return lab::Section{.title = "Against the rate",
-                        .caption = "",
-                        .charts = {lab::plot_of(r, {.value = "val_accuracy", .axis = "drop_path", .title = "Validation accuracy"}),
-                                   lab::plot_of(r, {.value = "train_loss", .axis = "drop_path", .title = "Training loss"})}};
+    return lab::Section{
+        .title = "Against the rate",
+        .caption = "",
+        .charts = {lab::plot_of(r, {.value = "val_accuracy", .axis = "drop_path", .title = "Validation accuracy"}),
+                   lab::plot_of(r, {.value = "train_loss", .axis = "drop_path", .title = "Training loss"})}};
   });
   study.output({"layers.csv", lab::layers_csv});
   study.columns({"train_loss", "val_loss", "val_accuracy"});

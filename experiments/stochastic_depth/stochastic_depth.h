@@ -1,4 +1,5 @@
-// Rates of stochastic depth and their course over depth: depths x rates x schedules x seeds (docs/ablations/stochastic_depth.md).
+// Rates of stochastic depth and their course over depth: depths x rates x schedules x seeds
+// (docs/ablations/stochastic_depth.md).
 #pragma once
 
 namespace plumb::lab {

@@ -1,4 +1,5 @@
-// Trains a ViT (Dosovitskiy et al. 2021; DeiT, Touvron et al. 2021) with any residual method, evaluates one that was trained, or trains it on.
+// Trains a ViT (Dosovitskiy et al. 2021; DeiT, Touvron et al. 2021) with any residual method, evaluates one that was
+// trained, or trains it on.
 #include "experiments/vit/vit.h"
 
 #include "experiments/lab/options/gate_init.h"
@@ -36,22 +37,28 @@ void declare(Options& o, lab::Study& study) {
   cli.option("--gate", &o.gate, "Residual method").one_of_methods("gate", true);
   cli.option("--depth", &o.depth, "Number of blocks").at_least(1).at_most(lab::largest_size);
   cli.option("--mlp-ratio", &o.mlp_ratio, "Hidden width of the MLPs, in widths").at_least(1).at_most(lab::largest_size);
-  cli.option("--init", &o.init, "LayerScale's initial value; of --weights without LayerScale 1, so that they compute what they did")
+  cli.option("--init", &o.init,
+             "LayerScale's initial value; of --weights without LayerScale 1, so that they compute what they did")
       .at_least(0)
       .at_most(10);
   o.weights.declare(cli);
   for (const Size& size : sizes)
-    cli.preset(fmt::format("vit-{}", size.name), fmt::format("12 blocks of width {}, {} heads, patches of 16, a class token", size.dim, size.heads),
+    cli.preset(fmt::format("vit-{}", size.name),
+               fmt::format("12 blocks of width {}, {} heads, patches of 16, a class token", size.dim, size.heads),
                [&study, &o, &cli, size] {
-                 const std::string source = fmt::format("timm 1.0.31, vision_transformer.py, vit_{}_patch16_224", size.name);
-                 study.network().dim = size.dim, study.network().heads = size.heads, study.network().patch = 16, study.network().pool = "token";
+                 const std::string source =
+                     fmt::format("timm 1.0.31, vision_transformer.py, vit_{}_patch16_224", size.name);
+                 study.network().dim = size.dim, study.network().heads = size.heads, study.network().patch = 16,
+                 study.network().pool = "token";
                  o.depth = 12;
-                 for (const char* option : {"--dim", "--heads", "--patch", "--pool", "--depth"}) cli.explain(option, source);
+                 for (const char* option : {"--dim", "--heads", "--patch", "--pool", "--depth"})
+                   cli.explain(option, source);
                });
   cli.example("--image-folder flowers --preset vit-tiny --augment deit --steps 20000");
   cli.example("--weights vit_tiny_patch16_224.safetensors --image-folder photos --normalization half --evaluate");
   cli.example(
-      "--weights vit_tiny_patch16_224.safetensors --image-folder flowers --normalization half --gate layerscale --fine-tune --lr 5e-5 --steps 1000");
+      "--weights vit_tiny_patch16_224.safetensors --image-folder flowers --normalization half --gate layerscale "
+      "--fine-tune --lr 5e-5 --steps 1000");
 }
 
 // Sizes as the file of --weights has them; LayerScale may be new.
@@ -75,26 +82,30 @@ void take_sizes(Options& o, lab::Study& study) {
 
 bool is_layerscale(const Options& o) { return nn::method_text(o.gate).name == "layerscale"; }
 
-nn::GateChoice gate_of(const Options& o) { return is_layerscale(o) ? nn::methods::layerscale(o.init) : nn::GateChoice(o.gate); }
+nn::GateChoice gate_of(const Options& o) {
+  return is_layerscale(o) ? nn::methods::layerscale(o.init) : nn::GateChoice(o.gate);
+}
 
 }  // namespace
 
 int plumb::lab::vit(int argc, const char* const* argv) {
-  lab::Study study(
-      "vit",
-      "Trains a ViT with any residual method; or takes trained weights (timm's names), to evaluate them on images or to train them on. With "
-      "--save-weights a seed that does not diverge leaves its weights under timm's names.");
+  lab::Study study("vit",
+                   "Trains a ViT with any residual method; or takes trained weights (timm's names), to evaluate them "
+                   "on images or to train them on. With "
+                   "--save-weights a seed that does not diverge leaves its weights under timm's names.");
   study.options().steps = 300, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
   Options o;
   declare(o, study);
   const auto supply = [&] {
     const lab::Cli& cli = study.cli();
-    o.weights.supply(cli.given("--heads") ? std::optional(study.network().heads) : std::nullopt, cli.given("--gate") ? o.gate : "");
+    o.weights.supply(cli.given("--heads") ? std::optional(study.network().heads) : std::nullopt,
+                     cli.given("--gate") ? o.gate : "");
   };
   study.cli().action([&] {
     supply();
-    return o.weights.evaluates() ? std::optional(lab::evaluate_images(o.weights, study.options(), study.cli())) : std::nullopt;
+    return o.weights.evaluates() ? std::optional(lab::evaluate_images(o.weights, study.options(), study.cli()))
+                                 : std::nullopt;
   });
   study.cli().derive([&] {
     supply();

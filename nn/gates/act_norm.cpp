@@ -1,6 +1,6 @@
-// ActNorm (Kingma, Dhariwal 2018) as a gate: x + s * f(LN(x)) + t, s, t [D] set from the first batch so that every channel of what the branch adds
-// has mean 0 and variance 1 over samples and tokens, then learned. Set beside LayerScale, which starts small instead and looks at no data.
-// Before the pass over data s = 1, t = 0 (pre-norm).
+// ActNorm (Kingma, Dhariwal 2018) as a gate: x + s * f(LN(x)) + t, s, t [D] set from the first batch so that every
+// channel of what the branch adds has mean 0 and variance 1 over samples and tokens, then learned. Set beside
+// LayerScale, which starts small instead and looks at no data. Before the pass over data s = 1, t = 0 (pre-norm).
 #include <cmath>
 
 #include "nn/gates/methods.h"
@@ -11,7 +11,8 @@ namespace {
 class ActNormGate : public AfterGate {
  public:
   explicit ActNormGate(const GateContext& c)
-      : scale_(parameter("scale", {c.dim}, Init::constant(1), Role::gate)), shift_(parameter("shift", {c.dim}, Init::constant(0), Role::gate)) {}
+      : scale_(parameter("scale", {c.dim}, Init::constant(1), Role::gate)),
+        shift_(parameter("shift", {c.dim}, Init::constant(0), Role::gate)) {}
   Tensor after(const Tensor& branch) const override { return branch * scale_ + shift_; }
   Tensor values(const Tensor&) const override { return scale_; }  // the shift multiplies nothing
   void calibrate(const Tensor&, const Tensor& branch, Calibration&) const override {
@@ -38,7 +39,9 @@ Method methods::act_norm() {
           .formula = "x + s * f(LN(x)) + t, s, t [D] from the first batch",
           .source = "Kingma, Dhariwal 2018, Glow: generative flow with invertible 1x1 convolutions",
           .use = "The data-dependent counterpart of LayerScale.",
-          .pitfalls = "Before calibrate() it is pre-norm. Depends on the first batch. Every branch adds a variance of 1 from the first step.",
+          .pitfalls =
+              "Before calibrate() it is pre-norm. Depends on the first batch. Every branch adds a variance of 1 from "
+              "the first step.",
           .build = gate_per_branch<ActNormGate>};
 }
 

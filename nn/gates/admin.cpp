@@ -1,7 +1,8 @@
 // Admin (Liu et al. 2020): y = LN(omega * x + f(x)), omega [D] learned, a constant a branch at the start, on the SKIP.
-// `admin`: the closed form of the authors' admin-torch (output change O(log n)), omega = sqrt((R + 1) / ln(R + 1) - 1), R = 2N branches.
-// `admin_profile`: the paper's pass over one batch, in order: omega_1 = 1, omega_{i+1} = sqrt(Var(omega_i x_i) + Var(f_i(x_i))), variances over
-// all elements (the authors' code calls them std). It runs in evaluation mode: dropping is off.
+// `admin`: the closed form of the authors' admin-torch (output change O(log n)), omega = sqrt((R + 1) / ln(R + 1) - 1),
+// R = 2N branches. `admin_profile`: the paper's pass over one batch, in order: omega_1 = 1, omega_{i+1} =
+// sqrt(Var(omega_i x_i) + Var(f_i(x_i))), variances over all elements (the authors' code calls them std). It runs in
+// evaluation mode: dropping is off.
 #include <cmath>
 
 #include "nn/gates/factors.h"
@@ -11,7 +12,9 @@ namespace plumb::nn {
 namespace {
 
 struct AdminGate : SkipScaleGate {
-  explicit AdminGate(const GateContext& c) { scale_ = parameter("omega", {c.dim}, Init::constant(admin_omega(c.blocks)), Role::gate); }
+  explicit AdminGate(const GateContext& c) {
+    scale_ = parameter("omega", {c.dim}, Init::constant(admin_omega(c.blocks)), Role::gate);
+  }
 };
 
 double variance(const Tensor& x) {
@@ -29,17 +32,18 @@ struct ProfiledAdminGate : AdminGate {
 };
 
 Method method(const char* name, const char* formula, const char* use, const char* pitfalls) {
-  return {.name = name,
-          .norm = Norm::post,
-          .paper = {.base = Base::xavier,
-                    .warmup = 5.0 / 300,
-                    .source = "Liu et al. 2020: Glorot uniform; it warms up for 8,000 steps of RAdam, our share is DeiT's"},
-          .formula = formula,
-          .source = "Liu et al. 2020, Understanding the difficulty of training transformers",
-          .counts = "R = 2N branches",
-          .use = use,
-          .pitfalls = pitfalls,
-          .build = {}};
+  return {
+      .name = name,
+      .norm = Norm::post,
+      .paper = {.base = Base::xavier,
+                .warmup = 5.0 / 300,
+                .source = "Liu et al. 2020: Glorot uniform; it warms up for 8,000 steps of RAdam, our share is DeiT's"},
+      .formula = formula,
+      .source = "Liu et al. 2020, Understanding the difficulty of training transformers",
+      .counts = "R = 2N branches",
+      .use = use,
+      .pitfalls = pitfalls,
+      .build = {}};
 }
 
 }  // namespace
@@ -58,8 +62,10 @@ Method methods::admin() {
 }
 
 Method methods::admin_profile() {
-  Method m = method("admin_profile", "LN(w * x + f(x)), w [D] profiled on one batch", "Admin as its paper has it: omega measured branch by branch.",
-                    "Before calibrate() it is `admin`. The profile depends on seed and data: use the same for profile and training.");
+  Method m = method(
+      "admin_profile", "LN(w * x + f(x)), w [D] profiled on one batch",
+      "Admin as its paper has it: omega measured branch by branch.",
+      "Before calibrate() it is `admin`. The profile depends on seed and data: use the same for profile and training.");
   m.build = gate_per_branch<ProfiledAdminGate>;
   return m;
 }

@@ -1,5 +1,5 @@
-// B2T, bottom-to-top connection (Takase et al. 2022): m = LN1(x + Attn(x)), y = LN2(m + FFN(m) + x). Post-norm with a bypass of LN1.
-// No constants; the paper keeps post-norm's warm-up.
+// B2T, bottom-to-top connection (Takase et al. 2022): m = LN1(x + Attn(x)), y = LN2(m + FFN(m) + x). Post-norm with a
+// bypass of LN1. No constants; the paper keeps post-norm's warm-up.
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -32,7 +32,9 @@ struct ToTop : Sum {
 Method methods::b2t() {
   return {.name = "b2t",
           .norm = Norm::post,
-          .paper = {.base = Base::xavier, .warmup = 4000.0 / 100'000, .source = "Takase et al. 2022: as post-norm, Vaswani et al. 2017"},
+          .paper = {.base = Base::xavier,
+                    .warmup = 4000.0 / 100'000,
+                    .source = "Takase et al. 2022: as post-norm, Vaswani et al. 2017"},
           .formula = "m = LN(x + f1(x)), y = LN(m + f2(m) + x)",
           .source = "Takase et al. 2022, B2T connection: serving stability and performance in deep transformers",
           .use = "Post-norm with a path around the first of the two norms of a block.",

@@ -1,6 +1,7 @@
-// DeepNorm (Wang et al. 2022): y = LN(alpha x + f(x)) at each branch, alpha = (2N)^(1/4) a constant, N = blocks (encoder only).
-// W_v, W_o, fc1, fc2 start x beta = (8N)^(-1/4); W_q, W_k x 1, on Xavier normal with the paper's base init.
-// No final norm in the paper; our trunk ends in one. Encoder-decoder forms have other constants and are not built.
+// DeepNorm (Wang et al. 2022): y = LN(alpha x + f(x)) at each branch, alpha = (2N)^(1/4) a constant, N = blocks
+// (encoder only). W_v, W_o, fc1, fc2 start x beta = (8N)^(-1/4); W_q, W_k x 1, on Xavier normal with the paper's base
+// init. No final norm in the paper; our trunk ends in one. Encoder-decoder forms have other constants and are not
+// built.
 #include <cmath>
 
 #include "nn/gates/factors.h"
@@ -24,18 +25,22 @@ double deepnorm_alpha(std::int64_t blocks) { return std::pow(2.0 * static_cast<d
 double deepnorm_beta(std::int64_t blocks) { return std::pow(8.0 * static_cast<double>(blocks), -0.25); }
 
 Method methods::deepnorm(std::optional<double> alpha) {
-  Method m{
-      .name = "deepnorm",
-      .norm = Norm::post,
-      .formula = "LN(a x + f(x)), a = (2N)^1/4, v, o, fc1, fc2 x (8N)^-1/4",
-      .source = "Wang et al. 2022, DeepNet: scaling transformers to 1,000 layers",
-      .counts = "N blocks",
-      .use = "Post-norm that goes deep: 1000 layers in its paper, with warm-up.",
-      .pitfalls =
-          "Counts blocks: taking branches instead changes alpha by 19 %. Published comparisons with it have used an inverted factor "
-          "or a fixed alpha.",
-      .build = [](const GateContext& c) { return two_gates<DeepNormGate>(c.constant("alpha", deepnorm_alpha(c.blocks)), deepnorm_beta(c.blocks)); }};
-  m.paper = {.base = Base::xavier_normal, .warmup = 5.0 / 300, .source = "Wang et al. 2022: Glorot normal, a warm-up; our share is DeiT's"};
+  Method m{.name = "deepnorm",
+           .norm = Norm::post,
+           .formula = "LN(a x + f(x)), a = (2N)^1/4, v, o, fc1, fc2 x (8N)^-1/4",
+           .source = "Wang et al. 2022, DeepNet: scaling transformers to 1,000 layers",
+           .counts = "N blocks",
+           .use = "Post-norm that goes deep: 1000 layers in its paper, with warm-up.",
+           .pitfalls =
+               "Counts blocks: taking branches instead changes alpha by 19 %. Published comparisons with it have used "
+               "an inverted factor "
+               "or a fixed alpha.",
+           .build = [](const GateContext& c) {
+             return two_gates<DeepNormGate>(c.constant("alpha", deepnorm_alpha(c.blocks)), deepnorm_beta(c.blocks));
+           }};
+  m.paper = {.base = Base::xavier_normal,
+             .warmup = 5.0 / 300,
+             .source = "Wang et al. 2022: Glorot normal, a warm-up; our share is DeiT's"};
   m.constants = {{.name = "alpha", .meaning = "factor of the skip; by depth: (2N)^1/4"}};
   return m.with({{"alpha", alpha}});
 }

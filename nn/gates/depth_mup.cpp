@@ -1,8 +1,9 @@
 // Constant multipliers of pre-norm branches: y = x + m f(LN(x)).
-// `branch_scale`: m = N^(-1/2). `depth_mup` (Yang et al. 2023) and `complete_p` (Dey et al. 2025): m = (N / N_base)^(-a), a = 1/2 and 1, and for
-// AdamW, on all of a block (weights, biases, norms): learning rate x (N / N_base)^(a-1), eps x (N / N_base)^(-a). N = blocks; N_base = depth at which
-// the learning rate was tuned: there all three factors are 1 and the method is pre-norm to the bit. The authors' code also has a width part (rate and
-// eps / width multiplier, std / its root): not built, as width is not an axis here. GPT-2's scaled init is not added.
+// `branch_scale`: m = N^(-1/2). `depth_mup` (Yang et al. 2023) and `complete_p` (Dey et al. 2025): m = (N /
+// N_base)^(-a), a = 1/2 and 1, and for AdamW, on all of a block (weights, biases, norms): learning rate x (N /
+// N_base)^(a-1), eps x (N / N_base)^(-a). N = blocks; N_base = depth at which the learning rate was tuned: there all
+// three factors are 1 and the method is pre-norm to the bit. The authors' code also has a width part (rate and eps /
+// width multiplier, std / its root): not built, as width is not an axis here. GPT-2's scaled init is not added.
 #include <cmath>
 
 #include "nn/gates/factors.h"
@@ -16,7 +17,8 @@ class MultiplierGate : public ScaleGate {
   explicit MultiplierGate(double multiplier) : ScaleGate(full({1}, multiplier)) {}
 };
 
-Method depth_scaled(const char* name, double base_depth, double a, const char* formula, const char* source, const char* use) {
+Method depth_scaled(const char* name, double base_depth, double a, const char* formula, const char* source,
+                    const char* use) {
   const auto ratio = [](const GateContext& c) { return static_cast<double>(c.blocks) / c.constant("base_depth"); };
   return Method{
       .name = name,
@@ -24,15 +26,23 @@ Method depth_scaled(const char* name, double base_depth, double a, const char* f
       .formula = formula,
       .source = source,
       .use = use,
-      .pitfalls = "Tune the learning rate at the base depth, with the same method. Not together with GPT-2's scaled init.",
-      .constants = {{.name = "base_depth", .standard = 2, .least = 0, .above = true, .meaning = "Nb, the blocks at which rates were tuned"}},
+      .pitfalls =
+          "Tune the learning rate at the base depth, with the same method. Not together with GPT-2's scaled init.",
+      .constants = {{.name = "base_depth",
+                     .standard = 2,
+                     .least = 0,
+                     .above = true,
+                     .meaning = "Nb, the blocks at which rates were tuned"}},
       .build = [=](const GateContext& c) { return two_gates<MultiplierGate>(std::pow(ratio(c), -a)); },
       .adjust =
           [=](const GateContext& c, const std::string&, Parameter& p) {
             p.lr_factor *= std::pow(ratio(c), a - 1);
             p.eps_factor *= std::pow(ratio(c), -a);
           },
-      .follow = [](Method& m) { m.counts = fmt::format("N blocks; Nb = {:g}, the depth at which rates were tuned", *m.value("base_depth")); }}
+      .follow =
+          [](Method& m) {
+            m.counts = fmt::format("N blocks; Nb = {:g}, the depth at which rates were tuned", *m.value("base_depth"));
+          }}
       .with({{"base_depth", base_depth}});
 }
 
@@ -49,7 +59,10 @@ Method methods::branch_scale(std::optional<double> multiplier) {
                 .use = "The multiplier of depth_mup without its rules for rate and eps.",
                 .pitfalls = "A constant, not learned: the branch must grow by its weights.",
                 .constants = {{.name = "multiplier", .meaning = "m, factor of every branch; by depth: N^-1/2"}},
-                .build = [](const GateContext& c) { return two_gates<MultiplierGate>(c.constant("multiplier", branch_multiplier(c.blocks))); }}
+                .build =
+                    [](const GateContext& c) {
+                      return two_gates<MultiplierGate>(c.constant("multiplier", branch_multiplier(c.blocks)));
+                    }}
       .with({{"multiplier", multiplier}});
 }
 

@@ -1,5 +1,6 @@
-// Dynamic Tanh (Zhu et al. 2025): pre-norm with y = w tanh(a x) + b in place of every norm, the final one included; a scalar = 0.5, w = 1, b = 0.
-// For language models the authors drop b, scale the embedding and start a otherwise by size and place: not built.
+// Dynamic Tanh (Zhu et al. 2025): pre-norm with y = w tanh(a x) + b in place of every norm, the final one included; a
+// scalar = 0.5, w = 1, b = 0. For language models the authors drop b, scale the embedding and start a otherwise by size
+// and place: not built.
 #include "nn/gates/methods.h"
 #include "nn/layers/norm.h"
 

@@ -1,13 +1,14 @@
 // Fixup (Zhang, Dauphin, Ma 2019), no norm; L = residual branches = 2 x blocks, m = weight layers in a branch:
-//   (1) the last layer of each branch and the classifier start at 0; (2) the other weights are multiplied by L^(-1/(2m-2));
-//   (3) a scalar shift (0) before every linear and activation, a scalar scale (1) at the end of the branch.
-// Attention counts m = 4 (q, k, v, out): qkv x L^(-1/6). MLP m = 2: fc1 x L^(-1/2). Scalars learn at a tenth of the rate.
-// The authors' transformer drops the biases of linears and subtracts its shifts; ours keeps the biases and adds. Their derivation of
-// m = 2 assumes ReLU; we have GELU. Their published transformer script warms up for 4000 steps although the claim is "none", and its
-// cross-attention is built without the number of layers and uses 12.
-// The authors end the encoder in a shift and a scale and decay everything; our trunk ends in a norm, as for every method, and scalars do not decay.
-// At step 0 the head alone gets a gradient.
-// `fixup_ln` puts pre-norm (affine) back, as CaiT compared it; their port is not published, this one is ours.
+//   (1) the last layer of each branch and the classifier start at 0; (2) the other weights are multiplied by
+//   L^(-1/(2m-2)); (3) a scalar shift (0) before every linear and activation, a scalar scale (1) at the end of the
+//   branch.
+// Attention counts m = 4 (q, k, v, out): qkv x L^(-1/6). MLP m = 2: fc1 x L^(-1/2). Scalars learn at a tenth of the
+// rate. The authors' transformer drops the biases of linears and subtracts its shifts; ours keeps the biases and adds.
+// Their derivation of m = 2 assumes ReLU; we have GELU. Their published transformer script warms up for 4000 steps
+// although the claim is "none", and its cross-attention is built without the number of layers and uses 12. The authors
+// end the encoder in a shift and a scale and decay everything; our trunk ends in a norm, as for every method, and
+// scalars do not decay. At step 0 the head alone gets a gradient. `fixup_ln` puts pre-norm (affine) back, as CaiT
+// compared it; their port is not published, this one is ours.
 #include <cmath>
 
 #include "nn/gates/factors.h"
@@ -43,7 +44,9 @@ template <class I, int weight_layers>
 class FixupGate : public ScaleGate {
  public:
   FixupGate(const methods::FixupParts& parts, const Shifts* shifts, const GateContext& c)
-      : shifts_(shifts), factor_(std::pow(fixup_factor(c.blocks, weight_layers), parts.factor)), zero_last_(parts.zero_last) {
+      : shifts_(shifts),
+        factor_(std::pow(fixup_factor(c.blocks, weight_layers), parts.factor)),
+        zero_last_(parts.zero_last) {
     if (parts.scales) scale_ = parameter("scale", {1}, Init::constant(1), Role::gate);
   }
   void init_branch(Branch& branch) override {
@@ -99,7 +102,9 @@ Method method(const char* name, Norm norm, Recipe paper, const char* formula, co
 
 }  // namespace
 
-double fixup_factor(std::int64_t blocks, int weight_layers) { return std::pow(2.0 * static_cast<double>(blocks), -1.0 / (2 * weight_layers - 2)); }
+double fixup_factor(std::int64_t blocks, int weight_layers) {
+  return std::pow(2.0 * static_cast<double>(blocks), -1.0 / (2 * weight_layers - 2));
+}
 
 Method methods::fixup(const FixupParts& parts) {
   Method m = method("fixup", Norm::none,
@@ -111,7 +116,10 @@ Method methods::fixup(const FixupParts& parts) {
                     "x + s f(x + b), s = 1, last layers and head 0",
                     "Depth without any norm in the blocks: its paper trains 10,000 layers.", chosen_parts);
   m.constants = {part("zero_last", Affects::start, "rule 1: last layers of branches start at 0"),
-                 {.name = "factor", .standard = 1, .affects = Affects::start, .meaning = "rule 2: exponent of its factor; 0: none, 2: its square"},
+                 {.name = "factor",
+                  .standard = 1,
+                  .affects = Affects::start,
+                  .meaning = "rule 2: exponent of its factor; 0: none, 2: its square"},
                  part("shifts", Affects::parameters, "rule 3: scalars before linears and activations"),
                  part("scales", Affects::parameters, "rule 3: scalars at the ends of branches")};
   m.follow = [claims = m.claims, growth = m.growth](Method& fixup) {
@@ -119,7 +127,8 @@ Method methods::fixup(const FixupParts& parts) {
     fixup.claims = whole ? claims : std::vector<Claim>();
     fixup.growth = whole ? growth : Growth::unstated;
   };
-  return m.with({{"zero_last", parts.zero_last}, {"factor", parts.factor}, {"shifts", parts.shifts}, {"scales", parts.scales}});
+  return m.with(
+      {{"zero_last", parts.zero_last}, {"factor", parts.factor}, {"shifts", parts.shifts}, {"scales", parts.scales}});
 }
 
 Method methods::fixup_ln() {

@@ -24,8 +24,10 @@ const MethodConstant& declared(const Method& method, const std::string& constant
   if (found != method.constants.end()) return *found;
   std::vector<std::string> names;
   for (const MethodConstant& c : method.constants) names.push_back(c.name);
-  fail(names.empty() ? fmt::format("[{}] expected no constant, got \"{}\": the method declares none", method.name, constant_name)
-                     : fmt::format("[{}] expected one of its constants ({}), got \"{}\"", method.name, fmt::join(names, ", "), constant_name));
+  fail(names.empty()
+           ? fmt::format("[{}] expected no constant, got \"{}\": the method declares none", method.name, constant_name)
+           : fmt::format("[{}] expected one of its constants ({}), got \"{}\"", method.name, fmt::join(names, ", "),
+                         constant_name));
 }
 
 Tensor difference(const Tensor& skip, const Tensor& combined) {
@@ -36,9 +38,12 @@ Tensor difference(const Tensor& skip, const Tensor& combined) {
 }  // namespace
 
 void check_joined(const Tensor& skip, const Tensor& combined) {
-  check(combined.defined(), "[gate] expected combine to return a stream of shape {}, got an undefined tensor", skip.shape());
-  check(combined.shape() == skip.shape(), "[gate] expected combine to return the shape of the stream {}, got {}", skip.shape(), combined.shape());
-  check(combined.dtype() == skip.dtype(), "[gate] expected combine to return the stream's dtype {}, got {}; cast() what the gate makes",
+  check(combined.defined(), "[gate] expected combine to return a stream of shape {}, got an undefined tensor",
+        skip.shape());
+  check(combined.shape() == skip.shape(), "[gate] expected combine to return the shape of the stream {}, got {}",
+        skip.shape(), combined.shape());
+  check(combined.dtype() == skip.dtype(),
+        "[gate] expected combine to return the stream's dtype {}, got {}; cast() what the gate makes",
         name(skip.dtype()), name(combined.dtype()));
 }
 
@@ -75,7 +80,8 @@ void calibrate(Layer& model, const Tensor& x) {
     }
     ~Pass() {
       current_calibration() = outer;
-      for (const auto& [module, training] : modes) module->train(training);  // parents first, so that children have the last word
+      for (const auto& [module, training] : modes)
+        module->train(training);  // parents first, so that children have the last word
     }
     std::vector<std::pair<Module*, bool>> modes;
     Calibration calibration;
@@ -107,19 +113,25 @@ const char* name(Growth growth) {
 }
 
 const char* name(Base base) {
-  constexpr const char* names[] = {"truncated normal, std 0.02", "Xavier uniform; q, k, v apart", "Xavier normal; q, k, v apart",
-                                   "Xavier uniform of the packed qkv", "truncated normal, std 0.02 x sqrt(384 / dim)"};
+  constexpr const char* names[] = {"truncated normal, std 0.02", "Xavier uniform; q, k, v apart",
+                                   "Xavier normal; q, k, v apart", "Xavier uniform of the packed qkv",
+                                   "truncated normal, std 0.02 x sqrt(384 / dim)"};
   return names[static_cast<int>(base)];
 }
 
 const std::vector<std::string>& base_names() {
-  static const std::vector<std::string> names{"truncated_normal", "xavier", "xavier_normal", "xavier_packed", "scaled_normal"};
+  static const std::vector<std::string> names{"truncated_normal", "xavier", "xavier_normal", "xavier_packed",
+                                              "scaled_normal"};
   return names;
 }
 
-Base base_named(const std::string& base_name) { return static_cast<Base>(index_of_name("base", base_names(), base_name)); }
+Base base_named(const std::string& base_name) {
+  return static_cast<Base>(index_of_name("base", base_names(), base_name));
+}
 
-Recipe deit_recipe() { return {.warmup = 5.0 / 300, .source = "Touvron et al. 2021, DeiT: weights of ViT, 5 of 300 epochs of warm-up"}; }
+Recipe deit_recipe() {
+  return {.warmup = 5.0 / 300, .source = "Touvron et al. 2021, DeiT: weights of ViT, 5 of 300 epochs of warm-up"};
+}
 
 Recipe cait_recipe() {
   Recipe recipe = deit_recipe();
@@ -158,9 +170,12 @@ std::string MethodConstant::text(std::optional<double> value) const {
 
 double GateContext::constant(const std::string& constant_name, std::optional<double> by_depth_value) const {
   const auto found = constants.find(constant_name);
-  check(found != constants.end(), "[gate] expected a constant that the method declares, got \"{}\"; add it to Method::constants", constant_name);
+  check(found != constants.end(),
+        "[gate] expected a constant that the method declares, got \"{}\"; add it to Method::constants", constant_name);
   const std::optional<double> value = found->second ? found->second : by_depth_value;
-  check(value.has_value(), "[gate] expected a value of the constant \"{}\", got none; give it a standard value, or the one by depth to constant()",
+  check(value.has_value(),
+        "[gate] expected a value of the constant \"{}\", got none; give it a standard value, or the one by depth to "
+        "constant()",
         constant_name);
   return *value;
 }
@@ -173,9 +188,11 @@ Method Method::with(const ConstantValues& wanted) const {
     const MethodConstant& c = declared(*this, constant_name);
     if (value) {
       const bool inside = std::isfinite(*value) && (c.above ? *value > c.least : *value >= c.least) && *value <= c.most;
-      check(inside && (!c.whole || *value == std::floor(*value)), "[{}] expected {} to be {}, got {}", name, constant_name, c.expected(), *value);
+      check(inside && (!c.whole || *value == std::floor(*value)), "[{}] expected {} to be {}, got {}", name,
+            constant_name, c.expected(), *value);
     } else {
-      check(!c.standard, "[{}] expected {} to be {}, got none: it does not follow from the depth", name, constant_name, c.expected());
+      check(!c.standard, "[{}] expected {} to be {}, got none: it does not follow from the depth", name, constant_name,
+            c.expected());
     }
     if (value == c.standard)
       m.chosen.erase(constant_name);
@@ -221,12 +238,13 @@ MethodText method_text(const std::string& text) {
   MethodText method{.name = parts.front()};
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const std::size_t equals = parts[i].find('=');
-    const std::string constant_name = parts[i].substr(0, equals), number = equals == std::string::npos ? "" : parts[i].substr(equals + 1);
+    const std::string constant_name = parts[i].substr(0, equals),
+                      number = equals == std::string::npos ? "" : parts[i].substr(equals + 1);
     double value = 0;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
     const bool read = !number.empty() && error == std::errc() && end == number.data() + number.size();
-    check(!constant_name.empty() && (read || number == by_depth), "[gate] expected NAME:CONSTANT=VALUE, a number or {}, got \"{}\" in \"{}\"",
-          by_depth, parts[i], text);
+    check(!constant_name.empty() && (read || number == by_depth),
+          "[gate] expected NAME:CONSTANT=VALUE, a number or {}, got \"{}\" in \"{}\"", by_depth, parts[i], text);
     check(method.values.emplace(constant_name, read ? std::optional(value) : std::nullopt).second,
           "[gate] expected each constant once, got {} again in \"{}\"", constant_name, text);
   }

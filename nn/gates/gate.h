@@ -1,9 +1,10 @@
 // The gate interface: how a residual method joins a branch to the stream.
 //
 // The block owns the formula (nn/block.cpp):
-//   u = norm(gate.read(stream)) if the block's norm is pre, else gate.read(stream);  f = branch(u);  gate.join(stream, f, norm if it is post)
-// which for nearly every method means y = combine(x, f) or y = norm(combine(x, f)). A gate supplies combine, and, where its paper asks
-// for it, how the branch's weights start, what happens inside the branch, and what the stream carries.
+//   u = norm(gate.read(stream)) if the block's norm is pre, else gate.read(stream);  f = branch(u);  gate.join(stream,
+//   f, norm if it is post)
+// which for nearly every method means y = combine(x, f) or y = norm(combine(x, f)). A gate supplies combine, and, where
+// its paper asks for it, how the branch's weights start, what happens inside the branch, and what the stream carries.
 #pragma once
 
 #include <functional>
@@ -31,15 +32,18 @@ class Gate : public Module {
 
   // skip, branch [B, T, D] -> the stream after the junction.
   virtual Tensor combine(const Tensor& skip, const Tensor& branch) const = 0;
-  // The same with what the branch adds multiplied by row_scale [B], sample by sample (stochastic depth): skip + row_scale (combine - skip) by
-  // default, so that a dropped sample passes as it is. A gate that keeps something else of it than skip, such as a multiple, has its own.
+  // The same with what the branch adds multiplied by row_scale [B], sample by sample (stochastic depth): skip +
+  // row_scale (combine - skip) by default, so that a dropped sample passes as it is. A gate that keeps something else
+  // of it than skip, such as a multiple, has its own.
   virtual Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const;
 
-  // What passports measure, in the shape of combine(): what the junction adds to what it keeps of the stream. combine - skip by default, which is
-  // right for any formula, to the rounding of skip; a gate that adds a term to its skip returns that term, exact however small it is.
+  // What passports measure, in the shape of combine(): what the junction adds to what it keeps of the stream. combine -
+  // skip by default, which is right for any formula, to the rounding of skip; a gate that adds a term to its skip
+  // returns that term, exact however small it is.
   virtual Tensor added(const Tensor& skip, const Tensor& branch) const;
-  // The factors with which the gate acts on this stream, in any shape; undefined if it has none. By default its own parameters of Role::gate, end to
-  // end, but undefined where one of them is a matrix: such a gate computes its factors from the stream, and returns them here.
+  // The factors with which the gate acts on this stream, in any shape; undefined if it has none. By default its own
+  // parameters of Role::gate, end to end, but undefined where one of them is a matrix: such a gate computes its factors
+  // from the stream, and returns them here.
   virtual Tensor values(const Tensor& skip) const;
 
   // Changes how the branch's weights start: scales their declared Init. Called once, before the model is initialised.
@@ -49,12 +53,12 @@ class Gate : public Module {
 
   // What the branch reads, before the norm: [B, T, D].
   virtual Tensor read(const Stream& stream) const { return stream.x; }
-  // The whole junction. By default x = norm(combine(x, branch)); norm is null unless the block's norm is post, row_scale undefined unless
-  // samples are dropped.
+  // The whole junction. By default x = norm(combine(x, branch)); norm is null unless the block's norm is post,
+  // row_scale undefined unless samples are dropped.
   virtual void join(Stream& stream, const Tensor& branch, const Tensor& row_scale, const Layer* norm) const;
 
-  // Where the junction is y = skip + scale * branch and nothing else: the scale, [1], [D] or undefined (1). The block then makes it a part of
-  // the branch's last product, and calls neither combine nor join. nullopt: they are called.
+  // Where the junction is y = skip + scale * branch and nothing else: the scale, [1], [D] or undefined (1). The block
+  // then makes it a part of the branch's last product, and calls neither combine nor join. nullopt: they are called.
   virtual std::optional<Tensor> plain_scale() const { return std::nullopt; }
   // The factors of branch or skip that leave a plain sum where they are 1: the parameters that load_pretrained starts
   // at 1 beside trained weights. By default the scale of plain_scale().
@@ -63,20 +67,25 @@ class Gate : public Module {
     return scale && scale->defined() ? Tensors{*scale} : Tensors();
   }
 
-  // Sets data-dependent initial values from what the junction sees. Called by calibrate() alone, for each junction in order.
+  // Sets data-dependent initial values from what the junction sees. Called by calibrate() alone, for each junction in
+  // order.
   virtual void calibrate(const Tensor& /*skip*/, const Tensor& /*branch*/, Calibration&) const {}
 
  protected:
   Tensor mix(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const {
     return row_scale.defined() ? combine_scaled(skip, branch, row_scale) : combine(skip, branch);
   }
-  static void set(const Tensor& parameter, const Tensor& value) { copy_into(value.array(), parameter.array()); }  // for calibrate
+  static void set(const Tensor& parameter, const Tensor& value) {
+    copy_into(value.array(), parameter.array());
+  }  // for calibrate
 };
 
-// y = skip + scale * branch, fused: scale [1], [D], or undefined for a plain sum. A gate with another formula derives from Gate.
+// y = skip + scale * branch, fused: scale [1], [D], or undefined for a plain sum. A gate with another formula derives
+// from Gate.
 class ScaleGate : public Gate {
  public:
-  explicit ScaleGate(Tensor scale = {}, const std::string& type_name = "Gate") : Gate(type_name), scale_(std::move(scale)) {}
+  explicit ScaleGate(Tensor scale = {}, const std::string& type_name = "Gate")
+      : Gate(type_name), scale_(std::move(scale)) {}
   Tensor combine(const Tensor& skip, const Tensor& branch) const final { return gated_residual(skip, branch, scale_); }
   Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const final {
     return gated_residual(skip, branch, scale_, row_scale);
@@ -101,7 +110,9 @@ class AlphaGate : public ScaleGate {
 class SkipScaleGate : public Gate {
  public:
   explicit SkipScaleGate(Tensor scale = {}) : scale_(std::move(scale)) {}
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return gated_residual(branch, skip, scale_); }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return gated_residual(branch, skip, scale_);
+  }
   Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
     return gated_residual(scale_.defined() ? skip * scale_ : skip, branch, {}, row_scale);
   }
@@ -126,8 +137,9 @@ class AfterGate : public Gate {
 // Throws "[gate] expected combine to return .." unless `combined` has skip's shape and dtype.
 void check_joined(const Tensor& skip, const Tensor& combined);
 
-// One pass over x in evaluation mode, without a graph, in which gates with data-dependent initial values (Admin's profile, ActNorm) set them.
-// Changes nothing in a model that has none, and no observer of a block sees it. Trainers call it with their first batch.
+// One pass over x in evaluation mode, without a graph, in which gates with data-dependent initial values (Admin's
+// profile, ActNorm) set them. Changes nothing in a model that has none, and no observer of a block sees it. Trainers
+// call it with their first batch.
 void calibrate(Layer& model, const Tensor& x);
 Calibration* calibrating();  // the pass that runs on this thread, or null; for the block
 
@@ -142,7 +154,8 @@ enum class Claim {
 };
 const char* name(Claim claim);
 
-// How the mean square of the stream grows over branches at init. Blocks whose norm is post need no law: each norm resets it to 1.
+// How the mean square of the stream grows over branches at init. Blocks whose norm is post need no law: each norm
+// resets it to 1.
 enum class Growth {
   identity,   // not at all: branches add nothing, or next to it
   linear,     // every branch adds the same: they read a normalised stream
@@ -152,7 +165,8 @@ enum class Growth {
 };
 const char* name(Growth growth);
 
-// Base distribution of the weights before a method scales them (the patch embedding's is the same in all: fan_in_uniform).
+// Base distribution of the weights before a method scales them (the patch embedding's is the same in all:
+// fan_in_uniform).
 enum class Base {
   truncated_normal,  // std 0.02: ViT, DeiT; what all methods share unless a run asks for each paper's own
   xavier,            // Glorot uniform, q, k, v as three matrices
@@ -160,13 +174,13 @@ enum class Base {
   xavier_packed,     // Glorot uniform of the packed qkv matrix
   scaled_normal      // std 0.02 sqrt(384 / dim): at any width what DeiT-S, of width 384, has with 0.02
 };
-const char* name(Base base);                                          // in words, for people: "truncated normal, std 0.02"
-const std::vector<std::string>& base_names();                         // as the enum has them, in its order
-Base base_named(const std::string& base_name);                        // throws Error, listing the names
+const char* name(Base base);                    // in words, for people: "truncated normal, std 0.02"
+const std::vector<std::string>& base_names();   // as the enum has them, in its order
+Base base_named(const std::string& base_name);  // throws Error, listing the names
 Init weight_init(Base base, std::int64_t dim, int packed_parts = 1);  // dim: the width of the stream
 
-// What surrounds a gate in a training: how the weights start, the head, rates and warm-up. Recipe{} is the one that makes everything equal but the
-// gate.
+// What surrounds a gate in a training: how the weights start, the head, rates and warm-up. Recipe{} is the one that
+// makes everything equal but the gate.
 struct Recipe {
   Base base = Base::truncated_normal;
   bool zero_head = false;   // the classifier starts at 0
@@ -174,7 +188,8 @@ struct Recipe {
   double warmup = 0;        // share of the steps in which the learning rate rises
   std::string source = {};  // of what is above
 };
-// For methods whose papers say nothing of their own: DeiT's, after whose recipe the vision transformers among them were trained.
+// For methods whose papers say nothing of their own: DeiT's, after whose recipe the vision transformers among them were
+// trained.
 Recipe deit_recipe();
 Recipe cait_recipe();  // of CaiT's table 1, which compares its columns under one base and warm-up
 
@@ -200,8 +215,9 @@ struct MethodConstant {
   Affects affects = Affects::function;
   std::string meaning = {};  // one line, for lists and messages
 
-  std::string expected() const;                         // "a number in [0, 1]"
-  std::string text(std::optional<double> value) const;  // "post_share=0.75", "alpha=by_depth"; reads back as the same double
+  std::string expected() const;  // "a number in [0, 1]"
+  std::string text(
+      std::optional<double> value) const;  // "post_share=0.75", "alpha=by_depth"; reads back as the same double
 };
 
 // Where a gate is being built.
@@ -243,8 +259,8 @@ struct Method {
   Growth growth = Growth::linear;
   std::string formula = {};  // one line, for lists and reports
   std::string source = {};   // paper
-  std::string counts = {};   // how the paper counts depth, where a constant depends on it: "N blocks", "L = 2N branches"
-  std::string use = {};      // when to take it
+  std::string counts = {};  // how the paper counts depth, where a constant depends on it: "N blocks", "L = 2N branches"
+  std::string use = {};     // when to take it
   std::string pitfalls = {};
   std::vector<MethodConstant> constants = {};  // `build` and `adjust` find their values in GateContext::constants
   std::function<BlockGates(const GateContext&)> build = {};
@@ -254,7 +270,8 @@ struct Method {
   std::function<void(const GateContext&, const std::string& name, Parameter&)> adjust = {};
   // What enters the first block, given [B, T, D]; the plain stream if not given.
   std::function<Stream(const Tensor& x)> open = {};
-  // What leaves the last one, [B, T, D]; norm is the final norm, or null where the stack has none. norm(x) if not given.
+  // What leaves the last one, [B, T, D]; norm is the final norm, or null where the stack has none. norm(x) if not
+  // given.
   std::function<Tensor(const Stream&, const Layer* norm)> close = {};
   // Sets the fields that follow from the constants, such as `open` or the claims. Called when they are chosen, with the
   // method as it then is.
@@ -308,9 +325,11 @@ template <class G>
 BlockGates gate_per_branch(const GateContext& context) {
   static_assert(std::is_base_of_v<Gate, G>, "a gate is a struct that derives from nn::Gate or from a gate that does");
   static_assert(!std::is_abstract_v<G>,
-                "this gate lacks its formula: override Tensor combine(const Tensor& skip, const Tensor& branch) const, with these very parameters");
-  static_assert(std::is_abstract_v<G> || std::is_constructible_v<G, const GateContext&> || std::is_default_constructible_v<G>,
-                "a gate has a public constructor that takes a const nn::GateContext& or nothing");
+                "this gate lacks its formula: override Tensor combine(const Tensor& skip, const Tensor& branch) const, "
+                "with these very parameters");
+  static_assert(
+      std::is_abstract_v<G> || std::is_constructible_v<G, const GateContext&> || std::is_default_constructible_v<G>,
+      "a gate has a public constructor that takes a const nn::GateContext& or nothing");
   if constexpr (!std::is_base_of_v<Gate, G>)
     return {};  // the errors above are enough
   else if constexpr (std::is_constructible_v<G, const GateContext&>)
@@ -324,7 +343,8 @@ BlockGates gate_per_branch(const GateContext& context) {
 // Adds a method under a new name: from then on it is in --gates, in every experiment, in the reports and in cards of
 // weights. Its constants are declared here and read where the gate is built:
 //   struct Prores : ScaleGate { explicit Prores(const GateContext& c) : ScaleGate(full({1}, 1 / c.constant("T"))) {} };
-//   register_gate<Prores>("prores", {.formula = "x + f(LN(x)) / T", .constants = {{.name = "T", .standard = 3, .least = 1}}});
+//   register_gate<Prores>("prores", {.formula = "x + f(LN(x)) / T", .constants = {{.name = "T", .standard = 3, .least =
+//   1}}});
 void register_method(const std::string& name, Method method);
 template <class G>
 void register_gate(const std::string& name, Method method = {}) {

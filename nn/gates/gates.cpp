@@ -48,20 +48,31 @@ std::deque<Method>& table() {
 }  // namespace
 
 void register_method(const std::string& name, Method method) {
-  check(!name.empty() &&
-            std::ranges::all_of(
-                name, [](char c) { return std::islower(static_cast<unsigned char>(c)) || std::isdigit(static_cast<unsigned char>(c)) || c == '_'; }),
+  check(!name.empty() && std::ranges::all_of(name,
+                                             [](char c) {
+                                               return std::islower(static_cast<unsigned char>(c)) ||
+                                                      std::isdigit(static_cast<unsigned char>(c)) || c == '_';
+                                             }),
         "[register_gate] expected a name of lower-case letters, digits and underscores, got \"{}\"", name);
-  check(name != "all", "[register_gate] expected another name than \"all\", which stands for every gate on a command line");
-  check(std::ranges::find(table(), name, &Method::name) == table().end(), "[register_gate] expected a new name, got \"{}\", which is taken", name);
-  check(static_cast<bool>(method.build), "[register_gate] expected a method that builds gates for \"{}\", got none", name);
-  check(method.chosen.empty(), "[register_gate] expected the constants of \"{}\" at their standard values, got others: give MethodConstant::standard",
+  check(name != "all",
+        "[register_gate] expected another name than \"all\", which stands for every gate on a command line");
+  check(std::ranges::find(table(), name, &Method::name) == table().end(),
+        "[register_gate] expected a new name, got \"{}\", which is taken", name);
+  check(static_cast<bool>(method.build), "[register_gate] expected a method that builds gates for \"{}\", got none",
+        name);
+  check(method.chosen.empty(),
+        "[register_gate] expected the constants of \"{}\" at their standard values, got others: give "
+        "MethodConstant::standard",
         name);
   method.name = name;
   for (auto c = method.constants.begin(); c != method.constants.end(); ++c) {
-    check(!c->name.empty() && std::ranges::all_of(c->name, [](char l) { return std::isalnum(static_cast<unsigned char>(l)) || l == '_'; }),
-          "[register_gate] expected names of constants of letters, digits and underscores for \"{}\", got \"{}\"", name, c->name);
-    check(std::find_if(method.constants.begin(), c, [&](const MethodConstant& other) { return other.name == c->name; }) == c,
+    check(!c->name.empty() &&
+              std::ranges::all_of(c->name,
+                                  [](char l) { return std::isalnum(static_cast<unsigned char>(l)) || l == '_'; }),
+          "[register_gate] expected names of constants of letters, digits and underscores for \"{}\", got \"{}\"", name,
+          c->name);
+    check(std::find_if(method.constants.begin(), c,
+                       [&](const MethodConstant& other) { return other.name == c->name; }) == c,
           "[register_gate] expected each constant of \"{}\" once, got \"{}\" again", name, c->name);
   }
   method = method.with(method.values());  // checks the bounds
@@ -78,8 +89,9 @@ Method method_named(const std::string& text) {
   const MethodText wanted = method_text(text);
   const auto row = std::ranges::find(table(), wanted.name, &Method::name);
   if (row == table().end())
-    fail(fmt::format("[gate] expected the name of a residual method, got \"{}\"; {} (nn::method_names() and --list-gates have all)", wanted.name,
-                     suggest_name(wanted.name, method_names())));
+    fail(fmt::format(
+        "[gate] expected the name of a residual method, got \"{}\"; {} (nn::method_names() and --list-gates have all)",
+        wanted.name, suggest_name(wanted.name, method_names())));
   return wanted.values.empty() ? *row : row->with(wanted.values);
 }
 

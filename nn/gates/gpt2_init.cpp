@@ -1,5 +1,5 @@
-// GPT-2's scaled init (Radford et al. 2019): pre-norm; the two projections into the stream, W_o and fc2, start x (2N)^(-1/2), N = blocks.
-// Initialisation only: training can grow them again. All weights N(0, 0.02), biases 0.
+// GPT-2's scaled init (Radford et al. 2019): pre-norm; the two projections into the stream, W_o and fc2, start x
+// (2N)^(-1/2), N = blocks. Initialisation only: training can grow them again. All weights N(0, 0.02), biases 0.
 #include <cmath>
 
 #include "nn/gates/factors.h"

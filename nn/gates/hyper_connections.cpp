@@ -1,6 +1,7 @@
-// Hyper-connections, static (Zhu et al. 2024): n streams H_i, x repeated at the start, summed at the end. Branch l (two a block) reads
-// sum_i a_i H_i and then H'_i = sum_j R_ji H_j + b_i f. Start: a = onehot(l mod n), R = I, b = 1: pre-norm (the sum is n x; the final norm removes
-// n). The paper's dynamic part adds 0.01 tanh(norm(H) W), W = 0, to each: not built.
+// Hyper-connections, static (Zhu et al. 2024): n streams H_i, x repeated at the start, summed at the end. Branch l (two
+// a block) reads sum_i a_i H_i and then H'_i = sum_j R_ji H_j + b_i f. Start: a = onehot(l mod n), R = I, b = 1:
+// pre-norm (the sum is n x; the final norm removes n). The paper's dynamic part adds 0.01 tanh(norm(H) W), W = 0, to
+// each: not built.
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -30,7 +31,9 @@ class HyperGate : public Gate {  // the stream is [B, T, n, D]
     const std::int64_t n = read_.numel();
     return reshape(matmul(reshape(read_, {1, n}), s.x), {s.x.dim(0), s.x.dim(1), s.x.dim(3)});
   }
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return matmul(mix_, skip, true) + added(skip, branch); }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return matmul(mix_, skip, true) + added(skip, branch);
+  }
   Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
     return gated_residual(matmul(mix_, skip, true), added(skip, branch), {}, row_scale);
   }
@@ -54,8 +57,13 @@ Method methods::hyper_connections(std::int64_t streams) {
       .counts = "l: index of the branch",
       .use = "Lets training choose between sequential and parallel branches.",
       .pitfalls = "The stream takes n times the memory. The final norm is needed: it removes the factor n of the sum.",
-      .constants =
-          {{.name = "streams", .standard = 4, .least = 1, .most = 1024, .whole = true, .affects = Affects::parameters, .meaning = "n, the streams"}},
+      .constants = {{.name = "streams",
+                     .standard = 4,
+                     .least = 1,
+                     .most = 1024,
+                     .whole = true,
+                     .affects = Affects::parameters,
+                     .meaning = "n, the streams"}},
       .build =
           [](const GateContext& c) {
             const auto n = static_cast<std::int64_t>(c.constant("streams"));

@@ -23,13 +23,14 @@ class NormAfter : public AfterGate {
   const Layer& norm_;
 };
 
-// gate1 and gate2, each with a norm of its own, which the block shows under the given names: AttnGate{norm, arguments..}, of width dim, and
-// MlpGate{norm, arguments..}, of width mlp_width.
+// gate1 and gate2, each with a norm of its own, which the block shows under the given names: AttnGate{norm,
+// arguments..}, of width dim, and MlpGate{norm, arguments..}, of width mlp_width.
 template <class AttnGate, class MlpGate, class... Arguments>
 BlockGates gates_with_norms(const GateContext& c, const char* attn_norm, const char* mlp_norm, std::int64_t mlp_width,
                             const Arguments&... arguments) {
   BlockGates gates;
-  auto norm1 = std::make_unique<LayerNorm>(c.dim, c.norm_eps), norm2 = std::make_unique<LayerNorm>(mlp_width, c.norm_eps);
+  auto norm1 = std::make_unique<LayerNorm>(c.dim, c.norm_eps),
+       norm2 = std::make_unique<LayerNorm>(mlp_width, c.norm_eps);
   gates.attn = &gates.add("gate1", std::make_unique<AttnGate>(*norm1, arguments...));
   gates.mlp = &gates.add("gate2", std::make_unique<MlpGate>(*norm2, arguments...));
   gates.add(attn_norm, std::move(norm1));

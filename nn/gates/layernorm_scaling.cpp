@@ -1,6 +1,6 @@
-// LayerNorm-Scaling (Sun et al. 2025): x' = x + Attn(LN1(x) / sqrt(l)), y = x' + FFN(LN2(x') / sqrt(l)), l = index of the BLOCK from 1, the same for
-// both branches; a constant. The final norm is not scaled.
-// In the authors' code a name is lower-cased and then compared with upper case, so that the branch is never taken; this is the paper's form.
+// LayerNorm-Scaling (Sun et al. 2025): x' = x + Attn(LN1(x) / sqrt(l)), y = x' + FFN(LN2(x') / sqrt(l)), l = index of
+// the BLOCK from 1, the same for both branches; a constant. The final norm is not scaled. In the authors' code a name
+// is lower-cased and then compared with upper case, so that the branch is never taken; this is the paper's form.
 #include <cmath>
 
 #include "nn/gates/methods.h"

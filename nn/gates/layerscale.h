@@ -5,13 +5,14 @@
 
 namespace plumb::nn {
 
-// CaiT's initial value by total depth in blocks: 0.1 up to 18, 1e-5 up to 24, 1e-6 deeper. The paper states 18, 24 and 36; the gaps
-// are ours. (The released XXS36 uses 1e-5, against the rule.)
+// CaiT's initial value by total depth in blocks: 0.1 up to 18, 1e-5 up to 24, 1e-6 deeper. The paper states 18, 24 and
+// 36; the gaps are ours. (The released XXS36 uses 1e-5, against the rule.)
 double layerscale_init(std::int64_t blocks);
 // Where that value comes from at this depth: the paper, or us in the gaps.
 std::string layerscale_init_source(std::int64_t blocks);
 
-// gamma (dim), every entry init_value (0 is a value like any other), never decayed. Usable on its own, or as a block's gate.
+// gamma (dim), every entry init_value (0 is a value like any other), never decayed. Usable on its own, or as a block's
+// gate.
 class LayerScale : public ScaleGate {
  public:
   explicit LayerScale(std::int64_t dim, double init_value = 1e-4);

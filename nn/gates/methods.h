@@ -13,7 +13,8 @@ Method rezero();           // one scalar a block
 Method rezero_separate();  // one a branch
 Method rezero_ln();        // one a branch, pre-norm
 Method skipinit();
-// What is kept of Fixup, for ablations: its rules (nn/gates/fixup.cpp) one by one. The zero classifier and the rate of the scalars are its recipe's.
+// What is kept of Fixup, for ablations: its rules (nn/gates/fixup.cpp) one by one. The zero classifier and the rate of
+// the scalars are its recipe's.
 struct FixupParts {
   bool zero_last = true;  // rule 1: last layers of branches start at 0, else as other weights do
   double factor = 1;      // rule 2: exponent of its factor; 0: none, 2: its square

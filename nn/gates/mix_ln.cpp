@@ -1,4 +1,5 @@
-// Mix-LN (Li et al. 2024): the first ceil(0.25 N) blocks are post-norm, the rest pre-norm, and a norm after the last. N = blocks.
+// Mix-LN (Li et al. 2024): the first ceil(0.25 N) blocks are post-norm, the rest pre-norm, and a norm after the last. N
+// = blocks.
 #include <cmath>
 
 #include "nn/gates/methods.h"
@@ -6,25 +7,29 @@
 namespace plumb::nn {
 
 Method methods::mix_ln(double post_share) {
-  return Method{.name = "mix_ln",
-                .norm = Norm::pre,
-                .formula = "LN(x + f(x)) in the first ceil(N/4) blocks, then x + f(LN(x))",
-                .source = "Li et al. 2024, Mix-LN: unleashing the power of deeper layers by combining pre-LN and post-LN",
-                .counts = "N blocks",
-                .use = "Between post- and pre-norm: its authors' aim is that deep blocks matter.",
-                .pitfalls = "In the comparison of LayerNorm-Scaling's authors its models of 350M parameters and more did not train, like post-norm.",
-                .constants = {{.name = "post_share",
-                               .standard = 0.25,
-                               .least = 0,
-                               .most = 1,
-                               .meaning = "share of the blocks that are post-norm, from the first on, rounded up"}},
-                .build =
-                    [](const GateContext& c) {
-                      BlockGates gates = gate_per_branch<ScaleGate>(c);
-                      const double share = c.constant("post_share");
-                      if (static_cast<double>(c.block) < std::ceil(share * static_cast<double>(c.blocks) - 1e-9)) gates.norm = Norm::post;
-                      return gates;
-                    }}
+  return Method{
+      .name = "mix_ln",
+      .norm = Norm::pre,
+      .formula = "LN(x + f(x)) in the first ceil(N/4) blocks, then x + f(LN(x))",
+      .source = "Li et al. 2024, Mix-LN: unleashing the power of deeper layers by combining pre-LN and post-LN",
+      .counts = "N blocks",
+      .use = "Between post- and pre-norm: its authors' aim is that deep blocks matter.",
+      .pitfalls =
+          "In the comparison of LayerNorm-Scaling's authors its models of 350M parameters and more did not train, like "
+          "post-norm.",
+      .constants = {{.name = "post_share",
+                     .standard = 0.25,
+                     .least = 0,
+                     .most = 1,
+                     .meaning = "share of the blocks that are post-norm, from the first on, rounded up"}},
+      .build =
+          [](const GateContext& c) {
+            BlockGates gates = gate_per_branch<ScaleGate>(c);
+            const double share = c.constant("post_share");
+            if (static_cast<double>(c.block) < std::ceil(share * static_cast<double>(c.blocks) - 1e-9))
+              gates.norm = Norm::post;
+            return gates;
+          }}
       .with({{"post_share", post_share}});
 }
 

@@ -1,7 +1,7 @@
-// NormFormer (Shleifer et al. 2021), pre-norm plus: c [heads] = 1 times each head before W_o; LN after attention, before the sum; LN after the
-// activation, before fc2; w [D] = 1 times the skip (not the branch) at the MLP.
-// The authors' code multiplies c after W_o, on its output seen as heads: other mathematics; this is the paper's form. It is written
-// for decoders alone.
+// NormFormer (Shleifer et al. 2021), pre-norm plus: c [heads] = 1 times each head before W_o; LN after attention,
+// before the sum; LN after the activation, before fc2; w [D] = 1 times the skip (not the branch) at the MLP. The
+// authors' code multiplies c after W_o, on its output seen as heads: other mathematics; this is the paper's form. It is
+// written for decoders alone.
 #include "nn/gates/inner_norm.h"
 #include "nn/gates/methods.h"
 
@@ -29,7 +29,9 @@ class AttentionGate : public NormAfter {
 
 class MlpGate : public SkipScaleGate {
  public:
-  MlpGate(const Layer& norm, const GateContext& c) : norm_(norm) { scale_ = parameter("residual_scale", {c.dim}, Init::constant(1), Role::gate); }
+  MlpGate(const Layer& norm, const GateContext& c) : norm_(norm) {
+    scale_ = parameter("residual_scale", {c.dim}, Init::constant(1), Role::gate);
+  }
   std::unique_ptr<Inside> inside(Stream&) const override { return std::make_unique<InnerNorm>(norm_); }
 
  private:
@@ -45,7 +47,9 @@ Method methods::normformer() {
           .source = "Shleifer et al. 2021, NormFormer: improved transformer pretraining with extra normalization",
           .use = "Pre-norm with more norms: its authors' aim is faster pretraining of language models.",
           .pitfalls = "Head scales act before W_o. w multiplies the skip.",
-          .build = [](const GateContext& c) { return gates_with_norms<AttentionGate, MlpGate>(c, "attn_norm", "mlp_norm", c.hidden, c); }};
+          .build = [](const GateContext& c) {
+            return gates_with_norms<AttentionGate, MlpGate>(c, "attn_norm", "mlp_norm", c.hidden, c);
+          }};
 }
 
 }  // namespace plumb::nn

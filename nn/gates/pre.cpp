@@ -10,7 +10,9 @@ Method methods::pre() {
           .formula = "x + f(LN(x))",
           .source = "Dosovitskiy et al. 2021, An image is worth 16x16 words",
           .use = "The baseline that every other method is measured against.",
-          .pitfalls = "Needs the final norm. DeiT's recipe stops converging beyond about 18 blocks (24 and 36 fail at its drop-path rate).",
+          .pitfalls =
+              "Needs the final norm. DeiT's recipe stops converging beyond about 18 blocks (24 and 36 fail at its "
+              "drop-path rate).",
           .build = gate_per_branch<ScaleGate>};
 }
 

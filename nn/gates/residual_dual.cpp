@@ -1,5 +1,6 @@
 // ResiDual (Xie et al. 2023), two streams from x0 = r0: a = f(x); r <- r + a; x <- LN(x + a). Output x + LN_f(r).
-// Here the stack's final norm is LN_f, so a model has no further norm. The authors' eps of LN_f is 1e-7; ours is that of all norms.
+// Here the stack's final norm is LN_f, so a model has no further norm. The authors' eps of LN_f is 1e-7; ours is that
+// of all norms.
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -20,18 +21,19 @@ struct DualGate : Gate {
 }  // namespace
 
 Method methods::residual_dual() {
-  return {.name = "residual_dual",
-          .norm = Norm::post,
-          .formula = "x = LN(x + f(x)), r = r + f(x), out x + LN(r)",
-          .source = "Xie et al. 2023, ResiDual: transformer with dual residual connections",
-          .use = "Both streams at once: x is post-norm, r collects all branches as pre-norm does.",
-          .pitfalls = "The final norm belongs to the second stream alone.",
-          .build = gate_per_branch<DualGate>,
-          .open =
-              [](const Tensor& x) {
-                return Stream{x, {x}};
-              },
-          .close = [](const Stream& s, const Layer* norm) { return s.x + (norm ? (*norm)(s.carried[0]) : s.carried[0]); }};
+  return {
+      .name = "residual_dual",
+      .norm = Norm::post,
+      .formula = "x = LN(x + f(x)), r = r + f(x), out x + LN(r)",
+      .source = "Xie et al. 2023, ResiDual: transformer with dual residual connections",
+      .use = "Both streams at once: x is post-norm, r collects all branches as pre-norm does.",
+      .pitfalls = "The final norm belongs to the second stream alone.",
+      .build = gate_per_branch<DualGate>,
+      .open =
+          [](const Tensor& x) {
+            return Stream{x, {x}};
+          },
+      .close = [](const Stream& s, const Layer* norm) { return s.x + (norm ? (*norm)(s.carried[0]) : s.carried[0]); }};
 }
 
 }  // namespace plumb::nn

@@ -1,7 +1,7 @@
-// SkipInit (De, Smith 2020): x + a f(x), one scalar a branch that starts at 0, no norm, and a classifier that starts at 0.
-// Written for residual CNNs, where convolutions get biases; in a transformer it is ReZero with separate scalars and a zeroed head.
-// 1/sqrt(number of blocks) also works as a start. The authors' code puts the scalar at the very end of the branch, after stochastic depth.
-// There is no final norm there; our trunk ends in one for every method.
+// SkipInit (De, Smith 2020): x + a f(x), one scalar a branch that starts at 0, no norm, and a classifier that starts at
+// 0. Written for residual CNNs, where convolutions get biases; in a transformer it is ReZero with separate scalars and
+// a zeroed head. 1/sqrt(number of blocks) also works as a start. The authors' code puts the scalar at the very end of
+// the branch, after stochastic depth. There is no final norm there; our trunk ends in one for every method.
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -9,7 +9,8 @@ Method methods::skipinit() {
   return {.name = "skipinit",
           .norm = Norm::none,
           .claims = {Claim::identity_at_init, Claim::zero_branch_gradient, Claim::loss_is_log_classes},
-          .paper = {.zero_head = true, .source = "De, Smith 2020: no warm-up, a classifier that starts at 0; weights: ours, of ViT"},
+          .paper = {.zero_head = true,
+                    .source = "De, Smith 2020: no warm-up, a classifier that starts at 0; weights: ours, of ViT"},
           .growth = Growth::identity,
           .formula = "x + a f(x), a = 0, head = 0",
           .source = "De, Smith 2020, Batch normalization biases residual blocks towards the identity function",

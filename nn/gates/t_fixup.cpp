@@ -1,8 +1,8 @@
-// T-Fixup (Huang et al. 2020): plain x + f(x); no norm, no warm-up, no gate: initialisation alone. N = blocks of the stack.
-// Encoder: W_v, W_o, fc1, fc2 x 0.67 N^(-1/4); W_q, W_k keep Xavier. (Decoder: (9N)^(-1/4), embeddings too.)
-// The authors' code starts q, k, v at Xavier gain 1/sqrt(2) and undoes that for v alone, so its q and k are sqrt(2) smaller than ours.
-// It has token embeddings, which its decoder scales; our patch embedding is left alone. No final norm there; our trunk ends in one for every
-// method. `t_fixup_ln` puts pre-norm back, as CaiT compared it.
+// T-Fixup (Huang et al. 2020): plain x + f(x); no norm, no warm-up, no gate: initialisation alone. N = blocks of the
+// stack. Encoder: W_v, W_o, fc1, fc2 x 0.67 N^(-1/4); W_q, W_k keep Xavier. (Decoder: (9N)^(-1/4), embeddings too.) The
+// authors' code starts q, k, v at Xavier gain 1/sqrt(2) and undoes that for v alone, so its q and k are sqrt(2) smaller
+// than ours. It has token embeddings, which its decoder scales; our patch embedding is left alone. No final norm there;
+// our trunk ends in one for every method. `t_fixup_ln` puts pre-norm back, as CaiT compared it.
 #include <cmath>
 
 #include "nn/gates/factors.h"
@@ -20,7 +20,8 @@ class TFixupGate : public ScaleGate {
   double factor_;
 };
 
-Method method(const char* name, Norm norm, Recipe paper, Growth growth, const char* formula, const char* use, const std::string& pitfalls = "") {
+Method method(const char* name, Norm norm, Recipe paper, Growth growth, const char* formula, const char* use,
+              const std::string& pitfalls = "") {
   return {.name = name,
           .norm = norm,
           .paper = std::move(paper),
@@ -40,11 +41,14 @@ double t_fixup_factor(std::int64_t blocks) { return 0.67 * std::pow(static_cast<
 double t_fixup_decoder_factor(std::int64_t blocks) { return std::pow(9.0 * static_cast<double>(blocks), -0.25); }
 
 Method methods::t_fixup() {
-  return method(
-      "t_fixup", Norm::none, {.base = Base::xavier, .source = "Huang et al. 2020: Glorot uniform, no warm-up"}, Growth::geometric,
-      "x + f(x), v, o, fc1, fc2 x 0.67 N^-1/4", "How far initialisation alone goes: no norm, no gate, no warm-up.",
-      " Nothing bounds the stream once weights grow, and with it the logits of attention. bf16 does not serve it there: where softmax saturates, "
-      "rounding the operands of products to bf16 alone changes gradients by as much as they are (parity does not judge such cases).");
+  return method("t_fixup", Norm::none,
+                {.base = Base::xavier, .source = "Huang et al. 2020: Glorot uniform, no warm-up"}, Growth::geometric,
+                "x + f(x), v, o, fc1, fc2 x 0.67 N^-1/4",
+                "How far initialisation alone goes: no norm, no gate, no warm-up.",
+                " Nothing bounds the stream once weights grow, and with it the logits of attention. bf16 does not "
+                "serve it there: where softmax saturates, "
+                "rounding the operands of products to bf16 alone changes gradients by as much as they are (parity does "
+                "not judge such cases).");
 }
 
 Method methods::t_fixup_ln() {

@@ -1,6 +1,7 @@
-// Value residual (ResFormer, Zhou et al. 2024): pre-norm whose values are v_l <- c1 v_1 + c2 v_l for every block but the first, before heads are
-// split; c1 = c2 = 0.5 at the start, learned. v_1 keeps its graph: its gradient sums over all blocks.
-// The authors also have fixed c, SVFormer (v_l = v_1) and NeuTRENO (adds 0.4 (v_1 - v_l) to the output): not built.
+// Value residual (ResFormer, Zhou et al. 2024): pre-norm whose values are v_l <- c1 v_1 + c2 v_l for every block but
+// the first, before heads are split; c1 = c2 = 0.5 at the start, learned. v_1 keeps its graph: its gradient sums over
+// all blocks. The authors also have fixed c, SVFormer (v_l = v_1) and NeuTRENO (adds 0.4 (v_1 - v_l) to the output):
+// not built.
 #include "nn/gates/methods.h"
 
 namespace plumb::nn {
@@ -33,7 +34,8 @@ class LaterGate : public ScaleGate {
  public:
   LaterGate() : lambdas_(parameter("lambdas", {2}, Init::constant(0.5), Role::gate)) {}
   std::unique_ptr<Inside> inside(Stream& s) const override {
-    check(!s.carried.empty(), "[value_residual] expected the values of the first block in the stream, got none: run the blocks in a Stack");
+    check(!s.carried.empty(),
+          "[value_residual] expected the values of the first block in the stream, got none: run the blocks in a Stack");
     return std::make_unique<MixValues>(s.carried[0], lambdas_);
   }
 

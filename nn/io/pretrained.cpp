@@ -29,7 +29,9 @@ std::int64_t count_blocks(const NamedTensors& tensors, const std::string& prefix
 const Shape& shape_of(const NamedTensors& tensors, const std::string& name, std::size_t rank, const std::string& path) {
   const auto found = tensors.find(name);
   check(found != tensors.end() && found->second.shape().rank() == static_cast<std::int64_t>(rank),
-        "{}: expected weights of timm's VisionTransformer or Cait, or a file that Plumb wrote: no \"{}\" with {} dimensions in it", path, name, rank);
+        "{}: expected weights of timm's VisionTransformer or Cait, or a file that Plumb wrote: no \"{}\" with {} "
+        "dimensions in it",
+        path, name, rank);
   return found->second.shape();
 }
 
@@ -44,35 +46,40 @@ bool is_square(std::int64_t n) {
   const std::int64_t side = std::llround(std::sqrt(static_cast<double>(n)));
   return n > 0 && side * side == n;
 }
-bool lacks_token_position(std::int64_t positions, bool token) { return token && is_square(positions) && !is_square(positions - 1); }
+bool lacks_token_position(std::int64_t positions, bool token) {
+  return token && is_square(positions) && !is_square(positions - 1);
+}
 
 ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std::optional<std::int64_t> heads) {
-  const Shape &patches = shape_of(tensors, "patch_embed.proj.weight", 4, path), &positions = shape_of(tensors, "pos_embed", 3, path);
+  const Shape &patches = shape_of(tensors, "patch_embed.proj.weight", 4, path),
+              &positions = shape_of(tensors, "pos_embed", 3, path);
   const std::int64_t dim = patches[0], patch = patches[2];
-  check(dim > 0 && patches[1] > 0 && patch > 0 && patch == patches[3], "{}: expected a projection [dim, channels, p, p] of patches, got {}", path,
-        patches);
+  check(dim > 0 && patches[1] > 0 && patch > 0 && patch == patches[3],
+        "{}: expected a projection [dim, channels, p, p] of patches, got {}", path, patches);
   const std::int64_t classes = shape_of(tensors, "head.weight", 2, path)[0], depth = count_blocks(tensors, "blocks");
   const std::int64_t hidden = shape_of(tensors, "blocks.0.mlp.fc1.weight", 2, path)[0];
   check(hidden > 0, "{}: expected MLPs of at least one hidden unit, got none", path);
   const double mlp_ratio = static_cast<double>(hidden) / static_cast<double>(dim);
   if (const std::int64_t last = count_blocks(tensors, "blocks_token_only"); last > 0) {
     const bool talks = tensors.contains("blocks.0.attn.proj_l.weight");
-    CaiTOptions o{.image = patch * side_of(positions[1], path),
-                  .patch = patch,
-                  .channels = patches[1],
-                  .classes = classes,
-                  .dim = dim,
-                  .depth = depth,
-                  .heads = talks ? shape_of(tensors, "blocks.0.attn.proj_l.weight", 2, path)[0] : heads.value_or(dim / 48),
-                  .depth_token_only = last,
-                  .mlp_ratio = mlp_ratio};
+    CaiTOptions o{
+        .image = patch * side_of(positions[1], path),
+        .patch = patch,
+        .channels = patches[1],
+        .classes = classes,
+        .dim = dim,
+        .depth = depth,
+        .heads = talks ? shape_of(tensors, "blocks.0.attn.proj_l.weight", 2, path)[0] : heads.value_or(dim / 48),
+        .depth_token_only = last,
+        .mlp_ratio = mlp_ratio};
     if (!talks) o.attention = make_attention<Attention>;
     return {.options = std::move(o)};
   }
   const bool token = tensors.contains("cls_token");
   const std::int64_t of_patches = positions[1] - (token && !lacks_token_position(positions[1], token));
-  check(heads || dim % 64 == 0, "{}: a width of {} is no multiple of 64, the width of a head in timm's models; say how many heads there are", path,
-        dim);
+  check(heads || dim % 64 == 0,
+        "{}: a width of {} is no multiple of 64, the width of a head in timm's models; say how many heads there are",
+        path, dim);
   return {.options = ViTOptions{.image = patch * side_of(of_patches, path),
                                 .patch = patch,
                                 .channels = patches[1],
@@ -87,7 +94,8 @@ ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std
 
 constexpr const char *gelu = "erf", *attention_scale = "head_dim^-1/2";  // the only ones that these models have
 
-// The method that a card names: with the constants that it says, and those of `supplied`, a text form, where it is of the same method.
+// The method that a card names: with the constants that it says, and those of `supplied`, a text form, where it is of
+// the same method.
 GateChoice gate_from(const std::string& text, const std::string& supplied, const std::string& path) {
   const MethodText written = method_text(text), given = method_text(supplied);
   const Method method = method_named(written.name);
@@ -97,7 +105,8 @@ GateChoice gate_from(const std::string& text, const std::string& supplied, const
     if (given.name == method.name && more != given.values.end()) {
       const auto [there, is_new] = values.emplace(*more);
       if (!is_new && there->second != more->second && c.affects != Affects::start)
-        fail(fmt::format("{}: {} was given, its metadata says {}; leave it out", path, c.text(more->second), method.with(written.values).text()));
+        fail(fmt::format("{}: {} was given, its metadata says {}; leave it out", path, c.text(more->second),
+                         method.with(written.values).text()));
     }
     if (c.affects == Affects::function && !values.contains(c.name))
       fail(fmt::format(
@@ -154,8 +163,9 @@ void check_sizes(const ModelCard& card) {
           check(0 < size && size <= 1 << 20, "expected sizes from 1 to {}, got {}", 1 << 20, size);
         check(o.mlp_ratio <= 1 << 20, "expected an mlp_ratio of at most {}, got {}", 1 << 20, o.mlp_ratio);
         mlp_hidden("card", o.mlp_ratio, o.dim);  // checks
-        check(o.image % o.patch == 0 && o.dim % o.heads == 0, "expected an image of whole patches and a width of whole heads, got {}/{} and {}/{}",
-              o.image, o.patch, o.dim, o.heads);
+        check(o.image % o.patch == 0 && o.dim % o.heads == 0,
+              "expected an image of whole patches and a width of whole heads, got {}/{} and {}/{}", o.image, o.patch,
+              o.dim, o.heads);
       },
       card.options);
 }
@@ -164,15 +174,17 @@ ModelCard card_from(const std::string& text, const std::string& supplied, const 
   Json json = Json::parse(text);
   ModelCard card;
   if (json.is_object() && json.contains("no_card"))
-    fail(fmt::format(
-        "{}: these weights are of a model that a card cannot describe: {}; load them with nn::load_weights in the program that makes the model", path,
-        json.at("no_card").get<std::string>()));
+    fail(
+        fmt::format("{}: these weights are of a model that a card cannot describe: {}; load them with nn::load_weights "
+                    "in the program that makes the model",
+                    path, json.at("no_card").get<std::string>()));
   if (const std::string model = take(json, "model"); model == "cait") {
     CaiTOptions o;
     read_common(json, o, supplied, path);
     if (json.contains("init")) o.init = take(json, "init").get<double>();
     o.depth_token_only = take(json, "depth_token_only");
-    check(0 < o.depth_token_only && o.depth_token_only <= 1 << 20, "expected a second stage, got {} blocks", o.depth_token_only);
+    check(0 < o.depth_token_only && o.depth_token_only <= 1 << 20, "expected a second stage, got {} blocks",
+          o.depth_token_only);
     if (!take(json, "talking_heads").get<bool>()) o.attention = make_attention<Attention>;
     card.options = std::move(o);
   } else {
@@ -189,13 +201,16 @@ ModelCard card_from(const std::string& text, const std::string& supplied, const 
   card.class_names = take(json, "class_names").get<std::vector<std::string>>();
   refuse_rest(json, path);
   check_sizes(card);
-  const auto of_channels = [&](const std::vector<double>& v) { return v.empty() || v.size() == static_cast<std::size_t>(card.channels()); };
+  const auto of_channels = [&](const std::vector<double>& v) {
+    return v.empty() || v.size() == static_cast<std::size_t>(card.channels());
+  };
   check(of_channels(card.mean) && of_channels(card.std) && card.mean.empty() == card.std.empty(),
-        "expected a mean and a deviation for each of {} channels, got {} and {}", card.channels(), card.mean.size(), card.std.size());
+        "expected a mean and a deviation for each of {} channels, got {} and {}", card.channels(), card.mean.size(),
+        card.std.size());
   for (const double m : card.mean) check(std::isfinite(m), "expected finite means, got {}", m);
   for (const double s : card.std) check(std::isfinite(s) && s > 0, "expected deviations above 0, got {}", s);
-  check(card.class_names.empty() || static_cast<std::int64_t>(card.class_names.size()) == card.classes(), "expected {} names of classes, got {}",
-        card.classes(), card.class_names.size());
+  check(card.class_names.empty() || static_cast<std::int64_t>(card.class_names.size()) == card.classes(),
+        "expected {} names of classes, got {}", card.classes(), card.class_names.size());
   return card;
 }
 
@@ -205,8 +220,9 @@ void check_fits(const ModelCard& card, const NamedTensors& tensors, const std::s
       [&](const auto& o) {
         const auto has = [&](const std::string& name, std::int64_t elements) {
           const auto found = tensors.find(name);
-          check(found != tensors.end() && found->second.numel() == elements, "{}: expected \"{}\" with {} elements, as {} says, got {}", path, name,
-                elements, "its description", found == tensors.end() ? "none" : to_string(found->second.shape()));
+          check(found != tensors.end() && found->second.numel() == elements,
+                "{}: expected \"{}\" with {} elements, as {} says, got {}", path, name, elements, "its description",
+                found == tensors.end() ? "none" : to_string(found->second.shape()));
         };
         has("patch_embed.proj.weight", o.dim * o.channels * o.patch * o.patch);
         has(fmt::format("blocks.{}.mlp.fc1.weight", o.depth - 1), mlp_hidden("card", o.mlp_ratio, o.dim) * o.dim);
@@ -220,8 +236,8 @@ void check_fits(const ModelCard& card, const NamedTensors& tensors, const std::s
       },
       card.options);
   if (const auto* cait = std::get_if<CaiTOptions>(&card.options))
-    check(tensors.contains(fmt::format("blocks_token_only.{}.norm1.weight", cait->depth_token_only - 1)), "{}: expected {} blocks of class attention",
-          path, cait->depth_token_only);
+    check(tensors.contains(fmt::format("blocks_token_only.{}.norm1.weight", cait->depth_token_only - 1)),
+          "{}: expected {} blocks of class attention", path, cait->depth_token_only);
 }
 
 // Keys' cubic (a = -0.5), as antialiased resizing has it.
@@ -264,7 +280,9 @@ bool has_talking_heads(const CaiTOptions& o) {
 }
 
 // A whole number as an integer, as versions wrote and read it that knew no other ratios of the MLPs.
-Json number_of(double x) { return x == std::floor(x) && std::abs(x) < 0x1p53 ? Json(static_cast<std::int64_t>(x)) : Json(x); }
+Json number_of(double x) {
+  return x == std::floor(x) && std::abs(x) < 0x1p53 ? Json(static_cast<std::int64_t>(x)) : Json(x);
+}
 
 // Sizes, and what decides the function.
 Json fields_of(const ModelCard& card) {
@@ -298,13 +316,15 @@ Json fields_of(const ModelCard& card) {
   std::visit(
       [&](const auto& o) {  // the other form is the identity in evaluation
         if (o.drop_path.form == DropPathForm::original && o.drop_path.rate > 0)
-          json["drop_path"] = {{"rate", o.drop_path.rate}, {"schedule", name(o.drop_path.schedule)}, {"form", name(o.drop_path.form)}};
+          json["drop_path"] = {
+              {"rate", o.drop_path.rate}, {"schedule", name(o.drop_path.schedule)}, {"form", name(o.drop_path.form)}};
       },
       card.options);
   return json;
 }
 
-// A network of the same function on images of 2 x 2 patches, at `head` channels a head: depth, heads and all else are the card's.
+// A network of the same function on images of 2 x 2 patches, at `head` channels a head: depth, heads and all else are
+// the card's.
 std::unique_ptr<Classifier> small_model(ModelCard card, std::int64_t head) {
   std::visit(
       [&](auto& o) {
@@ -320,7 +340,8 @@ std::unique_ptr<Classifier> small_model(ModelCard card, std::int64_t head) {
 // Largest difference of the logits of two networks with the same weights, to the largest logit. If they do not have the
 // same parameters, there is no value. The parameters of `b` alone must be among `added`, by our names, and have these
 // values. If a logit is finite in neither network, the difference is not known, and it throws.
-std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, const NamedTensors& added, std::int64_t head) {
+std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, const NamedTensors& added,
+                                    std::int64_t head) {
   const DefaultsScope f64({.dtype = DType::f64, .device = Device::cpu});
   const PrecisionScope precision(Precision::f32);
   const NoGrad no_grad;
@@ -337,7 +358,9 @@ std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, cons
     if (value == added.end() || from.contains(name)) continue;
     const std::vector<double> all = value->second.values();
     const bool even = std::ranges::all_of(all, [&](double x) { return x == all.front(); });
-    from[name] = even ? full(target.shape(), all.front()) : value->second.shape() == target.shape() ? tensor(all, target.shape()) : target;
+    from[name] = even                                      ? full(target.shape(), all.front())
+                 : value->second.shape() == target.shape() ? tensor(all, target.shape())
+                                                           : target;
   }
   if (from.size() != to.size()) return std::nullopt;
   for (const auto& [name, target] : to)
@@ -358,7 +381,8 @@ std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, cons
 std::optional<double> difference(const ModelCard& a, const ModelCard& b, const NamedTensors& added = {}) {
   try {
     return difference_at(a, b, added, 4);
-  } catch (const std::exception&) {  // a gate or an attention of one's own may ask for its width, a small mlp_ratio for a hidden unit
+  } catch (const std::exception&) {  // a gate or an attention of one's own may ask for its width, a small mlp_ratio for
+                                     // a hidden unit
     return difference_at(a, b, added, std::numeric_limits<std::int64_t>::max());
   }
 }
@@ -560,14 +584,16 @@ std::string json_of(const ModelCard& card) {
 std::map<std::string, std::string> metadata_of(const ModelCard& card) {
   const std::string text = json_of(card), gate = method_of(card).label();
   const char* const remedy =
-      "register the method under a name of its own with its constants declared (nn::register_method, Method::constants), in programs that read the "
+      "register the method under a name of its own with its constants declared (nn::register_method, "
+      "Method::constants), in programs that read the "
       "file as well, or save the weights without a card (nn::metadata_without_card)";
   std::optional<double> gap;
   try {
     gap = difference(card, card_from(text, "", "metadata"));
   } catch (const std::exception& e) {
-    throw Error(fmt::format("[metadata_of] expected a model that can be made again from a card, got one of the method \"{}\": {}; {}", gate, e.what(),
-                            remedy));
+    throw Error(fmt::format(
+        "[metadata_of] expected a model that can be made again from a card, got one of the method \"{}\": {}; {}", gate,
+        e.what(), remedy));
   }
   check(gap == 0.0,
         "[metadata_of] expected a model that can be made again from a card, got one that reads back as another "
@@ -581,7 +607,8 @@ std::map<std::string, std::string> metadata_without_card(const std::string& reas
   return {{metadata_key, Json{{"no_card", reason}}.dump(-1, ' ', false, Json::error_handler_t::replace)}};
 }
 
-ModelCard card_of(const TensorFile& file, const std::string& path, std::optional<std::int64_t> heads, const std::string& method) {
+ModelCard card_of(const TensorFile& file, const std::string& path, std::optional<std::int64_t> heads,
+                  const std::string& method) {
   const auto written = file.metadata.find(metadata_key);
   const auto begins_with_path = [&](const Error& e) { return std::string(e.what()).starts_with(path + ": "); };
   try {
@@ -603,7 +630,8 @@ ModelCard card_of(const TensorFile& file, const std::string& path, std::optional
     return card;
   } catch (const Error& e) {
     const std::string remedy = remedy_for_names(file.tensors);
-    throw Error(fmt::format("{}{}{}", begins_with_path(e) ? "" : path + ": ", e.what(), remedy.empty() ? "" : "; " + remedy));
+    throw Error(
+        fmt::format("{}{}{}", begins_with_path(e) ? "" : path + ": ", e.what(), remedy.empty() ? "" : "; " + remedy));
   }
 }
 
@@ -614,7 +642,8 @@ std::unique_ptr<Classifier> make_model(const ModelCard& card) {
 
 Tensor resized_positions(const Tensor& positions, std::int64_t prefix, std::int64_t side) {
   check(positions.shape().rank() == 3 && positions.dim(0) == 1 && prefix >= 0 && positions.dim(1) > prefix && side > 0,
-        "[resized_positions] expected positions [1, {} + a a, D] and a side above 0, got {} and {}", prefix, positions.shape(), side);
+        "[resized_positions] expected positions [1, {} + a a, D] and a side above 0, got {} and {}", prefix,
+        positions.shape(), side);
   const std::int64_t from = side_of(positions.dim(1) - prefix, "[resized_positions]"), D = positions.dim(2);
   const std::vector<double> given = positions.values(), weights = line_weights(from, side);
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
@@ -628,7 +657,8 @@ Tensor resized_positions(const Tensor& positions, std::int64_t prefix, std::int6
           across[at((y * side + x) * D + d)] += weights[at(x * from + k)] * given[at((prefix + y * from + k) * D + d)];
   for (std::int64_t y = 0; y < side; ++y)
     for (std::int64_t k = 0; k < from; ++k)
-      for (std::int64_t i = 0; i < side * D; ++i) all[at((prefix + y * side) * D + i)] += weights[at(y * from + k)] * across[at(k * side * D + i)];
+      for (std::int64_t i = 0; i < side * D; ++i)
+        all[at((prefix + y * side) * D + i)] += weights[at(y * from + k)] * across[at(k * side * D + i)];
   return tensor(all, {1, prefix + side * side, D}, {.dtype = positions.dtype(), .device = positions.device()});
 }
 
@@ -674,7 +704,8 @@ Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::st
         adapted.as_initialised.push_back(name);
       }
   const bool lacks = std::ranges::any_of(to, [&](const auto& entry) {
-    return !from.contains(entry.first) && std::ranges::find(adapted.as_initialised, entry.first) == adapted.as_initialised.end();
+    return !from.contains(entry.first) &&
+           std::ranges::find(adapted.as_initialised, entry.first) == adapted.as_initialised.end();
   });
   choose_starts(new_gates, model, adaptation.gate_start.value_or(1));
   Comparison compared = compare(*card_of(model), file, path, new_gates, adaptation.method);

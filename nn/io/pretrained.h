@@ -1,4 +1,5 @@
-// Models from files of weights: what a file says of its model, and how its weights become those of a model of another image size or other classes.
+// Models from files of weights: what a file says of its model, and how its weights become those of a model of another
+// image size or other classes.
 //
 //   const nn::TensorFile file = nn::read_safetensors("cait_xxs24.safetensors");
 //   const nn::ModelCard card = nn::card_of(file, "cait_xxs24.safetensors");
@@ -22,7 +23,8 @@ namespace plumb::nn {
 // What a model is beside its weights: enough to make it again.
 struct ModelCard {
   std::variant<ViTOptions, CaiTOptions> options;
-  std::vector<double> mean = {}, std = {};    // of the pixels that it was trained on, scaled to 0..1, by channel; empty: not said
+  std::vector<double> mean = {},
+                      std = {};  // of the pixels that it was trained on, scaled to 0..1, by channel; empty: not said
   std::vector<std::string> class_names = {};  // empty: not said
 
   std::int64_t image() const;
@@ -54,7 +56,8 @@ std::map<std::string, std::string> metadata_without_card(const std::string& reas
 // (Affects::function) must then be in `method`, a text form such as "mix_ln:post_share=0.25", or it throws, naming
 // them; others have their standard values. If the file says another value, it throws. A `method` of another name is
 // ignored.
-ModelCard card_of(const TensorFile& file, const std::string& path, std::optional<std::int64_t> heads = {}, const std::string& method = "");
+ModelCard card_of(const TensorFile& file, const std::string& path, std::optional<std::int64_t> heads = {},
+                  const std::string& method = "");
 std::unique_ptr<Classifier> make_model(const ModelCard& card);
 
 // Position embeddings [1, prefix + a a, D] of a grid of a x a patches, as those of side x side: bicubic, antialiased,
@@ -73,16 +76,19 @@ struct Adaptation {
   std::string method = "";  // as for card_of(); decides same_function alone
 };
 struct Adapted {
-  std::vector<std::string> as_initialised;          // names of parameters that are new: as they were initialised, or gates at their start
+  std::vector<std::string>
+      as_initialised;  // names of parameters that are new: as they were initialised, or gates at their start
   std::optional<std::int64_t> positions_from = {};  // side of the grid that the file has, where that was another
   // Whether the network now computes the function of the file's network. It has no value if that is not known: the file
   // does not say enough (a timm file does not say its heads), or the two cannot be compared. They are compared as for
   // metadata_of(), with new gates at their start, to rounding (1e-9). A new head or resized positions alone make it
   // false.
   std::optional<bool> same_function = {};
-  std::vector<std::string> reasons = {};  // for "no" and "not known": "the head is new", "norm_eps is 1e-05 here and 1e-06 in the file"
+  std::vector<std::string> reasons =
+      {};  // for "no" and "not known": "the head is new", "norm_eps is 1e-05 here and 1e-06 in the file"
 
-  std::string text() const;  // "it computes what the file's network did"; "it does not compute what the file's network did: the head is new"
+  std::string text() const;  // "it computes what the file's network did"; "it does not compute what the file's network
+                             // did: the head is new"
 };
 // Puts a file's weights (timm's names or ours, told by the shape of the patch projection) into a ViT or CaiT; positions
 // of another grid are resized. If the weights do not fit, it throws and names the differences. Whenever it throws, the

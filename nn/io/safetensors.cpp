@@ -19,7 +19,8 @@ static_assert(std::endian::native == std::endian::little, "the format is little-
 using Json = nlohmann::ordered_json;                   // keeps the order of the tensors
 constexpr std::uint64_t longest_header = 100'000'000;  // as the format's own library has it
 constexpr const char* metadata_key = "__metadata__";
-constexpr const char* from_torch = " (from torch.save? In Python: safetensors.torch.save_file(model.state_dict(), \"weights.safetensors\"))";
+constexpr const char* from_torch =
+    " (from torch.save? In Python: safetensors.torch.save_file(model.state_dict(), \"weights.safetensors\"))";
 
 struct Format {
   const char* name;
@@ -31,9 +32,10 @@ constexpr Format formats[] = {{"F64", 8, DType::f64}, {"F32", 4, DType::f32}, {"
 
 float from_f16(std::uint16_t bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  const float size = exponent == 31 ? fraction ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity()
+  const float size = exponent == 31
+                         ? fraction ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity()
                      : exponent ? std::ldexp(static_cast<float>(1024 + fraction), exponent - 25)
-                                    : std::ldexp(static_cast<float>(fraction), -24);
+                                : std::ldexp(static_cast<float>(fraction), -24);
   return bits >> 15 ? -size : size;
 }
 
@@ -63,8 +65,10 @@ class Reader {
     std::uint64_t length = 0;
     bytes(&length, sizeof length);
     const bool possible = length <= std::min(size_ - 8, longest_header);
-    check(length <= longest_header || (length & 0xffffffff) != 0x04034b50, "{}: expected a safetensors file, got a zip archive{}", path_, from_torch);
-    check(length <= longest_header || (length & 0xffff) != 0x0280, "{}: expected a safetensors file, got a pickle{}", path_, from_torch);
+    check(length <= longest_header || (length & 0xffffffff) != 0x04034b50,
+          "{}: expected a safetensors file, got a zip archive{}", path_, from_torch);
+    check(length <= longest_header || (length & 0xffff) != 0x0280, "{}: expected a safetensors file, got a pickle{}",
+          path_, from_torch);
     if (!possible) refuse_length(length);
     std::string text(length, '\0');
     bytes(text.data(), length);
@@ -84,16 +88,18 @@ class Reader {
   }
 
  private:
-  // Throws for a file whose first 8 bytes are no length of a header: another kind of file, unless a header begins at byte 8.
+  // Throws for a file whose first 8 bytes are no length of a header: another kind of file, unless a header begins at
+  // byte 8.
   [[noreturn]] void refuse_length(std::uint64_t length) {
     constexpr std::uint64_t most_shown = 24;
     std::string start(std::min(size_, most_shown), '\0');
     in_.seekg(0);
     bytes(start.data(), start.size());
     check(start.size() <= 8 || start[8] != '{' || length > longest_header,
-          "{}: expected a header of {} bytes, as the file says, got a file of {} bytes: is it cut off?", path_, length, size_);
-    check(!start.starts_with("version https://git-lfs"), "{}: expected a safetensors file, got a pointer of Git LFS to one: git lfs pull brings it",
-          path_);
+          "{}: expected a header of {} bytes, as the file says, got a file of {} bytes: is it cut off?", path_, length,
+          size_);
+    check(!start.starts_with("version https://git-lfs"),
+          "{}: expected a safetensors file, got a pointer of Git LFS to one: git lfs pull brings it", path_);
     const std::string line = start.substr(0, start.find_first_of("\r\n"));
     const bool is_text = !line.empty() && std::ranges::all_of(line, [](unsigned char c) { return 32 <= c && c < 127; });
     fail(fmt::format("{}: expected a safetensors file, got one {}", path_,
@@ -102,7 +108,8 @@ class Reader {
 
   void bytes(void* to, std::uint64_t count) {
     in_.read(static_cast<char*>(to), static_cast<std::streamsize>(count));
-    check(in_.good(), "{}: expected {} bytes more, got fewer: it cannot be read, or changes while it is read", path_, count);
+    check(in_.good(), "{}: expected {} bytes more, got fewer: it cannot be read, or changes while it is read", path_,
+          count);
   }
 
   // A JSON object whose names are new in each object (the parser alone would keep the last of two).
@@ -113,7 +120,8 @@ class Reader {
       if (event == Json::parse_event_t::object_end) open.pop_back();
       if (event == Json::parse_event_t::key) {
         const auto name = value.get<std::string>();
-        check(open.back().insert(name).second, "{}: expected each name once in the header, got \"{}\" again", path_, name);
+        check(open.back().insert(name).second, "{}: expected each name once in the header, got \"{}\" again", path_,
+              name);
       }
       return true;
     };
@@ -130,7 +138,8 @@ class Reader {
     check(value.is_object(), "{}: expected strings by name under {}, got {}", path_, metadata_key, value.type_name());
     std::map<std::string, std::string> metadata;
     for (const auto& [name, text] : value.items()) {
-      check(text.is_string(), "{}: expected a string for {} \"{}\", got {}", path_, metadata_key, name, text.type_name());
+      check(text.is_string(), "{}: expected a string for {} \"{}\", got {}", path_, metadata_key, name,
+            text.type_name());
       metadata[name] = text.get<std::string>();
     }
     return metadata;
@@ -139,29 +148,35 @@ class Reader {
   // The unsigned integers under value[key].
   std::vector<std::uint64_t> integers_of(const std::string& name, const Json& value, const char* key) const {
     const auto list = value.find(key);
-    const bool good = list != value.end() && list->is_array() && std::ranges::all_of(*list, [](const Json& j) { return j.is_number_unsigned(); });
+    const bool good = list != value.end() && list->is_array() &&
+                      std::ranges::all_of(*list, [](const Json& j) { return j.is_number_unsigned(); });
     check(good, "{}: expected a list of integers of at least 0 as {} of \"{}\"", path_, key, name);
     return list->get<std::vector<std::uint64_t>>();
   }
 
   Entry entry_of(const std::string& name, const Json& value) const {
-    check(value.is_object(), "{}: expected dtype, shape and data_offsets for \"{}\", got {}", path_, name, value.type_name());
-    const std::string dtype = value.contains("dtype") && value["dtype"].is_string() ? value["dtype"].get<std::string>() : "none";
+    check(value.is_object(), "{}: expected dtype, shape and data_offsets for \"{}\", got {}", path_, name,
+          value.type_name());
+    const std::string dtype =
+        value.contains("dtype") && value["dtype"].is_string() ? value["dtype"].get<std::string>() : "none";
     const auto format = std::ranges::find(formats, dtype, &Format::name);
-    check(format != std::end(formats), "{}: expected dtype F64, F32, F16, BF16, I64 or U8 for \"{}\", got {}", path_, name, dtype);
+    check(format != std::end(formats), "{}: expected dtype F64, F32, F16, BF16, I64 or U8 for \"{}\", got {}", path_,
+          name, dtype);
 
-    const std::vector<std::uint64_t> dims = integers_of(name, value, "shape"), offsets = integers_of(name, value, "data_offsets");
+    const std::vector<std::uint64_t> dims = integers_of(name, value, "shape"),
+                                     offsets = integers_of(name, value, "data_offsets");
     std::uint64_t numel = 1;
     bool overflow = false;
     for (std::uint64_t d : dims)
       if (d) overflow |= __builtin_mul_overflow(numel, d, &numel);
     check(!overflow && numel < (std::uint64_t{1} << 59) && dims.size() <= Shape::max_rank,
-          "{}: expected at most {} axes and fewer than 2^59 elements for \"{}\", got [{}]", path_, Shape::max_rank, name, fmt::join(dims, ", "));
+          "{}: expected at most {} axes and fewer than 2^59 elements for \"{}\", got [{}]", path_, Shape::max_rank,
+          name, fmt::join(dims, ", "));
     if (std::ranges::count(dims, 0u)) numel = 0;
 
     check(offsets.size() == 2 && offsets[0] <= offsets[1] && offsets[1] - offsets[0] == numel * format->bytes,
-          "{}: expected a begin and an end {} bytes apart for \"{}\" {} [{}], got [{}]", path_, numel * format->bytes, name, dtype,
-          fmt::join(dims, ", "), fmt::join(offsets, ", "));
+          "{}: expected a begin and an end {} bytes apart for \"{}\" {} [{}], got [{}]", path_, numel * format->bytes,
+          name, dtype, fmt::join(dims, ", "), fmt::join(offsets, ", "));
     const std::vector<std::int64_t> extents(dims.begin(), dims.end());
     return {name, *format, Shape(extents), offsets[0], offsets[1]};
   }
@@ -171,10 +186,12 @@ class Reader {
     std::ranges::sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
     std::uint64_t end = 0;
     for (const Entry& e : entries) {
-      check(e.begin == end, "{}: expected \"{}\" to begin at byte {}, where the tensor before it ends, got {}", path_, e.name, end, e.begin);
+      check(e.begin == end, "{}: expected \"{}\" to begin at byte {}, where the tensor before it ends, got {}", path_,
+            e.name, end, e.begin);
       end = e.end;
     }
-    check(end == size, "{}: expected {} bytes of tensors, got {}: the file is cut off or has bytes that belong to none", path_, end, size);
+    check(end == size, "{}: expected {} bytes of tensors, got {}: the file is cut off or has bytes that belong to none",
+          path_, end, size);
   }
 
   Array array_of(const Entry& e, std::uint64_t position) {
@@ -186,7 +203,8 @@ class Reader {
     } else {
       std::vector<std::uint16_t> half(static_cast<std::size_t>(a.numel()));
       bytes(half.data(), e.end - e.begin);
-      std::ranges::transform(half, a.mutable_data<float>(), std::string_view(e.format.name) == "F16" ? from_f16 : from_bf16);
+      std::ranges::transform(half, a.mutable_data<float>(),
+                             std::string_view(e.format.name) == "F16" ? from_f16 : from_bf16);
     }
     return to_device(a, device);
   }
@@ -197,7 +215,9 @@ class Reader {
 };
 
 // What a dtype is written as: bf16 as it is, although it is read as f32.
-const char* format_name(DType dtype) { return dtype == DType::bf16 ? "BF16" : std::ranges::find(formats, dtype, &Format::dtype)->name; }
+const char* format_name(DType dtype) {
+  return dtype == DType::bf16 ? "BF16" : std::ranges::find(formats, dtype, &Format::dtype)->name;
+}
 
 }  // namespace
 
@@ -206,18 +226,21 @@ TensorFile read_safetensors(const std::filesystem::path& path) { return Reader(p
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file) {
   std::vector<std::pair<std::string, Array>> order;
   for (const auto& [name, t] : file.tensors) {
-    check(t.defined() && name != metadata_key, "{}: expected defined tensors under names other than {}, got \"{}\"{}", path.string(), metadata_key,
-          name, t.defined() ? "" : ", which is not defined");
+    check(t.defined() && name != metadata_key, "{}: expected defined tensors under names other than {}, got \"{}\"{}",
+          path.string(), metadata_key, name, t.defined() ? "" : ", which is not defined");
     order.emplace_back(name, t.array());
   }
-  std::ranges::stable_sort(order, std::ranges::greater{}, [](const auto& entry) { return size_of(entry.second.dtype()); });
+  std::ranges::stable_sort(order, std::ranges::greater{},
+                           [](const auto& entry) { return size_of(entry.second.dtype()); });
 
   Json header = Json::object();
   if (!file.metadata.empty()) header[metadata_key] = file.metadata;
   std::uint64_t end = 0;
   for (const auto& [name, a] : order) {
     const std::uint64_t begin = std::exchange(end, end + a.size_in_bytes());
-    header[name] = {{"dtype", format_name(a.dtype())}, {"shape", std::vector(a.shape().begin(), a.shape().end())}, {"data_offsets", {begin, end}}};
+    header[name] = {{"dtype", format_name(a.dtype())},
+                    {"shape", std::vector(a.shape().begin(), a.shape().end())},
+                    {"data_offsets", {begin, end}}};
   }
   std::string text;
   try {
@@ -226,7 +249,8 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& file
     fail(fmt::format("{}: expected names and metadata in UTF-8: {}", path.string(), e.what()));
   }
   text.append((8 - text.size() % 8) % 8, ' ');
-  check(text.size() <= longest_header, "{}: expected a header of at most {} bytes, got {}: fewer tensors or shorter names", path.string(),
+  check(text.size() <= longest_header,
+        "{}: expected a header of at most {} bytes, got {}: fewer tensors or shorter names", path.string(),
         longest_header, text.size());
 
   const std::uint64_t length = text.size();

@@ -1,5 +1,6 @@
-// The safetensors format (github.com/huggingface/safetensors): 8 bytes with the header's length, little-endian; the header, JSON that gives
-// dtype, shape and extent of every tensor, and strings under "__metadata__"; then the tensors' bytes, row-major, without gaps.
+// The safetensors format (github.com/huggingface/safetensors): 8 bytes with the header's length, little-endian; the
+// header, JSON that gives dtype, shape and extent of every tensor, and strings under "__metadata__"; then the tensors'
+// bytes, row-major, without gaps.
 #pragma once
 
 #include <filesystem>
@@ -20,9 +21,10 @@ struct TensorFile {
 // against the file before a tensor is allocated. Throws Error with the path, what was expected and what came.
 TensorFile read_safetensors(const std::filesystem::path& path);
 
-// Replaces the file, whole or not at all; bf16 tensors are written as BF16. Tensors are ordered by element size, then name: so each is aligned to its
-// elements, as the format, which allows no gaps, can have it. Throws Error for a tensor that is undefined or named "__metadata__", for names and
-// strings that are not UTF-8, and when the file cannot be written.
+// Replaces the file, whole or not at all; bf16 tensors are written as BF16. Tensors are ordered by element size, then
+// name: so each is aligned to its elements, as the format, which allows no gaps, can have it. Throws Error for a tensor
+// that is undefined or named "__metadata__", for names and strings that are not UTF-8, and when the file cannot be
+// written.
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file);
 
 }  // namespace plumb::nn

@@ -39,15 +39,16 @@ std::optional<std::string> renamed(const KeyRule& rule, const std::string& name)
 
 void check_rule(const KeyRule& rule) {
   const auto stars = [](const std::string& name) { return std::ranges::count(segments_of(name), "*"); };
-  check(stars(rule.ours) == stars(rule.theirs), "[weights] expected as many * on both sides of a rule, got \"{}\" and \"{}\"", rule.ours,
-        rule.theirs);
+  check(stars(rule.ours) == stars(rule.theirs),
+        "[weights] expected as many * on both sides of a rule, got \"{}\" and \"{}\"", rule.ours, rule.theirs);
 }
 
 KeyRule patch_projection(std::int64_t channels) {
   check(channels > 0, "[weights] expected at least one channel of the images, got {}", channels);
   return {"patch_embed.proj.weight", "patch_embed.proj.weight", [channels](const Shape& ours) {
             const auto p = std::lround(std::sqrt(static_cast<double>(ours[-1]) / static_cast<double>(channels)));
-            check(channels * p * p == ours[-1], "[weights] expected a patch projection [dim, {} p p] for {} channels, got {}", channels, channels,
+            check(channels * p * p == ours[-1],
+                  "[weights] expected a patch projection [dim, {} p p] for {} channels, got {}", channels, channels,
                   ours);
             return Shape{ours[0], channels, p, p};
           }};
@@ -72,7 +73,9 @@ std::string name_under(const KeyMap& map, const std::string& ours) {
 }
 
 KeyMap timm_vit(std::int64_t channels) {
-  return {{"blocks.*.gate1.gamma", "blocks.*.ls1.gamma"}, {"blocks.*.gate2.gamma", "blocks.*.ls2.gamma"}, patch_projection(channels)};
+  return {{"blocks.*.gate1.gamma", "blocks.*.ls1.gamma"},
+          {"blocks.*.gate2.gamma", "blocks.*.ls2.gamma"},
+          patch_projection(channels)};
 }
 
 KeyMap timm_cait(std::int64_t channels) {
@@ -95,13 +98,14 @@ NamedTensors weights(const Module& module, const KeyMap& map) {
         if (rule.shape) value = value.reshaped(rule.shape(value.shape()));
         break;
       }
-    check(all.emplace(name, Tensor(value)).second, "[weights] expected one parameter of {} for \"{}\", got another: {}", *module.path(), name,
-          p.name);
+    check(all.emplace(name, Tensor(value)).second, "[weights] expected one parameter of {} for \"{}\", got another: {}",
+          *module.path(), name, p.name);
   }
   return all;
 }
 
-void save_weights(const Module& module, const std::filesystem::path& path, const KeyMap& map, const std::map<std::string, std::string>& metadata) {
+void save_weights(const Module& module, const std::filesystem::path& path, const KeyMap& map,
+                  const std::map<std::string, std::string>& metadata) {
   write_safetensors(path, {.tensors = weights(module, map), .metadata = metadata});
 }
 

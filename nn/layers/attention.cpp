@@ -10,10 +10,12 @@
 namespace plumb::nn {
 
 AttentionOptions AttentionOptions::resolved(const char* op) const {
-  check(heads > 0 && dim % heads == 0, "[{}] expected a width that is a multiple of the heads, got dim {} and {} heads", op, dim, heads);
+  check(heads > 0 && dim % heads == 0, "[{}] expected a width that is a multiple of the heads, got dim {} and {} heads",
+        op, dim, heads);
   survivable_threshold(op, "dropout rate", dropout);
   check(0 <= drop_head && drop_head < 1, "[{}] expected a DropHead rate in [0, 1), got {}", op, drop_head);
-  check(drop_head_steps >= 0, "[{}] expected a number of training steps for DropHead, or 0, got {}", op, drop_head_steps);
+  check(drop_head_steps >= 0, "[{}] expected a number of training steps for DropHead, or 0, got {}", op,
+        drop_head_steps);
   key_drop(drop_key.rate, drop_key.shape, drop_key.window, drop_key.sharing, grid, grid.cells(), 0);  // checks
   AttentionOptions o = *this;
   o.drop_key = by_rate(drop_key, grid);
@@ -34,7 +36,8 @@ plumb::AttentionOptions AttentionOptions::call(bool training) const {
 
 Tensor AttentionOptions::drop_heads(const Tensor& x, bool training) const {
   if (!training || drop_head == 0) return x;
-  const double rate = drop_head_steps ? drop_head_rate(drop_head, random_state_for("drop_head").step, drop_head_steps) : drop_head;
+  const double rate =
+      drop_head_steps ? drop_head_rate(drop_head, random_state_for("drop_head").step, drop_head_steps) : drop_head;
   const Tensor split = reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads});
   return reshape(split * drop_head_scale(x.dim(0), heads, rate, x), x.shape());
 }
@@ -61,17 +64,20 @@ Tensor SelfAttention::forward(const Tensor& x) const {
 DropKeyStatistics SelfAttention::drop_key_statistics(std::int64_t batch, std::int64_t tokens) const {
   if (!drops() || options_.drop_key.rate == 0) return {};
   const RandomState& random = random_state_for("drop_key_statistics");
-  return nn::drop_key_statistics(options_.drop_key, options_.grid, batch, options_.heads, tokens, tokens, random_key(random.seed, *path()), random);
+  return nn::drop_key_statistics(options_.drop_key, options_.grid, batch, options_.heads, tokens, tokens,
+                                 random_key(random.seed, *path()), random);
 }
 
 Tensor SelfAttention::scores(const Tensor& qkv) const {
   const std::int64_t D = options_.dim, T = qkv.dim(1);
-  const Tensor q = split_heads(slice(qkv, 2, 0, D), options_.heads), k = split_heads(slice(qkv, 2, D, 2 * D), options_.heads);
+  const Tensor q = split_heads(slice(qkv, 2, 0, D), options_.heads),
+               k = split_heads(slice(qkv, 2, D, 2 * D), options_.heads);
   const Tensor all = matmul(q, k, false, true) * (1 / std::sqrt(static_cast<double>(D / options_.heads)));
   if (!options_.causal) return all;
   std::vector<double> later(static_cast<std::size_t>(T * T), 0);
   for (std::int64_t i = 0; i < T; ++i)
-    for (std::int64_t j = i + 1; j < T; ++j) later[static_cast<std::size_t>(i * T + j)] = -std::numeric_limits<double>::infinity();
+    for (std::int64_t j = i + 1; j < T; ++j)
+      later[static_cast<std::size_t>(i * T + j)] = -std::numeric_limits<double>::infinity();
   return all + tensor(later, {T, T}, {.dtype = qkv.dtype(), .device = qkv.device()});
 }
 
@@ -79,6 +85,8 @@ Tensor SelfAttention::probabilities(const Tensor& qkv) const { return softmax(sc
 
 Attention::Attention(const AttentionOptions& o) : SelfAttention("Attention", "attention", o) {}
 
-Tensor Attention::attend(const Tensor& qkv) const { return attention_qkv(qkv, options().heads, options().call(drops())); }
+Tensor Attention::attend(const Tensor& qkv) const {
+  return attention_qkv(qkv, options().heads, options().call(drops()));
+}
 
 }  // namespace plumb::nn

@@ -4,12 +4,13 @@
 
 namespace plumb::nn {
 
-// Batch norm (Ioffe, Szegedy 2015) of images [B, channels, H, W]: weight [channels] starts at 1, bias [channels] at 0. In training it uses the
-// statistics of the batch and moves running_mean and running_var towards them, 0.1 of the way in each forward pass (not again when
-// checkpoint() repeats one); the variance there is the unbiased one, divided by B H W - 1. In evaluation it uses those. As PyTorch's.
+// Batch norm (Ioffe, Szegedy 2015) of images [B, channels, H, W]: weight [channels] starts at 1, bias [channels] at 0.
+// In training it uses the statistics of the batch and moves running_mean and running_var towards them, 0.1 of the way
+// in each forward pass (not again when checkpoint() repeats one); the variance there is the unbiased one, divided by B
+// H W - 1. In evaluation it uses those. As PyTorch's.
 //
-// running_mean [channels] (starts at 0) and running_var [channels] (at 1) are parameters that nothing trains, so that they are saved with the
-// weights: Role::statistic, frozen for ever. They are counted by parameter_count().
+// running_mean [channels] (starts at 0) and running_var [channels] (at 1) are parameters that nothing trains, so that
+// they are saved with the weights: Role::statistic, frozen for ever. They are counted by parameter_count().
 class BatchNorm2d : public Layer {
  public:
   // At least one channel, eps of at least least_eps (ops.h).

@@ -21,10 +21,11 @@ ClassAttention::ClassAttention(const AttentionOptions& o)
 }
 
 Tensor ClassAttention::forward(const Tensor& u) const {
-  check(u.shape().rank() == 3 && u.dim(1) > 0 && u.dim(2) == options_.dim, "[class_attention] expected [B, 1 + T, {}], the class token first, got {}",
-        options_.dim, u.shape());
+  check(u.shape().rank() == 3 && u.dim(1) > 0 && u.dim(2) == options_.dim,
+        "[class_attention] expected [B, 1 + T, {}], the class token first, got {}", options_.dim, u.shape());
   const std::int64_t H = options_.heads;
-  const Tensor heads = attention(split_heads(q_(slice(u, 1, 0, 1)), H), split_heads(k_(u), H), split_heads(v_(u), H), options_.call(training()));
+  const Tensor heads = attention(split_heads(q_(slice(u, 1, 0, 1)), H), split_heads(k_(u), H), split_heads(v_(u), H),
+                                 options_.call(training()));
   const Tensor y = proj_(options_.drop_heads(merge_heads(heads), training()));
   return proj_drop_ ? (*proj_drop_)(y) : y;
 }
@@ -38,8 +39,12 @@ Tensor ClassAttention::probabilities(const Tensor& u) const {
 LayerScaleBlockClassAttn::LayerScaleBlockClassAttn(const ClassBlockOptions& o)
     : Module("LayerScaleBlockClassAttn"),
       norm1_(o.norm(o.dim, o.norm_eps)),
-      attn_(
-          o.attention({.dim = o.dim, .heads = o.heads, .dropout = o.attn_drop, .init = o.weights, .qkv_bias = o.qkv_bias, .proj_drop = o.proj_drop})),
+      attn_(o.attention({.dim = o.dim,
+                         .heads = o.heads,
+                         .dropout = o.attn_drop,
+                         .init = o.weights,
+                         .qkv_bias = o.qkv_bias,
+                         .proj_drop = o.proj_drop})),
       norm2_(o.norm(o.dim, o.norm_eps)),
       mlp_(o.mlp({.dim = o.dim, .hidden = o.hidden, .init = o.weights, .drop = o.proj_drop})),
       gate1_(o.dim, o.init),
@@ -59,7 +64,8 @@ LayerScaleBlockClassAttn::LayerScaleBlockClassAttn(const ClassBlockOptions& o)
 Tensor LayerScaleBlockClassAttn::operator()(const Tensor& patches, const Tensor& cls) const {
   const PathScope scope(path());
   check(patches.shape().rank() == 3 && cls.shape() == patches.shape().with(1, 1),
-        "[class_block] expected patches [B, T, D] and a class token [B, 1, D], got {} and {}", patches.shape(), cls.shape());
+        "[class_block] expected patches [B, T, D] and a class token [B, 1, D], got {} and {}", patches.shape(),
+        cls.shape());
   const auto join = [](const LayerScale& gate, const DropPath& drop, const Tensor& skip, const Tensor& branch) {
     const Tensor kept = drop.row_scale(skip);
     return kept.defined() ? gate.combine_scaled(skip, branch, kept) : gate.combine(skip, branch);

@@ -11,8 +11,9 @@
 
 namespace plumb::nn {
 
-// u [B, 1 + T, D], the class token first -> [B, 1, D]: one query a head, from the class token; keys and values from all of u, so that the
-// class token attends to itself, too. Linears q, k, v, proj [D, D], all with bias unless the options say otherwise. The cost is linear in T.
+// u [B, 1 + T, D], the class token first -> [B, 1, D]: one query a head, from the class token; keys and values from all
+// of u, so that the class token attends to itself, too. Linears q, k, v, proj [D, D], all with bias unless the options
+// say otherwise. The cost is linear in T.
 class ClassAttention : public Layer {
  public:
   explicit ClassAttention(const AttentionOptions& options);
@@ -39,18 +40,21 @@ struct ClassBlockOptions {
   double norm_eps = 1e-6;
   Init weights = Init::truncated_normal(0.02);
   bool qkv_bias = true;
-  double attn_drop = 0, proj_drop = 0;  // dropout of attention; after its last product, and in the MLP after the activation and after fc2
-  double drop_path = 0;                 // stochastic depth, of both branches
+  double attn_drop = 0,
+         proj_drop =
+             0;  // dropout of attention; after its last product, and in the MLP after the activation and after fc2
+  double drop_path = 0;  // stochastic depth, of both branches
   // What the block is made of: attention maps [B, 1 + T, D] to [B, 1, D], the MLP [B, 1, D] to the same.
-  std::function<std::unique_ptr<Layer>(const AttentionOptions&)> attention = make_layer<ClassAttention, AttentionOptions>;
+  std::function<std::unique_ptr<Layer>(const AttentionOptions&)> attention =
+      make_layer<ClassAttention, AttentionOptions>;
   std::function<std::unique_ptr<Layer>(const MlpOptions&)> mlp = make_layer<Mlp, MlpOptions>;
   std::function<std::unique_ptr<Layer>(std::int64_t dim, double eps)> norm = make_layer_norm;
 };
 
 // Patches x [B, T, D] and class token c [B, 1, D] -> c [B, 1, D]:
 //   c <- c + gamma1 * ClassAttention(LN1([c; x]));  c <- c + gamma2 * MLP(LN2(c))
-// with stochastic depth around what each gate adds. Nothing is dropped by default, as in the authors' model. Parameters norm1, attn, norm2, mlp,
-// gate1.gamma, gate2.gamma.
+// with stochastic depth around what each gate adds. Nothing is dropped by default, as in the authors' model. Parameters
+// norm1, attn, norm2, mlp, gate1.gamma, gate2.gamma.
 class LayerScaleBlockClassAttn : public Module {
  public:
   explicit LayerScaleBlockClassAttn(const ClassBlockOptions& options);

@@ -5,7 +5,8 @@
 namespace plumb::nn {
 
 Conv2d::Conv2d(const Conv2dOptions& o) : Layer("Conv2d"), options_(o) {
-  check(o.in > 0 && o.out > 0 && o.kernel > 0, "[conv2d] expected positive extents, got in {}, out {} and kernel {}", o.in, o.out, o.kernel);
+  check(o.in > 0 && o.out > 0 && o.kernel > 0, "[conv2d] expected positive extents, got in {}, out {} and kernel {}",
+        o.in, o.out, o.kernel);
   weight_ = parameter("weight", {o.out, o.in, o.kernel, o.kernel}, o.init, Role::weight);
   if (o.bias) bias_ = parameter("bias", {o.out}, Init::constant(0), Role::bias);
 }

@@ -11,7 +11,8 @@ struct Conv2dOptions {
   Init init = Init::he_normal();  // of the weight; the bias starts at 0
 };
 
-// Images [B, in, H, W] -> [B, out, H', W'], H' = floor((H + 2 padding - kernel) / stride) + 1; weight [out, in, kernel, kernel], bias [out].
+// Images [B, in, H, W] -> [B, out, H', W'], H' = floor((H + 2 padding - kernel) / stride) + 1; weight [out, in, kernel,
+// kernel], bias [out].
 class Conv2d : public Layer {
  public:
   explicit Conv2d(const Conv2dOptions& options);

@@ -18,7 +18,8 @@ DropPathForm drop_path_form_named(const std::string& wanted) {
   return static_cast<DropPathForm>(index_of_name("drop_path", drop_path_form_names(), wanted));
 }
 
-DropPath::DropPath(double rate, std::uint32_t branch, DropPathForm form) : Layer("DropPath"), rate_(rate), branch_(branch), form_(form) {
+DropPath::DropPath(double rate, std::uint32_t branch, DropPathForm form)
+    : Layer("DropPath"), rate_(rate), branch_(branch), form_(form) {
   survivable_threshold("drop_path", "rate", rate);
 }
 

@@ -9,6 +9,8 @@ inline Tensor split_heads(const Tensor& x, std::int64_t heads) {
   return permute(reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
 }
 
-inline Tensor merge_heads(const Tensor& x) { return reshape(permute(x, {0, 2, 1, 3}), {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)}); }
+inline Tensor merge_heads(const Tensor& x) {
+  return reshape(permute(x, {0, 2, 1, 3}), {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
+}
 
 }  // namespace plumb::nn

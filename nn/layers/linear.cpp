@@ -40,7 +40,8 @@ Tensor Linear::gelu_after(const Layer* norm, const Tensor& x, Gelu form, bool bf
   const Tensor u = norm && !parameters ? (*norm)(x) : x;
   if (hooked()) return narrowed(gelu((*this)(parameters ? (*norm)(u) : u), form), bf16_result);
   const PathScope scope(path());
-  return parameters ? norm_linear_gelu(u, *parameters, weight_, bias_, form, bf16_result) : linear_gelu(u, weight_, bias_, form, bf16_result);
+  return parameters ? norm_linear_gelu(u, *parameters, weight_, bias_, form, bf16_result)
+                    : linear_gelu(u, weight_, bias_, form, bf16_result);
 }
 
 Tensor Linear::joined(const Tensor& skip, const Tensor& x, const Tensor& gate, const Tensor& row_scale) const {

@@ -23,10 +23,9 @@ class Linear : public Layer {
   Init& weight_init() { return own("weight").init; }
   void scale_init(double factor) { weight_init() = weight_init().scaled(factor); }
 
-  // The layer with its neighbours, fused into one op where nobody has hooked one of them and a norm is a LayerNorm. The values are the same,
-  // gradients are up to rounding.
-  // bf16_result: as the ops take it.
-  Tensor after(const Layer* norm, const Tensor& x, bool bf16_result = false) const;                  // (*this)(norm(x)); null: no norm
+  // The layer with its neighbours, fused into one op where nobody has hooked one of them and a norm is a LayerNorm. The
+  // values are the same, gradients are up to rounding. bf16_result: as the ops take it.
+  Tensor after(const Layer* norm, const Tensor& x, bool bf16_result = false) const;  // (*this)(norm(x)); null: no norm
   Tensor gelu_after(const Layer* norm, const Tensor& x, Gelu form, bool bf16_result = false) const;  // gelu of it
   // gated_residual(skip, (*this)(x), gate, row_scale)
   Tensor joined(const Tensor& skip, const Tensor& x, const Tensor& gate, const Tensor& row_scale) const;

@@ -8,13 +8,17 @@ namespace plumb::nn {
 
 std::int64_t mlp_hidden(const char* op, double mlp_ratio, std::int64_t dim) {
   const double hidden = std::round(mlp_ratio * static_cast<double>(dim));
-  check(1 <= hidden && hidden <= 0x1p40, "[{}] expected an mlp_ratio that gives MLPs of 1 to 2^40 hidden units at a width of {}, got {}", op, dim,
+  check(1 <= hidden && hidden <= 0x1p40,
+        "[{}] expected an mlp_ratio that gives MLPs of 1 to 2^40 hidden units at a width of {}, got {}", op, dim,
         mlp_ratio);
   return static_cast<std::int64_t>(hidden);
 }
 
 Mlp::Mlp(const MlpOptions& o)
-    : Branch("Mlp"), gelu_(o.gelu), fc1_({.in = o.dim, .out = o.hidden, .init = o.init}), fc2_({.in = o.hidden, .out = o.dim, .init = o.init}) {
+    : Branch("Mlp"),
+      gelu_(o.gelu),
+      fc1_({.in = o.dim, .out = o.hidden, .init = o.init}),
+      fc2_({.in = o.hidden, .out = o.dim, .init = o.init}) {
   child("fc1", fc1_);
   child("fc2", fc2_);
   if (o.drop == 0) return;

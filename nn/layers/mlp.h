@@ -10,7 +10,7 @@ struct MlpOptions {
   std::int64_t dim, hidden;
   Gelu gelu = Gelu::erf;
   Init init = Init::truncated_normal(0.02);  // of both weights
-  double drop = 0;                           // dropout after the activation and after fc2, while training; as dropout() takes it
+  double drop = 0;  // dropout after the activation and after fc2, while training; as dropout() takes it
 };
 
 // round(mlp_ratio dim), the hidden width that a model's options ask for (timm cuts the fraction off). Throws, in the

@@ -13,7 +13,9 @@ LayerNorm::LayerNorm(std::int64_t dim, double eps)
 Tensor LayerNorm::forward(const Tensor& x) const { return layer_norm(x, weight_, bias_, eps_); }
 
 RmsNorm::RmsNorm(std::int64_t dim, double eps)
-    : Layer("RmsNorm"), eps_((detail::check_eps("rms_norm", eps), eps)), weight_(parameter("weight", {dim}, Init::constant(1), Role::norm)) {}
+    : Layer("RmsNorm"),
+      eps_((detail::check_eps("rms_norm", eps), eps)),
+      weight_(parameter("weight", {dim}, Init::constant(1), Role::norm)) {}
 
 Tensor RmsNorm::forward(const Tensor& x) const { return rms_norm(x, weight_, eps_); }
 

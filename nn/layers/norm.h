@@ -33,8 +33,8 @@ class RmsNorm : public Layer {
   Tensor weight_;
 };
 
-// DyT (Zhu et al. 2025), which takes a norm's place: weight tanh(alpha x) + bias. alpha [1] starts at `alpha`, weight [dim]
-// at 1, bias [dim] at 0; none of them decays.
+// DyT (Zhu et al. 2025), which takes a norm's place: weight tanh(alpha x) + bias. alpha [1] starts at `alpha`, weight
+// [dim] at 1, bias [dim] at 0; none of them decays.
 class DyT : public Layer {
  public:
   explicit DyT(std::int64_t dim, double alpha = 0.5);

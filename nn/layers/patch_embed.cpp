@@ -6,14 +6,16 @@ namespace plumb::nn {
 
 PatchEmbed::PatchEmbed(const PatchEmbedOptions& o)
     : Layer("PatchEmbed"), options_(o), proj_({.in = o.channels * o.patch * o.patch, .out = o.dim, .init = o.init}) {
-  check(o.patch > 0 && o.image % o.patch == 0, "[patch_embed] expected an image size that is a multiple of the patch, got image {} and patch {}",
-        o.image, o.patch);
+  check(o.patch > 0 && o.image % o.patch == 0,
+        "[patch_embed] expected an image size that is a multiple of the patch, got image {} and patch {}", o.image,
+        o.patch);
   child("proj", proj_);
 }
 
 Tensor PatchEmbed::forward(const Tensor& images) const {
   const std::int64_t p = options_.patch, side = options_.image / p, c = options_.channels;
-  check(images.shape().rank() == 4 && images.dim(1) == c && images.dim(2) == options_.image && images.dim(3) == options_.image,
+  check(images.shape().rank() == 4 && images.dim(1) == c && images.dim(2) == options_.image &&
+            images.dim(3) == options_.image,
         "[patch_embed] expected images [B, {}, {}, {}], got {}", c, options_.image, options_.image, images.shape());
   const std::int64_t B = images.dim(0);
   const Tensor patches = permute(reshape(images, {B, c, side, p, side, p}), {0, 2, 4, 1, 3, 5});

@@ -33,8 +33,8 @@ Tensor TalkingHeadsAttention::probabilities(const Tensor& qkv) const {
 Tensor TalkingHeadsAttention::attend(const Tensor& qkv) const {
   const AttentionOptions& o = options();
   const auto part = [&](std::int64_t i) { return split_heads(slice(qkv, 2, i * o.dim, (i + 1) * o.dim), o.heads); };
-  return merge_heads(
-      attention_talking(part(0), part(1), part(2), proj_l_.weight(), proj_l_.bias(), proj_w_.weight(), proj_w_.bias(), o.call(drops())));
+  return merge_heads(attention_talking(part(0), part(1), part(2), proj_l_.weight(), proj_l_.bias(), proj_w_.weight(),
+                                       proj_w_.bias(), o.call(drops())));
 }
 
 }  // namespace plumb::nn

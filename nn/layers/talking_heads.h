@@ -5,8 +5,9 @@
 
 namespace plumb::nn {
 
-// How both mixes of heads start. CaiT's truncated normal (std 0.02) leaves scores of almost 0, so that each query looks at all keys alike, and
-// what it then collects is scaled by rows of the second mix, not by 1. From the identity the layer starts as plain attention.
+// How both mixes of heads start. CaiT's truncated normal (std 0.02) leaves scores of almost 0, so that each query looks
+// at all keys alike, and what it then collects is scaled by rows of the second mix, not by 1. From the identity the
+// layer starts as plain attention.
 enum class HeadMixInit { truncated_normal, identity };
 
 // One mix over heads: weight [heads, heads]; bias [heads] starts at 0.
@@ -20,12 +21,13 @@ class HeadMix : public Module {
   Tensor weight_, bias_;
 };
 
-// Self-attention x [B, T, D] -> [B, T, D] whose scores are mixed over heads by proj_l before the softmax, whose probabilities by proj_w after
-// it (ops.h: attention_talking). Parameters qkv, proj as Attention's, proj_l, proj_w. Not fused: keeps several [B, heads, T, T] arrays.
+// Self-attention x [B, T, D] -> [B, T, D] whose scores are mixed over heads by proj_l before the softmax, whose
+// probabilities by proj_w after it (ops.h: attention_talking). Parameters qkv, proj as Attention's, proj_l, proj_w. Not
+// fused: keeps several [B, heads, T, T] arrays.
 //
-// DropKey drops in each head of mixed scores. With a mask per entry a key dropped in one head comes back: proj_w mixes in the probabilities
-// of heads that kept it, and proj_w's bias gives every key the same weight, dropped or not. DropSharing::heads, one mask for all heads, leaves
-// the bias alone; prefer it here.
+// DropKey drops in each head of mixed scores. With a mask per entry a key dropped in one head comes back: proj_w mixes
+// in the probabilities of heads that kept it, and proj_w's bias gives every key the same weight, dropped or not.
+// DropSharing::heads, one mask for all heads, leaves the bias alone; prefer it here.
 class TalkingHeadsAttention : public SelfAttention {
  public:
   explicit TalkingHeadsAttention(const AttentionOptions& options, HeadMixInit mix = HeadMixInit::truncated_normal);

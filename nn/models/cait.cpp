@@ -23,19 +23,20 @@ CaiT::CaiT(const CaiTOptions& o)
               .attention = o.attention}),
       norm_(o.dim, o.norm_eps),
       head_({.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim)}) {
-  check(o.depth_token_only >= 1, "[cait] expected at least one block for the class token to read the patches, got {}", o.depth_token_only);
+  check(o.depth_token_only >= 1, "[cait] expected at least one block for the class token to read the patches, got {}",
+        o.depth_token_only);
   cls_token_ = parameter("cls_token", {1, 1, o.dim}, Init::truncated_normal(0.02), Role::embedding);
   pos_embed_ = parameter("pos_embed", {1, patch_embed_.tokens(), o.dim}, Init::truncated_normal(0.02), Role::position);
   child("patch_embed", patch_embed_);
   child("", stack_);
   for (std::int64_t i = 0; i < o.depth_token_only; ++i) {
-    blocks_token_only_.push_back(
-        std::make_unique<LayerScaleBlockClassAttn>(ClassBlockOptions{.dim = o.dim,
-                                                                     .heads = o.heads,
-                                                                     .hidden = mlp_hidden("cait", o.mlp_ratio, o.dim),
-                                                                     .init = o.init.value_or(layerscale_init(o.depth)),
-                                                                     .norm_eps = o.norm_eps,
-                                                                     .weights = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim)}));
+    blocks_token_only_.push_back(std::make_unique<LayerScaleBlockClassAttn>(
+        ClassBlockOptions{.dim = o.dim,
+                          .heads = o.heads,
+                          .hidden = mlp_hidden("cait", o.mlp_ratio, o.dim),
+                          .init = o.init.value_or(layerscale_init(o.depth)),
+                          .norm_eps = o.norm_eps,
+                          .weights = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim)}));
     child(fmt::format("blocks_token_only.{}", i), *blocks_token_only_.back());
   }
   child("norm", norm_);
@@ -52,7 +53,8 @@ Tensor CaiT::class_token(const Tensor& patches) const {
   return cls;
 }
 
-// The authors normalise [class token; patches] and read the class token: a norm looks at one token at a time, so that one is enough.
+// The authors normalise [class token; patches] and read the class token: a norm looks at one token at a time, so that
+// one is enough.
 Tensor CaiT::forward(const Tensor& images) const {
   const Tensor cls = norm_(class_token(patches(images)));
   return head_(reshape(cls, {cls.dim(0), cls.dim(2)}));

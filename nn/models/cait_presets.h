@@ -9,13 +9,13 @@ namespace plumb::nn {
 
 struct Constant {
   double value;
-  // A paper, a file of the authors' or of timm; "reported in .., not verified" where we have it at second hand; "rule: .." where nobody states
-  // it for this size and we derive it.
+  // A paper, a file of the authors' or of timm; "reported in .., not verified" where we have it at second hand; "rule:
+  // .." where nobody states it for this size and we derive it.
   std::string source;
 };
 
-// cait-paper-SIZE: the paper's rules, with what the authors' code states beside them. cait-timm-SIZE: what timm's cait_SIZE builds. SIZE is
-// xxs, xs, s or m with 24, 36 or 48 blocks; not all of them were ever released.
+// cait-paper-SIZE: the paper's rules, with what the authors' code states beside them. cait-timm-SIZE: what timm's
+// cait_SIZE builds. SIZE is xxs, xs, s or m with 24, 36 or 48 blocks; not all of them were ever released.
 struct CaitPreset {
   std::string name;
   std::vector<std::pair<std::string, Constant>> constants;  // model, then training recipe; one of value 0 is off

@@ -11,17 +11,20 @@ namespace plumb::nn {
 namespace {
 
 const DeepMlpOptions& checked(const DeepMlpOptions& o) {
-  check(std::ranges::find(deep_mlp_methods(), o.method) != deep_mlp_methods().end(), "[deep_mlp] expected a method of {}, got \"{}\"",
-        fmt::join(deep_mlp_methods(), ", "), o.method);
+  check(std::ranges::find(deep_mlp_methods(), o.method) != deep_mlp_methods().end(),
+        "[deep_mlp] expected a method of {}, got \"{}\"", fmt::join(deep_mlp_methods(), ", "), o.method);
   check(o.inputs > 0 && o.width > 0 && o.depth > 0 && o.classes > 0,
-        "[deep_mlp] expected positive inputs, width, depth and classes, got {}, {}, {} and {}", o.inputs, o.width, o.depth, o.classes);
+        "[deep_mlp] expected positive inputs, width, depth and classes, got {}, {}, {} and {}", o.inputs, o.width,
+        o.depth, o.classes);
   return o;
 }
 
 double default_bound(std::int64_t fan_in) { return 1 / std::sqrt(static_cast<double>(fan_in)); }
 
 // He's normal, std sqrt(2 / fan_in), as a gain on Xavier's.
-Init he_normal(std::int64_t in, std::int64_t out) { return Init::xavier_normal(std::sqrt(static_cast<double>(in + out) / static_cast<double>(in))); }
+Init he_normal(std::int64_t in, std::int64_t out) {
+  return Init::xavier_normal(std::sqrt(static_cast<double>(in + out) / static_cast<double>(in)));
+}
 
 }  // namespace
 
@@ -63,7 +66,8 @@ DeepMlp::DeepMlp(const DeepMlpOptions& o)
   child("first", first_).own("bias").init = Init::uniform(default_bound(o.inputs));
   if (o.method == "layer_norm") child("norm", norm_.emplace(o.width, 1e-5));
   for (std::int64_t i = 0; i < o.depth; ++i)
-    child(fmt::format("hidden.{}", i), *hidden_.emplace_back(std::make_unique<Hidden>(o.method, o.width, norm_ ? &*norm_ : nullptr)));
+    child(fmt::format("hidden.{}", i),
+          *hidden_.emplace_back(std::make_unique<Hidden>(o.method, o.width, norm_ ? &*norm_ : nullptr)));
   child("last", last_).own("bias").init = Init::uniform(default_bound(o.width));
   initialize(*this, o.seed);
 }
@@ -71,8 +75,8 @@ DeepMlp::DeepMlp(const DeepMlpOptions& o)
 DeepMlp::~DeepMlp() = default;
 
 Tensor DeepMlp::first(const Tensor& x) const {
-  check(x.shape().rank() >= 1 && x.numel() == x.dim(0) * options_.inputs, "[deep_mlp] expected samples [B, ..] of {} elements, got {}",
-        options_.inputs, x.shape());
+  check(x.shape().rank() >= 1 && x.numel() == x.dim(0) * options_.inputs,
+        "[deep_mlp] expected samples [B, ..] of {} elements, got {}", options_.inputs, x.shape());
   return relu(first_(reshape(x, {x.dim(0), options_.inputs})));
 }
 

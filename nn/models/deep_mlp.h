@@ -1,4 +1,5 @@
-// The deep fully connected network on which ReZero was first compared (Bachlechner et al. 2020, section 3, and the authors' notebook).
+// The deep fully connected network on which ReZero was first compared (Bachlechner et al. 2020, section 3, and the
+// authors' notebook).
 #pragma once
 
 #include <optional>
@@ -21,9 +22,9 @@ struct DeepMlpOptions {
 // of a hidden layer f(x) = relu(W x + b), W drawn from Xavier's normal with this gain.
 const std::vector<std::string>& deep_mlp_methods();
 
-// x [B, ..] of `inputs` elements a sample -> logits [B, classes]: relu(linear), `depth` hidden layers, linear. As in the notebook, the
-// first weight is He's normal, the last one and all biases are PyTorch's default, U(+-1 / sqrt(fan_in)).
-// Parameters: first.*, hidden.N.linear.*, hidden.N.alpha, norm.*, last.*.
+// x [B, ..] of `inputs` elements a sample -> logits [B, classes]: relu(linear), `depth` hidden layers, linear. As in
+// the notebook, the first weight is He's normal, the last one and all biases are PyTorch's default, U(+-1 /
+// sqrt(fan_in)). Parameters: first.*, hidden.N.linear.*, hidden.N.alpha, norm.*, last.*.
 class DeepMlp : public Layer {
  public:
   explicit DeepMlp(const DeepMlpOptions& options);

@@ -20,12 +20,14 @@ ViT::ViT(const ViTOptions& o)
               .final_norm = true}),
       head_({.in = o.dim, .out = o.classes, .init = weight_init(recipe_of(*o.gate, o.recipe).base, o.dim)}) {
   const bool token = o.pool == Pool::token, at_once = token && o.token_block == 0;
-  check(0 <= o.token_block && o.token_block < o.depth, "[vit] expected a class token that joins before one of {} blocks, got block {}", o.depth,
-        o.token_block);
-  check(token || o.token_block == 0, "[vit] expected a pool of the class token where it joins late, before block {}, got the mean of the patches",
+  check(0 <= o.token_block && o.token_block < o.depth,
+        "[vit] expected a class token that joins before one of {} blocks, got block {}", o.depth, o.token_block);
+  check(token || o.token_block == 0,
+        "[vit] expected a pool of the class token where it joins late, before block {}, got the mean of the patches",
         o.token_block);
   if (token) cls_token_ = parameter("cls_token", {1, 1, o.dim}, Init::truncated_normal(0.02), Role::embedding);
-  pos_embed_ = parameter("pos_embed", {1, patch_embed_.tokens() + at_once, o.dim}, Init::truncated_normal(0.02), Role::position);
+  pos_embed_ =
+      parameter("pos_embed", {1, patch_embed_.tokens() + at_once, o.dim}, Init::truncated_normal(0.02), Role::position);
   child("patch_embed", patch_embed_);
   child("", stack_);
   child("head", head_);
@@ -43,7 +45,8 @@ Tensor ViT::forward(const Tensor& images) const {
   stack_.advance(s, 0, joins);
   if (joins > 0) {
     check(s.carried.empty() && s.x.shape().rank() == 3,
-          "[vit] expected a method whose stream is the tokens alone where the class token joins late, got {}", options_.gate->name);
+          "[vit] expected a method whose stream is the tokens alone where the class token joins late, got {}",
+          options_.gate->name);
     s.x = concat({token, s.x}, 1);
   }
   stack_.advance(s, joins, options_.depth);

@@ -11,7 +11,8 @@
 
 namespace plumb::nn {
 
-Ema::Ema(const Module& model, const EmaOptions& options) : model_(model), parameters_(model.parameters()), options_(options) {
+Ema::Ema(const Module& model, const EmaOptions& options)
+    : model_(model), parameters_(model.parameters()), options_(options) {
   check(0 <= options.decay && options.decay <= 1, "[ema] expected a decay in 0..1, got {}", options.decay);
   std::unordered_map<const Node*, const std::string*> seen;
   for (const Parameter& p : parameters_) {
@@ -27,7 +28,9 @@ Ema::Ema(const Module& model, const EmaOptions& options) : model_(model), parame
 
 void Ema::check_model() const {
   const std::vector<Parameter> now = model_.parameters();
-  const auto same = [](const Parameter& a, const Parameter& b) { return a.name == b.name && a.value.node() == b.value.node(); };
+  const auto same = [](const Parameter& a, const Parameter& b) {
+    return a.name == b.name && a.value.node() == b.value.node();
+  };
   if (std::ranges::equal(now, parameters_, same)) return;
   std::vector<std::string> replaced, added, removed;
   for (const Parameter& p : now) {
@@ -42,20 +45,23 @@ void Ema::check_model() const {
   std::vector<std::string> changes;
   for (const auto& [change, names] : {std::pair("replaced", replaced), {"added", added}, {"removed", removed}})
     if (!names.empty()) changes.push_back(fmt::format("{} {}: {}", names.size(), change, some_of(names)));
-  check(changes.empty(), "[ema] expected the parameters that {} had when its average was made, got {}; make the average when the model is complete",
+  check(changes.empty(),
+        "[ema] expected the parameters that {} had when its average was made, got {}; make the average when the model "
+        "is complete",
         *model_.path(), fmt::join(changes, "; "));
 }
 
 void Ema::update() {
-  check(!swapped_, "[ema] expected update() with the weights in place, got it while the averages are: end the EmaScope first");
+  check(!swapped_,
+        "[ema] expected update() with the weights in place, got it while the averages are: end the EmaScope first");
   check_model();
   const auto t = static_cast<double>(updates_++);
   const double decay = options_.warm_up ? std::min(options_.decay, (1 + t) / (10 + t)) : options_.decay;
   std::vector<EmaUpdate> all;
   for (std::size_t i = 0; i < averages_.size(); ++i) {
     all.push_back({parameters_[i].value.array(), averages_[i]});
-    const bool last =
-        i + 1 == averages_.size() || averages_[i + 1].dtype() != averages_[i].dtype() || averages_[i + 1].device() != averages_[i].device();
+    const bool last = i + 1 == averages_.size() || averages_[i + 1].dtype() != averages_[i].dtype() ||
+                      averages_[i + 1].device() != averages_[i].device();
     if (last) kernels(averages_[i]).ema(1 - decay, std::exchange(all, {}));
   }
 }
@@ -85,10 +91,12 @@ EmaScope::EmaScope(Ema& ema) : ema_(ema) {
 }
 
 NamedTensors Ema::averages() const {
-  check(!swapped_, "[ema] expected state with the weights in place, got it while the averages are: end the EmaScope first");
+  check(!swapped_,
+        "[ema] expected state with the weights in place, got it while the averages are: end the EmaScope first");
   check_model();
   NamedTensors all;
-  for (std::size_t i = 0; i < averages_.size(); ++i) all.emplace(parameters_[i].name + ".average", Tensor(averages_[i]));
+  for (std::size_t i = 0; i < averages_.size(); ++i)
+    all.emplace(parameters_[i].name + ".average", Tensor(averages_[i]));
   return all;
 }
 

@@ -8,8 +8,8 @@ namespace plumb::nn {
 
 struct EmaOptions {
   double decay = 0.9999;  // in [0, 1]
-  // Update t, counted from 0, has decay min(decay, (1 + t) / (10 + t)), as TensorFlow's ExponentialMovingAverage has it with num_updates: the
-  // first weights are soon forgotten. (timm's ModelEmaV3 warms up by another formula.)
+  // Update t, counted from 0, has decay min(decay, (1 + t) / (10 + t)), as TensorFlow's ExponentialMovingAverage has it
+  // with num_updates: the first weights are soon forgotten. (timm's ModelEmaV3 warms up by another formula.)
   bool warm_up = false;
 };
 
@@ -32,7 +32,8 @@ class Ema {
 
   std::int64_t updates() const { return updates_; }
   bool swapped() const { return swapped_; }  // whether the averages are in the parameters' buffers
-  // "updates", and "<parameter>.average" in the parameters' shapes: a copy. To be saved and loaded while the weights are in place.
+  // "updates", and "<parameter>.average" in the parameters' shapes: a copy. To be saved and loaded while the weights
+  // are in place.
   NamedTensors state() const;
   // Throws, and changes nothing, for what does not fit or a negative "updates".
   void load_state(const NamedTensors& state);
@@ -50,10 +51,12 @@ class Ema {
   bool swapped_ = false;
 };
 
-// While one lives, the model has the averaged weights. Throws inside another of the same average, which would put the weights back.
+// While one lives, the model has the averaged weights. Throws inside another of the same average, which would put the
+// weights back.
 class EmaScope {
  public:
-  [[nodiscard("the model has the averages while the scope lives; name it: EmaScope scope(ema);")]] explicit EmaScope(Ema& ema);
+  [[nodiscard("the model has the averages while the scope lives; name it: EmaScope scope(ema);")]] explicit EmaScope(
+      Ema& ema);
   ~EmaScope() { ema_.swap(); }
   EmaScope(const EmaScope&) = delete;
   EmaScope& operator=(const EmaScope&) = delete;

@@ -8,7 +8,8 @@
 
 namespace plumb::nn {
 LearningRate::LearningRate(double constant) : f_([constant](std::int64_t) { return constant; }) {
-  check(std::isfinite(constant) && constant >= 0, "[learning_rate] expected a finite rate of at least 0, got {}", constant);
+  check(std::isfinite(constant) && constant >= 0, "[learning_rate] expected a finite rate of at least 0, got {}",
+        constant);
 }
 
 LearningRate::LearningRate(std::function<double(std::int64_t)> f) : f_(std::move(f)) {
@@ -47,13 +48,16 @@ LearningRate warmup_inverse_sqrt(double peak, std::int64_t warmup) {
 
 LearningRate inverse_sqrt(double peak, std::int64_t period) {
   check(period >= 1, "[learning_rate] expected a period of at least 1 step, got {}", period);
-  return LearningRate([=](std::int64_t step) { return peak / std::sqrt(1 + static_cast<double>(step) / static_cast<double>(period)); });
+  return LearningRate(
+      [=](std::int64_t step) { return peak / std::sqrt(1 + static_cast<double>(step) / static_cast<double>(period)); });
 }
 
 LearningRate step_decay(double base, std::vector<std::int64_t> milestones, double factor) {
-  check(std::ranges::is_sorted(milestones), "[learning_rate] expected milestones in ascending order, got {}", fmt::join(milestones, ", "));
+  check(std::ranges::is_sorted(milestones), "[learning_rate] expected milestones in ascending order, got {}",
+        fmt::join(milestones, ", "));
   return LearningRate([base, factor, milestones = std::move(milestones)](std::int64_t step) {
-    return base * std::pow(factor, static_cast<double>(std::ranges::upper_bound(milestones, step) - milestones.begin()));
+    return base *
+           std::pow(factor, static_cast<double>(std::ranges::upper_bound(milestones, step) - milestones.begin()));
   });
 }
 

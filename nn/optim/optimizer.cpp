@@ -14,10 +14,13 @@
 namespace plumb::nn {
 namespace {
 
-void check_eps(const char* op, double eps) { check(std::isfinite(eps) && eps > 0, "[{}] expected an eps above 0, got {}", op, eps); }
+void check_eps(const char* op, double eps) {
+  check(std::isfinite(eps) && eps > 0, "[{}] expected an eps above 0, got {}", op, eps);
+}
 
 void check_moments(const char* op, double beta1, double beta2, double eps) {
-  check(0 <= beta1 && beta1 < 1 && 0 <= beta2 && beta2 < 1, "[{}] expected beta1 and beta2 in [0, 1), got {} and {}", op, beta1, beta2);
+  check(0 <= beta1 && beta1 < 1 && 0 <= beta2 && beta2 < 1, "[{}] expected beta1 and beta2 in [0, 1), got {} and {}",
+        op, beta1, beta2);
   check_eps(op, eps);
 }
 
@@ -35,10 +38,12 @@ AdamWStep adam_step(const Options& o, const Update& u) {
 }
 
 template <class Options, class Update>
-std::vector<AdamWUpdate> adam_updates(const Options& o, std::span<const Update> updates, std::span<const Out> moment1, std::span<const Out> moment2) {
+std::vector<AdamWUpdate> adam_updates(const Options& o, std::span<const Update> updates, std::span<const Out> moment1,
+                                      std::span<const Out> moment2) {
   std::vector<AdamWUpdate> all;
   all.reserve(updates.size());
-  for (const Update& u : updates) all.push_back({adam_step(o, u), u.gradient, u.parameter, moment1[u.index], moment2[u.index]});
+  for (const Update& u : updates)
+    all.push_back({adam_step(o, u), u.gradient, u.parameter, moment1[u.index], moment2[u.index]});
   return all;
 }
 
@@ -46,8 +51,9 @@ bool at_least_0(double x) { return std::isfinite(x) && x >= 0; }
 
 void check_factors(const Parameter& p) {
   check(at_least_0(p.lr_factor) && at_least_0(p.decay_factor) && at_least_0(p.eps_factor) && p.eps_factor > 0,
-        "[optimizer] expected finite factors for {}: of the rate and the decay at least 0, of eps above 0; got {}, {} and {}", p.name, p.lr_factor,
-        p.decay_factor, p.eps_factor);
+        "[optimizer] expected finite factors for {}: of the rate and the decay at least 0, of eps above 0; got {}, {} "
+        "and {}",
+        p.name, p.lr_factor, p.decay_factor, p.eps_factor);
 }
 
 // "scale [3]", "a variable without a name [2, 2] made in Model.fc"
@@ -72,47 +78,63 @@ Array squares_of(const std::vector<Array>& arrays, const Array& like) {
   constexpr std::size_t listed = 8;
   std::vector<std::string> others;
   for (const Gradients::Entry& e : gradients.entries())
-    if (std::ranges::none_of(own, [&](const Parameter& p) { return p.value.node() == e.node; })) others.push_back(described(*e.node));
+    if (std::ranges::none_of(own, [&](const Parameter& p) { return p.value.node() == e.node; }))
+      others.push_back(described(*e.node));
   const std::size_t count = others.size();
   others.resize(std::min(count, listed));
-  fail(fmt::format(
-      "[optimizer] expected gradients of its own parameters alone, got {} of others, which would never train: {}{}; register what belongs to "
-      "the module with parameter() or child() before its parameters() are taken, or call step_own() where another optimizer holds the rest",
-      count, fmt::join(others, ", "), count > listed ? ", .." : ""));
+  fail(
+      fmt::format("[optimizer] expected gradients of its own parameters alone, got {} of others, which would never "
+                  "train: {}{}; register what belongs to "
+                  "the module with parameter() or child() before its parameters() are taken, or call step_own() where "
+                  "another optimizer holds the rest",
+                  count, fmt::join(others, ", "), count > listed ? ", .." : ""));
 }
 
 // The norm of these gradients, each of the parameter at its place, is not finite.
-[[noreturn]] void refuse_not_finite(const std::vector<Array>& gradients, const std::vector<const Parameter*>& parameters) {
+[[noreturn]] void refuse_not_finite(const std::vector<Array>& gradients,
+                                    const std::vector<const Parameter*>& parameters) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < gradients.size(); ++i)
-    if (!std::ranges::all_of(Tensor(gradients[i]).values(), [](double v) { return std::isfinite(v); })) names.push_back(parameters[i]->name);
-  const std::string what = names.empty() ? "of a norm that f64 can hold, got one that overflows"
-                                         : fmt::format("without inf and NaN, got inf or NaN in the gradients of {}", some_of(names));
-  fail(fmt::format("[optimizer] expected gradients {}; nothing has changed: leave this step out, or open AnomalyMode to find the op at fault", what));
+    if (!std::ranges::all_of(Tensor(gradients[i]).values(), [](double v) { return std::isfinite(v); }))
+      names.push_back(parameters[i]->name);
+  const std::string what =
+      names.empty() ? "of a norm that f64 can hold, got one that overflows"
+                    : fmt::format("without inf and NaN, got inf or NaN in the gradients of {}", some_of(names));
+  fail(
+      fmt::format("[optimizer] expected gradients {}; nothing has changed: leave this step out, or open AnomalyMode to "
+                  "find the op at fault",
+                  what));
 }
 
 }  // namespace
 
 Optimizer::Optimizer(std::vector<Parameter> parameters, LearningRate lr, double weight_decay, double clip_norm)
-    : parameters_(std::move(parameters)), lr_(std::move(lr)), weight_decay_(weight_decay), clip_norm_(clip_norm), updates_(parameters_.size()) {
-  check(
-      !parameters_.empty(),
-      "[optimizer] expected at least one parameter, got none: a module's parameters() are those that it registers with parameter(), and those of the "
-      "members that it registers with child()");
+    : parameters_(std::move(parameters)),
+      lr_(std::move(lr)),
+      weight_decay_(weight_decay),
+      clip_norm_(clip_norm),
+      updates_(parameters_.size()) {
+  check(!parameters_.empty(),
+        "[optimizer] expected at least one parameter, got none: a module's parameters() are those that it registers "
+        "with parameter(), and those of the "
+        "members that it registers with child()");
   std::unordered_map<const Node*, const std::string*> seen;
   const Tensor& first = parameters_[0].value;
   for (const Parameter& p : parameters_) {
-    check(p.value.node() != nullptr, "[optimizer] expected variables, got a constant {} as {}", describe(p.value), p.name);
+    check(p.value.node() != nullptr, "[optimizer] expected variables, got a constant {} as {}", describe(p.value),
+          p.name);
     const auto [entry, fresh] = seen.emplace(p.value.node().get(), &p.name);
     check(fresh, "[optimizer] expected each parameter once, got one as {} and as {}", *entry->second, p.name);
     check(p.value.dtype() == first.dtype() && p.value.device() == first.device(),
-          "[optimizer] expected parameters of one dtype on one device, got {} in {} on {} and {} in {} on {}: make an optimizer for each",
-          parameters_[0].name, plumb::name(first.dtype()), plumb::name(first.device()), p.name, plumb::name(p.value.dtype()),
-          plumb::name(p.value.device()));
+          "[optimizer] expected parameters of one dtype on one device, got {} in {} on {} and {} in {} on {}: make an "
+          "optimizer for each",
+          parameters_[0].name, plumb::name(first.dtype()), plumb::name(first.device()), p.name,
+          plumb::name(p.value.dtype()), plumb::name(p.value.device()));
     check_factors(p);
   }
-  check(at_least_0(weight_decay) && at_least_0(clip_norm), "[optimizer] expected a finite weight decay and clip norm of at least 0, got {} and {}",
-        weight_decay, clip_norm);
+  check(at_least_0(weight_decay) && at_least_0(clip_norm),
+        "[optimizer] expected a finite weight decay and clip norm of at least 0, got {} and {}", weight_decay,
+        clip_norm);
 }
 
 double StepReading::norm() const { return std::sqrt(state_.values()[3]); }
@@ -138,24 +160,30 @@ Array Optimizer::step(const Gradients& gradients, Others others, const Array& lo
     check_factors(p);
     if (p.frozen) continue;
     check(entry != found.end(),
-          "[optimizer] expected a gradient for {} {}, got none: the loss does not depend on it, or it was frozen when the loss was computed; "
+          "[optimizer] expected a gradient for {} {}, got none: the loss does not depend on it, or it was frozen when "
+          "the loss was computed; "
           "freeze() it if that is meant",
           p.name, p.value.shape());
     const Tensor& gradient = *entry->second;
-    if (gradient.dtype() != p.value.dtype() || gradient.device() != p.value.device() || !(gradient.shape() == p.value.shape())) [[unlikely]]
-      fail(fmt::format("[optimizer] expected a gradient {} for {}, got {}", describe(p.value), p.name, describe(gradient)));
+    if (gradient.dtype() != p.value.dtype() || gradient.device() != p.value.device() ||
+        !(gradient.shape() == p.value.shape())) [[unlikely]]
+      fail(fmt::format("[optimizer] expected a gradient {} for {}, got {}", describe(p.value), p.name,
+                       describe(gradient)));
   }
   if (others == Others::refused && own < found.size()) refuse_others(gradients, parameters_);
 
   const double lr = learning_rate();
-  check(at_least_0(lr), "[optimizer] expected a finite learning rate of at least 0 in step {}, got {}: look at its schedule", steps_, lr);
+  check(at_least_0(lr),
+        "[optimizer] expected a finite learning rate of at least 0 in step {}, got {}: look at its schedule", steps_,
+        lr);
   std::vector<Array> moved;
   std::vector<const Parameter*> movable;
   for (const Parameter& p : parameters_)
     if (!p.frozen) moved.push_back(found.at(p.value.node().get())->array()), movable.push_back(&p);
   const Array& any = parameters_[0].value.array();
   // By the norm of what this optimizer moves.
-  const bool all = !moved.empty() && moved.size() == gradients.entries().size(), host = in_host_memory(any.device()), guarded = loss.defined();
+  const bool all = !moved.empty() && moved.size() == gradients.entries().size(), host = in_host_memory(any.device()),
+             guarded = loss.defined();
   Array squares = all ? gradients.squared_norm() : squares_of(moved, any);
   if (host && !guarded && !std::isfinite(item(squares))) {
     squares = squares_of(moved, any);  // the caller may have repaired a gradient since the norm was asked for
@@ -194,23 +222,26 @@ std::vector<ParameterGroup> Optimizer::groups() const {
   for (const Parameter& p : parameters_) {
     const double decay = weight_decay_ * p.decay_factor;
     auto group = std::ranges::find_if(groups, [&](const ParameterGroup& g) {
-      return g.lr_factor == p.lr_factor && g.weight_decay == decay && g.eps_factor == p.eps_factor && g.frozen == p.frozen;
+      return g.lr_factor == p.lr_factor && g.weight_decay == decay && g.eps_factor == p.eps_factor &&
+             g.frozen == p.frozen;
     });
-    if (group == groups.end()) group = groups.insert(groups.end(), ParameterGroup{p.lr_factor, decay, p.eps_factor, {}, 0, p.frozen});
+    if (group == groups.end())
+      group = groups.insert(groups.end(), ParameterGroup{p.lr_factor, decay, p.eps_factor, {}, 0, p.frozen});
     group->names.push_back(p.name);
     group->elements += p.value.numel();
   }
-  std::ranges::sort(groups,
-                    [](const ParameterGroup& a, const ParameterGroup& b) { return a.frozen != b.frozen ? b.frozen : a.elements > b.elements; });
+  std::ranges::sort(groups, [](const ParameterGroup& a, const ParameterGroup& b) {
+    return a.frozen != b.frozen ? b.frozen : a.elements > b.elements;
+  });
   return groups;
 }
 
 std::string Optimizer::describe_groups() const {
   std::string text;
   for (const ParameterGroup& g : groups())
-    text += fmt::format("lr x {:<4g} decay {:<5g}{} {:>6} tensors {:>10} elements, first {}{}\n", g.lr_factor, g.weight_decay,
-                        g.eps_factor == 1 ? "" : fmt::format(" eps x {:<4g}", g.eps_factor), g.names.size(), g.elements, g.names[0],
-                        g.frozen ? ", frozen" : "");
+    text += fmt::format("lr x {:<4g} decay {:<5g}{} {:>6} tensors {:>10} elements, first {}{}\n", g.lr_factor,
+                        g.weight_decay, g.eps_factor == 1 ? "" : fmt::format(" eps x {:<4g}", g.eps_factor),
+                        g.names.size(), g.elements, g.names[0], g.frozen ? ", frozen" : "");
   return text;
 }
 
@@ -230,7 +261,8 @@ void Optimizer::take_arrived(bool wait) const {
     updates_ = first.updates;
     pending_.clear();
     fail(
-        fmt::format("[optimizer] expected gradients without inf and NaN, of a norm that f64 can hold, got others in step {}; step {}{} changed "
+        fmt::format("[optimizer] expected gradients without inf and NaN, of a norm that f64 can hold, got others in "
+                    "step {}; step {}{} changed "
                     "nothing, and the next "
                     "step is {} again: open AnomalyMode to find the op at fault",
                     bad, bad, skipped > 0 ? fmt::format(" and the {} after it", skipped) : "", bad));
@@ -246,7 +278,8 @@ NamedTensors Optimizer::state() const {
       if (memory.arrays[i].defined()) {
         any = true;
         check(state.emplace(parameters_[i].name + "." + name, Tensor(memory.arrays[i])).second,
-              "[optimizer] expected parameters with names of their own to save its state, got two named {}", parameters_[i].name);
+              "[optimizer] expected parameters with names of their own to save its state, got two named {}",
+              parameters_[i].name);
       }
     if (any && updates_[i] != steps_) state[parameters_[i].name + ".steps"] = integers({updates_[i]}, {});
   }
@@ -263,8 +296,9 @@ void Optimizer::load_state(const NamedTensors& state) {
   std::vector<Tensor> counts(parameters_.size());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];
-    const bool there =
-        !memory_.empty() && (!p.frozen || std::ranges::any_of(memory_, [&](const auto& m) { return state.contains(p.name + "." + m.first); }));
+    const bool there = !memory_.empty() && (!p.frozen || std::ranges::any_of(memory_, [&](const auto& m) {
+      return state.contains(p.name + "." + m.first);
+    }));
     for (const auto& [name, memory] : memory_) {
       Array array = there ? fresh(memory, i) : Array();
       loaded[name].push_back(array);
@@ -294,7 +328,10 @@ void Optimizer::load_state(const NamedTensors& state) {
 }
 
 AdamW::AdamW(std::vector<Parameter> ps, const AdamWOptions& o)
-    : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o), moment1_(remembered("moment1")), moment2_(remembered("moment2")) {
+    : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm),
+      options_(o),
+      moment1_(remembered("moment1")),
+      moment2_(remembered("moment2")) {
   check_moments("adamw", o.beta1, o.beta2, o.eps);
 }
 
@@ -303,7 +340,10 @@ void AdamW::update(std::span<const Update> updates, const Array& state) {
 }
 
 Lamb::Lamb(std::vector<Parameter> ps, const LambOptions& o)
-    : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o), moment1_(remembered("moment1")), moment2_(remembered("moment2")) {
+    : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm),
+      options_(o),
+      moment1_(remembered("moment1")),
+      moment2_(remembered("moment2")) {
   check_moments("lamb", o.beta1, o.beta2, o.eps);
 }
 
@@ -311,7 +351,8 @@ void Lamb::update(std::span<const Update> updates, const Array& state) {
   kernels(updates[0].parameter).lamb(adam_updates(options_, updates, moment1_, moment2_), state);
 }
 
-Sgd::Sgd(std::vector<Parameter> ps, const SgdOptions& o) : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o) {
+Sgd::Sgd(std::vector<Parameter> ps, const SgdOptions& o)
+    : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o) {
   check(0 <= o.momentum && o.momentum < 1, "[sgd] expected a momentum in [0, 1), got {}", o.momentum);
   check(!o.nesterov || o.momentum > 0, "[sgd] expected momentum above 0 for Nesterov's form, got {}", o.momentum);
   if (o.momentum > 0) velocity_ = remembered("velocity");
@@ -320,16 +361,19 @@ Sgd::Sgd(std::vector<Parameter> ps, const SgdOptions& o) : Optimizer(std::move(p
 void Sgd::update(std::span<const Update> updates, const Array& state) {
   std::vector<SgdUpdate> all;
   for (const Update& u : updates)
-    all.push_back({{.lr = u.lr, .momentum = options_.momentum, .weight_decay = u.weight_decay, .nesterov = options_.nesterov},
-                   u.gradient,
-                   u.parameter,
-                   velocity_.empty() ? Out() : velocity_[u.index]});
+    all.push_back(
+        {{.lr = u.lr, .momentum = options_.momentum, .weight_decay = u.weight_decay, .nesterov = options_.nesterov},
+         u.gradient,
+         u.parameter,
+         velocity_.empty() ? Out() : velocity_[u.index]});
   kernels(updates[0].parameter).sgd(all, state);
 }
 
-Adagrad::Adagrad(std::vector<Parameter> ps, const AdagradOptions& o) : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o) {
+Adagrad::Adagrad(std::vector<Parameter> ps, const AdagradOptions& o)
+    : Optimizer(std::move(ps), o.lr, o.weight_decay, o.clip_norm), options_(o) {
   check(at_least_0(o.lr_decay) && at_least_0(o.initial_accumulator),
-        "[adagrad] expected lr_decay and initial_accumulator of at least 0, got {} and {}", o.lr_decay, o.initial_accumulator);
+        "[adagrad] expected lr_decay and initial_accumulator of at least 0, got {} and {}", o.lr_decay,
+        o.initial_accumulator);
   check_eps("adagrad", o.eps);
   sum_ = remembered("sum", o.initial_accumulator);
 }
@@ -337,11 +381,12 @@ Adagrad::Adagrad(std::vector<Parameter> ps, const AdagradOptions& o) : Optimizer
 void Adagrad::update(std::span<const Update> updates, const Array& state) {
   std::vector<AdagradUpdate> all;
   for (const Update& u : updates)
-    all.push_back(
-        {{.lr = u.lr / (1 + static_cast<double>(u.step - 1) * options_.lr_decay), .eps = options_.eps * u.eps_factor, .weight_decay = u.weight_decay},
-         u.gradient,
-         u.parameter,
-         sum_[u.index]});
+    all.push_back({{.lr = u.lr / (1 + static_cast<double>(u.step - 1) * options_.lr_decay),
+                    .eps = options_.eps * u.eps_factor,
+                    .weight_decay = u.weight_decay},
+                   u.gradient,
+                   u.parameter,
+                   sum_[u.index]});
   kernels(updates[0].parameter).adagrad(all, state);
 }
 

@@ -23,10 +23,11 @@ Result run(bool checkpointed, bool create_graph) {
   const RandomScope random({.seed = 5, .step = 9});
   const PathScope path(std::make_shared<const std::string>("model.part"));
   const Defaults f64{DType::f64, Device::reference};
-  const Tensor x = variable(random_normal({2, 5, 8}, 1, "x", f64)), w = variable(random_normal({24, 8}, 1, "w", f64) * 0.3),
-               scale = variable(tensor({0.5}, {1}, f64));
+  const Tensor x = variable(random_normal({2, 5, 8}, 1, "x", f64)),
+               w = variable(random_normal({24, 8}, 1, "w", f64) * 0.3), scale = variable(tensor({0.5}, {1}, f64));
   const Tensor outer = scale * scale;  // captured intermediate, and w is used outside as well
-  const Tensor y = checkpointed ? checkpoint([&](const Tensors& in) { return part(in[0], w, outer); }, {x}) : part(x, w, outer);
+  const Tensor y =
+      checkpointed ? checkpoint([&](const Tensors& in) { return part(in[0], w, outer); }, {x}) : part(x, w, outer);
   Tensor loss = sum(y * y) + sum(w * w) * 0.1;
   Tensors g = grad(loss, {x, w, scale}, {.create_graph = create_graph});
   if (create_graph) g = grad(sum(g[0] * g[0]) + sum(g[1] * g[1]) + sum(g[2]), {x, w, scale});

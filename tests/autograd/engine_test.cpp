@@ -122,7 +122,8 @@ TEST_CASE("an rvalue loss gives up its graph, an lvalue keeps it") {
   CHECK(backward(loss).find(x).item() == 32);
   CHECK(backward(loss).find(x).item() == 32);
   CHECK(backward(std::move(loss)).find(x).item() == 32);
-  CHECK_THAT(error_of([&] { (void)grad(h, x); }), contains("[multiply] expected a graph to differentiate") && contains("consumed"));
+  CHECK_THAT(error_of([&] { (void)grad(h, x); }),
+             contains("[multiply] expected a graph to differentiate") && contains("consumed"));
 }
 
 TEST_CASE("a saved value that was changed in place is noticed") {
@@ -148,7 +149,8 @@ TEST_CASE("tensor hooks see, and may replace, the complete gradient") {
   CHECK(seen == std::vector<double>{13});
   CHECK(grad(h * h + h, x).item() == 3 * 13);
   CHECK(seen.size() == 1);
-  CHECK_THAT(error_of([&] { (void)tensor({1}, {1}).on_gradient([](const Tensor& g) { return g; }); }), contains("requires a gradient"));
+  CHECK_THAT(error_of([&] { (void)tensor({1}, {1}).on_gradient([](const Tensor& g) { return g; }); }),
+             contains("requires a gradient"));
 }
 
 TEST_CASE("a handle that is assigned to lets go of what it held") {
@@ -168,7 +170,8 @@ TEST_CASE("anomaly mode names the first op that made a non-finite number, forwar
   const PathScope path(std::make_shared<const std::string>("ViT.blocks.3"));
   const PhaseScope phase("forward");
   const RandomScope random({.seed = 0, .step = 7});
-  CHECK_THAT(error_of([&] { exp(log(x)); }), contains("[log] made 1 of 3 elements non-finite (first:") && contains("at 1)") && contains("0..1.39") &&
+  CHECK_THAT(error_of([&] { exp(log(x)); }), contains("[log] made 1 of 3 elements non-finite (first:") &&
+                                                 contains("at 1)") && contains("0..1.39") &&
                                                  contains("in ViT.blocks.3, forward, step 7"));
   const Tensor y = sum(sqrt(x * x - 1.0));  // finite, but its slope at 0 is not
   CHECK_THAT(error_of([&] { (void)grad(y, x); }), contains("[sqrt] made") && contains("backward"));
@@ -180,7 +183,8 @@ TEST_CASE("a graph whose users are gone is gone") {
     const Tensor w = variable(random_normal({64, 64}, 0, "w"));
     for (int i = 0; i < 20; ++i) {
       const Tensor y = softmax(gelu(linear(random_normal({8, 64}, 0, "x"), w)));
-      (void)grad(grad(sum(y * y), w, {.create_graph = true}), w, {.cotangent = ones({64, 64})});  // a graph of a gradient
+      (void)grad(grad(sum(y * y), w, {.create_graph = true}), w,
+                 {.cotangent = ones({64, 64})});  // a graph of a gradient
       (void)backward(sum(y * y));
     }
     CHECK(live_nodes() == 1);
@@ -211,10 +215,15 @@ TEST_CASE("mistakes are explained with both shapes") {
   const Tensor x = variable(tensor({1, 2, 3, 4, 5, 6}, {2, 3})), y = variable(tensor({1, 2}, {2}));
   CHECK_THAT(error_of([&] { x + y; }), contains("[add] expected shapes that broadcast together, got [2, 3] and [2]"));
   CHECK_THAT(error_of([&] { matmul(x, x); }), contains("[matmul] expected equal inner extents, got [2, 3] and [2, 3]"));
-  CHECK_THAT(error_of([&] { linear(x, x, zeros({3})); }), contains("[linear] expected bias [2] for weight [2, 3], got [3]"));
-  CHECK_THAT(error_of([&] { linear_gelu(x, x, zeros({2}, {DType::f64, Device::cpu})); }), contains("[linear_gelu] expected operands of one dtype"));
+  CHECK_THAT(error_of([&] { linear(x, x, zeros({3})); }),
+             contains("[linear] expected bias [2] for weight [2, 3], got [3]"));
+  CHECK_THAT(error_of([&] {
+               linear_gelu(x, x, zeros({2}, {DType::f64, Device::cpu}));
+             }),
+             contains("[linear_gelu] expected operands of one dtype"));
   CHECK_THAT(error_of([&] { linear(y, x); }), contains("[linear] expected input [.., 3] for weight [2, 3], got [2]"));
-  CHECK_THAT(error_of([&] { layer_norm(x, y, y, 1e-6); }), contains("[layer_norm] expected input [.., 2] for weight [2] and bias [2], got [2, 3]"));
+  CHECK_THAT(error_of([&] { layer_norm(x, y, y, 1e-6); }),
+             contains("[layer_norm] expected input [.., 2] for weight [2] and bias [2], got [2, 3]"));
   CHECK_THAT(error_of([&] {
                x + zeros({2, 3}, {DType::f64, Device::cpu});
              }),
@@ -223,10 +232,14 @@ TEST_CASE("mistakes are explained with both shapes") {
                x + zeros({2, 3}, {DType::f32, Device::reference});
              }),
              contains("[add] expected operands on one device") && contains("reference"));
-  CHECK_THAT(error_of([&] { cross_entropy(x, integers({0, 3}, {2})); }), contains("[cross_entropy] expected labels in 0..2, got 3 at 1"));
+  CHECK_THAT(error_of([&] {
+               cross_entropy(x, integers({0, 3}, {2}));
+             }),
+             contains("[cross_entropy] expected labels in 0..2, got 3 at 1"));
   CHECK_THAT(error_of([&] { gather(x, integers({2}, {1})); }), contains("[gather] expected indices in 0..1"));
   CHECK_THAT(error_of([&] { slice(x, 1, 2, 4); }), contains("[slice]") && contains("got 2..4"));
-  CHECK_THAT(error_of([&] { reshape(x, {5}); }), contains("[reshape] expected a shape of 6 elements like [2, 3], got [5]"));
+  CHECK_THAT(error_of([&] { reshape(x, {5}); }),
+             contains("[reshape] expected a shape of 6 elements like [2, 3], got [5]"));
   CHECK_THAT(error_of([&] { permute(x, {0, 0}); }), contains("axis 0 twice"));
   CHECK_THAT(error_of([&] { dropout(x, 1); }), contains("[dropout] expected a probability in [0, 1), got 1"));
   CHECK_THAT(error_of([&] { gated_residual(x, x, y); }), contains("[gated_residual] expected a gate [1] or [3]"));
@@ -235,11 +248,12 @@ TEST_CASE("mistakes are explained with both shapes") {
   CHECK_THAT(error_of([&] { (void)backward(x); }), contains("[backward] expected a scalar loss, got shape [2, 3]"));
   CHECK_THAT(error_of([&] { (void)backward(sum(x.detach())); }), contains("got a constant"));
   CHECK_THAT(error_of([&] { (void)grad(x, x); }), contains("[grad] expected a scalar or a cotangent"));
-  CHECK_THAT(error_of([&] {
-               Tensor undefined;
-               exp(undefined);
-             }),
-             contains("[exp] expected a tensor, got an undefined tensor (given up by an earlier backward(std::move(loss))?)"));
+  CHECK_THAT(
+      error_of([&] {
+        Tensor undefined;
+        exp(undefined);
+      }),
+      contains("[exp] expected a tensor, got an undefined tensor (given up by an earlier backward(std::move(loss))?)"));
 }
 
 TEST_CASE("check_gradients finds a wrong gradient, of either order") {
@@ -251,13 +265,19 @@ TEST_CASE("check_gradients finds a wrong gradient, of either order") {
                     [=, x = Saved(in[0])](const Tensor& dy) { return Tensors{backward_of(dy, x)}; });
     };
   };
-  CHECK(check_gradients(cube([](const Tensor& dy, const Tensor& v) { return dy * v * v * 3.0; }), {x}, {.order = 2}) < 1e-7);
-  CHECK_THAT(error_of([&] { check_gradients(cube([](const Tensor& dy, const Tensor& v) { return dy * v * v * 3.001; }), {x}); }),
+  CHECK(check_gradients(cube([](const Tensor& dy, const Tensor& v) { return dy * v * v * 3.0; }), {x}, {.order = 2}) <
+        1e-7);
+  CHECK_THAT(error_of([&] {
+               check_gradients(cube([](const Tensor& dy, const Tensor& v) { return dy * v * v * 3.001; }), {x});
+             }),
              contains("[check_gradients] expected derivative") && contains("of order 1 for input 0 [5], element 0"));
   // Right at first, but cut from the graph: its own derivative is missing.
   CHECK_THAT(error_of([&] {
-               check_gradients(cube([](const Tensor& dy, const Tensor& v) { return dy * v.detach() * v.detach() * 3.0; }), {x}, {.order = 2});
+               check_gradients(
+                   cube([](const Tensor& dy, const Tensor& v) { return dy * v.detach() * v.detach() * 3.0; }), {x},
+                   {.order = 2});
              }),
              contains("of order 2"));
-  CHECK_THAT(error_of([&] { check_gradients([](const Tensors& in) { return in[0]; }, {zeros({1})}); }), contains("expected f64 inputs, got f32"));
+  CHECK_THAT(error_of([&] { check_gradients([](const Tensors& in) { return in[0]; }, {zeros({1})}); }),
+             contains("expected f64 inputs, got f32"));
 }

@@ -1,5 +1,6 @@
-// The transformer encoders whose Jacobian at initialisation the authors of ReZero print (notebook "ReZero-Deep_Fast_Transformer"), written
-// in plain ops: width 16, 4 tokens, 4 heads, 64 in the feed-forward layer, ReLU.
+// The transformer encoders whose Jacobian at initialisation the authors of ReZero print (notebook
+// "ReZero-Deep_Fast_Transformer"), written in plain ops: width 16, 4 tokens, 4 heads, 64 in the feed-forward layer,
+// ReLU.
 #include <cmath>
 
 #include "autograd/autograd.h"
@@ -21,21 +22,24 @@ Tensor uniform_tensor(const Shape& shape, double bound, std::uint64_t seed, cons
   return tensor(values, shape);
 }
 
-// Every weight from Glorot's uniform, q, k and v as one matrix; biases of attention 0, of the feed-forward layers PyTorch's default,
-// drawn once for all blocks, as copies of one block have them. No final norm. ReZero's alpha is 0.1 in all blocks.
+// Every weight from Glorot's uniform, q, k and v as one matrix; biases of attention 0, of the feed-forward layers
+// PyTorch's default, drawn once for all blocks, as copies of one block have them. No final norm. ReZero's alpha is 0.1
+// in all blocks.
 std::function<Tensor(const Tensor&)> encoder(Encoder kind, std::int64_t blocks, std::uint64_t seed) {
   constexpr std::int64_t D = 16, heads = 4, hidden = 64;
   const auto xavier = [seed](std::int64_t out, std::int64_t in, const std::string& name) {
     return uniform_tensor({out, in}, std::sqrt(6.0 / static_cast<double>(in + out)), seed, name);
   };
-  const Tensor bias1 = uniform_tensor({hidden}, 1 / std::sqrt(16.0), seed, "bias1"), bias2 = uniform_tensor({D}, 1 / std::sqrt(64.0), seed, "bias2");
+  const Tensor bias1 = uniform_tensor({hidden}, 1 / std::sqrt(16.0), seed, "bias1"),
+               bias2 = uniform_tensor({D}, 1 / std::sqrt(64.0), seed, "bias2");
   struct Block {
     Tensor qkv, out, fc1, fc2;
   };
   std::vector<Block> weights;
   for (std::int64_t i = 0; i < blocks; ++i) {
     const auto name = [i](const char* layer) { return fmt::format("{}.{}", i, layer); };
-    weights.push_back({xavier(3 * D, D, name("qkv")), xavier(D, D, name("out")), xavier(hidden, D, name("fc1")), xavier(D, hidden, name("fc2"))});
+    weights.push_back({xavier(3 * D, D, name("qkv")), xavier(D, D, name("out")), xavier(hidden, D, name("fc1")),
+                       xavier(D, hidden, name("fc2"))});
   }
   return [=](const Tensor& input) {
     const auto norm = [](const Tensor& t) { return layer_norm(t, ones({D}), zeros({D}), 1e-5); };
@@ -58,12 +62,13 @@ JacobianDraws drawn(Encoder kind, std::int64_t blocks) {
 }  // namespace
 
 TEST_CASE("the Jacobians of fresh encoders are those that ReZero's authors print") {
-  // Published: 12 blocks 0.810, 10.242, 1.059; 128 blocks 0.000, 66.281, 2.142 (post, pre, rezero). Single draws of rezero scatter by 0.03
-  // and 0.28; those of post and pre by more than their mean, so that only the size of the median can be asked for.
+  // Published: 12 blocks 0.810, 10.242, 1.059; 128 blocks 0.000, 66.281, 2.142 (post, pre, rezero). Single draws of
+  // rezero scatter by 0.03 and 0.28; those of post and pre by more than their mean, so that only the size of the median
+  // can be asked for.
   CHECK(drawn(Encoder::rezero, 12).mean == Approx(1.06).margin(0.03));
   CHECK(drawn(Encoder::rezero, 128).mean == Approx(2.15).margin(0.35));
-  const double post12 = drawn(Encoder::post, 12).median, pre12 = drawn(Encoder::pre, 12).median, post128 = drawn(Encoder::post, 128).median,
-               pre128 = drawn(Encoder::pre, 128).median;
+  const double post12 = drawn(Encoder::post, 12).median, pre12 = drawn(Encoder::pre, 12).median,
+               post128 = drawn(Encoder::post, 128).median, pre128 = drawn(Encoder::pre, 128).median;
   CAPTURE(post12, pre12, post128, pre128);
   CHECK((post12 > 0.1 && post12 < 1.5));
   CHECK((pre12 > 4 && pre12 < 16));

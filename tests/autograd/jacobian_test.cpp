@@ -20,7 +20,8 @@ TEST_CASE("the Jacobian of a linear map is its matrix: Frobenius norm over the s
   for (const Defaults where : {reference_f64, cpu_f32}) {
     const Tensor tall = random_normal({7, 3}, 0, "tall", where), wide = random_normal({3, 7}, 0, "wide", where);
     const auto measure = [&](const Tensor& weight, std::int64_t rows) {
-      return mean_squared_singular_value([&](const Tensor& x) { return linear(x, weight); }, random_normal({rows, weight.dim(1)}, 1, "x", where));
+      return mean_squared_singular_value([&](const Tensor& x) { return linear(x, weight); },
+                                         random_normal({rows, weight.dim(1)}, 1, "x", where));
     };
     CHECK(measure(tall, 1).exact);
     CHECK(measure(tall, 1).standard_error == 0);
@@ -38,16 +39,20 @@ TEST_CASE("the Jacobian of an elementwise map is the mean of its squared derivat
   CHECK_FALSE(estimate.exact);
   CHECK(estimate.value == Approx(expected));
   CHECK(estimate.standard_error < 1e-12);  // J^T v has the squares of J's diagonal whatever the signs are
-  CHECK(mean_squared_singular_value([](const Tensor& t) { return tanh(t); }, x, {.exact_limit = 400}).value == Approx(expected));
+  CHECK(mean_squared_singular_value([](const Tensor& t) { return tanh(t); }, x, {.exact_limit = 400}).value ==
+        Approx(expected));
 }
 
-TEST_CASE("the estimate agrees with the exact value within its standard error, which shrinks with the number of probes") {
-  const Tensor weight = random_normal({16, 24}, 0, "weight", reference_f64), x = random_normal({1, 24}, 0, "x", reference_f64);
+TEST_CASE(
+    "the estimate agrees with the exact value within its standard error, which shrinks with the number of probes") {
+  const Tensor weight = random_normal({16, 24}, 0, "weight", reference_f64),
+               x = random_normal({1, 24}, 0, "x", reference_f64);
   const auto f = [&](const Tensor& t) { return softmax(tanh(linear(t, weight))) * 10.0; };
   const double exact = mean_squared_singular_value(f, x).value;
   double spread = 0;  // of (estimate - exact) / standard error over seeds: about 1
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const JacobianMeasure estimate = mean_squared_singular_value(f, x, {.exact_limit = 15, .probes = 100, .seed = seed});
+    const JacobianMeasure estimate =
+        mean_squared_singular_value(f, x, {.exact_limit = 15, .probes = 100, .seed = seed});
     REQUIRE_FALSE(estimate.exact);
     REQUIRE(estimate.standard_error > 0);
     const double z = (estimate.value - exact) / estimate.standard_error;
@@ -56,7 +61,9 @@ TEST_CASE("the estimate agrees with the exact value within its standard error, w
   }
   CHECK(spread > 0.4);
   CHECK(spread < 2);
-  const auto error = [&](std::int64_t probes) { return mean_squared_singular_value(f, x, {.exact_limit = 0, .probes = probes}).standard_error; };
+  const auto error = [&](std::int64_t probes) {
+    return mean_squared_singular_value(f, x, {.exact_limit = 0, .probes = probes}).standard_error;
+  };
   CHECK(error(6400) / error(100) == Approx(0.125).epsilon(0.3));
   CHECK(mean_squared_singular_value(f, x, {.exact_limit = 0, .seed = 3}).value ==
         mean_squared_singular_value(f, x, {.exact_limit = 0, .seed = 3}).value);
@@ -70,7 +77,9 @@ TEST_CASE("the Jacobian of a constant is 0, and it is measured inside NoGrad, to
   const NoGrad no_grad;
   CHECK(mean_squared_singular_value([](const Tensor& t) { return t * 2.0; }, x).value == 4);
   CHECK_FALSE(x.requires_grad());
-  CHECK_FALSE(std::isfinite(mean_squared_singular_value([](const Tensor& t) { return t * std::numeric_limits<double>::infinity(); }, x).value));
+  CHECK_FALSE(std::isfinite(
+      mean_squared_singular_value([](const Tensor& t) { return t * std::numeric_limits<double>::infinity(); }, x)
+          .value));
 }
 
 TEST_CASE("what cannot be measured is refused") {

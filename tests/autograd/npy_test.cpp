@@ -26,7 +26,9 @@ std::string file_of(std::string text, const std::string& elements, char version 
   return content + text + elements;
 }
 
-std::string bytes_of(const std::vector<float>& values) { return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)}; }
+std::string bytes_of(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
 
 }  // namespace
 
@@ -40,8 +42,8 @@ TEST_CASE("save_npy writes the bytes that np.save writes, and load_npy reads the
   CHECK(read_file(path) == file_of(header("<f4", "False", "(1,)"), bytes_of({7})));
   save_npy(path, tensor(7));
   CHECK(read_file(path) == file_of(header("<f4", "False", "()"), bytes_of({7})));
-  for (const Tensor& x :
-       {matrix, tensor({1, 2}, Defaults{DType::f64}), integers({{1}, {-2}}), matrix > 2, tensor(5), zeros({0, 3}), zeros({1, 2, 1, 3})}) {
+  for (const Tensor& x : {matrix, tensor({1, 2}, Defaults{DType::f64}), integers({{1}, {-2}}), matrix > 2, tensor(5),
+                          zeros({0, 3}), zeros({1, 2, 1, 3})}) {
     save_npy(path, x);
     const Tensor y = load_npy(path);
     CHECK(y.dtype() == x.dtype());
@@ -59,7 +61,8 @@ TEST_CASE("load_npy reads column-major arrays, booleans, and headers of later ve
   write_file_atomically(path, file_of(header("<f4", "True", "(2, 3)"), bytes_of({1, 4, 2, 5, 3, 6}), 2));
   CHECK(load_npy(path).shape() == Shape{2, 3});
   CHECK(load_npy(path).values() == std::vector<double>{1, 2, 3, 4, 5, 6});
-  write_file_atomically(path, file_of("{\"shape\": (2,), \"fortran_order\": False, \"descr\": \"|b1\"}", std::string("\1\0", 2), 3));
+  write_file_atomically(
+      path, file_of("{\"shape\": (2,), \"fortran_order\": False, \"descr\": \"|b1\"}", std::string("\1\0", 2), 3));
   CHECK(load_npy(path).dtype() == DType::u8);
   CHECK(load_npy(path).values() == std::vector<double>{1, 0});
 }
@@ -72,10 +75,12 @@ TEST_CASE("npy: mistakes and damaged files") {
     return error_of([&] { static_cast<void>(load_npy(path)); });
   };
   const std::string good = file_of(header("<f4", "False", "(2,)"), bytes_of({1, 2}));
-  CHECK_THAT(message("PK\3\4 and so on"), contains("[load_npy] expected a .npy file, which begins with \\x93NUMPY, got " + path.string()));
+  CHECK_THAT(message("PK\3\4 and so on"),
+             contains("[load_npy] expected a .npy file, which begins with \\x93NUMPY, got " + path.string()));
   CHECK_THAT(message(""), contains("[load_npy] expected a .npy file"));
   CHECK_THAT(message(good.substr(0, 40)), contains("expected a header of 118 bytes, got the end of"));
-  CHECK_THAT(message(good.substr(0, good.size() - 1)), contains("[load_npy] expected 8 bytes of elements for f32 [2], got 7 in"));
+  CHECK_THAT(message(good.substr(0, good.size() - 1)),
+             contains("[load_npy] expected 8 bytes of elements for f32 [2], got 7 in"));
   CHECK_THAT(message(good + "x"), contains("[load_npy] expected 8 bytes of elements for f32 [2], got 9 in"));
   CHECK_THAT(message(file_of(header("<f2", "False", "(2,)"), "1234")),
              contains("expected float32, float64, int64, uint8 or bool, little-endian, got '<f2' in"));
@@ -89,7 +94,9 @@ TEST_CASE("npy: mistakes and damaged files") {
   later[6] = 9;
   CHECK_THAT(message(later), contains("expected the format's version 1, 2 or 3 and a header, got version 9 in"));
   CHECK_THAT(error_of([&] { static_cast<void>(load_npy(folder.path() / "none.npy")); }), contains("none.npy"));
-  CHECK_THAT(error_of([&] { save_npy(path, cast(ones({2}), DType::bf16)); }),
-             contains("[save_npy] expected f32, f64, i64 or u8, got bf16, which NumPy does not have: cast() it to f32"));
-  CHECK_THAT(error_of([&] { save_npy(path, Tensor()); }), contains("[save_npy] expected a tensor, got an undefined tensor"));
+  CHECK_THAT(
+      error_of([&] { save_npy(path, cast(ones({2}), DType::bf16)); }),
+      contains("[save_npy] expected f32, f64, i64 or u8, got bf16, which NumPy does not have: cast() it to f32"));
+  CHECK_THAT(error_of([&] { save_npy(path, Tensor()); }),
+             contains("[save_npy] expected a tensor, got an undefined tensor"));
 }

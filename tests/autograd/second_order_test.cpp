@@ -1,4 +1,5 @@
-// Products with the Hessian against what they are known to be, and its largest eigenvalue against matrices whose eigenvalues are known.
+// Products with the Hessian against what they are known to be, and its largest eigenvalue against matrices whose
+// eigenvalues are known.
 #include <cmath>
 #include <numbers>
 
@@ -31,7 +32,8 @@ Tensor with_eigenvalues(const Values& values, Defaults where) {
 }
 
 nn::ViTOptions small_vit() {
-  return {.image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 2, .heads = 2, .gate = "pre", .seed = 1};
+  return {
+      .image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 2, .heads = 2, .gate = "pre", .seed = 1};
 }
 
 }  // namespace
@@ -51,7 +53,8 @@ TEST_CASE("vectors of tensors: dot, scale, add, norm") {
 }
 
 TEST_CASE("hvp of a quadratic is the matrix times v, of a linear function 0") {
-  const Tensor a = with_eigenvalues({3, -1, 2, 0.5}, reference_f64), x = variable(random_normal({4}, 1, "x", reference_f64));
+  const Tensor a = with_eigenvalues({3, -1, 2, 0.5}, reference_f64),
+               x = variable(random_normal({4}, 1, "x", reference_f64));
   const Tensor other = variable(random_normal({2, 2}, 1, "other", reference_f64));
   const Tensors v{random_normal({4}, 1, "v", reference_f64), ones({2, 2}, reference_f64)};
   const Tensor loss = 0.5 * dot(x, matmul(a, x)) + sum(other);
@@ -71,16 +74,19 @@ TEST_CASE("hvp of a ViT is the difference of its gradients along v, and symmetri
   const nn::ViT model(small_vit());
   const Tensor images = random_normal({3, 1, 8, 8}, 1, "images"), labels = integers({0, 2, 1}, {3}, Device::reference);
   const auto loss = [&] { return cross_entropy(model(images), labels, 0.1); };
-  const Tensors parameters = model.trainable(), v = random_normal_like(parameters, 1, "v"), w = random_normal_like(parameters, 1, "w");
+  const Tensors parameters = model.trainable(), v = random_normal_like(parameters, 1, "v"),
+                w = random_normal_like(parameters, 1, "w");
   const Tensors hv = hvp(loss(), parameters, v), hw = hvp(loss(), parameters, w);
   CHECK(dot(hv, w).item() == Approx(dot(hw, v).item()).epsilon(1e-10));
   const double step = 1e-6;
   const auto moved = [&](double by) {
-    for (std::size_t i = 0; i < parameters.size(); ++i) copy_into((parameters[i].detach() + v[i] * by).array(), parameters[i].array());
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      copy_into((parameters[i].detach() + v[i] * by).array(), parameters[i].array());
     return grad(loss(), parameters);
   };
   const Tensors ahead = moved(step), behind = moved(-2 * step);
-  for (std::size_t i = 0; i < parameters.size(); ++i) CHECK(relative_error(hv[i], (ahead[i] - behind[i]) / (2 * step)) < 2e-7);
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    CHECK(relative_error(hv[i], (ahead[i] - behind[i]) / (2 * step)) < 2e-7);
 }
 
 TEST_CASE("top_eigenvalue is the largest one, not the largest in magnitude") {
@@ -95,7 +101,8 @@ TEST_CASE("top_eigenvalue is the largest one, not the largest in magnitude") {
     CHECK(relative_error(matmul(a, top.vector[0]), top.vector[0] * top.value) < 1e-5);
     CHECK(top_eigenvalue(times(-a), {zeros({8}, where)}).value == Approx(7).epsilon(1e-3));
     CHECK(top_eigenvalue(times(zeros({8, 8}, where)), {zeros({8}, where)}).value == 0);
-    CHECK(top_eigenvalue(times(eye(8, where) * -3), {zeros({8}, where)}).value == Approx(-3).epsilon(exact));  // one product: all directions alike
+    CHECK(top_eigenvalue(times(eye(8, where) * -3), {zeros({8}, where)}).value ==
+          Approx(-3).epsilon(exact));  // one product: all directions alike
     CHECK(top_eigenvalue(times(tensor({{-4}}, where)), {zeros({1}, where)}).value == -4);
   }
 }
@@ -120,7 +127,9 @@ TEST_CASE("top_eigenvalue of the second difference, whose eigenvalues are known 
 TEST_CASE("the sharpness of a ViT is the largest eigenvalue of its Hessian, row by row") {
   const DefaultsScope scope(reference_f64);
   nn::ViT model(small_vit());
-  model.each_parameter([](const std::string& name, nn::Parameter& p) { p.frozen = !name.starts_with("head") && name.find("bias") == name.npos; });
+  model.each_parameter([](const std::string& name, nn::Parameter& p) {
+    p.frozen = !name.starts_with("head") && name.find("bias") == name.npos;
+  });
   const Tensor images = random_normal({3, 1, 8, 8}, 1, "images"), labels = integers({0, 2, 1}, {3}, Device::reference);
   const Tensors parameters = model.trainable();
   const HessianProduct product(cross_entropy(model(images), labels), parameters);
@@ -162,11 +171,14 @@ TEST_CASE("the sharpness of a ViT is the largest eigenvalue of its Hessian, row 
 TEST_CASE("second order: mistakes") {
   const Tensor x = variable(ones({2}));
   const Tensor loss = sum(x * x);
-  CHECK_THAT(error_of([&] { static_cast<void>(hvp(loss, {x}, {})); }), contains("[hvp] expected as many tensors on both sides, got 1 and 0"));
+  CHECK_THAT(error_of([&] { static_cast<void>(hvp(loss, {x}, {})); }),
+             contains("[hvp] expected as many tensors on both sides, got 1 and 0"));
   CHECK_THAT(error_of([&] { static_cast<void>(hvp(loss, {x}, {ones({3})})); }),
              contains("[hvp] expected tensors of the same shapes on both sides, got [2] and [3] at 0"));
-  CHECK_THAT(error_of([&] { static_cast<void>(dot(Tensors{}, Tensors{})); }), contains("[dot] expected at least one tensor, got none"));
-  CHECK_THAT(error_of([&] { static_cast<void>(norm(Tensors{})); }), contains("[norm] expected at least one tensor, got none"));
+  CHECK_THAT(error_of([&] { static_cast<void>(dot(Tensors{}, Tensors{})); }),
+             contains("[dot] expected at least one tensor, got none"));
+  CHECK_THAT(error_of([&] { static_cast<void>(norm(Tensors{})); }),
+             contains("[norm] expected at least one tensor, got none"));
   CHECK_THAT(error_of([&] { static_cast<void>(top_eigenvalue(loss, {x}, {.products = 0})); }),
              contains("[top_eigenvalue] expected a tolerance of at least 0 and at least one product, got 0.001 and 0"));
   CHECK_THAT(error_of([&] {

@@ -27,7 +27,8 @@ TEST_CASE("small tensors are shown whole") {
   CHECK(fmt::format("{}", counted({2, 1, 2})) == "f32 [2, 1, 2]\n[[[0, 1]],\n [[2, 3]]]");
   CHECK(fmt::format("{}", integers({3, -7}, {2})) == "i64 [2] [3, -7]");
   CHECK(fmt::format("{}", Tensor(array_from(std::vector<std::uint8_t>{0, 1}, {2}, Device::cpu))) == "u8 [2] [0, 1]");
-  CHECK(fmt::format("{}", tensor({1, std::nan("")}, {2}, {DType::f64, Device::reference})) == "f64 [2] on reference [1, nan]");
+  CHECK(fmt::format("{}", tensor({1, std::nan("")}, {2}, {DType::f64, Device::reference})) ==
+        "f64 [2] on reference [1, nan]");
   CHECK(fmt::format("{}", tensor({1.001}, {1}, {DType::bf16, Device::cpu})) == "bf16 [1] [1]");
   CHECK(fmt::format("{}", variable(tensor({1}, {1}))) == "f32 [1] [1]");
 }

@@ -1,6 +1,6 @@
-// Runs a kernel of the cpu backend and the reference kernel of the same name, and compares: values, the same bits on one, two and three
-// threads, and nothing written past the ends of the results. The same for the cuda backend, where there is a device: values, and the same bits when
-// it is asked again.
+// Runs a kernel of the cpu backend and the reference kernel of the same name, and compares: values, the same bits on
+// one, two and three threads, and nothing written past the ends of the results. The same for the cuda backend, where
+// there is a device: values, and the same bits when it is asked again.
 #pragma once
 
 #include <algorithm>
@@ -25,14 +25,15 @@ struct Tolerance {
   double absolute, relative;
 };
 inline const std::map<std::string, Tolerance> tolerances{
-    {"exact", {0, 0}},                // moves or draws, computes nothing
-    {"unary", {3e-7, 1e-6}},          // erf is within 3e-7 absolutely, the others within 4 ulp
-    {"binary", {0, 1e-7}},            // one operation
-    {"dropout", {0, 2e-7}},           // 1 / (1 - p) rounded to f32, then one product
-    {"reduce", {5e-5, 1e-5}},         // sums of up to 60000 values of size 1 in f32, over 4 lanes at worst
-    {"product", {3e-5, 1e-5}},        // sums of up to 2000 products in f32
-    {"product16", {4e-3, 8e-3}},      // operands of size 1 rounded to bf16 (2^-9), results too; sums of up to 191
-    {"gradient16", {6e-2, 1e-2}},     // 4.4e-2 measured: gate or norm on the other side of the rounding, 2^-9 of each of up to 576 terms
+    {"exact", {0, 0}},            // moves or draws, computes nothing
+    {"unary", {3e-7, 1e-6}},      // erf is within 3e-7 absolutely, the others within 4 ulp
+    {"binary", {0, 1e-7}},        // one operation
+    {"dropout", {0, 2e-7}},       // 1 / (1 - p) rounded to f32, then one product
+    {"reduce", {5e-5, 1e-5}},     // sums of up to 60000 values of size 1 in f32, over 4 lanes at worst
+    {"product", {3e-5, 1e-5}},    // sums of up to 2000 products in f32
+    {"product16", {4e-3, 8e-3}},  // operands of size 1 rounded to bf16 (2^-9), results too; sums of up to 191
+    {"gradient16",
+     {6e-2, 1e-2}},  // 4.4e-2 measured: gate or norm on the other side of the rounding, 2^-9 of each of up to 576 terms
     {"gelu", {1e-6, 1e-6}},           // erf's 3e-7 times |x| up to 4
     {"softmax", {1e-6, 1e-6}},        // exp within 1e-7, a sum of up to 4099
     {"log_softmax", {2e-6, 1e-6}},    // log of that sum
@@ -61,7 +62,8 @@ inline Out fresh(const Shape& shape, DType dtype = DType::f32) {
 }
 inline bool end_untouched(const Array& a) {
   for (std::size_t i = bytes_of(a); i < (bytes_of(a) + 63) / 64 * 64; ++i)
-    if (static_cast<const char*>(a.bytes())[i] != reinterpret_cast<const char*>(&canary)[i % sizeof canary]) return false;
+    if (static_cast<const char*>(a.bytes())[i] != reinterpret_cast<const char*>(&canary)[i % sizeof canary])
+      return false;
   return true;
 }
 
@@ -81,14 +83,16 @@ inline Out random(const Shape& shape, double low = -1, double high = 1, DType dt
 inline Out integers(const Shape& shape, std::int64_t below) {
   static std::mt19937 generator(8);
   Out a(Array(shape, DType::i64, Device::cpu));
-  std::generate_n(a.mutable_data<std::int64_t>(), a.numel(), [&] { return static_cast<std::int64_t>(generator() % static_cast<unsigned>(below)); });
+  std::generate_n(a.mutable_data<std::int64_t>(), a.numel(),
+                  [&] { return static_cast<std::int64_t>(generator() % static_cast<unsigned>(below)); });
   return a;
 }
 
 inline Out bytes(const Shape& shape, double ones) {
   static std::mt19937 generator(9);
   Out a(Array(shape, DType::u8, Device::cpu));
-  std::generate_n(a.mutable_data<std::uint8_t>(), a.numel(), [&] { return static_cast<std::uint8_t>(generator() < ones * 4294967296.0); });
+  std::generate_n(a.mutable_data<std::uint8_t>(), a.numel(),
+                  [&] { return static_cast<std::uint8_t>(generator() < ones * 4294967296.0); });
   return a;
 }
 
@@ -106,8 +110,8 @@ struct Result {
 inline Result as_f32(const Shape& shape) { return {shape, DType::f32}; }
 inline Result as_bf16(const Shape& shape) { return {shape, DType::bf16}; }
 
-// The kernels of the cuda backend for arrays of the host, which go to the device and come back, with what lies between their ends and those of their
-// last cache lines (nothing, where they fill them).
+// The kernels of the cuda backend for arrays of the host, which go to the device and come back, with what lies between
+// their ends and those of their last cache lines (nothing, where they fill them).
 inline const Kernels& cuda_kernels_of_host_arrays() {
   static constexpr Kernels table{
 #define PLUMB_KERNEL(dtypes, name, parameters) .name = elsewhere<&Kernels::name, Device::cuda, 64>,
@@ -128,7 +132,8 @@ inline void check_results(const std::string& name, const char* tolerance, const 
       ++different;
       const double step = bf16 && e != 0 ? std::ldexp(1.0, std::ilogb(e) - 7) : 0;
       if (std::isfinite(e) && std::abs(g - e) <= absolute + relative * std::abs(e) + step) continue;
-      FAIL(name << ", result " << i << " at " << j << ": expected " << e << ", got " << g << ", difference " << g - e << " (" << tolerance << ")");
+      FAIL(name << ", result " << i << " at " << j << ": expected " << e << ", got " << g << ", difference " << g - e
+                << " (" << tolerance << ")");
     }
     INFO(name << ", result " << i << ": " << different << " of " << all.size() << " are rounded otherwise");
     // Where operands are rounded between the steps of a kernel, more results are.
@@ -136,8 +141,8 @@ inline void check_results(const std::string& name, const char* tolerance, const 
   }
 }
 
-// Runs `f` with the reference's and the cpu's kernels, whose results are as given. Where they are bf16, what lies near the middle of two
-// numbers may be rounded to either, but few elements do: at most one in fifty.
+// Runs `f` with the reference's and the cpu's kernels, whose results are as given. Where they are bf16, what lies near
+// the middle of two numbers may be rounded to either, but few elements do: at most one in fifty.
 inline void compare_results(const std::string& name, const char* tolerance, const std::vector<Result>& wanted,
                             const std::function<void(const Kernels&, const Results&)>& f) {
   const auto run = [&](const Kernels& kernels) {

@@ -17,8 +17,9 @@ struct AttentionCase {
 };
 
 std::string describe(const AttentionCase& c) {
-  return fmt::format("attention {}x{}x{}x{}x{} keep {} drop_key {} dropout {} empty {} {} {}{}", c.batch, c.heads, c.queries, c.keys, c.head_dim,
-                     c.keep, c.drop_key, c.dropout, name(c.empty), name(c.shape), name(c.sharing), c.causal ? " causal" : "");
+  return fmt::format("attention {}x{}x{}x{}x{} keep {} drop_key {} dropout {} empty {} {} {}{}", c.batch, c.heads,
+                     c.queries, c.keys, c.head_dim, c.keep, c.drop_key, c.dropout, name(c.empty), name(c.shape),
+                     name(c.sharing), c.causal ? " causal" : "");
 }
 
 AttentionCall call_of(const AttentionCase& c) {
@@ -48,23 +49,27 @@ HeadsOf<A> packed(const A& a, int part) {
   return {a, part * a.dim(3) * hd, a.dim(1) * row, hd, row};
 }
 
-const std::vector<AttentionCase> attention_cases{{1, 1, 1, 1, 1, 1, 0, 0},          {2, 3, 5, 7, 3, 1, 0, 0},      {3, 2, 17, 17, 32, 1, 0, 0},
-                                                 {2, 3, 65, 65, 64, 1, 0, 0},       {1, 2, 1, 65, 48, 1, 0, 0},    {1, 2, 33, 64, 16, 1, 0, 0},
-                                                 {1, 1, 130, 197, 24, 1, 0.2, 0.1}, {2, 2, 17, 17, 32, 1, 0.3, 0}, {2, 2, 17, 17, 32, 1, 0, 0.3},
-                                                 {2, 2, 65, 65, 37, 1, 0.1, 0.2},   {2, 2, 13, 65, 20, 0.5, 0, 0}, {2, 2, 13, 65, 20, 0.5, 0.3, 0.2},
-                                                 {1, 2, 9, 200, 64, 0.9, 0.5, 0},   {2, 2, 5, 3, 8, 1, 1, 0},      {2, 2, 5, 3, 8, 1, 0, 1}};
+const std::vector<AttentionCase> attention_cases{
+    {1, 1, 1, 1, 1, 1, 0, 0},          {2, 3, 5, 7, 3, 1, 0, 0},      {3, 2, 17, 17, 32, 1, 0, 0},
+    {2, 3, 65, 65, 64, 1, 0, 0},       {1, 2, 1, 65, 48, 1, 0, 0},    {1, 2, 33, 64, 16, 1, 0, 0},
+    {1, 1, 130, 197, 24, 1, 0.2, 0.1}, {2, 2, 17, 17, 32, 1, 0.3, 0}, {2, 2, 17, 17, 32, 1, 0, 0.3},
+    {2, 2, 65, 65, 37, 1, 0.1, 0.2},   {2, 2, 13, 65, 20, 0.5, 0, 0}, {2, 2, 13, 65, 20, 0.5, 0.3, 0.2},
+    {1, 2, 9, 200, 64, 0.9, 0.5, 0},   {2, 2, 5, 3, 8, 1, 1, 0},      {2, 2, 5, 3, 8, 1, 0, 1}};
 
 // Softmax and dropout of scores by the masks of the call.
 void check_masked_rows(const AttentionCase& c, const AttentionCall& call) {
   const Shape all{c.batch, c.heads, c.queries, c.keys};
   const Array x = random(all, -3, 3), dy = random(all);
   const std::vector<Result> one{as_f32(all)};
-  compare_results(describe(c) + " softmax", "attention", one, [&](const Kernels& k, const Results& y) { k.attention_softmax_forward(call, x, y[0]); });
-  compare_results(describe(c) + " softmax backward", "attention", {as_f32(all), as_f32(all)}, [&](const Kernels& k, const Results& y) {
-    k.attention_softmax_forward(call, x, y[0]);
-    k.attention_softmax_backward(call, dy, y[0], y[1]);
-  });
-  compare_results(describe(c) + " dropout", "dropout", one, [&](const Kernels& k, const Results& y) { k.attention_dropout(call, x, y[0]); });
+  compare_results(describe(c) + " softmax", "attention", one,
+                  [&](const Kernels& k, const Results& y) { k.attention_softmax_forward(call, x, y[0]); });
+  compare_results(describe(c) + " softmax backward", "attention", {as_f32(all), as_f32(all)},
+                  [&](const Kernels& k, const Results& y) {
+                    k.attention_softmax_forward(call, x, y[0]);
+                    k.attention_softmax_backward(call, dy, y[0], y[1]);
+                  });
+  compare_results(describe(c) + " dropout", "dropout", one,
+                  [&](const Kernels& k, const Results& y) { k.attention_dropout(call, x, y[0]); });
 }
 
 }  // namespace
@@ -85,25 +90,30 @@ TEST_CASE("cpu attention, with masks, drops and every rule for empty rows") {
                                    {1, 2, 130, 197, 8, keep, 0.1, 0, EmptyRow::zero, shape, sharing, {14, 14}},
                                    {2, 3, 9, 12, 4, keep, 0.95, 0.2, EmptyRow::paper, shape, sharing, {3, 4}},
                                    {2, 3, 9, 75, 4, keep, 0.95, 0, EmptyRow::zero, shape, sharing, {5, 12}}});
-  for (const EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper})  // queries before the first key have none
+  for (const EmptyRow empty :
+       {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper})  // queries before the first key have none
     for (const auto& [queries, keys] : {std::pair{65, 65}, {9, 130}, {70, 66}, {1, 5}, {5, 1}})
       for (const auto& [keep, drop] : {std::pair{1.0, 0.0}, {0.6, 0.0}, {1.0, 0.3}, {0.6, 0.3}})
-        cases.push_back({1, 2, queries, keys, 8, keep, drop, drop, empty, DropShape::plain, DropSharing::per_entry, {}, true});
+        cases.push_back(
+            {1, 2, queries, keys, 8, keep, drop, drop, empty, DropShape::plain, DropSharing::per_entry, {}, true});
   for (const AttentionCase& c : cases)
     for (DType type : {DType::f32, DType::bf16}) {
       const AttentionCall call = call_of(c);
-      const Shape query{c.batch, c.heads, c.queries, c.head_dim}, key{c.batch, c.heads, c.keys, c.head_dim}, row{c.batch, c.heads, c.queries, 2};
-      const Array q = random(query, -2, 2, type), k = random(key, -2, 2, type), v = random(key, -1, 1, type), dout = random(query, -1, 1, type);
-      compare_results(describe(c), "attention", {{query, type}, as_f32(row)}, [&](const Kernels& kernels, const Results& y) {
-        kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(y[0]), y[1]);
-      });
+      const Shape query{c.batch, c.heads, c.queries, c.head_dim}, key{c.batch, c.heads, c.keys, c.head_dim},
+          row{c.batch, c.heads, c.queries, 2};
+      const Array q = random(query, -2, 2, type), k = random(key, -2, 2, type), v = random(key, -1, 1, type),
+                  dout = random(query, -1, 1, type);
+      compare_results(describe(c), "attention", {{query, type}, as_f32(row)},
+                      [&](const Kernels& kernels, const Results& y) {
+                        kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(y[0]), y[1]);
+                      });
       if (type == DType::f32) check_masked_rows(c, call);
       compare_results(describe(c) + " backward", "attention_gradient", {{query, type}, {key, type}, {key, type}},
                       [&](const Kernels& kernels, const Results& y) {
                         const Out out = fresh(query, type), sums = fresh(row);
                         kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(out), sums);
-                        kernels.attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums, separate(y[0]), separate(y[1]),
-                                                   separate(y[2]));
+                        kernels.attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums,
+                                                   separate(y[0]), separate(y[1]), separate(y[2]));
                       });
     }
 }
@@ -114,13 +124,17 @@ TEST_CASE("cpu attention on packed heads in place") {
       if (c.queries != c.keys) continue;
       const AttentionCall call = call_of(c);
       const Shape token{c.batch, c.queries, c.heads, c.head_dim};
-      const Array qkv = random({c.batch, c.queries, 3, c.heads, c.head_dim}, -1, 1, type), dout = random(token, -1, 1, type);
-      const auto tokens = [&]<class A>(const A& a) { return HeadsOf<A>{a, 0, c.queries * c.heads * c.head_dim, c.head_dim, c.heads * c.head_dim}; };
-      compare_results(describe(c) + " packed", "attention_gradient", {{token, type}, as_f32({c.batch, c.heads, c.queries, 2}), {qkv.shape(), type}},
+      const Array qkv = random({c.batch, c.queries, 3, c.heads, c.head_dim}, -1, 1, type),
+                  dout = random(token, -1, 1, type);
+      const auto tokens = [&]<class A>(const A& a) {
+        return HeadsOf<A>{a, 0, c.queries * c.heads * c.head_dim, c.head_dim, c.heads * c.head_dim};
+      };
+      compare_results(describe(c) + " packed", "attention_gradient",
+                      {{token, type}, as_f32({c.batch, c.heads, c.queries, 2}), {qkv.shape(), type}},
                       [&](const Kernels& k, const Results& y) {
                         k.attention_forward(call, packed(qkv, 0), packed(qkv, 1), packed(qkv, 2), tokens(y[0]), y[1]);
-                        k.attention_backward(call, tokens(dout), packed(qkv, 0), packed(qkv, 1), packed(qkv, 2), y[1], packed(y[2], 0),
-                                             packed(y[2], 1), packed(y[2], 2));
+                        k.attention_backward(call, tokens(dout), packed(qkv, 0), packed(qkv, 1), packed(qkv, 2), y[1],
+                                             packed(y[2], 0), packed(y[2], 1), packed(y[2], 2));
                       });
     }
 }
@@ -128,13 +142,15 @@ TEST_CASE("cpu attention on packed heads in place") {
 TEST_CASE("cpu attention leaves heads of several dtypes to the reference") {
   const AttentionCase c{2, 2, 5, 7, 3, 1, 0, 0};
   const Shape query{2, 2, 5, 3}, key{2, 2, 7, 3}, row{2, 2, 5, 2};
-  const Array q = random(query), k = random(key), v = random(key, -1, 1, DType::bf16), dout = random(query), sums = random(row);
-  compare_results(
-      "mixed", "exact", {as_bf16(query), as_f32(row), as_f32(query), as_bf16(key), as_bf16(key)}, [&](const Kernels& kernels, const Results& y) {
-        const AttentionCall call = call_of(c);
-        kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(y[0]), y[1]);
-        kernels.attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums, separate(y[2]), separate(y[3]), separate(y[4]));
-      });
+  const Array q = random(query), k = random(key), v = random(key, -1, 1, DType::bf16), dout = random(query),
+              sums = random(row);
+  compare_results("mixed", "exact", {as_bf16(query), as_f32(row), as_f32(query), as_bf16(key), as_bf16(key)},
+                  [&](const Kernels& kernels, const Results& y) {
+                    const AttentionCall call = call_of(c);
+                    kernels.attention_forward(call, separate(q), separate(k), separate(v), separate(y[0]), y[1]);
+                    kernels.attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums,
+                                               separate(y[2]), separate(y[3]), separate(y[4]));
+                  });
 }
 
 TEST_CASE("cpu attention drops exactly the keys that the reference drops") {
@@ -162,8 +178,8 @@ TEST_CASE("cpu attention drops exactly the keys that the reference drops") {
   }
 }
 
-// The softmax of scores a million apart has one key with probability 1: nothing flows back through the scores, to the last bit. What rounding
-// left there once, times keys of that size, drowned every gradient before it.
+// The softmax of scores a million apart has one key with probability 1: nothing flows back through the scores, to the
+// last bit. What rounding left there once, times keys of that size, drowned every gradient before it.
 TEST_CASE("cpu attention: saturated rows give their scores no gradient") {
   const std::int64_t n = 9, width = 16;
   const Shape shape{1, 2, n, width};
@@ -178,7 +194,8 @@ TEST_CASE("cpu attention: saturated rows give their scores no gradient") {
     call.dropout = {drop_threshold(drop), 7};
     const Out out = fresh(shape), sums = fresh({1, 2, n, 2}), dq = fresh(shape), dk = fresh(shape), dv = fresh(shape);
     cpu_kernels().attention_forward(call, separate(q), separate(k), separate(v), separate(out), sums);
-    cpu_kernels().attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums, separate(dq), separate(dk), separate(dv));
+    cpu_kernels().attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums, separate(dq),
+                                     separate(dk), separate(dv));
     for (double x : to_vector(dq)) CHECK(x == 0);
     for (double x : to_vector(dk)) CHECK(x == 0);
     double most = 0;
@@ -199,7 +216,8 @@ TEST_CASE("cpu attention without queries leaves keys and values without gradient
     const Array q = fresh(query), k = random(key), v = random(key), dout = fresh(query);
     const Out out = fresh(query), sums = fresh({1, 1, 0, 2}), dq = fresh(query), dk = fresh(key), dv = fresh(key);
     cpu_kernels().attention_forward(call, separate(q), separate(k), separate(v), separate(out), sums);
-    cpu_kernels().attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums, separate(dq), separate(dk), separate(dv));
+    cpu_kernels().attention_backward(call, separate(dout), separate(q), separate(k), separate(v), sums, separate(dq),
+                                     separate(dk), separate(dv));
     for (const Array& d : {dk, dv})
       for (double x : to_vector(d)) CHECK(x == 0);
   }

@@ -22,7 +22,8 @@ TEST_CASE("cpu cast between f32 and bf16 rounds like bfloat16") {
   for (std::int64_t n : {1, 5, 17, 65, 191, 4099, 70000}) {
     const Out x = random({n}), bits = fresh({n}, DType::bf16);
     for (std::int64_t i = 0; i < n; ++i) {
-      x.mutable_data<float>()[i] = std::bit_cast<float>(static_cast<std::uint32_t>(generator()) & ~(i % 3 ? 0u : 0x7fffu));  // a third are ties
+      x.mutable_data<float>()[i] =
+          std::bit_cast<float>(static_cast<std::uint32_t>(generator()) & ~(i % 3 ? 0u : 0x7fffu));  // a third are ties
       bits.mutable_data<bfloat16>()[i] = bfloat16::from_bits(static_cast<std::uint16_t>(i));
     }
     const Out narrow = fresh({n}, DType::bf16), wide = fresh({n}), same = fresh({n}, DType::bf16);
@@ -33,7 +34,8 @@ TEST_CASE("cpu cast between f32 and bf16 rounds like bfloat16") {
     for (std::int64_t i = 0; i < n; ++i) {
       REQUIRE(narrow.data<bfloat16>()[i].bits == bfloat16(x.data<float>()[i]).bits);
       REQUIRE(std::bit_cast<std::uint32_t>(wide.data<float>()[i]) == static_cast<std::uint32_t>(i & 0xffff) << 16);
-      REQUIRE(same.data<bfloat16>()[i].bits == bfloat16(static_cast<float>(bfloat16::from_bits(static_cast<std::uint16_t>(i)))).bits);
+      REQUIRE(same.data<bfloat16>()[i].bits ==
+              bfloat16(static_cast<float>(bfloat16::from_bits(static_cast<std::uint16_t>(i)))).bits);
     }
   }
 }
@@ -52,22 +54,24 @@ TEST_CASE("cpu adds in bf16, in place too, and leaves the rest to the reference"
   const Array a = random16({70, 17}), row = random16({17}), wide = random({70, 17});
   for (Binary op : {Binary::add, Binary::subtract, Binary::multiply})
     for (const Array& b : {row, wide})
-      compare_results("by the reference", "exact", {as_bf16({70, 17}), as_f32({70, 17})}, [&](const Kernels& k, const Results& y) {
-        k.binary(op, a, b, y[0]);
-        k.binary(op, a, b, y[1]);
-      });
+      compare_results("by the reference", "exact", {as_bf16({70, 17}), as_f32({70, 17})},
+                      [&](const Kernels& k, const Results& y) {
+                        k.binary(op, a, b, y[0]);
+                        k.binary(op, a, b, y[1]);
+                      });
 }
 
 TEST_CASE("cpu linear in bf16") {
   using After = LinearCall::After;
-  for (auto [B, T, N, K] :
-       std::vector<std::array<std::int64_t, 4>>{{1, 1, 1, 1}, {13, 5, 37, 19}, {8, 17, 64, 48}, {10, 7, 17, 191}, {64, 9, 48, 32}}) {
+  for (auto [B, T, N, K] : std::vector<std::array<std::int64_t, 4>>{
+           {1, 1, 1, 1}, {13, 5, 37, 19}, {8, 17, 64, 48}, {10, 7, 17, 191}, {64, 9, 48, 32}}) {
     const std::int64_t R = B * T;
-    const Array w = random({N, K}, -0.3, 0.3), b = random({N}), gamma = random({K}, 0.5, 2), beta = random({K}), skip = random({R, N}),
-                gate = random({N}), rows = random({B});
+    const Array w = random({N, K}, -0.3, 0.3), b = random({N}), gamma = random({K}, 0.5, 2), beta = random({K}),
+                skip = random({R, N}), gate = random({N}), rows = random({B});
     const Array x32 = random({R, K}), dy32 = random({R, N});
     for (DType type : both) {
-      const Array x = random({R, K}, -1, 1, type), dy = random({R, N}, -1, 1, type), slope = random({R, N}, -1, 1, type);
+      const Array x = random({R, K}, -1, 1, type), dy = random({R, N}, -1, 1, type),
+                  slope = random({R, N}, -1, 1, type);
       for (DType out : both) {
         compare_results("linear", "product16", {{{R, N}, out}, {{R, N}, out}}, [&](const Kernels& k, const Results& y) {
           k.linear_forward({.products = Precision::bf16}, x, w, b, {}, y[0]);
@@ -75,47 +79,59 @@ TEST_CASE("cpu linear in bf16") {
         });
         compare_results("linear_backward", "gradient16", {{{R, K}, out}, as_f32({N, K}), as_f32({N}), as_f32({N, K})},
                         [&](const Kernels& k, const Results& y) {
-                          k.linear_backward({.products = Precision::bf16}, {}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
+                          k.linear_backward({.products = Precision::bf16}, {}, dy, x, w, b,
+                                            {.dx = y[0], .dw = y[1], .db = y[2]});
                           k.linear_backward({.products = Precision::bf16}, {}, dy, x, w, b, {.dw = y[3]});
                         });
       }
-      compare_results("gelu after", "product16", {{{R, N}, type}, {{R, N}, type}}, [&](const Kernels& k, const Results& y) {
-        k.linear_forward({.after = After::gelu, .products = Precision::bf16}, x, w, b, {.slope = y[1]}, y[0]);
-      });
-      compare_results("gelu backward", "gradient16", {{{R, K}, type}, as_f32({N, K}), as_f32({N})}, [&](const Kernels& k, const Results& y) {
-        k.linear_backward({.after = After::gelu, .products = Precision::bf16}, {.slope = slope}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
-      });
-      compare_results("norm before", "product16", {{{R, N}, type}, as_f32({R}), as_f32({R})}, [&](const Kernels& k, const Results& y) {
-        k.linear_forward({.gamma = gamma, .beta = beta, .eps = 1e-6, .products = Precision::bf16}, x32, w, b, {.mean = y[1], .rstd = y[2]}, y[0]);
-      });
+      compare_results(
+          "gelu after", "product16", {{{R, N}, type}, {{R, N}, type}}, [&](const Kernels& k, const Results& y) {
+            k.linear_forward({.after = After::gelu, .products = Precision::bf16}, x, w, b, {.slope = y[1]}, y[0]);
+          });
+      compare_results("gelu backward", "gradient16", {{{R, K}, type}, as_f32({N, K}), as_f32({N})},
+                      [&](const Kernels& k, const Results& y) {
+                        k.linear_backward({.after = After::gelu, .products = Precision::bf16}, {.slope = slope}, dy, x,
+                                          w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
+                      });
+      compare_results("norm before", "product16", {{{R, N}, type}, as_f32({R}), as_f32({R})},
+                      [&](const Kernels& k, const Results& y) {
+                        k.linear_forward({.gamma = gamma, .beta = beta, .eps = 1e-6, .products = Precision::bf16}, x32,
+                                         w, b, {.mean = y[1], .rstd = y[2]}, y[0]);
+                      });
       if (K >= 19)  // of narrower rows rstd is large, and what rounding leaves of h with it
-        compare_results("norm backward", "gradient16", {as_f32({R, K}), as_f32({N, K}), as_f32({N}), as_f32({K}), as_f32({K})},
-                        [&](const Kernels& k, const Results& y) {
-                          const LinearCall call{.gamma = gamma, .beta = beta, .eps = 1e-6, .products = Precision::bf16};
-                          const Out mean = random({R}), rstd = random({R});
-                          k.layer_norm_forward(x32, gamma, beta, call.eps, empty_like(x32), mean, rstd);
-                          copy_into(x32, y[0]);
-                          k.linear_backward(call, {.mean = mean, .rstd = rstd}, dy, x32, w, b,
-                                            {.dx = y[0], .add_to_dx = true, .dw = y[1], .db = y[2], .dgamma = y[3], .dbeta = y[4]});
-                        });
+        compare_results(
+            "norm backward", "gradient16", {as_f32({R, K}), as_f32({N, K}), as_f32({N}), as_f32({K}), as_f32({K})},
+            [&](const Kernels& k, const Results& y) {
+              const LinearCall call{.gamma = gamma, .beta = beta, .eps = 1e-6, .products = Precision::bf16};
+              const Out mean = random({R}), rstd = random({R});
+              k.layer_norm_forward(x32, gamma, beta, call.eps, empty_like(x32), mean, rstd);
+              copy_into(x32, y[0]);
+              k.linear_backward(call, {.mean = mean, .rstd = rstd}, dy, x32, w, b,
+                                {.dx = y[0], .add_to_dx = true, .dw = y[1], .db = y[2], .dgamma = y[3], .dbeta = y[4]});
+            });
       for (const Array& g : {Array(), gate})
         for (const Array& s : {Array(), rows}) {
           compare_results("junction after", "product16", {as_f32({R, N})}, [&](const Kernels& k, const Results& y) {
-            k.linear_forward({.after = After::residual, .skip = skip, .gate = g, .row_scale = s, .products = Precision::bf16}, x, w, b, {}, y[0]);
+            k.linear_forward(
+                {.after = After::residual, .skip = skip, .gate = g, .row_scale = s, .products = Precision::bf16}, x, w,
+                b, {}, y[0]);
           });
-          compare_results("junction backward", "gradient16", {{{R, K}, type}, as_f32({N, K}), as_f32({N}), as_f32({N})},
-                          [&](const Kernels& k, const Results& y) {
-                            const LinearCall call{.after = After::residual, .gate = g, .row_scale = s, .products = Precision::bf16};
-                            if (!g.defined()) k.fill(0, y[3]);
-                            k.linear_backward(call, {}, dy32, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2], .dgate = g.defined() ? y[3] : Out()});
-                          });
+          compare_results(
+              "junction backward", "gradient16", {{{R, K}, type}, as_f32({N, K}), as_f32({N}), as_f32({N})},
+              [&](const Kernels& k, const Results& y) {
+                const LinearCall call{.after = After::residual, .gate = g, .row_scale = s, .products = Precision::bf16};
+                if (!g.defined()) k.fill(0, y[3]);
+                k.linear_backward(call, {}, dy32, x, w, b,
+                                  {.dx = y[0], .dw = y[1], .db = y[2], .dgate = g.defined() ? y[3] : Out()});
+              });
         }
     }
   }
 }
 
 TEST_CASE("cpu linear in bf16 where oneDNN may not use the instructions") {
-  if (std::getenv("ONEDNN_MAX_CPU_ISA") || std::getenv("DNNL_MAX_CPU_ISA")) return;  // in the second process, or where somebody else decides
+  if (std::getenv("ONEDNN_MAX_CPU_ISA") || std::getenv("DNNL_MAX_CPU_ISA"))
+    return;  // in the second process, or where somebody else decides
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   CHECK(std::system(("ONEDNN_MAX_CPU_ISA=AVX512_CORE '" + self + "' 'cpu linear in bf16' > /dev/null").c_str()) == 0);
 }

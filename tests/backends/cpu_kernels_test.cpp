@@ -18,23 +18,26 @@ Array integers_as_f32(const Shape& shape, std::int64_t below) {
 }  // namespace
 
 TEST_CASE("cpu fill, unary") {
-  const float specials[] = {0.0f, -0.0f, 1e-30f, -1e-30f, 90.0f, -90.0f, 300.0f, INFINITY, -INFINITY, NAN, 1.0f, -1.0f, -2.0f};
+  const float specials[] = {0.0f,     -0.0f,     1e-30f, -1e-30f, 90.0f, -90.0f, 300.0f,
+                            INFINITY, -INFINITY, NAN,    1.0f,    -1.0f, -2.0f};
   for (std::int64_t n : sizes) {
     compare("fill", "exact", {{n}}, [](const Kernels& k, const Results& y) { k.fill(2.5, y[0]); });
     const Array any = random({n}, -4, 4), positive = random({n}, 1e-3, 10);
     const auto check = [&](Unary op, double p, const Array& x) {
-      compare("unary " + std::to_string(static_cast<int>(op)), "unary", {{n}}, [&](const Kernels& k, const Results& y) { k.unary(op, p, x, y[0]); });
+      compare("unary " + std::to_string(static_cast<int>(op)), "unary", {{n}},
+              [&](const Kernels& k, const Results& y) { k.unary(op, p, x, y[0]); });
     };
-    for (Unary op : {Unary::exp, Unary::tanh, Unary::erf, Unary::relu, Unary::step, Unary::abs, Unary::sign, Unary::sigmoid, Unary::sin, Unary::cos,
-                     Unary::expm1, Unary::floor, Unary::round})
+    for (Unary op : {Unary::exp, Unary::tanh, Unary::erf, Unary::relu, Unary::step, Unary::abs, Unary::sign,
+                     Unary::sigmoid, Unary::sin, Unary::cos, Unary::expm1, Unary::floor, Unary::round})
       check(op, 0, any);
     for (Unary op : {Unary::log, Unary::sqrt, Unary::rsqrt, Unary::log1p}) check(op, 0, positive);
     for (double p : {1.0, 2.0, 3.0, -1.0, -2.0, 0.5, -0.5, 1.7}) check(Unary::pow, p, positive);
     for (Unary op : {Unary::multiply, Unary::add}) check(op, 0.3, any);
   }
   const Array x = array_from(std::span<const float>(specials), {13}, Device::cpu);
-  for (Unary op : {Unary::exp, Unary::log, Unary::tanh, Unary::erf, Unary::sqrt, Unary::rsqrt, Unary::relu, Unary::step, Unary::abs, Unary::sign,
-                   Unary::log1p, Unary::sigmoid, Unary::sin, Unary::cos, Unary::expm1, Unary::floor, Unary::round})
+  for (Unary op : {Unary::exp, Unary::log, Unary::tanh, Unary::erf, Unary::sqrt, Unary::rsqrt, Unary::relu, Unary::step,
+                   Unary::abs, Unary::sign, Unary::log1p, Unary::sigmoid, Unary::sin, Unary::cos, Unary::expm1,
+                   Unary::floor, Unary::round})
     compare("special values of unary " + std::to_string(static_cast<int>(op)), "unary", {{13}},
             [&](const Kernels& k, const Results& y) { k.unary(op, 0, x, y[0]); });
 }
@@ -45,8 +48,11 @@ TEST_CASE("cpu binary, where, broadcast over every kind of operand") {
                                           {Shape{2, 3, 1, 5}, Shape{1, 4, 1}, Shape{2, 3, 4, 5}},
                                           {Shape{64, 1, 37}, Shape{64, 17, 37}, Shape{64, 17, 37}}};
   for (std::int64_t n : sizes)
-    cases.insert(cases.end(), {{Shape{n}, Shape{n}, Shape{n}}, {Shape{n}, Shape{1}, Shape{n}}, {Shape{}, Shape{n}, Shape{n}}});
-  for (std::int64_t d : widths) cases.insert(cases.end(), {{Shape{130, d}, Shape{d}, Shape{130, d}}, {Shape{130, 1}, Shape{130, d}, Shape{130, d}}});
+    cases.insert(cases.end(),
+                 {{Shape{n}, Shape{n}, Shape{n}}, {Shape{n}, Shape{1}, Shape{n}}, {Shape{}, Shape{n}, Shape{n}}});
+  for (std::int64_t d : widths)
+    cases.insert(cases.end(),
+                 {{Shape{130, d}, Shape{d}, Shape{130, d}}, {Shape{130, 1}, Shape{130, d}, Shape{130, d}}});
   for (const auto& [left, right, result] : cases) {
     const Array a = random(left), b = random(right, 0.5, 2), mask = bytes(left, 0.4);
     for (Binary op : {Binary::add, Binary::subtract, Binary::multiply, Binary::divide})
@@ -57,7 +63,8 @@ TEST_CASE("cpu binary, where, broadcast over every kind of operand") {
       compare("comparison " + std::to_string(static_cast<int>(op)), "exact", {result},
               [&](const Kernels& k, const Results& y) { k.binary(op, steps, others, y[0]); });
     const Array base = random(left, 0.1, 3);
-    compare("pow", "unary", {result}, [&](const Kernels& k, const Results& y) { k.binary(Binary::pow, base, others, y[0]); });
+    compare("pow", "unary", {result},
+            [&](const Kernels& k, const Results& y) { k.binary(Binary::pow, base, others, y[0]); });
     compare("where", "exact", {result}, [&](const Kernels& k, const Results& y) { k.where(mask, a, b, y[0]); });
     compare("broadcast", "exact", {result}, [&](const Kernels& k, const Results& y) { k.broadcast(a, y[0]); });
   }
@@ -83,22 +90,27 @@ TEST_CASE("cpu reduce over every kind of axes") {
   const Array x = random({40, 50});
   Out(x).mutable_data<float>()[777] = NAN;
   for (const Shape& to : {Shape{1, 1}, Shape{40, 1}, Shape{1, 50}})
-    compare("reduce with NaN", "reduce", {to}, [&](const Kernels& k, const Results& y) { k.reduce(Reduce::max, x, y[0]); });
+    compare("reduce with NaN", "reduce", {to},
+            [&](const Kernels& k, const Results& y) { k.reduce(Reduce::max, x, y[0]); });
 }
 
 TEST_CASE("cpu matmul and linear") {
-  for (auto [M, N, K] :
-       std::vector<std::array<std::int64_t, 3>>{{1, 1, 1}, {3, 5, 7}, {64, 10, 64}, {33, 65, 31}, {200, 192, 64}, {130, 1, 37}, {1, 192, 64}})
+  for (auto [M, N, K] : std::vector<std::array<std::int64_t, 3>>{
+           {1, 1, 1}, {3, 5, 7}, {64, 10, 64}, {33, 65, 31}, {200, 192, 64}, {130, 1, 37}, {1, 192, 64}})
     for (int t = 0; t < 4; ++t) {
       const bool ta = t & 1, tb = t & 2;
       const Array a = random(ta ? Shape{K, M} : Shape{M, K}), b = random(tb ? Shape{N, K} : Shape{K, N});
       compare("matmul", "product", {{M, N}}, [&](const Kernels& k, const Results& y) { k.matmul(a, ta, b, tb, y[0]); });
-      const Array batch = random(ta ? Shape{2, 3, K, M} : Shape{2, 3, M, K}), other = random(tb ? Shape{3, N, K} : Shape{3, K, N});
-      compare("batched matmul", "product", {{2, 3, M, N}}, [&](const Kernels& k, const Results& y) { k.matmul(batch, ta, other, tb, y[0]); });
-      const Array rows = random(ta ? Shape{4, 1, K, M} : Shape{4, 1, M, K}), columns = random(tb ? Shape{1, 3, N, K} : Shape{1, 3, K, N});
+      const Array batch = random(ta ? Shape{2, 3, K, M} : Shape{2, 3, M, K}),
+                  other = random(tb ? Shape{3, N, K} : Shape{3, K, N});
+      compare("batched matmul", "product", {{2, 3, M, N}},
+              [&](const Kernels& k, const Results& y) { k.matmul(batch, ta, other, tb, y[0]); });
+      const Array rows = random(ta ? Shape{4, 1, K, M} : Shape{4, 1, M, K}),
+                  columns = random(tb ? Shape{1, 3, N, K} : Shape{1, 3, K, N});
       compare("matmul, both sides broadcast", "product", {{4, 3, M, N}},
               [&](const Kernels& k, const Results& y) { k.matmul(rows, ta, columns, tb, y[0]); });
-      compare("matmul, one side batched", "product", {{2, 3, M, N}}, [&](const Kernels& k, const Results& y) { k.matmul(batch, ta, b, tb, y[0]); });
+      compare("matmul, one side batched", "product", {{2, 3, M, N}},
+              [&](const Kernels& k, const Results& y) { k.matmul(batch, ta, b, tb, y[0]); });
     }
   for (auto [R, N, K] : std::vector<std::array<std::int64_t, 3>>{{1, 1, 1},
                                                                  {64, 10, 64},
@@ -116,12 +128,13 @@ TEST_CASE("cpu matmul and linear") {
       k.linear_forward({}, x, w, b, {}, y[0]);
       k.linear_forward({}, x, w, Array(), {}, y[1]);
     });
-    compare("linear_backward", "product", {{R, K}, {N, K}, {N}, {R, K}, {R, K}}, [&](const Kernels& k, const Results& y) {
-      k.linear_backward({}, {}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
-      k.linear_backward({}, {}, dy, x, w, b, {.dx = y[3]});
-      copy_into(x, y[4]);
-      k.linear_backward({}, {}, dy, x, w, b, {.dx = y[4], .add_to_dx = true});
-    });
+    compare("linear_backward", "product", {{R, K}, {N, K}, {N}, {R, K}, {R, K}},
+            [&](const Kernels& k, const Results& y) {
+              k.linear_backward({}, {}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
+              k.linear_backward({}, {}, dy, x, w, b, {.dx = y[3]});
+              copy_into(x, y[4]);
+              k.linear_backward({}, {}, dy, x, w, b, {.dx = y[4], .add_to_dx = true});
+            });
   }
 }
 
@@ -129,27 +142,31 @@ TEST_CASE("linear layers without rows, inputs or outputs") {
   using After = LinearCall::After;
   for (Precision products : {Precision::f32, Precision::bf16})
     for (auto [R, N, K] : std::vector<std::array<std::int64_t, 3>>{{0, 3, 5}, {0, 16, 32}, {4, 0, 5}, {4, 3, 0}}) {
-      const Array x = random({R, K}), w = random({N, K}), b = random({N}), dy = random({R, N}), skip = random({R, N}), gate = random({N});
+      const Array x = random({R, K}), w = random({N, K}), b = random({N}), dy = random({R, N}), skip = random({R, N}),
+                  gate = random({N});
       compare("linear", "product", {{R, N}, {R, N}, {R, N}, {R, N}}, [&](const Kernels& k, const Results& y) {
         k.linear_forward({.products = products}, x, w, b, {}, y[0]);
-        k.linear_forward({.after = After::residual, .skip = skip, .gate = gate, .products = products}, x, w, b, {}, y[1]);
+        k.linear_forward({.after = After::residual, .skip = skip, .gate = gate, .products = products}, x, w, b, {},
+                         y[1]);
         k.linear_forward({.after = After::gelu, .products = products}, x, w, b, {.slope = y[3]}, y[2]);
       });
-      compare("linear_backward", "product", {{R, K}, {N, K}, {N}, {R, K}, {N, K}, {N}, {N}}, [&](const Kernels& k, const Results& y) {
-        k.linear_backward({.products = products}, {}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
-        k.linear_backward({.after = After::residual, .gate = gate, .products = products}, {}, dy, x, w, b,
-                          {.dx = y[3], .dw = y[4], .db = y[5], .dgate = y[6]});
-      });
+      compare("linear_backward", "product", {{R, K}, {N, K}, {N}, {R, K}, {N, K}, {N}, {N}},
+              [&](const Kernels& k, const Results& y) {
+                k.linear_backward({.products = products}, {}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2]});
+                k.linear_backward({.after = After::residual, .gate = gate, .products = products}, {}, dy, x, w, b,
+                                  {.dx = y[3], .dw = y[4], .db = y[5], .dgate = y[6]});
+              });
     }
 }
 
 TEST_CASE("cpu linear with its neighbours") {
   using After = LinearCall::After;
-  for (auto [B, T, N, K] :
-       std::vector<std::array<std::int64_t, 4>>{{1, 1, 1, 1}, {3, 5, 7, 5}, {13, 5, 37, 19}, {8, 17, 64, 48}, {64, 9, 48, 33}, {97, 17, 32, 16}}) {
+  for (auto [B, T, N, K] : std::vector<std::array<std::int64_t, 4>>{
+           {1, 1, 1, 1}, {3, 5, 7, 5}, {13, 5, 37, 19}, {8, 17, 64, 48}, {64, 9, 48, 33}, {97, 17, 32, 16}}) {
     const std::int64_t R = B * T;
-    const Array x = random({R, K}), w = random({N, K}), b = random({N}), dy = random({R, N}), gamma = random({K}, 0.5, 2), beta = random({K}),
-                skip = random({R, N}), gate = random({N}), scalar = random({1}), rows = random({B}), slope = random({R, N});
+    const Array x = random({R, K}), w = random({N, K}), b = random({N}), dy = random({R, N}),
+                gamma = random({K}, 0.5, 2), beta = random({K}), skip = random({R, N}), gate = random({N}),
+                scalar = random({1}), rows = random({B}), slope = random({R, N});
     const Array mean = random({R}), rstd = random({R}, 0.5, 3);
     compare("norm before", "norm", {{R, N}, {R}, {R}}, [&](const Kernels& k, const Results& y) {
       k.linear_forward({.gamma = gamma, .beta = beta, .eps = 1e-6}, x, w, b, {.mean = y[1], .rstd = y[2]}, y[0]);
@@ -168,28 +185,34 @@ TEST_CASE("cpu linear with its neighbours") {
                 [&](const Kernels& k, const Results& y) {
                   const LinearCall call{.after = After::residual, .gate = g, .row_scale = s};
                   if (!g.defined()) k.fill(0, y[3]);
-                  k.linear_backward(call, {}, dy, x, w, b, {.dx = y[0], .dw = y[1], .db = y[2], .dgate = g.defined() ? y[3] : Out()});
+                  k.linear_backward(call, {}, dy, x, w, b,
+                                    {.dx = y[0], .dw = y[1], .db = y[2], .dgate = g.defined() ? y[3] : Out()});
                   k.linear_backward(call, {}, dy, x, w, b, {.dx = y[4]});
                 });
         if (g.defined())
-          compare("gate's gradient alone", "norm_gradient", {g.shape(), g.shape()}, [&](const Kernels& k, const Results& y) {
-            const LinearCall call{.after = After::residual, .gate = g, .row_scale = s};
-            k.linear_backward(call, {}, dy, x, w, b, {.dgate = y[0]});
-            k.linear_backward(call, {}, dy, x, w, Array(), {.dgate = y[1]});
-          });
+          compare("gate's gradient alone", "norm_gradient", {g.shape(), g.shape()},
+                  [&](const Kernels& k, const Results& y) {
+                    const LinearCall call{.after = After::residual, .gate = g, .row_scale = s};
+                    k.linear_backward(call, {}, dy, x, w, b, {.dgate = y[0]});
+                    k.linear_backward(call, {}, dy, x, w, Array(), {.dgate = y[1]});
+                  });
       }
     for (bool gelu : {false, true})
-      compare("norm backward", "norm_gradient", {{R, K}, {N, K}, {N}, {K}, {K}, {R, K}, {N, K}}, [&](const Kernels& k, const Results& y) {
-        // Statistics that belong to x: the reference makes them again.
-        const LinearCall call{.gamma = gamma, .beta = beta, .eps = 1e-6, .after = gelu ? After::gelu : After::nothing};
-        const Out own_mean = empty_like(mean), own_rstd = empty_like(rstd);
-        k.layer_norm_forward(x, gamma, beta, call.eps, empty_like(x), own_mean, own_rstd);
-        const LinearKept kept{own_mean, own_rstd, gelu ? slope : Array()};
-        copy_into(x, y[0]);
-        k.linear_backward(call, kept, dy, x, w, b, {.dx = y[0], .add_to_dx = true, .dw = y[1], .db = y[2], .dgamma = y[3], .dbeta = y[4]});
-        k.linear_backward(call, kept, dy, x, w, b, {.dx = y[5]});
-        k.linear_backward(call, kept, dy, x, w, b, {.dw = y[6]});
-      });
+      compare("norm backward", "norm_gradient", {{R, K}, {N, K}, {N}, {K}, {K}, {R, K}, {N, K}},
+              [&](const Kernels& k, const Results& y) {
+                // Statistics that belong to x: the reference makes them again.
+                const LinearCall call{
+                    .gamma = gamma, .beta = beta, .eps = 1e-6, .after = gelu ? After::gelu : After::nothing};
+                const Out own_mean = empty_like(mean), own_rstd = empty_like(rstd);
+                k.layer_norm_forward(x, gamma, beta, call.eps, empty_like(x), own_mean, own_rstd);
+                const LinearKept kept{own_mean, own_rstd, gelu ? slope : Array()};
+                copy_into(x, y[0]);
+                k.linear_backward(
+                    call, kept, dy, x, w, b,
+                    {.dx = y[0], .add_to_dx = true, .dw = y[1], .db = y[2], .dgamma = y[3], .dbeta = y[4]});
+                k.linear_backward(call, kept, dy, x, w, b, {.dx = y[5]});
+                k.linear_backward(call, kept, dy, x, w, b, {.dw = y[6]});
+              });
   }
 }
 
@@ -198,7 +221,8 @@ TEST_CASE("cpu movement") {
     std::vector<std::int64_t> dims;
     for (int a : axes) dims.push_back(shape[a]);
     const Array x = random(shape);
-    compare("permute " + to_string(shape), "exact", {Shape(dims)}, [&](const Kernels& k, const Results& y) { k.permute(x, axes, y[0]); });
+    compare("permute " + to_string(shape), "exact", {Shape(dims)},
+            [&](const Kernels& k, const Results& y) { k.permute(x, axes, y[0]); });
   };
   moved({64, 17, 2, 32}, {0, 2, 1, 3});  // heads
   moved({5, 7}, {1, 0});
@@ -210,7 +234,8 @@ TEST_CASE("cpu movement") {
   const Array x = random({6, 9, 37}), part = random({6, 2, 37}), rows = integers({50}, 6), values = random({50, 9, 37});
   for (std::int64_t start : {0, 4, 8})
     compare("slice", "exact", {{6, 1, 37}}, [&](const Kernels& k, const Results& y) { k.slice(x, 1, start, y[0]); });
-  compare("slice, last axis", "exact", {{6, 9, 5}}, [&](const Kernels& k, const Results& y) { k.slice(x, 2, 32, y[0]); });
+  compare("slice, last axis", "exact", {{6, 9, 5}},
+          [&](const Kernels& k, const Results& y) { k.slice(x, 2, 32, y[0]); });
   compare("assign_slice", "exact", {{6, 9, 37}}, [&](const Kernels& k, const Results& y) {
     k.fill(0, y[0]);
     k.assign_slice(part, 1, 7, y[0]);
@@ -229,10 +254,13 @@ TEST_CASE("cpu movement") {
 }
 
 TEST_CASE("kernels along an axis, and max_pool2d") {
-  for (const auto& [shape, axis] : {std::pair(Shape{4099}, 0), {Shape{1}, 0}, {Shape{5, 33, 7}, 1}, {Shape{31, 32}, 1}, {Shape{32, 31}, 0}}) {
-    const Array x = random(shape), index = integers(shape.with(axis, 65), shape[axis]), source = random(shape.with(axis, 65));
+  for (const auto& [shape, axis] :
+       {std::pair(Shape{4099}, 0), {Shape{1}, 0}, {Shape{5, 33, 7}, 1}, {Shape{31, 32}, 1}, {Shape{32, 31}, 0}}) {
+    const Array x = random(shape), index = integers(shape.with(axis, 65), shape[axis]),
+                source = random(shape.with(axis, 65));
     for (const bool from_the_end : {false, true})
-      compare("cumsum", "binary", {shape}, [&, &axis = axis](const Kernels& k, const Results& y) { k.cumsum(x, axis, from_the_end, y[0]); });
+      compare("cumsum", "binary", {shape},
+              [&, &axis = axis](const Kernels& k, const Results& y) { k.cumsum(x, axis, from_the_end, y[0]); });
     compare("take_along", "exact", {shape.with(axis, 65)},
             [&, &axis = axis](const Kernels& k, const Results& y) { k.take_along(x, index, axis, y[0]); });
     compare("scatter_add_along", "binary", {shape}, [&, &axis = axis](const Kernels& k, const Results& y) {
@@ -240,8 +268,10 @@ TEST_CASE("kernels along an axis, and max_pool2d") {
       k.scatter_add_along(source, index, axis, y[0]);
     });
   }
-  for (const Pool2dOptions& o :
-       {Pool2dOptions{}, {.kernel = 3, .stride = 2, .padding = 1}, {.kernel = 1, .stride = 3}, {.kernel = 5, .stride = 1, .padding = 2}}) {
+  for (const Pool2dOptions& o : {Pool2dOptions{},
+                                 {.kernel = 3, .stride = 2, .padding = 1},
+                                 {.kernel = 1, .stride = 3},
+                                 {.kernel = 5, .stride = 1, .padding = 2}}) {
     const Array x = random({2, 3, 9, 33});
     Out(x).mutable_data<float>()[100] = NAN;
     compare_results("max_pool2d", "exact", {{{2, 3, o.output(9), o.output(33)}, DType::i64}},
@@ -253,20 +283,25 @@ TEST_CASE("cpu kernels of second derivatives: gelu, softmax, layer norm") {
   for (std::int64_t n : sizes) {
     const Array x = random({n}, -6, 6), dy = random({n}), g = random({n});
     for (Gelu form : {Gelu::erf, Gelu::tanh}) {
-      compare("gelu_second", "gelu", {{n}, {n}}, [&](const Kernels& k, const Results& y) { k.gelu_second(form, g, dy, x, y[0], y[1]); });
-      compare("gelu_second towards dy", "gelu", {{n}}, [&](const Kernels& k, const Results& y) { k.gelu_second(form, g, dy, x, y[0], Out()); });
+      compare("gelu_second", "gelu", {{n}, {n}},
+              [&](const Kernels& k, const Results& y) { k.gelu_second(form, g, dy, x, y[0], y[1]); });
+      compare("gelu_second towards dy", "gelu", {{n}},
+              [&](const Kernels& k, const Results& y) { k.gelu_second(form, g, dy, x, y[0], Out()); });
     }
     const Out p = fresh({n});
     reference_kernels().softmax_forward(x, p);
-    compare("softmax_second", "softmax", {{n}}, [&](const Kernels& k, const Results& y) { k.softmax_second(g, dy, p, y[0]); });
+    compare("softmax_second", "softmax", {{n}},
+            [&](const Kernels& k, const Results& y) { k.softmax_second(g, dy, p, y[0]); });
   }
   for (std::int64_t D : widths)
     for (std::int64_t R : {1, 7, 260}) {
       const Array x = random({R, D}, -2, 3), dy = random({R, D}), g = random({R, D}), gamma = random({D}, 0.5, 2);
       const Out y = fresh({R, D}), mean = fresh({R}), rstd = fresh({R});
       reference_kernels().layer_norm_forward(x, gamma, random({D}), 1e-2, y, mean, rstd);
-      compare("layer_norm_second " + std::to_string(R) + "x" + std::to_string(D), "norm_gradient", {{R, D}, {R, D}, {D}},
-              [&](const Kernels& k, const Results& out) { k.layer_norm_second(g, dy, x, gamma, mean, rstd, out[0], out[1], out[2]); });
+      compare("layer_norm_second " + std::to_string(R) + "x" + std::to_string(D), "norm_gradient",
+              {{R, D}, {R, D}, {D}}, [&](const Kernels& k, const Results& out) {
+                k.layer_norm_second(g, dy, x, gamma, mean, rstd, out[0], out[1], out[2]);
+              });
     }
 }
 
@@ -287,41 +322,49 @@ TEST_CASE("cpu gelu, with and without bias, in place") {
         k.gelu_forward(form, x, b, y[2], Array());
       });
     }
-    const Array far = array_from(std::vector<double>{-1e4, -100, -20, -9, 9, 20, 100, 1e4, 0, NAN}, {10}, DType::f32, Device::cpu);
-    compare("gelu far out", "gelu", {{10}, {10}}, [&](const Kernels& k, const Results& y) { k.gelu_forward(form, far, Array(), y[0], y[1]); });
+    const Array far =
+        array_from(std::vector<double>{-1e4, -100, -20, -9, 9, 20, 100, 1e4, 0, NAN}, {10}, DType::f32, Device::cpu);
+    compare("gelu far out", "gelu", {{10}, {10}},
+            [&](const Kernels& k, const Results& y) { k.gelu_forward(form, far, Array(), y[0], y[1]); });
   }
 }
 
 TEST_CASE("cpu softmax and log_softmax") {
   for (std::int64_t d : {1, 3, 5, 31, 33, 64, 192, 1000, 4099}) {
-    const Array x = random({70, d}, -8, 8), dy = random({70, d}), p = random({70, d}, 0, 2.0 / static_cast<double>(d)), logs = random({70, d}, -9, 0);
+    const Array x = random({70, d}, -8, 8), dy = random({70, d}), p = random({70, d}, 0, 2.0 / static_cast<double>(d)),
+                logs = random({70, d}, -9, 0);
     compare("softmax", "softmax", {{70, d}, {70, d}}, [&](const Kernels& k, const Results& y) {
       k.softmax_forward(x, y[0]);
       k.softmax_backward(dy, p, y[1]);
     });
-    compare("log_softmax", "log_softmax", {{70, d}}, [&](const Kernels& k, const Results& y) { k.log_softmax_forward(x, y[0]); });
-    compare("log_softmax_backward", "reduce", {{70, d}}, [&](const Kernels& k, const Results& y) { k.log_softmax_backward(dy, logs, y[0]); });
+    compare("log_softmax", "log_softmax", {{70, d}},
+            [&](const Kernels& k, const Results& y) { k.log_softmax_forward(x, y[0]); });
+    compare("log_softmax_backward", "reduce", {{70, d}},
+            [&](const Kernels& k, const Results& y) { k.log_softmax_backward(dy, logs, y[0]); });
   }
   const Array x = random({4, 20});
   Out(x).mutable_data<float>()[3] = NAN;
   Out(x).mutable_data<float>()[25] = INFINITY;
   Out(x).mutable_data<float>()[45] = -INFINITY;
-  compare("softmax of NaN and infinities", "softmax", {{4, 20}}, [&](const Kernels& k, const Results& y) { k.softmax_forward(x, y[0]); });
+  compare("softmax of NaN and infinities", "softmax", {{4, 20}},
+          [&](const Kernels& k, const Results& y) { k.softmax_forward(x, y[0]); });
 }
 
 TEST_CASE("cpu layer norm and rms norm") {
   for (std::int64_t d : widths)
     for (std::int64_t rows : {1, 3, 33, 260}) {
-      const Array x = random({rows, d}, 1, 3), dy = random({rows, d}), gamma = random({d}), beta = random({d}), mean = random({rows}, 1.5, 2.5),
-                  rstd = random({rows}, 0.5, 3);
+      const Array x = random({rows, d}, 1, 3), dy = random({rows, d}), gamma = random({d}), beta = random({d}),
+                  mean = random({rows}, 1.5, 2.5), rstd = random({rows}, 0.5, 3);
       compare("layer_norm", "norm", {{rows, d}, {rows}, {rows}},
               [&](const Kernels& k, const Results& y) { k.layer_norm_forward(x, gamma, beta, 0.1, y[0], y[1], y[2]); });
-      compare("layer_norm_backward", "norm_gradient", {{rows, d}, {d}, {d}, {rows, d}, {d}}, [&](const Kernels& k, const Results& y) {
-        k.layer_norm_backward(dy, x, gamma, mean, rstd, y[0], y[1], y[2]);
-        k.layer_norm_backward(dy, x, gamma, mean, rstd, y[3], Array(), Array());
-        k.layer_norm_backward(dy, x, gamma, mean, rstd, Array(), y[4], Array());
-      });
-      compare("rms_norm", "norm", {{rows, d}, {rows}}, [&](const Kernels& k, const Results& y) { k.rms_norm_forward(x, gamma, 1e-5, y[0], y[1]); });
+      compare("layer_norm_backward", "norm_gradient", {{rows, d}, {d}, {d}, {rows, d}, {d}},
+              [&](const Kernels& k, const Results& y) {
+                k.layer_norm_backward(dy, x, gamma, mean, rstd, y[0], y[1], y[2]);
+                k.layer_norm_backward(dy, x, gamma, mean, rstd, y[3], Array(), Array());
+                k.layer_norm_backward(dy, x, gamma, mean, rstd, Array(), y[4], Array());
+              });
+      compare("rms_norm", "norm", {{rows, d}, {rows}},
+              [&](const Kernels& k, const Results& y) { k.rms_norm_forward(x, gamma, 1e-5, y[0], y[1]); });
       compare("rms_norm_backward", "norm_gradient", {{rows, d}, {d}, {d}}, [&](const Kernels& k, const Results& y) {
         k.rms_norm_backward(dy, x, gamma, rstd, y[0], y[1]);
         k.rms_norm_backward(dy, x, gamma, rstd, Array(), y[2]);
@@ -332,8 +375,10 @@ TEST_CASE("cpu layer norm and rms norm") {
 TEST_CASE("cpu dyt") {
   for (std::int64_t d : widths)
     for (std::int64_t rows : {1, 3, 33, 260}) {
-      const Array x = random({rows, d}, -3, 3), dy = random({rows, d}), alpha = random({1}, 0.5, 2), gamma = random({d}), beta = random({d});
-      compare("dyt", "dyt", {{rows, d}}, [&](const Kernels& k, const Results& y) { k.dyt_forward(x, alpha, gamma, beta, y[0]); });
+      const Array x = random({rows, d}, -3, 3), dy = random({rows, d}), alpha = random({1}, 0.5, 2),
+                  gamma = random({d}), beta = random({d});
+      compare("dyt", "dyt", {{rows, d}},
+              [&](const Kernels& k, const Results& y) { k.dyt_forward(x, alpha, gamma, beta, y[0]); });
       compare("dyt_backward", "dyt_gradient", {{rows, d}, {1}, {d}, {d}},
               [&](const Kernels& k, const Results& y) { k.dyt_backward(dy, x, alpha, gamma, y[0], y[1], y[2], y[3]); });
       compare("dyt_backward in part", "dyt_gradient", {{rows, d}, {d}}, [&](const Kernels& k, const Results& y) {
@@ -341,7 +386,8 @@ TEST_CASE("cpu dyt") {
         k.dyt_backward(dy, x, alpha, gamma, Array(), Array(), y[1], Array());
       });
     }
-  const Array far = array_from(std::vector<double>{-1e30, -100, -9, 9, 100, 1e30, 0, NAN}, {1, 8}, DType::f32, Device::cpu),
+  const Array far = array_from(std::vector<double>{-1e30, -100, -9, 9, 100, 1e30, 0, NAN}, {1, 8}, DType::f32,
+                               Device::cpu),
               one = full_like(far, {1}, 1), ones = full_like(far, {8}, 1);
   compare("dyt far out", "dyt_gradient", {{1, 8}, {1, 8}}, [&](const Kernels& k, const Results& y) {
     k.dyt_forward(far, one, ones, ones, y[0]);
@@ -354,12 +400,15 @@ TEST_CASE("cpu conv2d at odd sizes, strides and paddings") {
     Shape x, w;
     Conv2dOptions options;
   };
-  for (const Case& c : {Case{{1, 1, 1, 1}, {1, 1, 1, 1}, {}}, Case{{2, 3, 9, 8}, {5, 3, 3, 3}, {1, 1}}, Case{{2, 3, 9, 8}, {5, 3, 3, 3}, {2, 1}},
-                        Case{{2, 3, 9, 8}, {5, 3, 1, 1}, {2, 0}}, Case{{3, 17, 5, 7}, {31, 17, 2, 4}, {1, 3}}, Case{{1, 2, 3, 3}, {4, 2, 3, 3}, {}},
-                        Case{{2, 2, 4, 4}, {3, 2, 2, 2}, {5, 0}}, Case{{1, 3, 2, 2}, {2, 3, 1, 1}, {1, 2}},
-                        Case{{9, 16, 14, 14}, {32, 16, 3, 3}, {1, 1}},  // several blocks of samples, the last one smaller
-                        Case{{17, 3, 16, 16}, {16, 3, 3, 3}, {1, 1}}, Case{{8, 64, 8, 8}, {64, 64, 3, 3}, {2, 1}}}) {
-    const Shape result{c.x[0], c.w[0], c.options.output(c.x[2], c.w[2]), c.options.output(c.x[3], c.w[3])}, bias{c.w[0]};
+  for (const Case& c :
+       {Case{{1, 1, 1, 1}, {1, 1, 1, 1}, {}}, Case{{2, 3, 9, 8}, {5, 3, 3, 3}, {1, 1}},
+        Case{{2, 3, 9, 8}, {5, 3, 3, 3}, {2, 1}}, Case{{2, 3, 9, 8}, {5, 3, 1, 1}, {2, 0}},
+        Case{{3, 17, 5, 7}, {31, 17, 2, 4}, {1, 3}}, Case{{1, 2, 3, 3}, {4, 2, 3, 3}, {}},
+        Case{{2, 2, 4, 4}, {3, 2, 2, 2}, {5, 0}}, Case{{1, 3, 2, 2}, {2, 3, 1, 1}, {1, 2}},
+        Case{{9, 16, 14, 14}, {32, 16, 3, 3}, {1, 1}},  // several blocks of samples, the last one smaller
+        Case{{17, 3, 16, 16}, {16, 3, 3, 3}, {1, 1}}, Case{{8, 64, 8, 8}, {64, 64, 3, 3}, {2, 1}}}) {
+    const Shape result{c.x[0], c.w[0], c.options.output(c.x[2], c.w[2]), c.options.output(c.x[3], c.w[3])},
+        bias{c.w[0]};
     const Array x = random(c.x), w = random(c.w), b = random(bias), dy = random(result);
     const std::string name = "conv2d " + to_string(c.x) + to_string(c.w);
     compare(name, "product", {result, result}, [&](const Kernels& k, const Results& y) {
@@ -387,26 +436,32 @@ TEST_CASE("cpu cross-entropy by labels, with smoothing, by targets") {
   for (std::int64_t classes : {1, 5, 10, 37, 1000})
     for (std::int64_t rows : {1, 3, 64}) {
       const Array x = random({rows, classes}, -5, 5), labels = integers({rows}, classes),
-                  target = random({rows, classes}, 0, 2.0 / static_cast<double>(classes)), dloss = full_like(x, {}, 1.5), lse = random({rows}, 5, 7);
+                  target = random({rows, classes}, 0, 2.0 / static_cast<double>(classes)),
+                  dloss = full_like(x, {}, 1.5), lse = random({rows}, 5, 7);
       for (double smoothing : {0.0, 0.1})
-        compare("cross_entropy", "cross_entropy", {{}, {rows}, {rows, classes}}, [&](const Kernels& k, const Results& y) {
-          k.cross_entropy_forward(x, labels, Array(), smoothing, y[0], y[1]);
-          k.cross_entropy_backward(dloss, x, labels, Array(), smoothing, lse, y[2]);
-        });
-      compare("soft cross_entropy", "cross_entropy", {{}, {rows}, {rows, classes}}, [&](const Kernels& k, const Results& y) {
-        k.cross_entropy_forward(x, Array(), target, 0, y[0], y[1]);
-        k.cross_entropy_backward(dloss, x, Array(), target, 0, lse, y[2]);
-      });
+        compare("cross_entropy", "cross_entropy", {{}, {rows}, {rows, classes}},
+                [&](const Kernels& k, const Results& y) {
+                  k.cross_entropy_forward(x, labels, Array(), smoothing, y[0], y[1]);
+                  k.cross_entropy_backward(dloss, x, labels, Array(), smoothing, lse, y[2]);
+                });
+      compare("soft cross_entropy", "cross_entropy", {{}, {rows}, {rows, classes}},
+              [&](const Kernels& k, const Results& y) {
+                k.cross_entropy_forward(x, Array(), target, 0, y[0], y[1]);
+                k.cross_entropy_backward(dloss, x, Array(), target, 0, lse, y[2]);
+              });
     }
 }
 
 TEST_CASE("cpu dropout has the reference's mask") {
   for (std::int64_t n : sizes)
-    for (std::uint64_t first : {std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{8} << 32, (std::uint64_t{8} << 32) - 61})
+    for (std::uint64_t first :
+         {std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{8} << 32, (std::uint64_t{8} << 32) - 61})
       for (double p : {0.0, 0.1, 0.5, 1.0}) {
         const Array ones = full_like(random({1}), {n}, 1), x = random({n});
-        compare("dropout mask", "exact", {{n}}, [&](const Kernels& k, const Results& y) { k.dropout(ones, 42, 7, drop_threshold(p), first, y[0]); });
-        compare("dropout", "dropout", {{n}}, [&](const Kernels& k, const Results& y) { k.dropout(x, 42, 7, drop_threshold(p), first, y[0]); });
+        compare("dropout mask", "exact", {{n}},
+                [&](const Kernels& k, const Results& y) { k.dropout(ones, 42, 7, drop_threshold(p), first, y[0]); });
+        compare("dropout", "dropout", {{n}},
+                [&](const Kernels& k, const Results& y) { k.dropout(x, 42, 7, drop_threshold(p), first, y[0]); });
       }
 }
 
@@ -421,10 +476,11 @@ TEST_CASE("cpu gated residual with every gate and row scale") {
           k.gated_residual_backward(dy, Array(), gate, row_scale, y[1], Array());  // nobody needs the branch for this
         });
         if (gate.defined())
-          compare("gated_residual_backward", "gate_gradient", {shape, gate.shape(), gate.shape()}, [&](const Kernels& k, const Results& y) {
-            k.gated_residual_backward(dy, branch, gate, row_scale, y[0], y[1]);
-            k.gated_residual_backward(dy, branch, gate, row_scale, Array(), y[2]);
-          });
+          compare("gated_residual_backward", "gate_gradient", {shape, gate.shape(), gate.shape()},
+                  [&](const Kernels& k, const Results& y) {
+                    k.gated_residual_backward(dy, branch, gate, row_scale, y[0], y[1]);
+                    k.gated_residual_backward(dy, branch, gate, row_scale, Array(), y[2]);
+                  });
       }
 }
 
@@ -442,16 +498,23 @@ TEST_CASE("cpu optimizers") {
     const Array g = random({n}), p = random({n}), m = random({n}, -0.1, 0.1), v = random({n}, 0, 0.1);
     const Array g2 = random({7}), p2 = random({7}), m2 = random({7}, -0.1, 0.1), v2 = random({7}, 0, 0.1);
     for (const Array& state : {Array(), state_of(0.7), state_of(0.7, false)}) {
-      const AdamWStep step{.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.05, .correction1 = 0.2, .correction2 = 0.01};
+      const AdamWStep step{.lr = 1e-3,
+                           .beta1 = 0.9,
+                           .beta2 = 0.999,
+                           .eps = 1e-8,
+                           .weight_decay = 0.05,
+                           .correction1 = 0.2,
+                           .correction2 = 0.01};
       AdamWStep other = step;
       other.weight_decay = 0;
       for (const auto kernel : {&Kernels::adamw, &Kernels::lamb})
-        compare(kernel == &Kernels::adamw ? "adamw" : "lamb", "optimizer", {{n}, {n}, {n}, {7}, {7}, {7}}, [&](const Kernels& k, const Results& y) {
-          copy_into(p, y[0]), copy_into(m, y[1]), copy_into(v, y[2]);
-          copy_into(p2, y[3]), copy_into(m2, y[4]), copy_into(v2, y[5]);
-          const std::vector<AdamWUpdate> both{{step, g, y[0], y[1], y[2]}, {other, g2, y[3], y[4], y[5]}};
-          (k.*kernel)(both, state);
-        });
+        compare(kernel == &Kernels::adamw ? "adamw" : "lamb", "optimizer", {{n}, {n}, {n}, {7}, {7}, {7}},
+                [&](const Kernels& k, const Results& y) {
+                  copy_into(p, y[0]), copy_into(m, y[1]), copy_into(v, y[2]);
+                  copy_into(p2, y[3]), copy_into(m2, y[4]), copy_into(v2, y[5]);
+                  const std::vector<AdamWUpdate> both{{step, g, y[0], y[1], y[2]}, {other, g2, y[3], y[4], y[5]}};
+                  (k.*kernel)(both, state);
+                });
       for (bool nesterov : {false, true})
         compare("sgd", "optimizer", {{n}, {n}, {n}}, [&](const Kernels& k, const Results& y) {
           copy_into(p, y[0]), copy_into(m, y[1]), copy_into(p, y[2]);
@@ -494,10 +557,16 @@ TEST_CASE("a step whose training does not go on changes nothing") {
   for (const Kernels* k : all) {
     const Out p = empty_like(before), m = empty_like(before), v = empty_like(before);
     for (const Out& y : {p, m, v}) copy_into(before, y);
-    const AdamWUpdate adam{{.lr = 1, .beta1 = 0.5, .beta2 = 0.9, .eps = 1, .weight_decay = 0.1, .correction1 = 1, .correction2 = 1}, g, p, m, v};
+    const AdamWUpdate adam{
+        {.lr = 1, .beta1 = 0.5, .beta2 = 0.9, .eps = 1, .weight_decay = 0.1, .correction1 = 1, .correction2 = 1},
+        g,
+        p,
+        m,
+        v};
     const SgdUpdate sgd{{.lr = 1, .momentum = 0.5, .weight_decay = 0.1, .nesterov = true}, g, p, m};
     const AdagradUpdate adagrad{{.lr = 1, .eps = 1, .weight_decay = 0.1}, g, p, v};
-    k->adamw({&adam, 1}, stopped), k->lamb({&adam, 1}, stopped), k->sgd({&sgd, 1}, stopped), k->adagrad({&adagrad, 1}, stopped);
+    k->adamw({&adam, 1}, stopped), k->lamb({&adam, 1}, stopped), k->sgd({&sgd, 1}, stopped),
+        k->adagrad({&adagrad, 1}, stopped);
     for (const Out& y : {p, m, v}) CHECK(same_bytes(y, before));
     k->sgd({&sgd, 1}, state_of(1));
     CHECK_FALSE(same_bytes(p, before));
@@ -506,7 +575,9 @@ TEST_CASE("a step whose training does not go on changes nothing") {
 
 TEST_CASE("the state of a step: clipping, and whether the training goes on") {
   constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-  const auto scalar = [](double x, DType dtype = DType::f64) { return array_from(std::vector<double>{x}, {}, dtype, Device::cpu); };
+  const auto scalar = [](double x, DType dtype = DType::f64) {
+    return array_from(std::vector<double>{x}, {}, dtype, Device::cpu);
+  };
   std::vector<const Kernels*> all{&reference_kernels(), &cpu_kernels()};
   if (why_no_cuda().empty()) all.push_back(&cuda_kernels_of_host_arrays());
   for (const Kernels* k : all) {
@@ -532,8 +603,9 @@ TEST_CASE("what drops samples and heads draws the same everywhere") {
   const std::uint64_t key = random_key(3, "blocks.1");
   for (const DType dtype : {DType::f32, DType::bf16, DType::f64})
     for (const std::uint32_t threshold : {0u, 1u, 20000u, 65535u}) {
-      compare_results("drop_path_scale", "exact", {{{300}, dtype}},
-                      [&](const Kernels& k, const Results& y) { k.drop_path_scale(key, 7, 1u << 31, 5, threshold, 1.25, y[0]); });
+      compare_results("drop_path_scale", "exact", {{{300}, dtype}}, [&](const Kernels& k, const Results& y) {
+        k.drop_path_scale(key, 7, 1u << 31, 5, threshold, 1.25, y[0]);
+      });
       for (const std::int64_t heads : {1, 3, 8, 13})
         compare_results("drop_head_scale", "exact", {{{300, 1, heads, 1}, dtype}},
                         [&](const Kernels& k, const Results& y) { k.drop_head_scale(key, 7, 9, threshold, y[0]); });
@@ -541,8 +613,14 @@ TEST_CASE("what drops samples and heads draws the same everywhere") {
 }
 
 TEST_CASE("cpu adamw leaves no denormal moments") {
-  const Out g = full_like(random({1}), {40}, 1e-25), p = full_like(g, {40}, 1), m = full_like(g, {40}, 1.3e-38), v = full_like(g, {40}, 1.2e-38);
-  const AdamWUpdate update{{.lr = 1e-3, .beta1 = 0.5, .beta2 = 0.9, .eps = 1e-8, .weight_decay = 0, .correction1 = 1, .correction2 = 1}, g, p, m, v};
+  const Out g = full_like(random({1}), {40}, 1e-25), p = full_like(g, {40}, 1), m = full_like(g, {40}, 1.3e-38),
+            v = full_like(g, {40}, 1.2e-38);
+  const AdamWUpdate update{
+      {.lr = 1e-3, .beta1 = 0.5, .beta2 = 0.9, .eps = 1e-8, .weight_decay = 0, .correction1 = 1, .correction2 = 1},
+      g,
+      p,
+      m,
+      v};
   cpu_kernels().adamw({&update, 1}, state_of(1e-20));
   CHECK(to_vector(m) == std::vector<double>(40, 0.0));
   CHECK(to_vector(v) == std::vector<double>(40, 0.0));

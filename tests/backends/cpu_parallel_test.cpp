@@ -74,7 +74,8 @@ TEST_CASE("a loop inside a block runs on its thread") {
   set_num_threads(2);
   std::vector<int> hits(64);
   cpu::parallel_for(8, 1, [&](std::int64_t outer, std::int64_t) {
-    cpu::parallel_for(8, 1, [&](std::int64_t inner, std::int64_t) { ++hits[static_cast<std::size_t>(8 * outer + inner)]; });
+    cpu::parallel_for(8, 1,
+                      [&](std::int64_t inner, std::int64_t) { ++hits[static_cast<std::size_t>(8 * outer + inner)]; });
   });
   set_num_threads(0);
   CHECK(hits == std::vector<int>(64, 1));
@@ -87,7 +88,9 @@ TEST_CASE("set_num_threads(0) means all processors") {
   CHECK(num_threads() >= 1);
 }
 
-TEST_CASE("blocks with partial sums: neither too many nor too small, in eights where there are enough, the last one nearly full") {
+TEST_CASE(
+    "blocks with partial sums: neither too many nor too small, in eights where there are enough, the last one nearly "
+    "full") {
   for (std::int64_t rows = 0; rows < 40'000; ++rows) {
     const std::int64_t block = cpu::partial_rows(rows), count = (rows + block - 1) / block;
     INFO(rows << " rows in " << count << " blocks of " << block);

@@ -40,7 +40,8 @@ TEST_CASE("asynchronous signals wait while SignalsWait lives, and the thread's o
   try {
     const cpu::SignalsWait wait;
     const std::set<int> now = blocked();
-    for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGPROF, SIGALRM, SIGUSR1, SIGUSR2, SIGCHLD, SIGRTMIN, SIGRTMAX}) CHECK(now.contains(s));
+    for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGPROF, SIGALRM, SIGUSR1, SIGUSR2, SIGCHLD, SIGRTMIN, SIGRTMAX})
+      CHECK(now.contains(s));
     for (const int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) CHECK_FALSE(now.contains(s));
     ::raise(SIGUSR1);
     CHECK(taken == 0);

@@ -1,4 +1,5 @@
-// The threads that share loops: every block once, whoever comes; nobody waits for a thread that does not come, nor spins for long.
+// The threads that share loops: every block once, whoever comes; nobody waits for a thread that does not come, nor
+// spins for long.
 #include "backends/cpu/thread_pool.h"
 
 #include <sys/wait.h>
@@ -23,8 +24,9 @@ namespace {
 
 template <class F>
 bool run(std::int64_t blocks, int threads, F&& f) {
-  return cpu::ThreadPool::instance().run(blocks, threads, &f,
-                                         [](void* context, std::int64_t block) { (*static_cast<std::remove_reference_t<F>*>(context))(block); });
+  return cpu::ThreadPool::instance().run(blocks, threads, &f, [](void* context, std::int64_t block) {
+    (*static_cast<std::remove_reference_t<F>*>(context))(block);
+  });
 }
 
 bool within(std::chrono::seconds time, auto&& condition) {
@@ -75,7 +77,8 @@ TEST_CASE("thread pool: the blocks of a thread that does not get on are taken by
   CHECK_FALSE(alone);
 }
 
-TEST_CASE("thread pool: within a loop, and beside one, a loop is refused, and parallel_for runs it on the calling thread") {
+TEST_CASE(
+    "thread pool: within a loop, and beside one, a loop is refused, and parallel_for runs it on the calling thread") {
   set_num_threads(2);
   std::atomic<int> nested{0};
   REQUIRE(run(4, 2, [&](std::int64_t) {

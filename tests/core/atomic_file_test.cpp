@@ -20,7 +20,9 @@ using test::TemporaryFolder;
 
 namespace {
 
-std::size_t files_in(const fs::path& folder) { return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {})); }
+std::size_t files_in(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
+}
 
 // While one lives, no file of this process grows beyond `bytes`: write() fails as on a full disk.
 class FileSizeLimit {
@@ -119,7 +121,8 @@ TEST_CASE("a process killed while it writes leaves whole files and recognisable 
     ::waitpid(child, nullptr, 0);
     const std::string content = read_file(folder / "a");
     REQUIRE((content == old_content || content == new_content));
-    for (const auto& entry : fs::directory_iterator(folder.path())) REQUIRE((entry.path().filename() == "a" || is_temporary_file(entry.path())));
+    for (const auto& entry : fs::directory_iterator(folder.path()))
+      REQUIRE((entry.path().filename() == "a" || is_temporary_file(entry.path())));
   }
   CHECK_FALSE(is_temporary_file("results.csv"));
   CHECK_FALSE(is_temporary_file("folder.plumb-tmp/results.csv"));

@@ -67,10 +67,11 @@ TEST_CASE("f32 and f64 round to the nearest bfloat16, ties to even") {
   // Between two neighbours: the middle, and the doubles next to it, which an f32 in between would take for the middle.
   for (unsigned bits = 0; bits < 0x7f80; bits += 1 + bits % 7) {
     const double middle = (value_of(bits) + value_of(bits + 1)) / 2;
-    for (double x :
-         {middle, std::nextafter(middle, 0), std::nextafter(middle, 1e300), -middle, -std::nextafter(middle, 0), -std::nextafter(middle, 1e300)}) {
+    for (double x : {middle, std::nextafter(middle, 0), std::nextafter(middle, 1e300), -middle,
+                     -std::nextafter(middle, 0), -std::nextafter(middle, 1e300)}) {
       REQUIRE(bfloat16(x).bits == nearest_bits(x));
-      if (static_cast<double>(static_cast<float>(x)) == x) REQUIRE(bfloat16(static_cast<float>(x)).bits == nearest_bits(x));
+      if (static_cast<double>(static_cast<float>(x)) == x)
+        REQUIRE(bfloat16(static_cast<float>(x)).bits == nearest_bits(x));
     }
   }
   for (double x : {1e-300, -1e-300, 1e300, -1e300, 0.0, -0.0}) CHECK(bfloat16(x).bits == nearest_bits(x));
@@ -104,9 +105,11 @@ TEST_CASE("arrays of bf16 are made, filled, cast and read") {
     }
     const std::vector<std::int64_t> chosen{1, 0, 1};
     const int axes[] = {1, 0};
-    const Out rows(Array({3, 3}, DType::bf16, device)), turned(Array({3, 2}, DType::bf16, device)), column(Array({2, 1}, DType::bf16, device));
+    const Out rows(Array({3, 3}, DType::bf16, device)), turned(Array({3, 2}, DType::bf16, device)),
+        column(Array({2, 1}, DType::bf16, device));
     kernels(a).gather(a, array_from(std::span(chosen), {3}, device), rows);
-    CHECK(to_vector(rows) == std::vector{kept[3], kept[4], kept[5], kept[0], kept[1], kept[2], kept[3], kept[4], kept[5]});
+    CHECK(to_vector(rows) ==
+          std::vector{kept[3], kept[4], kept[5], kept[0], kept[1], kept[2], kept[3], kept[4], kept[5]});
     kernels(a).permute(a, std::span<const int>(axes), turned);
     CHECK(to_vector(turned) == std::vector{kept[0], kept[3], kept[1], kept[4], kept[2], kept[5]});
     kernels(a).slice(a, 1, 1, column);

@@ -20,9 +20,13 @@ TEST_CASE("shapes print, index from both ends, and say what is wrong") {
   CHECK(s.without(1) == Shape({64, 192}));
   CHECK(s.with(-1, 3) == Shape({64, 65, 3}));
   CHECK(s.appended(2).rank() == 4);
-  CHECK_THAT(error_of([&] { (void)s[3]; }), contains("[shape] expected an axis in -3..2 of shape [64, 65, 192], got 3"));
+  CHECK_THAT(error_of([&] { (void)s[3]; }),
+             contains("[shape] expected an axis in -3..2 of shape [64, 65, 192], got 3"));
   CHECK_THAT(error_of([] { Shape{2, -1}; }), contains("got -1 on axis 1"));
-  CHECK_THAT(error_of([] { Shape{1ll << 32, 1ll << 32}; }), contains("fewer than 2^59 elements, got [4294967296, 4294967296]"));
+  CHECK_THAT(error_of([] {
+               Shape{1ll << 32, 1ll << 32};
+             }),
+             contains("fewer than 2^59 elements, got [4294967296, 4294967296]"));
   CHECK_THAT(error_of([] { Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}; }), contains("at most 8 axes, got 9"));
 }
 
@@ -32,7 +36,10 @@ TEST_CASE("broadcasting follows NumPy's rules") {
   CHECK(broadcasts_to({3, 1}, {2, 3, 5}));
   CHECK_FALSE(broadcasts_to({2, 3, 5}, {3, 5}));
   CHECK_FALSE(broadcasts_to({2}, {3}));
-  CHECK_THAT(error_of([] { broadcast({2, 3}, {4}, "add"); }), contains("[add]") && contains("[2, 3] and [4] (axis -1: 3 and 4)"));
+  CHECK_THAT(error_of([] {
+               broadcast({2, 3}, {4}, "add");
+             }),
+             contains("[add]") && contains("[2, 3] and [4] (axis -1: 3 and 4)"));
 }
 
 TEST_CASE("arrays are handles to one buffer, with a version") {
@@ -44,8 +51,9 @@ TEST_CASE("arrays are handles to one buffer, with a version") {
   copy_into(array_from(std::vector<double>{0, 0, 0, 0}, {4}, DType::f32, Device::cpu), flat);
   CHECK(a.version() == before + 1);
   CHECK_THAT(error_of([&] { (void)a.reshaped({3}); }), contains("[reshape]"));
-  CHECK_THAT(error_of([&] { (void)a.data<double>(); }),
-             contains("[array] expected the elements of an f32 array to be read with data<float>(), got data<double>()"));
+  CHECK_THAT(
+      error_of([&] { (void)a.data<double>(); }),
+      contains("[array] expected the elements of an f32 array to be read with data<float>(), got data<double>()"));
   CHECK_THAT(error_of([&] { (void)item(a); }), contains("[item] expected one element, got shape [2, 2]"));
   CHECK_THAT(error_of([] { (void)array_from(std::vector<double>{1}, {2}, DType::f32, Device::cpu); }),
              contains("expected 2 values for shape [2], got 1"));

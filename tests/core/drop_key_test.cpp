@@ -39,8 +39,10 @@ TEST_CASE("seeds drop squares where they fit, or full rows and columns") {
   CHECK(dropped_by_seeds(DropShape::block, 4, 4, 1, one) == one);
   CHECK(dropped_by_seeds(DropShape::cross, 4, 4, 1, one) == bytes("0010 0010 1111 0010"));
   CHECK(dropped_by_seeds(DropShape::cross, 3, 5, 3, bytes("00000 00000 00001")) == bytes("00011 11111 11111"));
-  CHECK_THAT(error_of([&] { dropped_by_seeds(DropShape::block, 5, 5, 3, seeds); }), contains("[drop_key] expected 5 x 5 seeds, got 30"));
-  CHECK_THAT(error_of([&] { dropped_by_seeds(DropShape::block, 5, 6, 2, seeds); }), contains("expected an odd window, got 2"));
+  CHECK_THAT(error_of([&] { dropped_by_seeds(DropShape::block, 5, 5, 3, seeds); }),
+             contains("[drop_key] expected 5 x 5 seeds, got 30"));
+  CHECK_THAT(error_of([&] { dropped_by_seeds(DropShape::block, 5, 6, 2, seeds); }),
+             contains("expected an odd window, got 2"));
 }
 
 TEST_CASE("plain DropKey draws the numbers it always drew") {
@@ -90,13 +92,18 @@ TEST_CASE("DropKey refuses rates, grids and windows that mean nothing") {
   using enum DropShape;
   CHECK_THAT(make(1.5, plain, 0, {}, 9), contains("[drop_key] expected a probability in [0, 1], got 1.5"));
   CHECK_THAT(make(std::nan(""), plain, 0, {}, 9), contains("expected a probability in [0, 1], got nan"));
-  CHECK_THAT(make(0.1, block, 0, {}, 9), contains("expected the grid of patches that the shape block drops on, got 0 x 0: set height and width"));
+  CHECK_THAT(make(0.1, block, 0, {}, 9),
+             contains("expected the grid of patches that the shape block drops on, got 0 x 0: set height and width"));
   CHECK_THAT(make(0.1, cross, 0, {3, 4}, 11), contains("expected a grid of at most 11 keys, got 3 x 4 patches"));
-  CHECK_THAT(make(0.1, block, 2, {3, 4}, 12), contains("expected an odd window that fits into the grid of 3 x 4 patches, got 2"));
+  CHECK_THAT(make(0.1, block, 2, {3, 4}, 12),
+             contains("expected an odd window that fits into the grid of 3 x 4 patches, got 2"));
   CHECK_THAT(make(0.1, block, 0, {2, 6}, 12), contains("fits into the grid of 2 x 6 patches, got 3"));
-  CHECK_THAT(make(0.1, cross, 1, {65536, 1}, 1 << 17), contains("[drop_key] expected sides of the grid below 65536, got 65536 x 1"));
-  CHECK_THAT(make(0.1, block, 1, {std::int64_t{1} << 32, std::int64_t{1} << 32}, 9), contains("below 65536"));  // whose product is 2^64
-  CHECK_THAT(error_of([] { dropped_by_seeds(cross, std::int64_t{1} << 32, std::int64_t{1} << 32, 1, {}); }), contains("below 65536"));
+  CHECK_THAT(make(0.1, cross, 1, {65536, 1}, 1 << 17),
+             contains("[drop_key] expected sides of the grid below 65536, got 65536 x 1"));
+  CHECK_THAT(make(0.1, block, 1, {std::int64_t{1} << 32, std::int64_t{1} << 32}, 9),
+             contains("below 65536"));  // whose product is 2^64
+  CHECK_THAT(error_of([] { dropped_by_seeds(cross, std::int64_t{1} << 32, std::int64_t{1} << 32, 1, {}); }),
+             contains("below 65536"));
   CHECK_THAT(make(0.1, cross, -1, {2, 6}, 12), contains("got -1"));
   CHECK(key_drop(0, block, 0, DropSharing::per_entry, {}, 9, 1).threshold == 0);
 }
@@ -108,7 +115,10 @@ TEST_CASE("DropKey's choices have names") {
   CHECK(empty_row_named("paper") == EmptyRow::paper);
   CHECK(drop_shape_named("cross") == DropShape::cross);
   CHECK(drop_sharing_named("column") == DropSharing::column);
-  CHECK_THAT(error_of([] { empty_row_named("nan"); }), contains("[empty_row] expected keep_all, zero or paper, got \"nan\""));
-  CHECK_THAT(error_of([] { drop_shape_named("disc"); }), contains("[drop_shape] expected plain, block or cross, got \"disc\""));
-  CHECK_THAT(error_of([] { drop_sharing_named("all"); }), contains("[drop_sharing] expected per_entry, heads or column, got \"all\""));
+  CHECK_THAT(error_of([] { empty_row_named("nan"); }),
+             contains("[empty_row] expected keep_all, zero or paper, got \"nan\""));
+  CHECK_THAT(error_of([] { drop_shape_named("disc"); }),
+             contains("[drop_shape] expected plain, block or cross, got \"disc\""));
+  CHECK_THAT(error_of([] { drop_sharing_named("all"); }),
+             contains("[drop_sharing] expected per_entry, heads or column, got \"all\""));
 }

@@ -39,7 +39,8 @@ bool intact(const Live& l) {
   return true;
 }
 
-// Addresses without pages, as those of a device are to the host: who touches them stops. Keeps account of what a heap asks for.
+// Addresses without pages, as those of a device are to the host: who touches them stops. Keeps account of what a heap
+// asks for.
 class Elsewhere : public Memory {
  public:
   std::size_t room = 64 * mib, regions = 0, supplied = 0;
@@ -60,7 +61,9 @@ class Elsewhere : public Memory {
   void withdraw(std::byte*, std::size_t bytes) noexcept override { supplied -= bytes; }
   void upload(const void*, void*, std::size_t) override { FAIL("a heap copies nothing"); }
   void download(const void*, void*, std::size_t) override { FAIL("a heap copies nothing"); }
-  std::unique_ptr<Download> begin_download(const void*, std::size_t) override { throw std::logic_error("a heap copies nothing"); }
+  std::unique_ptr<Download> begin_download(const void*, std::size_t) override {
+    throw std::logic_error("a heap copies nothing");
+  }
   void copy(const void*, void*, std::size_t) override { FAIL("a heap copies nothing"); }
   void fill(void*, int, std::size_t) override { FAIL("a heap writes nothing"); }
   void synchronize() override { FAIL("a heap waits for nothing"); }
@@ -196,7 +199,8 @@ TEST_CASE("a heap that the system refuses is as before") {
   const std::size_t pages = address_space();
   std::memset(kept->data, 5, kept->bytes);
 
-  for (std::size_t n : {std::size_t{1} << 46, std::size_t{1} << 60, ~std::size_t{0}}) CHECK_THROWS_AS(heap.allocate(n), std::bad_alloc);
+  for (std::size_t n : {std::size_t{1} << 46, std::size_t{1} << 60, ~std::size_t{0}})
+    CHECK_THROWS_AS(heap.allocate(n), std::bad_alloc);
   CHECK(address_space() < pages + 100'000);
   rlimit limit{};
   REQUIRE(getrlimit(RLIMIT_DATA, &limit) == 0);

@@ -25,8 +25,8 @@ TEST_CASE("a readback is of few bytes, and of an array") {
 TEST_CASE("several arrays come from one buffer, each with its own elements and version") {
   const std::vector<float> x{1, 2, 3};
   const std::vector<std::int64_t> n{4, 5};
-  const std::vector<Array> parts =
-      arrays_from({{x.data(), {3, 1}, DType::f32}, {nullptr, {0}, DType::f32}, {n.data(), {2}, DType::i64}}, Device::cpu);
+  const std::vector<Array> parts = arrays_from(
+      {{x.data(), {3, 1}, DType::f32}, {nullptr, {0}, DType::f32}, {n.data(), {2}, DType::i64}}, Device::cpu);
   REQUIRE(parts.size() == 3);
   CHECK(parts[0].shape() == Shape{3, 1});
   CHECK(to_vector(parts[0]) == std::vector<double>{1, 2, 3});

@@ -63,7 +63,9 @@ TEST_CASE("threads get storages of their own") {
         for (std::size_t i = 0; i < 4000; ++i) {
           auto& s = live[i * 7 % 16];
           const auto mark = static_cast<unsigned char>(16 * t + i * 7 % 16);
-          if (s) spoiled[t] += static_cast<unsigned char*>(s->data)[s->bytes - 1] != mark || static_cast<unsigned char*>(s->data)[0] != mark;
+          if (s)
+            spoiled[t] += static_cast<unsigned char*>(s->data)[s->bytes - 1] != mark ||
+                          static_cast<unsigned char*>(s->data)[0] != mark;
           s = nullptr;
           s = std::make_unique<Storage>(1 + i * 7919 % 100'000);
           std::memset(s->data, mark, s->bytes);
@@ -104,8 +106,8 @@ TEST_CASE("freed buffers are used again, counted, and given back on request") {
 
 namespace {
 
-// What training does to memory: activations of `width` bytes and their like are kept forward and dropped backward, with short-lived scratch in
-// between, while small storages come and stay (statistics, logs).
+// What training does to memory: activations of `width` bytes and their like are kept forward and dropped backward, with
+// short-lived scratch in between, while small storages come and stay (statistics, logs).
 struct Pattern {
   std::size_t width, depth;
   std::mt19937 random{3};
@@ -147,7 +149,8 @@ TEST_CASE("memory does not grow while patterns of different shapes take turns") 
     if (trial == 9) early = memory_stats().reserved;
   }
   const MemoryStats end = memory_stats();
-  CHECK(static_cast<double>(end.reserved - start.reserved) < 1.05 * static_cast<double>(end.peak - start.in_use) + (4 << 20));
+  CHECK(static_cast<double>(end.reserved - start.reserved) <
+        1.05 * static_cast<double>(end.peak - start.in_use) + (4 << 20));
   CHECK(end.reserved <= early + (8 << 20));  // by then nearly all of the small ones are there
 }
 

@@ -23,7 +23,9 @@ Array there(const std::vector<float>& values) {
 }
 
 // Not for CHECK to print.
-bool equal_to(const Array& a, const std::vector<float>& values) { return to_vector(a) == std::vector<double>(values.begin(), values.end()); }
+bool equal_to(const Array& a, const std::vector<float>& values) {
+  return to_vector(a) == std::vector<double>(values.begin(), values.end());
+}
 
 }  // namespace
 

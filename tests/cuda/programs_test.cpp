@@ -14,7 +14,8 @@ TEST_CASE("bin/parity has columns of the device, on the cases in the repository 
   const TemporaryFolder here;
   const char* const set = std::getenv("PLUMB_TEST_DATA");
   for (const fs::path& cases :
-       {fs::path(PLUMB_SOURCE_DIR) / "tests/golden/cases", fs::path(set ? set : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "reference/cases"}) {
+       {fs::path(PLUMB_SOURCE_DIR) / "tests/golden/cases",
+        fs::path(set ? set : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "reference/cases"}) {
     if (!fs::exists(cases)) continue;
     const Finished f = run(here.path(), program("parity") + " '" + cases.string() + "'");
     INFO(f.out << f.err);
@@ -28,8 +29,10 @@ TEST_CASE("bin/parity has columns of the device, on the cases in the repository 
 TEST_CASE("bin/depth_stability on the device: two trials at once, weights, a profile that counts, a report") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
-  const std::string words = " --gates pre,layerscale --depths 2 --dim 16 --batch 4 --steps 8 --eval-images 40 --no-progress";
-  const Finished f = run(here.path(), program("depth_stability") + " --device cuda --jobs 2 --save-weights --out two" + words);
+  const std::string words =
+      " --gates pre,layerscale --depths 2 --dim 16 --batch 4 --steps 8 --eval-images 40 --no-progress";
+  const Finished f =
+      run(here.path(), program("depth_stability") + " --device cuda --jobs 2 --save-weights --out two" + words);
   INFO(f.out << f.err);
   REQUIRE(f.status == 0);
   CHECK(fs::exists(here.path() / "two/report.html"));
@@ -38,9 +41,11 @@ TEST_CASE("bin/depth_stability on the device: two trials at once, weights, a pro
   INFO(one.err);
   REQUIRE(one.status == 0);
   CHECK_THAT(slurp(here.path() / "one/profile.txt"), contains("cuda, a step: "));
-  const auto both = rows_of(slurp(here.path() / "two/results.csv")), alone = rows_of(slurp(here.path() / "one/results.csv"));
+  const auto both = rows_of(slurp(here.path() / "two/results.csv")),
+             alone = rows_of(slurp(here.path() / "one/results.csv"));
   REQUIRE(both.size() == 2);
-  for (std::size_t i = 0; i < 2; ++i) CHECK(both[i].at("train_loss") == alone.at(i).at("train_loss"));  // one stream, whoever asks
+  for (std::size_t i = 0; i < 2; ++i)
+    CHECK(both[i].at("train_loss") == alone.at(i).at("train_loss"));  // one stream, whoever asks
 }
 
 TEST_CASE("examples, bin/cait and bin/passport on the device report what they report on the cpu") {
@@ -51,7 +56,8 @@ TEST_CASE("examples, bin/cait and bin/passport on the device report what they re
     std::string name, words, table = "results.csv";
   };
   for (const auto& [name, words, table] : std::vector<Program>{
-           {"cait", tiny + "--dim 8 --heads 2 --depth 1 --depth-token-only 1 --patch 8 --eval-images 20 --drop-key 0.2 --attn-drop 0.2"},
+           {"cait", tiny + "--dim 8 --heads 2 --depth 1 --depth-token-only 1 --patch 8 --eval-images 20 --drop-key 0.2 "
+                           "--attn-drop 0.2"},
            {"passport", "--batch 4 --gates pre,layerscale --depths 2 --dim 8 --patch 16 --probes 2", "passport.csv"},
            {"example_own_gate", tiny + "--gates tanh_gate --depths 1 --dim 8 --eval-images 20"},
            {"example_watch_signals", tiny},
@@ -72,8 +78,9 @@ TEST_CASE("examples, bin/cait and bin/passport on the device report what they re
         INFO(name << ", " << column << ": " << cuda[i].at(column) << " and " << value);
         char* end = nullptr;
         const double expected = std::strtod(value.c_str(), &end);
-        CHECK((value.empty() || *end != '\0' ? cuda[i].at(column) == value
-                                             : std::abs(std::stod(cuda[i].at(column)) - expected) <= 1e-4 * std::abs(expected) + 1e-9));
+        CHECK((value.empty() || *end != '\0'
+                   ? cuda[i].at(column) == value
+                   : std::abs(std::stod(cuda[i].at(column)) - expected) <= 1e-4 * std::abs(expected) + 1e-9));
       }
   }
   for (const char* const example : {"example_own_gate --gates tanh_gate", "example_highway_gate --gates highway"}) {
@@ -86,20 +93,23 @@ TEST_CASE("examples, bin/cait and bin/passport on the device report what they re
 TEST_CASE("bin/replay of a run on the device that diverged, again there and in f64") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
-  const std::string words = " --gates pre --depths 2 --dim 8 --batch 4 --lrs 1000 --steps 12 --eval-images 20 --no-progress --out a";
+  const std::string words =
+      " --gates pre --depths 2 --dim 8 --batch 4 --lrs 1000 --steps 12 --eval-images 20 --no-progress --out a";
   const Finished trained = run(here.path(), program("depth_stability") + " --device cuda" + words);
   INFO(trained.out << trained.err);
   REQUIRE(trained.status == 0);
   const Finished f = run(here.path(), program("replay") + " a 'pre depth 2 lr 1000 seed 0'");
   INFO(f.out << f.err);
   CHECK(f.status == 0);
-  CHECK_THAT(f.out, contains("recorded as diverged at step 10") && contains("fp32 from step 0: diverged at step 10") && contains("\nnumerical: "));
+  CHECK_THAT(f.out, contains("recorded as diverged at step 10") && contains("fp32 from step 0: diverged at step 10") &&
+                        contains("\nnumerical: "));
 }
 
 TEST_CASE("bin/bench_step on the device") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder here;
-  const Finished f = run(here.path(), program("bench_step") + " --device cuda --depth 2 --dim 24 --batch 4 --steps 2 --warmup 1");
+  const Finished f =
+      run(here.path(), program("bench_step") + " --device cuda --depth 2 --dim 24 --batch 4 --steps 2 --warmup 1");
   INFO(f.out << f.err);
   CHECK(f.status == 0);
 }

@@ -48,7 +48,8 @@ TEST_CASE("a study on the device reports what it reports on the cpu") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder folder;
   const auto main = [](int argc, const char* const* argv) { return trains(argc, argv); };
-  const Words dropping{"--drop-key", "0.2", "--drop-path", "0.1", "--clip-norm", "1", "--ema-decay", "0.9", "--eval-every", "5", "--save-weights"};
+  const Words dropping{"--drop-key",  "0.2", "--drop-path",  "0.1", "--clip-norm",   "1",
+                       "--ema-decay", "0.9", "--eval-every", "5",   "--save-weights"};
   for (const std::string device : {"cpu", "cuda"}) {
     const Ended e = call(folder.path(), main, with(with(small, {device, "--device", device}), dropping));
     INFO(e.err);
@@ -71,7 +72,8 @@ TEST_CASE("a training that diverges on the device is reported as on the cpu: ste
   const auto main = [](int argc, const char* const* argv) { return trains(argc, argv, {}, true); };
   for (const std::string device : {"cpu", "cuda"}) {
     const Ended e = call(folder.path(), main,
-                         with(small, {device, "--device", device, "--lr", "1e19", "--optimizer", "sgd", "--warmup", "0", "--loss-limit", "0"}));
+                         with(small, {device, "--device", device, "--lr", "1e19", "--optimizer", "sgd", "--warmup", "0",
+                                      "--loss-limit", "0"}));
     INFO(e.err);
     CHECK(e.status == 0);
     CHECK_THAT(e.err, contains("diverged at step"));
@@ -84,19 +86,23 @@ TEST_CASE("a training that diverges on the device is reported as on the cpu: ste
     if (key.second == "loss" && value.is_number() && value.get<double>() < 1e4)
       CHECK(cuda.at(key).get<double>() == Approx(value.get<double>()).epsilon(1e-3));
     if (key.second == "divergence") {
-      const auto op = [](const nlohmann::json& reason) { return reason.get<std::string>().substr(0, reason.get<std::string>().find(']')); };
+      const auto op = [](const nlohmann::json& reason) {
+        return reason.get<std::string>().substr(0, reason.get<std::string>().find(']'));
+      };
       CHECK(op(cuda.at(key)) == op(value));
     }
   }
 }
 
-TEST_CASE("a training whose loss stays above the limit ends on the device as on the cpu, and what was logged meanwhile") {
+TEST_CASE(
+    "a training whose loss stays above the limit ends on the device as on the cpu, and what was logged meanwhile") {
   PLUMB_REQUIRE_CUDA();
   const TemporaryFolder folder;
   const auto main = [](int argc, const char* const* argv) { return trains(argc, argv, {}, true); };
   Words given(small.begin(), small.end() - 1);
   given[5] = "40";  // steps
-  for (const char* const word : {"--lr", "0.3", "--optimizer", "sgd", "--warmup", "0", "--loss-limit", "0.5", "--eval-every", "9", "--out"})
+  for (const char* const word :
+       {"--lr", "0.3", "--optimizer", "sgd", "--warmup", "0", "--loss-limit", "0.5", "--eval-every", "9", "--out"})
     given.push_back(word);
   for (const std::string device : {"cpu", "cuda"}) {
     const Ended e = call(folder.path(), main, with(given, {device, "--device", device}));
@@ -110,7 +116,8 @@ TEST_CASE("a training whose loss stays above the limit ends on the device as on 
     for (std::string line; std::getline(lines, line);) {
       std::string text;
       const nlohmann::json json = nlohmann::json::parse(line);
-      for (const auto& [name, value] : json.items()) text += name + (value.is_number_integer() ? value.dump() : "") + " ";
+      for (const auto& [name, value] : json.items())
+        text += name + (value.is_number_integer() ? value.dump() : "") + " ";
       all.push_back(text);
     }
     return all;
@@ -129,7 +136,8 @@ TEST_CASE("a study on the device that is interrupted goes on from its checkpoint
     });
   };
   Words given(small.begin(), small.end() - 1);
-  for (const char* const word : {"--device", "cuda", "--ema-decay", "0.9", "--drop-key", "0.2", "--out"}) given.push_back(word);
+  for (const char* const word : {"--device", "cuda", "--ema-decay", "0.9", "--drop-key", "0.2", "--out"})
+    given.push_back(word);
   REQUIRE(call(folder.path(), main, with(given, {"whole"})).status == 0);
   stop_at = 6;
   REQUIRE(call(folder.path(), main, with(given, {"a"})).status == 130);

@@ -1,4 +1,5 @@
-// Training on the device is training on the cpu: every method, CaiT, a deep MLP, every optimizer, to the accuracy of f32.
+// Training on the device is training on the cpu: every method, CaiT, a deep MLP, every optimizer, to the accuracy of
+// f32.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -22,7 +23,8 @@ constexpr int steps = 10, batch = 8, classes = 10;
 // A model is made and called where defaults() say.
 using Model = std::function<std::unique_ptr<nn::Layer>()>;
 
-std::vector<double> losses(const Defaults& where, const Model& make, const std::string& optimizer, double clip_norm = 0) {
+std::vector<double> losses(const Defaults& where, const Model& make, const std::string& optimizer,
+                           double clip_norm = 0) {
   const DefaultsScope defaults(where);
   const auto model = make();
   const auto by = lab::make_optimizer(optimizer, model->parameters(), 3e-3, 0.05, clip_norm);
@@ -51,19 +53,28 @@ double apart(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 // Where the cpu's own rounding carries it farther from f64 than 1e-5, ten times that distance is allowed.
-void check_training(const std::string& name, const Model& make, const std::string& optimizer = "adamw", double clip_norm = 0) {
+void check_training(const std::string& name, const Model& make, const std::string& optimizer = "adamw",
+                    double clip_norm = 0) {
   INFO(name);
   const std::vector<double> cpu = losses({DType::f32, Device::cpu}, make, optimizer, clip_norm);
   const double rounding = apart(cpu, losses({DType::f64, Device::reference}, make, optimizer, clip_norm));
   CHECK(std::isfinite(cpu.back()));
   CHECK(rounding < 1e-3);  // or the comparison says nothing
   const std::uint64_t before = cuda_memory().traffic().through_host;
-  CHECK(apart(losses({DType::f32, Device::cuda}, make, optimizer, clip_norm), cpu) <= std::max(1e-4, rounding > 1e-5 ? 10 * rounding : 0));
+  CHECK(apart(losses({DType::f32, Device::cuda}, make, optimizer, clip_norm), cpu) <=
+        std::max(1e-4, rounding > 1e-5 ? 10 * rounding : 0));
   CHECK(cuda_memory().traffic().through_host == before);
 }
 
 nn::ViTOptions small() {
-  return {.image = 16, .patch = 4, .classes = classes, .dim = 32, .depth = 2, .heads = 2, .pool = nn::Pool::token, .seed = 3};
+  return {.image = 16,
+          .patch = 4,
+          .classes = classes,
+          .dim = 32,
+          .depth = 2,
+          .heads = 2,
+          .pool = nn::Pool::token,
+          .seed = 3};
 }
 Model vit(const nn::ViTOptions& options) {
   return [options] { return std::make_unique<nn::ViT>(options); };
@@ -94,13 +105,19 @@ TEST_CASE("every way of dropping draws what the cpu draws") {
 TEST_CASE("CaiT and a deep MLP train as on the cpu") {
   PLUMB_REQUIRE_CUDA();
   check_training("CaiT", [] {
-    return std::make_unique<nn::CaiT>(
-        nn::CaiTOptions{.image = 16, .patch = 4, .classes = classes, .dim = 32, .depth = 2, .heads = 2, .drop_key = {.rate = 0.2}, .seed = 3});
+    return std::make_unique<nn::CaiT>(nn::CaiTOptions{.image = 16,
+                                                      .patch = 4,
+                                                      .classes = classes,
+                                                      .dim = 32,
+                                                      .depth = 2,
+                                                      .heads = 2,
+                                                      .drop_key = {.rate = 0.2},
+                                                      .seed = 3});
   });
   for (const std::string& method : nn::deep_mlp_methods())
     check_training("deep MLP, " + method, [&] {
-      return std::make_unique<nn::DeepMlp>(
-          nn::DeepMlpOptions{.inputs = 3 * 16 * 16, .width = 32, .depth = 6, .classes = classes, .method = method, .seed = 3});
+      return std::make_unique<nn::DeepMlp>(nn::DeepMlpOptions{
+          .inputs = 3 * 16 * 16, .width = 32, .depth = 6, .classes = classes, .method = method, .seed = 3});
     });
 }
 
@@ -114,7 +131,8 @@ namespace {
 
 constexpr std::int64_t tokens_of_image = 17;  // of small(): 16 patches, and the class token
 
-// What the second training step asks of the device, of a ViT of this depth with LayerScale, DropKey and drop-path, clipping, and its average.
+// What the second training step asks of the device, of a ViT of this depth with LayerScale, DropKey and drop-path,
+// clipping, and its average.
 struct StepTraffic : Traffic {
   std::uint64_t bytes_of_passes = 0;  // forward and backward: without the optimizer and the average
   std::int64_t elements = 0;          // of the parameters
@@ -137,8 +155,8 @@ StepTraffic traffic_of_a_step(std::int64_t depth, std::int64_t images) {
   for (std::uint32_t number : {0u, 1u}) {
     before = cuda_memory().traffic();
     const RandomScope random({.seed = 3, .step = number});
-    const std::vector<Array> data =
-        arrays_from({{pixels.data(), {images, 3, 16, 16}, DType::f32}, {classes_of.data(), {images}, DType::i64}}, Device::cuda);
+    const std::vector<Array> data = arrays_from(
+        {{pixels.data(), {images, 3, 16, 16}, DType::f32}, {classes_of.data(), {images}, DType::i64}}, Device::cuda);
     const Gradients gradients = backward(cross_entropy(model(Tensor(data[0])), Tensor(data[1])));
     after.bytes_of_passes = cuda_memory().traffic().bytes - before.bytes;
     reading = optimizer.step_while_finite(gradients);
@@ -148,8 +166,9 @@ StepTraffic traffic_of_a_step(std::int64_t depth, std::int64_t images) {
   CHECK(std::isfinite(reading->loss()));
   CHECK(reading->norm() > 0);
   for (const nn::Parameter& p : model.parameters()) after.elements += p.value.numel();
-  for (const auto member : {&Traffic::launches, &Traffic::bytes, &Traffic::through_host, &Traffic::uploads, &Traffic::downloads, &Traffic::copies,
-                            &Traffic::synchronizations, &Traffic::readbacks, &Traffic::paced})
+  for (const auto member :
+       {&Traffic::launches, &Traffic::bytes, &Traffic::through_host, &Traffic::uploads, &Traffic::downloads,
+        &Traffic::copies, &Traffic::synchronizations, &Traffic::readbacks, &Traffic::paced})
     after.*member -= before.*member;
   return after;
 }
@@ -175,10 +194,11 @@ TEST_CASE("talking heads draw their masks on the device") {
   const DefaultsScope defaults({DType::f32, Device::cuda});
   const RandomScope random({.seed = 3, .step = 1});
   const auto some = [](const Shape& shape, const char* what) { return variable(random_normal(shape, 0, what)); };
-  const Tensor q = some({2, 3, 5, 4}, "q"), k = some({2, 3, 5, 4}, "k"), v = some({2, 3, 5, 4}, "v"), mix = some({3, 3}, "mix"), bias = zeros({3});
+  const Tensor q = some({2, 3, 5, 4}, "q"), k = some({2, 3, 5, 4}, "k"), v = some({2, 3, 5, 4}, "v"),
+               mix = some({3, 3}, "mix"), bias = zeros({3});
   const Traffic before = cuda_memory().traffic();
-  const Gradients gradients =
-      backward(sum(attention_talking(q, k, v, mix, bias, mix, bias, {.drop_key = 0.3, .dropout = 0.3, .empty = EmptyRow::paper, .causal = true})));
+  const Gradients gradients = backward(sum(attention_talking(
+      q, k, v, mix, bias, mix, bias, {.drop_key = 0.3, .dropout = 0.3, .empty = EmptyRow::paper, .causal = true})));
   const Traffic after = cuda_memory().traffic();
   CHECK(after.uploads == before.uploads);
   CHECK(after.through_host == before.through_host);
@@ -192,8 +212,10 @@ TEST_CASE("a block reads and writes little more than the least that its kernels 
   const StepTraffic two = traffic_of_a_step(2, images), three = traffic_of_a_step(3, images);
   const std::uint64_t of_block = three.bytes_of_passes - two.bytes_of_passes;
   CHECK(of_block == 7'957'504);
-  // Each parameter in f32: its gradient read for the norm, seven arrays read or written by AdamW, three by the average; and their tables.
-  const auto rest = static_cast<double>(two.bytes - two.bytes_of_passes), of_parameters = static_cast<double>(11 * 4 * two.elements);
+  // Each parameter in f32: its gradient read for the norm, seven arrays read or written by AdamW, three by the average;
+  // and their tables.
+  const auto rest = static_cast<double>(two.bytes - two.bytes_of_passes),
+             of_parameters = static_cast<double>(11 * 4 * two.elements);
   CHECK(rest > of_parameters);
   CHECK(rest < 1.05 * of_parameters);
   const double bytes = static_cast<double>(of_block) / static_cast<double>(images * tokens_of_image * small().dim);
@@ -228,8 +250,11 @@ TEST_CASE("a step that is not finite is the last that changes anything, and what
       INFO(name);
       const nn::ViT model(small());
       const auto optimizer = lab::make_optimizer(name, model.parameters(), 1e-3, 0.05, 1);
-      const Tensor labels = integers(std::vector<std::int64_t>(batch, 3), {batch}), good = random_normal({batch, 3, 16, 16}, 0, "images");
-      const auto step = [&](const Tensor& images) { return optimizer->step_while_finite(backward(cross_entropy(model(images), labels))); };
+      const Tensor labels = integers(std::vector<std::int64_t>(batch, 3), {batch}),
+                   good = random_normal({batch, 3, 16, 16}, 0, "images");
+      const auto step = [&](const Tensor& images) {
+        return optimizer->step_while_finite(backward(cross_entropy(model(images), labels)));
+      };
       const auto weights = [&] {
         std::vector<double> all;
         for (const nn::Parameter& p : model.parameters())
@@ -240,7 +265,8 @@ TEST_CASE("a step that is not finite is the last that changes anything, and what
       const nn::StepReading one = step(good);
       const std::vector<double> second = weights();
       CHECK(second != first);
-      const nn::StepReading bad = step(full({batch, 3, 16, 16}, std::numeric_limits<double>::infinity(), {DType::f32, device}));
+      const nn::StepReading bad =
+          step(full({batch, 3, 16, 16}, std::numeric_limits<double>::infinity(), {DType::f32, device}));
       const nn::StepReading late = step(good);  // finite, but too late
       CHECK(weights() == second);
       CHECK(std::isfinite(one.loss()));
@@ -259,7 +285,8 @@ TEST_CASE("step() leaves out a step whose gradients are not finite, waits for no
       CAPTURE(name, clip_norm);
       const nn::ViT model(small());
       const auto optimizer = lab::make_optimizer(name, model.parameters(), 1e-3, 0.05, clip_norm);
-      const Tensor labels = integers(std::vector<std::int64_t>(batch, 3), {batch}), good = random_normal({batch, 3, 16, 16}, 0, "images"),
+      const Tensor labels = integers(std::vector<std::int64_t>(batch, 3), {batch}),
+                   good = random_normal({batch, 3, 16, 16}, 0, "images"),
                    bad = full({batch, 3, 16, 16}, std::numeric_limits<double>::infinity());
       const auto step = [&](const Tensor& images) {
         const Gradients g = backward(cross_entropy(model(images), labels));
@@ -287,8 +314,8 @@ TEST_CASE("step() leaves out a step whose gradients are not finite, waits for no
                    step(good);
                    optimizer->check_finite();
                  }),
-                 contains("[optimizer] expected gradients without inf and NaN") && contains("got others in step 1; step 1") &&
-                     contains("the next step is 1 again"));
+                 contains("[optimizer] expected gradients without inf and NaN") &&
+                     contains("got others in step 1; step 1") && contains("the next step is 1 again"));
       CHECK(weights() == before);
       CHECK(optimizer->steps_taken() == 1);
       for (const auto& [key, value] : optimizer->state()) CHECK(value.values() == state.at(key).values());
@@ -307,7 +334,8 @@ TEST_CASE("step() leaves out a step whose gradients are not finite, waits for no
       CHECK(optimizer->steps_taken() == 3);
       // A guarded step waits for what step() has under way.
       step(bad);
-      CHECK_THAT(error_of([&] { optimizer->step_while_finite(backward(cross_entropy(model(good), labels))); }), contains("got others in step 3"));
+      CHECK_THAT(error_of([&] { optimizer->step_while_finite(backward(cross_entropy(model(good), labels))); }),
+                 contains("got others in step 3"));
       optimizer->load_state(state);
       step(good);  // goes on as if the others had never been
       optimizer->check_finite();
@@ -329,7 +357,8 @@ TEST_CASE("what is kept of the device goes to files and comes back: weights, ave
   nn::Ema ema(model, {.decay = 0.5});
   nn::save_weights(other, folder.path() / "w.safetensors");
   nn::load_weights(model, folder.path() / "w.safetensors");
-  for (std::size_t i = 0; i < parameters.size(); ++i) CHECK(same_bytes(parameters[i].value.array(), others[i].value.array()));
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    CHECK(same_bytes(parameters[i].value.array(), others[i].value.array()));
   ema.update();
   nn::Ema restored(model, {.decay = 0.5});
   restored.load_state(ema.state());
@@ -341,14 +370,16 @@ TEST_CASE("what is kept of the device goes to files and comes back: weights, ave
   CHECK(parameters[0].value.values() == second);
 
   // An optimizer that was stored goes on as one that was not.
-  const Tensor images = random_normal({batch, 3, 16, 16}, 0, "images"), labels = integers(std::vector<std::int64_t>(batch, 3), {batch});
+  const Tensor images = random_normal({batch, 3, 16, 16}, 0, "images"),
+               labels = integers(std::vector<std::int64_t>(batch, 3), {batch});
   nn::AdamW a(parameters, {.weight_decay = 0.1}), b(others, {.weight_decay = 0.1});
   a.step(backward(cross_entropy(model(images), labels)));
   b.load_state(a.state());
   nn::assign(nn::weights(other), nn::weights(model), "[test]");
   a.step(backward(cross_entropy(model(images), labels)));
   b.step(backward(cross_entropy(other(images), labels)));
-  for (std::size_t i = 0; i < parameters.size(); ++i) CHECK(same_bytes(parameters[i].value.array(), others[i].value.array()));
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    CHECK(same_bytes(parameters[i].value.array(), others[i].value.array()));
 }
 
 TEST_CASE("what the host does not look at on the device ends as NaN: labels and indices out of range") {
@@ -367,5 +398,8 @@ TEST_CASE("what the host does not look at on the device ends as NaN: labels and 
                static_cast<void>(cross_entropy(logits, integers({0, 1, 7, 2}, {4})));
              }),
              contains("[cross_entropy] expected labels in 0..4, got 7 at 2"));
-  CHECK_THAT(error_of([&] { static_cast<void>(gather(logits, integers({1, 4, 0}, {3}))); }), contains("[gather] expected indices in 0..3"));
+  CHECK_THAT(error_of([&] {
+               static_cast<void>(gather(logits, integers({1, 4, 0}, {3})));
+             }),
+             contains("[gather] expected indices in 0..3"));
 }

@@ -46,25 +46,28 @@ cublasStatus_t take(T& target, const void* value, std::size_t bytes) {
 }
 
 // Whether the call is one that the documentation allows, and this emulator knows.
-cublasStatus_t examine(const emulated_matmul& op, const emulated_layout& a, const emulated_layout& b, const emulated_layout& c,
-                       const emulated_layout& d) {
+cublasStatus_t examine(const emulated_matmul& op, const emulated_layout& a, const emulated_layout& b,
+                       const emulated_layout& c, const emulated_layout& d) {
   const bool f64 = op.compute == CUBLAS_COMPUTE_64F;
   const cudaDataType type = f64 ? CUDA_R_64F : CUDA_R_32F;
   if (op.scale != type) return CUBLAS_STATUS_NOT_SUPPORTED;
   const bool bf16 = a.type == CUDA_R_16BF;  // operands, with sums and results in f32
   for (const emulated_layout* m : {&a, &b, &c, &d}) {
     if (m->type != (bf16 && !f64 && (m == &a || m == &b) ? CUDA_R_16BF : type)) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (m->leading < m->rows || m->rows <= 0 || m->columns <= 0 || m->count != d.count) return CUBLAS_STATUS_INVALID_VALUE;
+    if (m->leading < m->rows || m->rows <= 0 || m->columns <= 0 || m->count != d.count)
+      return CUBLAS_STATUS_INVALID_VALUE;
   }
-  const std::int64_t M = op.transpose_a ? a.columns : a.rows, K = op.transpose_a ? a.rows : a.columns, N = op.transpose_b ? b.rows : b.columns;
+  const std::int64_t M = op.transpose_a ? a.columns : a.rows, K = op.transpose_a ? a.rows : a.columns,
+                     N = op.transpose_b ? b.rows : b.columns;
   if ((op.transpose_b ? b.columns : b.rows) != K || d.rows != M || d.columns != N || c.rows != M || c.columns != N)
     return CUBLAS_STATUS_INVALID_VALUE;
   return CUBLAS_STATUS_SUCCESS;
 }
 
 template <class T, class Operand>
-void compute(const emulated_matmul& op, T alpha, const Operand* a, const emulated_layout& al, const Operand* b, const emulated_layout& bl, T beta,
-             const T* c, const emulated_layout& cl, T* d, const emulated_layout& dl) {
+void compute(const emulated_matmul& op, T alpha, const Operand* a, const emulated_layout& al, const Operand* b,
+             const emulated_layout& bl, T beta, const T* c, const emulated_layout& cl, T* d,
+             const emulated_layout& dl) {
   const std::int64_t K = op.transpose_a ? al.rows : al.columns;
   const std::int64_t a_row = op.transpose_a ? al.leading : 1, a_column = op.transpose_a ? 1 : al.leading;
   const std::int64_t b_row = op.transpose_b ? bl.leading : 1, b_column = op.transpose_b ? 1 : bl.leading;
@@ -96,7 +99,8 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   *handle = new emulated_cublaslt;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* operation, cublasComputeType_t compute, cudaDataType_t scale) {
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* operation, cublasComputeType_t compute,
+                                        cudaDataType_t scale) {
   *operation = new emulated_matmul{compute, scale};
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -104,8 +108,8 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t operation) {
   delete operation;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute, const void* value,
-                                              std::size_t bytes) {
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute,
+                                              const void* value, std::size_t bytes) {
   switch (attribute) {
     case CUBLASLT_MATMUL_DESC_TRANSA:
       return take(operation->transpose_a, value, bytes);
@@ -118,8 +122,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation, cu
   }
   fail("an attribute of a product that it does not know");
 }
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, std::uint64_t rows, std::uint64_t columns,
-                                          std::int64_t leading) {
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, std::uint64_t rows,
+                                          std::uint64_t columns, std::int64_t leading) {
   *layout = new emulated_layout{type, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns), leading};
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -127,7 +131,8 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
   delete layout;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t attribute, const void* value,
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute, const void* value,
                                                 std::size_t bytes) {
   switch (attribute) {
     case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
@@ -145,8 +150,9 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
   delete preference;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
-                                                    const void* value, std::size_t bytes) {
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
+                                                    std::size_t bytes) {
   switch (attribute) {
     case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
       return take(preference->workspace, value, bytes);
@@ -161,28 +167,35 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   fail("a preference that it does not know");
 }
 
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int wanted,
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int wanted,
                                               cublasLtMatmulHeuristicResult_t* results, int* found) {
   *found = 0;
   if (const cublasStatus_t status = examine(*operation, *a, *b, *c, *d); status != CUBLAS_STATUS_SUCCESS) return status;
   if (wanted < 1 || preference->workspace < wanted_workspace) return CUBLAS_STATUS_SUCCESS;
   *results = {};
   results->workspaceSize = wanted_workspace;
-  for (int i = 0; i < 4; ++i) results->algo.data[i] = preference->alignment[i];  // an algorithm that needs all that it was promised
+  for (int i = 0; i < 4; ++i)
+    results->algo.data[i] = preference->alignment[i];  // an algorithm that needs all that it was promised
   *found = 1;
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void* alpha, const void* a, cublasLtMatrixLayout_t a_layout,
-                              const void* b, cublasLtMatrixLayout_t b_layout, const void* beta, const void* c, cublasLtMatrixLayout_t c_layout,
-                              void* d, cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void* alpha, const void* a,
+                              cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
+                              const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
                               std::size_t workspace_bytes, cudaStream_t stream) {
-  if (const cublasStatus_t status = examine(*operation, *a_layout, *b_layout, *c_layout, *d_layout); status != CUBLAS_STATUS_SUCCESS) return status;
+  if (const cublasStatus_t status = examine(*operation, *a_layout, *b_layout, *c_layout, *d_layout);
+      status != CUBLAS_STATUS_SUCCESS)
+    return status;
   if (!algorithm || workspace_bytes < wanted_workspace) return CUBLAS_STATUS_INVALID_VALUE;
   const void* const operands[4] = {a, b, c, d};
   for (int i = 0; i < 4; ++i)
-    if (reinterpret_cast<std::uintptr_t>(operands[i]) % algorithm->data[i] != 0) fail("an operand less aligned than the algorithm was chosen for");
+    if (reinterpret_cast<std::uintptr_t>(operands[i]) % algorithm->data[i] != 0)
+      fail("an operand less aligned than the algorithm was chosen for");
   if (reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0) fail("a workspace that is not aligned to 256 bytes");
   const auto type_bytes = d_layout->type == CUDA_R_64F ? 8 : 4;
   emulator::check_device_memory(a, bytes_of(*a_layout), "cublasLtMatmul: A is not in device memory");
@@ -208,14 +221,15 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
   emulator::submit(stream, [=, one = factors[0], sum = factors[1]] {
     std::memset(workspace, 0xff, wanted_workspace);
     if (op.scale == CUDA_R_64F)
-      compute(op, one, static_cast<const double*>(a), al, static_cast<const double*>(b), bl, sum, static_cast<const double*>(c), cl,
-              static_cast<double*>(d), dl);
+      compute(op, one, static_cast<const double*>(a), al, static_cast<const double*>(b), bl, sum,
+              static_cast<const double*>(c), cl, static_cast<double*>(d), dl);
     else if (al.type == CUDA_R_16BF)
-      compute(op, static_cast<float>(one), static_cast<const plumb::bfloat16*>(a), al, static_cast<const plumb::bfloat16*>(b), bl,
-              static_cast<float>(sum), static_cast<const float*>(c), cl, static_cast<float*>(d), dl);
+      compute(op, static_cast<float>(one), static_cast<const plumb::bfloat16*>(a), al,
+              static_cast<const plumb::bfloat16*>(b), bl, static_cast<float>(sum), static_cast<const float*>(c), cl,
+              static_cast<float*>(d), dl);
     else
-      compute(op, static_cast<float>(one), static_cast<const float*>(a), al, static_cast<const float*>(b), bl, static_cast<float>(sum),
-              static_cast<const float*>(c), cl, static_cast<float*>(d), dl);
+      compute(op, static_cast<float>(one), static_cast<const float*>(a), al, static_cast<const float*>(b), bl,
+              static_cast<float>(sum), static_cast<const float*>(c), cl, static_cast<float*>(d), dl);
   });
   return CUBLAS_STATUS_SUCCESS;
 }

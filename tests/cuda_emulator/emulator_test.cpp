@@ -117,9 +117,12 @@ TEST_CASE("the host cannot read device memory, nor a copy or work go beyond its 
   Device d(Schedule::eager);
   cudaMemcpyAsync(d.a, d.pinned, 4 * sizeof(float), cudaMemcpyHostToDevice, d.stream);
   CHECK(signal_of([&] { std::printf("%f", static_cast<double>(*static_cast<volatile float*>(d.a))); }) != 0);
-  CHECK(signal_of([&] { cudaMemcpyAsync(d.pinned, d.a, 5 * sizeof(float), cudaMemcpyDeviceToHost, d.stream); }) == SIGABRT);
-  CHECK(signal_of([&] { cudaMemcpyAsync(d.pinned, d.a, 4 * sizeof(float), cudaMemcpyHostToDevice, d.stream); }) == SIGABRT);
-  CHECK(signal_of([&] { emulator::submit(d.stream, [&] { static_cast<volatile float*>(d.a)[64] = 1; }); }) != 0);  // 256 bytes are its granule
+  CHECK(signal_of([&] { cudaMemcpyAsync(d.pinned, d.a, 5 * sizeof(float), cudaMemcpyDeviceToHost, d.stream); }) ==
+        SIGABRT);
+  CHECK(signal_of([&] { cudaMemcpyAsync(d.pinned, d.a, 4 * sizeof(float), cudaMemcpyHostToDevice, d.stream); }) ==
+        SIGABRT);
+  CHECK(signal_of([&] { emulator::submit(d.stream, [&] { static_cast<volatile float*>(d.a)[64] = 1; }); }) !=
+        0);  // 256 bytes are its granule
   CHECK(signal_of([&] { emulator::submit(d.stream, [&] { static_cast<volatile float*>(d.a)[3] = 1; }); }) == 0);
   CHECK(d.first() == 1);
 }
@@ -160,7 +163,9 @@ TEST_CASE("threads of a block meet, or the process ends: barriers, shuffles, sha
             if (threadIdx.x != 5) __shfl_xor_sync(~0u, 1, 1);
           });
         }) == SIGABRT);
-  CHECK(signal_of([&] { run(32, 64, [] { reinterpret_cast<volatile int*>(emulator::shared_memory())[threadIdx.x] = 1; }); }) != 0);
+  CHECK(signal_of([&] {
+          run(32, 64, [] { reinterpret_cast<volatile int*>(emulator::shared_memory())[threadIdx.x] = 1; });
+        }) != 0);
   CHECK(signal_of([&] { run(48, 0, [] {}); }) == SIGABRT);  // half a warp
 }
 

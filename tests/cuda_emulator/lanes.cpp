@@ -1,9 +1,11 @@
 // Fibres, warps and barriers.
 //
-// Under PLUMB_CUDA_RACES (preset emulated-races) ThreadSanitizer looks at the kernels, and only at them: every fibre is a thread to it, and nothing
-// orders what two of them do but what is told here: all of a grid comes after what was submitted before it and before what comes after, and
-// __syncthreads and __syncwarp, not shuffles, stand between what is on their two sides. Blocks are not ordered among each other, but where one gets
-// the fibres of another, which neighbours never do. (A byte's last few accesses are remembered, not all: most races show, not each.)
+// Under PLUMB_CUDA_RACES (preset emulated-races) ThreadSanitizer looks at the kernels, and only at them: every fibre is
+// a thread to it, and nothing orders what two of them do but what is told here: all of a grid comes after what was
+// submitted before it and before what comes after, and
+// __syncthreads and __syncwarp, not shuffles, stand between what is on their two sides. Blocks are not ordered among
+// each other, but where one gets the fibres of another, which neighbours never do. (A byte's last few accesses are
+// remembered, not all: most races show, not each.)
 #include "tests/cuda_emulator/lanes.h"
 
 #include <sys/mman.h>
@@ -26,7 +28,9 @@
 // The first race ends the process. Tests that look at how a process ends fork, after fibres were made.
 extern "C" __attribute__((weak)) const char* __tsan_default_options() { return "halt_on_error=1:die_after_fork=0"; }
 // Threads of the CPU's kernels, whose waiting for one another is not compiled for the checker.
-extern "C" const char* __tsan_default_suppressions() { return "called_from_lib:libdnnl.so\nrace:libdnnl.so\nrace:plumb::cpu::\n"; }
+extern "C" const char* __tsan_default_suppressions() {
+  return "called_from_lib:libdnnl.so\nrace:libdnnl.so\nrace:plumb::cpu::\n";
+}
 #endif
 
 namespace emulator {
@@ -35,7 +39,8 @@ namespace {
 enum class Waits { for_nothing, for_warp, for_block, done };
 
 #if defined(__x86_64__)
-// What a call preserves lies on the fibre's stack; a switch exchanges stacks. (swapcontext asks the system each time for the signal mask.)
+// What a call preserves lies on the fibre's stack; a switch exchanges stacks. (swapcontext asks the system each time
+// for the signal mask.)
 struct Context {
   void* stack = nullptr;
 };
@@ -140,8 +145,8 @@ Grid& grid_state() {
 }
 
 [[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "CUDA emulator: %s, in block (%u, %u, %u), thread (%u, %u, %u)\n", what, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
-               threadIdx.y, threadIdx.z);
+  std::fprintf(stderr, "CUDA emulator: %s, in block (%u, %u, %u), thread (%u, %u, %u)\n", what, blockIdx.x, blockIdx.y,
+               blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z);
   std::abort();
 }
 
@@ -178,7 +183,8 @@ void prepare_fibres(std::uint64_t threads) {
     if (lanes.empty()) lanes.reserve(most_threads);
     if (lanes.size() >= threads) continue;
     const std::uint64_t more = threads - lanes.size();
-    void* const stacks = mmap(nullptr, more * stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const stacks =
+        mmap(nullptr, more * stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (stacks == MAP_FAILED) fail("no memory for the stacks of a block's threads");
     for (std::uint64_t i = 0; i < more; ++i) {
       Lane& lane = lanes.emplace_back();
@@ -235,7 +241,8 @@ void run_block(int threads, std::vector<int>& warps, std::vector<int>& order) {
   Grid& g = grid_state();
   if constexpr (sets > 1) g.set = (g.set + 1 + g.random() % (sets - 1)) % sets;
   g.lanes = g.all[g.set].data();
-  for (int i = 0; i < threads; ++i) g.lanes[i].waits = Waits::for_nothing, g.lanes[i].barriers = g.lanes[i].warp_barriers = 0;
+  for (int i = 0; i < threads; ++i)
+    g.lanes[i].waits = Waits::for_nothing, g.lanes[i].barriers = g.lanes[i].warp_barriers = 0;
   g.begin.release();
   for (;;) {
     std::shuffle(warps.begin(), warps.end(), g.random);
@@ -255,7 +262,8 @@ void run_block(int threads, std::vector<int>& warps, std::vector<int>& order) {
 
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel) {
   const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
-  if (threads == 0 || threads > most_threads || threads % 32 != 0 || block.z > 64) fail("a block that is not 1 to 32 whole warps");
+  if (threads == 0 || threads > most_threads || threads % 32 != 0 || block.z > 64)
+    fail("a block that is not 1 to 32 whole warps");
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 2147483647u || grid.y > 65535 || grid.z > 65535)
     fail("a grid beyond the device's limits");
   if (shared_bytes > 232448) fail("more shared memory than a block of the device can have");

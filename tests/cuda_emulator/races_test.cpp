@@ -10,7 +10,9 @@
 
 #if !defined(__SANITIZE_THREAD__)
 
-TEST_CASE("the race checker sees what no barrier orders") { PLUMB_SKIP("no race checker in this build: it is that of the preset emulated-races"); }
+TEST_CASE("the race checker sees what no barrier orders") {
+  PLUMB_SKIP("no race checker in this build: it is that of the preset emulated-races");
+}
 
 #else
 
@@ -22,12 +24,17 @@ int seen = 0;
 }  // namespace
 
 // ThreadSanitizer asks these.
-extern "C" const char* __tsan_default_options() { return "halt_on_error=0:die_after_fork=0:suppress_equal_addresses=0:exitcode=0"; }
-extern "C" __attribute__((no_sanitize("thread"))) void __tsan_on_report(void*) { expected ? static_cast<void>(++seen) : std::abort(); }
+extern "C" const char* __tsan_default_options() {
+  return "halt_on_error=0:die_after_fork=0:suppress_equal_addresses=0:exitcode=0";
+}
+extern "C" __attribute__((no_sanitize("thread"))) void __tsan_on_report(void*) {
+  expected ? static_cast<void>(++seen) : std::abort();
+}
 
 namespace {
 
-// Whether it finds a race in two blocks of threads that do this to memory[2 threads], the device's, and to that many floats of shared memory.
+// Whether it finds a race in two blocks of threads that do this to memory[2 threads], the device's, and to that many
+// floats of shared memory.
 bool races(void (*kernel)(float* memory, float* shared), unsigned threads = 64) {
   static float memory[2048];
   const std::function<void()> work = [=] { kernel(memory, reinterpret_cast<float*>(emulator::shared_memory())); };

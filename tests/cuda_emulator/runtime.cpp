@@ -106,7 +106,8 @@ Place place_of(const void* address, std::size_t bytes) {
       return Place::device;
     }
   }
-  if (auto next = s.pinned.upper_bound(begin); next != s.pinned.begin() && begin < std::prev(next)->first + std::prev(next)->second)
+  if (auto next = s.pinned.upper_bound(begin);
+      next != s.pinned.begin() && begin < std::prev(next)->first + std::prev(next)->second)
     return Place::pinned;
   return Place::host;
 }
@@ -179,8 +180,12 @@ cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaE
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return cudaErrorInvalidDevice;
   // What kernels are written for: compute capability 9.0.
-  *properties = {
-      .name = "emulated device", .major = 9, .minor = 0, .multiProcessorCount = 132, .sharedMemPerBlockOptin = 232448, .totalGlobalMem = 80ull << 30};
+  *properties = {.name = "emulated device",
+                 .major = 9,
+                 .minor = 0,
+                 .multiProcessorCount = 132,
+                 .sharedMemPerBlockOptin = 232448,
+                 .totalGlobalMem = 80ull << 30};
   return cudaSuccess;
 }
 
@@ -188,7 +193,8 @@ cudaError_t cudaMalloc(void** address, std::size_t bytes) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t rounded = (bytes + 255) / 256 * 256, page_bytes = (rounded + page - 1) / page * page;  // the driver aligns to 256 bytes
+  const std::size_t rounded = (bytes + 255) / 256 * 256,
+                    page_bytes = (rounded + page - 1) / page * page;  // the driver aligns to 256 bytes
   void* const pages = mmap(nullptr, page_bytes + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages == MAP_FAILED) return cudaErrorMemoryAllocation;
   madvise(pages, page_bytes, MADV_HUGEPAGE);
@@ -291,13 +297,14 @@ cudaError_t cudaDeviceSynchronize() {
   return cudaSuccess;
 }
 
-// Reads and writes when its turn comes, host memory as well: pinned memory on a device is read as late, and what is not pinned the driver takes
-// earlier at times. A copy to memory that is not pinned returns when it is done.
+// Reads and writes when its turn comes, host memory as well: pinned memory on a device is read as late, and what is not
+// pinned the driver takes earlier at times. A copy to memory that is not pinned returns when it is done.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   const std::lock_guard lock(state().mutex);
   const Place target = place_of(to, bytes), source = place_of(from, bytes);
   const bool to_device = kind != cudaMemcpyDeviceToHost, from_device = kind != cudaMemcpyHostToDevice;
-  if ((target == Place::device) != to_device || (source == Place::device) != from_device) fail("a copy whose kind does not fit its addresses");
+  if ((target == Place::device) != to_device || (source == Place::device) != from_device)
+    fail("a copy whose kind does not fit its addresses");
   if (to_device && from_device && static_cast<char*>(to) < static_cast<const char*>(from) + bytes &&
       static_cast<const char*>(from) < static_cast<char*>(to) + bytes)
     fail("a copy onto itself");

@@ -7,8 +7,9 @@
 
 namespace emulator {
 
-// When work that a stream got runs: at once, or only when somebody waits for it. On a device it is any time in between, so a program that is right
-// under both waits where it must. Taken from the environment variable PLUMB_EMULATED_SCHEDULE (eager or lazy) at first: eager.
+// When work that a stream got runs: at once, or only when somebody waits for it. On a device it is any time in between,
+// so a program that is right under both waits where it must. Taken from the environment variable
+// PLUMB_EMULATED_SCHEDULE (eager or lazy) at first: eager.
 enum class Schedule { eager, lazy };
 Schedule schedule();
 void set_schedule(Schedule schedule);  // finishes what was begun under the other

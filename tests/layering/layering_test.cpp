@@ -1,5 +1,5 @@
-// Who may include whom: backends -> core and what they share; autograd -> core; nn -> autograd, core; experiments -> nn and below; nobody includes
-// experiments or tests.
+// Who may include whom: backends -> core and what they share; autograd -> core; nn -> autograd, core; experiments -> nn
+// and below; nobody includes experiments or tests.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -17,12 +17,14 @@ const std::map<std::string, std::set<std::string>> allowed{
     {"autograd", {"core", "autograd"}},
     {"backends/reference", {"core", "backends/reference"}},
     {"backends/cpu", {"core", "backends", "backends/cpu"}},
-    {"backends/cuda", {"core", "backends", "backends/cuda", "tests/cuda_emulator"}},  // the emulator: launch.h alone, see below
+    {"backends/cuda",
+     {"core", "backends", "backends/cuda", "tests/cuda_emulator"}},  // the emulator: launch.h alone, see below
     {"nn", {"core", "autograd", "nn"}},
     {"experiments", {"core", "autograd", "nn", "experiments"}},
 };
 
-// "nn/gates/pre.cpp" -> "nn"; backends are layers of their own, and what lies beside them, "backends", is shared. "" for a path outside them.
+// "nn/gates/pre.cpp" -> "nn"; backends are layers of their own, and what lies beside them, "backends", is shared. ""
+// for a path outside them.
 std::string layer_of(const std::string& path) {
   for (const auto& [layer, may] : allowed)
     if (path.starts_with(layer + "/")) return layer;
@@ -51,7 +53,8 @@ std::vector<Violation> violations(const fs::path& root) {
       if (!std::set<std::string>{".h", ".cpp", ".cu", ".cuh"}.contains(entry.path().extension().string())) continue;
       const std::string file = fs::relative(entry.path(), root).string();
       for (const std::string& include : includes_of(entry.path()))
-        if (const std::string target = layer_of(include); !target.empty() && !may.contains(target)) found.push_back({file, include});
+        if (const std::string target = layer_of(include); !target.empty() && !may.contains(target))
+          found.push_back({file, include});
     }
   return found;
 }
@@ -63,7 +66,8 @@ std::set<std::string> users_of(const fs::path& root, const std::string& header) 
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / layer)) {
       std::ifstream in(entry.path());
       for (std::string line; std::getline(in, line);)
-        if (line.starts_with("#include") && line.find(header) != std::string::npos) found.insert(fs::relative(entry.path(), root).string());
+        if (line.starts_with("#include") && line.find(header) != std::string::npos)
+          found.insert(fs::relative(entry.path(), root).string());
     }
   return found;
 }
@@ -98,8 +102,9 @@ TEST_CASE("the check sees an include that points up") {
 TEST_CASE("heavy or replaceable dependencies have one user each") {
   const fs::path root = PLUMB_SOURCE_DIR;
   CHECK(users_of(root, "dnnl") == std::set<std::string>{"backends/cpu/onednn_primitives.h"});
-  CHECK(users_of(root, "onednn_primitives.h") ==
-        std::set<std::string>{"backends/cpu/onednn_bf16.cpp", "backends/cpu/onednn_convolution.cpp", "backends/cpu/onednn_products.cpp"});
+  CHECK(users_of(root, "onednn_primitives.h") == std::set<std::string>{"backends/cpu/onednn_bf16.cpp",
+                                                                       "backends/cpu/onednn_convolution.cpp",
+                                                                       "backends/cpu/onednn_products.cpp"});
   CHECK(users_of(root, "<omp.h>").size() <= 1);
   CHECK(users_of(root, "zlib.h") == std::set<std::string>{"experiments/lab/data/input_file.cpp"});
   for (const std::string& file : users_of(root, "nlohmann/")) CHECK(file.ends_with(".cpp"));

@@ -25,7 +25,8 @@ Tensor given_up() {
   return loss;
 }
 
-const char* const undefined = "expected a tensor, got an undefined tensor (given up by an earlier backward(std::move(loss))?)";
+const char* const undefined =
+    "expected a tensor, got an undefined tensor (given up by an earlier backward(std::move(loss))?)";
 
 }  // namespace
 
@@ -49,13 +50,15 @@ TEST_CASE("misuse: a gradient hook that returns a tensor on another device") {
 
 TEST_CASE("misuse: a gradient hook that changes the gradient in place, which another tensor shares") {
   const Tensor a = x_2_3(), b = x_2_3();
-  const Handle hook = a.on_gradient([](const Tensor& g) { return copy_into(zeros_like(g).array(), g.array()), Tensor(); });
+  const Handle hook =
+      a.on_gradient([](const Tensor& g) { return copy_into(zeros_like(g).array(), g.array()), Tensor(); });
   CHECK_REFUSED(backward(sum(a + b)), "[on_gradient] expected the hook to leave the gradient f32 [2, 3] as it is");
 }
 
 TEST_CASE("misuse: a hook without a function, or on a constant") {
   CHECK_REFUSED(x_2_3().on_gradient({}), "[on_gradient] expected a function to call, got an empty one");
-  CHECK_REFUSED(ones({2}).on_gradient([](const Tensor& g) { return g; }), "requires a gradient, got a constant f32 [2]");
+  CHECK_REFUSED(ones({2}).on_gradient([](const Tensor& g) { return g; }),
+                "requires a gradient, got a constant f32 [2]");
 }
 
 TEST_CASE("misuse: a hook that throws leaves the engine as it was") {
@@ -70,13 +73,15 @@ TEST_CASE("misuse: a hook that throws leaves the engine as it was") {
 
 TEST_CASE("misuse: an op of one's own that returns too few or too many gradients") {
   const Tensor x = x_2_3();
-  CHECK_REFUSED(backward(sum(own_op(x, {}))), "[own] expected a backward function that returns as many gradients as the op has inputs, 1, got 0");
+  CHECK_REFUSED(backward(sum(own_op(x, {}))),
+                "[own] expected a backward function that returns as many gradients as the op has inputs, 1, got 0");
   CHECK_REFUSED(backward(sum(own_op(x, {ones({2, 3}), ones({2, 3})}))), "as the op has inputs, 1, got 2");
 }
 
 TEST_CASE("misuse: an op of one's own whose gradient has another shape, dtype or device") {
   const Tensor x = x_2_3();
-  CHECK_REFUSED(backward(sum(own_op(x, {ones({3, 2})}))), "[own] expected a backward function whose gradient 0 has the shape [2, 3] of its input");
+  CHECK_REFUSED(backward(sum(own_op(x, {ones({3, 2})}))),
+                "[own] expected a backward function whose gradient 0 has the shape [2, 3] of its input");
   CHECK_REFUSED(backward(sum(own_op(x, {ones({3})}))), "got [3]");
   CHECK_REFUSED(backward(sum(own_op(x, {ones({2, 3}, f64)}))),
                 "[own] expected a backward function whose gradient 0 is f32 on cpu like its input, got f64");
@@ -86,8 +91,10 @@ TEST_CASE("misuse: an op of one's own whose gradient has another shape, dtype or
 TEST_CASE("misuse: an op of one's own that records nothing, or integers") {
   const Tensor x = x_2_3();
   const auto identity = [](const Tensor& dy) { return Tensors{dy}; };
-  CHECK_REFUSED(record("own", Array(), {x}, identity), "[own] expected a floating result to record, got an undefined tensor");
-  CHECK_REFUSED(record("own", integers({1}, {1}).array(), {x}, identity), "[own] expected a floating result to record, got i64 [1]");
+  CHECK_REFUSED(record("own", Array(), {x}, identity),
+                "[own] expected a floating result to record, got an undefined tensor");
+  CHECK_REFUSED(record("own", integers({1}, {1}).array(), {x}, identity),
+                "[own] expected a floating result to record, got i64 [1]");
 }
 
 TEST_CASE("misuse: a composed definition of another shape than its op, differentiated twice") {
@@ -104,7 +111,8 @@ TEST_CASE("misuse: a composed definition of another shape than its op, different
 TEST_CASE("misuse: an array with the node of another tensor") {
   const Tensor x = x_2_3();
   const Tensor mixed(zeros({5}).array(), x.node());
-  CHECK_REFUSED(mixed * 2.0, "[multiply] expected a tensor with the node that was made for it, got f32 [5] with that of f32 [2, 3]");
+  CHECK_REFUSED(mixed * 2.0,
+                "[multiply] expected a tensor with the node that was made for it, got f32 [5] with that of f32 [2, 3]");
 }
 
 TEST_CASE("misuse: backward of what is not a scalar, is a constant, or holds integers") {
@@ -115,7 +123,8 @@ TEST_CASE("misuse: backward of what is not a scalar, is a constant, or holds int
   // Why, and nothing that is not so.
   const std::string constant = test::refusal([] { (void)backward(sum(ones({2, 3}))); });
   CHECK(constant ==
-        "[backward] expected a loss that depends on a variable, got a constant: it was computed from no variable() and no parameter that is "
+        "[backward] expected a loss that depends on a variable, got a constant: it was computed from no variable() and "
+        "no parameter that is "
         "not frozen, or within NoGrad");
   const NoGrad no_grad;
   CHECK_REFUSED(backward(sum(x)), "got a constant: nothing is recorded while NoGrad is open");
@@ -136,7 +145,8 @@ TEST_CASE("misuse: a loss that was given up, read") {
   CHECK_REFUSED(zeros_like(loss), std::string("[zeros_like] ") + undefined);
   CHECK_REFUSED(ones_like(loss), std::string("[ones_like] ") + undefined);
   CHECK_REFUSED(copy_into(loss.array(), zeros({}).array()), std::string("[copy] ") + undefined);
-  CHECK_REFUSED(loss.array().data<float>(), "[array] expected an array to read with data<float>(), got an undefined one");
+  CHECK_REFUSED(loss.array().data<float>(),
+                "[array] expected an array to read with data<float>(), got an undefined one");
 }
 
 TEST_CASE("misuse: an undefined tensor as an operand of any op names the op") {
@@ -203,9 +213,11 @@ TEST_CASE("misuse: a graph that was given up, differentiated through a part of i
 TEST_CASE("misuse: the derivative of a gradient that was not recorded") {
   const Tensor x = x_2_3(), first = grad(sum(x * x * x), x);
   CHECK_REFUSED(grad(sum(first), x),
-                "[grad] expected a y that depends on a variable, got f32 [], a constant: it was computed from no variable() and no parameter that is "
+                "[grad] expected a y that depends on a variable, got f32 [], a constant: it was computed from no "
+                "variable() and no parameter that is "
                 "not frozen, or within NoGrad (from a grad() without .create_graph = true?");
-  CHECK_REFUSED(grad(sum(x), ones({2})), "[grad] expected tensors that require a gradient, got a constant f32 [2]: variable(x) makes one of it");
+  CHECK_REFUSED(grad(sum(x), ones({2})),
+                "[grad] expected tensors that require a gradient, got a constant f32 [2]: variable(x) makes one of it");
   CHECK(grad(sum(grad(sum(x * x * x), x, {.create_graph = true})), x).values()[1] == 12);
 }
 
@@ -218,8 +230,10 @@ TEST_CASE("misuse: a gradient towards a constant") {
 TEST_CASE("misuse: a cotangent of another shape, dtype or device, or none") {
   const Tensor x = x_2_3(), y = x * 2.0;
   CHECK_REFUSED(grad(y, x), "[grad] expected a scalar or a cotangent of shape [2, 3], got neither");
-  CHECK_REFUSED(grad(y, x, {.cotangent = ones({3, 2})}), "[grad] expected a cotangent f32 [2, 3] like y, got f32 [3, 2]");
-  CHECK_REFUSED(grad(y, x, {.cotangent = ones({2, 3}, f64)}), "[grad] expected a cotangent f32 [2, 3] like y, got f64 [2, 3]");
+  CHECK_REFUSED(grad(y, x, {.cotangent = ones({3, 2})}),
+                "[grad] expected a cotangent f32 [2, 3] like y, got f32 [3, 2]");
+  CHECK_REFUSED(grad(y, x, {.cotangent = ones({2, 3}, f64)}),
+                "[grad] expected a cotangent f32 [2, 3] like y, got f64 [2, 3]");
   CHECK_REFUSED(grad(y, x, {.cotangent = ones({2, 3}, reference)}), "like y, got f32 [2, 3] on reference");
 }
 
@@ -232,18 +246,22 @@ TEST_CASE("misuse: an operand changed in place between forward and backward") {
 TEST_CASE("misuse: a result changed in place between forward and backward") {
   const Tensor x = x_2_3(), y = exp(x);
   copy_into(zeros({2, 3}).array(), y.array());
-  CHECK_REFUSED(backward(sum(y)), "[exp] expected its result [2, 3] as it was in the forward pass, got one changed in place since");
+  CHECK_REFUSED(backward(sum(y)),
+                "[exp] expected its result [2, 3] as it was in the forward pass, got one changed in place since");
 }
 
 TEST_CASE("misuse: a mask, labels or an index changed in place between forward and backward") {
   const Tensor x = x_2_3();
-  const Tensor mask(array_from(std::vector<std::uint8_t>{1, 0, 1}, {3}, Device::cpu)), rows = ones({2}), keep(mask.array().reshaped({1, 1, 1, 3}));
+  const Tensor mask(array_from(std::vector<std::uint8_t>{1, 0, 1}, {3}, Device::cpu)),
+      rows = ones({2}), keep(mask.array().reshaped({1, 1, 1, 3}));
   const Tensor chosen = where(mask, x, x * 2.0),
                attended = attention(reshape(x, {2, 1, 1, 3}), ones({2, 1, 3, 3}), ones({2, 1, 3, 3}), {.keep = keep});
-  const Tensor whole(array_from(std::vector<std::uint8_t>{1, 0, 1}, {1, 1, 1, 3}, Device::cpu)), q = variable(ones({1, 1, 1, 3}));
+  const Tensor whole(array_from(std::vector<std::uint8_t>{1, 0, 1}, {1, 1, 1, 3}, Device::cpu)),
+      q = variable(ones({1, 1, 1, 3}));
   const Tensor shared = attention(q, ones({1, 1, 3, 3}), ones({1, 1, 3, 3}), {.keep = whole});
   const Tensor nothing = ones({1, 1}), none = zeros({1});
-  const Tensor talking = attention_talking(q, ones({1, 1, 3, 3}), ones({1, 1, 3, 3}), nothing, none, nothing, none, {.keep = whole});
+  const Tensor talking =
+      attention_talking(q, ones({1, 1, 3, 3}), ones({1, 1, 3, 3}), nothing, none, nothing, none, {.keep = whole});
   const Tensor scaled = gated_residual(x, x, {}, rows);
   mask.array().bump_version(), whole.array().bump_version(), rows.array().bump_version();
   for (const Tensor& y : {shared, talking}) CHECK_REFUSED(grad(sum(y), q, {.create_graph = true}), "changed in place");
@@ -271,7 +289,8 @@ TEST_CASE("misuse: checkpoint() of a function that computes something else the s
   const Tensor x = x_2_3();
   int calls = 0;
   const Tensor y = checkpoint([&calls](const Tensors& in) { return calls++ == 0 ? in[0] * 2.0 : sum(in[0]); }, {x});
-  CHECK_REFUSED(backward(sum(y)), "[checkpoint] expected a function that computes f32 [2, 3] again, as in the forward pass, got f32 []");
+  CHECK_REFUSED(backward(sum(y)),
+                "[checkpoint] expected a function that computes f32 [2, 3] again, as in the forward pass, got f32 []");
 }
 
 TEST_CASE("misuse: a gradient under a name that is not there") {
@@ -293,15 +312,19 @@ TEST_CASE("misuse: a gradient under a name that two variables have") {
 TEST_CASE("misuse: gradients put together by hand") {
   const Tensor x = x_2_3();
   x.node()->name = "w";
-  CHECK_REFUSED(Gradients(zeros({}), {{x.node(), ones({3})}}), "[gradients] expected a gradient f32 [2, 3] on cpu like its variable w, got f32 [3]");
+  CHECK_REFUSED(Gradients(zeros({}), {{x.node(), ones({3})}}),
+                "[gradients] expected a gradient f32 [2, 3] on cpu like its variable w, got f32 [3]");
   CHECK_REFUSED(Gradients(zeros({}), {{x.node(), ones({2, 3}, f64)}}), "got f64 [2, 3]");
   CHECK_REFUSED(Gradients(zeros({}), {{x.node(), Tensor()}}), "got an undefined tensor");
-  CHECK_REFUSED(Gradients(zeros({}), {{nullptr, ones({3})}}), "[gradients] expected the variable of each gradient, got none for f32 [3]");
+  CHECK_REFUSED(Gradients(zeros({}), {{nullptr, ones({3})}}),
+                "[gradients] expected the variable of each gradient, got none for f32 [3]");
 }
 
 TEST_CASE("misuse: elements read as another type") {
-  CHECK_REFUSED(ones({2}).array().data<double>(), "[array] expected the elements of an f32 array to be read with data<float>(), got data<double>()");
-  CHECK_REFUSED(Out(integers({1}, {1}).array()).mutable_data<float>(), "i64 array to be read with data<std::int64_t>(), got data<float>()");
+  CHECK_REFUSED(ones({2}).array().data<double>(),
+                "[array] expected the elements of an f32 array to be read with data<float>(), got data<double>()");
+  CHECK_REFUSED(Out(integers({1}, {1}).array()).mutable_data<float>(),
+                "i64 array to be read with data<std::int64_t>(), got data<float>()");
 }
 
 TEST_CASE("misuse: a variable of integers, or of nothing") {
@@ -313,13 +336,16 @@ TEST_CASE("misuse: random draws without an open RandomScope") {
   const Tensor x = ones({1, 1, 4, 2});
   CHECK_REFUSED(dropout(x, 0.5), "[dropout] expected an open RandomScope, got none");
   // The op knows no modes.
-  CHECK_REFUSED(dropout(x, 0.5), "for no dropout in evaluation, use nn::Dropout in place of dropout(): eval() on the model turns it off");
+  CHECK_REFUSED(
+      dropout(x, 0.5),
+      "for no dropout in evaluation, use nn::Dropout in place of dropout(): eval() on the model turns it off");
   CHECK_REFUSED(attention(x, x, x, {.dropout = 0.1}), "[attention] expected an open RandomScope, got none");
   CHECK_REFUSED(attention(x, x, x, {.drop_key = 0.1}), "RandomScope scope({.seed = seed, .step = step})");
   CHECK_REFUSED(attention_qkv(ones({1, 4, 6}), 1, {.drop_key = 0.1, .drop_shape = DropShape::cross, .grid = {2, 2}}),
                 "[attention_qkv] expected an open");
   const Tensor one = ones({1, 1}), zero = zeros({1});
-  CHECK_REFUSED(attention_talking(x, x, x, one, zero, one, zero, {.drop_key = 0.1}), "[attention_talking] expected an open RandomScope");
+  CHECK_REFUSED(attention_talking(x, x, x, one, zero, one, zero, {.drop_key = 0.1}),
+                "[attention_talking] expected an open RandomScope");
   CHECK(dropout(x, 0).values() == x.values());
   const RandomScope random({.seed = 1, .step = 0});
   CHECK_NOTHROW(dropout(x, 0.5));

@@ -1,5 +1,5 @@
-// Mistakes that the compiler refuses: each line that ends in "refused: TEXT" must be an error whose message holds TEXT, and without these lines the
-// file compiles. Run by does_not_compile.sh.
+// Mistakes that the compiler refuses: each line that ends in "refused: TEXT" must be an error whose message holds TEXT,
+// and without these lines the file compiles. Run by does_not_compile.sh.
 #include "autograd/autograd.h"
 #include "core/profile.h"
 #include "core/thread_share.h"
@@ -38,22 +38,24 @@ struct OfTwo : Gate {
 };
 
 void mistakes(Tensor x, const Tensor& y, nn::Ema& ema) {
-  x[0] = y;                                 // refused: operator=
-  x + y = y;                                // refused: operator=
-  NoGrad();                                 // refused: name it: NoGrad guard;
-  EnableGrad();                             // refused: name it: EnableGrad guard;
-  AnomalyMode();                            // refused: name it: AnomalyMode guard;
-  RandomScope({.seed = 0});                 // refused: name it: RandomScope scope({.seed = 0});
-  PathScope(nullptr);                       // refused: name it: PathScope scope(path);
-  PhaseScope("phase");                      // refused: name it: PhaseScope scope(phase);
-  DefaultsScope({.dtype = DType::f64});     // refused: name it: DefaultsScope scope({..});
-  PrecisionScope(Precision::bf16);          // refused: name it: PrecisionScope scope(precision);
-  ThreadShare(1);                           // refused: name it: ThreadShare share(threads);
-  Profile();                                // refused: name it: Profile profile;
-  nn::EmaScope{ema};                        // refused: name it: EmaScope scope(ema);
-  nn::register_gate<ByValue>("by_value");   // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
-  nn::register_gate<nn::Gate>("abstract");  // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
-  nn::register_gate<NoGate>("no_gate");     // refused: derives from nn::Gate
-  nn::register_gate<OfTwo>("of_two");       // refused: a public constructor that takes a const nn::GateContext& or nothing
+  x[0] = y;                              // refused: operator=
+  x + y = y;                             // refused: operator=
+  NoGrad();                              // refused: name it: NoGrad guard;
+  EnableGrad();                          // refused: name it: EnableGrad guard;
+  AnomalyMode();                         // refused: name it: AnomalyMode guard;
+  RandomScope({.seed = 0});              // refused: name it: RandomScope scope({.seed = 0});
+  PathScope(nullptr);                    // refused: name it: PathScope scope(path);
+  PhaseScope("phase");                   // refused: name it: PhaseScope scope(phase);
+  DefaultsScope({.dtype = DType::f64});  // refused: name it: DefaultsScope scope({..});
+  PrecisionScope(Precision::bf16);       // refused: name it: PrecisionScope scope(precision);
+  ThreadShare(1);                        // refused: name it: ThreadShare share(threads);
+  Profile();                             // refused: name it: Profile profile;
+  nn::EmaScope{ema};                     // refused: name it: EmaScope scope(ema);
+  nn::register_gate<ByValue>(
+      "by_value");  // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
+  nn::register_gate<nn::Gate>(
+      "abstract");  // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
+  nn::register_gate<NoGate>("no_gate");  // refused: derives from nn::Gate
+  nn::register_gate<OfTwo>("of_two");    // refused: a public constructor that takes a const nn::GateContext& or nothing
 }
 #endif

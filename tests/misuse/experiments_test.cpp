@@ -1,4 +1,5 @@
-// Mistakes with experiment programs: command lines, data, output folders. The programs run within the test, as main would call them.
+// Mistakes with experiment programs: command lines, data, output folders. The programs run within the test, as main
+// would call them.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -108,8 +109,10 @@ TEST_CASE("misuse: options that do not go together") {
 TEST_CASE("misuse: a batch larger than the data") {
   const TemporaryFolder folder;
   for (const Main& main : {Main(depth_stability), Main(passport), Main(deep_mlp), Main(own_experiment)})
-    refused_also_dry(folder, {"--batch", "100000"}, 1, "--batch 100000 is more than the 12800 training images of glyphs", main);
-  refused_also_dry(folder, {"--batch", "12800", "--validation-split", "0.5"}, 1, "6400 training images of glyphs that --validation-split 0.5 leaves");
+    refused_also_dry(folder, {"--batch", "100000"}, 1,
+                     "--batch 100000 is more than the 12800 training images of glyphs", main);
+  refused_also_dry(folder, {"--batch", "12800", "--validation-split", "0.5"}, 1,
+                   "6400 training images of glyphs that --validation-split 0.5 leaves");
   CHECK_FALSE(fs::exists(folder / "runs"));
 }
 TEST_CASE("misuse: a data set that needs files and gets none") {
@@ -126,8 +129,11 @@ TEST_CASE("misuse: a data set that needs files and gets none") {
 }
 TEST_CASE("misuse: data files that are cut off, empty, of another format, or unreadable") {
   const TemporaryFolder folder;
-  const auto write = [&](const char* file, const std::string& bytes) { std::ofstream(folder / file, std::ios::binary) << bytes; };
-  const std::string images("\0\0\x08\x03\0\0\0\x02\0\0\0\x1c\0\0\0\x1c", 16), labels("\0\0\x08\x01\0\0\0\x02\x01\x02", 10);
+  const auto write = [&](const char* file, const std::string& bytes) {
+    std::ofstream(folder / file, std::ios::binary) << bytes;
+  };
+  const std::string images("\0\0\x08\x03\0\0\0\x02\0\0\0\x1c\0\0\0\x1c", 16),
+      labels("\0\0\x08\x01\0\0\0\x02\x01\x02", 10);
   write("train-labels-idx1-ubyte", labels);
   write("t10k-labels-idx1-ubyte", labels);
   write("t10k-images-idx3-ubyte", images + std::string(2 * 28 * 28, '\0'));
@@ -151,7 +157,8 @@ TEST_CASE("misuse: shares to validate on that leave nothing") {
   refused({"--validation-split", "-0.1"}, 2, "--validation-split");
   refused({"--validation-split", "half"}, 2, "--validation-split");
   const TemporaryFolder folder;
-  refused_also_dry(folder, {"--validation-split", "1e-9"}, 1, "[split] expected a share that leaves images on both sides");
+  refused_also_dry(folder, {"--validation-split", "1e-9"}, 1,
+                   "[split] expected a share that leaves images on both sides");
   CHECK_REFUSED(split(open_data("glyphs", "").train, 2), "[split] expected a share above 0 and below 1, got 2");
 }
 TEST_CASE("misuse: an output folder that is a file, or below one, or not ours") {
@@ -173,8 +180,10 @@ TEST_CASE("misuse: to resume with other settings, another experiment, or spoiled
   const Words run = with(tiny, {"--out", "a"});
   REQUIRE(call(folder.path(), depth_stability, run).status == 0);
   refused_also_dry(folder, run, 2, "a is not empty; --resume finishes the run it holds");
-  refused_also_dry(folder, with(run, {"--resume", "--weight-decay", "0.1"}), 2, "has other settings: weight_decay is 0.05 there and 0.1 here");
-  refused_also_dry(folder, with(run, {"--resume", "--validation-split", "0.1"}), 2, "validation_split is 0.0 there and 0.1 here");
+  refused_also_dry(folder, with(run, {"--resume", "--weight-decay", "0.1"}), 2,
+                   "has other settings: weight_decay is 0.05 there and 0.1 here");
+  refused_also_dry(folder, with(run, {"--resume", "--validation-split", "0.1"}), 2,
+                   "validation_split is 0.0 there and 0.1 here");
   refused_also_dry(folder, {"--resume", "--out", "a"}, 2, "is of depth_stability, not of passport", passport);
   std::ofstream(folder / "a/extra.txt") << "x";
   refused_also_dry(folder, with(run, {"--overwrite"}), 2, "a also holds extra.txt, which no run wrote");
@@ -187,12 +196,14 @@ TEST_CASE("misuse: an experiment of one's own resumed with a spoiled ledger") {
   const Words run{"--out", "a", "--steps", "1", "--no-progress"};
   REQUIRE(call(folder.path(), own_experiment, run).status == 0);
   const std::string good = read_file(folder / "a/ledger.jsonl");
-  for (const std::string& bad : {std::string("loss 1\n"), std::string("{}\n"), std::string("\n"), good.substr(0, 40), "x" + good}) {
+  for (const std::string& bad :
+       {std::string("loss 1\n"), std::string("{}\n"), std::string("\n"), good.substr(0, 40), "x" + good}) {
     std::ofstream(folder / "a/ledger.jsonl") << bad;
     const Ended e = call(folder.path(), own_experiment, with(run, {"--resume"}));
     INFO(bad << e.err);
     CHECK(e.status == 0);
-    CHECK_THAT(e.err, contains("damaged: a/ledger.jsonl, line 1: ") && contains("; the line stays, its run is repeated"));
+    CHECK_THAT(e.err,
+               contains("damaged: a/ledger.jsonl, line 1: ") && contains("; the line stays, its run is repeated"));
     CHECK_THAT(read_file(folder / "a/ledger.jsonl"), contains(bad));
     CHECK(read_file(folder / "a/results.csv").starts_with("seed,status,steps,seconds,loss\n0,ok,"));
   }
@@ -215,9 +226,11 @@ TEST_CASE("misuse: configurations that are missing, malformed, or of another pro
 TEST_CASE("misuse: values of a run that cannot be logged") {
   const TemporaryFolder folder;
   const auto fails = [&](const std::function<void(Run&)>& body, const std::string& text) {
-    const Ended e =
-        call(folder.path(), [&](int argc, const char* const* argv) { return experiment(argc, argv, {.name = "mine", .summary = "Mine."}, body); },
-             {"--out", "a", "--overwrite", "--steps", "1", "--no-progress"});
+    const Ended e = call(folder.path(),
+                         [&](int argc, const char* const* argv) {
+                           return experiment(argc, argv, {.name = "mine", .summary = "Mine."}, body);
+                         },
+                         {"--out", "a", "--overwrite", "--steps", "1", "--no-progress"});
     CHECK(e.status == 1);
     INFO(e.err);
     CHECK(e.err.find(text) != std::string::npos);
@@ -235,10 +248,12 @@ TEST_CASE("misuse: a gate that fails ends its trial, not the sweep") {
   nn::register_gate<OneToken>("one_token");
   const TemporaryFolder folder;
   const Ended e = call(folder.path(), depth_stability,
-                       {"--gates", "one_token,pre", "--depths", "1", "--dim", "8", "--batch", "4", "--steps", "2", "--no-progress", "--out", "a"});
+                       {"--gates", "one_token,pre", "--depths", "1", "--dim", "8", "--batch", "4", "--steps", "2",
+                        "--no-progress", "--out", "a"});
   INFO(e.err);
   CHECK(e.status == 1);
-  CHECK_THAT(e.err, contains("[gate] expected combine to return the shape of the stream") && contains("error: 1 of 2 runs failed"));
+  CHECK_THAT(e.err, contains("[gate] expected combine to return the shape of the stream") &&
+                        contains("error: 1 of 2 runs failed"));
   CHECK_THAT(read_file(folder / "a/results.csv"), contains("pre,1,0.003,0,ok,2,"));
   CHECK(call(folder.path(), depth_stability, {"--gates", "one_token", "--check-gates"}).status == 1);
 }

@@ -15,7 +15,9 @@ struct Plain : nn::Gate {
   Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch; }
 };
 
-nn::Stack stack_of(const nn::GateChoice& gate) { return nn::Stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = gate}); }
+nn::Stack stack_of(const nn::GateChoice& gate) {
+  return nn::Stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = gate});
+}
 
 template <class G>
 nn::Method method() {
@@ -52,14 +54,20 @@ std::string only_failure() {
 
 }  // namespace
 
-TEST_CASE("misuse: a gate under a name that is taken") { CHECK_REFUSED(nn::register_gate<Plain>("pre"), "expected a new name, got \"pre\""); }
-TEST_CASE("misuse: a gate without a name") { CHECK_REFUSED(nn::register_gate<Plain>(""), "lower-case letters, digits and underscores, got \"\""); }
+TEST_CASE("misuse: a gate under a name that is taken") {
+  CHECK_REFUSED(nn::register_gate<Plain>("pre"), "expected a new name, got \"pre\"");
+}
+TEST_CASE("misuse: a gate without a name") {
+  CHECK_REFUSED(nn::register_gate<Plain>(""), "lower-case letters, digits and underscores, got \"\"");
+}
 TEST_CASE("misuse: a gate named all") { CHECK_REFUSED(nn::register_gate<Plain>("all"), "another name than \"all\""); }
 TEST_CASE("misuse: a gate under a name with spaces, capitals or dots") {
-  for (const char* name : {"my gate", "MyGate", "my.gate", "my-gate"}) CHECK_REFUSED(nn::register_gate<Plain>(name), "lower-case letters");
+  for (const char* name : {"my gate", "MyGate", "my.gate", "my-gate"})
+    CHECK_REFUSED(nn::register_gate<Plain>(name), "lower-case letters");
 }
 TEST_CASE("misuse: a method that builds nothing") {
-  CHECK_REFUSED(nn::register_method("builds_nothing", {}), "expected a method that builds gates for \"builds_nothing\", got none");
+  CHECK_REFUSED(nn::register_method("builds_nothing", {}),
+                "expected a method that builds gates for \"builds_nothing\", got none");
   CHECK_REFUSED(nn::GateChoice(nn::Method{}), "expected a method that builds gates");
 }
 TEST_CASE("misuse: a mistyped gate in code") {
@@ -74,7 +82,8 @@ TEST_CASE("misuse: a gate that returns another shape") {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return slice(skip + branch, 1, 0, 1); }
   };
   CHECK_REFUSED(pass<OneToken>(), "[gate] expected combine to return the shape of the stream [2, 5, 8], got [2, 1, 8]");
-  CHECK_REFUSED(pass<OneToken>(nn::Norm::post), "[gate] expected combine to return the shape of the stream [2, 5, 8], got [2, 1, 8]");
+  CHECK_REFUSED(pass<OneToken>(nn::Norm::post),
+                "[gate] expected combine to return the shape of the stream [2, 5, 8], got [2, 1, 8]");
   CHECK(only_failure<OneToken>().find("[gate] expected combine to return the shape") == 0);
 }
 TEST_CASE("misuse: a gate that returns another dtype") {
@@ -126,7 +135,8 @@ TEST_CASE("misuse: a gate whose weights decay") {
 }
 TEST_CASE("misuse: a parameter twice, or with a dot in its name") {
   struct Twice : Plain {
-    Tensor a = parameter("a", {1}, nn::Init::constant(1), Role::gate), b = parameter("a", {1}, nn::Init::constant(1), Role::gate);
+    Tensor a = parameter("a", {1}, nn::Init::constant(1), Role::gate),
+           b = parameter("a", {1}, nn::Init::constant(1), Role::gate);
   };
   struct Dotted : Plain {
     Tensor a = parameter("a.b", {1}, nn::Init::constant(1), Role::gate);
@@ -163,25 +173,30 @@ TEST_CASE("misuse: a method without a norm where its block has one") {
   CHECK_REFUSED(stack_of(null), "norm_layer of method \"mine\" to make a layer, got null");
 }
 TEST_CASE("misuse: constants of methods out of range") {
-  CHECK_REFUSED(stack_of(nn::methods::hyper_connections(0)), "[hyper_connections] expected streams to be an integer in [1, 1024], got 0");
+  CHECK_REFUSED(stack_of(nn::methods::hyper_connections(0)),
+                "[hyper_connections] expected streams to be an integer in [1, 1024], got 0");
   CHECK_REFUSED(stack_of(nn::methods::depth_mup(0)), "[depth_mup] expected base_depth to be a number above 0, got 0");
   CHECK_REFUSED(stack_of(nn::methods::mix_ln(1.5)), "[mix_ln] expected post_share to be a number in [0, 1], got 1.5");
-  CHECK_REFUSED(stack_of(nn::methods::layerscale(std::nan(""))), "[layerscale] expected init to be a finite number, got nan");
+  CHECK_REFUSED(stack_of(nn::methods::layerscale(std::nan(""))),
+                "[layerscale] expected init to be a finite number, got nan");
 }
 TEST_CASE("misuse: constants of methods that are not there, or not written as they must be") {
   CHECK_REFUSED(nn::GateChoice("layerscale:eps=1"), "[layerscale] expected one of its constants (init), got \"eps\"");
   CHECK_REFUSED(nn::GateChoice("pre:init=1"), "[pre] expected no constant, got \"init\": the method declares none");
-  for (const char* text : {"layerscale:", "layerscale:init", "layerscale:init=", "layerscale:init=1e", "layerscale:=1", "layerscale:init=0.1 "})
+  for (const char* text : {"layerscale:", "layerscale:init", "layerscale:init=", "layerscale:init=1e", "layerscale:=1",
+                           "layerscale:init=0.1 "})
     CHECK_REFUSED(nn::GateChoice(text), "[gate] expected NAME:CONSTANT=VALUE, a number or by_depth, got ");
   CHECK_REFUSED(nn::GateChoice("layerscale:init=1:init=2"), "expected each constant once, got init again");
-  CHECK_REFUSED(nn::GateChoice("mix_ln:post_share=by_depth"), "[mix_ln] expected post_share to be a number in [0, 1], got none");
+  CHECK_REFUSED(nn::GateChoice("mix_ln:post_share=by_depth"),
+                "[mix_ln] expected post_share to be a number in [0, 1], got none");
   CHECK_REFUSED(nn::GateChoice("hyper_connections:streams=2.5"), "an integer in [1, 1024], got 2.5");
   CHECK_REFUSED(nn::GateChoice("fixup:shifts=2"), "an integer in [0, 1], got 2");
   nn::Method none = method<Plain>(), twice = none, outside = none, chosen = nn::methods::layerscale(0.5);
   none.constants = {{.name = "a b"}};
   twice.constants = {{.name = "a"}, {.name = "a"}};
   outside.constants = {{.name = "a", .standard = 2, .most = 1}};
-  CHECK_REFUSED(nn::register_method("mine", none), "names of constants of letters, digits and underscores for \"mine\", got \"a b\"");
+  CHECK_REFUSED(nn::register_method("mine", none),
+                "names of constants of letters, digits and underscores for \"mine\", got \"a b\"");
   CHECK_REFUSED(nn::register_method("mine", twice), "each constant of \"mine\" once, got \"a\" again");
   CHECK_REFUSED(nn::register_method("mine", outside), "[mine] expected a to be a number of at most 1, got 2");
   CHECK_REFUSED(nn::register_method("mine", chosen), "expected the constants of \"mine\" at their standard values");
@@ -201,14 +216,16 @@ TEST_CASE("misuse: a gate of zeros before a last layer of zeros") {
   CHECK_REFUSED(stack_of(method<Dead>()), "neither would ever get a gradient; start the gate at another value");
 }
 TEST_CASE("misuse: stacks of sizes that do not go together") {
-  CHECK_REFUSED(nn::Stack({.dim = 8, .heads = 3, .hidden = 32, .depth = 1}), "a width that is a multiple of the heads, got dim 8 and 3 heads");
+  CHECK_REFUSED(nn::Stack({.dim = 8, .heads = 3, .hidden = 32, .depth = 1}),
+                "a width that is a multiple of the heads, got dim 8 and 3 heads");
   CHECK_REFUSED(nn::Stack({.dim = 8, .heads = 0, .hidden = 32, .depth = 1}), "got dim 8 and 0 heads");
   CHECK_REFUSED(nn::Stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 0}), "expected a depth of at least 1, got 0");
   CHECK_REFUSED(nn::ViT({.image = 32, .patch = 5}), "5");
 }
 TEST_CASE("misuse: the weights of another method, another width, no weights at all") {
   const test::TemporaryFolder folder;
-  const nn::ViTOptions tiny{.image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 1, .heads = 2, .gate = "layerscale"};
+  const nn::ViTOptions tiny{
+      .image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 1, .heads = 2, .gate = "layerscale"};
   nn::ViTOptions other = tiny, wide = tiny;
   other.gate = "rezero";
   wide.dim = 16;

@@ -1,5 +1,5 @@
-// What a user may get wrong: each case runs in a process of its own (CTest starts one a case) and must end in one error that says what was expected,
-// what came and what to do. A signal, an "internal error" or silence fails it.
+// What a user may get wrong: each case runs in a process of its own (CTest starts one a case) and must end in one error
+// that says what was expected, what came and what to do. A signal, an "internal error" or silence fails it.
 #pragma once
 
 #include <functional>

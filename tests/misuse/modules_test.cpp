@@ -38,14 +38,16 @@ struct Open : nn::Layer {
 
 TEST_CASE("misuse: a layer used without initialize()") {
   const nn::Linear linear({.in = 2, .out = 2});
-  CHECK_REFUSED(
-      linear(ones({1, 2})),
-      "[Linear] expected initialised parameters, got weight as it was declared: call nn::initialize(model, seed) when the model is complete");
+  CHECK_REFUSED(linear(ones({1, 2})),
+                "[Linear] expected initialised parameters, got weight as it was declared: call nn::initialize(model, "
+                "seed) when the model is complete");
 }
 
 TEST_CASE("misuse: a model used without initialize()") {
   Two two;
-  CHECK_REFUSED(two(ones({1, 2})), "[Two] expected initialised parameters, got a.weight and 1 more as they were declared: call nn::initialize");
+  CHECK_REFUSED(
+      two(ones({1, 2})),
+      "[Two] expected initialised parameters, got a.weight and 1 more as they were declared: call nn::initialize");
   nn::initialize(two, 0);
   CHECK_NOTHROW(two(ones({1, 2})));
   CHECK(two.a.weight().values() != two.b.weight().values());
@@ -103,9 +105,12 @@ TEST_CASE("misuse: a name given twice, with a dot, or empty") {
   nn::Linear a({.in = 1, .out = 1}), b({.in = 1, .out = 1});
   model.child("a", a);
   CHECK_REFUSED(model.child("a", b), "[module] expected a new name in Open, got \"a\" again");
-  CHECK_REFUSED(model.parameter("a", {1}, nn::Init::constant(0), nn::Role::gate), "expected a new name in Open, got \"a\" again");
-  CHECK_REFUSED(model.parameter("a.b", {1}, nn::Init::constant(0), nn::Role::gate), "expected a parameter name without dots, got \"a.b\"");
-  CHECK_REFUSED(model.parameter("", {1}, nn::Init::constant(0), nn::Role::gate), "expected a parameter name without dots, got \"\"");
+  CHECK_REFUSED(model.parameter("a", {1}, nn::Init::constant(0), nn::Role::gate),
+                "expected a new name in Open, got \"a\" again");
+  CHECK_REFUSED(model.parameter("a.b", {1}, nn::Init::constant(0), nn::Role::gate),
+                "expected a parameter name without dots, got \"a.b\"");
+  CHECK_REFUSED(model.parameter("", {1}, nn::Init::constant(0), nn::Role::gate),
+                "expected a parameter name without dots, got \"\"");
 }
 
 TEST_CASE("misuse: a module registered twice") {
@@ -113,7 +118,8 @@ TEST_CASE("misuse: a module registered twice") {
   nn::Linear a({.in = 1, .out = 1});
   model.child("a", a);
   CHECK_REFUSED(model.child("b", a),
-                "[module] expected a module without a parent for Open.b, got one that is Open.a already: a module is registered once");
+                "[module] expected a module without a parent for Open.b, got one that is Open.a already: a module is "
+                "registered once");
   // Two of one type, that share a module under one name.
   struct Shares : nn::Module {
     explicit Shares(nn::Linear& l) : Module("Shares") { child("l", l); }
@@ -121,14 +127,17 @@ TEST_CASE("misuse: a module registered twice") {
   nn::Linear l({.in = 1, .out = 1});
   const Shares first(l);
   CHECK_REFUSED(Shares(l),
-                "[module] expected a module without a parent for Shares.l, got one that another module, Shares, has registered as \"l\" already");
+                "[module] expected a module without a parent for Shares.l, got one that another module, Shares, has "
+                "registered as \"l\" already");
 }
 
 TEST_CASE("misuse: a module registered in itself") {
   Open model, inner;
-  CHECK_REFUSED(model.child("self", model), "[module] expected a module that is not above itself as Open.self, got Open");
+  CHECK_REFUSED(model.child("self", model),
+                "[module] expected a module that is not above itself as Open.self, got Open");
   model.child("inner", inner);
-  CHECK_REFUSED(inner.child("outer", model), "[module] expected a module that is not above itself as Open.inner.outer, got Open");
+  CHECK_REFUSED(inner.child("outer", model),
+                "[module] expected a module that is not above itself as Open.inner.outer, got Open");
 }
 
 TEST_CASE("misuse: a local variable registered as a child") {
@@ -137,7 +146,9 @@ TEST_CASE("misuse: a local variable registered as a child") {
     nn::Linear local({.in = 1, .out = 1});
     model.child("fc", local);
   }
-  const char* const message = "[module] expected child \"fc\" of Open to live as long as its parent, got one that is destroyed: register members";
+  const char* const message =
+      "[module] expected child \"fc\" of Open to live as long as its parent, got one that is destroyed: register "
+      "members";
   CHECK_REFUSED(model.parameters(), message);
   CHECK_REFUSED(model(ones({1})), message);
   CHECK_REFUSED(model.eval(), message);
@@ -159,18 +170,21 @@ TEST_CASE("misuse: a parameter that starts as nothing or as integers") {
   Open model;
   CHECK_REFUSED(model.parameter("w", Tensor(), nn::Role::weight),
                 "[module] expected initial values in f32 or f64 for Open.w, got an undefined tensor");
-  CHECK_REFUSED(model.parameter("w", integers({1}, {1}), nn::Role::weight), "[module] expected initial values in f32 or f64 for Open.w, got i64 [1]");
+  CHECK_REFUSED(model.parameter("w", integers({1}, {1}), nn::Role::weight),
+                "[module] expected initial values in f32 or f64 for Open.w, got i64 [1]");
 }
 
 TEST_CASE("misuse: a parameter made of a constant") {
-  CHECK_REFUSED(nn::Parameter("w", ones({2}), nn::Role::weight, nn::Init::constant(1)), "[parameter] expected a variable for w, got f32 [2]");
+  CHECK_REFUSED(nn::Parameter("w", ones({2}), nn::Role::weight, nn::Init::constant(1)),
+                "[parameter] expected a variable for w, got f32 [2]");
 }
 
 TEST_CASE("misuse: factors and initial values that are not finite") {
   Open model;
   CHECK_REFUSED(model.parameter("w", {1}, nn::Init::constant(1), nn::Role::weight, not_a_number),
                 "[module] expected finite factors of at least 0 for Open.w, got nan of the rate");
-  CHECK_REFUSED(model.parameter("w", {1}, nn::Init::constant(1), nn::Role::weight, -1), "of at least 0 for Open.w, got -1");
+  CHECK_REFUSED(model.parameter("w", {1}, nn::Init::constant(1), nn::Role::weight, -1),
+                "of at least 0 for Open.w, got -1");
   CHECK_REFUSED(nn::Init::constant(not_a_number), "[init] expected a finite constant, got nan");
   CHECK_REFUSED(nn::Init::uniform(1 / 0.0), "[init] expected a finite bound above 0, got inf");
   CHECK_REFUSED(nn::Init::constant(1).scaled(not_a_number), "[init] expected a finite factor, got nan");
@@ -184,7 +198,8 @@ TEST_CASE("misuse: a layer that returns nothing") {
 TEST_CASE("misuse: a forward hook that returns another shape, dtype or device") {
   const Open model;
   Handle hook = model.on_forward([](const nn::Layer&, const Tensor&, const Tensor& y) { return mean(y); });
-  CHECK_REFUSED(model(ones({2, 3})), "[on_forward] expected a hook that returns f32 [2, 3], as it got, or an undefined tensor, got f32 []");
+  CHECK_REFUSED(model(ones({2, 3})),
+                "[on_forward] expected a hook that returns f32 [2, 3], as it got, or an undefined tensor, got f32 []");
   hook = model.on_forward([](const nn::Layer&, const Tensor&, const Tensor& y) { return cast(y, DType::f64); });
   CHECK_REFUSED(model(ones({2, 3})), "got f64 [2, 3]");
   hook = model.on_forward([](const nn::Layer&, const Tensor&, const Tensor& y) { return ones(y.shape(), reference); });
@@ -196,7 +211,8 @@ TEST_CASE("misuse: an input hook that returns another dtype, or a shape that the
   nn::initialize(model, 0);
   Handle hook = model.on_input([](const nn::Layer&, const Tensor& x) { return cast(x, DType::f64); });
   CHECK_REFUSED(model(ones({2, 3})),
-                "[on_input] expected a hook that returns f32 [2, 3], of any shape, as it got, or an undefined tensor, got f64 [2, 3]");
+                "[on_input] expected a hook that returns f32 [2, 3], of any shape, as it got, or an undefined tensor, "
+                "got f64 [2, 3]");
   hook = model.on_input([](const nn::Layer&, const Tensor& x) { return slice(x, 1, 0, 2); });
   CHECK_REFUSED(model(ones({2, 3})), "[linear] expected input [.., 3] for weight [2, 3], got [2, 2]");
 }
@@ -214,11 +230,14 @@ TEST_CASE("misuse: layers that drop, in training without an open RandomScope") {
   const Tensor x = ones({2, 4, 4});
   nn::Dropout dropout(0.5);
   const nn::Dropout none(0);
-  CHECK_REFUSED(dropout(x), "[dropout] expected an open RandomScope, got none, so that each step would draw the same: open one a step");
+  CHECK_REFUSED(
+      dropout(x),
+      "[dropout] expected an open RandomScope, got none, so that each step would draw the same: open one a step");
   CHECK_NOTHROW(none(x));
   nn::DropPath path(0.5);
   CHECK_REFUSED(path(x), "[drop_path] expected an open RandomScope, got none");
-  nn::Attention attention({.dim = 4, .heads = 2, .drop_head = 0.5}), keys({.dim = 4, .heads = 2, .drop_key = {.rate = 0.5}});
+  nn::Attention attention({.dim = 4, .heads = 2, .drop_head = 0.5}),
+      keys({.dim = 4, .heads = 2, .drop_key = {.rate = 0.5}});
   nn::initialize(attention, 0), nn::initialize(keys, 0);
   CHECK_REFUSED(attention(x), "[drop_head] expected an open RandomScope, got none");
   CHECK_REFUSED(keys(x), "[attention_qkv] expected an open RandomScope, got none");
@@ -234,10 +253,12 @@ TEST_CASE("misuse: a model of which everything is frozen, or a gradient of a fro
   nn::Linear model({.in = 2, .out = 1});
   nn::initialize(model, 0);
   model.freeze();
-  CHECK_REFUSED(backward(sum(model(ones({1, 2})))), "got a constant: it was computed from no variable() and no parameter that is not frozen");
+  CHECK_REFUSED(backward(sum(model(ones({1, 2})))),
+                "got a constant: it was computed from no variable() and no parameter that is not frozen");
   CHECK_REFUSED(grad(sum(model(variable(ones({1, 2})))), model.weight()),
                 "expected tensors that require a gradient, got a frozen parameter f32 [1, 2]");
-  CHECK_REFUSED(model.weight().on_gradient([](const Tensor& g) { return g; }), "requires a gradient, got a frozen parameter");
+  CHECK_REFUSED(model.weight().on_gradient([](const Tensor& g) { return g; }),
+                "requires a gradient, got a frozen parameter");
 }
 
 TEST_CASE("misuse: an EmaScope inside an EmaScope, and updates of swapped averages") {
@@ -245,6 +266,7 @@ TEST_CASE("misuse: an EmaScope inside an EmaScope, and updates of swapped averag
   nn::initialize(model, 0);
   nn::Ema ema(model, {});
   const nn::EmaScope outer(ema);
-  CHECK_REFUSED(nn::EmaScope(ema), "[ema] expected an EmaScope while the weights are in place, got one while the averages are");
+  CHECK_REFUSED(nn::EmaScope(ema),
+                "[ema] expected an EmaScope while the weights are in place, got one while the averages are");
   CHECK_REFUSED(ema.update(), "[ema] expected update() with the weights in place");
 }

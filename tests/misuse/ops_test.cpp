@@ -211,11 +211,15 @@ TEST_CASE("misuse: labels given to ops of floats") {
 }
 
 TEST_CASE("misuse: reshape whose -1 does not come out even") {
-  CHECK_REFUSED(reshape(matrix, {4, -1}), "[reshape] expected extents beside -1 whose product divides the 6 elements of [2, 3], got [4, -1]");
+  CHECK_REFUSED(reshape(matrix, {4, -1}),
+                "[reshape] expected extents beside -1 whose product divides the 6 elements of [2, 3], got [4, -1]");
 }
-TEST_CASE("misuse: reshape with two -1") { CHECK_REFUSED(reshape(matrix, {-1, -1}), "[reshape] expected at most one extent of -1, got [-1, -1]"); }
+TEST_CASE("misuse: reshape with two -1") {
+  CHECK_REFUSED(reshape(matrix, {-1, -1}), "[reshape] expected at most one extent of -1, got [-1, -1]");
+}
 TEST_CASE("misuse: reshape with -1 beside 0, where any number would do") {
-  CHECK_REFUSED(reshape(zeros({0, 3}), {0, -1}), "[reshape] expected extents beside -1 whose product divides the 0 elements of [0, 3], got [0, -1]");
+  CHECK_REFUSED(reshape(zeros({0, 3}), {0, -1}),
+                "[reshape] expected extents beside -1 whose product divides the 0 elements of [0, 3], got [0, -1]");
 }
 TEST_CASE("misuse: reshape with another negative extent") {
   CHECK_REFUSED(reshape(matrix, {-2, -1}), "[reshape] expected extents of at least 0, or one of -1, got [-2, -1]");
@@ -273,7 +277,8 @@ TEST_CASE("misuse: an axis twice") {
   CHECK_REFUSED(var(matrix, {0, -2}), "[var] expected each axis once, got axis -2 twice for shape [2, 3]");
   CHECK_REFUSED(min(matrix, {1, 1}), "[min] expected each axis once");
   CHECK_REFUSED(flip(matrix, {1, -1}), "[flip] expected each axis once, got axis -1 twice for shape [2, 3]");
-  CHECK_REFUSED(squeeze(ones({1, 2}), {0, -2}), "[squeeze] expected each axis once, got axis -2 twice for shape [1, 2]");
+  CHECK_REFUSED(squeeze(ones({1, 2}), {0, -2}),
+                "[squeeze] expected each axis once, got axis -2 twice for shape [1, 2]");
 }
 
 TEST_CASE("misuse: reductions of nothing") {
@@ -287,12 +292,14 @@ TEST_CASE("misuse: reductions of nothing") {
   CHECK_REFUSED(stddev(zeros({0})), "[stddev] expected more than 0 elements");
 }
 TEST_CASE("misuse: a variance of as many elements as are taken off") {
-  CHECK_REFUSED(var(ones({4, 1}), {1}, false, 1), "[var] expected more than 1 elements, which are taken off their number, got 1 of shape [4, 1]");
+  CHECK_REFUSED(var(ones({4, 1}), {1}, false, 1),
+                "[var] expected more than 1 elements, which are taken off their number, got 1 of shape [4, 1]");
   CHECK_REFUSED(var(ones({4}), {}, false, std::nan("")), "[var] expected more than nan elements");
 }
 
 TEST_CASE("misuse: chunks that do not come out even") {
-  CHECK_REFUSED(chunk(matrix, 2, 1), "[chunk] expected a count that divides the 3 of axis 1 of [2, 3], got 2: slice() takes unequal parts");
+  CHECK_REFUSED(chunk(matrix, 2, 1),
+                "[chunk] expected a count that divides the 3 of axis 1 of [2, 3], got 2: slice() takes unequal parts");
 }
 TEST_CASE("misuse: no chunk, or fewer") {
   CHECK_REFUSED(chunk(matrix, 0, 1), "[chunk] expected a count that divides the 3 of axis 1 of [2, 3], got 0");
@@ -300,11 +307,13 @@ TEST_CASE("misuse: no chunk, or fewer") {
 }
 TEST_CASE("misuse: a stack of nothing") { CHECK_REFUSED(stack({}), "[stack] expected at least one tensor, got none"); }
 TEST_CASE("misuse: a stack of different shapes") {
-  CHECK_REFUSED(stack({matrix, ones({3, 2})}),
-                "[stack] expected tensors of one shape, got [2, 3] and [3, 2]: concat() joins what differs along an axis");
+  CHECK_REFUSED(
+      stack({matrix, ones({3, 2})}),
+      "[stack] expected tensors of one shape, got [2, 3] and [3, 2]: concat() joins what differs along an axis");
 }
 TEST_CASE("misuse: concat of shapes that differ elsewhere, of nothing") {
-  CHECK_REFUSED(concat({matrix, ones({3, 2})}, 0), "[concat] expected shapes equal but for axis 0, got [2, 3] and [3, 2]");
+  CHECK_REFUSED(concat({matrix, ones({3, 2})}, 0),
+                "[concat] expected shapes equal but for axis 0, got [2, 3] and [3, 2]");
   CHECK_REFUSED(concat({}, 0), "[concat] expected at least one tensor, got none");
 }
 TEST_CASE("misuse: a slice outside, or backwards") {
@@ -314,8 +323,10 @@ TEST_CASE("misuse: a slice outside, or backwards") {
 }
 
 TEST_CASE("misuse: dtypes mixed") {
-  CHECK_REFUSED(matrix + ones({2, 3}, f64), "[add] expected operands of one dtype, got f32 [2, 3] and f64 [2, 3]: cast() one of them");
-  CHECK_REFUSED(matrix < ones({2, 3}, f64), "[less] expected operands of one dtype, got f32 [2, 3] and f64 [2, 3]: cast() one of them");
+  CHECK_REFUSED(matrix + ones({2, 3}, f64),
+                "[add] expected operands of one dtype, got f32 [2, 3] and f64 [2, 3]: cast() one of them");
+  CHECK_REFUSED(matrix < ones({2, 3}, f64),
+                "[less] expected operands of one dtype, got f32 [2, 3] and f64 [2, 3]: cast() one of them");
   CHECK_REFUSED(equal(argmax(matrix), ones({2})), "[equal] expected operands of one dtype, got i64 [2] and f32 [2]");
   CHECK_REFUSED(stack({matrix, ones({2, 3}, f64)}), "[stack] expected operands of one dtype");
   CHECK_REFUSED(concat({labels, ones({2})}, 0), "[concat] expected operands of one dtype, got i64 [2] and f32 [2]");
@@ -326,10 +337,14 @@ TEST_CASE("misuse: devices mixed") {
   CHECK_REFUSED(matrix + there, "[add] expected operands on one device, got [2, 3] on cpu and [2, 3] on reference");
   CHECK_REFUSED(matrix >= there, "[greater_equal] expected operands on one device");
   CHECK_REFUSED(stack({matrix, there}), "[stack] expected operands on one device");
-  CHECK_REFUSED(where(matrix > 0, there, there), "[where] expected a mask on reference, where its operands are, got one on cpu");
-  CHECK_REFUSED(gather(there, labels), "[gather] expected indices on reference, where the elements are, got some on cpu");
-  CHECK_REFUSED(cross_entropy(there, labels), "[cross_entropy] expected labels on reference, where the logits are, got some on cpu");
-  CHECK_REFUSED(accuracy(there, labels), "[accuracy] expected labels on reference, where the logits are, got some on cpu");
+  CHECK_REFUSED(where(matrix > 0, there, there),
+                "[where] expected a mask on reference, where its operands are, got one on cpu");
+  CHECK_REFUSED(gather(there, labels),
+                "[gather] expected indices on reference, where the elements are, got some on cpu");
+  CHECK_REFUSED(cross_entropy(there, labels),
+                "[cross_entropy] expected labels on reference, where the logits are, got some on cpu");
+  CHECK_REFUSED(accuracy(there, labels),
+                "[accuracy] expected labels on reference, where the logits are, got some on cpu");
 }
 
 TEST_CASE("misuse: shapes that do not fit a comparison, in the order that was written") {
@@ -345,7 +360,8 @@ TEST_CASE("misuse: integers compared with what they cannot be") {
 TEST_CASE("misuse: where without a mask") {
   CHECK_REFUSED(where(matrix, matrix, matrix), "[where] expected a u8 mask, got f32 [2, 3]: comparisons make them");
   CHECK_REFUSED(where(labels, matrix, matrix), "[where] expected a u8 mask, got i64 [2]");
-  CHECK_REFUSED(where(ones({4}) > 0, matrix, matrix), "[where] expected shapes that broadcast together, got [4] and [2, 3]");
+  CHECK_REFUSED(where(ones({4}) > 0, matrix, matrix),
+                "[where] expected shapes that broadcast together, got [4] and [2, 3]");
 }
 
 TEST_CASE("misuse: clamp between bounds that are the wrong way round, or none") {
@@ -354,7 +370,8 @@ TEST_CASE("misuse: clamp between bounds that are the wrong way round, or none") 
 }
 
 TEST_CASE("misuse: accuracy of labels that are not the rows'") {
-  CHECK_REFUSED(accuracy(matrix, integers({0, 1, 2}, {3})), "[accuracy] expected i64 labels [2] for logits [2, 3], got i64 [3]");
+  CHECK_REFUSED(accuracy(matrix, integers({0, 1, 2}, {3})),
+                "[accuracy] expected i64 labels [2] for logits [2, 3], got i64 [3]");
   CHECK_REFUSED(accuracy(matrix, ones({2})), "[accuracy] expected i64 labels [2] for logits [2, 3], got f32 [2]");
   CHECK_REFUSED(accuracy(matrix, matrix), "[accuracy] expected i64 labels [2] for logits [2, 3], got f32 [2, 3]");
   CHECK_REFUSED(accuracy(zeros({0, 3}), integers({}, {0})), "[accuracy] expected logits [.., classes], got [0, 3]");
@@ -362,10 +379,12 @@ TEST_CASE("misuse: accuracy of labels that are not the rows'") {
 TEST_CASE("misuse: labels out of range") {
   CHECK_REFUSED(accuracy(matrix, integers({0, 3}, {2})), "[accuracy] expected labels in 0..2, got 3 at 1");
   CHECK_REFUSED(cross_entropy(matrix, integers({-1, 0}, {2})), "[cross_entropy] expected labels in 0..2, got -1 at 0");
-  CHECK_REFUSED(gather(matrix, integers({2}, {1})), "[gather] expected indices in 0..1 for axis 0 of [2, 3], got 2 at 0");
+  CHECK_REFUSED(gather(matrix, integers({2}, {1})),
+                "[gather] expected indices in 0..1 for axis 0 of [2, 3], got 2 at 0");
 }
 TEST_CASE("misuse: logits where labels belong") {
-  CHECK_REFUSED(cross_entropy(matrix, ones({2})), "[cross_entropy] expected i64 labels [2] for logits [2, 3], got f32 [2]");
+  CHECK_REFUSED(cross_entropy(matrix, ones({2})),
+                "[cross_entropy] expected i64 labels [2] for logits [2, 3], got f32 [2]");
   CHECK_REFUSED(cross_entropy(labels, matrix), "[cross_entropy] expected f32 or f64, got i64 [2]");
   CHECK_REFUSED(gather(matrix, ones({2})), "[gather] expected i64 indices, got f32 [2]");
 }
@@ -375,7 +394,8 @@ TEST_CASE("misuse: products of shapes that do not fit") {
   CHECK_REFUSED(matmul(ones({3}), matrix), "[matmul] expected equal inner extents, got [3] and [2, 3]");
   CHECK_REFUSED(matmul(matrix, ones({2})), "[matmul] expected equal inner extents, got [2, 3] and [2]");
   CHECK_REFUSED(matmul(matrix, full({}, 1)), "[matmul] expected at least one axis each, got [2, 3] and []");
-  CHECK_REFUSED(matmul(ones({3}), matrix, true), "[matmul] expected at least two axes of what is transposed, got [3]^T and [2, 3]");
+  CHECK_REFUSED(matmul(ones({3}), matrix, true),
+                "[matmul] expected at least two axes of what is transposed, got [3]^T and [2, 3]");
   CHECK_REFUSED(dot(ones({2}), ones({3})), "[dot] expected two vectors of one length, got [2] and [3]");
   CHECK_REFUSED(dot(matrix, matrix), "[dot] expected two vectors of one length, got [2, 3] and [2, 3]");
   CHECK_REFUSED(outer(matrix, ones({3})), "[outer] expected two vectors, got [2, 3] and [3]");
@@ -393,9 +413,12 @@ TEST_CASE("misuse: an index out of range, of an axis that is named") {
   CHECK_REFUSED(matrix[2], "[select] expected an index in -2..1 for axis 0 of [2, 3], got 2");
   CHECK_REFUSED(matrix[0][-4], "[select] expected an index in -3..2 for axis 0 of [3], got -4");
   CHECK_REFUSED(sum(matrix)[0], "[select] expected a tensor with an axis 0, got a scalar");
-  CHECK_REFUSED(index_select(matrix, -1, integers({0, 3})), "[index_select] expected indices in 0..2 for axis 1 of [2, 3], got 3 at 1");
-  CHECK_REFUSED(index_select(matrix, 0, integers(-1)), "[index_select] expected indices in 0..1 for axis 0 of [2, 3], got -1 at 0");
-  CHECK_REFUSED(embedding(integers({2}), matrix), "[embedding] expected indices in 0..1 for axis 0 of [2, 3], got 2 at 0");
+  CHECK_REFUSED(index_select(matrix, -1, integers({0, 3})),
+                "[index_select] expected indices in 0..2 for axis 1 of [2, 3], got 3 at 1");
+  CHECK_REFUSED(index_select(matrix, 0, integers(-1)),
+                "[index_select] expected indices in 0..1 for axis 0 of [2, 3], got -1 at 0");
+  CHECK_REFUSED(embedding(integers({2}), matrix),
+                "[embedding] expected indices in 0..1 for axis 0 of [2, 3], got 2 at 0");
   CHECK_REFUSED(take_along_axis(matrix, integers({{0, 1}, {0, 3}}), 1),
                 "[take_along_axis] expected indices in 0..2 for axis 1 of [2, 3], got 3 at 3");
   CHECK_REFUSED(scatter_add(matrix, 0, integers({{0, 2, 0}}), ones({1, 3})),
@@ -405,8 +428,10 @@ TEST_CASE("misuse: an index out of range, of an axis that is named") {
 TEST_CASE("misuse: an index of another shape or dtype") {
   CHECK_REFUSED(take_along_axis(matrix, integers({{0}}), 1),
                 "[take_along_axis] expected an index with the extents of [2, 3] but for axis 1, got [1, 1]");
-  CHECK_REFUSED(take_along_axis(matrix, labels, 1), "[take_along_axis] expected an index with the extents of [2, 3] but for axis 1, got [2]");
-  CHECK_REFUSED(scatter_add(matrix, 1, integers({{0}, {1}}), matrix), "[scatter_add] expected a source of the index's shape [2, 1], got [2, 3]");
+  CHECK_REFUSED(take_along_axis(matrix, labels, 1),
+                "[take_along_axis] expected an index with the extents of [2, 3] but for axis 1, got [2]");
+  CHECK_REFUSED(scatter_add(matrix, 1, integers({{0}, {1}}), matrix),
+                "[scatter_add] expected a source of the index's shape [2, 1], got [2, 3]");
   CHECK_REFUSED(index_select(matrix, 0, ones({1})), "[index_select] expected i64 indices, got f32 [1]");
   CHECK_REFUSED(one_hot(ones({1}), 2), "[one_hot] expected i64 indices, got f32 [1]");
   CHECK_REFUSED(one_hot(labels, -1), "[one_hot] expected a number of classes of at least 0, got -1");
@@ -417,13 +442,15 @@ TEST_CASE("misuse: an axis that is squeezed though it is not 1, axes flattened b
   CHECK_REFUSED(flatten(matrix, 1, 0), "[flatten] expected the first axis before the last, got 1 and 0 of [2, 3]");
 }
 TEST_CASE("misuse: parts that do not make the whole") {
-  CHECK_REFUSED(split(matrix, {1, 1}, 1), "[split] expected sizes of at least 0 whose sum is the 3 of axis 1 of [2, 3], got 1, 1");
+  CHECK_REFUSED(split(matrix, {1, 1}, 1),
+                "[split] expected sizes of at least 0 whose sum is the 3 of axis 1 of [2, 3], got 1, 1");
   CHECK_REFUSED(split(matrix, {4, -1}, 1), "[split] expected sizes of at least 0 whose sum is the 3");
   CHECK_REFUSED(split(matrix, 0), "[split] expected a size of at least 1, got 0");
 }
 TEST_CASE("misuse: widths and repeats that are not the axes', or negative") {
   CHECK_REFUSED(pad(matrix, {{1, 1}}), "[pad] expected a pair of widths for each axis of [2, 3], got 1");
-  CHECK_REFUSED(pad(matrix, {{0, 0}, {0, -1}}), "[pad] expected widths of at least 0, got 0 and -1 for axis 1: slice() takes parts");
+  CHECK_REFUSED(pad(matrix, {{0, 0}, {0, -1}}),
+                "[pad] expected widths of at least 0, got 0 and -1 for axis 1: slice() takes parts");
   CHECK_REFUSED(repeat(matrix, {2}), "[repeat] expected a number for each axis of [2, 3], got 1");
   CHECK_REFUSED(repeat(matrix, {2, -1}), "[repeat] expected numbers of at least 0, got -1 for axis 1");
   CHECK_REFUSED(repeat_interleave(matrix, -1, 0), "[repeat_interleave] expected a number of at least 0, got -1");
@@ -440,36 +467,47 @@ TEST_CASE("misuse: more than there is") {
 }
 TEST_CASE("misuse: einsum") {
   const Tensor other = ones({3, 4});
-  CHECK_REFUSED(einsum("ij", matrix, other), "[einsum] expected the letters of two operands, as in \"ij,jk->ik\", got \"ij\"");
+  CHECK_REFUSED(einsum("ij", matrix, other),
+                "[einsum] expected the letters of two operands, as in \"ij,jk->ik\", got \"ij\"");
   CHECK_REFUSED(einsum("ij,jk,kl", matrix, other), "[einsum] expected the letters of two operands");
-  CHECK_REFUSED(einsum("...j,jk", matrix, other),
-                "[einsum] expected letters alone, one for each axis, got '.' in \"...j,jk\": name the axes that ... stands for");
+  CHECK_REFUSED(
+      einsum("...j,jk", matrix, other),
+      "[einsum] expected letters alone, one for each axis, got '.' in \"...j,jk\": name the axes that ... stands for");
   CHECK_REFUSED(einsum("i1,1k", matrix, other), "[einsum] expected letters alone, one for each axis, got '1'");
-  CHECK_REFUSED(einsum("ii,jk", matrix, other), "[einsum] expected each letter once in an operand and in the result, got 'i' twice in \"ii,jk\"");
+  CHECK_REFUSED(einsum("ii,jk", matrix, other),
+                "[einsum] expected each letter once in an operand and in the result, got 'i' twice in \"ii,jk\"");
   CHECK_REFUSED(einsum("ij,jk->iz", matrix, other), "[einsum] expected letters of an operand in the result, got 'z'");
-  CHECK_REFUSED(einsum("ijk,kl", matrix, other), "[einsum] expected a letter for each axis in \"ijk,kl\", got ijk for [2, 3]");
-  CHECK_REFUSED(einsum("ij,ik", matrix, other), "[einsum] expected one extent of 'i' in \"ij,ik\", got 2 and 3 for [2, 3] and [3, 4]");
+  CHECK_REFUSED(einsum("ijk,kl", matrix, other),
+                "[einsum] expected a letter for each axis in \"ijk,kl\", got ijk for [2, 3]");
+  CHECK_REFUSED(einsum("ij,ik", matrix, other),
+                "[einsum] expected one extent of 'i' in \"ij,ik\", got 2 and 3 for [2, 3] and [3, 4]");
 }
 TEST_CASE("misuse: pooling") {
   const Tensor images = ones({1, 1, 4, 4});
   CHECK_REFUSED(max_pool2d(matrix, {}), "[max_pool2d] expected images [B, C, H, W], got [2, 3]");
   CHECK_REFUSED(max_pool2d(images, {.kernel = 0}), "[max_pool2d] expected a kernel of at least 1");
-  CHECK_REFUSED(avg_pool2d(images, {.kernel = 2, .stride = -1}), "[avg_pool2d] expected a kernel of at least 1 and a stride of at least 1");
+  CHECK_REFUSED(avg_pool2d(images, {.kernel = 2, .stride = -1}),
+                "[avg_pool2d] expected a kernel of at least 1 and a stride of at least 1");
   CHECK_REFUSED(max_pool2d(images, {.kernel = 3, .padding = 2}),
                 "[max_pool2d] expected a padding of at least 0 and at most half of the kernel's 3, got 2");
-  CHECK_REFUSED(avg_pool2d(images, {.kernel = 5}),
-                "[avg_pool2d] expected an image at least as large as the kernel of 5 after padding by 0, got [1, 1, 4, 4]");
+  CHECK_REFUSED(
+      avg_pool2d(images, {.kernel = 5}),
+      "[avg_pool2d] expected an image at least as large as the kernel of 5 after padding by 0, got [1, 1, 4, 4]");
 }
 TEST_CASE("misuse: losses of pairs that do not fit, which do not broadcast") {
-  CHECK_REFUSED(mse_loss(matrix, ones({3})), "[mse_loss] expected a prediction and a target of one shape, with elements, got [2, 3] and [3]");
-  CHECK_REFUSED(l1_loss(zeros({0}), zeros({0})), "[l1_loss] expected a prediction and a target of one shape, with elements, got [0] and [0]");
+  CHECK_REFUSED(mse_loss(matrix, ones({3})),
+                "[mse_loss] expected a prediction and a target of one shape, with elements, got [2, 3] and [3]");
+  CHECK_REFUSED(l1_loss(zeros({0}), zeros({0})),
+                "[l1_loss] expected a prediction and a target of one shape, with elements, got [0] and [0]");
   CHECK_REFUSED(huber_loss(matrix, matrix, 0), "[huber_loss] expected a delta above 0, got 0");
   CHECK_REFUSED(kl_div(full({}, 1), full({}, 1)), "[kl_div] expected rows [.., C], got a scalar");
-  CHECK_REFUSED(binary_cross_entropy_with_logits(matrix, ones({2, 3}, f64)), "[binary_cross_entropy_with_logits] expected operands of one dtype");
+  CHECK_REFUSED(binary_cross_entropy_with_logits(matrix, ones({2, 3}, f64)),
+                "[binary_cross_entropy_with_logits] expected operands of one dtype");
 }
 TEST_CASE("misuse: tolerances of allclose") {
   CHECK_REFUSED(allclose(matrix, matrix, -1), "[allclose] expected tolerances of at least 0, got -1 and 1e-08");
-  CHECK_REFUSED(allclose(matrix, ones({2, 3}, f64)), "[allclose] expected operands of one dtype, got f32 [2, 3] and f64 [2, 3]");
+  CHECK_REFUSED(allclose(matrix, ones({2, 3}, f64)),
+                "[allclose] expected operands of one dtype, got f32 [2, 3] and f64 [2, 3]");
 }
 TEST_CASE("misuse: sequences that go nowhere") {
   CHECK_REFUSED(arange(0, 5, 0), "[arange] expected a step that leads from 0 towards 5, got 0");
@@ -482,9 +520,12 @@ TEST_CASE("misuse: sequences that go nowhere") {
   CHECK_REFUSED(random_permutation(-1, 0, "p"), "[random_permutation] expected a number of at least 0, got -1");
 }
 TEST_CASE("misuse: ragged lists") {
-  CHECK_REFUSED(tensor({{1, 2}, {3}}), "[tensor] expected lists of one length, got 1 elements at [1] and 2 in the first list there");
-  CHECK_REFUSED(tensor({{{1}, {2}}, {{3}, {4, 5}}}), "[tensor] expected lists of one length, got 2 elements at [1][1] and 1 in the first list there");
+  CHECK_REFUSED(tensor({{1, 2}, {3}}),
+                "[tensor] expected lists of one length, got 1 elements at [1] and 2 in the first list there");
+  CHECK_REFUSED(tensor({{{1}, {2}}, {{3}, {4, 5}}}),
+                "[tensor] expected lists of one length, got 2 elements at [1][1] and 1 in the first list there");
   CHECK_REFUSED(tensor({{1, 2}, 3}), "[tensor] expected a list at [1], like beside it, got the number 3");
   CHECK_REFUSED(tensor({1, {2, 3}}), "[tensor] expected a number at [1], like beside it, got a list of 2");
-  CHECK_REFUSED(integers({{1}, {}}), "[integers] expected lists of one length, got 0 elements at [1] and 1 in the first list there");
+  CHECK_REFUSED(integers({{1}, {}}),
+                "[integers] expected lists of one length, got 0 elements at [1] and 1 in the first list there");
 }

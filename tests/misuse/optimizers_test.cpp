@@ -16,11 +16,14 @@ constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 // w and gate, of which the loss is a linear function.
 struct Model : nn::Module {
   Model() : Module("Model") {}
-  Tensor w = parameter("w", tensor({1, 2, 3}, {3}), Role::weight), gate = parameter("gate", tensor({0.5}, {1}), Role::gate);
+  Tensor w = parameter("w", tensor({1, 2, 3}, {3}), Role::weight),
+         gate = parameter("gate", tensor({0.5}, {1}), Role::gate);
   Tensor loss() const { return sum(w * gate); }
 };
 
-nn::Parameter of(const Tensor& value, const std::string& name = "p") { return {name, value, nn::Role::weight, nn::Init::constant(0)}; }
+nn::Parameter of(const Tensor& value, const std::string& name = "p") {
+  return {name, value, nn::Role::weight, nn::Init::constant(0)};
+}
 
 }  // namespace
 
@@ -29,9 +32,9 @@ TEST_CASE("misuse: a tensor that was not registered never trains: its gradient i
   const Tensor scale = variable(ones({3}));
   scale.node()->name = "scale";
   nn::AdamW optimizer(model.parameters(), {});
-  CHECK_REFUSED(
-      optimizer.step(backward(model.loss() + sum(scale))),
-      "[optimizer] expected gradients of its own parameters alone, got 1 of others, which would never train: scale [3]; register what belongs");
+  CHECK_REFUSED(optimizer.step(backward(model.loss() + sum(scale))),
+                "[optimizer] expected gradients of its own parameters alone, got 1 of others, which would never train: "
+                "scale [3]; register what belongs");
   CHECK(optimizer.steps_taken() == 0);
   CHECK(model.w.values() == std::vector<double>{1, 2, 3});
   CHECK_NOTHROW(optimizer.step_own(backward(model.loss() + sum(scale))));
@@ -43,19 +46,22 @@ TEST_CASE("misuse: a tensor without a name that was made in a forward pass") {
   Model model;
   nn::Sgd optimizer(model.parameters(), {});
   const PathScope path(std::make_shared<const std::string>("Model.fc"));
-  CHECK_REFUSED(optimizer.step(backward(model.loss() + sum(variable(ones({2, 2}))))), "a variable without a name [2, 2] made in Model.fc");
+  CHECK_REFUSED(optimizer.step(backward(model.loss() + sum(variable(ones({2, 2}))))),
+                "a variable without a name [2, 2] made in Model.fc");
 }
 
 TEST_CASE("misuse: a module that was not registered") {
   Model model, forgotten;
   nn::Sgd optimizer(model.parameters(), {});
-  CHECK_REFUSED(optimizer.step(backward(model.loss() + forgotten.loss())), "got 2 of others, which would never train: w [3], gate [1]; register");
+  CHECK_REFUSED(optimizer.step(backward(model.loss() + forgotten.loss())),
+                "got 2 of others, which would never train: w [3], gate [1]; register");
 }
 
 TEST_CASE("misuse: a parameter on which the loss does not depend") {
   Model model;
   nn::Sgd optimizer(model.parameters(), {});
-  CHECK_REFUSED(optimizer.step(backward(sum(model.w))), "[optimizer] expected a gradient for gate [1], got none: the loss does not depend on it");
+  CHECK_REFUSED(optimizer.step(backward(sum(model.w))),
+                "[optimizer] expected a gradient for gate [1], got none: the loss does not depend on it");
   CHECK_REFUSED(optimizer.step_own(backward(sum(model.w))), "[optimizer] expected a gradient for gate [1], got none");
 }
 
@@ -65,7 +71,9 @@ TEST_CASE("misuse: a parameter unfrozen after the loss was computed") {
   nn::Sgd optimizer(model.parameters(), {});
   const Gradients g = backward(model.loss());
   model.freeze(false);
-  CHECK_REFUSED(optimizer.step(g), "expected a gradient for gate [1], got none: the loss does not depend on it, or it was frozen when the loss was");
+  CHECK_REFUSED(
+      optimizer.step(g),
+      "expected a gradient for gate [1], got none: the loss does not depend on it, or it was frozen when the loss was");
 }
 
 TEST_CASE("misuse: a gradient hook that returns another shape never reaches an optimizer") {
@@ -84,7 +92,8 @@ TEST_CASE("misuse: a parameter whose value has another shape than its variable")
 TEST_CASE("misuse: two gradients of one variable") {
   Model model;
   nn::Sgd optimizer(model.parameters(), {});
-  const Gradients g(zeros({}), {{model.w.node(), ones({3})}, {model.w.node(), ones({3})}, {model.gate.node(), ones({1})}});
+  const Gradients g(zeros({}),
+                    {{model.w.node(), ones({3})}, {model.w.node(), ones({3})}, {model.gate.node(), ones({1})}});
   CHECK_REFUSED(optimizer.step(g), "[optimizer] expected one gradient a variable, got two of w [3]");
 }
 
@@ -107,17 +116,17 @@ TEST_CASE("misuse: no parameters, one twice, or a constant") {
 
 TEST_CASE("misuse: parameters of two devices or dtypes in one optimizer") {
   const Tensor here = variable(ones({2})), there = variable(ones({2}, reference)), wide = variable(ones({2}, f64));
-  CHECK_REFUSED(
-      nn::AdamW({of(here, "a"), of(there, "b")}, {}),
-      "[optimizer] expected parameters of one dtype on one device, got a in f32 on cpu and b in f32 on reference: make an optimizer for each");
+  CHECK_REFUSED(nn::AdamW({of(here, "a"), of(there, "b")}, {}),
+                "[optimizer] expected parameters of one dtype on one device, got a in f32 on cpu and b in f32 on "
+                "reference: make an optimizer for each");
   CHECK_REFUSED(nn::AdamW({of(here, "a"), of(wide, "b")}, {}), "got a in f32 on cpu and b in f64 on cpu");
 }
 
 TEST_CASE("misuse: factors that are not finite, or negative, set after the optimizer was made") {
   Model model;
   nn::AdamW optimizer(model.parameters(), {});
-  for (const auto& [lr, decay, eps] :
-       {std::tuple(not_a_number, 1.0, 1.0), std::tuple(-1.0, 1.0, 1.0), std::tuple(1.0, not_a_number, 1.0), std::tuple(1.0, 1.0, 0.0)}) {
+  for (const auto& [lr, decay, eps] : {std::tuple(not_a_number, 1.0, 1.0), std::tuple(-1.0, 1.0, 1.0),
+                                       std::tuple(1.0, not_a_number, 1.0), std::tuple(1.0, 1.0, 0.0)}) {
     nn::Parameter& p = model.own("w");
     p.lr_factor = lr, p.decay_factor = decay, p.eps_factor = eps;
     CHECK_REFUSED(optimizer.step(backward(model.loss())),
@@ -138,17 +147,22 @@ TEST_CASE("misuse: a learning rate that is not finite, negative, or not a functi
     CHECK_REFUSED(nn::Adagrad(model.parameters(), {.lr = rate}), refused);
     CHECK_REFUSED(nn::warmup_constant(rate, 3), refused);
     nn::Sgd optimizer(model.parameters(), {.lr = nn::LearningRate([rate](std::int64_t) { return rate; })});
-    CHECK_REFUSED(optimizer.step(backward(model.loss())), "[optimizer] expected a finite learning rate of at least 0 in step 0, got ");
+    CHECK_REFUSED(optimizer.step(backward(model.loss())),
+                  "[optimizer] expected a finite learning rate of at least 0 in step 0, got ");
   }
-  CHECK_REFUSED(nn::LearningRate(std::function<double(std::int64_t)>()), "[learning_rate] expected a function of the step, got an empty one");
+  CHECK_REFUSED(nn::LearningRate(std::function<double(std::int64_t)>()),
+                "[learning_rate] expected a function of the step, got an empty one");
 }
 
 TEST_CASE("misuse: options out of bounds") {
   Model model;
-  CHECK_REFUSED(nn::AdamW(model.parameters(), {.beta1 = 1}), "[adamw] expected beta1 and beta2 in [0, 1), got 1 and 0.999");
-  CHECK_REFUSED(nn::AdamW(model.parameters(), {.beta1 = not_a_number}), "[adamw] expected beta1 and beta2 in [0, 1), got nan");
+  CHECK_REFUSED(nn::AdamW(model.parameters(), {.beta1 = 1}),
+                "[adamw] expected beta1 and beta2 in [0, 1), got 1 and 0.999");
+  CHECK_REFUSED(nn::AdamW(model.parameters(), {.beta1 = not_a_number}),
+                "[adamw] expected beta1 and beta2 in [0, 1), got nan");
   CHECK_REFUSED(nn::AdamW(model.parameters(), {.eps = 0}), "[adamw] expected an eps above 0, got 0");
-  CHECK_REFUSED(nn::Sgd(model.parameters(), {.nesterov = true}), "[sgd] expected momentum above 0 for Nesterov's form, got 0");
+  CHECK_REFUSED(nn::Sgd(model.parameters(), {.nesterov = true}),
+                "[sgd] expected momentum above 0 for Nesterov's form, got 0");
   CHECK_REFUSED(nn::Sgd(model.parameters(), {.clip_norm = not_a_number}),
                 "[optimizer] expected a finite weight decay and clip norm of at least 0, got 0 and nan");
 }

@@ -22,7 +22,9 @@ void save_renamed(const std::filesystem::path& file, const nn::KeyMap& map, cons
   nn::write_safetensors(file, renamed);
 }
 
-void write(const std::filesystem::path& file, const std::string& text) { std::ofstream(file, std::ios::binary) << text; }
+void write(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream(file, std::ios::binary) << text;
+}
 
 }  // namespace
 
@@ -30,10 +32,12 @@ TEST_CASE("misuse: a file that torch.save made") {
   const TemporaryFolder folder;
   nn::ViT model(options());
   write(folder / "w.pt", std::string("PK\x03\x04\x00\x00\x08\x08\x00\x00\x00\x00", 12) + std::string(200, 'x'));
-  CHECK_REFUSED(nn::load_weights(model, folder / "w.pt"),
-                "expected a safetensors file, got a zip archive (from torch.save? In Python: safetensors.torch.save_file(");
+  CHECK_REFUSED(
+      nn::load_weights(model, folder / "w.pt"),
+      "expected a safetensors file, got a zip archive (from torch.save? In Python: safetensors.torch.save_file(");
   write(folder / "old.pt", std::string("\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.", 15) + std::string(200, 'x'));
-  CHECK_REFUSED(nn::load_weights(model, folder / "old.pt"), "expected a safetensors file, got a pickle (from torch.save?");
+  CHECK_REFUSED(nn::load_weights(model, folder / "old.pt"),
+                "expected a safetensors file, got a pickle (from torch.save?");
 }
 
 TEST_CASE("misuse: timm's weights without the map of names") {
@@ -58,9 +62,11 @@ TEST_CASE("misuse: both allowances, and nothing matches") {
   save_renamed(folder / "inner", {}, "model.");
   nn::ViT model(options());
   const nn::Strictness anything{.allow_missing = true, .allow_unexpected = true};
-  CHECK_REFUSED(nn::load_weights(model, folder / "inner", {}, anything), "nothing would be loaded; all begin with \"model.\"");
+  CHECK_REFUSED(nn::load_weights(model, folder / "inner", {}, anything),
+                "nothing would be loaded; all begin with \"model.\"");
   nn::write_safetensors(folder / "other", {.tensors = {{"a", zeros({2})}, {"b", zeros({3})}}, .metadata = {}});
-  CHECK_REFUSED(nn::load_weights(model, folder / "other", {}, anything), "got 2 others (a, b): nothing would be loaded");
+  CHECK_REFUSED(nn::load_weights(model, folder / "other", {}, anything),
+                "got 2 others (a, b): nothing would be loaded");
 }
 
 TEST_CASE("misuse: weights of another model name ten and count the rest") {
@@ -101,9 +107,12 @@ TEST_CASE("misuse: names that other programs write are recognised, and the remed
   };
   refused(prefixed("module."), "names begin with \"module.\", from DistributedDataParallel: take it off");
   refused(prefixed("_orig_mod."), "names begin with \"_orig_mod.\", from torch.compile: take it off");
-  refused(prefixed("module._orig_mod."), "names begin with \"module._orig_mod.\", from DistributedDataParallel: take it off");
-  refused(replaced("blocks.", "blocks.0."), "the blocks are in chunks, as in DINOv2: rename blocks.0.0.* to blocks.0.*, likewise the others");
-  refused(replaced("gamma", "weight"), "LayerScale is called ls1.weight and ls2.weight there: rename them to ls1.gamma and ls2.gamma");
+  refused(prefixed("module._orig_mod."),
+          "names begin with \"module._orig_mod.\", from DistributedDataParallel: take it off");
+  refused(replaced("blocks.", "blocks.0."),
+          "the blocks are in chunks, as in DINOv2: rename blocks.0.0.* to blocks.0.*, likewise the others");
+  refused(replaced("gamma", "weight"),
+          "LayerScale is called ls1.weight and ls2.weight there: rename them to ls1.gamma and ls2.gamma");
   refused(prefixed("model_ema."), "names begin with \"model_ema.\", of averaged weights: take it off");
   for (const char* average : {"model_ema.", "state_dict_ema."})
     refused(
@@ -121,12 +130,15 @@ TEST_CASE("misuse: weights with LayerScale into a model without, and the reverse
   nn::save_weights(without, folder / "without", nn::timm_vit());
   nn::save_weights(rezero, folder / "rezero", nn::timm_vit(), nn::metadata_of(*nn::card_of(rezero)));
   CHECK_REFUSED(nn::load_weights(without, folder / "with", nn::timm_vit()),
-                "these weights have LayerScale, and the model has not: make it with {.gate = \"layerscale\"} (--gate layerscale)");
-  CHECK_REFUSED(nn::load_weights(with, folder / "without", nn::timm_vit()), "make it with their method, {.gate = \"pre\"} (--gate pre)");
+                "these weights have LayerScale, and the model has not: make it with {.gate = \"layerscale\"} (--gate "
+                "layerscale)");
+  CHECK_REFUSED(nn::load_weights(with, folder / "without", nn::timm_vit()),
+                "make it with their method, {.gate = \"pre\"} (--gate pre)");
   CHECK_REFUSED(nn::load_pretrained(without, nn::read_safetensors(folder / "with"), "w"), "(--gate layerscale)");
   CHECK_REFUSED(nn::load_pretrained(with, nn::read_safetensors(folder / "without"), "w"), "(--gate pre)");
-  CHECK_REFUSED(nn::load_pretrained(without, nn::read_safetensors(folder / "rezero"), "w"),
-                "the file is of the method rezero_ln, the model of pre: make it with {.gate = \"rezero_ln\"} (--gate rezero_ln)");
+  CHECK_REFUSED(
+      nn::load_pretrained(without, nn::read_safetensors(folder / "rezero"), "w"),
+      "the file is of the method rezero_ln, the model of pre: make it with {.gate = \"rezero_ln\"} (--gate rezero_ln)");
 }
 
 TEST_CASE("misuse: LayerScale in a CaiT, whose second stage always has it") {
@@ -152,7 +164,8 @@ TEST_CASE("misuse: no file, a folder, an empty file, a file cut off") {
   const TemporaryFolder folder;
   nn::ViT model(options());
   CHECK_REFUSED(nn::load_weights(model, folder / "none"), "expected a safetensors file, got nothing there");
-  CHECK_REFUSED(nn::load_weights(model, folder.path()), "expected a safetensors file, got something that is not a file");
+  CHECK_REFUSED(nn::load_weights(model, folder.path()),
+                "expected a safetensors file, got something that is not a file");
   write(folder / "empty", "");
   CHECK_REFUSED(nn::load_weights(model, folder / "empty"), "of at least 8 bytes, got 0");
   nn::save_weights(model, folder / "w");
@@ -163,8 +176,10 @@ TEST_CASE("misuse: no file, a folder, an empty file, a file cut off") {
 TEST_CASE("misuse: a map of names that is not one to one") {
   const TemporaryFolder folder;
   const nn::ViT model(options());
-  CHECK_REFUSED(nn::save_weights(model, folder / "w", {{"blocks.*.gate1.gamma", "gamma"}}), "expected as many * on both sides");
-  CHECK_REFUSED(nn::save_weights(model, folder / "w", {{"blocks.*.gate1.gamma", "blocks.*.g"}, {"blocks.*.gate2.gamma", "blocks.*.g"}}),
+  CHECK_REFUSED(nn::save_weights(model, folder / "w", {{"blocks.*.gate1.gamma", "gamma"}}),
+                "expected as many * on both sides");
+  CHECK_REFUSED(nn::save_weights(model, folder / "w",
+                                 {{"blocks.*.gate1.gamma", "blocks.*.g"}, {"blocks.*.gate2.gamma", "blocks.*.g"}}),
                 "got another");
 }
 

@@ -21,8 +21,15 @@ struct Model {
   explicit Model(const nn::GateChoice& gate, Defaults where = {}, std::int64_t depth = 3)
       : scope(where),
         vit([&] {
-          return nn::ViTOptions{
-              .image = 16, .patch = 4, .classes = 5, .dim = 48, .depth = depth, .heads = 3, .gate = gate, .drop_key = {.rate = 0.1}, .seed = 1};
+          return nn::ViTOptions{.image = 16,
+                                .patch = 4,
+                                .classes = 5,
+                                .dim = 48,
+                                .depth = depth,
+                                .heads = 3,
+                                .gate = gate,
+                                .drop_key = {.rate = 0.1},
+                                .seed = 1};
         }()),
         images(random_normal({6, 3, 16, 16}, 0, "images", where)),
         labels(integers({0, 1, 2, 3, 4, 0}, {6}, where.device)) {}
@@ -45,7 +52,8 @@ double distance(const Gradients& a, const Gradients& b) {
 
 bool same_bits(const Gradients& a, const Gradients& b) {
   if (a.loss() != b.loss()) return false;
-  return std::ranges::all_of(b.entries(), [&](const Gradients::Entry& e) { return a[e.node->name].values() == e.gradient.values(); });
+  return std::ranges::all_of(
+      b.entries(), [&](const Gradients::Entry& e) { return a[e.node->name].values() == e.gradient.values(); });
 }
 
 Gradients step_in(Precision precision, const Model& m) {
@@ -56,13 +64,15 @@ Gradients step_in(Precision precision, const Model& m) {
 }  // namespace
 
 TEST_CASE("a model in bf16 is close to the one in f32 - every gate kind") {
-  for (const char* gate : {"layerscale", "pre", "post", "rezero", "fixup", "sub_ln", "deepnorm", "value_residual", "residual_dual"}) {
+  for (const char* gate :
+       {"layerscale", "pre", "post", "rezero", "fixup", "sub_ln", "deepnorm", "value_residual", "residual_dual"}) {
     const Model m(gate);
     const Gradients f32 = step_in(Precision::f32, m), bf16 = step_in(Precision::bf16, m);
     INFO(gate);
     CHECK(bf16.loss() == Approx(f32.loss()).epsilon(2e-3));
     CHECK(distance(bf16, f32) < 3e-2);
-    if (std::string(gate) != "rezero" && std::string(gate) != "fixup") CHECK(distance(bf16, f32) > 1e-5);  // it does round
+    if (std::string(gate) != "rezero" && std::string(gate) != "fixup")
+      CHECK(distance(bf16, f32) > 1e-5);  // it does round
   }
 }
 
@@ -101,9 +111,12 @@ TEST_CASE("watching a model changes no bit of its gradients") {
     std::vector<Handle> handles;
     for (const auto& block : m.vit.stack().blocks()) {
       handles.push_back(block->observe([](const nn::Junction&) {}));
-      if (precision == Precision::bf16) continue;  // a hooked layer hands on f32, so the derivative of GELU is not rounded
-      handles.push_back(block->attn().first().on_forward([](const nn::Layer&, const Tensor&, const Tensor&) { return Tensor(); }));
-      handles.push_back(block->mlp().first().on_forward([](const nn::Layer&, const Tensor&, const Tensor&) { return Tensor(); }));
+      if (precision == Precision::bf16)
+        continue;  // a hooked layer hands on f32, so the derivative of GELU is not rounded
+      handles.push_back(
+          block->attn().first().on_forward([](const nn::Layer&, const Tensor&, const Tensor&) { return Tensor(); }));
+      handles.push_back(
+          block->mlp().first().on_forward([](const nn::Layer&, const Tensor&, const Tensor&) { return Tensor(); }));
     }
     INFO(name(precision));
     CHECK(same_bits(m.step(), alone));

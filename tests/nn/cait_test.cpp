@@ -12,11 +12,14 @@ using namespace plumb::test;
 
 namespace {
 
-void set(const Tensor& parameter, const Tensor& value) { copy_into(reshape(value, parameter.shape()).array(), parameter.array()); }
+void set(const Tensor& parameter, const Tensor& value) {
+  copy_into(reshape(value, parameter.shape()).array(), parameter.array());
+}
 
 // Moves every parameter off its special value, so that no term of a gradient is hidden by a 0 or a 1.
 void shake(nn::Module& m, double scale = 0.5) {
-  for (const nn::Parameter& p : m.parameters()) set(p.value, p.value.detach() + random_normal(p.value.shape(), 1, p.name) * scale);
+  for (const nn::Parameter& p : m.parameters())
+    set(p.value, p.value.detach() + random_normal(p.value.shape(), 1, p.name) * scale);
 }
 
 Tensor named(const nn::Module& m, const std::string& name) {
@@ -38,7 +41,9 @@ double largest(const Tensor& t) {
   return most;
 }
 
-nn::CaiTOptions tiny() { return {.image = 8, .patch = 4, .channels = 2, .classes = 5, .dim = 8, .depth = 2, .heads = 2}; }
+nn::CaiTOptions tiny() {
+  return {.image = 8, .patch = 4, .channels = 2, .classes = 5, .dim = 8, .depth = 2, .heads = 2};
+}
 
 }  // namespace
 
@@ -46,7 +51,8 @@ TEST_CASE("CaiT's parameters: names, shapes, and what decays") {
   nn::CaiT model(tiny());
   std::vector<std::string> lines;
   for (const nn::Parameter& p : model.parameters())
-    if (p.name.find("blocks.1.") == std::string::npos && p.name.find("only.1.") == std::string::npos && !p.name.ends_with("bias"))
+    if (p.name.find("blocks.1.") == std::string::npos && p.name.find("only.1.") == std::string::npos &&
+        !p.name.ends_with("bias"))
       lines.push_back(fmt::format("{} {}{}", p.name, p.value.shape(), nn::decays(p.role) ? "" : " no decay"));
   const std::vector<std::string> expected{"cls_token [1, 1, 8] no decay",
                                           "pos_embed [1, 4, 8] no decay",
@@ -118,7 +124,8 @@ TEST_CASE("a recipe's base is of every weight in both stages of CaiT and of its 
     CHECK(deviation == Approx(0.02).epsilon(0.15));
     CHECK(scaled.at(name) == Approx(0.08).epsilon(0.15));  // sqrt(384 / 24) = 4 times as much
   }
-  CHECK(nn::weight_init(nn::Base::scaled_normal, 384).description() == nn::weight_init(nn::Base::truncated_normal, 384).description());
+  CHECK(nn::weight_init(nn::Base::scaled_normal, 384).description() ==
+        nn::weight_init(nn::Base::truncated_normal, 384).description());
 }
 
 TEST_CASE("talking heads that start from the identity are plain attention in every residual method, drops included") {
@@ -127,9 +134,17 @@ TEST_CASE("talking heads that start from the identity are plain attention in eve
   const Tensor x = random_normal({2, 5, 12}, 1, "x");
   for (const std::string& gate : nn::method_names()) {
     INFO(gate);
-    nn::StackOptions o{.dim = 12, .heads = 3, .hidden = 24, .depth = 2, .gate = gate, .drop_key = {.rate = 0.3}, .attention_dropout = 0.2};
+    nn::StackOptions o{.dim = 12,
+                       .heads = 3,
+                       .hidden = 24,
+                       .depth = 2,
+                       .gate = gate,
+                       .drop_key = {.rate = 0.3},
+                       .attention_dropout = 0.2};
     nn::Stack plain(o);
-    o.attention = [](const nn::AttentionOptions& a) { return std::make_unique<nn::TalkingHeadsAttention>(a, nn::HeadMixInit::identity); };
+    o.attention = [](const nn::AttentionOptions& a) {
+      return std::make_unique<nn::TalkingHeadsAttention>(a, nn::HeadMixInit::identity);
+    };
     nn::Stack talking(o);
     initialize(plain, 7);
     initialize(talking, 7);
@@ -174,7 +189,8 @@ TEST_CASE("the bias of the first mix gets a gradient of 0, up to rounding") {
   const DefaultsScope f64(reference_f64);
   nn::CaiT model(tiny());
   shake(model);
-  const Gradients g = backward(cross_entropy(model(random_normal({3, 2, 8, 8}, 1, "images")), integers({0, 3, 4}, {3})));
+  const Gradients g =
+      backward(cross_entropy(model(random_normal({3, 2, 8, 8}, 1, "images")), integers({0, 3, 4}, {3})));
   for (const char* block : {"blocks.0", "blocks.1"}) {
     CHECK(largest(g[fmt::format("{}.attn.proj_l.bias", block)]) < 1e-15);
     CHECK(largest(g[fmt::format("{}.attn.proj_l.weight", block)]) > 1e-8);
@@ -195,7 +211,8 @@ TEST_CASE("class attention is the attention of one query over class token and pa
   Tensors heads;
   for (std::int64_t h = 0; h < H; ++h) {
     const auto head = [&](const Tensor& x) { return slice(x, 2, h * E, (h + 1) * E); };
-    heads.push_back(matmul(softmax(matmul(head(q), head(k), false, true) * (1 / std::sqrt(static_cast<double>(E)))), head(v)));
+    heads.push_back(
+        matmul(softmax(matmul(head(q), head(k), false, true) * (1 / std::sqrt(static_cast<double>(E)))), head(v)));
   }
   const Tensor expected = project("proj", concat(heads, 2));
   CHECK(attention(u).shape() == Shape{B, 1, D});
@@ -221,7 +238,8 @@ TEST_CASE("a block of stage 2 updates the class token alone, which reads the pat
   const Tensor c = random_normal({3, 1, 8}, 5, "c");
   CHECK(relative_error(block(patches * 3 + 2, c), block(patches, c)) < 1e-5);
   for (const char* layer : {"k", "v"})
-    for (const int index : {0, 1}) set(named(model, fmt::format("blocks_token_only.{}.attn.{}.weight", index, layer)), zeros({8, 8}));
+    for (const int index : {0, 1})
+      set(named(model, fmt::format("blocks_token_only.{}.attn.{}.weight", index, layer)), zeros({8, 8}));
   const Tensor blind = model.class_token(patches);
   CHECK(largest(grad(sum(blind * blind), patches)) == 0);
 }
@@ -243,14 +261,17 @@ TEST_CASE("CaiT's stage 1 drops heads, and only while it trains") {
 
 TEST_CASE("talking heads report what DropKey drops as plain attention does") {
   struct Root : nn::Module {
-    explicit Root(std::unique_ptr<nn::Branch> branch) : Module("Root"), attn(std::move(branch)) { child("attn", *attn); }
+    explicit Root(std::unique_ptr<nn::Branch> branch) : Module("Root"), attn(std::move(branch)) {
+      child("attn", *attn);
+    }
     const nn::SelfAttention& attention() const { return dynamic_cast<const nn::SelfAttention&>(*attn); }
     std::unique_ptr<nn::Branch> attn;
   };
   const RandomScope random({.seed = 3, .step = 2});
   const nn::AttentionOptions o{.dim = 8, .heads = 2, .drop_key = {.rate = 0.4}};
   Root plain(nn::make_attention<nn::Attention>(o)), talking(nn::make_attention<nn::TalkingHeadsAttention>(o));
-  const nn::DropKeyStatistics a = plain.attention().drop_key_statistics(3, 4), b = talking.attention().drop_key_statistics(3, 4);
+  const nn::DropKeyStatistics a = plain.attention().drop_key_statistics(3, 4),
+                              b = talking.attention().drop_key_statistics(3, 4);
   CHECK(a.drop_ratio > 0.2);
   CHECK(b.drop_ratio == a.drop_ratio);
   CHECK(b.empty_rows == a.empty_rows);
@@ -268,20 +289,24 @@ TEST_CASE("gradients of talking heads, class attention and its block are right t
   for (nn::Module* m : std::initializer_list<nn::Module*>{&talking, &attention, &block}) shake(*m, 0.3);
   check_gradients([&](const Tensors& in) { return talking(in[0]); }, {x}, {.order = 2});
   check_gradients([&](const Tensors& in) { return attention(in[0]); }, {x}, {.order = 2});
-  check_gradients([&](const Tensors& in) { return block(slice(in[0], 1, 1, 4), slice(in[0], 1, 0, 1)); }, {x}, {.order = 2});
+  check_gradients([&](const Tensors& in) { return block(slice(in[0], 1, 1, 4), slice(in[0], 1, 0, 1)); }, {x},
+                  {.order = 2});
 }
 
 namespace {
 
 struct MeanOfTokens : nn::Layer {  // in the place of class attention: [B, 1 + T, D] -> [B, 1, D]
   nn::Linear out;
-  explicit MeanOfTokens(const nn::AttentionOptions& o) : Layer("MeanOfTokens"), out({.in = o.dim, .out = o.dim}) { child("out", out); }
+  explicit MeanOfTokens(const nn::AttentionOptions& o) : Layer("MeanOfTokens"), out({.in = o.dim, .out = o.dim}) {
+    child("out", out);
+  }
   Tensor forward(const Tensor& u) const override { return out(mean(u, {1}, true)); }
 };
 
 }  // namespace
 
-TEST_CASE("a block of class attention takes what timm's takes: biases, dropouts, stochastic depth, parts of one's own") {
+TEST_CASE(
+    "a block of class attention takes what timm's takes: biases, dropouts, stochastic depth, parts of one's own") {
   const DefaultsScope f64(reference_f64);
   const nn::ClassBlockOptions plain{.dim = 6, .heads = 2, .hidden = 8, .init = 0.5};
   nn::ClassBlockOptions dropping = plain;
@@ -305,8 +330,11 @@ TEST_CASE("a block of class attention takes what timm's takes: biases, dropouts,
 
   nn::ClassBlockOptions bare = plain;
   bare.qkv_bias = false;
-  CHECK(nn::LayerScaleBlockClassAttn(bare).parameter_count() == nn::LayerScaleBlockClassAttn(plain).parameter_count() - 3 * 6);
-  bare.mlp = [](const nn::MlpOptions& o) { return std::make_unique<nn::Linear>(nn::LinearOptions{.in = o.dim, .out = o.dim}); };
+  CHECK(nn::LayerScaleBlockClassAttn(bare).parameter_count() ==
+        nn::LayerScaleBlockClassAttn(plain).parameter_count() - 3 * 6);
+  bare.mlp = [](const nn::MlpOptions& o) {
+    return std::make_unique<nn::Linear>(nn::LinearOptions{.in = o.dim, .out = o.dim});
+  };
   bare.norm = [](std::int64_t dim, double) { return std::make_unique<nn::RmsNorm>(dim); };
   bare.attention = [](const nn::AttentionOptions& o) { return std::make_unique<MeanOfTokens>(o); };
   nn::LayerScaleBlockClassAttn own(bare);
@@ -329,7 +357,9 @@ TEST_CASE("dropout inside and after an MLP and after attention, in a block as we
   {
     const RandomScope random({.seed = 3, .step = 2});
     const std::vector<double> y = dropping(x).values(), z = attention(x).values();
-    const auto zeros = [](const std::vector<double>& v) { return static_cast<double>(std::ranges::count(v, 0.0)) / static_cast<double>(v.size()); };
+    const auto zeros = [](const std::vector<double>& v) {
+      return static_cast<double>(std::ranges::count(v, 0.0)) / static_cast<double>(v.size());
+    };
     CHECK(zeros(y) == Approx(0.5).margin(0.18));
     CHECK(zeros(z) == Approx(0.5).margin(0.18));
     check_gradients([&](const Tensors& in) { return dropping(in[0]) + attention(in[0]); }, {x}, {.order = 2});
@@ -368,9 +398,9 @@ TEST_CASE("presets have as many parameters as timm's models") {
     const char* size;
     std::int64_t image, count;
   };
-  for (const Known& k : {Known{"xxs24", 224, 11956264}, Known{"xxs24", 384, 12029224}, Known{"xxs36", 224, 17299720}, Known{"xxs36", 384, 17372680},
-                         Known{"xs24", 384, 26670088}, Known{"s24", 224, 46916200}, Known{"s36", 384, 68366632}, Known{"m36", 384, 271221352},
-                         Known{"m48", 448, 356460520}}) {
+  for (const Known& k : {Known{"xxs24", 224, 11956264}, Known{"xxs24", 384, 12029224}, Known{"xxs36", 224, 17299720},
+                         Known{"xxs36", 384, 17372680}, Known{"xs24", 384, 26670088}, Known{"s24", 224, 46916200},
+                         Known{"s36", 384, 68366632}, Known{"m36", 384, 271221352}, Known{"m48", 448, 356460520}}) {
     nn::CaiTOptions o = nn::options_of(nn::cait_preset(fmt::format("cait-timm-{}", k.size)), {.image = k.image});
     const std::int64_t blocks = std::exchange(o.depth, 1);  // they are alike: the others are counted, not built
     nn::CaiT model(o);
@@ -380,16 +410,19 @@ TEST_CASE("presets have as many parameters as timm's models") {
 }
 
 TEST_CASE("presets: the published constants, and where paper and timm differ") {
-  const auto value = [](const std::string& preset, const std::string& constant) { return nn::cait_preset(preset).at(constant).value; };
+  const auto value = [](const std::string& preset, const std::string& constant) {
+    return nn::cait_preset(preset).at(constant).value;
+  };
   CHECK(nn::cait_preset_names().size() == 24);
   struct Row {
     const char* size;
     double dim, heads, paper_init, timm_init, drop_path;
   };
-  for (const Row& r : {Row{"xxs24", 192, 4, 1e-5, 1e-5, 0.05}, Row{"xxs36", 192, 4, 1e-6, 1e-5, 0.1}, Row{"xs24", 288, 6, 1e-5, 1e-5, 0.05},
-                       Row{"xs36", 288, 6, 1e-6, 1e-6, 0.1}, Row{"s24", 384, 8, 1e-5, 1e-5, 0.1}, Row{"s36", 384, 8, 1e-6, 1e-6, 0.2},
-                       Row{"s48", 384, 8, 1e-6, 1e-6, 0.3}, Row{"m24", 768, 16, 1e-5, 1e-5, 0.2}, Row{"m36", 768, 16, 1e-6, 1e-6, 0.3},
-                       Row{"m48", 768, 16, 1e-6, 1e-6, 0.4}}) {
+  for (const Row& r : {Row{"xxs24", 192, 4, 1e-5, 1e-5, 0.05}, Row{"xxs36", 192, 4, 1e-6, 1e-5, 0.1},
+                       Row{"xs24", 288, 6, 1e-5, 1e-5, 0.05}, Row{"xs36", 288, 6, 1e-6, 1e-6, 0.1},
+                       Row{"s24", 384, 8, 1e-5, 1e-5, 0.1}, Row{"s36", 384, 8, 1e-6, 1e-6, 0.2},
+                       Row{"s48", 384, 8, 1e-6, 1e-6, 0.3}, Row{"m24", 768, 16, 1e-5, 1e-5, 0.2},
+                       Row{"m36", 768, 16, 1e-6, 1e-6, 0.3}, Row{"m48", 768, 16, 1e-6, 1e-6, 0.4}}) {
     INFO(r.size);
     const std::string paper = fmt::format("cait-paper-{}", r.size), timm = fmt::format("cait-timm-{}", r.size);
     CHECK(value(paper, "dim") == r.dim);
@@ -400,7 +433,8 @@ TEST_CASE("presets: the published constants, and where paper and timm differ") {
     CHECK(value(timm, "drop_path") == 0);
   }
   std::vector<std::string> differing;
-  for (const nn::CaitDifference& d : nn::differences(nn::cait_preset("cait-paper-xxs36"), nn::cait_preset("cait-timm-xxs36")))
+  for (const nn::CaitDifference& d :
+       nn::differences(nn::cait_preset("cait-paper-xxs36"), nn::cait_preset("cait-timm-xxs36")))
     differing.push_back(fmt::format("{} {:g} {:g}", d.name, d.a.value, d.b.value));
   CHECK(differing == std::vector<std::string>{"init 1e-06 1e-05", "drop_path 0.1 0"});
   for (const std::string& name : nn::cait_preset_names())
@@ -409,7 +443,8 @@ TEST_CASE("presets: the published constants, and where paper and timm differ") {
       CHECK_FALSE(c.source.empty());
     }
   const nn::CaitPreset timm = nn::cait_preset("cait-timm-xxs36");
-  CHECK(timm.at("epochs").source == "Touvron et al. 2021: 400 epochs for the final models; facebookresearch/deit, main.py has 300");
+  CHECK(timm.at("epochs").source ==
+        "Touvron et al. 2021: 400 epochs for the final models; facebookresearch/deit, main.py has 300");
   CHECK(timm.at("repeated_augmentation").source == "facebookresearch/deit, samplers.py (num_repeats = 3)");
   CHECK(nn::cait_preset("cait-paper-s36").at("drop_path").source == "reported in secondary texts, not verified");
   CHECK_THAT(timm.at("beta2").source, contains("PyTorch's default") && contains("opt-betas None"));
@@ -422,26 +457,33 @@ TEST_CASE("presets: the published constants, and where paper and timm differ") {
                                          {"drop_path_token_only", 0.0},
                                          {"eval_crop", 1.0}})
     CHECK(timm.at(constant).value == wanted);
-  for (const std::int64_t depth : {19, 23, 25, 35}) CHECK_THAT(nn::layerscale_init_source(depth), contains("ours between the published depths"));
+  for (const std::int64_t depth : {19, 23, 25, 35})
+    CHECK_THAT(nn::layerscale_init_source(depth), contains("ours between the published depths"));
   for (const std::int64_t depth : {6, 18, 24, 36, 48}) CHECK_THAT(nn::layerscale_init_source(depth), !contains("ours"));
   const nn::Constant derived = nn::cait_preset("cait-paper-xs48").at("drop_path");
   CHECK(derived.value == Approx(0.15));
   CHECK(derived.source.starts_with("rule: "));
-  const nn::CaiTOptions o = nn::options_of(nn::cait_preset("cait-paper-s36"), {.image = 32, .channels = 1, .classes = 10, .seed = 4});
-  CHECK((o.image == 32 && o.channels == 1 && o.classes == 10 && o.seed == 4 && o.patch == 16 && o.dim == 384 && o.depth == 36 && o.heads == 8 &&
-         o.depth_token_only == 2 && o.mlp_ratio == 4 && o.init == 1e-6 && o.norm_eps == 1e-6 && o.drop_path.rate == 0.2));
+  const nn::CaiTOptions o =
+      nn::options_of(nn::cait_preset("cait-paper-s36"), {.image = 32, .channels = 1, .classes = 10, .seed = 4});
+  CHECK((o.image == 32 && o.channels == 1 && o.classes == 10 && o.seed == 4 && o.patch == 16 && o.dim == 384 &&
+         o.depth == 36 && o.heads == 8 && o.depth_token_only == 2 && o.mlp_ratio == 4 && o.init == 1e-6 &&
+         o.norm_eps == 1e-6 && o.drop_path.rate == 0.2));
   CHECK(o.drop_path.schedule == nn::Schedule::constant);
 }
 
 TEST_CASE("errors of CaiT and its parts say what was expected") {
   nn::CaiTOptions o = tiny();
   o.depth_token_only = 0;
-  CHECK_THAT(error_of([&] { nn::CaiT{o}; }), contains("[cait] expected at least one block for the class token to read the patches, got 0"));
-  CHECK_THAT(error_of([&] { nn::TalkingHeadsAttention({.dim = 8, .heads = 3}); }), contains("[talking_heads] expected a width that is a multiple"));
+  CHECK_THAT(error_of([&] { nn::CaiT{o}; }),
+             contains("[cait] expected at least one block for the class token to read the patches, got 0"));
+  CHECK_THAT(error_of([&] { nn::TalkingHeadsAttention({.dim = 8, .heads = 3}); }),
+             contains("[talking_heads] expected a width that is a multiple"));
   CHECK_THAT(error_of([&] { nn::TalkingHeadsAttention({.dim = 8, .heads = 0}); }),
              contains("[talking_heads] expected a width that is a multiple of the heads, got dim 8 and 0 heads"));
-  CHECK_THAT(error_of([&] { nn::HeadMix(0, nn::HeadMixInit::identity); }), contains("[talking_heads] expected at least one head, got 0"));
-  CHECK_THAT(error_of([&] { nn::ClassAttention({.dim = 8, .heads = 3}); }), contains("[class_attention] expected a width that is a multiple"));
+  CHECK_THAT(error_of([&] { nn::HeadMix(0, nn::HeadMixInit::identity); }),
+             contains("[talking_heads] expected at least one head, got 0"));
+  CHECK_THAT(error_of([&] { nn::ClassAttention({.dim = 8, .heads = 3}); }),
+             contains("[class_attention] expected a width that is a multiple"));
   CHECK_THAT(error_of([&] { nn::ClassAttention({.dim = 8, .heads = 2, .drop_head = 1}); }),
              contains("[class_attention] expected a DropHead rate in [0, 1), got 1"));
   for (const double rate : {-0.1, 1.0})
@@ -457,10 +499,11 @@ TEST_CASE("errors of CaiT and its parts say what was expected") {
              }),
              contains("[class_attention] expected [B, 1 + T, 8], the class token first, got [2, 3, 4]"));
   nn::LayerScaleBlockClassAttn block({.dim = 8, .heads = 2, .hidden = 16});
-  CHECK_THAT(error_of([&] {
-               block(zeros({2, 3, 8}), zeros({2, 2, 8}));
-             }),
-             contains("[class_block] expected patches [B, T, D] and a class token [B, 1, D], got [2, 3, 8] and [2, 2, 8]"));
+  CHECK_THAT(
+      error_of([&] {
+        block(zeros({2, 3, 8}), zeros({2, 2, 8}));
+      }),
+      contains("[class_block] expected patches [B, T, D] and a class token [B, 1, D], got [2, 3, 8] and [2, 2, 8]"));
   CHECK_THAT(error_of([&] { nn::cait_preset("cait-papr-xxs36"); }),
              contains("expected a preset such as cait-paper-xxs36, ") && contains("got \"cait-papr-xxs36\""));
   CHECK_THAT(error_of([&] { nn::cait_preset("cait-timm-s24").at("drop"); }),

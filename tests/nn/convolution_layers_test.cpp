@@ -43,7 +43,8 @@ TEST_CASE("Conv2d strides and pads, with a weight of He's size, or of another de
   for (double w : uniform.weight().values()) largest = std::max(largest, std::abs(w));
   CHECK(largest == Approx(1 / std::sqrt(16.0 * 9)).epsilon(0.01));
 
-  CHECK_THAT(error_of([] { nn::Conv2d({.in = 3, .out = 0, .kernel = 3}); }), contains("[conv2d] expected positive extents"));
+  CHECK_THAT(error_of([] { nn::Conv2d({.in = 3, .out = 0, .kernel = 3}); }),
+             contains("[conv2d] expected positive extents"));
   CHECK_THAT(error_of([] { nn::Init::he_normal().fill(Array({3}, DType::f32, Device::cpu), 0, "b"); }),
              contains("[init] expected a weight [out, in] or [out, in, kh, kw] for he_normal, got b [3]"));
 }
@@ -65,11 +66,15 @@ TEST_CASE("BatchNorm2d moves its running statistics by a tenth, and uses them in
   norm.train();
   norm(x);
   CHECK(relative_error(norm.own("running_mean").value.values(), (mean * 0.9 + batch.mean * 0.1).values()) < 1e-6);
-  CHECK_THAT(error_of([&] { norm(ones({1, 3, 1, 1})); }), contains("more than one value a channel in training, got images [1, 3, 1, 1]"));
+  CHECK_THAT(error_of([&] {
+               norm(ones({1, 3, 1, 1}));
+             }),
+             contains("more than one value a channel in training, got images [1, 3, 1, 1]"));
   CHECK(error_of([] { nn::BatchNorm2d bad(0); }) == "[batch_norm2d] expected at least one channel, got 0");
   CHECK_THAT(error_of([] { nn::BatchNorm2d bad(-3); }), contains("at least one channel"));
   for (const double eps : {0.0, -1e-5, std::nan("")})
-    CHECK_THAT(error_of([&] { nn::BatchNorm2d bad(3, eps); }), contains("[batch_norm2d] expected a finite eps of at least 1e-12, got "));
+    CHECK_THAT(error_of([&] { nn::BatchNorm2d bad(3, eps); }),
+               contains("[batch_norm2d] expected a finite eps of at least 1e-12, got "));
 }
 
 TEST_CASE("running statistics move once for a checkpointed forward pass") {
@@ -77,7 +82,8 @@ TEST_CASE("running statistics move once for a checkpointed forward pass") {
   const Tensor x = variable(images(2));
   static_cast<void>(backward(sum(checkpoint([&](const Tensors& in) { return twice(in[0]); }, {x}))));
   once(x);
-  for (const char* name : {"running_mean", "running_var"}) CHECK(twice.norm.own(name).value.values() == once.norm.own(name).value.values());
+  for (const char* name : {"running_mean", "running_var"})
+    CHECK(twice.norm.own(name).value.values() == once.norm.own(name).value.values());
 }
 
 TEST_CASE("a convolutional network trains, and its running statistics are no optimizer's business") {

@@ -13,7 +13,9 @@ using namespace plumb::test;
 
 namespace {
 
-nn::DeepMlpOptions small(const std::string& method) { return {.inputs = 12, .width = 6, .depth = 3, .classes = 4, .method = method, .seed = 5}; }
+nn::DeepMlpOptions small(const std::string& method) {
+  return {.inputs = 12, .width = 6, .depth = 3, .classes = 4, .method = method, .seed = 5};
+}
 
 Tensor value_of(const nn::Module& m, const std::string& name) {
   for (const nn::Parameter& p : m.parameters())
@@ -36,7 +38,8 @@ TEST_CASE("each deep MLP computes its formula") {
     INFO(method);
     nn::DeepMlp model(small(method));
     model.each_parameter([](const std::string& name, nn::Parameter& p) {  // a fresh alpha would hide its layer
-      if (name.ends_with("alpha") || name.starts_with("norm")) copy_into((random_normal(p.value.shape(), 1, name) + 0.5).array(), p.value.array());
+      if (name.ends_with("alpha") || name.starts_with("norm"))
+        copy_into((random_normal(p.value.shape(), 1, name) + 0.5).array(), p.value.array());
     });
     const auto p = [&](const std::string& name) { return value_of(model, name); };
     Tensor h = relu(linear(reshape(x, {5, 12}), p("first.weight"), p("first.bias")));
@@ -54,7 +57,8 @@ TEST_CASE("each deep MLP computes its formula") {
     const Tensor labels = integers({0, 1, 2, 3, 0}, {5});
     const Gradients g = backward(cross_entropy(model(x), labels)), expected = backward(cross_entropy(logits, labels));
     CHECK(g.entries().size() == model.parameters().size());
-    for (const nn::Parameter& parameter : model.parameters()) CHECK(relative_error(g.find(parameter.value), expected.find(parameter.value)) < 1e-12);
+    for (const nn::Parameter& parameter : model.parameters())
+      CHECK(relative_error(g.find(parameter.value), expected.find(parameter.value)) < 1e-12);
   }
 }
 
@@ -91,8 +95,9 @@ TEST_CASE("the deep MLPs start from the distributions that they declare") {
     const double gain = method == "residual" ? 0.5 : std::sqrt(2.0);
     CHECK(deviation_of(value_of(model, "first.weight")) == Approx(std::sqrt(2.0 / 400)).epsilon(0.02));  // He
     CHECK(deviation_of(value_of(model, "hidden.1.linear.weight")) == Approx(gain / std::sqrt(200.0)).epsilon(0.02));
-    for (const auto& [name, bound] : {std::pair("last.weight", 1 / std::sqrt(200.0)), std::pair("hidden.0.linear.bias", 1 / std::sqrt(200.0)),
-                                      std::pair("first.bias", 0.05), std::pair("last.bias", 1 / std::sqrt(200.0))}) {
+    for (const auto& [name, bound] :
+         {std::pair("last.weight", 1 / std::sqrt(200.0)), std::pair("hidden.0.linear.bias", 1 / std::sqrt(200.0)),
+          std::pair("first.bias", 0.05), std::pair("last.bias", 1 / std::sqrt(200.0))}) {
       INFO(name);
       double largest = 0;
       for (double v : value_of(model, name).values()) largest = std::max(largest, std::abs(v));
@@ -120,7 +125,8 @@ TEST_CASE("Xavier's normal and the uniform init follow their formulas, and refus
   CHECK(beyond_two / 30000 == Approx(0.0455).epsilon(0.1));  // normal, not uniform
   CHECK(nn::Init::xavier_normal(2).description() == "xavier_normal * 2");
   CHECK(nn::Init::uniform(0.5).description() == "uniform(0.5)");
-  CHECK_THAT(error_of([] { nn::Init::xavier_normal(0); }), contains("[init] expected a gain above 0 and at least one part, got 0 and 1"));
+  CHECK_THAT(error_of([] { nn::Init::xavier_normal(0); }),
+             contains("[init] expected a gain above 0 and at least one part, got 0 and 1"));
   CHECK_THAT(error_of([] { nn::Init::uniform(-1); }), contains("[init] expected a finite bound above 0, got -1"));
 }
 
@@ -130,5 +136,8 @@ TEST_CASE("a deep MLP refuses what it cannot be built from or run on") {
   CHECK_THAT(error_of([] { nn::DeepMlp model({.depth = 0}); }),
              contains("expected positive inputs, width, depth and classes, got 3072, 256, 0 and 10"));
   const nn::DeepMlp model(small("vanilla"));
-  CHECK_THAT(error_of([&] { model(zeros({2, 3, 3})); }), contains("[deep_mlp] expected samples [B, ..] of 12 elements, got [2, 3, 3]"));
+  CHECK_THAT(error_of([&] {
+               model(zeros({2, 3, 3}));
+             }),
+             contains("[deep_mlp] expected samples [B, ..] of 12 elements, got [2, 3, 3]"));
 }

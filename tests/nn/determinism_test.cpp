@@ -24,8 +24,15 @@ struct Strict {
 // The weights after two steps, with products large enough to be shared among threads.
 std::vector<Array> trained(Precision products) {
   const PrecisionScope scope(products);
-  nn::ViT model(
-      {.image = 32, .patch = 8, .classes = 10, .dim = 96, .depth = 2, .heads = 3, .gate = "layerscale", .drop_key = {.rate = 0.1}, .seed = 3});
+  nn::ViT model({.image = 32,
+                 .patch = 8,
+                 .classes = 10,
+                 .dim = 96,
+                 .depth = 2,
+                 .heads = 3,
+                 .gate = "layerscale",
+                 .drop_key = {.rate = 0.1},
+                 .seed = 3});
   nn::AdamW optimizer(model.parameters(), {.lr = 1e-3, .clip_norm = 1});
   const Tensor images = random_normal({32, 3, 32, 32}, 0, "images");
   std::vector<std::int64_t> labels;
@@ -41,7 +48,8 @@ std::vector<Array> trained(Precision products) {
 
 bool same_bits(const std::vector<Array>& a, const std::vector<Array>& b) {
   for (std::size_t i = 0; i < a.size(); ++i)
-    if (std::memcmp(a[i].bytes(), b[i].bytes(), static_cast<std::size_t>(a[i].numel()) * sizeof(float)) != 0) return false;
+    if (std::memcmp(a[i].bytes(), b[i].bytes(), static_cast<std::size_t>(a[i].numel()) * sizeof(float)) != 0)
+      return false;
   return a.size() == b.size();
 }
 
@@ -81,8 +89,10 @@ TEST_CASE("strict determinism: weight gradients and products of matmul()") {
       first = now;
     }
   };
-  for (auto [R, N, K] : std::vector<std::array<std::int64_t, 3>>{{2500, 65, 17}, {1000, 65, 65}, {777, 129, 129}, {513, 577, 192}}) {
-    const Tensor x = random_normal({R, K}, 0, "x"), w = variable(random_normal({N, K}, 0, "w")), dy = random_normal({R, N}, 0, "dy");
+  for (auto [R, N, K] :
+       std::vector<std::array<std::int64_t, 3>>{{2500, 65, 17}, {1000, 65, 65}, {777, 129, 129}, {513, 577, 192}}) {
+    const Tensor x = random_normal({R, K}, 0, "x"), w = variable(random_normal({N, K}, 0, "w")),
+                 dy = random_normal({R, N}, 0, "dy");
     on_any_number([&] { return grad(linear(x, w), w, {.cotangent = dy}).values(); });
   }
   for (auto [M, K, N] : std::vector<std::array<std::int64_t, 3>>{{768, 4160, 192}, {192, 4160, 192}}) {

@@ -24,13 +24,17 @@ constexpr std::int64_t steps = 4000;
 // The statistics of one row in each of many steps.
 std::vector<nn::DropKeyStatistics> rows(const nn::DropKey& o, std::int64_t keys, KeyGrid grid) {
   std::vector<nn::DropKeyStatistics> all;
-  for (std::uint32_t step = 0; step < steps; ++step) all.push_back(nn::drop_key_statistics(o, grid, 1, 1, 1, keys, 99, {.step = step}));
+  for (std::uint32_t step = 0; step < steps; ++step)
+    all.push_back(nn::drop_key_statistics(o, grid, 1, 1, 1, keys, 99, {.step = step}));
   return all;
 }
 
 nn::AttentionOptions layer_options(DropShape shape, DropSharing sharing = DropSharing::per_entry) {
-  return {
-      .dim = 12, .heads = 3, .drop_key = {.rate = 0.6, .shape = shape, .sharing = sharing}, .grid = {3, 3}, .init = nn::Init::truncated_normal(0.5)};
+  return {.dim = 12,
+          .heads = 3,
+          .drop_key = {.rate = 0.6, .shape = shape, .sharing = sharing},
+          .grid = {3, 3},
+          .init = nn::Init::truncated_normal(0.5)};
 }
 
 }  // namespace
@@ -66,7 +70,8 @@ TEST_CASE("a block drops an interior key as often as wished and border keys less
   CHECK(at(0, 5) == at(0, 0));
   CHECK(at(4, 2) == Approx(1 - std::pow(0.7, 3.0 / 9)).epsilon(1e-3));
   CHECK(at(1, 1) == Approx(1 - std::pow(0.7, 4.0 / 9)).epsilon(1e-3));
-  for (double each : nn::key_drop_probabilities({.rate = 0.3, .shape = DropShape::cross}, 30, grid)) CHECK(each == Approx(0.3).epsilon(2e-3));
+  for (double each : nn::key_drop_probabilities({.rate = 0.3, .shape = DropShape::cross}, 30, grid))
+    CHECK(each == Approx(0.3).epsilon(2e-3));
   for (double each : nn::key_drop_probabilities({.rate = 0.3}, 30)) CHECK(each == drop_threshold(0.3) / 65536.0);
   // Key by key against draws.
   for (const nn::DropKey& o : {block, nn::DropKey{.rate = 0.3, .shape = DropShape::cross, .window = 3}}) {
@@ -78,7 +83,8 @@ TEST_CASE("a block drops an interior key as often as wished and border keys less
       for (std::size_t j = 0; j < 31; ++j) count[j] += row[j];
     }
     const std::vector<double> expected = nn::key_drop_probabilities(o, 31, grid);
-    for (std::size_t j = 0; j < 31; ++j) CHECK(std::abs(count[j] / steps - expected[j]) <= 4.5 * std::sqrt(expected[j] * (1 - expected[j]) / steps));
+    for (std::size_t j = 0; j < 31; ++j)
+      CHECK(std::abs(count[j] / steps - expected[j]) <= 4.5 * std::sqrt(expected[j] * (1 - expected[j]) / steps));
   }
 }
 
@@ -100,10 +106,12 @@ TEST_CASE("the probability of an empty row is exact where it can be, else an est
   CHECK(nn::empty_row_probability(block, 16, {4, 4}).probability == Approx(std::pow(q, 4)));
   // A cross of window 1 empties a 2 x 3 grid where each row, or each column, has a seed.
   const nn::DropKey cross{.rate = 0.8, .shape = DropShape::cross};
-  const double s = 1 - key_drop(0.8, DropShape::cross, 0, DropSharing::per_entry, {2, 3}, 6, 0).threshold / 65536.0;  // no seed
+  const double s =
+      1 - key_drop(0.8, DropShape::cross, 0, DropSharing::per_entry, {2, 3}, 6, 0).threshold / 65536.0;  // no seed
   const double rows_hit = std::pow(1 - std::pow(s, 3), 2), columns_hit = std::pow(1 - std::pow(s, 2), 3);
   double both = 0;  // by inclusion and exclusion over columns without a seed
-  for (int k = 0; k <= 3; ++k) both += (k % 2 ? -1 : 1) * (k == 0 || k == 3 ? 1 : 3) * std::pow(s, 2 * k) * std::pow(1 - std::pow(s, 3 - k), 2);
+  for (int k = 0; k <= 3; ++k)
+    both += (k % 2 ? -1 : 1) * (k == 0 || k == 3 ? 1 : 3) * std::pow(s, 2 * k) * std::pow(1 - std::pow(s, 3 - k), 2);
   CHECK(nn::empty_row_probability(cross, 6, {2, 3}).probability == Approx(rows_hit + columns_hit - both));
   // Both ways against rows of other draws; 5 x 6 is past what is enumerated.
   for (const KeyGrid grid : {KeyGrid{3, 4}, KeyGrid{5, 6}}) {
@@ -137,9 +145,13 @@ TEST_CASE("a layer's statistics are those of the mask that its forward pass draw
       const PathScope scope(root.attn.path());
       std::vector<double> one(100);
       for (std::size_t i = 0; i < 100; ++i) one[i] = i % 11 == 0;
-      const Tensor q = random_normal({batch, 3, tokens, 10}, 1, "q"), v = broadcast_to(tensor(one, {10, 10}), {batch, 3, 10, 10});
+      const Tensor q = random_normal({batch, 3, tokens, 10}, 1, "q"),
+                   v = broadcast_to(tensor(one, {10, 10}), {batch, 3, 10, 10});
       const std::vector<double> p =
-          attention(q, q, v, {.drop_key = 0.6, .empty = EmptyRow::zero, .drop_shape = shape, .drop_sharing = sharing, .grid = {3, 3}}).values();
+          attention(
+              q, q, v,
+              {.drop_key = 0.6, .empty = EmptyRow::zero, .drop_shape = shape, .drop_sharing = sharing, .grid = {3, 3}})
+              .values();
       double zeros = 0, empty = 0;
       for (std::size_t row = 0; row < p.size(); row += 10) {
         const auto n = std::count(&p[row], &p[row] + 10, 0.0);
@@ -172,8 +184,13 @@ TEST_CASE("a layer passes its DropKey to attention in training and drops nothing
       const Tensor qkv = layer.first()(x);
       {
         const PathScope scope(layer.path());
-        const Tensor heads = attention_qkv(
-            qkv, 3, {.drop_key = 0.6, .empty = EmptyRow::zero, .drop_shape = shape, .drop_window = 3, .drop_sharing = sharing, .grid = {3, 3}});
+        const Tensor heads = attention_qkv(qkv, 3,
+                                           {.drop_key = 0.6,
+                                            .empty = EmptyRow::zero,
+                                            .drop_shape = shape,
+                                            .drop_window = 3,
+                                            .drop_sharing = sharing,
+                                            .grid = {3, 3}});
         CHECK(layer(x).values() == layer.last()(heads).values());
       }
       CHECK(layer(x).values() != plain(x).values());
@@ -185,18 +202,24 @@ TEST_CASE("a layer passes its DropKey to attention in training and drops nothing
 TEST_CASE("a layer with a structured DropKey needs a grid that fits its tokens") {
   nn::AttentionOptions o = layer_options(DropShape::block);
   o.grid.width = 0;
-  CHECK_THAT(error_of([&] { nn::Attention bad(o); }), contains("expected the grid of patches that the shape block drops on, got 3 x 0"));
+  CHECK_THAT(error_of([&] { nn::Attention bad(o); }),
+             contains("expected the grid of patches that the shape block drops on, got 3 x 0"));
   o.grid.width = 2;
-  CHECK_THAT(error_of([&] { nn::Attention bad(o); }), contains("expected an odd window that fits into the grid of 3 x 2 patches, got 3"));
+  CHECK_THAT(error_of([&] { nn::Attention bad(o); }),
+             contains("expected an odd window that fits into the grid of 3 x 2 patches, got 3"));
   o.grid.width = 4;
   nn::Attention layer(o);
   nn::initialize(layer, 0);
-  CHECK_THAT(error_of([&] { layer(zeros({1, 10, 12})); }), contains("expected a grid of at most 10 keys, got 3 x 4 patches"));
+  CHECK_THAT(error_of([&] {
+               layer(zeros({1, 10, 12}));
+             }),
+             contains("expected a grid of at most 10 keys, got 3 x 4 patches"));
   layer.eval();
   CHECK(layer(zeros({1, 10, 12})).shape() == Shape{1, 10, 12});
   CHECK_THAT(error_of([&] { nn::drop_key_statistics({.rate = 0.1}, {}, 0, 1, 1, 1, 0, {}); }),
              contains("at least one sample, head and query, got 0"));
-  CHECK_THAT(error_of([&] { nn::expected_drop_ratio({.rate = 0.1}, 0); }), contains("[drop_key] expected at least one key, got 0"));
+  CHECK_THAT(error_of([&] { nn::expected_drop_ratio({.rate = 0.1}, 0); }),
+             contains("[drop_key] expected at least one key, got 0"));
 }
 
 TEST_CASE("matched by share, every shape is expected to drop as many patches, in a layer as well") {
@@ -204,7 +227,8 @@ TEST_CASE("matched by share, every shape is expected to drop as many patches, in
     for (std::int64_t side : {4, 8, 14})
       for (double share : {0.05, 0.3, 0.7}) {
         INFO(name(shape) << ", " << side << " patches a side, " << share);
-        const nn::DropKey matched = nn::by_rate({.rate = share, .shape = shape, .match = nn::DropMatch::share}, {side, side});
+        const nn::DropKey matched =
+            nn::by_rate({.rate = share, .shape = shape, .match = nn::DropMatch::share}, {side, side});
         CHECK(matched.match == nn::DropMatch::rate);
         CHECK(nn::expected_drop_ratio(matched, side * side, {side, side}) == Approx(share).margin(1e-3));
         // What it is for: by rate a block drops fewer.
@@ -214,9 +238,13 @@ TEST_CASE("matched by share, every shape is expected to drop as many patches, in
   CHECK(nn::by_rate({.rate = 0.3, .shape = DropShape::plain, .match = nn::DropMatch::share}, {}).rate == 0.3);
   CHECK(nn::by_rate({.rate = 0, .shape = DropShape::block, .match = nn::DropMatch::share}, {4, 4}).rate == 0);
   CHECK(nn::by_rate({.rate = 0.3, .shape = DropShape::block}, {4, 4}).rate == 0.3);
-  CHECK_THAT(error_of([] { nn::drop_match_named("size"); }), contains("expected a match of \"rate\" or \"share\", got \"size\""));
+  CHECK_THAT(error_of([] { nn::drop_match_named("size"); }),
+             contains("expected a match of \"rate\" or \"share\", got \"size\""));
 
-  nn::Attention layer({.dim = 12, .heads = 3, .drop_key = {.rate = 0.3, .shape = DropShape::block, .match = nn::DropMatch::share}, .grid = {4, 4}});
+  nn::Attention layer({.dim = 12,
+                       .heads = 3,
+                       .drop_key = {.rate = 0.3, .shape = DropShape::block, .match = nn::DropMatch::share},
+                       .grid = {4, 4}});
   const RandomScope random({.seed = 2, .step = 9});
   CHECK(layer.drop_key_statistics(200, 16).drop_ratio == Approx(0.3).margin(0.01));
 }

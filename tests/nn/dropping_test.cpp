@@ -46,7 +46,8 @@ TEST_CASE("DropHead drops heads at its rate, rescales the others, and keeps one"
   const std::vector<double> s = nn::drop_head_scale(2, heads, 0.5, like).values();
   for (std::uint32_t b = 0; b < 2; ++b)
     for (std::uint32_t h = 0; h < heads; ++h)
-      CHECK((s[b * heads + h] == 0) == (draw16(philox({6, 7, 2 + b, h / 8}, random_key(3, "")), static_cast<int>(h % 8)) < 32768));
+      CHECK((s[b * heads + h] == 0) ==
+            (draw16(philox({6, 7, 2 + b, h / 8}, random_key(3, "")), static_cast<int>(h % 8)) < 32768));
 }
 
 TEST_CASE("DropHead's rate follows a V over training") {
@@ -57,20 +58,24 @@ TEST_CASE("DropHead's rate follows a V over training") {
   CHECK(nn::drop_head_rate(0.2, 100, 101) == 0.2);
   CHECK(nn::drop_head_rate(0.2, 0, 1) == 0.2);
   CHECK_THAT(error_of([] { nn::drop_head_rate(0.2, 5, 5); }), contains("[drop_head] expected a step in 0..4, got 5"));
-  CHECK_THAT(error_of([] { nn::drop_head_scale(1, 2, 1, zeros({1})); }), contains("[drop_head] expected a rate in [0, 1), got 1"));
-  CHECK_THAT(error_of([] { nn::drop_head_scale(2, 0, 0.1, zeros({1})); }), contains("at least 0 samples and one head, got 2 and 0"));
+  CHECK_THAT(error_of([] { nn::drop_head_scale(1, 2, 1, zeros({1})); }),
+             contains("[drop_head] expected a rate in [0, 1), got 1"));
+  CHECK_THAT(error_of([] { nn::drop_head_scale(2, 0, 0.1, zeros({1})); }),
+             contains("at least 0 samples and one head, got 2 and 0"));
   const RandomScope random({.seed = 0, .step = 0});
   CHECK(nn::drop_head_scale(0, 2, 0.1, zeros({1})).shape() == Shape{0, 1, 2, 1});
 }
 
 TEST_CASE("a layer scales its heads by DropHead's factors in training, also along the V, and not in evaluation") {
   for (std::int64_t steps : {0, 21}) {
-    nn::Attention layer({.dim = 12, .heads = 3, .drop_head = 0.6, .drop_head_steps = steps, .init = nn::Init::truncated_normal(0.5)});
+    nn::Attention layer(
+        {.dim = 12, .heads = 3, .drop_head = 0.6, .drop_head_steps = steps, .init = nn::Init::truncated_normal(0.5)});
     initialize(layer, 1);
     const Tensor x = random_normal({4, 5, 12}, 3, "x");
     const auto scaled = [&](double rate) {
       const PathScope scope(layer.path());
-      const std::vector<double> h = attention_qkv(layer.first()(x), 3).values(), s = nn::drop_head_scale(4, 3, rate, x).values();
+      const std::vector<double> h = attention_qkv(layer.first()(x), 3).values(),
+                                s = nn::drop_head_scale(4, 3, rate, x).values();
       std::vector<double> y(h.size());
       for (std::size_t i = 0; i < h.size(); ++i) y[i] = h[i] * s[i / 60 * 3 + i % 12 / 4];
       return layer.last()(tensor(y, {4, 5, 12})).values();
@@ -86,7 +91,8 @@ TEST_CASE("a layer scales its heads by DropHead's factors in training, also alon
   }
   CHECK_THAT(error_of([] { nn::Attention bad({.dim = 4, .heads = 2, .drop_head = 1}); }),
              contains("[attention] expected a DropHead rate in [0, 1), got 1"));
-  CHECK_THAT(error_of([] { nn::Attention bad({.dim = 4, .heads = 2, .drop_head = 0.1, .drop_head_steps = -1}); }), contains("or 0, got -1"));
+  CHECK_THAT(error_of([] { nn::Attention bad({.dim = 4, .heads = 2, .drop_head = 0.1, .drop_head_steps = -1}); }),
+             contains("or 0, got -1"));
 }
 
 TEST_CASE("a layer with DropHead and a structured DropKey has right gradients of order two") {
@@ -123,9 +129,12 @@ TEST_CASE("the original form of stochastic depth scales in evaluation instead, a
   CHECK_FALSE(nn::DropPath(0, 0, nn::DropPathForm::original).row_scale(x).defined());
   for (const std::string& n : nn::drop_path_form_names()) CHECK(nn::name(nn::drop_path_form_named(n)) == n);
   CHECK(nn::drop_path_form_named("original") == nn::DropPathForm::original);
-  CHECK_THAT(error_of([] { nn::drop_path_form_named("none"); }), contains("[drop_path] expected rescaled or original, got \"none\""));
-  CHECK_THAT(error_of([] { nn::DropPath bad(0.999999); }), contains("[drop_path] expected a rate of at most 1 - 2^-16, got 0.999999"));
+  CHECK_THAT(error_of([] { nn::drop_path_form_named("none"); }),
+             contains("[drop_path] expected rescaled or original, got \"none\""));
+  CHECK_THAT(error_of([] { nn::DropPath bad(0.999999); }),
+             contains("[drop_path] expected a rate of at most 1 - 2^-16, got 0.999999"));
   CHECK_THAT(error_of([] { nn::DropPath bad(1); }), contains("[drop_path] expected a rate in [0, 1), got 1"));
-  CHECK_THAT(error_of([] { nn::Dropout bad(0.999999); }), contains("[dropout] expected a probability of at most 1 - 2^-16, got 0.999999"));
+  CHECK_THAT(error_of([] { nn::Dropout bad(0.999999); }),
+             contains("[dropout] expected a probability of at most 1 - 2^-16, got 0.999999"));
   CHECK_FALSE(nn::DropPath(0x1p-18).row_scale(x).defined());  // drops nothing
 }

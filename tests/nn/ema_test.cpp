@@ -13,7 +13,9 @@ namespace {
 struct Model : nn::Module {
   Model() : Module("Model") {}
   Tensor w = parameter("w", tensor({1, -2, 3}, {3}), Role::weight);
-  void set(double a) { copy_into(array_from(std::vector<double>{a, 2 * a, -a}, {3}, w.dtype(), w.device()), w.array()); }
+  void set(double a) {
+    copy_into(array_from(std::vector<double>{a, 2 * a, -a}, {3}, w.dtype(), w.device()), w.array());
+  }
 };
 
 }  // namespace
@@ -73,7 +75,10 @@ TEST_CASE("an average that is saved and loaded continues to the bit") {
   a.update(), b.update();
   CHECK(a.state().at("w.average").values() == b.state().at("w.average").values());
   CHECK(a.state().at("w.average").values() != state.at("w.average").values());
-  CHECK_THAT(error_of([&] { b.load_state({{"w.average", zeros({3})}}); }), contains("[ema] load_state: ") && contains("1 missing: updates"));
+  CHECK_THAT(error_of([&] {
+               b.load_state({{"w.average", zeros({3})}});
+             }),
+             contains("[ema] load_state: ") && contains("1 missing: updates"));
   const std::vector<double> average = b.state().at("w.average").values();
   CHECK(error_of([&] {
           b.load_state({{"w.average", zeros({3})}, {"updates", integers({-2}, {})}});
@@ -100,7 +105,8 @@ struct Headed : nn::Module {
   }
   nn::Parameter& own_of_head(const std::string& name) { return head.own(name); }
   void set(double a) {
-    for (const nn::Parameter& p : parameters()) copy_into(full(p.value.shape(), a, {p.value.dtype(), p.value.device()}).array(), p.value.array());
+    for (const nn::Parameter& p : parameters())
+      copy_into(full(p.value.shape(), a, {p.value.dtype(), p.value.device()}).array(), p.value.array());
   }
   Part body{"Body"}, head{"Head"}, late{"Late"};
 };
@@ -143,11 +149,14 @@ TEST_CASE("an average made before parameters were frozen or unfrozen is right") 
     }
 }
 
-TEST_CASE("an average made before a head was replaced, a module added or a name given another tensor is refused with their names") {
+TEST_CASE(
+    "an average made before a head was replaced, a module added or a name given another tensor is refused with their "
+    "names") {
   const DefaultsScope scope(reference_f64);
-  const auto every_use_refused = [](nn::Ema& ema, const nn::Module& model, const nn::NamedTensors& state, const std::string& changes) {
-    const std::string expected =
-        "[ema] expected the parameters that Headed had when its average was made, got " + changes + "; make the average when the model is complete";
+  const auto every_use_refused = [](nn::Ema& ema, const nn::Module& model, const nn::NamedTensors& state,
+                                    const std::string& changes) {
+    const std::string expected = "[ema] expected the parameters that Headed had when its average was made, got " +
+                                 changes + "; make the average when the model is complete";
     const std::vector<double> before = all_values(model);
     CHECK(error_of([&] { ema.update(); }) == expected);
     CHECK(error_of([&] { ema.swap(); }) == expected);
@@ -186,7 +195,8 @@ TEST_CASE("an average made before a head was replaced, a module added or a name 
     } model;
     nn::Ema ema(model, {.decay = 0.5});
     model.head = nullptr;
-    CHECK_THAT(error_of([&] { ema.update(); }), contains("expected child \"head\" of Short to live as long as its parent"));
+    CHECK_THAT(error_of([&] { ema.update(); }),
+               contains("expected child \"head\" of Short to live as long as its parent"));
   }
 }
 

@@ -1,4 +1,5 @@
-// Every method of the table passes the conformance kit, and for each rule there is a gate that breaks it and nothing else.
+// Every method of the table passes the conformance kit, and for each rule there is a gate that breaks it and nothing
+// else.
 #include <algorithm>
 #include <cmath>
 
@@ -22,7 +23,11 @@ struct Sound : nn::Gate {
 
 template <class G>
 nn::Method method_of(std::vector<nn::Claim> claims = {}) {
-  return {.name = "under_test", .claims = std::move(claims), .formula = "x + f(x)", .source = "test", .build = nn::gate_per_branch<G>};
+  return {.name = "under_test",
+          .claims = std::move(claims),
+          .formula = "x + f(x)",
+          .source = "test",
+          .build = nn::gate_per_branch<G>};
 }
 
 std::vector<std::string> broken_rules(const nn::Method& method) {
@@ -46,7 +51,8 @@ struct WrongSecondOrder : nn::AfterGate {
   Tensor a = parameter("a", {1}, nn::Init::constant(0), Role::gate);
   Tensor after(const Tensor& branch) const override {
     const Tensor x = (1 + a) * branch, value = tanh(x).detach();
-    return record("frozen_tanh", value.array(), {x}, [value](const Tensor& dy) { return Tensors{dy * (1 - value * value)}; });
+    return record("frozen_tanh", value.array(), {x},
+                  [value](const Tensor& dy) { return Tensors{dy * (1 - value * value)}; });
   }
 };
 
@@ -61,13 +67,16 @@ struct MadeToDecay : Sound {  // its role says no, its factor yes
 
 struct Idle : Sound {  // a parameter whose gradient is always 0
   Tensor idle = parameter("idle", {1}, nn::Init::constant(1), Role::gate);
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return Sound::combine(skip, branch) + idle * 0; }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return Sound::combine(skip, branch) + idle * 0;
+  }
 };
 
 struct ManyIdle : Sound {
   std::vector<Tensor> idle;
   ManyIdle() {
-    for (const char* name : {"i1", "i2", "i3", "i4", "i5", "i6", "i7"}) idle.push_back(parameter(name, {1}, nn::Init::constant(1), Role::gate));
+    for (const char* name : {"i1", "i2", "i3", "i4", "i5", "i6", "i7"})
+      idle.push_back(parameter(name, {1}, nn::Init::constant(1), Role::gate));
   }
   Tensor combine(const Tensor& skip, const Tensor& branch) const override {
     Tensor y = Sound::combine(skip, branch);
@@ -77,17 +86,23 @@ struct ManyIdle : Sound {
 };
 
 struct WithoutStochasticDepth : Sound {
-  Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor&) const override { return combine(skip, branch); }
+  Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor&) const override {
+    return combine(skip, branch);
+  }
 };
 
 // Adds what entered the block before, which it keeps outside the stream: a recomputed block finds that of another pass.
 struct OutOfSight : Sound {
   OutOfSight(std::shared_ptr<Tensor> kept, const nn::GateContext& c, bool attention)
-      : previous(std::move(kept)), keeps(attention), uses(attention && c.block > 0), last(!attention && c.block + 1 == c.blocks) {}
+      : previous(std::move(kept)),
+        keeps(attention),
+        uses(attention && c.block > 0),
+        last(!attention && c.block + 1 == c.blocks) {}
   void join(nn::Stream& s, const Tensor& branch, const Tensor& row_scale, const nn::Layer* norm) const override {
     const Tensor before = keeps ? std::exchange(*previous, s.x) : Tensor();
     Gate::join(s, branch, row_scale, norm);
-    if (uses && before.defined() && before.shape() == s.x.shape() && before.dtype() == s.x.dtype() && before.device() == s.x.device())
+    if (uses && before.defined() && before.shape() == s.x.shape() && before.dtype() == s.x.dtype() &&
+        before.device() == s.x.device())
       s.x = s.x + before * 0.5;
     if (last) *previous = Tensor();
   }
@@ -102,8 +117,12 @@ struct DeviceDependent : Sound {
 };
 
 struct Forgetful : Sound {  // data-dependent, kept outside the parameters
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return Sound::combine(skip, branch * scale); }
-  void calibrate(const Tensor&, const Tensor& branch, nn::Calibration&) const override { scale = 1 + std::abs(mean(branch).item()); }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return Sound::combine(skip, branch * scale);
+  }
+  void calibrate(const Tensor&, const Tensor& branch, nn::Calibration&) const override {
+    scale = 1 + std::abs(mean(branch).item());
+  }
   mutable double scale = 1;
 };
 
@@ -120,7 +139,9 @@ struct Noting : Sound {  // notes in a parameter that it was used
 };
 
 struct IgnoredRowScale : Sound {  // in the junction, though combine_scaled would know better
-  void join(nn::Stream& s, const Tensor& branch, const Tensor&, const nn::Layer*) const override { s.x = combine(s.x, branch); }
+  void join(nn::Stream& s, const Tensor& branch, const Tensor&, const nn::Layer*) const override {
+    s.x = combine(s.x, branch);
+  }
 };
 
 struct NormAfterWithoutScaled : nn::Gate {  // a norm takes the factor of a kept sample away
@@ -134,7 +155,9 @@ struct NormAfterWithoutScaled : nn::Gate {  // a norm takes the factor of a kept
 };
 
 struct ForgottenChild : Sound {  // a layer that it uses and does not register
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return Sound::combine(skip, mixed(branch)); }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return Sound::combine(skip, mixed(branch));
+  }
   nn::Linear mixed{{.in = 8, .out = 8}};
 };
 
@@ -147,7 +170,9 @@ struct OwnWeights : Sound {  // a matrix of its own for the skip, which a droppe
   OwnWeights() {
     child("mix", mix).each_parameter([](const std::string&, nn::Parameter& p) { p.decay_factor = 0; });
   }
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return Sound::combine(skip + mix(skip), branch); }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return Sound::combine(skip + mix(skip), branch);
+  }
   Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {
     return gated_residual(skip + mix(skip), (1 + a) * branch, {}, row_scale);
   }
@@ -155,11 +180,15 @@ struct OwnWeights : Sound {  // a matrix of its own for the skip, which a droppe
 };
 
 struct OneToken : Sound {
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return slice(Sound::combine(skip, branch), 1, 0, 1); }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return slice(Sound::combine(skip, branch), 1, 0, 1);
+  }
 };
 
 struct NotANumber : Sound {
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return Sound::combine(skip, branch) * std::nan(""); }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return Sound::combine(skip, branch) * std::nan("");
+  }
 };
 
 struct Dead : nn::Gate {
@@ -231,7 +260,8 @@ std::string detail_of(const nn::GateChoice& method, const std::string& rule) {
 }  // namespace
 
 TEST_CASE("the kit says what to do, and one mistake once") {
-  CHECK_THAT(detail_of(method_of<ForgottenChild>(), "registered"), contains("expected initialised parameters, got weight") && contains("child()"));
+  CHECK_THAT(detail_of(method_of<ForgottenChild>(), "registered"),
+             contains("expected initialised parameters, got weight") && contains("child()"));
   CHECK_THAT(detail_of(method_of<PastParameter>(), "registered"), contains("a tensor [1]") && contains("parameter()"));
   CHECK_THAT(detail_of(method_of<Decaying>(), "roles"), contains("give it Role::gate, or decay_factor 0"));
   CHECK_THAT(detail_of(method_of<IgnoredRowScale>(), "stochastic depth"), contains("row_scale"));
@@ -247,16 +277,19 @@ TEST_CASE("the kit says what to do, and one mistake once") {
   const nn::GateReport report = nn::check_gate(method_of<OneToken>());
   INFO(report.text());
   CHECK(std::ranges::count(report.rules, false, &nn::RuleResult::passed) == 1);
-  CHECK_THAT(report.text(), contains("expected combine to return the shape of the stream") && contains("(and so in 13 rules after it"));
+  CHECK_THAT(report.text(), contains("expected combine to return the shape of the stream") &&
+                                contains("(and so in 13 rules after it"));
 }
 
 TEST_CASE("a dead combination is refused at construction with the reason") {
   CHECK_THAT(error_of([] { nn::Stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = method_of<Dead>()}); }),
-             contains("got a gate that passes nothing and a last layer (Block.attn.proj) of zeros: neither would ever get a gradient"));
+             contains("got a gate that passes nothing and a last layer (Block.attn.proj) of zeros: neither would ever "
+                      "get a gradient"));
 }
 
 TEST_CASE("what bf16 would not see of a branch") {
-  CHECK(nn::unchanged_in_bf16({1, 1, 1, 1}, {1e-6, 1e-3, 0.01, 0}) == 0.5);  // a bf16 ulp at 1 is 1/128; half of it rounds away
+  CHECK(nn::unchanged_in_bf16({1, 1, 1, 1}, {1e-6, 1e-3, 0.01, 0}) ==
+        0.5);  // a bf16 ulp at 1 is 1/128; half of it rounds away
   CHECK(nn::unchanged_in_bf16({1, -2}, {1, 1}) == 0);
   const auto detail = [](const std::string& gate) {
     const nn::GateReport report = nn::check_gate(gate);

@@ -45,7 +45,9 @@ struct Highway : nn::Gate {
       : w(parameter("w", {c.dim, c.dim}, nn::Init::truncated_normal(0.3), Role::gate)),
         b(parameter("b", {c.dim}, nn::Init::constant(-1), Role::gate)) {}
   Tensor values(const Tensor& skip) const override { return 0.5 + 0.5 * tanh(0.5 * linear(skip, w, b)); }
-  Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + values(skip) * (branch - skip); }
+  Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+    return skip + values(skip) * (branch - skip);
+  }
   Tensor w, b;
 };
 
@@ -78,9 +80,11 @@ TEST_CASE("what a gate adds is its junction without what that keeps of the strea
       const Tensor zero = zeros_like(j.branch_value);
       // All of these are affine in the stream: what is kept is what moves with it.
       const Tensor kept = j.gate.combine(j.stream, zero) - j.gate.combine(zeros_like(j.stream), zero);
-      CHECK(relative_error(j.gate.added(j.stream, j.branch_value), j.gate.combine(j.stream, j.branch_value) - kept) < 1e-12);
+      CHECK(relative_error(j.gate.added(j.stream, j.branch_value), j.gate.combine(j.stream, j.branch_value) - kept) <
+            1e-12);
       const Tensor none = zeros({3}), once = ones({3});
-      CHECK(relative_error(j.gate.combine_scaled(j.stream, j.branch_value, once), j.gate.combine(j.stream, j.branch_value)) < 1e-12);
+      CHECK(relative_error(j.gate.combine_scaled(j.stream, j.branch_value, once),
+                           j.gate.combine(j.stream, j.branch_value)) < 1e-12);
       CHECK(relative_error(j.gate.combine_scaled(j.stream, j.branch_value, none), kept) < 1e-12);
     });
     CHECK(junctions == 4);
@@ -89,12 +93,22 @@ TEST_CASE("what a gate adds is its junction without what that keeps of the strea
 
 TEST_CASE("what a tiny gate adds does not drown in the stream") {
   const NoGrad no_grad;
-  nn::ViT model({.image = 16, .patch = 8, .channels = 1, .classes = 7, .dim = 12, .depth = 1, .heads = 3, .gate = nn::methods::layerscale(1e-12)});
-  each_junction(model, random_normal({3, 1, 16, 16}, 1, "images"),
-                [](const nn::Junction& j) { CHECK(relative_error(j.gate.added(j.stream, j.branch_value) * 1e12, j.branch_value) < 1e-5); });
+  nn::ViT model({.image = 16,
+                 .patch = 8,
+                 .channels = 1,
+                 .classes = 7,
+                 .dim = 12,
+                 .depth = 1,
+                 .heads = 3,
+                 .gate = nn::methods::layerscale(1e-12)});
+  each_junction(model, random_normal({3, 1, 16, 16}, 1, "images"), [](const nn::Junction& j) {
+    CHECK(relative_error(j.gate.added(j.stream, j.branch_value) * 1e12, j.branch_value) < 1e-5);
+  });
 }
 
-TEST_CASE("a gate that reads the stream adds what it changes, has the factors that it says, and passes dropped samples as they are") {
+TEST_CASE(
+    "a gate that reads the stream adds what it changes, has the factors that it says, and passes dropped samples as "
+    "they are") {
   const DefaultsScope f64(reference_f64);
   const NoGrad no_grad;
   nn::ViT model({.image = 16,
@@ -125,12 +139,14 @@ TEST_CASE("a gate that multiplies the stream is not taken for a dead one") {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip * (1 + branch); }
     void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }
   };
-  CHECK_NOTHROW(nn::Stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = nn::Method{.build = nn::gate_per_branch<Multiplying>}}));
+  CHECK_NOTHROW(nn::Stack(
+      {.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = nn::Method{.build = nn::gate_per_branch<Multiplying>}}));
   struct Tiny : nn::Gate {  // drowns in a stream of ones, but learns
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + 1e-12 * branch; }
     void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }
   };
-  CHECK_NOTHROW(nn::Stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = nn::Method{.build = nn::gate_per_branch<Tiny>}}));
+  CHECK_NOTHROW(nn::Stack(
+      {.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = nn::Method{.build = nn::gate_per_branch<Tiny>}}));
 }
 
 TEST_CASE("what a method claims about a fresh network holds") {
@@ -161,8 +177,10 @@ TEST_CASE("parameters that methods add: names, shapes, roles, rates") {
     std::vector<std::string> lines;
     for (const auto& [name, p] : by_name(make_vit(gate)))
       if (name.starts_with("blocks.1.") &&
-          (name.find("gate") != std::string::npos || name.find("shifts") != std::string::npos || name.find("norm1.w") != std::string::npos))
-        lines.push_back(fmt::format("{} {} {} {:g} {:g}", name.substr(9), p.value.shape(), nn::name(p.role), p.lr_factor, p.value.values()[0]));
+          (name.find("gate") != std::string::npos || name.find("shifts") != std::string::npos ||
+           name.find("norm1.w") != std::string::npos))
+        lines.push_back(fmt::format("{} {} {} {:g} {:g}", name.substr(9), p.value.shape(), nn::name(p.role),
+                                    p.lr_factor, p.value.values()[0]));
     return lines;
   };
   using Lines = std::vector<std::string>;
@@ -171,15 +189,20 @@ TEST_CASE("parameters that methods add: names, shapes, roles, rates") {
   CHECK(added("rezero") == Lines{"gate.alpha [1] gate 1 0"});
   CHECK(added("rezero_separate") == Lines{"gate1.alpha [1] gate 1 0", "gate2.alpha [1] gate 1 0"});
   CHECK(added("skipinit") == Lines{"gate1.alpha [1] gate 1 0", "gate2.alpha [1] gate 1 0"});
-  CHECK(added("scalar_gate") == Lines{"gate1.alpha [1] gate 1 0.1", "gate2.alpha [1] gate 1 0.1", "norm1.weight [12] norm 1 1"});
-  CHECK(added("layerscale") == Lines{"gate1.gamma [12] gate 1 0.1", "gate2.gamma [12] gate 1 0.1", "norm1.weight [12] norm 1 1"});
-  CHECK(added("fixup") == Lines{"gate1.scale [1] gate 0.1 1", "gate2.scale [1] gate 0.1 1", "shifts.act [1] shift 0.1 0",
-                                "shifts.attn [1] shift 0.1 0", "shifts.fc1 [1] shift 0.1 0", "shifts.fc2 [1] shift 0.1 0"});
+  CHECK(added("scalar_gate") ==
+        Lines{"gate1.alpha [1] gate 1 0.1", "gate2.alpha [1] gate 1 0.1", "norm1.weight [12] norm 1 1"});
+  CHECK(added("layerscale") ==
+        Lines{"gate1.gamma [12] gate 1 0.1", "gate2.gamma [12] gate 1 0.1", "norm1.weight [12] norm 1 1"});
+  CHECK(added("fixup") == Lines{"gate1.scale [1] gate 0.1 1", "gate2.scale [1] gate 0.1 1",
+                                "shifts.act [1] shift 0.1 0", "shifts.attn [1] shift 0.1 0",
+                                "shifts.fc1 [1] shift 0.1 0", "shifts.fc2 [1] shift 0.1 0"});
 }
 
 TEST_CASE("Fixup scales its branches by depth and zeroes last layers and head") {
   const auto p = by_name(make_vit("fixup", 24)), plain = by_name(make_vit("pre", 24));
-  const auto ratio = [&](const std::string& name) { return deviation(p.at(name).value) / deviation(plain.at(name).value); };
+  const auto ratio = [&](const std::string& name) {
+    return deviation(p.at(name).value) / deviation(plain.at(name).value);
+  };
   CHECK(ratio("blocks.5.mlp.fc1.weight") == Approx(0.1443).epsilon(1e-3));   // (2 24)^-1/2
   CHECK(ratio("blocks.5.attn.qkv.weight") == Approx(0.5246).epsilon(1e-3));  // (2 24)^-1/6
   CHECK(deviation(p.at("blocks.5.attn.proj.weight").value) == 0);
@@ -189,7 +212,9 @@ TEST_CASE("Fixup scales its branches by depth and zeroes last layers and head") 
 }
 
 TEST_CASE("Fixup piece by piece: each rule can be left out, and nothing else changes") {
-  const auto with = [](const nn::methods::FixupParts& parts) { return by_name(make_vit(nn::methods::fixup(parts), 24)); };
+  const auto with = [](const nn::methods::FixupParts& parts) {
+    return by_name(make_vit(nn::methods::fixup(parts), 24));
+  };
   const auto whole = with({});
   const auto alike = [&](const std::map<std::string, nn::Parameter>& p, const std::string& name) {
     return p.at(name).value.values() == whole.at(name).value.values();
@@ -199,7 +224,9 @@ TEST_CASE("Fixup piece by piece: each rule can be left out, and nothing else cha
   CHECK(deviation(random_last.at("blocks.5.attn.proj.weight").value) > 0.01);
   CHECK(alike(random_last, "blocks.5.mlp.fc1.weight"));
   const auto unscaled = with({.factor = 0}), squared = with({.factor = 2});
-  const auto ratio = [&](const auto& p, const std::string& name) { return deviation(p.at(name).value) / deviation(whole.at(name).value); };
+  const auto ratio = [&](const auto& p, const std::string& name) {
+    return deviation(p.at(name).value) / deviation(whole.at(name).value);
+  };
   CHECK(ratio(unscaled, "blocks.5.mlp.fc1.weight") == Approx(std::sqrt(48.0)).epsilon(1e-3));
   CHECK(ratio(squared, "blocks.5.attn.qkv.weight") == Approx(std::pow(48.0, -1.0 / 6)).epsilon(1e-3));
   CHECK(deviation(squared.at("blocks.5.mlp.fc2.weight").value) == 0);
@@ -214,7 +241,8 @@ TEST_CASE("Fixup piece by piece: each rule can be left out, and nothing else cha
 
 TEST_CASE("Fixup's parts come from its constants, and fixup_ln always has them all") {
   nn::GateContext c{.dim = 8, .heads = 2, .hidden = 32, .block = 0, .blocks = 2};
-  CHECK_THAT(error_of([&] { nn::methods::fixup().build(c); }), contains("got \"zero_last\"; add it to Method::constants"));
+  CHECK_THAT(error_of([&] { nn::methods::fixup().build(c); }),
+             contains("got \"zero_last\"; add it to Method::constants"));
   c.constants = {{"shifts", 0}, {"scales", 0}};
   CHECK(nn::methods::fixup_ln().build(c).modules.size() == 3);
 }
@@ -246,8 +274,16 @@ TEST_CASE("a class token may join the patches late: the blocks before see patche
     CHECK(model(random_normal({3, 1, 16, 16}, 1, "images")).shape() == Shape{3, 7});
   }
   const auto build = [](std::int64_t joins, nn::Pool pool, const char* gate) {
-    nn::ViT model(
-        {.image = 16, .patch = 8, .channels = 1, .classes = 7, .dim = 12, .depth = 3, .heads = 3, .gate = gate, .pool = pool, .token_block = joins});
+    nn::ViT model({.image = 16,
+                   .patch = 8,
+                   .channels = 1,
+                   .classes = 7,
+                   .dim = 12,
+                   .depth = 3,
+                   .heads = 3,
+                   .gate = gate,
+                   .pool = pool,
+                   .token_block = joins});
     model(zeros({1, 1, 16, 16}));
   };
   CHECK_THAT(error_of([&] { build(3, nn::Pool::token, "pre"); }),
@@ -297,7 +333,15 @@ TEST_CASE("a recipe says how weights, head and rates of scalars start, the share
 TEST_CASE("a ViT that pools has no class token and reads the mean of its normalised patches") {
   for (const char* gate : {"pre", "rezero", "residual_dual", "hyper_connections"}) {
     INFO(gate);
-    nn::ViT model({.image = 16, .patch = 8, .channels = 1, .classes = 7, .dim = 12, .depth = 2, .heads = 3, .gate = gate, .pool = nn::Pool::mean});
+    nn::ViT model({.image = 16,
+                   .patch = 8,
+                   .channels = 1,
+                   .classes = 7,
+                   .dim = 12,
+                   .depth = 2,
+                   .heads = 3,
+                   .gate = gate,
+                   .pool = nn::Pool::mean});
     const auto p = by_name(model);
     CHECK_FALSE(p.contains("cls_token"));
     CHECK(p.at("pos_embed").value.shape() == Shape{1, 4, 12});
@@ -307,10 +351,12 @@ TEST_CASE("a ViT that pools has no class token and reads the mean of its normali
     const Tensor images = random_normal({3, 1, 16, 16}, 1, "images");
     // Patch by patch: the embedding as a product, the stack, and the mean over patches by hand.
     const Tensor patches = permute(reshape(images, {3, 1, 2, 8, 2, 8}), {0, 2, 4, 3, 5, 1});
-    const Tensor tokens =
-        linear(reshape(patches, {3, 4, 64}), p.at("patch_embed.proj.weight").value, p.at("patch_embed.proj.bias").value) + p.at("pos_embed").value;
+    const Tensor tokens = linear(reshape(patches, {3, 4, 64}), p.at("patch_embed.proj.weight").value,
+                                 p.at("patch_embed.proj.bias").value) +
+                          p.at("pos_embed").value;
     const Tensor out = model.stack()(tokens);
-    const Tensor pooled = (slice(out, 1, 0, 1) + slice(out, 1, 1, 2) + slice(out, 1, 2, 3) + slice(out, 1, 3, 4)) * 0.25;
+    const Tensor pooled =
+        (slice(out, 1, 0, 1) + slice(out, 1, 1, 2) + slice(out, 1, 2, 3) + slice(out, 1, 3, 4)) * 0.25;
     const Tensor logits = linear(reshape(pooled, {3, 12}), p.at("head.weight").value, p.at("head.bias").value);
     CHECK(norm(model(images) - logits).item() < 1e-5 * norm(logits).item());
   }
@@ -319,9 +365,12 @@ TEST_CASE("a ViT that pools has no class token and reads the mean of its normali
 TEST_CASE("a method's own base init is taken when asked for") {
   const auto p = by_name(make_vit("rezero", 2, true));
   CHECK(deviation(p.at("blocks.0.mlp.fc1.weight").value) == Approx(std::sqrt(2.0 / (12 + 48))).epsilon(0.1));
-  CHECK(deviation(p.at("blocks.0.attn.qkv.weight").value) == Approx(std::sqrt(2.0 / (12 + 36))).epsilon(0.1));  // packed
-  CHECK(deviation(by_name(make_vit("post", 2, true)).at("blocks.0.attn.qkv.weight").value) == Approx(std::sqrt(2.0 / 24)).epsilon(0.1));
-  CHECK(deviation(by_name(make_vit("layerscale", 2, true)).at("blocks.0.attn.qkv.weight").value) == Approx(0.02).epsilon(0.1));
+  CHECK(deviation(p.at("blocks.0.attn.qkv.weight").value) ==
+        Approx(std::sqrt(2.0 / (12 + 36))).epsilon(0.1));  // packed
+  CHECK(deviation(by_name(make_vit("post", 2, true)).at("blocks.0.attn.qkv.weight").value) ==
+        Approx(std::sqrt(2.0 / 24)).epsilon(0.1));
+  CHECK(deviation(by_name(make_vit("layerscale", 2, true)).at("blocks.0.attn.qkv.weight").value) ==
+        Approx(0.02).epsilon(0.1));
 }
 
 TEST_CASE("LayerScale as a module") {
@@ -361,7 +410,8 @@ TEST_CASE("folding LayerScale's gamma into the output projection leaves the bloc
   const Tensor x = random_normal({2, 5, 12}, 3, "x"), before = (*model.blocks()[0])(x);
   for (const auto& [gate, linear] : {std::pair{"gate1", "attn.proj"}, {"gate2", "mlp.fc2"}}) {
     const Tensor gamma = p.at(fmt::format("blocks.0.{}.gamma", gate)).value.detach();
-    const Array &w = p.at(fmt::format("blocks.0.{}.weight", linear)).value.array(), &b = p.at(fmt::format("blocks.0.{}.bias", linear)).value.array();
+    const Array &w = p.at(fmt::format("blocks.0.{}.weight", linear)).value.array(),
+                &b = p.at(fmt::format("blocks.0.{}.bias", linear)).value.array();
     copy_into((Tensor(w) * reshape(gamma, {12, 1})).array(), w);
     copy_into((Tensor(b) * gamma).array(), b);
     copy_into(ones({12}).array(), gamma.array());
@@ -388,10 +438,10 @@ TEST_CASE("a method with other constants is the same as text and in code, to the
   CHECK(nn::method_named("fixup:scales=0").with({{"scales", 1}}).claims.size() == 3);
   CHECK_THAT(nn::method_named("depth_mup:base_depth=8").counts, contains("Nb = 8"));
   // As text and in code the same network is built.
-  for (const auto& [text, method] :
-       std::vector<std::pair<std::string, nn::Method>>{{"layerscale:init=0.3", nn::methods::layerscale(0.3)},
-                                                       {"hyper_connections:streams=2", nn::methods::hyper_connections(2)},
-                                                       {"complete_p:base_depth=8", nn::methods::complete_p(8)}}) {
+  for (const auto& [text, method] : std::vector<std::pair<std::string, nn::Method>>{
+           {"layerscale:init=0.3", nn::methods::layerscale(0.3)},
+           {"hyper_connections:streams=2", nn::methods::hyper_connections(2)},
+           {"complete_p:base_depth=8", nn::methods::complete_p(8)}}) {
     const nn::ViT a = make_vit(text), b = make_vit(method);
     const Tensor images = random_normal({2, 1, 16, 16}, 0, "images");
     CHECK(a(images).values() == b(images).values());
@@ -428,9 +478,11 @@ TEST_CASE("a registered gate is in the table and trains, and a bad registration 
   CHECK(last < 0.5 * first);
   CHECK_THAT(error_of([] { nn::register_gate<TanhGate>("pre"); }), contains("expected a new name, got \"pre\""));
   CHECK_THAT(error_of([] { nn::register_gate<TanhGate>("Bad Name"); }), contains("lower-case"));
-  CHECK_THAT(error_of([] { make_vit("layer_scale"); }),
-             contains("[gate] expected the name of a residual method, got \"layer_scale\"; did you mean 'layerscale'?"));
-  CHECK_THAT(error_of([] { make_vit("qqqqqqqqqqqq"); }), contains("known: post, pre, rezero, ") && contains(" more (nn::method_names()"));
+  CHECK_THAT(
+      error_of([] { make_vit("layer_scale"); }),
+      contains("[gate] expected the name of a residual method, got \"layer_scale\"; did you mean 'layerscale'?"));
+  CHECK_THAT(error_of([] { make_vit("qqqqqqqqqqqq"); }),
+             contains("known: post, pre, rezero, ") && contains(" more (nn::method_names()"));
   nn::register_gate<Shrinking>("shrinking");
   CHECK_THAT(error_of([&] { make_vit("shrinking")(images); }),
              contains("[gate] expected combine to return the shape of the stream [8, 5, 12], got [8, 1, 12]"));
@@ -470,7 +522,9 @@ TEST_CASE("rates over depth") {
     for (int l = 0; l < 6; ++l) r.push_back(nn::rate_at(s, 0.3, l, 6));
     return r;
   };
-  const auto near = [](const std::vector<double>& a, const std::vector<double>& b) { return relative_error(a, b) < 1e-12; };
+  const auto near = [](const std::vector<double>& a, const std::vector<double>& b) {
+    return relative_error(a, b) < 1e-12;
+  };
   CHECK(near(rates(constant), {0.3, 0.3, 0.3, 0.3, 0.3, 0.3}));
   CHECK(near(rates(decreasing), {0.3, 0.24, 0.18, 0.12, 0.06, 0}));
   CHECK(near(rates(increasing), {0, 0.06, 0.12, 0.18, 0.24, 0.3}));
@@ -485,12 +539,15 @@ TEST_CASE("a gate with a layer of its own can close branches whose last layer st
   struct Mixed : nn::Gate {  // x + f + mix(x) f
     explicit Mixed(const nn::GateContext& c) : mix({.in = c.dim, .out = c.dim}) { child("mix", mix); }
     void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }
-    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch + mix(skip) * branch; }
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+      return skip + branch + mix(skip) * branch;
+    }
     nn::Linear mix;
   };
   nn::Method m;
   m.name = "mixed";
   m.build = nn::gate_per_branch<Mixed>;
-  const nn::ViT model({.image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 2, .heads = 2, .gate = m});
+  const nn::ViT model(
+      {.image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 2, .heads = 2, .gate = m});
   CHECK(model(random_normal({2, 1, 8, 8}, 0, "images")).shape() == Shape{2, 3});
 }

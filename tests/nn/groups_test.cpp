@@ -40,7 +40,8 @@ std::string groups_of(const std::string& gate) {
     std::string factors;
     if (p.lr_factor != 1) factors += fmt::format(" rate x {:.6g}", p.lr_factor);
     if (p.eps_factor != 1) factors += fmt::format(" eps x {:.6g}", p.eps_factor);
-    if (p.decay_factor > 0) decayed.push_back(p.name + (p.decay_factor != 1 ? fmt::format(" x {:.6g}", p.decay_factor) : ""));
+    if (p.decay_factor > 0)
+      decayed.push_back(p.name + (p.decay_factor != 1 ? fmt::format(" x {:.6g}", p.decay_factor) : ""));
     if (!factors.empty()) factored[factors.substr(1)].push_back(p.name);
     others += factors.empty() && !(p.decay_factor > 0);
   }
@@ -53,7 +54,8 @@ std::string groups_of(const std::string& gate) {
 
 TEST_CASE("which parameters decay and which have a rate or eps factor, for every method") {
   std::string text =
-      "# For every method: the parameters of a ViT of three blocks, under its paper's recipe, that decay, and those whose rate or eps has a factor.\n"
+      "# For every method: the parameters of a ViT of three blocks, under its paper's recipe, that decay, and those "
+      "whose rate or eps has a factor.\n"
       "# Written by tests/nn/groups_test.cpp, which says how to take over a change.\n";
   REQUIRE(built_in.size() >= 31);
   for (const std::string& gate : built_in) text += groups_of(gate);
@@ -65,6 +67,7 @@ TEST_CASE("which parameters decay and which have a rate or eps factor, for every
     return;
   }
   write_file_atomically(actual, text);
-  FAIL("the groups differ: look at\n  diff " << golden.string() << " " << actual.string() << "\nand if that is meant,\n  cp " << actual.string()
-                                             << " " << golden.string());
+  FAIL("the groups differ: look at\n  diff " << golden.string() << " " << actual.string()
+                                             << "\nand if that is meant,\n  cp " << actual.string() << " "
+                                             << golden.string());
 }

@@ -18,8 +18,8 @@ constexpr std::int64_t dim = 8;
 Tensor stream() { return random_normal({2, 5, dim}, 0, "stream"); }
 
 std::unique_ptr<nn::Stack> make_stack(const nn::GateChoice& gate, std::int64_t depth = 3, bool final_norm = true) {
-  auto stack = std::make_unique<nn::Stack>(
-      nn::StackOptions{.dim = dim, .heads = 2, .hidden = 4 * dim, .depth = depth, .gate = gate, .final_norm = final_norm});
+  auto stack = std::make_unique<nn::Stack>(nn::StackOptions{
+      .dim = dim, .heads = 2, .hidden = 4 * dim, .depth = depth, .gate = gate, .final_norm = final_norm});
   nn::initialize(*stack, 0);
   return stack;
 }
@@ -37,7 +37,8 @@ void set_all(const nn::Module& module, const std::string& ending, double value) 
 // Shared parameters get the same values, larger than at init, so that branches matter.
 void shake_weights(const nn::Module& module) {
   for (const nn::Parameter& p : module.parameters())
-    if (p.role == nn::Role::weight) copy_into((random_normal(p.value.shape(), 1, p.name) * 0.3).array(), p.value.array());
+    if (p.role == nn::Role::weight)
+      copy_into((random_normal(p.value.shape(), 1, p.name) * 0.3).array(), p.value.array());
 }
 
 std::vector<double> output(const nn::Stack& stack) { return stack(stream()).values(); }
@@ -76,7 +77,8 @@ TEST_CASE("a method with its special constants is its parent") {
       nn::BlockGates gates = build(c);
       for (const auto& [name, module] : gates.modules)
         if (name.ends_with("_norm"))
-          removed.push_back(dynamic_cast<nn::Layer&>(*module).on_forward([](const nn::Layer&, const Tensor& in, const Tensor&) { return in; }));
+          removed.push_back(dynamic_cast<nn::Layer&>(*module).on_forward(
+              [](const nn::Layer&, const Tensor& in, const Tensor&) { return in; }));
       return gates;
     };
     const auto s = make_stack(m);
@@ -99,8 +101,8 @@ TEST_CASE("a method with its special constants is its parent") {
     }
   }
   SECTION("scalar gate, LayerScale and branch_scale with 1; value residual that keeps its own values") {
-    for (const nn::Method& m :
-         {nn::methods::scalar_gate(1.0), nn::methods::layerscale(1.0), nn::methods::branch_scale(1.0), nn::methods::act_norm()}) {
+    for (const nn::Method& m : {nn::methods::scalar_gate(1.0), nn::methods::layerscale(1.0),
+                                nn::methods::branch_scale(1.0), nn::methods::act_norm()}) {
       const auto s = make_stack(m);
       shake_weights(*s);
       CHECK(relative_error(output(*s), as_pre) < 1e-14);
@@ -157,7 +159,8 @@ TEST_CASE("depth-muP and CompleteP beyond their base depth: multiplier, rates an
     std::vector<Handle> watch;
     watch.push_back(stack->blocks()[0]->observe([&](const nn::Junction& j) {
       if (std::string(j.branch.kind()) == "attn")
-        largest = mean((j.output - j.stream) * (j.output - j.stream)).item() / mean(j.branch_value * j.branch_value).item();
+        largest =
+            mean((j.output - j.stream) * (j.output - j.stream)).item() / mean(j.branch_value * j.branch_value).item();
     }));
     stack->run(x);
     return std::sqrt(largest);
@@ -316,7 +319,8 @@ TEST_CASE("audit_init finds what does not start as declared") {
              contains("[audit_init] expected every tensor of Stack to start as it declares for seed 1"));
   set_all(*stack, "blocks.1.gate1.gamma", 1);  // "reset to ones": a bug that happened elsewhere
   CHECK_THAT(error_of([&] { nn::audit_init(*stack, 0); }),
-             contains("got 1 that do not") && contains("blocks.1.gate1.gamma [8]: declared 0.1, element 0 would be 0.1, found 1"));
+             contains("got 1 that do not") &&
+                 contains("blocks.1.gate1.gamma [8]: declared 0.1, element 0 would be 0.1, found 1"));
   stack->blocks()[0]->mlp().first().weight_init() = nn::Init::xavier_uniform();  // declared after the pass
   CHECK_THAT(error_of([&] { nn::audit_init(*stack, 0); }),
              contains("got 2 that do not") && contains("blocks.0.mlp.fc1.weight [32, 8]: declared xavier_uniform"));
@@ -328,7 +332,8 @@ TEST_CASE("with a head of zeros the head alone gets a gradient in the first step
     if (!nn::method_named(name).paper.zero_head) continue;
     ++methods;
     const nn::ViT model({.image = 16, .channels = 1, .dim = 12, .depth = 2, .heads = 3, .gate = name});
-    const Gradients g = backward(cross_entropy(model(random_normal({4, 1, 16, 16}, 0, "images")), integers({0, 1, 2, 3}, {4})));
+    const Gradients g =
+        backward(cross_entropy(model(random_normal({4, 1, 16, 16}, 0, "images")), integers({0, 1, 2, 3}, {4})));
     for (const Gradients::Entry& e : g.entries()) {
       INFO(name << ", " << e.node->name);
       CHECK((mean(e.gradient * e.gradient).item() > 0) == e.node->name.starts_with("head."));

@@ -15,10 +15,20 @@ namespace {
 const std::vector<std::string> built_in_gates = nn::method_names();  // before a test registers more
 
 nn::ViTOptions small_vit(const std::string& gate = "layerscale") {
-  return {.image = 16, .patch = 8, .channels = 3, .classes = 5, .dim = 16, .depth = 3, .heads = 2, .gate = gate, .pool = nn::Pool::token};
+  return {.image = 16,
+          .patch = 8,
+          .channels = 3,
+          .classes = 5,
+          .dim = 16,
+          .depth = 3,
+          .heads = 2,
+          .gate = gate,
+          .pool = nn::Pool::token};
 }
 
-Tensor images(std::int64_t batch = 2, Defaults where = defaults()) { return random_normal({batch, 3, 16, 16}, 7, "images", where); }
+Tensor images(std::int64_t batch = 2, Defaults where = defaults()) {
+  return random_normal({batch, 3, 16, 16}, 7, "images", where);
+}
 
 std::vector<std::string> names_of(const nn::Module& m) {
   std::vector<std::string> names;
@@ -74,11 +84,16 @@ TEST_CASE("names are checked: new, without dots, one parent") {
 
 TEST_CASE("an error inside a model names the module, the phase and both shapes") {
   nn::ViT model(small_vit());
-  const Handle wrong = model.blocks()[1]->attn().on_input([](const nn::Layer&, const Tensor& x) { return slice(x, 2, 0, 8); });
+  const Handle wrong =
+      model.blocks()[1]->attn().on_input([](const nn::Layer&, const Tensor& x) { return slice(x, 2, 0, 8); });
   const RandomScope random({.seed = 0, .step = 4});
   CHECK(error_of([&] { model(images()); }) ==
-        "[linear] expected input [.., 16] for weight [48, 16], got [2, 5, 8]\n       in ViT.blocks.1.attn.qkv, forward, step 4");
-  CHECK_THAT(error_of([&] { model(zeros({2, 1, 16, 16})); }), contains("[patch_embed] expected images [B, 3, 16, 16], got [2, 1, 16, 16]"));
+        "[linear] expected input [.., 16] for weight [48, 16], got [2, 5, 8]\n       in ViT.blocks.1.attn.qkv, "
+        "forward, step 4");
+  CHECK_THAT(error_of([&] {
+               model(zeros({2, 1, 16, 16}));
+             }),
+             contains("[patch_embed] expected images [B, 3, 16, 16], got [2, 1, 16, 16]"));
   CHECK(current_place().empty());  // the scopes are closed again
 }
 
@@ -129,7 +144,8 @@ TEST_CASE("initial values have the declared distribution") {
   const auto fan_in = draw(nn::Init::fan_in_uniform(), {300, 100});
   CHECK(*std::max_element(fan_in.begin(), fan_in.end()) == Approx(0.1).epsilon(0.001));
   CHECK(moment(fan_in, 2) == Approx(1.0 / 300).epsilon(0.03));
-  CHECK(draw(nn::Init::truncated_normal(0.02).scaled(0.5), {4, 4})[5] == 0.5 * draw(nn::Init::truncated_normal(0.02), {4, 4})[5]);
+  CHECK(draw(nn::Init::truncated_normal(0.02).scaled(0.5), {4, 4})[5] ==
+        0.5 * draw(nn::Init::truncated_normal(0.02), {4, 4})[5]);
   CHECK(nn::Init::truncated_normal(0.02).scaled(0.5).description() == "truncated_normal(0.02) * 0.5");
 }
 
@@ -146,10 +162,12 @@ TEST_CASE("hooks see input, output and gradient of a layer, may replace them, an
       events.push_back("output " + to_string(y.shape()));
       return x;  // replaces the block by the identity
     });
-    const Handle gradient =
-        model.on_backward([&](const nn::Layer& l, const Tensor& g) { events.push_back("gradient " + *l.path() + " " + to_string(g.shape())); });
+    const Handle gradient = model.on_backward([&](const nn::Layer& l, const Tensor& g) {
+      events.push_back("gradient " + *l.path() + " " + to_string(g.shape()));
+    });
     const Gradients g = backward(sum(model(images())));
-    CHECK(events == std::vector<std::string>{"input ViT.blocks.0 [2, 5, 16]", "output [2, 5, 16]", "gradient ViT [2, 5]"});
+    CHECK(events ==
+          std::vector<std::string>{"input ViT.blocks.0 [2, 5, 16]", "output [2, 5, 16]", "gradient ViT [2, 5]"});
     CHECK_THAT(error_of([&] { g["blocks.0.gate1.gamma"]; }), contains("expected the name of a parameter"));
     CHECK_NOTHROW(g["blocks.1.gate1.gamma"]);
   }
@@ -270,5 +288,6 @@ TEST_CASE("a nameless child shows its parameters as its parent's") {
   Root four;
   four.add("3", leaf);
   other.add("blocks.3", three);
-  CHECK_THAT(error_of([&] { other.add("blocks", four); }), contains("expected a new name in Root, got \"blocks.3\" again"));
+  CHECK_THAT(error_of([&] { other.add("blocks", four); }),
+             contains("expected a new name in Root, got \"blocks.3\" again"));
 }

@@ -1,5 +1,5 @@
-// Optimizers and clipping against PyTorch's answers in f64. The cases lie outside the repository (PLUMB_TEST_DATA/reference/cases); without
-// them the test is skipped.
+// Optimizers and clipping against PyTorch's answers in f64. The cases lie outside the repository
+// (PLUMB_TEST_DATA/reference/cases); without them the test is skipped.
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -17,7 +17,9 @@ struct Model : nn::Module {
     weight = parameter("weight", t.at("param.weight"), Role::weight);
     gamma = parameter("gamma", t.at("param.gamma"), Role::gate);
   }
-  Gradients gradients(const Tensor& of_weight, const Tensor& of_gamma) const { return backward(sum(weight * of_weight) + sum(gamma * of_gamma)); }
+  Gradients gradients(const Tensor& of_weight, const Tensor& of_gamma) const {
+    return backward(sum(weight * of_weight) + sum(gamma * of_gamma));
+  }
   Tensor weight, gamma;
 };
 
@@ -28,14 +30,21 @@ std::filesystem::path cases() {
 
 std::unique_ptr<nn::Optimizer> optimizer_for(const nlohmann::json& c, const nn::Module& m) {
   const std::string name = c["optimizer"];
-  const nn::LearningRate lr([rates = c["lr"].get<std::vector<double>>()](std::int64_t s) { return rates.at(static_cast<std::size_t>(s)); });
+  const nn::LearningRate lr(
+      [rates = c["lr"].get<std::vector<double>>()](std::int64_t s) { return rates.at(static_cast<std::size_t>(s)); });
   const double decay = c["weight_decay"]["weight"];
   if (name == "adamw")
     return std::make_unique<nn::AdamW>(
-        m.parameters(), nn::AdamWOptions{.lr = lr, .beta1 = c["betas"][0], .beta2 = c["betas"][1], .eps = c["eps"], .weight_decay = decay});
-  if (name == "adagrad") return std::make_unique<nn::Adagrad>(m.parameters(), nn::AdagradOptions{.lr = lr, .eps = c["eps"], .weight_decay = decay});
+        m.parameters(),
+        nn::AdamWOptions{
+            .lr = lr, .beta1 = c["betas"][0], .beta2 = c["betas"][1], .eps = c["eps"], .weight_decay = decay});
+  if (name == "adagrad")
+    return std::make_unique<nn::Adagrad>(m.parameters(),
+                                         nn::AdagradOptions{.lr = lr, .eps = c["eps"], .weight_decay = decay});
   return std::make_unique<nn::Sgd>(
-      m.parameters(), nn::SgdOptions{.lr = lr, .momentum = c["momentum"], .nesterov = c.value("nesterov", false), .weight_decay = decay});
+      m.parameters(),
+      nn::SgdOptions{
+          .lr = lr, .momentum = c["momentum"], .nesterov = c.value("nesterov", false), .weight_decay = decay});
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ namespace {
 // Two parameters of different roles, with gradients fed by a linear loss <p, g>.
 struct Pair : nn::Module {
   Pair() : Module("Pair") {}
-  Tensor weight = parameter("weight", tensor({1, -2, 3}, {3}), Role::weight), gamma = parameter("gamma", tensor({0.5}, {1}), Role::gate, 0.1);
+  Tensor weight = parameter("weight", tensor({1, -2, 3}, {3}), Role::weight),
+         gamma = parameter("gamma", tensor({0.5}, {1}), Role::gate, 0.1);
   Gradients gradients(double g) const { return backward(sum(weight * tensor({g, 2 * g, -g}, {3})) + sum(gamma * g)); }
 };
 
@@ -63,11 +64,12 @@ TEST_CASE("SGD: plain, momentum, Nesterov") {
   nn::Sgd plain(pair.parameters(), {.lr = 0.1});
   plain.step(pair.gradients(1));
   CHECK(pair.weight.values() == std::vector<double>{1 - 0.1, -2 - 0.2, 3 + 0.1});
-  CHECK_THAT(error_of([&] { nn::Sgd bad(pair.parameters(), {.nesterov = true}); }), contains("expected momentum above 0"));
+  CHECK_THAT(error_of([&] { nn::Sgd bad(pair.parameters(), {.nesterov = true}); }),
+             contains("expected momentum above 0"));
 }
 
-// timm 1.0.31 in float64: w = sin(i + 1) [2, 3], gamma = sin(i + 7) [3], Lamb([w with weight_decay 0.1, gamma with 0], lr 0.02, betas (0.9, 0.99),
-// eps, max_grad_norm), 5 steps t = 1.. with gradients cos(t (i + 1)) and cos(t (i + 7)).
+// timm 1.0.31 in float64: w = sin(i + 1) [2, 3], gamma = sin(i + 7) [3], Lamb([w with weight_decay 0.1, gamma with 0],
+// lr 0.02, betas (0.9, 0.99), eps, max_grad_norm), 5 steps t = 1.. with gradients cos(t (i + 1)) and cos(t (i + 7)).
 TEST_CASE("LAMB follows timm: trust ratio for parameters that decay, Adam for the rest") {
   struct Model : nn::Module {
     Model() : Module("Model") {}
@@ -90,21 +92,26 @@ TEST_CASE("LAMB follows timm: trust ratio for parameters that decay, Adam for th
   };
   const Answer answers[] = {{1e-6,
                              0,
-                             {0.861443711306943, 0.946379921878403, 0.16784163189807, -0.705265435577398, -0.92650918395533, -0.395121115076873},
+                             {0.861443711306943, 0.946379921878403, 0.16784163189807, -0.705265435577398,
+                              -0.92650918395533, -0.395121115076873},
                              {0.636311640920445, 1.03253500236844, 0.443750607174742}},
                             {1e-6,
                              1,
-                             {0.860604503515992, 0.949659501404392, 0.16621649425012, -0.702492636315679, -0.928230995651379, -0.394873734912122},
+                             {0.860604503515992, 0.949659501404392, 0.16621649425012, -0.702492636315679,
+                              -0.928230995651379, -0.394873734912122},
                              {0.635579272291664, 1.03314016985747, 0.443265487303317}},
                             {0.01,
                              0,
-                             {0.861254915367726, 0.946090878588514, 0.167979688418607, -0.70514791934141, -0.926158904753676, -0.395343583999209},
+                             {0.861254915367726, 0.946090878588514, 0.167979688418607, -0.70514791934141,
+                              -0.926158904753676, -0.395343583999209},
                              {0.636659910158299, 1.03090450956548, 0.44335705001758}}};
   for (const Defaults where : {reference_f64, cpu_f32})
     for (const Answer& a : answers) {
       const DefaultsScope scope(where);
       Model model;
-      nn::Lamb optimizer(model.parameters(), {.lr = 0.02, .beta1 = 0.9, .beta2 = 0.99, .eps = a.eps, .weight_decay = 0.1, .clip_norm = a.clip_norm});
+      nn::Lamb optimizer(
+          model.parameters(),
+          {.lr = 0.02, .beta1 = 0.9, .beta2 = 0.99, .eps = a.eps, .weight_decay = 0.1, .clip_norm = a.clip_norm});
       for (int t = 1; t <= 5; ++t) optimizer.step(model.gradients(t));
       // Clipping divides by norm + 1e-6 (PyTorch's clip_grad_norm_), in timm's Lamb by the norm.
       const double tolerance = where.dtype == DType::f32 ? 1e-5 : a.clip_norm > 0 ? 1e-7 : 1e-13;
@@ -131,7 +138,8 @@ TEST_CASE("Adagrad follows its equations, with rate decay, initial accumulator a
   for (const Defaults where : {reference_f64, cpu_f32}) {
     const DefaultsScope scope(where);
     Pair pair;
-    nn::Adagrad optimizer(pair.parameters(), {.lr = 0.1, .lr_decay = 0.5, .eps = 0.01, .initial_accumulator = 0.2, .weight_decay = 0.1});
+    nn::Adagrad optimizer(pair.parameters(),
+                          {.lr = 0.1, .lr_decay = 0.5, .eps = 0.01, .initial_accumulator = 0.2, .weight_decay = 0.1});
     double w = 1, gamma = 0.5, w_sum = 0.2, gamma_sum = 0.2;
     for (int t = 1; t <= 4; ++t) {
       optimizer.step(pair.gradients(t));
@@ -145,7 +153,8 @@ TEST_CASE("Adagrad follows its equations, with rate decay, initial accumulator a
     CHECK(pair.gamma.values()[0] == Approx(gamma).epsilon(1e-6));
   }
   Pair pair;
-  CHECK_THAT(error_of([&] { nn::Adagrad bad(pair.parameters(), {.lr_decay = -1}); }), contains("[adagrad] expected lr_decay"));
+  CHECK_THAT(error_of([&] { nn::Adagrad bad(pair.parameters(), {.lr_decay = -1}); }),
+             contains("[adagrad] expected lr_decay"));
 }
 
 TEST_CASE("a parameter's eps factor multiplies the optimizer's eps") {
@@ -159,37 +168,54 @@ TEST_CASE("a parameter's eps factor multiplies the optimizer's eps") {
   // First step of gradient 2: Adam's direction is 2 / (2 + eps), Adagrad's too. The factor of the rate is 0.1.
   const double expected = 0.1 * 2 / (2 + 0.25 * 4), without = 0.1 * 2 / (2 + 4.0);
   for (const auto& make : std::vector<std::function<std::unique_ptr<nn::Optimizer>(const nn::Module&)>>{
-           [](const nn::Module& m) { return std::make_unique<nn::AdamW>(m.parameters(), nn::AdamWOptions{.lr = 1, .eps = 4}); },
-           [](const nn::Module& m) { return std::make_unique<nn::Lamb>(m.parameters(), nn::LambOptions{.lr = 1, .eps = 4}); },
-           [](const nn::Module& m) { return std::make_unique<nn::Adagrad>(m.parameters(), nn::AdagradOptions{.lr = 1, .eps = 4}); }}) {
+           [](const nn::Module& m) {
+             return std::make_unique<nn::AdamW>(m.parameters(), nn::AdamWOptions{.lr = 1, .eps = 4});
+           },
+           [](const nn::Module& m) {
+             return std::make_unique<nn::Lamb>(m.parameters(), nn::LambOptions{.lr = 1, .eps = 4});
+           },
+           [](const nn::Module& m) {
+             return std::make_unique<nn::Adagrad>(m.parameters(), nn::AdagradOptions{.lr = 1, .eps = 4});
+           }}) {
     CHECK(moved(0.25, make).second == Approx(expected));
     CHECK(moved(1, make).second == Approx(without));
     CHECK(moved(0.25, make).first == moved(1, make).first);
   }
   Pair pair;
   pair.own("gamma").eps_factor = 0;
-  CHECK_THAT(error_of([&] { nn::Sgd bad(pair.parameters(), {}); }),
-             contains("finite factors for gamma: of the rate and the decay at least 0, of eps above 0; got 0.1, 0 and 0"));
+  CHECK_THAT(
+      error_of([&] { nn::Sgd bad(pair.parameters(), {}); }),
+      contains("finite factors for gamma: of the rate and the decay at least 0, of eps above 0; got 0.1, 0 and 0"));
 }
 
 TEST_CASE("a parameter's decay factor multiplies the optimizer's weight decay, whatever its role") {
   const DefaultsScope scope(reference_f64);
   using Make = std::function<std::unique_ptr<nn::Optimizer>(const nn::Module&, double)>;
-  const Make makes[] = {
-      [](const nn::Module& m, double decay) { return std::make_unique<nn::AdamW>(m.parameters(), nn::AdamWOptions{.weight_decay = decay}); },
-      [](const nn::Module& m, double decay) { return std::make_unique<nn::Lamb>(m.parameters(), nn::LambOptions{.weight_decay = decay}); },
-      [](const nn::Module& m, double decay) { return std::make_unique<nn::Sgd>(m.parameters(), nn::SgdOptions{.weight_decay = decay}); },
-      [](const nn::Module& m, double decay) { return std::make_unique<nn::Adagrad>(m.parameters(), nn::AdagradOptions{.weight_decay = decay}); }};
+  const Make makes[] = {[](const nn::Module& m, double decay) {
+                          return std::make_unique<nn::AdamW>(m.parameters(), nn::AdamWOptions{.weight_decay = decay});
+                        },
+                        [](const nn::Module& m, double decay) {
+                          return std::make_unique<nn::Lamb>(m.parameters(), nn::LambOptions{.weight_decay = decay});
+                        },
+                        [](const nn::Module& m, double decay) {
+                          return std::make_unique<nn::Sgd>(m.parameters(), nn::SgdOptions{.weight_decay = decay});
+                        },
+                        [](const nn::Module& m, double decay) {
+                          return std::make_unique<nn::Adagrad>(m.parameters(),
+                                                               nn::AdagradOptions{.weight_decay = decay});
+                        }};
   // What the weight and the bias are after three steps.
   const auto trained = [](const Make& make, double decay, double weight_factor, double bias_factor) {
     struct Model : nn::Module {
       Model() : Module("Model") {}
-      Tensor weight = parameter("weight", tensor({1, -2}, {2}), Role::weight), bias = parameter("bias", tensor({3, 0.5}, {2}), Role::bias);
+      Tensor weight = parameter("weight", tensor({1, -2}, {2}), Role::weight),
+             bias = parameter("bias", tensor({3, 0.5}, {2}), Role::bias);
     } model;
     model.own("weight").decay_factor = weight_factor;
     model.own("bias").decay_factor = bias_factor;
     const auto optimizer = make(model, decay);
-    for (int t = 1; t <= 3; ++t) optimizer->step(backward(sum((model.weight + model.bias) * tensor({0.3 * t, -1}, {2}))));
+    for (int t = 1; t <= 3; ++t)
+      optimizer->step(backward(sum((model.weight + model.bias) * tensor({0.3 * t, -1}, {2}))));
     return std::pair(model.weight.values(), model.bias.values());
   };
   for (const Make& make : makes) {
@@ -218,24 +244,33 @@ TEST_CASE("options outside their bounds are refused") {
   const std::vector<nn::Parameter> ps = pair.parameters();
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
   for (const double beta : {-0.1, 1.0, nan}) {
-    CHECK_THAT(error_of([&] { nn::AdamW bad(ps, {.beta1 = beta}); }), contains("[adamw] expected beta1 and beta2 in [0, 1), got "));
-    CHECK_THAT(error_of([&] { nn::AdamW bad(ps, {.beta2 = beta}); }), contains("[adamw] expected beta1 and beta2 in [0, 1), got 0.9 and "));
-    CHECK_THAT(error_of([&] { nn::Lamb bad(ps, {.beta1 = beta}); }), contains("[lamb] expected beta1 and beta2 in [0, 1), got "));
-    CHECK_THAT(error_of([&] { nn::Sgd bad(ps, {.momentum = beta}); }), contains("[sgd] expected a momentum in [0, 1), got "));
+    CHECK_THAT(error_of([&] { nn::AdamW bad(ps, {.beta1 = beta}); }),
+               contains("[adamw] expected beta1 and beta2 in [0, 1), got "));
+    CHECK_THAT(error_of([&] { nn::AdamW bad(ps, {.beta2 = beta}); }),
+               contains("[adamw] expected beta1 and beta2 in [0, 1), got 0.9 and "));
+    CHECK_THAT(error_of([&] { nn::Lamb bad(ps, {.beta1 = beta}); }),
+               contains("[lamb] expected beta1 and beta2 in [0, 1), got "));
+    CHECK_THAT(error_of([&] { nn::Sgd bad(ps, {.momentum = beta}); }),
+               contains("[sgd] expected a momentum in [0, 1), got "));
   }
   for (const double eps : {0.0, -1e-8, nan, infinity}) {
     CHECK_THAT(error_of([&] { nn::AdamW bad(ps, {.eps = eps}); }), contains("[adamw] expected an eps above 0, got "));
     CHECK_THAT(error_of([&] { nn::Lamb bad(ps, {.eps = eps}); }), contains("[lamb] expected an eps above 0, got "));
-    CHECK_THAT(error_of([&] { nn::Adagrad bad(ps, {.eps = eps}); }), contains("[adagrad] expected an eps above 0, got "));
+    CHECK_THAT(error_of([&] { nn::Adagrad bad(ps, {.eps = eps}); }),
+               contains("[adagrad] expected an eps above 0, got "));
   }
   for (const double bad_number : {-1.0, nan, infinity}) {
-    CHECK_THAT(error_of([&] { nn::Adagrad bad(ps, {.initial_accumulator = bad_number}); }), contains("[adagrad] expected lr_decay and initial_acc"));
+    CHECK_THAT(error_of([&] { nn::Adagrad bad(ps, {.initial_accumulator = bad_number}); }),
+               contains("[adagrad] expected lr_decay and initial_acc"));
     CHECK_THAT(error_of([&] { nn::AdamW bad(ps, {.weight_decay = bad_number}); }),
                contains("[optimizer] expected a finite weight decay and clip norm"));
-    CHECK_THAT(error_of([&] { nn::Sgd bad(ps, {.clip_norm = bad_number}); }), contains("[optimizer] expected a finite weight decay and clip norm"));
-    CHECK_THAT(error_of([&] { nn::Sgd bad(ps, {.lr = bad_number}); }), contains("[learning_rate] expected a finite rate of at least 0, got "));
+    CHECK_THAT(error_of([&] { nn::Sgd bad(ps, {.clip_norm = bad_number}); }),
+               contains("[optimizer] expected a finite weight decay and clip norm"));
+    CHECK_THAT(error_of([&] { nn::Sgd bad(ps, {.lr = bad_number}); }),
+               contains("[learning_rate] expected a finite rate of at least 0, got "));
     nn::Sgd optimizer(ps, {.lr = nn::LearningRate([bad_number](std::int64_t) { return bad_number; })});
-    CHECK_THAT(error_of([&] { optimizer.step(pair.gradients(1)); }), contains("expected a finite learning rate of at least 0 in step 0, got "));
+    CHECK_THAT(error_of([&] { optimizer.step(pair.gradients(1)); }),
+               contains("expected a finite learning rate of at least 0 in step 0, got "));
     CHECK(optimizer.steps_taken() == 0);
   }
   CHECK(pair.weight.values() == std::vector<double>{1, -2, 3});
@@ -251,11 +286,16 @@ TEST_CASE("an optimizer that is saved and loaded continues to the bit") {
        {"steps", "weight.moment1", "weight.moment2", "gamma.moment1", "gamma.moment2"}},
       {[&](const nn::Module& m) { return std::make_unique<nn::Lamb>(m.parameters(), nn::LambOptions{.lr = lr}); },
        {"steps", "weight.moment1", "weight.moment2", "gamma.moment1", "gamma.moment2"}},
-      {[&](const nn::Module& m) { return std::make_unique<nn::Adagrad>(m.parameters(), nn::AdagradOptions{.lr = lr, .lr_decay = 0.1}); },
+      {[&](const nn::Module& m) {
+         return std::make_unique<nn::Adagrad>(m.parameters(), nn::AdagradOptions{.lr = lr, .lr_decay = 0.1});
+       },
        {"steps", "weight.sum", "gamma.sum"}},
-      {[&](const nn::Module& m) { return std::make_unique<nn::Sgd>(m.parameters(), nn::SgdOptions{.lr = lr, .momentum = 0.9}); },
+      {[&](const nn::Module& m) {
+         return std::make_unique<nn::Sgd>(m.parameters(), nn::SgdOptions{.lr = lr, .momentum = 0.9});
+       },
        {"steps", "weight.velocity", "gamma.velocity"}},
-      {[&](const nn::Module& m) { return std::make_unique<nn::Sgd>(m.parameters(), nn::SgdOptions{.lr = lr}); }, {"steps"}}};
+      {[&](const nn::Module& m) { return std::make_unique<nn::Sgd>(m.parameters(), nn::SgdOptions{.lr = lr}); },
+       {"steps"}}};
   const TemporaryFolder folder;
   for (const Defaults where : {reference_f64, cpu_f32})
     for (const auto& [make, names] : cases) {
@@ -294,7 +334,8 @@ TEST_CASE("state that does not belong to the optimizer is refused as a whole") {
   state["weight.velocity"] = zeros({3});
   state.erase("steps");
   CHECK(error_of([&] { optimizer.load_state(state); }) ==
-        "[optimizer] load_state: expected 3 tensors with the names and shapes they have here, got 1 missing: steps; 1 unexpected: weight.velocity; "
+        "[optimizer] load_state: expected 3 tensors with the names and shapes they have here, got 1 missing: steps; 1 "
+        "unexpected: weight.velocity; "
         "1 that do not fit: weight.moment2 (expected f32 [3], got f32 [2])");
   CHECK(optimizer.state().at("weight.moment1").values() == before);
   CHECK(optimizer.steps_taken() == 1);
@@ -302,12 +343,14 @@ TEST_CASE("state that does not belong to the optimizer is refused as a whole") {
   state = optimizer.state();
   state["weight.moment1"] = zeros({3});
   state["steps"] = integers({-1}, {});
-  CHECK(error_of([&] { optimizer.load_state(state); }) == "[optimizer] load_state: expected \"steps\" of at least 0, got -1");
+  CHECK(error_of([&] { optimizer.load_state(state); }) ==
+        "[optimizer] load_state: expected \"steps\" of at least 0, got -1");
   CHECK(optimizer.state().at("weight.moment1").values() == before);
 
   std::vector<nn::Parameter> twice = pair.parameters();
   twice.push_back(twice[0]);
-  CHECK_THAT(error_of([&] { nn::AdamW(twice, {}).state(); }), contains("[optimizer] expected each parameter once, got one as weight and as weight"));
+  CHECK_THAT(error_of([&] { nn::AdamW(twice, {}).state(); }),
+             contains("[optimizer] expected each parameter once, got one as weight and as weight"));
   twice.back().value = variable(twice[0].value);
   CHECK_THAT(error_of([&] { nn::AdamW(twice, {}).state(); }), contains("got two named weight"));
 }
@@ -342,13 +385,16 @@ TEST_CASE("groups are resolved from roles and shown") {
   CHECK(groups[2].lr_factor == 0.1);
   CHECK(groups[2].names.size() == 2 * 6);
   for (const std::string& name : groups[0].names) CHECK(name.ends_with("weight"));
-  for (const char* name : {"cls_token", "pos_embed", "head.bias"}) CHECK(std::ranges::find(groups[1].names, name) != groups[1].names.end());
+  for (const char* name : {"cls_token", "pos_embed", "head.bias"})
+    CHECK(std::ranges::find(groups[1].names, name) != groups[1].names.end());
   CHECK_THAT(optimizer.describe_groups(), contains("decay 0.05") && contains("lr x 0.1") && !contains("eps"));
 
-  model.each_parameter([](const std::string& name, nn::Parameter& p) { p.eps_factor = name == "blocks.1.mlp.fc1.weight" ? 0.5 : 1; });
+  model.each_parameter(
+      [](const std::string& name, nn::Parameter& p) { p.eps_factor = name == "blocks.1.mlp.fc1.weight" ? 0.5 : 1; });
   const nn::AdamW parted(model.parameters(), {.weight_decay = 0.05});
   REQUIRE(parted.groups().size() == 4);
-  CHECK_THAT(parted.describe_groups(), contains("decay 0.05  eps x 0.5       1 tensors        256 elements, first blocks.1.mlp.fc1.weight"));
+  CHECK_THAT(parted.describe_groups(),
+             contains("decay 0.05  eps x 0.5       1 tensors        256 elements, first blocks.1.mlp.fc1.weight"));
 }
 
 TEST_CASE("a parameter without gradient is an error unless frozen") {
@@ -377,14 +423,16 @@ TEST_CASE("learning rates") {
   CHECK(nn::LearningRate(0.1).at(5) == 0.1);
 
   const nn::LearningRate vaswani = nn::warmup_inverse_sqrt(2, 4);
-  for (const auto& [step, rate] : {std::pair(0, 0.5), std::pair(3, 2.0), std::pair(15, 1.0), std::pair(4, 2 * std::sqrt(0.8))})
+  for (const auto& [step, rate] :
+       {std::pair(0, 0.5), std::pair(3, 2.0), std::pair(15, 1.0), std::pair(4, 2 * std::sqrt(0.8))})
     CHECK(vaswani.at(step) == Approx(rate));
   const nn::LearningRate t_fixup = nn::inverse_sqrt(5e-4, 4000);
   CHECK(t_fixup.at(0) == 5e-4);
   CHECK(t_fixup.at(1) == Approx(5e-4 * std::sqrt(4000.0 / 4001)));
   CHECK(t_fixup.at(12000) == Approx(2.5e-4));
   const nn::LearningRate resnet = nn::step_decay(0.1, {100, 150});
-  for (const auto& [step, rate] : {std::pair(99, 0.1), std::pair(100, 0.01), std::pair(149, 0.01), std::pair(150, 0.001), std::pair(999, 0.001)})
+  for (const auto& [step, rate] :
+       {std::pair(99, 0.1), std::pair(100, 0.01), std::pair(149, 0.01), std::pair(150, 0.001), std::pair(999, 0.001)})
     CHECK(resnet.at(step) == Approx(rate));
   CHECK(nn::exponential_decay(0.01, 0.9, 10).at(9) == 0.01);
   CHECK(nn::exponential_decay(0.01, 0.9, 10).at(25) == Approx(0.0081));
@@ -404,7 +452,10 @@ TEST_CASE("a frozen parameter is a constant: no gradient, no share of the norm, 
   Pair pair;
   pair.own("gamma").frozen = true;
   int asked = 0;  // how often a gradient of what depends on gamma alone is computed
-  const auto probed = [&] { return record("probe", pair.gamma.array(), {pair.gamma}, [&asked](const Tensor& dy) { return ++asked, Tensors{dy}; }); };
+  const auto probed = [&] {
+    return record("probe", pair.gamma.array(), {pair.gamma},
+                  [&asked](const Tensor& dy) { return ++asked, Tensors{dy}; });
+  };
   CHECK_FALSE(pair.gamma.requires_grad());
   const Gradients g = backward(sum(pair.weight * probed()));
   CHECK(asked == 0);
@@ -418,7 +469,8 @@ TEST_CASE("a frozen parameter is a constant: no gradient, no share of the norm, 
   CHECK(asked == 1);
 }
 
-TEST_CASE("a parameter frozen after the forward pass gets no gradient, one frozen after the backward pass does not move") {
+TEST_CASE(
+    "a parameter frozen after the forward pass gets no gradient, one frozen after the backward pass does not move") {
   Pair pair;
   nn::Sgd optimizer(pair.parameters(), {.lr = 1});
   const Tensor loss = sum(pair.weight) + sum(pair.gamma * pair.gamma);
@@ -434,7 +486,8 @@ TEST_CASE("a parameter frozen after the forward pass gets no gradient, one froze
 TEST_CASE("checkpoint() leaves frozen parameters alone") {
   Pair pair;
   pair.own("gamma").frozen = true;
-  const Gradients g = backward(sum(checkpoint([&](const Tensors& in) { return in[0] * pair.weight * pair.gamma; }, {ones({3})})));
+  const Gradients g =
+      backward(sum(checkpoint([&](const Tensors& in) { return in[0] * pair.weight * pair.gamma; }, {ones({3})})));
   REQUIRE(g.entries().size() == 1);
   CHECK(g.find(pair.weight).values() == std::vector<double>{0.5, 0.5, 0.5});
 }
@@ -498,10 +551,14 @@ TEST_CASE("what is unfrozen later trains as if it began then") {
   }
 }
 
-TEST_CASE("a state saved while parameters were frozen for some steps continues to the bit, frozen or not where it is loaded") {
+TEST_CASE(
+    "a state saved while parameters were frozen for some steps continues to the bit, frozen or not where it is "
+    "loaded") {
   for (const bool frozen_again : {false, true}) {
     Pair whole, resumed;
-    const auto make = [](Pair& pair) { return std::make_unique<nn::AdamW>(pair.parameters(), nn::AdamWOptions{.lr = 0.1}); };
+    const auto make = [](Pair& pair) {
+      return std::make_unique<nn::AdamW>(pair.parameters(), nn::AdamWOptions{.lr = 0.1});
+    };
     whole.own("gamma").frozen = true;
     const auto a = make(whole);
     for (int t = 0; t < 3; ++t) a->step(whole.gradients(1));
@@ -537,7 +594,8 @@ TEST_CASE("several optimizers over one model: each steps its own") {
   std::vector<nn::Parameter> ps = pair.parameters();
   nn::Sgd first({ps[0]}, {.lr = 1}), second({ps[1]}, {.lr = 1, .clip_norm = 1});
   const Gradients g = pair.gradients(1);
-  CHECK_THAT(error_of([&] { first.step(g); }), contains("got 1 of others, which would never train: gamma [1]") && contains("step_own()"));
+  CHECK_THAT(error_of([&] { first.step(g); }),
+             contains("got 1 of others, which would never train: gamma [1]") && contains("step_own()"));
   first.step_own(g), second.step_own(g);
   CHECK(pair.weight.values() == std::vector<double>{0, -4, 4});
   CHECK(pair.gamma.item() == Approx(0.4));
@@ -567,11 +625,14 @@ TEST_CASE("an optimizer that remembers nothing still counts its steps after load
   CHECK(second.last == 4);
 }
 
-TEST_CASE("step_while_finite is step() while loss and gradients are finite, and then changes nothing until a state is loaded") {
+TEST_CASE(
+    "step_while_finite is step() while loss and gradients are finite, and then changes nothing until a state is "
+    "loaded") {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   for (const double clip_norm : {0.0, 0.5}) {
     Pair pair, other;
-    nn::AdamW guarded(pair.parameters(), {.lr = 0.1, .clip_norm = clip_norm}), plain(other.parameters(), {.lr = 0.1, .clip_norm = clip_norm});
+    nn::AdamW guarded(pair.parameters(), {.lr = 0.1, .clip_norm = clip_norm}),
+        plain(other.parameters(), {.lr = 0.1, .clip_norm = clip_norm});
     for (int i = 0; i < 3; ++i) {
       const Gradients g = pair.gradients(1 + i);
       const nn::StepReading reading = guarded.step_while_finite(g);
@@ -632,13 +693,15 @@ TEST_CASE("a gradient with an inf or a NaN is refused by every optimizer, and no
   const auto make = [](int kind, std::vector<nn::Parameter> ps, double clip_norm) -> std::unique_ptr<nn::Optimizer> {
     if (kind == 0) return std::make_unique<nn::AdamW>(std::move(ps), nn::AdamWOptions{.clip_norm = clip_norm});
     if (kind == 1) return std::make_unique<nn::Lamb>(std::move(ps), nn::LambOptions{.clip_norm = clip_norm});
-    if (kind == 2) return std::make_unique<nn::Sgd>(std::move(ps), nn::SgdOptions{.momentum = 0.9, .clip_norm = clip_norm});
+    if (kind == 2)
+      return std::make_unique<nn::Sgd>(std::move(ps), nn::SgdOptions{.momentum = 0.9, .clip_norm = clip_norm});
     return std::make_unique<nn::Adagrad>(std::move(ps), nn::AdagradOptions{.clip_norm = clip_norm});
   };
   for (const Defaults where : {reference_f64, cpu_f32})
     for (int kind = 0; kind < 4; ++kind)
       for (const double clip_norm : {0.0, 1.0})
-        for (const double bad : {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), std::nan("")}) {
+        for (const double bad :
+             {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), std::nan("")}) {
           CAPTURE(kind, clip_norm, bad);
           const DefaultsScope scope(where);
           Wide model;
@@ -652,7 +715,8 @@ TEST_CASE("a gradient with an inf or a NaN is refused by every optimizer, and no
           };
           const auto before = values();
           const std::string one = error_of([&] { optimizer->step(model.gradients(bad, 1)); });
-          CHECK_THAT(one, contains("[optimizer] expected gradients without inf and NaN, got inf or NaN in the gradients of p0; nothing has changed"));
+          CHECK_THAT(one, contains("[optimizer] expected gradients without inf and NaN, got inf or NaN in the "
+                                   "gradients of p0; nothing has changed"));
           CHECK_THAT(error_of([&] { optimizer->step_own(model.gradients(bad, 12)); }),
                      contains("in the gradients of p0, p1, p2, p3, p4, p5, p6, p7, p8, p9 and 2 more; nothing"));
           CHECK(values() == before);

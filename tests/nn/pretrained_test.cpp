@@ -26,7 +26,8 @@ const nn::ViTOptions vit{.image = 16,
                          .gate = "layerscale",
                          .pool = nn::Pool::token,
                          .seed = 3};
-const nn::CaiTOptions cait{.image = 16, .patch = 4, .channels = 3, .classes = 5, .dim = 16, .depth = 2, .heads = 2, .seed = 3};
+const nn::CaiTOptions cait{
+    .image = 16, .patch = 4, .channels = 3, .classes = 5, .dim = 16, .depth = 2, .heads = 2, .seed = 3};
 
 template <class Options>
 Options with_image(Options o, std::int64_t image) {
@@ -34,7 +35,8 @@ Options with_image(Options o, std::int64_t image) {
   return o;
 }
 
-nn::TensorFile file_of(const nn::Module& model, const nn::KeyMap& map = {}, const std::map<std::string, std::string>& metadata = {}) {
+nn::TensorFile file_of(const nn::Module& model, const nn::KeyMap& map = {},
+                       const std::map<std::string, std::string>& metadata = {}) {
   return {.tensors = nn::copies(nn::weights(model, map)), .metadata = metadata};
 }
 
@@ -93,7 +95,8 @@ nn::TensorFile edited(nn::TensorFile file, const std::string& from, const std::s
 }  // namespace
 
 TEST_CASE("positions of another grid are timm's") {
-  const nn::TensorFile golden = nn::read_safetensors(std::string(PLUMB_SOURCE_DIR) + "/tests/golden/positions.safetensors");
+  const nn::TensorFile golden =
+      nn::read_safetensors(std::string(PLUMB_SOURCE_DIR) + "/tests/golden/positions.safetensors");
   int cases = 0;
   for (const auto& [name, given] : golden.tensors) {
     if (!name.ends_with(" given")) continue;
@@ -108,15 +111,21 @@ TEST_CASE("positions of another grid are timm's") {
     ++cases;
   }
   CHECK(cases == 6);
-  CHECK_THAT(error_of([] { nn::resized_positions(tensor({1, 2, 3}, {1, 3, 1}), 1, 2); }), contains("expected positions of a square grid, got 2"));
+  CHECK_THAT(error_of([] {
+               nn::resized_positions(tensor({1, 2, 3}, {1, 3, 1}), 1, 2);
+             }),
+             contains("expected positions of a square grid, got 2"));
 }
 
 TEST_CASE("a card comes back from metadata as it was") {
-  nn::ModelCard card{.options = vit, .mean = {0.1, 0.2, 0.3}, .std = {1, 2, 3}, .class_names = {"a", "b", "c", "d", "ü"}};
+  nn::ModelCard card{
+      .options = vit, .mean = {0.1, 0.2, 0.3}, .std = {1, 2, 3}, .class_names = {"a", "b", "c", "d", "ü"}};
   const nn::ModelCard back = nn::card_of(file_of(nn::ViT(vit), {}, nn::metadata_of(card)), "w");
   const auto& o = std::get<nn::ViTOptions>(back.options);
-  CHECK((o.image == 16 && o.channels == 3 && o.patch == 4 && o.classes == 5 && o.dim == 64 && o.depth == 2 && o.heads == 1 && o.mlp_ratio == 4));
-  CHECK((o.gate->name == "layerscale" && o.pool == nn::Pool::token && o.token_block == 0 && o.norm_eps == vit.norm_eps));
+  CHECK((o.image == 16 && o.channels == 3 && o.patch == 4 && o.classes == 5 && o.dim == 64 && o.depth == 2 &&
+         o.heads == 1 && o.mlp_ratio == 4));
+  CHECK(
+      (o.gate->name == "layerscale" && o.pool == nn::Pool::token && o.token_block == 0 && o.norm_eps == vit.norm_eps));
   CHECK((back.mean == card.mean && back.std == card.std && back.class_names == card.class_names));
   nn::CaiTOptions plain = cait;
   plain.attention = nn::make_attention<nn::Attention>;
@@ -132,7 +141,9 @@ TEST_CASE("a card comes back from metadata as it was") {
   CHECK_FALSE(nn::card_of(nn::Linear({.in = 2, .out = 2})).has_value());
 }
 
-TEST_CASE("a file gives back the function of its network: every method with every constant off its standard value, every option of the models") {
+TEST_CASE(
+    "a file gives back the function of its network: every method with every constant off its standard value, every "
+    "option of the models") {
   nn::ViTOptions o = vit;
   o.dim = 16, o.heads = 2, o.depth = 4;
   int changed = 0, constants = 0;
@@ -149,7 +160,8 @@ TEST_CASE("a file gives back the function of its network: every method with ever
       const std::vector<double> here = check_comes_back<nn::ViT>(o);
       const nn::ViT model(o);
       const nn::ModelCard back = nn::card_of(saved(model), "w");
-      CHECK(std::get<nn::ViTOptions>(back.options).gate->text() == method.text());  // those that decide the start alone, too
+      CHECK(std::get<nn::ViTOptions>(back.options).gate->text() ==
+            method.text());  // those that decide the start alone, too
       for (const nn::MethodConstant& c : standard.constants) {
         if (values.size() != 1 || !values.contains(c.name)) continue;
         ++constants;
@@ -163,7 +175,8 @@ TEST_CASE("a file gives back the function of its network: every method with ever
   CHECK((changed == 5 && constants == 12));
 
   const std::vector<double> plain = check_comes_back<nn::ViT>(vit);
-  const nn::DropPathOptions original{.rate = 0.5, .schedule = nn::Schedule::increasing, .form = nn::DropPathForm::original};
+  const nn::DropPathOptions original{
+      .rate = 0.5, .schedule = nn::Schedule::increasing, .form = nn::DropPathForm::original};
   const auto vit_with = [&](const auto& change) {
     nn::ViTOptions changed_vit = vit;
     changed_vit.depth = 3, changed_vit.heads = 2;
@@ -207,7 +220,9 @@ TEST_CASE("a model that no card describes is refused before a file says otherwis
     o.gate = gate;
     return error_of([&] { nn::metadata_of({.options = o}); });
   };
-  const auto another = contains("one that reads back as another network: its method \"layerscale\" is not the table's; register the method under");
+  const auto another = contains(
+      "one that reads back as another network: its method \"layerscale\" is not the table's; register the method "
+      "under");
   nn::Method norm = nn::methods::layerscale(), layer = norm, build = norm, close = norm, nameless = norm;
   norm.norm = nn::Norm::post;
   layer.norm_layer = [](std::int64_t dim, double) { return std::make_unique<nn::LayerNorm>(dim, 1e-3); };
@@ -218,8 +233,10 @@ TEST_CASE("a model that no card describes is refused before a file says otherwis
   };
   close.close = [](const nn::Stream& s, const nn::Layer* final_norm) { return (*final_norm)(s.x * 2.0 + 0.1); };
   nameless.name = "mine";
-  for (const nn::Method& changed : {norm, layer, build, close}) CHECK_THAT(refusal(changed), another && !contains("\n"));
-  CHECK_THAT(refusal(nameless), contains("one of the method \"mine\"") && contains("expected the name of a residual method, got \"mine\"") &&
+  for (const nn::Method& changed : {norm, layer, build, close})
+    CHECK_THAT(refusal(changed), another && !contains("\n"));
+  CHECK_THAT(refusal(nameless), contains("one of the method \"mine\"") &&
+                                    contains("expected the name of a residual method, got \"mine\"") &&
                                     contains("nn::metadata_without_card"));
   nn::Method same = nn::methods::layerscale(0.5);  // made by hand, and the same
   same.build = [](const nn::GateContext& c) { return nn::two_gates<nn::LayerScale>(c.dim, 0.5); };
@@ -233,7 +250,8 @@ TEST_CASE("a model that no card describes is refused before a file says otherwis
   };
   nn::CaiTOptions o = cait;
   o.attention = nn::make_attention<Uniform>;
-  CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }), contains("or its attention is neither Attention nor TalkingHeadsAttention"));
+  CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }),
+             contains("or its attention is neither Attention nor TalkingHeadsAttention"));
   o.attention = [](nn::AttentionOptions a) {
     a.causal = true;
     return std::make_unique<nn::Attention>(a);
@@ -241,9 +259,11 @@ TEST_CASE("a model that no card describes is refused before a file says otherwis
   CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }), contains("reads back as another network"));
 
   // Saved all the same, the file does not pass for another model's.
-  const nn::TensorFile file = file_of(nn::ViT(vit), nn::timm_vit(), nn::metadata_without_card("its method was changed"));
+  const nn::TensorFile file =
+      file_of(nn::ViT(vit), nn::timm_vit(), nn::metadata_without_card("its method was changed"));
   CHECK_THAT(error_of([&] { nn::card_of(file, "w"); }),
-             contains("w: these weights are of a model that a card cannot describe: its method was changed; load them with nn::load_weights"));
+             contains("w: these weights are of a model that a card cannot describe: its method was changed; load them "
+                      "with nn::load_weights"));
   nn::ViT model(vit);
   CHECK_FALSE(nn::load_pretrained(model, file, "w").same_function.has_value());
 }
@@ -267,7 +287,8 @@ TEST_CASE("networks whose logits are not finite count neither as equal nor as di
   struct Root : nn::ScaleGate {
     explicit Root(const nn::GateContext& c) : ScaleGate(full({1}, std::sqrt(c.constant("of")))) {}
   };
-  nn::register_gate<Root>("root", {.formula = "x + sqrt(of) f(LN(x))", .source = "test", .constants = {{.name = "of", .standard = 1}}});
+  nn::register_gate<Root>(
+      "root", {.formula = "x + sqrt(of) f(LN(x))", .source = "test", .constants = {{.name = "of", .standard = 1}}});
   nn::ViTOptions o = vit;
   o.gate = "root:of=-1";
   CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }),
@@ -281,7 +302,8 @@ TEST_CASE("networks whose logits are not finite count neither as equal nor as di
                                       "finite"));
 }
 
-TEST_CASE("an attention of one's own is asked for at the model's sizes, and its errors neither escape nor spoil a load") {
+TEST_CASE(
+    "an attention of one's own is asked for at the model's sizes, and its errors neither escape nor spoil a load") {
   nn::CaiTOptions o = cait;
   const auto sized = [](const nn::AttentionFactory& make) -> nn::AttentionFactory {
     return [make](const nn::AttentionOptions& a) {
@@ -306,7 +328,8 @@ TEST_CASE("an attention of one's own is asked for at the model's sizes, and its 
   made = true;
   shake(theirs);
   CHECK_THAT(nn::json_of(*nn::card_of(once)), contains("\"talking_heads\":false"));
-  CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }), contains("[metadata_of] ") && contains("made already"));
+  CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }),
+             contains("[metadata_of] ") && contains("made already"));
   const nn::Adapted adapted = nn::load_pretrained(once, saved(theirs), "w");
   CHECK_FALSE(adapted.same_function.has_value());
   CHECK_THAT(adapted.text(), contains("not known: the two cannot be compared: made already"));
@@ -327,7 +350,8 @@ TEST_CASE("a gate that fails while weights are loaded leaves the model as it was
   o.gate = failing;
   nn::ViT model(o);
   const std::vector<double> before = logits(model, 16);
-  CHECK_THAT(error_of([&] { nn::load_pretrained(model, saved(trained), "w", {.new_gates = true}); }), contains("no scales"));
+  CHECK_THAT(error_of([&] { nn::load_pretrained(model, saved(trained), "w", {.new_gates = true}); }),
+             contains("no scales"));
   CHECK(logits(model, 16) == before);
 }
 
@@ -336,8 +360,9 @@ TEST_CASE("a registered gate's constants are in the card") {
     explicit Divided(const nn::GateContext& c) : ScaleGate(full({1}, 1 / c.constant("T"))) {}
   };
   nn::register_gate<Divided>(
-      "divided",
-      {.formula = "x + f(LN(x)) / T", .source = "test", .constants = {{.name = "T", .standard = 3, .least = 1, .meaning = "divides every branch"}}});
+      "divided", {.formula = "x + f(LN(x)) / T",
+                  .source = "test",
+                  .constants = {{.name = "T", .standard = 3, .least = 1, .meaning = "divides every branch"}}});
   nn::ViTOptions o = vit;
   std::vector<std::vector<double>> seen;
   for (const char* gate : {"divided", "divided:T=1.1"}) o.gate = gate, seen.push_back(check_comes_back<nn::ViT>(o));
@@ -362,12 +387,13 @@ TEST_CASE("files of older versions load if the name of the method suffices, and 
   // Shapes tell, and are not believed blindly.
   const nn::TensorFile two = older(nn::methods::hyper_connections(2));
   const auto four = nn::make_model(nn::card_of(two, "w"));
-  CHECK_THAT(error_of([&] { nn::load_pretrained(*four, two, "w"); }),
-             contains("do not fit") &&
-                 contains("; its metadata, of an older version, does not say streams of its method hyper_connections, and "
-                          "the model has streams=4; ") &&
-                 contains("give it: --gate hyper_connections:streams=VALUE in programs, "
-                          "nn::card_of(file, path, {}, \"hyper_connections:streams=VALUE\") in code"));
+  CHECK_THAT(
+      error_of([&] { nn::load_pretrained(*four, two, "w"); }),
+      contains("do not fit") &&
+          contains("; its metadata, of an older version, does not say streams of its method hyper_connections, and "
+                   "the model has streams=4; ") &&
+          contains("give it: --gate hyper_connections:streams=VALUE in programs, "
+                   "nn::card_of(file, path, {}, \"hyper_connections:streams=VALUE\") in code"));
   const nn::TensorFile unscaled = older(nn::methods::fixup({.scales = false}));
   const auto scaled = nn::make_model(nn::card_of(unscaled, "w"));
   CHECK_THAT(error_of([&] { nn::load_pretrained(*scaled, unscaled, "w"); }),
@@ -376,15 +402,17 @@ TEST_CASE("files of older versions load if the name of the method suffices, and 
   CHECK(described(unscaled, "fixup:scales=0") == nn::methods::fixup({.scales = false}).text());
   CHECK(described(two, "hyper_connections:streams=2") == "hyper_connections:streams=2");
 
-  for (const char* gate :
-       {"mix_ln:post_share=0.75", "deepnorm:alpha=8", "branch_scale:multiplier=1", "depth_mup:base_depth=8", "complete_p:base_depth=8"}) {
+  for (const char* gate : {"mix_ln:post_share=0.75", "deepnorm:alpha=8", "branch_scale:multiplier=1",
+                           "depth_mup:base_depth=8", "complete_p:base_depth=8"}) {
     INFO(gate);
     const nn::MethodText text = nn::method_text(gate);
     const std::string constant = text.values.begin()->first;
     const nn::TensorFile file = older(gate);
-    CHECK_THAT(error_of([&] { nn::card_of(file, "w"); }),
-               contains(fmt::format("w: its metadata, of an older version, does not say the constant {} of its method {}", constant, text.name)) &&
-                   contains(fmt::format("--gate {}:{}=", text.name, constant)));
+    CHECK_THAT(
+        error_of([&] { nn::card_of(file, "w"); }),
+        contains(fmt::format("w: its metadata, of an older version, does not say the constant {} of its method {}",
+                             constant, text.name)) &&
+            contains(fmt::format("--gate {}:{}=", text.name, constant)));
     CHECK(described(file, gate) == gate);
     nn::ViTOptions o = vit;
     o.gate = gate, o.depth = 4;
@@ -399,7 +427,8 @@ TEST_CASE("files of older versions load if the name of the method suffices, and 
   o.gate = nn::methods::mix_ln(0.75);
   CHECK_THAT(error_of([&] { nn::card_of(saved(nn::ViT(o)), "w", {}, "mix_ln:post_share=0.5"); }),
              contains("w: post_share=0.5 was given, its metadata says mix_ln:post_share=0.75; leave it out"));
-  CHECK(described(saved(nn::ViT(o)), "deepnorm:alpha=8") == "mix_ln:post_share=0.75");  // of another method: the caller's to compare
+  CHECK(described(saved(nn::ViT(o)), "deepnorm:alpha=8") ==
+        "mix_ln:post_share=0.75");  // of another method: the caller's to compare
 }
 
 TEST_CASE("timm's files say by names and shapes what they are of") {
@@ -427,14 +456,16 @@ TEST_CASE("timm's files say by names and shapes what they are of") {
   nn::TensorFile zero = without;
   zero.tensors["pos_embed"] = concat({slice(positions, 1, 0, 1) * 0.0, slice(positions, 1, 1, 17)}, 1);
   without.tensors["pos_embed"] = slice(positions, 1, 1, 17);
-  const auto from_without = nn::make_model(nn::card_of(without, "w")), from_zero = nn::make_model(nn::card_of(zero, "w"));
+  const auto from_without = nn::make_model(nn::card_of(without, "w")),
+             from_zero = nn::make_model(nn::card_of(zero, "w"));
   nn::load_pretrained(*from_without, without, "w"), nn::load_pretrained(*from_zero, zero, "w");
   CHECK(logits(*from_without, 16) == logits(*from_zero, 16));
 
   nn::ViTOptions narrow = vit;
   narrow.dim = 48, narrow.heads = 4;
   const nn::TensorFile of_narrow = file_of(nn::ViT(narrow), nn::timm_vit());
-  CHECK_THAT(error_of([&] { nn::card_of(of_narrow, "n"); }), contains("n: a width of 48 is no multiple of 64") && contains("say how many heads"));
+  CHECK_THAT(error_of([&] { nn::card_of(of_narrow, "n"); }),
+             contains("n: a width of 48 is no multiple of 64") && contains("say how many heads"));
   CHECK(std::get<nn::ViTOptions>(nn::card_of(of_narrow, "n", 4).options).heads == 4);
 }
 
@@ -457,7 +488,8 @@ TEST_CASE("the ratio of the MLPs is any number: an integer in cards where it is 
     CHECK(nn::weights(of_cait).at(name).shape() == Shape{24, 16});
   // Read as an integer or as a number, and from the widths of a file without a card.
   for (const char* written : {"\"mlp_ratio\":4", "\"mlp_ratio\":4.0"})
-    CHECK(std::get<nn::ViTOptions>(nn::card_of(edited(saved(nn::ViT(vit)), "\"mlp_ratio\":4", written), "w").options).mlp_ratio == 4);
+    CHECK(std::get<nn::ViTOptions>(nn::card_of(edited(saved(nn::ViT(vit)), "\"mlp_ratio\":4", written), "w").options)
+              .mlp_ratio == 4);
   const nn::TensorFile without = file_of(model, nn::timm_vit());
   CHECK(std::get<nn::ViTOptions>(nn::card_of(without, "w").options).mlp_ratio == 161 / 64.0);
   const auto made = nn::make_model(nn::card_of(without, "w"));
@@ -467,13 +499,15 @@ TEST_CASE("the ratio of the MLPs is any number: an integer in cards where it is 
   for (const double ratio : {0.0, 0.001, -4.0, std::nan(""), HUGE_VAL}) {
     o.mlp_ratio = ratio, c.mlp_ratio = ratio;
     const std::string got = fmt::format("got {}", ratio);
-    CHECK_THAT(error_of([&] { nn::ViT bad(o); }),
-               contains("[vit] expected an mlp_ratio that gives MLPs of 1 to 2^40 hidden units at a width of 64, " + got));
+    CHECK_THAT(
+        error_of([&] { nn::ViT bad(o); }),
+        contains("[vit] expected an mlp_ratio that gives MLPs of 1 to 2^40 hidden units at a width of 64, " + got));
     CHECK_THAT(error_of([&] { nn::CaiT bad(c); }), contains("[cait] expected an mlp_ratio") && contains(got));
   }
   CHECK_THAT(error_of([&] { nn::card_of(edited(saved(model), "2.51", "-2.51"), "w"); }),
              contains("describes no model: [card] expected an mlp_ratio"));
-  CHECK_THAT(error_of([&] { nn::card_of(edited(saved(model), "2.51", "2.6"), "w"); }), contains("blocks.1.mlp.fc1.weight"));
+  CHECK_THAT(error_of([&] { nn::card_of(edited(saved(model), "2.51", "2.6"), "w"); }),
+             contains("blocks.1.mlp.fc1.weight"));
 }
 
 TEST_CASE("files that describe no model are refused in one line") {
@@ -482,16 +516,20 @@ TEST_CASE("files that describe no model are refused in one line") {
     CHECK_THAT(text, contains("w.safetensors: ") && !contains("\n"));
     return text;
   };
-  CHECK_THAT(error({.tensors = {{"a", tensor({1}, {1})}}, .metadata = {}}), contains("no \"patch_embed.proj.weight\" with 4 dimensions in it"));
+  CHECK_THAT(error({.tensors = {{"a", tensor({1}, {1})}}, .metadata = {}}),
+             contains("no \"patch_embed.proj.weight\" with 4 dimensions in it"));
   for (const char* name : {"patch_embed.proj.weight", "pos_embed", "head.weight", "blocks.0.mlp.fc1.weight"}) {
     nn::TensorFile hollow = file_of(nn::ViT(vit), nn::timm_vit());
     hollow.tensors[name] = zeros(hollow.tensors.at(name).shape().with(0, 0));
     error(hollow);
   }
   const nn::TensorFile whole = file_of(nn::ViT(vit), nn::timm_vit());
-  const auto says = [&](const std::string& text) { return nn::TensorFile{.tensors = whole.tensors, .metadata = {{"plumb", text}}}; };
+  const auto says = [&](const std::string& text) {
+    return nn::TensorFile{.tensors = whole.tensors, .metadata = {{"plumb", text}}};
+  };
   // Sizes that the file does not have: nothing is made of them.
-  for (const char* size : {"\"dim\":1048576", "\"depth\":900000", "\"classes\":1048576", "\"image\":1048576", "\"mlp_ratio\":1048576"}) {
+  for (const char* size :
+       {"\"dim\":1048576", "\"depth\":900000", "\"classes\":1048576", "\"image\":1048576", "\"mlp_ratio\":1048576"}) {
     std::string text = nn::metadata_of({.options = vit}).at("plumb");
     const std::string key = std::string(size).substr(0, std::string(size).find(':') + 1);
     const std::size_t at = text.find(key);
@@ -500,7 +538,8 @@ TEST_CASE("files that describe no model are refused in one line") {
   }
   CHECK_THAT(error(says("no json")), contains("its metadata \"plumb\" is not what Plumb writes"));
   CHECK_THAT(error(says("[]")), contains("is not what Plumb writes"));
-  CHECK_THAT(error(says("{\"model\": \"bert\"}")), contains("describes no model: expected a model vit or cait, got bert"));
+  CHECK_THAT(error(says("{\"model\": \"bert\"}")),
+             contains("describes no model: expected a model vit or cait, got bert"));
   const std::string good = nn::metadata_of({.options = vit}).at("plumb");
   const auto changed = [&](const std::string& from, const std::string& to) {
     std::string text = good;
@@ -508,13 +547,16 @@ TEST_CASE("files that describe no model are refused in one line") {
     REQUIRE(at != text.npos);
     return says(text.replace(at, from.size(), to));
   };
-  CHECK_THAT(error(changed("\"depth\":2", "\"depth\":2000000")), contains("expected sizes from 1 to 1048576, got 2000000"));
+  CHECK_THAT(error(changed("\"depth\":2", "\"depth\":2000000")),
+             contains("expected sizes from 1 to 1048576, got 2000000"));
   CHECK_THAT(error(changed("\"dim\":64", "\"dim\":0")), contains("expected sizes from 1"));
   CHECK_THAT(error(changed("\"heads\":1", "\"heads\":7")), contains("width of whole heads"));
   CHECK_THAT(error(changed("layerscale", "layerscal")), contains("layerscal"));
   CHECK_THAT(error(changed("\"mean\":[]", "\"mean\":[1]")), contains("a mean and a deviation for each of 3 channels"));
-  CHECK_THAT(error(changed("\"mean\":[],\"std\":[]", "\"mean\":[0,0,0],\"std\":[1,0,1]")), contains("expected deviations above 0, got 0"));
-  CHECK_THAT(error(changed("\"class_names\":[]", "\"class_names\":[\"a\"]")), contains("expected 5 names of classes, got 1"));
+  CHECK_THAT(error(changed("\"mean\":[],\"std\":[]", "\"mean\":[0,0,0],\"std\":[1,0,1]")),
+             contains("expected deviations above 0, got 0"));
+  CHECK_THAT(error(changed("\"class_names\":[]", "\"class_names\":[\"a\"]")),
+             contains("expected 5 names of classes, got 1"));
   CHECK_THAT(error(changed("\"token\"", "\"sum\"")), contains("expected a pool token or mean, got sum"));
 }
 
@@ -533,12 +575,14 @@ TEST_CASE("weights for other images, other classes and new gates") {
   nn::ViTOptions other = vit;
   other.classes = 7, other.seed = 9;
   nn::ViT tuned(other);
-  const std::vector<double> head = nn::weights(tuned).at("head.weight").values(), before = nn::weights(tuned).at("norm.weight").values();
+  const std::vector<double> head = nn::weights(tuned).at("head.weight").values(),
+                            before = nn::weights(tuned).at("norm.weight").values();
   const Tensor first = nn::weights(tuned).at("blocks.0.attn.qkv.weight");
   const std::vector<double> untouched = first.values();
   CHECK_THAT(error_of([&] { nn::load_pretrained(tuned, file, "w"); }), contains("head.weight"));
   CHECK(first.values() == untouched);  // nothing has changed
-  CHECK(nn::load_pretrained(tuned, file, "w", {.new_head = true}).as_initialised == std::vector<std::string>{"head.weight", "head.bias"});
+  CHECK(nn::load_pretrained(tuned, file, "w", {.new_head = true}).as_initialised ==
+        std::vector<std::string>{"head.weight", "head.bias"});
   CHECK(nn::weights(tuned).at("head.weight").values() == head);
   CHECK(first.values() == nn::weights(model).at("blocks.0.attn.qkv.weight").values());
 
@@ -548,13 +592,17 @@ TEST_CASE("weights for other images, other classes and new gates") {
   const nn::ViT old(plain);
   plain.gate = nn::methods::layerscale(1.0);
   nn::ViT gated(plain);
-  CHECK_THAT(error_of([&] { nn::load_pretrained(gated, file_of(old, nn::timm_vit()), "w"); }), contains("blocks.0.ls1.gamma"));
+  CHECK_THAT(error_of([&] { nn::load_pretrained(gated, file_of(old, nn::timm_vit()), "w"); }),
+             contains("blocks.0.ls1.gamma"));
   CHECK(nn::load_pretrained(gated, file_of(old, nn::timm_vit()), "w", {.new_gates = true}).as_initialised.size() == 4);
   const std::vector<double> a = logits(gated, 16), b = logits(old, 16);
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) < 1e-5);
   nn::NamedTensors lacking = file.tensors;
   lacking.erase("norm.bias");
-  CHECK_THAT(error_of([&] { nn::load_pretrained(tuned, {.tensors = lacking, .metadata = {}}, "w", {true, true}); }), contains("norm.bias"));
+  CHECK_THAT(error_of([&] {
+               nn::load_pretrained(tuned, {.tensors = lacking, .metadata = {}}, "w", {true, true});
+             }),
+             contains("norm.bias"));
 }
 
 TEST_CASE("new gates leave trained branches as they are, and the result says whether the function is the file's") {
@@ -605,11 +653,13 @@ TEST_CASE("new gates leave trained branches as they are, and the result says whe
 
   nn::ViT small(of("layerscale"));
   is(nn::load_pretrained(small, own, "w", {.new_gates = true, .gate_start = 1e-5}), false,
-     "it does not compute what the file's network did: gates are new: blocks.0.gate1.gamma starts at 1e-05 (logits of a small network move by ");
+     "it does not compute what the file's network did: gates are new: blocks.0.gate1.gamma starts at 1e-05 (logits of "
+     "a small network move by ");
   CHECK(gates_of(small) == std::set<double>{static_cast<float>(1e-5)});
   CHECK_FALSE(near(small, pre));
   nn::ViT mixed(of("value_residual"));  // no factor of a branch: as initialised
-  is(nn::load_pretrained(mixed, own, "w", {.new_gates = true}), false, "gates are new: blocks.1.gate1.lambdas starts at 0.5");
+  is(nn::load_pretrained(mixed, own, "w", {.new_gates = true}), false,
+     "gates are new: blocks.1.gate1.lambdas starts at 0.5");
   CHECK(gates_of(mixed) == std::set<double>{0.5});
 
   nn::ViTOptions o = of("pre");
@@ -629,7 +679,8 @@ TEST_CASE("new gates leave trained branches as they are, and the result says whe
   nn::ViT by_hand(of(hand));
   is(nn::load_pretrained(by_hand, own, "w"), false, "the method pre here is not the table's");
   nn::ViT again(of("pre"));
-  is(nn::load_pretrained(again, file_of(pre), "w"), {}, "whether it computes what the file's network did is not known: the file has no card");
+  is(nn::load_pretrained(again, file_of(pre), "w"), {},
+     "whether it computes what the file's network did is not known: the file has no card");
   is(nn::load_pretrained(head, file_of(pre), "w", {.new_head = true}), false,
      "it does not compute what the file's network did: the head is new; the file has no card");
   // New gates are blamed only if they alone change the function.
@@ -653,7 +704,8 @@ TEST_CASE("a file without a card says neither its heads nor its norm_eps: timm's
   const nn::TensorFile tiny = file_of(nn::ViT(o), nn::timm_vit());
   CHECK(loaded(o, tiny).same_function == true);
   o.norm_eps = 1e-5;
-  CHECK_THAT(loaded(o, tiny).text(), contains("it does not compute what the file's network did: norm_eps is 1e-05 here and timm's 1e-06"));
+  CHECK_THAT(loaded(o, tiny).text(),
+             contains("it does not compute what the file's network did: norm_eps is 1e-05 here and timm's 1e-06"));
   o.norm_eps = vit.norm_eps, o.heads = 6;
   const std::string heads = "the file does not say its heads: timm's rule gives 3, the model has 6";
   const nn::Adapted other = loaded(o, tiny);
@@ -666,8 +718,10 @@ TEST_CASE("a file without a card says neither its heads nor its norm_eps: timm's
   CHECK(head.reasons == std::vector<std::string>{"the head is new", resized, heads});
   o = vit;
   o.dim = 48, o.heads = 4;
-  CHECK_THAT(loaded(o, file_of(nn::ViT(o), nn::timm_vit())).text(),
-             contains("is not known: the file does not say its heads: timm's rule gives none for this width, the model has 4"));
+  CHECK_THAT(
+      loaded(o, file_of(nn::ViT(o), nn::timm_vit())).text(),
+      contains(
+          "is not known: the file does not say its heads: timm's rule gives none for this width, the model has 4"));
 }
 
 TEST_CASE("attention maps weigh the values as the layers do, and change nothing") {
@@ -684,7 +738,8 @@ TEST_CASE("attention maps weigh the values as the layers do, and change nothing"
     for (std::size_t i = 0; i < ours.size(); ++i) REQUIRE(std::abs(ours[i] - expected[i]) < 1e-5);
   };
   const nn::Init wide = nn::Init::truncated_normal(0.5);
-  nn::Attention plain({.dim = 16, .heads = 4, .init = wide}), causal({.dim = 16, .heads = 4, .init = wide, .causal = true});
+  nn::Attention plain({.dim = 16, .heads = 4, .init = wide}),
+      causal({.dim = 16, .heads = 4, .init = wide, .causal = true});
   nn::TalkingHeadsAttention talking({.dim = 16, .heads = 4, .init = wide}, nn::HeadMixInit::identity);
   check_layer(plain, 4), check_layer(causal, 4), check_layer(talking, 4);
 
@@ -711,7 +766,8 @@ TEST_CASE("rollout is the product of the layers' means with what goes past them"
     return nn::AttentionMap{path, tensor(values, shape)};
   };
   // Two heads, two tokens: means {{0.5, 0.5}, {0, 1}}, then {{1, 0}, {0.5, 0.5}}.
-  const nn::AttentionMap first = map("a", {1, 0, 0, 1, 0, 1, 0, 1}, {1, 2, 2, 2}), second = map("b", {1, 0, 0.5, 0.5}, {1, 1, 2, 2});
+  const nn::AttentionMap first = map("a", {1, 0, 0, 1, 0, 1, 0, 1}, {1, 2, 2, 2}),
+                         second = map("b", {1, 0, 0.5, 0.5}, {1, 1, 2, 2});
   const std::vector<double> through = nn::rollout({first, second}).values(), expected{0.75, 0.25, 0.1875, 0.8125};
   for (std::size_t i = 0; i < 4; ++i) CHECK(std::abs(through[i] - expected[i]) < 1e-6);
   // A class token that joins late reads the patches as they were then.
@@ -723,5 +779,8 @@ TEST_CASE("rollout is the product of the layers' means with what goes past them"
   const std::vector<double> of_token = nn::rollout({first, second, of_class}).values();
   CHECK(std::abs(of_token[0] - 0.46875) < 1e-6);
   CHECK_THAT(error_of([] { nn::rollout({}); }), contains("expected at least one attention map"));
-  CHECK_THAT(error_of([&] { nn::rollout({first, map("d", {1}, {1, 1, 1, 1})}); }), contains("expected maps of 2 queries and keys, got 1 and 1 in d"));
+  CHECK_THAT(error_of([&] {
+               nn::rollout({first, map("d", {1}, {1, 1, 1, 1})});
+             }),
+             contains("expected maps of 2 queries and keys, got 1 and 1 in d"));
 }

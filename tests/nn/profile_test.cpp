@@ -104,8 +104,8 @@ TEST_CASE("a profile of a training step knows kernel, module, phase, step, time 
   CHECK(last_end <= profile.duration());
 
   // Each layer's product, under the layer's own name, in both passes.
-  for (const std::string layer :
-       {"ViT.patch_embed", "ViT.blocks.0.attn.qkv", "ViT.blocks.2.attn.proj", "ViT.blocks.1.mlp.fc1", "ViT.blocks.1.mlp.fc2", "ViT.head"})
+  for (const std::string layer : {"ViT.patch_embed", "ViT.blocks.0.attn.qkv", "ViT.blocks.2.attn.proj",
+                                  "ViT.blocks.1.mlp.fc1", "ViT.blocks.1.mlp.fc2", "ViT.head"})
     for (const std::string phase : {"forward", "backward"}) {
       CAPTURE(layer, phase);
       double operations = 0;
@@ -113,12 +113,14 @@ TEST_CASE("a profile of a training step knows kernel, module, phase, step, time 
         if (path_of(e).starts_with(layer) && e.phase == phase) operations += e.operations;
       CHECK(operations > 0);
     }
-  const auto forward = events_at(profile, "ViT.blocks.1.attn", "forward"), backward = events_at(profile, "ViT.blocks.1.attn", "backward");
+  const auto forward = events_at(profile, "ViT.blocks.1.attn", "forward"),
+             backward = events_at(profile, "ViT.blocks.1.attn", "backward");
   REQUIRE(forward.size() == 1);
   REQUIRE(backward.size() == 1);
   CHECK(std::string(forward[0].kernel) == "attention_forward");
   CHECK(std::string(backward[0].kernel) == "attention_backward");
-  // Heads are parts of the packed qkv: q, k, v and the output, each [B, T, D], and two numbers for each row of the scores.
+  // Heads are parts of the packed qkv: q, k, v and the output, each [B, T, D], and two numbers for each row of the
+  // scores.
   constexpr double x = 4.0 * batch * tokens * dim, sums = 4.0 * batch * heads * tokens * 2;
   CHECK(forward[0].bytes == 4 * x + sums);
   CHECK(backward[0].bytes == 7 * x + sums);
@@ -126,12 +128,13 @@ TEST_CASE("a profile of a training step knows kernel, module, phase, step, time 
   for (const Profile::Event& e : events)
     if (std::string_view(e.kernel) == "adamw") CHECK(std::string(e.phase) == "optimizer");
 
-  // bench_step's formula: forward, and twice as much backward. The patch embedding has no gradient of the images to compute, and attention makes
-  // its scores again (5 products for 4).
+  // bench_step's formula: forward, and twice as much backward. The patch embedding has no gradient of the images to
+  // compute, and attention makes its scores again (5 products for 4).
   constexpr double block = 2.0 * tokens * 12 * dim * dim, attention = 4.0 * tokens * tokens * dim;
   constexpr double embed = 2.0 * patches * 3 * patch * patch * dim, head = 2.0 * dim * classes;
   double products = 0, in_attention = 0;
-  for (const Profile::Event& e : events) (std::string_view(e.kernel).starts_with("attention") ? in_attention : products) += e.operations;
+  for (const Profile::Event& e : events)
+    (std::string_view(e.kernel).starts_with("attention") ? in_attention : products) += e.operations;
   CHECK(products == batch * (depth * 3 * block + 2 * embed + 3 * head));
   CHECK(in_attention == batch * depth * 3.5 * attention);
 }
@@ -171,7 +174,8 @@ TEST_CASE("a kernel that throws is recorded, and its error arrives") {
   const Out x(Array({2, 3}, DType::f32, Device::cpu));
   const Array labels({2, 3}, DType::i64, Device::cpu);
   Profile profile;
-  CHECK_THAT(error_of([&] { kernels(x).softmax_forward(labels, x); }), contains("to be read with data<std::int64_t>(), got data<float>()"));
+  CHECK_THAT(error_of([&] { kernels(x).softmax_forward(labels, x); }),
+             contains("to be read with data<std::int64_t>(), got data<float>()"));
   kernels(x).fill(1, x);
   REQUIRE(profile.events().size() == 2);
   CHECK(std::string(profile.events()[0].kernel) == "softmax_forward");
@@ -226,7 +230,8 @@ TEST_CASE("a profile's table adds up, names modules once for all blocks, and fit
   CHECK(kernels.size() > 5);
   CHECK(sum(kernels) == Approx(100).margin(0.05 * static_cast<double>(kernels.size())));  // with what was spent outside
   // The same calls by module: all but what was outside.
-  CHECK(sum(modules) == Approx(100 - kernels.back()).margin(0.05 * static_cast<double>(kernels.size() + modules.size())));
+  CHECK(sum(modules) ==
+        Approx(100 - kernels.back()).margin(0.05 * static_cast<double>(kernels.size() + modules.size())));
   // The columns of ms are the events' sums.
   const std::string row = table.substr(table.find("\nall kernels") + 1, table.find('\n'));
   double forward = 0, backward = 0, optimizer = 0, other = 0;
@@ -247,7 +252,8 @@ TEST_CASE("a profile's table adds up, names modules once for all blocks, and fit
     const bool blank = row.size() < end || row[end - 1] == ' ';  // rounds to 0
     CHECK((blank ? 0 : std::stod(row.substr(space, end - space))) == Approx(ms).margin(0.006));
   }
-  CHECK_THAT(table, contains("ViT.blocks.*.attn.qkv ") && contains("ViT.head ") && contains("(outside modules)") && !contains("blocks.0"));
+  CHECK_THAT(table, contains("ViT.blocks.*.attn.qkv ") && contains("ViT.head ") && contains("(outside modules)") &&
+                        !contains("blocks.0"));
   CHECK_THAT(table, contains("..." + deep.substr(deep.size() - 33) + " "));
   CHECK_THAT(table, contains("steps 3 to 4: "));
   std::istringstream lines(table);

@@ -12,7 +12,8 @@ namespace {
 
 struct Everything : nn::Module {
   Everything() : Module("Everything") {
-    for (const Role role : {Role::weight, Role::bias, Role::norm, Role::gate, Role::shift, Role::embedding, Role::position})
+    for (const Role role :
+         {Role::weight, Role::bias, Role::norm, Role::gate, Role::shift, Role::embedding, Role::position})
       parameter(nn::name(role), {2, 3}, nn::Init::constant(1), role);
     parameter("own_rate", {2}, nn::Init::constant(1), Role::weight, 0.1);
     parameter("own_decay", ones({2}), Role::gate, {}, 0.5);
@@ -28,7 +29,8 @@ TEST_CASE("a role gives both factors, a registration may give others, own() chan
   for (const nn::Parameter& p : model.parameters()) factors[p.name] = {p.lr_factor, p.decay_factor};
   using Pair = std::pair<double, double>;
   CHECK(factors.at("weight") == Pair{1, 1});
-  for (const char* name : {"bias", "norm", "gate", "shift", "embedding", "position"}) CHECK(factors.at(name) == Pair{1, 0});
+  for (const char* name : {"bias", "norm", "gate", "shift", "embedding", "position"})
+    CHECK(factors.at(name) == Pair{1, 0});
   CHECK(factors.at("own_rate") == Pair{0.1, 1});
   CHECK(factors.at("own_decay") == Pair{1, 0.5});
   CHECK(factors.at("own_both") == Pair{0.2, 0});
@@ -52,10 +54,13 @@ TEST_CASE("a linear layer's bias starts where it is told, and its weight has the
 
 TEST_CASE("factors that are no factors are refused at registration") {
   struct Bad : nn::Module {
-    Bad(Factor lr, Factor decay) : Module("Bad") { parameter("w", {2}, nn::Init::constant(0), Role::weight, lr, decay); }
+    Bad(Factor lr, Factor decay) : Module("Bad") {
+      parameter("w", {2}, nn::Init::constant(0), Role::weight, lr, decay);
+    }
   };
-  CHECK_THAT(error_of([] { Bad(-0.1, {}); }),
-             contains("[module] expected finite factors of at least 0 for Bad.w, got -0.1 of the rate and 1 of the decay"));
+  CHECK_THAT(
+      error_of([] { Bad(-0.1, {}); }),
+      contains("[module] expected finite factors of at least 0 for Bad.w, got -0.1 of the rate and 1 of the decay"));
   CHECK_THAT(error_of([] { Bad({}, -1); }), contains("got 1 of the rate and -1 of the decay"));
   CHECK_THAT(error_of([] { Bad(std::nan(""), {}); }), contains("got nan of the rate"));
 }

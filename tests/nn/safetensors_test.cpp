@@ -30,7 +30,8 @@ std::string file_of(const std::string& header, std::size_t data) {
 
 bool same_bits(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && a.dtype() == b.dtype() &&
-         std::memcmp(a.array().bytes(), b.array().bytes(), static_cast<std::size_t>(a.numel()) * size_of(a.dtype())) == 0;
+         std::memcmp(a.array().bytes(), b.array().bytes(), static_cast<std::size_t>(a.numel()) * size_of(a.dtype())) ==
+             0;
 }
 
 }  // namespace
@@ -63,7 +64,8 @@ TEST_CASE("a file written by Python's safetensors is read in every dtype") {
 
 TEST_CASE("bf16 is written as BF16 and read as f32") {
   const TemporaryFolder folder;
-  nn::write_safetensors(folder / "a", {.tensors = {{"w", tensor({1, -2.5, 3.0625}, {3}, {DType::bf16, Device::cpu})}}, .metadata = {}});
+  nn::write_safetensors(
+      folder / "a", {.tensors = {{"w", tensor({1, -2.5, 3.0625}, {3}, {DType::bf16, Device::cpu})}}, .metadata = {}});
   CHECK(fs::file_size(folder / "a") % 8 == 6);  // 3 elements of 2 bytes
   const Tensor back = nn::read_safetensors(folder / "a").tensors.at("w");
   CHECK(back.dtype() == DType::f32);
@@ -109,7 +111,10 @@ TEST_CASE("a file that cannot be written is left as it was") {
                nn::write_safetensors(folder / "a", {.tensors = {{"__metadata__", ones({1})}}, .metadata = {}});
              }),
              contains("names other than __metadata__"));
-  CHECK_THAT(error_of([&] { nn::write_safetensors(folder / "a", {.tensors = {{"\xff", ones({1})}}, .metadata = {}}); }), contains("in UTF-8"));
+  CHECK_THAT(error_of([&] {
+               nn::write_safetensors(folder / "a", {.tensors = {{"\xff", ones({1})}}, .metadata = {}});
+             }),
+             contains("in UTF-8"));
   CHECK_THAT(error_of([&] { nn::write_safetensors(folder / "no" / "a", {}); }), contains("No such file or directory"));
   CHECK(read_file(folder / "a") == "old");
 }
@@ -130,8 +135,10 @@ TEST_CASE("a damaged file is named with what was expected and what came") {
 
   refuses("", "at least 8 bytes, got 0");
   refuses("1234567", "at least 8 bytes, got 7");
-  refuses(std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10), "expected a safetensors file, got one of another kind, or a damaged one");
-  refuses("claim,source,verdict\n1,2,3\n", "expected a safetensors file, got one that begins with \"claim,source,verdict\"");
+  refuses(std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10),
+          "expected a safetensors file, got one of another kind, or a damaged one");
+  refuses("claim,source,verdict\n1,2,3\n",
+          "expected a safetensors file, got one that begins with \"claim,source,verdict\"");
   refuses("a text that is longer than what is shown of it", "got one that begins with \"a text that is longer th\"");
   refuses("version https://git-lfs.github.com/spec/v1\noid", "got a pointer of Git LFS to one: git lfs pull brings it");
   refuses(std::string("\x89PNG\r\n\x1a\n\0\0", 10), "got one of another kind");
@@ -146,25 +153,32 @@ TEST_CASE("a damaged file is named with what was expected and what came") {
   refuses(file_of(R"({"__metadata__":{"a":1}})", 0), "expected a string for __metadata__ \"a\", got number");
   refuses(file_of(R"({"w":3})", 0), "expected dtype, shape and data_offsets for \"w\", got number");
   refuses(file_of(R"({"w":{"shape":[1],"data_offsets":[0,4]}})", 4), "for \"w\", got none");
-  refuses(file_of(entry("F8_E4M3", "[4]", "[0,4]"), 4), "expected dtype F64, F32, F16, BF16, I64 or U8 for \"w\", got F8_E4M3");
+  refuses(file_of(entry("F8_E4M3", "[4]", "[0,4]"), 4),
+          "expected dtype F64, F32, F16, BF16, I64 or U8 for \"w\", got F8_E4M3");
   refuses(file_of(entry("F32", "[-1]", "[0,4]"), 4), "integers of at least 0 as shape of \"w\"");
   refuses(file_of(entry("F32", "[1.5]", "[0,4]"), 4), "integers of at least 0 as shape of \"w\"");
   refuses(file_of(entry("F32", "1", "[0,4]"), 4), "integers of at least 0 as shape of \"w\"");
   refuses(file_of(R"({"w":{"dtype":"F32","shape":[1]}})", 4), "as data_offsets of \"w\"");
-  refuses(file_of(entry("F32", "[1]", "[4]"), 4), "expected a begin and an end 4 bytes apart for \"w\" F32 [1], got [4]");
+  refuses(file_of(entry("F32", "[1]", "[4]"), 4),
+          "expected a begin and an end 4 bytes apart for \"w\" F32 [1], got [4]");
   refuses(file_of(entry("F32", "[2]", "[0,4]"), 4), "8 bytes apart for \"w\" F32 [2], got [0, 4]");
   refuses(file_of(entry("F32", "[1]", "[4,0]"), 4), "4 bytes apart");
-  refuses(file_of(entry("U8", "[4294967296,4294967296]", "[0,0]"), 0), "fewer than 2^59 elements for \"w\", got [4294967296, 4294967296]");
+  refuses(file_of(entry("U8", "[4294967296,4294967296]", "[0,0]"), 0),
+          "fewer than 2^59 elements for \"w\", got [4294967296, 4294967296]");
   refuses(file_of(entry("U8", "[0,4294967296,4294967296]", "[0,0]"), 0), "fewer than 2^59 elements");
   refuses(file_of(entry("U8", "[18446744073709551615]", "[0,18446744073709551615]"), 0), "fewer than 2^59 elements");
   refuses(file_of(entry("F64", "[1,1,1,1,1,1,1,1,1]", "[0,8]"), 8), "expected at most 8 axes");
   refuses(file_of("{" + w + "}", 23), "expected 24 bytes of tensors, got 23");
   refuses(file_of("{" + w + "}", 25), "expected 24 bytes of tensors, got 25");
-  refuses(file_of("{" + w + R"(,"v":{"dtype":"U8","shape":[4],"data_offsets":[20,24]}})", 24), "expected \"v\" to begin at byte 24");
-  refuses(file_of("{" + w + R"(,"v":{"dtype":"U8","shape":[4],"data_offsets":[28,32]}})", 32), "expected \"v\" to begin at byte 24");
-  refuses(file_of(entry("F32", "[1]", "[4,8]"), 8), "expected \"w\" to begin at byte 0, where the tensor before it ends, got 4");
+  refuses(file_of("{" + w + R"(,"v":{"dtype":"U8","shape":[4],"data_offsets":[20,24]}})", 24),
+          "expected \"v\" to begin at byte 24");
+  refuses(file_of("{" + w + R"(,"v":{"dtype":"U8","shape":[4],"data_offsets":[28,32]}})", 32),
+          "expected \"v\" to begin at byte 24");
+  refuses(file_of(entry("F32", "[1]", "[4,8]"), 8),
+          "expected \"w\" to begin at byte 0, where the tensor before it ends, got 4");
 
-  CHECK_THAT(error_of([&] { nn::read_safetensors(folder / "no"); }), contains("no: expected a safetensors file, got nothing there"));
+  CHECK_THAT(error_of([&] { nn::read_safetensors(folder / "no"); }),
+             contains("no: expected a safetensors file, got nothing there"));
   CHECK_THAT(error_of([&] { nn::read_safetensors(folder.path()); }), contains("something that is not a file"));
   CHECK_THAT(error_of([&] { nn::read_safetensors("/dev/zero"); }), contains("something that is not a file"));
 }

@@ -1,4 +1,5 @@
-// Signals that arrive while a model trains change nothing: some of oneDNN's kernels have their stack pointer on the heap (backends/cpu/signals.h).
+// Signals that arrive while a model trains change nothing: some of oneDNN's kernels have their stack pointer on the
+// heap (backends/cpu/signals.h).
 #include "core/backend.h"
 #include "core/precision.h"
 #include "nn/nn.h"
@@ -27,7 +28,8 @@ Bits trained_vit(std::int64_t dim, Precision products, int steps) {
   const PrecisionScope scope(products);
   nn::ViT model({.image = 32, .patch = 4, .dim = dim, .depth = 2, .heads = dim / 64, .gate = "layerscale", .seed = 1});
   nn::AdamW optimizer(model.parameters(), {.lr = 1e-3});
-  const Tensor images = random_normal({16, 3, 32, 32}, 0, "images"), labels = integers(std::vector<std::int64_t>(16, 3), {16});
+  const Tensor images = random_normal({16, 3, 32, 32}, 0, "images"),
+               labels = integers(std::vector<std::int64_t>(16, 3), {16});
   for (int step = 0; step < steps; ++step) optimizer.step(backward(cross_entropy(model(images), labels)));
   return bits_of(model);
 }
@@ -39,7 +41,8 @@ Bits trained_convolution(int steps) {
   const Tensor x = random_normal({16, 3, 16, 16}, 0, "x");
   Bits all;
   for (int step = 0; step < steps; ++step) {
-    const Tensor h = conv2d(relu(conv2d(x, w1, {}, {.stride = 1, .padding = 1})) * 0.1, w2, {}, {.stride = 2, .padding = 1});
+    const Tensor h =
+        conv2d(relu(conv2d(x, w1, {}, {.stride = 1, .padding = 1})) * 0.1, w2, {}, {.stride = 2, .padding = 1});
     const Tensor loss = mean(matmul(reshape(relu(h), {16, 4096}), w3) * 1e-2);
     for (const Tensor& g : grad(loss, Tensors{w1, w2, w3})) all.push_back(g.values());
   }

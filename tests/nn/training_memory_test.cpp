@@ -6,7 +6,8 @@
 
 using namespace plumb;
 
-TEST_CASE("from the third training step on no memory comes from the system, and each step allocates as often as the last") {
+TEST_CASE(
+    "from the third training step on no memory comes from the system, and each step allocates as often as the last") {
   nn::ViT model({.image = 16, .patch = 4, .classes = 10, .dim = 64, .depth = 4, .heads = 2, .drop_key = {.rate = 0.1}});
   nn::AdamW optimizer(model.parameters(), {.lr = 1e-3});
   const Tensor images = random_normal({16, 3, 16, 16}, 0, "images");
@@ -39,6 +40,7 @@ TEST_CASE("from the third training step on no memory comes from the system, and 
   }
   CHECK(a_step > 100);
 #if !defined(PLUMB_ADDRESS_SANITIZER) && !defined(__SANITIZE_THREAD__)
-  CHECK(page_faults() - faults < 100);  // those of other memory than arrays': nodes, functions, what the system does by the way
+  CHECK(page_faults() - faults <
+        100);  // those of other memory than arrays': nodes, functions, what the system does by the way
 #endif
 }

@@ -16,7 +16,8 @@ namespace {
 
 struct Small : nn::Module {
   Small() : Module("Small") {}
-  Tensor weight = parameter("weight", tensor({1, 2, 3, 4, 5, 6}, {2, 3}), Role::weight), gamma = parameter("gamma", tensor({0.1}, {1}), Role::gate);
+  Tensor weight = parameter("weight", tensor({1, 2, 3, 4, 5, 6}, {2, 3}), Role::weight),
+         gamma = parameter("gamma", tensor({0.1}, {1}), Role::gate);
 };
 
 // Names such as CaiT's.
@@ -43,8 +44,16 @@ std::set<std::string> keys(const nn::NamedTensors& tensors) {
   return names;
 }
 
-const nn::ViTOptions vit{
-    .image = 8, .patch = 4, .channels = 3, .classes = 5, .dim = 8, .depth = 2, .heads = 2, .gate = "layerscale", .pool = nn::Pool::token, .seed = 3};
+const nn::ViTOptions vit{.image = 8,
+                         .patch = 4,
+                         .channels = 3,
+                         .classes = 5,
+                         .dim = 8,
+                         .depth = 2,
+                         .heads = 2,
+                         .gate = "layerscale",
+                         .pool = nn::Pool::token,
+                         .seed = 3};
 
 }  // namespace
 
@@ -98,58 +107,67 @@ TEST_CASE("loading casts between f32 and f64") {
 TEST_CASE("everything that does not fit is listed in one error and nothing is changed") {
   const TemporaryFolder folder;
   Small small;
-  const auto write = [&](nn::NamedTensors tensors) { nn::write_safetensors(folder / "w", {.tensors = std::move(tensors), .metadata = {}}); };
+  const auto write = [&](nn::NamedTensors tensors) {
+    nn::write_safetensors(folder / "w", {.tensors = std::move(tensors), .metadata = {}});
+  };
   const auto unchanged = [&] { return small.weight.values() == std::vector<double>{1, 2, 3, 4, 5, 6}; };
 
   write({{"weight", zeros({3, 2})}, {"b", zeros({1})}, {"a", zeros({1})}});
   CHECK(error_of([&] { nn::load_weights(small, folder / "w"); }) ==
-        fmt::format(
-            "[load_weights] {} into Small: expected 2 tensors with the names and shapes they have here, got 1 missing: gamma; 2 unexpected: a, b; "
-            "1 that do not fit: weight (expected f32 [2, 3], got f32 [3, 2])",
-            (folder / "w").string()));
+        fmt::format("[load_weights] {} into Small: expected 2 tensors with the names and shapes they have here, got 1 "
+                    "missing: gamma; 2 unexpected: a, b; "
+                    "1 that do not fit: weight (expected f32 [2, 3], got f32 [3, 2])",
+                    (folder / "w").string()));
   write({{"weight", zeros({2, 3})}, {"gamma", integers({1}, {1})}});
-  CHECK_THAT(error_of([&] { nn::load_weights(small, folder / "w"); }), contains("gamma (expected f32 [1], got i64 [1])"));
+  CHECK_THAT(error_of([&] { nn::load_weights(small, folder / "w"); }),
+             contains("gamma (expected f32 [1], got i64 [1])"));
   CHECK(unchanged());
 
   write({{"weight", zeros({2, 3})}, {"extra", zeros({1})}});
-  CHECK_THAT(error_of([&] { nn::load_weights(small, folder / "w", {}, {.allow_missing = true}); }), contains("got 1 unexpected: extra"));
-  CHECK_THAT(error_of([&] { nn::load_weights(small, folder / "w", {}, {.allow_unexpected = true}); }), contains("got 1 missing: gamma"));
+  CHECK_THAT(error_of([&] { nn::load_weights(small, folder / "w", {}, {.allow_missing = true}); }),
+             contains("got 1 unexpected: extra"));
+  CHECK_THAT(error_of([&] { nn::load_weights(small, folder / "w", {}, {.allow_unexpected = true}); }),
+             contains("got 1 missing: gamma"));
   CHECK(unchanged());
-  const nn::Leftovers left = nn::load_weights(small, folder / "w", {}, {.allow_missing = true, .allow_unexpected = true});
+  const nn::Leftovers left =
+      nn::load_weights(small, folder / "w", {}, {.allow_missing = true, .allow_unexpected = true});
   CHECK(left.missing == std::vector<std::string>{"gamma"});
   CHECK(left.unexpected == std::vector<std::string>{"extra"});
   CHECK(small.weight.values() == std::vector<double>(6, 0));
   CHECK(small.gamma.item() == Approx(0.1));
 
   write({{"weight", zeros({3, 2})}});  // a wrong shape is never allowed
-  CHECK_THAT(error_of([&] { nn::load_weights(small, folder / "w", {}, {.allow_missing = true, .allow_unexpected = true}); }),
-             contains("got 1 that do"));
+  CHECK_THAT(
+      error_of([&] { nn::load_weights(small, folder / "w", {}, {.allow_missing = true, .allow_unexpected = true}); }),
+      contains("got 1 that do"));
 }
 
 TEST_CASE("timm's ViT: names and shapes both ways") {
   const TemporaryFolder folder;
   const nn::ViT model(vit);
   const nn::NamedTensors theirs = nn::weights(model, nn::timm_vit());
-  std::set<std::string> expected{"cls_token",   "pos_embed", "patch_embed.proj.weight", "patch_embed.proj.bias", "norm.weight", "norm.bias",
-                                 "head.weight", "head.bias"};
+  std::set<std::string> expected{
+      "cls_token",   "pos_embed", "patch_embed.proj.weight", "patch_embed.proj.bias", "norm.weight", "norm.bias",
+      "head.weight", "head.bias"};
   for (const char* block : {"blocks.0.", "blocks.1."})
-    for (const char* name : {"norm1.weight", "norm1.bias", "norm2.weight", "norm2.bias", "attn.qkv.weight", "attn.qkv.bias", "attn.proj.weight",
-                             "attn.proj.bias", "mlp.fc1.weight", "mlp.fc1.bias", "mlp.fc2.weight", "mlp.fc2.bias", "ls1.gamma", "ls2.gamma"})
+    for (const char* name : {"norm1.weight", "norm1.bias", "norm2.weight", "norm2.bias", "attn.qkv.weight",
+                             "attn.qkv.bias", "attn.proj.weight", "attn.proj.bias", "mlp.fc1.weight", "mlp.fc1.bias",
+                             "mlp.fc2.weight", "mlp.fc2.bias", "ls1.gamma", "ls2.gamma"})
       expected.insert(std::string(block) + name);
   CHECK(keys(theirs) == expected);
   CHECK(theirs.at("patch_embed.proj.weight").shape() == Shape{8, 3, 4, 4});
   const nn::NamedTensors ours = nn::weights(model);
-  for (const auto& [name, their_name] :
-       {std::pair("blocks.1.gate1.gamma", "blocks.1.ls1.gamma"), std::pair("blocks.1.gate2.gamma", "blocks.1.ls2.gamma")})
+  for (const auto& [name, their_name] : {std::pair("blocks.1.gate1.gamma", "blocks.1.ls1.gamma"),
+                                         std::pair("blocks.1.gate2.gamma", "blocks.1.ls2.gamma")})
     CHECK(theirs.at(their_name).array().shares_buffer_with(ours.at(name).array()));
 
   nn::save_weights(model, folder / "w", nn::timm_vit());
   nn::ViTOptions o = vit;
   o.seed = 4;
   nn::ViT other(o);
-  CHECK_THAT(error_of([&] { nn::load_weights(other, folder / "w"); }), contains("blocks.1.gate2.gamma") &&
-                                                                           contains("unexpected: blocks.0.ls1.gamma") &&
-                                                                           contains("(expected f32 [8, 48], got f32 [8, 3, 4, 4])"));
+  CHECK_THAT(error_of([&] { nn::load_weights(other, folder / "w"); }),
+             contains("blocks.1.gate2.gamma") && contains("unexpected: blocks.0.ls1.gamma") &&
+                 contains("(expected f32 [8, 48], got f32 [8, 3, 4, 4])"));
   nn::load_weights(other, folder / "w", nn::timm_vit());
   const Tensor images = random_normal({2, 3, 8, 8}, 1, "images");
   CHECK(other(images).values() == model(images).values());
@@ -159,20 +177,25 @@ TEST_CASE("timm's ViT: names and shapes both ways") {
 }
 
 TEST_CASE("timm's CaiT: names both ways") {
-  const Tree ours({"blocks.0.attn.proj_l.weight", "blocks.11.gate1.gamma", "blocks.11.gate2.gamma", "blocks_token_only.1.gate1.gamma",
-                   "blocks_token_only.1.gate2.gamma", "blocks_token_only.1.attn.q.weight", "head.bias"});
-  CHECK(keys(nn::weights(ours, nn::timm_cait())) == std::set<std::string>{"blocks.0.attn.proj_l.weight", "blocks.11.gamma_1", "blocks.11.gamma_2",
-                                                                          "blocks_token_only.1.gamma_1", "blocks_token_only.1.gamma_2",
-                                                                          "blocks_token_only.1.attn.q.weight", "head.bias"});
+  const Tree ours({"blocks.0.attn.proj_l.weight", "blocks.11.gate1.gamma", "blocks.11.gate2.gamma",
+                   "blocks_token_only.1.gate1.gamma", "blocks_token_only.1.gate2.gamma",
+                   "blocks_token_only.1.attn.q.weight", "head.bias"});
+  CHECK(keys(nn::weights(ours, nn::timm_cait())) ==
+        std::set<std::string>{"blocks.0.attn.proj_l.weight", "blocks.11.gamma_1", "blocks.11.gamma_2",
+                              "blocks_token_only.1.gamma_1", "blocks_token_only.1.gamma_2",
+                              "blocks_token_only.1.attn.q.weight", "head.bias"});
   const nn::NamedTensors before = nn::weights(ours), after = nn::weights(ours, nn::timm_cait());
   for (const std::string block : {"blocks.11.", "blocks_token_only.1."})
     for (const std::string gate : {"1", "2"})
-      CHECK(after.at(block + "gamma_" + gate).array().shares_buffer_with(before.at(block + "gate" + gate + ".gamma").array()));
+      CHECK(after.at(block + "gamma_" + gate)
+                .array()
+                .shares_buffer_with(before.at(block + "gate" + gate + ".gamma").array()));
 }
 
 TEST_CASE("a star stands for one segment, and no two parameters share a name") {
   const Tree tree({"a.0.w", "a.0.b.w", "x.1.y.2.w"});
-  CHECK(keys(nn::weights(tree, {{"a.*.w", "c.*.v"}, {"x.*.y.*.w", "*.*.z"}})) == std::set<std::string>{"c.0.v", "a.0.b.w", "1.2.z"});
+  CHECK(keys(nn::weights(tree, {{"a.*.w", "c.*.v"}, {"x.*.y.*.w", "*.*.z"}})) ==
+        std::set<std::string>{"c.0.v", "a.0.b.w", "1.2.z"});
   CHECK(keys(nn::weights(tree, {{"a.*.w", "first.*"}, {"a.0.w", "second"}})).contains("first.0"));
   CHECK_THAT(error_of([&] {
                nn::weights(tree, {{"a.0.w", "same"}, {"x.1.y.2.w", "same"}});
@@ -181,9 +204,12 @@ TEST_CASE("a star stands for one segment, and no two parameters share a name") {
   // On either side, and whether the rule matches or not.
   for (const nn::KeyRule& rule : {nn::KeyRule{"a.0.w", "b.*"}, nn::KeyRule{"a.*.w", "b"}, nn::KeyRule{"none.*", "b"}})
     CHECK_THAT(error_of([&] { nn::weights(tree, {rule}); }),
-               contains("[weights] expected as many * on both sides of a rule, got \"" + rule.ours + "\" and \"" + rule.theirs + "\""));
+               contains("[weights] expected as many * on both sides of a rule, got \"" + rule.ours + "\" and \"" +
+                        rule.theirs + "\""));
   for (const std::int64_t channels : {0, -3}) {
-    CHECK_THAT(error_of([&] { nn::timm_vit(channels); }), contains("[weights] expected at least one channel of the images, got "));
-    CHECK_THAT(error_of([&] { nn::timm_cait(channels); }), contains("[weights] expected at least one channel of the images, got "));
+    CHECK_THAT(error_of([&] { nn::timm_vit(channels); }),
+               contains("[weights] expected at least one channel of the images, got "));
+    CHECK_THAT(error_of([&] { nn::timm_cait(channels); }),
+               contains("[weights] expected at least one channel of the images, got "));
   }
 }

@@ -1,4 +1,5 @@
-// DropKey in attention: every shape, sharing and rule for empty rows, in the fused and the composed form, on both backends.
+// DropKey in attention: every shape, sharing and rule for empty rows, in the fused and the composed form, on both
+// backends.
 #include <algorithm>
 #include <cmath>
 
@@ -36,7 +37,8 @@ struct Inputs {
   Tensor q, k, v;
 };
 Inputs inputs(Defaults where, std::int64_t keys = M) {
-  return {random_normal({B, H, N, E}, 1, "q", where), random_normal({B, H, keys, E}, 1, "k", where), random_normal({B, H, keys, E}, 1, "v", where)};
+  return {random_normal({B, H, N, E}, 1, "q", where), random_normal({B, H, keys, E}, 1, "k", where),
+          random_normal({B, H, keys, E}, 1, "v", where)};
 }
 
 // v such that the output is the row of probabilities.
@@ -48,13 +50,15 @@ Tensor identity(std::int64_t keys, Defaults where) {
 
 // P [B, H, N, keys]: q and k get as many columns as there are keys, so that v may be the identity.
 std::vector<double> probabilities(const AttentionOptions& o, Defaults where, std::int64_t keys) {
-  return attention(random_normal({B, H, N, keys}, 1, "q", where), random_normal({B, H, keys, keys}, 1, "k", where), identity(keys, where), o)
+  return attention(random_normal({B, H, N, keys}, 1, "q", where), random_normal({B, H, keys, keys}, 1, "k", where),
+                   identity(keys, where), o)
       .values();
 }
 
 // What the draws drop [B, H, N, keys], 1 = dropped.
 std::vector<std::uint8_t> drawn(const AttentionOptions& o, std::int64_t keys) {
-  const KeyDrop drop = key_drop(o.drop_key, o.drop_shape, o.drop_window, o.drop_sharing, o.grid, keys, random_key(state.seed, *path));
+  const KeyDrop drop =
+      key_drop(o.drop_key, o.drop_shape, o.drop_window, o.drop_sharing, o.grid, keys, random_key(state.seed, *path));
   std::vector<std::uint8_t> all, row(static_cast<std::size_t>(keys));
   for (std::int64_t i = 0; i < B * H * N; ++i) {
     drop_keys(drop, state.step, state.first_sample + i / (H * N), H, i / N % H, i % N, row);
@@ -85,7 +89,8 @@ TEST_CASE("attention drops the keys that drop_keys names, and its rows sum to 1 
         if (std::all_of(&dropped[row], &dropped[row] + M, [](auto d) { return d != 0; })) continue;  // empty: keep_all
         double sum = 0;
         for (std::size_t j = 0; j < M; ++j) {
-          if ((p[row + j] == 0) != (dropped[row + j] != 0)) FAIL_CHECK("key " << j << " of row " << row / M << ": p " << p[row + j]);
+          if ((p[row + j] == 0) != (dropped[row + j] != 0))
+            FAIL_CHECK("key " << j << " of row " << row / M << ": p " << p[row + j]);
           sum += p[row + j];
         }
         CHECK(sum == Approx(1).epsilon(1e-6));
@@ -106,7 +111,8 @@ TEST_CASE("plain DropKey in attention drops the keys it always dropped") {
     std::vector<double> one(400);
     for (std::size_t i = 0; i < 400; ++i) one[i] = i % 100 % 11 == 0;
     const std::vector<double> p = attention(q, k, tensor(one, {2, 2, 10, 10}, where), {.drop_key = 0.4}).values();
-    for (const auto& [row, expected] : {std::pair<std::size_t, std::string>{0, rows[0]}, {6, rows[1]}, {15, rows[2]}}) {  // [sample, head, query]
+    for (const auto& [row, expected] :
+         {std::pair<std::size_t, std::string>{0, rows[0]}, {6, rows[1]}, {15, rows[2]}}) {  // [sample, head, query]
       std::string got;
       for (std::size_t j = 0; j < 10; ++j) got += p[row * 10 + j] == 0 ? '1' : '0';
       CHECK(got == expected);
@@ -124,7 +130,8 @@ TEST_CASE("DropKey is attention dropout's mask followed by renormalisation of th
     }
     const Tensor m = tensor(kept, {B, H, N, M}, reference_f64);
     const Inputs x = inputs(reference_f64);
-    const Tensors fused = value_and_gradients([&](const Tensors& in) { return attention(in[0], in[1], in[2], o); }, {x.q, x.k, x.v});
+    const Tensors fused =
+        value_and_gradients([&](const Tensors& in) { return attention(in[0], in[1], in[2], o); }, {x.q, x.k, x.v});
     const Tensors renormalised = value_and_gradients(
         [&](const Tensors& in) {
           const Tensor p = m * softmax(matmul(in[0], in[1], false, true) * (1 / std::sqrt(static_cast<double>(E))));
@@ -139,7 +146,9 @@ TEST_CASE("rows that lose every key follow the rule for empty rows, whatever the
   constexpr std::int64_t keys = 12;  // the grid alone
   each_form([](AttentionOptions o) {
     o.grid = {3, 4};
-    o.drop_key = o.drop_shape == DropShape::plain ? 0.97 : o.drop_shape == DropShape::block ? 0.9999 : 0.9;  // about half of the rows
+    o.drop_key = o.drop_shape == DropShape::plain   ? 0.97
+                 : o.drop_shape == DropShape::block ? 0.9999
+                                                    : 0.9;  // about half of the rows
     const std::vector<std::uint8_t> dropped = drawn(o, keys);
     const auto is_empty = [&](std::size_t row) {
       return std::all_of(&dropped[row * keys], &dropped[row * keys] + keys, [](auto d) { return d != 0; });
@@ -156,11 +165,13 @@ TEST_CASE("rows that lose every key follow the rule for empty rows, whatever the
         const std::vector<double> p = probabilities(o, where, keys);
         for (std::size_t i = 0; i < p.size(); ++i) {
           const double expected = empty == EmptyRow::keep_all ? plain[i] : empty == EmptyRow::zero ? 0 : 1.0 / keys;
-          if (is_empty(i / keys) ? std::abs(p[i] - expected) > 1e-6 : (p[i] == 0) != (dropped[i] != 0)) FAIL_CHECK("entry " << i << ": " << p[i]);
+          if (is_empty(i / keys) ? std::abs(p[i] - expected) > 1e-6 : (p[i] == 0) != (dropped[i] != 0))
+            FAIL_CHECK("entry " << i << ": " << p[i]);
         }
         // An empty row has no gradient of its scores, but under keep_all.
         const Inputs x = inputs(where, keys);
-        const Tensors g = value_and_gradients([&](const Tensors& in) { return attention(in[0], in[1], in[2], o); }, {x.q, x.k, x.v});
+        const Tensors g =
+            value_and_gradients([&](const Tensors& in) { return attention(in[0], in[1], in[2], o); }, {x.q, x.k, x.v});
         const std::vector<double> dq = g[1].values();
         for (std::size_t row = 0; row < B * H * N; ++row)
           if (is_empty(row)) {
@@ -180,7 +191,8 @@ TEST_CASE("attention refuses a structured DropKey without a grid that fits") {
                attention(x.q, x.k, x.v, {.drop_key = 0.1, .drop_shape = DropShape::cross, .grid = {4, 8}});
              }),
              contains("[drop_key] expected a grid of at most 31 keys, got 4 x 8 patches"));
-  CHECK_THAT(error_of([&] { attention(x.q, x.k, x.v, {.drop_key = -0.1}); }), contains("[drop_key] expected a probability in [0, 1], got -0.1"));
+  CHECK_THAT(error_of([&] { attention(x.q, x.k, x.v, {.drop_key = -0.1}); }),
+             contains("[drop_key] expected a probability in [0, 1], got -0.1"));
 }
 
 TEST_CASE("errors of attention name the op that was called") {
@@ -188,14 +200,17 @@ TEST_CASE("errors of attention name the op that was called") {
   for (const double scale : {-0.5, std::nan("")})
     CHECK_THAT(error_of([&] { attention(x.q, x.k, x.v, {.scale = scale}); }),
                contains("[attention] expected a finite scale of the scores of at least 0, got "));
-  CHECK_THAT(error_of([&] { attention(x.q, x.k, x.q); }), contains("[attention] expected q [B, H, N, E] and k, v [B, H, M, E], got "));
+  CHECK_THAT(error_of([&] { attention(x.q, x.k, x.q); }),
+             contains("[attention] expected q [B, H, N, E] and k, v [B, H, M, E], got "));
   CHECK_THAT(error_of([&] { attention(x.q, x.k, x.v, {.dropout = 0.999999}); }),
              contains("[attention] expected a dropout probability of at most 1 - 2^-16, got 0.999999"));
   const Tensor qkv = zeros({2, 3, 12});
   CHECK_THAT(error_of([&] { attention_qkv(qkv, 5); }),
              contains("[attention_qkv] expected qkv [B, T, 3 D] with D a multiple of 5 heads, got [2, 3, 12]"));
-  CHECK_THAT(error_of([&] { attention_qkv(qkv, 2, {.scale = -1}); }), contains("[attention_qkv] expected a finite scale"));
-  CHECK_THAT(error_of([&] { attention_qkv(qkv, 2, {.dropout = 1}); }), contains("[attention_qkv] expected a dropout probability in [0, 1), got 1"));
+  CHECK_THAT(error_of([&] { attention_qkv(qkv, 2, {.scale = -1}); }),
+             contains("[attention_qkv] expected a finite scale"));
+  CHECK_THAT(error_of([&] { attention_qkv(qkv, 2, {.dropout = 1}); }),
+             contains("[attention_qkv] expected a dropout probability in [0, 1), got 1"));
 }
 
 TEST_CASE("dropout's mask in the composed form is drawn eight keys a call, and is absent without dropout") {
@@ -207,14 +222,17 @@ TEST_CASE("dropout's mask in the composed form is drawn eight keys a call, and i
     const AttentionCall call = detail::make_call("attention", x.q, x.k, x.v, {.dropout = rate});
     const detail::Masks masks = detail::draw_masks(call, x.q);
     REQUIRE(masks.multiplier.defined() == (rate > 0));
-    CHECK(attention(x.q, x.k, x.v, {.dropout = rate}).shape() == attention_composed(x.q, x.k, x.v, call.scale, masks.keep, masks.multiplier).shape());
+    CHECK(attention(x.q, x.k, x.v, {.dropout = rate}).shape() ==
+          attention_composed(x.q, x.k, x.v, call.scale, masks.keep, masks.multiplier).shape());
     if (rate == 0) continue;
     const std::vector<double> multiplier = masks.multiplier.values();
     for (std::uint32_t row = 0; row < B * H * N; ++row)
       for (std::uint32_t j = 0; j < M; ++j) {
-        const Draw draw = attention_draw(key, state.step, Purpose::dropout, state.first_sample * H + row / N, row % N, j / 8);
+        const Draw draw =
+            attention_draw(key, state.step, Purpose::dropout, state.first_sample * H + row / N, row % N, j / 8);
         const double expected = draw16(draw, static_cast<int>(j % 8)) < 26214 ? 0 : 65536 / (65536 - 26214.0);
-        if (multiplier[row * M + j] != Approx(expected)) FAIL_CHECK("row " << row << " key " << j << ": " << multiplier[row * M + j]);
+        if (multiplier[row * M + j] != Approx(expected))
+          FAIL_CHECK("row " << row << " key " << j << ": " << multiplier[row * M + j]);
       }
   }
 }

@@ -29,9 +29,11 @@ TEST_CASE("ops that do not take bf16 say so and how to go on") {
   CHECK_THAT(error_of([&] { x + x; }), contains("[add] expected f32 or f64, got bf16 [2, 3]: cast() it to f32 first"));
   CHECK_THAT(error_of([&] { softmax(x); }), contains("[softmax] expected f32 or f64, got bf16"));
   CHECK_THAT(error_of([&] { variable(x); }), contains("[variable] expected f32 or f64, got bf16"));
-  CHECK_THAT(error_of([&] { exp(labels); }), contains("[exp] expected f32 or f64, got i64 [1]: cast() it to f32 first"));
+  CHECK_THAT(error_of([&] { exp(labels); }),
+             contains("[exp] expected f32 or f64, got i64 [1]: cast() it to f32 first"));
   CHECK_THAT(error_of([&] { cast(x, DType::i64); }), contains("[cast] expected f32, f64 or bf16 to cast to, got i64"));
-  CHECK_THAT(error_of([&] { cast(Tensor(), DType::bf16); }), contains("[cast] expected a tensor, got an undefined tensor (given up"));
+  CHECK_THAT(error_of([&] { cast(Tensor(), DType::bf16); }),
+             contains("[cast] expected a tensor, got an undefined tensor (given up"));
 }
 
 TEST_CASE("integers and masks are cast to floating dtypes, without a gradient") {
@@ -49,5 +51,6 @@ TEST_CASE("integers and masks are cast to floating dtypes, without a gradient") 
 TEST_CASE("anomaly mode sees what is not finite in bf16") {
   const AnomalyMode on;
   const Tensor x = tensor({1, 3.4e38}, {2}, {DType::f32, Device::cpu});
-  CHECK_THAT(error_of([&] { cast(x, DType::bf16); }), contains("[cast] made 1 of 2 elements non-finite (first: inf at 1)"));
+  CHECK_THAT(error_of([&] { cast(x, DType::bf16); }),
+             contains("[cast] made 1 of 2 elements non-finite (first: inf at 1)"));
 }

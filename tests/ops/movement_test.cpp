@@ -155,14 +155,16 @@ TEST_CASE("take_along_axis and scatter_add go by an index for each element, and 
   CHECK(take_along_axis(x, integers({{1, 0, 1}}), 0).values() == Values{4, 2, 6});
   CHECK(take_along_axis(labels, integers({2, 2}), -1).values() == Values{2, 2});
   CHECK(take_along_axis(x, integers({}, {2, 0}), 1).shape() == Shape{2, 0});
-  CHECK(scatter_add(x, 1, integers({{2, 2, 2, 0}, {0, 1, 0, 1}}), tensor({{1, 10, 100, 1000}, {1, 2, 3, 4}})).values() ==
-        Values{1001, 2, 114, 8, 11, 6});
+  CHECK(
+      scatter_add(x, 1, integers({{2, 2, 2, 0}, {0, 1, 0, 1}}), tensor({{1, 10, 100, 1000}, {1, 2, 3, 4}})).values() ==
+      Values{1001, 2, 114, 8, 11, 6});
   CHECK(scatter_add(x, 0, integers({}, {0, 3}), zeros({0, 3})).values() == x.values());
   CHECK_FALSE(scatter_add(x, 0, integers({}, {0, 3}), zeros({0, 3})).array().shares_buffer_with(x.array()));
 }
 
 TEST_CASE("gradients that meet at one index are the same bits each time, on any number of threads") {
-  const Tensor source = random_normal({40, 300}, 1, "source"), index = integers(std::vector<std::int64_t>(300, 7), {300});
+  const Tensor source = random_normal({40, 300}, 1, "source"),
+               index = integers(std::vector<std::int64_t>(300, 7), {300});
   const auto slopes = [&](int threads) {
     set_num_threads(threads);
     const Tensor w = variable(random_normal({9, 40}, 1, "weight"));

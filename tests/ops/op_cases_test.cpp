@@ -49,7 +49,8 @@ TEST_CASE("the second derivatives of a fused op equal those of its composed defi
   const RandomScope random(at_step_3);
   each_case([](const OpCase& c) {
     if (!c.composed) return;
-    const Tensors fused = second_gradients(c.f, inputs_of(c, reference_f64)), composed = second_gradients(c.composed, inputs_of(c, reference_f64));
+    const Tensors fused = second_gradients(c.f, inputs_of(c, reference_f64)),
+                  composed = second_gradients(c.composed, inputs_of(c, reference_f64));
     for (std::size_t i = 0; i < fused.size(); ++i) CHECK(relative_error(fused[i], composed[i]) < 1e-11);
   });
   CHECK(live_nodes() == 0);
@@ -58,7 +59,8 @@ TEST_CASE("the second derivatives of a fused op equal those of its composed defi
 TEST_CASE("the second derivatives on the cpu agree with the reference in f32") {
   const RandomScope random(at_step_3);
   each_case([](const OpCase& c) {
-    const Tensors cpu = second_gradients(c.f, inputs_of(c, cpu_f32)), reference = second_gradients(c.f, inputs_of(c, reference_f32));
+    const Tensors cpu = second_gradients(c.f, inputs_of(c, cpu_f32)),
+                  reference = second_gradients(c.f, inputs_of(c, reference_f32));
     for (std::size_t i = 0; i < cpu.size(); ++i) {
       INFO("input " << i);
       CHECK(relative_error(cpu[i], reference[i]) < 10 * c.f32_tolerance);
@@ -70,7 +72,8 @@ TEST_CASE("the second derivatives on cuda agree with the reference in f32") {
   PLUMB_REQUIRE_CUDA();
   const RandomScope random(at_step_3);
   each_case([](const OpCase& c) {
-    const Tensors cuda = second_gradients(c.f, inputs_of(c, cuda_f32)), reference = second_gradients(c.f, inputs_of(c, reference_f32));
+    const Tensors cuda = second_gradients(c.f, inputs_of(c, cuda_f32)),
+                  reference = second_gradients(c.f, inputs_of(c, reference_f32));
     for (std::size_t i = 0; i < cuda.size(); ++i) {
       INFO("input " << i);
       CHECK(relative_error(cuda[i], reference[i]) < 10 * c.f32_tolerance);
@@ -92,7 +95,8 @@ TEST_CASE("the gradient that is recorded equals the one that is not") {
 TEST_CASE("the cpu backend agrees with the reference in f32, value and gradients") {
   const RandomScope random(at_step_3);
   each_case([](const OpCase& c) {
-    const Tensors cpu = value_and_gradients(c.f, inputs_of(c, cpu_f32)), reference = value_and_gradients(c.f, inputs_of(c, reference_f32));
+    const Tensors cpu = value_and_gradients(c.f, inputs_of(c, cpu_f32)),
+                  reference = value_and_gradients(c.f, inputs_of(c, reference_f32));
     for (std::size_t i = 0; i < cpu.size(); ++i) {
       INFO("result " << i);
       CHECK(relative_error(cpu[i], reference[i]) < c.f32_tolerance);
@@ -104,7 +108,8 @@ TEST_CASE("the cuda backend agrees with the reference in f32, value and gradient
   PLUMB_REQUIRE_CUDA();
   const RandomScope random(at_step_3);
   each_case([](const OpCase& c) {
-    const Tensors cuda = value_and_gradients(c.f, inputs_of(c, cuda_f32)), reference = value_and_gradients(c.f, inputs_of(c, reference_f32));
+    const Tensors cuda = value_and_gradients(c.f, inputs_of(c, cuda_f32)),
+                  reference = value_and_gradients(c.f, inputs_of(c, reference_f32));
     for (std::size_t i = 0; i < cuda.size(); ++i) {
       INFO("result " << i);
       CHECK(cuda[i].device() == Device::cuda);
@@ -116,7 +121,8 @@ TEST_CASE("the cuda backend agrees with the reference in f32, value and gradient
 TEST_CASE("the reference backend in f32 agrees with itself in f64") {
   const RandomScope random(at_step_3);
   each_case([](const OpCase& c) {
-    const Tensors single = value_and_gradients(c.f, inputs_of(c, reference_f32)), twice = value_and_gradients(c.f, inputs_of(c, reference_f64));
+    const Tensors single = value_and_gradients(c.f, inputs_of(c, reference_f32)),
+                  twice = value_and_gradients(c.f, inputs_of(c, reference_f64));
     for (std::size_t i = 0; i < single.size(); ++i) CHECK(relative_error(single[i].values(), twice[i].values()) < 2e-5);
   });
 }

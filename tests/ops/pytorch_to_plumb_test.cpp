@@ -1,4 +1,5 @@
-// The rows of docs/pytorch_to_plumb.md: each is code that compiles and runs here, and stands in the table as it is written here.
+// The rows of docs/pytorch_to_plumb.md: each is code that compiles and runs here, and stands in the table as it is
+// written here.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -87,10 +88,12 @@ std::vector<std::string> lines_of_page() {
 TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has these rows and no others") {
   // What the rows speak of.
   const Defaults f64{DType::f64, Device::cpu};
-  const Tensor x = variable(tensor({{1, 2, 3}, {4, 5, 6}})), y = variable(tensor({{2, 2, 2}, {3, 3, 3}})), v = tensor({1, 2, 3}),
-               w = tensor({4, 5, 6});
-  const Tensor single = ones({1, 3}), mask = x > 2, index = integers({0, 2}), places = integers({{0, 2}, {1, 1}}), labels = integers({2, 0});
-  const Tensor logits = x, target = sigmoid(y).detach(), table = random_normal({7, 3}, 0, "table"), q = random_normal({2, 2, 5, 4}, 0, "q");
+  const Tensor x = variable(tensor({{1, 2, 3}, {4, 5, 6}})), y = variable(tensor({{2, 2, 2}, {3, 3, 3}})),
+               v = tensor({1, 2, 3}), w = tensor({4, 5, 6});
+  const Tensor single = ones({1, 3}), mask = x > 2, index = integers({0, 2}), places = integers({{0, 2}, {1, 1}}),
+               labels = integers({2, 0});
+  const Tensor logits = x, target = sigmoid(y).detach(), table = random_normal({7, 3}, 0, "table"),
+               q = random_normal({2, 2, 5, 4}, 0, "q");
   const Tensor k = random_normal({2, 2, 5, 4}, 0, "k"), images = random_normal({1, 2, 6, 6}, 0, "images"),
                filters = random_normal({3, 2, 3, 3}, 0, "f");
   const Tensor weight = random_normal({4, 3}, 0, "w"), bias = zeros({4}), gain = ones({3}), offset = zeros({3});
@@ -247,7 +250,8 @@ TEST_CASE("each row of docs/pytorch_to_plumb.md runs, and the page has these row
   CHECK(expected.size() == rows.size());
   std::set<std::string> found;
   for (const std::string& line : lines_of_page())
-    if (line.starts_with("| `") && std::ranges::count(line, '|') > 3) found.insert(line.substr(0, line.find(" |", line.find("` | `") + 4) + 2));
+    if (line.starts_with("| `") && std::ranges::count(line, '|') > 3)
+      found.insert(line.substr(0, line.find(" |", line.find("` | `") + 4) + 2));
   for (const std::string& row : expected) {
     INFO("missing in the page: " << row);
     CHECK(found.contains(row));

@@ -58,10 +58,13 @@ TEST_CASE("stddev follows var, with slopes of 0 where it is 0") {
 TEST_CASE("logsumexp does not overflow, and is exact at infinities") {
   for (const Defaults where : everywhere) {
     CHECK(logsumexp(tensor({1000, 1000}, where)).item() == Approx(1000 + std::log(2.0)).epsilon(1e-6));
-    CHECK(logsumexp(tensor({{-1000, -1000}, {0, 0}}, where), -1).values()[0] == Approx(-1000 + std::log(2.0)).epsilon(1e-6));
-    CHECK(logsumexp(tensor({{-infinity, -infinity}, {infinity, 0}, {0, -infinity}}, where), 1, true).values() == Values{-infinity, infinity, 0});
+    CHECK(logsumexp(tensor({{-1000, -1000}, {0, 0}}, where), -1).values()[0] ==
+          Approx(-1000 + std::log(2.0)).epsilon(1e-6));
+    CHECK(logsumexp(tensor({{-infinity, -infinity}, {infinity, 0}, {0, -infinity}}, where), 1, true).values() ==
+          Values{-infinity, infinity, 0});
     CHECK(std::isnan(logsumexp(tensor({nan_, 1.0}, where)).item()));
-    CHECK(slopes([](const Tensor& v) { return logsumexp(v, -1); }, tensor({{-infinity, -infinity}, {3, -infinity}}, where)) == Values{0, 0, 1, 0});
+    CHECK(slopes([](const Tensor& v) { return logsumexp(v, -1); },
+                 tensor({{-infinity, -infinity}, {3, -infinity}}, where)) == Values{0, 0, 1, 0});
   }
 }
 

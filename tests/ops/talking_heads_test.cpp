@@ -40,9 +40,11 @@ TEST_CASE("talking heads that mix nothing are attention, with the same draws, un
       const Inputs in(2, 3, 5, 9, 4, where);
       const Tensor mask = keep_mask(5, 9, where.device);
       for (const AttentionOptions& o :
-           {AttentionOptions{}, AttentionOptions{.scale = 0.3}, AttentionOptions{.drop_key = 0.8, .empty = empty}, AttentionOptions{.dropout = 0.4},
-            AttentionOptions{.empty = empty, .keep = mask}, AttentionOptions{.drop_key = 0.5, .dropout = 0.4, .empty = empty, .keep = mask}}) {
-        const Tensor plain = attention(in.q, in.k, in.v, o), talking = attention_talking(in.q, in.k, in.v, in.weight, in.bias, in.weight, in.bias, o);
+           {AttentionOptions{}, AttentionOptions{.scale = 0.3}, AttentionOptions{.drop_key = 0.8, .empty = empty},
+            AttentionOptions{.dropout = 0.4}, AttentionOptions{.empty = empty, .keep = mask},
+            AttentionOptions{.drop_key = 0.5, .dropout = 0.4, .empty = empty, .keep = mask}}) {
+        const Tensor plain = attention(in.q, in.k, in.v, o),
+                     talking = attention_talking(in.q, in.k, in.v, in.weight, in.bias, in.weight, in.bias, o);
         INFO("drop_key " << o.drop_key << ", dropout " << o.dropout << ", policy " << static_cast<int>(empty));
         const double tolerance = where.dtype == DType::f64 ? 1e-13 : 3e-6;
         CHECK(relative_error(talking, plain) < tolerance);
@@ -56,7 +58,8 @@ TEST_CASE("talking heads that mix nothing are attention, with the same draws, un
 
 TEST_CASE("the bias before the softmax cancels, the bias after it adds to every key") {
   const Inputs in(2, 3, 5, 7, 4, reference_f64);
-  const Tensor pre = variable(random_normal({3, 3}, 1, "pre", reference_f64)), post = variable(random_normal({3, 3}, 1, "post", reference_f64)),
+  const Tensor pre = variable(random_normal({3, 3}, 1, "pre", reference_f64)),
+               post = variable(random_normal({3, 3}, 1, "post", reference_f64)),
                pre_bias = variable(random_normal({3}, 1, "pre_bias", reference_f64)),
                post_bias = variable(random_normal({3}, 1, "post_bias", reference_f64));
   const auto run = [&](const Tensor& p, const Tensor& r) {
@@ -68,7 +71,8 @@ TEST_CASE("the bias before the softmax cancels, the bias after it adds to every 
   const Tensor added = reshape(post_bias, {3, 1, 1}) * sum(in.v, {2}, true);
   CHECK(relative_error(run(pre_bias, in.bias) + added, y) < 1e-13);
 
-  const Tensors gradients = grad(y, {pre, pre_bias, post_bias}, {.cotangent = random_normal(y.shape(), 2, "cotangent", reference_f64)});
+  const Tensors gradients =
+      grad(y, {pre, pre_bias, post_bias}, {.cotangent = random_normal(y.shape(), 2, "cotangent", reference_f64)});
   const auto largest = [](const Tensor& g) { return relative_error(g, zeros_like(g)); };
   CHECK(largest(gradients[0]) > 0.1);
   CHECK(largest(gradients[1]) < 1e-13);
@@ -81,9 +85,10 @@ TEST_CASE("talking heads drop keys between mixing and softmax, and mixed probabi
   const Tensor nothing = zeros({3, 3}, reference_f64), one = ones({3}, reference_f64);
   // Scores that are mixed to 0 leave the mask alone to say where a query looks, as scores of 0 do in attention().
   const AttentionOptions drop_key{.drop_key = 0.5};
-  CHECK(relative_error(attention_talking(in.q, in.k, in.v, nothing, one, in.weight, in.bias, drop_key), attention(in.q * 0, in.k, in.v, drop_key)) <
-        1e-13);
-  // Probabilities that are mixed to 1 everywhere are dropped afterwards: the output counts the survivors of 9 keys, each scaled by 2.
+  CHECK(relative_error(attention_talking(in.q, in.k, in.v, nothing, one, in.weight, in.bias, drop_key),
+                       attention(in.q * 0, in.k, in.v, drop_key)) < 1e-13);
+  // Probabilities that are mixed to 1 everywhere are dropped afterwards: the output counts the survivors of 9 keys,
+  // each scaled by 2.
   const Tensor counts = attention_talking(in.q, in.k, in.v * 0 + 1, in.weight, in.bias, nothing, one, {.dropout = 0.5});
   double total = 0;
   for (double count : counts.values()) {
@@ -98,8 +103,9 @@ TEST_CASE("talking heads of no samples give none, and gradients of zero, as atte
   const RandomScope random({.seed = 0, .step = 0});
   for (const Defaults where : {reference_f64, cpu_f32})
     for (const EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper})
-      for (const AttentionOptions& o : {AttentionOptions{}, AttentionOptions{.drop_key = 0.5, .empty = empty},
-                                        AttentionOptions{.drop_key = 0.5, .dropout = 0.4, .empty = empty, .keep = keep_mask(5, 9, where.device)}}) {
+      for (const AttentionOptions& o :
+           {AttentionOptions{}, AttentionOptions{.drop_key = 0.5, .empty = empty},
+            AttentionOptions{.drop_key = 0.5, .dropout = 0.4, .empty = empty, .keep = keep_mask(5, 9, where.device)}}) {
         const Inputs in(0, 3, 5, 9, 4, where);
         const Tensor weight = variable(in.weight);
         CHECK(attention(in.q, in.k, in.v, o).shape() == Shape{0, 3, 5, 4});
@@ -127,7 +133,8 @@ TEST_CASE("talking heads keep no masks for the backward pass") {
 }
 
 TEST_CASE("mix_heads is the sum over heads that it says") {
-  const Tensor x = tensor({1, 2, 3, 4}, {1, 2, 1, 2}), weight = tensor({10, 1, 0, 2}, {2, 2}), bias = tensor({0.5, -1}, {2});
+  const Tensor x = tensor({1, 2, 3, 4}, {1, 2, 1, 2}), weight = tensor({10, 1, 0, 2}, {2, 2}),
+               bias = tensor({0.5, -1}, {2});
   CHECK(mix_heads(x, weight, bias).values() == std::vector<double>{13.5, 24.5, 5, 7});
 }
 
@@ -137,11 +144,14 @@ TEST_CASE("errors of talking heads say what was expected") {
                mix_heads(in.q, zeros({3, 3}), in.bias);
              }),
              contains("[mix_heads] expected weight [2, 2] and bias [2] for x [1, 2, 3, 4], got [3, 3] and [2]"));
-  CHECK_THAT(error_of([&] { mix_heads(in.bias, in.weight, in.bias); }), contains("[mix_heads] expected x [B, H, N, M], got [2]"));
+  CHECK_THAT(error_of([&] { mix_heads(in.bias, in.weight, in.bias); }),
+             contains("[mix_heads] expected x [B, H, N, M], got [2]"));
   CHECK_THAT(error_of([&] { attention_talking(in.q, in.k, in.bias, in.weight, in.bias, in.weight, in.bias); }),
              contains("[attention_talking] expected q [B, H, N, E] and k, v [B, H, M, E]"));
-  CHECK_THAT(error_of([&] { attention_talking(in.q, in.k, in.v, in.weight, in.bias, in.weight, in.bias, {.dropout = 1}); }),
-             contains("[attention_talking] expected a dropout probability in [0, 1), got 1"));
-  CHECK_THAT(error_of([&] { attention_talking(in.q, in.k, in.v, in.weight, in.bias, in.weight, in.bias, {.scale = -1}); }),
-             contains("[attention_talking] expected a finite scale of the scores of at least 0, got -1"));
+  CHECK_THAT(
+      error_of([&] { attention_talking(in.q, in.k, in.v, in.weight, in.bias, in.weight, in.bias, {.dropout = 1}); }),
+      contains("[attention_talking] expected a dropout probability in [0, 1), got 1"));
+  CHECK_THAT(
+      error_of([&] { attention_talking(in.q, in.k, in.v, in.weight, in.bias, in.weight, in.bias, {.scale = -1}); }),
+      contains("[attention_talking] expected a finite scale of the scores of at least 0, got -1"));
 }

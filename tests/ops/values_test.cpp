@@ -1,4 +1,5 @@
-// Values at the ends of their domain, derivatives at kinks and ties, and ops that return integers: what cases of random numbers do not meet.
+// Values at the ends of their domain, derivatives at kinks and ties, and ops that return integers: what cases of random
+// numbers do not meet.
 #include <cmath>
 #include <limits>
 
@@ -15,7 +16,9 @@ using Values = std::vector<double>;
 
 const Defaults everywhere[] = {reference_f64, reference_f32, cpu_f32};
 
-Tensor row(const Values& values, Defaults where = defaults()) { return tensor(values, {static_cast<std::int64_t>(values.size())}, where); }
+Tensor row(const Values& values, Defaults where = defaults()) {
+  return tensor(values, {static_cast<std::int64_t>(values.size())}, where);
+}
 
 // df/dx of the sum of f's elements.
 Values slopes(const std::function<Tensor(const Tensor&)>& f, const Values& at, Defaults where) {
@@ -30,7 +33,8 @@ TEST_CASE("sigmoid, silu, softplus and log1p are exact at both ends, and so are 
     const double relative = where.dtype == DType::f64 ? 1e-14 : 1e-6;
     const auto near = [&](double value) { return Approx(value).epsilon(relative).margin(0); };
     const Values ends{-80, -20, 0, 20, 80};
-    const Values s = sigmoid(row(ends, where)).values(), p = softplus(row(ends, where)).values(), u = silu(row(ends, where)).values();
+    const Values s = sigmoid(row(ends, where)).values(), p = softplus(row(ends, where)).values(),
+                 u = silu(row(ends, where)).values();
     const Values ds = slopes([](const Tensor&x) { return sigmoid(x); }, ends, where),
                  dp = slopes([](const Tensor&x) { return softplus(x); }, ends, where);
     for (std::size_t i = 0; i < ends.size(); ++i) {
@@ -56,7 +60,8 @@ TEST_CASE("derivatives at kinks and ties are what ops.h says") {
   for (const Defaults where : everywhere) {
     CHECK(slopes([](const Tensor& x) { return abs(x); }, {-2, 0, 3}, where) == Values{-1, 0, 1});
     CHECK(slopes([](const Tensor& x) { return sign(x); }, {-2, 0, 3}, where) == Values{0, 0, 0});
-    CHECK(slopes([](const Tensor& x) { return clamp(x, -1, 2); }, {-1.5, -1, 0, 2, 2.5}, where) == Values{0, 1, 1, 1, 0});
+    CHECK(slopes([](const Tensor& x) { return clamp(x, -1, 2); }, {-1.5, -1, 0, 2, 2.5}, where) ==
+          Values{0, 1, 1, 1, 0});
     CHECK(slopes([](const Tensor& x) { return min(x); }, {3, 1, 1, 2}, where) == Values{0, 0.5, 0.5, 0});
     CHECK(slopes([](const Tensor& x) { return max(x); }, {3, 1, 3, 2}, where) == Values{0.5, 0, 0.5, 0});
     CHECK(slopes([](const Tensor& x) { return norm(x); }, {0, 0}, where) == Values{0, 0});
@@ -64,7 +69,8 @@ TEST_CASE("derivatives at kinks and ties are what ops.h says") {
               [](const Tensor& x) {
                 return norm(reshape(x, {2, 2}), {1});
               },
-              {3, 4, 0, 0}, where) == slopes([](const Tensor& x) { return norm(slice(x, 0, 0, 2)); }, {3, 4, 0, 0}, where));
+              {3, 4, 0, 0},
+              where) == slopes([](const Tensor& x) { return norm(slice(x, 0, 0, 2)); }, {3, 4, 0, 0}, where));
   }
 }
 
@@ -203,8 +209,10 @@ TEST_CASE("sin, cos, expm1, floor and round at the ends, and for large arguments
       CHECK(std::isnan(cos(row({end}, where)).item()));
     }
     CHECK(expm1(row({infinity, -infinity, 1000}, where)).values() == Values{infinity, -1, infinity});
-    CHECK(floor(row({-1.5, -0.5, 0.5, 2, 1e20, infinity}, where)).values() == Values{-2, -1, 0, 2, row({1e20}, where).item(), infinity});
-    CHECK(round(row({-1.5, -0.5, 0.5, 1.5, 2.5, 2.6, -infinity}, where)).values() == Values{-2, 0, 0, 2, 2, 3, -infinity});
+    CHECK(floor(row({-1.5, -0.5, 0.5, 2, 1e20, infinity}, where)).values() ==
+          Values{-2, -1, 0, 2, row({1e20}, where).item(), infinity});
+    CHECK(round(row({-1.5, -0.5, 0.5, 1.5, 2.5, 2.6, -infinity}, where)).values() ==
+          Values{-2, 0, 0, 2, 2, 3, -infinity});
     CHECK(std::isnan(floor(row({nan}, where)).item()));
     CHECK(std::isnan(round(row({nan}, where)).item()));
     CHECK(std::signbit(round(row({-0.4}, where)).item()));
@@ -228,7 +236,8 @@ TEST_CASE("isnan, isfinite, where with numbers, masked_fill") {
     CHECK(where(isfinite(x), 0.5, -2).dtype() == DType::f32);
     CHECK(where(isfinite(x), 7, row({1, 2, 3, 4, 5}, where_)).values() == Values{7, 2, 3, 4, 7});
     CHECK(masked_fill(row({1, 2, 3, 4, 5}, where_), isnan(x), -1).values() == Values{1, -1, 3, 4, 5});
-    CHECK(slopes([&](const Tensor& v) { return masked_fill(v * v, isnan(x), nan); }, {1, 2, 3, 4, 5}, where_) == Values{2, 0, 6, 8, 10});
+    CHECK(slopes([&](const Tensor& v) { return masked_fill(v * v, isnan(x), nan); }, {1, 2, 3, 4, 5}, where_) ==
+          Values{2, 0, 6, 8, 10});
   }
 }
 
@@ -284,10 +293,12 @@ TEST_CASE("pooling: windows, padding, ties, NaN") {
     const Tensor x = reshape(cast(arange(16, where.device), where.dtype), {1, 1, 4, 4});
     CHECK(max_pool2d(x, {}).values() == Values{5, 7, 13, 15});
     CHECK(max_pool2d(x, {.kernel = 3, .stride = 1}).values() == Values{10, 11, 14, 15});
-    CHECK(max_pool2d(-x, {.kernel = 3, .stride = 2, .padding = 1}).values() == Values{0, -1, -4, -5});  // padding is never the largest
+    CHECK(max_pool2d(-x, {.kernel = 3, .stride = 2, .padding = 1}).values() ==
+          Values{0, -1, -4, -5});  // padding is never the largest
     CHECK(max_pool2d(x, {.kernel = 4}).shape() == Shape{1, 1, 1, 1});
     CHECK(avg_pool2d(x, {}).values() == Values{2.5, 4.5, 10.5, 12.5});
-    CHECK(avg_pool2d(ones({1, 1, 2, 2}, where), {.kernel = 2, .stride = 2, .padding = 1}).values() == Values{0.25, 0.25, 0.25, 0.25});
+    CHECK(avg_pool2d(ones({1, 1, 2, 2}, where), {.kernel = 2, .stride = 2, .padding = 1}).values() ==
+          Values{0.25, 0.25, 0.25, 0.25});
     CHECK(max_pool2d(zeros({0, 3, 4, 4}, where), {}).shape() == Shape{0, 3, 2, 2});
     const Tensor ties = variable(ones({1, 1, 2, 2}, where));
     CHECK(grad(max_pool2d(ties, {}), ties, {.cotangent = ones({1, 1, 1, 1}, where)}).values() == Values{1, 0, 0, 0});
@@ -305,7 +316,8 @@ TEST_CASE("losses are what PyTorch computes") {  // torch 2: F.mse_loss and so o
     CHECK(huber_loss(x, t).item() == near((0.125 + 2 + 1.25) / 4));
     CHECK(huber_loss(x, t, 2).item() == near((0.125 + 3 + 1.53125) / 4));
     const auto bce = [](double u, double p) { return std::log1p(std::exp(u)) - u * p; };
-    CHECK(binary_cross_entropy_with_logits(x, t).item() == near((bce(0.5, 0) + bce(-1.5, 1) + bce(2, 0.25) + bce(0, 0)) / 4));
+    CHECK(binary_cross_entropy_with_logits(x, t).item() ==
+          near((bce(0.5, 0) + bce(-1.5, 1) + bce(2, 0.25) + bce(0, 0)) / 4));
     CHECK(binary_cross_entropy_with_logits(row({1000, -1000}, where), row({1, 0}, where)).item() == 0);
     const Tensor p = tensor({{0.5, 0.5}, {0.25, 0.75}}, where), q = tensor({{1, 0}, {0.25, 0.75}}, where);
     CHECK(kl_div(log(p), q).item() == near(std::log(2.0) / 2));

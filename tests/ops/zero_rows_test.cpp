@@ -33,7 +33,9 @@ Tensor rows_of(const Tensor& row, const Tensor& x) { return broadcast_to(row, x.
 std::vector<ZeroCase> norms(std::int64_t D) {
   const std::string size = fmt::format(" [{}]", D);
   // (u - mean(u)) / sqrt(eps), u = weight dy
-  const auto layer_norm_gradient = [](const Tensor& u, double eps) { return (u - mean(u, {-1}, true)) * (1 / std::sqrt(eps)); };
+  const auto layer_norm_gradient = [](const Tensor& u, double eps) {
+    return (u - mean(u, {-1}, true)) * (1 / std::sqrt(eps));
+  };
   return {
       {"layer_norm" + size,
        {{4, D}, {D}, {D}},
@@ -65,7 +67,9 @@ std::vector<ZeroCase> norms(std::int64_t D) {
        [](const Tensors& in, double) {
          return broadcast_to(linear(reshape(in[2], {1, -1}), in[3], in[4]), {4, 7});
        },
-       [=](const Tensors& in, double eps, const Tensor& dy) { return layer_norm_gradient(in[1] * matmul(dy, in[3]), eps); }},
+       [=](const Tensors& in, double eps, const Tensor& dy) {
+         return layer_norm_gradient(in[1] * matmul(dy, in[3]), eps);
+       }},
       {"norm_linear_gelu" + size,
        {{4, D}, {D}, {D}, {7, D}, {7}},
        [](const Tensors& in, double eps, Input i) {
@@ -77,7 +81,8 @@ std::vector<ZeroCase> norms(std::int64_t D) {
          return broadcast_to(gelu(linear(reshape(in[2], {1, -1}), in[3], in[4])), {4, 7});
        },
        [=](const Tensors& in, double eps, const Tensor& dy) {
-         const Tensor u = variable(broadcast_to(linear(reshape(in[2].detach(), {1, -1}), in[3].detach(), in[4].detach()), {4, 7}));
+         const Tensor u =
+             variable(broadcast_to(linear(reshape(in[2].detach(), {1, -1}), in[3].detach(), in[4].detach()), {4, 7}));
          return layer_norm_gradient(in[1] * matmul(grad(gelu(u), u, {.cotangent = dy}), in[3]), eps);
        }},
       {"dyt" + size,
@@ -94,12 +99,16 @@ std::vector<ZeroCase> norms(std::int64_t D) {
        {{4, D}},
        [](const Tensors& in, double, Input i) { return softmax(given(in[0], i)); },
        [=](const Tensors& in, double) { return like(in[0], in[0].shape(), 1.0 / static_cast<double>(D)); },
-       [=](const Tensors&, double, const Tensor& dy) { return (dy - mean(dy, {-1}, true)) * (1.0 / static_cast<double>(D)); }},
+       [=](const Tensors&, double, const Tensor& dy) {
+         return (dy - mean(dy, {-1}, true)) * (1.0 / static_cast<double>(D));
+       }},
       {"softmax_composed" + size,
        {{4, D}},
        [](const Tensors& in, double, Input i) { return softmax_composed(given(in[0], i)); },
        [=](const Tensors& in, double) { return like(in[0], in[0].shape(), 1.0 / static_cast<double>(D)); },
-       [=](const Tensors&, double, const Tensor& dy) { return (dy - mean(dy, {-1}, true)) * (1.0 / static_cast<double>(D)); }},
+       [=](const Tensors&, double, const Tensor& dy) {
+         return (dy - mean(dy, {-1}, true)) * (1.0 / static_cast<double>(D));
+       }},
       {"log_softmax" + size,
        {{4, D}},
        [](const Tensors& in, double, Input i) { return log_softmax(given(in[0], i)); },
@@ -127,7 +136,9 @@ ZeroCase batch_norm() {
 
 // Queries of zeros, of which some have no key.
 enum class Loss { keep_mask, drop_key, causal };
-const char* name(Loss loss) { return loss == Loss::keep_mask ? "keep mask" : loss == Loss::drop_key ? "drop_key" : "causal"; }
+const char* name(Loss loss) {
+  return loss == Loss::keep_mask ? "keep mask" : loss == Loss::drop_key ? "drop_key" : "causal";
+}
 constexpr std::int64_t B = 2, H = 2, N = 7, M = 5, E = 4;  // with causal, the first N - M queries come before every key
 
 // Whether a query has lost every key.
@@ -157,19 +168,21 @@ Tensor probabilities(EmptyRow empty, Loss loss, const Tensor& x, std::int64_t qu
 }
 
 ZeroCase attention_case(EmptyRow empty, Loss loss) {
-  return {
-      fmt::format("attention {} {}", name(loss), name(empty)),
-      {{B, H, N, E}, {B, H, M, E}, {B, H, M, E}},
-      [=](const Tensors& in, double, Input i) { return attention(given(in[0], i), given(in[1], i), given(in[2], i), options(empty, loss, in[0])); },
-      [=](const Tensors& in, double) { return matmul(probabilities(empty, loss, in[0]), in[2]); },
-      [=](const Tensors& in, double, const Tensor& dy) {
-        const Tensor p = probabilities(empty, loss, in[0]), dp = matmul(dy, in[2], false, true);
-        std::vector<double> flows(N, 1);  // no gradient through the scores of queries without keys, but with keep_all
-        for (std::int64_t n = 0; n < N; ++n)
-          if (is_empty(loss, n) && empty != EmptyRow::keep_all) flows[static_cast<std::size_t>(n)] = 0;
-        const Tensor ds = p * (dp - sum(p * dp, {-1}, true)) * tensor(flows, {N, 1}, {dy.dtype(), dy.device()});
-        return matmul(ds, in[1]) * (1 / std::sqrt(static_cast<double>(E)));
-      }};
+  return {fmt::format("attention {} {}", name(loss), name(empty)),
+          {{B, H, N, E}, {B, H, M, E}, {B, H, M, E}},
+          [=](const Tensors& in, double, Input i) {
+            return attention(given(in[0], i), given(in[1], i), given(in[2], i), options(empty, loss, in[0]));
+          },
+          [=](const Tensors& in, double) { return matmul(probabilities(empty, loss, in[0]), in[2]); },
+          [=](const Tensors& in, double, const Tensor& dy) {
+            const Tensor p = probabilities(empty, loss, in[0]), dp = matmul(dy, in[2], false, true);
+            std::vector<double> flows(N,
+                                      1);  // no gradient through the scores of queries without keys, but with keep_all
+            for (std::int64_t n = 0; n < N; ++n)
+              if (is_empty(loss, n) && empty != EmptyRow::keep_all) flows[static_cast<std::size_t>(n)] = 0;
+            const Tensor ds = p * (dp - sum(p * dp, {-1}, true)) * tensor(flows, {N, 1}, {dy.dtype(), dy.device()});
+            return matmul(ds, in[1]) * (1 / std::sqrt(static_cast<double>(E)));
+          }};
 }
 
 // Packed, all of q, k and v zero: in bf16 where the input is.
@@ -177,7 +190,8 @@ ZeroCase attention_qkv_case(EmptyRow empty, Loss loss) {
   return {fmt::format("attention_qkv {} {}", name(loss), name(empty)),
           {{B, M, 3 * H * E}},
           [=](const Tensors& in, double, Input i) {
-            const Tensor y = attention_qkv(i == Input::bf16 ? cast(in[0], DType::bf16) : in[0], H, options(empty, loss, in[0], M));
+            const Tensor y =
+                attention_qkv(i == Input::bf16 ? cast(in[0], DType::bf16) : in[0], H, options(empty, loss, in[0], M));
             return cast(y, in[0].dtype());
           },
           [=](const Tensors& in, double) {
@@ -191,15 +205,17 @@ ZeroCase attention_qkv_case(EmptyRow empty, Loss loss) {
 
 // Heads are mixed; the zeros of q stay zeros, and the bias before the softmax shifts whole rows.
 ZeroCase attention_talking_case(EmptyRow empty, Loss loss) {
-  return {fmt::format("attention_talking {} {}", name(loss), name(empty)),
-          {{B, H, N, E}, {B, H, M, E}, {B, H, M, E}, {H, H}, {H}, {H, H}, {H}},
-          [=](const Tensors& in, double, Input i) {
-            return attention_talking(given(in[0], i), given(in[1], i), given(in[2], i), in[3], in[4], in[5], in[6], options(empty, loss, in[0]));
-          },
-          [=](const Tensors& in, double) {
-            return matmul(mix_heads(broadcast_to(probabilities(empty, loss, in[0]), {B, H, N, M}), in[5], in[6]), in[2]);
-          },
-          {}};
+  return {
+      fmt::format("attention_talking {} {}", name(loss), name(empty)),
+      {{B, H, N, E}, {B, H, M, E}, {B, H, M, E}, {H, H}, {H}, {H, H}, {H}},
+      [=](const Tensors& in, double, Input i) {
+        return attention_talking(given(in[0], i), given(in[1], i), given(in[2], i), in[3], in[4], in[5], in[6],
+                                 options(empty, loss, in[0]));
+      },
+      [=](const Tensors& in, double) {
+        return matmul(mix_heads(broadcast_to(probabilities(empty, loss, in[0]), {B, H, N, M}), in[5], in[6]), in[2]);
+      },
+      {}};
 }
 
 const std::vector<ZeroCase>& zero_cases() {
@@ -209,7 +225,8 @@ const std::vector<ZeroCase>& zero_cases() {
     cases.push_back(batch_norm());
     for (const EmptyRow empty : {EmptyRow::keep_all, EmptyRow::zero, EmptyRow::paper})
       for (const Loss loss : {Loss::keep_mask, Loss::drop_key, Loss::causal})
-        for (const auto& make : {attention_case, attention_qkv_case, attention_talking_case}) cases.push_back(make(empty, loss));
+        for (const auto& make : {attention_case, attention_qkv_case, attention_talking_case})
+          cases.push_back(make(empty, loss));
     return cases;
   }();
   return all;
@@ -254,13 +271,15 @@ Results results_of(const ZeroCase& c, Defaults where, bool all_zero, double eps,
 void check_everything(Device device) {
   const RandomScope random({.seed = 11, .step = 3});
   for (const ZeroCase& c : zero_cases())
-    for (const auto& [dtype, input, tolerance] :
-         {std::tuple(DType::f64, Input::plain, 1e-9), {DType::f32, Input::plain, 2e-4}, {DType::f32, Input::bf16, 0.05}})
+    for (const auto& [dtype, input, tolerance] : {std::tuple(DType::f64, Input::plain, 1e-9),
+                                                  {DType::f32, Input::plain, 2e-4},
+                                                  {DType::f32, Input::bf16, 0.05}})
       for (const bool all_zero : {true, false})
         for (const double eps : {1e-6, least_eps}) {
           CAPTURE(c.name, name(dtype), static_cast<int>(input), all_zero, eps);
           const Defaults where{dtype, device};
-          const Results r = results_of(c, where, all_zero, eps, input), exact = results_of(c, reference_f64, all_zero, eps, Input::plain);
+          const Results r = results_of(c, where, all_zero, eps, input),
+                        exact = results_of(c, reference_f64, all_zero, eps, Input::plain);
           const auto agrees = [&, tolerance = tolerance](const Tensor& got, const Tensor& wanted) {
             CHECK(finite(got));
             CHECK(relative_error(got.values(), wanted.values()) < tolerance);
@@ -276,22 +295,29 @@ void check_everything(Device device) {
           if (!all_zero) continue;
           const Tensors in = inputs_of(c, where, true);
           agrees(r.value, c.value(in, eps));
-          if (c.gradient) agrees(r.plain[0], c.gradient(in, eps, random_normal(r.value.shape(), 3, "cotangent", where)));
+          if (c.gradient)
+            agrees(r.plain[0], c.gradient(in, eps, random_normal(r.value.shape(), 3, "cotangent", where)));
         }
   CHECK(live_nodes() == 0);
 }
 
 }  // namespace
 
-TEST_CASE("rows of zeros and queries without keys have the values of the header and finite gradients of order one and two on the reference backend") {
+TEST_CASE(
+    "rows of zeros and queries without keys have the values of the header and finite gradients of order one and two on "
+    "the reference backend") {
   check_everything(Device::reference);
 }
 
-TEST_CASE("rows of zeros and queries without keys have the values of the header and finite gradients of order one and two on cpu") {
+TEST_CASE(
+    "rows of zeros and queries without keys have the values of the header and finite gradients of order one and two on "
+    "cpu") {
   check_everything(Device::cpu);
 }
 
-TEST_CASE("rows of zeros and queries without keys have the values of the header and finite gradients of order one and two on cuda") {
+TEST_CASE(
+    "rows of zeros and queries without keys have the values of the header and finite gradients of order one and two on "
+    "cuda") {
   PLUMB_REQUIRE_CUDA();
   check_everything(Device::cuda);
 }
@@ -307,7 +333,8 @@ TEST_CASE("gradients at rows of zeros and queries without keys agree with finite
 }
 
 TEST_CASE("an eps with which a row of zeros would become NaN is refused") {
-  const Tensor x = zeros({2, 3}), weight = ones({3}), bias = zeros({3}), matrix = ones({4, 3}), images = zeros({2, 3, 1, 1});
+  const Tensor x = zeros({2, 3}), weight = ones({3}), bias = zeros({3}), matrix = ones({4, 3}),
+               images = zeros({2, 3, 1, 1});
   const Tensor none = zeros({4});
   const std::string expected = "expected a finite eps of at least 1e-12, got ";
   for (const double eps : {0.0, 1e-13, -1e-6, std::nan(""), HUGE_VAL}) {
@@ -315,7 +342,10 @@ TEST_CASE("an eps with which a row of zeros would become NaN is refused") {
     CHECK_THAT(error_of([&] { layer_norm(x, weight, bias, eps); }), contains("[layer_norm] " + expected));
     CHECK_THAT(error_of([&] { rms_norm(x, weight, eps); }), contains("[rms_norm] " + expected));
     CHECK_THAT(error_of([&] { norm_linear(x, {weight, bias, eps}, matrix); }), contains("[norm_linear] " + expected));
-    CHECK_THAT(error_of([&] { norm_linear_gelu(x, {weight, bias, eps}, matrix, none); }), contains("[norm_linear_gelu] " + expected));
+    CHECK_THAT(error_of([&] {
+                 norm_linear_gelu(x, {weight, bias, eps}, matrix, none);
+               }),
+               contains("[norm_linear_gelu] " + expected));
     CHECK_THAT(error_of([&] { batch_norm2d(images, weight, bias, eps); }), contains("[batch_norm2d] " + expected));
   }
 }

@@ -15,8 +15,10 @@ Tensor Case::tensor(const std::string& name) const {
   const Tensor& t = found->second;
   if (is_float(t.dtype())) return plumb::tensor(t.values(), t.shape());
   if (t.dtype() == DType::i64)
-    return Tensor(array_from(std::span(t.array().data<std::int64_t>(), static_cast<std::size_t>(t.numel())), t.shape(), defaults().device));
-  return Tensor(array_from(std::span(t.array().data<std::uint8_t>(), static_cast<std::size_t>(t.numel())), t.shape(), defaults().device));
+    return Tensor(array_from(std::span(t.array().data<std::int64_t>(), static_cast<std::size_t>(t.numel())), t.shape(),
+                             defaults().device));
+  return Tensor(array_from(std::span(t.array().data<std::uint8_t>(), static_cast<std::size_t>(t.numel())), t.shape(),
+                           defaults().device));
 }
 
 std::vector<std::string> Case::names(const std::string& prefix) const {
@@ -79,7 +81,8 @@ void Judge::report(const std::string& name, const Tensor& ours) {
 void Judge::gradients(const Tensor& y, const nn::NamedTensors& variables) {
   Tensors xs;
   for (const auto& [name, x] : variables) xs.push_back(x);
-  const Tensors g = grad(y, xs, {.cotangent = case_.has("cot.y") ? reshape(case_.tensor("cot.y"), y.shape()) : Tensor()});
+  const Tensors g =
+      grad(y, xs, {.cotangent = case_.has("cot.y") ? reshape(case_.tensor("cot.y"), y.shape()) : Tensor()});
   std::size_t i = 0;
   for (const auto& [name, x] : variables) answer("grad." + name, g[i++]);
 }
@@ -90,9 +93,10 @@ Verdict Judge::finish() {
 }
 
 void run(const Case& c, Judge& judge) {
-  const std::map<std::string, void (*)(const Case&, Judge&)> kinds{{"op", run_op},       {"attention", run_attention}, {"stack", run_stack},
-                                                                   {"model", run_model}, {"training", run_training},   {"optimizer", run_optimizer},
-                                                                   {"clip", run_clip}};
+  const std::map<std::string, void (*)(const Case&, Judge&)> kinds{
+      {"op", run_op},       {"attention", run_attention}, {"stack", run_stack},
+      {"model", run_model}, {"training", run_training},   {"optimizer", run_optimizer},
+      {"clip", run_clip}};
   const auto kind = kinds.find(c.kind());
   check(kind != kinds.end(), "expected a kind that is known, got \"{}\"", c.kind());
   kind->second(c, judge);

@@ -1,8 +1,9 @@
 // A reference case: a small problem with PyTorch's or timm's answers in f64, and how ours are judged.
 //
-// Tensors: in.* inputs, param.* parameters before the call, out.* answers, cot.y the gradient fed into out.y (absent where out.loss is
-// differentiated), grad.in.*, grad.param.* gradients, step.N.* what is fed in at step N. The metadata entry "case" is a JSON object: kind and
-// settings. Error of a tensor = largest absolute difference / max(its largest entry, floor_share x the largest gradient of the case).
+// Tensors: in.* inputs, param.* parameters before the call, out.* answers, cot.y the gradient fed into out.y (absent
+// where out.loss is differentiated), grad.in.*, grad.param.* gradients, step.N.* what is fed in at step N. The metadata
+// entry "case" is a JSON object: kind and settings. Error of a tensor = largest absolute difference / max(its largest
+// entry, floor_share x the largest gradient of the case).
 #pragma once
 
 #include <filesystem>
@@ -56,7 +57,8 @@ class Judge {
   Verdict verdict_;
 };
 
-// Runs the case on the default device in the default dtype. Throws for a kind, op, method, model or optimizer that is not known.
+// Runs the case on the default device in the default dtype. Throws for a kind, op, method, model or optimizer that is
+// not known.
 void run(const Case& c, Judge& judge);
 void run_op(const Case& c, Judge& judge);
 void run_attention(const Case& c, Judge& judge);

@@ -1,5 +1,5 @@
-// parity DIR: every case of a folder against PyTorch's and timm's answers, in f64 on the reference backend, in fp32 and with bf16 products
-// on every other.
+// parity DIR: every case of a folder against PyTorch's and timm's answers, in f64 on the reference backend, in fp32 and
+// with bf16 products on every other.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,8 @@ struct Target {
 // Those of cuda where there is a device.
 const std::vector<Target>& targets() {
   static const std::vector<Target> all = [] {
-    std::vector<Target> found{{"reference f64", {DType::f64, Device::reference}, Precision::f32, 1e-9, 1e-9, 1e-8, 1e-3, 0, 0, true}};
+    std::vector<Target> found{
+        {"reference f64", {DType::f64, Device::reference}, Precision::f32, 1e-9, 1e-9, 1e-8, 1e-3, 0, 0, true}};
     const auto add = [&](const char* fp32, const char* bf16, Device device) {
       found.push_back({fp32, {DType::f32, device}, Precision::f32, 2e-4, 2e-4, 1e-3, 1e-3, 10, 1e-2, true});
       found.push_back({bf16, {DType::f32, device}, Precision::bf16, 2e-2, 1e-1, 1e-2, 1e-1, 2, 0.5, false});
@@ -46,19 +47,25 @@ const std::vector<Target>& targets() {
 constexpr const char* usage =
     "usage: parity DIR\n"
     "\n"
-    "Runs every case (*.safetensors, tables.json) of DIR in f64 on the reference backend, in fp32 and with bf16 products on every other that is "
+    "Runs every case (*.safetensors, tables.json) of DIR in f64 on the reference backend, in fp32 and with bf16 "
+    "products on every other that is "
     "there (cuda: where a device is), and prints "
     "the worst\n"
     "error of outputs and of gradients: largest difference / max(largest entry, 1e-3 x largest gradient of the case).\n"
-    "Limits: f64 1e-9 (losses of training runs 1e-8), fp32 2e-4 (1e-3). Where the case is ill-conditioned, so that rounding every stored number to\n"
-    "fp32 costs more than a tenth of that (measured: the reference backend in fp32, which sums in f64), ten times the cost is the limit, and said, "
+    "Limits: f64 1e-9 (losses of training runs 1e-8), fp32 2e-4 (1e-3). Where the case is ill-conditioned, so that "
+    "rounding every stored number to\n"
+    "fp32 costs more than a tenth of that (measured: the reference backend in fp32, which sums in f64), ten times the "
+    "cost is the limit, and said, "
     "up to a cost of 1e-2.\n"
-    "In bf16 products (f32 sums) the limits are 2e-2 for outputs, 1e-1 for gradients, 1e-2 for losses of training runs, and errors are relative to "
+    "In bf16 products (f32 sums) the limits are 2e-2 for outputs, 1e-1 for gradients, 1e-2 for losses of training "
+    "runs, and errors are relative to "
     "at\n"
-    "least a tenth of the case's largest gradient; twice what the same rounding costs the reference backend is allowed, up to a cost of 0.5; cases\n"
+    "least a tenth of the case's largest gradient; twice what the same rounding costs the reference backend is "
+    "allowed, up to a cost of 0.5; cases\n"
     "that it costs more are not judged in bf16, and counted apart.\n"
     "Final parameters of training runs are reported, not judged: Adam makes steps of the rounding of a zero gradient.\n"
-    "Ends with \"N passed, N failed\", and \", N of them not judged in bf16\" where there are such; exits 1 if a case failed or is not known, 2 for "
+    "Ends with \"N passed, N failed\", and \", N of them not judged in bf16\" where there are such; exits 1 if a case "
+    "failed or is not known, 2 for "
     "a wrong command line.\n";
 
 // By kind and target, over all cases.
@@ -73,7 +80,8 @@ struct Result {
   bool unjudged = false;  // passed, but for a target that says nothing of it
 };
 
-Verdict verdict_of(const Case& c, const Defaults& defaults, const Target& target, double output_limit, double gradient_limit) {
+Verdict verdict_of(const Case& c, const Defaults& defaults, const Target& target, double output_limit,
+                   double gradient_limit) {
   const DefaultsScope scope(defaults);
   const PrecisionScope precision(target.products);
   Judge judge(c, output_limit, gradient_limit, target.floor_share);
@@ -88,25 +96,31 @@ Result run_case(const fs::path& file, WorstByKind& worst) {
   std::vector<Worst>& of_kind = worst.try_emplace(c.kind(), targets().size()).first->second;
   for (std::size_t i = 0; i < targets().size(); ++i) {
     const Target& target = targets()[i];
-    const double limit = training ? target.training_limit : target.limit, gradient_limit = training ? limit : target.gradient_limit;
+    const double limit = training ? target.training_limit : target.limit,
+                 gradient_limit = training ? limit : target.gradient_limit;
     Verdict v = verdict_of(c, target.defaults, target, limit, gradient_limit);
     if (!v.failures.empty() && target.cost_factor > 0) {
       const Verdict rounding = verdict_of(c, {DType::f32, Device::reference}, target, limit, gradient_limit);
       const double cost = worse(rounding.output_error, rounding.gradient_error);
       if (!target.judges_hopeless && !(cost < target.hopeless)) {
-        std::erase_if(v.failures, [](const std::string& f) { return f.find(" above ") != std::string::npos && f.find("nan") == std::string::npos; });
+        std::erase_if(v.failures, [](const std::string& f) {
+          return f.find(" above ") != std::string::npos && f.find("nan") == std::string::npos;
+        });
         result.unjudged = true;
-        result.notes.push_back(fmt::format("{}: not judged: rounding alone costs {:.1e} of outputs and {:.1e} of gradients", target.name,
-                                           rounding.output_error, rounding.gradient_error));
+        result.notes.push_back(
+            fmt::format("{}: not judged: rounding alone costs {:.1e} of outputs and {:.1e} of gradients", target.name,
+                        rounding.output_error, rounding.gradient_error));
       } else if (target.cost_factor * cost > std::min(limit, gradient_limit) && cost < target.hopeless) {
         v = verdict_of(c, target.defaults, target, std::max(limit, target.cost_factor * rounding.output_error),
                        std::max(gradient_limit, target.cost_factor * rounding.gradient_error));
-        result.notes.push_back(fmt::format("{}: ill-conditioned, rounding alone costs {:.1e} of outputs and {:.1e} of gradients; limit {} times that",
-                                           target.name, rounding.output_error, rounding.gradient_error, target.cost_factor));
+        result.notes.push_back(fmt::format(
+            "{}: ill-conditioned, rounding alone costs {:.1e} of outputs and {:.1e} of gradients; limit {} times that",
+            target.name, rounding.output_error, rounding.gradient_error, target.cost_factor));
       }
     }
     result.columns += fmt::format("  {:8.1e} {:8.1e}", v.output_error, v.gradient_error);
-    if (training) result.notes.push_back(fmt::format("{}: final parameters differ by {:.1e}", target.name, v.reported_error));
+    if (training)
+      result.notes.push_back(fmt::format("{}: final parameters differ by {:.1e}", target.name, v.reported_error));
     of_kind[i].output = worse(of_kind[i].output, v.output_error);
     of_kind[i].gradient = worse(of_kind[i].gradient, v.gradient_error);
     for (const std::string& f : v.failures) result.failures.push_back(fmt::format("{}, {}", target.name, f));
@@ -116,13 +130,16 @@ Result run_case(const fs::path& file, WorstByKind& worst) {
 
 Result run_tables(const fs::path& file) {
   std::ifstream in(file);
-  return {.columns = std::string(19 * targets().size(), ' '), .failures = check_tables(nlohmann::json::parse(in)), .notes = {}};
+  return {.columns = std::string(19 * targets().size(), ' '),
+          .failures = check_tables(nlohmann::json::parse(in)),
+          .notes = {}};
 }
 
 int run_folder(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.path().extension() == ".safetensors" || entry.path().filename() == "tables.json") files.push_back(entry.path());
+    if (entry.path().extension() == ".safetensors" || entry.path().filename() == "tables.json")
+      files.push_back(entry.path());
   std::ranges::sort(files);
   if (files.empty()) {
     fmt::print(stderr, "error: expected cases (*.safetensors, tables.json) in {}, got none\n", folder.string());
@@ -155,7 +172,8 @@ int run_folder(const fs::path& folder) {
     for (const Worst& w : errors) fmt::print("  {:8.1e} {:8.1e}", w.output, w.gradient);
     fmt::print("\n");
   }
-  fmt::print("{} passed, {} failed{}\n", passed, failed, unjudged ? fmt::format(", {} of them not judged in bf16", unjudged) : "");
+  fmt::print("{} passed, {} failed{}\n", passed, failed,
+             unjudged ? fmt::format(", {} of them not judged in bf16", unjudged) : "");
   return failed == 0 ? 0 : 1;
 }
 
@@ -168,7 +186,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (argc != 2 || argument.starts_with("-")) {
-    fmt::print(stderr, "error: expected one folder, got {}\n\n{}", argc == 2 ? argument : fmt::format("{} arguments", argc - 1), usage);
+    fmt::print(stderr, "error: expected one folder, got {}\n\n{}",
+               argc == 2 ? argument : fmt::format("{} arguments", argc - 1), usage);
     return 2;
   }
   if (!fs::is_directory(argument)) {

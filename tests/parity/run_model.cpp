@@ -10,7 +10,8 @@ namespace {
 nn::GateChoice gate_of(const nlohmann::json& settings) {
   const std::string method = settings.at("method");
   if (method == "deepnorm" && settings.contains("alpha")) return nn::methods::deepnorm(settings["alpha"].get<double>());
-  if (method == "branch_scale" && settings.contains("multiplier")) return nn::methods::branch_scale(settings["multiplier"].get<double>());
+  if (method == "branch_scale" && settings.contains("multiplier"))
+    return nn::methods::branch_scale(settings["multiplier"].get<double>());
   return method;
 }
 
@@ -55,17 +56,17 @@ void run_model(const Case& c, Judge& judge) {
   const std::int64_t channels = s.at("in_chans");
   std::unique_ptr<nn::Classifier> model;
   if (kind == "vit")
-    model =
-        std::make_unique<nn::ViT>(nn::ViTOptions{.image = s.at("img_size"),
-                                                 .patch = s.at("patch_size"),
-                                                 .channels = channels,
-                                                 .classes = s.at("num_classes"),
-                                                 .dim = s.at("embed_dim"),
-                                                 .depth = s.at("depth"),
-                                                 .heads = s.at("num_heads"),
-                                                 .gate = layerscale ? nn::methods::layerscale(s.at("init_values").get<double>()) : nn::methods::pre(),
-                                                 .norm_eps = s.at("norm_eps"),
-                                                 .pool = nn::Pool::token});
+    model = std::make_unique<nn::ViT>(nn::ViTOptions{
+        .image = s.at("img_size"),
+        .patch = s.at("patch_size"),
+        .channels = channels,
+        .classes = s.at("num_classes"),
+        .dim = s.at("embed_dim"),
+        .depth = s.at("depth"),
+        .heads = s.at("num_heads"),
+        .gate = layerscale ? nn::methods::layerscale(s.at("init_values").get<double>()) : nn::methods::pre(),
+        .norm_eps = s.at("norm_eps"),
+        .pool = nn::Pool::token});
   else if (kind == "cait")
     model = std::make_unique<nn::CaiT>(nn::CaiTOptions{.image = s.at("img_size"),
                                                        .patch = s.at("patch_size"),
@@ -118,7 +119,8 @@ void run_training(const Case& c, Judge& judge) {
                                          .weight_decay = s.at("weight_decay")});
   std::vector<double> losses;
   for (std::int64_t i = 0; i < s.at("steps").get<std::int64_t>(); ++i) {
-    const Gradients g = backward(cross_entropy(net(c.tensor(fmt::format("step.{}.x", i))), c.tensor(fmt::format("step.{}.labels", i))));
+    const Gradients g =
+        backward(cross_entropy(net(c.tensor(fmt::format("step.{}.x", i))), c.tensor(fmt::format("step.{}.labels", i))));
     losses.push_back(g.loss());
     optimizer.step(g);
   }

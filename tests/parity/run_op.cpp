@@ -14,9 +14,11 @@ const std::map<std::string, Op>& ops() {
   using Json = nlohmann::json;
   static const std::map<std::string, Op> table{
       {"linear", [](const In& in, const Json&) { return linear(in.at("x"), in.at("weight"), optional(in, "bias")); }},
-      {"layer_norm", [](const In& in, const Json& s) { return layer_norm(in.at("x"), in.at("weight"), in.at("bias"), s.at("eps")); }},
+      {"layer_norm",
+       [](const In& in, const Json& s) { return layer_norm(in.at("x"), in.at("weight"), in.at("bias"), s.at("eps")); }},
       {"rms_norm", [](const In& in, const Json& s) { return rms_norm(in.at("x"), in.at("weight"), s.at("eps")); }},
-      {"dyt", [](const In& in, const Json&) { return dyt(in.at("x"), in.at("alpha"), in.at("weight"), in.at("bias")); }},
+      {"dyt",
+       [](const In& in, const Json&) { return dyt(in.at("x"), in.at("alpha"), in.at("weight"), in.at("bias")); }},
       {"gelu",
        [](const In& in, const Json& s) {
          const std::string form = s.at("approximate");
@@ -26,16 +28,20 @@ const std::map<std::string, Op>& ops() {
       {"softmax", [](const In& in, const Json& s) { return softmax(in.at("x"), s.at("dim").get<int>()); }},
       {"layer_scale", [](const In& in, const Json&) { return in.at("x") * in.at("gamma"); }},
       {"cross_entropy",
-       [](const In& in, const Json& s) { return cross_entropy(in.at("x"), in.at("labels"), s.at("label_smoothing").get<double>()); }},
+       [](const In& in, const Json& s) {
+         return cross_entropy(in.at("x"), in.at("labels"), s.at("label_smoothing").get<double>());
+       }},
       {"soft_cross_entropy", [](const In& in, const Json&) { return soft_cross_entropy(in.at("x"), in.at("target")); }},
       {"matmul", [](const In& in, const Json&) { return matmul(in.at("a"), in.at("b")); }},
       {"conv2d",
        [](const In& in, const Json& s) {
-         return conv2d(in.at("x"), in.at("weight"), optional(in, "bias"), {.stride = s.at("stride"), .padding = s.at("padding")});
+         return conv2d(in.at("x"), in.at("weight"), optional(in, "bias"),
+                       {.stride = s.at("stride"), .padding = s.at("padding")});
        }},
       {"batch_norm2d",
        [](const In& in, const Json& s) {
-         check(s.at("training").get<bool>(), "expected batch_norm2d with the statistics of the batch (training), got evaluation");
+         check(s.at("training").get<bool>(),
+               "expected batch_norm2d with the statistics of the batch (training), got evaluation");
          return batch_norm2d(in.at("x"), in.at("weight"), in.at("bias"), s.at("eps"));
        }},
   };
@@ -62,7 +68,9 @@ void run_op(const Case& c, Judge& judge) {
 
 void run_attention(const Case& c, Judge& judge) {
   const Tensor q = c.variable("in.q"), k = c.variable("in.k"), v = c.variable("in.v");
-  const Tensor y = attention(q, k, v, {.empty = empty_row_named(c.settings.at("empty")), .keep = c.has("in.keep") ? c.tensor("in.keep") : Tensor()});
+  const Tensor y = attention(
+      q, k, v,
+      {.empty = empty_row_named(c.settings.at("empty")), .keep = c.has("in.keep") ? c.tensor("in.keep") : Tensor()});
   judge.answer("out.y", y);
   judge.gradients(y, {{"in.q", q}, {"in.k", k}, {"in.v", v}});
 }

@@ -31,19 +31,25 @@ std::unique_ptr<nn::Optimizer> make_optimizer(const nlohmann::json& s, const Par
     decay = std::max(decay, d);
   }
   if (name == "adamw")
-    return std::make_unique<nn::AdamW>(
-        parameters.parameters(),
-        nn::AdamWOptions{.lr = lr, .beta1 = s.at("betas").at(0), .beta2 = s.at("betas").at(1), .eps = s.at("eps"), .weight_decay = decay});
+    return std::make_unique<nn::AdamW>(parameters.parameters(), nn::AdamWOptions{.lr = lr,
+                                                                                 .beta1 = s.at("betas").at(0),
+                                                                                 .beta2 = s.at("betas").at(1),
+                                                                                 .eps = s.at("eps"),
+                                                                                 .weight_decay = decay});
   if (name == "sgd" || name == "sgd_nesterov")
-    return std::make_unique<nn::Sgd>(
-        parameters.parameters(),
-        nn::SgdOptions{.lr = lr, .momentum = s.value("momentum", 0.0), .nesterov = s.value("nesterov", false), .weight_decay = decay});
+    return std::make_unique<nn::Sgd>(parameters.parameters(), nn::SgdOptions{.lr = lr,
+                                                                             .momentum = s.value("momentum", 0.0),
+                                                                             .nesterov = s.value("nesterov", false),
+                                                                             .weight_decay = decay});
   if (name == "adagrad")
-    return std::make_unique<nn::Adagrad>(parameters.parameters(), nn::AdagradOptions{.lr = lr, .eps = s.at("eps"), .weight_decay = decay});
+    return std::make_unique<nn::Adagrad>(parameters.parameters(),
+                                         nn::AdagradOptions{.lr = lr, .eps = s.at("eps"), .weight_decay = decay});
   if (name == "lamb")
-    return std::make_unique<nn::Lamb>(
-        parameters.parameters(),
-        nn::LambOptions{.lr = lr, .beta1 = s.at("betas").at(0), .beta2 = s.at("betas").at(1), .eps = s.at("eps"), .weight_decay = decay});
+    return std::make_unique<nn::Lamb>(parameters.parameters(), nn::LambOptions{.lr = lr,
+                                                                               .beta1 = s.at("betas").at(0),
+                                                                               .beta2 = s.at("betas").at(1),
+                                                                               .eps = s.at("eps"),
+                                                                               .weight_decay = decay});
   fail(fmt::format("expected an optimizer that is known, got \"{}\"", name));
 }
 
@@ -71,7 +77,8 @@ void run_optimizer(const Case& c, Judge& judge) {
 void run_clip(const Case& c, Judge& judge) {
   struct Zeros : nn::Module {
     Zeros(const Case& of) : Module("Zeros") {
-      for (const std::string& name : of.names("in.")) values[name] = parameter(name, zeros(of.tensors.at("in." + name).shape()), Role::weight);
+      for (const std::string& name : of.names("in."))
+        values[name] = parameter(name, zeros(of.tensors.at("in." + name).shape()), Role::weight);
     }
     nn::NamedTensors values;
   };

@@ -53,7 +53,8 @@ class Tables {
       if (name == "rate" || name == "blocks") continue;
       const nn::Schedule schedule = nn::schedule_named(name);
       for (std::int64_t i = 0; i < blocks; ++i)
-        number(fmt::format("{} {} block {}", of, name, i), nn::rate_at(schedule, table.at("rate"), i, blocks), rates.at(static_cast<std::size_t>(i)));
+        number(fmt::format("{} {} block {}", of, name, i), nn::rate_at(schedule, table.at("rate"), i, blocks),
+               rates.at(static_cast<std::size_t>(i)));
     }
   }
 

@@ -18,7 +18,8 @@ namespace {
 const std::string tiny = " --batch 4 --dim 8 --no-progress --out a ";
 const std::string small = " --batch 32 --dim 16 --no-progress --out a ";  // networks that get below chance in 40 steps
 
-Finished run_tiny(const TemporaryFolder& folder, const std::string& name, const std::string& arguments, const std::string& size = tiny) {
+Finished run_tiny(const TemporaryFolder& folder, const std::string& name, const std::string& arguments,
+                  const std::string& size = tiny) {
   const Finished f = run(folder.path(), program(name) + size + arguments);
   INFO(f.err);
   CHECK(f.status == 0);
@@ -26,7 +27,9 @@ Finished run_tiny(const TemporaryFolder& folder, const std::string& name, const 
   return f;
 }
 
-std::vector<std::map<std::string, std::string>> results(const TemporaryFolder& folder) { return rows_of(slurp(folder / "a/results.csv")); }
+std::vector<std::map<std::string, std::string>> results(const TemporaryFolder& folder) {
+  return rows_of(slurp(folder / "a/results.csv"));
+}
 
 // How many values a column has: of trials that all differ as many as there are.
 std::size_t values_of(const std::vector<std::map<std::string, std::string>>& rows, const std::string& column) {
@@ -49,8 +52,10 @@ TEST_CASE("layerscale_init: how far the first step moves gates, with and without
   // Adam's first step is the rate: 1e-3, and a quarter of it.
   CHECK(std::stod(rows[2].at("first_move")) == Approx(1e-3 / 1e-5).epsilon(0.02));
   CHECK(std::stod(rows[3].at("first_move")) == Approx(1e-3 / 4 / 1e-5).epsilon(0.02));
-  CHECK_THAT(f.out, contains("without warm-up, from a rate of 0.001, the first step moves gates by more than eps = 1e-05"));
-  CHECK_THAT(slurp(folder / "a/report.html"), contains("Training loss against eps") && contains("layerscale, depth 12"));
+  CHECK_THAT(f.out,
+             contains("without warm-up, from a rate of 0.001, the first step moves gates by more than eps = 1e-05"));
+  CHECK_THAT(slurp(folder / "a/report.html"),
+             contains("Training loss against eps") && contains("layerscale, depth 12"));
   CHECK(std::filesystem::exists(folder / "a/layers.csv"));
 }
 
@@ -60,7 +65,8 @@ TEST_CASE("residual_ratio: spreads at init and trained, and the figure of ratios
   const auto rows = results(folder);
   REQUIRE(rows.size() == 2);
   for (const auto& row : rows)
-    for (const char* name : {"attn_spread_start", "mlp_spread_start", "attn_spread", "mlp_spread"}) CHECK(std::stod(row.at(name)) > 0);
+    for (const char* name : {"attn_spread_start", "mlp_spread_start", "attn_spread", "mlp_spread"})
+      CHECK(std::stod(row.at(name)) > 0);
   const std::string report = slurp(folder / "a/report.html");
   CHECK_THAT(report, contains("attention at init") && contains("MLP trained"));
   const auto points = rows_of(slurp(folder / "a/figures/ratio-attn-start.csv"));
@@ -78,15 +84,18 @@ TEST_CASE("class_attention: every design trains, and those that are none are ref
   for (const char* bad : {"insert-2", "insert-", "insert-0", "2:", "2:0", ":2", "12", "late"}) {
     const Finished f = run(folder.path(), program("class_attention") + " --depth 2 --designs " + bad + " --out b");
     CHECK(f.status == 2);
-    CHECK_THAT(f.err,
-               contains("--designs: expected token, mean, insert-B with B below 2 (--depth), or N:K such as 12:2, got '" + std::string(bad) + "'"));
+    CHECK_THAT(
+        f.err,
+        contains("--designs: expected token, mean, insert-B with B below 2 (--depth), or N:K such as 12:2, got '" +
+                 std::string(bad) + "'"));
     CHECK_FALSE(std::filesystem::exists(folder / "b"));
   }
 }
 
 TEST_CASE("reports of class_attention and drop_key show what the class attends to, of the first seed") {
   const TemporaryFolder folder;
-  const auto pictures = [&](const std::string& name, const std::string& arguments, const char* title = "What the class attends to") {
+  const auto pictures = [&](const std::string& name, const std::string& arguments,
+                            const char* title = "What the class attends to") {
     const TemporaryFolder here;
     run_tiny(here, name, arguments + " --seeds 3,4");
     const std::string page = slurp(here / "a/report.html");
@@ -97,7 +106,9 @@ TEST_CASE("reports of class_attention and drop_key show what the class attends t
   };
   CHECK(pictures("class_attention", "--designs token,mean,2:1 --depth 2 --steps 2 --warmup 0 --patch 8") == 3);
   // Of each its attention, and its masks where keys are dropped.
-  CHECK(pictures("drop_key", "--forms plain,dropout --rates 0.3 --drop-key-schedules constant --tunes 0 --depth 2 --steps 2 --warmup 0 --patch 8",
+  CHECK(pictures("drop_key",
+                 "--forms plain,dropout --rates 0.3 --drop-key-schedules constant --tunes 0 --depth 2 --steps 2 "
+                 "--warmup 0 --patch 8",
                  "What DropKey drops") == 3);
   CHECK(pictures("cait", "--depth 2 --steps 2 --patch 8 --heads 2") == 1);
   CHECK(pictures("vit", "--depth 2 --steps 2 --warmup 0 --patch 8") == 1);
@@ -132,7 +143,8 @@ TEST_CASE("drop_key: what makes no difference is run once, and peakedness is mea
   CHECK(values_of(rows, "val_loss") == rows.size());
   const auto dots = rows_of(slurp(folder / "a/figures/val-accuracy-dots.csv"));
   REQUIRE(dots.size() == rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) CHECK(std::stod(dots[i].at("value")) == Approx(std::stod(rows[i].at("val_accuracy"))));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    CHECK(std::stod(dots[i].at("value")) == Approx(std::stod(rows[i].at("val_accuracy"))));
   for (const auto& row : rows) {
     CHECK(row.at("status") == "ok");
     CHECK((std::stod(row.at("attention_entropy")) > 0.5 && std::stod(row.at("attention_entropy")) <= 1));
@@ -154,9 +166,11 @@ TEST_CASE("what an ablation varies cannot be set beside") {
   refused("drop_key --patch 16", "window that fits into the grid of 2 x 2 patches");
   refused("class_attention --pool token", "--pool is what this program varies; give --designs token,mean");
   refused("class_attention --recipe paper", "--recipe paper: the designs are compared under the shared one");
-  refused("fixup_scalars --weight-init xavier", "--weight-init is what this program varies; each piece has a recipe of its own");
+  refused("fixup_scalars --weight-init xavier",
+          "--weight-init is what this program varies; each piece has a recipe of its own");
   refused("fixup_scalars --recipe shared", "--recipe is what this program varies; each piece has a recipe of its own");
-  refused("depth_limit --augment deit", "augmentation raises the loss at which training ends: give --trained-at with it");
+  refused("depth_limit --augment deit",
+          "augmentation raises the loss at which training ends: give --trained-at with it");
 }
 
 TEST_CASE("fixup_scalars: each piece is a network of its own") {
@@ -171,14 +185,15 @@ TEST_CASE("depth_limit: the search doubles up to --most, or goes shallower, and 
   const TemporaryFolder folder;
   const std::string arguments = "--gates pre --steps 40 --seeds 0 --most 10 ";
   const Finished all = run_tiny(folder, "depth_limit", arguments + "--first 4 --trained-at 0.95", small);
-  CHECK_THAT(all.out, contains("The largest depth at which most seeds train") && contains("10 or more (none tried beyond 10)") &&
-                          contains("4 (1/1), 8 (1/1), 10 (1/1)"));
-  const Finished again = run(folder.path(), program("depth_limit") + small + arguments + "--first 4 --trained-at 0.95 --resume");
+  CHECK_THAT(all.out, contains("The largest depth at which most seeds train") &&
+                          contains("10 or more (none tried beyond 10)") && contains("4 (1/1), 8 (1/1), 10 (1/1)"));
+  const Finished again =
+      run(folder.path(), program("depth_limit") + small + arguments + "--first 4 --trained-at 0.95 --resume");
   CHECK(again.status == 0);
   CHECK_THAT(again.out, contains("4 (1/1), 8 (1/1), 10 (1/1)"));
   CHECK_THAT(slurp(folder / "a/results.md"), contains("| pre lr 0.003 | 10 or more (none tried beyond 10) |"));
-  const Finished none =
-      run(folder.path(), program("depth_limit") + " --batch 32 --dim 16 --no-progress --out b " + arguments + "--trained-at 0.05 --first 8");
+  const Finished none = run(folder.path(), program("depth_limit") + " --batch 32 --dim 16 --no-progress --out b " +
+                                               arguments + "--trained-at 0.05 --first 8");
   INFO(none.err);
   CHECK(none.status == 0);
   CHECK_THAT(none.out, contains("trains at none, from 4 on") && contains("4 (0/1), 8 (0/1)"));
@@ -189,11 +204,14 @@ TEST_CASE("depth_limit: the search doubles up to --most, or goes shallower, and 
 
 TEST_CASE("stability_map: edges above and below, and one number a method") {
   const TemporaryFolder folder;
-  const Finished f = run_tiny(folder, "stability_map", "--gates pre --depths 1 --steps 40 --seeds 0 --trained-at 0.95", small);
+  const Finished f =
+      run_tiny(folder, "stability_map", "--gates pre --depths 1 --steps 40 --seeds 0 --trained-at 0.95", small);
   CHECK_THAT(f.out, contains("Where each method trains") && contains("octaves, mean over depths") && contains(" to "));
-  // What the table says is what the trials say: outwards from the first rate, half way between the last that trains and the first that does not.
+  // What the table says is what the trials say: outwards from the first rate, half way between the last that trains and
+  // the first that does not.
   std::map<double, bool> trained;
-  for (const auto& row : results(folder)) trained[std::stod(row.at("lr"))] = row.at("status") == "ok" && std::stod(row.at("trained")) > 0;
+  for (const auto& row : results(folder))
+    trained[std::stod(row.at("lr"))] = row.at("status") == "ok" && std::stod(row.at("trained")) > 0;
   CHECK(trained.size() >= 4);
   REQUIRE(trained.at(1e-3));
   double low = 1e-3, high = 1e-3, below = 0, above = 0;
@@ -203,13 +221,16 @@ TEST_CASE("stability_map: edges above and below, and one number a method") {
     if (it->first > 1e-3 && !it->second) above = it->first;
   for (const auto& [rate, trains] : trained)
     if (trains && rate > below && (above == 0 || rate < above)) low = std::min(low, rate), high = std::max(high, rate);
-  const double octaves = 0.5 * (std::log2(high) + std::log2(above > 0 ? above : high)) - 0.5 * (std::log2(low) + std::log2(below > 0 ? below : low));
+  const double octaves = 0.5 * (std::log2(high) + std::log2(above > 0 ? above : high)) -
+                         0.5 * (std::log2(low) + std::log2(below > 0 ? below : low));
   const std::string page = slurp(folder / "a/results.md");
   const std::size_t at = page.find("| pre | ", page.find("| octaves, mean over depths |"));
   REQUIRE(at != page.npos);
-  const std::string line = page.substr(at, page.find('\n', at) - at), last = line.substr(line.rfind("| ", line.size() - 3) + 2);
+  const std::string line = page.substr(at, page.find('\n', at) - at),
+                    last = line.substr(line.rfind("| ", line.size() - 3) + 2);
   CHECK((last.find("at least") != last.npos) == (below == 0 || above == 0));
-  CHECK(std::stod(last.substr(last.find_first_of("0123456789"))) == Approx(octaves).margin(0.12));  // rates have two digits
+  CHECK(std::stod(last.substr(last.find_first_of("0123456789"))) ==
+        Approx(octaves).margin(0.12));  // rates have two digits
   CHECK_THAT(slurp(folder / "a/report.html"), contains("Edges by depth"));
 }
 
@@ -231,8 +252,10 @@ TEST_CASE("depth_stability has the table of CaiT, with what its authors claim") 
 TEST_CASE("augmentation by name and by switch, and what does not suit the images") {
   const TemporaryFolder folder;
   const auto losses = [&](const std::string& arguments) {
-    const Finished f = run(folder.path(), program("depth_stability") +
-                                              " --batch 6 --dim 8 --no-progress --overwrite --gates pre --depths 1 --steps 3 --out c " + arguments);
+    const Finished f =
+        run(folder.path(),
+            program("depth_stability") +
+                " --batch 6 --dim 8 --no-progress --overwrite --gates pre --depths 1 --steps 3 --out c " + arguments);
     INFO(f.err);
     CHECK(f.status == 0);
     return rows_of(slurp(folder / "c/results.csv")).at(0).at("train_loss");
@@ -240,14 +263,18 @@ TEST_CASE("augmentation by name and by switch, and what does not suit the images
   const std::string plain = losses(""), deit = losses("--augment deit"), again = losses("--augment deit");
   CHECK(plain != deit);
   CHECK(deit == again);
-  CHECK_THAT(slurp(folder / "c/report.html"),
-             contains("crops after padding by 4, RandAugment (2 operations, magnitude 9 ± 0.5), random erasing 0.25, mixup 0.8, cutmix 1, "
-                      "each image 3 times in a row, labels smoothed by 0.1"));  // no flips: glyphs mirrored are other classes
+  CHECK_THAT(
+      slurp(folder / "c/report.html"),
+      contains("crops after padding by 4, RandAugment (2 operations, magnitude 9 ± 0.5), random erasing 0.25, mixup "
+               "0.8, cutmix 1, "
+               "each image 3 times in a row, labels smoothed by 0.1"));  // no flips: glyphs mirrored are other classes
   CHECK(losses("--augment deit --mixup 0 --cutmix 0") != deit);
   CHECK(losses("--random-erasing 1") != plain);
   CHECK(losses("--crop-scale 0.3") != plain);
   const auto refused = [&](const std::string& arguments, const std::string& text) {
-    const Finished f = run(folder.path(), program("depth_stability") + " --batch 2 --dim 8 --gates pre --depths 1 --steps 3 --out d " + arguments);
+    const Finished f =
+        run(folder.path(),
+            program("depth_stability") + " --batch 2 --dim 8 --gates pre --depths 1 --steps 3 --out d " + arguments);
     CHECK(f.status == 2);
     CHECK_THAT(f.err, contains(text));
   };
@@ -293,14 +320,15 @@ TEST_CASE("the published setting of every ablation says where each constant come
       ++sourced;
     }
     CHECK(sourced > 40);
-    CHECK_THAT(config.out, contains("\n//   AdamW's betas ") && contains(" 0.9, 0.999 ") && contains("[facebookresearch/deit, main.py") &&
-                               contains("ours: auto, what there is"));
+    CHECK_THAT(config.out, contains("\n//   AdamW's betas ") && contains(" 0.9, 0.999 ") &&
+                               contains("[facebookresearch/deit, main.py") && contains("ours: auto, what there is"));
     if (c.less.empty()) continue;
-    const Finished f =
-        run(folder.path(), program(c.name) + " --preset " + c.preset + " " + c.less +
-                               " --image-folder images --image-size 16 --batch 4 --steps 2 --dtype fp32 --device cpu --dim 16 --heads 2 "
-                               "--patch 4 --no-progress --out " +
-                               c.name);
+    const Finished f = run(
+        folder.path(),
+        program(c.name) + " --preset " + c.preset + " " + c.less +
+            " --image-folder images --image-size 16 --batch 4 --steps 2 --dtype fp32 --device cpu --dim 16 --heads 2 "
+            "--patch 4 --no-progress --out " +
+            c.name);
     INFO(f.err);
     CHECK(f.status == 0);
   }

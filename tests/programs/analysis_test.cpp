@@ -16,10 +16,12 @@ TEST_CASE("docs/analysis.py reads a run's folder with pandas and draws it") {
   if (python.empty()) PLUMB_SKIP("python3 lacks pandas or matplotlib, so docs/analysis.py was not run: " + why);
   const Finished trained =
       run(folder.path(),
-          program("depth_stability") + " --gates pre,rezero,post --depths 1,2 --dim 8 --batch 4 --steps 4 --seeds 0..2 --no-progress --out a");
+          program("depth_stability") +
+              " --gates pre,rezero,post --depths 1,2 --dim 8 --batch 4 --steps 4 --seeds 0..2 --no-progress --out a");
   INFO(trained.err);
   REQUIRE(trained.status == 0);
-  const Finished read = run(folder.path(), python + " " + std::string(PLUMB_SOURCE_DIR) + "/docs/analysis.py a losses.png");
+  const Finished read =
+      run(folder.path(), python + " " + std::string(PLUMB_SOURCE_DIR) + "/docs/analysis.py a losses.png");
   INFO(read.err << read.out);
   REQUIRE(read.status == 0);
   CHECK(slurp(folder / "losses.png").starts_with("\x89PNG"));
@@ -27,16 +29,19 @@ TEST_CASE("docs/analysis.py reads a run's folder with pandas and draws it") {
   // Without the control among the gates, all pairs.
   const Finished pairs =
       run(folder.path(),
-          program("depth_stability") + " --gates rezero,layerscale --depths 1,2 --dim 8 --batch 4 --steps 4 --seeds 0..2 --no-progress --out b");
+          program("depth_stability") +
+              " --gates rezero,layerscale --depths 1,2 --dim 8 --batch 4 --steps 4 --seeds 0..2 --no-progress --out b");
   INFO(pairs.err);
   REQUIRE(pairs.status == 0);
-  const Finished of_pairs = run(folder.path(), python + " " + std::string(PLUMB_SOURCE_DIR) + "/docs/analysis.py b losses.png");
+  const Finished of_pairs =
+      run(folder.path(), python + " " + std::string(PLUMB_SOURCE_DIR) + "/docs/analysis.py b losses.png");
   REQUIRE(of_pairs.status == 0);
   CHECK_THAT(of_pairs.out, contains("all pairs: ") && !contains(" of 0 decided") && !contains("Empty DataFrame"));
   // Its means are those of the rows.
   std::map<std::string, std::vector<double>> losses;
   for (const auto& row : rows_of(slurp(folder / "a/results.csv")))
-    if (row.at("status") == "ok") losses[row.at("gate") + " " + row.at("depth")].push_back(std::stod(row.at("train_loss")));
+    if (row.at("status") == "ok")
+      losses[row.at("gate") + " " + row.at("depth")].push_back(std::stod(row.at("train_loss")));
   CHECK(losses.size() == 6);
   for (const auto& [trial, values] : losses) {
     INFO(trial);

@@ -8,7 +8,8 @@ using namespace plumb::test;
 
 namespace {
 
-const std::string step = program("bench_step") + " --dim 8 --heads 2 --depth 2 --patch 16 --batch 2 --classes 3 --steps 2 --warmup 1 ";
+const std::string step =
+    program("bench_step") + " --dim 8 --heads 2 --depth 2 --patch 16 --batch 2 --classes 3 --steps 2 --warmup 1 ";
 
 // The object in the last line of what a program printed.
 nlohmann::json last_line(const std::string& text) {
@@ -21,24 +22,28 @@ nlohmann::json last_line(const std::string& text) {
 
 TEST_CASE("bench_step prints what the peers print, and trains the same network") {
   const TemporaryFolder folder;
-  for (const auto& [gate, parameters] : {std::pair{"none", 7987}, {"layerscale", 8019}}) {  // as peer_torch.py counts them
+  for (const auto& [gate, parameters] :
+       {std::pair{"none", 7987}, {"layerscale", 8019}}) {  // as peer_torch.py counts them
     const Finished f = run(folder.path(), step + "--seed 1 --dropkey 0.1 --gate " + gate);
     INFO(f.err << f.out);
     REQUIRE(f.status == 0);
     const nlohmann::json result = last_line(f.out);
-    for (const char* key : {"depth",        "dim",          "heads", "batch",      "image",      "patch",   "classes", "threads",
-                            "steps",        "warmup",       "seed",  "gate",       "dropkey",    "dtype",   "min_s",   "median_s",
-                            "images_per_s", "gflops_per_s", "loss",  "parameters", "peak_bytes", "machine", "commit",  "page_faults"})
+    for (const char* key :
+         {"depth",        "dim",          "heads", "batch",      "image",      "patch",   "classes", "threads",
+          "steps",        "warmup",       "seed",  "gate",       "dropkey",    "dtype",   "min_s",   "median_s",
+          "images_per_s", "gflops_per_s", "loss",  "parameters", "peak_bytes", "machine", "commit",  "page_faults"})
       CHECK(result.contains(key));
     CHECK(result["gate"] == gate);
     CHECK(result["parameters"] == parameters);
-    const double median = result["median_s"], flops = 3 * 2 * (2 * (2 * 5 * 12 * 64 + 4 * 25 * 8) + 2 * 4 * 3 * 256 * 8 + 2 * 8 * 3);
+    const double median = result["median_s"],
+                 flops = 3 * 2 * (2 * (2 * 5 * 12 * 64 + 4 * 25 * 8) + 2 * 4 * 3 * 256 * 8 + 2 * 8 * 3);
     CHECK(result["min_s"].get<double>() <= median);
     CHECK(result["images_per_s"].get<double>() == Approx(2 / median));
     CHECK(result["gflops_per_s"].get<double>() == Approx(flops / median * 1e-9));
     const double loss = result["loss"];
     CHECK((0 < loss && loss < 3));
-    CHECK(last_line(run(folder.path(), step + "--seed 1 --dropkey 0.1 --threads 1 --gate " + gate).out)["loss"] == loss);
+    CHECK(last_line(run(folder.path(), step + "--seed 1 --dropkey 0.1 --threads 1 --gate " + gate).out)["loss"] ==
+          loss);
     CHECK(last_line(run(folder.path(), step + "--seed 2 --dropkey 0.1 --gate " + gate).out)["loss"] != loss);
   }
 }
@@ -58,15 +63,18 @@ TEST_CASE("bench_ops lists kernels, times those asked for, and writes a table") 
   const TemporaryFolder folder;
   const Finished list = run(folder.path(), program("bench_ops") + " --list");
   CHECK(list.status == 0);
-  CHECK_THAT(list.out,
-             contains("linear_forward norm, qkv\n") && contains("attention_backward, DropKey\n") && contains("adamw on a block's weights\n"));
+  CHECK_THAT(list.out, contains("linear_forward norm, qkv\n") && contains("attention_backward, DropKey\n") &&
+                           contains("adamw on a block's weights\n"));
 
   const Finished f = run(folder.path(), program("bench_ops") + " --models dim64 --filter 'slice of' --csv table.csv");
   INFO(f.err << f.out);
   REQUIRE(f.status == 0);
-  CHECK_THAT(f.out, contains("dim64: batch 64, 17 tokens, 2 heads.") && contains("slice of a token") && contains(" GB/s") && !contains("linear"));
+  CHECK_THAT(f.out, contains("dim64: batch 64, 17 tokens, 2 heads.") && contains("slice of a token") &&
+                        contains(" GB/s") && !contains("linear"));
   const std::string table = slurp(folder.path() / "table.csv");
-  CHECK(table.starts_with("model,kernel,bound,bytes,flops,cold_ns,cold_share,warm_ns,warm_share\ndim64,\"slice of a token\",memory,32768,0,"));
+  CHECK(
+      table.starts_with("model,kernel,bound,bytes,flops,cold_ns,cold_share,warm_ns,warm_share\ndim64,\"slice of a "
+                        "token\",memory,32768,0,"));
   CHECK(std::count(table.begin(), table.end(), '\n') == 2);
 
   const Finished wrong = run(folder.path(), program("bench_ops") + " --filter atention");

@@ -9,7 +9,8 @@ using namespace plumb::test;
 
 namespace {
 
-const std::string cait = program("cait"), small = cait + " --dim 8 --heads 2 --depth 2 --patch 16 --batch 4 --no-progress ";
+const std::string cait = program("cait"),
+                  small = cait + " --dim 8 --heads 2 --depth 2 --patch 16 --batch 4 --no-progress ";
 
 std::string line_with(const std::string& text, const std::string& part) {
   std::istringstream lines(text);
@@ -32,15 +33,18 @@ TEST_CASE("a CaiT preset at a small size trains, evaluates, and gives the same b
   INFO(first.err);
   REQUIRE(first.status == 0);
   CHECK_THAT(first.err, !contains("DropKey"));
-  CHECK(slurp(folder.path() / "a/results.csv").starts_with("seed,status,steps,seconds,train_loss,val_loss,val_accuracy\n0,ok,4,"));
+  CHECK(slurp(folder.path() / "a/results.csv")
+            .starts_with("seed,status,steps,seconds,train_loss,val_loss,val_accuracy\n0,ok,4,"));
   const auto settings = nlohmann::json::parse(slurp(folder.path() / "a/run.json"))["settings"];
   CHECK(settings["dim"] == 8);
   CHECK(settings["drop_path"] == 0.1);  // the preset's
   CHECK(settings["init"] == 0.1);       // by the depth given
-  REQUIRE(run(folder.path(), small + "--steps 4 --preset cait-paper-s24 --seeds 0..1 --out b --threads 1 --checkpoint").status == 0);
+  REQUIRE(run(folder.path(), small + "--steps 4 --preset cait-paper-s24 --seeds 0..1 --out b --threads 1 --checkpoint")
+              .status == 0);
   CHECK(slurp(folder.path() / "a/metrics.jsonl") == slurp(folder.path() / "b/metrics.jsonl"));
-  for (const char* other : {"--gate rezero", "--talking-heads identity", "--talking-heads none", "--drop-key 0.5", "--label-smoothing 0",
-                            "--attn-drop 0.5", "--drop-head 0.5", "--drop-path 0", "--drop-path-schedule linear --drop-path 0.9"}) {
+  for (const char* other :
+       {"--gate rezero", "--talking-heads identity", "--talking-heads none", "--drop-key 0.5", "--label-smoothing 0",
+        "--attn-drop 0.5", "--drop-head 0.5", "--drop-path 0", "--drop-path-schedule linear --drop-path 0.9"}) {
     INFO(other);
     REQUIRE(run(folder.path(), small + "--steps 4 --preset cait-paper-s24 --overwrite --out c " + other).status == 0);
     CHECK(slurp(folder.path() / "c/metrics.jsonl") !=
@@ -50,11 +54,13 @@ TEST_CASE("a CaiT preset at a small size trains, evaluates, and gives the same b
 
 TEST_CASE("the schedule warms up from lr-start and ends at lr-end") {
   const TemporaryFolder folder;
-  REQUIRE(run(folder.path(), small + "--lr 1e-3 --lr-start 1e-4 --lr-end 2e-4 --warmup 2 --steps 6 --out a").status == 0);
+  REQUIRE(run(folder.path(), small + "--lr 1e-3 --lr-start 1e-4 --lr-end 2e-4 --warmup 2 --steps 6 --out a").status ==
+          0);
   std::vector<double> rates;
   std::istringstream lines(slurp(folder.path() / "a/metrics.jsonl"));
   for (std::string line; std::getline(lines, line);)
-    if (const auto object = nlohmann::json::parse(line); object.contains("lr_now")) rates.push_back(object["lr_now"].get<double>());
+    if (const auto object = nlohmann::json::parse(line); object.contains("lr_now"))
+      rates.push_back(object["lr_now"].get<double>());
   REQUIRE(rates.size() == 6);
   CHECK(rates[0] == Approx(1e-4));
   CHECK(rates[1] == Approx(5.5e-4));
@@ -65,8 +71,10 @@ TEST_CASE("the schedule warms up from lr-start and ends at lr-end") {
 TEST_CASE("CaiT says what its DropKey comes to and logs what it drops every tenth step") {
   const TemporaryFolder folder;
   for (const std::string talking : {"", "--talking-heads cait "}) {
-    const std::string command = cait + " --dim 8 --heads 2 --depth 2 --patch 8 --batch 4 --no-progress --steps 12 --seeds 0..1 --drop-key 0.3 " +
-                                (talking.empty() ? "--talking-heads none " : talking);
+    const std::string command =
+        cait +
+        " --dim 8 --heads 2 --depth 2 --patch 8 --batch 4 --no-progress --steps 12 --seeds 0..1 --drop-key 0.3 " +
+        (talking.empty() ? "--talking-heads none " : talking);
     const Finished f = run(folder.path(), command + "--overwrite --out a");
     INFO(f.err);
     REQUIRE(f.status == 0);
@@ -97,10 +105,12 @@ TEST_CASE("a CaiT that diverges is finished and counted, and leaves no weights")
   INFO(f.err << f.out);
   REQUIRE(f.status == 0);
   CHECK_THAT(line_with(f.err, "seed 0"), contains("diverged at step 1: ["));
-  CHECK_THAT(f.out, contains("diverged             2 of 2 seeds: seed 0 at step 1, seed 1 at step 1") && !contains("nan"));
+  CHECK_THAT(f.out,
+             contains("diverged             2 of 2 seeds: seed 0 at step 1, seed 1 at step 1") && !contains("nan"));
   CHECK_THAT(f.err, !contains("nan  "));
   const std::string results = slurp(folder.path() / "a/results.csv");
-  CHECK_THAT(results, contains("seed,status,steps,seconds,diverged_at\n0,diverged,1,") && contains(",1\n1,diverged,1,"));
+  CHECK_THAT(results,
+             contains("seed,status,steps,seconds,diverged_at\n0,diverged,1,") && contains(",1\n1,diverged,1,"));
   CHECK_THAT(slurp(folder.path() / "a/metrics.jsonl"), contains("\"diverged_at\":1,\"divergence\":\"["));
   CHECK_FALSE(std::filesystem::exists(folder.path() / "a/weights/seed-0.safetensors"));
   const Finished resumed = run(folder.path(), command + " --resume");
@@ -128,7 +138,15 @@ TEST_CASE("CaiT leaves its weights under timm's names, and evaluates the average
   CHECK(line_with(slurp(folder.path() / "a/metrics.jsonl"), "val_loss") != value);
   CHECK(line_with(slurp(folder.path() / "a/metrics.jsonl"), "\"step\":3") != "");
   // Moved by about a hundredth of what the weights moved.
-  nn::CaiT fresh({.image = 32, .patch = 16, .channels = 3, .classes = 10, .dim = 8, .depth = 2, .heads = 2, .init = 0.1, .seed = 3});
+  nn::CaiT fresh({.image = 32,
+                  .patch = 16,
+                  .channels = 3,
+                  .classes = 10,
+                  .dim = 8,
+                  .depth = 2,
+                  .heads = 2,
+                  .init = 0.1,
+                  .seed = 3});
   const Tensor start = nn::weights(fresh, nn::timm_cait()).at("head.weight").detach();
   const double far = l2(plain.at("head.weight") - start), near = l2(averaged.at("head.weight") - start);
   CHECK(far > 0.05);
@@ -138,21 +156,25 @@ TEST_CASE("CaiT leaves its weights under timm's names, and evaluates the average
 
 TEST_CASE("print-config shows each constant with its source, and reads back") {
   const TemporaryFolder folder;
-  const Finished f = run(folder.path(), cait + " --preset cait-paper-xxs36 --batch 128 --steps 800 --weight-decay 0.1 --print-config");
+  const Finished f =
+      run(folder.path(), cait + " --preset cait-paper-xxs36 --batch 128 --steps 800 --weight-decay 0.1 --print-config");
   INFO(f.err);
   REQUIRE(f.status == 0);
   CHECK_THAT(line_with(f.out, "\"dim\""), contains("192") && contains("[facebookresearch/deit, cait_models.py]"));
   CHECK_THAT(line_with(f.out, "\"init\""), contains("1e-06") && contains("1e-6 deeper; the released model has 1e-5]"));
-  CHECK_THAT(line_with(f.out, "\"drop_path\""), contains("0.1") && contains("[reported in secondary texts, not verified]"));
-  CHECK_THAT(line_with(f.out, "\"lr\""), contains("0.000125") && contains("[0.0005 x batch / 512; facebookresearch/deit, main.py]"));
+  CHECK_THAT(line_with(f.out, "\"drop_path\""),
+             contains("0.1") && contains("[reported in secondary texts, not verified]"));
+  CHECK_THAT(line_with(f.out, "\"lr\""),
+             contains("0.000125") && contains("[0.0005 x batch / 512; facebookresearch/deit, main.py]"));
   CHECK_THAT(line_with(f.out, "\"warmup\""), contains("10,") && contains("[5 of 400 epochs"));
   CHECK_THAT(line_with(f.out, "\"weight_decay\""), contains("0.1") && contains("[given; cait-paper-xxs36 has 0.05]"));
   CHECK_THAT(line_with(f.out, "\"patch\""), contains("4") && contains("has 16 at 224 x 224]"));
   CHECK_THAT(line_with(f.out, "\"gate\""), contains("[Touvron et al. 2021]"));
   CHECK_THAT(line_with(f.out, "\"talking_heads\""), contains("[facebookresearch/deit, cait_models.py]"));
   CHECK_THAT(line_with(f.out, "\"drop_key\""), contains("[ours: CaiT has no DropKey]"));
-  CHECK_THAT(line_with(f.out, "\"ema_decay\""),
-             contains("\"ema_decay\": 0.0,") && contains("[ours: 0.99996 of cait-paper-xxs36 is too slow for short runs]"));
+  CHECK_THAT(
+      line_with(f.out, "\"ema_decay\""),
+      contains("\"ema_decay\": 0.0,") && contains("[ours: 0.99996 of cait-paper-xxs36 is too slow for short runs]"));
   CHECK_THAT(line_with(f.out, "schedule "), contains("[ours: per step, begun after the warm-up;"));
   CHECK_THAT(line_with(f.out, "beta2"), contains("0.999") && contains("PyTorch's default"));
   CHECK_THAT(line_with(f.out, "  mixup  "), contains("0.8") && contains("[facebookresearch/deit, main.py]"));
@@ -161,16 +183,19 @@ TEST_CASE("print-config shows each constant with its source, and reads back") {
   const Finished again = run(folder.path(), cait + " --config c.json --print-config");
   CHECK_THAT(line_with(again.out, "\"dim\""), contains("[facebookresearch/deit, cait_models.py]"));
   CHECK_THAT(line_with(again.out, "\"preset\""), contains("cait-paper-xxs36"));
-  CHECK_THAT(line_with(run(folder.path(), cait + " --config c.json --print-config --preset cait-timm-s24").out, "\"dim\""),
-             contains("192") && contains("[given; cait-timm-s24 has 384]"));
+  CHECK_THAT(
+      line_with(run(folder.path(), cait + " --config c.json --print-config --preset cait-timm-s24").out, "\"dim\""),
+      contains("192") && contains("[given; cait-timm-s24 has 384]"));
   CHECK(line_with(again.out, "\"weight_decay\"") == line_with(f.out, "\"weight_decay\""));
   CHECK(line_with(again.out, "\"init\"") == line_with(f.out, "\"init\""));
   CHECK_THAT(line_with(again.out, "\"lr\""), contains("0.000125"));
-  CHECK_THAT(line_with(run(folder.path(), cait + " --depth 12 --print-config").out, "\"init\""), contains("0.1") && contains("[rule: by --depth"));
+  CHECK_THAT(line_with(run(folder.path(), cait + " --depth 12 --print-config").out, "\"init\""),
+             contains("0.1") && contains("[rule: by --depth"));
   CHECK_THAT(line_with(run(folder.path(), cait + " --preset cait-timm-xxs36 --print-config").out, "\"init\""),
              contains("1e-05") && contains("[timm 1.0.31, cait.py, cait_xxs36]"));
-  CHECK_THAT(line_with(run(folder.path(), cait + " --preset cait-timm-xxs36 --depth 36 --print-config").out, "\"init\""),
-             contains("1e-05") && contains("[timm 1.0.31, cait.py, cait_xxs36]"));
+  CHECK_THAT(
+      line_with(run(folder.path(), cait + " --preset cait-timm-xxs36 --depth 36 --print-config").out, "\"init\""),
+      contains("1e-05") && contains("[timm 1.0.31, cait.py, cait_xxs36]"));
   CHECK_THAT(line_with(run(folder.path(), cait + " --depth 30 --print-config").out, "\"init\""),
              contains("1e-06") && contains("[rule: by --depth; ours between the published depths"));
 }
@@ -180,19 +205,24 @@ TEST_CASE("preset-diff shows the constants that differ, and no others") {
   const Finished f = run(folder.path(), cait + " --preset-diff cait-paper-xxs36 cait-timm-xxs36");
   INFO(f.err);
   REQUIRE(f.status == 0);
-  CHECK_THAT(f.out, contains("init") && contains("1e-06") && contains("1e-05") && contains("drop_path") && contains("timm 1.0.31, cait.py"));
+  CHECK_THAT(f.out, contains("init") && contains("1e-06") && contains("1e-05") && contains("drop_path") &&
+                        contains("timm 1.0.31, cait.py"));
   CHECK(line_with(f.out, "dim").empty());
   CHECK(line_with(f.out, "weight_decay").empty());
   CHECK(run(folder.path(), cait + " --preset-diff cait-paper-xxs36,cait-timm-xxs36").out == f.out);
-  CHECK_THAT(run(folder.path(), cait + " --preset-diff cait-timm-s36,cait-timm-m36").out, contains("768") && !contains("drop_path"));
+  CHECK_THAT(run(folder.path(), cait + " --preset-diff cait-timm-s36,cait-timm-m36").out,
+             contains("768") && !contains("drop_path"));
 
-  CHECK(run(folder.path(), cait + " --preset-diff cait-timm-s36 cait-timm-s36").out == "cait-timm-s36 and cait-timm-s36 have the same constants\n");
+  CHECK(run(folder.path(), cait + " --preset-diff cait-timm-s36 cait-timm-s36").out ==
+        "cait-timm-s36 and cait-timm-s36 have the same constants\n");
 
   for (const auto& [arguments, message] :
        {std::pair{"--preset-diff cait-paper-xxs36", "--preset-diff expects two presets, got 1"},
-        {"--preset-diff cait-paper-xxs36 cait-tim-xxs36", "unknown preset 'cait-tim-xxs36'; did you mean 'cait-timm-xxs36'?"},
+        {"--preset-diff cait-paper-xxs36 cait-tim-xxs36",
+         "unknown preset 'cait-tim-xxs36'; did you mean 'cait-timm-xxs36'?"},
         {"--preset cait-paper-xxl24", "unknown preset 'cait-paper-xxl24'; did you mean 'cait-paper-xxs24'?"},
-        {"--preset-diff cait-timm-s24 cait-timm-s36 cait-timm-m36", "unexpected argument 'cait-timm-m36'; --preset-diff takes two names"},
+        {"--preset-diff cait-timm-s24 cait-timm-s36 cait-timm-m36",
+         "unexpected argument 'cait-timm-m36'; --preset-diff takes two names"},
         {"--dim 1048577", "--dim expects an integer in [1, 1048576], got 1048577"},
         {"--batch 1048577", "--batch expects an integer in [1, 1048576], got 1048577"},
         {"--init -1", "--init expects a number in [0, 10], got -1"},
@@ -207,6 +237,8 @@ TEST_CASE("preset-diff shows the constants that differ, and no others") {
   const std::string list = run(folder.path(), cait + " --list-presets").out;
   CHECK(std::count(list.begin(), list.end(), '\n') == 24);
   const std::string help = run(folder.path(), cait + " --help").out;
-  CHECK_THAT(help, contains("cait-timm-m48") && contains("--preset-diff A B") && contains("[192]") && contains("--save-weights"));
-  CHECK_THAT(help, contains("[by rule]") && !contains("[0.0005]") && contains("First steps, in which the learning rate rises [by"));
+  CHECK_THAT(help, contains("cait-timm-m48") && contains("--preset-diff A B") && contains("[192]") &&
+                       contains("--save-weights"));
+  CHECK_THAT(help, contains("[by rule]") && !contains("[0.0005]") &&
+                       contains("First steps, in which the learning rate rises [by"));
 }

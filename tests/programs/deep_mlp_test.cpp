@@ -25,7 +25,8 @@ TEST_CASE("deep_mlp trains each method, prints one row for each, and gives the s
   const Finished first = run(folder.path(), small + "--seeds 0..1 --out a");
   INFO(first.err);
   REQUIRE(first.status == 0);
-  for (const char* word : {"vanilla", "residual", "layer_norm", "rezero", "train_loss", "epoch_1", "jacobian_start", "±", "report: a/report.html"})
+  for (const char* word : {"vanilla", "residual", "layer_norm", "rezero", "train_loss", "epoch_1", "jacobian_start",
+                           "±", "report: a/report.html"})
     CHECK_THAT(first.out, contains(word));
   const auto rows = results_in(folder / "a");
   REQUIRE(rows.size() == 8);
@@ -38,8 +39,8 @@ TEST_CASE("deep_mlp trains each method, prints one row for each, and gives the s
     CHECK(std::stod(row.at("epoch_1")) == Approx(std::stod(row.at("train_loss"))));
   }
   CHECK(slurp(folder.path() / "a/results.csv")
-            .starts_with(
-                "method,depth,seed,status,steps,seconds,train_loss,jacobian_start,jacobian_start_error,jacobian_end,epoch_1\nvanilla,3,0,ok,5,"));
+            .starts_with("method,depth,seed,status,steps,seconds,train_loss,jacobian_start,jacobian_start_error,"
+                         "jacobian_end,epoch_1\nvanilla,3,0,ok,5,"));
   const std::string metrics = slurp(folder.path() / "a/metrics.jsonl");
   CHECK(std::count(metrics.begin(), metrics.end(), '\n') == 8 * 5);
   CHECK_THAT(slurp(folder.path() / "a/report.html"), contains("<th>method</th>") && contains("jacobian_end"));
@@ -52,7 +53,9 @@ TEST_CASE("deep_mlp trains each method, prints one row for each, and gives the s
 TEST_CASE("deep_mlp: an epoch is as many batches as the set has, and each that was begun has its mean") {
   const TemporaryFolder folder;
   const Finished f =
-      run(folder.path(), program("deep_mlp") + " --methods rezero --depths 2 --width 8 --batch 6400 --steps 5 --seeds 0 --no-progress --out a");
+      run(folder.path(),
+          program("deep_mlp") +
+              " --methods rezero --depths 2 --width 8 --batch 6400 --steps 5 --seeds 0 --no-progress --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
   std::vector<double> losses;
@@ -111,5 +114,6 @@ TEST_CASE("deep_mlp refuses what is wrong on its command line") {
   CHECK_THAT(refused("--width 0"), contains("--width"));
   CHECK_THAT(refused("--lr 0"), contains("--lr"));
   CHECK_THAT(refused("--data fashon-mnist"), contains("fashion-mnist"));
-  CHECK(run(folder.path(), program("deep_mlp") + " --dry-run --depths 8,64").out.starts_with("vanilla depth 8 seed 0\nvanilla depth 8 seed 1\n"));
+  CHECK(run(folder.path(), program("deep_mlp") + " --dry-run --depths 8,64")
+            .out.starts_with("vanilla depth 8 seed 0\nvanilla depth 8 seed 1\n"));
 }

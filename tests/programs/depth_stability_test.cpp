@@ -45,7 +45,8 @@ TEST_CASE("a study writes its folder, prints its table, and gives the same bytes
   CHECK_THAT(first.out, contains("layerscale") && contains("report: a/report.html"));
   const std::string csv = slurp(folder.path() / "a/results.csv");
   CHECK(
-      csv.starts_with("gate,depth,lr,seed,status,steps,train_loss,val_loss,val_accuracy,diverged_at,seconds,images_per_second\npre,1,0.003,0,ok,4,"));
+      csv.starts_with("gate,depth,lr,seed,status,steps,train_loss,val_loss,val_accuracy,diverged_at,seconds,images_per_"
+                      "second\npre,1,0.003,0,ok,4,"));
   CHECK(lines_of(csv) == 1 + 8);
   CHECK(lines_of(slurp(folder.path() / "a/metrics.jsonl")) == 8 * 4);
   CHECK(lines_of(slurp(folder.path() / "a/layers.csv")) == 1 + 2 * 4 * (2 * 1 + 2 * 2) * 2);
@@ -53,24 +54,28 @@ TEST_CASE("a study writes its folder, prints its table, and gives the same bytes
   const auto info = nlohmann::json::parse(slurp(folder.path() / "a/run.json"));
   CHECK(info["settings"]["depths"] == std::vector<int>{1, 2});
 
-  REQUIRE(run(folder.path(), small + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --out b --threads 1").status == 0);
+  REQUIRE(run(folder.path(), small + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --out b --threads 1").status ==
+          0);
   CHECK(deterministic(slurp(folder.path() / "b/results.csv")) == deterministic(csv));
-  for (const char* file : {"metrics.jsonl", "layers.csv"}) CHECK(slurp(folder.path() / "b" / file) == slurp(folder.path() / "a" / file));
+  for (const char* file : {"metrics.jsonl", "layers.csv"})
+    CHECK(slurp(folder.path() / "b" / file) == slurp(folder.path() / "a" / file));
 }
 
 TEST_CASE("figures lie beside the report, and event files for TensorBoard where they are asked for") {
   const TemporaryFolder folder;
-  const Finished f = run(folder.path(), small + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --tensorboard --out a");
+  const Finished f =
+      run(folder.path(), small + "--gates pre,layerscale --depths 1,2 --seeds 0..1 --tensorboard --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
-  for (const char* figure : {"overview", "ranking-depth-1", "ranking-depth-2", "loss-depth-1", "accuracy", "ratio-depth-2-attn", "gate-depth-2-mlp",
-                             "gate-steps-depth-2"}) {
+  for (const char* figure : {"overview", "ranking-depth-1", "ranking-depth-2", "loss-depth-1", "accuracy",
+                             "ratio-depth-2-attn", "gate-depth-2-mlp", "gate-steps-depth-2"}) {
     INFO(figure);
     CHECK(slurp(folder / ("a/figures/" + std::string(figure) + ".svg")).starts_with("<svg "));
     CHECK(lines_of(slurp(folder / ("a/figures/" + std::string(figure) + ".csv"))) > 1);
   }
   CHECK_THAT(slurp(folder / "a/figures/overview.csv"), contains("\nlayerscale,2,"));
-  CHECK_THAT(slurp(folder / "a/tensorboard/layerscale-depth-2-lr-0.003-seed-1/events.out.tfevents.0.plumb"), contains("final/val_accuracy"));
+  CHECK_THAT(slurp(folder / "a/tensorboard/layerscale-depth-2-lr-0.003-seed-1/events.out.tfevents.0.plumb"),
+             contains("final/val_accuracy"));
   REQUIRE(run(folder.path(), small + "--gates pre --depths 1 --out a --overwrite").status == 0);
   CHECK_FALSE(std::filesystem::exists(folder / "a/tensorboard"));
   CHECK_FALSE(std::filesystem::exists(folder / "a/figures/overview.svg"));  // one depth, one method
@@ -110,9 +115,12 @@ TEST_CASE("a folder with results is refused, resumed or overwritten as asked") {
 
 TEST_CASE("Ctrl-C ends a sweep with 130, keeps what is finished, and the rest can be resumed") {
   const TemporaryFolder folder;
-  const std::string command = program("depth_stability") + " --dim 8 --batch 4 --gates pre,post,rezero,layerscale --depths 1 --steps 400 --out a ";
-  const Finished stopped =
-      run(folder.path(), command + " & pid=$!; until [ -s a/results.csv ] || ! kill -0 $pid; do sleep 0.02; done; kill -INT $pid; wait $pid");
+  const std::string command = program("depth_stability") +
+                              " --dim 8 --batch 4 --gates pre,post,rezero,layerscale --depths 1 --steps 400 --out a ";
+  const Finished stopped = run(
+      folder.path(),
+      command +
+          " & pid=$!; until [ -s a/results.csv ] || ! kill -0 $pid; do sleep 0.02; done; kill -INT $pid; wait $pid");
   INFO(stopped.err);
   REQUIRE(stopped.status == 130);
   CHECK_THAT(stopped.err, contains("--resume"));
@@ -121,14 +129,15 @@ TEST_CASE("Ctrl-C ends a sweep with 130, keeps what is finished, and the rest ca
   CHECK(run(folder.path(), command + "--resume").status == 0);
   CHECK(rows_of(slurp(folder.path() / "a/results.csv")).size() == 4);
   REQUIRE(run(folder.path(), command + "--out b").status == 2);  // --out twice
-  REQUIRE(run(folder.path(), program("depth_stability") + " --dim 8 --batch 4 --gates pre,post,rezero,layerscale --depths 1 --steps 400 --out b")
+  REQUIRE(run(folder.path(), program("depth_stability") +
+                                 " --dim 8 --batch 4 --gates pre,post,rezero,layerscale --depths 1 --steps 400 --out b")
               .status == 0);
   CHECK(deterministic(slurp(folder.path() / "a/results.csv")) == deterministic(slurp(folder.path() / "b/results.csv")));
 }
 
 TEST_CASE("kill -9 at random moments, resumed: the results of an undisturbed sweep") {
-  const Finished f =
-      run(std::filesystem::temp_directory_path(), std::string(PLUMB_SOURCE_DIR) + "/tools/kill_sweep.sh 6 --bin " + PLUMB_BINARY_DIR + "/bin");
+  const Finished f = run(std::filesystem::temp_directory_path(),
+                         std::string(PLUMB_SOURCE_DIR) + "/tools/kill_sweep.sh 6 --bin " + PLUMB_BINARY_DIR + "/bin");
   INFO(f.out << f.err);
   CHECK(f.status == 0);
   CHECK_THAT(f.out, contains("6 kills, ") && contains("results equal those of the undisturbed sweep"));
@@ -136,8 +145,9 @@ TEST_CASE("kill -9 at random moments, resumed: the results of an undisturbed swe
 
 TEST_CASE("Ctrl-C at random moments, resumed: the results of an undisturbed sweep") {
   const std::string times = "50";
-  const Finished f = run(std::filesystem::temp_directory_path(),
-                         std::string(PLUMB_SOURCE_DIR) + "/tools/kill_sweep.sh " + times + " --signal INT --bin " + PLUMB_BINARY_DIR + "/bin");
+  const Finished f =
+      run(std::filesystem::temp_directory_path(), std::string(PLUMB_SOURCE_DIR) + "/tools/kill_sweep.sh " + times +
+                                                      " --signal INT --bin " + PLUMB_BINARY_DIR + "/bin");
   INFO(f.out << f.err);
   CHECK(f.status == 0);
   CHECK_THAT(f.out, contains(times + " kills, ") && contains("results equal those of the undisturbed sweep"));
@@ -145,27 +155,36 @@ TEST_CASE("Ctrl-C at random moments, resumed: the results of an undisturbed swee
 
 TEST_CASE("a full disk while checkpointing costs the checkpoint, not the run") {
   const TemporaryFolder folder;
-  const Finished f = run(folder.path(), "ulimit -f 700; trap '' XFSZ; " + program("depth_stability") +
-                                            " --gates pre --depths 2 --batch 4 --steps 6 --checkpoint-every 0.00001 --no-progress --out a");
+  const Finished f =
+      run(folder.path(),
+          "ulimit -f 700; trap '' XFSZ; " + program("depth_stability") +
+              " --gates pre --depths 2 --batch 4 --steps 6 --checkpoint-every 0.00001 --no-progress --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
-  CHECK_THAT(f.err, contains("no checkpoint of pre depth 2 lr 0.003 seed 0: cannot write a/checkpoints/pre-depth-2-lr-0.003-seed-0-"));
+  CHECK_THAT(
+      f.err,
+      contains(
+          "no checkpoint of pre depth 2 lr 0.003 seed 0: cannot write a/checkpoints/pre-depth-2-lr-0.003-seed-0-"));
   CHECK(rows_of(slurp(folder / "a/results.csv")).at(0).at("status") == "ok");
   CHECK(std::filesystem::is_empty(folder / "a/checkpoints"));
 }
 
-TEST_CASE("shards in processes of their own, merged, are one process, and folders that do not go together are refused") {
+TEST_CASE(
+    "shards in processes of their own, merged, are one process, and folders that do not go together are refused") {
   const TemporaryFolder folder;
   const std::string command = small + "--gates pre,layerscale,rezero --depths 1,2 ", merge = program("merge");
   REQUIRE(run(folder.path(), command + "--out whole").status == 0);
-  REQUIRE(run(folder.path(), command + "--shard 1/2 --out s1 & " + command + "--shard 2/2 --jobs 2 --out s2 & wait %1 && wait %2").status == 0);
+  REQUIRE(run(folder.path(),
+              command + "--shard 1/2 --out s1 & " + command + "--shard 2/2 --jobs 2 --out s2 & wait %1 && wait %2")
+              .status == 0);
   CHECK(rows_of(slurp(folder / "s1/results.csv")).size() == 3);
   const Finished merged = run(folder.path(), merge + " s1 s2 --out m");
   INFO(merged.err);
   REQUIRE(merged.status == 0);
   CHECK_THAT(merged.out, contains("layerscale") && contains("report: m/report.html"));
   CHECK(deterministic(slurp(folder / "m/results.csv")) == deterministic(slurp(folder / "whole/results.csv")));
-  for (const std::string file : {"metrics.jsonl", "layers.csv"}) CHECK(slurp(folder / ("m/" + file)) == slurp(folder / ("whole/" + file)));
+  for (const std::string file : {"metrics.jsonl", "layers.csv"})
+    CHECK(slurp(folder / ("m/" + file)) == slurp(folder / ("whole/" + file)));
   // What was merged is a run's folder: it can be extended.
   REQUIRE(run(folder.path(), command + "--seeds 0..1 --resume --out m").status == 0);
   CHECK(rows_of(slurp(folder / "m/results.csv")).size() == 12);
@@ -178,9 +197,13 @@ TEST_CASE("shards in processes of their own, merged, are one process, and folder
     return f.err;
   };
   REQUIRE(run(folder.path(), small + "--gates pre --depths 1 --weight-decay 0.1 --out other").status == 0);
-  REQUIRE(run(folder.path(), program("deep_mlp") + " --depths 2 --width 8 --batch 4 --steps 2 --seeds 0 --no-progress --out mlp").status == 0);
-  CHECK_THAT(refused("s1 other --out x"), contains("s1 and other do not go together: weight_decay is 0.05 there and 0.1 here"));
-  CHECK_THAT(refused("s1 mlp --out x"), contains("s1 and mlp do not go together: the experiment is depth_stability there and deep_mlp here"));
+  REQUIRE(run(folder.path(),
+              program("deep_mlp") + " --depths 2 --width 8 --batch 4 --steps 2 --seeds 0 --no-progress --out mlp")
+              .status == 0);
+  CHECK_THAT(refused("s1 other --out x"),
+             contains("s1 and other do not go together: weight_decay is 0.05 there and 0.1 here"));
+  CHECK_THAT(refused("s1 mlp --out x"),
+             contains("s1 and mlp do not go together: the experiment is depth_stability there and deep_mlp here"));
   CHECK_THAT(refused("s1 s2 --out s1"), contains("--out s1 is not empty"));
   CHECK_THAT(refused("s1 nowhere --out x"), contains("nowhere: no such folder"));
   CHECK_THAT(refused("s1 . --out x"), contains(". holds no run.json"));
@@ -190,10 +213,13 @@ TEST_CASE("shards in processes of their own, merged, are one process, and folder
   const Finished part = run(folder.path(), merge + " s1 --out part");
   CHECK(part.status == 0);
   CHECK_THAT(part.err, contains("3 of 6 runs have ended"));
-  REQUIRE(run(folder.path(), "cp -r s2 hurt && sed -i '2s/pre/prf/;2s/rezero/rezerp/;2s/layerscale/layerscalf/' hurt/ledger.jsonl").status == 0);
+  REQUIRE(run(folder.path(),
+              "cp -r s2 hurt && sed -i '2s/pre/prf/;2s/rezero/rezerp/;2s/layerscale/layerscalf/' hurt/ledger.jsonl")
+              .status == 0);
   const Finished without = run(folder.path(), merge + " s1 hurt --out without");
   CHECK(without.status == 0);
-  CHECK_THAT(without.err, contains("damaged: hurt/ledger.jsonl, line 2: ") && contains("; left out") && contains("5 of 6 runs have ended"));
+  CHECK_THAT(without.err, contains("damaged: hurt/ledger.jsonl, line 2: ") && contains("; left out") &&
+                              contains("5 of 6 runs have ended"));
   REQUIRE(run(folder.path(), "cp -r s2 elsewhere && rm elsewhere/ledger.jsonl").status == 0);
   {
     lab::Ledger elsewhere(folder / "elsewhere/ledger.jsonl");
@@ -205,7 +231,8 @@ TEST_CASE("shards in processes of their own, merged, are one process, and folder
   }
   const Finished mixed = run(folder.path(), merge + " s1 elsewhere --out mixed");
   CHECK(mixed.status == 0);
-  CHECK_THAT(mixed.err, contains("runs of different machines; equal bits are promised within one instruction set: ") && contains("an abacus"));
+  CHECK_THAT(mixed.err, contains("runs of different machines; equal bits are promised within one instruction set: ") &&
+                            contains("an abacus"));
   // The same trial with another result.
   REQUIRE(run(folder.path(), "cp -r whole changed && rm changed/ledger.jsonl").status == 0);
   {
@@ -216,7 +243,8 @@ TEST_CASE("shards in processes of their own, merged, are one process, and folder
       changed.append(e);
     }
   }
-  CHECK_THAT(refused("whole changed --out x"), contains("whole and changed have different results of pre depth 1 lr 0.003 seed 0"));
+  CHECK_THAT(refused("whole changed --out x"),
+             contains("whole and changed have different results of pre depth 1 lr 0.003 seed 0"));
   CHECK_FALSE(std::filesystem::exists(folder / "x"));
 }
 
@@ -234,14 +262,16 @@ TEST_CASE("report writes tables and pages anew from the ledger, and tables for d
   CHECK_THAT(f.out, contains("layerscale") && contains("report: a/report.html"));
   for (const auto& [file, text] : files) CHECK(slurp(folder / ("a/" + file)) == text);
   CHECK_THAT(slurp(folder / "table.md"),
-             contains("| gate | depth | lr | train_loss | val_accuracy | n | outcome |\n| --- |") && contains("| pre | 1 | 0.003 |"));
+             contains("| gate | depth | lr | train_loss | val_accuracy | n | outcome |\n| --- |") &&
+                 contains("| pre | 1 | 0.003 |"));
   CHECK(run(folder.path(), program("report")).status == 2);
   CHECK_THAT(run(folder.path(), program("report") + " nowhere").err, contains("nowhere: no such folder"));
 }
 
 TEST_CASE("replay by its own program: a rate of 1000 is dynamical") {
   const TemporaryFolder folder;
-  REQUIRE(run(folder.path(), program("depth_stability") + " --dim 8 --batch 4 --steps 60 --no-progress --gates pre --depths 2 --lrs 1e3 --out a")
+  REQUIRE(run(folder.path(), program("depth_stability") +
+                                 " --dim 8 --batch 4 --steps 60 --no-progress --gates pre --depths 2 --lrs 1e3 --out a")
               .status == 0);
   const Finished f = run(folder.path(), program("replay") + " a 'pre depth 2 lr 1000 seed 0'");
   INFO(f.out << f.err);
@@ -255,8 +285,9 @@ TEST_CASE("replay by its own program: a rate of 1000 is dynamical") {
 
 TEST_CASE("divergence is a result: the sweep goes on, exit 0, no bare NaN") {
   const TemporaryFolder folder;
-  const Finished f =
-      run(folder.path(), program("depth_stability") + " --dim 8 --batch 4 --steps 40 --gates rezero,layerscale --depths 2 --lrs 1e18,1e-3 --out a");
+  const Finished f = run(
+      folder.path(), program("depth_stability") +
+                         " --dim 8 --batch 4 --steps 40 --gates rezero,layerscale --depths 2 --lrs 1e18,1e-3 --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
   CHECK_THAT(f.err, contains("diverged at step"));
@@ -278,7 +309,9 @@ TEST_CASE("divergence is a result: the sweep goes on, exit 0, no bare NaN") {
 
 TEST_CASE("an update that spoils the weights in the last step is a divergence, too") {
   const TemporaryFolder folder;
-  REQUIRE(run(folder.path(), program("depth_stability") + " --dim 8 --batch 4 --steps 1 --gates pre --depths 1 --lrs 1e30 --out a").status == 0);
+  REQUIRE(run(folder.path(),
+              program("depth_stability") + " --dim 8 --batch 4 --steps 1 --gates pre --depths 1 --lrs 1e30 --out a")
+              .status == 0);
   const auto rows = rows_of(slurp(folder.path() / "a/results.csv"));
   REQUIRE(rows.size() == 1);
   CHECK(rows[0].at("status") == "diverged");
@@ -326,11 +359,13 @@ TEST_CASE("what is found at run time ends with 1, one line, and nothing is writt
     return f.err;
   };
   CHECK_THAT(failed("--data fashion-mnist --data-dir nowhere"), contains("nowhere"));
-  const Finished large = run(folder.path(), program("depth_stability") + " --batch 100000 --gates pre --depths 1 --out a");
+  const Finished large =
+      run(folder.path(), program("depth_stability") + " --batch 100000 --gates pre --depths 1 --out a");
   CHECK(large.status == 1);
   CHECK_THAT(large.err, contains("--batch 100000 is more than the 12800 training images"));
   CHECK_THAT(failed("--data fashion-mnist --data-dir data"), contains("train-images-idx3-ubyte"));
-  if (const std::string why = why_no_cuda(); !why.empty()) CHECK_THAT(failed("--device cuda"), contains("--device cuda: " + why));
+  if (const std::string why = why_no_cuda(); !why.empty())
+    CHECK_THAT(failed("--device cuda"), contains("--device cuda: " + why));
   const Finished full = run(folder.path(), small + "--gates pre --depths 1 --json --out b > /dev/full");
   CHECK(full.status == 1);
   CHECK_THAT(full.err, contains("error: "));
@@ -342,7 +377,8 @@ TEST_CASE("what is found at run time ends with 1, one line, and nothing is writt
 TEST_CASE("settings printed are settings understood, and lists and dry runs go to stdout") {
   const TemporaryFolder folder;
   const Finished printed =
-      run(folder.path(), program("depth_stability") + " --preset quick --seeds 0..2 --drop-path 0.1 --drop-path-schedule linear --print-config");
+      run(folder.path(), program("depth_stability") +
+                             " --preset quick --seeds 0..2 --drop-path 0.1 --drop-path-schedule linear --print-config");
   REQUIRE(printed.status == 0);
   std::ofstream(folder.path() / "config.json") << printed.out;
   const Finished again = run(folder.path(), program("depth_stability") + " --config config.json --print-config");
@@ -350,14 +386,18 @@ TEST_CASE("settings printed are settings understood, and lists and dry runs go t
   const Finished list = run(folder.path(), program("depth_stability") + " --list-gates");
   for (const std::string& gate : nn::method_names()) CHECK_THAT(list.out, contains(gate));
   CHECK(runs_of(run(folder.path(), program("depth_stability") + " --preset quick --dry-run").out) == 12);
-  const Finished dry = run(folder.path(), program("depth_stability") + " --gates all --depths 6,24,48 --seeds 0..2,7 --dim 8 --batch 4 --dry-run");
+  const Finished dry =
+      run(folder.path(),
+          program("depth_stability") + " --gates all --depths 6,24,48 --seeds 0..2,7 --dim 8 --batch 4 --dry-run");
   const auto runs = static_cast<int>(nn::method_names().size()) * 3 * 4;
   CHECK(runs_of(dry.out) == runs);
-  CHECK_THAT(dry.out, contains(std::to_string(runs) + " runs of 300 steps of 4 images: " + std::to_string(300 * runs) + " steps") &&
+  CHECK_THAT(dry.out, contains(std::to_string(runs) + " runs of 300 steps of 4 images: " + std::to_string(300 * runs) +
+                               " steps") &&
                           contains("parameters of a network: ") && contains("training: about ") &&
                           contains("2000 validation images: the made test set"));
   CHECK_THAT(run(folder.path(), program("depth_stability") + " --version").out, contains("depth_stability 0."));
-  CHECK_THAT(run(folder.path(), program("depth_stability") + " --help").out, contains("--drop-key-schedule") && contains("--gates"));
+  CHECK_THAT(run(folder.path(), program("depth_stability") + " --help").out,
+             contains("--drop-key-schedule") && contains("--gates"));
 }
 
 TEST_CASE("the recipe of its paper trains each method so and says how, and a warm-up given holds for all") {
@@ -370,25 +410,32 @@ TEST_CASE("the recipe of its paper trains each method so and says how, and a war
       if (const auto json = nlohmann::json::parse(line); json["gate"] == gate) found.push_back(json["lr_now"]);
     return found;
   };
-  REQUIRE(run(folder.path(), command + "--gates post,rezero,layerscale --recipe paper --schedule constant --out p").status == 0);
-  const auto rising = [&](const std::vector<double>& r) { return std::count_if(r.begin(), r.end(), [](double rate) { return rate < 2.999e-3; }); };
+  REQUIRE(run(folder.path(), command + "--gates post,rezero,layerscale --recipe paper --schedule constant --out p")
+              .status == 0);
+  const auto rising = [&](const std::vector<double>& r) {
+    return std::count_if(r.begin(), r.end(), [](double rate) { return rate < 2.999e-3; });
+  };
   CHECK(rising(rates("p", "post")) == 6);  // 4 % of 180 steps are seven, the last of which has the peak
   CHECK(rising(rates("p", "rezero")) == 0);
   CHECK(rising(rates("p", "layerscale")) == 2);  // 5 / 300 of 180 are three
-  CHECK_THAT(slurp(folder / "p/report.html"), contains("recipe of rezero") &&
-                                                  contains("Xavier uniform of the packed qkv, ordinary head, no warm-up (Bachlechner") &&
-                                                  contains("recipe of post") && contains("warm-up of 4 % of the steps"));
-  REQUIRE(run(folder.path(), command + "--gates post,rezero --recipe paper --warmup 10 --schedule constant --out w").status == 0);
+  CHECK_THAT(slurp(folder / "p/report.html"),
+             contains("recipe of rezero") &&
+                 contains("Xavier uniform of the packed qkv, ordinary head, no warm-up (Bachlechner") &&
+                 contains("recipe of post") && contains("warm-up of 4 % of the steps"));
+  REQUIRE(run(folder.path(), command + "--gates post,rezero --recipe paper --warmup 10 --schedule constant --out w")
+              .status == 0);
   CHECK(rising(rates("w", "rezero")) == rising(rates("w", "post")));
   CHECK(rising(rates("w", "rezero")) >= 9);
   REQUIRE(run(folder.path(), command + "--gates post --schedule constant --out s").status == 0);
   CHECK(rising(rates("s", "post")) == 0);
-  CHECK_THAT(slurp(folder / "s/report.html"), contains("shared, everything equal but the gate") && !contains("recipe of post"));
+  CHECK_THAT(slurp(folder / "s/report.html"),
+             contains("shared, everything equal but the gate") && !contains("recipe of post"));
 }
 
 TEST_CASE("one base for all methods by --weight-init under either recipe, and the report says so") {
   const TemporaryFolder folder;
-  const std::string command = program("depth_stability") + " --dim 8 --batch 4 --steps 4 --no-progress --depths 1 --gates pre,rezero ";
+  const std::string command =
+      program("depth_stability") + " --dim 8 --batch 4 --steps 4 --no-progress --depths 1 --gates pre,rezero ";
   const auto loss = [&](const std::string& out, const std::string& gate) {
     for (const auto& row : rows_of(slurp(folder / (out + "/results.csv"))))
       if (row.at("gate") == gate) return row.at("train_loss");
@@ -398,7 +445,8 @@ TEST_CASE("one base for all methods by --weight-init under either recipe, and th
   REQUIRE(run(folder.path(), command + "--weight-init truncated_normal --out same").status == 0);
   REQUIRE(run(folder.path(), command + "--weight-init xavier_packed --out packed").status == 0);
   REQUIRE(run(folder.path(), command + "--recipe paper --warmup 0 --out paper").status == 0);
-  REQUIRE(run(folder.path(), command + "--recipe paper --warmup 0 --weight-init truncated_normal --out paper-shared").status == 0);
+  REQUIRE(run(folder.path(), command + "--recipe paper --warmup 0 --weight-init truncated_normal --out paper-shared")
+              .status == 0);
   for (const std::string gate : {"pre", "rezero"}) {
     CHECK(loss("same", gate) == loss("shared", gate));
     CHECK(loss("packed", gate) != loss("shared", gate));
@@ -409,39 +457,49 @@ TEST_CASE("one base for all methods by --weight-init under either recipe, and th
   CHECK(loss("paper-shared", "rezero") == loss("shared", "rezero"));
   // recipe_scaled: 0.02 as this width would have it, and what a paper has otherwise as that has it.
   REQUIRE(run(folder.path(), command + "--weight-init scaled_normal --out scaled").status == 0);
-  REQUIRE(run(folder.path(), command + "--recipe paper --warmup 0 --weight-init recipe_scaled --out paper-scaled").status == 0);
+  REQUIRE(
+      run(folder.path(), command + "--recipe paper --warmup 0 --weight-init recipe_scaled --out paper-scaled").status ==
+      0);
   CHECK(loss("paper-scaled", "pre") == loss("scaled", "pre"));
   CHECK(loss("scaled", "pre") != loss("shared", "pre"));
   CHECK(loss("paper-scaled", "rezero") == loss("packed", "rezero"));
-  CHECK_THAT(slurp(folder / "paper-scaled/report.html"), contains("in place of a std of 0.02: truncated normal, std 0.02 x sqrt(384 / dim)"));
+  CHECK_THAT(slurp(folder / "paper-scaled/report.html"),
+             contains("in place of a std of 0.02: truncated normal, std 0.02 x sqrt(384 / dim)"));
   CHECK_THAT(slurp(folder / "packed/report.html"), contains("weights Xavier uniform of the packed qkv"));
   CHECK_THAT(slurp(folder / "paper-shared/report.html"),
              contains("weights: truncated normal, std 0.02") && contains("weights as --weight-init has them"));
   const Finished bad = run(folder.path(), command + "--weight-init glorot --out bad");
   CHECK(bad.status == 2);
   CHECK_THAT(bad.err, contains("glorot") && contains("recipe") && contains("xavier_packed"));
-  // The stages of class attention start from the same base; an ablation's networks are narrow, and start from DeiT's weights at their width.
-  const std::string stages = program("class_attention") + " --dim 8 --batch 4 --steps 4 --warmup 0 --no-progress --depth 1 --designs 1:1 ";
+  // The stages of class attention start from the same base; an ablation's networks are narrow, and start from DeiT's
+  // weights at their width.
+  const std::string stages =
+      program("class_attention") + " --dim 8 --batch 4 --steps 4 --warmup 0 --no-progress --depth 1 --designs 1:1 ";
   REQUIRE(run(folder.path(), stages + "--out stages").status == 0);
   REQUIRE(run(folder.path(), stages + "--weight-init scaled_normal --out stages-scaled").status == 0);
   REQUIRE(run(folder.path(), stages + "--weight-init recipe --out stages-recipe").status == 0);
-  const auto only_loss = [&](const std::string& out) { return rows_of(slurp(folder / (out + "/results.csv"))).at(0).at("train_loss"); };
+  const auto only_loss = [&](const std::string& out) {
+    return rows_of(slurp(folder / (out + "/results.csv"))).at(0).at("train_loss");
+  };
   CHECK(only_loss("stages") == only_loss("stages-scaled"));
   CHECK(only_loss("stages") != only_loss("stages-recipe"));
 }
 
 TEST_CASE("control and best rate decide what the report says, without another run") {
   const TemporaryFolder folder;
-  const std::string command = small + "--gates pre,post,layerscale --depths 1,2 --lrs 1e-3,3e-3 --seeds 0..3 --pool mean ";
+  const std::string command =
+      small + "--gates pre,post,layerscale --depths 1,2 --lrs 1e-3,3e-3 --seeds 0..3 --pool mean ";
   REQUIRE(run(folder.path(), command + "--out a").status == 0);
   CHECK_THAT(slurp(folder / "a/report.html"), contains("At depth 2 and lr 0.003,") && contains("<h2>Against pre</h2>"));
   const std::string csv = slurp(folder / "a/comparisons.csv");
-  CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 2 * (2 + 3));  // nothing trains here, so that depth 2 is not compared
+  CHECK(std::count(csv.begin(), csv.end(), '\n') ==
+        1 + 2 * (2 + 3));  // nothing trains here, so that depth 2 is not compared
   const std::string ledger = slurp(folder / "a/ledger.jsonl");
   const Finished f = run(folder.path(), command + "--control post --best-lr --resume --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
-  CHECK_THAT(slurp(folder / "a/report.html"), contains("At depth 2,") && contains("Seed 0 chose each method") && contains("<h2>Against post</h2>"));
+  CHECK_THAT(slurp(folder / "a/report.html"),
+             contains("At depth 2,") && contains("Seed 0 chose each method") && contains("<h2>Against post</h2>"));
   CHECK_THAT(slurp(folder / "a/comparisons.csv"), contains("\n1,,control,pre,post,"));
   CHECK(slurp(folder / "a/ledger.jsonl") == ledger);
   CHECK_THAT(run(folder.path(), small + "--control prr").err, contains("did you mean 'pre'?"));
@@ -451,19 +509,22 @@ TEST_CASE("control and best rate decide what the report says, without another ru
 TEST_CASE("every kind of dropping, dtype, device and init runs, and --json is JSON") {
   const TemporaryFolder folder;
   const std::string dropping =
-      "--drop-key 0.3 --drop-key-schedule decreasing --attn-drop 0.1 --drop-path 0.2 --drop-path-schedule linear --recipe paper --warmup 2 ";
+      "--drop-key 0.3 --drop-key-schedule decreasing --attn-drop 0.1 --drop-path 0.2 --drop-path-schedule linear "
+      "--recipe paper --warmup 2 ";
   const Finished f = run(folder.path(), small + dropping + "--gates all --depths 2 --json --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
   const auto json = nlohmann::json::parse(f.out);
   CHECK(json["results"].size() == nn::method_names().size());
   const std::string tiny = program("depth_stability") + " --dim 8 --batch 2 --steps 2 --json --no-progress ";
-  const Finished f64 = run(folder.path(), tiny + dropping + "--gates rezero --depths 1 --dtype fp64 --device reference --out b");
+  const Finished f64 =
+      run(folder.path(), tiny + dropping + "--gates rezero --depths 1 --dtype fp64 --device reference --out b");
   const Finished f32 = run(folder.path(), tiny + dropping + "--gates rezero --depths 1 --out c");
   INFO(f64.err);
   REQUIRE(f64.status == 0);
   REQUIRE(f32.status == 0);
-  const double a = nlohmann::json::parse(f64.out)["results"][0]["train_loss"], b = nlohmann::json::parse(f32.out)["results"][0]["train_loss"];
+  const double a = nlohmann::json::parse(f64.out)["results"][0]["train_loss"],
+               b = nlohmann::json::parse(f32.out)["results"][0]["train_loss"];
   CHECK(std::abs(a - b) < 1e-5);  // the same draws on both backends
 }
 
@@ -472,14 +533,16 @@ TEST_CASE("DropKey's forms: what is expected is said before, what was dropped is
   for (const std::string shape : {"plain", "block", "cross"})
     for (const std::string sharing : {"per_entry", "heads", "column"}) {
       const std::string name = shape + "_" + sharing;
-      const Finished f = run(folder.path(), small + "--drop-key 0.4 --drop-key-shape " + shape + " --drop-key-sharing " + sharing +
-                                                " --empty-rows zero --drop-head 0.3 --drop-path 0.2 --drop-path-form original --gates layerscale "
-                                                "--depths 1 --out " +
-                                                name);
+      const Finished f =
+          run(folder.path(),
+              small + "--drop-key 0.4 --drop-key-shape " + shape + " --drop-key-sharing " + sharing +
+                  " --empty-rows zero --drop-head 0.3 --drop-path 0.2 --drop-path-form original --gates layerscale "
+                  "--depths 1 --out " +
+                  name);
       INFO(name << f.err);
       REQUIRE(f.status == 0);
-      CHECK_THAT(f.err,
-                 contains("DropKey 0.4, constant, " + shape + ", " + sharing + "; expected share of keys 0.") && contains("chance of an empty row"));
+      CHECK_THAT(f.err, contains("DropKey 0.4, constant, " + shape + ", " + sharing + "; expected share of keys 0.") &&
+                            contains("chance of an empty row"));
       std::istringstream rows(slurp(folder / (name + "/layers.csv")));
       std::string line;
       std::getline(rows, line);
@@ -497,7 +560,9 @@ TEST_CASE("DropKey's forms: what is expected is said before, what was dropped is
       }
       CHECK(logged > 0);
     }
-  const Finished wide = run(folder.path(), small + "--drop-key 0.4 --drop-key-shape block --drop-key-window 7 --gates pre --depths 1 --out wide");
+  const Finished wide =
+      run(folder.path(),
+          small + "--drop-key 0.4 --drop-key-shape block --drop-key-window 7 --gates pre --depths 1 --out wide");
   CHECK(wide.status == 2);
   CHECK_THAT(wide.err, contains("window"));
   CHECK_FALSE(std::filesystem::exists(folder / "wide"));
@@ -507,7 +572,8 @@ TEST_CASE("DropKey's forms: what is expected is said before, what was dropped is
 TEST_CASE("every optimizer and schedule trains, and the report names them") {
   const TemporaryFolder folder;
   const std::string command =
-      program("depth_stability") + " --dim 8 --batch 4 --no-progress --gates layerscale --depths 1 --steps 8 --warmup 2 --lrs 0.01 ";
+      program("depth_stability") +
+      " --dim 8 --batch 4 --no-progress --gates layerscale --depths 1 --steps 8 --warmup 2 --lrs 0.01 ";
   const auto trained = [&](const std::string& name, const std::string& flags) {
     const Finished f = run(folder.path(), command + flags + " --out " + name);
     INFO(f.err);
@@ -519,13 +585,16 @@ TEST_CASE("every optimizer and schedule trains, and the report names them") {
     std::istringstream lines(slurp(folder / (name + "/metrics.jsonl")));
     for (std::string line; std::getline(lines, line);) rates.push_back(nlohmann::json::parse(line)["lr_now"]);
     CHECK(rates.size() == 8);
-    return std::tuple(std::stod(rows[0].at("train_loss")), std::stod(rows[0].at("val_loss")), rates, slurp(folder / (name + "/report.html")));
+    return std::tuple(std::stod(rows[0].at("train_loss")), std::stod(rows[0].at("val_loss")), rates,
+                      slurp(folder / (name + "/report.html")));
   };
   const auto [loss, val_loss, rates, report] = trained("default", "");
   CHECK_THAT(report, contains("AdamW, decay 0.05 on weights, peak rate 0.01, warm-up 2, cosine to 0"));
   std::set<double> losses;
-  for (const auto& [name, title] : std::map<std::string, std::string>{
-           {"adamw", "AdamW, decay"}, {"sgd", "SGD with Nesterov&#39;s momentum 0.9"}, {"lamb", "LAMB"}, {"adagrad", "Adagrad"}}) {
+  for (const auto& [name, title] : std::map<std::string, std::string>{{"adamw", "AdamW, decay"},
+                                                                      {"sgd", "SGD with Nesterov&#39;s momentum 0.9"},
+                                                                      {"lamb", "LAMB"},
+                                                                      {"adagrad", "Adagrad"}}) {
     const auto [l, v, r, text] = trained(name, "--optimizer " + name);
     CHECK(r == rates);
     CHECK((l == loss) == (name == "adamw"));
@@ -534,12 +603,13 @@ TEST_CASE("every optimizer and schedule trains, and the report names them") {
     CHECK_THAT(text, contains(title));
   }
   CHECK(losses.size() == 4);
-  const std::map<std::string, std::vector<double>> courses{{"constant", {5e-3, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01}},
-                                                           {"cosine", rates},
-                                                           {"inverse_sqrt",
-                                                            {5e-3, 0.01, 0.01 * std::sqrt(2 / 3.), 0.01 * std::sqrt(2 / 4.), 0.01 * std::sqrt(2 / 5.),
-                                                             0.01 * std::sqrt(2 / 6.), 0.01 * std::sqrt(2 / 7.), 0.01 * std::sqrt(2 / 8.)}},
-                                                           {"step", {5e-3, 0.01, 0.01, 0.01, 0.01, 1e-3, 1e-3, 1e-4}}};
+  const std::map<std::string, std::vector<double>> courses{
+      {"constant", {5e-3, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01}},
+      {"cosine", rates},
+      {"inverse_sqrt",
+       {5e-3, 0.01, 0.01 * std::sqrt(2 / 3.), 0.01 * std::sqrt(2 / 4.), 0.01 * std::sqrt(2 / 5.),
+        0.01 * std::sqrt(2 / 6.), 0.01 * std::sqrt(2 / 7.), 0.01 * std::sqrt(2 / 8.)}},
+      {"step", {5e-3, 0.01, 0.01, 0.01, 0.01, 1e-3, 1e-3, 1e-4}}};
   for (const auto& [name, expected] : courses) {
     const auto r = std::get<2>(trained("s_" + name, "--schedule " + name));
     INFO(name);
@@ -554,11 +624,12 @@ TEST_CASE("every optimizer and schedule trains, and the report names them") {
   CHECK(std::get<1>(averaged) != val_loss);
   CHECK_THAT(std::get<3>(averaged), contains("their moving average, decay 0.9"));
 
-  for (const auto& [flags, message] : std::map<std::string, std::string>{{"--optimizer rmsprop", "known: adamw, sgd, lamb, adagrad"},
-                                                                         {"--schedule exponential", "known: constant, cosine, inverse_sqrt, step"},
-                                                                         {"--weight-decay -1", "--weight-decay"},
-                                                                         {"--clip-norm -1", "--clip-norm"},
-                                                                         {"--ema-decay 1", "--ema-decay"}}) {
+  for (const auto& [flags, message] :
+       std::map<std::string, std::string>{{"--optimizer rmsprop", "known: adamw, sgd, lamb, adagrad"},
+                                          {"--schedule exponential", "known: constant, cosine, inverse_sqrt, step"},
+                                          {"--weight-decay -1", "--weight-decay"},
+                                          {"--clip-norm -1", "--clip-norm"},
+                                          {"--ema-decay 1", "--ema-decay"}}) {
     const Finished f = run(folder.path(), command + flags + " --out refused");
     INFO(f.err);
     CHECK(f.status == 2);
@@ -570,7 +641,8 @@ TEST_CASE("every optimizer and schedule trains, and the report names them") {
 
 TEST_CASE("the switch --check-gates reports every rule") {
   const TemporaryFolder folder;
-  const Finished f = run(folder.path(), program("depth_stability") + " --check-gates --gates layerscale,hyper_connections");
+  const Finished f =
+      run(folder.path(), program("depth_stability") + " --check-gates --gates layerscale,hyper_connections");
   INFO(f.out << f.err);
   CHECK(f.status == 0);
   CHECK_THAT(f.out, contains("layerscale\n  ok") && contains("second order") && contains("2 gates conform, 0 do not"));
@@ -579,17 +651,21 @@ TEST_CASE("the switch --check-gates reports every rule") {
 
 TEST_CASE("real data sets train") {
   const char* set = std::getenv("PLUMB_TEST_DATA");
-  const std::filesystem::path data = std::filesystem::path(set ? set : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "data";
-  if (!std::filesystem::exists(data / "fashion-mnist")) PLUMB_SKIP("no data sets in " + data.string() + " (PLUMB_TEST_DATA)");
+  const std::filesystem::path data =
+      std::filesystem::path(set ? set : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "data";
+  if (!std::filesystem::exists(data / "fashion-mnist"))
+    PLUMB_SKIP("no data sets in " + data.string() + " (PLUMB_TEST_DATA)");
   const TemporaryFolder folder;
-  const Finished fashion =
-      run(folder.path(), small + "--data fashion-mnist --data-dir '" + data.string() + "' --gates layerscale --depths 1 --out a");
+  const Finished fashion = run(folder.path(), small + "--data fashion-mnist --data-dir '" + data.string() +
+                                                  "' --gates layerscale --depths 1 --out a");
   INFO(fashion.err);
   CHECK(fashion.status == 0);
   std::filesystem::create_directories(folder.path() / "cifar-100-binary");
-  std::filesystem::create_symlink(data / "cifar-100/train.bin.part1of5.gz", folder.path() / "cifar-100-binary/train.bin.gz");
+  std::filesystem::create_symlink(data / "cifar-100/train.bin.part1of5.gz",
+                                  folder.path() / "cifar-100-binary/train.bin.gz");
   std::filesystem::create_symlink(data / "cifar-100/test.bin.gz", folder.path() / "cifar-100-binary/test.bin.gz");
-  const Finished cifar = run(folder.path(), small + "--data cifar-100 --data-dir . --gates layerscale --depths 1 --out b");
+  const Finished cifar =
+      run(folder.path(), small + "--data cifar-100 --data-dir . --gates layerscale --depths 1 --out b");
   INFO(cifar.err);
   CHECK(cifar.status == 0);
 }

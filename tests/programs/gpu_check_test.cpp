@@ -29,15 +29,17 @@ TEST_CASE("tools/gpu_check.sh records every stage, goes on after each, and ends 
   executable(build / "bin/bench_step", "echo '{\"seconds\": 1}'");
   executable(here.path() / "bin/nvidia-smi", "echo 'a GPU'");
   executable(here.path() / "bin/python3", "echo '{\"peer\": 1}'");
-  const std::string command = "PATH='" + (here.path() / "bin").string() + "':$PATH PLUMB_GPU_CHECK_LIMIT=1 " + std::string(PLUMB_SOURCE_DIR) +
+  const std::string command = "PATH='" + (here.path() / "bin").string() + "':$PATH PLUMB_GPU_CHECK_LIMIT=1 " +
+                              std::string(PLUMB_SOURCE_DIR) +
                               "/tools/gpu_check.sh --build build --out out --peer peer.py";
   const Finished f = run(here.path(), command);
   INFO(f.out << f.err);
   CHECK(f.status == 1);
   const std::string results = slurp(here.path() / "out/results.tsv");
-  for (const char* const line : {"environment\tpassed\t", "a GPU\n", "memory\tpassed\t", "All tests passed\n", "kernels\tover 1 s\t", "ops\tfailed\t",
-                                 "it is wrong\n", "parity\tpassed\t", "step-bf16\tpassed\t", "peer-fp32-compile\tpassed\t", "{\"peer\": 1}\n",
-                                 "profile\tfailed\t0\tno build/bin/depth_stability", "memcheck\tunavailable\t"})
+  for (const char* const line :
+       {"environment\tpassed\t", "a GPU\n", "memory\tpassed\t", "All tests passed\n", "kernels\tover 1 s\t",
+        "ops\tfailed\t", "it is wrong\n", "parity\tpassed\t", "step-bf16\tpassed\t", "peer-fp32-compile\tpassed\t",
+        "{\"peer\": 1}\n", "profile\tfailed\t0\tno build/bin/depth_stability", "memcheck\tunavailable\t"})
     CHECK_THAT(results, contains(line));
   CHECK_THAT(f.out, contains("stage                result        seconds  note"));
   CHECK_THAT(slurp(here.path() / "out/ops.log"), contains("it is wrong"));

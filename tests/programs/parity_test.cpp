@@ -1,4 +1,5 @@
-// bin/parity: the cases that the repository holds, those of PyTorch and timm where they are, and what it says of answers that are wrong.
+// bin/parity: the cases that the repository holds, those of PyTorch and timm where they are, and what it says of
+// answers that are wrong.
 #include <cmath>
 #include <filesystem>
 
@@ -67,22 +68,26 @@ TEST_CASE("parity fails a case whose answers differ, are too many, or are not kn
   with("a_sound", [](nn::TensorFile&) {});
   with("b_output", nudge("out.y"));
   with("c_gradient", nudge("grad.param.blocks.1.mlp.fc1.weight"));
-  with("d_nan", [](nn::TensorFile& file) { Out(file.tensors.at("out.y").array()).mutable_data<double>()[3] = std::nan(""); });
+  with("d_nan",
+       [](nn::TensorFile& file) { Out(file.tensors.at("out.y").array()).mutable_data<double>()[3] = std::nan(""); });
   with("e_more", [](nn::TensorFile& file) { file.tensors["out.z"] = file.tensors.at("out.y"); });
   with("f_kind", settings("\"stack\"", "\"tower\""));
   with("g_method", settings("\"pre\"", "\"pre_post\""));
   with("h_parameter", [](nn::TensorFile& file) { file.tensors.erase("param.blocks.0.norm1.bias"); });
   write(cases / "i_broken.safetensors", slurp(golden / "stack_pre.safetensors").substr(0, 1000));
-  write(cases / "tables.json", R"({"factors": [{"blocks": 6, "deepnorm_alpha": 1.8612097182041991, "layerscale_init": 0.2}], "other": 1})");
+  write(cases / "tables.json",
+        R"({"factors": [{"blocks": 6, "deepnorm_alpha": 1.8612097182041991, "layerscale_init": 0.2}], "other": 1})");
   const Finished f = parity(cases.path());
   INFO(f.out << f.err);
   CHECK(f.status == 1);
   CHECK(last_line(f.out) == "1 passed, 9 failed");
-  CHECK_THAT(f.out, contains("reference f64, out.y: error") && contains("cpu fp32, out.y: error") && contains("above 1e-09"));
+  CHECK_THAT(f.out,
+             contains("reference f64, out.y: error") && contains("cpu fp32, out.y: error") && contains("above 1e-09"));
   CHECK_THAT(f.out, contains("grad.param.blocks.1.mlp.fc1.weight: error"));
   CHECK_THAT(f.out, contains("out.y: error nan") && contains("out.z: not computed"));
   CHECK_THAT(f.out, contains("expected a kind that is known, got \"tower\"") && contains("got \"pre_post\""));
-  CHECK_THAT(f.out, contains("layerscale_init of 6 blocks: expected 0.2, got 0.1") && contains("table that is not known: other"));
+  CHECK_THAT(f.out, contains("layerscale_init of 6 blocks: expected 0.2, got 0.1") &&
+                        contains("table that is not known: other"));
   CHECK_THAT(f.out, !contains("deepnorm_alpha"));
 }
 

@@ -24,9 +24,11 @@ TEST_CASE("passport program: every gate at init, without a warning, and the same
   CHECK_THAT(first.out, contains("layernorm_scaling") && contains("report: a/report.html"));
   CHECK(first.out.find('!') == std::string::npos);
   const std::string csv = slurp(folder.path() / "a/passport.csv");
-  CHECK(csv.starts_with(
-      "gate,depth,seed,step,block,branch,norm,stream_norm,branch_norm,ratio,cosine,mean_square,predicted_mean_square,gate_mean,"
-      "gate_min,gate_max,grad_norm,update,entropy,relative_entropy,largest_logit,change,drop_ratio,empty_rows\npost,1,0,0,0,attn,post,"));
+  CHECK(
+      csv.starts_with("gate,depth,seed,step,block,branch,norm,stream_norm,branch_norm,ratio,cosine,mean_square,"
+                      "predicted_mean_square,gate_mean,"
+                      "gate_min,gate_max,grad_norm,update,entropy,relative_entropy,largest_logit,change,drop_ratio,"
+                      "empty_rows\npost,1,0,0,0,attn,post,"));
   CHECK(lines_of(csv) == 1 + gates * (2 * 1 + 2 * 3));
   CHECK(csv.find("nan") == std::string::npos);
   const std::string report = slurp(folder.path() / "a/report.html");
@@ -35,7 +37,8 @@ TEST_CASE("passport program: every gate at init, without a warning, and the same
 
   const Finished json = run(folder.path(), small + "--gates all --depths 1,3 --out b --threads 1 --json");
   REQUIRE(json.status == 0);
-  for (const char* file : {"metrics.jsonl", "passport.csv"}) CHECK(slurp(folder.path() / "b" / file) == slurp(folder.path() / "a" / file));
+  for (const char* file : {"metrics.jsonl", "passport.csv"})
+    CHECK(slurp(folder.path() / "b" / file) == slurp(folder.path() / "a" / file));
   const auto results = nlohmann::json::parse(json.out)["results"];
   REQUIRE(static_cast<int>(results.size()) == 2 * gates);
   for (const auto& r : results) {
@@ -48,17 +51,20 @@ TEST_CASE("passport program: every gate at init, without a warning, and the same
 
 TEST_CASE("passport program: it trains, with passports on the way") {
   const TemporaryFolder folder;
-  const Finished f = run(folder.path(), small + "--gates pre,layerscale --depths 2 --seeds 0..1 --steps 6 --every 2 --out a");
+  const Finished f =
+      run(folder.path(), small + "--gates pre,layerscale --depths 2 --seeds 0..1 --steps 6 --every 2 --out a");
   INFO(f.err << f.out);
   REQUIRE(f.status == 0);
   CHECK_THAT(f.out, contains("At init") && contains("At the last passport"));
   CHECK(lines_of(slurp(folder.path() / "a/metrics.jsonl")) == 2 * 2 * 6);
   CHECK(lines_of(slurp(folder.path() / "a/passport.csv")) == 1 + 2 * 2 * 4 * 4);  // steps 0, 2, 4 and the last, 5
-  CHECK_THAT(slurp(folder.path() / "a/report.html"), contains("Updates while training") && contains("Geometric means over seeds"));
+  CHECK_THAT(slurp(folder.path() / "a/report.html"),
+             contains("Updates while training") && contains("Geometric means over seeds"));
 
-  const Finished exploding = run(folder.path(), program("passport") +
-                                                    " --dim 8 --patch 16 --batch 4 --no-jacobian --gates rezero --depths 2 --steps 40 "
-                                                    "--lr 1e18 --json --out b");
+  const Finished exploding =
+      run(folder.path(), program("passport") +
+                             " --dim 8 --patch 16 --batch 4 --no-jacobian --gates rezero --depths 2 --steps 40 "
+                             "--lr 1e18 --json --out b");
   INFO(exploding.err);
   REQUIRE(exploding.status == 0);
   const auto results = nlohmann::json::parse(exploding.out)["results"];
@@ -85,7 +91,8 @@ TEST_CASE("passport program: a folder is refused, resumed or overwritten as aske
   CHECK(resumed.err.find("pre depth 1") == std::string::npos);
   CHECK(slurp(folder.path() / "a/metrics.jsonl") == metrics);
   CHECK(slurp(folder.path() / "a/passport.csv") == csv);
-  CHECK(slurp(folder.path() / "a/report.html").substr(0, report.find("Provenance")) == report.substr(0, report.find("Provenance")));
+  CHECK(slurp(folder.path() / "a/report.html").substr(0, report.find("Provenance")) ==
+        report.substr(0, report.find("Provenance")));
 
   CHECK(run(folder.path(), command + "--overwrite").status == 0);
   CHECK(slurp(folder.path() / "a/metrics.jsonl") == metrics);
@@ -108,7 +115,8 @@ TEST_CASE("passport program: what is wrong on the command line ends with 2 and o
   CHECK_THAT(refused("--warmup 1"), contains("--steps 0"));
   CHECK_THAT(refused("--dim 63"), contains("--heads 2"));
   CHECK_THAT(refused("--patch 5"), contains("--patch 5"));
-  const std::string dry = run(folder.path(), program("passport") + " --gates pre,post --depths 1,2 --seeds 0..2 --dry-run").out;
+  const std::string dry =
+      run(folder.path(), program("passport") + " --gates pre,post --depths 1,2 --seeds 0..2 --dry-run").out;
   CHECK(lines_of(dry.substr(0, dry.find("\n\n") + 1)) == 12);
   CHECK_THAT(dry, contains("12 runs without training steps") && !contains("training: about"));
   CHECK_FALSE(std::filesystem::exists(folder.path() / "runs"));

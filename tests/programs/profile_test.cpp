@@ -23,10 +23,14 @@ std::set<int> steps_of(const fs::path& trace) {
 TEST_CASE("profile: the option times steps 3 to 7 of the first run of every program, and changes no result") {
   const TemporaryFolder folder;
   const auto [name, arguments, label, module] = GENERATE(table<std::string, std::string, std::string, std::string>({
-      {"depth_stability", "--gates pre,rezero --depths 1 --dim 8", "pre depth 1 lr 0.003 seed 0", "ViT.blocks.*.attn.qkv"},
-      {"passport", "--gates rezero --depths 1 --dim 8 --patch 16 --no-jacobian", "rezero depth 1 seed 0", "ViT.blocks.*.mlp.fc1"},
-      {"deep_mlp", "--methods rezero,vanilla --depths 3 --width 8 --seeds 4,5", "rezero depth 3 seed 4", "DeepMlp.hidden.*"},
-      {"cait", "--dim 8 --heads 2 --depth 2 --patch 16 --seeds 2..3", "seed 2", "CaiT.blocks_token_only.*.attn.q"},  // lab::experiment
+      {"depth_stability", "--gates pre,rezero --depths 1 --dim 8", "pre depth 1 lr 0.003 seed 0",
+       "ViT.blocks.*.attn.qkv"},
+      {"passport", "--gates rezero --depths 1 --dim 8 --patch 16 --no-jacobian", "rezero depth 1 seed 0",
+       "ViT.blocks.*.mlp.fc1"},
+      {"deep_mlp", "--methods rezero,vanilla --depths 3 --width 8 --seeds 4,5", "rezero depth 3 seed 4",
+       "DeepMlp.hidden.*"},
+      {"cait", "--dim 8 --heads 2 --depth 2 --patch 16 --seeds 2..3", "seed 2",
+       "CaiT.blocks_token_only.*.attn.q"},  // lab::experiment
   }));
   CAPTURE(name);
   const std::string command = program(name) + " " + arguments + " --batch 4 --steps 10 --no-progress --json --out ";
@@ -36,7 +40,8 @@ TEST_CASE("profile: the option times steps 3 to 7 of the first run of every prog
   REQUIRE(profiled.status == 0);
   CHECK_FALSE(fs::exists(folder.path() / "a/profile.json"));
 
-  const auto results = nlohmann::json::parse(profiled.out).at("results"), expected = nlohmann::json::parse(plain.out).at("results");
+  const auto results = nlohmann::json::parse(profiled.out).at("results"),
+             expected = nlohmann::json::parse(plain.out).at("results");
   REQUIRE(results.size() == expected.size());
   for (std::size_t i = 0; i < results.size(); ++i)
     for (const auto& [key, value] : expected[i].items())
@@ -47,13 +52,18 @@ TEST_CASE("profile: the option times steps 3 to 7 of the first run of every prog
   const std::string text = slurp(folder.path() / "b/profile.txt");
   CHECK(text.starts_with(label + "\n"));
   CHECK_THAT(text, contains("\nkernel ") && contains("\nmodule ") && contains(module) && contains("\nsteps 3 to 7: "));
-  CHECK(profiled.err.ends_with("\n" + text + "b/profile.txt is this table; b/profile.json opens in https://ui.perfetto.dev or chrome://tracing\n"));
+  CHECK(profiled.err.ends_with(
+      "\n" + text +
+      "b/profile.txt is this table; b/profile.json opens in https://ui.perfetto.dev or chrome://tracing\n"));
   CHECK(steps_of(folder.path() / "b/profile.json") == std::set<int>{3, 4, 5, 6, 7});
 }
 
-TEST_CASE("profile: the option takes what a short run has, passes over a run that diverges, and refuses runs that are too short") {
+TEST_CASE(
+    "profile: the option takes what a short run has, passes over a run that diverges, and refuses runs that are too "
+    "short") {
   const TemporaryFolder folder;
-  const std::string command = program("depth_stability") + " --gates rezero --depths 2 --dim 8 --batch 4 --no-progress --profile --out a ";
+  const std::string command =
+      program("depth_stability") + " --gates rezero --depths 2 --dim 8 --batch 4 --no-progress --profile --out a ";
   REQUIRE(run(folder.path(), command + "--steps 5").status == 0);
   CHECK(steps_of(folder.path() / "a/profile.json") == std::set<int>{3, 4});
 
@@ -72,23 +82,28 @@ TEST_CASE("profile: the option takes what a short run has, passes over a run tha
 
   const Finished refused = run(folder.path(), command + "--overwrite --steps 3");
   CHECK(refused.status == 2);
-  CHECK_THAT(refused.err, contains("--profile is about steps 3 to 7, counted from 0; give --steps of at least 4, got 3"));
+  CHECK_THAT(refused.err,
+             contains("--profile is about steps 3 to 7, counted from 0; give --steps of at least 4, got 3"));
 }
 
 TEST_CASE("a profile in the folder is no obstacle to --resume and --overwrite") {
   const TemporaryFolder folder;
-  const std::string command = program("depth_stability") + " --gates pre,rezero --depths 1 --dim 8 --batch 4 --steps 4 --no-progress --out a ";
+  const std::string command =
+      program("depth_stability") + " --gates pre,rezero --depths 1 --dim 8 --batch 4 --steps 4 --no-progress --out a ";
   REQUIRE(run(folder.path(), command + "--profile").status == 0);
   const std::string csv = slurp(folder.path() / "a/results.csv"), profile = slurp(folder.path() / "a/profile.json");
 
-  const Finished complete = run(folder.path(), command + "--resume --profile");  // nothing left to profile: the former one stays
+  const Finished complete =
+      run(folder.path(), command + "--resume --profile");  // nothing left to profile: the former one stays
   CHECK(complete.status == 0);
   CHECK_THAT(complete.err, contains("no run of this call"));
   CHECK(slurp(folder.path() / "a/results.csv") == csv);
   CHECK(slurp(folder.path() / "a/profile.json") == profile);
 
   const std::string ledger = slurp(folder.path() / "a/ledger.jsonl");
-  { std::ofstream(folder.path() / "a/ledger.jsonl") << ledger.substr(0, ledger.find('\n') + 1); }  // the second run is lost
+  {
+    std::ofstream(folder.path() / "a/ledger.jsonl") << ledger.substr(0, ledger.find('\n') + 1);
+  }  // the second run is lost
   CHECK(run(folder.path(), command + "--resume --profile").status == 0);
   CHECK(slurp(folder.path() / "a/profile.txt").starts_with("rezero depth 1 "));
 
@@ -99,9 +114,10 @@ TEST_CASE("a profile in the folder is no obstacle to --resume and --overwrite") 
 
 TEST_CASE("a profile is written as soon as its steps are done") {
   const TemporaryFolder folder;
-  const Finished killed = run(folder.path(), program("depth_stability") +
-                                                 " --gates pre --depths 1 --dim 8 --batch 4 --steps 4000 --profile --out a & pid=$!; "
-                                                 "until [ -s a/profile.json ] || ! kill -0 $pid; do sleep 0.02; done; kill -9 $pid; wait $pid");
+  const Finished killed = run(
+      folder.path(), program("depth_stability") +
+                         " --gates pre --depths 1 --dim 8 --batch 4 --steps 4000 --profile --out a & pid=$!; "
+                         "until [ -s a/profile.json ] || ! kill -0 $pid; do sleep 0.02; done; kill -9 $pid; wait $pid");
   INFO(killed.err);
   REQUIRE(killed.status == 137);
   CHECK(steps_of(folder.path() / "a/profile.json") == std::set<int>{3, 4, 5, 6, 7});

@@ -50,7 +50,8 @@ inline std::string program(const std::string& name) { return std::string(PLUMB_B
 inline Finished run(const std::filesystem::path& folder, const std::string& command) {
   const std::string shell = "cd '" + folder.string() + "' && { " + command + " ; } >.stdout 2>.stderr </dev/null";
   const int raw = std::system(shell.c_str());
-  return {WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw), slurp(folder / ".stdout"), slurp(folder / ".stderr")};
+  return {WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw), slurp(folder / ".stdout"),
+          slurp(folder / ".stderr")};
 }
 
 }  // namespace plumb::test

@@ -12,7 +12,8 @@ using namespace plumb::test;
 
 namespace {
 
-// Methods at depths 6, 24 and 48, as a training of 300 steps leaves them: some learn, some stay at chance, some diverge.
+// Methods at depths 6, 24 and 48, as a training of 300 steps leaves them: some learn, some stay at chance, some
+// diverge.
 ReportInput study_of(int methods, int seeds) {
   ReportInput input{.title = "Depth stability on glyphs", .settings = {{"data", "glyphs"}, {"training", "300 steps"}}};
   input.judging = {.classes = 10, .control = "method_0"};
@@ -21,18 +22,25 @@ ReportInput study_of(int methods, int seeds) {
       for (int seed = 0; seed < seeds; ++seed) {
         const double worth = 0.2 + 2.1 * ((m * 7 + static_cast<int>(depth)) % methods) / methods + 0.03 * seed;
         const bool lost = m % 9 == 4 && depth == 48 && (seed % 2 == 0 || m == 4);
-        TrialResult a{.method = "method_" + std::to_string(m), .depth = depth, .lr = 3e-3, .seed = static_cast<std::uint64_t>(seed), .steps = 300};
+        TrialResult a{.method = "method_" + std::to_string(m),
+                      .depth = depth,
+                      .lr = 3e-3,
+                      .seed = static_cast<std::uint64_t>(seed),
+                      .steps = 300};
         if (lost)
           a.status = Status::diverged, a.steps = a.diverged_at.emplace(40 + 10 * seed);
         else
           a.train_loss = worth, a.val_loss = worth + 0.05, a.val_accuracy = std::exp(-worth);
         for (std::int64_t step = 0; step < a.steps; ++step)
           input.losses.push_back({a.method, depth, a.lr, a.seed, step,
-                                  lost && step + 1 == a.steps ? unknown : worth + (2.3 - worth) * std::exp(-static_cast<double>(step) / 60.0)});
+                                  lost && step + 1 == a.steps
+                                      ? unknown
+                                      : worth + (2.3 - worth) * std::exp(-static_cast<double>(step) / 60.0)});
         for (std::int64_t step = 0; step < 300; step += 30)
           for (std::int64_t block = 0; block < depth; ++block)
             for (const char* branch : {"attn", "mlp"})
-              input.layers.push_back({a.method, depth, a.lr, a.seed, step, block, branch, 0.1 + 0.01 * static_cast<double>(block),
+              input.layers.push_back({a.method, depth, a.lr, a.seed, step, block, branch,
+                                      0.1 + 0.01 * static_cast<double>(block),
                                       m % 2 ? std::optional(1e-4 * static_cast<double>(step + 1)) : std::nullopt});
         input.trials.push_back(std::move(a));
       }
@@ -72,7 +80,8 @@ TEST_CASE("a report of 31 methods, 3 depths and 5 seeds is under 2 MB and fits p
     }
 }
 
-TEST_CASE("the filter of a report shows some methods, its tables sort by a click, and without a script everything is there") {
+TEST_CASE(
+    "the filter of a report shows some methods, its tables sort by a click, and without a script everything is there") {
   const std::string html = render_report(study_of(31, 3)).html;
   if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
   const Look look = look_at(html, 1440, false, R"js(
@@ -118,7 +127,8 @@ TEST_CASE("the filter of a report shows some methods, its tables sort by a click
 
 TEST_CASE("a look at a page sees errors of its script and what sticks out") {
   if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
-  const Look broken = look_at("<body><script>throw new Error('broken')</script><div style='width:2000px'>x</div></body>", 390, false, overflow);
+  const Look broken = look_at(
+      "<body><script>throw new Error('broken')</script><div style='width:2000px'>x</div></body>", 390, false, overflow);
   CHECK_THAT(broken.console, contains("broken"));
   CHECK(broken.found["sideways"] > 1000);
 }

@@ -17,9 +17,9 @@ void write(const fs::path& path, const std::string& text) { std::ofstream(path, 
 
 TEST_CASE("a ledger that was kept gives the tables of its folder, with where they come from and what was found out") {
   const TemporaryFolder folder;
-  const Finished made =
-      run(folder.path(), program("norm_placement") +
-                             " --gates pre,post --depths 12 --warmups 0,60 --steps 60 --batch 4 --dim 8 --seeds 0,1 --no-progress --out runs/a");
+  const Finished made = run(folder.path(), program("norm_placement") +
+                                               " --gates pre,post --depths 12 --warmups 0,60 --steps 60 --batch 4 "
+                                               "--dim 8 --seeds 0,1 --no-progress --out runs/a");
   INFO(made.err);
   REQUIRE(made.status == 0);
   REQUIRE(run(folder.path(), program("report") + " runs/a --keep kept").status == 0);
@@ -74,7 +74,8 @@ TEST_CASE("docs/results.md is what its ledgers say") {
   const TemporaryFolder folder;
   fs::create_directory(folder / "docs");
   fs::copy(source / "docs/results", folder / "docs/results");
-  const Finished f = run(folder.path(), program("report") + " docs/results/about.md" + words + " --markdown results.md");
+  const Finished f =
+      run(folder.path(), program("report") + " docs/results/about.md" + words + " --markdown results.md");
   INFO(f.err);
   REQUIRE(f.status == 0);
   INFO("made anew by: build/release/bin/report docs/results/about.md docs/results/*.jsonl --markdown docs/results.md");

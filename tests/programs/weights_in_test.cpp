@@ -40,13 +40,22 @@ void write_glyphs(const fs::path& root, int count) {
 }
 
 std::string cait_file(const fs::path& path, std::int64_t classes = 4) {
-  const nn::CaiT model({.image = 16, .patch = 4, .classes = classes, .dim = 16, .depth = 2, .heads = 2, .init = 0.5, .seed = 5});
+  const nn::CaiT model(
+      {.image = 16, .patch = 4, .classes = classes, .dim = 16, .depth = 2, .heads = 2, .init = 0.5, .seed = 5});
   nn::save_weights(model, path, nn::timm_cait());
   return path.string();
 }
 
 std::string vit_file(const fs::path& path, const char* gate = "pre") {
-  const nn::ViT model({.image = 16, .patch = 4, .classes = 4, .dim = 64, .depth = 2, .heads = 1, .gate = gate, .pool = nn::Pool::token, .seed = 5});
+  const nn::ViT model({.image = 16,
+                       .patch = 4,
+                       .classes = 4,
+                       .dim = 64,
+                       .depth = 2,
+                       .heads = 1,
+                       .gate = gate,
+                       .pool = nn::Pool::token,
+                       .seed = 5});
   nn::save_weights(model, path, nn::timm_vit());
   return path.string();
 }
@@ -63,7 +72,8 @@ ByHand by_hand(const nn::Classifier& model, const lab::ImageSet& set, const lab:
   const NoGrad no_grad;
   ByHand result;
   for (std::int64_t i = 0; i < set.size(); ++i) {
-    const std::vector<double> logits = model(lab::to_tensors(lab::evaluation_batch(set, normalization, i, 1), set).images).values();
+    const std::vector<double> logits =
+        model(lab::to_tensors(lab::evaluation_batch(set, normalization, i, 1), set).images).values();
     const std::int64_t label = set.labels[static_cast<std::size_t>(i)];
     const double mine = logits[static_cast<std::size_t>(label)];
     double sum = 0;
@@ -89,7 +99,8 @@ void check_scores(const nlohmann::json& scores, const ByHand& expected, std::int
     const std::int64_t label = of["class"];
     const std::vector<double>& losses = expected.losses.at(label);
     CHECK(of["images"] == losses.size());
-    CHECK(std::abs(of["loss"].get<double>() - std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size())) < 1e-5);
+    CHECK(std::abs(of["loss"].get<double>() -
+                   std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size())) < 1e-5);
     const auto right = expected.confusion.find({label, label});
     CHECK(of["right"] == (right == expected.confusion.end() ? 0 : right->second));
   }
@@ -107,8 +118,15 @@ void check_scores(const nlohmann::json& scores, const ByHand& expected, std::int
 
 // A ViT for glyphs whose head is spread, so that it takes images for many classes.
 std::unique_ptr<nn::Classifier> glyph_vit(const fs::path& path) {
-  auto model = std::make_unique<nn::ViT>(
-      nn::ViTOptions{.image = 32, .patch = 16, .classes = 10, .dim = 64, .depth = 1, .heads = 1, .gate = "pre", .pool = nn::Pool::token, .seed = 5});
+  auto model = std::make_unique<nn::ViT>(nn::ViTOptions{.image = 32,
+                                                        .patch = 16,
+                                                        .classes = 10,
+                                                        .dim = 64,
+                                                        .depth = 1,
+                                                        .heads = 1,
+                                                        .gate = "pre",
+                                                        .pool = nn::Pool::token,
+                                                        .seed = 5});
   for (const nn::Parameter& p : model->parameters())
     if (p.name == "head.weight") copy_into((p.value * 20).array(), p.value.array());
   nn::save_weights(*model, path, nn::timm_vit());
@@ -118,7 +136,9 @@ std::unique_ptr<nn::Classifier> glyph_vit(const fs::path& path) {
 
 }  // namespace
 
-TEST_CASE("a data set is evaluated: loss, accuracy by class and confusion are those of the logits, pictures are of every class") {
+TEST_CASE(
+    "a data set is evaluated: loss, accuracy by class and confusion are those of the logits, pictures are of every "
+    "class") {
   const TemporaryFolder folder;
   const auto model = glyph_vit(folder / "w");
   const lab::ImageData data = lab::with_validation_split(lab::glyphs(), 0.01);
@@ -161,11 +181,13 @@ TEST_CASE("a data set is evaluated: loss, accuracy by class and confusion are th
   CHECK(std::stod(rows_of(slurp(folder / "e/scores.csv")).at(0).at("loss")) == scores["loss"]);
   CHECK(rows_of(slurp(folder / "e/images.csv")).size() == 130);
   const std::string page = slurp(folder / "e/report.html");
-  CHECK_THAT(page, contains("Confusion matrix") && contains("class 3, predicted class ") && contains("data:image/png;base64,") &&
+  CHECK_THAT(page, contains("Confusion matrix") && contains("class 3, predicted class ") &&
+                       contains("data:image/png;base64,") &&
                        contains(fmt::format("{:.4f} nats; chance is ln 10 = 2.3026", expected.loss)));
   CHECK(fs::exists(folder / "e/figures/confusion.svg"));
   const Finished text = run(folder.path(), call + "g");
-  CHECK_THAT(text.out, contains(fmt::format("of 130 images of glyphs: {}: the likeliest is right for {} (", data.validation_is, expected.right)) &&
+  CHECK_THAT(text.out, contains(fmt::format("of 130 images of glyphs: {}: the likeliest is right for {} (",
+                                            data.validation_is, expected.right)) &&
                            contains("class    images  right  accuracy"));
 }
 
@@ -181,7 +203,11 @@ TEST_CASE("folders are evaluated: labels by their order where the weights name n
   nn::load_pretrained(*model, nn::read_safetensors(weights), weights);
   model->eval();
   const auto expected_of = [&](bool five_is_first) {
-    lab::ImageSet set{.channels = 3, .height = 16, .width = 16, .classes = 2, .files = lab::image_files((folder / "images/val").string())};
+    lab::ImageSet set{.channels = 3,
+                      .height = 16,
+                      .width = 16,
+                      .classes = 2,
+                      .files = lab::image_files((folder / "images/val").string())};
     for (const std::string& file : set.files) set.labels.push_back((file.find("/five/") != file.npos) != five_is_first);
     return by_hand(*model, set, lab::normalization_named("imagenet", set));
   };
@@ -200,7 +226,8 @@ TEST_CASE("folders are evaluated: labels by their order where the weights name n
   // val/ may have another name.
   fs::rename(folder / "images/val", folder / "images/validation");
   REQUIRE(run(folder.path(), call + "v").status == 0);
-  CHECK(nlohmann::json::parse(slurp(folder / "v/evaluation.json"))["right"] == nlohmann::json::parse(slurp(folder / "e/evaluation.json"))["right"]);
+  CHECK(nlohmann::json::parse(slurp(folder / "v/evaluation.json"))["right"] ==
+        nlohmann::json::parse(slurp(folder / "e/evaluation.json"))["right"]);
   fs::rename(folder / "images/validation", folder / "images/val");
   // A share of the training images.
   REQUIRE(run(folder.path(), call + "s --validation-split 0.34").status == 0);
@@ -208,17 +235,22 @@ TEST_CASE("folders are evaluated: labels by their order where the weights name n
   // Folders of photos that are no classes: images without labels, and no scores.
   fs::create_directories(folder / "photos");
   fs::copy(folder / "images/val/two", folder / "photos/2024", fs::copy_options::recursive);
-  const Finished photos = run(folder.path(), program("cait") + " --weights w --image-folder photos --evaluate --json --out p");
+  const Finished photos =
+      run(folder.path(), program("cait") + " --weights w --image-folder photos --evaluate --json --out p");
   REQUIRE(photos.status == 0);
   CHECK_THAT(photos.err, contains("w has 2 classes, photos 1 folder: its images are taken without labels"));
-  for (const auto& image : nlohmann::json::parse(photos.out)) CHECK((image["label"].is_null() && image["loss"].is_null()));
+  for (const auto& image : nlohmann::json::parse(photos.out))
+    CHECK((image["label"].is_null() && image["loss"].is_null()));
   CHECK_FALSE(fs::exists(folder / "p/scores.csv"));
 }
 
-TEST_CASE("pictures are spread over classes, also over more of them than pictures, and images without labels are the first ones") {
+TEST_CASE(
+    "pictures are spread over classes, also over more of them than pictures, and images without labels are the first "
+    "ones") {
   const auto numbers = [](const std::vector<int>& labels, std::size_t most) {
     std::vector<lab::Prediction> predictions;
-    for (const int label : labels) predictions.push_back({.label = label < 0 ? std::nullopt : std::optional<std::int64_t>(label)});
+    for (const int label : labels)
+      predictions.push_back({.label = label < 0 ? std::nullopt : std::optional<std::int64_t>(label)});
     return lab::spread_over_classes(predictions, most);
   };
   using Numbers = std::vector<std::size_t>;
@@ -234,15 +266,20 @@ TEST_CASE("of more than 20 classes the page has the pairs that are confused most
   std::vector<lab::Prediction> predictions;
   for (std::int64_t label = 0; label < 30; ++label)
     for (int copy = 0; copy < 2; ++copy)
-      predictions.push_back({.image = "x", .top = {{label == 7 || (label == 9 && copy == 0) ? 8 : label, 0.5}}, .label = label, .loss = 1.0});
+      predictions.push_back({.image = "x",
+                             .top = {{label == 7 || (label == 9 && copy == 0) ? 8 : label, 0.5}},
+                             .label = label,
+                             .loss = 1.0});
   const std::string page = lab::predictions_report(facts, predictions, {}).html;
-  const std::size_t most = page.find("<td>class 7</td><td>class 8</td><td class=\"num\">2</td><td class=\"num\">100.0 %</td>"),
-                    less = page.find("<td>class 9</td><td>class 8</td><td class=\"num\">1</td><td class=\"num\">50.0 %</td>");
+  const std::size_t most = page.find(
+                        "<td>class 7</td><td>class 8</td><td class=\"num\">2</td><td class=\"num\">100.0 %</td>"),
+                    less = page.find(
+                        "<td>class 9</td><td>class 8</td><td class=\"num\">1</td><td class=\"num\">50.0 %</td>");
   CHECK((most != page.npos && less != page.npos && most < less));
   CHECK_THAT(page, !contains("Confusion matrix"));
   const std::string text = lab::predictions_text(facts, predictions);
-  CHECK_THAT(text,
-             contains("the likeliest is right for 57 (95.0 %)") && contains("the 20 classes with the lowest accuracy; all 30 are in classes.csv"));
+  CHECK_THAT(text, contains("the likeliest is right for 57 (95.0 %)") &&
+                       contains("the 20 classes with the lowest accuracy; all 30 are in classes.csv"));
   CHECK((text.find("class 7 ") < text.find("class 9 ") && text.find("class 9 ") < text.find("class 0 ")));
 }
 
@@ -252,8 +289,8 @@ TEST_CASE("cait and vit say what they take images for, as the library does") {
   const std::string image = fs::directory_iterator(folder / "images/train/two")->path().string();
   for (const bool of_cait : {true, false}) {
     const std::string weights = of_cait ? cait_file(folder / "w") : vit_file(folder / "w");
-    const Finished f = run(folder.path(), program(of_cait ? "cait" : "vit") + " --weights w --image-folder " + image + " --evaluate --json --out " +
-                                              (of_cait ? "e" : "f"));
+    const Finished f = run(folder.path(), program(of_cait ? "cait" : "vit") + " --weights w --image-folder " + image +
+                                              " --evaluate --json --out " + (of_cait ? "e" : "f"));
     INFO(f.err);
     REQUIRE(f.status == 0);
     const auto found = nlohmann::json::parse(f.out);
@@ -264,7 +301,10 @@ TEST_CASE("cait and vit say what they take images for, as the library does") {
     lab::ImageSet set{.channels = 3, .height = 16, .width = 16, .classes = 4, .labels = {0}, .files = {image}};
     const NoGrad no_grad;
     const std::vector<double> expected =
-        softmax((*model)(lab::to_tensors(lab::evaluation_batch(set, lab::normalization_named("imagenet", set), 0, 1), set).images)).values();
+        softmax(
+            (*model)(lab::to_tensors(lab::evaluation_batch(set, lab::normalization_named("imagenet", set), 0, 1), set)
+                         .images))
+            .values();
     double before = 1, sum = 0;
     for (const auto& top : found[0]["top"]) {
       const double probability = top["probability"];
@@ -284,10 +324,12 @@ TEST_CASE("accuracy where folders are named as classes, and a file that is no im
   write_glyphs(folder / "images", 2);
   cait_file(folder / "w", 2);
   write_bytes(folder / "names.txt", {'f', 'i', 'v', 'e', '\r', '\n', 't', 'w', 'o', '\n', '\n'});
-  const std::string call = program("cait") + " --weights w --image-folder images --class-names names.txt --evaluate --out e";
+  const std::string call =
+      program("cait") + " --weights w --image-folder images --class-names names.txt --evaluate --out e";
   const Finished whole = run(folder.path(), call);
   CHECK(whole.status == 0);
-  CHECK_THAT(whole.out, contains("of 4 images in folders named as classes") && contains("one of 2 for 4 (100.0 %)") && contains(" %  five (0)\n"));
+  CHECK_THAT(whole.out, contains("of 4 images in folders named as classes") && contains("one of 2 for 4 (100.0 %)") &&
+                            contains(" %  five (0)\n"));
   // Of the four, in val/, as many are right as the lines say.
   int right = 0;
   std::istringstream lines(whole.out);
@@ -311,17 +353,22 @@ TEST_CASE("weights are trained on: a new head, resized positions, new gates at 1
   const TemporaryFolder folder;
   write_glyphs(folder / "images", 8);
   vit_file(folder / "w");
-  const std::string call =
-      program("vit") + " --weights w --image-folder images --image-size 32 --batch 8 --fine-tune --steps 3 --warmup 0 --no-progress --save-weights ";
+  const std::string call = program("vit") +
+                           " --weights w --image-folder images --image-size 32 --batch 8 --fine-tune --steps 3 "
+                           "--warmup 0 --no-progress --save-weights ";
   const Finished f = run(folder.path(), call + "--gate layerscale --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
-  CHECK_THAT(f.err,
-             contains("w: loaded; positions resized from 4 x 4 patches; new: head.weight, head.bias, blocks.0.ls1.gamma") &&
-                 contains("it does not compute what the file's network did: the head is new; positions of 4 x 4 patches are resized to 8 x 8\n"));
+  CHECK_THAT(
+      f.err,
+      contains("w: loaded; positions resized from 4 x 4 patches; new: head.weight, head.bias, blocks.0.ls1.gamma") &&
+          contains("it does not compute what the file's network did: the head is new; positions of 4 x 4 patches are "
+                   "resized to 8 x 8\n"));
   CHECK_THAT(f.out, contains("image-folder, 16 training images, 4 validation images: the images in val/; 2 classes"));
   // What it leaves says what it is of, and is evaluated at its size with its names.
-  const Finished again = run(folder.path(), program("vit") + " --weights a/weights/seed-0.safetensors --image-folder images/val --evaluate --out e");
+  const Finished again =
+      run(folder.path(),
+          program("vit") + " --weights a/weights/seed-0.safetensors --image-folder images/val --evaluate --out e");
   INFO(again.err);
   REQUIRE(again.status == 0);
   CHECK_THAT(again.err, contains("ViT, 2 blocks, width 64, 1 head, layerscale:init=1, 2 classes, images of 32 x 32"));
@@ -336,35 +383,51 @@ TEST_CASE("weights are trained on: a new head, resized positions, new gates at 1
   CHECK(run(folder.path(), program("report") + " a").status == 0);
   CHECK(slurp(folder / "a/results.csv") == before);
   CHECK(run(folder.path(), program("vit") + " --config a/run.json --print-config").status == 0);
-  const Finished moved = run(folder.path(), program("vit") + " --config a/run.json --image-folder elsewhere --print-config");
+  const Finished moved =
+      run(folder.path(), program("vit") + " --config a/run.json --image-folder elsewhere --print-config");
   CHECK_THAT(moved.out, contains("\"data_dir\": \"elsewhere\""));
   // Other weights under that name are noticed.
   const std::string good = slurp(folder / "w");
   std::string other = good;
   other.back() ^= 1;
   write_bytes(folder / "w", {other.begin(), other.end()});
-  CHECK_THAT(run(folder.path(), call + "--gate layerscale --out a --resume --seeds 0,1").err, contains("weights_hash is "));
+  CHECK_THAT(run(folder.path(), call + "--gate layerscale --out a --resume --seeds 0,1").err,
+             contains("weights_hash is "));
   write_bytes(folder / "w", {good.begin(), good.end()});
   CHECK(run(folder.path(), call + "--gate layerscale --out a --resume --seeds 0,1").status == 0);
 
   cait_file(folder / "c");
   const Finished cait = run(
-      folder.path(), program("cait") + " --weights c --image-folder images --image-size 16 --batch 8 --fine-tune --steps 2 --no-progress --out b");
+      folder.path(),
+      program("cait") +
+          " --weights c --image-folder images --image-size 16 --batch 8 --fine-tune --steps 2 --no-progress --out b");
   INFO(cait.err);
   CHECK(cait.status == 0);
-  CHECK_THAT(cait.err, contains("c: loaded; new: head.weight, head.bias; it does not compute what the file's network did: the head is new"));
+  CHECK_THAT(
+      cait.err,
+      contains(
+          "c: loaded; new: head.weight, head.bias; it does not compute what the file's network did: the head is new"));
 }
 
 TEST_CASE("gates that a file has are not set from data again, and sizes and talking heads are the file's") {
   const TemporaryFolder folder;
   write_glyphs(folder / "images", 4);
-  nn::ViT model({.image = 16, .patch = 4, .classes = 2, .dim = 64, .depth = 1, .heads = 1, .gate = "act_norm", .pool = nn::Pool::token, .seed = 5});
+  nn::ViT model({.image = 16,
+                 .patch = 4,
+                 .classes = 2,
+                 .dim = 64,
+                 .depth = 1,
+                 .heads = 1,
+                 .gate = "act_norm",
+                 .pool = nn::Pool::token,
+                 .seed = 5});
   for (const nn::Parameter& p : model.parameters())
     if (p.role == nn::Role::gate) copy_into(full(p.value.shape(), 0.25).array(), p.value.array());
   nn::save_weights(model, folder / "w", nn::timm_vit(), nn::metadata_of(*nn::card_of(model)));
-  const Finished f = run(folder.path(), program("vit") +
-                                            " --weights w --image-folder images --batch 8 --fine-tune --steps 1 --warmup 0 --lr 1e-12 "
-                                            "--no-progress --save-weights --out a");
+  const Finished f =
+      run(folder.path(), program("vit") +
+                             " --weights w --image-folder images --batch 8 --fine-tune --steps 1 --warmup 0 --lr 1e-12 "
+                             "--no-progress --save-weights --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
   const nn::TensorFile after = nn::read_safetensors(folder / "a/weights/seed-0.safetensors");
@@ -372,21 +435,32 @@ TEST_CASE("gates that a file has are not set from data again, and sizes and talk
     for (const double v : after.tensors.at(name).values()) CHECK(std::abs(v - 0.25) < 1e-6);
   CHECK(after.tensors.at("pos_embed").dim(1) == 17);  // images of 16 pixels, as the file has them
 
-  nn::CaiTOptions o{.image = 16, .patch = 4, .classes = 2, .dim = 16, .depth = 1, .heads = 2, .gate = "pre", .norm_eps = 0.5, .seed = 5};
+  nn::CaiTOptions o{.image = 16,
+                    .patch = 4,
+                    .classes = 2,
+                    .dim = 16,
+                    .depth = 1,
+                    .heads = 2,
+                    .gate = "pre",
+                    .norm_eps = 0.5,
+                    .seed = 5};
   o.attention = nn::make_attention<nn::Attention>;
   const nn::CaiT plain(o);
   nn::save_weights(plain, folder / "c", nn::timm_cait(), nn::metadata_of(*nn::card_of(plain)));
-  const Finished config = run(folder.path(), program("cait") + " --weights c --image-folder images --fine-tune --print-config");
-  CHECK_THAT(config.out, contains("\"norm_eps\": 0.5,") && contains("\"talking_heads\": \"none\"") && contains("\"init\": 1") &&
-                             contains("new LayerScales of trained weights start at 1") && contains("\"image_size\": 16,"));
+  const Finished config =
+      run(folder.path(), program("cait") + " --weights c --image-folder images --fine-tune --print-config");
+  CHECK_THAT(config.out, contains("\"norm_eps\": 0.5,") && contains("\"talking_heads\": \"none\"") &&
+                             contains("\"init\": 1") && contains("new LayerScales of trained weights start at 1") &&
+                             contains("\"image_size\": 16,"));
 }
 
 TEST_CASE("constants of methods are trained with, saved, read back, and asked for where an older file lacks them") {
   const TemporaryFolder folder;
   write_glyphs(folder / "images", 4);
-  const std::string train = program("vit") +
-                            " --image-folder images --image-size 16 --patch 4 --dim 16 --depth 4 --batch 8 --steps 2 --warmup 0 "
-                            "--no-progress --save-weights ";
+  const std::string train =
+      program("vit") +
+      " --image-folder images --image-size 16 --patch 4 --dim 16 --depth 4 --batch 8 --steps 2 --warmup 0 "
+      "--no-progress --save-weights ";
   const auto ran = [&](const std::string& command) {
     const Finished f = run(folder.path(), command);
     INFO(command << "\n" << f.err);
@@ -395,9 +469,11 @@ TEST_CASE("constants of methods are trained with, saved, read back, and asked fo
   };
   ran(train + "--gate mix_ln:post_share=0.75 --out a");
   const std::string mine = "a/weights/seed-0.safetensors";
-  CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / mine), "w").options).gate->text() == "mix_ln:post_share=0.75");
+  CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / mine), "w").options).gate->text() ==
+        "mix_ln:post_share=0.75");
   const Finished seen = ran(program("vit") + " --weights " + mine + " --image-folder images --evaluate --json --out e");
-  CHECK_THAT(seen.err, contains("1 head, mix_ln:post_share=0.75, 2 classes") || contains("2 heads, mix_ln:post_share=0.75, 2 classes"));
+  CHECK_THAT(seen.err, contains("1 head, mix_ln:post_share=0.75, 2 classes") ||
+                           contains("2 heads, mix_ln:post_share=0.75, 2 classes"));
   CHECK_THAT(seen.err, contains("; it computes what the file's network did\n"));
   CHECK_THAT(ran(program("attention_maps") + " --weights " + mine + " --image images/val --out m").err,
              contains(mine + ": it computes what the file's network did\n"));
@@ -407,8 +483,8 @@ TEST_CASE("constants of methods are trained with, saved, read back, and asked fo
   std::string& text = old.metadata.at("plumb");
   text.replace(text.find(":post_share=0.75"), 16, "");
   nn::write_safetensors(folder / "old", old);
-  for (const std::string& command :
-       {program("vit") + " --image-folder images --evaluate --out f", program("attention_maps") + " --image images --out f"}) {
+  for (const std::string& command : {program("vit") + " --image-folder images --evaluate --out f",
+                                     program("attention_maps") + " --image images --out f"}) {
     const Finished lacking = run(folder.path(), command + " --weights old");
     CHECK(lacking.status == 1);
     CHECK_THAT(lacking.err, contains("old: its metadata, of an older version, does not say the constant post_share") &&
@@ -425,25 +501,32 @@ TEST_CASE("constants of methods are trained with, saved, read back, and asked fo
   const auto as_saved = tops_of(seen.out);
   CHECK(tops_of(ran(evaluate + "--weights old --gate mix_ln:post_share=0.75 --out g").out) == as_saved);
   CHECK(tops_of(ran(evaluate + "--weights old --gate mix_ln:post_share=0.25 --out h").out) != as_saved);
-  const Finished other =
-      run(folder.path(), program("vit") + " --weights " + mine + " --image-folder images --fine-tune --gate mix_ln:post_share=0.5");
+  const Finished other = run(folder.path(), program("vit") + " --weights " + mine +
+                                                " --image-folder images --fine-tune --gate mix_ln:post_share=0.5");
   CHECK_THAT(other.err, contains("post_share=0.5 was given, its metadata says mix_ln:post_share=0.75; leave it out"));
-  const Finished another = run(folder.path(), program("vit") + " --weights " + mine + " --image-folder images --fine-tune --gate pre");
+  const Finished another =
+      run(folder.path(), program("vit") + " --weights " + mine + " --image-folder images --fine-tune --gate pre");
   CHECK(another.status == 2);
-  CHECK_THAT(another.err, contains("--gate pre: " + mine + " has mix_ln:post_share=0.75; leave --gate out, or give that"));
-  CHECK_THAT(ran(train + "--weights " + mine + " --fine-tune --out b").err, contains("loaded; it computes what the file's network did\n"));
+  CHECK_THAT(another.err,
+             contains("--gate pre: " + mine + " has mix_ln:post_share=0.75; leave --gate out, or give that"));
+  CHECK_THAT(ran(train + "--weights " + mine + " --fine-tune --out b").err,
+             contains("loaded; it computes what the file's network did\n"));
 
   // LayerScale's start, as a constant of the gate and as --init.
   vit_file(folder / "w");
-  const std::string tune = program("vit") + " --weights w --image-folder images --batch 8 --fine-tune --steps 1 --warmup 0 --no-progress ";
-  CHECK_THAT(ran(tune + "--gate layerscale:init=1e-5 --out c").err, contains("gates are new: blocks.0.ls1.gamma starts at 1e-05"));
+  const std::string tune =
+      program("vit") + " --weights w --image-folder images --batch 8 --fine-tune --steps 1 --warmup 0 --no-progress ";
+  CHECK_THAT(ran(tune + "--gate layerscale:init=1e-5 --out c").err,
+             contains("gates are new: blocks.0.ls1.gamma starts at 1e-05"));
   const Finished both = run(folder.path(), tune + "--gate layerscale:init=1e-5 --init 0.5 --out d");
   CHECK(both.status == 2);
   CHECK_THAT(both.err, contains("--init 0.5 and --gate layerscale:init=1e-5 say different starts; give one of them"));
   const Finished unknown = run(folder.path(), train + "--gate layerscale:eps=1");
   CHECK(unknown.status == 2);
-  CHECK_THAT(unknown.err, contains("--gate layerscale:eps=1: [layerscale] expected one of its constants (init), got \"eps\""));
-  CHECK_THAT(run(folder.path(), train + "--gate layerscal:init=1").err, contains("unknown gate 'layerscal'; did you mean 'layerscale'?"));
+  CHECK_THAT(unknown.err,
+             contains("--gate layerscale:eps=1: [layerscale] expected one of its constants (init), got \"eps\""));
+  CHECK_THAT(run(folder.path(), train + "--gate layerscal:init=1").err,
+             contains("unknown gate 'layerscal'; did you mean 'layerscale'?"));
 }
 
 TEST_CASE("weights that do not go with what else is asked for are refused") {
@@ -463,30 +546,41 @@ TEST_CASE("weights that do not go with what else is asked for are refused") {
   refused("cait --evaluate", 2, "--evaluate is about --weights FILE; give it");
   refused("cait --weights c --evaluate --fine-tune", 2, "--weights: give only one of --evaluate and --fine-tune");
   refused("cait --class-names names", 2, "--class-names is about what --evaluate prints");
-  refused("cait --weights c --evaluate --image-folder images --steps 3", 2, "--steps is about training, --evaluate about images");
+  refused("cait --weights c --evaluate --image-folder images --steps 3", 2,
+          "--steps is about training, --evaluate about images");
   refused("vit --image-size 64", 2, "--image-size is about images in files; give --image-folder with it");
-  refused("cait --weights c --evaluate", 2, "--evaluate expects images: --image-folder DIR, or one file; or --data NAME");
-  refused("cait --weights c --evaluate --data glyphs", 2, "c has 4 classes, glyphs 10; evaluate it on images of its own classes");
-  refused("cait --weights c --evaluate --image-folder images", 2, "c has 4 classes, images/val 2; evaluate it on images of its own classes");
+  refused("cait --weights c --evaluate", 2,
+          "--evaluate expects images: --image-folder DIR, or one file; or --data NAME");
+  refused("cait --weights c --evaluate --data glyphs", 2,
+          "c has 4 classes, glyphs 10; evaluate it on images of its own classes");
+  refused("cait --weights c --evaluate --image-folder images", 2,
+          "c has 4 classes, images/val 2; evaluate it on images of its own classes");
   cait_file(folder / "ten", 10);
-  refused("cait --weights ten --evaluate --data glyphs", 2, "ten is for images of 3 channels and 16 x 16; those of glyphs have 3 and 32 x 32");
+  refused("cait --weights ten --evaluate --data glyphs", 2,
+          "ten is for images of 3 channels and 16 x 16; those of glyphs have 3 and 32 x 32");
   cait_file(folder / "two", 2);
   write_bytes(folder / "other", {'f', 'i', 'v', 'e', '\n', 's', 'i', 'x', '\n'});
-  refused("cait --weights two --evaluate --image-folder images --class-names other", 2, "images/val: two has no class of the name two");
+  refused("cait --weights two --evaluate --image-folder images --class-names other", 2,
+          "images/val: two has no class of the name two");
   refused("cait --weights v --fine-tune --image-folder images", 2, "v is a ViT; build/release/bin/vit takes it");
   refused("vit --weights c --fine-tune --image-folder images", 2, "c is a CaiT; build/release/bin/cait takes it");
   refused("cait --weights c --fine-tune --image-folder images --dim 32", 2, "--dim 32: c has 16");
-  refused("cait --weights c --evaluate --image-folder images --image-size 30", 2, "--image-size 30 is no multiple of the patches of c, 4");
-  refused("cait --weights c --evaluate --image-folder images --class-names names", 1, "names: expected a name on each of 4 lines");
+  refused("cait --weights c --evaluate --image-folder images --image-size 30", 2,
+          "--image-size 30 is no multiple of the patches of c, 4");
+  refused("cait --weights c --evaluate --image-folder images --class-names names", 1,
+          "names: expected a name on each of 4 lines");
   refused("cait --weights text --evaluate --image-folder images", 1, "text");
   refused("cait --weights c --evaluate --image-folder none", 1, "none: no such file or folder");
   refused("vit --image-folder images --data glyphs", 2, "--image-folder is a data set; leave --data glyphs out");
-  refused(
-      "vit --image-folder images/train", 1,
-      "images/train: no train/ and val/ in it, only folders that are taken for the classes, so nothing to validate on; give --validation-split 0.1");
-  fs::create_directory(folder / "half"), fs::copy(folder / "images/train", folder / "half/train", fs::copy_options::recursive);
-  refused("vit --image-folder half", 1, "half: no val/ beside train/, so nothing to validate on; give --validation-split 0.1");
-  refused("cait --weights c --evaluate --image-folder images --image-size native", 2, "--image-size native is about training");
+  refused("vit --image-folder images/train", 1,
+          "images/train: no train/ and val/ in it, only folders that are taken for the classes, so nothing to validate "
+          "on; give --validation-split 0.1");
+  fs::create_directory(folder / "half"),
+      fs::copy(folder / "images/train", folder / "half/train", fs::copy_options::recursive);
+  refused("vit --image-folder half", 1,
+          "half: no val/ beside train/, so nothing to validate on; give --validation-split 0.1");
+  refused("cait --weights c --evaluate --image-folder images --image-size native", 2,
+          "--image-size native is about training");
   refused("vit --train-images 99999", 1, "expected 1 to 12800 images to train on, those of glyphs, got 99999");
 }
 
@@ -494,7 +588,8 @@ TEST_CASE("attention_maps draws each image, from files and from a data set") {
   const TemporaryFolder folder;
   write_glyphs(folder / "images", 1);
   cait_file(folder / "c");
-  const Finished f = run(folder.path(), program("attention_maps") + " --weights c --image images/val --blocks 0,1 --query 3 --out a");
+  const Finished f =
+      run(folder.path(), program("attention_maps") + " --weights c --image images/val --blocks 0,1 --query 3 --out a");
   INFO(f.err);
   REQUIRE(f.status == 0);
   CHECK(f.out == "a/index.html\n");
@@ -507,7 +602,8 @@ TEST_CASE("attention_maps draws each image, from files and from a data set") {
 
   const nn::ViT small({.image = 32, .patch = 8, .classes = 10, .dim = 64, .depth = 1, .heads = 2, .gate = "rezero"});
   nn::save_weights(small, folder / "own", {}, nn::metadata_of(*nn::card_of(small)));
-  CHECK(run(folder.path(), program("attention_maps") + " --weights own --data glyphs --numbers 0,3 --out b").status == 0);
+  CHECK(run(folder.path(), program("attention_maps") + " --weights own --data glyphs --numbers 0,3 --out b").status ==
+        0);
   const auto refused = [&](const std::string& words, const std::string& text) {
     const Finished g = run(folder.path(), program("attention_maps") + " " + words + " --out x");
     CHECK(g.status == 2);

@@ -18,10 +18,13 @@ TEST_CASE("an error that a program does not catch ends in one line and an exit c
     return f.out;
   };
   const std::string wrong = program("wrong_program") + " ";
-  CHECK(ends(wrong + "axis", 1, "[study] expected axes with options of their own (seeds have --seeds), got a second --depths") == "begun\n");
+  CHECK(ends(wrong + "axis", 1,
+             "[study] expected axes with options of their own (seeds have --seeds), got a second --depths") ==
+        "begun\n");
   ends(wrong + "gate", 1, "pre");
   ends("WRONG_AT_NAMESPACE_SCOPE=1 " + wrong, 1, "pre");
-  ends(wrong + "option", 1, "[cli] expected an option that begins with -- and is new, got --help again: choose another name");
+  ends(wrong + "option", 1,
+       "[cli] expected an option that begins with -- and is new, got --help again: choose another name");
   ends(wrong + "usage", 2, "error: not so");
   ends(wrong + "tensor", 1, "[2, 3]");
   ends(wrong + "standard", 1, "stod");

@@ -34,20 +34,25 @@ struct Look {
 // The page in a frame `width` pixels wide; `script` is the body of a function of its `window` and `document`.
 inline Look look_at(const std::string& html, int width, bool dark, const std::string& script) {
   const TemporaryFolder folder;
-  const std::filesystem::path page = folder.path() / "page.html", out = folder.path() / "out", err = folder.path() / "err";
+  const std::filesystem::path page = folder.path() / "page.html", out = folder.path() / "out",
+                              err = folder.path() / "err";
   // A frame of its own document, because a browser's window may not be as narrow as a phone.
-  std::ofstream(page) << "<!doctype html><meta charset=\"utf-8\"><iframe id=\"frame\" style=\"border:0;height:3000px;width:" << width
-                      << "px\" srcdoc=\"" << lab::escape_markup(html)
-                      << "\"></iframe><script>addEventListener('load', () => {\n"
-                         "const frame = document.getElementById('frame');\n"
-                         "const look = (window, document) => {"
-                      << script
-                      << "};\nlet found; try { found = look(frame.contentWindow, frame.contentDocument); } catch (e) { console.error(e); }\n"
-                         "frame.remove(); document.body.innerHTML = '<pre id=\"found\"></pre>';"
-                         "document.getElementById('found').textContent = 'FOUND' + JSON.stringify(found) + 'DNUOF'; });</script>";
+  std::ofstream(page)
+      << "<!doctype html><meta charset=\"utf-8\"><iframe id=\"frame\" style=\"border:0;height:3000px;width:" << width
+      << "px\" srcdoc=\"" << lab::escape_markup(html)
+      << "\"></iframe><script>addEventListener('load', () => {\n"
+         "const frame = document.getElementById('frame');\n"
+         "const look = (window, document) => {"
+      << script
+      << "};\nlet found; try { found = look(frame.contentWindow, frame.contentDocument); } catch (e) { "
+         "console.error(e); }\n"
+         "frame.remove(); document.body.innerHTML = '<pre id=\"found\"></pre>';"
+         "document.getElementById('found').textContent = 'FOUND' + JSON.stringify(found) + 'DNUOF'; });</script>";
   const std::string command = fmt::format(
-      "HOME='{0}' timeout 120 {1} --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir='{0}/profile' "
-      "--enable-logging=stderr --window-size=1600,3000 --blink-settings=preferredColorScheme={2} --virtual-time-budget=8000 --dump-dom "
+      "HOME='{0}' timeout 120 {1} --headless --no-sandbox --disable-gpu --disable-dev-shm-usage "
+      "--user-data-dir='{0}/profile' "
+      "--enable-logging=stderr --window-size=1600,3000 --blink-settings=preferredColorScheme={2} "
+      "--virtual-time-budget=8000 --dump-dom "
       "'file://{3}' >'{4}' 2>'{5}' </dev/null",
       folder.path().string(), *browser(), dark ? 0 : 1, page.string(), out.string(), err.string());
   const int raw = std::system(command.c_str());

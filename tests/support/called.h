@@ -23,7 +23,8 @@ struct Ended {
 };
 
 // Runs it in a folder, which becomes the working directory of this process for the time; argv[0] is "program".
-inline Ended call(const std::filesystem::path& folder, const Main& main, const Words& arguments, const std::string& program = "program") {
+inline Ended call(const std::filesystem::path& folder, const Main& main, const Words& arguments,
+                  const std::string& program = "program") {
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder);
   std::fflush(nullptr);

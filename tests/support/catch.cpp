@@ -20,7 +20,8 @@ struct LeakCheck : Listener {
   void testCaseEnded(const Catch::TestCaseStats&) override {
     if (plumb::live_nodes() == 0) return;
     std::cout.flush();
-    std::fprintf(stderr, "FAILED: %lld graph nodes are alive after the test case\n", static_cast<long long>(plumb::live_nodes()));
+    std::fprintf(stderr, "FAILED: %lld graph nodes are alive after the test case\n",
+                 static_cast<long long>(plumb::live_nodes()));
     std::_Exit(1);
   }
 };

@@ -6,7 +6,8 @@
 #include "core/device.h"
 #include "tests/support/catch.h"
 
-// Ends the test as skipped where there is no device; fails it if the environment variable REQUIRE_GPU says that there must be one.
+// Ends the test as skipped where there is no device; fails it if the environment variable REQUIRE_GPU says that there
+// must be one.
 #define PLUMB_REQUIRE_CUDA()                                                \
   do {                                                                      \
     const std::string why = plumb::why_no_cuda();                           \

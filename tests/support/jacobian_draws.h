@@ -14,13 +14,16 @@ struct JacobianDraws {
   double mean = 0, median = 0;
 };
 
-// `network(draw)` makes the network of a draw, 0 .. draws - 1; each is measured, exactly for up to 256 outputs, at an input of its own
-// of this shape from N(0, 1), in the default dtype on the default device.
-inline JacobianDraws jacobian_draws(const std::function<std::function<Tensor(const Tensor&)>(std::uint64_t draw)>& network, const Shape& input,
-                                    std::uint64_t draws = 10) {
+// `network(draw)` makes the network of a draw, 0 .. draws - 1; each is measured, exactly for up to 256 outputs, at an
+// input of its own of this shape from N(0, 1), in the default dtype on the default device.
+inline JacobianDraws jacobian_draws(
+    const std::function<std::function<Tensor(const Tensor&)>(std::uint64_t draw)>& network, const Shape& input,
+    std::uint64_t draws = 10) {
   JacobianDraws result;
   for (std::uint64_t draw = 0; draw < draws; ++draw)
-    result.values.push_back(mean_squared_singular_value(network(draw), random_normal(input, draw, "jacobian_draws.input"), {.seed = draw}).value);
+    result.values.push_back(
+        mean_squared_singular_value(network(draw), random_normal(input, draw, "jacobian_draws.input"), {.seed = draw})
+            .value);
   std::ranges::sort(result.values);
   for (double v : result.values) result.mean += v / static_cast<double>(draws);
   result.median = (result.values[(draws - 1) / 2] + result.values[draws / 2]) / 2;

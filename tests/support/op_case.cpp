@@ -7,7 +7,8 @@ namespace plumb::test {
 
 Tensors inputs_of(const OpCase& c, Defaults where) {
   Tensors inputs;
-  for (std::size_t i = 0; i < c.shapes.size(); ++i) inputs.push_back(random_normal(c.shapes[i], 1, fmt::format("{}.{}", c.name, i), where) + c.shift);
+  for (std::size_t i = 0; i < c.shapes.size(); ++i)
+    inputs.push_back(random_normal(c.shapes[i], 1, fmt::format("{}.{}", c.name, i), where) + c.shift);
   return inputs;
 }
 
@@ -20,14 +21,18 @@ double relative_error(const std::vector<double>& a, const std::vector<double>& b
   return a.size() == b.size() ? difference / size : HUGE_VAL;
 }
 
-double relative_error(const Tensor& a, const Tensor& b) { return a.shape() == b.shape() ? relative_error(a.values(), b.values()) : HUGE_VAL; }
+double relative_error(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() ? relative_error(a.values(), b.values()) : HUGE_VAL;
+}
 
 Tensors value_and_gradients(const std::function<Tensor(const Tensors&)>& f, const Tensors& inputs) {
   Tensors leaves;
   for (const Tensor& x : inputs) leaves.push_back(variable(x));
   const Tensor y = f(leaves);
   Tensors result{y.detach()};
-  for (const Tensor& g : grad(y, leaves, {.cotangent = random_normal(y.shape(), 3, "cotangent", {y.dtype(), y.device()})})) result.push_back(g);
+  for (const Tensor& g :
+       grad(y, leaves, {.cotangent = random_normal(y.shape(), 3, "cotangent", {y.dtype(), y.device()})}))
+    result.push_back(g);
   return result;
 }
 
@@ -35,14 +40,17 @@ Tensors second_gradients(const std::function<Tensor(const Tensors&)>& f, const T
   Tensors leaves;
   for (const Tensor& x : inputs) leaves.push_back(variable(x));
   const Tensor y = f(leaves);
-  const Tensor loss = sum(y * random_normal_like(y, 3, "cotangent") + y * y * 0.1);  // the square: of linear functions there is something to see
+  const Tensor loss = sum(y * random_normal_like(y, 3, "cotangent") +
+                          y * y * 0.1);  // the square: of linear functions there is something to see
   return hvp(loss, leaves, random_normal_like(leaves, 4, "direction"));
 }
 
 namespace {
 
 // A constant of the inputs' dtype and device.
-Tensor constant(const Tensors& in, const Shape& shape, const char* name) { return random_normal(shape, 5, name, {in[0].dtype(), in[0].device()}); }
+Tensor constant(const Tensors& in, const Shape& shape, const char* name) {
+  return random_normal(shape, 5, name, {in[0].dtype(), in[0].device()});
+}
 
 Tensor mask(const Tensors& in, const Shape& shape) {
   std::vector<std::uint8_t> bits(static_cast<std::size_t>(shape.numel()));
@@ -81,17 +89,33 @@ std::vector<OpCase> elementwise() {
       {"abs", {s}, [](const Tensors& in) { return abs(in[0]) * in[0]; }},
       {"sign", {s}, [](const Tensors& in) { return sign(in[0]) * in[0] * in[0]; }},
       {"log1p", {s}, [](const Tensors& in) { return log1p(in[0] * in[0]); }},
-      {"sigmoid", {s}, [](const Tensors& in) { return sigmoid(in[0] * 3); }, 0, [](const Tensors& in) { return 1 / (1 + exp(in[0] * -3)); }},
-      {"silu", {s}, [](const Tensors& in) { return silu(in[0] * 3); }, 0, [](const Tensors& in) { return in[0] * 3 / (1 + exp(in[0] * -3)); }},
-      {"softplus", {s}, [](const Tensors& in) { return softplus(in[0] * 3); }, 0, [](const Tensors& in) { return log(1 + exp(in[0] * 3)); }},
+      {"sigmoid",
+       {s},
+       [](const Tensors& in) { return sigmoid(in[0] * 3); },
+       0,
+       [](const Tensors& in) { return 1 / (1 + exp(in[0] * -3)); }},
+      {"silu",
+       {s},
+       [](const Tensors& in) { return silu(in[0] * 3); },
+       0,
+       [](const Tensors& in) { return in[0] * 3 / (1 + exp(in[0] * -3)); }},
+      {"softplus",
+       {s},
+       [](const Tensors& in) { return softplus(in[0] * 3); },
+       0,
+       [](const Tensors& in) { return log(1 + exp(in[0] * 3)); }},
       {"clamp", {s}, [](const Tensors& in) { return clamp(in[0], -0.4, 0.8) * in[0]; }},
       {"pow", {s}, [](const Tensors& in) { return pow(in[0] * in[0] + 0.5, 1.7); }},
       {"pow cube", {s}, [](const Tensors& in) { return pow(in[0], 3); }},
       {"pow of tensors", {s, {5}}, [](const Tensors& in) { return pow(in[0] * in[0] + 0.5, in[1]); }},
       {"maximum", {s, {5}}, [](const Tensors& in) { return maximum(in[0] * in[0], in[1]) * in[0]; }},
       {"minimum", {{3, 1}, s}, [](const Tensors& in) { return minimum(in[0] * in[0], in[1]) * in[1]; }},
-      {"maximum with a number", {s}, [](const Tensors& in) { return maximum(in[0] * in[0], 0.4) * minimum(in[0], 0.3); }},
-      {"where of numbers", {s}, [](const Tensors& in) { return where(in[0] > 0.2, 2, -0.5, in[0].dtype()) * in[0] * in[0]; }},
+      {"maximum with a number",
+       {s},
+       [](const Tensors& in) { return maximum(in[0] * in[0], 0.4) * minimum(in[0], 0.3); }},
+      {"where of numbers",
+       {s},
+       [](const Tensors& in) { return where(in[0] > 0.2, 2, -0.5, in[0].dtype()) * in[0] * in[0]; }},
       {"sin", {{33}}, [](const Tensors& in) { return sin(in[0] * 3); }},
       {"cos", {{33}}, [](const Tensors& in) { return cos(in[0] * 3); }},
       {"expm1", {{33}}, [](const Tensors& in) { return expm1(in[0]); }},
@@ -105,7 +129,9 @@ std::vector<OpCase> elementwise() {
        }},
       {"masked_fill",
        {s},
-       [](const Tensors& in) { return masked_fill(in[0] * in[0], isfinite(in[0]), 3) + masked_fill(in[0] * in[0], isnan(in[0]), 3); }},
+       [](const Tensors& in) {
+         return masked_fill(in[0] * in[0], isfinite(in[0]), 3) + masked_fill(in[0] * in[0], isnan(in[0]), 3);
+       }},
       {"where",
        {s, {5}},
        [](const Tensors& in) {
@@ -114,7 +140,8 @@ std::vector<OpCase> elementwise() {
       {"comparisons",
        {s, {5}},
        [](const Tensors& in) {
-         return where(in[0] < in[1], in[0] * in[0], in[1] * in[1]) * where(in[0] >= in[1], in[0], in[1]) + cast(in[0] > 0.3, in[0].dtype()) * in[1];
+         return where(in[0] < in[1], in[0] * in[0], in[1] * in[1]) * where(in[0] >= in[1], in[0], in[1]) +
+                cast(in[0] > 0.3, in[0].dtype()) * in[1];
        }},
       {"cast", {s}, [](const Tensors& in) { return cast(cast(in[0] * in[0], DType::f64), in[0].dtype()); }},
       {"long", {{4099}}, [](const Tensors& in) { return tanh(in[0]) * in[0]; }},
@@ -166,7 +193,11 @@ std::vector<OpCase> shapes() {
        [](const Tensors& in) {  // two zeros in a row, one in another
          return prod(in[0] * cast(mask(in, {3, 5}), in[0].dtype()), -1);
        }},
-      {"norm", {s}, [](const Tensors& in) { return norm(in[0]); }, 0, [](const Tensors& in) { return sqrt(sum(in[0] * in[0])); }},
+      {"norm",
+       {s},
+       [](const Tensors& in) { return norm(in[0]); },
+       0,
+       [](const Tensors& in) { return sqrt(sum(in[0] * in[0])); }},
       {"norm axes", {s}, [](const Tensors& in) { return norm(in[0] * in[0], {1}, true) * in[0]; }},
       {"broadcast_to",
        {{3, 1}},
@@ -246,13 +277,19 @@ std::vector<OpCase> shapes() {
          return flip(in[0] * in[0], {0, -1}) * flip(in[0], 1) * flip(in[0]);
        }},
       {"roll", {{5, 3}}, [](const Tensors& in) { return roll(in[0] * in[0], 2, 0) * roll(in[0], -4, 1); }},
-      {"tril and triu", {{2, 3, 5}}, [](const Tensors& in) { return tril(in[0] * in[0], 1) + triu(in[0] * in[0] * in[0], -1); }},
+      {"tril and triu",
+       {{2, 3, 5}},
+       [](const Tensors& in) { return tril(in[0] * in[0], 1) + triu(in[0] * in[0] * in[0], -1); }},
       {"diag of a vector", {{3}}, [](const Tensors& in) { return diag(in[0] * in[0], 1) + diag(in[0], -1); }},
-      {"diag of a matrix", {{3, 5}}, [](const Tensors& in) { return diag(in[0] * in[0], 1) * diag(in[0] * in[0]) + trace(in[0]); }},
+      {"diag of a matrix",
+       {{3, 5}},
+       [](const Tensors& in) { return diag(in[0] * in[0], 1) * diag(in[0] * in[0]) + trace(in[0]); }},
       {"clone", {s}, [](const Tensors& in) { return clone(in[0] * in[0]) * in[0]; }},
       {"cumsum", {{2, 33, 3}}, [](const Tensors& in) { return cumsum(in[0] * in[0], 1) * cumsum(in[0], -1); }},
       {"sort", {{3, 7, 2}}, [](const Tensors& in) { return sort(in[0], 1).values * sort(in[0], 1, true).values; }},
-      {"topk", {{3, 7}}, [](const Tensors& in) { return topk(in[0] * in[0], 3).values * topk(in[0], 3, -1, false).values; }},
+      {"topk",
+       {{3, 7}},
+       [](const Tensors& in) { return topk(in[0] * in[0], 3).values * topk(in[0], 3, -1, false).values; }},
       {"index_select",
        {{3, 5, 2}},
        [](const Tensors& in) {
@@ -266,12 +303,14 @@ std::vector<OpCase> shapes() {
       {"take_along_axis",
        {{2, 5, 3}},
        [](const Tensors& in) {
-         return take_along_axis(in[0] * in[0], integers({{{0, 4, 4}, {0, 4, 1}}, {{2, 2, 3}, {2, 1, 0}}}, in[0].device()), 1);
+         return take_along_axis(in[0] * in[0],
+                                integers({{{0, 4, 4}, {0, 4, 1}}, {{2, 2, 3}, {2, 1, 0}}}, in[0].device()), 1);
        }},
       {"scatter_add",
        {{2, 5}, {2, 7}},
        [](const Tensors& in) {
-         return scatter_add(in[0] * in[0], -1, integers({{0, 4, 4, 0, 4, 1, 4}, {2, 2, 3, 2, 1, 0, 2}}, in[0].device()), in[1] * in[1]);
+         return scatter_add(in[0] * in[0], -1, integers({{0, 4, 4, 0, 4, 1, 4}, {2, 2, 3, 2, 1, 0, 2}}, in[0].device()),
+                            in[1] * in[1]);
        }},
       {"gather",
        {{5, 3}},
@@ -292,7 +331,9 @@ std::vector<OpCase> products() {
       {"matmul odd", {{1, 33}, {33, 65}}, [](const Tensors& in) { return matmul(in[0], in[1]); }},
       {"matrix x vector",
        {{2, 3, 4}, {4}, {3}},
-       [](const Tensors& in) { return matmul(matmul(in[0], in[1]), in[2]) + matmul(in[2], matmul(in[0], in[1], false)[0]); }},
+       [](const Tensors& in) {
+         return matmul(matmul(in[0], in[1]), in[2]) + matmul(in[2], matmul(in[0], in[1], false)[0]);
+       }},
       {"vector x matrix", {{4}, {2, 4, 3}}, [](const Tensors& in) { return matmul(in[0], in[1]); }},
       {"matrix^T x vector", {{4, 3}, {4}}, [](const Tensors& in) { return matmul(in[0], in[1], true); }},
       {"dot and outer", {{5}, {5}, {3}}, [](const Tensors& in) { return dot(in[0], in[1]) * outer(in[0], in[2]); }},
@@ -356,14 +397,18 @@ std::vector<OpCase> products() {
          return norm_linear(in[0] * 3 + 2, {in[1], in[2], 1e-6}, in[3], in[4]);
        },
        0,
-       [](const Tensors& in) { return linear_composed(layer_norm_composed(in[0] * 3 + 2, in[1], in[2], 1e-6), in[3], in[4]); }},
+       [](const Tensors& in) {
+         return linear_composed(layer_norm_composed(in[0] * 3 + 2, in[1], in[2], 1e-6), in[3], in[4]);
+       }},
       {"norm_linear_gelu",
        {{3, 5}, {5}, {5}, {7, 5}, {7}},
        [](const Tensors& in) {
          return norm_linear_gelu(in[0], {in[1], in[2], 1e-6}, in[3], in[4]);
        },
        0,
-       [](const Tensors& in) { return gelu_composed(linear_composed(layer_norm_composed(in[0], in[1], in[2], 1e-6), in[3], in[4]), Gelu::erf); }},
+       [](const Tensors& in) {
+         return gelu_composed(linear_composed(layer_norm_composed(in[0], in[1], in[2], 1e-6), in[3], in[4]), Gelu::erf);
+       }},
       {"linear_residual",
        {{3, 2, 5}, {3, 2, 4}, {5, 4}, {5}},
        [](const Tensors& in) { return linear_residual(in[0], in[1], in[2], in[3]); },
@@ -378,7 +423,9 @@ std::vector<OpCase> products() {
        {{3, 22, 35}, {3, 22, 40}, {35, 40}, {35}, {35}},
        [](const Tensors& in) { return linear_residual(in[0], in[1], in[2], in[3], in[4], constant(in, {3}, "rows")); },
        0,
-       [](const Tensors& in) { return gated_residual_composed(in[0], linear_composed(in[1], in[2], in[3]), in[4], constant(in, {3}, "rows")); }},
+       [](const Tensors& in) {
+         return gated_residual_composed(in[0], linear_composed(in[1], in[2], in[3]), in[4], constant(in, {3}, "rows"));
+       }},
       {"linear_residual around its own input",
        {{3, 2, 5}, {5, 5}, {5}},
        [](const Tensors& in) {
@@ -398,7 +445,9 @@ std::vector<OpCase> products() {
        },
        0,
        [](const Tensors& in) {
-         const Tensor x = in[0] * 2, h = gelu_composed(linear_composed(layer_norm_composed(x, in[1], in[2], 1e-6), in[3], in[4]), Gelu::erf);
+         const Tensor x = in[0] * 2,
+                      h = gelu_composed(linear_composed(layer_norm_composed(x, in[1], in[2], 1e-6), in[3], in[4]),
+                                        Gelu::erf);
          return (x + in[7] * linear_composed(h, in[5], in[6])) * x;
        }},
       {"a branch without norm",
@@ -427,7 +476,11 @@ std::vector<OpCase> fused() {
        [](const Tensors& in) { return gelu(in[0] * 2, Gelu::tanh); },
        0,
        [](const Tensors& in) { return gelu_composed(in[0] * 2, Gelu::tanh); }},
-      {"softmax", {{4, 7}}, [](const Tensors& in) { return softmax(in[0] * 3); }, 0, [](const Tensors& in) { return softmax_composed(in[0] * 3); }},
+      {"softmax",
+       {{4, 7}},
+       [](const Tensors& in) { return softmax(in[0] * 3); },
+       0,
+       [](const Tensors& in) { return softmax_composed(in[0] * 3); }},
       {"softmax axis", {{4, 7, 2}}, [](const Tensors& in) { return softmax(in[0], 1); }},
       {"log_softmax",
        {{4, 33}},
@@ -465,7 +518,9 @@ std::vector<OpCase> fused() {
        0,
        [](const Tensors& in) { return dyt_composed(in[0] * 2, in[1], in[2], in[3]); }},
       {"cross_entropy", {{6, 9}}, [](const Tensors& in) { return cross_entropy(in[0] * 3, labels(in, 6, 9)); }},
-      {"cross_entropy smooth", {{33, 10}}, [](const Tensors& in) { return cross_entropy(in[0] * 3, labels(in, 33, 10), 0.1); }},
+      {"cross_entropy smooth",
+       {{33, 10}},
+       [](const Tensors& in) { return cross_entropy(in[0] * 3, labels(in, 33, 10), 0.1); }},
       {"soft_cross_entropy",
        {{5, 7}},
        [](const Tensors& in) {
@@ -520,10 +575,12 @@ std::vector<OpCase> fused() {
 
 std::vector<OpCase> images() {
   const auto convolution = [](const char* name, const Shape& x, const Shape& w, bool bias, Conv2dOptions o) {
-    return OpCase{.name = name,
-                  .shapes = bias ? std::vector<Shape>{x, w, {w[0]}} : std::vector<Shape>{x, w},
-                  .f = [o](const Tensors& in) { return conv2d(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), o); },
-                  .composed = [o](const Tensors& in) { return conv2d_composed(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), o); }};
+    return OpCase{
+        .name = name,
+        .shapes = bias ? std::vector<Shape>{x, w, {w[0]}} : std::vector<Shape>{x, w},
+        .f = [o](const Tensors& in) { return conv2d(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), o); },
+        .composed =
+            [o](const Tensors& in) { return conv2d_composed(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), o); }};
   };
   return {
       convolution("conv2d", {2, 3, 4, 5}, {2, 3, 3, 3}, true, {.stride = 1, .padding = 1}),
@@ -531,9 +588,15 @@ std::vector<OpCase> images() {
       convolution("conv2d 1x1 strided", {3, 4, 5, 4}, {5, 4, 1, 1}, false, {.stride = 2}),
       convolution("conv2d oblong filter", {1, 2, 5, 6}, {2, 2, 2, 4}, true, {.stride = 3, .padding = 2}),
       convolution("conv2d whole image", {2, 1, 3, 3}, {1, 1, 3, 3}, false, {}),
-      {"max_pool2d", {{2, 3, 5, 7}}, [](const Tensors& in) { return max_pool2d(in[0] * in[0], {.kernel = 3, .stride = 2, .padding = 1}); }},
-      {"max_pool2d, windows that touch", {{1, 2, 4, 6}}, [](const Tensors& in) { return max_pool2d(in[0] * in[0], {}); }},
-      {"avg_pool2d", {{2, 3, 5, 7}}, [](const Tensors& in) { return avg_pool2d(in[0] * in[0], {.kernel = 3, .stride = 2, .padding = 1}); }},
+      {"max_pool2d",
+       {{2, 3, 5, 7}},
+       [](const Tensors& in) { return max_pool2d(in[0] * in[0], {.kernel = 3, .stride = 2, .padding = 1}); }},
+      {"max_pool2d, windows that touch",
+       {{1, 2, 4, 6}},
+       [](const Tensors& in) { return max_pool2d(in[0] * in[0], {}); }},
+      {"avg_pool2d",
+       {{2, 3, 5, 7}},
+       [](const Tensors& in) { return avg_pool2d(in[0] * in[0], {.kernel = 3, .stride = 2, .padding = 1}); }},
       {"avg_pool2d, windows that touch",
        {{1, 2, 4, 6}},
        [](const Tensors& in) { return avg_pool2d(in[0] * in[0], {}); },
@@ -541,8 +604,12 @@ std::vector<OpCase> images() {
        [](const Tensors& in) {
          return mean(reshape(in[0] * in[0], Shape{1, 2, 2, 2, 3, 2}), {3, 5});
        }},
-      {"batch_norm2d", {{3, 2, 3, 2}, {2}, {2}}, [](const Tensors& in) { return batch_norm2d(in[0] * 2 + 1, in[1], in[2], 1e-5); }},
-      {"batch_norm2d odd", {{5, 3, 7, 9}, {3}, {3}}, [](const Tensors& in) { return batch_norm2d(in[0], in[1], in[2], 1e-5); }},
+      {"batch_norm2d",
+       {{3, 2, 3, 2}, {2}, {2}},
+       [](const Tensors& in) { return batch_norm2d(in[0] * 2 + 1, in[1], in[2], 1e-5); }},
+      {"batch_norm2d odd",
+       {{5, 3, 7, 9}, {3}, {3}},
+       [](const Tensors& in) { return batch_norm2d(in[0], in[1], in[2], 1e-5); }},
       {"batch_norm2d given statistics",
        {{3, 2, 3, 2}, {2}, {2}, {2}, {2}},
        [](const Tensors& in) {
@@ -560,10 +627,13 @@ std::vector<OpCase> talking_heads() {
   return {
       {"mix_heads", {{2, 3, 5, 4}, mix, bias}, [](const Tensors& in) { return mix_heads(in[0], in[1], in[2]); }},
       {"attention_talking", shapes, run({})},
-      {"attention_talking cross", {{1, 2, 3, 4}, {1, 2, 7, 4}, {1, 2, 7, 4}, {2, 2}, {2}, {2, 2}, {2}}, run({.scale = 0.7})},
+      {"attention_talking cross",
+       {{1, 2, 3, 4}, {1, 2, 7, 4}, {1, 2, 7, 4}, {2, 2}, {2}, {2, 2}, {2}},
+       run({.scale = 0.7})},
       {"attention_talking drop_key", shapes, run({.drop_key = 0.8})},
       {"attention_talking drop_key zero", shapes, run({.drop_key = 0.8, .empty = EmptyRow::zero})},
-      {"attention_talking drop_key paper and dropout", shapes, run({.drop_key = 0.8, .dropout = 0.3, .empty = EmptyRow::paper})},
+      {"attention_talking drop_key paper and dropout", shapes,
+       run({.drop_key = 0.8, .dropout = 0.3, .empty = EmptyRow::paper})},
       {"attention_talking causal", shapes, run({.causal = true})},
       {"attention_talking dropout", shapes, run({.dropout = 0.3})},
   };
@@ -571,7 +641,9 @@ std::vector<OpCase> talking_heads() {
 
 std::vector<OpCase> attention_cases() {
   const Shape s{2, 2, 5, 4};
-  const auto run = [](AttentionOptions o) { return [o](const Tensors& in) { return attention(in[0], in[1], in[2], o); }; };
+  const auto run = [](AttentionOptions o) {
+    return [o](const Tensors& in) { return attention(in[0], in[1], in[2], o); };
+  };
   const auto masked = [](EmptyRow empty) {
     return [empty](const Tensors& in) {
       const std::int64_t N = in[0].dim(2), M = in[1].dim(2);
@@ -594,12 +666,16 @@ std::vector<OpCase> attention_cases() {
        [](const Tensors& in) { return matmul(softmax_composed(matmul(in[0], in[1], false, true) * 0.7), in[2]); }},
       {"attention causal", {s, s, s}, run({.causal = true})},
       {"attention causal cross", {{1, 2, 3, 4}, {1, 2, 7, 4}, {1, 2, 7, 4}}, run({.drop_key = 0.3, .causal = true})},
-      {"attention causal zero", {{1, 2, 7, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}}, run({.empty = EmptyRow::zero, .causal = true})},
+      {"attention causal zero",
+       {{1, 2, 7, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}},
+       run({.empty = EmptyRow::zero, .causal = true})},
       {"attention odd", {{1, 2, 33, 7}, {1, 2, 65, 7}, {1, 2, 65, 7}}, run({})},
       {"attention dropout", {s, s, s}, run({.dropout = 0.3})},
       {"attention drop_key", {s, s, s}, run({.drop_key = 0.5})},
       {"attention drop_key all", {s, s, s}, run({.drop_key = 1})},
-      {"attention drop_key and dropout", {{1, 2, 17, 8}, {1, 2, 17, 8}, {1, 2, 17, 8}}, run({.drop_key = 0.4, .dropout = 0.2})},
+      {"attention drop_key and dropout",
+       {{1, 2, 17, 8}, {1, 2, 17, 8}, {1, 2, 17, 8}},
+       run({.drop_key = 0.4, .dropout = 0.2})},
       {"attention drop_key zero", {s, s, s}, run({.drop_key = 0.8, .empty = EmptyRow::zero})},
       {"attention drop_key paper", {s, s, s}, run({.drop_key = 0.8, .empty = EmptyRow::paper})},
       {"attention keep", {s, s, s}, masked(EmptyRow::keep_all)},

@@ -1,5 +1,5 @@
-// One list of op cases: inputs and a function. Each is run as value, gradient of order one and two in f64 on the reference backend,
-// and cpu against reference in f32.
+// One list of op cases: inputs and a function. Each is run as value, gradient of order one and two in f64 on the
+// reference backend, and cpu against reference in f32.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// A profiler's signals: while one lives, every thread of the process gets SIGPROF 2,000 times a second, and an ordinary handler, on that thread's own
-// stack, counts them.
+// A profiler's signals: while one lives, every thread of the process gets SIGPROF 2,000 times a second, and an ordinary
+// handler, on that thread's own stack, counts them.
 #pragma once
 
 #include <signal.h>
@@ -49,7 +49,8 @@ class SignalStorm {
       if (round % 16 == 0) {  // threads come and go
         threads.clear();
         for (const auto& task : std::filesystem::directory_iterator("/proc/self/task"))
-          if (const pid_t thread = std::stoi(task.path().filename().string()); thread != self) threads.push_back(thread);
+          if (const pid_t thread = std::stoi(task.path().filename().string()); thread != self)
+            threads.push_back(thread);
       }
       for (const pid_t thread : threads) ::syscall(SYS_tgkill, process, thread, SIGPROF);
       next = std::max(next, std::chrono::steady_clock::now()) + std::chrono::microseconds(500);

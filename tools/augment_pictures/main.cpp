@@ -1,5 +1,6 @@
-// augment_pictures SOURCE_DIR [--check]: draws docs/augmentation/: what each augmentation makes of one picture, and DropKey's masks. With --check it
-// compares instead, pixel by pixel, and exits 1 where a picture is not what it would draw.
+// augment_pictures SOURCE_DIR [--check]: draws docs/augmentation/: what each augmentation makes of one picture, and
+// DropKey's masks. With --check it compares instead, pixel by pixel, and exits 1 where a picture is not what it would
+// draw.
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -22,24 +23,29 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t side = 96, copies = 4;
 
-// A meadow with a house under a sky with a sun: edges, gradients, a light and a dark place; `mirrored` and another hour for a second picture.
+// A meadow with a house under a sky with a sun: edges, gradients, a light and a dark place; `mirrored` and another hour
+// for a second picture.
 Pixels scene(bool second) {
   Pixels image{3, side, side, std::vector<std::uint8_t>(3 * side * side)};
   const auto set = [&](std::int64_t y, std::int64_t x, double r, double g, double b) {
     const double colours[] = {r, g, b};
     for (int c = 0; c < 3; ++c)
-      image.plane(c)[y * side + (second ? side - 1 - x : x)] = static_cast<std::uint8_t>(std::lround(std::min(255.0, std::max(0.0, colours[c]))));
+      image.plane(c)[y * side + (second ? side - 1 - x : x)] =
+          static_cast<std::uint8_t>(std::lround(std::min(255.0, std::max(0.0, colours[c]))));
   };
   for (std::int64_t y = 0; y < side; ++y)
     for (std::int64_t x = 0; x < side; ++x) {
-      const double u = static_cast<double>(x) / side, v = static_cast<double>(y) / side, hill = 0.68 + 0.07 * std::sin(2 * std::numbers::pi * u);
+      const double u = static_cast<double>(x) / side, v = static_cast<double>(y) / side,
+                   hill = 0.68 + 0.07 * std::sin(2 * std::numbers::pi * u);
       if (second)
         set(y, x, 60 + 170 * v, 40 + 90 * v, 110 + 20 * v);
       else
         set(y, x, 90 + 120 * v, 150 + 80 * v, 235);
       if (std::hypot(u - 0.75, v - 0.2) < 0.1) set(y, x, 250, 225, second ? 190 : 90);
-      if (v > hill) set(y, x, 50 + 60 * (v - hill), second ? 70 : 120 + 90 * std::sin(40 * u + 25 * v) * (v - hill), 45);
-      const bool wall = std::abs(u - 0.32) < 0.16 && v > 0.47 && v<0.74, roof = v> 0.3 && v <= 0.47 && std::abs(u - 0.32) < 0.21 * (v - 0.3) / 0.17;
+      if (v > hill)
+        set(y, x, 50 + 60 * (v - hill), second ? 70 : 120 + 90 * std::sin(40 * u + 25 * v) * (v - hill), 45);
+      const bool wall = std::abs(u - 0.32) < 0.16 && v > 0.47 && v<0.74, roof = v> 0.3 && v <= 0.47 &&
+                        std::abs(u - 0.32) < 0.21 * (v - 0.3) / 0.17;
       if (wall) set(y, x, 205, 180, 150);
       if (roof) set(y, x, 165, 50, 40);
       if (wall && std::abs(u - 0.32) < 0.04 && v > 0.58) set(y, x, 70, 45, 30);
@@ -71,7 +77,8 @@ std::vector<float> to_floats(const std::vector<Pixels>& images) {
 Pixels masks(DropShape shape) {
   constexpr KeyGrid grid{12, 12};
   const nn::DropKey by_rate = nn::by_rate({.rate = 0.3, .shape = shape, .match = nn::DropMatch::share}, grid);
-  const KeyDrop drop = key_drop(by_rate.rate, shape, 0, DropSharing::per_entry, grid, grid.cells(), random_key(1, "picture"));
+  const KeyDrop drop =
+      key_drop(by_rate.rate, shape, 0, DropSharing::per_entry, grid, grid.cells(), random_key(1, "picture"));
   std::vector<Pixels> rows;
   for (std::int64_t query = 0; query < 4; ++query) rows.push_back(lab::mask_picture(drop, grid, grid.cells(), query));
   return lab::beside(rows, 0, lab::mask_gap);
@@ -80,17 +87,20 @@ Pixels masks(DropShape shape) {
 std::map<std::string, Pixels> pictures() {
   const Pixels first = scene(false), second = scene(true);
   std::map<std::string, Pixels> all;
-  lab::ImageSet set{.channels = 3, .height = side, .width = side, .classes = 2, .pixels = first.bytes, .labels = {0, 1}};
+  lab::ImageSet set{
+      .channels = 3, .height = side, .width = side, .classes = 2, .pixels = first.bytes, .labels = {0, 1}};
   set.pixels.insert(set.pixels.end(), second.bytes.begin(), second.bytes.end());
   const std::vector<std::uint8_t> fill{124, 116, 104};
   const auto augmented = [&](const std::string& name, const lab::Augmentation& a) {
     std::vector<Pixels> drawn;
-    for (std::uint32_t epoch = 0; epoch < copies; ++epoch) drawn.push_back(lab::augmented(set, {1, epoch, 0, 0}, a, fill));
+    for (std::uint32_t epoch = 0; epoch < copies; ++epoch)
+      drawn.push_back(lab::augmented(set, {1, epoch, 0, 0}, a, fill));
     all[name] = row(first, drawn);
   };
   augmented("flip", {.flip = true});
   std::vector<Pixels> repeated;  // what an image of 96 pixels gets in the batch, before it is erased or mixed
-  for (std::int64_t copy = 0; copy < 3; ++copy) repeated.push_back(lab::augmented(set, {1, 0, 0, copy}, lab::deit_augmentation(side), fill));
+  for (std::int64_t copy = 0; copy < 3; ++copy)
+    repeated.push_back(lab::augmented(set, {1, 0, 0, copy}, lab::deit_augmentation(side), fill));
   all["repeated_augmentation"] = row(first, repeated);
   augmented("crop_padding", {.crop_padding = 12, .flip = true});
   augmented("crop_scale", {.crop_scale = 0.08});
@@ -121,8 +131,9 @@ std::map<std::string, Pixels> pictures() {
     mixed.insert(mixed.begin(), second);
     all[cuts ? "cutmix" : "mixup"] = row(first, mixed);
   }
-  for (const auto& [name, shape] :
-       {std::pair("drop_key_plain", DropShape::plain), {"drop_key_block", DropShape::block}, {"drop_key_cross", DropShape::cross}})
+  for (const auto& [name, shape] : {std::pair("drop_key_plain", DropShape::plain),
+                                    {"drop_key_block", DropShape::block},
+                                    {"drop_key_cross", DropShape::cross}})
     all[name] = masks(shape);
   return all;
 }
@@ -136,7 +147,8 @@ int run(const fs::path& root, bool check_only) {
       fs::create_directories(folder);
       write_file_atomically(file, lab::png(picture));
     } else if (!fs::exists(file) || lab::read_image(file.string()).bytes != picture.bytes) {
-      std::fprintf(stderr, "%s is not what the code draws; write it anew: augment_pictures %s\n", file.c_str(), root.c_str());
+      std::fprintf(stderr, "%s is not what the code draws; write it anew: augment_pictures %s\n", file.c_str(),
+                   root.c_str());
       ++other;
     }
   }

@@ -1,5 +1,6 @@
-// gate_pages SOURCE_DIR [--check]: writes docs/gates/: a page for every residual method and an index, from what the code declares and the comment
-// that opens the method's file. With --check it compares instead, and exits 1 if a page is not what it would write.
+// gate_pages SOURCE_DIR [--check]: writes docs/gates/: a page for every residual method and an index, from what the
+// code declares and the comment that opens the method's file. With --check it compares instead, and exits 1 if a page
+// is not what it would write.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -28,7 +29,8 @@ std::string text_of(const fs::path& file) {
 // The file that defines the method, relative to the source folder.
 fs::path source_of(const fs::path& root, const std::string& method) {
   for (const auto& entry : fs::directory_iterator(root / "nn/gates"))
-    if (entry.path().extension() == ".cpp" && text_of(entry.path()).find(fmt::format("Method methods::{}(", method)) != std::string::npos)
+    if (entry.path().extension() == ".cpp" &&
+        text_of(entry.path()).find(fmt::format("Method methods::{}(", method)) != std::string::npos)
       return fs::relative(entry.path(), root);
   fail(fmt::format("expected a file in nn/gates that defines methods::{}, got none", method));
 }
@@ -36,7 +38,8 @@ fs::path source_of(const fs::path& root, const std::string& method) {
 std::string opening_comment(const std::string& source) {
   std::istringstream lines(source);
   std::string comment, line;
-  while (std::getline(lines, line) && line.starts_with("//")) comment += line.substr(std::min<std::size_t>(3, line.size())) + "\n";
+  while (std::getline(lines, line) && line.starts_with("//"))
+    comment += line.substr(std::min<std::size_t>(3, line.size())) + "\n";
   return comment;
 }
 
@@ -69,70 +72,85 @@ bool looks_at_data(nn::Stack& stack) {
 std::string page(const fs::path& root, const nn::Method& m) {
   nn::Stack stack({.dim = dim, .heads = heads, .hidden = 4 * dim, .depth = depth, .gate = m, .final_norm = true});
   nn::initialize(stack, 0);
-  const nn::Stack plain({.dim = dim, .heads = heads, .hidden = 4 * dim, .depth = depth, .gate = "pre", .final_norm = true});
+  const nn::Stack plain(
+      {.dim = dim, .heads = heads, .hidden = 4 * dim, .depth = depth, .gate = "pre", .final_norm = true});
   const fs::path source = source_of(root, m.name);
   std::vector<std::string> claims;
   for (const nn::Claim c : m.claims) claims.emplace_back(nn::name(c));
-  const auto posts = std::ranges::count_if(stack.blocks(), [](const auto& block) { return block->norm() == nn::Norm::post; });
+  const auto posts =
+      std::ranges::count_if(stack.blocks(), [](const auto& block) { return block->norm() == nn::Norm::post; });
   const std::string placement = m.norm == nn::Norm::none ? "none in blocks; the model's final norm stays"
                                 : posts == depth         ? "after each junction (post)"
                                 : posts == 0             ? "before each branch (pre)"
-                                                         : fmt::format("post in {} of {} blocks, then pre", posts, depth);
+                                             : fmt::format("post in {} of {} blocks, then pre", posts, depth);
   std::string text = fmt::format("# {}\n\n`{}`\n\n{}.\n\n", m.name, m.formula, m.source);
   text += fmt::format(
-      "```cpp\nnn::ViT model({{.depth = 24, .gate = \"{}\"}});  // or depth_stability --gates {}\n{}```\n\n", m.name, m.name,
-      looks_at_data(stack) ? "nn::calibrate(model, images);  // sets the gates from a batch; the experiments do it with their first\n" : "");
+      "```cpp\nnn::ViT model({{.depth = 24, .gate = \"{}\"}});  // or depth_stability --gates {}\n{}```\n\n", m.name,
+      m.name,
+      looks_at_data(stack)
+          ? "nn::calibrate(model, images);  // sets the gates from a batch; the experiments do it with their first\n"
+          : "");
   text += fmt::format("**When to use.** {}\n\n**Pitfalls.** {}\n\n", m.use, m.pitfalls);
   text += "| | |\n| --- | --- |\n";
   text += fmt::format("| norm | {} |\n", placement);
   if (!m.counts.empty()) text += fmt::format("| counts | {} |\n", m.counts);
-  text += fmt::format(
-      "| at init | {} |\n",
-      claims.empty() ? "no claim" : fmt::format("{}{}", fmt::join(claims, ", "), m.paper.zero_head ? " (with a classifier that starts at 0)" : ""));
-  text += fmt::format("| growth of the stream's mean square at init | {} |\n", posts == depth ? "reset to 1 by every norm"
-                                                                               : posts > 0
-                                                                                   ? fmt::format("reset by post-norms, then {}", nn::name(m.growth))
-                                                                                   : nn::name(m.growth));
+  text += fmt::format("| at init | {} |\n",
+                      claims.empty() ? "no claim"
+                                     : fmt::format("{}{}", fmt::join(claims, ", "),
+                                                   m.paper.zero_head ? " (with a classifier that starts at 0)" : ""));
+  text += fmt::format("| growth of the stream's mean square at init | {} |\n",
+                      posts == depth ? "reset to 1 by every norm"
+                      : posts > 0    ? fmt::format("reset by post-norms, then {}", nn::name(m.growth))
+                                     : nn::name(m.growth));
   const nn::Recipe& r = m.paper;
-  text += fmt::format("| its paper's recipe (`--recipe paper`) | {}; {}; {}; {} |\n", nn::name(r.base),
-                      r.zero_head ? "classifier starts at 0" : "ordinary classifier",
-                      r.scalar_rate == 1 ? "one learning rate" : fmt::format("scalars at {:g} times the rate", r.scalar_rate),
-                      r.warmup > 0 ? fmt::format("warm-up of {:.3g} % of the steps", 100 * r.warmup) : "no warm-up");
+  text += fmt::format(
+      "| its paper's recipe (`--recipe paper`) | {}; {}; {}; {} |\n", nn::name(r.base),
+      r.zero_head ? "classifier starts at 0" : "ordinary classifier",
+      r.scalar_rate == 1 ? "one learning rate" : fmt::format("scalars at {:g} times the rate", r.scalar_rate),
+      r.warmup > 0 ? fmt::format("warm-up of {:.3g} % of the steps", 100 * r.warmup) : "no warm-up");
   text += fmt::format("| source of that | {} |\n", r.source);
-  text += fmt::format("| parameters beside pre-norm's | {:+} in {} blocks of dim {} |\n\n", stack.parameter_count() - plain.parameter_count(), depth,
-                      dim);
+  text += fmt::format("| parameters beside pre-norm's | {:+} in {} blocks of dim {} |\n\n",
+                      stack.parameter_count() - plain.parameter_count(), depth, dim);
   if (!m.constants.empty()) {
     text += fmt::format(
-        "## Constants\n\nOthers than the standard ones are chosen as text, `--gate {0}` or `--gates {0}`, or in code (`nn/gates/methods.h`). Lists "
+        "## Constants\n\nOthers than the standard ones are chosen as text, `--gate {0}` or `--gates {0}`, or in code "
+        "(`nn/gates/methods.h`). Lists "
         "and "
-        "reports name them, files of weights hold them.\n\n| constant | standard | values | meaning | another value changes |\n| --- | --- | --- | "
+        "reports name them, files of weights hold them.\n\n| constant | standard | values | meaning | another value "
+        "changes |\n| --- | --- | --- | "
         "--- | "
         "--- |\n",
         m.text());
     for (const nn::MethodConstant& c : m.constants)
-      text += fmt::format("| `{}` | {} | {} | {} | {} |\n", c.name, c.standard ? fmt::format("{}", *c.standard) : "by depth", c.expected(), c.meaning,
+      text += fmt::format("| `{}` | {} | {} | {} | {} |\n", c.name,
+                          c.standard ? fmt::format("{}", *c.standard) : "by depth", c.expected(), c.meaning,
                           c.affects == nn::Affects::function     ? "what the network computes"
                           : c.affects == nn::Affects::parameters ? "which parameters there are"
                                                                  : "the start of training alone");
     text += "\n";
   }
   text += fmt::format(
-      "## Parameters and how they start\n\nOf a block (and of the stack: `norm`) at dim {}, {} heads, {} blocks, with ViT's weights and the rates of "
+      "## Parameters and how they start\n\nOf a block (and of the stack: `norm`) at dim {}, {} heads, {} blocks, with "
+      "ViT's weights and the rates of "
       "its paper. "
       "Biases of linears start at 0.\n\n",
       dim, heads, depth);
-  text += "| parameter | shape | role | init | decays | rate x | eps x |\n| --- | --- | --- | --- | --- | ---: | ---: |\n";
+  text +=
+      "| parameter | shape | role | init | decays | rate x | eps x |\n| --- | --- | --- | --- | --- | ---: | ---: |\n";
   text += parameter_rows(stack);
-  text += fmt::format("\n## The method and its paper\n\nFrom [{}](../../{}):\n\n```text\n{}```\n", source.string(), source.string(),
-                      opening_comment(text_of(root / source)));
+  text += fmt::format("\n## The method and its paper\n\nFrom [{}](../../{}):\n\n```text\n{}```\n", source.string(),
+                      source.string(), opening_comment(text_of(root / source)));
   return text;
 }
 
 std::string index() {
   std::string text =
-      "# Residual methods\n\nOne page each, written by `gate_pages` from what the code declares. How they train at 24 blocks: "
-      "[methods_at_depth_24.md](../methods_at_depth_24.md).\n\nA method with another constant is a method, too: `--gates "
-      "layerscale,layerscale:init=1e-5,mix_ln:post_share=0.75`, or `{.gate = \"mix_ln:post_share=0.75\"}` in code.\n\nA gate of your own: "
+      "# Residual methods\n\nOne page each, written by `gate_pages` from what the code declares. How they train at 24 "
+      "blocks: "
+      "[methods_at_depth_24.md](../methods_at_depth_24.md).\n\nA method with another constant is a method, too: "
+      "`--gates "
+      "layerscale,layerscale:init=1e-5,mix_ln:post_share=0.75`, or `{.gate = \"mix_ln:post_share=0.75\"}` in "
+      "code.\n\nA gate of your own: "
       "[own_gates.md](../own_gates.md) says which function to override.\n\n| method | formula | source | "
       "claims at init |\n| --- | --- | --- | --- |\n";
   for (const std::string& name : nn::method_names()) {

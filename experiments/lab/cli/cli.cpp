@@ -19,8 +19,9 @@ using Decides = CliOption::Decides;
 const std::string general = "General";
 
 std::string shell_word(const std::string& word) {
-  const bool plain =
-      !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=.,/:+@%") == std::string::npos;
+  const bool plain = !word.empty() && word.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=.,/:+@%") ==
+                                          std::string::npos;
   if (plain) return word;
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -61,8 +62,10 @@ Json parse_config(const std::string& path) {
   };
   try {
     Json config = Json::parse(content, refuse_twice, true, true);
-    if (config.is_object() && config.contains("experiment") && config.contains("settings")) config = Json(config["settings"]);  // a run.json
-    usage_check(config.is_object(), "{}: expected an object like the one --print-config prints, got {}", path, config.type_name());
+    if (config.is_object() && config.contains("experiment") && config.contains("settings"))
+      config = Json(config["settings"]);  // a run.json
+    usage_check(config.is_object(), "{}: expected an object like the one --print-config prints, got {}", path,
+                config.type_name());
     return config;
   } catch (const Json::exception& e) {
     throw UsageError(fmt::format("{}: {}", path, json_reason(e)));
@@ -77,7 +80,9 @@ std::string did_you_mean(const std::string& near, const std::string& otherwise) 
 
 Cli::Cli(std::string experiment, std::string summary)
     : experiment_(std::move(experiment)), program_(experiment_), summary_(std::move(summary)), section_(general) {
-  option("--config", &config_, "Values from a file as --print-config prints it").value_name("FILE").decides_nothing_later();
+  option("--config", &config_, "Values from a file as --print-config prints it")
+      .value_name("FILE")
+      .decides_nothing_later();
   option("--print-config", &print_config_, "Print all settings as a file for --config").decides_nothing_later();
   option("--help", &help_, "Print this text (-h)").decides_nothing_later();
   option("--version", &version_, "Print the version").decides_nothing_later();
@@ -85,14 +90,15 @@ Cli::Cli(std::string experiment, std::string summary)
 
 void Cli::section(const std::string& title) {
   section_ = title;
-  if (title != general && std::find(sections_.begin(), sections_.end(), title) == sections_.end()) sections_.push_back(title);
+  if (title != general && std::find(sections_.begin(), sections_.end(), title) == sections_.end())
+    sections_.push_back(title);
 }
 
 CliOption& Cli::option(const std::string& name, CliOption::Field field, const std::string& help) {
   if (std::ranges::find(left_out_, name, &std::pair<std::string, std::string>::first) != left_out_.end())
     return not_declared_.emplace_back(name, section_, field, help);
-  check(name.starts_with("--") && !find(name), "[cli] expected an option that begins with -- and is new, got {}{}", name,
-        find(name) ? " again: choose another name" : "");
+  check(name.starts_with("--") && !find(name), "[cli] expected an option that begins with -- and is new, got {}{}",
+        name, find(name) ? " again: choose another name" : "");
   return options_.emplace_back(name, section_, field, help);
 }
 
@@ -110,7 +116,8 @@ void Cli::listing(const std::string& name, const std::string& help, std::functio
   section_ = here;
 }
 
-CliOption& Cli::listing(const std::string& name, std::vector<std::string>* about, const std::string& help, std::function<std::string()> text) {
+CliOption& Cli::listing(const std::string& name, std::vector<std::string>* about, const std::string& help,
+                        std::function<std::string()> text) {
   listings_.push_back({false, about, std::move(text)});
   const std::string here = section_;
   section(instead);
@@ -131,12 +138,15 @@ void Cli::explain(const std::string& name, const std::string& source) {
   option->explained = option->text();
 }
 
-bool Cli::has(const std::string& name) const { return std::ranges::find(options_, name, &CliOption::name) != options_.end(); }
+bool Cli::has(const std::string& name) const {
+  return std::ranges::find(options_, name, &CliOption::name) != options_.end();
+}
 
 bool Cli::given(const std::string& name) const { return std::find(given_.begin(), given_.end(), name) != given_.end(); }
 
 void Cli::preset(const std::string& name, const std::string& help, std::function<void()> set) {
-  if (presets_.empty()) options_.emplace_front("--preset", general, &preset_, "A named set of values, listed below").decides_speed_only();
+  if (presets_.empty())
+    options_.emplace_front("--preset", general, &preset_, "A named set of values, listed below").decides_speed_only();
   presets_.push_back({name, help, std::move(set)});
 }
 
@@ -168,7 +178,8 @@ std::vector<Cli::Given> Cli::split_arguments(const std::vector<std::string>& arg
       const bool after_axis = !given.empty() && given.back().option->is_axis();
       const bool after_pair = !given.empty() && given.back().option->is_pair();
       const std::string hint = after_pair   ? fmt::format("{} takes two names", given.back().option->name)
-                               : after_axis ? fmt::format("a list takes commas: {} {},{}", given.back().option->name, given.back().value, argument)
+                               : after_axis ? fmt::format("a list takes commas: {} {},{}", given.back().option->name,
+                                                          given.back().value, argument)
                                             : "every value belongs to an option, see --help";
       throw UsageError(fmt::format("unexpected argument '{}'; {}", argument, hint));
     }
@@ -186,18 +197,22 @@ std::vector<Cli::Given> Cli::split_arguments(const std::vector<std::string>& arg
       std::vector<std::string> names;
       for (const CliOption& o : options_) names.push_back(o.name.substr(2));
       const std::string near = nearest_name(name.substr(std::min(name.find_first_not_of('-'), name.size())), names);
-      throw UsageError(fmt::format("unknown option {}; {}", name, did_you_mean(near.empty() ? "" : "--" + near, "--help lists them")));
+      throw UsageError(fmt::format("unknown option {}; {}", name,
+                                   did_you_mean(near.empty() ? "" : "--" + near, "--help lists them")));
     }
     for (const Given& earlier : given)
-      usage_check(earlier.option != option, "{} is given twice{}", name, option->is_axis() ? "; a list takes commas, such as 6,24" : "");
+      usage_check(earlier.option != option, "{} is given twice{}", name,
+                  option->is_axis() ? "; a list takes commas, such as 6,24" : "");
     std::string value = off ? "false" : "";
     if (equals != std::string::npos) {
       usage_check(!option->is_switch(), "{} takes no value, got '{}'", name, argument.substr(equals + 1));
       value = argument.substr(equals + 1);
     } else if (!option->is_switch()) {
-      usage_check(i + 1 < arguments.size() && !arguments[i + 1].starts_with("--"), "{} expects a value: {} {}", name, name, option->value_name());
+      usage_check(i + 1 < arguments.size() && !arguments[i + 1].starts_with("--"), "{} expects a value: {} {}", name,
+                  name, option->value_name());
       value = arguments[++i];
-      if (option->is_pair() && i + 1 < arguments.size() && !arguments[i + 1].starts_with('-')) value += "," + arguments[++i];
+      if (option->is_pair() && i + 1 < arguments.size() && !arguments[i + 1].starts_with('-'))
+        value += "," + arguments[++i];
     }
     given.push_back({option, std::move(value)});
   }
@@ -236,10 +251,12 @@ void Cli::apply_config(const std::string& path) {
     }
     if (!option) {
       const std::string near = nearest_name(key, keys);
-      throw UsageError(fmt::format("{}: unknown key \"{}\"; {}", path, key,
-                                   did_you_mean(near.empty() ? "" : "\"" + near + "\"", "--print-config shows all keys")));
+      throw UsageError(
+          fmt::format("{}: unknown key \"{}\"; {}", path, key,
+                      did_you_mean(near.empty() ? "" : "\"" + near + "\"", "--print-config shows all keys")));
     }
-    usage_check(option->decides() != Decides::call, "{}: \"{}\" belongs on the command line, as {}", path, key, option->name);
+    usage_check(option->decides() != Decides::call, "{}: \"{}\" belongs on the command line, as {}", path, key,
+                option->name);
     option->read_json(fmt::format("{}: \"{}\"", path, key), value.dump());
     given_.push_back(option->name);
   }
@@ -310,7 +327,8 @@ std::string Cli::config() const {
   };
   const auto comment = [&](const CliOption& o) {
     if (o.source.empty()) return o.help;
-    return fmt::format("{} [{}]", o.help, o.text() == o.explained ? o.source : fmt::format("given; {} has {}", preset_, o.explained));
+    return fmt::format("{} [{}]", o.help,
+                       o.text() == o.explained ? o.source : fmt::format("given; {} has {}", preset_, o.explained));
   };
   std::vector<Line> lines;
   for (const std::string& section : section_order())
@@ -320,7 +338,8 @@ std::string Cli::config() const {
     }
   std::string text = fmt::format("// Settings of {} {}; read with --config FILE\n{{\n", program_, version());
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (i == 0 || lines[i].section != lines[i - 1].section) text += fmt::format("{}  // {}\n", i == 0 ? "" : "\n", lines[i].section);
+    if (i == 0 || lines[i].section != lines[i - 1].section)
+      text += fmt::format("{}  // {}\n", i == 0 ? "" : "\n", lines[i].section);
     text += fmt::format("  {:<34}  // {}\n", lines[i].setting + (i + 1 < lines.size() ? "," : ""), lines[i].help);
   }
   text += "}\n";
@@ -339,7 +358,8 @@ std::string Cli::difference(const std::string& recorded_settings) const {
       if (!given(option.name)) continue;  // younger than the record, and as it was before it could be said
       return fmt::format("{} is not recorded there and {} here", key, ours[key].dump());
     }
-    if (recorded[key] != ours[key]) return fmt::format("{} is {} there and {} here", key, recorded[key].dump(), ours[key].dump());
+    if (recorded[key] != ours[key])
+      return fmt::format("{} is {} there and {} here", key, recorded[key].dump(), ours[key].dump());
   }
   for (const auto& [key, value] : recorded.items())
     if (!ours.contains(key)) return fmt::format("{} is {} there and unknown here", key, value.dump());

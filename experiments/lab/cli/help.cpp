@@ -49,19 +49,23 @@ std::string Cli::help() const {
     left.push_back("  " + option.name + (option.is_switch() ? "" : " " + option.value_name()));
     column = std::max(column, left.back().size() + 2);
   }
-  std::string text = fmt::format("{}\nUsage: {}{} [options]\n", wrapped(summary_, 0), program_, words_ ? " " + words_title_ : "");
+  std::string text =
+      fmt::format("{}\nUsage: {}{} [options]\n", wrapped(summary_, 0), program_, words_ ? " " + words_title_ : "");
   for (const std::string& section : section_order()) {
     text += fmt::format("\n{}:\n", section);
     for (std::size_t i = 0; i < options_.size(); ++i)
       if (options_[i].section == section)
-        text += fmt::format("{:<{}}{}", left[i], column,
-                            wrapped(described(options_[i], std::ranges::find(by_rule_, options_[i].name) != by_rule_.end()), column));
+        text += fmt::format(
+            "{:<{}}{}", left[i], column,
+            wrapped(described(options_[i], std::ranges::find(by_rule_, options_[i].name) != by_rule_.end()), column));
   }
   if (!presets_.empty()) text += "\nPresets:\n";
-  for (const Preset& preset : presets_) text += fmt::format("{:<{}}{}", "  " + preset.name, column, wrapped(preset.help, column));
+  for (const Preset& preset : presets_)
+    text += fmt::format("{:<{}}{}", "  " + preset.name, column, wrapped(preset.help, column));
   if (!words_)
     text += "\n" + wrapped(
-                       "A list takes commas (6,24) and, for integers, ranges that include both ends (0..4). An option on the command line beats "
+                       "A list takes commas (6,24) and, for integers, ranges that include both ends (0..4). An option "
+                       "on the command line beats "
                        "--config, which beats --preset, which beats the default in brackets.",
                        0);
   if (!examples_.empty()) text += fmt::format("\nExample{}:\n", examples_.size() > 1 ? "s" : "");

@@ -129,12 +129,14 @@ bool CliOption::is_axis() const {
 std::string CliOption::value_name() const {
   if (is_switch()) return "";
   if (!value_name_.empty()) return value_name_;
-  const bool is_text = std::holds_alternative<std::string*>(field) || std::holds_alternative<std::vector<std::string>*>(field);
+  const bool is_text =
+      std::holds_alternative<std::string*>(field) || std::holds_alternative<std::vector<std::string>*>(field);
   return std::string(is_text ? "NAME" : "N") + (is_axis() ? ",.." : "");
 }
 
 std::string CliOption::expected() const {
-  const bool whole = std::holds_alternative<std::int64_t*>(field) || std::holds_alternative<std::optional<std::int64_t>*>(field) ||
+  const bool whole = std::holds_alternative<std::int64_t*>(field) ||
+                     std::holds_alternative<std::optional<std::int64_t>*>(field) ||
                      std::holds_alternative<std::vector<std::int64_t>*>(field);
   const bool has_low = std::isfinite(lowest_), has_high = std::isfinite(highest_);
   std::string text = is_axis() ? (whole ? "integers" : "numbers") : (whole ? "an integer" : "a number");
@@ -164,7 +166,8 @@ void CliOption::check_name(const std::string& where, const std::string& name_) c
 template <class T>
 void CliOption::check_bounds(const std::string& where, T value) const {
   const auto number = static_cast<double>(value);
-  const bool inside = (low_open_ ? number > lowest_ : number >= lowest_) && (high_open_ ? number < highest_ : number <= highest_);
+  const bool inside =
+      (low_open_ ? number > lowest_ : number >= lowest_) && (high_open_ ? number < highest_ : number <= highest_);
   if (!inside) refuse(where, fmt::format("{}", value));
 }
 
@@ -173,7 +176,8 @@ void CliOption::set_at(const void* original, void* copy, std::size_t size, const
   std::visit(
       [&](auto* variable) {
         using T = std::remove_pointer_t<decltype(variable)>;
-        const auto offset = static_cast<std::size_t>(reinterpret_cast<const char*>(variable) - static_cast<const char*>(original));
+        const auto offset =
+            static_cast<std::size_t>(reinterpret_cast<const char*>(variable) - static_cast<const char*>(original));
         if (offset >= size) return;  // of another struct; one before `original` wraps around
         T& target = *reinterpret_cast<T*>(static_cast<char*>(copy) + offset);
         const auto number = [&]<class N>(N) -> N {
@@ -241,9 +245,12 @@ std::vector<T> CliOption::axis(const std::string& where, const std::vector<std::
     if constexpr (std::is_same_v<T, std::int64_t>) {
       if (const std::size_t dots = text.find(".."); dots != std::string::npos) {
         const auto first = item<T>(where, text.substr(0, dots)), last = item<T>(where, text.substr(dots + 2));
-        if (first > last) throw UsageError(fmt::format("{}: the range {} is empty; write {}..{}", where, text, last, first));
-        const std::uint64_t span = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);  // last - first may overflow
-        if (span >= longest_range) throw UsageError(fmt::format("{}: the range {} holds more than {} values", where, text, longest_range));
+        if (first > last)
+          throw UsageError(fmt::format("{}: the range {} is empty; write {}..{}", where, text, last, first));
+        const std::uint64_t span =
+            static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);  // last - first may overflow
+        if (span >= longest_range)
+          throw UsageError(fmt::format("{}: the range {} holds more than {} values", where, text, longest_range));
         for (std::uint64_t i = 0; i <= span; ++i) append(first + static_cast<T>(i));
         continue;
       }
@@ -275,7 +282,8 @@ void CliOption::read_items(const std::string& where, std::vector<std::string> it
 }
 
 void CliOption::read(const std::string& where, const std::string& typed) {
-  if (typed.empty() && !is_switch()) throw UsageError(fmt::format("{} expects {}, got nothing", where, is_axis() ? "a list" : "a value"));
+  if (typed.empty() && !is_switch())
+    throw UsageError(fmt::format("{} expects {}, got nothing", where, is_axis() ? "a list" : "a value"));
   read_items(where, is_axis() ? split(typed) : std::vector<std::string>{typed});
 }
 
@@ -286,12 +294,14 @@ void CliOption::read_json(const std::string& where, const std::string& json) {
     **variable = value.get<bool>();
     return;
   }
-  const bool takes_text = std::holds_alternative<std::string*>(field) || std::holds_alternative<std::vector<std::string>*>(field);
+  const bool takes_text =
+      std::holds_alternative<std::string*>(field) || std::holds_alternative<std::vector<std::string>*>(field);
   // A string reads as on the command line ("0..4", "all"), a number as its digits.
   const auto typed = [&](const Json& one) {
     if (one.is_string()) return one.get<std::string>();
     if (one.is_number() && !takes_text) return one.dump();
-    throw UsageError(fmt::format("{} expects {}, got {}", where, takes_text ? "text in quotes" : expected(), one.dump()));
+    throw UsageError(
+        fmt::format("{} expects {}, got {}", where, takes_text ? "text in quotes" : expected(), one.dump()));
   };
   std::vector<std::string> items;
   if (value.is_array() && is_axis())

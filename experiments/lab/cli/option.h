@@ -14,14 +14,17 @@
 namespace plumb::lab {
 
 struct CliOption {
-  // The variable; what it holds when declared is the default. bool is a switch without a value; vector is an axis: "6,24,48", and for
-  // integers also ranges that include both ends: "0..2,7"; optional also takes a word for "none given" (or_word).
-  using Field = std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<std::int64_t>*, std::optional<double>*,
-                             std::vector<std::int64_t>*, std::vector<double>*, std::vector<std::string>*>;
+  // The variable; what it holds when declared is the default. bool is a switch without a value; vector is an axis:
+  // "6,24,48", and for integers also ranges that include both ends: "0..2,7"; optional also takes a word for "none
+  // given" (or_word).
+  using Field =
+      std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<std::int64_t>*, std::optional<double>*,
+                   std::vector<std::int64_t>*, std::vector<double>*, std::vector<std::string>*>;
 
-  // What a setting decides. `result`: equal settings give equal results, and --resume insists on them. `speed`: recorded, free to
-  // change (a preset's name is such: what it sets is recorded by itself). `trials`: which runs there are, not how one ends; --resume may add to them.
-  // `call`: about this call only; neither in a configuration nor in run.json.
+  // What a setting decides. `result`: equal settings give equal results, and --resume insists on them. `speed`:
+  // recorded, free to change (a preset's name is such: what it sets is recorded by itself). `trials`: which runs there
+  // are, not how one ends; --resume may add to them. `call`: about this call only; neither in a configuration nor in
+  // run.json.
   enum class Decides { result, trials, speed, call };
 
   CliOption(std::string name_, std::string section_, Field field_, std::string help_);
@@ -56,7 +59,9 @@ struct CliOption {
 
   std::string key() const;  // its name in JSON: "drop_key"
   bool is_switch() const { return std::holds_alternative<bool*>(field); }
-  bool is_on() const { return is_switch() && *std::get<bool*>(field); }  // a switch that is set, and that --no-NAME sets back
+  bool is_on() const {
+    return is_switch() && *std::get<bool*>(field);
+  }  // a switch that is set, and that --no-NAME sets back
   bool is_axis() const;
   bool is_pair() const { return pair_; }
   Decides decides() const { return decides_; }
@@ -64,14 +69,15 @@ struct CliOption {
   const std::vector<std::string>& names() const { return names_; }
   std::string value_name() const;  // "N", "N,...", "NAME"
 
-  // Set the variable. `where` begins the message of the UsageError that a wrong value is: "--batch", "quick.json: batch".
+  // Set the variable. `where` begins the message of the UsageError that a wrong value is: "--batch", "quick.json:
+  // batch".
   void read(const std::string& where, const std::string& text);
   void read_json(const std::string& where, const std::string& json);
   // Reads the variable's own value again: for values that a program sets.
   void validate(const std::string& where);
 
-  // Sets the variable's counterpart in a copy of the struct that holds the variable; nothing where `original` does not hold it. Throws UsageError for
-  // a value that the option would refuse.
+  // Sets the variable's counterpart in a copy of the struct that holds the variable; nothing where `original` does not
+  // hold it. Throws UsageError for a value that the option would refuse.
   template <class Struct>
   void set_in_copy(const Struct& original, Struct& copy, const AxisValue& value) const {
     set_at(&original, &copy, sizeof(Struct), value);

@@ -23,7 +23,8 @@ void mirror(Pixels& image) {
 }  // namespace
 
 Augmentation deit_augmentation(std::int64_t side) {
-  Augmentation a{.flip = true, .rand_augment = {.operations = 2}, .erase = 0.25, .mixup = 0.8, .cutmix = 1, .repeats = 3};
+  Augmentation a{
+      .flip = true, .rand_augment = {.operations = 2}, .erase = 0.25, .mixup = 0.8, .cutmix = 1, .repeats = 3};
   if (side <= 32)
     a.crop_padding = 4;
   else
@@ -33,8 +34,10 @@ Augmentation deit_augmentation(std::int64_t side) {
 
 Augmentation light_augmentation() { return {.crop_padding = 4, .flip = true}; }
 
-Placement draw_placement(const Augmentation& augmentation, std::uint64_t seed, std::uint32_t epoch, std::int64_t sample) {
-  const Draw draw = element_draw(random_key(seed, "data.augment"), epoch, Purpose::augmentation, static_cast<std::uint64_t>(sample));
+Placement draw_placement(const Augmentation& augmentation, std::uint64_t seed, std::uint32_t epoch,
+                         std::int64_t sample) {
+  const Draw draw =
+      element_draw(random_key(seed, "data.augment"), epoch, Purpose::augmentation, static_cast<std::uint64_t>(sample));
   const std::int64_t p = augmentation.crop_padding;
   const auto shift = [&](int i) { return static_cast<std::int64_t>(draw16(draw, i)) * (2 * p + 1) / 65536 - p; };
   return {shift(0), shift(1), augmentation.flip && draw16(draw, 2) < 0x8000u};
@@ -44,7 +47,8 @@ Pixels placed(const Pixels& image, const Placement& placement) {
   const std::int64_t height = image.height, width = image.width;
   Pixels result{image.channels, height, width, std::vector<std::uint8_t>(image.bytes.size(), 0)};
   // Columns of the result that lie on the image.
-  const std::int64_t first = std::clamp<std::int64_t>(-placement.shift_x, 0, width), last = std::clamp(width - placement.shift_x, first, width);
+  const std::int64_t first = std::clamp<std::int64_t>(-placement.shift_x, 0, width),
+                     last = std::clamp(width - placement.shift_x, first, width);
   for (std::int64_t c = 0; c < image.channels; ++c)
     for (std::int64_t y = 0; y < height; ++y) {
       const std::int64_t from = y + placement.shift_y;
@@ -62,9 +66,11 @@ Pixels placed(const Pixels& image, const Placement& placement) {
 Box draw_crop(std::int64_t height, std::int64_t width, double least_share, RandomStream& stream) {
   const auto area = static_cast<double>(height * width);
   for (int attempt = 0; attempt < 10; ++attempt) {
-    const double target = stream.uniform(least_share, 1) * area, ratio = std::exp(stream.uniform(std::log(3.0 / 4), std::log(4.0 / 3)));
+    const double target = stream.uniform(least_share, 1) * area,
+                 ratio = std::exp(stream.uniform(std::log(3.0 / 4), std::log(4.0 / 3)));
     const std::int64_t w = std::lrint(std::sqrt(target * ratio)), h = std::lrint(std::sqrt(target / ratio));
-    if (0 < w && w <= width && 0 < h && h <= height) return {stream.below(height - h + 1), stream.below(width - w + 1), h, w};
+    if (0 < w && w <= width && 0 < h && h <= height)
+      return {stream.below(height - h + 1), stream.below(width - w + 1), h, w};
   }
   const double ratio = static_cast<double>(width) / static_cast<double>(height);
   std::int64_t w = width, h = height;
@@ -79,12 +85,14 @@ Box draw_erasure(std::int64_t height, std::int64_t width, double probability, Ra
     const double target = stream.uniform(0.02, 1.0 / 3) * static_cast<double>(height * width);
     const double ratio = std::exp(stream.uniform(std::log(0.3), std::log(1 / 0.3)));
     const std::int64_t h = std::lrint(std::sqrt(target * ratio)), w = std::lrint(std::sqrt(target / ratio));
-    if (0 < w && w < width && 0 < h && h < height) return {stream.below(height - h + 1), stream.below(width - w + 1), h, w};
+    if (0 < w && w < width && 0 < h && h < height)
+      return {stream.below(height - h + 1), stream.below(width - w + 1), h, w};
   }
   return {};
 }
 
-Pixels augmented(const ImageSet& set, const Occurrence& what, const Augmentation& a, const std::vector<std::uint8_t>& fill) {
+Pixels augmented(const ImageSet& set, const Occurrence& what, const Augmentation& a,
+                 const std::vector<std::uint8_t>& fill) {
   Pixels image = a.crop_scale < 1 ? original(set, what.sample) : fitted(set, what.sample);
   if (a.crop_scale < 1) {
     RandomStream stream = stream_of("data.crop", what);
@@ -92,7 +100,8 @@ Pixels augmented(const ImageSet& set, const Occurrence& what, const Augmentation
     image = resize(image, part, set.height, set.width, Interpolation::bicubic);
     if (a.flip && stream.happens(0.5)) mirror(image);
   } else if (a.places()) {
-    const std::uint64_t seed = what.copy == 0 ? what.seed : random_key(what.seed, fmt::format("data.copy.{}", what.copy));
+    const std::uint64_t seed =
+        what.copy == 0 ? what.seed : random_key(what.seed, fmt::format("data.copy.{}", what.copy));
     image = placed(image, draw_placement(a, seed, what.epoch, what.sample));
   }
   if (a.rand_augment.operations > 0) {
@@ -102,23 +111,26 @@ Pixels augmented(const ImageSet& set, const Occurrence& what, const Augmentation
   return image;
 }
 
-void erase_image(float* image, std::int64_t channels, std::int64_t height, std::int64_t width, const Occurrence& what, double probability) {
+void erase_image(float* image, std::int64_t channels, std::int64_t height, std::int64_t width, const Occurrence& what,
+                 double probability) {
   RandomStream stream = stream_of("data.erase", what);
   const Box part = draw_erasure(height, width, probability, stream);
   for (std::int64_t c = 0; c < channels; ++c)
     for (std::int64_t y = part.top; y < part.top + part.height; ++y)
-      for (std::int64_t x = part.left; x < part.left + part.width; ++x) image[(c * height + y) * width + x] = static_cast<float>(stream.normal());
+      for (std::int64_t x = part.left; x < part.left + part.width; ++x)
+        image[(c * height + y) * width + x] = static_cast<float>(stream.normal());
 }
 
-double mix_batch(std::vector<float>& images, std::int64_t count, std::int64_t channels, std::int64_t height, std::int64_t width,
-                 const Augmentation& a, RandomStream& stream) {
+double mix_batch(std::vector<float>& images, std::int64_t count, std::int64_t channels, std::int64_t height,
+                 std::int64_t width, const Augmentation& a, RandomStream& stream) {
   const bool cuts = a.cutmix > 0 && (a.mixup == 0 || stream.happens(0.5));
   const double alpha = cuts ? a.cutmix : a.mixup;
   double share = stream.beta(alpha, alpha);
   Box part{0, 0, height, width};
   if (cuts) {  // a rectangle of the image's shape, cut off at the border
     const double side = std::sqrt(1 - share);
-    const auto h = static_cast<std::int64_t>(static_cast<double>(height) * side), w = static_cast<std::int64_t>(static_cast<double>(width) * side);
+    const auto h = static_cast<std::int64_t>(static_cast<double>(height) * side),
+               w = static_cast<std::int64_t>(static_cast<double>(width) * side);
     const std::int64_t y = stream.below(height), x = stream.below(width);
     const std::int64_t top = std::max<std::int64_t>(y - h / 2, 0), left = std::max<std::int64_t>(x - w / 2, 0);
     part = {top, left, std::min(y + h / 2, height) - top, std::min(x + w / 2, width) - left};

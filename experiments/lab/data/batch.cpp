@@ -15,12 +15,15 @@ Batch to_tensors(const HostBatch& batch, const ImageSet& set) {
     given.push_back({others.data(), {batch.size()}, DType::i64});
   }
   const std::vector<Array> parts = arrays_from(given, defaults().device);
-  return {cast(Tensor(parts[0]), defaults().dtype), Tensor(parts[1]), batch.share < 1 ? Tensor(parts[2]) : Tensor(), batch.share};
+  return {cast(Tensor(parts[0]), defaults().dtype), Tensor(parts[1]), batch.share < 1 ? Tensor(parts[2]) : Tensor(),
+          batch.share};
 }
 
 Tensor loss_of(const Tensor& logits, const Batch& batch, double label_smoothing) {
   const Tensor own = cross_entropy(logits, batch.labels, label_smoothing);
-  return batch.others.defined() ? batch.share * own + (1 - batch.share) * cross_entropy(logits, batch.others, label_smoothing) : own;
+  return batch.others.defined()
+             ? batch.share * own + (1 - batch.share) * cross_entropy(logits, batch.others, label_smoothing)
+             : own;
 }
 
 }  // namespace plumb::lab

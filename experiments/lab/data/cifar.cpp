@@ -20,8 +20,9 @@ struct Format {
 
 void check_whole(const InputFile& file, std::uint64_t bytes, const Format& format) {
   const std::size_t record = format.record();
-  check(bytes % record == 0, "{}: expected {} records of {} bytes, got {} bytes: {} records and {} bytes; is it cut off, or {}?", file.path(),
-        format.name, record, bytes, bytes / record, bytes % record, format.other);
+  check(bytes % record == 0,
+        "{}: expected {} records of {} bytes, got {} bytes: {} records and {} bytes; is it cut off, or {}?",
+        file.path(), format.name, record, bytes, bytes / record, bytes % record, format.other);
 }
 
 void append_records(const std::string& path, const Format& format, ImageSet& set) {
@@ -36,8 +37,8 @@ void append_records(const std::string& path, const Format& format, ImageSet& set
     check_whole(file, file.position(), format);
     if (got == 0) break;
     for (std::size_t i = 0; i < format.label_counts.size(); ++i)
-      check(record[i] < format.label_counts[i], "{}: record {}: expected a {} label in 0..{}, got {}; is it {}?", path, index, format.name,
-            format.label_counts[i] - 1, record[i], format.other);
+      check(record[i] < format.label_counts[i], "{}: record {}: expected a {} label in 0..{}, got {}; is it {}?", path,
+            index, format.name, format.label_counts[i] - 1, record[i], format.other);
     const auto pixels = record.begin() + static_cast<std::ptrdiff_t>(format.label_counts.size());
     set.labels.push_back(*(pixels - 1));
     set.pixels.insert(set.pixels.end(), pixels, record.end());
@@ -53,7 +54,11 @@ ImageSet read_records(const std::vector<std::string>& paths, const Format& forma
 
 }  // namespace
 
-ImageSet read_cifar10(const std::vector<std::string>& paths) { return read_records(paths, {"CIFAR-10", "CIFAR-100", {10}}); }
-ImageSet read_cifar100(const std::vector<std::string>& paths) { return read_records(paths, {"CIFAR-100", "CIFAR-10", {20, 100}}); }
+ImageSet read_cifar10(const std::vector<std::string>& paths) {
+  return read_records(paths, {"CIFAR-10", "CIFAR-100", {10}});
+}
+ImageSet read_cifar100(const std::vector<std::string>& paths) {
+  return read_records(paths, {"CIFAR-100", "CIFAR-10", {20, 100}});
+}
 
 }  // namespace plumb::lab

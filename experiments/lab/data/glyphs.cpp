@@ -14,12 +14,13 @@ namespace {
 
 constexpr int side = 32, channels = 3, classes = 10, orientations = 5;
 constexpr std::uint64_t key = random_key(0x676c797068730001u, "data.glyphs");
-// Chosen so that a transformer of width 64 and 6 blocks learns them within 300 steps of 64 images under most residual methods, and a linear
-// model in part: on seeds 10 to 19 at that depth, before any deeper network was trained on them.
-constexpr int angle_jitter = 22;                                                     // 1024ths of a turn; neighbouring orientations are 102 apart
-constexpr int shortest_wave = 4, longest_wave = 8;                                   // pixels
+// Chosen so that a transformer of width 64 and 6 blocks learns them within 300 steps of 64 images under most residual
+// methods, and a linear model in part: on seeds 10 to 19 at that depth, before any deeper network was trained on them.
+constexpr int angle_jitter = 22;                    // 1024ths of a turn; neighbouring orientations are 102 apart
+constexpr int shortest_wave = 4, longest_wave = 8;  // pixels
 constexpr int weakest_contrast = 60, strongest_contrast = 80, noise_deviation = 16;  // grey levels
-constexpr int darkest = 104, lightest = 152, tint = 16;  // grey levels: means of a texture, and how far the class moves them
+constexpr int darkest = 104, lightest = 152,
+              tint = 16;  // grey levels: means of a texture, and how far the class moves them
 static_assert(classes == orientations * (orientations - 1) / 2);
 
 // A turn is 1024 steps and the amplitude 1024.
@@ -37,7 +38,8 @@ int cosine(int angle) { return sine(angle + 256); }
 // The draws of one image, one after another.
 class Draws {
  public:
-  Draws(GlyphSplit split, std::int64_t image) : split_(static_cast<std::uint32_t>(split)), image_(static_cast<std::uint32_t>(image)) {}
+  Draws(GlyphSplit split, std::int64_t image)
+      : split_(static_cast<std::uint32_t>(split)), image_(static_cast<std::uint32_t>(image)) {}
 
   std::uint32_t word() {
     if (next_ == 4) {
@@ -47,7 +49,9 @@ class Draws {
     return words_[next_++];
   }
   // Uniform in [low, high].
-  int between(int low, int high) { return low + static_cast<int>(std::uint64_t{word()} * static_cast<std::uint64_t>(high - low + 1) >> 32); }
+  int between(int low, int high) {
+    return low + static_cast<int>(std::uint64_t{word()} * static_cast<std::uint64_t>(high - low + 1) >> 32);
+  }
 
  private:
   std::uint32_t split_, image_, block_ = 0;
@@ -57,8 +61,9 @@ class Draws {
 
 using Colour = std::array<int, channels>;
 
-// colour + contrast * sin(position along the orientation). The colour leans towards the hue of the class (classes are evenly spread over the colour
-// circle) by less than colours vary: a hint that is linear in the pixels, beside the orientations, which are not.
+// colour + contrast * sin(position along the orientation). The colour leans towards the hue of the class (classes are
+// evenly spread over the colour circle) by less than colours vary: a hint that is linear in the pixels, beside the
+// orientations, which are not.
 struct Texture {
   Colour colour, contrast;
   int across_x, across_y, phase;  // in 65536ths of a turn, a pixel
@@ -71,7 +76,8 @@ struct Texture {
     phase = d.between(0, 65535);
     const int strength = d.between(weakest_contrast, strongest_contrast);
     for (std::size_t c = 0; c < channels; ++c) {
-      colour[c] = d.between(darkest, lightest) + tint * cosine(1024 * (3 * label + classes * static_cast<int>(c)) / (3 * classes)) / 1024;
+      colour[c] = d.between(darkest, lightest) +
+                  tint * cosine(1024 * (3 * label + classes * static_cast<int>(c)) / (3 * classes)) / 1024;
       contrast[c] = strength * d.between(128, 256) / 256;
     }
   }
@@ -93,7 +99,8 @@ struct Figure {
 
   bool covers(int px, int py) const {
     const int dx = 16 * px - x, dy = 16 * py - y;
-    const std::int64_t along = (dx * cosine(angle) + dy * sine(angle)) / 1024, across = (dy * cosine(angle) - dx * sine(angle)) / 1024;
+    const std::int64_t along = (dx * cosine(angle) + dy * sine(angle)) / 1024,
+                       across = (dy * cosine(angle) - dx * sine(angle)) / 1024;
     if (half_plane) return across >= 0;
     const std::int64_t a = radius_along, b = radius_across;
     return along * along * b * b + across * across * a * a <= a * a * b * b;
@@ -143,9 +150,11 @@ void paint(Draws& d, int label, std::uint8_t* image) {
       const int wave = texture.wave(x, y), shade = (ramp_x * (2 * x - side + 1) + ramp_y * (2 * y - side + 1)) / 32;
       const auto stroke = std::find_if(strokes.begin(), strokes.end(), [&](const Stroke& s) { return s.covers(x, y); });
       for (std::size_t c = 0; c < channels; ++c) {
-        const int value = stroke != strokes.end() ? stroke->colour[c] : texture.colour[c] + texture.contrast[c] * wave / 1024;
+        const int value =
+            stroke != strokes.end() ? stroke->colour[c] : texture.colour[c] + texture.contrast[c] * wave / 1024;
         const std::uint32_t noise = d.word();  // the sum of four uniform bytes is nearly normal
-        const int four = static_cast<int>((noise & 255) + (noise >> 8 & 255) + (noise >> 16 & 255) + (noise >> 24)) - 510;
+        const int four =
+            static_cast<int>((noise & 255) + (noise >> 8 & 255) + (noise >> 16 & 255) + (noise >> 24)) - 510;
         image[(static_cast<int>(c) * side + y) * side + x] =
             static_cast<std::uint8_t>(std::clamp(value + shade + four * noise_deviation / 148, 0, 255));
       }

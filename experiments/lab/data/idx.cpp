@@ -28,9 +28,11 @@ std::array<std::uint64_t, dims> read_header(InputFile& file) {
   std::array<std::uint8_t, 4 * (dims + 1)> header{};
   const std::size_t got = file.read(header);
   const std::uint32_t magic = big_endian(header.data()), expected = 0x00000800u + static_cast<std::uint32_t>(dims);
-  check(got < 4 || magic == expected, "{}: expected IDX magic 0x{:08x} (unsigned bytes, {} dimension{}), got 0x{:08x}{}", file.path(), expected, dims,
+  check(got < 4 || magic == expected,
+        "{}: expected IDX magic 0x{:08x} (unsigned bytes, {} dimension{}), got 0x{:08x}{}", file.path(), expected, dims,
         dims == 1 ? "" : "s", magic, hint(magic));
-  check(got == header.size(), "{}: expected an IDX header of {} bytes, got {} bytes: the file is cut off", file.path(), header.size(), got);
+  check(got == header.size(), "{}: expected an IDX header of {} bytes, got {} bytes: the file is cut off", file.path(),
+        header.size(), got);
   std::array<std::uint64_t, dims> sizes{};
   for (std::size_t i = 0; i < dims; ++i) sizes[i] = big_endian(header.data() + 4 * (i + 1));
   return sizes;
@@ -39,8 +41,10 @@ std::array<std::uint64_t, dims> read_header(InputFile& file) {
 void read_images(const std::string& path, ImageSet& set, std::uint64_t& count) {
   InputFile file(path);
   const auto [images, height, width] = read_header<3>(file);
-  check(images > 0 && height > 0 && width > 0, "{}: expected at least one image of at least one pixel, got {} of {}x{}", path, images, height, width);
-  check(height <= 1024 && width <= 1024, "{}: expected images of at most 1024x1024, got a header with {}x{}", path, height, width);
+  check(images > 0 && height > 0 && width > 0, "{}: expected at least one image of at least one pixel, got {} of {}x{}",
+        path, images, height, width);
+  check(height <= 1024 && width <= 1024, "{}: expected images of at most 1024x1024, got a header with {}x{}", path,
+        height, width);
   const std::string what = fmt::format("{} images of {}x{}", images, height, width);
   file.append(set.pixels, images * height * width, what);
   file.expect_end(what);
@@ -60,12 +64,14 @@ ImageSet read_idx(const std::string& images_path, const std::string& labels_path
 
   InputFile file(labels_path);
   const auto [count] = read_header<1>(file);
-  check(count == images, "{}: expected {} labels, one for each image of {}, got a header with {}", labels_path, images, images_path, count);
+  check(count == images, "{}: expected {} labels, one for each image of {}, got a header with {}", labels_path, images,
+        images_path, count);
   std::vector<std::uint8_t> labels;
   file.append(labels, count, fmt::format("{} labels", count));
   file.expect_end(fmt::format("{} labels", count));
   for (std::size_t i = 0; i < labels.size(); ++i)
-    check(labels[i] < classes, "{}: expected labels in 0..{}, got {} for image {}", labels_path, classes - 1, labels[i], i);
+    check(labels[i] < classes, "{}: expected labels in 0..{}, got {} for image {}", labels_path, classes - 1, labels[i],
+          i);
   set.labels.assign(labels.begin(), labels.end());
   return pad_to(std::move(set), side);
 }

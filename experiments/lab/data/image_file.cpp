@@ -27,7 +27,8 @@ enum class Kind { png, jpeg };
 
 Kind kind_of(const std::string& path, std::span<const std::uint8_t> first) {
   if (first.size() >= 8 && png_sig_cmp(first.data(), 0, 8) == 0) return Kind::png;
-  check(first.size() >= 3 && first[0] == 0xff && first[1] == 0xd8 && first[2] == 0xff, "{}: expected a PNG or JPEG file, got other bytes", path);
+  check(first.size() >= 3 && first[0] == 0xff && first[1] == 0xd8 && first[2] == 0xff,
+        "{}: expected a PNG or JPEG file, got other bytes", path);
   return Kind::jpeg;
 }
 
@@ -99,7 +100,8 @@ bool read_png_rows(PngReader& reader, Bytes& rows) {
   png_set_strip_alpha(png);
   const int passes = png_set_interlace_handling(png);
   png_read_update_info(png, reader.info);
-  const std::size_t height = png_get_image_height(png, reader.info), row_bytes = std::size_t{3} * png_get_image_width(png, reader.info);
+  const std::size_t height = png_get_image_height(png, reader.info),
+                    row_bytes = std::size_t{3} * png_get_image_width(png, reader.info);
   if (png_get_rowbytes(png, reader.info) != row_bytes) png_error(png, "expected rows of three channels");
   rows.resize(height * row_bytes);
   for (int pass = 0; pass < passes; ++pass)
@@ -110,14 +112,16 @@ bool read_png_rows(PngReader& reader, Bytes& rows) {
 Pixels read_png(const std::string& path, const Bytes& file) {
   PngReader reader(file);
   check(read_png_header(reader), "{}: not a PNG that can be read: {}", path, reader.message);
-  const std::int64_t height = png_get_image_height(reader.png, reader.info), width = png_get_image_width(reader.png, reader.info);
+  const std::int64_t height = png_get_image_height(reader.png, reader.info),
+                     width = png_get_image_width(reader.png, reader.info);
   check_size(path, height, width);
   Bytes rows;
   check(read_png_rows(reader, rows), "{}: the PNG is damaged or cut off: {}", path, reader.message);
   return by_channel(rows, height, width, 3);
 }
 
-// libjpeg calls back on an error, and its function must not return: it leaves by longjmp, over nothing that has a destructor.
+// libjpeg calls back on an error, and its function must not return: it leaves by longjmp, over nothing that has a
+// destructor.
 struct JpegErrors : jpeg_error_mgr {
   std::jmp_buf back;
   char message[JMSG_LENGTH_MAX];
@@ -177,7 +181,8 @@ JpegEnd decode_jpeg(const Bytes& file, JpegErrors& errors, JpegRows& rows) {
   rows.bytes.resize(static_cast<std::size_t>(rows.height * rows.width * rows.channels));
   jpeg_start_decompress(&decoder);
   while (decoder.output_scanline < decoder.output_height) {
-    JSAMPROW row = rows.bytes.data() + static_cast<std::size_t>(decoder.output_scanline) * static_cast<std::size_t>(rows.width * rows.channels);
+    JSAMPROW row = rows.bytes.data() + static_cast<std::size_t>(decoder.output_scanline) *
+                                           static_cast<std::size_t>(rows.width * rows.channels);
     jpeg_read_scanlines(&decoder, &row, 1);
   }
   jpeg_finish_decompress(&decoder);
@@ -193,7 +198,8 @@ void cmyk_to_rgb(Bytes& bytes) {
   };
   for (std::size_t i = 0; i < bytes.size(); i += 4) {
     const int white = bytes[i + 3];
-    for (std::size_t c = 0; c < 3; ++c) bytes[i + c] = static_cast<std::uint8_t>(std::max(0, white - product(255 - bytes[i + c], white)));
+    for (std::size_t c = 0; c < 3; ++c)
+      bytes[i + c] = static_cast<std::uint8_t>(std::max(0, white - product(255 - bytes[i + c], white)));
   }
 }
 
@@ -217,7 +223,8 @@ Pixels read_jpeg(const std::string& path, const Bytes& file) {
 
 Bytes bytes_of(const std::string& path) {
   InputFile file(path);
-  check(file.size().value_or(0) <= most_bytes, "{}: expected at most {} bytes, got {}", path, most_bytes, file.size().value_or(0));
+  check(file.size().value_or(0) <= most_bytes, "{}: expected at most {} bytes, got {}", path, most_bytes,
+        file.size().value_or(0));
   check(file.size().has_value(), "{}: expected a PNG or JPEG file, got gzip", path);
   Bytes bytes;
   file.append(bytes, *file.size(), "the image");
@@ -242,13 +249,15 @@ std::string png(const Pixels& image) {
   check(image.channels == 1 || image.channels == 3, "[png] expected one channel or three, got {}", image.channels);
   Bytes rows(image.bytes.size());
   for (std::int64_t c = 0; c < image.channels; ++c)
-    for (std::int64_t i = 0; i < image.height * image.width; ++i) rows[static_cast<std::size_t>(image.channels * i + c)] = image.plane(c)[i];
+    for (std::int64_t i = 0; i < image.height * image.width; ++i)
+      rows[static_cast<std::size_t>(image.channels * i + c)] = image.plane(c)[i];
   PngImage out;
   out.height = static_cast<png_uint_32>(image.height), out.width = static_cast<png_uint_32>(image.width);
   out.format = image.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
   png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(out);
   std::string bytes(size, '\0');
-  check(png_image_write_to_memory(&out, bytes.data(), &size, 0, rows.data(), 0, nullptr) != 0, "[png] cannot be written: {}", out.message);
+  check(png_image_write_to_memory(&out, bytes.data(), &size, 0, rows.data(), 0, nullptr) != 0,
+        "[png] cannot be written: {}", out.message);
   bytes.resize(size);
   return bytes;
 }

@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 bool is_image(const fs::path& path) {
   if (path.filename().string().starts_with('.')) return false;
   std::string extension = path.extension().string();
-  std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(extension, extension.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
 }
 
@@ -38,7 +39,8 @@ std::vector<std::string> files_below(const fs::path& folder) {
 std::vector<std::string> folders_in(const fs::path& folder) {
   std::vector<std::string> names;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-    if (entry.is_directory() && !entry.path().filename().string().starts_with('.')) names.push_back(entry.path().filename().string());
+    if (entry.is_directory() && !entry.path().filename().string().starts_with('.'))
+      names.push_back(entry.path().filename().string());
   std::ranges::sort(names);
   return names;
 }
@@ -55,7 +57,8 @@ ImageSet read_classes(const fs::path& folder, const FolderOptions& options) {
   for (std::size_t label = 0; label < set.class_names.size(); ++label) {
     const fs::path of_class = folder / set.class_names[label];
     const std::vector<std::string> files = files_below(of_class);
-    check(!files.empty(), "{}: expected PNG or JPEG files of the class {}, got none", of_class.string(), set.class_names[label]);
+    check(!files.empty(), "{}: expected PNG or JPEG files of the class {}, got none", of_class.string(),
+          set.class_names[label]);
     set.files.insert(set.files.end(), files.begin(), files.end());
     set.labels.insert(set.labels.end(), files.size(), static_cast<std::int32_t>(label));
   }
@@ -79,7 +82,8 @@ std::string enlargement(const ImageSet& set) {
   try {
     const Pixels first = original(set, 0);
     if (std::min(first.height, first.width) >= std::min(set.height, set.width)) return "";
-    return fmt::format("images of {} x {} pixels ({}) are enlarged to {} x {}", first.height, first.width, set.files.front(), set.height, set.width);
+    return fmt::format("images of {} x {} pixels ({}) are enlarged to {} x {}", first.height, first.width,
+                       set.files.front(), set.height, set.width);
   } catch (const Error&) {
     return "";
   }
@@ -102,8 +106,9 @@ ImageData open_image_folder(const std::string& dir, const FolderOptions& options
     if (!fs::is_directory(root / name, error)) continue;
     data.validation = read_classes(root / name, as_there);
     data.validation_is = fmt::format("the images in {}/", name);
-    check(data.validation.class_names == data.train.class_names, "{}: expected the classes of train/ ({}), got {}", (root / name).string(),
-          fmt::join(data.train.class_names, ", "), fmt::join(data.validation.class_names, ", "));
+    check(data.validation.class_names == data.train.class_names, "{}: expected the classes of train/ ({}), got {}",
+          (root / name).string(), fmt::join(data.train.class_names, ", "),
+          fmt::join(data.validation.class_names, ", "));
     return data;
   }
   data.validation_is = "none";

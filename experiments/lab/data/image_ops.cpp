@@ -20,7 +20,8 @@ void map(std::uint8_t* plane, std::int64_t size, const Table& table) {
 
 void map(Pixels& image, const std::function<int(int)>& f) {
   Table table;
-  for (int v = 0; v < 256; ++v) table[static_cast<std::size_t>(v)] = static_cast<std::uint8_t>(std::clamp(f(v), 0, 255));
+  for (int v = 0; v < 256; ++v)
+    table[static_cast<std::size_t>(v)] = static_cast<std::uint8_t>(std::clamp(f(v), 0, 255));
   map(image.bytes.data(), static_cast<std::int64_t>(image.bytes.size()), table);
 }
 
@@ -37,13 +38,15 @@ std::vector<std::uint8_t> grey(const Pixels& image) {
   std::vector<std::uint8_t> luma(static_cast<std::size_t>(size));
   const std::uint8_t *r = image.plane(0), *g = image.plane(1), *b = image.plane(2);
   for (std::int64_t i = 0; i < size; ++i)
-    luma[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>((r[i] * 19595u + g[i] * 38470u + b[i] * 7471u + 0x8000u) >> 16);
+    luma[static_cast<std::size_t>(i)] =
+        static_cast<std::uint8_t>((r[i] * 19595u + g[i] * 38470u + b[i] * 7471u + 0x8000u) >> 16);
   return luma;
 }
 
 // from + factor (to - from), in single precision.
 std::uint8_t blend(std::uint8_t from, std::uint8_t to, double factor) {
-  return clip(static_cast<float>(from) + static_cast<float>(factor) * static_cast<float>(static_cast<int>(to) - static_cast<int>(from)));
+  return clip(static_cast<float>(from) +
+              static_cast<float>(factor) * static_cast<float>(static_cast<int>(to) - static_cast<int>(from)));
 }
 
 double cubic(double x) {
@@ -64,7 +67,8 @@ constexpr int precision = 22;
 
 std::vector<Weights> weights_of(std::int64_t from, std::int64_t to, Interpolation interpolation) {
   const bool bicubic = interpolation == Interpolation::bicubic;
-  const double scale = static_cast<double>(from) / static_cast<double>(to), width = std::max(scale, 1.0), support = (bicubic ? 2 : 1) * width;
+  const double scale = static_cast<double>(from) / static_cast<double>(to), width = std::max(scale, 1.0),
+               support = (bicubic ? 2 : 1) * width;
   std::vector<Weights> all;
   for (std::int64_t i = 0; i < to; ++i) {
     const double centre = (static_cast<double>(i) + 0.5) * scale;
@@ -86,23 +90,30 @@ std::vector<Weights> weights_of(std::int64_t from, std::int64_t to, Interpolatio
 }
 
 // One line, with steps between its elements.
-void resize_line(const std::uint8_t* from, std::int64_t from_step, std::uint8_t* to, std::int64_t to_step, const std::vector<Weights>& weights) {
+void resize_line(const std::uint8_t* from, std::int64_t from_step, std::uint8_t* to, std::int64_t to_step,
+                 const std::vector<Weights>& weights) {
   for (const Weights& w : weights) {
     int sum = 1 << (precision - 1);
-    for (std::size_t k = 0; k < w.of.size(); ++k) sum += w.of[k] * from[(w.first + static_cast<std::int64_t>(k)) * from_step];
+    for (std::size_t k = 0; k < w.of.size(); ++k)
+      sum += w.of[k] * from[(w.first + static_cast<std::int64_t>(k)) * from_step];
     *to = static_cast<std::uint8_t>(std::clamp(sum >> precision, 0, 255));
     to += to_step;
   }
 }
 
 double linear(double a, double b, double t) { return a + (b - a) * t; }
-double cubic(double a, double b, double c, double d, double t) { return b + t * (-a + c + t * (2 * (a - b) + c - d + t * (-a + b - c + d))); }
+double cubic(double a, double b, double c, double d, double t) {
+  return b + t * (-a + c + t * (2 * (a - b) + c - d + t * (-a + b - c + d)));
+}
 
-// Between pixels; x and y in coordinates where the first one's centre is (0, 0). Columns beyond the edge are those on it; a row beyond the lower edge
-// is the last that was taken.
-double between(const std::uint8_t* plane, std::int64_t height, std::int64_t width, double x, double y, Interpolation interpolation) {
+// Between pixels; x and y in coordinates where the first one's centre is (0, 0). Columns beyond the edge are those on
+// it; a row beyond the lower edge is the last that was taken.
+double between(const std::uint8_t* plane, std::int64_t height, std::int64_t width, double x, double y,
+               Interpolation interpolation) {
   const double left = std::floor(x), top = std::floor(y);
-  const auto column = [&](std::int64_t c) { return std::clamp<std::int64_t>(static_cast<std::int64_t>(left) + c, 0, width - 1); };
+  const auto column = [&](std::int64_t c) {
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(left) + c, 0, width - 1);
+  };
   const auto first = static_cast<std::int64_t>(top);
   if (interpolation == Interpolation::bilinear) {
     const auto row = [&](std::int64_t r) {
@@ -117,7 +128,8 @@ double between(const std::uint8_t* plane, std::int64_t height, std::int64_t widt
     return cubic(at[column(-1)], at[column(0)], at[column(1)], at[column(2)], x - left);
   };
   double v[4] = {row(std::clamp<std::int64_t>(first - 1, 0, height - 1))};
-  for (std::int64_t i = 1; i < 4; ++i) v[i] = first - 1 + i >= 0 && first - 1 + i < height ? row(first - 1 + i) : v[i - 1];
+  for (std::int64_t i = 1; i < 4; ++i)
+    v[i] = first - 1 + i >= 0 && first - 1 + i < height ? row(first - 1 + i) : v[i - 1];
   return cubic(v[0], v[1], v[2], v[3], y - top);
 }
 
@@ -197,19 +209,23 @@ void adjust_sharpness(Pixels& image, double factor) {
         const std::uint8_t* at = sharp.plane(c) + y * W + x;
         float sum = 0;
         for (std::int64_t dy = -1; dy <= 1; ++dy)
-          for (std::int64_t dx = -1; dx <= 1; ++dx) sum += static_cast<float>(at[dy * W + dx]) * (dy == 0 && dx == 0 ? 5.0f : 1.0f) / 13.0f;
+          for (std::int64_t dx = -1; dx <= 1; ++dx)
+            sum += static_cast<float>(at[dy * W + dx]) * (dy == 0 && dx == 0 ? 5.0f : 1.0f) / 13.0f;
         image.plane(c)[y * W + x] = blend(clip(sum + 0.5f), *at, factor);
       }
 }
 
-Pixels affine(const Pixels& image, const std::array<double, 6>& m, Interpolation interpolation, const std::vector<std::uint8_t>& fill) {
-  check(static_cast<std::int64_t>(fill.size()) == image.channels, "[affine] expected a fill of {} channels, got {}", image.channels, fill.size());
+Pixels affine(const Pixels& image, const std::array<double, 6>& m, Interpolation interpolation,
+              const std::vector<std::uint8_t>& fill) {
+  check(static_cast<std::int64_t>(fill.size()) == image.channels, "[affine] expected a fill of {} channels, got {}",
+        image.channels, fill.size());
   Pixels result = image;
   for (std::int64_t y = 0; y < image.height; ++y)
     for (std::int64_t x = 0; x < image.width; ++x) {
       const double px = static_cast<double>(x) + 0.5, py = static_cast<double>(y) + 0.5;
       const double from_x = m[0] * px + m[1] * py + m[2], from_y = m[3] * px + m[4] * py + m[5];
-      const bool inside = from_x >= 0 && from_x < static_cast<double>(image.width) && from_y >= 0 && from_y < static_cast<double>(image.height);
+      const bool inside = from_x >= 0 && from_x < static_cast<double>(image.width) && from_y >= 0 &&
+                          from_y < static_cast<double>(image.height);
       for (std::int64_t c = 0; c < image.channels; ++c)
         result.plane(c)[y * image.width + x] =
             inside ? clip(between(image.plane(c), image.height, image.width, from_x - 0.5, from_y - 0.5, interpolation))
@@ -223,16 +239,20 @@ Pixels rotate(const Pixels& image, double degrees, Interpolation interpolation, 
   const auto rounded = [](double v) { return std::round(v * 1e15) / 1e15; };
   const double cosine = rounded(std::cos(angle)), sine = rounded(std::sin(angle));
   const double cx = static_cast<double>(image.width) / 2, cy = static_cast<double>(image.height) / 2;
-  return affine(image, {cosine, sine, -cosine * cx - sine * cy + cx, -sine, cosine, sine * cx - cosine * cy + cy}, interpolation, fill);
+  return affine(image, {cosine, sine, -cosine * cx - sine * cy + cx, -sine, cosine, sine * cx - cosine * cy + cy},
+                interpolation, fill);
 }
 
-Pixels resize(const Pixels& image, const Box& part, std::int64_t height, std::int64_t width, Interpolation interpolation) {
-  check(part.top >= 0 && part.left >= 0 && part.height > 0 && part.width > 0 && part.top + part.height <= image.height &&
-            part.left + part.width <= image.width && height > 0 && width > 0,
-        "[resize] expected a part of an image of {} x {} and a size above 0, got {} x {} at ({}, {}) to {} x {}", image.height, image.width,
-        part.height, part.width, part.top, part.left, height, width);
-  Pixels result{image.channels, height, width, std::vector<std::uint8_t>(static_cast<std::size_t>(image.channels * height * width))};
-  const auto across = weights_of(part.width, width, interpolation), down = weights_of(part.height, height, interpolation);
+Pixels resize(const Pixels& image, const Box& part, std::int64_t height, std::int64_t width,
+              Interpolation interpolation) {
+  check(part.top >= 0 && part.left >= 0 && part.height > 0 && part.width > 0 &&
+            part.top + part.height <= image.height && part.left + part.width <= image.width && height > 0 && width > 0,
+        "[resize] expected a part of an image of {} x {} and a size above 0, got {} x {} at ({}, {}) to {} x {}",
+        image.height, image.width, part.height, part.width, part.top, part.left, height, width);
+  Pixels result{image.channels, height, width,
+                std::vector<std::uint8_t>(static_cast<std::size_t>(image.channels * height * width))};
+  const auto across = weights_of(part.width, width, interpolation),
+             down = weights_of(part.height, height, interpolation);
   std::vector<std::uint8_t> rows(static_cast<std::size_t>(part.height * width));
   for (std::int64_t c = 0; c < image.channels; ++c) {
     for (std::int64_t y = 0; y < part.height; ++y) {
@@ -244,7 +264,8 @@ Pixels resize(const Pixels& image, const Box& part, std::int64_t height, std::in
     }
     for (std::int64_t x = 0; x < width; ++x) {
       if (height == part.height)
-        for (std::int64_t y = 0; y < height; ++y) result.plane(c)[y * width + x] = rows[static_cast<std::size_t>(y * width + x)];
+        for (std::int64_t y = 0; y < height; ++y)
+          result.plane(c)[y * width + x] = rows[static_cast<std::size_t>(y * width + x)];
       else
         resize_line(rows.data() + x, width, result.plane(c) + x, width, down);
     }

@@ -46,13 +46,18 @@ Pixels fitted(const ImageSet& set, std::int64_t index) {
 Pixels fitted(const Pixels& image, std::int64_t height, std::int64_t width, double crop) {
   check(0.01 <= crop && crop <= 1, "[fitted] expected a crop from 0.01 to 1, got {}", crop);
   const std::int64_t shorter = std::min(image.height, image.width);
-  const auto side = std::max(std::max(height, width), static_cast<std::int64_t>(std::floor(static_cast<double>(std::max(height, width)) / crop)));
+  const auto side =
+      std::max(std::max(height, width),
+               static_cast<std::int64_t>(std::floor(static_cast<double>(std::max(height, width)) / crop)));
   // The longer side as torchvision rounds it, the middle as it does.
   const std::int64_t tall = side * image.height / shorter, wide = side * image.width / shorter;
-  check(tall <= (1 << 26) / wide, "expected an image whose sides are nearer to each other, got {} x {}", image.width, image.height);
-  const Pixels whole =
-      tall == image.height && wide == image.width ? image : resize(image, {0, 0, image.height, image.width}, tall, wide, Interpolation::bicubic);
-  const std::int64_t top = std::lrint(static_cast<double>(tall - height) / 2), left = std::lrint(static_cast<double>(wide - width) / 2);
+  check(tall <= (1 << 26) / wide, "expected an image whose sides are nearer to each other, got {} x {}", image.width,
+        image.height);
+  const Pixels whole = tall == image.height && wide == image.width
+                           ? image
+                           : resize(image, {0, 0, image.height, image.width}, tall, wide, Interpolation::bicubic);
+  const std::int64_t top = std::lrint(static_cast<double>(tall - height) / 2),
+                     left = std::lrint(static_cast<double>(wide - width) / 2);
   Pixels part{image.channels, height, width, {}};
   for (std::int64_t c = 0; c < image.channels; ++c)
     for (std::int64_t y = 0; y < height; ++y) {
@@ -111,16 +116,19 @@ ImageSet pad_to(ImageSet set, std::int64_t side) {
 }
 
 void check_consistent(const ImageSet& set, const std::string& who) {
-  check(set.channels > 0 && set.height > 0 && set.width > 0, "[{}] expected images of at least one pixel, got {}x{}x{}", who, set.channels,
-        set.height, set.width);
+  check(set.channels > 0 && set.height > 0 && set.width > 0, "[{}] expected images of at least one pixel, got {}x{}x{}",
+        who, set.channels, set.height, set.width);
   check(set.size() > 0, "[{}] expected at least one image, got an empty set", who);
   if (set.in_files())
-    check(static_cast<std::int64_t>(set.files.size()) == set.size() && set.pixels.empty() && set.crop > 0 && set.crop <= 1,
-          "[{}] expected a file for each of {} labels and a crop above 0 and up to 1, got {} files, {} bytes in memory and a crop of {}", who,
-          set.size(), set.files.size(), set.pixels.size(), set.crop);
+    check(static_cast<std::int64_t>(set.files.size()) == set.size() && set.pixels.empty() && set.crop > 0 &&
+              set.crop <= 1,
+          "[{}] expected a file for each of {} labels and a crop above 0 and up to 1, got {} files, {} bytes in memory "
+          "and a crop of {}",
+          who, set.size(), set.files.size(), set.pixels.size(), set.crop);
   else
-    check(set.pixels.size() == static_cast<std::size_t>(set.size() * set.image_bytes()), "[{}] expected {} images of {}x{}x{} bytes, got {} bytes",
-          who, set.size(), set.channels, set.height, set.width, set.pixels.size());
+    check(set.pixels.size() == static_cast<std::size_t>(set.size() * set.image_bytes()),
+          "[{}] expected {} images of {}x{}x{} bytes, got {} bytes", who, set.size(), set.channels, set.height,
+          set.width, set.pixels.size());
   for (const std::int32_t label : set.labels)
     check(label >= 0 && label < set.classes, "[{}] expected labels in 0..{}, got {}", who, set.classes - 1, label);
 }

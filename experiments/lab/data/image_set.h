@@ -21,12 +21,14 @@ struct ImageSet {
   bool in_files() const { return !files.empty(); }
   std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
   std::int64_t image_bytes() const { return channels * height * width; }
-  const std::uint8_t* image(std::int64_t index) const { return pixels.data() + index * image_bytes(); }  // of a set in memory
+  const std::uint8_t* image(std::int64_t index) const {
+    return pixels.data() + index * image_bytes();
+  }  // of a set in memory
 };
 
-// Image `index` as it is, of the size of its file; and as evaluation sees it, [channels, height, width]: what is in memory as it is, a file's resized
-// (bicubic) so that the part of its shorter side that `crop` says is as long as the set's, then its middle, as timm evaluates. Error as read_image
-// has it.
+// Image `index` as it is, of the size of its file; and as evaluation sees it, [channels, height, width]: what is in
+// memory as it is, a file's resized (bicubic) so that the part of its shorter side that `crop` says is as long as the
+// set's, then its middle, as timm evaluates. Error as read_image has it.
 Pixels original(const ImageSet& set, std::int64_t index);
 Pixels fitted(const ImageSet& set, std::int64_t index);
 // The same of an image that belongs to no set.
@@ -44,16 +46,16 @@ struct Normalization {
   std::vector<float> mean, std;  // [channels], of pixels scaled to 0..1
 };
 
-// The statistics of a set's own pixels (of files: fitted, each is read once), the same bits on every machine. A channel that is constant gets std 1,
-// so that it becomes 0. Error when the set is empty.
+// The statistics of a set's own pixels (of files: fitted, each is read once), the same bits on every machine. A channel
+// that is constant gets std 1, so that it becomes 0. Error when the set is empty.
 Normalization normalization_of(const ImageSet& set);
-// By name: "data", the set's own; "imagenet", what timm's CaiT and DeiT were trained with; "half", (0.5, 0.5), as its other ViTs. The named ones are
-// for three channels.
+// By name: "data", the set's own; "imagenet", what timm's CaiT and DeiT were trained with; "half", (0.5, 0.5), as its
+// other ViTs. The named ones are for three channels.
 const std::vector<std::string>& normalization_names();
 Normalization normalization_named(const std::string& name, const ImageSet& set);
 
-// Of a set in memory. Images lower or narrower than `side` get a border of zero bytes that centres them (an odd remainder goes to the bottom and the
-// right).
+// Of a set in memory. Images lower or narrower than `side` get a border of zero bytes that centres them (an odd
+// remainder goes to the bottom and the right).
 ImageSet pad_to(ImageSet set, std::int64_t side);
 
 // Error unless there is an image, every label is in range and the pixels are as many as the sizes say.

@@ -78,11 +78,13 @@ std::size_t InputFile::read_gzip(std::span<std::uint8_t> into) {
       s.inflater.avail_in = static_cast<uInt>(read_plain(s.compressed));
     }
     if (s.inflater.avail_in == 0) {
-      check(s.ended, "{}: the gzip data are cut off after {} content bytes; copy or download the file again", path_, position_ + filled);
+      check(s.ended, "{}: the gzip data are cut off after {} content bytes; copy or download the file again", path_,
+            position_ + filled);
       break;
     }
     if (s.ended) {  // gzip files may be concatenated, and the parts together are the content
-      check(*s.inflater.next_in == 0x1f, "{}: expected the end of the file after its gzip data, got other bytes", path_);
+      check(*s.inflater.next_in == 0x1f, "{}: expected the end of the file after its gzip data, got other bytes",
+            path_);
       ::inflateReset(&s.inflater);
       s.ended = false;
     }
@@ -91,8 +93,9 @@ std::size_t InputFile::read_gzip(std::span<std::uint8_t> into) {
     s.inflater.avail_out = static_cast<uInt>(room);
     const int result = ::inflate(&s.inflater, Z_NO_FLUSH);
     filled += room - s.inflater.avail_out;
-    check(result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR, "{}: the gzip data are damaged after {} content bytes ({})", path_,
-          position_ + filled, s.inflater.msg ? s.inflater.msg : ::zError(result));
+    check(result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR,
+          "{}: the gzip data are damaged after {} content bytes ({})", path_, position_ + filled,
+          s.inflater.msg ? s.inflater.msg : ::zError(result));
     s.ended = result == Z_STREAM_END;
   }
   return filled;
@@ -101,17 +104,19 @@ std::size_t InputFile::read_gzip(std::span<std::uint8_t> into) {
 void InputFile::append(std::vector<std::uint8_t>& to, std::uint64_t count, const std::string& what) {
   const std::optional<std::uint64_t> all = size();
   check(!all || count <= *all - std::min(*all, position_),
-        "{}: expected {} bytes of {} from byte {} on, got {}: the file is cut off or its header is wrong", path_, count, what, position_,
-        *all - std::min(*all, position_));
+        "{}: expected {} bytes of {} from byte {} on, got {}: the file is cut off or its header is wrong", path_, count,
+        what, position_, *all - std::min(*all, position_));
   std::uint64_t left = count;
-  std::uint64_t step = all ? count : std::uint64_t{1} << 20;  // doubles, so that at most as much is allocated as has come
+  std::uint64_t step =
+      all ? count : std::uint64_t{1} << 20;  // doubles, so that at most as much is allocated as has come
   while (left > 0) {
     const auto ask = static_cast<std::size_t>(std::min(left, step));
     const std::size_t old = to.size();
     to.resize(old + ask);
     const std::size_t got = read({to.data() + old, ask});
     left -= got;
-    check(got == ask, "{}: expected {} bytes of {}, got {}: the file is cut off or its header is wrong", path_, count, what, count - left);
+    check(got == ask, "{}: expected {} bytes of {}, got {}: the file is cut off or its header is wrong", path_, count,
+          what, count - left);
     step *= 2;
   }
 }
@@ -119,7 +124,8 @@ void InputFile::append(std::vector<std::uint8_t>& to, std::uint64_t count, const
 void InputFile::expect_end(const std::string& what) {
   std::array<std::uint8_t, 1> extra{};
   if (const std::optional<std::uint64_t> all = size())
-    check(position_ >= *all, "{}: expected the end of the file after {} at byte {}, got {} bytes more", path_, what, position_, *all - position_);
+    check(position_ >= *all, "{}: expected the end of the file after {} at byte {}, got {} bytes more", path_, what,
+          position_, *all - position_);
   const std::uint64_t end = position_;
   check(read(extra) == 0, "{}: expected the end of the content after {} at byte {}, got more", path_, what, end);
 }

@@ -1,5 +1,6 @@
-// A data file read from its start, decompressed on the way when its content is gzip (whatever its name). Memory grows with the bytes
-// that really arrive, never with what a header promises. Every error is one line that begins with the file's path.
+// A data file read from its start, decompressed on the way when its content is gzip (whatever its name). Memory grows
+// with the bytes that really arrive, never with what a header promises. Every error is one line that begins with the
+// file's path.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +28,12 @@ class InputFile {
   // Bytes of content in all: known beforehand only when it is not compressed.
   std::optional<std::uint64_t> size() const;
 
-  // Fills `into` and returns how many bytes came: fewer only at the end of the content. Error when the compressed data are damaged or
-  // cut off, or are followed by something else.
+  // Fills `into` and returns how many bytes came: fewer only at the end of the content. Error when the compressed data
+  // are damaged or cut off, or are followed by something else.
   std::size_t read(std::span<std::uint8_t> into);
 
-  // Appends `count` bytes to `to`; `what` names them in the error when the content ends before. Of an uncompressed file the size is
-  // checked before anything is allocated.
+  // Appends `count` bytes to `to`; `what` names them in the error when the content ends before. Of an uncompressed file
+  // the size is checked before anything is allocated.
   void append(std::vector<std::uint8_t>& to, std::uint64_t count, const std::string& what);
 
   // Error when there is more content; `what` says what has been read.

@@ -24,11 +24,12 @@ class Normalizer {
   Normalizer(const ImageSet& set, const Normalization& normalization) : plane_(set.height * set.width) {
     const auto channels = static_cast<std::size_t>(set.channels);
     check(normalization.mean.size() == channels && normalization.std.size() == channels,
-          "[loader] expected a normalization of {} channels, got {} means and {} deviations", channels, normalization.mean.size(),
-          normalization.std.size());
+          "[loader] expected a normalization of {} channels, got {} means and {} deviations", channels,
+          normalization.mean.size(), normalization.std.size());
     tables_.resize(channels);
     for (std::size_t c = 0; c < channels; ++c)
-      for (std::size_t v = 0; v < 256; ++v) tables_[c][v] = (static_cast<float>(v) / 255.0f - normalization.mean[c]) / normalization.std[c];
+      for (std::size_t v = 0; v < 256; ++v)
+        tables_[c][v] = (static_cast<float>(v) / 255.0f - normalization.mean[c]) / normalization.std[c];
   }
 
   // One image [channels, height, width].
@@ -87,18 +88,23 @@ class TrainingBatches {
       : set_(set), normalizer_(set, normalization), options_(options), step_(options.start_step) {
     check_consistent(set, "loader");
     check(options.batch > 0, "[loader] expected a batch of at least one image, got {}", options.batch);
-    check(options.batch <= set.size(), "[loader] expected a batch of at most {}, the images of the training set, got {}", set.size(), options.batch);
+    check(options.batch <= set.size(),
+          "[loader] expected a batch of at most {}, the images of the training set, got {}", set.size(), options.batch);
     check(options.start_step >= 0, "[loader] expected a start step of at least 0, got {}", options.start_step);
     check(options.augment.crop_padding >= 0 && options.augment.crop_padding <= std::min(set.height, set.width),
-          "[loader] expected a crop padding in 0..{}, got {}", std::min(set.height, set.width), options.augment.crop_padding);
-    check(options.augment.repeats >= 1 && options.augment.repeats <= options.batch, "[loader] expected 1 to {} repeats of an image, got {}",
-          options.batch, options.augment.repeats);
-    for (const float mean : normalization.mean) fill_.push_back(static_cast<std::uint8_t>(std::clamp(std::lround(255 * mean), 0L, 255L)));
+          "[loader] expected a crop padding in 0..{}, got {}", std::min(set.height, set.width),
+          options.augment.crop_padding);
+    check(options.augment.repeats >= 1 && options.augment.repeats <= options.batch,
+          "[loader] expected 1 to {} repeats of an image, got {}", options.batch, options.augment.repeats);
+    for (const float mean : normalization.mean)
+      fill_.push_back(static_cast<std::uint8_t>(std::clamp(std::lround(255 * mean), 0L, 255L)));
   }
 
   HostBatch next() {
-    const std::int64_t batches = set_.size() / options_.batch, epoch = step_ / batches, first = step_ % batches * options_.batch;
-    check(epoch <= std::numeric_limits<std::uint32_t>::max(), "[loader] expected fewer than 2^32 epochs, got step {}", step_);
+    const std::int64_t batches = set_.size() / options_.batch, epoch = step_ / batches,
+                       first = step_ % batches * options_.batch;
+    check(epoch <= std::numeric_limits<std::uint32_t>::max(), "[loader] expected fewer than 2^32 epochs, got step {}",
+          step_);
     const auto epoch32 = static_cast<std::uint32_t>(epoch);
     if (epoch != order_epoch_) {
       order_ = epoch_order(set_.size(), options_.seed, epoch32);
@@ -151,15 +157,19 @@ std::vector<std::int64_t> epoch_order(std::int64_t count, std::uint64_t seed, st
 }
 
 BatchLoader::BatchLoader(const ImageSet& set, Normalization normalization, LoaderOptions options)
-    : ahead_([batches = std::make_shared<TrainingBatches>(set, normalization, options)] { return batches->next(); }, 2) {}
+    : ahead_([batches = std::make_shared<TrainingBatches>(set, normalization, options)] { return batches->next(); },
+             2) {}
 
-HostBatch evaluation_batch(const ImageSet& set, const Normalization& normalization, std::int64_t first, std::int64_t count, std::int64_t workers) {
+HostBatch evaluation_batch(const ImageSet& set, const Normalization& normalization, std::int64_t first,
+                           std::int64_t count, std::int64_t workers) {
   check(first >= 0 && count > 0 && first <= set.size() && count <= set.size() - first,
         "[evaluation_batch] expected images within 0..{}, got {} from {} on", set.size() - 1, count, first);
   const Normalizer normalizer(set, normalization);
   HostBatch batch = empty_batch(set, count, first, 0);
   batch.labels.assign(set.labels.begin() + first, set.labels.begin() + first + count);
-  in_parallel(workers, count, [&](std::int64_t i) { write_image(normalizer, set, first + i, batch.images.data() + i * set.image_bytes()); });
+  in_parallel(workers, count, [&](std::int64_t i) {
+    write_image(normalizer, set, first + i, batch.images.data() + i * set.image_bytes());
+  });
   return batch;
 }
 

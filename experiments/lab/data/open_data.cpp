@@ -30,7 +30,8 @@ ImageSet read_idx_pair(const Paths& paths) { return read_idx(paths[0], paths[1])
 const std::vector<FileSet>& file_sets() {
   static const std::vector<std::string> train{"train-images-idx3-ubyte", "train-labels-idx1-ubyte"};
   static const std::vector<std::string> test{"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
-  static const std::vector<std::string> batches{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"};
+  static const std::vector<std::string> batches{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+                                                "data_batch_4.bin", "data_batch_5.bin"};
   static const std::vector<FileSet> sets{
       {"fashion-mnist", {"fashion-mnist", "FashionMNIST/raw"}, train, test, true, read_idx_pair},
       {"mnist", {"mnist", "MNIST/raw"}, train, test, true, read_idx_pair},
@@ -41,7 +42,8 @@ const std::vector<FileSet>& file_sets() {
 }
 
 std::string files_of(const FileSet& set) {
-  const std::string first = set.all_train_files ? fmt::format("{}", fmt::join(set.train, ", ")) : set.train.front() + " ... " + set.train.back();
+  const std::string first = set.all_train_files ? fmt::format("{}", fmt::join(set.train, ", "))
+                                                : set.train.front() + " ... " + set.train.back();
   return fmt::format("{}, {} (plain or .gz)", first, fmt::join(set.validation, ", "));
 }
 
@@ -52,26 +54,31 @@ Paths existing(const std::string& folder, const std::vector<std::string>& names)
   return paths;
 }
 
-// The first folder that holds any of the set's files. Named folders go first: MNIST's files are called as Fashion-MNIST's.
+// The first folder that holds any of the set's files. Named folders go first: MNIST's files are called as
+// Fashion-MNIST's.
 std::string folder_of(const FileSet& set, const std::string& dir) {
   std::error_code ignored;
-  check(fs::exists(dir, ignored), "{}: no such folder; --data-dir expects the folder of {}'s files: {}, or its parent", dir, set.name, files_of(set));
-  check(fs::is_directory(dir, ignored), "{}: expected a folder, got a file; --data-dir expects the folder of {}'s files: {}, or its parent", dir,
+  check(fs::exists(dir, ignored), "{}: no such folder; --data-dir expects the folder of {}'s files: {}, or its parent",
+        dir, set.name, files_of(set));
+  check(fs::is_directory(dir, ignored),
+        "{}: expected a folder, got a file; --data-dir expects the folder of {}'s files: {}, or its parent", dir,
         set.name, files_of(set));
   std::vector<std::string> folders;
   for (const std::string& folder : set.folders) folders.push_back((fs::path(dir) / folder).string());
   folders.push_back(dir);
   for (const std::string& folder : folders)
     if (!existing(folder, set.train).empty() || !existing(folder, set.validation).empty()) return folder;
-  fail(fmt::format("{}: holds none of {}'s files, nor does {}/ in it; --data-dir expects the folder of {}, or its parent", dir, set.name,
-                   fmt::join(set.folders, "/ or "), files_of(set)));
+  fail(fmt::format(
+      "{}: holds none of {}'s files, nor does {}/ in it; --data-dir expects the folder of {}, or its parent", dir,
+      set.name, fmt::join(set.folders, "/ or "), files_of(set)));
 }
 
 ImageSet read_part(const FileSet& set, const std::string& folder, const std::vector<std::string>& names, bool all) {
   const Paths paths = existing(folder, names);
   if (all ? paths.size() < names.size() : paths.empty())
     for (const std::string& name : names)
-      check(find_data_file(folder, name).has_value(), "{}: {} is missing; {} needs {}", folder, name, set.name, files_of(set));
+      check(find_data_file(folder, name).has_value(), "{}: {} is missing; {} needs {}", folder, name, set.name,
+            files_of(set));
   return set.read(paths);
 }
 
@@ -92,19 +99,23 @@ bool mirrors_keep_class(const std::string& name) { return name != "glyphs" && na
 ImageData open_data(const std::string& name, const std::string& dir, const FolderOptions& of_image_folder) {
   if (name == "glyphs") return glyphs();
   if (name == "image-folder") {
-    if (dir.empty()) throw UsageError("image-folder needs --image-folder DIR, with train/CLASS/FILE and val/CLASS/FILE, or CLASS/FILE, in it");
+    if (dir.empty())
+      throw UsageError(
+          "image-folder needs --image-folder DIR, with train/CLASS/FILE and val/CLASS/FILE, or CLASS/FILE, in it");
     return open_image_folder(dir, of_image_folder);
   }
   for (const FileSet& set : file_sets()) {
     if (set.name != name) continue;
     if (dir.empty())
-      throw UsageError(fmt::format("{} needs --data-dir: the folder of {}, or its parent (glyphs needs no files)", name, files_of(set)));
+      throw UsageError(fmt::format("{} needs --data-dir: the folder of {}, or its parent (glyphs needs no files)", name,
+                                   files_of(set)));
     const std::string folder = folder_of(set, dir);
-    ImageData data{
-        .name = name, .train = read_part(set, folder, set.train, set.all_train_files), .validation = read_part(set, folder, set.validation, true)};
+    ImageData data{.name = name,
+                   .train = read_part(set, folder, set.train, set.all_train_files),
+                   .validation = read_part(set, folder, set.validation, true)};
     check(data.train.image_bytes() == data.validation.image_bytes() && data.train.height == data.validation.height,
-          "{}: expected training and validation images of one size, got {}x{} and {}x{}", folder, data.train.height, data.train.width,
-          data.validation.height, data.validation.width);
+          "{}: expected training and validation images of one size, got {}x{} and {}x{}", folder, data.train.height,
+          data.train.width, data.validation.height, data.validation.width);
     return data;
   }
   throw UsageError(fmt::format("unknown data set '{}'; {}", name, suggest_name(name, data_set_names())));

@@ -12,11 +12,13 @@
 
 namespace plumb::lab {
 
-// The function runs on the thread only, so it may keep state. Results come in order; those made before an exception come before it.
+// The function runs on the thread only, so it may keep state. Results come in order; those made before an exception
+// come before it.
 template <class T>
 class Prefetch {
  public:
-  Prefetch(std::function<T()> produce, std::size_t capacity) : produce_(std::move(produce)), capacity_(capacity), thread_([this] { run(); }) {}
+  Prefetch(std::function<T()> produce, std::size_t capacity)
+      : produce_(std::move(produce)), capacity_(capacity), thread_([this] { run(); }) {}
 
   // Waits at most for the one result that is being made.
   ~Prefetch() {

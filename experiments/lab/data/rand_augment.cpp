@@ -41,9 +41,12 @@ const std::vector<std::pair<std::string, Operation>>& operations() {
          const double degrees = either_way(3 * m, stream);
          return rotate(image, degrees, Interpolation::bicubic, fill);
        }},
-      {"posterize", [](Pixels image, double m, const Fill&, RandomStream&) { return posterize(image, 4 - static_cast<int>(m / 10 * 4)), image; }},
-      {"solarize", [](Pixels image, double m, const Fill&, RandomStream&) { return solarize(image, 256 - static_cast<int>(m / 10 * 256)), image; }},
-      {"solarize_add", [](Pixels image, double m, const Fill&, RandomStream&) { return solarize_add(image, static_cast<int>(m / 10 * 110)), image; }},
+      {"posterize", [](Pixels image, double m, const Fill&,
+                       RandomStream&) { return posterize(image, 4 - static_cast<int>(m / 10 * 4)), image; }},
+      {"solarize", [](Pixels image, double m, const Fill&,
+                      RandomStream&) { return solarize(image, 256 - static_cast<int>(m / 10 * 256)), image; }},
+      {"solarize_add", [](Pixels image, double m, const Fill&,
+                          RandomStream&) { return solarize_add(image, static_cast<int>(m / 10 * 110)), image; }},
       {"colour", enhanced<adjust_colour>},
       {"contrast", enhanced<adjust_contrast>},
       {"brightness", enhanced<adjust_brightness>},
@@ -85,15 +88,18 @@ const std::vector<std::string>& rand_augment_names() {
 
 Pixels apply(const std::string& name, double magnitude, Pixels image, const Fill& fill, RandomStream& stream) {
   const auto found = std::ranges::find(operations(), name, &std::pair<std::string, Operation>::first);
-  check(found != operations().end(), "[rand_augment] expected one of {}, got {}", fmt::join(rand_augment_names(), ", "), name);
+  check(found != operations().end(), "[rand_augment] expected one of {}, got {}", fmt::join(rand_augment_names(), ", "),
+        name);
   return found->second(std::move(image), std::clamp(magnitude, 0.0, 10.0), fill, stream);
 }
 
 Pixels apply(const RandAugment& augment, Pixels image, const Fill& fill, RandomStream& stream) {
   for (std::int64_t i = 0; i < augment.operations; ++i) {
-    const auto& [name, operation] = operations()[static_cast<std::size_t>(stream.below(static_cast<std::int64_t>(operations().size())))];
+    const auto& [name, operation] =
+        operations()[static_cast<std::size_t>(stream.below(static_cast<std::int64_t>(operations().size())))];
     if (!stream.happens(0.5)) continue;
-    image = operation(std::move(image), std::clamp(augment.magnitude + augment.deviation * stream.normal(), 0.0, 10.0), fill, stream);
+    image = operation(std::move(image), std::clamp(augment.magnitude + augment.deviation * stream.normal(), 0.0, 10.0),
+                      fill, stream);
   }
   return image;
 }

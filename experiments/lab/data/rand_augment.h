@@ -27,7 +27,8 @@ struct RandAugment {
 const std::vector<std::string>& rand_augment_names();
 
 // One of them at that magnitude; `stream` says which way.
-Pixels apply(const std::string& name, double magnitude, Pixels image, const std::vector<std::uint8_t>& fill, RandomStream& stream);
+Pixels apply(const std::string& name, double magnitude, Pixels image, const std::vector<std::uint8_t>& fill,
+             RandomStream& stream);
 Pixels apply(const RandAugment& augment, Pixels image, const std::vector<std::uint8_t>& fill, RandomStream& stream);
 
 }  // namespace plumb::lab

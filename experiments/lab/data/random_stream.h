@@ -1,4 +1,5 @@
-// Draws one after another, for what needs an unknown number of them: still a function of (seed, purpose, epoch, sample) alone.
+// Draws one after another, for what needs an unknown number of them: still a function of (seed, purpose, epoch, sample)
+// alone.
 #pragma once
 
 #include <cmath>
@@ -12,7 +13,8 @@ namespace plumb::lab {
 
 class RandomStream {
  public:
-  // `what` names the purpose ("data.erase"), `item` what it is for: a sample, a batch. An item has 2^20 calls of Philox of its own.
+  // `what` names the purpose ("data.erase"), `item` what it is for: a sample, a batch. An item has 2^20 calls of Philox
+  // of its own.
   RandomStream(std::uint64_t seed, std::string_view what, std::uint32_t epoch, std::int64_t item)
       : key_(random_key(seed, what)), epoch_(epoch), next_(static_cast<std::uint64_t>(item) << 20) {}
 

@@ -10,8 +10,12 @@ namespace plumb::lab {
 namespace {
 
 ImageSet empty_like(const ImageSet& set) {
-  return {
-      .channels = set.channels, .height = set.height, .width = set.width, .classes = set.classes, .crop = set.crop, .class_names = set.class_names};
+  return {.channels = set.channels,
+          .height = set.height,
+          .width = set.width,
+          .classes = set.classes,
+          .crop = set.crop,
+          .class_names = set.class_names};
 }
 
 void append(ImageSet& to, const ImageSet& from, std::int64_t index) {
@@ -21,7 +25,8 @@ void append(ImageSet& to, const ImageSet& from, std::int64_t index) {
 }
 
 // Draw and image, by class.
-std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> draws_by_class(const ImageSet& set, std::uint64_t key) {
+std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> draws_by_class(const ImageSet& set,
+                                                                                std::uint64_t key) {
   std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> drawn(static_cast<std::size_t>(set.classes));
   for (std::int64_t i = 0; i < set.size(); ++i)
     drawn[static_cast<std::size_t>(set.labels[static_cast<std::size_t>(i)])].emplace_back(
@@ -34,26 +39,33 @@ std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> draws_by_class(
 Split split(const ImageSet& set, double share) {
   check_consistent(set, "split");
   check(0 < share && share < 1, "[split] expected a share above 0 and below 1, got {}", share);
-  std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> drawn = draws_by_class(set, random_key(0, "data.split"));
+  std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> drawn =
+      draws_by_class(set, random_key(0, "data.split"));
   std::vector<bool> in_part(static_cast<std::size_t>(set.size()), false);
   for (auto& images : drawn) {
     std::ranges::sort(images);
     const auto all = static_cast<std::int64_t>(images.size());
-    const std::int64_t count = std::clamp<std::int64_t>(std::llround(share * static_cast<double>(all)), 0, std::max<std::int64_t>(all - 1, 0));
-    for (std::int64_t i = 0; i < count; ++i) in_part[static_cast<std::size_t>(images[static_cast<std::size_t>(i)].second)] = true;
+    const std::int64_t count =
+        std::clamp<std::int64_t>(std::llround(share * static_cast<double>(all)), 0, std::max<std::int64_t>(all - 1, 0));
+    for (std::int64_t i = 0; i < count; ++i)
+      in_part[static_cast<std::size_t>(images[static_cast<std::size_t>(i)].second)] = true;
   }
   Split result{empty_like(set), empty_like(set)};
-  for (std::int64_t i = 0; i < set.size(); ++i) append(in_part[static_cast<std::size_t>(i)] ? result.part : result.rest, set, i);
+  for (std::int64_t i = 0; i < set.size(); ++i)
+    append(in_part[static_cast<std::size_t>(i)] ? result.part : result.rest, set, i);
   check(result.part.size() > 0 && result.rest.size() > 0,
-        "[split] expected a share that leaves images on both sides, got {} of {} images in {} classes", share, set.size(), set.classes);
+        "[split] expected a share that leaves images on both sides, got {} of {} images in {} classes", share,
+        set.size(), set.classes);
   return result;
 }
 
 ImageData with_few_training_images(ImageData data, std::int64_t count) {
   const ImageSet& all = data.train;
-  check(0 < count && count <= all.size(), "expected 1 to {} images to train on, those of {}, got {}", all.size(), data.name, count);
+  check(0 < count && count <= all.size(), "expected 1 to {} images to train on, those of {}, got {}", all.size(),
+        data.name, count);
   // Each image's place in its class, by draw, as a share of the class: the lowest are taken.
-  std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> drawn = draws_by_class(all, random_key(0, "data.few"));
+  std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> drawn =
+      draws_by_class(all, random_key(0, "data.few"));
   std::vector<std::pair<double, std::int64_t>> places;
   for (auto& images : drawn) {
     std::ranges::sort(images);
@@ -62,7 +74,8 @@ ImageData with_few_training_images(ImageData data, std::int64_t count) {
   }
   std::ranges::sort(places);
   std::vector<bool> taken(static_cast<std::size_t>(all.size()), false);
-  for (std::int64_t i = 0; i < count; ++i) taken[static_cast<std::size_t>(places[static_cast<std::size_t>(i)].second)] = true;
+  for (std::int64_t i = 0; i < count; ++i)
+    taken[static_cast<std::size_t>(places[static_cast<std::size_t>(i)].second)] = true;
   ImageSet few = empty_like(all);
   for (std::int64_t i = 0; i < all.size(); ++i)
     if (taken[static_cast<std::size_t>(i)]) append(few, all, i);
@@ -75,8 +88,9 @@ ImageData with_validation_split(ImageData data, double share) {
   return {.name = std::move(data.name),
           .train = std::move(parts.rest),
           .validation = std::move(parts.part),
-          .validation_is = fmt::format("{:g} % of the training images, drawn by class{}", 100 * share,
-                                       data.validation_is == "none" ? "" : fmt::format("; {} stays unseen", data.validation_is)),
+          .validation_is =
+              fmt::format("{:g} % of the training images, drawn by class{}", 100 * share,
+                          data.validation_is == "none" ? "" : fmt::format("; {} stays unseen", data.validation_is)),
           .test = std::move(data.validation)};
 }
 

@@ -14,25 +14,46 @@ void AugmentOptions::declare(Cli& cli) {
   cli.section("Augmentation");
   const char* as = "; augment: as --augment has it";
   const auto help = [&](const std::string& text) { return text + as; };
-  cli.option("--augment", &augment, "Of training images: none, light (crops and flips), or deit, as DeiT and CaiT train")
+  cli.option("--augment", &augment,
+             "Of training images: none, light (crops and flips), or deit, as DeiT and CaiT train")
       .one_of("augmentation", {"none", "light", "deit"});
-  cli.option("--flip", &flip, help("Mirror half of the images, left to right")).one_of("choice", {"augment", "on", "off"});
-  cli.option("--crop-padding", &crop_padding, help("Shift images by up to so many pixels each way")).at_least(0).or_word("augment");
-  cli.option("--crop-scale", &crop_scale, help("Least share of the area of a crop that is resized, in place of shifts; 1: none"))
+  cli.option("--flip", &flip, help("Mirror half of the images, left to right"))
+      .one_of("choice", {"augment", "on", "off"});
+  cli.option("--crop-padding", &crop_padding, help("Shift images by up to so many pixels each way"))
+      .at_least(0)
+      .or_word("augment");
+  cli.option("--crop-scale", &crop_scale,
+             help("Least share of the area of a crop that is resized, in place of shifts; 1: none"))
       .above(0)
       .at_most(1)
       .or_word("augment");
-  cli.option("--rand-augment", &rand_augment, help("Operations of RandAugment on each image")).at_least(0).at_most(16).or_word("augment");
-  cli.option("--rand-augment-magnitude", &magnitude, help("How strong they are, up to 10")).at_least(0).at_most(10).or_word("augment");
-  cli.option("--random-erasing", &erase, help("Chance that a rectangle becomes noise")).at_least(0).at_most(1).or_word("augment");
+  cli.option("--rand-augment", &rand_augment, help("Operations of RandAugment on each image"))
+      .at_least(0)
+      .at_most(16)
+      .or_word("augment");
+  cli.option("--rand-augment-magnitude", &magnitude, help("How strong they are, up to 10"))
+      .at_least(0)
+      .at_most(10)
+      .or_word("augment");
+  cli.option("--random-erasing", &erase, help("Chance that a rectangle becomes noise"))
+      .at_least(0)
+      .at_most(1)
+      .or_word("augment");
   cli.option("--mixup", &mixup, help("Mixup's alpha")).at_least(0).at_most(100).or_word("augment");
-  cli.option("--cutmix", &cutmix, help("CutMix's alpha; of both, each batch draws one")).at_least(0).at_most(100).or_word("augment");
-  cli.option("--repeated-augmentation", &repeats, help("Copies of each image in a row")).at_least(1).at_most(1024).or_word("augment");
+  cli.option("--cutmix", &cutmix, help("CutMix's alpha; of both, each batch draws one"))
+      .at_least(0)
+      .at_most(100)
+      .or_word("augment");
+  cli.option("--repeated-augmentation", &repeats, help("Copies of each image in a row"))
+      .at_least(1)
+      .at_most(1024)
+      .or_word("augment");
 }
 
 void AugmentOptions::declare_smoothing(Cli& cli) {
   cli.section("Augmentation");
-  cli.option("--label-smoothing", &label_smoothing, "Share of the target that all classes get alike; augment: as --augment has it")
+  cli.option("--label-smoothing", &label_smoothing,
+             "Share of the target that all classes get alike; augment: as --augment has it")
       .at_least(0)
       .below(1)
       .or_word("augment");
@@ -40,7 +61,9 @@ void AugmentOptions::declare_smoothing(Cli& cli) {
 
 Augmentation AugmentOptions::make(const std::string& data, const ImageSet& images, std::int64_t batch) const {
   const std::int64_t side = std::min(images.height, images.width);
-  Augmentation a = augment == "deit" ? deit_augmentation(side) : augment == "light" ? light_augmentation() : Augmentation();
+  Augmentation a = augment == "deit"    ? deit_augmentation(side)
+                   : augment == "light" ? light_augmentation()
+                                        : Augmentation();
   a.flip = flip == "augment" ? a.flip && mirrors_keep_class(data) : flip == "on";
   if (crop_padding) a.crop_padding = *crop_padding;
   if (crop_scale) a.crop_scale = *crop_scale;
@@ -62,8 +85,9 @@ Augmentation AugmentOptions::make(const std::string& data, const ImageSet& image
 }
 
 bool AugmentOptions::any() const {
-  return augment != "none" || flip == "on" || crop_padding.value_or(0) > 0 || crop_scale.value_or(1) < 1 || rand_augment.value_or(0) > 0 ||
-         erase.value_or(0) > 0 || mixup.value_or(0) > 0 || cutmix.value_or(0) > 0 || smoothing() > 0;
+  return augment != "none" || flip == "on" || crop_padding.value_or(0) > 0 || crop_scale.value_or(1) < 1 ||
+         rand_augment.value_or(0) > 0 || erase.value_or(0) > 0 || mixup.value_or(0) > 0 || cutmix.value_or(0) > 0 ||
+         smoothing() > 0;
 }
 
 double AugmentOptions::smoothing() const { return label_smoothing.value_or(augment == "deit" ? 0.1 : 0); }
@@ -74,8 +98,8 @@ std::string AugmentOptions::describe(const Augmentation& a) const {
   if (a.crop_padding > 0) parts.push_back(fmt::format("crops after padding by {}", a.crop_padding));
   if (a.flip) parts.emplace_back("flips");
   if (a.rand_augment.operations > 0)
-    parts.push_back(fmt::format("RandAugment ({} operations, magnitude {:g} ± {:g})", a.rand_augment.operations, a.rand_augment.magnitude,
-                                a.rand_augment.deviation));
+    parts.push_back(fmt::format("RandAugment ({} operations, magnitude {:g} ± {:g})", a.rand_augment.operations,
+                                a.rand_augment.magnitude, a.rand_augment.deviation));
   if (a.erase > 0) parts.push_back(fmt::format("random erasing {:g}", a.erase));
   if (a.mixup > 0) parts.push_back(fmt::format("mixup {:g}", a.mixup));
   if (a.cutmix > 0) parts.push_back(fmt::format("cutmix {:g}", a.cutmix));

@@ -28,7 +28,9 @@ Precision precision_for(const std::string& dtype, Device device) {
   if (precision_of(dtype) == Precision::bf16 && device == Device::cpu)
     note_error(fmt::format(
         "--dtype bf16: operands of products are rounded to bf16 and multiplied by {}{}\n", bf16_products().instructions,
-        bf16_products().faster_than_f32 ? "" : ", as this processor has none that are faster: expect results of bf16 in the time of f32"));
+        bf16_products().faster_than_f32
+            ? ""
+            : ", as this processor has none that are faster: expect results of bf16 in the time of f32"));
   return precision_of(dtype);
 }
 

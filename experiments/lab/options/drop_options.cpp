@@ -7,21 +7,27 @@ namespace plumb::lab {
 void DropOptions::declare(Cli& cli) {
   cli.section("Dropping");
   cli.option("--drop-key", &drop_key, "DropKey: chance that a query loses a key").at_least(0).at_most(1);
-  cli.option("--drop-key-schedule", &drop_key_schedule, "Its course over depth").one_of("schedule", nn::drop_key_schedule_names());
-  cli.option("--drop-key-shape", &drop_key_shape, "Single keys, or squares or stripes of patches").one_of("shape", drop_shape_names());
+  cli.option("--drop-key-schedule", &drop_key_schedule, "Its course over depth")
+      .one_of("schedule", nn::drop_key_schedule_names());
+  cli.option("--drop-key-shape", &drop_key_shape, "Single keys, or squares or stripes of patches")
+      .one_of("shape", drop_shape_names());
   cli.option("--drop-key-window", &drop_key_window, "Side of a block, width of a cross; 0: 3 and 1").at_least(0);
   cli.option("--drop-key-sharing", &drop_key_sharing, "A mask per entry, one for all heads, or one for all queries")
       .one_of("sharing", drop_sharing_names());
-  cli.option("--drop-key-match", &drop_key_match, "What the chance is of: a key well inside the grid, or the share of patches that a query loses")
+  cli.option("--drop-key-match", &drop_key_match,
+             "What the chance is of: a key well inside the grid, or the share of patches that a query loses")
       .one_of("match", nn::drop_match_names());
   cli.option("--empty-rows", &empty_rows, "What a query does that lost every key").one_of("policy", empty_row_names());
   cli.option("--attn-drop", &attn_drop, "Dropout of attention probabilities").at_least(0).below(1);
-  cli.option("--drop-head", &drop_head, "DropHead: chance that a sample loses a head, falling to 0 at mid-training and rising again")
+  cli.option("--drop-head", &drop_head,
+             "DropHead: chance that a sample loses a head, falling to 0 at mid-training and rising again")
       .at_least(0)
       .below(1);
   cli.option("--drop-path", &drop_path, "Stochastic depth: chance that a sample skips a branch").at_least(0).below(1);
-  cli.option("--drop-path-schedule", &drop_path_schedule, "Its course over depth").one_of("schedule", nn::drop_path_schedule_names());
-  cli.option("--drop-path-form", &drop_path_form, "Rescale kept branches in training, or all in evaluation as its paper does")
+  cli.option("--drop-path-schedule", &drop_path_schedule, "Its course over depth")
+      .one_of("schedule", nn::drop_path_schedule_names());
+  cli.option("--drop-path-form", &drop_path_form,
+             "Rescale kept branches in training, or all in evaluation as its paper does")
       .one_of("form", nn::drop_path_form_names());
 }
 
@@ -36,7 +42,9 @@ nn::DropKey DropOptions::key() const {
 }
 
 nn::DropPathOptions DropOptions::path() const {
-  return {.rate = drop_path, .schedule = nn::schedule_named(drop_path_schedule), .form = nn::drop_path_form_named(drop_path_form)};
+  return {.rate = drop_path,
+          .schedule = nn::schedule_named(drop_path_schedule),
+          .form = nn::drop_path_form_named(drop_path_form)};
 }
 
 std::string DropOptions::describe_key(std::int64_t keys, KeyGrid grid) const {
@@ -51,9 +59,10 @@ std::string DropOptions::describe_key(std::int64_t keys, KeyGrid grid) const {
     throw UsageError(e.what());
   }
   const std::string error = empty.standard_error > 0 ? fmt::format(" +- {:.1g}", empty.standard_error) : "";
-  return fmt::format("{:g}, {}, {}{}, {}; expected share of keys {:.4g}, chance of an empty row {:.3g}{} ({})", drop_key, drop_key_schedule,
-                     drop_key_shape, drop_key_window ? fmt::format(" {}", drop_key_window) : "", drop_key_sharing, ratio, empty.probability, error,
-                     empty_rows);
+  return fmt::format("{:g}, {}, {}{}, {}; expected share of keys {:.4g}, chance of an empty row {:.3g}{} ({})",
+                     drop_key, drop_key_schedule, drop_key_shape,
+                     drop_key_window ? fmt::format(" {}", drop_key_window) : "", drop_key_sharing, ratio,
+                     empty.probability, error, empty_rows);
 }
 
 std::string DropOptions::describe_path() const {

@@ -11,8 +11,8 @@ class Cli;
 
 struct DropOptions {
   double drop_key = 0, attn_drop = 0, drop_head = 0, drop_path = 0;
-  std::string drop_key_schedule = "constant", drop_key_shape = "plain", drop_key_sharing = "per_entry", drop_key_match = "rate",
-              empty_rows = "keep_all";
+  std::string drop_key_schedule = "constant", drop_key_shape = "plain", drop_key_sharing = "per_entry",
+              drop_key_match = "rate", empty_rows = "keep_all";
   std::int64_t drop_key_window = 0;  // 0: the shape's own
   std::string drop_path_schedule = "uniform", drop_path_form = "rescaled";
 
@@ -21,10 +21,13 @@ struct DropOptions {
 
   nn::DropKey key() const;
   nn::DropPathOptions path() const;
-  nn::DropHeadOptions head(std::int64_t steps) const { return {.rate = drop_head, .steps = steps}; }  // V-shaped over the steps
+  nn::DropHeadOptions head(std::int64_t steps) const {
+    return {.rate = drop_head, .steps = steps};
+  }  // V-shaped over the steps
 
-  // For the report: DropKey with the expected share of keys dropped and the chance of a row without any key, both of a block at the base rate
-  // with `keys` keys, the last of which lie on the grid; "none" where nothing is dropped. Throws UsageError for a shape that does not fit.
+  // For the report: DropKey with the expected share of keys dropped and the chance of a row without any key, both of a
+  // block at the base rate with `keys` keys, the last of which lie on the grid; "none" where nothing is dropped. Throws
+  // UsageError for a shape that does not fit.
   std::string describe_key(std::int64_t keys, KeyGrid grid) const;
   std::string describe_path() const;
 };

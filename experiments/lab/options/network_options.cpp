@@ -16,17 +16,18 @@ void NetworkOptions::declare(Cli& cli) {
   cli.option("--dim", &dim, "Width").at_least(1).at_most(largest_size);
   cli.option("--heads", &heads, "Attention heads").at_least(1).at_most(largest_size);
   cli.option("--patch", &patch, "Side of a patch in pixels").at_least(1).at_most(largest_size);
-  cli.option("--pool", &pool, "What the head reads: a class token, or the mean of the patches").one_of("pool", {"token", "mean"});
-  cli.option(
-         "--recipe", &recipe,
-         "Everything equal but the gate, or weights, head, rates of scalars and warm-up of each method's paper, or DeiT's where that says nothing")
+  cli.option("--pool", &pool, "What the head reads: a class token, or the mean of the patches")
+      .one_of("pool", {"token", "mean"});
+  cli.option("--recipe", &recipe,
+             "Everything equal but the gate, or weights, head, rates of scalars and warm-up of each method's paper, or "
+             "DeiT's where that says nothing")
       .one_of("recipe", {"shared", "paper"});
   std::vector<std::string> inits = nn::base_names();
   inits.insert(inits.begin(), {"recipe", "recipe_scaled"});
-  cli.option(
-         "--weight-init", &weight_init,
-         "The base of the weights, before a method scales them: as --recipe has it; the same with a deviation of 0.02, DeiT's, as a width other than "
-         "384 would have it; or one for all methods")
+  cli.option("--weight-init", &weight_init,
+             "The base of the weights, before a method scales them: as --recipe has it; the same with a deviation of "
+             "0.02, DeiT's, as a width other than "
+             "384 would have it; or one for all methods")
       .one_of("base", inits);
   drop.declare(cli);
 }
@@ -61,18 +62,21 @@ nn::ViTOptions NetworkOptions::vit(const ImageSet& images, std::int64_t steps) c
 
 std::string NetworkOptions::describe(const ImageSet& images) const {
   const std::int64_t side = patches(*this, images);
-  return fmt::format("ViT, dim {}, {} heads, patch {}, {}", dim, heads, patch,
-                     pool == "mean" ? fmt::format("mean of {} tokens", side * side) : fmt::format("{} tokens", side * side + 1));
+  return fmt::format(
+      "ViT, dim {}, {} heads, patch {}, {}", dim, heads, patch,
+      pool == "mean" ? fmt::format("mean of {} tokens", side * side) : fmt::format("{} tokens", side * side + 1));
 }
 
 std::string NetworkOptions::describe_recipe() const {
   if (recipe == "shared")
     return fmt::format(
-        "shared, everything equal but the gate: weights {} (patch embedding: uniform), of the same draws; an ordinary head; one learning rate",
+        "shared, everything equal but the gate: weights {} (patch embedding: uniform), of the same draws; an ordinary "
+        "head; one learning rate",
         nn::name(recipe_of(nn::Method()).base));
   const std::string own = "each method's own: ", rest = "head, rates of scalars and warm-up of its paper";
   if (weight_init == "recipe") return own + "weights, " + rest;
-  if (weight_init == "recipe_scaled") return own + "weights, " + rest + "; in place of a std of 0.02: " + nn::name(nn::Base::scaled_normal);
+  if (weight_init == "recipe_scaled")
+    return own + "weights, " + rest + "; in place of a std of 0.02: " + nn::name(nn::Base::scaled_normal);
   return own + rest + "; weights: " + nn::name(nn::base_named(weight_init));
 }
 

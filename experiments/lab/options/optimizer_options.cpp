@@ -13,32 +13,42 @@ namespace {
 enum class OptimizerKind { adamw, sgd, lamb, adagrad };
 enum class ScheduleKind { constant, cosine, inverse_sqrt, step };
 
-OptimizerKind optimizer_named(const std::string& name) { return static_cast<OptimizerKind>(index_of_name("optimizer", optimizer_names(), name)); }
-ScheduleKind schedule_named(const std::string& name) { return static_cast<ScheduleKind>(index_of_name("learning_rate", schedule_names(), name)); }
+OptimizerKind optimizer_named(const std::string& name) {
+  return static_cast<OptimizerKind>(index_of_name("optimizer", optimizer_names(), name));
+}
+ScheduleKind schedule_named(const std::string& name) {
+  return static_cast<ScheduleKind>(index_of_name("learning_rate", schedule_names(), name));
+}
 
 }  // namespace
 
 void OptimizationOptions::declare(Cli& cli) {
   cli.section("Training");
   cli.option("--lr", &lr, "Peak learning rate").above(0);
-  cli.option("--optimizer", &optimizer, "Optimizer; sgd has Nesterov's momentum 0.9").one_of("optimizer", optimizer_names());
-  cli.option("--schedule", &schedule, "Course of the learning rate after the warm-up").one_of("schedule", schedule_names());
+  cli.option("--optimizer", &optimizer, "Optimizer; sgd has Nesterov's momentum 0.9")
+      .one_of("optimizer", optimizer_names());
+  cli.option("--schedule", &schedule, "Course of the learning rate after the warm-up")
+      .one_of("schedule", schedule_names());
   cli.option("--weight-decay", &weight_decay, "Weight decay, of weights only").at_least(0);
   cli.option("--clip-norm", &clip_norm, "Largest norm of all gradients together; 0: any").at_least(0);
-  cli.option("--ema-decay", &ema_decay, "Decay, after a warm-up, of a moving average of the weights, which is then evaluated; 0: none")
+  cli.option("--ema-decay", &ema_decay,
+             "Decay, after a warm-up, of a moving average of the weights, which is then evaluated; 0: none")
       .at_least(0)
       .below(1);
   augment.declare(cli);
   augment.declare_smoothing(cli);
 }
 
-std::unique_ptr<nn::Optimizer> OptimizationOptions::make(std::vector<nn::Parameter> parameters, std::int64_t warmup, std::int64_t steps) const {
-  return make_optimizer(optimizer, std::move(parameters), make_schedule(schedule, lr, warmup, steps), weight_decay, clip_norm);
+std::unique_ptr<nn::Optimizer> OptimizationOptions::make(std::vector<nn::Parameter> parameters, std::int64_t warmup,
+                                                         std::int64_t steps) const {
+  return make_optimizer(optimizer, std::move(parameters), make_schedule(schedule, lr, warmup, steps), weight_decay,
+                        clip_norm);
 }
 
-std::string OptimizationOptions::describe(const StudyOptions& run, const std::string& rates, const std::string& warmup) const {
-  return fmt::format("{} steps of batch {}, {}, decay {} on weights, peak rate {}, warm-up {}, {}{}", run.steps, run.batch,
-                     optimizer_title(optimizer), weight_decay, rates, warmup, schedule_title(schedule),
+std::string OptimizationOptions::describe(const StudyOptions& run, const std::string& rates,
+                                          const std::string& warmup) const {
+  return fmt::format("{} steps of batch {}, {}, decay {} on weights, peak rate {}, warm-up {}, {}{}", run.steps,
+                     run.batch, optimizer_title(optimizer), weight_decay, rates, warmup, schedule_title(schedule),
                      clip_norm > 0 ? fmt::format(", gradients clipped at norm {}", clip_norm) : "");
 }
 
@@ -67,20 +77,25 @@ std::string schedule_title(const std::string& name) {
   return titles[static_cast<int>(schedule_named(name))];
 }
 
-std::unique_ptr<nn::Optimizer> make_optimizer(const std::string& name, std::vector<nn::Parameter> ps, const nn::LearningRate& rate,
-                                              double weight_decay, double clip_norm) {
+std::unique_ptr<nn::Optimizer> make_optimizer(const std::string& name, std::vector<nn::Parameter> ps,
+                                              const nn::LearningRate& rate, double weight_decay, double clip_norm) {
   switch (optimizer_named(name)) {
     case OptimizerKind::sgd:
       return std::make_unique<nn::Sgd>(
-          std::move(ps), nn::SgdOptions{.lr = rate, .momentum = 0.9, .nesterov = true, .weight_decay = weight_decay, .clip_norm = clip_norm});
+          std::move(ps),
+          nn::SgdOptions{
+              .lr = rate, .momentum = 0.9, .nesterov = true, .weight_decay = weight_decay, .clip_norm = clip_norm});
     case OptimizerKind::lamb:
-      return std::make_unique<nn::Lamb>(std::move(ps), nn::LambOptions{.lr = rate, .weight_decay = weight_decay, .clip_norm = clip_norm});
+      return std::make_unique<nn::Lamb>(
+          std::move(ps), nn::LambOptions{.lr = rate, .weight_decay = weight_decay, .clip_norm = clip_norm});
     case OptimizerKind::adagrad:
-      return std::make_unique<nn::Adagrad>(std::move(ps), nn::AdagradOptions{.lr = rate, .weight_decay = weight_decay, .clip_norm = clip_norm});
+      return std::make_unique<nn::Adagrad>(
+          std::move(ps), nn::AdagradOptions{.lr = rate, .weight_decay = weight_decay, .clip_norm = clip_norm});
     case OptimizerKind::adamw:
       break;
   }
-  return std::make_unique<nn::AdamW>(std::move(ps), nn::AdamWOptions{.lr = rate, .weight_decay = weight_decay, .clip_norm = clip_norm});
+  return std::make_unique<nn::AdamW>(
+      std::move(ps), nn::AdamWOptions{.lr = rate, .weight_decay = weight_decay, .clip_norm = clip_norm});
 }
 
 nn::LearningRate make_schedule(const std::string& name, double peak, std::int64_t warmup, std::int64_t steps) {

@@ -19,10 +19,12 @@ struct OptimizationOptions {
   std::string optimizer = "adamw", schedule = "cosine";  // names below
   double weight_decay = 0.05, clip_norm = 0;
   AugmentOptions augment;
-  double ema_decay = 0;  // above 0: the evaluation has the moving average of the weights, with nn::Ema's warm-up of this decay
+  double ema_decay =
+      0;  // above 0: the evaluation has the moving average of the weights, with nn::Ema's warm-up of this decay
 
   void declare(Cli& cli);
-  std::unique_ptr<nn::Optimizer> make(std::vector<nn::Parameter> parameters, std::int64_t warmup, std::int64_t steps) const;
+  std::unique_ptr<nn::Optimizer> make(std::vector<nn::Parameter> parameters, std::int64_t warmup,
+                                      std::int64_t steps) const;
   // For reports; `rates` are those of an axis, `warmup` says how long the warm-up is.
   std::string describe(const StudyOptions& run, const std::string& rates, const std::string& warmup) const;
   std::string describe_evaluated() const;
@@ -35,9 +37,10 @@ const std::vector<std::string>& schedule_names();   // constant, cosine, inverse
 std::string optimizer_title(const std::string& name);
 std::string schedule_title(const std::string& name);
 
-// The optimizer with its own defaults but for what is given here; sgd has Nesterov's momentum 0.9. Throws Error that lists the names for another.
-std::unique_ptr<nn::Optimizer> make_optimizer(const std::string& name, std::vector<nn::Parameter> parameters, const nn::LearningRate& rate,
-                                              double weight_decay, double clip_norm);
+// The optimizer with its own defaults but for what is given here; sgd has Nesterov's momentum 0.9. Throws Error that
+// lists the names for another.
+std::unique_ptr<nn::Optimizer> make_optimizer(const std::string& name, std::vector<nn::Parameter> parameters,
+                                              const nn::LearningRate& rate, double weight_decay, double clip_norm);
 
 // All rise linearly to `peak` in `warmup` steps, 0 <= warmup <= steps, and then are
 //   constant      peak

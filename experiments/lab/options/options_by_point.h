@@ -1,4 +1,5 @@
-// The options of one trial: those of the call, with the values that its point has on axes that stand for options of the library.
+// The options of one trial: those of the call, with the values that its point has on axes that stand for options of the
+// library.
 #pragma once
 
 #include <string>
@@ -25,7 +26,8 @@ class OptionsByPoint {
   void bind(const std::string& axis, const CliOption& option) { bound_.emplace_back(axis, &option); }
 
   // Throw UsageError for a value that the option would refuse.
-  StudyOptions study(const Point& point) const;  // if steps are an axis, a default warm-up keeps its share of the trial's steps
+  StudyOptions study(
+      const Point& point) const;  // if steps are an axis, a default warm-up keeps its share of the trial's steps
   NetworkOptions network(const Point& point) const;
   OptimizationOptions optimization(const Point& point) const;
 

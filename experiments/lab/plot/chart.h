@@ -8,8 +8,8 @@
 
 namespace plumb::lab {
 
-// One value of a line, with the interval [low, high] around it where both are finite. A value that is not finite, or not positive on a
-// log axis, breaks the line.
+// One value of a line, with the interval [low, high] around it where both are finite. A value that is not finite, or
+// not positive on a log axis, breaks the line.
 struct PlotPoint {
   double x = 0, y = 0;
   double low = std::numeric_limits<double>::quiet_NaN(), high = std::numeric_limits<double>::quiet_NaN();

@@ -1,4 +1,5 @@
-// Ranked dot plots as SVG text: a row for each method, a dot at its mean with the bar of its interval, small ticks at single runs. As svg_plot.h.
+// Ranked dot plots as SVG text: a row for each method, a dot at its mean with the bar of its interval, small ticks at
+// single runs. As svg_plot.h.
 #pragma once
 
 #include "experiments/lab/plot/line_chart.h"
@@ -7,8 +8,8 @@ namespace plumb::lab {
 
 struct DotRow {
   std::string name = {};
-  PlotPoint dot = {.x =
-                       std::numeric_limits<double>::quiet_NaN()};  // x is the value, low and high its interval; a value that is not finite has no dot
+  PlotPoint dot = {.x = std::numeric_limits<double>::quiet_NaN()};  // x is the value, low and high its interval; a
+                                                                    // value that is not finite has no dot
   std::vector<double> singles = {};
   std::string note = {};   // beside the dot
   std::string title = {};  // shown on hover

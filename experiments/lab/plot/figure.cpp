@@ -7,8 +7,8 @@ namespace plumb::lab {
 
 std::string standalone(std::string_view svg) {
   constexpr std::string_view open = "<svg ";
-  return std::string(open) + "style=\"background:#fff;color:#1b1f23;font-family:system-ui,sans-serif\" " + std::string(svg.substr(open.size())) +
-         "\n";
+  return std::string(open) + "style=\"background:#fff;color:#1b1f23;font-family:system-ui,sans-serif\" " +
+         std::string(svg.substr(open.size())) + "\n";
 }
 
 Figure figure_of(const Plot& plot) {
@@ -18,7 +18,8 @@ Figure figure_of(const Plot& plot) {
   };
   for (const PlotSeries& s : plot.series)
     for (const PlotPoint& p : s.points) row(s.name, s.kind, p);
-  for (const PlotMark& m : plot.marks) row(m.of, plot.marks_name.empty() ? "mark" : plot.marks_name, {.x = m.x, .y = m.y});
+  for (const PlotMark& m : plot.marks)
+    row(m.of, plot.marks_name.empty() ? "mark" : plot.marks_name, {.x = m.x, .y = m.y});
   return {plot.id, render_svg(plot), table.text()};
 }
 
@@ -28,7 +29,13 @@ Figure figure_of(const DotPlot& plot) {
     table.cell(std::string_view(r.name)).cell(std::string_view("mean")).cell(r.dot.x).cell(r.dot.low).cell(r.dot.high);
     table.cell(std::string_view(r.note)).end_row();
     for (const double v : r.singles)
-      table.cell(std::string_view(r.name)).cell(std::string_view("single")).cell(v).cell(unknown).cell(unknown).cell(std::string_view()).end_row();
+      table.cell(std::string_view(r.name))
+          .cell(std::string_view("single"))
+          .cell(v)
+          .cell(unknown)
+          .cell(unknown)
+          .cell(std::string_view())
+          .end_row();
   }
   return {plot.id, render_svg(plot), table.text()};
 }

@@ -19,8 +19,8 @@ Figure figure_of(const Plot& plot);     // a row a point: series, kind, x, y, lo
 Figure figure_of(const DotPlot& plot);  // a row a mean or single run: name, kind, value, low, high, note
 Figure figure_of(const HeatMap& map);   // a row a cell: row, both lines of the column, value, text
 
-// A chart's <svg> as a file of its own: dark on white in a sans-serif font, whatever page or viewer shows it. A report's stylesheet sees to that on
-// its page.
+// A chart's <svg> as a file of its own: dark on white in a sans-serif font, whatever page or viewer shows it. A
+// report's stylesheet sees to that on its page.
 std::string standalone(std::string_view svg);
 
 // What a program leaves for people to read: one HTML file, and its figures.

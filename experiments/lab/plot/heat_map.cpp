@@ -13,18 +13,21 @@ namespace plumb::lab {
 using namespace svg;
 
 std::string render_svg(const HeatMap& map) {
-  check(map.cells.size() == map.rows.size() * map.columns.size(), "[heat_map] expected {} x {} cells, got {}", map.rows.size(), map.columns.size(),
-        map.cells.size());
+  check(map.cells.size() == map.rows.size() * map.columns.size(), "[heat_map] expected {} x {} cells, got {}",
+        map.rows.size(), map.columns.size(), map.cells.size());
   constexpr double row_height = 21, widest = 92;
   constexpr std::size_t longest_name = 20;
   std::size_t names = 6, longest_text = 1;
   for (const std::string& name : map.rows) names = std::max(names, std::min(letters(name), longest_name));
   for (const HeatCell& of : map.cells) longest_text = std::max(longest_text, letters(of.text));
   const double left = 8 + wide_letter * static_cast<double>(names);
-  const double cell = std::min(widest, (width - left) / static_cast<double>(std::max<std::size_t>(map.columns.size(), 1)));
+  const double cell =
+      std::min(widest, (width - left) / static_cast<double>(std::max<std::size_t>(map.columns.size(), 1)));
   // Numbers are never cut: where they do not fit, colour and hover say it.
   const bool with_text = digit * static_cast<double>(longest_text) <= cell - 2;
-  const auto fits = [&](const std::string& text, double room) { return digit * static_cast<double>(letters(text)) <= room; };
+  const auto fits = [&](const std::string& text, double room) {
+    return digit * static_cast<double>(letters(text)) <= room;
+  };
   double y = 14;
   std::string body;
   if (!map.title.empty()) body += text_at(0, y, "start", strong, shortened(map.title, 60)), y += 24;
@@ -37,7 +40,9 @@ std::string render_svg(const HeatMap& map) {
     if (std::ranges::all_of(map.columns, [&](const auto& c) { return (c.*line).empty(); })) continue;
     y += 19;
     for (std::size_t from = 0, to = 0; from < map.columns.size(); from = to) {
-      for (to = from + 1; line == &HeatMap::Head::first && to < map.columns.size() && map.columns[to].first == map.columns[from].first;) ++to;
+      for (to = from + 1; line == &HeatMap::Head::first && to < map.columns.size() &&
+                          map.columns[to].first == map.columns[from].first;)
+        ++to;
       head(from, to, map.columns[from].*line);
     }
   }
@@ -48,12 +53,16 @@ std::string render_svg(const HeatMap& map) {
       const HeatCell& of = map.cells[r * map.columns.size() + c];
       if (of.text.empty()) continue;
       const double x = left + cell * static_cast<double>(c);
-      row += fmt::format(R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" style="{}" fill="currentColor" fill-opacity="{:.3f}"/>)",
-                         x + 1, y + 1, cell - 2, row_height - 2, of.crossed ? "color:var(--bad,#a3231f)" : colour_of(0),
-                         of.crossed ? 0.14 : 0.05 + 0.44 * std::clamp(of.strength, 0.0, 1.0));
-      if (with_text) row += text_at(x + cell / 2, y + row_height / 2 + 4.5, "middle", of.strength > 0.02 && !of.crossed ? "" : quiet, of.text);
-      row += fmt::format(R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" fill="transparent"><title>{}</title></rect>)", x, y, cell,
-                         row_height, escape_markup(of.title));
+      row += fmt::format(
+          R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" style="{}" fill="currentColor" fill-opacity="{:.3f}"/>)",
+          x + 1, y + 1, cell - 2, row_height - 2, of.crossed ? "color:var(--bad,#a3231f)" : colour_of(0),
+          of.crossed ? 0.14 : 0.05 + 0.44 * std::clamp(of.strength, 0.0, 1.0));
+      if (with_text)
+        row += text_at(x + cell / 2, y + row_height / 2 + 4.5, "middle", of.strength > 0.02 && !of.crossed ? "" : quiet,
+                       of.text);
+      row += fmt::format(
+          R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" fill="transparent"><title>{}</title></rect>)",
+          x, y, cell, row_height, escape_markup(of.title));
     }
     body += fmt::format("<g{}>{}</g>", belongs_to(map.rows[r]), row);
   }

@@ -35,13 +35,16 @@ class Drawing {
     body += text_at(0, top_ - 14, "start", quiet, plot_.y.title);
     body += scales_.empty ? text_at((left_ + right_) / 2, (top_ + bottom_) / 2, "middle", quiet, "no data")
                           : axes() + rules() + hover() + lines() + marks();
-    body += fmt::format(R"(<path d="M{:.1f} {:.1f}H{:.1f}" stroke="{}" stroke-width="1"/>)", left_, bottom_, right_, muted);
+    body +=
+        fmt::format(R"(<path d="M{:.1f} {:.1f}H{:.1f}" stroke="{}" stroke-width="1"/>)", left_, bottom_, right_, muted);
     body += text_at((left_ + right_) / 2, bottom_ + 36, "middle", quiet, plot_.x.title);
     const double height = legend(body, bottom_ + 58);
-    body = fmt::format(R"(<clipPath id="{}-frame"><rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/></clipPath>)", plot_.id, left_ - 6,
-                       top_, right_ - left_ + 12, bottom_ - top_ + 1) +
+    body = fmt::format(
+               R"(<clipPath id="{}-frame"><rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/></clipPath>)",
+               plot_.id, left_ - 6, top_, right_ - left_ + 12, bottom_ - top_ + 1) +
            body;
-    return chart(height, (plot_.title.empty() ? "" : plot_.title + ": ") + plot_.y.title + " against " + plot_.x.title, body);
+    return chart(height, (plot_.title.empty() ? "" : plot_.title + ": ") + plot_.y.title + " against " + plot_.x.title,
+                 body);
   }
 
  private:
@@ -82,7 +85,8 @@ class Drawing {
     std::string out;
     for (const PlotRule& r : plot_.rules)
       if (scales_.y.shows(r.y) && r.y >= scales_.y.low && r.y <= scales_.y.high)
-        out += fmt::format(R"(<path d="M{:.1f} {:.1f}H{:.1f}"{}/>)", left_, scales_.y.at(r.y), right_, rule_stroke_of(r));
+        out +=
+            fmt::format(R"(<path d="M{:.1f} {:.1f}H{:.1f}"{}/>)", left_, scales_.y.at(r.y), right_, rule_stroke_of(r));
     return out;
   }
 
@@ -90,10 +94,12 @@ class Drawing {
   double aside(int style) const {
     if (plot_.interval == PlotInterval::band || styles_.size() < 2) return 0;
     const auto place = static_cast<double>(std::find(styles_.begin(), styles_.end(), style) - styles_.begin());
-    return (place / static_cast<double>(styles_.size() - 1) - 0.5) * std::min(14.0, 4.0 * static_cast<double>(styles_.size()));
+    return (place / static_cast<double>(styles_.size() - 1) - 0.5) *
+           std::min(14.0, 4.0 * static_cast<double>(styles_.size()));
   }
 
-  // Strips over the whole height, each with the values of all series at its x: nobody can point at a line two units wide.
+  // Strips over the whole height, each with the values of all series at its x: nobody can point at a line two units
+  // wide.
   std::string hover() const {
     constexpr std::size_t most_strips = 50, most_lines = 12;
     std::map<double, std::vector<std::pair<double, std::string>>> at;
@@ -101,7 +107,8 @@ class Drawing {
       for (const PlotPoint& p : s.points) {
         if (!scales_.shows(p)) continue;
         std::string line = s.name + ": " + short_number(p.y);
-        if (scales_.has_interval(p)) line += fmt::format(" (95 % interval {} to {})", short_number(p.low), short_number(p.high));
+        if (scales_.has_interval(p))
+          line += fmt::format(" (95 % interval {} to {})", short_number(p.low), short_number(p.high));
         at[p.x].emplace_back(p.y, std::move(line));
       }
     const std::size_t every = (at.size() + most_strips - 1) / most_strips;
@@ -118,8 +125,8 @@ class Drawing {
     for (std::size_t i = 0; i < strips.size(); ++i) {
       const double from = i == 0 ? left_ : (strips[i - 1].first + strips[i].first) / 2;
       const double to = i + 1 == strips.size() ? right_ : (strips[i].first + strips[i + 1].first) / 2;
-      out += fmt::format(R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>)", from, top_,
-                         std::max(0.0, to - from), bottom_ - top_, strips[i].second);
+      out += fmt::format(R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>)", from,
+                         top_, std::max(0.0, to - from), bottom_ - top_, strips[i].second);
     }
     return out + "</g>";
   }
@@ -128,11 +135,13 @@ class Drawing {
     std::string bands, paths;
     for (const PlotSeries& s : plot_.series) {
       const std::string group = fmt::format(R"(<g style="{}"{}>)", colour_of(s.style), belongs_to(s.name));
-      const std::string interval = plot_.interval == PlotInterval::band ? band(s, scales_) : bars(s, scales_, aside(s.style));
+      const std::string interval =
+          plot_.interval == PlotInterval::band ? band(s, scales_) : bars(s, scales_, aside(s.style));
       (plot_.interval == PlotInterval::band ? bands : paths) += group + interval + "</g>";
       paths += group + line(s, scales_, aside(s.style)) + markers(s) + "</g>";
     }
-    return fmt::format(R"(<g clip-path="{}" pointer-events="none">{}{}</g>)", fmt::format("url(#{}-frame)", plot_.id), bands, paths);
+    return fmt::format(R"(<g clip-path="{}" pointer-events="none">{}{}</g>)", fmt::format("url(#{}-frame)", plot_.id),
+                       bands, paths);
   }
 
   // Few points carry a marker each; long lines carry some, set off by style so that they do not meet.
@@ -143,7 +152,8 @@ class Drawing {
     std::string out;
     for (std::size_t i = 0; i < s.points.size() && !s.thin; ++i)
       if (scales_.shows(s.points[i]) && i % every == first)
-        out += marker(s.style, scales_.x.at(s.points[i].x) + aside(s.style), std::clamp(scales_.y.at(s.points[i].y), -1e4, 1e4));
+        out += marker(s.style, scales_.x.at(s.points[i].x) + aside(s.style),
+                      std::clamp(scales_.y.at(s.points[i].y), -1e4, 1e4));
     return out;
   }
 
@@ -156,10 +166,13 @@ class Drawing {
       double y = scales_.y.shows(m.y) ? std::clamp(scales_.y.at(m.y), top_, bottom_) : bottom_ - 7;
       // Marks that would meet stand on each other, away from the nearer edge.
       const double step = y < (top_ + bottom_) / 2 ? 10 : -10;
-      const auto meets = [&](const auto& other) { return std::abs(other.first - x) < 9 && std::abs(other.second - y) < 9; };
+      const auto meets = [&](const auto& other) {
+        return std::abs(other.first - x) < 9 && std::abs(other.second - y) < 9;
+      };
       while (std::any_of(taken.begin(), taken.end(), meets) && y + step > top_ && y + step < bottom_) y += step;
       taken.emplace_back(x, y);
-      out += fmt::format(R"(<g style="{}"{}>{}<title>{}</title></g>)", colour_of(m.style), belongs_to(m.of), cross(x, y), escape_markup(m.title));
+      out += fmt::format(R"(<g style="{}"{}>{}<title>{}</title></g>)", colour_of(m.style), belongs_to(m.of),
+                         cross(x, y), escape_markup(m.title));
     }
     return out;
   }
@@ -172,10 +185,12 @@ class Drawing {
     std::set<std::pair<std::string, int>> seen;
     for (const PlotSeries& s : plot_.series)
       if (seen.insert({s.name, s.style}).second)
-        series.emplace_back(fmt::format(R"(<g style="{}"><path d="M-13 0h26" stroke="currentColor" stroke-width="1.8"{}/>{}</g>)", colour_of(s.style),
-                                        dash_of(s.style), marker(s.style, 0, 0)),
-                            s.name);
-    for (const PlotRule& r : plot_.rules) others.emplace_back(fmt::format(R"(<path d="M-13 0h26"{}/>)", rule_stroke_of(r)), r.name);
+        series.emplace_back(
+            fmt::format(R"(<g style="{}"><path d="M-13 0h26" stroke="currentColor" stroke-width="1.8"{}/>{}</g>)",
+                        colour_of(s.style), dash_of(s.style), marker(s.style, 0, 0)),
+            s.name);
+    for (const PlotRule& r : plot_.rules)
+      others.emplace_back(fmt::format(R"(<path d="M-13 0h26"{}/>)", rule_stroke_of(r)), r.name);
     if (!plot_.marks.empty() && !plot_.marks_name.empty()) others.emplace_back(cross(0, 0), plot_.marks_name);
     y = legend_rows(body, y, series, true);
     y = legend_rows(body, y, others, false);
@@ -190,7 +205,8 @@ class Drawing {
       widths.assign((entries.size() + rows - 1) / rows, 0);
       for (std::size_t i = 0; i < entries.size(); ++i)
         widths[i % widths.size()] =
-            std::max(widths[i % widths.size()], 50 + letter * static_cast<double>(std::min<std::size_t>(letters(entries[i].second), 52)));
+            std::max(widths[i % widths.size()],
+                     50 + letter * static_cast<double>(std::min<std::size_t>(letters(entries[i].second), 52)));
       if (std::accumulate(widths.begin(), widths.end(), -16.0) <= width) break;
     }
     double x = 0;

@@ -41,7 +41,8 @@ std::string summary_of(const Panel& panel, const Plot& plot, const Scales& scale
     if (shown.size() > few) shown = {shown.front(), shown.back()};
     for (const PlotPoint* p : shown) {
       text += fmt::format("\n{} {}: {}", plot.x.title, short_number(p->x), short_number(p->y));
-      if (scales.has_interval(*p)) text += fmt::format(" (95 % interval {} to {})", short_number(p->low), short_number(p->high));
+      if (scales.has_interval(*p))
+        text += fmt::format(" (95 % interval {} to {})", short_number(p->low), short_number(p->high));
     }
   }
   for (const PlotMark* m : panel.marks) text += "\n" + m->title;
@@ -53,10 +54,12 @@ std::string summary_of(const Panel& panel, const Plot& plot, const Scales& scale
 std::string render_panels(const Plot& plot) {
   const std::vector<Panel> panels = panels_of(plot);
   Scales scales = fit(plot);
-  const std::vector<std::string> y_labels = tick_labels(scales.y.ticks, scales.y.log), x_labels = tick_labels(scales.x.ticks, scales.x.log);
+  const std::vector<std::string> y_labels = tick_labels(scales.y.ticks, scales.y.log),
+                                 x_labels = tick_labels(scales.x.ticks, scales.x.log);
   std::size_t longest = 3;
   for (const std::string& label : y_labels) longest = std::max(longest, letters(label));
-  const double left = 10 + digit * static_cast<double>(longest), panel_width = (width - left - gap * (columns - 1) - 4) / columns;
+  const double left = 10 + digit * static_cast<double>(longest),
+               panel_width = (width - left - gap * (columns - 1) - 4) / columns;
   const double top = plot.title.empty() ? 28 : 50;
   const double inset = plot.interval == PlotInterval::bars ? 10 : 3;
   scales.x.begin = inset, scales.x.end = panel_width - inset;
@@ -72,10 +75,11 @@ std::string render_panels(const Plot& plot) {
   std::string lines;
   for (const PlotSeries& s : plot.series)
     if (!s.thin) lines += line({.points = s.points, .thin = true}, scales);
-  std::string body = fmt::format(R"svg(<defs><clipPath id="{0}-frame"><rect x="-1" y="-1" width="{1:.1f}" height="{2:.1f}"/></clipPath>)svg"
-                                 R"svg(<g id="{0}-common">{3}<g clip-path="url(#{0}-frame)" style="color:{4}" opacity="0.28">{5}</g>)svg"
-                                 R"svg(<path d="M0 {6:.1f}h{7:.1f}" stroke="{4}"/></g></defs>)svg",
-                                 plot.id, panel_width + 2, panel_height + 2, common, muted, lines, panel_height, panel_width);
+  std::string body = fmt::format(
+      R"svg(<defs><clipPath id="{0}-frame"><rect x="-1" y="-1" width="{1:.1f}" height="{2:.1f}"/></clipPath>)svg"
+      R"svg(<g id="{0}-common">{3}<g clip-path="url(#{0}-frame)" style="color:{4}" opacity="0.28">{5}</g>)svg"
+      R"svg(<path d="M0 {6:.1f}h{7:.1f}" stroke="{4}"/></g></defs>)svg",
+      plot.id, panel_width + 2, panel_height + 2, common, muted, lines, panel_height, panel_width);
   if (!plot.title.empty()) body += text_at(0, 14, "start", strong, shortened(plot.title, 60));
   body += text_at(0, top - 14, "start", quiet, plot.y.title);
 
@@ -92,14 +96,18 @@ std::string render_panels(const Plot& plot) {
       if (plot.interval == PlotInterval::bars)
         for (const PlotPoint& p : s->points)
           if (scales.shows(p))
-            own += fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="2.6" fill="currentColor"/>)", scales.x.at(p.x), scales.y.at(p.y));
+            own += fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="2.6" fill="currentColor"/>)", scales.x.at(p.x),
+                               scales.y.at(p.y));
     }
     for (const PlotMark* m : panel.marks)
-      if (scales.x.shows(m->x)) own += cross(scales.x.at(m->x), scales.y.shows(m->y) ? scales.y.at_clamped(m->y) : panel_height - 6);
-    body += fmt::format(R"svg(<g{} transform="translate({:.1f} {:.1f})"><use href="#{}-common"/><g clip-path="url(#{}-frame)" style="{}">{}</g>{})svg"
-                        R"svg(<rect y="{:.1f}" width="{:.1f}" height="{:.1f}" fill="transparent"><title>{}</title></rect></g>)svg",
-                        belongs_to(panel.name), x, y, plot.id, plot.id, colour_of(0), own, text_at(0, -5, "start", "", shortened(panel.name, 18)),
-                        -name_height, panel_width, panel_height + name_height, escape_markup(summary_of(panel, plot, scales)));
+      if (scales.x.shows(m->x))
+        own += cross(scales.x.at(m->x), scales.y.shows(m->y) ? scales.y.at_clamped(m->y) : panel_height - 6);
+    body += fmt::format(
+        R"svg(<g{} transform="translate({:.1f} {:.1f})"><use href="#{}-common"/><g clip-path="url(#{}-frame)" style="{}">{}</g>{})svg"
+        R"svg(<rect y="{:.1f}" width="{:.1f}" height="{:.1f}" fill="transparent"><title>{}</title></rect></g>)svg",
+        belongs_to(panel.name), x, y, plot.id, plot.id, colour_of(0), own,
+        text_at(0, -5, "start", "", shortened(panel.name, 18)), -name_height, panel_width, panel_height + name_height,
+        escape_markup(summary_of(panel, plot, scales)));
     double free_below = panel_height + font;  // of the labels, from the lowest up
     for (std::size_t k = 0; k < scales.y.ticks.size() && i % columns == 0; ++k) {
       const double tick = scales.y.at(scales.y.ticks[k]);

@@ -18,7 +18,8 @@ struct Picture {
   std::string title, png_base64;
 };
 
-// Title and caption are plain text. The table is shown on the terminal, in results.md and in the report; charts and pictures in the report alone.
+// Title and caption are plain text. The table is shown on the terminal, in results.md and in the report; charts and
+// pictures in the report alone.
 struct Section {
   std::string title = {}, caption = {};
   TextTable table = {};

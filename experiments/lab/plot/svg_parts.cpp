@@ -12,9 +12,11 @@
 namespace plumb::lab {
 namespace {
 
-// Told apart by readers with any colour vision, at 4.5:1 or near it against the page; the second of each pair is for a dark page.
-constexpr const char* palette[svg::colours][2] = {{"#0b66b8", "#6db3f8"}, {"#c4500c", "#ff9a5c"}, {"#00805f", "#3ccfa0"}, {"#a93f8b", "#f093d0"},
-                                                  {"#8f6a00", "#e8c547"}, {"#50565c", "#c3c9cf"}, {"#147f9a", "#76dcf2"}, {"#84232f", "#e98f8f"}};
+// Told apart by readers with any colour vision, at 4.5:1 or near it against the page; the second of each pair is for a
+// dark page.
+constexpr const char* palette[svg::colours][2] = {
+    {"#0b66b8", "#6db3f8"}, {"#c4500c", "#ff9a5c"}, {"#00805f", "#3ccfa0"}, {"#a93f8b", "#f093d0"},
+    {"#8f6a00", "#e8c547"}, {"#50565c", "#c3c9cf"}, {"#147f9a", "#76dcf2"}, {"#84232f", "#e98f8f"}};
 constexpr const char* dashes[] = {"", "7 3", "2 3", "9 3 2 3", "12 4"};
 
 }  // namespace
@@ -23,10 +25,13 @@ namespace svg {
 
 std::string rule_stroke_of(const PlotRule& rule) {
   if (!rule.style) return rule_stroke;
-  return fmt::format(R"( style="{}" stroke="currentColor" stroke-width="1.2" stroke-dasharray="3 3")", colour_of(*rule.style));
+  return fmt::format(R"( style="{}" stroke="currentColor" stroke-width="1.2" stroke-dasharray="3 3")",
+                     colour_of(*rule.style));
 }
 
-std::string colour_of(int style) { return fmt::format("color:var(--series-{0},{1})", style % colours, palette[style % colours][0]); }
+std::string colour_of(int style) {
+  return fmt::format("color:var(--series-{0},{1})", style % colours, palette[style % colours][0]);
+}
 
 std::string dash_of(int style) {
   const std::string_view dash = dashes[style / 4 % 5];
@@ -34,7 +39,8 @@ std::string dash_of(int style) {
 }
 
 std::string marker(int style, double x, double y) {
-  const std::string fill = style / 4 % 2 ? fmt::format(R"( fill="{}" stroke="currentColor" stroke-width="1.5")", paper) : R"( fill="currentColor")";
+  const std::string fill = style / 4 % 2 ? fmt::format(R"( fill="{}" stroke="currentColor" stroke-width="1.5")", paper)
+                                         : R"( fill="currentColor")";
   switch (style % 4) {
     case 0:
       return fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3.4"{}/>)", x, y, fill);
@@ -48,11 +54,13 @@ std::string marker(int style, double x, double y) {
 }
 
 std::string text_at(double x, double y, const char* anchor, const char* attributes, std::string_view text) {
-  return fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}"{}>{}</text>)", x, y, anchor, attributes, escape_markup(text));
+  return fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}"{}>{}</text>)", x, y, anchor, attributes,
+                     escape_markup(text));
 }
 
 std::string cross(double x, double y) {
-  return fmt::format(R"(<path d="M{0:.1f} {1:.1f}l8 8m0 -8l-8 8" stroke="currentColor" stroke-width="2" fill="none"/>)", x - 4, y - 4);
+  return fmt::format(R"(<path d="M{0:.1f} {1:.1f}l8 8m0 -8l-8 8" stroke="currentColor" stroke-width="2" fill="none"/>)",
+                     x - 4, y - 4);
 }
 
 std::string belongs_to(std::string_view name) { return fmt::format(R"( data-of="{}")", escape_markup(name)); }
@@ -66,7 +74,9 @@ std::string chart(double height, std::string_view label, std::string_view body) 
 // Beyond 1e150 a span could overflow; such a value has no place on a chart either.
 bool Scale::shows(double v) const { return std::abs(v) < 1e150 && (!log || v > 1e-150); }
 double Scale::map(double v) const { return log ? std::log10(v) : v; }
-double Scale::at_clamped(double v) const { return shows(v) ? at(std::clamp(v, low, high)) : v > 0 && v > high ? end : begin; }
+double Scale::at_clamped(double v) const {
+  return shows(v) ? at(std::clamp(v, low, high)) : v > 0 && v > high ? end : begin;
+}
 
 Scale fit(const PlotAxis& axis, std::vector<double> values, bool padded) {
   Scale s;
@@ -116,7 +126,9 @@ void add_ends(std::vector<double>& values, const std::vector<double>& ends, bool
     }
 }
 
-bool Scales::has_interval(const PlotPoint& p) const { return shows(p) && std::isfinite(p.low) && std::isfinite(p.high); }
+bool Scales::has_interval(const PlotPoint& p) const {
+  return shows(p) && std::isfinite(p.low) && std::isfinite(p.high);
+}
 
 Scales fit(const Plot& plot) {
   Scales s;
@@ -144,11 +156,13 @@ std::string line(const PlotSeries& s, const Scales& scales, double aside) {
   bool open = false;
   for (const PlotPoint& p : s.points) {
     const bool shown = scales.shows(p);
-    if (shown) d += fmt::format("{}{:.1f} {:.1f}", open ? "L" : "M", scales.x.at(p.x) + aside, std::clamp(scales.y.at(p.y), -1e4, 1e4));
+    if (shown)
+      d += fmt::format("{}{:.1f} {:.1f}", open ? "L" : "M", scales.x.at(p.x) + aside,
+                       std::clamp(scales.y.at(p.y), -1e4, 1e4));
     open = shown;
   }
-  return fmt::format(R"(<path d="{}" fill="none" stroke="currentColor" stroke-width="{}" stroke-linejoin="round"{}/>)", d, s.thin ? 1.1 : 1.8,
-                     dash_of(s.style));
+  return fmt::format(R"(<path d="{}" fill="none" stroke="currentColor" stroke-width="{}" stroke-linejoin="round"{}/>)",
+                     d, s.thin ? 1.1 : 1.8, dash_of(s.style));
 }
 
 std::string band(const PlotSeries& s, const Scales& scales) {
@@ -174,7 +188,8 @@ std::string bars(const PlotSeries& s, const Scales& scales, double aside) {
       const double x = scales.x.at(p.x) + aside;
       d += fmt::format("M{:.1f} {:.1f}V{:.1f}", x, scales.y.at_clamped(p.low), scales.y.at_clamped(p.high));
       for (double end : {p.low, p.high})
-        if (scales.y.shows(end) && end >= scales.y.low && end <= scales.y.high) d += fmt::format("M{:.1f} {:.1f}h5", x - 2.5, scales.y.at(end));
+        if (scales.y.shows(end) && end >= scales.y.low && end <= scales.y.high)
+          d += fmt::format("M{:.1f} {:.1f}h5", x - 2.5, scales.y.at(end));
     }
   return d.empty() ? d : fmt::format(R"(<path d="{}" fill="none" stroke="currentColor"/>)", d);
 }

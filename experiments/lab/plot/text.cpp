@@ -39,7 +39,9 @@ std::string with_thousands(std::string text) {
 // Decimals that show `value` to about six digits of `scale`.
 int decimals_of(double value, double scale) {
   for (int d = 0; d < 9; ++d)
-    if (const double shifted = value * std::pow(10.0, d); std::abs(shifted - std::round(shifted)) < 1e-6 * scale * std::pow(10.0, d)) return d;
+    if (const double shifted = value * std::pow(10.0, d);
+        std::abs(shifted - std::round(shifted)) < 1e-6 * scale * std::pow(10.0, d))
+      return d;
   return 9;
 }
 
@@ -65,7 +67,8 @@ std::vector<double> log_ticks(double low, double high) {
   for (int e = static_cast<int>(std::floor(std::log10(low))); e <= static_cast<int>(std::ceil(std::log10(high))); ++e)
     for (double m : {1.0, 2.0, 5.0}) {
       const double tick = m * std::pow(10.0, e);
-      if ((m == 1 ? e % every == 0 : decades < 2.5) && tick >= low * (1 - 1e-9) && tick <= high * (1 + 1e-9)) ticks.push_back(tick);
+      if ((m == 1 ? e % every == 0 : decades < 2.5) && tick >= low * (1 - 1e-9) && tick <= high * (1 + 1e-9))
+        ticks.push_back(tick);
     }
   return ticks.size() >= 2 ? ticks : linear_ticks(low, high, 5);
 }
@@ -84,7 +87,8 @@ std::vector<std::string> tick_labels(const std::vector<double>& ticks, bool log)
     for (double t : ticks) decimals = std::max(decimals, decimals_of(t, std::min(gap, largest)));
   std::vector<std::string> labels;
   for (double t : ticks)
-    labels.push_back(powers ? power_of_ten(t) : with_thousands(log ? fmt::format("{:.6g}", t) : fmt::format("{:.{}f}", t, decimals)));
+    labels.push_back(powers ? power_of_ten(t)
+                            : with_thousands(log ? fmt::format("{:.6g}", t) : fmt::format("{:.{}f}", t, decimals)));
   return labels;
 }
 
@@ -122,7 +126,8 @@ std::string escape_markup(std::string_view text) {
 }
 
 std::size_t letters(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 // At most `most` letters of UTF-8 text, ending in … where it was cut.

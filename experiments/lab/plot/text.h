@@ -10,11 +10,12 @@ namespace plumb::lab {
 // Ascending multiples of 1, 2 or 5 times a power of ten inside [low, high], about `count` of them.
 std::vector<double> linear_ticks(double low, double high, int count);
 
-// Ticks inside [low, high], low > 0: powers of ten, with 2 and 5 times these over less than three decades, and linear ones where even
-// those would be fewer than two.
+// Ticks inside [low, high], low > 0: powers of ten, with 2 and 5 times these over less than three decades, and linear
+// ones where even those would be fewer than two.
 std::vector<double> log_ticks(double low, double high);
 
-// How an axis names its ticks: a common number of decimals, thousands apart, and powers of ten where plain numbers would be long.
+// How an axis names its ticks: a common number of decimals, thousands apart, and powers of ten where plain numbers
+// would be long.
 std::vector<std::string> tick_labels(const std::vector<double>& ticks, bool log);
 
 // A number for a person: four significant digits.

@@ -47,19 +47,22 @@ TrialCheckpoint read_checkpoint(const std::filesystem::path& file) {
   nn::TensorFile content = nn::read_safetensors(file);
   const auto field = [&](const char* name) -> const std::string& {
     const auto found = content.metadata.find(name);
-    check(found != content.metadata.end(), "{}: expected the state of a trial, got a file without \"{}\"", file.string(), name);
+    check(found != content.metadata.end(), "{}: expected the state of a trial, got a file without \"{}\"",
+          file.string(), name);
     return found->second;
   };
-  check(field("format") == format, "{}: expected the state of a trial of format \"{}\", got \"{}\"", file.string(), format, field("format"));
-  check(field("sum") == checksum(content.tensors, content.metadata), "{}: expected the state of a trial with its checksum, got one that was changed",
-        file.string());
+  check(field("format") == format, "{}: expected the state of a trial of format \"{}\", got \"{}\"", file.string(),
+        format, field("format"));
+  check(field("sum") == checksum(content.tensors, content.metadata),
+        "{}: expected the state of a trial with its checksum, got one that was changed", file.string());
   try {
     TrialCheckpoint c{.key = field("key"),
                       .code = field("code"),
                       .machine = field("machine"),
                       .step = Json::parse(field("step")),
                       .record = record_from_json(field("record"))};
-    for (const Json& loss : Json::parse(field("recent"))) c.recent.push_back(loss.is_null() ? unknown : loss.get<double>());
+    for (const Json& loss : Json::parse(field("recent")))
+      c.recent.push_back(loss.is_null() ? unknown : loss.get<double>());
     c.tensors = std::move(content.tensors);
     return c;
   } catch (const Json::exception& e) {

@@ -8,7 +8,8 @@
 
 namespace plumb::lab {
 
-std::string results_csv(const std::vector<std::string>& axes, const std::vector<std::string>& columns, const std::vector<Record>& records) {
+std::string results_csv(const std::vector<std::string>& axes, const std::vector<std::string>& columns,
+                        const std::vector<Record>& records) {
   std::vector<std::string> names = columns;
   if (std::ranges::find(names, "seconds") == names.end()) names.insert(names.begin(), "seconds");
   for (const std::string& name : measured_names(records))

@@ -1,6 +1,7 @@
 // Records as files for people: results.csv and metrics.jsonl, and tables of a study's own.
 //
-// Finite doubles survive a round trip exactly; a number that is not finite is an empty cell in CSV and null in JSON, never NaN.
+// Finite doubles survive a round trip exactly; a number that is not finite is an empty cell in CSV and null in JSON,
+// never NaN.
 #pragma once
 
 #include <string>
@@ -11,9 +12,11 @@
 
 namespace plumb::lab {
 
-// One row each, under a header: the axes, status, steps ("steps_taken" where an axis is called steps), seconds unless it is among `columns`,
-// `columns`, then every other name that was measured. Text with a comma, a quote or a line end is quoted as RFC 4180 has it.
-std::string results_csv(const std::vector<std::string>& axes, const std::vector<std::string>& columns, const std::vector<Record>& records);
+// One row each, under a header: the axes, status, steps ("steps_taken" where an axis is called steps), seconds unless
+// it is among `columns`, `columns`, then every other name that was measured. Text with a comma, a quote or a line end
+// is quoted as RFC 4180 has it.
+std::string results_csv(const std::vector<std::string>& axes, const std::vector<std::string>& columns,
+                        const std::vector<Record>& records);
 // One object a line: where the trial is, then what it logged.
 std::string metrics_jsonl(const std::vector<Record>& records);
 

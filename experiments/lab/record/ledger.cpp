@@ -63,8 +63,8 @@ void Ledger::keep(LedgerEntry entry) {
 }
 
 const LedgerEntry* Ledger::find(const Point& point, std::string_view code) const {
-  const auto found =
-      std::find_if(entries_.rbegin(), entries_.rend(), [&](const LedgerEntry& e) { return e.code == code && e.record.point == point; });
+  const auto found = std::find_if(entries_.rbegin(), entries_.rend(),
+                                  [&](const LedgerEntry& e) { return e.code == code && e.record.point == point; });
   return found == entries_.rend() ? nullptr : &*found;
 }
 

@@ -46,7 +46,8 @@ std::string describe_models(const std::vector<Record>& records) {
   }
   std::vector<std::string> parts;
   for (const auto& [name, values] : found)
-    parts.push_back((name == "model" ? "" : name + " ") + (values.size() > most ? "varied" : fmt::format("{}", fmt::join(values, " or "))));
+    parts.push_back((name == "model" ? "" : name + " ") +
+                    (values.size() > most ? "varied" : fmt::format("{}", fmt::join(values, " or "))));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

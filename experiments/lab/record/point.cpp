@@ -60,7 +60,8 @@ std::string Point::file_stem() const {
   constexpr std::size_t longest = 160;
   std::string stem;
   for (const char c : label()) {
-    const bool plain = ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9') || c == '.' || c == '_' || c == '+' || c == '-';
+    const bool plain = ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9') || c == '.' ||
+                       c == '_' || c == '+' || c == '-';
     stem += c == ' ' ? "-" : plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return stem.size() <= longest ? stem : stem.substr(0, longest) + "-" + hash_of(stem);

@@ -42,15 +42,17 @@ class Point {
       if (const auto* text = std::get_if<std::string>(value)) return *text;
     } else {
       if (const auto* whole = std::get_if<std::int64_t>(value)) return static_cast<T>(*whole);
-      if (const auto* number = std::get_if<double>(value); number && std::is_floating_point_v<T>) return static_cast<T>(*number);
+      if (const auto* number = std::get_if<double>(value); number && std::is_floating_point_v<T>)
+        return static_cast<T>(*number);
     }
     fail(fmt::format("expected another type of value of {}, got {}", axis, to_string(*value)));
   }
 
-  // "layerscale depth 48 lr 0.001 seed 0": values with their names, but for a text that comes first. What --dry-run prints, progress shows and
-  // replay takes.
+  // "layerscale depth 48 lr 0.001 seed 0": values with their names, but for a text that comes first. What --dry-run
+  // prints, progress shows and replay takes.
   std::string label() const;
-  // The label as the name of a file: "layerscale-depth-48-lr-0.001-seed-0"; unusual characters as %2F, long ones cut and hashed.
+  // The label as the name of a file: "layerscale-depth-48-lr-0.001-seed-0"; unusual characters as %2F, long ones cut
+  // and hashed.
   std::string file_stem() const;
 
  private:

@@ -79,7 +79,8 @@ std::string to_json(const Record& r) {
   if (r.diverges_from >= 0) json["diverges_from"] = r.diverges_from;
   if (!r.model.empty()) json["model"] = Json::parse(r.model);
   json["values"] = Json::object();
-  for (const auto& [name, value] : r.values) json["values"][name] = value;  // nlohmann-json writes what is not finite as null
+  for (const auto& [name, value] : r.values)
+    json["values"][name] = value;  // nlohmann-json writes what is not finite as null
   for (const auto& [name, objects] : {std::pair("metrics", &r.metrics), {"attachments", &r.attachments}}) {
     json[name] = Json::array();
     for (const std::string& object : *objects) json[name].push_back(Json::parse(object));
@@ -100,7 +101,8 @@ Record record_from_json(std::string_view text) {
     check(status != std::end(statuses), "a status that is ok, diverged, hopeless or failed, not {}", name);
     r.status = *status;
     if (json.contains("model")) r.model = dumped(json["model"]);
-    for (const auto& [key, value] : json.at("values").items()) r.values.emplace_back(key, value.is_null() ? unknown : value.get<double>());
+    for (const auto& [key, value] : json.at("values").items())
+      r.values.emplace_back(key, value.is_null() ? unknown : value.get<double>());
     for (const auto& [key, objects] : {std::pair("metrics", &r.metrics), {"attachments", &r.attachments}})
       for (const Json& object : json.at(key)) objects->push_back(dumped(object));
     return r;

@@ -34,19 +34,19 @@ void set_value(Values& values, const std::string& name, double value);
 struct Record {
   Point point = {};
   Status status = Status::ok;
-  std::int64_t steps = 0;                     // optimizer steps taken
-  double seconds = 0;                         // of these
-  std::string reason = {};                    // of a divergence, a stop or a failure, in one line
-  std::int64_t diverges_from = -1;            // the step at which a divergence began, at the latest its "diverged_at"; -1: none
-  Values values = {};                         // what was measured of the trial
+  std::int64_t steps = 0;           // optimizer steps taken
+  double seconds = 0;               // of these
+  std::string reason = {};          // of a divergence, a stop or a failure, in one line
+  std::int64_t diverges_from = -1;  // the step at which a divergence began, at the latest its "diverged_at"; -1: none
+  Values values = {};               // what was measured of the trial
   std::vector<std::string> metrics = {};      // of its steps: JSON objects that begin with "step"
   std::string model = {};                     // what was trained: a JSON object (model_facts.h); empty: not said
   std::vector<std::string> attachments = {};  // further JSON objects, for the study's own files
 
   // A value, or one of the common numbers "steps" and "seconds".
   double value(std::string_view name) const;
-  // A value for comparisons (comparison.h): infinite where the trial was lost (it diverged, or was stopped as hopeless), whatever it measured before;
-  // unknown where it failed, or has no finite value.
+  // A value for comparisons (comparison.h): infinite where the trial was lost (it diverged, or was stopped as
+  // hopeless), whatever it measured before; unknown where it failed, or has no finite value.
   double outcome(std::string_view name) const;
   std::int64_t seed() const { return point.get<std::int64_t>("seed"); }
 };

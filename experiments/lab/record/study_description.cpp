@@ -12,7 +12,9 @@ using Json = nlohmann::ordered_json;
 std::optional<LinearModel> linear_from(const Json& data) {
   if (!data.contains("linear_model")) return std::nullopt;
   const Json& linear = data["linear_model"];
-  return LinearModel{.train_loss = linear.at("train_loss"), .val_loss = linear.at("val_loss"), .val_accuracy = linear.at("val_accuracy")};
+  return LinearModel{.train_loss = linear.at("train_loss"),
+                     .val_loss = linear.at("val_loss"),
+                     .val_accuracy = linear.at("val_accuracy")};
 }
 
 }  // namespace
@@ -39,17 +41,19 @@ std::string StudyDescription::text() const {
            {"settings", Json::parse(settings)},
            {"fixed", fixed}};
   if (const auto& linear = facts.data.linear)
-    run["data_facts"]["linear_model"] = {{"train_loss", linear->train_loss}, {"val_loss", linear->val_loss}, {"val_accuracy", linear->val_accuracy}};
+    run["data_facts"]["linear_model"] = {
+        {"train_loss", linear->train_loss}, {"val_loss", linear->val_loss}, {"val_accuracy", linear->val_accuracy}};
   if (!accepted_code.empty()) run["accepted_code"] = accepted_code;
   return run.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 StudyDescription StudyDescription::parse(const std::string& text, const std::string& file) {
   const Json run = Json::parse(text, nullptr, false);
-  const bool ours =
-      run.is_object() && run.contains("experiment") && run["experiment"].is_string() && run.contains("settings") && run["settings"].is_object();
+  const bool ours = run.is_object() && run.contains("experiment") && run["experiment"].is_string() &&
+                    run.contains("settings") && run["settings"].is_object();
   usage_check(ours, "{} does not describe a run; choose another --out", file);
-  usage_check(run.contains("code"), "{} was written by an older version of this program, which kept no ledger; choose another --out", file);
+  usage_check(run.contains("code"),
+              "{} was written by an older version of this program, which kept no ledger; choose another --out", file);
   try {
     const Json &machine = run.at("machine"), &data = run.at("data_facts"), &image = data.at("image");
     return {.experiment = run.at("experiment"),
@@ -62,7 +66,10 @@ StudyDescription StudyDescription::parse(const std::string& text, const std::str
                                .text = run.at("data"),
                                .validation_is = data.at("validation_is"),
                                .hash = data.at("hash"),
-                               .images = {.channels = image.at(0), .height = image.at(1), .width = image.at(2), .classes = data.at("classes")},
+                               .images = {.channels = image.at(0),
+                                          .height = image.at(1),
+                                          .width = image.at(2),
+                                          .classes = data.at("classes")},
                                .linear = linear_from(data)},
                       .code = run.at("code"),
                       .outputs = run.at("outputs")},

@@ -25,10 +25,11 @@ struct Machine {
 
 // What was trained and validated on, without the images.
 struct DataFacts {
-  std::string name = {}, text = {};        // "mnist"; "mnist, 60000 training images, 10000 validation images: the published test set; 10 classes"
-  std::string validation_is = {};          // "the published test set"
-  std::string hash = {};                   // of the images and labels
-  ImageSet images = {};                    // sizes and classes alone
+  std::string name = {}, text = {};  // "mnist"; "mnist, 60000 training images, 10000 validation images: the published
+                                     // test set; 10 classes"
+  std::string validation_is = {};    // "the published test set"
+  std::string hash = {};             // of the images and labels
+  ImageSet images = {};              // sizes and classes alone
   std::optional<LinearModel> linear = {};  // what a linear model makes of it, where that is known
 };
 
@@ -46,12 +47,14 @@ struct StudyDescription {
   std::string program = {};  // path of the program that ran
   StudyFacts facts = {};
   std::string command_line = {}, started = {};
-  std::string settings = {};                    // a JSON object
-  std::vector<std::string> fixed = {};          // the settings that decide how each trial ends: the same in all that goes together
+  std::string settings = {};  // a JSON object
+  std::vector<std::string> fixed =
+      {};  // the settings that decide how each trial ends: the same in all that goes together
   std::vector<std::string> accepted_code = {};  // besides facts.code: whose trials are in the tables
 
   std::string text() const;
-  // Throws UsageError, in which `file` is the name, where the text is not that of a run.json, or is one of an older layout.
+  // Throws UsageError, in which `file` is the name, where the text is not that of a run.json, or is one of an older
+  // layout.
   static StudyDescription parse(const std::string& text, const std::string& file);
 };
 

@@ -24,7 +24,8 @@ std::optional<double> number_at(const Point& point, const std::string& axis) {
 }  // namespace
 
 Plot plot_of(const StudyResults& results, const Curve& curve) {
-  Plot plot{.id = slug(fmt::format("{}-by-{}{}{}", curve.value, curve.axis, curve.where.entries().empty() ? "" : "-", curve.where.label())),
+  Plot plot{.id = slug(fmt::format("{}-by-{}{}{}", curve.value, curve.axis, curve.where.entries().empty() ? "" : "-",
+                                   curve.where.label())),
             .title = curve.title.empty() ? fmt::format("{} by {}", curve.value, curve.axis) : curve.title,
             .x = {.title = curve.axis},
             .y = {.title = curve.value + (curve.log_value ? ", log scale" : ""), .log = curve.log_value},
@@ -49,7 +50,8 @@ Plot plot_of(const StudyResults& results, const Curve& curve) {
     const auto [line, is_new] = lines.try_emplace(name, plot.series.size());
     if (is_new) plot.series.push_back({.name = name, .style = static_cast<int>(line->second)});
     if (plot.x.log && x <= 0) {
-      plot.rules.push_back({s.mean, fmt::format("{} 0{}", curve.axis, rest.entries().empty() ? "" : ", " + name), static_cast<int>(line->second)});
+      plot.rules.push_back({s.mean, fmt::format("{} 0{}", curve.axis, rest.entries().empty() ? "" : ", " + name),
+                            static_cast<int>(line->second)});
       continue;
     }
     PlotPoint point{.x = x, .y = s.mean};
@@ -62,7 +64,8 @@ Plot plot_of(const StudyResults& results, const Curve& curve) {
     for (const PlotPoint& p : series.points) low = std::min(low, p.y), high = std::max(high, p.y);
   }
   if (is_accuracy(curve.value)) plot.y.least = 0, plot.y.most = 1;
-  for (PlotRule& rule : rules_of(results.judging.references, curve.value, low, high)) plot.rules.push_back(std::move(rule));
+  for (PlotRule& rule : rules_of(results.judging.references, curve.value, low, high))
+    plot.rules.push_back(std::move(rule));
   return plot;
 }
 
@@ -88,8 +91,9 @@ DotPlot dots_of(const StudyResults& results, const std::string& value, const std
 
 Section published_section(const StudyResults& results, const std::vector<Published>& published) {
   using enum TextTable::Align;
-  Section section{.title = "What was published",
-                  .caption = "Published figures are of other data and sizes: what can be compared is the order, not the number."};
+  Section section{
+      .title = "What was published",
+      .caption = "Published figures are of other data and sizes: what can be compared is the order, not the number."};
   section.table.column("trials", left);
   section.table.column("here", right);
   section.table.column("published", left);
@@ -101,8 +105,12 @@ Section published_section(const StudyResults& results, const std::vector<Publish
     if (there.empty()) continue;
     std::vector<double> means;
     for (const Summary& s : there) means.push_back(s.mean);
-    const Summary one = there.size() == 1 ? there.front() : Summary{.n = summarize(means).n, .mean = summarize(means).mean};
-    std::string ours = one.n == 0 ? "–" : p.value + " " + (p.value == "val_accuracy" ? fmt::format("{:.1f} %", 100 * one.mean) : to_string(one));
+    const Summary one =
+        there.size() == 1 ? there.front() : Summary{.n = summarize(means).n, .mean = summarize(means).mean};
+    std::string ours =
+        one.n == 0
+            ? "–"
+            : p.value + " " + (p.value == "val_accuracy" ? fmt::format("{:.1f} %", 100 * one.mean) : to_string(one));
     if (there.size() > 1) ours += fmt::format(", mean of {} trials", there.size());
     section.table.row({p.where.label(), ours, p.figure, p.source});
   }

@@ -12,8 +12,9 @@
 
 namespace plumb::lab {
 
-// A value against a number on an axis, with a line for each combination of the other axes: means over the seeds that ended ok, with intervals. The
-// axis is logarithmic where its positive values span more than a factor of 20; a value of 0 is then a dashed line, named as such.
+// A value against a number on an axis, with a line for each combination of the other axes: means over the seeds that
+// ended ok, with intervals. The axis is logarithmic where its positive values span more than a factor of 20; a value of
+// 0 is then a dashed line, named as such.
 struct Curve {
   std::string value, axis;
   Point where = {};        // only trials there
@@ -22,8 +23,8 @@ struct Curve {
 };
 Plot plot_of(const StudyResults& results, const Curve& curve);
 
-// A row for each combination of the axes, in the order of the trials: the mean of a value over the seeds that ended ok, its interval, and each seed.
-// `name` says what a row is called, without the seed; by default what its axes say.
+// A row for each combination of the axes, in the order of the trials: the mean of a value over the seeds that ended ok,
+// its interval, and each seed. `name` says what a row is called, without the seed; by default what its axes say.
 DotPlot dots_of(const StudyResults& results, const std::string& value, const std::string& title,
                 const std::function<std::string(const Point&)>& name = {});
 

@@ -91,11 +91,13 @@ std::vector<const TrialResult*> averaged(const Lanes& lanes) {
 }
 
 bool any_ok(const Lanes& lanes) {
-  return std::any_of(lanes.trials.begin(), lanes.trials.end(), [](const TrialResult* a) { return a->status == Status::ok; });
+  return std::any_of(lanes.trials.begin(), lanes.trials.end(),
+                     [](const TrialResult* a) { return a->status == Status::ok; });
 }
 
 std::string death(const TrialResult& a) {
-  return fmt::format("{}, seed {}: diverged{}", a.method, a.seed, a.diverged_at ? fmt::format(" at step {}", *a.diverged_at) : "");
+  return fmt::format("{}, seed {}: diverged{}", a.method, a.seed,
+                     a.diverged_at ? fmt::format(" at step {}", *a.diverged_at) : "");
 }
 
 using Curve = std::vector<PlotPoint>;
@@ -133,7 +135,10 @@ void add_loss_curves(Plot& plot, const Lanes& lanes, const LossLog& log, std::si
     const auto points = log.find(id_of(*a));
     Curve curve = points == log.end() ? Curve() : binned(points->second, every);
     if (a->status == Status::diverged) {
-      PlotMark mark{.x = static_cast<double>(a->diverged_at.value_or(a->steps)), .style = lanes.style, .title = death(*a), .of = lanes.method};
+      PlotMark mark{.x = static_cast<double>(a->diverged_at.value_or(a->steps)),
+                    .style = lanes.style,
+                    .title = death(*a),
+                    .of = lanes.method};
       for (const PlotPoint& p : curve)
         if (std::isfinite(p.y)) mark.y = p.y;
       plot.marks.push_back(std::move(mark));
@@ -147,7 +152,8 @@ void add_loss_curves(Plot& plot, const Lanes& lanes, const LossLog& log, std::si
   plot.series.insert(plot.series.end(), others.begin(), others.end());
 }
 
-// One range for all depths, from zero where that is near. An exploding trial leaves it at the top: it must not flatten the others.
+// One range for all depths, from zero where that is near. An exploding trial leaves it at the top: it must not flatten
+// the others.
 void share_loss_range(std::vector<Plot>& plots, const ReportInput& input) {
   const double chance = chance_loss(input.judging.classes);
   double lowest = std::numeric_limits<double>::infinity(), highest = 0, highest_mean = 0, last_step = 1;
@@ -160,11 +166,13 @@ void share_loss_range(std::vector<Plot>& plots, const ReportInput& input) {
         lowest = std::min(lowest, p.y), highest = std::max(highest, p.y);
         if (!s.thin) highest_mean = std::max(highest_mean, p.y);
       }
-  if (std::isfinite(chance)) highest = std::min(std::max(highest, chance), std::clamp(highest_mean, 1.25 * chance, 2 * chance));
+  if (std::isfinite(chance))
+    highest = std::min(std::max(highest, chance), std::clamp(highest_mean, 1.25 * chance, 2 * chance));
   const double room = 0.05 * (highest - lowest);
   for (Plot& plot : plots)
     if (highest > 0 && highest > lowest)
-      plot.x.low = 0, plot.x.high = last_step, plot.y.low = lowest >= 0 && lowest < 0.35 * highest ? 0 : lowest - room, plot.y.high = highest + room;
+      plot.x.low = 0, plot.x.high = last_step, plot.y.low = lowest >= 0 && lowest < 0.35 * highest ? 0 : lowest - room,
+      plot.y.high = highest + room;
 }
 
 std::string branch_name(const std::string& branch) {
@@ -245,12 +253,17 @@ std::vector<Plot> loss_plots(const ReportInput& input) {
   const std::size_t every = (longest + most_points - 1) / most_points;
   std::vector<Plot> plots;
   for (const DepthAndRate& condition : study.conditions()) {
-    Plot plot{.id = slug("loss-" + study.name(condition)), .title = study.name(condition), .x = {.title = "step"}, .y = {.title = "training loss"}};
+    Plot plot{.id = slug("loss-" + study.name(condition)),
+              .title = study.name(condition),
+              .x = {.title = "step"},
+              .y = {.title = "training loss"}};
     plot.marks_name = "diverged";
     for (const Lanes& lanes : study.under(condition)) add_loss_curves(plot, lanes, log, every);
-    if (std::isfinite(chance)) plot.rules.push_back({chance, fmt::format("chance, ln {} = {:.3f}", input.judging.classes, chance)});
+    if (std::isfinite(chance))
+      plot.rules.push_back({chance, fmt::format("chance, ln {} = {:.3f}", input.judging.classes, chance)});
     for (const Reference& r : input.judging.references)
-      if (r.value == "train_loss" && !r.name.starts_with("chance")) plot.rules.push_back({r.level, fmt::format("{}, {:.3f}", r.name, r.level)});
+      if (r.value == "train_loss" && !r.name.starts_with("chance"))
+        plot.rules.push_back({r.level, fmt::format("{}, {:.3f}", r.name, r.level)});
     plots.push_back(std::move(plot));
   }
   share_loss_range(plots, input);
@@ -284,7 +297,8 @@ std::vector<Plot> accuracy_plots(const ReportInput& input) {
                               .title = fmt::format("{}, depth {}: {}", g.method, g.depth, outcome(g)),
                               .of = g.method});
     }
-    if (std::none_of(groups.begin(), groups.end(), [&](const TrialGroup& g) { return g.lr == lr && g.val_accuracy.n > 0; }))
+    if (std::none_of(groups.begin(), groups.end(),
+                     [&](const TrialGroup& g) { return g.lr == lr && g.val_accuracy.n > 0; }))
       plot.y.low = 0, plot.y.high = 100;
     for (auto& [style, s] : series) {
       std::sort(s.points.begin(), s.points.end(), [](const PlotPoint& a, const PlotPoint& b) { return a.x < b.x; });
@@ -303,7 +317,8 @@ std::vector<Plot> accuracy_plots(const ReportInput& input) {
 }
 
 std::vector<Plot> ratio_plots(const ReportInput& input) {
-  return layer_plots(input, "ratio", "‖g(x)‖ / ‖x‖, log scale", [](const LayerPoint& p) { return std::optional(p.ratio); });
+  return layer_plots(input, "ratio", "‖g(x)‖ / ‖x‖, log scale",
+                     [](const LayerPoint& p) { return std::optional(p.ratio); });
 }
 
 std::vector<Plot> gate_plots(const ReportInput& input) {
@@ -320,7 +335,8 @@ std::vector<Plot> gate_step_plots(const ReportInput& input) {
   std::vector<Plot> plots;
   if (longest < 3) return plots;
   for (const DepthAndRate& condition : study.conditions()) {
-    Plot plot{.id = slug("gate-steps-" + study.name(condition)), .title = study.name(condition), .x = {.title = "step"}};
+    Plot plot{
+        .id = slug("gate-steps-" + study.name(condition)), .title = study.name(condition), .x = {.title = "step"}};
     plot.y = {.title = "largest |gate factor|, log scale", .log = true};
     for (const Lanes& lanes : study.under(condition)) {
       std::map<std::int64_t, std::vector<double>> at;

@@ -22,7 +22,9 @@ std::string name_of(const Condition& condition) {
 std::int64_t lost(const Standing& s) { return s.diverged + s.stopped; }
 
 // One with a lost seed ranks below any without, one without a loss below all.
-std::tuple<bool, std::int64_t, double> rank_of(const Standing& s) { return {s.loss.n == 0, lost(s), s.loss.n == 0 ? 0 : s.loss.mean}; }
+std::tuple<bool, std::int64_t, double> rank_of(const Standing& s) {
+  return {s.loss.n == 0, lost(s), s.loss.n == 0 ? 0 : s.loss.mean};
+}
 
 std::vector<const Standing*> ranked(const Condition& condition) {
   std::vector<const Standing*> all;
@@ -58,7 +60,9 @@ std::string beside_control(const Condition& condition, const Standing& s) {
   for (const JudgedPair& pair : condition.against_control)
     if (&condition.standings[pair.first] == &s && pair.difference.n > 1) {
       const Difference::Order order = pair.difference.order;
-      return order == Difference::Order::undecided ? "no verdict" : order == Difference::Order::lower ? "lower" : "higher";
+      return order == Difference::Order::undecided ? "no verdict"
+             : order == Difference::Order::lower   ? "lower"
+                                                   : "higher";
     }
   return "";
 }
@@ -70,24 +74,33 @@ std::string standing_words(const Condition& condition, const Standing& s) {
 
 }  // namespace
 
-std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int64_t classes, const std::vector<Reference>& references) {
+std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int64_t classes,
+                              const std::vector<Reference>& references) {
   std::vector<DotPlot> plots;
   std::int64_t deepest = 0;
   for (const Condition& condition : conditions) deepest = std::max(deepest, condition.depth);
   for (const Condition& condition : conditions) {
     if (condition.rate && condition.depth < deepest) continue;  // the heat map has them all
-    if (condition.standings.size() < 2 || std::ranges::none_of(condition.standings, [](const Standing& s) { return s.loss.n > 0; })) continue;
+    if (condition.standings.size() < 2 ||
+        std::ranges::none_of(condition.standings, [](const Standing& s) { return s.loss.n > 0; }))
+      continue;
     const std::string name = name_of(condition);
     DotPlot plot{.id = name.empty() ? "ranking" : slug("ranking-depth-" + name),
                  .title = name.empty() ? "All trials" : (condition.depth > 0 ? "Depth " : "") + name,
                  .x = {.title = "training loss"}};
-    if (classes >= 2) plot.rules.push_back({chance_loss(classes), fmt::format("chance, ln {} = {:.3f}", classes, chance_loss(classes))});
+    if (classes >= 2)
+      plot.rules.push_back(
+          {chance_loss(classes), fmt::format("chance, ln {} = {:.3f}", classes, chance_loss(classes))});
     for (const Reference& r : references)
-      if (r.value == "train_loss" && !r.name.starts_with("chance")) plot.rules.push_back({r.level, fmt::format("{}, {:.3f}", r.name, r.level)});
+      if (r.value == "train_loss" && !r.name.starts_with("chance"))
+        plot.rules.push_back({r.level, fmt::format("{}, {:.3f}", r.name, r.level)});
     bool reaches_below = false, any_below = false;
     for (const Standing* s : ranked(condition)) {
       any_below = any_below || s->loss.mean < 0;
-      DotRow row{.name = s->method, .note = standing_words(condition, *s), .title = all_of(*s, condition), .quiet = s->near_chance || s->loss.n == 0};
+      DotRow row{.name = s->method,
+                 .note = standing_words(condition, *s),
+                 .title = all_of(*s, condition),
+                 .quiet = s->near_chance || s->loss.n == 0};
       row.dot.x = s->loss.mean;
       if (s->loss.half_width) row.dot.low = s->loss.low(), row.dot.high = s->loss.high();
       if (row.dot.low < 0 && s->loss.mean >= 0) reaches_below = true;
@@ -104,13 +117,17 @@ std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int
 }
 
 std::optional<HeatMap> overview(const std::vector<Condition>& conditions, std::int64_t classes) {
-  if (conditions.size() < 2 || std::ranges::all_of(conditions, [](const Condition& p) { return p.standings.size() < 2; })) return std::nullopt;
+  if (conditions.size() < 2 ||
+      std::ranges::all_of(conditions, [](const Condition& p) { return p.standings.size() < 2; }))
+    return std::nullopt;
   const bool depths = std::ranges::all_of(conditions, [](const Condition& p) { return p.depth > 0; });
-  HeatMap map{.id = "overview", .title = "Training loss by method and " + std::string(depths ? "depth" : "learning rate")};
+  HeatMap map{.id = "overview",
+              .title = "Training loss by method and " + std::string(depths ? "depth" : "learning rate")};
   const bool rates = std::ranges::any_of(conditions, [](const Condition& p) { return p.rate.has_value(); });
   map.columns_title = !rates ? "depth" : depths ? "depth, and below it the learning rate" : "learning rate";
   for (const Condition& condition : conditions)
-    map.columns.push_back({condition.depth > 0 ? std::to_string(condition.depth) : "", condition.rate ? fmt::format("{}", *condition.rate) : ""});
+    map.columns.push_back({condition.depth > 0 ? std::to_string(condition.depth) : "",
+                           condition.rate ? fmt::format("{}", *condition.rate) : ""});
   // By the best at the largest depth (of several rates), then what is only at smaller ones.
   std::map<std::string, std::tuple<std::int64_t, bool, std::int64_t, double>> worth;
   for (const Condition& condition : conditions)
@@ -137,16 +154,19 @@ std::optional<HeatMap> overview(const std::vector<Condition>& conditions, std::i
       cell.crossed = lost(*s) > 0;
       if (s->loss.n > 0) {
         const double size = std::abs(s->loss.mean);
-        cell.text = size >= 0.1 && size < 100 ? fmt::format("{:.2f}", s->loss.mean) : fmt::format("{:.2g}", s->loss.mean);
+        cell.text =
+            size >= 0.1 && size < 100 ? fmt::format("{:.2f}", s->loss.mean) : fmt::format("{:.2g}", s->loss.mean);
         if (lost(*s) > 0) cell.text += fmt::format(" ✕{}", lost(*s));
         cell.strength = high > low ? (high - s->loss.mean) / (high - low) : 1;
       } else {
         cell.text = s->diverged > 0 ? "diverged" : s->stopped > 0 ? "hopeless" : "–";
       }
     }
-  map.legend = classes >= 2 ? fmt::format("mean training loss; the paler, the nearer to chance, ln {} = {:.3f}", classes, chance_loss(classes))
+  map.legend = classes >= 2 ? fmt::format("mean training loss; the paler, the nearer to chance, ln {} = {:.3f}",
+                                          classes, chance_loss(classes))
                             : "mean training loss; the stronger, the lower";
-  if (std::ranges::any_of(map.cells, [](const HeatCell& c) { return c.crossed; })) map.legend += "; ✕: so many seeds diverged or were given up";
+  if (std::ranges::any_of(map.cells, [](const HeatCell& c) { return c.crossed; }))
+    map.legend += "; ✕: so many seeds diverged or were given up";
   return map;
 }
 

@@ -1,5 +1,6 @@
-// The frame of a report: one HTML file that holds all it needs and opens in any browser without network, in light and dark mode, from 390 px up. A
-// short script adds a filter by method, sorts tables by a click and highlights what is pointed at; without it the page is complete.
+// The frame of a report: one HTML file that holds all it needs and opens in any browser without network, in light and
+// dark mode, from 390 px up. A short script adds a filter by method, sorts tables by a click and highlights what is
+// pointed at; without it the page is complete.
 #pragma once
 
 #include <string>
@@ -20,8 +21,9 @@ std::string page(const std::string& title, const std::string& body);
 std::string section(const std::string& title, const std::string& caption, const std::string& content);
 std::string section(const Section& own, Gallery& gallery);  // of a table, charts and pictures; empty without any
 std::string facts(const NamedTexts& texts, const char* extra_class = "");
-std::string scroll_region(const std::string& label, const std::string& table);  // scrolls sideways where the page is narrow
-std::string filter(const std::string& what, std::size_t count);                 // a field for more than six; hidden without a script
+std::string scroll_region(const std::string& label,
+                          const std::string& table);             // scrolls sideways where the page is narrow
+std::string filter(const std::string& what, std::size_t count);  // a field for more than six; hidden without a script
 std::string grid(const std::vector<std::string>& svgs);
 
 // The charts of a page, kept as the figures that are written beside it.

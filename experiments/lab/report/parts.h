@@ -24,9 +24,10 @@ std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput&
 // The <table> of comparisons with the control; empty where there is none, or one seed alone.
 std::string html_comparisons(const std::vector<Condition>& conditions);
 
-// The methods under each condition by training loss, the deepest condition first, and with several rates the largest depth alone; none where there is
-// nothing to rank.
-std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int64_t classes, const std::vector<Reference>& references = {});
+// The methods under each condition by training loss, the deepest condition first, and with several rates the largest
+// depth alone; none where there is nothing to rank.
+std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int64_t classes,
+                              const std::vector<Reference>& references = {});
 // Methods by depths (and rates); none for a single condition or method.
 std::optional<HeatMap> overview(const std::vector<Condition>& conditions, std::int64_t classes);
 

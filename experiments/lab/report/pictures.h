@@ -1,4 +1,5 @@
-// Pictures that trials attached (signals/attention_images.h, signals/mask_images.h), as sections of a report; without pictures where none did.
+// Pictures that trials attached (signals/attention_images.h, signals/mask_images.h), as sections of a report; without
+// pictures where none did.
 #pragma once
 
 #include <string>
@@ -9,7 +10,8 @@
 namespace plumb::lab {
 
 // All that were attached under `name`.
-Section picture_section(const StudyResults& results, const std::string& name, const std::string& title, const std::string& caption);
+Section picture_section(const StudyResults& results, const std::string& name, const std::string& title,
+                        const std::string& caption);
 Section attention_section(const StudyResults& results);
 Section masks_section(const StudyResults& results);
 

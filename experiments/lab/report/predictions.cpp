@@ -40,12 +40,15 @@ std::string cell(const std::string& text) {
   return quoted + "\"";
 }
 
-std::string json_text(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string json_text(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 // The class that images of `label` are most often taken for, beside itself: "five (3 of 20)".
 std::string most_confused(const EvaluationFacts& facts, const Scores& scores, std::int64_t label) {
   std::int64_t most = 0, with = 0;
-  for (auto it = scores.confusion.lower_bound({label, 0}); it != scores.confusion.end() && it->first.first == label; ++it)
+  for (auto it = scores.confusion.lower_bound({label, 0}); it != scores.confusion.end() && it->first.first == label;
+       ++it)
     if (it->first.second != label && it->second > most) most = it->second, with = it->first.second;
   return most == 0 ? "" : fmt::format("{}: {}", class_text(facts, with), most);
 }
@@ -64,8 +67,8 @@ TextTable class_table(const EvaluationFacts& facts, const Scores& scores, std::s
   table.column("most often taken for", Align::left);
   for (const std::int64_t label : labels) {
     const Scores::Count& of = scores.by_class.at(label);
-    table.row({class_text(facts, label), std::to_string(of.images), std::to_string(of.right), percent(of.accuracy()), fmt::format("{:.4f}", of.loss),
-               most_confused(facts, scores, label)});
+    table.row({class_text(facts, label), std::to_string(of.images), std::to_string(of.right), percent(of.accuracy()),
+               fmt::format("{:.4f}", of.loss), most_confused(facts, scores, label)});
   }
   return table;
 }
@@ -74,16 +77,18 @@ HeatMap confusion_map(const EvaluationFacts& facts, const Scores& scores) {
   const std::vector<std::int64_t> classes = scores.classes();
   HeatMap map{.id = "confusion", .title = "Confusion matrix", .columns_title = "predicted"};
   for (const std::int64_t label : classes) {
-    map.rows.push_back(facts.names.empty() ? class_text(facts, label) : fmt::format("{} {}", label, name_of(facts, label)));
+    map.rows.push_back(facts.names.empty() ? class_text(facts, label)
+                                           : fmt::format("{} {}", label, name_of(facts, label)));
     map.columns.emplace_back("", std::to_string(label));
     const auto found = scores.by_class.find(label);
     for (const std::int64_t predicted : classes) {
-      const std::int64_t count = scores.confused(label, predicted), images = found == scores.by_class.end() ? 0 : found->second.images;
-      map.cells.push_back(
-          {.value = static_cast<double>(count),
-           .strength = images == 0 ? 0 : static_cast<double>(count) / static_cast<double>(images),
-           .text = std::to_string(count),
-           .title = fmt::format("{}, predicted {}: {} of {}", class_text(facts, label), class_text(facts, predicted), count, images)});
+      const std::int64_t count = scores.confused(label, predicted),
+                         images = found == scores.by_class.end() ? 0 : found->second.images;
+      map.cells.push_back({.value = static_cast<double>(count),
+                           .strength = images == 0 ? 0 : static_cast<double>(count) / static_cast<double>(images),
+                           .text = std::to_string(count),
+                           .title = fmt::format("{}, predicted {}: {} of {}", class_text(facts, label),
+                                                class_text(facts, predicted), count, images)});
     }
   }
   map.legend = "A row for each true class. Number: images. Colour: their share of the images of the class.";
@@ -106,7 +111,11 @@ TextTable confused_pairs(const EvaluationFacts& facts, const Scores& scores) {
 }
 
 Json json_of(const Scores::Count& count) {
-  return {{"images", count.images}, {"right", count.right}, {"accuracy", count.accuracy()}, {"accuracy_5", count.accuracy_5()}, {"loss", count.loss}};
+  return {{"images", count.images},
+          {"right", count.right},
+          {"accuracy", count.accuracy()},
+          {"accuracy_5", count.accuracy_5()},
+          {"loss", count.loss}};
 }
 
 std::string csv_of(const Scores::Count& count) {
@@ -116,7 +125,8 @@ constexpr const char* count_columns = "images,right,accuracy,accuracy_5,loss";
 
 }  // namespace
 
-Prediction prediction_of(std::span<const double> logits, std::optional<std::int64_t> label, std::string image, std::int64_t number) {
+Prediction prediction_of(std::span<const double> logits, std::optional<std::int64_t> label, std::string image,
+                         std::int64_t number) {
   check(std::ranges::all_of(logits, [](double v) { return std::isfinite(v); }),
         "{}: the model gives probabilities that are not finite; are these its weights, and its normalization?", image);
   const double largest = *std::ranges::max_element(logits);
@@ -158,7 +168,9 @@ Scores scores_of(const std::vector<Prediction>& predictions) {
     }
     ++scores.confusion[{*p.label, p.first()}];
   }
-  const auto to_mean = [](Scores::Count& count) { count.loss /= static_cast<double>(std::max<std::int64_t>(count.images, 1)); };
+  const auto to_mean = [](Scores::Count& count) {
+    count.loss /= static_cast<double>(std::max<std::int64_t>(count.images, 1));
+  };
   to_mean(scores.all);
   for (auto& [label, count] : scores.by_class) to_mean(count);
   return scores;
@@ -166,7 +178,8 @@ Scores scores_of(const std::vector<Prediction>& predictions) {
 
 std::vector<std::size_t> spread_over_classes(const std::vector<Prediction>& predictions, std::size_t most) {
   std::map<std::pair<bool, std::int64_t>, std::vector<std::size_t>> by_class;  // (without label, label)
-  for (std::size_t i = 0; i < predictions.size(); ++i) by_class[{!predictions[i].label, predictions[i].label.value_or(0)}].push_back(i);
+  for (std::size_t i = 0; i < predictions.size(); ++i)
+    by_class[{!predictions[i].label, predictions[i].label.value_or(0)}].push_back(i);
   std::vector<const std::vector<std::size_t>*> classes;
   for (const auto& [label, images] : by_class) classes.push_back(&images);
   std::vector<std::size_t> chosen;
@@ -187,16 +200,19 @@ std::string predictions_text(const EvaluationFacts& facts, const std::vector<Pre
   for (const Prediction& p : predictions) {
     if (!facts.in_files) break;
     text += p.image + "\n";
-    for (const auto& [label, probability] : p.top) text += fmt::format("  {:5.1f} %  {}\n", 100 * probability, class_text(facts, label));
+    for (const auto& [label, probability] : p.top)
+      text += fmt::format("  {:5.1f} %  {}\n", 100 * probability, class_text(facts, label));
   }
   const Scores scores = scores_of(predictions);
   if (scores.all.images == 0) return text;
-  text += fmt::format("of {} images {}: the likeliest is right for {} ({}), one of {} for {} ({}); mean loss {:.4f}\n", scores.all.images,
-                      facts.in_files ? "in folders named as classes" : "of " + facts.data, scores.all.right, percent(scores.all.accuracy()),
-                      predictions.front().top.size(), scores.all.among, percent(scores.all.accuracy_5()), scores.all.loss);
+  text += fmt::format("of {} images {}: the likeliest is right for {} ({}), one of {} for {} ({}); mean loss {:.4f}\n",
+                      scores.all.images, facts.in_files ? "in folders named as classes" : "of " + facts.data,
+                      scores.all.right, percent(scores.all.accuracy()), predictions.front().top.size(),
+                      scores.all.among, percent(scores.all.accuracy_5()), scores.all.loss);
   text += "\n" + class_table(facts, scores, most_rows).text(false);
   if (scores.by_class.size() > most_rows)
-    text += fmt::format("the {} classes with the lowest accuracy; all {} are in classes.csv\n", most_rows, scores.by_class.size());
+    text += fmt::format("the {} classes with the lowest accuracy; all {} are in classes.csv\n", most_rows,
+                        scores.by_class.size());
   return text;
 }
 
@@ -204,7 +220,8 @@ std::string predictions_json(const EvaluationFacts& facts, const std::vector<Pre
   Json all = Json::array();
   for (const Prediction& p : predictions) {
     Json top = Json::array();
-    for (const auto& [label, probability] : p.top) top.push_back({{"class", label}, {"name", name_of(facts, label)}, {"probability", probability}});
+    for (const auto& [label, probability] : p.top)
+      top.push_back({{"class", label}, {"name", name_of(facts, label)}, {"probability", probability}});
     all.push_back({{"file", p.image},
                    {"label", p.label ? Json(*p.label) : Json()},
                    {"loss", p.loss ? Json(*p.loss) : Json()},
@@ -234,22 +251,26 @@ std::string scores_json(const EvaluationFacts& facts, const std::vector<Predicti
   json["pictures"] = Json::array();
   for (const Prediction& p : predictions)
     if (!p.picture.empty())
-      json["pictures"].push_back(
-          {{"image", p.image}, {"label", p.label ? Json(*p.label) : Json()}, {"predicted", p.first()}, {"picture", p.picture}});
+      json["pictures"].push_back({{"image", p.image},
+                                  {"label", p.label ? Json(*p.label) : Json()},
+                                  {"predicted", p.first()},
+                                  {"picture", p.picture}});
   return json_text(json, -1);
 }
 
-std::map<std::string, std::string> predictions_csv(const EvaluationFacts& facts, const std::vector<Prediction>& predictions) {
+std::map<std::string, std::string> predictions_csv(const EvaluationFacts& facts,
+                                                   const std::vector<Prediction>& predictions) {
   std::string images = "image,label,predicted,probability,loss,picture\n";
   for (const Prediction& p : predictions)
-    images += fmt::format("{},{},{},{},{},{}\n", cell(p.image), p.label ? std::to_string(*p.label) : "", p.first(), p.top.front().second,
-                          p.loss ? fmt::format("{}", *p.loss) : "", cell(p.picture));
+    images += fmt::format("{},{},{},{},{},{}\n", cell(p.image), p.label ? std::to_string(*p.label) : "", p.first(),
+                          p.top.front().second, p.loss ? fmt::format("{}", *p.loss) : "", cell(p.picture));
   std::map<std::string, std::string> files{{"images.csv", images}};
   const Scores scores = scores_of(predictions);
   if (scores.all.images == 0) return files;
   files["scores.csv"] = fmt::format("{}\n{}\n", count_columns, csv_of(scores.all));
   std::string& by_class = files["classes.csv"] = fmt::format("class,name,{}\n", count_columns);
-  for (const auto& [label, count] : scores.by_class) by_class += fmt::format("{},{},{}\n", label, cell(name_of(facts, label)), csv_of(count));
+  for (const auto& [label, count] : scores.by_class)
+    by_class += fmt::format("{},{},{}\n", label, cell(name_of(facts, label)), csv_of(count));
   const std::vector<std::int64_t> classes = scores.classes();
   std::string& confusion = files["confusion.csv"] = fmt::format("class,name,{}\n", fmt::join(classes, ","));
   for (const std::int64_t label : classes) {
@@ -260,24 +281,29 @@ std::map<std::string, std::string> predictions_csv(const EvaluationFacts& facts,
   return files;
 }
 
-Report predictions_report(const EvaluationFacts& facts, const std::vector<Prediction>& predictions, const std::vector<Picture>& pictures) {
+Report predictions_report(const EvaluationFacts& facts, const std::vector<Prediction>& predictions,
+                          const std::vector<Picture>& pictures) {
   const Scores scores = scores_of(predictions);
   Report report;
   Gallery gallery(report.figures);
-  std::string html = lab::facts({{"Weights", facts.weights},
-                                 {"Network", facts.network},
-                                 {"Images", fmt::format("{}: {}", facts.data, scores.all.images)},
-                                 {"Mean loss", fmt::format("{:.4f} nats; chance is ln {} = {:.4f}", scores.all.loss, facts.classes,
-                                                           std::log(static_cast<double>(facts.classes)))},
-                                 {"Accuracy", percent(scores.all.accuracy())},
-                                 {fmt::format("Among {}", std::min<std::int64_t>(facts.classes, top_classes)), percent(scores.all.accuracy_5())}});
+  std::string html =
+      lab::facts({{"Weights", facts.weights},
+                  {"Network", facts.network},
+                  {"Images", fmt::format("{}: {}", facts.data, scores.all.images)},
+                  {"Mean loss", fmt::format("{:.4f} nats; chance is ln {} = {:.4f}", scores.all.loss, facts.classes,
+                                            std::log(static_cast<double>(facts.classes)))},
+                  {"Accuracy", percent(scores.all.accuracy())},
+                  {fmt::format("Among {}", std::min<std::int64_t>(facts.classes, top_classes)),
+                   percent(scores.all.accuracy_5())}});
   html += section({.title = "By class",
-                   .caption = "Accuracy: the share of the images of a class whose likeliest class it is. Loss: mean cross-entropy in nats. "
+                   .caption = "Accuracy: the share of the images of a class whose likeliest class it is. Loss: mean "
+                              "cross-entropy in nats. "
                               "A click on a head sorts.",
                    .table = class_table(facts, scores, scores.by_class.size())},
                   gallery);
   const bool small = scores.classes().size() <= most_rows;
-  Section confusion{.title = "Confusion", .caption = "Classes that occur, as true or as predicted ones. confusion.csv has the numbers."};
+  Section confusion{.title = "Confusion",
+                    .caption = "Classes that occur, as true or as predicted ones. confusion.csv has the numbers."};
   if (small)
     confusion.charts.emplace_back(confusion_map(facts, scores));
   else
@@ -285,7 +311,8 @@ Report predictions_report(const EvaluationFacts& facts, const std::vector<Predic
     confusion.table = confused_pairs(facts, scores);
   html += section(confusion, gallery);
   html += section({.title = "Pictures",
-                   .caption = "Images from all classes in turn: as the network sees them, and with the attention that the class is read from. The "
+                   .caption = "Images from all classes in turn: as the network sees them, and with the attention that "
+                              "the class is read from. The "
                               "largest weight is yellow.",
                    .pictures = pictures},
                   gallery);
@@ -294,7 +321,9 @@ Report predictions_report(const EvaluationFacts& facts, const std::vector<Predic
 }
 
 std::string prediction_title(const EvaluationFacts& facts, const Prediction& p) {
-  const auto name = [&](std::int64_t label) { return facts.names.empty() ? class_text(facts, label) : name_of(facts, label); };
+  const auto name = [&](std::int64_t label) {
+    return facts.names.empty() ? class_text(facts, label) : name_of(facts, label);
+  };
   const std::string chance = percent(p.top.front().second);
   if (!p.label) return fmt::format("{}: {}, {}", p.image, name(p.first()), chance);
   return *p.label == p.first() ? fmt::format("{}: right, {}", name(*p.label), chance)

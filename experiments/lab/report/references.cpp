@@ -8,11 +8,13 @@
 
 namespace plumb::lab {
 
-std::vector<PlotRule> rules_of(const std::vector<Reference>& references, std::string_view value, double low, double high) {
+std::vector<PlotRule> rules_of(const std::vector<Reference>& references, std::string_view value, double low,
+                               double high) {
   const double room = std::max(high - low, 0.05 * std::max(std::abs(low), std::abs(high)));
   std::vector<PlotRule> rules;
   for (const Reference& r : references)
-    if (r.value == value && low - room <= r.level && r.level <= high + room) rules.push_back({.y = r.level, .name = r.name});
+    if (r.value == value && low - room <= r.level && r.level <= high + room)
+      rules.push_back({.y = r.level, .name = r.name});
   return rules;
 }
 
@@ -30,7 +32,8 @@ Section references_section(const StudyResults& results) {
     for (const StudyResults::Group& group : results.groups())
       if (const Summary s = group.over_ok(r.value); s.n > 0) low = std::min(low, s.mean), high = std::max(high, s.mean);
     if (low > high) continue;
-    section.table.row({r.value, r.name, describe_level(r.value, r.level), describe_level(r.value, low), describe_level(r.value, high)});
+    section.table.row({r.value, r.name, describe_level(r.value, r.level), describe_level(r.value, low),
+                       describe_level(r.value, high)});
     const bool no_better = is_accuracy(r.value) ? high <= r.level : low >= r.level;
     if (no_better && r.name == linear_model_name && r.value != "train_loss")
       section.title = fmt::format("Beside what is known: no trial is better than {}", linear_model_name);

@@ -15,7 +15,9 @@ namespace plumb::lab {
 namespace {
 
 std::string verdict_html(const std::vector<Condition>& conditions, const Judging& how) {
-  if (conditions.empty()) return fmt::format("<p class=\"verdict\">No trial has ended yet{}.</p>\n", how.choosing.empty() ? "" : " that is judged");
+  if (conditions.empty())
+    return fmt::format("<p class=\"verdict\">No trial has ended yet{}.</p>\n",
+                       how.choosing.empty() ? "" : " that is judged");
   // The deepest networks are what such a study is about.
   std::string deepest, others;
   for (const Condition& condition : conditions) {
@@ -24,7 +26,8 @@ std::string verdict_html(const std::vector<Condition>& conditions, const Judging
     else
       others += fmt::format("<li>{}</li>", escape_markup(sentence(condition, how)));
   }
-  if (const std::string chose = who_chose(how); !chose.empty()) deepest += fmt::format("<p class=\"caption\">{}</p>\n", escape_markup(chose));
+  if (const std::string chose = who_chose(how); !chose.empty())
+    deepest += fmt::format("<p class=\"caption\">{}</p>\n", escape_markup(chose));
   return deepest + (others.empty() ? "" : "<ul class=\"verdicts\">" + others + "</ul>\n");
 }
 
@@ -33,8 +36,8 @@ std::string claims_html(const std::vector<JudgedClaim>& claims) {
   if (claims.empty()) return "";
   std::string html = "<ul class=\"verdicts\">";
   for (const JudgedClaim& c : claims)
-    html += fmt::format("<li>{} ({}): <strong>{}</strong>: {}</li>", escape_markup(c.text), escape_markup(c.source), to_string(c.result.verdict),
-                        escape_markup(c.result.why()));
+    html += fmt::format("<li>{} ({}): <strong>{}</strong>: {}</li>", escape_markup(c.text), escape_markup(c.source),
+                        to_string(c.result.verdict), escape_markup(c.result.why()));
   return html + "</ul>\n<p></p>\n";
 }
 
@@ -42,9 +45,11 @@ std::string table_caption(const std::vector<TrialGroup>& groups, const Judging& 
   const std::int64_t classes = how.classes;
   std::string text = "Mean over the n seeds that ended ok";
   const bool intervals = std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.ok > 1; });
-  text += intervals ? ", ± half the width of its 95 % Student-t interval; with n = 1 there is no interval." : "; with n = 1 there is no interval.";
+  text += intervals ? ", ± half the width of its 95 % Student-t interval; with n = 1 there is no interval."
+                    : "; with n = 1 there is no interval.";
   if (classes >= 2 && std::ranges::any_of(groups, [](const TrialGroup& g) { return g.train_loss.n > 0; }))
-    text += fmt::format(" Near chance: mean training loss at or above {:.0f} % of ln {}.", 100 * near_chance_share, classes);
+    text += fmt::format(" Near chance: mean training loss at or above {:.0f} % of ln {}.", 100 * near_chance_share,
+                        classes);
   if (!how.choosing.empty()) text += " " + escape_markup(who_chose(how));
   return text;
 }
@@ -56,17 +61,22 @@ std::string first_look(const std::vector<Condition>& judged, const Judging& how,
   if (const std::optional<HeatMap> map = overview(judged, how.classes)) svgs.push_back(gallery.svg(*map));
   for (const DotPlot& plot : ranks) svgs.push_back(gallery.svg(plot));
   if (svgs.empty()) return "";
-  const bool repeated =
-      std::ranges::any_of(ranks, [](const DotPlot& p) { return std::ranges::any_of(p.rows, [](const DotRow& r) { return !r.singles.empty(); }); });
+  const bool repeated = std::ranges::any_of(ranks, [](const DotPlot& p) {
+    return std::ranges::any_of(p.rows, [](const DotRow& r) { return !r.singles.empty(); });
+  });
   std::string caption;
   if (repeated)
     caption =
-        "Dots are means over the seeds that ended ok, bars their 95 % t intervals (those of few seeds are wide, and end at the frame), ticks single "
+        "Dots are means over the seeds that ended ok, bars their 95 % t intervals (those of few seeds are wide, and "
+        "end at the frame), ticks single "
         "seeds. ";
-  if (std::ranges::any_of(
-          judged, [](const Condition& p) { return std::ranges::any_of(p.against_control, [](const JudgedPair& j) { return j.difference.n > 1; }); }))
-    caption += fmt::format("Lower, higher and no verdict are against {}, by the differences seed by seed below. ", escape_markup(how.control));
-  if (std::ranges::any_of(judged, [](const Condition& p) { return std::ranges::any_of(p.standings, &Standing::untested); }))
+  if (std::ranges::any_of(judged, [](const Condition& p) {
+        return std::ranges::any_of(p.against_control, [](const JudgedPair& j) { return j.difference.n > 1; });
+      }))
+    caption += fmt::format("Lower, higher and no verdict are against {}, by the differences seed by seed below. ",
+                           escape_markup(how.control));
+  if (std::ranges::any_of(judged,
+                          [](const Condition& p) { return std::ranges::any_of(p.standings, &Standing::untested); }))
     caption += "Untested: near chance, and already at the smallest depth, so that nothing follows about depth.";
   return grid(svgs) + (caption.empty() ? "" : fmt::format("<p class=\"caption\">{}</p>\n", caption));
 }
@@ -74,8 +84,10 @@ std::string first_look(const std::vector<Condition>& judged, const Judging& how,
 std::string pictures_html(const Section& section) {
   std::string html;
   for (const Picture& p : section.pictures)
-    html += fmt::format("<figure class=\"picture\"><img src=\"data:image/png;base64,{}\" alt=\"{}\"><figcaption>{}</figcaption></figure>\n",
-                        p.png_base64, escape_markup(p.title), escape_markup(p.title));
+    html += fmt::format(
+        "<figure class=\"picture\"><img src=\"data:image/png;base64,{}\" "
+        "alt=\"{}\"><figcaption>{}</figcaption></figure>\n",
+        p.png_base64, escape_markup(p.title), escape_markup(p.title));
   return html.empty() ? "" : scroll_region(section.title, "<div class=\"pictures\">" + html + "</div>\n");
 }
 
@@ -86,7 +98,8 @@ std::string section(const Section& own, Gallery& gallery) {
   std::vector<std::string> svgs;
   for (const Chart& chart : own.charts) std::visit([&](const auto& c) { svgs.push_back(gallery.svg(c)); }, chart);
   return section(escape_markup(own.title), escape_markup(own.caption),
-                 (own.table.empty() ? "" : scroll_region(own.title, own.table.html())) + (svgs.empty() ? "" : grid(svgs)) + pictures_html(own));
+                 (own.table.empty() ? "" : scroll_region(own.title, own.table.html())) +
+                     (svgs.empty() ? "" : grid(svgs)) + pictures_html(own));
 }
 
 Report render_report(const ReportInput& input) {
@@ -95,7 +108,8 @@ Report render_report(const ReportInput& input) {
   const Judging& how = input.judging;
   const std::vector<TrialGroup> groups = groups_by_depth(input.trials);
   const std::vector<Condition> judged = conditions(input.trials, how);
-  std::string html = input.question.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(input.question));
+  std::string html =
+      input.question.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(input.question));
   html += claims_html(input.claims);
   if (!how.off && has_training_losses(input.trials)) html += verdict_html(judged, how);
   std::set<std::string> names;
@@ -104,14 +118,17 @@ Report render_report(const ReportInput& input) {
   for (const Section& own : input.sections) html += section(own, gallery);
   html += section("Results", table_caption(groups, how), scroll_region("Results", html_table(groups, input)));
   if (const std::string comparisons = html_comparisons(judged); !comparisons.empty())
-    html += section(
-        "Against " + how.control,
-        "Difference of training losses, seed by seed: the same data, batches and draws. Holm's correction over the methods at one depth, in the "
-        "interval as well: the chance of any wrong verdict there is at most about 5 %. A trial that diverged is worse than any that did not, by "
-        "the exact sign test. n to decide: how many seeds would, with an even chance, if mean and spread are as they seem. comparisons.csv has all "
-        "pairs.",
-        scroll_region("Against " + how.control, comparisons));
-  const bool repeated = std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.trials.size() > 1; });
+    html += section("Against " + how.control,
+                    "Difference of training losses, seed by seed: the same data, batches and draws. Holm's correction "
+                    "over the methods at one depth, in the "
+                    "interval as well: the chance of any wrong verdict there is at most about 5 %. A trial that "
+                    "diverged is worse than any that did not, by "
+                    "the exact sign test. n to decide: how many seeds would, with an even chance, if mean and spread "
+                    "are as they seem. comparisons.csv has all "
+                    "pairs.",
+                    scroll_region("Against " + how.control, comparisons));
+  const bool repeated =
+      std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.trials.size() > 1; });
   const std::string over_seeds = repeated ? " Geometric mean over seeds." : "";
   const std::vector<Plot> losses = loss_plots(input);
   const bool crowded = std::any_of(losses.begin(), losses.end(), is_crowded);
@@ -119,35 +136,44 @@ Report render_report(const ReportInput& input) {
   std::string loss_caption = "One seed a line; a thin line that ends in a cross diverged.";
   std::string accuracy_caption;
   if (repeated) {
-    loss_caption = "Mean over the seeds that ended ok, with the band of its 95 % interval; seeds that diverged are thin lines that end in a cross.";
+    loss_caption =
+        "Mean over the seeds that ended ok, with the band of its 95 % interval; seeds that diverged are thin lines "
+        "that end in a cross.";
     accuracy_caption = "Bars are 95 % intervals over seeds. ";
   }
   if (!how.off && !input.losses.empty())
     html += section("Training loss",
-                    loss_caption + behind + " Long runs are shown as means of consecutive logged steps. Point at a plot for " +
+                    loss_caption + behind +
+                        " Long runs are shown as means of consecutive logged steps. Point at a plot for " +
                         (crowded ? "where its line begins and ends." : "its values."),
                     gallery.show(losses));
-  if (!how.off && (std::ranges::any_of(groups, [](const TrialGroup& g) { return g.depth > 0 && g.val_accuracy.n > 0; }) || input.losses.empty()))
-    html += section("Accuracy against depth", accuracy_caption + (crowded ? "" : "Methods at one depth stand side by side to keep them apart."),
+  if (!how.off &&
+      (std::ranges::any_of(groups, [](const TrialGroup& g) { return g.depth > 0 && g.val_accuracy.n > 0; }) ||
+       input.losses.empty()))
+    html += section("Accuracy against depth",
+                    accuracy_caption + (crowded ? "" : "Methods at one depth stand side by side to keep them apart."),
                     gallery.show(accuracy_plots(input)));
   if (const std::vector<Plot> plots = ratio_plots(input); !plots.empty())
-    html +=
-        section("Branch against stream",
-                "How much a branch adds to the residual stream: the norm of what is added over the norm of what it is added to, by block, "
-                "at each trial's last logged step. What a gate keeps of the stream may itself be scaled: the column change of layers.csv is the norm "
-                "of all that a junction changes, before a post-norm, over that of the stream." +
-                    over_seeds,
-                gallery.show(plots));
+    html += section("Branch against stream",
+                    "How much a branch adds to the residual stream: the norm of what is added over the norm of what it "
+                    "is added to, by block, "
+                    "at each trial's last logged step. What a gate keeps of the stream may itself be scaled: the "
+                    "column change of layers.csv is the norm "
+                    "of all that a junction changes, before a post-norm, over that of the stream." +
+                        over_seeds,
+                    gallery.show(plots));
   if (const std::vector<Plot> plots = gate_plots(input); !plots.empty())
-    html +=
-        section("Gates",
-                "The largest magnitude among the factors with which a gate acts, by block, at each trial's last logged step; methods without such "
-                "factors are absent, and one of exactly zero has no condition on a log scale." +
-                    over_seeds,
-                gallery.show(plots));
+    html += section("Gates",
+                    "The largest magnitude among the factors with which a gate acts, by block, at each trial's last "
+                    "logged step; methods without such "
+                    "factors are absent, and one of exactly zero has no condition on a log scale." +
+                        over_seeds,
+                    gallery.show(plots));
   if (const std::vector<Plot> plots = gate_step_plots(input); !plots.empty())
     html += section("Gates over training",
-                    "The same against the optimizer step: the geometric mean over blocks and branches of each one's largest factor." + over_seeds,
+                    "The same against the optimizer step: the geometric mean over blocks and branches of each one's "
+                    "largest factor." +
+                        over_seeds,
                     gallery.show(plots));
   if (!input.settings.empty()) html += "<section>\n<h2>Settings</h2>\n" + facts(input.settings) + "</section>\n";
   if (!input.notes.empty()) html += "<section>\n<h2>Provenance</h2>\n" + facts(input.notes, " notes") + "</section>\n";
@@ -185,7 +211,8 @@ ReportInput report_input(const StudyResults& r) {
       const auto json = nlohmann::json::parse(line);
       const TrialResult& a = input.trials[i];
       if (const auto loss = json.find("loss"); loss != json.end())
-        input.losses.push_back({a.method, a.depth, a.lr, a.seed, json["step"], loss->is_null() ? unknown : loss->get<double>()});
+        input.losses.push_back(
+            {a.method, a.depth, a.lr, a.seed, json["step"], loss->is_null() ? unknown : loss->get<double>()});
     }
   return input;
 }

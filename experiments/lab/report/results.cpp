@@ -19,8 +19,8 @@ ShownValues shown_values(const StudyResults& r) {
   std::erase_if(measured, [](const std::string& name) { return name == "diverged_at" || is_time(name); });
   ShownValues s{r.show.empty() ? measured : r.show};
   if (r.show.empty() && s.names.size() > shown_unasked) s.names.resize(shown_unasked);
-  s.left_out = static_cast<std::size_t>(
-      std::ranges::count_if(measured, [&](const std::string& name) { return std::ranges::find(s.names, name) == s.names.end(); }));
+  s.left_out = static_cast<std::size_t>(std::ranges::count_if(
+      measured, [&](const std::string& name) { return std::ranges::find(s.names, name) == s.names.end(); }));
   return s;
 }
 
@@ -81,7 +81,9 @@ class MethodNames {
 
 std::vector<std::string> further_columns(const StudyResults& r) {
   std::vector<std::string> names = shown_values(r).names;
-  std::erase_if(names, [](const std::string& name) { return name == "train_loss" || name == "val_loss" || name == "val_accuracy"; });
+  std::erase_if(names, [](const std::string& name) {
+    return name == "train_loss" || name == "val_loss" || name == "val_accuracy";
+  });
   return names;
 }
 
@@ -92,8 +94,8 @@ std::vector<TrialResult> trial_results(const StudyResults& r) {
   const MethodNames namer(r);
   std::vector<TrialResult> trials;
   for (const Record& record : r.records) {
-    TrialResult& a =
-        trials.emplace_back(TrialResult{.seed = static_cast<std::uint64_t>(record.seed()), .status = record.status, .steps = record.steps});
+    TrialResult& a = trials.emplace_back(
+        TrialResult{.seed = static_cast<std::uint64_t>(record.seed()), .status = record.status, .steps = record.steps});
     if (record.point.find("lr")) a.lr = record.point.get<double>("lr");
     if (const AxisValue* depth = record.point.find("depth"); depth && std::holds_alternative<std::int64_t>(*depth))
       a.depth = std::get<std::int64_t>(*depth);

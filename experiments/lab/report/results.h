@@ -31,7 +31,8 @@ struct StudyResults {
   std::filesystem::path folder = {};
   bool colour = false;  // whether text goes to a terminal that shows colours
 
-  // The trials that share everything but their seeds and, if given, where they are on the axis `across`, in order of first appearance.
+  // The trials that share everything but their seeds and, if given, where they are on the axis `across`, in order of
+  // first appearance.
   struct Group {
     Point point;  // without these
     std::vector<const Record*> trials;
@@ -43,7 +44,8 @@ struct StudyResults {
 // How many values tables and progress show where the study does not say which.
 inline constexpr std::size_t shown_unasked = 8;
 
-// What reports call the method of a trial: all its axes but depth, lr and seed; of several, those alone that differ between trials.
+// What reports call the method of a trial: all its axes but depth, lr and seed; of several, those alone that differ
+// between trials.
 std::string method_name(const StudyResults& results, const Point& point);
 // The trials as reports see them: the axes depth and lr are depth and rate, all others together name the method.
 std::vector<TrialResult> trial_results(const StudyResults& results);

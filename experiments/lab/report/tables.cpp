@@ -24,11 +24,14 @@ int loss_decimals(const std::vector<TrialGroup>& groups) {
 }
 
 bool any_interval(const std::vector<TrialGroup>& groups) {
-  return std::any_of(groups.begin(), groups.end(),
-                     [](const TrialGroup& g) { return g.train_loss.half_width || g.val_loss.half_width || g.val_accuracy.half_width; });
+  return std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) {
+    return g.train_loss.half_width || g.val_loss.half_width || g.val_accuracy.half_width;
+  });
 }
 
-std::string mean_text(const Summary& s, int decimals, double factor) { return s.n == 0 ? "–" : fmt::format("{:.{}f}", factor * s.mean, decimals); }
+std::string mean_text(const Summary& s, int decimals, double factor) {
+  return s.n == 0 ? "–" : fmt::format("{:.{}f}", factor * s.mean, decimals);
+}
 
 std::string interval_text(const Summary& s, int decimals, double factor) {
   if (s.half_width) return fmt::format("± {:.{}f}", factor * *s.half_width, decimals);
@@ -60,8 +63,9 @@ std::string html_pair(const Summary& s, int decimals, double factor, bool interv
 
 std::vector<TrialGroup> groups_by_depth(const std::vector<TrialResult>& trials) {
   std::vector<TrialGroup> groups = group_trials(trials);
-  std::stable_sort(groups.begin(), groups.end(),
-                   [](const TrialGroup& a, const TrialGroup& b) { return std::pair(a.depth, a.lr) < std::pair(b.depth, b.lr); });
+  std::stable_sort(groups.begin(), groups.end(), [](const TrialGroup& a, const TrialGroup& b) {
+    return std::pair(a.depth, a.lr) < std::pair(b.depth, b.lr);
+  });
   return groups;
 }
 
@@ -88,7 +92,8 @@ std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput&
   const bool intervals = any_interval(groups);
   const int decimals = loss_decimals(groups);
   const auto any = [&](auto&& has) { return std::ranges::any_of(groups, has); };
-  const bool depths = any([](const TrialGroup&g) { return g.depth > 0; }), rates = any([](const TrialGroup&g) { return g.lr > 0; });
+  const bool depths = any([](const TrialGroup&g) { return g.depth > 0; }),
+             rates = any([](const TrialGroup&g) { return g.lr > 0; });
   struct Column {
     const char* title;
     Summary TrialGroup::*of;
@@ -100,7 +105,8 @@ std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput&
   for (const Column& c : {Column{"train loss", &TrialGroup::train_loss, decimals, 1, chance},
                           {"val loss", &TrialGroup::val_loss, decimals, 1, chance},
                           {"val accuracy, %", &TrialGroup::val_accuracy, 1, 100, 100 / static_cast<double>(classes)}})
-    if (groups.empty() || any([&](const TrialGroup& g) { return (g.*c.of).n > 0; }) || input.columns.empty()) columns.push_back(c);
+    if (groups.empty() || any([&](const TrialGroup& g) { return (g.*c.of).n > 0; }) || input.columns.empty())
+      columns.push_back(c);
   const char* span = intervals ? R"( colspan="2")" : "";
   const char* gap = intervals ? R"(<td class="interval"></td>)" : "";
   std::string html = fmt::format(R"(<table class="results"><thead><tr><th>{}</th>)", escape_markup(input.series));
@@ -111,7 +117,8 @@ std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput&
   for (const std::string& name : input.columns) html += fmt::format(R"(<th class="num">{}</th>)", escape_markup(name));
   html += "<th>outcome</th></tr></thead><tbody>";
   if (classes >= 2 && !columns.empty()) {
-    html += R"(<tr class="chance"><td>chance</td><td></td>)" + std::string(depths ? "<td></td>" : "") + (rates ? "<td></td>" : "");
+    html += R"(<tr class="chance"><td>chance</td><td></td>)" + std::string(depths ? "<td></td>" : "") +
+            (rates ? "<td></td>" : "");
     for (const Column& c : columns) html += fmt::format(R"(<td class="num">{:.{}f}</td>{})", c.chance, c.decimals, gap);
     for (std::size_t i = 0; i < input.columns.size(); ++i) html += "<td></td>";
     html += fmt::format("<td>ln {} = {:.3f}</td></tr>", classes, chance);
@@ -119,21 +126,24 @@ std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput&
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const TrialGroup& g = groups[i];
     const bool new_block = i > 0 && (groups[i - 1].depth != g.depth || groups[i - 1].lr != g.lr);
-    html += fmt::format("<tr{}{}><td>{}</td>", new_block ? R"( class="rule")" : "", svg::belongs_to(g.method), escape_markup(g.method));
+    html += fmt::format("<tr{}{}><td>{}</td>", new_block ? R"( class="rule")" : "", svg::belongs_to(g.method),
+                        escape_markup(g.method));
     if (depths) html += fmt::format(R"(<td class="num">{}</td>)", g.depth);
     if (rates) html += fmt::format(R"(<td class="num">{}</td>)", g.lr);
     html += fmt::format(R"(<td class="num">{}</td>)", g.ok);
     for (const Column& c : columns) html += html_pair(g.*c.of, c.decimals, c.factor, intervals);
     for (const Summary& s : g.further) html += fmt::format(R"(<td class="num">{}</td>)", to_string(s));
     const char* kind = g.diverged > 0 || g.failed > 0 ? "bad" : near_chance(g.train_loss, classes) ? "warn" : "";
-    html += fmt::format(R"(<td class="outcome {}">{}</td></tr>)", kind, escape_markup(verdict_words(g, classes) + survival_words(g)));
+    html += fmt::format(R"(<td class="outcome {}">{}</td></tr>)", kind,
+                        escape_markup(verdict_words(g, classes) + survival_words(g)));
   }
   return html + "</tbody></table>";
 }
 
 std::string html_comparisons(const std::vector<Condition>& conditions) {
   const auto rate_of = [](const Condition& p, const Standing& s) { return s.rate ? s.rate : p.rate; };
-  const bool rates = std::ranges::any_of(conditions, [&](const Condition& p) { return rate_of(p, p.standings.front()).has_value(); });
+  const bool rates =
+      std::ranges::any_of(conditions, [&](const Condition& p) { return rate_of(p, p.standings.front()).has_value(); });
   const bool depths = std::ranges::any_of(conditions, [](const Condition& p) { return p.depth > 0; });
   std::string rows;
   for (const Condition& condition : conditions)
@@ -142,8 +152,10 @@ std::string html_comparisons(const std::vector<Condition>& conditions) {
       if (d.n < 2) continue;
       const bool decided = d.order != Difference::Order::undecided;
       const std::int64_t needed = pairs_needed(d);
-      rows += fmt::format(R"(<tr{}{}><td>{}</td>)", &pair == &condition.against_control.front() && !rows.empty() ? R"( class="rule")" : "",
-                          svg::belongs_to(condition.standings[pair.first].method), escape_markup(condition.standings[pair.first].method));
+      rows += fmt::format(R"(<tr{}{}><td>{}</td>)",
+                          &pair == &condition.against_control.front() && !rows.empty() ? R"( class="rule")" : "",
+                          svg::belongs_to(condition.standings[pair.first].method),
+                          escape_markup(condition.standings[pair.first].method));
       if (depths) rows += fmt::format(R"(<td class="num">{}</td>)", condition.depth);
       const std::optional<double> rate = rate_of(condition, condition.standings[pair.first]);
       if (rates) rows += rate ? fmt::format(R"(<td class="num">{}</td>)", *rate) : std::string("<td></td>");
@@ -151,7 +163,8 @@ std::string html_comparisons(const std::vector<Condition>& conditions) {
       if (d.by_signs)
         rows += fmt::format(R"(<td class="num">–</td><td>better at {} seeds, worse at {}</td>)", d.better, d.worse);
       else
-        rows += fmt::format(R"(<td class="num">{:+.3g}</td><td class="interval">{:+.3g} to {:+.3g}</td>)", d.mean, d.low, d.high);
+        rows += fmt::format(R"(<td class="num">{:+.3g}</td><td class="interval">{:+.3g} to {:+.3g}</td>)", d.mean,
+                            d.low, d.high);
       rows += fmt::format(R"(<td class="outcome {}">{}</td><td class="num">{}</td></tr>)", decided ? "" : "warn",
                           decided ? (d.order == Difference::Order::lower ? "lower" : "higher") : "no verdict",
                           decided      ? ""
@@ -159,9 +172,10 @@ std::string html_comparisons(const std::vector<Condition>& conditions) {
                                        : "> 1000");
     }
   if (rows.empty()) return "";
-  return fmt::format(R"(<table class="results"><thead><tr><th>method</th>{}{}<th class="num">n</th><th class="num">difference</th>)"
-                     R"(<th>interval</th><th>verdict</th><th class="num">n to decide</th></tr></thead><tbody>)",
-                     depths ? R"(<th class="num">depth</th>)" : "", rates ? R"(<th class="num">lr</th>)" : "") +
+  return fmt::format(
+             R"(<table class="results"><thead><tr><th>method</th>{}{}<th class="num">n</th><th class="num">difference</th>)"
+             R"(<th>interval</th><th>verdict</th><th class="num">n to decide</th></tr></thead><tbody>)",
+             depths ? R"(<th class="num">depth</th>)" : "", rates ? R"(<th class="num">lr</th>)" : "") +
          rows + "</tbody></table>";
 }
 
@@ -177,7 +191,8 @@ std::string results_table(const std::vector<TrialResult>& trials, std::int64_t c
   table.column("val acc", right);
   table.column("status", left);
   for (const TrialGroup& g : groups) {
-    std::vector<std::string> row = {shortened(g.method, 20), std::to_string(g.depth), fmt::format("{}", g.lr), mean_text(g.train_loss, decimals, 1)};
+    std::vector<std::string> row = {shortened(g.method, 20), std::to_string(g.depth), fmt::format("{}", g.lr),
+                                    mean_text(g.train_loss, decimals, 1)};
     if (intervals) row.push_back(interval_text(g.train_loss, decimals, 1));
     row.push_back(g.val_accuracy.n == 0 ? "–" : fmt::format("{:.1f} %", 100 * g.val_accuracy.mean));
     row.push_back(shortened(verdict_words(g, classes), 33));
@@ -187,8 +202,8 @@ std::string results_table(const std::vector<TrialResult>& trials, std::int64_t c
   std::string text = table.text(colour);
   if (!groups.empty() && !intervals) text += "One seed a trial (n = 1): no intervals.\n";
   if (std::ranges::any_of(groups, [&](const TrialGroup& g) { return near_chance(g.train_loss, classes); }))
-    text += fmt::format("near chance: mean training loss at or above {:.0f} % of ln {} = {:.3f}.\n", 100 * near_chance_share, classes,
-                        chance_loss(classes));
+    text += fmt::format("near chance: mean training loss at or above {:.0f} % of ln {} = {:.3f}.\n",
+                        100 * near_chance_share, classes, chance_loss(classes));
   return text;
 }
 

@@ -24,9 +24,15 @@ std::string varint(std::uint64_t value) {
 }
 std::string key(int field, int type) { return varint(static_cast<std::uint64_t>(field << 3 | type)); }
 std::string integer(int field, std::int64_t value) { return key(field, 0) + varint(static_cast<std::uint64_t>(value)); }
-std::string real64(int field, double value) { return key(field, 1) + little_endian(std::bit_cast<std::uint64_t>(value)); }
-std::string real32(int field, float value) { return key(field, 5) + little_endian(std::bit_cast<std::uint32_t>(value)); }
-std::string bytes(int field, std::string_view value) { return key(field, 2) + varint(value.size()) + std::string(value); }
+std::string real64(int field, double value) {
+  return key(field, 1) + little_endian(std::bit_cast<std::uint64_t>(value));
+}
+std::string real32(int field, float value) {
+  return key(field, 5) + little_endian(std::bit_cast<std::uint32_t>(value));
+}
+std::string bytes(int field, std::string_view value) {
+  return key(field, 2) + varint(value.size()) + std::string(value);
+}
 
 // A CRC of data that holds CRCs is masked.
 std::uint32_t masked_crc(std::string_view data) { return std::rotr(crc32c(data), 15) + 0xa282ead8u; }
@@ -36,8 +42,11 @@ std::string tf_record(const std::string& data) {
   return length + little_endian(masked_crc(length)) + data + little_endian(masked_crc(data));
 }
 
-// tensorflow.Event: wall_time 1, step 2, file_version 3, summary 5; Summary: value 1; Summary.Value: tag 1, simple_value 2.
-std::string scalar(const std::string& tag, double value) { return bytes(1, bytes(1, tag) + real32(2, static_cast<float>(value))); }
+// tensorflow.Event: wall_time 1, step 2, file_version 3, summary 5; Summary: value 1; Summary.Value: tag 1,
+// simple_value 2.
+std::string scalar(const std::string& tag, double value) {
+  return bytes(1, bytes(1, tag) + real32(2, static_cast<float>(value)));
+}
 std::string event(double time, std::int64_t step, const std::string& scalars) {
   return tf_record(real64(1, time) + integer(2, step) + bytes(5, scalars));
 }
@@ -66,7 +75,8 @@ std::string event_file(const Record& record) {
     const std::int64_t step = json.at("step");
     std::string scalars;
     for (const auto& [name, value] : json.items())
-      if (name != "step" && (value.is_number() || value.is_null())) scalars += scalar(name, value.is_null() ? unknown : value.get<double>());
+      if (name != "step" && (value.is_number() || value.is_null()))
+        scalars += scalar(name, value.is_null() ? unknown : value.get<double>());
     if (!scalars.empty()) file += event(step_seconds * static_cast<double>(step), step, scalars);
   }
   std::string scalars;
@@ -77,7 +87,8 @@ std::string event_file(const Record& record) {
 
 void write_event_files(const std::filesystem::path& folder, const std::vector<Record>& records, bool again) {
   for (const Record& record : records) {
-    const std::filesystem::path file = folder / "tensorboard" / record.point.file_stem() / "events.out.tfevents.0.plumb";
+    const std::filesystem::path file =
+        folder / "tensorboard" / record.point.file_stem() / "events.out.tfevents.0.plumb";
     if (!again && std::filesystem::exists(file)) continue;
     std::filesystem::create_directories(file.parent_path());
     write_file_atomically(file, event_file(record));

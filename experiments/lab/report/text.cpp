@@ -22,7 +22,8 @@ std::string outcome(const StudyResults::Group& group) {
   for (const Status status : {Status::diverged, Status::hopeless, Status::failed}) {
     const auto n = std::ranges::count(group.trials, status, &Record::status);
     if (n > 0)
-      text += fmt::format("{}{}{}", text.empty() ? "" : "; ", group.trials.size() == 1 ? "" : fmt::format("{} of {} ", n, group.trials.size()),
+      text += fmt::format("{}{}{}", text.empty() ? "" : "; ",
+                          group.trials.size() == 1 ? "" : fmt::format("{} of {} ", n, group.trials.size()),
                           to_string(status));
   }
   return text.empty() ? "ok" : text;
@@ -53,22 +54,28 @@ std::string list_of(const StudyResults& r, const std::vector<std::string>& names
   const StudyResults::Group group{{}, r.groups().front().trials};
   for (const std::string& name : names) {
     const bool logged = std::ranges::any_of(group.trials, [&](const Record* s) {
-      return s->status == Status::ok && std::ranges::find(s->values, name, &Values::value_type::first) != s->values.end();
+      return s->status == Status::ok &&
+             std::ranges::find(s->values, name, &Values::value_type::first) != s->values.end();
     });
     const Summary s = group.over_ok(name);
-    const auto number = [](double v, int digits) { return std::isfinite(v) ? fmt::format("{:.{}g}", v, digits) : "not finite"; };
+    const auto number = [](double v, int digits) {
+      return std::isfinite(v) ? fmt::format("{:.{}g}", v, digits) : "not finite";
+    };
     if (!logged) {
       if (std::ranges::any_of(group.trials, [](const Record* seed) { return seed->status == Status::ok; }))
         text += fmt::format("{:<20} {:>12}\n", name, "never logged");
       continue;
     }
-    text += fmt::format("{:<20} {:>12}{}  n = {}\n", name, number(s.mean, 5), s.half_width ? fmt::format(" ± {:.3g}", *s.half_width) : "", s.n);
+    text += fmt::format("{:<20} {:>12}{}  n = {}\n", name, number(s.mean, 5),
+                        s.half_width ? fmt::format(" ± {:.3g}", *s.half_width) : "", s.n);
   }
   std::vector<std::string> diverged;
   for (const Record* s : group.trials)
-    if (s->status == Status::diverged) diverged.push_back(fmt::format("seed {} at step {:.0f}", s->seed(), s->value("diverged_at")));
+    if (s->status == Status::diverged)
+      diverged.push_back(fmt::format("seed {} at step {:.0f}", s->seed(), s->value("diverged_at")));
   if (!diverged.empty())
-    text += fmt::format("{:<20} {} of {} seeds: {}\n", "diverged", diverged.size(), group.trials.size(), fmt::join(diverged, ", "));
+    text += fmt::format("{:<20} {} of {} seeds: {}\n", "diverged", diverged.size(), group.trials.size(),
+                        fmt::join(diverged, ", "));
   return text;
 }
 
@@ -76,10 +83,14 @@ std::string list_of(const StudyResults& r, const std::vector<std::string>& names
 
 std::string results_text(const StudyResults& r, bool colour) {
   const ShownValues s = shown_values(r);
-  std::string text = r.records.empty() ? "No run has ended yet.\n" : r.axes.size() > 1 ? table_of(r, s.names).text(colour) : list_of(r, s.names);
+  std::string text = r.records.empty()   ? "No run has ended yet.\n"
+                     : r.axes.size() > 1 ? table_of(r, s.names).text(colour)
+                                         : list_of(r, s.names);
   if (s.left_out > 0 && !r.records.empty())
-    text += fmt::format("{} more value{} in {}\n", s.left_out, s.left_out == 1 ? "" : "s", (r.folder / "results.csv").string());
-  if (r.axes.size() > 1 && std::ranges::any_of(r.groups(), [](const StudyResults::Group& g) { return g.trials.size() > 1; }))
+    text += fmt::format("{} more value{} in {}\n", s.left_out, s.left_out == 1 ? "" : "s",
+                        (r.folder / "results.csv").string());
+  if (r.axes.size() > 1 &&
+      std::ranges::any_of(r.groups(), [](const StudyResults::Group& g) { return g.trials.size() > 1; }))
     text += "Means over the n seeds that ended ok, ± half the width of the 95 % Student-t interval.\n";
   if (const std::string chose = who_chose(r.judging); !chose.empty()) text += chose + "\n";
   return text + findings_text(r, colour) + fmt::format("\ndata: {}\n", r.data.text);
@@ -99,11 +110,13 @@ std::string results_markdown(const StudyResults& r) {
   if (!r.claims.empty()) {
     TextTable table;
     for (const char* column : {"claim", "source", "verdict", "why"}) table.column(column, TextTable::Align::left);
-    for (const auto& [claim, source, result] : r.claims) table.row({claim, source, fmt::format("**{}**", to_string(result.verdict)), result.why()});
+    for (const auto& [claim, source, result] : r.claims)
+      table.row({claim, source, fmt::format("**{}**", to_string(result.verdict)), result.why()});
     text += "\n" + table.markdown();
   }
   for (const Section& section : r.sections)
-    if (!section.table.empty()) text += fmt::format("\n{}. {}\n\n{}", section.title, section.caption, section.table.markdown());
+    if (!section.table.empty())
+      text += fmt::format("\n{}. {}\n\n{}", section.title, section.caption, section.table.markdown());
   const std::vector<Condition> judged = judged_conditions(r);
   if (!judged.empty()) text += "\n";
   for (const Condition& condition : judged) text += fmt::format("- {}\n", sentence(condition, r.judging));

@@ -11,8 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What every experiment may write; what an experiment writes besides, its run.json names. run.json itself goes last: while a run's files are being
-// deleted, what is left still shows that it is a run.
+// What every experiment may write; what an experiment writes besides, its run.json names. run.json itself goes last:
+// while a run's files are being deleted, what is left still shows that it is a run.
 constexpr const char* run_files[] = {"profile.json", "profile.txt", "report.html",     "metrics.jsonl", "results.csv",
                                      "results.md",   "claims.csv",  "comparisons.csv", "ledger.jsonl"};
 
@@ -21,7 +21,8 @@ bool add_files_within(std::vector<fs::path>& files, const fs::path& within, cons
   const std::vector<std::string> figures = name == figures_name ? figures_in(within) : std::vector<std::string>();
   const auto is_ours = [&](const fs::path& file) {
     const std::string text = file.filename().string();
-    return is_temporary_file(file) || (name == figures_name && (text == figures_list || std::ranges::find(figures, text) != figures.end())) ||
+    return is_temporary_file(file) ||
+           (name == figures_name && (text == figures_list || std::ranges::find(figures, text) != figures.end())) ||
            (name == tensorboard_name && text.starts_with("events.out.tfevents.")) ||
            ((name == "weights" || name == "checkpoints") && text.ends_with(".safetensors"));
   };
@@ -69,10 +70,12 @@ std::vector<fs::path> files_of_run(const fs::path& folder, const StudyDescriptio
   names.insert(names.end(), run.facts.outputs.begin(), run.facts.outputs.end());
   std::vector<fs::path> files;
   for (const std::string& name : names)
-    if (const fs::file_status status = fs::symlink_status(folder / name); fs::exists(status) && !fs::is_directory(status))
+    if (const fs::file_status status = fs::symlink_status(folder / name);
+        fs::exists(status) && !fs::is_directory(status))
       files.push_back(folder / name);
   for (const char* name : run_folders)
-    if (fs::symlink_status(folder / name).type() == fs::file_type::directory) add_files_within(files, folder / name, name);
+    if (fs::symlink_status(folder / name).type() == fs::file_type::directory)
+      add_files_within(files, folder / name, name);
   files.push_back(folder / "run.json");
   return files;
 }

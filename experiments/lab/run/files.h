@@ -10,7 +10,8 @@
 namespace plumb::lab {
 
 // Its folders; `figures` holds the figures that the file `figures_list` in it names.
-inline constexpr const char *lock_name = ".lock", *figures_name = "figures", *figures_list = ".figures", *tensorboard_name = "tensorboard";
+inline constexpr const char *lock_name = ".lock", *figures_name = "figures", *figures_list = ".figures",
+                            *tensorboard_name = "tensorboard";
 inline constexpr const char* run_folders[] = {"weights", "checkpoints", figures_name, tensorboard_name};
 
 // True for the files and folders that every run may write, run.json among them.

@@ -37,7 +37,8 @@ StartTime start_time() {
   if (!text || !*text) return {std::time(nullptr), false};
   std::int64_t seconds = 0;
   const auto [end, error] = std::from_chars(text, text + std::strlen(text), seconds);
-  check(error == std::errc() && *end == '\0' && seconds >= 0, "SOURCE_DATE_EPOCH expects seconds since 1970, got '{}'", text);
+  check(error == std::errc() && *end == '\0' && seconds >= 0, "SOURCE_DATE_EPOCH expects seconds since 1970, got '{}'",
+        text);
   return {static_cast<std::time_t>(seconds), true};
 }
 
@@ -70,15 +71,17 @@ StudyDescription described(const fs::path& folder) {
 }
 
 void check_resumable(const Cli& cli, const char* option, const fs::path& file, const StudyDescription& run) {
-  usage_check(run.experiment == cli.experiment(), "{}: {} is of {}, not of {}; choose another --out", option, file.string(), run.experiment,
-              cli.experiment());
+  usage_check(run.experiment == cli.experiment(), "{}: {} is of {}, not of {}; choose another --out", option,
+              file.string(), run.experiment, cli.experiment());
   const std::string difference = cli.difference(run.settings);
-  usage_check(difference.empty(), "{}: {} has other settings: {}; use the same or another --out", option, file.string(), difference);
+  usage_check(difference.empty(), "{}: {} has other settings: {}; use the same or another --out", option, file.string(),
+              difference);
   const Json former = Json::parse(run.settings), ours = Json::parse(cli.settings());
   const auto name = [](const Json& settings) {
     return settings.value("shard", "").empty() ? "of all runs" : "of --shard " + settings["shard"].get<std::string>();
   };
-  usage_check(name(former) == name(ours), "{}: {} is {}, this call {}; give the same --shard", option, file.string(), name(former), name(ours));
+  usage_check(name(former) == name(ours), "{}: {} is {}, this call {}; give the same --shard", option, file.string(),
+              name(former), name(ours));
 }
 
 void check_is_folder(const fs::path& path) {
@@ -96,17 +99,22 @@ void check_usable(const fs::path& path, const Cli& cli, Mode mode) {
   const bool reads = mode == Mode::rebuild || mode == Mode::replay;
   usage_check(!there.empty() || !reads, "{} is empty: expected the folder of a run", name);
   if (there.empty()) return;
-  usage_check(reads || mode == Mode::resume || mode == Mode::overwrite, "{} is not empty; --resume finishes the run it holds, --overwrite deletes it",
-              name);
+  usage_check(reads || mode == Mode::resume || mode == Mode::overwrite,
+              "{} is not empty; --resume finishes the run it holds, --overwrite deletes it", name);
   usage_check(std::ranges::find(there, path / "run.json") != there.end(),
               "{} is not empty and holds no run.json, so it is not a run's folder; choose another --out", name);
   const StudyDescription run = described(path);
   if (mode != Mode::overwrite)
-    return check_resumable(cli, mode == Mode::rebuild ? "--rebuild" : reads ? "--replay" : "--resume", path / "run.json", run);
+    return check_resumable(cli,
+                           mode == Mode::rebuild ? "--rebuild"
+                           : reads               ? "--replay"
+                                                 : "--resume",
+                           path / "run.json", run);
   const std::vector<fs::path> ours = files_of_run(path, run);
   for (const fs::path& entry : there)
-    usage_check(std::ranges::find(ours, entry) != ours.end(), "--overwrite: {} also holds {}, which no run wrote; move it or choose another --out",
-                name, entry.filename().string());
+    usage_check(std::ranges::find(ours, entry) != ours.end(),
+                "--overwrite: {} also holds {}, which no run wrote; move it or choose another --out", name,
+                entry.filename().string());
 }
 
 }  // namespace
@@ -144,7 +152,8 @@ StudyFolder::StudyFolder(const Cli& cli, const StudyOptions& options, const Stud
       description_.started = former.started, description_.accepted_code = former.accepted_code;
       if (former.facts.code == facts.code && former.settings == description_.settings) description_ = former;
     }
-    if (!options.accept_code.empty() && std::ranges::find(description_.accepted_code, options.accept_code) == description_.accepted_code.end())
+    if (!options.accept_code.empty() &&
+        std::ranges::find(description_.accepted_code, options.accept_code) == description_.accepted_code.end())
       description_.accepted_code.push_back(options.accept_code);
     write_file_atomically(path_ / "run.json", description_.text());
   } catch (...) {
@@ -208,12 +217,15 @@ void StudyFolder::lock() {
     if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
       const int reason = errno;
       ::close(std::exchange(lock_, -1));
-      check(reason != EWOULDBLOCK, "another process is writing {}; wait for it or choose another --out", path_.string());
+      check(reason != EWOULDBLOCK, "another process is writing {}; wait for it or choose another --out",
+            path_.string());
       fail(fmt::format("cannot lock {}: {}", file.string(), std::strerror(reason)));
     }
     struct stat held {
     }, named{};
-    if (::fstat(lock_, &held) == 0 && ::stat(file.c_str(), &named) == 0 && held.st_dev == named.st_dev && held.st_ino == named.st_ino) return;
+    if (::fstat(lock_, &held) == 0 && ::stat(file.c_str(), &named) == 0 && held.st_dev == named.st_dev &&
+        held.st_ino == named.st_ino)
+      return;
     ::close(std::exchange(lock_, -1));
   }
 }

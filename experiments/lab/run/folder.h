@@ -20,13 +20,16 @@ class StudyFolder {
   // Opens options.out, or a new runs/<experiment>-<YYYYmmdd-HHMMSS>, and writes run.json unless it resumes.
   //   missing or empty            used
   //   holds anything              UsageError, unless:
-  //   --resume                    run.json must be of this experiment, with settings that give the same results; else UsageError. It is then written
+  //   --resume                    run.json must be of this experiment, with settings that give the same results; else
+  //   UsageError. It is then written
   //                               anew: with the axes and the code of this call
-  //   --overwrite                 the files of the former run are deleted; UsageError if the folder holds anything but a run
-  // Throws Error when another process writes there or the file system refuses. Nothing changes in a folder that is refused.
+  //   --overwrite                 the files of the former run are deleted; UsageError if the folder holds anything but
+  //   a run
+  // Throws Error when another process writes there or the file system refuses. Nothing changes in a folder that is
+  // refused.
   StudyFolder(const Cli& cli, const StudyOptions& options, const StudyFacts& facts);
-  // The folder options.out for --rebuild and --replay, whose run.json stays as it is and must be of this experiment with settings that give the same
-  // results; else UsageError.
+  // The folder options.out for --rebuild and --replay, whose run.json stays as it is and must be of this experiment
+  // with settings that give the same results; else UsageError.
   StudyFolder(const Cli& cli, const StudyOptions& options);
   ~StudyFolder();  // lets other processes in
   StudyFolder(const StudyFolder&) = delete;

@@ -20,7 +20,8 @@ extern "C" void on_signal(int signal) {
 
 }  // namespace
 
-// The thread that the two signals go to, and no others: it sleeps until it is told to end. The thread that makes it does without them meanwhile.
+// The thread that the two signals go to, and no others: it sleeps until it is told to end. The thread that makes it
+// does without them meanwhile.
 class InterruptHandler::Listener {
  public:
   Listener() {

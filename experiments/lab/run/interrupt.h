@@ -7,9 +7,10 @@
 
 namespace plumb::lab {
 
-// While one lives, the first SIGINT or SIGTERM only sets the flag; a second one ends the process at once with 130 or 143. Both go to a thread of
-// their own: the thread that makes the handler, and all that it starts afterwards, block them. Threads that were there before still may take them; a
-// process that is started meanwhile inherits the blocked mask. At most one lives at a time.
+// While one lives, the first SIGINT or SIGTERM only sets the flag; a second one ends the process at once with 130 or
+// 143. Both go to a thread of their own: the thread that makes the handler, and all that it starts afterwards, block
+// them. Threads that were there before still may take them; a process that is started meanwhile inherits the blocked
+// mask. At most one lives at a time.
 class InterruptHandler {
  public:
   InterruptHandler();

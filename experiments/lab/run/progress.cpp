@@ -42,7 +42,9 @@ int terminal_width() {
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
@@ -85,7 +87,8 @@ Progress::Running& Progress::running(std::size_t trial) {
 
 void Progress::begin(std::size_t trial, std::int64_t steps) {
   const std::lock_guard lock(mutex_);
-  internal_check(std::ranges::find(running_, trial, &Running::trial) == running_.end(), "run {} begins twice", trials_.at(trial).label);
+  internal_check(std::ranges::find(running_, trial, &Running::trial) == running_.end(), "run {} begins twice",
+                 trials_.at(trial).label);
   StepProfile::run_begins(trials_.at(trial).label);
   const double now = output_.now();
   if (std::isnan(start_)) start_ = now;
@@ -108,7 +111,8 @@ void Progress::step(std::size_t trial, std::int64_t steps_done, std::optional<do
   const double now = output_.now();
   if (output_.mode == ProgressOutput::Mode::bar && now - last_drawn_ >= redraw_seconds) draw(now);
   // The first line of a run comes after an interval; short runs say only how they ended.
-  if (output_.mode == ProgressOutput::Mode::lines && now - std::max(last_drawn_, running_.front().start) >= log_seconds) {
+  if (output_.mode == ProgressOutput::Mode::lines &&
+      now - std::max(last_drawn_, running_.front().start) >= log_seconds) {
     print(progress_line(state(now)) + "\n");
     last_drawn_ = now;
   }
@@ -122,7 +126,8 @@ void Progress::finish(std::size_t trial, bool trained, const std::string& outcom
   spent_cost_ += run.steps > 0 ? about.cost * run.taken() : about.cost;
   done_cost_ += about.cost;
   std::erase_if(running_, [&](const Running& r) { return r.trial == trial; });
-  const std::string aligned = about.label + std::string(static_cast<std::size_t>(label_width_ - display_width(about.label)), ' ');
+  const std::string aligned =
+      about.label + std::string(static_cast<std::size_t>(label_width_ - display_width(about.label)), ' ');
   const std::string line = finished_line(trained, aligned, outcome, now - run.start, output_.style);
   const bool wraps = output_.mode == ProgressOutput::Mode::bar && display_width(line) > output_.width();
   print_above(wraps ? finished_line(trained, about.label, outcome, now - run.start, output_.style) : line);
@@ -154,7 +159,8 @@ ProgressState Progress::state(double now) const {
   s.steps = run.steps;
   s.loss = run.loss;
   s.lr = run.lr;
-  if (run.step > run.first && now > run.start) s.steps_per_second = static_cast<double>(run.step - run.first) / (now - run.start);
+  if (run.step > run.first && now > run.start)
+    s.steps_per_second = static_cast<double>(run.step - run.first) / (now - run.start);
   if (spent > 0 && now > start_) s.seconds_left = (now - start_) / spent * (total_cost_ - done_cost_ - here);
   if (total_cost_ > 0) s.fraction = (done_cost_ + here) / total_cost_;
   return s;

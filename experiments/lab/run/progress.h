@@ -38,7 +38,8 @@ int display_width(const std::string& text);
 // A moment of a sweep as a line of a log: all fields, no bar.
 std::string progress_line(const ProgressState& state);
 // "✓ layerscale depth 48 seed 0  loss 1.234  24 s", "✗ ..." where it did not train.
-std::string finished_line(bool trained, const std::string& label, const std::string& outcome, double seconds, ProgressStyle style);
+std::string finished_line(bool trained, const std::string& label, const std::string& outcome, double seconds,
+                          ProgressStyle style);
 // "24 s", "4:12", "1:02:33"
 std::string duration(double seconds);
 
@@ -75,9 +76,12 @@ class Progress {
   std::size_t add(ProgressArm trial);  // one more; returns its place
   void skip(std::size_t trial);        // complete from an earlier call: takes no time
   void begin(std::size_t trial, std::int64_t steps);
-  void goes_on(std::size_t trial, std::int64_t first);  // from a checkpoint: steps before this one took none of this call's time
-  void step(std::size_t trial, std::int64_t steps_done, std::optional<double> loss, double lr);  // cheap: draws at most 10 times a second
-  // Leaves a permanent line; the outcome is what it says after the label: "loss 1.234  acc 61.2 %", "diverged at step 12".
+  void goes_on(std::size_t trial,
+               std::int64_t first);  // from a checkpoint: steps before this one took none of this call's time
+  void step(std::size_t trial, std::int64_t steps_done, std::optional<double> loss,
+            double lr);  // cheap: draws at most 10 times a second
+  // Leaves a permanent line; the outcome is what it says after the label: "loss 1.234  acc 61.2 %", "diverged at step
+  // 12".
   void finish(std::size_t trial, bool trained, const std::string& outcome);
   // A line of its own, above the bar.
   void note(const std::string& text);
@@ -91,7 +95,9 @@ class Progress {
     double lr = unknown;
 
     double part() const { return steps > 0 ? static_cast<double>(step) / static_cast<double>(steps) : 0; }
-    double taken() const { return steps > 0 ? static_cast<double>(step - first) / static_cast<double>(steps) : 0; }  // in this call
+    double taken() const {
+      return steps > 0 ? static_cast<double>(step - first) / static_cast<double>(steps) : 0;
+    }  // in this call
   };
   Running& running(std::size_t trial);
   ProgressState state(double now) const;  // of the run that has been going on for longest

@@ -10,7 +10,9 @@ namespace {
 
 constexpr const char *reset = "\033[0m", *dim = "\033[2m", *green = "\033[32m", *red = "\033[31m", *cyan = "\033[36m";
 
-std::string coloured(const char* colour, const std::string& text, ProgressStyle style) { return style.colour ? colour + text + reset : text; }
+std::string coloured(const char* colour, const std::string& text, ProgressStyle style) {
+  return style.colour ? colour + text + reset : text;
+}
 
 std::string shortened(const std::string& text, int width, ProgressStyle style) {
   if (display_width(text) <= width) return text;
@@ -39,8 +41,12 @@ std::string shown_loss(double loss) {
   if (!std::isfinite(loss)) return "loss not finite";
   return std::abs(loss) < 1000 ? fmt::format("loss {:.3f}", loss) : fmt::format("loss {:.1e}", loss);
 }
-std::string shown_step(const ProgressState& s) { return fmt::format("step {:{}}/{}", s.step, fmt::formatted_size("{}", s.steps), s.steps); }
-std::string shown_speed(double speed) { return speed < 10 ? fmt::format("{:.2f} steps/s", speed) : fmt::format("{:.0f} steps/s", speed); }
+std::string shown_step(const ProgressState& s) {
+  return fmt::format("step {:{}}/{}", s.step, fmt::formatted_size("{}", s.steps), s.steps);
+}
+std::string shown_speed(double speed) {
+  return speed < 10 ? fmt::format("{:.2f} steps/s", speed) : fmt::format("{:.0f} steps/s", speed);
+}
 
 }  // namespace
 
@@ -71,7 +77,9 @@ std::string progress_bar(const ProgressState& s, int width, ProgressStyle style)
     int rank = 0;
   };
   const std::string room_for_gauge(narrowest_gauge, ' ');
-  std::vector<Field> fields{{fmt::format("{:{}}/{}", s.run, fmt::formatted_size("{}", s.runs), s.runs), dim}, {s.label}, {room_for_gauge, "", 4}};
+  std::vector<Field> fields{{fmt::format("{:{}}/{}", s.run, fmt::formatted_size("{}", s.runs), s.runs), dim},
+                            {s.label},
+                            {room_for_gauge, "", 4}};
   if (s.steps > 0) fields.push_back({shown_step(s), "", 3});
   if (s.step > 0 && s.loss) fields.push_back({shown_loss(*s.loss), "", 1});
   if (!std::isnan(s.lr)) fields.push_back({fmt::format("lr {:.1e}", s.lr), dim, 6});
@@ -85,7 +93,8 @@ std::string progress_bar(const ProgressState& s, int width, ProgressStyle style)
   };
   std::string& label = fields[1].text;  // never erased, and nothing is added from here on
   for (int excess; (excess = too_wide()) > 0;) {
-    const auto least = std::max_element(fields.begin(), fields.end(), [](const Field& a, const Field& b) { return a.rank < b.rank; });
+    const auto least =
+        std::max_element(fields.begin(), fields.end(), [](const Field& a, const Field& b) { return a.rank < b.rank; });
     const int label_width = display_width(label);
     if (least->rank <= 2 && label_width > narrowest_label)
       label = shortened(label, std::max(label_width - excess, narrowest_label), style);
@@ -96,7 +105,8 @@ std::string progress_bar(const ProgressState& s, int width, ProgressStyle style)
     else
       return "";
   }
-  if (label != s.label) label = shortened(s.label, display_width(label) - too_wide(), style);  // what went after it made room
+  if (label != s.label)
+    label = shortened(s.label, display_width(label) - too_wide(), style);  // what went after it made room
   std::string line;
   for (const Field& field : fields) {
     if (!line.empty()) line += std::string(gap, ' ');
@@ -118,9 +128,11 @@ std::string progress_line(const ProgressState& s) {
   return line;
 }
 
-std::string finished_line(bool trained, const std::string& label, const std::string& outcome, double seconds, ProgressStyle style) {
+std::string finished_line(bool trained, const std::string& label, const std::string& outcome, double seconds,
+                          ProgressStyle style) {
   const std::string mark = style.utf8 ? (trained ? "✓" : "✗") : (trained ? "ok  " : "FAIL");
-  return fmt::format("{} {}  {}  {}", coloured(trained ? green : red, mark, style), label, outcome, coloured(dim, duration(seconds), style));
+  return fmt::format("{} {}  {}  {}", coloured(trained ? green : red, mark, style), label, outcome,
+                     coloured(dim, duration(seconds), style));
 }
 
 }  // namespace plumb::lab

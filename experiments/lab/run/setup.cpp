@@ -19,7 +19,8 @@ ImageData data_of(const StudyOptions& o) {
   check(data.validation.size() > 0, "{}: {}, so nothing to validate on; give --validation-split 0.1", o.data_dir,
         has_train ? "no val/ beside train/" : "no train/ and val/ in it, only folders that are taken for the classes");
   if (o.train_images > 0) data = with_few_training_images(std::move(data), o.train_images);
-  check(o.batch <= data.train.size(), "--batch {} is more than the {} training images of {}{}", o.batch, data.train.size(), data.name,
+  check(o.batch <= data.train.size(), "--batch {} is more than the {} training images of {}{}", o.batch,
+        data.train.size(), data.name,
         o.validation_split > 0 ? fmt::format(" that --validation-split {:g} leaves", o.validation_split) : "");
   return data;
 }
@@ -29,9 +30,11 @@ Machine machine_of(const StudyOptions& o) {
   set_strict_determinism(o.deterministic == "strict");
   // What bf16 was asked for ran in is a fact of the machine.
   return {.device = (in_host_memory(defaults().device) ? "" : cuda_description() + ", host: ") + cpu_description() +
-                    (o.dtype == "bf16" ? fmt::format(", products in bf16{}",
-                                                     defaults().device == Device::cpu ? fmt::format(" by {}", bf16_products().instructions) : "")
-                                       : ""),
+                    (o.dtype == "bf16"
+                         ? fmt::format(", products in bf16{}", defaults().device == Device::cpu
+                                                                   ? fmt::format(" by {}", bf16_products().instructions)
+                                                                   : "")
+                         : ""),
           .threads = num_threads()};
 }
 
@@ -54,7 +57,8 @@ std::string hash_of_images(const ImageData& data) {
     for (const std::string& file : set->files) {
       std::error_code error;
       const std::filesystem::path path = file;
-      hash.add(fmt::format("{}/{} {};", path.parent_path().filename().string(), path.filename().string(), std::filesystem::file_size(path, error)));
+      hash.add(fmt::format("{}/{} {};", path.parent_path().filename().string(), path.filename().string(),
+                           std::filesystem::file_size(path, error)));
     }
   }
   return hash.text();
@@ -62,16 +66,21 @@ std::string hash_of_images(const ImageData& data) {
 
 DataFacts facts_of(const ImageData& data) {
   return {.name = data.name,
-          .text = fmt::format("{}, {} training images, {} validation images: {}; {} classes", data.name, data.train.size(), data.validation.size(),
-                              data.validation_is, data.train.classes),
+          .text = fmt::format("{}, {} training images, {} validation images: {}; {} classes", data.name,
+                              data.train.size(), data.validation.size(), data.validation_is, data.train.classes),
           .validation_is = data.validation_is,
           .hash = hash_of_images(data),
-          .images = {.channels = data.train.channels, .height = data.train.height, .width = data.train.width, .classes = data.train.classes}};
+          .images = {.channels = data.train.channels,
+                     .height = data.train.height,
+                     .width = data.train.width,
+                     .classes = data.train.classes}};
 }
 
 }  // namespace
 
-Defaults defaults_for(const StudyOptions& o) { return {.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = device_named(o.device)}; }
+Defaults defaults_for(const StudyOptions& o) {
+  return {.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = device_named(o.device)};
+}
 
 Setup::Setup(const StudyOptions& o)
     : defaults_(defaults_for(o)),

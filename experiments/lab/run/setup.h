@@ -24,7 +24,8 @@ class Setup {
   const ImageData data;
   const Normalization normalization;
   const Machine machine;
-  const std::string arithmetic;  // of the machine, what may decide bits: processor and instruction set, without the number of threads
+  const std::string
+      arithmetic;  // of the machine, what may decide bits: processor and instruction set, without the number of threads
   const DataFacts facts;
 };
 

@@ -14,8 +14,10 @@ thread_local StepProfile* current = nullptr;
 
 }  // namespace
 
-StepProfile::StepProfile(const StudyFolder& folder, std::int64_t steps) : folder_(folder), last_(std::min(last_profiled_step, steps - 1)) {
-  internal_check(last_ >= first_profiled_step, "a profile of steps {} to {} of {}", first_profiled_step, last_profiled_step, steps);
+StepProfile::StepProfile(const StudyFolder& folder, std::int64_t steps)
+    : folder_(folder), last_(std::min(last_profiled_step, steps - 1)) {
+  internal_check(last_ >= first_profiled_step, "a profile of steps {} to {} of {}", first_profiled_step,
+                 last_profiled_step, steps);
   internal_check(!current, "a second profile of steps in one thread");
   current = this;
 }
@@ -55,7 +57,8 @@ void StepProfile::write() {
 
 void StepProfile::finish() {
   if (!complete_)
-    return note_error(fmt::format("--profile: no run of this call took steps {} to {}, so there is no profile\n", first_profiled_step, last_));
+    return note_error(fmt::format("--profile: no run of this call took steps {} to {}, so there is no profile\n",
+                                  first_profiled_step, last_));
   write();
   note_error(fmt::format("\n{}{} is this table; {} opens in https://ui.perfetto.dev or chrome://tracing\n", text(),
                          (folder_ / "profile.txt").string(), (folder_ / "profile.json").string()));

@@ -11,8 +11,8 @@ namespace plumb::lab {
 
 class StudyFolder;
 
-// What --profile asks for: the kernel calls of steps 3 to 7 of the first run that takes them all, in the thread that made it. While it lives, each
-// TrainingStep reports to it, and Progress names the runs.
+// What --profile asks for: the kernel calls of steps 3 to 7 of the first run that takes them all, in the thread that
+// made it. While it lives, each TrainingStep reports to it, and Progress names the runs.
 class StepProfile {
  public:
   // Runs have `steps` steps; shorter ones are profiled up to their end. Errors: fewer than first + 1 steps.
@@ -21,8 +21,8 @@ class StepProfile {
   StepProfile(const StepProfile&) = delete;
   StepProfile& operator=(const StepProfile&) = delete;
 
-  // Writes profile.txt (the table) and profile.json (Chrome's trace event format) into the folder, if that is still to do, and prints the table and
-  // where the files are on stderr, or that no run took these steps.
+  // Writes profile.txt (the table) and profile.json (Chrome's trace event format) into the folder, if that is still to
+  // do, and prints the table and where the files are on stderr, or that no run took these steps.
   void finish();
 
   // Of the thread that calls; they do nothing without --profile. Names the run that begins; a step begins and ends.

@@ -20,8 +20,8 @@ fs::path program_of(const StudyDescription& run) {
   std::error_code none;
   const fs::path beside = fs::read_symlink("/proc/self/exe", none).parent_path() / fs::path(run.program).filename();
   if (::access(beside.c_str(), X_OK) == 0) return beside;
-  check(fs::path(run.program).is_absolute() && ::access(run.program.c_str(), X_OK) == 0, "{} was written by {}, which is neither there nor at {}",
-        run.experiment, run.program, beside.string());
+  check(fs::path(run.program).is_absolute() && ::access(run.program.c_str(), X_OK) == 0,
+        "{} was written by {}, which is neither there nor at {}", run.experiment, run.program, beside.string());
   return run.program;
 }
 
@@ -34,7 +34,8 @@ StudyDescription described(const fs::path& folder) {
   if (is_kept(folder)) {
     const fs::path file = description_of(folder);
     usage_check(fs::exists(folder), "{}: no such file", folder.string());
-    usage_check(fs::exists(file), "{} has no {} beside it, which says what was run; report --keep writes both", folder.string(), file.string());
+    usage_check(fs::exists(file), "{} has no {} beside it, which says what was run; report --keep writes both",
+                folder.string(), file.string());
     return StudyDescription::parse(read_file(file), file.string());
   }
   usage_check(fs::is_directory(folder), "{}: no such folder", folder.string());
@@ -42,8 +43,10 @@ StudyDescription described(const fs::path& folder) {
   return StudyDescription::parse(read_file(folder / "run.json"), (folder / "run.json").string());
 }
 
-int run_program(const fs::path& folder, const StudyDescription& run, const std::vector<std::string>& more, Tables tables) {
-  std::vector<std::string> words{program_of(run).string(), "--config", (folder / "run.json").string(), "--out", folder.string()};
+int run_program(const fs::path& folder, const StudyDescription& run, const std::vector<std::string>& more,
+                Tables tables) {
+  std::vector<std::string> words{program_of(run).string(), "--config", (folder / "run.json").string(), "--out",
+                                 folder.string()};
   words.insert(words.end(), more.begin(), more.end());
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -52,7 +55,8 @@ int run_program(const fs::path& folder, const StudyDescription& run, const std::
   const pid_t child = ::fork();
   check(child >= 0, "cannot start {}: {}", words[0], std::strerror(errno));
   if (child == 0) {
-    if (const int nowhere = tables == Tables::printed ? -1 : ::open("/dev/null", O_WRONLY); nowhere >= 0) ::dup2(nowhere, STDOUT_FILENO);
+    if (const int nowhere = tables == Tables::printed ? -1 : ::open("/dev/null", O_WRONLY); nowhere >= 0)
+      ::dup2(nowhere, STDOUT_FILENO);
     ::execv(arguments[0], arguments.data());
     ::_exit(127);
   }
@@ -64,7 +68,8 @@ int run_program(const fs::path& folder, const StudyDescription& run, const std::
 }
 
 void declare_accept_code(Cli& cli, std::string& accept_code) {
-  cli.option("--accept-code", &accept_code, "Put runs that other code has computed into the tables, too").value_name("HASH");
+  cli.option("--accept-code", &accept_code, "Put runs that other code has computed into the tables, too")
+      .value_name("HASH");
 }
 
 std::vector<std::string> rebuild_words(const std::string& accept_code) {

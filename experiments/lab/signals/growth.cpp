@@ -5,7 +5,8 @@
 
 namespace plumb::lab {
 
-std::vector<double> predicted_mean_square(nn::Growth law, const std::vector<nn::Norm>& norms, double input, const std::array<double, 2>& added) {
+std::vector<double> predicted_mean_square(nn::Growth law, const std::vector<nn::Norm>& norms, double input,
+                                          const std::array<double, 2>& added) {
   std::vector<double> predicted;
   std::array<double, 2> met{};       // by the two branches of the first block that grows
   std::size_t first = norms.size();  // its first branch

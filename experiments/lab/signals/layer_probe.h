@@ -9,8 +9,8 @@
 
 namespace plumb::lab {
 
-// To be handed to Trial::train: a passport at the first and the last step and at about `count` - 1 in between, whatever the length. Attached to the
-// trial.
+// To be handed to Trial::train: a passport at the first and the last step and at about `count` - 1 in between, whatever
+// the length. Attached to the trial.
 AroundStep passports(Trial& trial, const nn::Stack& stack, std::int64_t count = 10);
 
 struct StepStats {

@@ -17,7 +17,8 @@ Pixels mask_picture(const KeyDrop& drop, KeyGrid grid, std::int64_t keys, std::i
     for (std::int64_t y = 0; y < image.height; ++y)
       for (std::int64_t x = 0; x < image.width; ++x) {
         const bool line = y % scale == 0 || x % scale == 0;
-        const bool lost = !line && dropped[static_cast<std::size_t>(keys - grid.cells() + y / scale * grid.width + x / scale)] != 0;
+        const bool lost =
+            !line && dropped[static_cast<std::size_t>(keys - grid.cells() + y / scale * grid.width + x / scale)] != 0;
         image.plane(c)[y * image.width + x] = line ? 200 : !lost ? 245 : c == 0 ? 40 : 60;
       }
   return image;
@@ -29,20 +30,24 @@ std::optional<Pixels> masks_picture(const nn::Stack& stack, std::uint64_t seed, 
   std::vector<Pixels> masks;
   bool drops = false;
   for (const std::int64_t block : std::set{std::int64_t{0}, count / 2, count - 1}) {
-    const auto* attention = dynamic_cast<const nn::SelfAttention*>(&stack.blocks()[static_cast<std::size_t>(block)]->attn());
+    const auto* attention =
+        dynamic_cast<const nn::SelfAttention*>(&stack.blocks()[static_cast<std::size_t>(block)]->attn());
     if (!attention) return std::nullopt;
     const nn::AttentionOptions& o = attention->options();
     const nn::DropKey& d = o.drop_key;
-    const KeyDrop drop = key_drop(d.rate, d.shape, d.window, d.sharing, o.grid, tokens, random_key(seed, *attention->path()));
+    const KeyDrop drop =
+        key_drop(d.rate, d.shape, d.window, d.sharing, o.grid, tokens, random_key(seed, *attention->path()));
     drops = drops || drop.threshold > 0;
-    for (std::int64_t row = 0; row < rows_shown; ++row) masks.push_back(mask_picture(drop, o.grid, tokens, row * tokens / rows_shown));
+    for (std::int64_t row = 0; row < rows_shown; ++row)
+      masks.push_back(mask_picture(drop, o.grid, tokens, row * tokens / rows_shown));
   }
   return drops ? std::optional(beside(masks, rows_shown, mask_gap)) : std::nullopt;
 }
 
 void attach_masks(Trial& trial, const nn::Stack& stack, std::int64_t tokens) {
   if (!is_of_first_seed(trial)) return;
-  if (const std::optional<Pixels> picture = masks_picture(stack, trial.seed(), tokens)) attach_picture(trial, "masks", *picture);
+  if (const std::optional<Pixels> picture = masks_picture(stack, trial.seed(), tokens))
+    attach_picture(trial, "masks", *picture);
 }
 
 }  // namespace plumb::lab

@@ -51,7 +51,9 @@ double entropy_of(const std::vector<double>& logits) {
   return std::log(z) - mean / z;
 }
 
-std::size_t index_of(const nn::Junction& j) { return static_cast<std::size_t>(2 * j.block + (std::string_view(j.branch.kind()) == "mlp")); }
+std::size_t index_of(const nn::Junction& j) {
+  return static_cast<std::size_t>(2 * j.block + (std::string_view(j.branch.kind()) == "mlp"));
+}
 
 // The same objects as the junctions name, attention and MLP of each block in turn.
 std::vector<nn::Branch*> branches_of(const nn::Stack& stack) {
@@ -60,7 +62,9 @@ std::vector<nn::Branch*> branches_of(const nn::Stack& stack) {
   return branches;
 }
 
-std::string place(const BranchStats& row) { return fmt::format("{} of block {}", row.branch == "mlp" ? "the MLP" : "the attention", row.block); }
+std::string place(const BranchStats& row) {
+  return fmt::format("{} of block {}", row.branch == "mlp" ? "the MLP" : "the attention", row.block);
+}
 
 }  // namespace
 
@@ -76,13 +80,14 @@ SignalProbe::SignalProbe(const nn::Stack& stack) : stack_(stack) {
       copy_into(p.value.array(), copies.back().array());
     }
     if (const auto* attention = dynamic_cast<const nn::Attention*>(branches[i]))
-      handles_.push_back(
-          branches[i]->first().on_forward([this, i, heads = attention->options().heads](const nn::Layer&, const Tensor&, const Tensor& qkv) {
+      handles_.push_back(branches[i]->first().on_forward(
+          [this, i, heads = attention->options().heads](const nn::Layer&, const Tensor&, const Tensor& qkv) {
             see_queries_and_keys(passport_.branches[i], qkv, heads);
             return Tensor();
           }));
   }
-  for (const auto& block : stack.blocks()) handles_.push_back(block->observe([this](const nn::Junction& j) { see(j); }));
+  for (const auto& block : stack.blocks())
+    handles_.push_back(block->observe([this](const nn::Junction& j) { see(j); }));
 }
 
 void SignalProbe::see(const nn::Junction& j) {
@@ -92,7 +97,8 @@ void SignalProbe::see(const nn::Junction& j) {
   const Tensor stream = j.stream.detach();
   const Tensor added = j.gate.added(stream, j.branch_value.detach());
   const Tensor x = rows_of(stream), g = rows_of(added), moved = rows_of(j.joined.detach() - stream);
-  std::vector<double> xx = products(x, x), gg = products(g, g), xg = products(x, g), mm = products(moved, moved), ratios, cosines, changes;
+  std::vector<double> xx = products(x, x), gg = products(g, g), xg = products(x, g), mm = products(moved, moved),
+                      ratios, cosines, changes;
   for (std::size_t b = 0; b < xx.size(); ++b) {
     ratios.push_back(std::sqrt(gg[b] / xx[b]));
     changes.push_back(std::sqrt(mm[b] / xx[b]));
@@ -127,7 +133,8 @@ void SignalProbe::see(const nn::Junction& j) {
 
 void SignalProbe::see_queries_and_keys(BranchStats& row, const Tensor& qkv, std::int64_t heads) {
   const NoGrad no_grad;
-  const std::int64_t samples = std::min(attention_samples, qkv.dim(0)), T = qkv.dim(1), D = qkv.dim(2) / 3, width = D / heads;
+  const std::int64_t samples = std::min(attention_samples, qkv.dim(0)), T = qkv.dim(1), D = qkv.dim(2) / 3,
+                     width = D / heads;
   const std::vector<double> values = slice(qkv.detach(), 0, 0, samples).values();
   const double scale = 1 / std::sqrt(static_cast<double>(width));
   double total = 0, largest = -std::numeric_limits<double>::infinity();
@@ -154,7 +161,8 @@ LayerStats SignalProbe::finish(const Gradients& gradients) const {
   const NoGrad no_grad;
   const std::vector<nn::Branch*> branches = branches_of(stack_);
   check(seen_ >= branches.size(),
-        "[passport] expected a forward pass through the stack while the probe lives, got none; make the probe before the pass");
+        "[passport] expected a forward pass through the stack while the probe lives, got none; make the probe before "
+        "the pass");
   LayerStats passport = passport_;
   std::unordered_map<const Node*, const Tensor*> gradient_of;
   for (const Gradients::Entry& e : gradients.entries()) gradient_of[e.node.get()] = &e.gradient;
@@ -166,7 +174,8 @@ LayerStats SignalProbe::finish(const Gradients& gradients) const {
     const std::vector<nn::Parameter> parameters = branches[i]->parameters();
     for (std::size_t k = 0; k < parameters.size(); ++k) {
       const Tensor value = parameters[k].value.detach();
-      if (const auto found = gradient_of.find(parameters[k].value.node().get()); found != gradient_of.end()) gradient += squares(*found->second);
+      if (const auto found = gradient_of.find(parameters[k].value.node().get()); found != gradient_of.end())
+        gradient += squares(*found->second);
       change += squares(value - before_[i][k]);
       size += squares(before_[i][k]);
     }
@@ -180,7 +189,8 @@ LayerStats SignalProbe::finish(const Gradients& gradients) const {
 
   std::size_t first = 0;  // branch of the first block that grows
   while (first + 2 < norms.size() && norms[first] == nn::Norm::post) first += 2;
-  const std::vector<double> predicted = predicted_mean_square(passport.growth, norms, passport.input_mean_square, {added_[first], added_[first + 1]});
+  const std::vector<double> predicted =
+      predicted_mean_square(passport.growth, norms, passport.input_mean_square, {added_[first], added_[first + 1]});
   for (std::size_t i = 0; i < predicted.size(); ++i) passport.branches[i].predicted_mean_square = predicted[i];
   return passport;
 }
@@ -191,10 +201,12 @@ std::vector<std::string> warnings(const LayerStats& passport) {
     if (row.norm != nn::Norm::post && passport.growth == nn::Growth::unstated) continue;
     const double times = row.mean_square / row.predicted_mean_square, off = std::max(times, 1 / times);
     if (row.norm == nn::Norm::post && !(off <= norm_tolerance))
-      return {fmt::format("the mean square of the stream is {:.3g} after {}, which ends in a norm: expected 1", row.mean_square, place(row))};
+      return {fmt::format("the mean square of the stream is {:.3g} after {}, which ends in a norm: expected 1",
+                          row.mean_square, place(row))};
     if (!(off <= law_tolerance))
-      return {fmt::format("the mean square of the stream is {:.3g} after {}, {:.2g} times the {:.3g} expected of {} growth", row.mean_square,
-                          place(row), times, row.predicted_mean_square, name(passport.growth))};
+      return {
+          fmt::format("the mean square of the stream is {:.3g} after {}, {:.2g} times the {:.3g} expected of {} growth",
+                      row.mean_square, place(row), times, row.predicted_mean_square, name(passport.growth))};
   }
   return {};
 }
@@ -207,7 +219,8 @@ JacobianMeasure jacobian(nn::Stack& stack, const LayerStats& passport, const Jac
     bool was_training;
   };
   const Evaluation evaluation(stack);
-  const Tensor x = random_normal({1, passport.tokens, passport.dim}, options.seed, "passport.input") * std::sqrt(passport.input_mean_square);
+  const Tensor x = random_normal({1, passport.tokens, passport.dim}, options.seed, "passport.input") *
+                   std::sqrt(passport.input_mean_square);
   return mean_squared_singular_value(
       [&](const Tensor& input) {
         const nn::Stream stream = stack.run(input);

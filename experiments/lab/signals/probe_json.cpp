@@ -33,7 +33,9 @@ constexpr Column columns[] = {{"stream_norm", &BranchStats::stream_norm},
                               {"drop_ratio", nullptr, &BranchStats::drop_ratio},
                               {"empty_rows", nullptr, &BranchStats::empty_rows}};
 
-double value_of(const BranchStats& row, const Column& c) { return c.required ? row.*c.required : (row.*c.optional).value_or(unknown); }
+double value_of(const BranchStats& row, const Column& c) {
+  return c.required ? row.*c.required : (row.*c.optional).value_or(unknown);
+}
 
 template <class Enum>
 Enum enum_named(const std::string& name, std::initializer_list<Enum> all) {
@@ -82,8 +84,9 @@ std::string to_json(const LayerStats& passport) {
 LayerStats passport_from_json(std::string_view text) {
   try {
     const Json json = Json::parse(text);
-    LayerStats passport{.growth = enum_named(json.at("growth").get<std::string>(), {nn::Growth::identity, nn::Growth::linear, nn::Growth::harmonic,
-                                                                                    nn::Growth::geometric, nn::Growth::unstated}),
+    LayerStats passport{.growth = enum_named(json.at("growth").get<std::string>(),
+                                             {nn::Growth::identity, nn::Growth::linear, nn::Growth::harmonic,
+                                              nn::Growth::geometric, nn::Growth::unstated}),
                         .tokens = json.at("tokens"),
                         .dim = json.at("dim"),
                         .input_mean_square = number(json.at("input_mean_square"))};

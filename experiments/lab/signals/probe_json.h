@@ -9,8 +9,8 @@
 
 namespace plumb::lab {
 
-// One object: what a LayerStats holds, and a list for each number of its branches. Numbers that are absent or not finite are null; read back they are
-// absent, or NaN.
+// One object: what a LayerStats holds, and a list for each number of its branches. Numbers that are absent or not
+// finite are null; read back they are absent, or NaN.
 std::string to_json(const LayerStats& passport);
 // Throws Error unless the text is what to_json wrote.
 LayerStats passport_from_json(std::string_view json);

@@ -36,11 +36,12 @@ void check_entry(const std::string& claim, const Point::Entry& entry, const std:
   if (axis == axes.end()) {
     std::vector<std::string> names;
     for (const ClaimAxis& a : axes) names.push_back(a.name);
-    fail(fmt::format("[claim] \"{}\": expected axes of this study, got {}; {}", claim, name, suggest_name(name, names)));
+    fail(
+        fmt::format("[claim] \"{}\": expected axes of this study, got {}; {}", claim, name, suggest_name(name, names)));
   }
   const auto* text = std::get_if<std::string>(&value);
-  check(axis->text == (text != nullptr), "[claim] \"{}\": expected a {} for {}, got {} {}", claim, axis->text ? "text" : "number", name,
-        text ? "the text" : "the number", to_string(value));
+  check(axis->text == (text != nullptr), "[claim] \"{}\": expected a {} for {}, got {} {}", claim,
+        axis->text ? "text" : "number", name, text ? "the text" : "the number", to_string(value));
   check(!text || axis->names.empty() || std::ranges::find(axis->names, *text) != axis->names.end(),
         "[claim] \"{}\": expected a value that {} takes, got '{}'; {}", claim, axis->option, to_string(value),
         suggest_name(to_string(value), axis->names));
@@ -70,14 +71,15 @@ std::string why_absent(const Point& side, const std::vector<ClaimAxis>& axes, co
 
 }  // namespace
 
-std::vector<std::string> claims_not_judged(const std::vector<Claim>& claims, const std::vector<ClaimAxis>& axes, const std::vector<Point>& places) {
+std::vector<std::string> claims_not_judged(const std::vector<Claim>& claims, const std::vector<ClaimAxis>& axes,
+                                           const std::vector<Point>& places) {
   std::vector<std::string> not_judged;
   for (const Claim& claim : claims) {
     const Comparison& c = claim.comparison;
     for (const Point* point : {&c.a, &c.b, &c.where})
       for (const Point::Entry& entry : point->entries()) check_entry(claim.text, entry, axes);
-    check(names_all_of(c.a, c.b) && names_all_of(c.b, c.a), "[claim] \"{}\": expected two points on the same axes, got {} and {}", claim.text,
-          c.a.label(), c.b.label());
+    check(names_all_of(c.a, c.b) && names_all_of(c.b, c.a),
+          "[claim] \"{}\": expected two points on the same axes, got {} and {}", claim.text, c.a.label(), c.b.label());
     for (const Point& side : sides_of(c))
       if (const std::string why = why_absent(side, axes, places); !why.empty()) {
         not_judged.push_back(fmt::format("{}: {}", claim.text, why));
@@ -91,11 +93,12 @@ std::optional<std::string> unmeasured_claim(const std::vector<Claim>& claims, co
   if (record.status != Status::ok) return std::nullopt;
   for (const Claim& claim : claims) {
     const Comparison& c = claim.comparison;
-    const bool there =
-        c.value == "steps" || c.value == "seconds" || std::ranges::find(record.values, c.value, &Values::value_type::first) != record.values.end();
-    if (there || std::ranges::none_of(sides_of(c), [&](const Point& side) { return record.point.contains(side); })) continue;
-    return fmt::format("[claim] \"{}\": expected a value that trials measure, got {}, which {} has not; {}", claim.text, c.value,
-                       record.point.label(), suggest_name(c.value, measured_names({record})));
+    const bool there = c.value == "steps" || c.value == "seconds" ||
+                       std::ranges::find(record.values, c.value, &Values::value_type::first) != record.values.end();
+    if (there || std::ranges::none_of(sides_of(c), [&](const Point& side) { return record.point.contains(side); }))
+      continue;
+    return fmt::format("[claim] \"{}\": expected a value that trials measure, got {}, which {} has not; {}", claim.text,
+                       c.value, record.point.label(), suggest_name(c.value, measured_names({record})));
   }
   return std::nullopt;
 }

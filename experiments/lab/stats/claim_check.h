@@ -20,12 +20,15 @@ struct ClaimAxis {
   bool searched = false;                // its values are found while the study runs
 };
 
-// When a study starts. Throws Error, which suggests the nearest name, for a claim about an axis that is not there, a text that the axis refuses, a
-// value of another type, or two sides that name other axes. Returns the claims that this call cannot judge, as other values or combinations are run,
-// each with the reason: "at depth 48, ...: no depth 48 in --depths 12,24". `places`: the combinations that are run, without seed and searched axes.
-std::vector<std::string> claims_not_judged(const std::vector<Claim>& claims, const std::vector<ClaimAxis>& axes, const std::vector<Point>& places);
+// When a study starts. Throws Error, which suggests the nearest name, for a claim about an axis that is not there, a
+// text that the axis refuses, a value of another type, or two sides that name other axes. Returns the claims that this
+// call cannot judge, as other values or combinations are run, each with the reason: "at depth 48, ...: no depth 48 in
+// --depths 12,24". `places`: the combinations that are run, without seed and searched axes.
+std::vector<std::string> claims_not_judged(const std::vector<Claim>& claims, const std::vector<ClaimAxis>& axes,
+                                           const std::vector<Point>& places);
 
-// When a trial has ended: the first claim about it whose value it did not measure, with the nearest name; nothing for trials that did not end ok.
+// When a trial has ended: the first claim about it whose value it did not measure, with the nearest name; nothing for
+// trials that did not end ok.
 std::optional<std::string> unmeasured_claim(const std::vector<Claim>& claims, const Record& record);
 
 }  // namespace plumb::lab

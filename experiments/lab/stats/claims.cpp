@@ -27,9 +27,10 @@ Comparison not_lower(std::string value, Point a, Point b, double margin) {
 }
 
 Comparison Comparison::by_at_least(double amount) const {
-  plumb::check(amount > 0 && std::isfinite(amount), "[claim] expected by_at_least() of an amount above 0 for {}, got {}", value, amount);
-  plumb::check(!margin && !constant, "[claim] expected by_at_least() of lower() or higher() for {}, got it of {}", value,
-               constant ? "above() or below(), where the constant says it" : "a comparison with a margin");
+  plumb::check(amount > 0 && std::isfinite(amount),
+               "[claim] expected by_at_least() of an amount above 0 for {}, got {}", value, amount);
+  plumb::check(!margin && !constant, "[claim] expected by_at_least() of lower() or higher() for {}, got it of {}",
+               value, constant ? "above() or below(), where the constant says it" : "a comparison with a margin");
   Comparison c = *this;
   c.margin = -amount;
   return c;
@@ -42,7 +43,9 @@ Comparison below(std::string value, double constant, Point place) {
   return {.value = std::move(value), .higher = false, .where = std::move(place), .constant = constant};
 }
 
-std::string_view to_string(Verdict verdict) { return verdict == Verdict::agree ? "agree" : verdict == Verdict::disagree ? "disagree" : "undecided"; }
+std::string_view to_string(Verdict verdict) {
+  return verdict == Verdict::agree ? "agree" : verdict == Verdict::disagree ? "disagree" : "undecided";
+}
 
 ClaimResult judge(const Comparison& c, const std::vector<Record>& records) {
   const auto outcome = [&](const Record& r) {
@@ -54,27 +57,33 @@ ClaimResult judge(const Comparison& c, const std::vector<Record>& records) {
   for (const Record& a : records) {
     if (a.status == Status::failed || !a.point.contains(c.a) || !a.point.contains(c.where)) continue;
     if (c.constant) {
-      if (!std::isnan(outcome(a))) by_seed[a.seed()][0].push_back(outcome(a)), by_seed[a.seed()][1].push_back(c.higher ? -*c.constant : *c.constant);
+      if (!std::isnan(outcome(a)))
+        by_seed[a.seed()][0].push_back(outcome(a)),
+            by_seed[a.seed()][1].push_back(c.higher ? -*c.constant : *c.constant);
       continue;
     }
     Point other = a.point;
     for (const auto& [axis, value] : c.b.entries()) other.set(axis, value);
-    const auto b = std::ranges::find_if(records, [&](const Record& r) { return r.status != Status::failed && r.point == other; });
+    const auto b =
+        std::ranges::find_if(records, [&](const Record& r) { return r.status != Status::failed && r.point == other; });
     if (b == records.end() || std::isnan(outcome(a)) || std::isnan(outcome(*b))) continue;
     by_seed[a.seed()][0].push_back(outcome(a)), by_seed[a.seed()][1].push_back(outcome(*b));
   }
   std::vector<Outcomes> series(2);
   for (const auto& [seed, outcomes] : by_seed)
     for (int side = 0; side < 2; ++side)
-      series[side].push_back(std::accumulate(outcomes[side].begin(), outcomes[side].end(), 0.0) / static_cast<double>(outcomes[side].size()));
-  ClaimResult result{.difference = compare(series, {{0, 1}}).front(), .higher = c.higher, .margin = c.margin, .constant = c.constant};
+      series[side].push_back(std::accumulate(outcomes[side].begin(), outcomes[side].end(), 0.0) /
+                             static_cast<double>(outcomes[side].size()));
+  ClaimResult result{
+      .difference = compare(series, {{0, 1}}).front(), .higher = c.higher, .margin = c.margin, .constant = c.constant};
   result.judged = result.difference;
   if (c.margin) {
     for (double& second : series[1]) second += *c.margin;
     result.judged = compare(series, {{0, 1}}).front();
   }
   const Difference::Order order = result.judged.order;
-  if (order != Difference::Order::undecided) result.verdict = order == Difference::Order::lower ? Verdict::agree : Verdict::disagree;
+  if (order != Difference::Order::undecided)
+    result.verdict = order == Difference::Order::lower ? Verdict::agree : Verdict::disagree;
   return result;
 }
 
@@ -95,8 +104,14 @@ std::string claims_csv(const std::vector<JudgedClaim>& claims) {
     const Difference& d = result.difference;
     const double sign = result.higher ? -1 : 1;
     const std::int64_t needed = result.verdict == Verdict::undecided ? pairs_needed(result.judged) : d.n;
-    table.cell(std::string_view(text)).cell(std::string_view(source)).cell(to_string(result.verdict)).cell(sign * d.mean);
-    table.cell(result.higher ? -d.high : d.low).cell(result.higher ? -d.low : d.high).cell(sign * result.margin.value_or(unknown)).cell(d.n);
+    table.cell(std::string_view(text))
+        .cell(std::string_view(source))
+        .cell(to_string(result.verdict))
+        .cell(sign * d.mean);
+    table.cell(result.higher ? -d.high : d.low)
+        .cell(result.higher ? -d.low : d.high)
+        .cell(sign * result.margin.value_or(unknown))
+        .cell(d.n);
     table.cell(needed > 0 ? static_cast<double>(needed) : unknown).end_row();
   }
   return table.text();

@@ -62,7 +62,7 @@ class Bounds {
 
 // What the variances of a family say together.
 struct Prior {
-  double degrees = 0, variance = 0;                // of Smyth's scaled inverse chi-squared; no degrees: nothing is known
+  double degrees = 0, variance = 0;  // of Smyth's scaled inverse chi-squared; no degrees: nothing is known
   double pooled_degrees = 0, pooled_variance = 0;  // the mean of the larger half
   double smallest = 0;                             // variances below count as this: exact ties are no evidence
 };
@@ -95,7 +95,8 @@ Prior prior_of(const std::vector<Outcomes>& series) {
   std::vector<bool> counts(series.size());
   for (const auto& [a, b] : all_pairs(series.size()))
     // Where a trial diverged signs decide, and what its series' other trials vary is no measure of the rest.
-    if (const Pair pair = pair_of(series[a], series[b]); pair.trained >= 2 && pair.diverged_first + pair.diverged_second == 0) {
+    if (const Pair pair = pair_of(series[a], series[b]);
+        pair.trained >= 2 && pair.diverged_first + pair.diverged_second == 0) {
       found.emplace_back(pair.variance, static_cast<double>(pair.trained - 1));
       counts[a] = counts[b] = true;
     }
@@ -105,11 +106,13 @@ Prior prior_of(const std::vector<Outcomes>& series) {
   prior.smallest = 1e-5 * found[found.size() / 2].first;
   // Of the larger half: series that stay at chance vary next to nothing, and say nothing of those that do not.
   double all = 0, degrees_of_all = 0;
-  for (std::size_t i = found.size() / 2; i < found.size(); ++i) prior.pooled_variance += found[i].second * found[i].first, all += found[i].second;
+  for (std::size_t i = found.size() / 2; i < found.size(); ++i)
+    prior.pooled_variance += found[i].second * found[i].first, all += found[i].second;
   prior.pooled_variance /= all;
   for (const auto& [variance, d] : found) degrees_of_all += d;
   const auto varying = static_cast<double>(std::ranges::count(counts, true));
-  prior.pooled_degrees = (varying - 1) * degrees_of_all / static_cast<double>(found.size());  // of a table of series and seeds
+  prior.pooled_degrees =
+      (varying - 1) * degrees_of_all / static_cast<double>(found.size());  // of a table of series and seeds
   if (found.size() < 3 || prior.smallest == 0) return prior;
   // Smyth 2004, section 6.2: moments of e = log s^2 - digamma(d/2) + log(d/2).
   const auto count = static_cast<double>(found.size());
@@ -142,17 +145,21 @@ struct Evidence {
     if (std::min(std::abs(t[0]), std::abs(t[1])) < 1.95 || error[0] == 0 || error[1] == 0) return 1;
     return std::max(two_sided(t[0], degrees[0]), two_sided(t[1], degrees[1]));
   }
-  double half_width(double at, Bounds& bound) const { return std::max(bound(at, degrees[0]) * error[0], bound(at, degrees[1]) * error[1]); }
+  double half_width(double at, Bounds& bound) const {
+    return std::max(bound(at, degrees[0]) * error[0], bound(at, degrees[1]) * error[1]);
+  }
 };
 
 Evidence evidence_of(const Pair& pair, const Prior& prior) {
   const auto n = static_cast<double>(pair.trained);
   const double own = std::max(pair.variance, prior.smallest), d = n - 1;
   const double moderated =
-      std::max(own, std::isinf(prior.degrees) ? prior.variance : (prior.degrees * prior.variance + d * own) / (prior.degrees + d));
+      std::max(own, std::isinf(prior.degrees) ? prior.variance
+                                              : (prior.degrees * prior.variance + d * own) / (prior.degrees + d));
   Evidence e{};
-  for (const auto& [i, variance, degrees] : {std::tuple(0, moderated, std::min(prior.degrees + d, prior.pooled_degrees)),
-                                             {1, std::max(prior.pooled_variance, prior.smallest), prior.pooled_degrees}}) {
+  for (const auto& [i, variance, degrees] :
+       {std::tuple(0, moderated, std::min(prior.degrees + d, prior.pooled_degrees)),
+        {1, std::max(prior.pooled_variance, prior.smallest), prior.pooled_degrees}}) {
     e.error[i] = std::sqrt(variance / n);
     e.degrees[i] = degrees;
     e.t[i] = e.error[i] > 0 ? pair.mean / e.error[i] : pair.mean == 0 ? 0 : infinity;
@@ -165,8 +172,8 @@ double sign_test(std::int64_t wins, std::int64_t losses) {
   const std::int64_t n = wins + losses, k = std::max(wins, losses);
   double p = 0;
   for (std::int64_t i = k; i <= n; ++i)
-    p += std::exp(std::lgamma(static_cast<double>(n) + 1) - std::lgamma(static_cast<double>(i) + 1) - std::lgamma(static_cast<double>(n - i) + 1) -
-                  static_cast<double>(n) * std::log(2.0));
+    p += std::exp(std::lgamma(static_cast<double>(n) + 1) - std::lgamma(static_cast<double>(i) + 1) -
+                  std::lgamma(static_cast<double>(n - i) + 1) - static_cast<double>(n) * std::log(2.0));
   return std::min(1.0, 2 * p);
 }
 
@@ -185,9 +192,11 @@ std::vector<std::pair<std::size_t, std::size_t>> all_pairs(std::size_t series) {
   return pairs;
 }
 
-std::vector<Difference> compare(const std::vector<Outcomes>& series, const std::vector<std::pair<std::size_t, std::size_t>>& family) {
+std::vector<Difference> compare(const std::vector<Outcomes>& series,
+                                const std::vector<std::pair<std::size_t, std::size_t>>& family) {
   for (const Outcomes& s : series)
-    check(s.size() == series[0].size(), "[compare] expected outcomes at the same seeds, got {} and {}", series[0].size(), s.size());
+    check(s.size() == series[0].size(), "[compare] expected outcomes at the same seeds, got {} and {}",
+          series[0].size(), s.size());
   const Prior prior = prior_of(series);
   struct Judged {
     std::size_t index;
@@ -232,7 +241,8 @@ std::vector<Difference> compare(const std::vector<Outcomes>& series, const std::
                         : j.trained >= fewest_pairs  ? j.evidence.half_width(at, bound)
                                                      : infinity;
     d.low = d.mean - half, d.high = d.mean + half, d.level = at;
-    if (!stopped) d.order = (d.by_signs ? d.better > d.worse : d.mean < 0) ? Difference::Order::lower : Difference::Order::higher;
+    if (!stopped)
+      d.order = (d.by_signs ? d.better > d.worse : d.mean < 0) ? Difference::Order::lower : Difference::Order::higher;
   }
   return differences;
 }
@@ -240,13 +250,17 @@ std::vector<Difference> compare(const std::vector<Outcomes>& series, const std::
 std::int64_t pairs_needed(const Difference& d) {
   const auto decides = [&](std::int64_t n) {
     if (!d.by_signs)
-      return std::abs(d.mean) > student_t_quantile(1 - d.level / 2, static_cast<double>(n - 1)) * d.deviation / std::sqrt(static_cast<double>(n));
-    const auto share = [&](std::int64_t part) { return std::llround(static_cast<double>(n * part) / static_cast<double>(d.n)); };
+      return std::abs(d.mean) > student_t_quantile(1 - d.level / 2, static_cast<double>(n - 1)) * d.deviation /
+                                    std::sqrt(static_cast<double>(n));
+    const auto share = [&](std::int64_t part) {
+      return std::llround(static_cast<double>(n * part) / static_cast<double>(d.n));
+    };
     return sign_test(share(d.better), share(d.worse)) <= d.level;
   };
   const bool may = d.by_signs ? d.better != d.worse : d.deviation > 0 && d.mean != 0;
   if (!may || !decides(most_needed)) return 0;
-  std::int64_t low = std::max(d.n, fewest_pairs - 1), high = most_needed;  // between them the answer, but for the steps of a sign test
+  std::int64_t low = std::max(d.n, fewest_pairs - 1),
+               high = most_needed;  // between them the answer, but for the steps of a sign test
   while (high - low > 1) (decides((low + high) / 2) ? high : low) = (low + high) / 2;
   return high;
 }
@@ -254,13 +268,13 @@ std::int64_t pairs_needed(const Difference& d) {
 std::string describe(const Difference& d) {
   if (d.n == 0) return "no pairs";
   if (d.by_signs)
-    return fmt::format("better in {} of {} pairs, worse in {}; of the first {} diverged, of the second {}", d.better, d.n, d.worse, d.diverged_first,
-                       d.diverged_second);
+    return fmt::format("better in {} of {} pairs, worse in {}; of the first {} diverged, of the second {}", d.better,
+                       d.n, d.worse, d.diverged_first, d.diverged_second);
   const std::string by = fmt::format("{} by {:.3g}", d.mean < 0 ? "lower" : "higher", std::abs(d.mean));
   if (d.n < fewest_pairs) return fmt::format("{} in {}", by, d.n == 1 ? "one pair" : "two pairs");
   const double sign = d.mean < 0 ? -1 : 1;
-  return fmt::format("{}, {:.4g} % interval {:.3g} to {:.3g}, {} pairs", by, 100 * (1 - d.level), std::min(sign * d.low, sign * d.high),
-                     std::max(sign * d.low, sign * d.high), d.n);
+  return fmt::format("{}, {:.4g} % interval {:.3g} to {:.3g}, {} pairs", by, 100 * (1 - d.level),
+                     std::min(sign * d.low, sign * d.high), std::max(sign * d.low, sign * d.high), d.n);
 }
 
 }  // namespace plumb::lab

@@ -10,10 +10,12 @@
 namespace plumb::lab {
 namespace {
 
-// So many cancel the digits of the gamma functions: the normal distribution, with Cornish and Fisher's expansion about its quantile, is better.
+// So many cancel the digits of the gamma functions: the normal distribution, with Cornish and Fisher's expansion about
+// its quantile, is better.
 constexpr double many_degrees = 1e5;
 
-// The regularised incomplete beta function I_x(a, b) by its continued fraction (modified Lentz), for x < (a + 1) / (a + b + 2).
+// The regularised incomplete beta function I_x(a, b) by its continued fraction (modified Lentz), for x < (a + 1) / (a +
+// b + 2).
 double beta_fraction(double x, double a, double b) {
   constexpr double tiny = 1e-300, precision = 1e-16;
   const auto away_from_zero = [](double v) { return std::abs(v) < tiny ? tiny : v; };
@@ -48,16 +50,19 @@ namespace {
 
 double student_t_density(double t, double degrees) {
   if (std::isinf(degrees)) return std::exp(-t * t / 2) / std::sqrt(2 * std::numbers::pi);
-  const double log_front = std::lgamma((degrees + 1) / 2) - std::lgamma(degrees / 2) - std::log(degrees * std::numbers::pi) / 2;
+  const double log_front =
+      std::lgamma((degrees + 1) / 2) - std::lgamma(degrees / 2) - std::log(degrees * std::numbers::pi) / 2;
   return std::exp(log_front - (degrees + 1) / 2 * std::log1p(t * t / degrees));
 }
 
-// The t > 0 with P(T > t) = tail < 1/2: Newton's method on log P over log t, which is concave, so that all steps after the first come from the right.
+// The t > 0 with P(T > t) = tail < 1/2: Newton's method on log P over log t, which is concave, so that all steps after
+// the first come from the right.
 double invert_tail(double tail, double degrees) {
   double t = 1;
   for (int i = 0; i < 200; ++i) {
     const double p = student_t_tail(t, degrees);
-    const double step = p > 0 ? std::clamp(std::log(p / tail) * p / (t * student_t_density(t, degrees)), -2.0, 2.0) : -2.0;
+    const double step =
+        p > 0 ? std::clamp(std::log(p / tail) * p / (t * student_t_density(t, degrees)), -2.0, 2.0) : -2.0;
     t *= std::exp(step);
     if (std::abs(step) < 1e-15) break;
   }
@@ -67,7 +72,8 @@ double invert_tail(double tail, double degrees) {
 }  // namespace
 
 double student_t_quantile(double p, double degrees) {
-  check(p > 0 && p < 1 && degrees > 0, "[student_t_quantile] expected 0 < p < 1 and degrees > 0, got p = {}, degrees = {}", p, degrees);
+  check(p > 0 && p < 1 && degrees > 0,
+        "[student_t_quantile] expected 0 < p < 1 and degrees > 0, got p = {}, degrees = {}", p, degrees);
   const double tail = std::min(p, 1 - p), sign = p < 0.5 ? -1 : 1;
   if (tail == 0.5) return 0;
   if (degrees <= many_degrees) return sign * invert_tail(tail, degrees);

@@ -18,7 +18,8 @@ std::map<int, Share> mirrored(const std::map<int, Share>& known) {
 double wilson(const Share& s, double sign) {
   constexpr double z = 1.959964;
   const auto n = static_cast<double>(s.seeds);
-  const double p = s.value(), middle = p + z * z / (2 * n), reach = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
+  const double p = s.value(), middle = p + z * z / (2 * n),
+               reach = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
   return std::clamp((middle + sign * reach) / (1 + z * z / n), 0.0, 1.0);
 }
 
@@ -29,7 +30,9 @@ int Octaves::tick_of(double x) const { return static_cast<int>(std::lround(ticks
 
 int Octaves::lowest_whole(double least) const {
   int tick = 0;
-  while (at(tick - 1) >= least && tick_of(std::round(at(tick - 1))) == tick - 1 && std::round(at(tick - 1)) < std::round(at(tick))) --tick;
+  while (at(tick - 1) >= least && tick_of(std::round(at(tick - 1))) == tick - 1 &&
+         std::round(at(tick - 1)) < std::round(at(tick)))
+    --tick;
   return tick;
 }
 
@@ -65,7 +68,8 @@ std::optional<Edge> edge_above(const std::map<int, Share>& known, int from) {
 std::optional<int> next_above(const std::map<int, Share>& known, int from, const Octaves& octaves, int last) {
   const std::optional<Edge> edge = edge_above(known, from);
   if (!edge) return std::nullopt;
-  if (edge->outside) return *edge->outside - edge->inside > 1 ? std::optional((edge->inside + *edge->outside) / 2) : std::nullopt;
+  if (edge->outside)
+    return *edge->outside - edge->inside > 1 ? std::optional((edge->inside + *edge->outside) / 2) : std::nullopt;
   return edge->inside < last ? std::optional(std::min(edge->inside + octaves.ticks, last)) : std::nullopt;
 }
 

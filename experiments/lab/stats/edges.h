@@ -17,7 +17,8 @@ struct Octaves {
   int ticks;
   double at(double tick) const;
   int tick_of(double x) const;  // the nearest
-  // Of whole numbers: the lowest tick, 0 or below, from which on each rounds to a number of its own whose nearest tick it is, at least `least`.
+  // Of whole numbers: the lowest tick, 0 or below, from which on each rounds to a number of its own whose nearest tick
+  // it is, at least `least`.
   int lowest_whole(double least) const;
 };
 
@@ -35,23 +36,27 @@ std::string to_string(const Share& share);
 // By tick of the number on `axis`; a trial trained where it ended ok and measured "trained" above 0.
 std::map<int, Share> shares(const std::vector<const Record*>& trials, const std::string& axis, const Octaves& octaves);
 
-// The edge above `from`, where most seeds train: the last tick, going up, at which they do, and the first at which they do not, once it is known.
+// The edge above `from`, where most seeds train: the last tick, going up, at which they do, and the first at which they
+// do not, once it is known.
 struct Edge {
   int inside;
   std::optional<int> outside = {};
   double middle() const { return 0.5 * (inside + outside.value_or(inside)); }  // in ticks, half way between the two
 };
-std::optional<Edge> edge_above(const std::map<int, Share>& known, int from);  // nothing: `from` is unknown, or does not train
+std::optional<Edge> edge_above(const std::map<int, Share>& known,
+                               int from);  // nothing: `from` is unknown, or does not train
 std::optional<Edge> edge_below(const std::map<int, Share>& known, int from);  // going down
 // A tick at which most train, the one nearest to 0.
 std::optional<int> foothold(const std::map<int, Share>& known);
-// How far the ticks at which most train reach around the foothold, from the middle of one edge to that of the other; 0 without one.
+// How far the ticks at which most train reach around the foothold, from the middle of one edge to that of the other; 0
+// without one.
 struct Width {
   double octaves = 0;
   bool open = false;  // an edge lies beyond what is known: it is at least so wide
 };
 Width width_of(const std::map<int, Share>& known, const Octaves& octaves);
-// The tick to try next for it: an octave further, at most `last`, until one is outside, then half way. Nothing: it is found, or lies beyond `last`.
+// The tick to try next for it: an octave further, at most `last`, until one is outside, then half way. Nothing: it is
+// found, or lies beyond `last`.
 std::optional<int> next_above(const std::map<int, Share>& known, int from, const Octaves& octaves, int last);
 std::optional<int> next_below(const std::map<int, Share>& known, int from, const Octaves& octaves, int last);
 

@@ -18,7 +18,10 @@ std::vector<TrialGroup> group_trials(const std::vector<TrialResult>& trials) {
     if (is_new) groups.push_back({.method = a.method, .depth = a.depth, .lr = a.lr});
     TrialGroup& g = groups[place->second];
     g.trials.push_back(a);
-    ++(a.status == Status::ok ? g.ok : a.status == Status::diverged ? g.diverged : a.status == Status::hopeless ? g.hopeless : g.failed);
+    ++(a.status == Status::ok         ? g.ok
+       : a.status == Status::diverged ? g.diverged
+       : a.status == Status::hopeless ? g.hopeless
+                                      : g.failed);
   }
   for (TrialGroup& g : groups) {
     const auto over_ok = [&](std::optional<double> TrialResult::*field) {
@@ -54,7 +57,8 @@ Survival survival(const TrialGroup& group) {
   const auto at = [&](std::size_t i) { return times[i] == beyond ? std::nullopt : std::optional(times[i]); };
   // The first time by which half are gone (Kaplan and Meier's estimate, where nothing is lost on the way).
   s.median = at((times.size() - 1) / 2);
-  // The k-th smallest and the k-th largest hold the median with probability 1 - 2 P(Bin(n, 1/2) < k): the largest k that leaves 95 %.
+  // The k-th smallest and the k-th largest hold the median with probability 1 - 2 P(Bin(n, 1/2) < k): the largest k
+  // that leaves 95 %.
   double tail = 0, term = std::pow(0.5, static_cast<double>(s.n));
   std::size_t k = 0;
   for (std::size_t i = 0; tail + term <= 0.025 && i < times.size(); ++i, ++k) {
@@ -67,11 +71,13 @@ Survival survival(const TrialGroup& group) {
 }
 
 std::string to_string(const Survival& s, std::int64_t steps) {
-  std::string text = s.median ? fmt::format("median survival {} steps", *s.median) : fmt::format("median survival beyond {} steps", steps);
+  std::string text = s.median ? fmt::format("median survival {} steps", *s.median)
+                              : fmt::format("median survival beyond {} steps", steps);
   text += fmt::format(", n = {}", s.n);
   if (s.n < 6) return text + " (no interval below 6)";
   if (!s.has_interval) return text + ", and so is its 95 % interval";
-  return text + (s.high ? fmt::format(" (95 % interval {} to {})", s.low, *s.high) : fmt::format(" (95 % interval {} to beyond {})", s.low, steps));
+  return text + (s.high ? fmt::format(" (95 % interval {} to {})", s.low, *s.high)
+                        : fmt::format(" (95 % interval {} to beyond {})", s.low, steps));
 }
 
 }  // namespace plumb::lab

@@ -11,7 +11,8 @@
 
 namespace plumb::lab {
 
-// The trials that differ only in their seed. The summaries are over the trials that ended ok: a diverged or failed one has no final loss.
+// The trials that differ only in their seed. The summaries are over the trials that ended ok: a diverged or failed one
+// has no final loss.
 struct TrialGroup {
   std::string method = {};
   std::int64_t depth = 0;
@@ -22,8 +23,9 @@ struct TrialGroup {
   std::vector<Summary> further = {};
 };
 
-// How many steps half of the trials of a group survive without diverging or being given up as hopeless; failed trials are left out. The 95 % interval
-// is by order statistics (the sign test inverted; no assumption on their distribution) and needs six of them.
+// How many steps half of the trials of a group survive without diverging or being given up as hopeless; failed trials
+// are left out. The 95 % interval is by order statistics (the sign test inverted; no assumption on their distribution)
+// and needs six of them.
 struct Survival {
   std::int64_t n = 0;
   std::optional<std::int64_t> median = {};  // nothing: more than half survived all steps

@@ -10,7 +10,8 @@
 
 namespace plumb::lab {
 
-// How one trial ended. Losses are nats a sample, accuracy is a fraction in [0, 1]; absent where the trial did not get that far.
+// How one trial ended. Losses are nats a sample, accuracy is a fraction in [0, 1]; absent where the trial did not get
+// that far.
 struct TrialResult {
   std::string method = {};  // all that is neither depth nor rate nor seed
   std::int64_t depth = 0;   // 0 where the study has no such axis
@@ -33,8 +34,8 @@ struct LossPoint {
   double loss = unknown;
 };
 
-// One residual branch of one block at one logged step of one trial; a norm is NaN where it was not finite. The gate's factors are absent for a gate
-// without any.
+// One residual branch of one block at one logged step of one trial; a norm is NaN where it was not finite. The gate's
+// factors are absent for a gate without any.
 struct LayerPoint {
   std::string method = {};
   std::int64_t depth = 0;

@@ -17,7 +17,8 @@ std::vector<Reference> chance_references(std::int64_t classes) {
   if (classes < 2) return {};
   const double loss = chance_loss(classes), accuracy = 1 / static_cast<double>(classes);
   std::vector<Reference> references;
-  for (const char* value : {"train_loss", "val_loss"}) references.push_back({value, loss, fmt::format("chance, ln {} = {:.3f}", classes, loss)});
+  for (const char* value : {"train_loss", "val_loss"})
+    references.push_back({value, loss, fmt::format("chance, ln {} = {:.3f}", classes, loss)});
   references.push_back({"val_accuracy", accuracy, fmt::format("chance, {:.3g} %", 100 * accuracy)});
   return references;
 }
@@ -28,6 +29,8 @@ std::vector<Reference> references_of(const LinearModel& m) {
           {"val_accuracy", m.val_accuracy, linear_model_name}};
 }
 
-double chance_loss(std::int64_t classes) { return classes < 2 ? std::numeric_limits<double>::infinity() : std::log(static_cast<double>(classes)); }
+double chance_loss(std::int64_t classes) {
+  return classes < 2 ? std::numeric_limits<double>::infinity() : std::log(static_cast<double>(classes));
+}
 
 }  // namespace plumb::lab

@@ -1,4 +1,5 @@
-// Levels that the numbers of a study are compared with: chance, a linear model on the pixels, the optimum if it is known.
+// Levels that the numbers of a study are compared with: chance, a linear model on the pixels, the optimum if it is
+// known.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ struct Reference {
 bool is_accuracy(std::string_view value);
 std::string describe_level(std::string_view value, double level);  // "38.1 %" of an accuracy, else "1.49"
 
-// Chance for a training on labelled images: ln(classes) for losses, 1/classes for the accuracy. Empty for fewer than two classes.
+// Chance for a training on labelled images: ln(classes) for losses, 1/classes for the accuracy. Empty for fewer than
+// two classes.
 std::vector<Reference> chance_references(std::int64_t classes);
 
 // A linear model on the pixels: a network that does no better has learned nothing that needs a network.

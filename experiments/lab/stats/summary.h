@@ -9,7 +9,8 @@
 
 namespace plumb::lab {
 
-// Mean of n values and the 95 % Student-t interval mean ± half_width. One value has no interval; no value has no mean (NaN).
+// Mean of n values and the 95 % Student-t interval mean ± half_width. One value has no interval; no value has no mean
+// (NaN).
 struct Summary {
   std::int64_t n = 0;
   double mean = std::numeric_limits<double>::quiet_NaN();

@@ -22,7 +22,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // "a", "a and b", "a, b and c", and a count for what is beyond six.
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t most = 6;
-  std::vector<std::string> shown(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), most)));
+  std::vector<std::string> shown(names.begin(),
+                                 names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), most)));
   if (names.size() > most) shown.push_back(fmt::format("{} more", names.size() - most));
   std::string text = shown.front();
   for (std::size_t i = 1; i < shown.size(); ++i) text += (i + 1 == shown.size() ? " and " : ", ") + shown[i];
@@ -49,7 +50,8 @@ double best_rate_of(const ByRate& by_rate, const std::vector<std::uint64_t>& see
   return best_rate(outcomes);
 }
 
-Standing standing_of(const std::string& method, const Cell& cell, const std::vector<std::uint64_t>& seeds, const Judging& how) {
+Standing standing_of(const std::string& method, const Cell& cell, const std::vector<std::uint64_t>& seeds,
+                     const Judging& how) {
   Standing s{.method = method};
   std::vector<double> finite;
   for (const std::uint64_t seed : seeds) {
@@ -66,8 +68,10 @@ Standing standing_of(const std::string& method, const Cell& cell, const std::vec
   return s;
 }
 
-std::vector<JudgedPair> judged(const std::vector<Standing>& standings, std::vector<std::pair<std::size_t, std::size_t>> family) {
-  std::erase_if(family, [&](const auto& pair) { return standings[pair.first].untested || standings[pair.second].untested; });
+std::vector<JudgedPair> judged(const std::vector<Standing>& standings,
+                               std::vector<std::pair<std::size_t, std::size_t>> family) {
+  std::erase_if(family,
+                [&](const auto& pair) { return standings[pair.first].untested || standings[pair.second].untested; });
   // Variances are those of what is tested.
   std::vector<Outcomes> series;
   std::vector<std::size_t> condition(standings.size());
@@ -94,7 +98,8 @@ std::string undecided(const Standing& s, const Difference& d) {
   const std::string& method = s.method;
   const bool chosen = s.rate.has_value();  // some seeds are not judged
   const std::int64_t needed = pairs_needed(d);
-  return needed > 0 ? fmt::format("{} (about {} {}seeds would decide)", method, needed, chosen ? "judged " : "") : method;
+  return needed > 0 ? fmt::format("{} (about {} {}seeds would decide)", method, needed, chosen ? "judged " : "")
+                    : method;
 }
 
 // What is apart from the control, in words; empty where nothing can be said.
@@ -168,7 +173,8 @@ std::string who_chose(const Judging& how) {
   const std::string seeds = fmt::format("Seed{} {}", how.choosing.size() > 1 ? "s" : "", fmt::join(how.choosing, ", "));
   if (how.no_others) return seeds + " chose each method's learning rate, and with no other seed nothing is judged.";
   return seeds +
-         " chose each method's learning rate at each depth (the fewest diverged, then the lowest mean training loss); the others trained at that "
+         " chose each method's learning rate at each depth (the fewest diverged, then the lowest mean training loss); "
+         "the others trained at that "
          "rate, and they alone are judged. Means by rate are over all seeds that trained at it.";
 }
 
@@ -182,10 +188,12 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
     if (std::ranges::find(methods, a.method) == methods.end()) methods.push_back(a.method);
     depths.insert(a.depth), rates.insert(a.lr), seeds.insert(a.seed);
   }
-  if (const auto control = std::ranges::find(methods, how.control); control != methods.end()) std::rotate(methods.begin(), control, control + 1);
+  if (const auto control = std::ranges::find(methods, how.control); control != methods.end())
+    std::rotate(methods.begin(), control, control + 1);
 
   std::vector<std::uint64_t> choosing, judging;
-  for (const std::uint64_t seed : seeds) (how.choosing.contains(static_cast<std::int64_t>(seed)) ? choosing : judging).push_back(seed);
+  for (const std::uint64_t seed : seeds)
+    (how.choosing.contains(static_cast<std::int64_t>(seed)) ? choosing : judging).push_back(seed);
   if (how.no_others) judging = choosing;
 
   std::map<std::pair<std::int64_t, std::string>, ByRate> table;
@@ -210,12 +218,14 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
         const double own = how.choosing.empty() ? rate : best_rate_of(cell->second, choosing);
         const auto at_rate = cell->second.find(own);
         if (at_rate == cell->second.end()) continue;
-        if (std::ranges::none_of(judging, [&](std::uint64_t seed) { return at_rate->second.contains(seed); })) continue;  // chosen, not yet judged
+        if (std::ranges::none_of(judging, [&](std::uint64_t seed) { return at_rate->second.contains(seed); }))
+          continue;  // chosen, not yet judged
         Standing s = standing_of(method, at_rate->second, judging, how);
         if (!how.choosing.empty()) s.rate = own;
         s.shallowest = depth;
         if (s.seeds > 0) {
-          const Shallow& first = shallow.try_emplace({method, rate}, Shallow{depth, s.loss.n > 0 && !s.near_chance}).first->second;
+          const Shallow& first =
+              shallow.try_emplace({method, rate}, Shallow{depth, s.loss.n > 0 && !s.near_chance}).first->second;
           s.shallowest = first.depth;
           s.untested = s.near_chance && !first.trained && depth > first.depth;
         }
@@ -223,7 +233,8 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
       }
       if (condition.standings.empty()) continue;
       condition.has_control = condition.standings.front().method == how.control;
-      if (condition.has_control) condition.against_control = judged(condition.standings, against_first(condition.standings.size()));
+      if (condition.has_control)
+        condition.against_control = judged(condition.standings, against_first(condition.standings.size()));
       condition.pairs = judged(condition.standings, all_pairs(condition.standings.size()));
       found.push_back(std::move(condition));
     }
@@ -247,8 +258,10 @@ std::string sentence(const Condition& condition, const Judging& how) {
      : s.stopped > 0  ? stopped
                       : unfinished)
         .push_back(&s);
-    if (s.loss.n > 0 && s.diverged > 0) partly.push_back(fmt::format("{} diverged in {} of {} seeds", s.method, s.diverged, s.seeds));
-    if (s.loss.n > 0 && s.stopped > 0) partly.push_back(fmt::format("{} was stopped as hopeless in {} of {} seeds", s.method, s.stopped, s.seeds));
+    if (s.loss.n > 0 && s.diverged > 0)
+      partly.push_back(fmt::format("{} diverged in {} of {} seeds", s.method, s.diverged, s.seeds));
+    if (s.loss.n > 0 && s.stopped > 0)
+      partly.push_back(fmt::format("{} was stopped as hopeless in {} of {} seeds", s.method, s.stopped, s.seeds));
   }
   std::string text = condition.depth > 0 ? fmt::format("At depth {}", condition.depth) : "Of all trials";
   if (condition.rate) text += fmt::format(" and lr {}", *condition.rate);
@@ -259,8 +272,10 @@ std::string sentence(const Condition& condition, const Judging& how) {
     against.clear();
   } else {
     // One with a lost seed ranks below any without.
-    const auto best = *std::ranges::min_element(trained, {}, [](const Standing* s) { return std::pair(s->diverged + s->stopped, s->loss.mean); });
-    text += fmt::format(" {} {}, ", best->method, trained.size() == 1 ? "trained" : "trained best") + "to a training loss of " + loss_of(*best);
+    const auto best = *std::ranges::min_element(
+        trained, {}, [](const Standing* s) { return std::pair(s->diverged + s->stopped, s->loss.mean); });
+    text += fmt::format(" {} {}, ", best->method, trained.size() == 1 ? "trained" : "trained best") +
+            "to a training loss of " + loss_of(*best);
     if (best->rate) text += fmt::format(" at lr {}", *best->rate);
     if (condition.standings.size() > 1 && !best->loss.half_width)
       text += "; one seed gives no interval to rank by";
@@ -268,15 +283,18 @@ std::string sentence(const Condition& condition, const Judging& how) {
       text += against_best(condition, static_cast<std::size_t>(best - condition.standings.data()));
   }
   std::vector<std::string> rest;
-  const std::string at_chance = fmt::format("stayed near chance (ln {} = {:.3f})", how.classes, chance_loss(how.classes));
+  const std::string at_chance =
+      fmt::format("stayed near chance (ln {} = {:.3f})", how.classes, chance_loss(how.classes));
   if (!chance.empty()) {
     const bool deeper = std::ranges::all_of(chance, [&](const Standing* s) { return s->shallowest < condition.depth; });
     rest.push_back(names(chance) + " " + at_chance + (deeper ? ", and trained at a smaller depth" : ""));
   }
   for (const auto& [depth, some] : untested)
-    rest.push_back(fmt::format("{} {}, and did not train at depth {} either, so that nothing follows about depth", names(some), at_chance, depth));
+    rest.push_back(fmt::format("{} {}, and did not train at depth {} either, so that nothing follows about depth",
+                               names(some), at_chance, depth));
   if (!diverged.empty()) rest.push_back(names(diverged) + " diverged");
-  if (!stopped.empty()) rest.push_back(fmt::format("{} {} stopped as hopeless", names(stopped), stopped.size() == 1 ? "was" : "were"));
+  if (!stopped.empty())
+    rest.push_back(fmt::format("{} {} stopped as hopeless", names(stopped), stopped.size() == 1 ? "was" : "were"));
   if (!partly.empty()) rest.push_back(listed(partly));
   if (!unfinished.empty()) rest.push_back(names(unfinished) + " ended without a training loss");
   for (std::size_t i = 0; i < rest.size(); ++i) text += (i == 0 && trained.empty() ? ": " : "; ") + rest[i];
@@ -284,15 +302,19 @@ std::string sentence(const Condition& condition, const Judging& how) {
 }
 
 std::string comparisons_csv(const std::vector<Condition>& conditions) {
-  CsvTable table({"depth", "lr", "family", "first", "second", "order", "difference", "low", "high", "level", "pairs", "better", "worse",
-                  "diverged_first", "diverged_second", "needed", "lr_first", "lr_second"});
+  CsvTable table({"depth", "lr", "family", "first", "second", "order", "difference", "low", "high", "level", "pairs",
+                  "better", "worse", "diverged_first", "diverged_second", "needed", "lr_first", "lr_second"});
   constexpr std::string_view orders[] = {"undecided", "lower", "higher"};
   for (const Condition& condition : conditions)
-    for (const auto& [family, pairs] : {std::pair(std::string_view("control"), &condition.against_control), {"pairs", &condition.pairs}})
+    for (const auto& [family, pairs] :
+         {std::pair(std::string_view("control"), &condition.against_control), {"pairs", &condition.pairs}})
       for (const auto& [a, b, d] : *pairs) {
         const std::int64_t needed = d.order == Order::undecided ? pairs_needed(d) : d.n;
-        table.cell(condition.depth).cell(condition.rate ? *condition.rate : condition.shared_rate.value_or(unknown)).cell(family);
-        table.cell(std::string_view(condition.standings[a].method)).cell(std::string_view(condition.standings[b].method));
+        table.cell(condition.depth)
+            .cell(condition.rate ? *condition.rate : condition.shared_rate.value_or(unknown))
+            .cell(family);
+        table.cell(std::string_view(condition.standings[a].method))
+            .cell(std::string_view(condition.standings[b].method));
         table.cell(orders[static_cast<int>(d.order)]).cell(d.mean).cell(d.low).cell(d.high).cell(d.level).cell(d.n);
         table.cell(d.better).cell(d.worse).cell(d.diverged_first).cell(d.diverged_second);
         table.cell(needed > 0 ? static_cast<double>(needed) : unknown);

@@ -24,15 +24,15 @@ bool has_training_losses(const std::vector<TrialResult>& trials);
 // The seeds that choose learning rates, so that the others judge: the smallest third, at least one.
 std::set<std::int64_t> choosing_seeds(const std::vector<std::int64_t>& seeds);
 
-// The rate that a method is judged at, by its outcomes (comparison.h) at the seeds that choose: one that has a loss, then the smallest share of lost
-// trials, then the lowest mean loss, then the lowest rate. Expects a rate.
+// The rate that a method is judged at, by its outcomes (comparison.h) at the seeds that choose: one that has a loss,
+// then the smallest share of lost trials, then the lowest mean loss, then the lowest rate. Expects a rate.
 double best_rate(const std::map<double, Outcomes>& by_rate);
 
 struct Judging {
   std::int64_t classes = 0;
   std::string control = {};  // the method that others are compared with, if it is among them
-  // If there are any, learning rates are one condition: these seeds choose each method's rate at each depth (best_rate), and the others alone are
-  // judged; but where there will be no others, those that chose.
+  // If there are any, learning rates are one condition: these seeds choose each method's rate at each depth
+  // (best_rate), and the others alone are judged; but where there will be no others, those that chose.
   std::set<std::int64_t> choosing = {};
   bool no_others = false;
   // Nothing is ranked: which trials there are follows from how others ended, as in a search.
@@ -46,13 +46,14 @@ std::string who_chose(const Judging& how);
 // A method under one condition.
 struct Standing {
   std::string method;
-  // Training losses at the judged seeds (comparison.h); a trial that was stopped as hopeless counts as one that diverged.
+  // Training losses at the judged seeds (comparison.h); a trial that was stopped as hopeless counts as one that
+  // diverged.
   Outcomes losses = {};
   Summary loss = {};  // of those that ended with one
   std::int64_t diverged = 0, stopped = 0, seeds = 0;
   bool near_chance = false;
-  // The smallest depth at which the method has trials that ended at this rate. It is untested where it stays near chance at a larger one and did not
-  // train there either: nothing follows about depth, and it is not compared.
+  // The smallest depth at which the method has trials that ended at this rate. It is untested where it stays near
+  // chance at a larger one and did not train there either: nothing follows about depth, and it is not compared.
   std::int64_t shallowest = 0;
   bool untested = false;
   std::optional<double> rate = {};  // with Judging::choosing
@@ -78,10 +79,12 @@ struct Condition {
 // By ascending depth, then rate; none where there is nothing to judge (has_training_losses).
 std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const Judging& how);
 
-// One sentence or more (plain text): what trained best, what is apart from the control, what stayed near chance, what diverged.
+// One sentence or more (plain text): what trained best, what is apart from the control, what stayed near chance, what
+// diverged.
 std::string sentence(const Condition& condition, const Judging& how);
 
-// comparisons.csv: a row for each pair of methods under each condition, in both families; with their rate, or their rates where each has its own.
+// comparisons.csv: a row for each pair of methods under each condition, in both families; with their rate, or their
+// rates where each has its own.
 std::string comparisons_csv(const std::vector<Condition>& conditions);
 
 }  // namespace plumb::lab

@@ -14,12 +14,11 @@ void declare_best_lr(StudyDeclaration& study) {
   if (study.next || rates == study.axes.end() || !std::holds_alternative<std::vector<double>>(rates->values)) return;
   study.cli.section("Axes");
   study.cli
-      .option(
-          "--best-lr", &study.best_lr,
-          fmt::format(
-              "The smallest third of the seeds (one at least) chooses a rate of {} for each combination of the other axes; the other seeds train at "
-              "that one, and are judged",
-              rates->option))
+      .option("--best-lr", &study.best_lr,
+              fmt::format("The smallest third of the seeds (one at least) chooses a rate of {} for each combination of "
+                          "the other axes; the other seeds train at "
+                          "that one, and are judged",
+                          rates->option))
       .decides_which_trials();
   study.cli.rule([&study, &rates = *rates] {
     usage_check(!study.best_lr || std::get<std::vector<double>>(rates.values).size() > 1,
@@ -27,7 +26,9 @@ void declare_best_lr(StudyDeclaration& study) {
   });
 }
 
-const std::vector<double>& rates_to_choose_from(const StudyDeclaration& study) { return *study.axis("lr")->values_of<double>(); }
+const std::vector<double>& rates_to_choose_from(const StudyDeclaration& study) {
+  return *study.axis("lr")->values_of<double>();
+}
 
 std::vector<Point> next_rates(const StudyDeclaration& study, const Search& search) {
   const std::set<std::int64_t> choosing = choosing_seeds(study.options.seeds);
@@ -43,7 +44,9 @@ std::vector<Point> next_rates(const StudyDeclaration& study, const Search& searc
       const double outcome = by_rate[r->point.get<double>("lr")].emplace_back(r->outcome("train_loss"));
       measured = measured || !std::isnan(outcome);
     }
-    check(measured, "--best-lr chooses by train_loss, which no run of {} measured: Trial::train does, or Trial::measure in the study's own loop",
+    check(measured,
+          "--best-lr chooses by train_loss, which no run of {} measured: Trial::train does, or Trial::measure in the "
+          "study's own loop",
           search.point.label());
     for (const std::int64_t seed : study.options.seeds)
       if (!choosing.contains(seed)) points.push_back({{"lr", best_rate(by_rate)}, {"seed", seed}});
@@ -55,8 +58,11 @@ std::vector<Record> at_own_rates(const StudyResults& r) {
   std::vector<Record> records;
   for (const Record& record : r.records)
     if (!r.judging.choosing.contains(record.seed()))
-      records.push_back(
-          {.point = record.point.without("lr"), .status = record.status, .steps = record.steps, .seconds = record.seconds, .values = record.values});
+      records.push_back({.point = record.point.without("lr"),
+                         .status = record.status,
+                         .steps = record.steps,
+                         .seconds = record.seconds,
+                         .values = record.values});
   return records;
 }
 

@@ -14,7 +14,8 @@ void declare_best_lr(StudyDeclaration& study);
 
 // The rates that are tried.
 const std::vector<double>& rates_to_choose_from(const StudyDeclaration& study);
-// The next trials of one combination of the other axes: all rates at the seeds that choose, then the best rate at the others.
+// The next trials of one combination of the other axes: all rates at the seeds that choose, then the best rate at the
+// others.
 std::vector<Point> next_rates(const StudyDeclaration& study, const Search& search);
 
 // The records that judge, without their rate; and those that chose, by which claims about rates are judged.

@@ -24,16 +24,17 @@
 
 namespace plumb::lab {
 
-// One of the searches of a study with searched axes: it has a value on every other axis but the seed, and names its next trials from those that it
-// has.
+// One of the searches of a study with searched axes: it has a value on every other axis but the seed, and names its
+// next trials from those that it has.
 struct Search {
-  Point point;                        // on the axes that are not searched, without the seed
-  std::vector<const Record*> so_far;  // its trials, all ended (ok, diverged or hopeless), in the order in which they were named, seed by seed
-  int round = 0;                      // how often it was asked before
+  Point point;  // on the axes that are not searched, without the seed
+  std::vector<const Record*>
+      so_far;  // its trials, all ended (ok, diverged or hopeless), in the order in which they were named, seed by seed
+  int round = 0;  // how often it was asked before
 };
-// The points that are wanted next, each with a value on every searched axis; they are run for every seed, or for the seed alone that a point has. An
-// empty result ends the search. It must depend on `search` only, so that a resumed sweep takes the same path. A trial that fails ends its search
-// until --resume has tried it again.
+// The points that are wanted next, each with a value on every searched axis; they are run for every seed, or for the
+// seed alone that a point has. An empty result ends the search. It must depend on `search` only, so that a resumed
+// sweep takes the same path. A trial that fails ends its search until --resume has tried it again.
 using NextPoints = std::function<std::vector<Point>(const Search& search)>;
 
 // How a study shows its results: the page, the table on the terminal, and the array that --json prints.
@@ -54,7 +55,8 @@ class Output {
       : make_([make = std::move(make)](const StudyResults& r) { return Value(make(r)); }), kind_(kind_of<F>) {}
   // A further file in the study's folder.
   template <class F>
-  Output(std::string file, F text) : file_(std::move(file)), make_([text = std::move(text)](const StudyResults& r) { return Value(text(r)); }) {}
+  Output(std::string file, F text)
+      : file_(std::move(file)), make_([text = std::move(text)](const StudyResults& r) { return Value(text(r)); }) {}
 
   enum class Kind { section, display, file };
   Kind kind() const { return kind_; }
@@ -63,7 +65,8 @@ class Output {
 
  private:
   template <class F>
-  static constexpr Kind kind_of = std::is_same_v<std::invoke_result_t<F, const StudyResults&>, Section> ? Kind::section : Kind::display;
+  static constexpr Kind kind_of =
+      std::is_same_v<std::invoke_result_t<F, const StudyResults&>, Section> ? Kind::section : Kind::display;
   std::string file_;
   std::function<Value(const StudyResults&)> make_;
   Kind kind_ = Kind::file;

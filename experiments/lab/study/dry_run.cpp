@@ -44,8 +44,9 @@ Measured measure(const TrialEnvironment& environment, const Point& point, const 
 
 }  // namespace
 
-std::string dry_run(const TrialEnvironment& environment, const std::vector<Point>& named, const std::vector<Point>& later, int jobs,
-                    const DataFacts& data, const std::function<void(Trial&)>& body) {
+std::string dry_run(const TrialEnvironment& environment, const std::vector<Point>& named,
+                    const std::vector<Point>& later, int jobs, const DataFacts& data,
+                    const std::function<void(Trial&)>& body) {
   const StudyOptions& o = environment.options;
   std::string text;
   for (const Point& point : named) text += point.label() + "\n";
@@ -63,7 +64,8 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
   if (steps == 0)
     text += " without training steps";
   else
-    text += fmt::format("{}: {} steps, {} images", lengths.size() == 1 ? fmt::format(" of {} steps of {} images", *lengths.begin(), o.batch) : "",
+    text += fmt::format("{}: {} steps, {} images",
+                        lengths.size() == 1 ? fmt::format(" of {} steps of {} images", *lengths.begin(), o.batch) : "",
                         steps, images);
   text += o.resume ? "; --resume leaves out those that are finished\n" : "\n";
   text += "data: " + data.text + "\n";
@@ -76,7 +78,8 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
   auto deep = shallow;
   for (auto trial = trials.begin(); trial != trials.end(); ++trial)
     if (depth_of(*trial) <= deepest_measured && depth_of(*trial) > depth_of(*deep)) deep = trial;
-  const Measured first = measure(environment, *shallow, body), last = shallow == deep ? first : measure(environment, *deep, body);
+  const Measured first = measure(environment, *shallow, body),
+                 last = shallow == deep ? first : measure(environment, *deep, body);
   const auto at = [&](const Point& point, double one, double other) {
     const double depth = depth_of(point);
     if (last.depth == first.depth) return one * depth / first.depth;
@@ -84,14 +87,19 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
   };
   if (first.parameters > 0) {
     const Point& deepest = *std::ranges::max_element(trials, {}, depth_of);
-    const auto most = static_cast<std::int64_t>(at(deepest, static_cast<double>(first.parameters), static_cast<double>(last.parameters)));
-    text += fmt::format("parameters of a network: {}{}\n", most == first.parameters ? "" : "about ",
-                        most == first.parameters ? fmt::format("{}", most) : fmt::format("{} to {}", first.parameters, most));
+    const auto most = static_cast<std::int64_t>(
+        at(deepest, static_cast<double>(first.parameters), static_cast<double>(last.parameters)));
+    text += fmt::format(
+        "parameters of a network: {}{}\n", most == first.parameters ? "" : "about ",
+        most == first.parameters ? fmt::format("{}", most) : fmt::format("{} to {}", first.parameters, most));
   }
   double total = 0;
-  for (const Point& point : trials) total += static_cast<double>(environment.by_point.study(point).steps) * at(point, first.seconds, last.seconds);
-  text += fmt::format("training: about {} on this machine{}. Steps measured just now: {:.3g} ms ({})", duration(total / jobs),
-                      jobs > 1 ? fmt::format(" in {} jobs, if each has processors of its own", jobs) : "", 1e3 * first.seconds, first.trial);
+  for (const Point& point : trials)
+    total += static_cast<double>(environment.by_point.study(point).steps) * at(point, first.seconds, last.seconds);
+  text += fmt::format("training: about {} on this machine{}. Steps measured just now: {:.3g} ms ({})",
+                      duration(total / jobs),
+                      jobs > 1 ? fmt::format(" in {} jobs, if each has processors of its own", jobs) : "",
+                      1e3 * first.seconds, first.trial);
   if (last.trial != first.trial) text += fmt::format(", {:.3g} ms ({})", 1e3 * last.seconds, last.trial);
   return text + ";\nothers are taken to cost as much, in proportion to depth. Evaluation and start-up come on top.\n";
 }

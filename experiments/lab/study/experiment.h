@@ -1,4 +1,5 @@
-// An experiment over seeds alone, with a loop of its own: command line, run folder, data, progress, log and statistics around a few lines.
+// An experiment over seeds alone, with a loop of its own: command line, run folder, data, progress, log and statistics
+// around a few lines.
 //
 //   int main(int argc, char** argv) {
 //     return lab::experiment(argc, argv, {.name = "warmup_study", .summary = "..."}, [](lab::Run& run) {
@@ -30,13 +31,15 @@ struct ExperimentInfo {
   std::string name, summary;
   StudyOptions defaults = {};
   std::function<void(Cli&)> declare = {};  // adds options of its own, whose variables outlive the experiment
-  // Runs when all values are set: derives some from others, where the caller gave none (Cli::given); Cli::by_rule names them in --help.
+  // Runs when all values are set: derives some from others, where the caller gave none (Cli::given); Cli::by_rule names
+  // them in --help.
   std::function<void(Cli&, StudyOptions&)> derive = {};
-  // The values that the table at the end and the line of a finished seed show, in this order. If empty, the first eight that were logged, and how
-  // many there are beside them.
+  // The values that the table at the end and the line of a finished seed show, in this order. If empty, the first eight
+  // that were logged, and how many there are beside them.
   std::vector<std::string> show = {};
   std::function<void(const ImageSet&)> check = {};  // throws UsageError where options do not suit the images
-  bool network = false;  // whether the command line has the options of the ViT that Run::vit makes: --dim, --heads, --patch, --pool, ...
+  bool network = false;  // whether the command line has the options of the ViT that Run::vit makes: --dim, --heads,
+                         // --patch, --pool, ...
 };
 
 // Runs body once a seed, and returns the exit status, as Study::run does.

@@ -39,28 +39,33 @@ NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) 
   const std::string warmup = study.options.warmup_share && by_axis("--steps")
                                  ? fmt::format("{:.3g} % of the steps", 100 * *study.options.warmup_share)
                                  : study.network.describe_warmup(study.options.warmup);
-  texts.emplace_back("training", study.parts.optimization ? study.optimization.describe(study.options, rates, warmup)
-                                                          : fmt::format("{} steps of batch {}, warm-up {}", study.options.steps, study.options.batch,
-                                                                        study.options.warmup.value_or(0)));
+  texts.emplace_back("training", study.parts.optimization
+                                     ? study.optimization.describe(study.options, rates, warmup)
+                                     : fmt::format("{} steps of batch {}, warm-up {}", study.options.steps,
+                                                   study.options.batch, study.options.warmup.value_or(0)));
   if (study.parts.optimization) {
-    texts.emplace_back("augmentation",
-                       study.optimization.augment.describe(study.optimization.augment.make(data.name, data.images, study.options.batch)));
+    texts.emplace_back("augmentation", study.optimization.augment.describe(study.optimization.augment.make(
+                                           data.name, data.images, study.options.batch)));
     texts.emplace_back("evaluated weights", study.optimization.describe_evaluated());
   }
   if (study.parts.network) {
     const DropOptions& drop = study.network.drop;
-    texts.insert(texts.end(),
-                 {{"recipe", by_axis("--recipe") ? "varied" : study.network.describe_recipe()},
-                  {"DropKey", by_axis("--drop-key") ? "varied" : study.network.describe_drop_key(data.images)},
-                  {"attention dropout", by_axis("--attn-drop") ? "varied"
-                                        : drop.attn_drop > 0   ? fmt::format("{:g}", drop.attn_drop)
-                                                               : "none"},
-                  {"DropHead", drop.drop_head > 0 ? fmt::format("{:g} at the ends of training, 0 at its middle", drop.drop_head) : "none"},
-                  {"drop-path", by_axis("--drop-path") ? "varied" : drop.describe_path()}});
+    texts.insert(
+        texts.end(),
+        {{"recipe", by_axis("--recipe") ? "varied" : study.network.describe_recipe()},
+         {"DropKey", by_axis("--drop-key") ? "varied" : study.network.describe_drop_key(data.images)},
+         {"attention dropout", by_axis("--attn-drop") ? "varied"
+                               : drop.attn_drop > 0   ? fmt::format("{:g}", drop.attn_drop)
+                                                      : "none"},
+         {"DropHead",
+          drop.drop_head > 0 ? fmt::format("{:g} at the ends of training, 0 at its middle", drop.drop_head) : "none"},
+         {"drop-path", by_axis("--drop-path") ? "varied" : drop.describe_path()}});
   }
-  if (const auto gates = std::ranges::find(study.axes, "gate", &AxisData::name); gates != study.axes.end() && study.network.recipe == "paper")
+  if (const auto gates = std::ranges::find(study.axes, "gate", &AxisData::name);
+      gates != study.axes.end() && study.network.recipe == "paper")
     if (const auto* names = std::get_if<std::vector<std::string>>(&gates->values))
-      for (const std::string& name : *names) texts.emplace_back("recipe of " + name, study.network.describe_recipe_of(nn::method_named(name)));
+      for (const std::string& name : *names)
+        texts.emplace_back("recipe of " + name, study.network.describe_recipe_of(nn::method_named(name)));
   std::vector<std::string> varied;
   for (const CliOption& option : study.cli.left_out())
     if (option.name != "--lr") varied.push_back(option.name);
@@ -74,7 +79,9 @@ NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) 
 
 }  // namespace
 
-std::string plural(std::size_t count, const char* noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+std::string plural(std::size_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
 
 std::vector<std::string> own_files(const StudyDeclaration& study) {
   std::vector<std::string> names;
@@ -91,7 +98,8 @@ std::vector<std::string> shown_in_progress(const StudyDeclaration& study, const 
   return names;
 }
 
-StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep, const StudyFolder& folder) {
+StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep,
+                        const StudyFolder& folder) {
   const StudyDescription& run = folder.description();
   const DataFacts& data = run.facts.data;
   const std::vector<std::string> machines = sweep.machines();
@@ -113,18 +121,24 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
   r.judging.references = chance_references(data.images.classes);
   if (data.linear) std::ranges::copy(references_of(*data.linear), std::back_inserter(r.judging.references));
   std::ranges::copy(study.references, std::back_inserter(r.judging.references));
-  if (study.parts.optimization && std::ranges::find(study.axes, "lr", &AxisData::name) == study.axes.end()) r.judging.rate = study.optimization.lr;
+  if (study.parts.optimization && std::ranges::find(study.axes, "lr", &AxisData::name) == study.axes.end())
+    r.judging.rate = study.optimization.lr;
   for (const Record& record : r.records)
-    if (Point method = record.point.without("seed").without("lr").without("depth"); method.label() == study.judging.control)
+    if (Point method = record.point.without("seed").without("lr").without("depth");
+        method.label() == study.judging.control)
       r.judging.control = method_name(r, record.point);
-  if (study.best_lr) r.judging.choosing = choosing_seeds(study.options.seeds), r.judging.no_others = study.options.seeds.size() == 1;
+  if (study.best_lr)
+    r.judging.choosing = choosing_seeds(study.options.seeds), r.judging.no_others = study.options.seeds.size() == 1;
   for (const AxisData& axis : study.axes) r.axes.push_back(axis.name);
   r.axes.emplace_back("seed");
   r.settings = settings_texts(study, data);
-  if (const std::string trained = describe_models(r.records); !trained.empty()) r.settings.emplace_back("trained", trained);
+  if (const std::string trained = describe_models(r.records); !trained.empty())
+    r.settings.emplace_back("trained", trained);
   std::vector<std::string> others = sweep.codes();
   std::erase(others, run.facts.code);
-  if (!others.empty()) r.notes.emplace_back("code", fmt::format("{}, and runs computed by other code: {}", run.facts.code, fmt::join(others, ", ")));
+  if (!others.empty())
+    r.notes.emplace_back(
+        "code", fmt::format("{}, and runs computed by other code: {}", run.facts.code, fmt::join(others, ", ")));
   if (const std::vector<std::string> not_judged = plan.claims_not_judged(); !not_judged.empty())
     r.notes.emplace_back("claims not judged", fmt::format("{}", fmt::join(not_judged, "; ")));
   const std::vector<Point> named = sweep.named();
@@ -145,7 +159,9 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
   return r;
 }
 
-Display display_of(const StudyResults& r) { return {.report = results_report(r), .terminal = results_text(r, r.colour)}; }
+Display display_of(const StudyResults& r) {
+  return {.report = results_report(r), .terminal = results_text(r, r.colour)};
+}
 
 Display display_of(const StudyDeclaration& study, const StudyResults& r) {
   for (const Output& output : study.outputs)
@@ -156,7 +172,8 @@ Display display_of(const StudyDeclaration& study, const StudyResults& r) {
 void write_files(const StudyDeclaration& study, const StudyResults& r, const Display& display, Writing when) {
   write_file_atomically(r.folder / "metrics.jsonl", metrics_jsonl(r.records));
   for (const Output& output : study.outputs)
-    if (output.kind() == Output::Kind::file) write_file_atomically(r.folder / output.file(), std::get<std::string>(output.make(r)));
+    if (output.kind() == Output::Kind::file)
+      write_file_atomically(r.folder / output.file(), std::get<std::string>(output.make(r)));
   if (!study.claims.empty())
     write_file_atomically(r.folder / "claims.csv", claims_csv(r.claims));
   else
@@ -174,12 +191,14 @@ void write_files(const StudyDeclaration& study, const StudyResults& r, const Dis
 }
 
 void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults& r, const Display& display) {
-  if (r.records.size() < sweep.size()) note_error(fmt::format("{} of {} have ended\n", r.records.size(), plural(sweep.size(), "run")));
+  if (r.records.size() < sweep.size())
+    note_error(fmt::format("{} of {} have ended\n", r.records.size(), plural(sweep.size(), "run")));
   if (const std::size_t others = sweep.elsewhere(); others > 0)
-    note_error(fmt::format("{} of {} outside the axes of this call: kept there, not in the tables\n", plural(others, "run"),
-                           (r.folder / Ledger::file_name).string()));
+    note_error(fmt::format("{} of {} outside the axes of this call: kept there, not in the tables\n",
+                           plural(others, "run"), (r.folder / Ledger::file_name).string()));
   if (const std::vector<std::string> machines = sweep.machines(); machines.size() > 1)
-    note_error(fmt::format("runs of different machines; equal bits are promised within one instruction set: {}\n", fmt::join(machines, "; ")));
+    note_error(fmt::format("runs of different machines; equal bits are promised within one instruction set: {}\n",
+                           fmt::join(machines, "; ")));
   const std::string report = (r.folder / "report.html").string();
   if (!study.options.json) {
     const std::string& table = r.records.empty() ? "No run has ended yet.\n" : display.terminal;
@@ -196,7 +215,9 @@ void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults
     if (!record.reason.empty()) row["reason"] = record.reason;
     rows.push_back(std::move(row));
   }
-  write_result(Json{{"folder", r.folder.string()}, {"report", report}, {"results", rows}}.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_result(Json{{"folder", r.folder.string()}, {"report", report}, {"results", rows}}.dump(
+                   2, ' ', false, Json::error_handler_t::replace) +
+               "\n");
 }
 
 }  // namespace plumb::lab

@@ -15,7 +15,8 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
 // The study's own display, or the library's.
 Display display_of(const StudyDeclaration& study, const StudyResults& results);
 
-// The ledger holds the results; these files are made from them. Trials are yet to come, or not: figures are written at the last alone.
+// The ledger holds the results; these files are made from them. Trials are yet to come, or not: figures are written at
+// the last alone.
 enum class Writing { between, last };
 void write_files(const StudyDeclaration& study, const StudyResults& results, const Display& display, Writing when);
 // The names of the files that the study writes besides those of every study.

@@ -18,7 +18,9 @@ bool Plan::is_searched() const {
   return std::ranges::any_of(study_.axes, [&](const AxisData& a) { return is_searched(a); });
 }
 
-std::vector<Point> Plan::next_points(const Search& search) const { return study_.best_lr ? next_rates(study_, search) : study_.next(search); }
+std::vector<Point> Plan::next_points(const Search& search) const {
+  return study_.best_lr ? next_rates(study_, search) : study_.next(search);
+}
 
 std::vector<Point> Plan::grid() const {
   std::vector<const AxisData*> order;
@@ -51,8 +53,8 @@ Point Plan::point_of(const Point& on_grid, const Point& searched, std::int64_t s
     check(value, "[search] expected points with a value of {}, got {}", axis.name, searched.label());
     point.set(axis.name, *value);
   }
-  check(searched.entries().size() + on_grid.entries().size() == study_.axes.size(), "[search] expected values of searched axes alone, got {}",
-        searched.label());
+  check(searched.entries().size() + on_grid.entries().size() == study_.axes.size(),
+        "[search] expected values of searched axes alone, got {}", searched.label());
   point.set("seed", seed);
   return point;
 }
@@ -60,24 +62,29 @@ Point Plan::point_of(const Point& on_grid, const Point& searched, std::int64_t s
 double Plan::cost_of(const Point& point) const {
   const AxisValue* depth = point.find("depth");
   const auto* blocks = depth ? std::get_if<std::int64_t>(depth) : nullptr;
-  return static_cast<double>(blocks ? *blocks : 1) * static_cast<double>(std::max<std::int64_t>(study_.by_point.study(point).steps, 1));
+  return static_cast<double>(blocks ? *blocks : 1) *
+         static_cast<double>(std::max<std::int64_t>(study_.by_point.study(point).steps, 1));
 }
 
 std::string Plan::key_of(const Point& point, const DataFacts& data) const {
   // Strictly deterministic trials have the same bits on any number of threads.
-  const std::string threads = study_.options.deterministic == "strict" ? "" : fmt::format("\n{} threads", num_threads());
-  return hash_of(fmt::format("{}\n{}\n{}\n{}{}", study_.name, study_.cli.fixed_settings(), data.hash, to_json(point), threads));
+  const std::string threads =
+      study_.options.deterministic == "strict" ? "" : fmt::format("\n{} threads", num_threads());
+  return hash_of(
+      fmt::format("{}\n{}\n{}\n{}{}", study_.name, study_.cli.fixed_settings(), data.hash, to_json(point), threads));
 }
 
 std::vector<std::string> Plan::claims_not_judged() const {
   std::vector<ClaimAxis> axes;
   for (const AxisData& axis : study_.axes) {
-    ClaimAxis& a = axes.emplace_back(ClaimAxis{.name = axis.name, .option = axis.option, .searched = axis.declared == nullptr});
+    ClaimAxis& a =
+        axes.emplace_back(ClaimAxis{.name = axis.name, .option = axis.option, .searched = axis.declared == nullptr});
     a.text = std::holds_alternative<std::vector<std::string>>(axis.values);
     std::visit([&](const auto& values) { a.values.assign(values.begin(), values.end()); }, axis.values);
     if (axis.declared) a.names = axis.declared->names();
   }
-  axes.push_back({.name = "seed", .option = "--seeds", .values = {study_.options.seeds.begin(), study_.options.seeds.end()}});
+  axes.push_back(
+      {.name = "seed", .option = "--seeds", .values = {study_.options.seeds.begin(), study_.options.seeds.end()}});
   return lab::claims_not_judged(study_.claims, axes, grid());
 }
 
@@ -87,7 +94,8 @@ std::vector<Point> Plan::to_follow(const std::vector<Point>& named) const {
   const std::set<std::int64_t> choosing = choosing_seeds(study_.options.seeds);
   const std::vector<double>& rates = rates_to_choose_from(study_);
   for (Point point : named) {
-    if (point.get<double>("lr") != std::ranges::min(rates) || point.get<std::int64_t>("seed") != *choosing.begin()) continue;
+    if (point.get<double>("lr") != std::ranges::min(rates) || point.get<std::int64_t>("seed") != *choosing.begin())
+      continue;
     for (const std::int64_t seed : study_.options.seeds) {
       if (choosing.contains(seed)) continue;
       point.set("seed", seed);
@@ -108,8 +116,10 @@ void Plan::check_for(const ImageSet& images) const {
   for (const Point& point : all) {
     if (study_.parts.network) study_.by_point.network(point).check_for(images);
     const StudyOptions o = study_.by_point.study(point);
-    if (study_.parts.optimization) study_.by_point.optimization(point).augment.make(study_.options.data, images, o.batch);
-    usage_check(o.warmup.value_or(0) <= o.steps, "--warmup {} is longer than --steps {}", o.warmup.value_or(0), o.steps);
+    if (study_.parts.optimization)
+      study_.by_point.optimization(point).augment.make(study_.options.data, images, o.batch);
+    usage_check(o.warmup.value_or(0) <= o.steps, "--warmup {} is longer than --steps {}", o.warmup.value_or(0),
+                o.steps);
   }
   if (study_.check) study_.check(images);
 }

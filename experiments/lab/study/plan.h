@@ -15,7 +15,8 @@ class Plan {
   // Reads the declaration, which outlives it, when all options are set.
   explicit Plan(const StudyDeclaration& study) : study_(study) {}
 
-  // The combinations on the axes that are not searched, without the seed, in the order of the trials. Throws UsageError where there is none.
+  // The combinations on the axes that are not searched, without the seed, in the order of the trials. Throws UsageError
+  // where there is none.
   std::vector<Point> grid() const;
   bool is_searched() const;
   // What a search wants next; with --best-lr the rates that choose, then the rate that was chosen.

@@ -33,7 +33,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t images_at_once = 16, most_pictures = 32;
 
 // The class whose name a folder of the image has, at or below `root`; none where two classes have that name.
-std::optional<std::int64_t> label_of(const std::string& file, const fs::path& root, const std::vector<std::string>& names) {
+std::optional<std::int64_t> label_of(const std::string& file, const fs::path& root,
+                                     const std::vector<std::string>& names) {
   const fs::path end = root.lexically_normal().parent_path();
   for (fs::path folder = fs::path(file).lexically_normal().parent_path(); !folder.filename().empty() && folder != end;
        folder = folder.parent_path()) {
@@ -45,9 +46,12 @@ std::optional<std::int64_t> label_of(const std::string& file, const fs::path& ro
   return std::nullopt;
 }
 
-// The weights' own, where nobody gave another; `training`: the images that --normalization data is about, if there are any.
-Normalization normalization_for(const nn::ModelCard& card, const StudyOptions& run, const Cli& cli, const ImageSet* training) {
-  if (!cli.given("--normalization") && !card.mean.empty()) return {{card.mean.begin(), card.mean.end()}, {card.std.begin(), card.std.end()}};
+// The weights' own, where nobody gave another; `training`: the images that --normalization data is about, if there are
+// any.
+Normalization normalization_for(const nn::ModelCard& card, const StudyOptions& run, const Cli& cli,
+                                const ImageSet* training) {
+  if (!cli.given("--normalization") && !card.mean.empty())
+    return {{card.mean.begin(), card.mean.end()}, {card.std.begin(), card.std.end()}};
   usage_check(training || run.normalization != "data",
               "--normalization data: these images are not what the model was trained on; choose imagenet or half");
   return normalization_named(run.normalization, training ? *training : ImageSet{.channels = card.channels()});
@@ -57,9 +61,9 @@ std::string describe(const nn::ModelCard& card) {
   const auto* cait = std::get_if<nn::CaiTOptions>(&card.options);
   return std::visit(
       [&](const auto& o) {
-        return fmt::format("{}, {}{} blocks, width {}, {} head{}, {}, {} classes, images of {} x {}", cait ? "CaiT" : "ViT", o.depth,
-                           cait ? fmt::format(" + {}", cait->depth_token_only) : "", o.dim, o.heads, o.heads == 1 ? "" : "s", o.gate->label(),
-                           o.classes, o.image, o.image);
+        return fmt::format("{}, {}{} blocks, width {}, {} head{}, {}, {} classes, images of {} x {}",
+                           cait ? "CaiT" : "ViT", o.depth, cait ? fmt::format(" + {}", cait->depth_token_only) : "",
+                           o.dim, o.heads, o.heads == 1 ? "" : "s", o.gate->label(), o.classes, o.image, o.image);
       },
       card.options);
 }
@@ -79,15 +83,17 @@ std::vector<std::string> folders_in(const fs::path& root) {
   std::vector<std::string> names;
   if (fs::is_directory(root))
     for (const fs::directory_entry& entry : fs::directory_iterator(root))
-      if (entry.is_directory() && !entry.path().filename().string().starts_with('.')) names.push_back(entry.path().filename().string());
+      if (entry.is_directory() && !entry.path().filename().string().starts_with('.'))
+        names.push_back(entry.path().filename().string());
   std::ranges::sort(names);
   return names;
 }
 
-// By the names of the model's classes. Where nobody knows them, or a list of names is given that has none of the folders, by the order of the
-// folders, if these are as many as the classes.
+// By the names of the model's classes. Where nobody knows them, or a list of names is given that has none of the
+// folders, by the order of the folders, if these are as many as the classes.
 Images images_in_files(PretrainedWeights& weights, const nn::ModelCard& card, const StudyOptions& run, const Cli& cli) {
-  usage_check(card.channels() == 3, "{} is for images of {} channels; those of files have 3", weights.path(), card.channels());
+  usage_check(card.channels() == 3, "{} is for images of {} channels; those of files have 3", weights.path(),
+              card.channels());
   Images images;
   images.class_names = weights.class_names();
   const fs::path given = run.data_dir;
@@ -98,28 +104,37 @@ Images images_in_files(PretrainedWeights& weights, const nn::ModelCard& card, co
       if (fs::is_directory(given / name)) root = given / name;
   if (drawn && fs::is_directory(given / "train")) root = given / "train";
   images.text = root.string();
-  images.set = {.channels = 3, .height = card.image(), .width = card.image(), .classes = card.classes(), .crop = run.image_crop};
+  images.set = {
+      .channels = 3, .height = card.image(), .width = card.image(), .classes = card.classes(), .crop = run.image_crop};
   if (drawn) {
-    const ImageData data = with_validation_split(open_image_folder(run.data_dir, {card.image(), run.image_crop}), run.validation_split);
+    const ImageData data =
+        with_validation_split(open_image_folder(run.data_dir, {card.image(), run.image_crop}), run.validation_split);
     images.set.files = data.validation.files;
     images.text += ": " + data.validation_is;
   } else {
     images.set.files = image_files(root.string());
   }
   const std::vector<std::string> folders = folders_in(root);
-  const auto is_class = [&](const std::string& name) { return std::ranges::find(images.class_names, name) != images.class_names.end(); };
+  const auto is_class = [&](const std::string& name) {
+    return std::ranges::find(images.class_names, name) != images.class_names.end();
+  };
   std::vector<std::string> by = images.class_names;
-  const bool known = !card.class_names.empty() || std::ranges::any_of(folders, is_class), as_many = std::ssize(folders) == card.classes();
+  const bool known = !card.class_names.empty() || std::ranges::any_of(folders, is_class),
+             as_many = std::ssize(folders) == card.classes();
   if (!known && as_many) by = folders;
   if (images.class_names.empty()) images.class_names = by;
   if (drawn || root != given) {  // folders that are meant to be classes
-    usage_check(as_many || (known && std::ranges::all_of(folders, is_class)), "{} has {} classes, {} {}; evaluate it on images of its own classes",
-                weights.path(), card.classes(), root.string(), folders.size());
+    usage_check(as_many || (known && std::ranges::all_of(folders, is_class)),
+                "{} has {} classes, {} {}; evaluate it on images of its own classes", weights.path(), card.classes(),
+                root.string(), folders.size());
     const auto other = known ? std::ranges::find_if_not(folders, is_class) : folders.end();
-    usage_check(other == folders.end(), "{}: {} has no class of the name {}", root.string(), weights.path(), other == folders.end() ? "" : *other);
+    usage_check(other == folders.end(), "{}: {} has no class of the name {}", root.string(), weights.path(),
+                other == folders.end() ? "" : *other);
   } else if (!known && !as_many && !folders.empty()) {
-    note_error(fmt::format("{} has {} classes, {} {} folder{}: its images are taken without labels; --class-names FILE names the classes\n",
-                           weights.path(), card.classes(), root.string(), folders.size(), folders.size() == 1 ? "" : "s"));
+    note_error(
+        fmt::format("{} has {} classes, {} {} folder{}: its images are taken without labels; --class-names FILE names "
+                    "the classes\n",
+                    weights.path(), card.classes(), root.string(), folders.size(), folders.size() == 1 ? "" : "s"));
   }
   images.names = images.set.files;
   for (const std::string& file : images.names) images.labels.push_back(label_of(file, root, by));
@@ -127,16 +142,19 @@ Images images_in_files(PretrainedWeights& weights, const nn::ModelCard& card, co
   return images;
 }
 
-Images images_of_data_set(PretrainedWeights& weights, const nn::ModelCard& card, const StudyOptions& run, const Cli& cli) {
+Images images_of_data_set(PretrainedWeights& weights, const nn::ModelCard& card, const StudyOptions& run,
+                          const Cli& cli) {
   ImageData data = open_data(run.data, run.data_dir);
   if (run.validation_split > 0) data = with_validation_split(std::move(data), run.validation_split);
-  Images images{.set = std::move(data.validation), .text = fmt::format("{}: {}", run.data, data.validation_is), .class_names = weights.class_names()};
+  Images images{.set = std::move(data.validation),
+                .text = fmt::format("{}: {}", run.data, data.validation_is),
+                .class_names = weights.class_names()};
   const ImageSet& set = images.set;
-  usage_check(set.classes == card.classes(), "{} has {} classes, {} {}; evaluate it on images of its own classes", weights.path(), card.classes(),
-              run.data, set.classes);
+  usage_check(set.classes == card.classes(), "{} has {} classes, {} {}; evaluate it on images of its own classes",
+              weights.path(), card.classes(), run.data, set.classes);
   usage_check(set.channels == card.channels() && set.height == card.image() && set.width == card.image(),
-              "{} is for images of {} channels and {} x {}; those of {} have {} and {} x {}", weights.path(), card.channels(), card.image(),
-              card.image(), run.data, set.channels, set.height, set.width);
+              "{} is for images of {} channels and {} x {}; those of {} have {} and {} x {}", weights.path(),
+              card.channels(), card.image(), card.image(), run.data, set.channels, set.height, set.width);
   if (images.class_names.empty()) images.class_names = set.class_names;
   images.labels.assign(set.labels.begin(), set.labels.end());
   for (std::int64_t i = 0; i < set.size(); ++i) images.names.push_back(fmt::format("{} {}", run.data, i));
@@ -149,7 +167,10 @@ std::vector<Prediction> predictions_of(const nn::Classifier& model, const Images
   std::vector<Prediction> predictions;
   const auto count = std::ssize(images.names);
   for (std::int64_t next = 0; next < count;) {
-    ImageSet batch{.channels = images.set.channels, .height = images.set.height, .width = images.set.width, .classes = images.set.classes};
+    ImageSet batch{.channels = images.set.channels,
+                   .height = images.set.height,
+                   .width = images.set.width,
+                   .classes = images.set.classes};
     std::vector<std::int64_t> numbers;
     for (; next < count && numbers.size() < images_at_once; ++next) try {
         const Pixels image = fitted(images.set, next);
@@ -161,24 +182,31 @@ std::vector<Prediction> predictions_of(const nn::Classifier& model, const Images
         note_error(fmt::format("error: {}{}\n", text.starts_with(name) ? "" : name + ": ", text));
       }
     if (numbers.empty()) continue;
-    const std::vector<double> logits = model(to_tensors(evaluation_batch(batch, images.normalization, 0, batch.size()), batch).images).values();
+    const std::vector<double> logits =
+        model(to_tensors(evaluation_batch(batch, images.normalization, 0, batch.size()), batch).images).values();
     const std::size_t classes = logits.size() / numbers.size();
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       const auto number = static_cast<std::size_t>(numbers[i]);
-      predictions.push_back(prediction_of({logits.data() + i * classes, classes}, images.labels[number], images.names[number], numbers[i]));
+      predictions.push_back(prediction_of({logits.data() + i * classes, classes}, images.labels[number],
+                                          images.names[number], numbers[i]));
     }
   }
   return predictions;
 }
 
 // Draws images from all classes into `out`, and says so in the predictions.
-std::vector<Picture> draw(nn::Classifier& model, const Images& images, const EvaluationFacts& facts, const fs::path& out,
-                          std::vector<Prediction>& predictions) {
+std::vector<Picture> draw(nn::Classifier& model, const Images& images, const EvaluationFacts& facts,
+                          const fs::path& out, std::vector<Prediction>& predictions) {
   std::vector<Picture> pictures;
-  for (const std::size_t i : spread_over_classes(predictions, most_pictures)) {  // one by one: the maps of a large model are large
+  for (const std::size_t i :
+       spread_over_classes(predictions, most_pictures)) {  // one by one: the maps of a large model are large
     Prediction& p = predictions[i];
     const Pixels image = fitted(images.set, p.number);
-    ImageSet one{.channels = image.channels, .height = image.height, .width = image.width, .classes = images.set.classes, .pixels = image.bytes};
+    ImageSet one{.channels = image.channels,
+                 .height = image.height,
+                 .width = image.width,
+                 .classes = images.set.classes,
+                 .pixels = image.bytes};
     one.labels = {0};
     const nn::AttentionMaps maps(model);
     model(to_tensors(evaluation_batch(one, images.normalization, 0, 1), one).images);
@@ -198,23 +226,33 @@ std::vector<Picture> draw(nn::Classifier& model, const Images& images, const Eva
 void PretrainedWeights::declare(Cli& cli) {
   cli.section("Weights");
   cli.option("--weights", &path_,
-             "Trained weights, safetensors under timm's names or as --save-weights writes them; the model's sizes are the file's")
+             "Trained weights, safetensors under timm's names or as --save-weights writes them; the model's sizes are "
+             "the file's")
       .value_name("FILE")
       .decides_speed_only();
-  cli.option("--weights-hash", &hash_, "What --weights must hold; set from the file, and recorded").value_name("HASH").same_for_all();
-  cli.option("--fine-tune", &fine_tune_, "Train them on: a head for other classes is new, positions are resized to other images");
+  cli.option("--weights-hash", &hash_, "What --weights must hold; set from the file, and recorded")
+      .value_name("HASH")
+      .same_for_all();
+  cli.option("--fine-tune", &fine_tune_,
+             "Train them on: a head for other classes is new, positions are resized to other images");
   cli.option("--evaluate", &evaluate_,
-             "Train nothing: print the likeliest classes of --image-folder's images or the scores on --data's, with a report and pictures in --out")
+             "Train nothing: print the likeliest classes of --image-folder's images or the scores on --data's, with a "
+             "report and pictures in --out")
       .decides_nothing_later();
-  cli.option("--class-names", &class_names_, "Names of the classes of --weights, one a line").value_name("FILE").decides_speed_only();
+  cli.option("--class-names", &class_names_, "Names of the classes of --weights, one a line")
+      .value_name("FILE")
+      .decides_speed_only();
   cli.rule([this, &cli] {
-    usage_check(!path_.empty() || !(evaluate_ || fine_tune_), "--{} is about --weights FILE; give it", evaluate_ ? "evaluate" : "fine-tune");
-    usage_check(path_.empty() || evaluate_ != fine_tune_, "--weights: give {} --evaluate {} --fine-tune", evaluate_ ? "only one of" : "either",
-                evaluate_ ? "and" : "or");
-    usage_check(class_names_.empty() || evaluate_, "--class-names is about what --evaluate prints; folders of images name the classes of a training");
+    usage_check(!path_.empty() || !(evaluate_ || fine_tune_), "--{} is about --weights FILE; give it",
+                evaluate_ ? "evaluate" : "fine-tune");
+    usage_check(path_.empty() || evaluate_ != fine_tune_, "--weights: give {} --evaluate {} --fine-tune",
+                evaluate_ ? "only one of" : "either", evaluate_ ? "and" : "or");
+    usage_check(class_names_.empty() || evaluate_,
+                "--class-names is about what --evaluate prints; folders of images name the classes of a training");
     if (path_.empty()) return;
     const std::string hash = hash_of(read_file(path_));
-    usage_check(hash_.empty() || hash_ == hash, "--weights {} holds {}, not {}, with which the run began", path_, hash, hash_);
+    usage_check(hash_.empty() || hash_ == hash, "--weights {} holds {}, not {}, with which the run began", path_, hash,
+                hash_);
     hash_ = hash;
     if (evaluate_)
       for (const char* option : {"--resume", "--overwrite", "--rebuild", "--train-images", "--steps", "--seeds"})
@@ -241,7 +279,8 @@ void PretrainedWeights::decide_gate(Cli& cli, std::string& gate, const nn::Metho
     bool agrees = typed.name == there.name;
     if (agrees)
       for (const nn::MethodConstant& c : there.constants)
-        if (const auto value = typed.values.find(c.name); value != typed.values.end() && c.affects != nn::Affects::start)
+        if (const auto value = typed.values.find(c.name);
+            value != typed.values.end() && c.affects != nn::Affects::start)
           agrees = agrees && value->second == there.value(c.name);
     usage_check(agrees, "--gate {}: {} has {}; leave --gate out, or give that", gate, path_, there.label());
   }
@@ -258,7 +297,8 @@ void PretrainedWeights::take_images(Cli& cli, StudyOptions& run) {
   const auto is = [&](const char* name) {
     const Normalization n = normalization_named(name, {.channels = 3});
     const auto near = [](const std::vector<double>& a, const std::vector<float>& b) {
-      return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](double x, float y) { return std::abs(x - y) < 1e-6; });
+      return a.size() == b.size() &&
+             std::equal(a.begin(), a.end(), b.begin(), [](double x, float y) { return std::abs(x - y) < 1e-6; });
     };
     return near(card().mean, n.mean) && near(card().std, n.std);
   };
@@ -267,23 +307,28 @@ void PretrainedWeights::take_images(Cli& cli, StudyOptions& run) {
 
 void PretrainedWeights::take_init(Cli& cli, double& init) {
   const auto& tensors = file().tensors;
-  const bool has = tensors.contains("blocks.0.gate1.gamma") || tensors.contains("blocks.0.ls1.gamma") || tensors.contains("blocks.0.gamma_1");
+  const bool has = tensors.contains("blocks.0.gate1.gamma") || tensors.contains("blocks.0.ls1.gamma") ||
+                   tensors.contains("blocks.0.gamma_1");
   if (has || cli.given("--init")) return;
   init = 1;
   cli.explain("--init", "rule: new LayerScales of trained weights start at 1");
 }
 
 void PretrainedWeights::put_into(nn::Classifier& model, Trial& trial, std::optional<double> gate_start) const {
-  const nn::Adapted adapted = nn::load_pretrained(model, nn::read_safetensors(path_), path_,
-                                                  {.new_head = true, .new_gates = true, .gate_start = gate_start, .method = method_});
+  const nn::Adapted adapted =
+      nn::load_pretrained(model, nn::read_safetensors(path_), path_,
+                          {.new_head = true, .new_gates = true, .gate_start = gate_start, .method = method_});
   trial.mark_pretrained();
   std::string text = fmt::format("{}: loaded", path_);
-  if (adapted.positions_from) text += fmt::format("; positions resized from {0} x {0} patches", *adapted.positions_from);
+  if (adapted.positions_from)
+    text += fmt::format("; positions resized from {0} x {0} patches", *adapted.positions_from);
   if (!adapted.as_initialised.empty())
-    text += fmt::format("; new: {}{}",
-                        fmt::join(adapted.as_initialised.begin(),
-                                  adapted.as_initialised.begin() + std::min<std::ptrdiff_t>(std::ssize(adapted.as_initialised), 4), ", "),
-                        adapted.as_initialised.size() > 4 ? fmt::format(" and {} more", adapted.as_initialised.size() - 4) : "");
+    text += fmt::format(
+        "; new: {}{}",
+        fmt::join(adapted.as_initialised.begin(),
+                  adapted.as_initialised.begin() + std::min<std::ptrdiff_t>(std::ssize(adapted.as_initialised), 4),
+                  ", "),
+        adapted.as_initialised.size() > 4 ? fmt::format(" and {} more", adapted.as_initialised.size() - 4) : "");
   note_error(fmt::format("{}; {}\n", text, adapted.text()));
 }
 
@@ -298,29 +343,33 @@ std::vector<std::string> PretrainedWeights::class_names() {
   }
   while (!names.empty() && names.back().empty()) names.pop_back();
   check(static_cast<std::int64_t>(names.size()) == card().classes(),
-        "{}: expected a name on each of {} lines, one for each class of {}, got {} lines", class_names_, card().classes(), path_, names.size());
+        "{}: expected a name on each of {} lines, one for each class of {}, got {} lines", class_names_,
+        card().classes(), path_, names.size());
   return names;
 }
 
 int evaluate_images(PretrainedWeights& weights, const StudyOptions& run, const Cli& cli) {
   const bool in_files = run.data == "image-folder";
-  usage_check(in_files ? !run.data_dir.empty() : cli.given("--data"), "--evaluate expects images: --image-folder DIR, or one file; or --data NAME");
-  usage_check(run.out.empty() || !fs::exists(run.out) || fs::is_empty(run.out), "--out {} is not empty; choose a new folder for the pictures",
-              run.out);
+  usage_check(in_files ? !run.data_dir.empty() : cli.given("--data"),
+              "--evaluate expects images: --image-folder DIR, or one file; or --data NAME");
+  usage_check(run.out.empty() || !fs::exists(run.out) || fs::is_empty(run.out),
+              "--out {} is not empty; choose a new folder for the pictures", run.out);
   const DefaultsScope defaults(defaults_for(run));
   const PrecisionScope precision(precision_for(run.dtype, plumb::defaults().device));
   set_num_threads(static_cast<int>(run.threads.value_or(0)));
   nn::ModelCard card = weights.card();
   if (cli.given("--image-size")) {
-    usage_check(run.image_size.has_value(), "--image-size native is about training; --evaluate takes a number, or the size of {}", weights.path());
-    usage_check(*run.image_size % card.patch() == 0, "--image-size {} is no multiple of the patches of {}, {}", *run.image_size, weights.path(),
-                card.patch());
+    usage_check(run.image_size.has_value(),
+                "--image-size native is about training; --evaluate takes a number, or the size of {}", weights.path());
+    usage_check(*run.image_size % card.patch() == 0, "--image-size {} is no multiple of the patches of {}, {}",
+                *run.image_size, weights.path(), card.patch());
     std::visit([&](auto& o) { o.image = *run.image_size; }, card.options);
   }
-  const Images images = in_files ? images_in_files(weights, card, run, cli) : images_of_data_set(weights, card, run, cli);
+  const Images images =
+      in_files ? images_in_files(weights, card, run, cli) : images_of_data_set(weights, card, run, cli);
   const std::unique_ptr<nn::Classifier> model = nn::make_model(card);
-  const nn::Adapted adapted =
-      nn::load_pretrained(*model, nn::read_safetensors(weights.path()), weights.path(), {.method = weights.supplied_method()});
+  const nn::Adapted adapted = nn::load_pretrained(*model, nn::read_safetensors(weights.path()), weights.path(),
+                                                  {.method = weights.supplied_method()});
   model->eval();
   note_error(fmt::format("{}; {}\n", describe(card), adapted.text()));
   const EvaluationFacts facts{.weights = weights.path(),
@@ -348,11 +397,12 @@ int evaluate_images(PretrainedWeights& weights, const StudyOptions& run, const C
   const auto json = in_files ? predictions_json : scores_json;
   write_result(run.json ? json(facts, predictions) : predictions_text(facts, predictions));
   if (!predictions.empty())
-    note_error(fmt::format("what the class attends to{}: {}\n",
-                           predictions.size() > pictures.size()
-                               ? fmt::format(", {} images{}", pictures.size(), labelled ? " from all classes in turn" : ", the first")
-                               : "",
-                           out.string()));
+    note_error(fmt::format(
+        "what the class attends to{}: {}\n",
+        predictions.size() > pictures.size()
+            ? fmt::format(", {} images{}", pictures.size(), labelled ? " from all classes in turn" : ", the first")
+            : "",
+        out.string()));
   if (labelled) note_error(fmt::format("report: {}\n", (out / "report.html").string()));
   return predictions.size() == images.names.size() ? 0 : 1;
 }

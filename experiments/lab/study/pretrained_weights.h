@@ -26,9 +26,11 @@ class PretrainedWeights {
   void supply(std::optional<std::int64_t> heads, const std::string& method) { heads_ = heads, method_ = method; }
   // What the file says of its model; read when it is asked for first.
   const nn::ModelCard& card();
-  // To be called before options are checked: image size and normalization as the file has them, where they were not given.
+  // To be called before options are checked: image size and normalization as the file has them, where they were not
+  // given.
   void take_images(Cli& cli, StudyOptions& run);
-  // LayerScale's initial value, where the file has none of its own and nobody gave one: 1, so that the network computes at first what it did.
+  // LayerScale's initial value, where the file has none of its own and nobody gave one: 1, so that the network computes
+  // at first what it did.
   void take_init(Cli& cli, double& init);
   // Sets an option's variable as the file has it. Throws UsageError where the command line gave it otherwise.
   template <class T>
@@ -48,7 +50,8 @@ class PretrainedWeights {
   void put_into(nn::Classifier& model, Trial& trial, std::optional<double> gate_start = {}) const;
   const std::string& supplied_method() const { return method_; }
 
-  // Names of the classes: those of --class-names (one a line), of the file, or none. Throws where they are not as many as the classes.
+  // Names of the classes: those of --class-names (one a line), of the file, or none. Throws where they are not as many
+  // as the classes.
   std::vector<std::string> class_names();
 
  private:
@@ -61,11 +64,13 @@ class PretrainedWeights {
   std::optional<nn::ModelCard> card_;
 };
 
-// --evaluate: the five likeliest classes of each image at or below --image-folder (below val/, if that stands beside train/), or the
-// validation images of --data; with --validation-split those that it draws. Of images with labels, as in a data set and in folders named as classes,
-// also mean loss, accuracy, accuracy by class and a confusion matrix. stdout gets tables (--json: an array of the files, or an object of scores),
-// --out the same as CSV, evaluation.json and report.html, and pictures of what the class attends to, from all classes in turn. Returns the exit
-// status: 1 if a file cannot be read. Throws UsageError for images of other classes than those of the weights.
+// --evaluate: the five likeliest classes of each image at or below --image-folder (below val/, if that stands beside
+// train/), or the validation images of --data; with --validation-split those that it draws. Of images with labels, as
+// in a data set and in folders named as classes, also mean loss, accuracy, accuracy by class and a confusion matrix.
+// stdout gets tables (--json: an array of the files, or an object of scores),
+// --out the same as CSV, evaluation.json and report.html, and pictures of what the class attends to, from all classes
+// in turn. Returns the exit status: 1 if a file cannot be read. Throws UsageError for images of other classes than
+// those of the weights.
 int evaluate_images(PretrainedWeights& weights, const StudyOptions& run, const Cli& cli);
 
 }  // namespace plumb::lab

@@ -25,18 +25,21 @@ void note_constants(Study& study, Methods methods) {
     line("bias of q, k and v", "yes", model);
     line("epsilon of the norms", fmt::format("{:g}", vit.norm_eps), model);
     if (study.cli().has("--weight-init"))
-      line("weights", "truncated normal, deviation 0.02", "timm, trunc_normal_, where --recipe and --weight-init do not say otherwise");
+      line("weights", "truncated normal, deviation 0.02",
+           "timm, trunc_normal_, where --recipe and --weight-init do not say otherwise");
     line("class token, positions", "truncated normal, deviation 0.02", model);
     line("patch embedding", "uniform by its inputs, as a convolution", "PyTorch, Conv2d");
     line("AdamW's betas", fmt::format("{:g}, {:g}", adamw.beta1, adamw.beta2), main + ": those of PyTorch's AdamW");
     line("AdamW's epsilon", fmt::format("{:g}", adamw.eps), main);
-    line("weight decay", "not of norms, biases, gates, token, positions", model + ", no_weight_decay; timm: none of what has one dimension");
+    line("weight decay", "not of norms, biases, gates, token, positions",
+         model + ", no_weight_decay; timm: none of what has one dimension");
     const std::vector<std::string> names = methods();
     for (const char* gate : {"layerscale", "scalar_gate"})
       if (std::ranges::find(names, gate) != names.end() && !study.cli().has("--epsilons"))
         line(fmt::format("eps of {}", gate), "by depth", nn::layerscale_init_source(36) + "; between them ours");
     if (study.network().recipe == "paper")
-      for (const std::string& name : names) text += fmt::format("  {:<22} {}\n", name, study.network().describe_recipe_of(nn::method_named(name)));
+      for (const std::string& name : names)
+        text += fmt::format("  {:<22} {}\n", name, study.network().describe_recipe_of(nn::method_named(name)));
     return text + "Formulas, constants and sources of each method: docs/gates\n";
   });
 }
@@ -50,7 +53,8 @@ void explain(Study& study, const std::string& option, const std::string& source)
 void set_deit_weights(Study& study) { study.network().weight_init = "recipe_scaled"; }
 
 void set_deit_small(Study& study, Methods methods) {
-  const std::string model = "facebookresearch/deit, models.py, deit_small_patch16_224", recipe = "facebookresearch/deit, main.py";
+  const std::string model = "facebookresearch/deit, models.py, deit_small_patch16_224",
+                    recipe = "facebookresearch/deit, main.py";
   const auto say = [&study](const std::string& source, std::initializer_list<const char*> options) {
     for (const char* option : options) explain(study, option, source);
   };
@@ -64,8 +68,8 @@ void set_deit_small(Study& study, Methods methods) {
   say(recipe + "; CaiT has it uniform", {"--drop-path", "--drop-path-schedule"});
   say("facebookresearch/deit, through timm's DropPath", {"--drop-path-form"});
   say("facebookresearch/deit, models.py: none", {"--attn-drop"});
-  say("not in DeiT", {"--drop-key", "--drop-key-schedule", "--drop-key-shape", "--drop-key-window", "--drop-key-sharing", "--drop-key-match",
-                      "--empty-rows", "--drop-head"});
+  say("not in DeiT", {"--drop-key", "--drop-key-schedule", "--drop-key-shape", "--drop-key-window",
+                      "--drop-key-sharing", "--drop-key-match", "--empty-rows", "--drop-head"});
 
   constexpr std::int64_t batch = 1024, images = 1'281'167, epochs = 300;
   StudyOptions& run = study.options();
@@ -92,9 +96,12 @@ void set_deit_small(Study& study, Methods methods) {
   say(recipe, {"--optimizer", "--weight-decay", "--clip-norm"});
   say(recipe + "; theirs ends at 1e-5, ours at 0", {"--schedule"});
   o.augment.augment = "deit";
-  say(recipe + ": resized crops, flips, rand-m9-mstd0.5-inc1, erasing 0.25, mixup 0.8, CutMix 1, 3 repeats, smoothing 0.1", {"--augment"});
-  say("as --augment has it", {"--flip", "--crop-padding", "--crop-scale", "--rand-augment", "--rand-augment-magnitude", "--random-erasing", "--mixup",
-                              "--cutmix", "--repeated-augmentation", "--label-smoothing"});
+  say(recipe +
+          ": resized crops, flips, rand-m9-mstd0.5-inc1, erasing 0.25, mixup 0.8, CutMix 1, 3 repeats, smoothing 0.1",
+      {"--augment"});
+  say("as --augment has it",
+      {"--flip", "--crop-padding", "--crop-scale", "--rand-augment", "--rand-augment-magnitude", "--random-erasing",
+       "--mixup", "--cutmix", "--repeated-augmentation", "--label-smoothing"});
   o.ema_decay = 0;
   say(recipe + " keeps one of 0.99996 beside; its figures are of the weights themselves", {"--ema-decay"});
   note_constants(study, std::move(methods));

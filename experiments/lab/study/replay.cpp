@@ -13,8 +13,8 @@ constexpr std::int64_t before = 10, after = 20;  // steps
 
 }  // namespace
 
-int replay(const TrialEnvironment& environment, const StudyFolder& folder, const std::function<std::string(const Point&)>& key,
-           const std::function<void(Trial&)>& body) {
+int replay(const TrialEnvironment& environment, const StudyFolder& folder,
+           const std::function<std::string(const Point&)>& key, const std::function<void(Trial&)>& body) {
   const StudyOptions& o = environment.options;
   usage_check(o.dtype != "fp64", "--replay compares with f64, in which this run is already");
   const Ledger ledger(folder / Ledger::file_name);
@@ -35,7 +35,9 @@ int replay(const TrialEnvironment& environment, const StudyFolder& folder, const
   std::optional<TrialCheckpoint> from;
   if (std::filesystem::exists(first.checkpoint_file())) try {
       from = read_checkpoint(first.checkpoint_file());
-      if (from->key != first.key || from->code != environment.code || from->step > std::max<std::int64_t>(onset - before, 0)) from.reset();
+      if (from->key != first.key || from->code != environment.code ||
+          from->step > std::max<std::int64_t>(onset - before, 0))
+        from.reset();
     } catch (const Error& e) {
       text += fmt::format("{}\n", e.what());
     }
@@ -44,11 +46,13 @@ int replay(const TrialEnvironment& environment, const StudyFolder& folder, const
   first.capture_before = std::max<std::int64_t>(onset - before, 0);
   run_body(first, body);
   check(first.record.status != Status::failed, "{}: {}", o.replay, first.record.reason);
-  check(first.captured.has_value(), "the program has taken no step {}: expected the run to go as far as it went", first.capture_before);
+  check(first.captured.has_value(), "the program has taken no step {}: expected the run to go as far as it went",
+        first.capture_before);
   const bool again = first.record.status == Status::diverged;
-  text += fmt::format("{} from step {}: {}\n", o.dtype, from ? from->step : 0,
-                      again ? fmt::format("diverged at step {:.0f}: {}", first.record.value("diverged_at"), first.record.reason)
-                            : "did not diverge; the code or the machine is another than the run's");
+  text += fmt::format(
+      "{} from step {}: {}\n", o.dtype, from ? from->step : 0,
+      again ? fmt::format("diverged at step {:.0f}: {}", first.record.value("diverged_at"), first.record.reason)
+            : "did not diverge; the code or the machine is another than the run's");
 
   const DefaultsScope f64({.dtype = DType::f64, .device = defaults().device});
   const PrecisionScope exact(Precision::f32);  // nothing is rounded to bf16
@@ -64,13 +68,16 @@ int replay(const TrialEnvironment& environment, const StudyFolder& folder, const
   }
   check(second.record.status != Status::failed, "{} in f64: {}", o.replay, second.record.reason);
   const bool survived = second.record.status != Status::diverged;
-  text += fmt::format("f64 from step {}: {}\n", first.captured->step,
-                      survived ? fmt::format("no divergence up to step {}, loss {:.4g}", second.record.steps - 1, second.last_loss.value_or(unknown))
-                               : fmt::format("diverged at step {:.0f}, loss {:.4g}: {}", second.record.value("diverged_at"),
-                                             second.last_loss.value_or(unknown), second.record.reason));
+  text +=
+      fmt::format("f64 from step {}: {}\n", first.captured->step,
+                  survived ? fmt::format("no divergence up to step {}, loss {:.4g}", second.record.steps - 1,
+                                         second.last_loss.value_or(unknown))
+                           : fmt::format("diverged at step {:.0f}, loss {:.4g}: {}", second.record.value("diverged_at"),
+                                         second.last_loss.value_or(unknown), second.record.reason));
   if (again)
     text += survived ? fmt::format("numerical: {} cannot hold what f64 can\n", o.dtype)
-                     : "dynamical: exact arithmetic diverges as well; look at the recipe (learning rate, warm-up, initial values)\n";
+                     : "dynamical: exact arithmetic diverges as well; look at the recipe (learning rate, warm-up, "
+                       "initial values)\n";
   write_result(text);
   return 0;
 }

@@ -22,15 +22,17 @@ namespace {
 
 void check_accepted(const StudyOptions& options, const Ledger& ledger) {
   const std::vector<std::string> there = ledger.codes();
-  usage_check(std::ranges::find(there, options.accept_code) != there.end(), "--accept-code {}: {} has runs of {}", options.accept_code,
-              ledger.path().string(), there.empty() ? "no code" : fmt::format("{}", fmt::join(there, ", ")));
+  usage_check(std::ranges::find(there, options.accept_code) != there.end(), "--accept-code {}: {} has runs of {}",
+              options.accept_code, ledger.path().string(),
+              there.empty() ? "no code" : fmt::format("{}", fmt::join(there, ", ")));
 }
 
 // Whose trials count; says what does not.
 std::vector<std::string> codes_of(const StudyOptions& options, const Ledger& ledger, const StudyFolder& folder) {
   for (const std::string& line : ledger.damaged())
-    note_error(fmt::format("damaged: {}; the line stays, {}\n", line,
-                           options.mode() == Mode::rebuild ? "and counts for nothing" : "its run is repeated unless another line has it"));
+    note_error(fmt::format(
+        "damaged: {}; the line stays, {}\n", line,
+        options.mode() == Mode::rebuild ? "and counts for nothing" : "its run is repeated unless another line has it"));
   std::vector<std::string> codes{folder.description().facts.code};
   const std::vector<std::string>& accepted = folder.description().accepted_code;
   codes.insert(codes.end(), accepted.begin(), accepted.end());
@@ -41,21 +43,24 @@ std::vector<std::string> codes_of(const StudyOptions& options, const Ledger& led
   for (const std::string& code : ledger.codes())
     if (std::ranges::find(codes, code) == codes.end()) {
       const auto count = std::ranges::count(ledger.entries(), code, &LedgerEntry::code);
-      note_error(fmt::format("{} of {} computed by other code, {} (this is {}): kept and not used; --accept-code {} uses them\n",
-                             plural(static_cast<std::size_t>(count), "run"), ledger.path().string(), code, codes.front(), code));
+      note_error(fmt::format(
+          "{} of {} computed by other code, {} (this is {}): kept and not used; --accept-code {} uses them\n",
+          plural(static_cast<std::size_t>(count), "run"), ledger.path().string(), code, codes.front(), code));
     }
   return codes;
 }
 
 // What the call says before its first trial.
-void announce(const StudyDeclaration& study, const ImageSet& images, const std::vector<std::string>& claims_not_judged) {
+void announce(const StudyDeclaration& study, const ImageSet& images,
+              const std::vector<std::string>& claims_not_judged) {
   if (const std::string enlarged = enlargement(images); !enlarged.empty() && !study.cli.typed("--image-size"))
-    note_error(
-        fmt::format("{}{}; --image-size native keeps their size\n", enlarged, study.parts.network ? ": " + study.network.describe(images) : ""));
+    note_error(fmt::format("{}{}; --image-size native keeps their size\n", enlarged,
+                           study.parts.network ? ": " + study.network.describe(images) : ""));
   for (const std::string& note : study.notes) note_error(note + "\n");
   if (!claims_not_judged.empty())
-    note_error(fmt::format("{} not judged in this call: {}{}\n", plural(claims_not_judged.size(), "claim"), claims_not_judged.front(),
-                           claims_not_judged.size() > 1 ? fmt::format("; and {} more, in the report", claims_not_judged.size() - 1) : ""));
+    note_error(fmt::format(
+        "{} not judged in this call: {}{}\n", plural(claims_not_judged.size(), "claim"), claims_not_judged.front(),
+        claims_not_judged.size() > 1 ? fmt::format("; and {} more, in the report", claims_not_judged.size() - 1) : ""));
 }
 
 // --accept-code, before anything is written: throws UsageError where it takes no run of the folder.
@@ -64,11 +69,13 @@ void check_accept_code(const StudyDeclaration& study, const Plan& plan, const Da
   if (code.empty()) return;
   const Ledger ledger(std::filesystem::path(study.options.out) / Ledger::file_name);
   check_accepted(study.options, ledger);
-  usage_check(
-      std::ranges::any_of(ledger.entries(), [&](const LedgerEntry& e) { return e.code == code && e.key == plan.key_of(e.record.point, data); }),
-      "--accept-code {}: all its runs in {} are of other data, or recorded before an option of this program was there: they cannot be gone on "
-      "with, only shown (--rebuild); for new runs choose another --out",
-      code, ledger.path().string());
+  usage_check(std::ranges::any_of(
+                  ledger.entries(),
+                  [&](const LedgerEntry& e) { return e.code == code && e.key == plan.key_of(e.record.point, data); }),
+              "--accept-code {}: all its runs in {} are of other data, or recorded before an option of this program "
+              "was there: they cannot be gone on "
+              "with, only shown (--rebuild); for new runs choose another --out",
+              code, ledger.path().string());
 }
 
 void write_all(const StudyDeclaration& study, const StudyResults& results, Writing when) {
@@ -83,21 +90,25 @@ int conclude(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep
   print(study, sweep, results, display);
   const std::size_t all = sweep.size(), finished = sweep.count(Status::ok) + sweep.count(Status::diverged);
   if (interrupted() && finished < all) {
-    note_error(fmt::format("interrupted: {} of {} runs are finished; go on with --resume --out {}\n", finished, all, folder.path().string()));
+    note_error(fmt::format("interrupted: {} of {} runs are finished; go on with --resume --out {}\n", finished, all,
+                           folder.path().string()));
     return interrupt_status();
   }
   if (const std::size_t hopeless = sweep.count(Status::hopeless); hopeless > 0)
-    note_error(fmt::format("{} of {} stopped as hopeless, not finished; --resume without --stop-hopeless goes on with them\n", hopeless,
-                           plural(all, "run")));
+    note_error(
+        fmt::format("{} of {} stopped as hopeless, not finished; --resume without --stop-hopeless goes on with them\n",
+                    hopeless, plural(all, "run")));
   const std::size_t failed = sweep.count(Status::failed);
-  if (failed > 0) note_error(fmt::format("error: {} of {} failed; --resume tries them again\n", failed, plural(all, "run")));
+  if (failed > 0)
+    note_error(fmt::format("error: {} of {} failed; --resume tries them again\n", failed, plural(all, "run")));
   return failed > 0 ? 1 : 0;
 }
 
 int rebuild(const StudyDeclaration& study, const Plan& plan) {
   const StudyFolder folder(study.cli, study.options);
   Ledger ledger(folder / Ledger::file_name);
-  const Sweep sweep(plan, folder.description().facts.data, ledger, codes_of(study.options, ledger, folder), Sweep::Takes::ended);
+  const Sweep sweep(plan, folder.description().facts.data, ledger, codes_of(study.options, ledger, folder),
+                    Sweep::Takes::ended);
   const StudyResults results = results_of(study, plan, sweep, folder);
   const Display display = display_of(study, results);
   write_files(study, results, display, Writing::last);
@@ -121,28 +132,34 @@ int run_study(const StudyDeclaration& study) {
   plan.check_for(setup.data.train);
   announce(study, setup.data.train, not_judged);
   const auto environment = [&](const std::filesystem::path& folder, Progress* progress) {
-    return TrialEnvironment{options, setup.data, setup.normalization, folder, code_hash(), setup.arithmetic, study.by_point, progress};
+    return TrialEnvironment{options,     setup.data,       setup.normalization, folder,
+                            code_hash(), setup.arithmetic, study.by_point,      progress};
   };
   if (options.mode() == Mode::dry_run) {
     StudyFolder::check_beforehand(study.cli, options);
     Ledger none{{}};
-    const std::vector<Point> named = Sweep(plan, setup.facts, none, {}, Sweep::Takes::finished).named(), later = plan.to_follow(named);
+    const std::vector<Point> named = Sweep(plan, setup.facts, none, {}, Sweep::Takes::finished).named(),
+                             later = plan.to_follow(named);
     const int jobs = jobs_for(plan, named.size() + later.size());
     write_result(dry_run(environment({}, nullptr), named, later, jobs, setup.facts, study.body) +
-                 (plan.is_searched() && !study.best_lr ? "These are the first runs of each search; the others follow from their results.\n" : ""));
+                 (plan.is_searched() && !study.best_lr
+                      ? "These are the first runs of each search; the others follow from their results.\n"
+                      : ""));
     return 0;
   }
   if (options.mode() == Mode::replay) {
     const StudyFolder folder(study.cli, options);
     return replay(
-        environment(folder.path(), nullptr), folder, [&](const Point& point) { return plan.key_of(point, setup.facts); }, study.body);
+        environment(folder.path(), nullptr), folder,
+        [&](const Point& point) { return plan.key_of(point, setup.facts); }, study.body);
   }
 
   check_accept_code(study, plan, setup.facts);
   DataFacts facts = setup.facts;
   const bool plain_glyphs = options.data == "glyphs" && options.train_images == 0 && options.validation_split == 0;
   facts.linear = plain_glyphs ? linear_model_of_glyphs() : linear_model(setup.data);
-  StudyFolder folder(study.cli, options, {.machine = setup.machine, .data = facts, .code = code_hash(), .outputs = own_files(study)});
+  StudyFolder folder(study.cli, options,
+                     {.machine = setup.machine, .data = facts, .code = code_hash(), .outputs = own_files(study)});
   Ledger ledger(folder / Ledger::file_name);
   Sweep sweep(plan, setup.facts, ledger, codes_of(options, ledger, folder), Sweep::Takes::finished);
   std::unique_ptr<StepProfile> profile;

@@ -5,7 +5,8 @@
 
 namespace plumb::lab {
 
-// Runs, resumes, looks at (--dry-run), rebuilds or replays a study whose command line is read. Returns the exit status (Study::run).
+// Runs, resumes, looks at (--dry-run), rebuilds or replays a study whose command line is read. Returns the exit status
+// (Study::run).
 int run_study(const StudyDeclaration& study);
 
 }  // namespace plumb::lab

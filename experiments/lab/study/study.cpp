@@ -26,21 +26,25 @@ void check_axes(const StudyDeclaration& study) {
   for (const AxisData& axis : study.axes) {
     const auto same_name = std::ranges::count(study.axes, axis.name, &AxisData::name);
     const bool taken = axis.name == "seed" || axis.name == "status" || axis.name == "step" || axis.name == "seconds";
-    check(same_name == 1 && !taken, "[study] expected axes with names of their own, got {} for {}", axis.name, axis.option);
+    check(same_name == 1 && !taken, "[study] expected axes with names of their own, got {} for {}", axis.name,
+          axis.option);
   }
   for (const CliOption& option : study.cli.left_out())
     check(option.may_differ_by_trial(),
-          "[study] expected axes that stand for no option of the library, or for one that each trial reads, got one for {}: "
+          "[study] expected axes that stand for no option of the library, or for one that each trial reads, got one "
+          "for {}: "
           "choose another name, Axis::named()",
           option.name);
   check(std::ranges::any_of(study.axes, [](const AxisData& a) { return !a.declared; }) == (study.next != nullptr),
-        "[study] expected search() and searched axes together, got {}", study.next ? "search() alone" : "searched axes alone");
+        "[study] expected search() and searched axes together, got {}",
+        study.next ? "search() alone" : "searched axes alone");
 }
 
 // The default values of an axis of warm-ups keep their share of the steps, as --warmup does.
 void declare_warmups(StudyDeclaration& study) {
   const auto axis = std::ranges::find(study.axes, "warmup", &AxisData::name);
-  if (axis == study.axes.end() || !axis->declared || !std::holds_alternative<std::vector<std::int64_t>>(axis->values)) return;
+  if (axis == study.axes.end() || !axis->declared || !std::holds_alternative<std::vector<std::int64_t>>(axis->values))
+    return;
   const auto defaults = std::make_shared<std::pair<std::int64_t, std::vector<std::int64_t>>>();
   auto& values = std::get<std::vector<std::int64_t>>(axis->values);
   study.cli.when_defaults_are_set([&study, defaults, &values] { *defaults = {study.options.steps, values}; });
@@ -50,12 +54,14 @@ void declare_warmups(StudyDeclaration& study) {
     values.clear();
     for (const std::int64_t s : steps) {
       const double share = static_cast<double>(s) / static_cast<double>(of_steps);
-      const std::int64_t scaled = s == 0 ? 0 : std::max<std::int64_t>(std::llround(share * static_cast<double>(study.options.steps)), 1);
+      const std::int64_t scaled =
+          s == 0 ? 0 : std::max<std::int64_t>(std::llround(share * static_cast<double>(study.options.steps)), 1);
       if (std::ranges::find(values, scaled) == values.end()) values.push_back(scaled);
     }
-    study.notes.push_back(fmt::format("{} {} of {} steps: by default {} of {}", option.name, fmt::join(values, ","), study.options.steps,
-                                      fmt::join(steps, ","), of_steps));
-    study.cli.explain(option.name, fmt::format("of the steps as by default: {} of {}", fmt::join(steps, ", "), of_steps));
+    study.notes.push_back(fmt::format("{} {} of {} steps: by default {} of {}", option.name, fmt::join(values, ","),
+                                      study.options.steps, fmt::join(steps, ","), of_steps));
+    study.cli.explain(option.name,
+                      fmt::format("of the steps as by default: {} of {}", fmt::join(steps, ", "), of_steps));
   });
 }
 
@@ -81,7 +87,8 @@ AxisData& Study::add_axis(const std::string& option, const std::string& help, Ax
 }
 
 void Study::output(Output output) {
-  plumb::check(output.kind() != Output::Kind::file || (!is_run_file(output.file()) && output.file().find('/') == std::string::npos),
+  plumb::check(output.kind() != Output::Kind::file ||
+                   (!is_run_file(output.file()) && output.file().find('/') == std::string::npos),
                "[study] expected a file of the study's own in its folder, got {}", output.file());
   d_.outputs.push_back(std::move(output));
 }

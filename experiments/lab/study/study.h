@@ -1,5 +1,5 @@
-// An ablation in one file: axes, how one trial is built, what it expects. Command line, data, folder, ledger, resume, side by side, shards,
-// checkpoints, progress, statistics and report are the library's.
+// An ablation in one file: axes, how one trial is built, what it expects. Command line, data, folder, ledger, resume,
+// side by side, shards, checkpoints, progress, statistics and report are the library's.
 //
 // clang-format off
 //   int main(int argc, char** argv) {
@@ -28,7 +28,8 @@ namespace plumb::lab {
 class Study {
  public:
   // The name stands in run.json and decides what --resume takes; the question is what --help and the report say first.
-  Study(std::string name, std::string question, StudyParts parts = {}) : d_(std::move(name), std::move(question), parts) {}
+  Study(std::string name, std::string question, StudyParts parts = {})
+      : d_(std::move(name), std::move(question), parts) {}
 
   // The command line: options of the study's own, presets, examples, rules. Variables outlive the study.
   Cli& cli() { return d_.cli; }
@@ -40,31 +41,40 @@ class Study {
   // How the report compares methods; the number of classes is the data's.
   Judging& judging() { return d_.judging; }
 
-  // An axis over values of int, std::int64_t, double or std::string. Its name is its option's without dashes and the plural s. An option of the
-  // library that has its name ("--dim" for "--dims") makes room for it. The seed is an axis of every study, the last. One of learning rates (double)
-  // that is named "lr" brings the option --best-lr, which compares train_loss.
+  // An axis over values of int, std::int64_t, double or std::string. Its name is its option's without dashes and the
+  // plural s. An option of the library that has its name ("--dim" for "--dims") makes room for it. The seed is an axis
+  // of every study, the last. One of learning rates (double) that is named "lr" brings the option --best-lr, which
+  // compares train_loss.
   template <AxisType T>
   Axis<T> axis(const std::string& option, std::vector<T> values, const std::string& help);
   // An axis whose values search() names.
   template <AxisType T>
   Axis<T> searched(const std::string& name);
   void search(NextPoints next) { d_.next = std::move(next); }
-  // Which combinations of the axes' values are run, each without seed, without searched axes and, with --best-lr, without "lr"; all if not given.
+  // Which combinations of the axes' values are run, each without seed, without searched axes and, with --best-lr,
+  // without "lr"; all if not given.
   void only(std::function<bool(const Point&)> wanted) { d_.wanted = std::move(wanted); }
-  // Runs when the training images are there and before anything is made: throws UsageError where options do not suit them.
+  // Runs when the training images are there and before anything is made: throws UsageError where options do not suit
+  // them.
   void check(std::function<void(const ImageSet&)> f) { d_.check = std::move(f); }
 
-  // An expectation about the trials, stated before they run. It is checked when the study starts (axes, values: claim_check.h). A trial that it is
-  // about, and that ends ok without the value, ends the study; a body that has no number for it measures `unknown`.
-  void claim(const std::string& text, const std::string& source, const Comparison& comparison) { d_.claims.push_back({text, source, comparison}); }
-  // A level of a value that charts and the table "Beside what is known" have, such as the optimum of a task; chance and a linear model on the pixels
-  // are there for trainings on labelled images.
-  void reference(const std::string& value, double level, const std::string& name) { d_.references.push_back({value, level, name}); }
+  // An expectation about the trials, stated before they run. It is checked when the study starts (axes, values:
+  // claim_check.h). A trial that it is about, and that ends ok without the value, ends the study; a body that has no
+  // number for it measures `unknown`.
+  void claim(const std::string& text, const std::string& source, const Comparison& comparison) {
+    d_.claims.push_back({text, source, comparison});
+  }
+  // A level of a value that charts and the table "Beside what is known" have, such as the optimum of a task; chance and
+  // a linear model on the pixels are there for trainings on labelled images.
+  void reference(const std::string& value, double level, const std::string& name) {
+    d_.references.push_back({value, level, name});
+  }
   // A figure from a paper, shown beside what the trials at `where` give; `source` with where it was read.
   void published(const Point& where, const std::string& value, const std::string& figure, const std::string& source) {
     d_.published.push_back({where, value, figure, source});
   }
-  // A section, a file or a display of the study's own, made from its results. Sections come in the order of the calls, what was published last.
+  // A section, a file or a display of the study's own, made from its results. Sections come in the order of the calls,
+  // what was published last.
   //   study.output([](const lab::StudyResults& r) { return lab::Section{...}; });
   //   study.output({"layers.csv", lab::layers_csv});
   void output(Output output);
@@ -75,9 +85,9 @@ class Study {
   // The report's title is followed by "on" and the name of the data.
   void title(std::string text) { d_.title = std::move(text); }
 
-  // The whole program. `body` makes and trains one trial; with --jobs above 1 it runs in several threads at once. Returns the exit status: 0 when
-  // every trial reached a verdict (divergence is one), 1 for what went wrong at run time, 2 for what is wrong on the command line, 130 and 143 after
-  // an interrupt.
+  // The whole program. `body` makes and trains one trial; with --jobs above 1 it runs in several threads at once.
+  // Returns the exit status: 0 when every trial reached a verdict (divergence is one), 1 for what went wrong at run
+  // time, 2 for what is wrong on the command line, 130 and 143 after an interrupt.
   int run(int argc, const char* const* argv, std::function<void(Trial&)> body);
 
   // The names of before, for one version.
@@ -99,12 +109,15 @@ class Study {
 
 template <AxisType T>
 Axis<T> Study::axis(const std::string& option, std::vector<T> values, const std::string& help) {
-  return Axis<T>(add_axis(option, help, {.name = "", .option = "", .values = std::vector<StoredAxisValue<T>>(values.begin(), values.end())}));
+  return Axis<T>(
+      add_axis(option, help,
+               {.name = "", .option = "", .values = std::vector<StoredAxisValue<T>>(values.begin(), values.end())}));
 }
 
 template <AxisType T>
 Axis<T> Study::searched(const std::string& name) {
-  return Axis<T>(d_.axes.emplace_back(AxisData{.name = name, .option = "", .values = std::vector<StoredAxisValue<T>>()}));
+  return Axis<T>(
+      d_.axes.emplace_back(AxisData{.name = name, .option = "", .values = std::vector<StoredAxisValue<T>>()}));
 }
 
 }  // namespace plumb::lab

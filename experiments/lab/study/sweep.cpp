@@ -17,7 +17,9 @@
 namespace plumb::lab {
 namespace {
 
-constexpr double write_every = 5, writing_share = 0.05;  // seconds between two writings of the tables, and their share of the time at most
+constexpr double write_every = 5,
+                 writing_share =
+                     0.05;  // seconds between two writings of the tables, and their share of the time at most
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -25,8 +27,9 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 Sweep::Sweep(const Plan& plan, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes)
     : plan_(plan), data_(data), ledger_(ledger), codes_(std::move(codes)), takes_(takes) {
-  by_point_ = takes == Takes::ended &&
-              std::ranges::none_of(ledger.entries(), [&](const LedgerEntry& e) { return e.key == plan.key_of(e.record.point, data); });
+  by_point_ = takes == Takes::ended && std::ranges::none_of(ledger.entries(), [&](const LedgerEntry& e) {
+                return e.key == plan.key_of(e.record.point, data);
+              });
   const StudyOptions::Shard shard = plan.options().shard_of_call();
   std::size_t number = 0;
   for (const Point& point : plan.grid()) {
@@ -62,15 +65,17 @@ void Sweep::ask(Unit& unit) {
       const bool one = point.find("seed");
       for (const std::int64_t seed : one ? std::vector{point.get<std::int64_t>("seed")} : unit.seeds) {
         Named trial{.point = plan_.point_of(unit.point, point.without("seed"), seed), .key = {}};
-        check(std::ranges::find(unit.trials, trial.point, &Named::point) == unit.trials.end(), "[search] expected points that are new, got {} again",
-              trial.point.label());
+        check(std::ranges::find(unit.trials, trial.point, &Named::point) == unit.trials.end(),
+              "[search] expected points that are new, got {} again", trial.point.label());
         trial.key = plan_.key_of(trial.point, data_);
         for (const std::string& code : codes_) {
           const LedgerEntry* entry = trial.record ? nullptr : ledger_.find(trial.key, code);
           if (!entry && !trial.record && by_point_) entry = ledger_.find(trial.point, code);
           if (!entry) continue;
           const Status status = entry->record.status;
-          if (takes_ == Takes::finished && !is_finished(status) && !(status == Status::hopeless && plan_.options().stop_hopeless)) continue;
+          if (takes_ == Takes::finished && !is_finished(status) &&
+              !(status == Status::hopeless && plan_.options().stop_hopeless))
+            continue;
           trial.record = entry->record;
           trial.code = code, trial.machine = entry->machine;
         }
@@ -136,7 +141,8 @@ std::size_t Sweep::elsewhere() const {
   std::set<std::string> here, others;
   each([&](const Named& a) { here.insert(a.point.label()); });
   for (const LedgerEntry& e : ledger_.entries())
-    if (std::ranges::find(codes_, e.code) != codes_.end() && is_finished(e.record.status) && !here.contains(e.record.point.label()))
+    if (std::ranges::find(codes_, e.code) != codes_.end() && is_finished(e.record.status) &&
+        !here.contains(e.record.point.label()))
       others.insert(e.key);
   return others.size();
 }
@@ -159,7 +165,9 @@ void Sweep::run(const TrialEnvironment& environment, Progress& progress, const C
     std::vector<std::thread> workers;
     try {
       for (int job = 0; job < jobs; ++job)
-        workers.emplace_back([&, share = std::max(1, threads / jobs + (job < threads % jobs ? 1 : 0))] { work(environment, share, calls); });
+        workers.emplace_back([&, share = std::max(1, threads / jobs + (job < threads % jobs ? 1 : 0))] {
+          work(environment, share, calls);
+        });
     } catch (const std::system_error&) {  // the system gives no more threads: those that there are do it
       if (workers.empty()) work(environment, 0, calls);
     }
@@ -202,7 +210,8 @@ void Sweep::work(const TrialEnvironment& environment, int threads, const Calls& 
       run_body(run, calls.body);
       const std::lock_guard lock(mutex_);
       finish(*trial, run, calls);
-      if (const double start = now(); written_ < 0 || start - written_ >= std::max(write_every, writing_took_ / writing_share)) {
+      if (const double start = now();
+          written_ < 0 || start - written_ >= std::max(write_every, writing_took_ / writing_share)) {
         try {
           calls.changed();
         } catch (const std::exception& e) {  // the ledger is what counts, and at the end they are written again
@@ -230,7 +239,8 @@ void Sweep::finish(Named& trial, TrialState& run, const Calls& calls) {
   trial.code = run.env.code, trial.machine = run.env.machine;
   std::error_code none;
   if (run.record.status == Status::ok && run.checkpoint_is_ours()) std::filesystem::remove(run.checkpoint_file(), none);
-  progress_->finish(trial.slot, run.record.status == Status::ok && run.warning.empty(), run.outcome(calls.shown(run.record)));
+  progress_->finish(trial.slot, run.record.status == Status::ok && run.warning.empty(),
+                    run.outcome(calls.shown(run.record)));
   calls.ended(run.record);
   for (Unit& unit : units_)
     if (std::ranges::any_of(unit.trials, [&](const Named& a) { return &a == &trial; })) return ask(unit);

@@ -41,12 +41,13 @@ class Sweep {
   // What a sweep asks of its study, in any thread; all but the body by one thread at a time.
   struct Calls {
     const std::function<void(Trial&)>& body;
-    std::function<std::vector<std::string>(const Record&)> shown;  // the values that the progress shows of a trial that ended
-    std::function<void(const Record&)> ended;                      // after each trial; may throw
-    std::function<void()> changed;                                 // now and then, when there are new records
+    std::function<std::vector<std::string>(const Record&)>
+        shown;                                 // the values that the progress shows of a trial that ended
+    std::function<void(const Record&)> ended;  // after each trial; may throw
+    std::function<void()> changed;             // now and then, when there are new records
   };
-  // Runs what is missing, until all ended or an interrupt came. What a body threw that is not its trial's failure leaves here, when all threads have
-  // stopped.
+  // Runs what is missing, until all ended or an interrupt came. What a body threw that is not its trial's failure
+  // leaves here, when all threads have stopped.
   void run(const TrialEnvironment& environment, Progress& progress, const Calls& calls);
 
  private:
@@ -79,7 +80,8 @@ class Sweep {
   Ledger& ledger_;
   std::vector<std::string> codes_;
   Takes takes_;
-  bool by_point_ = false;  // tables of a ledger whose keys are of other programs than this: its trials are found by where they are
+  bool by_point_ =
+      false;  // tables of a ledger whose keys are of other programs than this: its trials are found by where they are
   std::deque<Unit> units_;
 
   Progress* progress_ = nullptr;

@@ -11,8 +11,8 @@
 namespace plumb::lab {
 namespace {
 
-// Repeats a step with every op checked: the message of the first that makes a non-finite number. The pass is a function of weights,
-// batch, seed and step, so it dies where it died before.
+// Repeats a step with every op checked: the message of the first that makes a non-finite number. The pass is a function
+// of weights, batch, seed and step, so it dies where it died before.
 std::string first_non_finite_op(const std::function<Tensor()>& loss) {
   const AnomalyMode anomaly;
   try {
@@ -41,14 +41,16 @@ void DivergenceWatch::see(std::int64_t step, double loss) {
 bool DivergenceWatch::observe(std::int64_t step, double loss, double gradient_norm) {
   see(step, loss);
   finite_ = std::isfinite(loss) && std::isfinite(gradient_norm);
-  return !finite_ || (recent_.size() == patience && std::ranges::all_of(recent_, [this](double l) { return is_above(l); }));
+  return !finite_ ||
+         (recent_.size() == patience && std::ranges::all_of(recent_, [this](double l) { return is_above(l); }));
 }
 
 bool DivergenceWatch::is_above(double loss) const { return limit_ > 0 && loss > limit_ * chance_; }
 
 std::string DivergenceWatch::reason(const std::function<Tensor()>& loss) const {
   if (!finite_) return first_non_finite_op(loss);
-  return fmt::format("loss above {:.4g}, {:g} times chance ({:.4g}), for {} steps", limit_ * chance_, limit_, chance_, patience);
+  return fmt::format("loss above {:.4g}, {:g} times chance ({:.4g}), for {} steps", limit_ * chance_, limit_, chance_,
+                     patience);
 }
 
 std::int64_t DivergenceWatch::bad_since() const {
@@ -58,7 +60,8 @@ std::int64_t DivergenceWatch::bad_since() const {
 }
 
 double DivergenceWatch::recent_loss() const {
-  return recent_.empty() ? unknown : std::accumulate(recent_.begin(), recent_.end(), 0.0) / static_cast<double>(recent_.size());
+  return recent_.empty() ? unknown
+                         : std::accumulate(recent_.begin(), recent_.end(), 0.0) / static_cast<double>(recent_.size());
 }
 
 }  // namespace plumb::lab

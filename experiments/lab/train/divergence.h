@@ -9,11 +9,13 @@
 
 namespace plumb::lab {
 
-// Whether a value of this name that is not finite means that the training has diverged: a loss ("loss", "val_loss", ...) or the norm of gradients
+// Whether a value of this name that is not finite means that the training has diverged: a loss ("loss", "val_loss",
+// ...) or the norm of gradients
 // ("grad_norm", "gradient_norm", "first_grad_norm", ...).
 bool tells_divergence(std::string_view name);
 
-// When a training has diverged: the loss or the gradient's norm is not finite, or the loss has been above `limit` times chance for 20 steps in a row.
+// When a training has diverged: the loss or the gradient's norm is not finite, or the loss has been above `limit` times
+// chance for 20 steps in a row.
 class DivergenceWatch {
  public:
   static constexpr std::size_t patience = 20;
@@ -26,16 +28,17 @@ class DivergenceWatch {
   bool observe(std::int64_t step, double loss, double gradient_norm);
   // A step's loss alone, where nobody asks whether it diverged. Counts once a step.
   void see(std::int64_t step, double loss);
-  // Why, once it has. `loss` computes that step's again, within its random scope: every op is then checked, and the first one that makes a
-  // non-finite number is named.
+  // Why, once it has. `loss` computes that step's again, within its random scope: every op is then checked, and the
+  // first one that makes a non-finite number is named.
   std::string reason(const std::function<Tensor()>& loss) const;
 
-  // The first of the steps that are bad up to the last: a loss above the limit is known as divergence only when it has lasted.
+  // The first of the steps that are bad up to the last: a loss above the limit is known as divergence only when it has
+  // lasted.
   std::int64_t bad_since() const;
 
   double chance() const { return chance_; }
   bool is_bad() const { return !finite_ || (!recent_.empty() && is_above(recent_.back())); }  // by its last step
-  double recent_loss() const;                                                                 // mean over the last 20 steps; unknown before the first
+  double recent_loss() const;  // mean over the last 20 steps; unknown before the first
   // What it remembers, for checkpoints: the last losses.
   const std::deque<double>& recent() const { return recent_; }
   void set_recent(std::deque<double> losses) { recent_ = std::move(losses); }

@@ -19,7 +19,8 @@ class EvaluationMode {
     model.eval();
   }
   ~EvaluationMode() {
-    for (const auto& [module, training] : modes_) module->train(training);  // parents first: what is below one comes after it
+    for (const auto& [module, training] : modes_)
+      module->train(training);  // parents first: what is below one comes after it
   }
   EvaluationMode(const EvaluationMode&) = delete;
   EvaluationMode& operator=(const EvaluationMode&) = delete;
@@ -30,13 +31,14 @@ class EvaluationMode {
 
 }  // namespace
 
-Evaluation evaluate(nn::Layer& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch, std::int64_t most) {
+Evaluation evaluate(nn::Layer& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch,
+                    std::int64_t most) {
   const EvaluationMode mode(model);
   return evaluate([&](const Tensor& images) { return model(images); }, set, normalization, batch, most);
 }
 
-Evaluation evaluate(const std::function<Tensor(const Tensor& images)>& model, const ImageSet& set, const Normalization& normalization,
-                    std::int64_t batch, std::int64_t most) {
+Evaluation evaluate(const std::function<Tensor(const Tensor& images)>& model, const ImageSet& set,
+                    const Normalization& normalization, std::int64_t batch, std::int64_t most) {
   check(model != nullptr, "[evaluate] expected a function from images to logits, got an empty one");
   check(set.size() > 0, "[evaluate] expected at least one image, got an empty set");
   check(batch > 0, "[evaluate] expected a batch of at least 1, got {}", batch);
@@ -48,8 +50,9 @@ Evaluation evaluate(const std::function<Tensor(const Tensor& images)>& model, co
     const std::int64_t count = std::min(batch, size - first);
     const Batch part = to_tensors(evaluation_batch(set, normalization, first, count, loading_threads(set)), set);
     const Tensor logits = model(part.images);
-    check(logits.defined() && logits.shape() == Shape{count, set.classes}, "[evaluate] expected logits {} for images {}, got {}",
-          Shape{count, set.classes}, part.images.shape(), logits.defined() ? to_string(logits.shape()) : "an undefined tensor");
+    check(logits.defined() && logits.shape() == Shape{count, set.classes},
+          "[evaluate] expected logits {} for images {}, got {}", Shape{count, set.classes}, part.images.shape(),
+          logits.defined() ? to_string(logits.shape()) : "an undefined tensor");
     loss += cross_entropy(logits, part.labels).item() * static_cast<double>(count);
     correct += std::llround(accuracy(logits, part.labels) * static_cast<double>(count));
   }

@@ -14,7 +14,8 @@ namespace plumb::lab {
 std::optional<LinearModel> linear_model(const ImageData& data) {
   if (data.train.in_files() || data.train.classes < 2) return std::nullopt;
   constexpr std::int64_t last = 20;
-  const std::int64_t batch = std::min<std::int64_t>(64, data.train.size()), steps = std::clamp<std::int64_t>(data.train.size() / batch, 200, 1000);
+  const std::int64_t batch = std::min<std::int64_t>(64, data.train.size()),
+                     steps = std::clamp<std::int64_t>(data.train.size() / batch, 200, 1000);
   const DefaultsScope host({.dtype = DType::f32, .device = Device::cpu});
   const PrecisionScope exact(Precision::f32);
   const Normalization normalization = normalization_of(data.train);

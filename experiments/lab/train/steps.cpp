@@ -37,7 +37,10 @@ void Steps::advance() {
 Batches::Batches(TrialState& run, const Augmentation& augment)
     : steps_(run),
       loader_(run.env.data.train, run.env.normalization,
-              {.batch = run.options.batch, .seed = static_cast<std::uint64_t>(run.record.seed()), .augment = augment, .start_step = steps_.first_}) {}
+              {.batch = run.options.batch,
+               .seed = static_cast<std::uint64_t>(run.record.seed()),
+               .augment = augment,
+               .start_step = steps_.first_}) {}
 
 void Batches::advance() {
   steps_.advance();

@@ -11,8 +11,8 @@ namespace plumb::lab {
 
 class TrialState;
 
-// The numbers of a trial's steps, each of which is a step of its own for all random draws while the loop's body runs. An interrupt ends the loop, and
-// the trial, by an exception that the study catches.
+// The numbers of a trial's steps, each of which is a step of its own for all random draws while the loop's body runs.
+// An interrupt ends the loop, and the trial, by an exception that the study catches.
 class Steps {
  public:
   class Iterator {

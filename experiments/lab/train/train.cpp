@@ -14,7 +14,8 @@ constexpr std::int64_t traced_steps = 200;
 
 }  // namespace
 
-bool train(Trial& trial, Task& task, nn::Optimizer& optimizer, nn::Ema* ema, const AroundStep& around, std::int64_t log_every) {
+bool train(Trial& trial, Task& task, nn::Optimizer& optimizer, nn::Ema* ema, const AroundStep& around,
+           std::int64_t log_every) {
   const std::int64_t interval = log_every > 0 ? log_every : std::max<std::int64_t>(1, trial.steps() / traced_steps);
   for (const std::int64_t step : trial.each_step()) {
     const auto loss = task.loss_of(step);
@@ -25,22 +26,35 @@ bool train(Trial& trial, Task& task, nn::Optimizer& optimizer, nn::Ema* ema, con
     if (ema) ema->update();
     if (after) after(gradients);
     after = nullptr;  // what watched the passes is gone before one is repeated
-    trial.took({.step = step, .rate = rate, .reading = reading, .loss = loss, .traced = step % interval == 0 || step + 1 == trial.steps()});
+    trial.took({.step = step,
+                .rate = rate,
+                .reading = reading,
+                .loss = loss,
+                .traced = step % interval == 0 || step + 1 == trial.steps()});
   }
   return !trial.has_diverged();
 }
 
-ImageTask::ImageTask(const Trial& trial, const nn::Layer& model, Normalization normalization, const Augmentation& augment, double label_smoothing)
-    : trial_(trial), model_(model), normalization_(std::move(normalization)), augment_(augment), label_smoothing_(label_smoothing) {}
+ImageTask::ImageTask(const Trial& trial, const nn::Layer& model, Normalization normalization,
+                     const Augmentation& augment, double label_smoothing)
+    : trial_(trial),
+      model_(model),
+      normalization_(std::move(normalization)),
+      augment_(augment),
+      label_smoothing_(label_smoothing) {}
 
 std::function<Tensor()> ImageTask::loss_of(std::int64_t step) {
   const ImageSet& images = trial_.data().train;
   if (!loader_)
-    loader_ = std::make_unique<BatchLoader>(
-        images, normalization_,
-        LoaderOptions{
-            .batch = trial_.options().batch, .seed = trial_.seed(), .augment = augment_, .workers = loading_threads(images), .start_step = step});
-  return [this, batch = to_tensors(loader_->next(), images)] { return lab::loss_of(model_(batch.images), batch, label_smoothing_); };
+    loader_ = std::make_unique<BatchLoader>(images, normalization_,
+                                            LoaderOptions{.batch = trial_.options().batch,
+                                                          .seed = trial_.seed(),
+                                                          .augment = augment_,
+                                                          .workers = loading_threads(images),
+                                                          .start_step = step});
+  return [this, batch = to_tensors(loader_->next(), images)] {
+    return lab::loss_of(model_(batch.images), batch, label_smoothing_);
+  };
 }
 
 void Trial::train(nn::Layer& model, const AroundStep& around) {
@@ -50,7 +64,8 @@ void Trial::train(nn::Layer& model, const AroundStep& around) {
   std::optional<nn::Ema> ema;
   if (o.ema_decay > 0) ema.emplace(model, nn::EmaOptions{.decay = o.ema_decay, .warm_up = true});
   track(model, *optimizer, ema ? &*ema : nullptr);
-  ImageTask task(*this, model, normalization(), o.augment.make(data().name, data().train, options().batch), o.augment.smoothing());
+  ImageTask task(*this, model, normalization(), o.augment.make(data().name, data().train, options().batch),
+                 o.augment.smoothing());
   if (!lab::train(*this, task, *optimizer, ema ? &*ema : nullptr, around)) return;
   const Values evaluation = evaluate();
   if (!std::isfinite(value_of(evaluation, "val_loss")))
@@ -59,7 +74,8 @@ void Trial::train(nn::Layer& model, const AroundStep& around) {
   measure(evaluation);
   if (ema) ema->swap();  // the model ends with the weights that were evaluated
   run_.ema = nullptr, run_.optimizer = nullptr;
-  measure({{"images_per_second", static_cast<double>(steps() * options().batch) / std::max(run_.record.seconds, 1e-9)}});
+  measure(
+      {{"images_per_second", static_cast<double>(steps() * options().batch) / std::max(run_.record.seconds, 1e-9)}});
 }
 
 }  // namespace plumb::lab

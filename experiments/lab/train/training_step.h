@@ -11,7 +11,8 @@
 
 namespace plumb::lab {
 
-// One step of a training loop while it lives: random draws within it are the step's own, and --profile sees where it begins and ends.
+// One step of a training loop while it lives: random draws within it are the step's own, and --profile sees where it
+// begins and ends.
 class TrainingStep {
  public:
   TrainingStep(std::uint64_t seed, std::int64_t step)  // counted from 0

@@ -24,7 +24,9 @@ const Normalization& Trial::normalization() const { return run_.env.normalizatio
 const std::filesystem::path& Trial::folder() const { return run_.env.folder; }
 std::filesystem::path Trial::weights_file() const { return run_.weights_file(); }
 
-std::int64_t Trial::warmup() const { return options().warmup.value_or(std::llround(run_.recipe.warmup * static_cast<double>(steps()))); }
+std::int64_t Trial::warmup() const {
+  return options().warmup.value_or(std::llround(run_.recipe.warmup * static_cast<double>(steps())));
+}
 
 Batches Trial::batches(const Augmentation& augment) { return Batches(run_, augment); }
 Steps Trial::each_step() { return Steps(run_); }
@@ -32,8 +34,10 @@ Steps Trial::each_step() { return Steps(run_); }
 nn::ViTOptions Trial::vit(const ViTChoice& choice) {
   const NetworkOptions network = run_.env.by_point.network(point());
   nn::ViTOptions o = network.vit(data().train, steps());
-  if (choice.depth || point().find("depth")) o.depth = choice.depth ? *choice.depth : point().get<std::int64_t>("depth");
-  if (choice.gate || point().find("gate")) o.gate = choice.gate ? *choice.gate : nn::GateChoice(point().get<std::string>("gate"));
+  if (choice.depth || point().find("depth"))
+    o.depth = choice.depth ? *choice.depth : point().get<std::int64_t>("depth");
+  if (choice.gate || point().find("gate"))
+    o.gate = choice.gate ? *choice.gate : nn::GateChoice(point().get<std::string>("gate"));
   run_.recipe = network.recipe_of(*o.gate);
   o.recipe = run_.recipe;
   o.seed = seed();
@@ -52,22 +56,24 @@ void Trial::calibrate(nn::Layer& model) {
 
 void Trial::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {
   check(!run_.model, "[track] expected to be told once what a trial trains, got a second model");
-  check(run_.record.steps == 0, "[track] expected to be told what is trained before the first step, got it after step {}", run_.record.steps);
+  check(run_.record.steps == 0,
+        "[track] expected to be told what is trained before the first step, got it after step {}", run_.record.steps);
   run_.parameters = model.parameter_count();
   run_.record.model = model_facts(model);
   run_.model = &model, run_.optimizer = &optimizer, run_.ema = ema;
   run_.evaluate = [this_run = &run_] {
     std::optional<nn::EmaScope> averaged;
     if (this_run->ema) averaged.emplace(*this_run->ema);
-    const Evaluation e =
-        lab::evaluate(*this_run->model, this_run->env.data.validation, this_run->env.normalization, 256, this_run->options.eval_images);
+    const Evaluation e = lab::evaluate(*this_run->model, this_run->env.data.validation, this_run->env.normalization,
+                                       256, this_run->options.eval_images);
     return Values{{"val_loss", e.loss}, {"val_accuracy", e.accuracy}};
   };
   run_.restore();
   if (run_.options.save_weights && run_.leaves_files)
     if (const std::string lack = run_.weights_metadata().second; !lack.empty())  // before hours of training, not after
-      run_.note(
-          fmt::format("--save-weights: weights of {} will have no card, so that other programs cannot make the model: {}", point().label(), lack));
+      run_.note(fmt::format(
+          "--save-weights: weights of {} will have no card, so that other programs cannot make the model: {}",
+          point().label(), lack));
 }
 
 Values Trial::evaluate() { return run_.latest_evaluation(); }
@@ -91,7 +97,8 @@ std::vector<std::pair<std::int64_t, double>> Trial::traced(const std::string& na
   std::vector<std::pair<std::int64_t, double>> found;
   for (const std::string& line : run_.record.metrics) {
     const Json json = Json::parse(line);
-    if (const auto value = json.find(name); value != json.end()) found.emplace_back(json["step"], value->is_null() ? unknown : value->get<double>());
+    if (const auto value = json.find(name); value != json.end())
+      found.emplace_back(json["step"], value->is_null() ? unknown : value->get<double>());
   }
   return found;
 }

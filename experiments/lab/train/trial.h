@@ -1,5 +1,5 @@
-// One trial of a study while its body runs: where it is among the axes, its data, and what keeps a training of many steps whole: batches, log,
-// evaluation, divergence, checkpoints.
+// One trial of a study while its body runs: where it is among the axes, its data, and what keeps a training of many
+// steps whole: batches, log, evaluation, divergence, checkpoints.
 #pragma once
 
 #include <filesystem>
@@ -32,8 +32,8 @@ struct ViTChoice {
   std::optional<nn::GateChoice> gate = {};  // the axis "gate"
 };
 
-// What a body may do in the steps of Trial::train: called before each step, and what it returns, if anything, after the update, with that step's
-// gradients.
+// What a body may do in the steps of Trial::train: called before each step, and what it returns, if anything, after the
+// update, with that step's gradients.
 using AroundStep = std::function<std::function<void(const Gradients& gradients)>(std::int64_t step)>;
 
 class Trial {
@@ -56,12 +56,12 @@ class Trial {
   const std::filesystem::path& folder() const;  // where the run's files are
   std::filesystem::path weights_file() const;   // in it: where --save-weights puts this trial's weights
 
-  // A ViT by the options of the command line (their defaults where the program has none), for the images of the data set, with this trial's seed: the
-  // network that tables are of, for loops of one's own as well.
+  // A ViT by the options of the command line (their defaults where the program has none), for the images of the data
+  // set, with this trial's seed: the network that tables are of, for loops of one's own as well.
   nn::ViTOptions vit(const ViTChoice& choice = {});
-  // Trains it by the options of the command line, minimising the cross-entropy: optimizer, schedule, clipping, moving average; measures train_loss
-  // (mean over the last 20 steps), val_loss, val_accuracy and images_per_second; traces loss, lr_now and grad_norm in about 200 points. The model
-  // ends with the weights that were evaluated.
+  // Trains it by the options of the command line, minimising the cross-entropy: optimizer, schedule, clipping, moving
+  // average; measures train_loss (mean over the last 20 steps), val_loss, val_accuracy and images_per_second; traces
+  // loss, lr_now and grad_norm in about 200 points. The model ends with the weights that were evaluated.
   void train(nn::Layer& model, const AroundStep& around = {});
 
   // The --steps training batches of this trial, or the numbers of its steps.
@@ -73,20 +73,23 @@ class Trial {
   void mark_pretrained();
   [[deprecated("mark_pretrained")]] void is_trained() { mark_pretrained(); }
   // The record of a trial says what was trained: the network of track(), or else the ViT that vit() described.
-  // Tells what a loop of one's own trains, before its first step: checkpoints, --resume within the trial, replay, --eval-every and --save-weights
-  // then hold for it. They live until the body ends; with an average, that is what is evaluated and saved. If this trial has a checkpoint, its state
-  // is put back into them, and the loop goes on from there: whatever else the body keeps from step to step is not. One loop then, by batches() or
-  // each_step().
+  // Tells what a loop of one's own trains, before its first step: checkpoints, --resume within the trial, replay,
+  // --eval-every and --save-weights then hold for it. They live until the body ends; with an average, that is what is
+  // evaluated and saved. If this trial has a checkpoint, its state is put back into them, and the loop goes on from
+  // there: whatever else the body keeps from step to step is not. One loop then, by batches() or each_step().
   void track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema = nullptr);
-  // The evaluation of what is tracked, as it is now: val_loss and val_accuracy unless track_evaluation() says otherwise.
+  // The evaluation of what is tracked, as it is now: val_loss and val_accuracy unless track_evaluation() says
+  // otherwise.
   Values evaluate();
-  // How to evaluate what is tracked, for models that do not map images to logits; and under what names its weights are saved.
+  // How to evaluate what is tracked, for models that do not map images to logits; and under what names its weights are
+  // saved.
   void track_evaluation(std::function<Values()> evaluate);
   void save_under(nn::KeyMap names);
 
-  // Adds these values to the step's line of metrics.jsonl; "loss" and "lr" also show in the progress. log() also makes the last value under a name a
-  // result of the trial. A loss or a norm of gradients (tells_divergence(), divergence.h) that is not finite ends the trial as diverged, here and in
-  // measure(): the loop over the steps ends, and later values are left out.
+  // Adds these values to the step's line of metrics.jsonl; "loss" and "lr" also show in the progress. log() also makes
+  // the last value under a name a result of the trial. A loss or a norm of gradients (tells_divergence(), divergence.h)
+  // that is not finite ends the trial as diverged, here and in measure(): the loop over the steps ends, and later
+  // values are left out.
   void log(const Values& values);
   void trace(const Values& values);
   // The progress alone.
@@ -98,22 +101,27 @@ class Trial {
   // A JSON object for the files of the study's own (Study::file).
   void attach(const std::string& json);
 
-  // To be asked in each step, before its update: whether the training has diverged (divergence.h). If so, the trial is marked, and its body
-  // returns. `loss` computes the step's loss again.
+  // To be asked in each step, before its update: whether the training has diverged (divergence.h). If so, the trial is
+  // marked, and its body returns. `loss` computes the step's loss again.
   bool check_divergence(const Gradients& step, const std::function<Tensor()>& loss);
-  // The same of a step whose update was made with Optimizer::step_while_finite, and its loss in progress and log: as soon as its numbers have
-  // arrived, and at the latest two steps later or before anything else is logged, evaluated or written. Once it has diverged, the loop over the steps
-  // ends, and what the body logs, traces, attaches or measures of later steps is left out.
+  // The same of a step whose update was made with Optimizer::step_while_finite, and its loss in progress and log: as
+  // soon as its numbers have arrived, and at the latest two steps later or before anything else is logged, evaluated or
+  // written. Once it has diverged, the loop over the steps ends, and what the body logs, traces, attaches or measures
+  // of later steps is left out.
   void took(const TakenStep& step);
   [[deprecated("check_divergence")]] bool diverges(const Gradients& step, const std::function<Tensor()>& loss) {
     return check_divergence(step, loss);
   }
   bool has_diverged() const;
-  // Marks the trial as diverged at that step, counted from 0, by a rule of the body's own, after which the body returns: a result, "diverged_at".
-  // What the trial measured is kept in the files and left out of the statistics over seeds.
+  // Marks the trial as diverged at that step, counted from 0, by a rule of the body's own, after which the body
+  // returns: a result, "diverged_at". What the trial measured is kept in the files and left out of the statistics over
+  // seeds.
   void mark_diverged(std::int64_t step, const std::string& reason);
-  [[deprecated("mark_diverged")]] void diverged(std::int64_t step, const std::string& reason) { mark_diverged(step, reason); }
-  double recent_loss() const;  // mean over the last 20 steps that check_divergence() was asked about, or that took() was told of
+  [[deprecated("mark_diverged")]] void diverged(std::int64_t step, const std::string& reason) {
+    mark_diverged(step, reason);
+  }
+  double recent_loss()
+      const;  // mean over the last 20 steps that check_divergence() was asked about, or that took() was told of
   DivergenceWatch& watch() const;
 
   // What the trial's line in the progress says in place of its values, as something that is not well.
@@ -125,7 +133,8 @@ class Trial {
   TrialState& run_;
 };
 
-// Calls a body on the trial of this state, and records how it ended. Lets UsageError and TrialStopped{interrupted, enough} through.
+// Calls a body on the trial of this state, and records how it ended. Lets UsageError and TrialStopped{interrupted,
+// enough} through.
 void run_body(TrialState& run, const std::function<void(Trial&)>& body);
 
 // The one name for a trial of an experiment whose only axis is the seed (experiment.h).

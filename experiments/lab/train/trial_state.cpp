@@ -19,7 +19,9 @@ constexpr double hopeless_share = 0.98;  // of chance
 
 double log_classes(const ImageData& data) { return std::log(static_cast<double>(data.train.classes)); }
 
-std::string shown(double value, int digits) { return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "not finite"; }
+std::string shown(double value, int digits) {
+  return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "not finite";
+}
 
 // Throws UsageError for options that a body can only follow once it has said what it trains.
 void check_tracked(const TrialState& run) {
@@ -28,7 +30,9 @@ void check_tracked(const TrialState& run) {
                                    {run.options.save_weights, "--save-weights"},
                                    {run.options.stop_hopeless, "--stop-hopeless"},
                                    {run.capture_before >= 0, "--replay"}})
-    usage_check(!on, "{}: this program does not say what it trains; its loop would call track(model, optimizer) (experiments/lab/train/trial.h)",
+    usage_check(!on,
+                "{}: this program does not say what it trains; its loop would call track(model, optimizer) "
+                "(experiments/lab/train/trial.h)",
                 option);
 }
 
@@ -39,11 +43,12 @@ std::string line_of(const Json& object) { return object.dump(-1, ' ', false, Jso
 }  // namespace
 
 void check_name(const Point& point, const std::string& name) {
-  check(
-      !name.empty() && !point.find(name) && name != "step" && name != diverged_at && name != "divergence" && name != "status" && name != "steps" &&
-          name != "seconds" && name.find_first_of(",\"\n") == std::string::npos,
-      "[log] expected a name other than {}, step, steps, seconds, status, diverged_at and divergence, without comma, quote and line end, got \"{}\"",
-      fmt::join(point.entries() | std::views::keys, ", "), name);
+  check(!name.empty() && !point.find(name) && name != "step" && name != diverged_at && name != "divergence" &&
+            name != "status" && name != "steps" && name != "seconds" &&
+            name.find_first_of(",\"\n") == std::string::npos,
+        "[log] expected a name other than {}, step, steps, seconds, status, diverged_at and divergence, without comma, "
+        "quote and line end, got \"{}\"",
+        fmt::join(point.entries() | std::views::keys, ", "), name);
 }
 
 TrialState::TrialState(const TrialEnvironment& environment, const Point& point, std::string key_, std::size_t place_)
@@ -58,10 +63,17 @@ std::filesystem::path TrialState::checkpoint_file() const {
   return env.folder / "checkpoints" / fmt::format("{}-{:.8}.safetensors", record.point.file_stem(), key);
 }
 
-std::filesystem::path TrialState::weights_file() const { return env.folder / "weights" / (record.point.file_stem() + ".safetensors"); }
+std::filesystem::path TrialState::weights_file() const {
+  return env.folder / "weights" / (record.point.file_stem() + ".safetensors");
+}
 
 TrialCheckpoint TrialState::state() const {
-  TrialCheckpoint c{.key = key, .code = env.code, .machine = env.machine, .step = record.steps, .record = record, .recent = watch.recent()};
+  TrialCheckpoint c{.key = key,
+                    .code = env.code,
+                    .machine = env.machine,
+                    .step = record.steps,
+                    .record = record,
+                    .recent = watch.recent()};
   add_part(c.tensors, "model", nn::copies(nn::weights(*model)));
   add_part(c.tensors, "optimizer", optimizer->state());
   if (ema) add_part(c.tensors, "ema", ema->state());
@@ -92,7 +104,8 @@ std::optional<TrialCheckpoint> TrialState::read_checkpoint_of_folder() const {
     check(found.key == key, "{}: it is of other settings or data", file.string());
     check(found.code == env.code, "{}: it is of other code ({}, this is {})", file.string(), found.code, env.code);
     if (found.machine != env.machine)
-      note(fmt::format("{} goes on from step {} on another machine ({}, before {})", record.point.label(), found.step, env.machine, found.machine));
+      note(fmt::format("{} goes on from step {} on another machine ({}, before {})", record.point.label(), found.step,
+                       env.machine, found.machine));
     return found;
   } catch (const Error& e) {
     note(fmt::format("{} begins anew: {}", record.point.label(), one_line(e.what())));
@@ -104,7 +117,8 @@ std::optional<TrialCheckpoint> TrialState::read_checkpoint_of_folder() const {
 void TrialState::set_aside(const std::string& mark) const {
   const std::filesystem::path file = checkpoint_file();
   std::error_code none;
-  std::filesystem::rename(file, file.parent_path() / fmt::format("{}-{}.safetensors", file.stem().string(), mark), none);
+  std::filesystem::rename(file, file.parent_path() / fmt::format("{}-{}.safetensors", file.stem().string(), mark),
+                          none);
 }
 
 void TrialState::restore() {
@@ -112,7 +126,8 @@ void TrialState::restore() {
   const TrialCheckpoint* from = start_from ? start_from : found ? &*found : nullptr;
   if (!from) return;
   try {
-    nn::assign(nn::weights(*model), part_of(from->tensors, "model"), fmt::format("[checkpoint] {}", record.point.label()));
+    nn::assign(nn::weights(*model), part_of(from->tensors, "model"),
+               fmt::format("[checkpoint] {}", record.point.label()));
     optimizer->load_state(part_of(from->tensors, "optimizer"));
     if (ema) ema->load_state(part_of(from->tensors, "ema"));
   } catch (const Error&) {  // the body trains something else than it did: another call begins anew
@@ -132,7 +147,8 @@ void TrialState::note(const std::string& text) const {
 
 std::int64_t TrialState::first_step() {
   check_tracked(*this);
-  check(!(model && std::exchange(looped_, true)), "[track] expected one loop over the steps of a trial that tracks what it trains, got a second");
+  check(!(model && std::exchange(looped_, true)),
+        "[track] expected one loop over the steps of a trial that tracks what it trains, got a second");
   return model ? record.steps : 0;
 }
 
@@ -148,7 +164,8 @@ void TrialState::before_step(std::int64_t next) {
 }
 
 void TrialState::after_step() {
-  const bool last = step + 1 == options.steps, evaluates = options.eval_every > 0 && (last || (step + 1) % options.eval_every == 0),
+  const bool last = step + 1 == options.steps,
+             evaluates = options.eval_every > 0 && (last || (step + 1) % options.eval_every == 0),
              judges = options.stop_hopeless && step + 1 == options.steps / 2;
   const bool timed = std::isfinite(enough_seconds);  // each step by itself
   if (last || evaluates || judges || timed || step + 1 == capture_before || step + 1 == stop_before) settle();
@@ -160,7 +177,8 @@ void TrialState::after_step() {
   record.steps = step + 1;
   if (!model || !leaves_files) return;
   if (evaluates) last ? log(latest_evaluation()) : trace(latest_evaluation());
-  if (judges && watch.recent().size() == DivergenceWatch::patience && watch.recent_loss() >= hopeless_share * watch.chance()) {
+  if (judges && watch.recent().size() == DivergenceWatch::patience &&
+      watch.recent_loss() >= hopeless_share * watch.chance()) {
     save_checkpoint();
     throw TrialStopped{TrialStopped::Why::hopeless};
   }
@@ -195,7 +213,8 @@ void TrialState::settle(std::size_t most_left) {
     pending_.clear();  // steps that changed nothing, or that nobody is to know of
     ended_ = true;
     record.steps = taken.step;
-    const RandomScope random({.seed = static_cast<std::uint64_t>(record.seed()), .step = static_cast<std::uint32_t>(taken.step)});
+    const RandomScope random(
+        {.seed = static_cast<std::uint64_t>(record.seed()), .step = static_cast<std::uint32_t>(taken.step)});
     mark_diverged(taken.step, watch.reason(taken.loss));
   }
 }
@@ -313,8 +332,8 @@ void TrialState::call(const std::function<void()>& body) {
     if (error_) std::rethrow_exception(error_);
   } catch (const TrialStopped& stopped) {
     if (stopped.why != TrialStopped::Why::hopeless) throw;
-    ended_as(Status::hopeless, fmt::format("loss {:.4g} after half of the steps, at least {:.0f} % of chance ({:.4g})", watch.recent_loss(),
-                                           100 * hopeless_share, watch.chance()));
+    ended_as(Status::hopeless, fmt::format("loss {:.4g} after half of the steps, at least {:.0f} % of chance ({:.4g})",
+                                           watch.recent_loss(), 100 * hopeless_share, watch.chance()));
   } catch (const UsageError&) {
     throw;
   } catch (const std::bad_alloc&) {
@@ -346,9 +365,10 @@ std::string TrialState::outcome(const std::vector<std::string>& show) const {
   for (const std::string& name : warning.empty() ? show : std::vector<std::string>())
     if (std::ranges::find(record.values, name, &Values::value_type::first) != record.values.end()) {
       const double value = value_of(record.values, name);
-      text += (text.empty() ? "" : "  ") + (name == "val_accuracy" && std::isfinite(value) ? fmt::format("acc {:.1f} %", 100 * value)
-                                            : name == "train_loss" && std::isfinite(value) ? fmt::format("loss {:.3f}", value)
-                                                                                           : fmt::format("{} {}", name, shown(value, 4)));
+      text += (text.empty() ? "" : "  ") +
+              (name == "val_accuracy" && std::isfinite(value) ? fmt::format("acc {:.1f} %", 100 * value)
+               : name == "train_loss" && std::isfinite(value) ? fmt::format("loss {:.3f}", value)
+                                                              : fmt::format("{} {}", name, shown(value, 4)));
     }
   return text;
 }

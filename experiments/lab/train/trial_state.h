@@ -1,4 +1,5 @@
-// The inside of an Trial: what its study gives it, what it has left behind so far, and what happens between two of its steps.
+// The inside of an Trial: what its study gives it, what it has left behind so far, and what happens between two of its
+// steps.
 #pragma once
 
 #include <chrono>
@@ -77,7 +78,8 @@ class TrialState {
   double fastest_step = std::numeric_limits<double>::infinity();  // seconds
   std::int64_t parameters = 0;                                    // of what is tracked
 
-  // Steps whose numbers may be under way, of which the oldest are taken in until no more than `most_left` are left, and all that have arrived.
+  // Steps whose numbers may be under way, of which the oldest are taken in until no more than `most_left` are left, and
+  // all that have arrived.
   void took(const TakenStep& taken);
   void settle(std::size_t most_left = 0);
   // Takes them all in. Whether one of them has diverged: then nothing that the body does in later steps is reported.
@@ -87,8 +89,8 @@ class TrialState {
   void trace(const Values& values);  // Trial::trace
   // Of what is tracked, as it is now: the last evaluation, if no step came since.
   Values latest_evaluation();
-  // Ends the trial as diverged if one of these values that tells_divergence() is not finite. The body may still say a better reason, by
-  // Trial::mark_diverged() or Trial::check_divergence().
+  // Ends the trial as diverged if one of these values that tells_divergence() is not finite. The body may still say a
+  // better reason, by Trial::mark_diverged() or Trial::check_divergence().
   void end_if_not_finite(const Values& values);
   bool ended_by_value() const { return ended_by_value_; }
   void show(std::int64_t of_step, double loss, double rate);
@@ -113,7 +115,8 @@ class TrialState {
   void save_weights();
   // Calls a body, and records how it ended (run_body, trial.h).
   void call(const std::function<void()>& body);
-  std::string outcome(const std::vector<std::string>& show) const;  // for the progress: "loss 1.2  acc 61 %", "diverged at step 3: ..."
+  std::string outcome(
+      const std::vector<std::string>& show) const;  // for the progress: "loss 1.2  acc 61 %", "diverged at step 3: ..."
 
  private:
   TrialCheckpoint state() const;
@@ -125,7 +128,8 @@ class TrialState {
   static constexpr std::size_t most_pending = 2;
   std::deque<TakenStep> pending_;
   bool ended_ = false, ended_by_value_ = false;
-  void join(std::int64_t of_step, const std::string& object);  // adds the JSON object's values to the step's line of metrics.jsonl
+  void join(std::int64_t of_step,
+            const std::string& object);  // adds the JSON object's values to the step's line of metrics.jsonl
   using Clock = std::chrono::steady_clock;
   Clock::time_point step_began_{}, checkpointed_ = Clock::now();
 };

@@ -48,7 +48,9 @@ inline void __syncwarp(unsigned mask = ~0u) { emulator::warp_barrier(mask); }
 
 namespace emulator {
 
-inline int lane() { return static_cast<int>((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32); }
+inline int lane() {
+  return static_cast<int>((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32);
+}
 
 template <class T>
 T shuffle(unsigned mask, T value, int from) {

@@ -101,8 +101,8 @@ TEST_CASE("without arguments the defaults hold", "[experiments]") {
 
 TEST_CASE("values follow after a space or an equals sign", "[experiments]") {
   Study s;
-  CHECK(s.parse({"--depths=6,24", "--lrs", "1e-3,.5", "--seeds", "0..2,7", "--drop-key=0.25", "--init", "-0.5", "--threads=3", "--data-dir", "a=b",
-                 "--shared", "--no-progress"}) == Action::run);
+  CHECK(s.parse({"--depths=6,24", "--lrs", "1e-3,.5", "--seeds", "0..2,7", "--drop-key=0.25", "--init", "-0.5",
+                 "--threads=3", "--data-dir", "a=b", "--shared", "--no-progress"}) == Action::run);
   CHECK(s.depths == Integers{6, 24});
   CHECK(s.lrs == Numbers{1e-3, .5});
   CHECK(s.seeds == Integers{0, 1, 2, 7});
@@ -131,8 +131,8 @@ TEST_CASE("flag beats config beats preset beats default, in any order", "[experi
   const TemporaryFolder folder;
   std::ofstream(folder / "c.json") << R"({"steps": 30, /* both kinds */ "batch": 16, "lrs": [0.5]} // of comments)";
   const std::string file = (folder / "c.json").string();
-  for (const Names& arguments :
-       {Names{"--batch", "4", "--config", file, "--preset", "quick"}, Names{"--preset=quick", "--config=" + file, "--batch=4"}}) {
+  for (const Names& arguments : {Names{"--batch", "4", "--config", file, "--preset", "quick"},
+                                 Names{"--preset=quick", "--config=" + file, "--batch=4"}}) {
     Study s;
     s.parse(arguments);
     CHECK(s.batch == 4);
@@ -146,8 +146,9 @@ TEST_CASE("flag beats config beats preset beats default, in any order", "[experi
 TEST_CASE("what --print-config prints gives the same settings again", "[experiments]") {
   const TemporaryFolder folder;
   Study first;
-  CHECK(first.parse({"--preset", "quick", "--gates", "all", "--lrs", "1e-5,0.1,3e-4", "--seeds", "0..2,7", "--drop-key", "0.1", "--init", "1e-6",
-                     "--shared", "--data-dir", "a \"quoted\" // folder", "--print-config"}) == Action::done);
+  CHECK(first.parse({"--preset", "quick", "--gates", "all", "--lrs", "1e-5,0.1,3e-4", "--seeds", "0..2,7", "--drop-key",
+                     "0.1", "--init", "1e-6", "--shared", "--data-dir", "a \"quoted\" // folder", "--print-config"}) ==
+        Action::done);
   std::ofstream(folder / "c.json") << first.printed;
   Study second;
   second.parse({"--config", (folder / "c.json").string(), "--print-config"});
@@ -180,10 +181,12 @@ TEST_CASE("a configuration may write lists as the command line does", "[experime
 TEST_CASE("help, version and lists go to stdout and end", "[experiments]") {
   Study s;
   CHECK(s.parse({"--help"}) == Action::done);
-  for (const char* part : {"Studies.", "--drop-key N", "[6, 48]", "[all]", "glyphs, fashion [glyphs]", "quick", "study --preset quick"})
+  for (const char* part :
+       {"Studies.", "--drop-key N", "[6, 48]", "[all]", "glyphs, fashion [glyphs]", "quick", "study --preset quick"})
     CHECK_THAT(s.printed, contains(part));
   std::size_t begin = 0;
-  for (std::size_t end; (end = s.printed.find('\n', begin)) != std::string::npos; begin = end + 1) CHECK(end - begin <= 80);
+  for (std::size_t end; (end = s.printed.find('\n', begin)) != std::string::npos; begin = end + 1)
+    CHECK(end - begin <= 80);
 
   CHECK(s.parse({"--batch", "wrong", "-h"}) == Action::done);
   CHECK(s.parse({"--version"}) == Action::done);
@@ -205,7 +208,8 @@ TEST_CASE("unknown options and names suggest the nearest", "[experiments]") {
   CHECK(usage_error({"--qqqqqqqqqq"}) == "unknown option --qqqqqqqqqq; --help lists them");
   CHECK(usage_error({"-b"}) == "unknown option -b; --help lists them");
   CHECK(usage_error({"--gates", "post,layerscal"}) == "--gates: unknown gate 'layerscal'; did you mean 'layerscale'?");
-  CHECK(usage_error({"--gates", "qqqqqqqqqq"}) == "--gates: unknown gate 'qqqqqqqqqq'; known: post, pre, rezero, layerscale");
+  CHECK(usage_error({"--gates", "qqqqqqqqqq"}) ==
+        "--gates: unknown gate 'qqqqqqqqqq'; known: post, pre, rezero, layerscale");
   CHECK(usage_error({"--data", "glyph"}) == "--data: unknown data set 'glyph'; did you mean 'glyphs'?");
   CHECK(usage_error({"--preset", "quik"}) == "--preset: unknown preset 'quik'; did you mean 'quick'?");
   CHECK(usage_error({"--preset", "paper"}) == "--preset: unknown preset 'paper'; known: quick");
@@ -214,12 +218,14 @@ TEST_CASE("unknown options and names suggest the nearest", "[experiments]") {
 TEST_CASE("values that are no numbers or out of range are refused", "[experiments]") {
   CHECK(usage_error({"--batch", "0"}) == "--batch expects an integer in [1, 1048576], got 0");
   CHECK(usage_error({"--batch", "1.5"}) == "--batch expects an integer in [1, 1048576], got '1.5'");
-  CHECK(usage_error({"--batch", "9999999999999999999"}) == "--batch expects an integer in [1, 1048576], got '9999999999999999999'");
+  CHECK(usage_error({"--batch", "9999999999999999999"}) ==
+        "--batch expects an integer in [1, 1048576], got '9999999999999999999'");
   CHECK(usage_error({"--drop-key", "1.5"}) == "--drop-key expects a number in [0, 1), got 1.5");
   CHECK(usage_error({"--drop-key", "1"}) == "--drop-key expects a number in [0, 1), got 1");
   CHECK(usage_error({"--lrs", "0"}) == "--lrs expects numbers above 0 such as 0.001,0.01, got 0");
   CHECK(usage_error({"--threads", "0"}) == "--threads expects an integer in [1, 256], or 'all', got 0");
-  for (const char* number : {"nan", "inf", "1e999", "1x", "0x1", " 1", "+1"}) CHECK_THAT(usage_error({"--lrs", number}), contains("--lrs expects"));
+  for (const char* number : {"nan", "inf", "1e999", "1x", "0x1", " 1", "+1"})
+    CHECK_THAT(usage_error({"--lrs", number}), contains("--lrs expects"));
 }
 
 TEST_CASE("lists that are empty, doubled or endless are refused", "[experiments]") {
@@ -228,7 +234,8 @@ TEST_CASE("lists that are empty, doubled or endless are refused", "[experiments]
   CHECK(usage_error({"--depths", "8..6"}) == "--depths: the range 8..6 is empty; write 6..8");
   CHECK(usage_error({"--depths", "4..6,5"}) == "--depths: 5 is given twice; each value once");
   CHECK_THAT(usage_error({"--seeds", "0..9223372036854775807"}), contains("more than 10000 values"));
-  for (const char* range : {"..", "1..", "..2", "1..2..3", "1...3"}) CHECK_THAT(usage_error({"--seeds", range}), contains("--seeds expects"));
+  for (const char* range : {"..", "1..", "..2", "1..2..3", "1...3"})
+    CHECK_THAT(usage_error({"--seeds", range}), contains("--seeds expects"));
 }
 
 TEST_CASE("missing, doubled and stray arguments are named", "[experiments]") {
@@ -281,7 +288,8 @@ TEST_CASE("only what decides results must be equal to resume", "[experiments]") 
   longer["tau"] = 1;
   shorter.erase("steps");
   CHECK(first.cli.difference(longer.dump()) == "tau is 1 there and unknown here");
-  CHECK(first.cli.difference(shorter.dump()).empty());  // an option that is younger than the record, and was not asked for
+  CHECK(first.cli.difference(shorter.dump())
+            .empty());  // an option that is younger than the record, and was not asked for
   Study given;
   given.parse({"--steps", "200"});
   CHECK(given.cli.difference(shorter.dump()) == "steps is not recorded there and 200 here");
@@ -303,7 +311,9 @@ TEST_CASE("errors become exit statuses", "[experiments]") {
 TEST_CASE("a preset that breaks a rule is a mistake that shows", "[experiments]") {
   Study s;
   s.cli.preset("broken", "names a gate that is not there", [&s] { s.gates = {"pots"}; });
-  CHECK(test::error_of([&] { s.parse({"--preset", "broken"}); }) == "preset broken: gates: unknown gate 'pots'; did you mean 'post'?");
+  CHECK(test::error_of([&] {
+          s.parse({"--preset", "broken"});
+        }) == "preset broken: gates: unknown gate 'pots'; did you mean 'post'?");
 }
 
 TEST_CASE("values that a preset explains show where they come from until something else is given", "[experiments]") {
@@ -322,7 +332,9 @@ TEST_CASE("values that a preset explains show where they come from until somethi
         cli.explain("--width", fmt::format("paper {}", w));
       });
     cli.default_preset("w3");
-    cli.listing("--compare", &about, "Compare", [&] { return fmt::format("{}", fmt::join(about, "|")); }).one_of("preset", {"w3", "w4"}).pair();
+    cli.listing("--compare", &about, "Compare", [&] { return fmt::format("{}", fmt::join(about, "|")); })
+        .one_of("preset", {"w3", "w4"})
+        .pair();
     cli.rule([&] {
       if (cli.given("--twice")) return;
       twice = 2 * width;
@@ -339,19 +351,26 @@ TEST_CASE("values that a preset explains show where they come from until somethi
     return text;
   };
   const std::string file = (folder / "c.json").string();
-  CHECK_THAT(printed({"--print-config"}), contains("\"width\": 3,") && contains("// Width [paper 3]\n") && contains("\"twice\": 6") &&
-                                              contains("// Twice the width [2 x width]\n") && contains("}\n// a note\n//\n// of two lines\n"));
-  CHECK_THAT(printed({"--print-config", "--preset", "w4"}), contains("\"width\": 4,") && contains("// Width [paper 4]\n"));
-  CHECK_THAT(printed({"--print-config", "--width", "5"}), contains("// Width [given; w3 has 3]\n") && contains("\"twice\": 10"));
-  CHECK_THAT(printed({"--print-config", "--config", file.c_str(), "--preset", "w4"}), contains("// Width [given; w4 has 4]\n"));
+  CHECK_THAT(printed({"--print-config"}),
+             contains("\"width\": 3,") && contains("// Width [paper 3]\n") && contains("\"twice\": 6") &&
+                 contains("// Twice the width [2 x width]\n") && contains("}\n// a note\n//\n// of two lines\n"));
+  CHECK_THAT(printed({"--print-config", "--preset", "w4"}),
+             contains("\"width\": 4,") && contains("// Width [paper 4]\n"));
+  CHECK_THAT(printed({"--print-config", "--width", "5"}),
+             contains("// Width [given; w3 has 3]\n") && contains("\"twice\": 10"));
+  CHECK_THAT(printed({"--print-config", "--config", file.c_str(), "--preset", "w4"}),
+             contains("// Width [given; w4 has 4]\n"));
   CHECK_THAT(printed({"--print-config", "--config", file.c_str(), "--width", "3"}), contains("// Width [paper 3]\n"));
-  CHECK_THAT(printed({"--print-config", "--twice", "1"}), contains("\"twice\": 1 ") && contains("// Twice the width\n"));
+  CHECK_THAT(printed({"--print-config", "--twice", "1"}),
+             contains("\"twice\": 1 ") && contains("// Twice the width\n"));
   CHECK_THAT(printed({"--help"}), contains("Width [3]") && contains("Twice the width [by rule]"));
   CHECK(printed({"--compare", "w3", "w4"}) == "w3|w4");
   CHECK(printed({"--compare", "w4,w3"}) == "w4|w3");
   CHECK(printed({"--compare", "w4", "--width", "9"}) == "w4");
   CHECK(printed({"--compare", "w4", "w4"}) == "w4|w4");
-  CHECK(test::error_of([&] { printed({"--compare", "w3", "w4", "w4"}); }) == "unexpected argument 'w4'; --compare takes two names");
+  CHECK(test::error_of([&] {
+          printed({"--compare", "w3", "w4", "w4"});
+        }) == "unexpected argument 'w4'; --compare takes two names");
 }
 
 TEST_CASE("a configuration keeps the name of its preset, which decides nothing by itself", "[experiments]") {
@@ -380,7 +399,8 @@ TEST_CASE("a program without presets has no option for them", "[experiments]") {
   CHECK_THAT(Study().cli.help(), contains("--preset NAME"));
 }
 
-TEST_CASE("a switch that is on goes off with --no-, and what a program varies says what to give instead", "[experiments]") {
+TEST_CASE("a switch that is on goes off with --no-, and what a program varies says what to give instead",
+          "[experiments]") {
   bool stop = true, loud = false;
   std::string pool = "mean", shape = "plain";
   Cli cli("study", "Studies.");
@@ -389,7 +409,8 @@ TEST_CASE("a switch that is on goes off with --no-, and what a program varies sa
   cli.option("--shape", &shape, "Shapes");
   cli.option("--stop-early", &stop, "Stop early");
   cli.option("--loud", &loud, "Say more");
-  CHECK_THAT(cli.help(), contains("Stop early [on; off with --no-stop-early]") && contains("Say more\n") && !contains("--pool"));
+  CHECK_THAT(cli.help(),
+             contains("Stop early [on; off with --no-stop-early]") && contains("Say more\n") && !contains("--pool"));
   const auto error = [&](const char* argument) {
     const char* arguments[] = {"study", argument, "token"};
     return test::error_of([&] { cli.parse(3, arguments); });
@@ -403,8 +424,10 @@ TEST_CASE("a switch that is on goes off with --no-, and what a program varies sa
   CHECK((!stop && loud));
 }
 
-TEST_CASE("help has lists under a heading of their own, before the general options, and options declared after one stay where they were",
-          "[experiments]") {
+TEST_CASE(
+    "help has lists under a heading of their own, before the general options, and options declared after one stay "
+    "where they were",
+    "[experiments]") {
   StudyOptions options;
   bool checks = false, other = false;
   Cli cli("study", "Studies.");
@@ -416,12 +439,14 @@ TEST_CASE("help has lists under a heading of their own, before the general optio
   options.declare(cli);
   const std::string help = cli.help();
   CHECK_THAT(help, contains("\nInstead of a run:\n  --list-things ") && contains("\nModel:\n  --other "));
-  const std::size_t own = help.find("\nInstead of a run:\n"), output = help.find("\nOutput:\n"), general = help.find("\nGeneral:\n");
+  const std::size_t own = help.find("\nInstead of a run:\n"), output = help.find("\nOutput:\n"),
+                    general = help.find("\nGeneral:\n");
   CHECK((output < own && own < general));
   CHECK((own < help.find("--check-things") && help.find("--check-things") < general));
 }
 
-TEST_CASE("the command line and the help name the program that was called, run.json's experiment is what was declared", "[experiments]") {
+TEST_CASE("the command line and the help name the program that was called, run.json's experiment is what was declared",
+          "[experiments]") {
   Study s;
   CHECK(s.cli.program() == "study");
   const char* arguments[] = {"/opt/my programs/my study", "--steps", "3"};

@@ -40,9 +40,10 @@ TEST_CASE("every channel moves alike") {
 TEST_CASE("placements follow the frozen layout of the draws") {
   const Augmentation augmentation{4, true};
   for (const std::int64_t sample : {std::int64_t{0}, std::int64_t{7}, (std::int64_t{1} << 32) + 5}) {
-    const plumb::Draw draw = plumb::philox(
-        {3, static_cast<std::uint32_t>(plumb::Purpose::augmentation), static_cast<std::uint32_t>(sample >> 32), static_cast<std::uint32_t>(sample)},
-        plumb::random_key(11, "data.augment"));
+    const plumb::Draw draw =
+        plumb::philox({3, static_cast<std::uint32_t>(plumb::Purpose::augmentation),
+                       static_cast<std::uint32_t>(sample >> 32), static_cast<std::uint32_t>(sample)},
+                      plumb::random_key(11, "data.augment"));
     const Placement p = draw_placement(augmentation, 11, 3, sample);
     CHECK(p.shift_y == std::int64_t{draw[0] & 0xFFFF} * 9 / 65536 - 4);
     CHECK(p.shift_x == std::int64_t{draw[0] >> 16} * 9 / 65536 - 4);
@@ -70,7 +71,9 @@ TEST_CASE("placements cover every shift evenly and mirror half of the images") {
 }
 
 TEST_CASE("placements change with seed, epoch and sample, and what is off stays off") {
-  const auto same = [](const Placement& a, const Placement& b) { return a.shift_y == b.shift_y && a.shift_x == b.shift_x && a.flip == b.flip; };
+  const auto same = [](const Placement& a, const Placement& b) {
+    return a.shift_y == b.shift_y && a.shift_x == b.shift_x && a.flip == b.flip;
+  };
   const Augmentation wide{16, true};
   int seeds = 0, epochs = 0, samples = 0;
   for (std::int64_t i = 0; i < 100; ++i) {

@@ -30,7 +30,8 @@ TEST_CASE("CIFAR-10 records are read in order, over all files") {
 
 TEST_CASE("CIFAR-100 keeps the fine label") {
   const TemporaryFolder folder;
-  const std::string path = write_bytes(folder / "train.bin", joined({cifar_record({19, 42}, 1), cifar_record({0, 99}, 2)}));
+  const std::string path =
+      write_bytes(folder / "train.bin", joined({cifar_record({19, 42}, 1), cifar_record({0, 99}, 2)}));
   const ImageSet set = read_cifar100({path});
   CHECK(set.classes == 100);
   CHECK(set.labels == std::vector<std::int32_t>{42, 99});
@@ -53,25 +54,29 @@ TEST_CASE("a partial CIFAR record is an error that states the sizes") {
   const Bytes whole = joined({cifar_record({1}, 1), cifar_record({2}, 2)});
   for (const std::size_t length : {1u, 3072u, 3074u, 6145u}) {
     const Bytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
-    for (const std::string& path : {write_bytes(folder / "cut.bin", cut), write_bytes(folder / "cut.bin.gz", gzip(cut))})
+    for (const std::string& path :
+         {write_bytes(folder / "cut.bin", cut), write_bytes(folder / "cut.bin.gz", gzip(cut))})
       CHECK_THAT(data_error_of(path, [&] { read_cifar10({path}); }),
-                 contains(fmt::format("expected CIFAR-10 records of 3073 bytes, got {} bytes: {} records and {} bytes", length, length / 3073,
-                                      length % 3073)));
+                 contains(fmt::format("expected CIFAR-10 records of 3073 bytes, got {} bytes: {} records and {} bytes",
+                                      length, length / 3073, length % 3073)));
   }
 }
 
 TEST_CASE("CIFAR files of the other kind, or foreign ones, are refused") {
   const TemporaryFolder folder;
-  const std::string ten = write_bytes(folder / "ten.bin", cifar_record({1})), hundred = write_bytes(folder / "hundred.bin", cifar_record({1, 2}));
+  const std::string ten = write_bytes(folder / "ten.bin", cifar_record({1})),
+                    hundred = write_bytes(folder / "hundred.bin", cifar_record({1, 2}));
   CHECK_THAT(data_error_of(ten, [&] { read_cifar100({ten}); }), contains("or CIFAR-10?"));
   CHECK_THAT(data_error_of(hundred, [&] { read_cifar10({hundred}); }), contains("or CIFAR-100?"));
   const std::string wrong = write_bytes(folder / "wrong.bin", joined({cifar_record({9}), cifar_record({10})}));
-  CHECK_THAT(data_error_of(wrong, [&] { read_cifar10({wrong}); }), contains("record 1: expected a CIFAR-10 label in 0..9, got 10"));
+  CHECK_THAT(data_error_of(wrong, [&] { read_cifar10({wrong}); }),
+             contains("record 1: expected a CIFAR-10 label in 0..9, got 10"));
   const std::string coarse = write_bytes(folder / "coarse.bin", cifar_record({20, 0}));
   CHECK_THAT(data_error_of(coarse, [&] { read_cifar100({coarse}); }), contains("label in 0..19, got 20"));
   const std::string fine = write_bytes(folder / "fine.bin", cifar_record({19, 100}));
   CHECK_THAT(data_error_of(fine, [&] { read_cifar100({fine}); }), contains("label in 0..99, got 100"));
-  const std::string empty = write_bytes(folder / "empty.bin", {}), nothing = write_bytes(folder / "nothing.bin.gz", gzip({}));
+  const std::string empty = write_bytes(folder / "empty.bin", {}),
+                    nothing = write_bytes(folder / "nothing.bin.gz", gzip({}));
   CHECK_THAT(data_error_of(empty, [&] { read_cifar10({empty}); }), contains("empty"));
   CHECK_THAT(data_error_of(nothing, [&] { read_cifar10({nothing}); }), contains("at least one record"));
 }

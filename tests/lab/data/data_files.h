@@ -35,7 +35,8 @@ inline Bytes read_bytes(const std::filesystem::path& path) {
 // One gzip member.
 inline Bytes gzip(Bytes content) {
   z_stream z{};
-  if (::deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) throw std::runtime_error("deflateInit2");
+  if (::deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::runtime_error("deflateInit2");
   Bytes out(::deflateBound(&z, static_cast<uLong>(content.size())) + 64);
   z.next_in = content.data();
   z.avail_in = static_cast<uInt>(content.size());

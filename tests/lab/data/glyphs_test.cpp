@@ -34,7 +34,8 @@ Features pixels_of(const ImageSet& set) {
   return f;
 }
 
-// Amplitudes of five orientations and three wave lengths, summed over 8x8 patches: nonlinear functions of linear patch features.
+// Amplitudes of five orientations and three wave lengths, summed over 8x8 patches: nonlinear functions of linear patch
+// features.
 Features amplitudes_of(const ImageSet& set) {
   Features f{15, {}, set.labels};
   for (std::int64_t n = 0; n < set.size(); ++n) {
@@ -48,8 +49,8 @@ Features amplitudes_of(const ImageSet& set) {
           double mean = 0, re = 0, im = 0, re1 = 0, im1 = 0;
           for (int y = patch / 4 * 8; y < patch / 4 * 8 + 8; ++y)
             for (int x = patch % 4 * 8; x < patch % 4 * 8 + 8; ++x) {
-              const double grey = p[y * 32 + x] + p[1024 + y * 32 + x] + p[2048 + y * 32 + x], c = std::cos(kx * x + ky * y),
-                           s = std::sin(kx * x + ky * y);
+              const double grey = p[y * 32 + x] + p[1024 + y * 32 + x] + p[2048 + y * 32 + x],
+                           c = std::cos(kx * x + ky * y), s = std::sin(kx * x + ky * y);
               mean += grey / 64;
               re += grey * c;
               im += grey * s;
@@ -85,7 +86,8 @@ double softmax_accuracy(const Features& train, const Features& test, int epochs,
         const float top = *std::max_element(z.begin(), z.end());
         float sum = 0;
         for (float& v : z) sum += v = std::exp(v - top);
-        for (std::size_t k = 0; k < 10; ++k) slopes[b][k] = z[k] / sum - (static_cast<std::size_t>(train.labels[begin + b]) == k);
+        for (std::size_t k = 0; k < 10; ++k)
+          slopes[b][k] = z[k] / sum - (static_cast<std::size_t>(train.labels[begin + b]) == k);
       }
       for (std::size_t b = 0; b < 50; ++b)
         for (std::size_t k = 0; k < 10; ++k) {
@@ -141,7 +143,8 @@ TEST_CASE("no two glyphs are the same, within or across the splits") {
 
 TEST_CASE("glyphs use the range of a byte without clipping much of it") {
   const ImageSet set = make_glyphs(GlyphSplit::train, 200);
-  const auto clipped = std::count_if(set.pixels.begin(), set.pixels.end(), [](std::uint8_t p) { return p == 0 || p == 255; });
+  const auto clipped =
+      std::count_if(set.pixels.begin(), set.pixels.end(), [](std::uint8_t p) { return p == 0 || p == 255; });
   CHECK(static_cast<double>(clipped) < 0.05 * static_cast<double>(set.pixels.size()));
   const Normalization n = normalization_of(set);
   for (std::size_t c = 0; c < 3; ++c) {

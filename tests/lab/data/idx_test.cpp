@@ -20,7 +20,9 @@ struct Pair {
   }
 };
 
-Bytes cut(const Bytes& bytes, std::size_t length) { return Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length)); }
+Bytes cut(const Bytes& bytes, std::size_t length) {
+  return Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length));
+}
 
 }  // namespace
 
@@ -55,7 +57,8 @@ TEST_CASE("an IDX file cut off anywhere is an error that names it") {
   const Pair whole;
   for (const bool packed : {false, true}) {
     Pair pair;
-    const Bytes images = packed ? gzip(whole.images) : whole.images, labels = packed ? gzip(whole.labels) : whole.labels;
+    const Bytes images = packed ? gzip(whole.images) : whole.images,
+                labels = packed ? gzip(whole.labels) : whole.labels;
     pair.labels = labels;
     for (std::size_t length = 0; length < images.size(); ++length) {
       pair.images = cut(images, length);
@@ -96,28 +99,37 @@ TEST_CASE("IDX errors say what was expected, what came, and what it may be") {
     pair.images = std::move(bytes);
     return data_error_of(pair.images_path(), [&] { pair.read(); });
   };
-  CHECK_THAT(image_error(labels), contains("expected IDX magic 0x00000803 (unsigned bytes, 3 dimensions), got 0x00000801; is it a file of labels?"));
-  CHECK_THAT(image_error({'<', '!', 'D', 'O', 'C', 'T', 'Y', 'P', 'E'}), contains("got 0x3c21444f; is it another format?"));
+  CHECK_THAT(
+      image_error(labels),
+      contains(
+          "expected IDX magic 0x00000803 (unsigned bytes, 3 dimensions), got 0x00000801; is it a file of labels?"));
+  CHECK_THAT(image_error({'<', '!', 'D', 'O', 'C', 'T', 'Y', 'P', 'E'}),
+             contains("got 0x3c21444f; is it another format?"));
   CHECK_THAT(image_error(cut(images, 10)), contains("header of 16 bytes, got 10"));
   CHECK_THAT(image_error(cut(images, 70)), contains("expected 60 bytes of 3 images of 4x5 from byte 16 on, got 54"));
   CHECK_THAT(image_error(idx_file({0, 28, 28}, {})), contains("at least one image"));
   CHECK_THAT(image_error(idx_file({3, 4, 0}, {})), contains("at least one pixel"));
   CHECK_THAT(image_error(idx_file({3, 4, 4}, some_pixels(60))), contains("got 12 bytes more"));
-  CHECK_THAT(image_error(gzip(idx_file({3, 4, 4}, some_pixels(60)))), contains("expected the end of the content after 3 images of 4x4"));
+  CHECK_THAT(image_error(gzip(idx_file({3, 4, 4}, some_pixels(60)))),
+             contains("expected the end of the content after 3 images of 4x4"));
   CHECK_THAT(image_error({}), contains("empty"));
   pair.images = images;
   const auto label_error = [&](Bytes bytes) {
     pair.labels = std::move(bytes);
     return data_error_of(pair.labels_path(), [&] { pair.read(); });
   };
-  CHECK_THAT(label_error(images), contains("expected IDX magic 0x00000801 (unsigned bytes, 1 dimension), got 0x00000803; is it a file of images?"));
-  CHECK_THAT(label_error(idx_file({2}, {1, 2})), contains("expected 3 labels, one for each image of " + pair.images_path()));
+  CHECK_THAT(
+      label_error(images),
+      contains("expected IDX magic 0x00000801 (unsigned bytes, 1 dimension), got 0x00000803; is it a file of images?"));
+  CHECK_THAT(label_error(idx_file({2}, {1, 2})),
+             contains("expected 3 labels, one for each image of " + pair.images_path()));
   CHECK_THAT(label_error(idx_file({3}, {1, 10, 2})), contains("labels in 0..9, got 10 for image 1"));
 }
 
 TEST_CASE("an IDX header that promises the world is refused before anything is allocated") {
   Pair pair;
-  for (const std::vector<std::uint32_t>& sizes : {std::vector<std::uint32_t>{~0u, ~0u, ~0u}, {~0u, 1024, 1024}, {1, ~0u, 1}, {1u << 30, 28, 28}})
+  for (const std::vector<std::uint32_t>& sizes :
+       {std::vector<std::uint32_t>{~0u, ~0u, ~0u}, {~0u, 1024, 1024}, {1, ~0u, 1}, {1u << 30, 28, 28}})
     for (const bool packed : {false, true}) {
       const Bytes file = idx_file(sizes, some_pixels(60));
       pair.images = packed ? gzip(file) : file;
@@ -128,7 +140,8 @@ TEST_CASE("an IDX header that promises the world is refused before anything is a
 TEST_CASE("IDX sizes whose product wraps around to nothing are refused") {
   Pair pair;
   pair.images = idx_file({1u << 30, 1u << 30, 16}, {});  // 2^64 bytes
-  CHECK_THAT(data_error_of(pair.images_path(), [&] { pair.read(); }), contains("at most 1024x1024, got a header with 1073741824x16"));
+  CHECK_THAT(data_error_of(pair.images_path(), [&] { pair.read(); }),
+             contains("at most 1024x1024, got a header with 1073741824x16"));
 }
 
 TEST_CASE("a small gzip file that unpacks to much more than its header says is left early") {
@@ -151,7 +164,8 @@ TEST_CASE("the published Fashion-MNIST files hold what their authors say") {
   CHECK(packed.labels[1] == 2);
 
   const TemporaryFolder folder;
-  const ImageSet plain = read_idx(write_bytes(folder / "images", gunzip(images)), write_bytes(folder / "labels", gunzip(labels)));
+  const ImageSet plain =
+      read_idx(write_bytes(folder / "images", gunzip(images)), write_bytes(folder / "labels", gunzip(labels)));
   CHECK(plain.pixels == packed.pixels);
   CHECK(plain.labels == packed.labels);
 }

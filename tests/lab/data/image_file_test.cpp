@@ -30,7 +30,8 @@ Pixels expected(const std::string& name) {
 int largest_difference(const Pixels& a, const Pixels& b) {
   REQUIRE((a.channels == b.channels && a.height == b.height && a.width == b.width));
   int largest = 0;
-  for (std::size_t i = 0; i < a.bytes.size(); ++i) largest = std::max(largest, std::abs(static_cast<int>(a.bytes[i]) - static_cast<int>(b.bytes[i])));
+  for (std::size_t i = 0; i < a.bytes.size(); ++i)
+    largest = std::max(largest, std::abs(static_cast<int>(a.bytes[i]) - static_cast<int>(b.bytes[i])));
   return largest;
 }
 
@@ -77,7 +78,8 @@ TEST_CASE("what is written as PNG is read as it was") {
     const std::string bytes = png(original), path = write_bytes(folder / "a.png", {bytes.begin(), bytes.end()});
     const Pixels back = read_image(path);
     for (std::int64_t c = 0; c < 3; ++c)
-      CHECK(std::equal(back.plane(c), back.plane(c) + back.height * back.width, original.plane(original.channels == 1 ? 0 : c)));
+      CHECK(std::equal(back.plane(c), back.plane(c) + back.height * back.width,
+                       original.plane(original.channels == 1 ? 0 : c)));
   }
   CHECK_THAT(error_of([] { png({2, 1, 1, {0, 0}}); }), contains("expected one channel or three, got 2"));
 }
@@ -92,27 +94,31 @@ TEST_CASE("images in files may keep their size, and that they are enlarged is sa
   CHECK((native.validation.height == side && native.validation.width == side));
   CHECK(enlargement(native.train).empty());
   const ImageData large = open_image_folder((folder / "a").string(), {.side = side + 8});
-  CHECK(enlargement(large.train) == fmt::format("images of {} x {} pixels ({}) are enlarged to {} x {}", first.height, first.width,
-                                                (folder / "a/train/ant/a.png").string(), side + 8, side + 8));
+  CHECK(enlargement(large.train) == fmt::format("images of {} x {} pixels ({}) are enlarged to {} x {}", first.height,
+                                                first.width, (folder / "a/train/ant/a.png").string(), side + 8,
+                                                side + 8));
   CHECK(enlargement(open_image_folder((folder / "a").string(), {.side = side - 1}).train).empty());
 
   const auto main = [](int argc, const char* const* argv) {
     Study study("sizes", "Sizes.");
-    return study.run(argc, argv, [](Trial& trial) { trial.measure({{"side", static_cast<double>(trial.vit({.depth = 1, .gate = "pre"}).image)}}); });
+    return study.run(argc, argv, [](Trial& trial) {
+      trial.measure({{"side", static_cast<double>(trial.vit({.depth = 1, .gate = "pre"}).image)}});
+    });
   };
   const auto trained = [&](const Words& words) {
-    const Ended e =
-        call(folder.path(), main,
-             with({"--image-folder", "a", "--batch", "2", "--steps", "1", "--patch", "1", "--no-progress", "--overwrite", "--out", "r"}, words));
+    const Ended e = call(folder.path(), main,
+                         with({"--image-folder", "a", "--batch", "2", "--steps", "1", "--patch", "1", "--no-progress",
+                               "--overwrite", "--out", "r"},
+                              words));
     INFO(e.err);
     CHECK(e.status == 0);
     return std::pair(e.err, read_file(folder / "r/results.csv"));
   };
   const auto [said, results] = trained({});
-  CHECK_THAT(said,
-             contains(fmt::format("images of {} x {} pixels (a/train/ant/a.png) are enlarged to 224 x 224: ViT, dim 64, 2 heads, patch 1, mean of "
-                                  "50176 tokens; --image-size native keeps their size\n",
-                                  first.height, first.width)));
+  CHECK_THAT(said, contains(fmt::format("images of {} x {} pixels (a/train/ant/a.png) are enlarged to 224 x 224: ViT, "
+                                        "dim 64, 2 heads, patch 1, mean of "
+                                        "50176 tokens; --image-size native keeps their size\n",
+                                        first.height, first.width)));
   CHECK_THAT(results, contains(",224\n"));
   const auto [silence, kept] = trained({"--image-size", "native"});
   CHECK_THAT(silence, !contains("enlarged"));
@@ -127,7 +133,8 @@ TEST_CASE("files that are no whole picture are refused in one line") {
     const std::string path = write_bytes(folder / "x.png", bytes);
     return data_error_of(path, [&] { read_image(path); });
   };
-  CHECK_THAT(error({'h', 'e', 'l', 'l', 'o', ' ', 'y', 'o', 'u'}), contains("expected a PNG or JPEG file, got other bytes"));
+  CHECK_THAT(error({'h', 'e', 'l', 'l', 'o', ' ', 'y', 'o', 'u'}),
+             contains("expected a PNG or JPEG file, got other bytes"));
   CHECK_THAT(error({1}), contains("expected a PNG or JPEG file, got other bytes"));
   CHECK_THAT(error(gzip({'x'})), contains("expected a PNG or JPEG file, got gzip"));
   CHECK_THAT(error({}), contains("the file is empty"));
@@ -174,7 +181,8 @@ TEST_CASE("files that are no whole picture are refused in one line") {
   // A header that promises more than any picture has: nothing is allocated.
   Bytes huge = read_bytes(golden / "colours.jpg");
   for (std::size_t i = 0; i + 8 < huge.size(); ++i)
-    if (huge[i] == 0xff && huge[i + 1] == 0xc0) std::fill_n(huge.begin() + static_cast<std::ptrdiff_t>(i) + 5, 4, std::uint8_t{0xfd});
+    if (huge[i] == 0xff && huge[i + 1] == 0xc0)
+      std::fill_n(huge.begin() + static_cast<std::ptrdiff_t>(i) + 5, 4, std::uint8_t{0xfd});
   CHECK_THAT(error(huge), contains("expected at most 67108864 pixels, its header says 65021 x 65021"));
 }
 
@@ -186,14 +194,18 @@ TEST_CASE("an evaluated image is resized and cut as torchvision does it for timm
         Pixels turned{3, image.width, image.height, Bytes(image.bytes.size())};
         for (int c = 0; c < 3; ++c)
           for (std::int64_t y = 0; y < image.height; ++y)
-            for (std::int64_t x = 0; x < image.width; ++x) turned.plane(c)[x * image.height + y] = image.plane(c)[y * image.width + x];
+            for (std::int64_t x = 0; x < image.width; ++x)
+              turned.plane(c)[x * image.height + y] = image.plane(c)[y * image.width + x];
         image = turned;
       }
       const std::string name = fmt::format("evaluated {}{} {:g}", way, side, crop);
       CAPTURE(name);
       CHECK(largest_difference(fitted(image, side, side, crop), expected(name)) <= 1);
     }
-  CHECK_THAT(error_of([] { fitted({1, 1, 500'000, Bytes(500'000)}, 224, 224, 1); }), contains("sides are nearer to each other, got 500000 x 1"));
+  CHECK_THAT(error_of([] {
+               fitted({1, 1, 500'000, Bytes(500'000)}, 224, 224, 1);
+             }),
+             contains("sides are nearer to each other, got 500000 x 1"));
 }
 
 TEST_CASE("a folder of images: classes by name, files at any depth, sizes of their own") {
@@ -210,7 +222,8 @@ TEST_CASE("a folder of images: classes by name, files at any depth, sizes of the
 
   // Batches: fitted, or cut from the whole file; the same whoever prepares them, and errors of all threads arrive.
   const Normalization plain{{0, 0, 0}, {1, 1, 1}};
-  const HostBatch first = evaluation_batch(data.train, plain, 0, 6), again = evaluation_batch(data.train, plain, 0, 6, 4);
+  const HostBatch first = evaluation_batch(data.train, plain, 0, 6),
+                  again = evaluation_batch(data.train, plain, 0, 6, 4);
   CHECK(first.images == again.images);
   CHECK(first.images[5] == static_cast<float>(fitted(data.train, 0).bytes[5]) / 255.0f);
   for (const Augmentation& augment : {Augmentation(), light_augmentation(), deit_augmentation(224)}) {
@@ -244,7 +257,9 @@ TEST_CASE("a folder of images: classes by name, files at any depth, sizes of the
 
 TEST_CASE("folders that hold no classes or other ones are refused, and one without validation images says so") {
   const TemporaryFolder folder;
-  const auto error = [&](const fs::path& path) { return data_error_of(path.string(), [&] { open_image_folder(path.string(), {}); }); };
+  const auto error = [&](const fs::path& path) {
+    return data_error_of(path.string(), [&] { open_image_folder(path.string(), {}); });
+  };
   CHECK_THAT(error(folder / "none"), contains("no such folder"));
   CHECK_THAT(error(put(folder / "file.png", "bits.png")), contains("expected a folder of images, got a file"));
   fs::create_directories(folder / "empty");
@@ -259,7 +274,8 @@ TEST_CASE("folders that hold no classes or other ones are refused, and one witho
   CHECK((plain.train.size() == 2 && plain.validation.size() == 0 && plain.validation_is == "none"));
   CHECK(image_files((folder / "a").string()).size() == 3);
   CHECK(image_files((folder / "file.png").string()).size() == 1);
-  CHECK_THAT(error_of([&] { image_files((folder / "empty").string()); }), contains("expected PNG or JPEG files in it, got none"));
+  CHECK_THAT(error_of([&] { image_files((folder / "empty").string()); }),
+             contains("expected PNG or JPEG files in it, got none"));
   CHECK_THAT(error_of([&] { image_files("/no/such"); }), contains("/no/such: no such file or folder"));
 }
 
@@ -269,5 +285,6 @@ TEST_CASE("normalizations by name") {
   CHECK(normalization_named("half", set).std == std::vector<float>{0.5f, 0.5f, 0.5f});
   CHECK(normalization_named("data", set).mean == std::vector<float>{0, 0.2f, 1});
   const ImageSet grey{.channels = 1, .height = 1, .width = 1, .classes = 1, .pixels = {0}, .labels = {0}};
-  CHECK_THAT(error_of([&] { normalization_named("half", grey); }), contains("expected three channels for half, got 1; choose data"));
+  CHECK_THAT(error_of([&] { normalization_named("half", grey); }),
+             contains("expected three channels for half, got 1; choose data"));
 }

@@ -20,7 +20,8 @@ using plumb::test::error_of;
 namespace {
 
 const nn::TensorFile& golden() {
-  static const nn::TensorFile file = nn::read_safetensors(std::string(PLUMB_SOURCE_DIR) + "/tests/golden/augment.safetensors");
+  static const nn::TensorFile file =
+      nn::read_safetensors(std::string(PLUMB_SOURCE_DIR) + "/tests/golden/augment.safetensors");
   return file;
 }
 
@@ -52,8 +53,10 @@ double distance(std::vector<double> a, std::vector<double> b) {
   std::ranges::sort(a), std::ranges::sort(b);
   double largest = 0;
   for (const double v : a)
-    largest = std::max(largest, std::abs(static_cast<double>(std::ranges::upper_bound(a, v) - a.begin()) / static_cast<double>(a.size()) -
-                                         static_cast<double>(std::ranges::upper_bound(b, v) - b.begin()) / static_cast<double>(b.size())));
+    largest = std::max(
+        largest,
+        std::abs(static_cast<double>(std::ranges::upper_bound(a, v) - a.begin()) / static_cast<double>(a.size()) -
+                 static_cast<double>(std::ranges::upper_bound(b, v) - b.begin()) / static_cast<double>(b.size())));
   return largest;
 }
 
@@ -63,7 +66,8 @@ TEST_CASE("every operation of RandAugment is timm's, whichever way it is drawn")
   const std::set<std::string> geometric{"rotate", "shear_x", "shear_y", "translate_x", "translate_y"};
   for (const std::string kind : {"colour", "grey"}) {
     const Pixels image = pixels_of(golden().tensors.at(kind + "/image"));
-    const std::vector<std::uint8_t> fill = kind == "colour" ? std::vector<std::uint8_t>{120, 110, 100} : std::vector<std::uint8_t>{120};
+    const std::vector<std::uint8_t> fill =
+        kind == "colour" ? std::vector<std::uint8_t>{120, 110, 100} : std::vector<std::uint8_t>{120};
     std::map<std::pair<std::string, int>, std::vector<Pixels>> variants;  // by operation and level
     for (const auto& [name, tensor] : golden().tensors)
       if (const auto parts = parts_of(name, '/');
@@ -108,8 +112,8 @@ TEST_CASE("parts of an image are resized to the byte as Pillow does it") {
     const auto numbers = parts_of(parts[2], ',');
     const auto at = [&](int i) { return static_cast<std::int64_t>(std::stoi(numbers[static_cast<std::size_t>(i)])); };
     const Pixels image = pixels_of(golden().tensors.at(parts[0] + "/image"));
-    const Pixels result =
-        resize(image, {at(0), at(1), at(2), at(3)}, at(4), at(5), parts[3] == "bicubic" ? Interpolation::bicubic : Interpolation::bilinear);
+    const Pixels result = resize(image, {at(0), at(1), at(2), at(3)}, at(4), at(5),
+                                 parts[3] == "bicubic" ? Interpolation::bicubic : Interpolation::bilinear);
     CHECK(difference(result, pixels_of(tensor)) == std::pair(0, 0));
     ++cases;
   }
@@ -175,7 +179,8 @@ TEST_CASE("erasing takes its share of images, and of each a rectangle that becom
 }
 
 TEST_CASE("boxes of crops and of erasing lie as torchvision and timm draw them") {
-  // RandomResizedCrop.get_params and RandomErasing._erase, said again with another generator: a try at a time, until one fits.
+  // RandomResizedCrop.get_params and RandomErasing._erase, said again with another generator: a try at a time, until
+  // one fits.
   constexpr std::int64_t side = 128;
   constexpr int draws = 20000;
   std::mt19937_64 random(1);
@@ -185,8 +190,9 @@ TEST_CASE("boxes of crops and of erasing lie as torchvision and timm draw them")
     bool whole;                 // whether a box may be as large as the image
     Box (*draw)(RandomStream&);
   };
-  for (const Form& form : {Form{0.08, 1, 4.0 / 3, true, [](RandomStream& s) { return draw_crop(side, side, 0.08, s); }},
-                           Form{0.02, 1.0 / 3, 1 / 0.3, false, [](RandomStream& s) { return draw_erasure(side, side, 1, s); }}}) {
+  for (const Form& form :
+       {Form{0.08, 1, 4.0 / 3, true, [](RandomStream& s) { return draw_crop(side, side, 0.08, s); }},
+        Form{0.02, 1.0 / 3, 1 / 0.3, false, [](RandomStream& s) { return draw_erasure(side, side, 1, s); }}}) {
     std::vector<double> areas, ratios, tops, theirs[3];
     for (int i = 0; i < draws; ++i) {
       RandomStream stream(0, "test", 0, i);
@@ -195,16 +201,19 @@ TEST_CASE("boxes of crops and of erasing lie as torchvision and timm draw them")
       ratios.push_back(std::log(static_cast<double>(box.height) / static_cast<double>(box.width)));
       tops.push_back(static_cast<double>(box.top) / static_cast<double>(side - box.height + 1));
       for (int attempt = 0; attempt < 10; ++attempt) {
-        const double area = uniform(form.least, form.most) * side * side, ratio = std::exp(uniform(-std::log(form.ratio), std::log(form.ratio)));
+        const double area = uniform(form.least, form.most) * side * side,
+                     ratio = std::exp(uniform(-std::log(form.ratio), std::log(form.ratio)));
         const auto h = std::lround(std::sqrt(area * ratio)), w = std::lround(std::sqrt(area / ratio));
         if (form.whole ? h > side || w > side : h >= side || w >= side) continue;
         theirs[0].push_back(static_cast<double>(h * w));
         theirs[1].push_back(std::log(static_cast<double>(h) / static_cast<double>(w)));
-        theirs[2].push_back(static_cast<double>(std::uniform_int_distribution<long>(0, side - h)(random)) / static_cast<double>(side - h + 1));
+        theirs[2].push_back(static_cast<double>(std::uniform_int_distribution<long>(0, side - h)(random)) /
+                            static_cast<double>(side - h + 1));
         break;
       }
     }
-    const double chance = 2 * std::sqrt(2.0 / draws);  // of two samples of one distribution one in 1,500 pairs lies further apart
+    const double chance =
+        2 * std::sqrt(2.0 / draws);  // of two samples of one distribution one in 1,500 pairs lies further apart
     CHECK(distance(areas, theirs[0]) < chance);
     CHECK(distance(ratios, theirs[1]) < chance);
     CHECK(distance(tops, theirs[2]) < chance);
@@ -254,9 +263,11 @@ TEST_CASE("mixup and cutmix keep the share that they say, of images and of label
     const int batches = 300;
     for (std::int64_t item = 0; item < batches; ++item) {
       std::vector<float> images(static_cast<std::size_t>(B * C * H * W));
-      for (std::int64_t i = 0; i < B; ++i) std::fill_n(images.begin() + i * C * H * W, C * H * W, static_cast<float>(i));
+      for (std::int64_t i = 0; i < B; ++i)
+        std::fill_n(images.begin() + i * C * H * W, C * H * W, static_cast<float>(i));
       RandomStream stream(0, "test", 0, item);
-      const double share = mix_batch(images, B, C, H, W, cut ? Augmentation{.cutmix = 1} : Augmentation{.mixup = 0.8}, stream);
+      const double share =
+          mix_batch(images, B, C, H, W, cut ? Augmentation{.cutmix = 1} : Augmentation{.mixup = 0.8}, stream);
       mean += share / batches;
       for (std::int64_t i = 0; i < B; ++i) {
         const auto own = static_cast<double>(i), other = static_cast<double>(B - 1 - i);

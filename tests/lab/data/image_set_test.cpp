@@ -21,7 +21,8 @@ TEST_CASE("padding centres the image in zeros") {
   const ImageSet padded = pad_to(set, 5);
   CHECK(padded.height == 5);
   CHECK(padded.width == 5);
-  CHECK(padded.pixels == std::vector<std::uint8_t>{0, 0, 0, 0, 0, 0, 1, 2, 3, 0, 0, 4, 5, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  CHECK(padded.pixels ==
+        std::vector<std::uint8_t>{0, 0, 0, 0, 0, 0, 1, 2, 3, 0, 0, 4, 5, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
   CHECK(padded.labels == set.labels);
 }
 

@@ -12,7 +12,8 @@ namespace {
 Bytes read_all(const std::string& path, std::size_t step) {
   InputFile file(path);
   Bytes all, part(step);
-  while (const std::size_t got = file.read(part)) all.insert(all.end(), part.begin(), part.begin() + static_cast<std::ptrdiff_t>(got));
+  while (const std::size_t got = file.read(part))
+    all.insert(all.end(), part.begin(), part.begin() + static_cast<std::ptrdiff_t>(got));
   CHECK(file.position() == all.size());
   return all;
 }
@@ -99,7 +100,8 @@ TEST_CASE("gzip data cut off anywhere are an error") {
   const TemporaryFolder folder;
   const Bytes packed = gzip(some_pixels(2000));
   for (std::size_t length = 2; length < packed.size(); ++length) {
-    const std::string path = write_bytes(folder / "cut.gz", Bytes(packed.begin(), packed.begin() + static_cast<std::ptrdiff_t>(length)));
+    const std::string path =
+        write_bytes(folder / "cut.gz", Bytes(packed.begin(), packed.begin() + static_cast<std::ptrdiff_t>(length)));
     data_error_of(path, [&] { read_all(path, 512); });
   }
 }
@@ -128,7 +130,8 @@ TEST_CASE("bytes after the gzip data are an error") {
   for (const Bytes& rest : {Bytes{0}, Bytes{0x1f}, Bytes{0x1f, 0x8b}, Bytes(1000, 0), Bytes(1000, 0x1f)}) {
     const std::string path = write_bytes(folder / "more.gz", joined(gzip(some_pixels(100)), rest));
     const std::string message = data_error_of(path, [&] { read_all(path, 64); });
-    if (rest[0] != 0x1f) CHECK_THAT(message, contains("expected the end of the file after its gzip data, got other bytes"));
+    if (rest[0] != 0x1f)
+      CHECK_THAT(message, contains("expected the end of the file after its gzip data, got other bytes"));
     data_error_of(path, [&] {
       InputFile file(path);
       Bytes to;

@@ -67,7 +67,8 @@ TEST_CASE("training batches follow the epoch's order and drop its remainder") {
     CHECK(batch.labels == std::vector<std::int64_t>(order.begin() + batch.first, order.begin() + batch.first + 4));
     REQUIRE(batch.images.size() == 4 * 32);
     for (std::size_t b = 0; b < 4; ++b)
-      for (std::size_t i = 0; i < 32; ++i) REQUIRE(batch.images[b * 32 + i] == static_cast<float>(set.image(batch.labels[b])[i]) / 255.0f);
+      for (std::size_t i = 0; i < 32; ++i)
+        REQUIRE(batch.images[b * 32 + i] == static_cast<float>(set.image(batch.labels[b])[i]) / 255.0f);
   }
 }
 
@@ -75,14 +76,16 @@ TEST_CASE("a batch may be the whole set, and no larger") {
   const ImageSet set = numbered_set(6);
   BatchLoader loader(set, plain, {.batch = 6});
   for (std::int64_t epoch = 0; epoch < 3; ++epoch) CHECK(loader.next().epoch == epoch);
-  CHECK_THAT(error_of([&] { BatchLoader(set, plain, {.batch = 7}); }), contains("a batch of at most 6, the images of the training set, got 7"));
+  CHECK_THAT(error_of([&] { BatchLoader(set, plain, {.batch = 7}); }),
+             contains("a batch of at most 6, the images of the training set, got 7"));
 }
 
 TEST_CASE("a loader's options are checked") {
   const ImageSet set = numbered_set(6), empty{2, 4, 4, 10, {}, {}};
   CHECK_THAT(error_of([&] { BatchLoader(set, plain, {.batch = 0}); }), contains("at least one image, got 0"));
   CHECK_THAT(error_of([&] { BatchLoader(set, plain, {.batch = 2, .start_step = -1}); }), contains("got -1"));
-  CHECK_THAT(error_of([&] { BatchLoader(set, plain, {.batch = 2, .augment = {.crop_padding = 5}}); }), contains("0..4, got 5"));
+  CHECK_THAT(error_of([&] { BatchLoader(set, plain, {.batch = 2, .augment = {.crop_padding = 5}}); }),
+             contains("0..4, got 5"));
   CHECK_THAT(error_of([&] { BatchLoader(set, {{0.5f}, {1.0f}}, {.batch = 2}); }), contains("2 channels, got 1 means"));
   CHECK_THAT(error_of([&] { BatchLoader(empty, plain, {.batch = 2}); }), contains("empty set"));
 }
@@ -119,11 +122,13 @@ TEST_CASE("training images are augmented by seed, epoch and sample, in zero byte
   for (std::uint32_t epoch = 0; epoch < 3; ++epoch) {
     const HostBatch batch = loader.next();
     for (std::size_t b = 0; b < 8; ++b) {
-      const std::vector<std::uint8_t> pixels = placed(original(set, batch.labels[b]), draw_placement(augment, 6, epoch, batch.labels[b])).bytes;
+      const std::vector<std::uint8_t> pixels =
+          placed(original(set, batch.labels[b]), draw_placement(augment, 6, epoch, batch.labels[b])).bytes;
       moved += !std::equal(pixels.begin(), pixels.end(), set.image(batch.labels[b]));
       for (std::size_t i = 0; i < 32; ++i) {
         const std::size_t c = i / 16;
-        REQUIRE(batch.images[b * 32 + i] == (static_cast<float>(pixels[i]) / 255.0f - normalization.mean[c]) / normalization.std[c]);
+        REQUIRE(batch.images[b * 32 + i] ==
+                (static_cast<float>(pixels[i]) / 255.0f - normalization.mean[c]) / normalization.std[c]);
       }
     }
   }
@@ -153,7 +158,8 @@ TEST_CASE("evaluation batches are slices of the set, in order") {
   CHECK(batch.labels == std::vector<std::int64_t>{3, 4, 5, 6});
   CHECK(batch.images[32] == static_cast<float>(set.image(4)[0]) / 255.0f);
   CHECK(evaluation_batch(set, plain, 9, 1).labels[0] == 9);
-  for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 11}, {10, 1}, {-1, 2}, {3, 0}, {11, 1}, {5, INT64_MAX}})
+  for (const auto& [first, count] :
+       {std::pair<std::int64_t, std::int64_t>{0, 11}, {10, 1}, {-1, 2}, {3, 0}, {11, 1}, {5, INT64_MAX}})
     CHECK_THAT(error_of([&, f = first, n = count] { evaluation_batch(set, plain, f, n); }), contains("within 0..9"));
 }
 
@@ -204,7 +210,8 @@ TEST_CASE("with repeats an image comes several times in a row, augmented anew, a
   for (int step = 0; step < 3; ++step) {
     const HostBatch batch = loader.next();
     labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
-    for (std::int64_t i = 0; i < 8; ++i) images.emplace_back(batch.images.begin() + i * 32, batch.images.begin() + (i + 1) * 32);
+    for (std::int64_t i = 0; i < 8; ++i)
+      images.emplace_back(batch.images.begin() + i * 32, batch.images.begin() + (i + 1) * 32);
   }
   int alike = 0;
   for (std::size_t i = 0; i < 24; ++i) {
@@ -217,15 +224,18 @@ TEST_CASE("with repeats an image comes several times in a row, augmented anew, a
   BatchLoader once(set, plain, {.batch = 8, .seed = 5, .augment = augment});
   const HostBatch first = once.next();
   for (std::int64_t i = 0; i < 8; ++i)
-    CHECK(std::equal(images[static_cast<std::size_t>(3 * i)].begin(), images[static_cast<std::size_t>(3 * i)].end(), first.images.begin() + i * 32));
+    CHECK(std::equal(images[static_cast<std::size_t>(3 * i)].begin(), images[static_cast<std::size_t>(3 * i)].end(),
+                     first.images.begin() + i * 32));
   augment.repeats = 9;
   CHECK_THAT(plumb::test::error_of([&] { BatchLoader(set, plain, {.batch = 8, .augment = augment}).next(); }),
              contains("[loader] expected 1 to 8 repeats of an image, got 9"));
 }
 
-TEST_CASE("a mixed batch is its images and those of the reversed batch, to its share, and so are its labels and its loss") {
+TEST_CASE(
+    "a mixed batch is its images and those of the reversed batch, to its share, and so are its labels and its loss") {
   const ImageSet set = numbered_set(12);
-  BatchLoader mixing(set, plain, {.batch = 6, .seed = 2, .augment = {.mixup = 0.8}}), bare(set, plain, {.batch = 6, .seed = 2});
+  BatchLoader mixing(set, plain, {.batch = 6, .seed = 2, .augment = {.mixup = 0.8}}),
+      bare(set, plain, {.batch = 6, .seed = 2});
   for (int step = 0; step < 4; ++step) {
     const HostBatch mixed = mixing.next(), own = bare.next();
     CHECK(mixed.labels == own.labels);
@@ -233,7 +243,8 @@ TEST_CASE("a mixed batch is its images and those of the reversed batch, to its s
     for (std::size_t i = 0; i < 6; ++i)
       for (std::size_t k = 0; k < 32; ++k)
         CHECK(mixed.images[i * 32 + k] ==
-              Approx(mixed.share * own.images[i * 32 + k] + (1 - mixed.share) * own.images[(5 - i) * 32 + k]).margin(1e-5));
+              Approx(mixed.share * own.images[i * 32 + k] + (1 - mixed.share) * own.images[(5 - i) * 32 + k])
+                  .margin(1e-5));
     const Batch batch = to_tensors(mixed, set);
     std::vector<double> reversed(mixed.labels.rbegin(), mixed.labels.rend());
     CHECK(batch.others.values() == reversed);
@@ -257,7 +268,8 @@ TEST_CASE("a loader with all of DeiT's augmentation started at step k continues 
   BatchLoader whole(colour, normalization, {.batch = 5, .seed = 3, .augment = deit_augmentation(8)});
   for (std::int64_t step = 0; step < 9; ++step) {
     const HostBatch expected = whole.next();
-    BatchLoader resumed(colour, normalization, {.batch = 5, .seed = 3, .augment = deit_augmentation(8), .start_step = step});
+    BatchLoader resumed(colour, normalization,
+                        {.batch = 5, .seed = 3, .augment = deit_augmentation(8), .start_step = step});
     const HostBatch found = resumed.next();
     CHECK(equal(found, expected));
     CHECK(found.share == expected.share);

@@ -22,7 +22,8 @@ void write_idx_set(const fs::path& dir, std::uint8_t first_label, bool packed) {
 }  // namespace
 
 TEST_CASE("the data sets are listed, and glyphs need no folder") {
-  CHECK(data_set_names() == std::vector<std::string>{"glyphs", "fashion-mnist", "mnist", "cifar-10", "cifar-100", "image-folder"});
+  CHECK(data_set_names() ==
+        std::vector<std::string>{"glyphs", "fashion-mnist", "mnist", "cifar-10", "cifar-100", "image-folder"});
   const ImageData data = open_data("glyphs", "");
   CHECK(data.name == "glyphs");
   CHECK(data.train.size() == 12'800);
@@ -31,7 +32,8 @@ TEST_CASE("the data sets are listed, and glyphs need no folder") {
 
 TEST_CASE("an unknown data set is a usage error with the nearest name") {
   CHECK_THROWS_AS(open_data("cifar10", "/"), plumb::UsageError);
-  CHECK_THAT(error_of([] { open_data("cifar10", "/"); }), contains("unknown data set 'cifar10'; did you mean 'cifar-10'?"));
+  CHECK_THAT(error_of([] { open_data("cifar10", "/"); }),
+             contains("unknown data set 'cifar10'; did you mean 'cifar-10'?"));
   CHECK_THAT(error_of([] { open_data("imagenet", "/"); }), contains("unknown data set 'imagenet'; known: glyphs, "));
 }
 
@@ -39,7 +41,8 @@ TEST_CASE("IDX sets are found in the folder and in its parent, plain or packed")
   for (const bool packed : {false, true}) {
     const TemporaryFolder folder;
     write_idx_set(folder / "fashion-mnist", 5, packed);
-    for (const std::string& dir : {(folder / "fashion-mnist").string(), folder.path().string(), folder.path().string() + "/"}) {
+    for (const std::string& dir :
+         {(folder / "fashion-mnist").string(), folder.path().string(), folder.path().string() + "/"}) {
       const ImageData data = open_data("fashion-mnist", dir);
       CHECK(data.name == "fashion-mnist");
       CHECK(data.train.labels == std::vector<std::int32_t>{5, 1, 2});
@@ -86,13 +89,18 @@ TEST_CASE("CIFAR-100 is found under either name of its folder") {
 TEST_CASE("missing folders and files are named, with what was expected and --data-dir") {
   const TemporaryFolder folder;
   CHECK_THROWS_AS(open_data("mnist", ""), plumb::UsageError);
-  CHECK_THAT(error_of([] { open_data("mnist", ""); }), contains("mnist needs --data-dir: the folder of train-images-idx3-ubyte, "));
+  CHECK_THAT(error_of([] { open_data("mnist", ""); }),
+             contains("mnist needs --data-dir: the folder of train-images-idx3-ubyte, "));
   const std::string absent = folder / "absent";
   const std::string no_folder = data_error_of(absent, [&] { open_data("cifar-100", absent); });
-  CHECK_THAT(no_folder, contains("no such folder; --data-dir expects the folder of cifar-100's files: train.bin, test.bin (plain or .gz)"));
+  CHECK_THAT(
+      no_folder,
+      contains(
+          "no such folder; --data-dir expects the folder of cifar-100's files: train.bin, test.bin (plain or .gz)"));
   const std::string here = folder.path();
   CHECK_THAT(data_error_of(here, [&] { open_data("cifar-10", here); }),
-             contains("holds none of cifar-10's files, nor does cifar-10-batches-bin/ or cifar-10/ in it; --data-dir expects the folder of "
+             contains("holds none of cifar-10's files, nor does cifar-10-batches-bin/ or cifar-10/ in it; --data-dir "
+                      "expects the folder of "
                       "data_batch_1.bin ... data_batch_5.bin, test_batch.bin"));
   const std::string file = write_bytes(folder / "file", {1});
   CHECK_THAT(data_error_of(file, [&] { open_data("mnist", file); }), contains("expected a folder, got a file"));
@@ -102,7 +110,8 @@ TEST_CASE("a set of which a part is missing says which") {
   const TemporaryFolder folder;
   const std::string dir = folder.path();
   write_idx_set(dir, 1, false);
-  for (const char* name : {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
+  for (const char* name :
+       {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
     fs::rename(folder / name, folder / "away");
     CHECK_THAT(data_error_of(dir, [&] { open_data("mnist", dir); }), contains(std::string(name) + " is missing"));
     fs::rename(folder / "away", folder / name);
@@ -117,7 +126,8 @@ TEST_CASE("a folder in the place of a data file is named") {
   write_idx_set(dir, 1, false);
   fs::remove(folder / "t10k-labels-idx1-ubyte");
   fs::create_directory(folder / "t10k-labels-idx1-ubyte");
-  CHECK_THAT(data_error_of(folder / "t10k-labels-idx1-ubyte", [&] { open_data("mnist", dir); }), contains("expected a file, got a folder"));
+  CHECK_THAT(data_error_of(folder / "t10k-labels-idx1-ubyte", [&] { open_data("mnist", dir); }),
+             contains("expected a file, got a folder"));
 }
 
 TEST_CASE("training and validation images of different sizes are refused") {
@@ -130,12 +140,14 @@ TEST_CASE("training and validation images of different sizes are refused") {
 
 TEST_CASE("the real data sets open from their parent folder") {
   const fs::path real = real_data();
-  if (!fs::exists(real / "fashion-mnist" / "train-images-idx3-ubyte.gz")) PLUMB_SKIP("no Fashion-MNIST in " + real.string());
+  if (!fs::exists(real / "fashion-mnist" / "train-images-idx3-ubyte.gz"))
+    PLUMB_SKIP("no Fashion-MNIST in " + real.string());
   const ImageData data = open_data("fashion-mnist", real);
   CHECK(data.train.size() == 60'000);
   CHECK(data.validation.size() == 10'000);
   const Normalization n = normalization_of(data.train);
-  CHECK(n.mean[0] == Approx(0.2860406 * 784 / 1024).margin(1e-5));  // the known mean of the 28x28 images, under the border
+  CHECK(n.mean[0] ==
+        Approx(0.2860406 * 784 / 1024).margin(1e-5));  // the known mean of the 28x28 images, under the border
 }
 
 TEST_CASE("real CIFAR-100 records open from a folder of .gz files") {

@@ -23,7 +23,9 @@ struct Kind {
   std::size_t channels, bits;
 
   std::size_t row_bytes(std::size_t pixels) const { return (pixels * channels * bits + 7) / 8; }
-  Bytes pixels() const { return some_pixels(height * row_bytes(width), 1); }  // row by row, each begun in a byte of its own
+  Bytes pixels() const {
+    return some_pixels(height * row_bytes(width), 1);
+  }  // row by row, each begun in a byte of its own
 };
 
 std::vector<Kind> kinds() {
@@ -64,7 +66,8 @@ Bytes deflated(const Bytes& data) {
 }
 
 // Appends the lines, each after its filter 0, of every dx-th pixel from `left` on in every dy-th row from `top` on.
-void put_lines(Bytes& out, const Kind& kind, const Bytes& pixels, std::size_t left, std::size_t top, std::size_t dx, std::size_t dy) {
+void put_lines(Bytes& out, const Kind& kind, const Bytes& pixels, std::size_t left, std::size_t top, std::size_t dx,
+               std::size_t dy) {
   if (left >= width) return;
   const std::size_t depth = kind.channels * kind.bits;
   for (std::size_t y = top; y < height; y += dy) {
@@ -96,13 +99,15 @@ Bytes png_file(const Kind& kind, const Form& form) {
   Bytes file{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}, header, lines;
   put_number(header, width);
   put_number(header, height);
-  for (const std::size_t byte : {kind.bits, std::size_t{kind.type}, std::size_t{0}, std::size_t{0}, std::size_t{form.interlaced}})
+  for (const std::size_t byte :
+       {kind.bits, std::size_t{kind.type}, std::size_t{0}, std::size_t{0}, std::size_t{form.interlaced}})
     put_number(header, byte, 1);
   put_chunk(file, "IHDR", header);
   if (form.colour_spaces) {
     Bytes gamma, primaries;
     put_number(gamma, 100'000);
-    for (const std::size_t coordinate : {31'270, 32'900, 70'800, 29'200, 17'000, 79'700, 13'100, 4'600}) put_number(primaries, coordinate);
+    for (const std::size_t coordinate : {31'270, 32'900, 70'800, 29'200, 17'000, 79'700, 13'100, 4'600})
+      put_number(primaries, coordinate);
     put_chunk(file, "gAMA", gamma);
     put_chunk(file, "cHRM", primaries);
   }
@@ -110,7 +115,8 @@ Bytes png_file(const Kind& kind, const Form& form) {
   if (kind.type == palette) put_chunk(file, "PLTE", some_pixels(3 * colours, 2));
   if (form.transparent) put_chunk(file, "tRNS", transparency(kind, pixels, colours));
   if (form.interlaced) {
-    constexpr std::size_t passes[7][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+    constexpr std::size_t passes[7][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
+                                          {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
     for (const auto& [left, top, dx, dy] : passes) put_lines(lines, kind, pixels, left, top, dx, dy);
   } else {
     put_lines(lines, kind, pixels, 0, 0, 1, 1);
@@ -129,7 +135,8 @@ Bytes expected(const Kind& kind, bool transparent) {
       for (std::size_t i = 0; i < height * width; ++i) all.push_back(pixels[2 * i]);
     return all;
   }
-  static const nn::TensorFile file = nn::read_safetensors(std::string(PLUMB_SOURCE_DIR) + "/tests/golden/images/expected.safetensors");
+  static const nn::TensorFile file =
+      nn::read_safetensors(std::string(PLUMB_SOURCE_DIR) + "/tests/golden/images/expected.safetensors");
   const bool by_chunk = transparent && (kind.type == grey || kind.type == rgb || kind.type == palette);
   const Array& array = file.tensors.at(kind.name + (by_chunk ? " chunk" : "")).array();
   const std::uint8_t* bytes = array.data<std::uint8_t>();
@@ -138,14 +145,17 @@ Bytes expected(const Kind& kind, bool transparent) {
 
 }  // namespace
 
-TEST_CASE("a PNG holds what Pillow reads from it: each colour type, depth, interlaced or not, with and without transparency or colour spaces") {
+TEST_CASE(
+    "a PNG holds what Pillow reads from it: each colour type, depth, interlaced or not, with and without transparency "
+    "or colour spaces") {
   const TemporaryFolder folder;
   for (const Kind& kind : kinds())
     for (const bool interlaced : {false, true})
       for (const bool transparent : {false, true})
         for (const bool colour_spaces : {false, true}) {
           CAPTURE(kind.name, interlaced, transparent, colour_spaces);
-          const Bytes file = png_file(kind, {.interlaced = interlaced, .transparent = transparent, .colour_spaces = colour_spaces});
+          const Bytes file =
+              png_file(kind, {.interlaced = interlaced, .transparent = transparent, .colour_spaces = colour_spaces});
           const Pixels image = read_image(write_bytes(folder / "a.png", file));
           CHECK((image.channels == 3 && image.height == height && image.width == width));
           CHECK(image.bytes == expected(kind, transparent));
@@ -189,7 +199,8 @@ TEST_CASE("a PNG of more pixels than any picture has is refused before memory is
   put_chunk(file, "IHDR", header);
   put_chunk(file, "IDAT", deflated({0}));
   const std::string path = write_bytes(folder / "a.png", file);
-  CHECK_THAT(data_error_of(path, [&] { read_image(path); }), contains("expected at most 67108864 pixels, its header says 65000 x 66000"));
+  CHECK_THAT(data_error_of(path, [&] { read_image(path); }),
+             contains("expected at most 67108864 pixels, its header says 65000 x 66000"));
 }
 
 TEST_CASE("libpng writes nothing to the standard error stream: neither warnings nor errors") {

@@ -53,7 +53,8 @@ TEST_CASE("a split draws the same share of every class, and every image goes to 
 TEST_CASE("a split is drawn, the same again, and a larger share holds a smaller one") {
   const Split small = split(numbered(), 0.2), again = split(numbered(), 0.2), large = split(numbered(), 0.5);
   CHECK(small.part.pixels == again.part.pixels);
-  CHECK(std::includes(large.part.pixels.begin(), large.part.pixels.end(), small.part.pixels.begin(), small.part.pixels.end()));
+  CHECK(std::includes(large.part.pixels.begin(), large.part.pixels.end(), small.part.pixels.begin(),
+                      small.part.pixels.end()));
   std::vector<std::uint8_t> first;
   for (std::uint8_t i = 0; i < small.part.size(); ++i) first.push_back(i);
   CHECK(small.part.pixels != first);
@@ -66,14 +67,16 @@ TEST_CASE("data with a validation split keep the published test set apart and sa
   CHECK(data.test.labels == made.validation.labels);
   CHECK(made.validation_is == "the made test set (drawn apart from the training images by the same procedure)");
   CHECK(data.validation_is ==
-        "10 % of the training images, drawn by class; the made test set (drawn apart from the training images by the same procedure) stays unseen");
+        "10 % of the training images, drawn by class; the made test set (drawn apart from the training images by the "
+        "same procedure) stays unseen");
   CHECK(ImageData().validation_is == "the published test set");
 }
 
 TEST_CASE("a share that leaves one side without images is refused") {
   for (double share : {0.0, 1.0, -0.5, std::nan("")})
     CHECK_THAT(error_of([&] { split(numbered(), share); }), contains("expected a share above 0 and below 1"));
-  CHECK_THAT(error_of([] { split(numbered(), 0.001); }), contains("leaves images on both sides, got 0.001 of 60 images in 3 classes"));
+  CHECK_THAT(error_of([] { split(numbered(), 0.001); }),
+             contains("leaves images on both sides, got 0.001 of 60 images in 3 classes"));
   CHECK(split(numbered(), 0.999).rest.size() == 3);  // no class loses all of its images
   CHECK_THAT(error_of([] { split(ImageSet{}, 0.5); }), contains("[split]"));
 }

@@ -30,16 +30,22 @@ TEST_CASE("each optimizer's name makes that optimizer, with the decay and the cl
     for (int i = 0; i < 2; ++i) optimizer->step(backward(sum(one.w * tensor({3, -4}, {2}))));
     return one.w.values();
   };
-  const auto named = [&](const std::string& name) { return after([&](const auto& ps) { return lab::make_optimizer(name, ps, 0.1, 0.2, 0.5); }); };
-  CHECK(named("adamw") ==
-        after([](const auto& ps) { return std::make_unique<nn::AdamW>(ps, nn::AdamWOptions{.lr = 0.1, .weight_decay = 0.2, .clip_norm = 0.5}); }));
-  CHECK(named("lamb") ==
-        after([](const auto& ps) { return std::make_unique<nn::Lamb>(ps, nn::LambOptions{.lr = 0.1, .weight_decay = 0.2, .clip_norm = 0.5}); }));
+  const auto named = [&](const std::string& name) {
+    return after([&](const auto& ps) { return lab::make_optimizer(name, ps, 0.1, 0.2, 0.5); });
+  };
+  CHECK(named("adamw") == after([](const auto& ps) {
+          return std::make_unique<nn::AdamW>(ps, nn::AdamWOptions{.lr = 0.1, .weight_decay = 0.2, .clip_norm = 0.5});
+        }));
+  CHECK(named("lamb") == after([](const auto& ps) {
+          return std::make_unique<nn::Lamb>(ps, nn::LambOptions{.lr = 0.1, .weight_decay = 0.2, .clip_norm = 0.5});
+        }));
   CHECK(named("adagrad") == after([](const auto& ps) {
-          return std::make_unique<nn::Adagrad>(ps, nn::AdagradOptions{.lr = 0.1, .weight_decay = 0.2, .clip_norm = 0.5});
+          return std::make_unique<nn::Adagrad>(ps,
+                                               nn::AdagradOptions{.lr = 0.1, .weight_decay = 0.2, .clip_norm = 0.5});
         }));
   CHECK(named("sgd") == after([](const auto& ps) {
-          return std::make_unique<nn::Sgd>(ps, nn::SgdOptions{.lr = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 0.2, .clip_norm = 0.5});
+          return std::make_unique<nn::Sgd>(
+              ps, nn::SgdOptions{.lr = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 0.2, .clip_norm = 0.5});
         }));
   One one;
   CHECK(error_of([&] { lab::make_optimizer("adam", one.parameters(), 0.1, 0, 0); }) ==
@@ -58,8 +64,10 @@ TEST_CASE("schedules by name: short ones, and ones that are warm-up alone") {
   CHECK(course("cosine", 1, 5)[3] == Approx(0.5));
   for (const std::string& name : lab::schedule_names()) {
     CHECK(course(name, 2, 2) == std::vector<double>{0.5, 1});
-    CHECK_THAT(error_of([&] { lab::make_schedule(name, 1, 3, 2); }), contains("[learning_rate] expected warm-up steps in 0..2, got 3"));
+    CHECK_THAT(error_of([&] { lab::make_schedule(name, 1, 3, 2); }),
+               contains("[learning_rate] expected warm-up steps in 0..2, got 3"));
     CHECK(!lab::schedule_title(name).empty());
   }
-  CHECK(error_of([] { lab::make_schedule("linear", 1, 0, 2); }) == "[learning_rate] expected constant, cosine, inverse_sqrt or step, got \"linear\"");
+  CHECK(error_of([] { lab::make_schedule("linear", 1, 0, 2); }) ==
+        "[learning_rate] expected constant, cosine, inverse_sqrt or step, got \"linear\"");
 }

@@ -31,7 +31,8 @@ Plot a_plot() {
 // The d attribute of the line of series `index`: the paths that have no fill and a joined stroke.
 std::string line_of(const std::string& svg, std::size_t index = 0) {
   std::size_t end = svg.find(" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.8\" stroke-linejoin");
-  for (; index > 0; --index) end = svg.find(" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.8\" stroke-linejoin", end + 1);
+  for (; index > 0; --index)
+    end = svg.find(" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.8\" stroke-linejoin", end + 1);
   const std::size_t begin = svg.rfind("d=\"", end) + 3;
   return svg.substr(begin, end - 1 - begin);
 }
@@ -91,8 +92,9 @@ TEST_CASE("markup is escaped and control characters are dropped") {
 
 TEST_CASE("a plot shows title, axes, legend and values on hover") {
   const std::string svg = render_svg(a_plot());
-  for (const char* text : {">depth 6<", ">step<", ">loss<", ">pre<", "viewBox=\"0 0 480 ", "aria-label=\"depth 6: loss against step\"",
-                           "<title>step 10\npre: 1.5 (95 % interval 1.2 to 1.8)</title>", "<title>step 0\npre: 2.3</title>"})
+  for (const char* text :
+       {">depth 6<", ">step<", ">loss<", ">pre<", "viewBox=\"0 0 480 ", "aria-label=\"depth 6: loss against step\"",
+        "<title>step 10\npre: 1.5 (95 % interval 1.2 to 1.8)</title>", "<title>step 0\npre: 2.3</title>"})
     CHECK_THAT(svg, contains(text));
   CHECK(count(line_of(svg), "L") == 2);
   CHECK(count(svg, "fill-opacity") == 1);
@@ -107,7 +109,8 @@ TEST_CASE("hover lists the series from high to low") {
 TEST_CASE("points that are not finite break the line and leave no trace") {
   Plot plot = a_plot();
   const double inf = std::numeric_limits<double>::infinity();
-  plot.series[0].points = {{0, 1}, {1, 2}, {2, missing}, {3, 2, missing, inf}, {4, 1, -inf, 3}, {5, inf}, {inf, 1}, {missing, 1}};
+  plot.series[0].points = {{0, 1},          {1, 2},   {2, missing}, {3, 2, missing, inf},
+                           {4, 1, -inf, 3}, {5, inf}, {inf, 1},     {missing, 1}};
   plot.rules = {{missing, "nowhere"}};
   plot.marks = {{.x = missing, .title = "x"}, {.x = 2, .y = missing, .title = "y"}};
   for (bool log : {false, true}) {
@@ -164,7 +167,8 @@ TEST_CASE("forty styles differ in colour, dash or marker") {
   for (int first = 0; first < 40; first += 8) {
     Plot plot = a_plot();
     plot.series.clear();
-    for (int style = first; style < first + 8; ++style) plot.series.push_back({.name = "s", .style = style, .points = {{0, 1}, {1, 2}}});
+    for (int style = first; style < first + 8; ++style)
+      plot.series.push_back({.name = "s", .style = style, .points = {{0, 1}, {1, 2}}});
     const std::string svg = render_svg(plot);
     for (std::size_t i = svg.find("<g transform="); i != std::string::npos; i = svg.find("<g transform=", i + 1)) {
       const std::size_t begin = svg.find("<g style", i);
@@ -183,13 +187,15 @@ TEST_CASE("a crowded plot has a panel for each series, with its interval, its ma
   CHECK(render_svg(plot).find("<use") == std::string::npos);
   plot.series.push_back({.name = "s8", .style = 8, .points = plot.series[0].points});
   plot.series.push_back({.name = "s8", .style = 8, .points = plot.series[0].points, .thin = true});
-  plot.marks = {{.x = 10, .style = 3, .title = "s3 ended", .of = "s3"}, {.x = 20, .style = 9, .title = "s9 never began", .of = "s9"}};
+  plot.marks = {{.x = 10, .style = 3, .title = "s3 ended", .of = "s3"},
+                {.x = 20, .style = 9, .title = "s9 never began", .of = "s9"}};
   CHECK(is_crowded(plot));
   const std::string svg = render_svg(plot);
   CHECK(count(svg, "<use") == 10);
   for (const char* name : {"pre", "s1", "s8", "s9"}) CHECK(count(svg, fmt::format("data-of=\"{}\"", name)) == 1);
   CHECK(count(svg, "fill-opacity") == 9 + 1);
-  CHECK_THAT(svg, contains("95 % interval 0.9 to 1.1") && contains("s3 ended</title>") && contains("s9 never began</title>"));
+  CHECK_THAT(
+      svg, contains("95 % interval 0.9 to 1.1") && contains("s3 ended</title>") && contains("s9 never began</title>"));
   const std::size_t behind = svg.find("opacity=\"0.28\"");
   REQUIRE(behind != std::string::npos);
   CHECK(count(svg.substr(behind, svg.find("</g>", behind) - behind), "<path") == 9);  // without the thin one
@@ -201,10 +207,12 @@ TEST_CASE("a crowded plot has a panel for each series, with its interval, its ma
 TEST_CASE("the legend wraps, and every entry stays inside the plot") {
   Plot plot = a_plot();
   plot.series.clear();
-  for (int i = 0; i < 8; ++i) plot.series.push_back({.name = "method_number_" + std::to_string(i), .style = i, .points = {{0, 1.0 * i}, {1, 2}}});
+  for (int i = 0; i < 8; ++i)
+    plot.series.push_back({.name = "method_number_" + std::to_string(i), .style = i, .points = {{0, 1.0 * i}, {1, 2}}});
   const std::string svg = render_svg(plot);
   CHECK(count(svg, "<g transform=") == 8);
-  for (std::size_t i = svg.find("<g transform=\"translate("); i != std::string::npos; i = svg.find("<g transform=\"translate(", i + 1)) {
+  for (std::size_t i = svg.find("<g transform=\"translate("); i != std::string::npos;
+       i = svg.find("<g transform=\"translate(", i + 1)) {
     double x = 0, y = 0, height = 0;
     REQUIRE(std::sscanf(svg.c_str() + i, "<g transform=\"translate(%lf %lf)", &x, &y) == 2);
     REQUIRE(std::sscanf(svg.c_str() + svg.find("viewBox"), "viewBox=\"0 0 480 %lf", &height) == 1);

@@ -84,21 +84,24 @@ TEST_CASE("docs/files.md has the columns of the files, and no others") {
     s.claim("a claim", "a test", lower("train_loss", {{"gate", "rezero"}}, {{"gate", "pre"}}).at({{"depth", 1}}));
     s.file("layers.csv", layers_csv);
     s.section([](const StudyResults& r) {
-      return Section{.title = "Dots", .charts = {dots_of(r, "val_accuracy", "Dots"), plot_of(r, {.value = "val_accuracy", .axis = "depth"})}};
+      return Section{
+          .title = "Dots",
+          .charts = {dots_of(r, "val_accuracy", "Dots"), plot_of(r, {.value = "val_accuracy", .axis = "depth"})}};
     });
     return s.run(argc, argv, [](Trial& trial) {
       if (trial.point().contains({{"gate", "rezero"}, {"depth", 2}, {"lr", 3e-3}, {"seed", 1}})) {
         trial.trace({{"loss", 2}});
         return trial.mark_diverged(1, "for a test");
       }
-      if (trial.point().contains({{"gate", "rezero"}, {"depth", 1}, {"lr", 3e-3}, {"seed", 1}})) throw Error("for a test");
+      if (trial.point().contains({{"gate", "rezero"}, {"depth", 1}, {"lr", 3e-3}, {"seed", 1}}))
+        throw Error("for a test");
       nn::ViT model(trial.vit());
       trial.train(model, passports(trial, model.stack()));
     });
   };
-  const Ended e = call(
-      folder.path(), study,
-      {"--dim", "8", "--batch", "4", "--steps", "3", "--seeds", "0..1", "--eval-every", "2", "--eval-images", "20", "--no-progress", "--out", "a"});
+  const Ended e = call(folder.path(), study,
+                       {"--dim", "8", "--batch", "4", "--steps", "3", "--seeds", "0..1", "--eval-every", "2",
+                        "--eval-images", "20", "--no-progress", "--out", "a"});
   INFO(e.err);
   REQUIRE(e.status == 1);  // one failed
   read_folder(columns, folder / "a", true);
@@ -108,14 +111,15 @@ TEST_CASE("docs/files.md has the columns of the files, and no others") {
     s.axis<int>("--steps", {2, 3}, "Steps").named("steps");
     s.axis<int>("--sizes", {1}, "Sizes");
     return s.run(argc, argv, [](Trial& trial) {
-      for ([[maybe_unused]] const std::int64_t step : trial.each_step()) trial.log({{"loss", 1}, {"lr", 1e-3}, {"own", 1}});
+      for ([[maybe_unused]] const std::int64_t step : trial.each_step())
+        trial.log({{"loss", 1}, {"lr", 1e-3}, {"own", 1}});
     });
   };
   REQUIRE(call(folder.path(), loop, {"--no-progress", "--out", "b"}).status == 0);
   read_folder(columns, folder / "b", false);
   for (auto& [file, names] : columns)
     if (names.erase("steps") && file == "metrics.jsonl") names.insert("<axis>");
-  columns["results.csv"].insert("steps");                                    // of the first study; an axis of the second
+  columns["results.csv"].insert("steps");  // of the first study; an axis of the second
   columns["results.csv"].erase("loss"), columns["results.csv"].erase("lr");  // logged by the loop: values of its own
   const Columns said = documented();
   for (const auto& [file, names] : columns) {

@@ -19,7 +19,10 @@ using plumb::test::TemporaryFolder;
 namespace {
 
 LedgerEntry entry(const std::string& key, double loss, const std::string& code = "c0de") {
-  return {key, code, "a machine", {.point = {{"gate", "pre"}, {"seed", 1}}, .values = {{"loss", loss}}, .metrics = {R"({"step":0,"loss":1})"}}};
+  return {key,
+          code,
+          "a machine",
+          {.point = {{"gate", "pre"}, {"seed", 1}}, .values = {{"loss", loss}}, .metrics = {R"({"step":0,"loss":1})"}}};
 }
 
 }  // namespace
@@ -104,8 +107,9 @@ TEST_CASE("hashes depend on every byte, on the order and on the parts") {
   CHECK(hash_of("a").size() == 16);
   CHECK(hash_of("abc") == hash_of("abc"));
   std::vector<std::string> seen;
-  for (const std::string& text : {std::string(), std::string("a"), std::string("b"), std::string("ab"), std::string("ba"), std::string("12345678"),
-                                  std::string("12345678\0", 9), std::string("\0", 1), std::string(16, '\0'), std::string(8, '\0')}) {
+  for (const std::string& text : {std::string(), std::string("a"), std::string("b"), std::string("ab"),
+                                  std::string("ba"), std::string("12345678"), std::string("12345678\0", 9),
+                                  std::string("\0", 1), std::string(16, '\0'), std::string(8, '\0')}) {
     CHECK(std::find(seen.begin(), seen.end(), hash_of(text)) == seen.end());
     seen.push_back(hash_of(text));
   }

@@ -34,7 +34,8 @@ TEST_CASE("a point names itself: texts alone where they come first, all else wit
   CHECK(point.file_stem() == "pre-depth-6-lr-0.001-kind-plain-seed-0");
   CHECK(Point{{"seed", 3}}.label() == "seed 3");
   CHECK(Point{{"gate", "a/b c"}}.file_stem() == "a%2Fb-c");
-  const std::string longest = Point{{"gate", std::string(300, 'x')}}.file_stem(), other = Point{{"gate", std::string(301, 'x')}}.file_stem();
+  const std::string longest = Point{{"gate", std::string(300, 'x')}}.file_stem(),
+                    other = Point{{"gate", std::string(301, 'x')}}.file_stem();
   CHECK(longest.size() < 200);
   CHECK(longest != other);
 }
@@ -50,8 +51,10 @@ TEST_CASE("points compare by value, in any order and whatever number type") {
   CHECK(point.without("depth") == Point{{"epsilon", 0}});
   CHECK(point.get<double>("depth") == 6);
   CHECK(point.get<std::int64_t>("depth") == 6);
-  CHECK_THAT(error_of([&] { (void)point.get<std::int64_t>("width"); }), contains("expected a trial with a value of width, got epsilon 0 depth 6"));
-  CHECK_THAT(error_of([&] { (void)point.get<std::string>("depth"); }), contains("expected another type of value of depth, got 6"));
+  CHECK_THAT(error_of([&] { (void)point.get<std::int64_t>("width"); }),
+             contains("expected a trial with a value of width, got epsilon 0 depth 6"));
+  CHECK_THAT(error_of([&] { (void)point.get<std::string>("depth"); }),
+             contains("expected another type of value of depth, got 6"));
   CHECK_THAT(error_of([&] { (void)point.get<std::int64_t>("epsilon"); }), contains("another type"));
 }
 
@@ -76,8 +79,11 @@ TEST_CASE("a record survives a round trip to the bit, and what is not finite is 
   CHECK(back.model == record.model);
   CHECK(back.attachments == record.attachments);
   CHECK(to_json(back) == to_json(record));
-  for (const char* wrong : {"", "{}", "[1]", R"({"arm":{},"status":"well","steps":1,"seconds":1,"values":{},"metrics":[],"attachments":[]})"})
-    CHECK_THAT(error_of([&] { record_from_json(wrong); }), contains("expected the record of a trial as one JSON object"));
+  for (const char* wrong :
+       {"", "{}", "[1]",
+        R"({"arm":{},"status":"well","steps":1,"seconds":1,"values":{},"metrics":[],"attachments":[]})"})
+    CHECK_THAT(error_of([&] { record_from_json(wrong); }),
+               contains("expected the record of a trial as one JSON object"));
 }
 
 TEST_CASE("results.csv: axes, status, steps, then the study's columns and what else was measured") {

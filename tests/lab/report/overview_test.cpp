@@ -20,7 +20,13 @@ TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t see
 }
 
 TrialResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed) {
-  return {.method = gate, .depth = depth, .lr = 1e-3, .seed = seed, .status = Status::diverged, .steps = 3, .diverged_at = 3};
+  return {.method = gate,
+          .depth = depth,
+          .lr = 1e-3,
+          .seed = seed,
+          .status = Status::diverged,
+          .steps = 3,
+          .diverged_at = 3};
 }
 
 // a trains at both depths and is the control, b at the smaller, c loses one seed of three, d all.
@@ -38,7 +44,9 @@ std::vector<TrialResult> trials() {
   return all;
 }
 
-std::vector<Condition> judged(const std::string& control = "a") { return conditions(trials(), {.classes = 10, .control = control}); }
+std::vector<Condition> judged(const std::string& control = "a") {
+  return conditions(trials(), {.classes = 10, .control = control});
+}
 
 }  // namespace
 
@@ -62,7 +70,8 @@ TEST_CASE("rankings: the deepest first, lost seeds below all others, with what i
   std::vector<TrialResult> many;
   for (std::uint64_t seed = 0; seed < 6; ++seed)
     for (const auto& [gate, loss] : {std::pair("a", 1.0), {"b", 0.5}, {"e", 1.5}})
-      many.push_back(trial(gate, 6, seed, loss + 0.01 * static_cast<double>((seed * 7 + static_cast<std::uint64_t>(gate[0])) % 5)));
+      many.push_back(trial(gate, 6, seed,
+                           loss + 0.01 * static_cast<double>((seed * 7 + static_cast<std::uint64_t>(gate[0])) % 5)));
   const DotPlot plain = rankings(conditions(many, {.classes = 10, .control = "a"}), 10).at(0);
   CHECK(plain.rows[0].note == "lower");
   CHECK(plain.rows[2].note == "higher");
@@ -89,7 +98,8 @@ TEST_CASE("the overview: methods by depths, in the order of the deepest, stronge
 }
 
 TEST_CASE("axes of losses show the data: near chance they do not begin at zero") {
-  ReportInput input{.title = "t", .judging = {.classes = 10}, .trials = {trial("a", 6, 0, 2.31), trial("b", 6, 0, 2.30)}};
+  ReportInput input{
+      .title = "t", .judging = {.classes = 10}, .trials = {trial("a", 6, 0, 2.31), trial("b", 6, 0, 2.30)}};
   for (const TrialResult& a : input.trials)
     for (std::int64_t step = 0; step < 4; ++step)
       input.losses.push_back({a.method, 6, a.lr, 0, step, *a.train_loss + 0.001 * static_cast<double>(step)});
@@ -115,7 +125,8 @@ TEST_CASE("gates over training: geometric means over blocks and branches, from t
   CHECK(gate_step_plots(input).empty());
 }
 
-TEST_CASE("figures beside a report: a picture that stands alone and a table of what it shows, each under a name of its own") {
+TEST_CASE(
+    "figures beside a report: a picture that stands alone and a table of what it shows, each under a name of its own") {
   ReportInput input{.title = "t", .judging = {.classes = 10, .control = "a"}, .trials = trials()};
   const Report report = render_report(input);
   std::vector<std::string> ids;
@@ -157,16 +168,20 @@ TEST_CASE("several rates: two heads a column, rows by the best of the deepest, a
 
 TEST_CASE("a heat map never cuts a number: where there is no room for all, colour and hover say it") {
   HeatMap map{.id = "m", .rows = {"a"}};
-  for (int i = 0; i < 4; ++i) map.columns.push_back({std::to_string(i), ""}), map.cells.push_back({.text = "0.1234", .title = "all of it"});
+  for (int i = 0; i < 4; ++i)
+    map.columns.push_back({std::to_string(i), ""}), map.cells.push_back({.text = "0.1234", .title = "all of it"});
   CHECK_THAT(render_svg(map), contains(">0.1234<"));
-  for (int i = 4; i < 30; ++i) map.columns.push_back({std::to_string(i), ""}), map.cells.push_back({.text = "0.1234", .title = "all of it"});
+  for (int i = 4; i < 30; ++i)
+    map.columns.push_back({std::to_string(i), ""}), map.cells.push_back({.text = "0.1234", .title = "all of it"});
   CHECK_THAT(render_svg(map), !contains(">0.1234<") && !contains("…") && contains("<title>all of it</title>"));
   map.cells.pop_back();
   CHECK_THAT(error_of([&] { render_svg(map); }), contains("expected 1 x 30 cells, got 29"));
 }
 
 TEST_CASE("a ranking shows where the values are: chance far off is named, one huge mean stays at the frame") {
-  DotPlot plot{.id = "p", .x = {.title = "training loss"}, .rows = {{.name = "a", .dot = {.x = 0.05}}, {.name = "b", .dot = {.x = 0.1}}}};
+  DotPlot plot{.id = "p",
+               .x = {.title = "training loss"},
+               .rows = {{.name = "a", .dot = {.x = 0.05}}, {.name = "b", .dot = {.x = 0.1}}}};
   plot.rules = {{2.303, "chance"}};
   CHECK_THAT(render_svg(plot), contains("chance (beyond the frame)"));
   const auto at = [&](int row) {  // of the dot of a row
@@ -188,6 +203,7 @@ TEST_CASE("a study without training losses is not judged by them") {
   CHECK_FALSE(has_training_losses({accurate, dead("a", 6, 1)}));
   CHECK(has_training_losses({dead("a", 6, 1)}));
   CHECK(has_training_losses({accurate, trial("a", 6, 1, 1.0)}));
-  const std::string html = render_report({.title = "t", .judging = {.classes = 10}, .trials = {accurate, dead("a", 6, 1)}}).html;
+  const std::string html =
+      render_report({.title = "t", .judging = {.classes = 10}, .trials = {accurate, dead("a", 6, 1)}}).html;
   CHECK(html.find("no method trained") == std::string::npos);
 }

@@ -16,16 +16,31 @@ using plumb::test::contains;
 namespace {
 
 TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss, double lr = 1e-3) {
-  return {.method = gate, .depth = depth, .lr = lr, .seed = seed, .steps = 4, .train_loss = loss, .val_loss = loss + 0.1, .val_accuracy = 0.5};
+  return {.method = gate,
+          .depth = depth,
+          .lr = lr,
+          .seed = seed,
+          .steps = 4,
+          .train_loss = loss,
+          .val_loss = loss + 0.1,
+          .val_accuracy = 0.5};
 }
 
 TrialResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed, std::int64_t step) {
-  return {.method = gate, .depth = depth, .lr = 1e-3, .seed = seed, .status = Status::diverged, .steps = step, .diverged_at = step};
+  return {.method = gate,
+          .depth = depth,
+          .lr = 1e-3,
+          .seed = seed,
+          .status = Status::diverged,
+          .steps = step,
+          .diverged_at = step};
 }
 
 ReportInput input_of(std::vector<TrialResult> trials) {
-  ReportInput input{
-      .title = "Depth <stability> & more", .settings = {{"data", "glyphs <8x8>"}}, .judging = {.classes = 10}, .trials = std::move(trials)};
+  ReportInput input{.title = "Depth <stability> & more",
+                    .settings = {{"data", "glyphs <8x8>"}},
+                    .judging = {.classes = 10},
+                    .trials = std::move(trials)};
   for (const TrialResult& a : input.trials) {
     for (std::int64_t step = 0; step < 4; ++step)
       input.losses.push_back({.method = a.method,
@@ -36,8 +51,14 @@ ReportInput input_of(std::vector<TrialResult> trials) {
                               .loss = a.diverged_at == step ? std::nan("") : 2.3 - 0.1 * static_cast<double>(step)});
     for (const char* branch : {"attn", "mlp"})
       for (std::int64_t block = 0; block < a.depth; ++block)
-        input.layers.push_back(
-            {.method = a.method, .depth = a.depth, .lr = a.lr, .seed = a.seed, .step = 3, .block = block, .branch = branch, .ratio = 0.5});
+        input.layers.push_back({.method = a.method,
+                                .depth = a.depth,
+                                .lr = a.lr,
+                                .seed = a.seed,
+                                .step = 3,
+                                .block = block,
+                                .branch = branch,
+                                .ratio = 0.5});
   }
   input.notes = {{"command", "depth_stability --gates \"a&b\""}};
   return input;
@@ -49,7 +70,8 @@ std::size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-// Tags that are opened and not closed in order; empty for well-formed markup. Void elements and the doctype stand alone.
+// Tags that are opened and not closed in order; empty for well-formed markup. Void elements and the doctype stand
+// alone.
 std::string first_unbalanced(const std::string& html) {
   std::vector<std::string> open;
   for (std::size_t i = html.find('<'); i != std::string::npos; i = html.find('<', i + 1)) {
@@ -79,16 +101,17 @@ TEST_CASE("outcomes in words") {
 }
 
 TEST_CASE("a report is one self-contained, well-formed, escaped page") {
-  const std::string html =
-      render_report(input_of({trial("<pre>", 3, 0, 1), trial("<pre>", 3, 1, 1.2), dead("b&c", 3, 0, 2), trial("b&c", 12, 0, 1)})).html;
+  const std::string html = render_report(input_of({trial("<pre>", 3, 0, 1), trial("<pre>", 3, 1, 1.2),
+                                                   dead("b&c", 3, 0, 2), trial("b&c", 12, 0, 1)}))
+                               .html;
   CHECK(first_unbalanced(html) == "");
   for (const char* absent : {"<link", "src=", "@import", "url(http", "<pre>", "b&c", "NaN"}) {
     INFO(absent);
     CHECK(html.find(absent) == std::string::npos);
   }
-  for (const char* present :
-       {"<title>Depth &lt;stability&gt; &amp; more</title>", "glyphs &lt;8x8&gt;", "depth_stability --gates &quot;a&amp;b&quot;",
-        "diverged at step 2", "chance, ln 10 = 2.303", "prefers-color-scheme:dark", "width=device-width"}) {
+  for (const char* present : {"<title>Depth &lt;stability&gt; &amp; more</title>", "glyphs &lt;8x8&gt;",
+                              "depth_stability --gates &quot;a&amp;b&quot;", "diverged at step 2",
+                              "chance, ln 10 = 2.303", "prefers-color-scheme:dark", "width=device-width"}) {
     INFO(present);
     CHECK_THAT(html, contains(present));
   }
@@ -99,7 +122,9 @@ TEST_CASE("a report is one self-contained, well-formed, escaped page") {
 }
 
 TEST_CASE("the table has intervals only where there are seeds enough") {
-  const auto table = [](const std::vector<TrialResult>& trials) { return html_table(groups_by_depth(trials), {.judging = {.classes = 10}}); };
+  const auto table = [](const std::vector<TrialResult>& trials) {
+    return html_table(groups_by_depth(trials), {.judging = {.classes = 10}});
+  };
   const std::string mixed = table({trial("a", 6, 0, 1), trial("a", 6, 1, 2), trial("b", 6, 0, 1)});
   CHECK_THAT(mixed, contains("<td class=\"num\">1.500</td><td class=\"interval\">± 6.353</td>"));
   CHECK_THAT(mixed, contains("<td class=\"num\">1.000</td><td class=\"interval\">n = 1</td>"));
@@ -111,10 +136,13 @@ TEST_CASE("the table has intervals only where there are seeds enough") {
   CHECK_THAT(table({trial("a", 6, 0, 2.3)}), contains("<td class=\"num\">10.0</td><td>ln 10 = 2.303</td>"));
 }
 
-TEST_CASE("small losses keep their digits") { CHECK_THAT(results_table({trial("a", 6, 0, 0.00123)}, 0, false), contains(" 0.0012 ")); }
+TEST_CASE("small losses keep their digits") {
+  CHECK_THAT(results_table({trial("a", 6, 0, 0.00123)}, 0, false), contains(" 0.0012 "));
+}
 
 TEST_CASE("loss curves: a mean with a band over the ok seeds, thin lines for the diverged") {
-  const std::vector<Plot> plots = loss_plots(input_of({trial("a", 6, 0, 1), trial("a", 6, 1, 1), dead("a", 6, 2, 2), trial("b", 12, 0, 1)}));
+  const std::vector<Plot> plots =
+      loss_plots(input_of({trial("a", 6, 0, 1), trial("a", 6, 1, 1), dead("a", 6, 2, 2), trial("b", 12, 0, 1)}));
   REQUIRE(plots.size() == 2);
   const Plot& plot = plots[0];
   CHECK(plot.title == "depth 6");
@@ -142,14 +170,16 @@ TEST_CASE("an exploding trial does not flatten the loss curves") {
 TEST_CASE("long runs are averaged over consecutive steps") {
   ReportInput input{.title = "t", .judging = {.classes = 10}, .trials = {trial("a", 6, 0, 1)}};
   for (std::int64_t step = 0; step < 1000; ++step)
-    input.losses.push_back({.method = "a", .depth = 6, .lr = 1e-3, .seed = 0, .step = step, .loss = step % 2 ? 1.0 : 3.0});
+    input.losses.push_back(
+        {.method = "a", .depth = 6, .lr = 1e-3, .seed = 0, .step = step, .loss = step % 2 ? 1.0 : 3.0});
   const std::vector<PlotPoint> points = loss_plots(input)[0].series[0].points;
   REQUIRE(points.size() == 100);
   for (const PlotPoint& p : points) CHECK(p.y == Approx(2));
 }
 
 TEST_CASE("accuracy plots mark depths at which no seed finished") {
-  const std::vector<Plot> plots = accuracy_plots(input_of({trial("a", 12, 0, 1), trial("a", 6, 0, 1), dead("b", 6, 0, 3), trial("b", 12, 0, 1)}));
+  const std::vector<Plot> plots =
+      accuracy_plots(input_of({trial("a", 12, 0, 1), trial("a", 6, 0, 1), dead("b", 6, 0, 3), trial("b", 12, 0, 1)}));
   REQUIRE(plots.size() == 1);
   CHECK(plots[0].x.ticks == std::vector<double>{6, 12});
   REQUIRE(plots[0].series.size() == 2);
@@ -160,11 +190,20 @@ TEST_CASE("accuracy plots mark depths at which no seed finished") {
 }
 
 TEST_CASE("layer plots take the last logged step and the geometric mean over seeds") {
-  ReportInput input{
-      .title = "t", .judging = {.classes = 10}, .trials = {trial("a", 1, 0, 1), trial("a", 1, 1, 1), dead("a", 1, 2, 9), trial("b", 1, 0, 1)}};
-  const auto point = [&](const char* gate, std::uint64_t seed, std::int64_t step, const char* branch, double ratio, std::optional<double> gate_max) {
-    input.layers.push_back(
-        {.method = gate, .depth = 1, .lr = 1e-3, .seed = seed, .step = step, .block = 0, .branch = branch, .ratio = ratio, .gate_max = gate_max});
+  ReportInput input{.title = "t",
+                    .judging = {.classes = 10},
+                    .trials = {trial("a", 1, 0, 1), trial("a", 1, 1, 1), dead("a", 1, 2, 9), trial("b", 1, 0, 1)}};
+  const auto point = [&](const char* gate, std::uint64_t seed, std::int64_t step, const char* branch, double ratio,
+                         std::optional<double> gate_max) {
+    input.layers.push_back({.method = gate,
+                            .depth = 1,
+                            .lr = 1e-3,
+                            .seed = seed,
+                            .step = step,
+                            .block = 0,
+                            .branch = branch,
+                            .ratio = ratio,
+                            .gate_max = gate_max});
   };
   point("a", 0, 0, "attn", 100, 5.0);
   point("a", 0, 9, "attn", 0.01, 0.5);
@@ -208,20 +247,25 @@ TEST_CASE("a study of five hundred trials, and one in which all diverged") {
   const std::string sad = render_report(input_of(all_dead)).html;
   CHECK(first_unbalanced(sad) == "");
   CHECK(count(sad, "nan") == count(sad, "Provenance"));
-  CHECK_THAT(sad, contains("At depth 5, no method trained: gate_0, gate_1, gate_2, gate_3, gate_4, gate_5 and 19 more diverged."));
+  CHECK_THAT(
+      sad,
+      contains("At depth 5, no method trained: gate_0, gate_1, gate_2, gate_3, gate_4, gate_5 and 19 more diverged."));
   CHECK_THAT(sad, contains("5 of 5 diverged at step 3; median survival 3 steps, n = 5 (no interval below 6)<"));
 }
 
 TEST_CASE("the terminal table is aligned and at most a hundred columns wide") {
-  std::vector<TrialResult> trials = {trial("a_gate_with_a_very_long_name_indeed", 48, 0, 1), trial("post", 6, 0, 12.25), trial("post", 6, 1, 1)};
-  for (std::uint64_t seed = 0; seed < 3; ++seed) trials.push_back(dead("fixup", 1000, seed, 100000 + static_cast<std::int64_t>(seed)));
+  std::vector<TrialResult> trials = {trial("a_gate_with_a_very_long_name_indeed", 48, 0, 1), trial("post", 6, 0, 12.25),
+                                     trial("post", 6, 1, 1)};
+  for (std::uint64_t seed = 0; seed < 3; ++seed)
+    trials.push_back(dead("fixup", 1000, seed, 100000 + static_cast<std::int64_t>(seed)));
   const std::string text = results_table(trials, 10, false);
   std::istringstream lines(text);
   std::set<std::size_t> accuracy_ends;
   std::string line;
   for (int i = 0; std::getline(lines, line); ++i) {
     CHECK(letters(line) <= 100);
-    if (const std::size_t percent = line.rfind("0 %"); i > 0 && percent != std::string::npos) accuracy_ends.insert(letters(line.substr(0, percent)));
+    if (const std::size_t percent = line.rfind("0 %"); i > 0 && percent != std::string::npos)
+      accuracy_ends.insert(letters(line.substr(0, percent)));
   }
   CHECK(accuracy_ends.size() == 1);
   CHECK_THAT(text, contains("n = 1"));
@@ -240,7 +284,8 @@ TEST_CASE("the terminal table says it in words when there is one seed, and colou
 }
 
 TEST_CASE("the terminal says near chance where the report does") {
-  const std::vector<TrialResult> trials{trial("pre", 6, 0, 1), trial("post", 6, 0, 2.3), trial("rezero", 6, 0, 2.29), dead("rezero", 6, 1, 49)};
+  const std::vector<TrialResult> trials{trial("pre", 6, 0, 1), trial("post", 6, 0, 2.3), trial("rezero", 6, 0, 2.29),
+                                        dead("rezero", 6, 1, 49)};
   CHECK(results_table(trials, 10, false) ==
         "gate    depth     lr  train loss  val acc  status\n"
         "pre         6  0.001       1.000   50.0 %  ok\n"
@@ -254,7 +299,8 @@ TEST_CASE("the terminal says near chance where the report does") {
   input.trials = trials;
   input.judging.classes = 10;
   const std::string html = render_report(input).html;
-  CHECK_THAT(html, contains(">near chance<") && contains(">near chance; 1 of 2 diverged at step 49; median survival 49 steps"));
+  CHECK_THAT(html, contains(">near chance<") &&
+                       contains(">near chance; 1 of 2 diverged at step 49; median survival 49 steps"));
 }
 
 TEST_CASE("report: a study without depths has no column of them") {

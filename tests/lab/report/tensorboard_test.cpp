@@ -26,7 +26,8 @@ struct Bytes {
   template <class T>
   T number() {
     T value = 0;
-    for (std::size_t i = 0; const char c : take(sizeof(T))) value |= static_cast<T>(static_cast<unsigned char>(c)) << 8 * i++;
+    for (std::size_t i = 0; const char c : take(sizeof(T)))
+      value |= static_cast<T>(static_cast<unsigned char>(c)) << 8 * i++;
     return value;
   }
   std::uint64_t varint() {

@@ -36,7 +36,10 @@ struct Study {
   }
   StudyFolder open(const std::string& code = "c0de") const {
     return StudyFolder(cli, options,
-                       {.machine = {.device = "a device", .threads = 2}, .data = {.text = "some data"}, .code = code, .outputs = {"layers.csv"}});
+                       {.machine = {.device = "a device", .threads = 2},
+                        .data = {.text = "some data"},
+                        .code = code,
+                        .outputs = {"layers.csv"}});
   }
 };
 
@@ -103,7 +106,10 @@ TEST_CASE("the time of a run that is not reproducible is now, a wrong epoch is a
   const std::string out = (temporary / "a").string();
   for (const char* epoch : {"x", "-1", "1.5"}) {
     ::setenv("SOURCE_DATE_EPOCH", epoch, 1);
-    CHECK_THAT(test::error_of([&] { Study({"--out", out.c_str()}).open(); }), contains("SOURCE_DATE_EPOCH expects seconds since 1970"));
+    CHECK_THAT(test::error_of([&] {
+                 Study({"--out", out.c_str()}).open();
+               }),
+               contains("SOURCE_DATE_EPOCH expects seconds since 1970"));
   }
   ::unsetenv("SOURCE_DATE_EPOCH");
   CHECK(names_in(out).empty());
@@ -131,7 +137,8 @@ TEST_CASE("without --out every run gets a folder of its own", "[experiments]") {
   const std::set<std::string> names = names_in("runs");
   fs::current_path(former);
   CHECK(names.size() == 4);
-  for (const char* name : {"study-19700101-000000", "study-19700101-000000-2", "study-19700101-000000-3"}) CHECK(names.count(name) == 1);
+  for (const char* name : {"study-19700101-000000", "study-19700101-000000-2", "study-19700101-000000-3"})
+    CHECK(names.count(name) == 1);
 }
 
 TEST_CASE("a folder that is not empty is refused and keeps every byte", "[experiments]") {
@@ -175,15 +182,18 @@ TEST_CASE("resuming a missing or empty folder starts anew", "[experiments]") {
 
 TEST_CASE("resuming with other settings names the first that differs", "[experiments]") {
   const FinishedRun run;
-  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume", "--steps=10", "--batch=3"})), contains("steps is 200 there and 10 here"));
-  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume", "--dtype=bf16"})), contains("dtype is \"fp32\" there and \"bf16\" here"));
-  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume"}, "other")), contains("is of study, not of other"));
+  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume", "--steps=10", "--batch=3"})),
+             contains("steps is 200 there and 10 here"));
+  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume", "--dtype=bf16"})),
+             contains("dtype is \"fp32\" there and \"bf16\" here"));
+  CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--resume"}, "other")),
+             contains("is of study, not of other"));
 }
 
 TEST_CASE("a run.json that is not ours is an error and stays", "[experiments]") {
   const FinishedRun run;
-  for (const char* content :
-       {"", "{\"experiment\": \"stu", "[]", "{}", "{\"experiment\": 1, \"settings\": {}}", "{\"experiment\": \"study\", \"settings\": 1}"}) {
+  for (const char* content : {"", "{\"experiment\": \"stu", "[]", "{}", "{\"experiment\": 1, \"settings\": {}}",
+                              "{\"experiment\": \"study\", \"settings\": 1}"}) {
     put(run.file("run.json"), content);
     for (const char* flag : {"--resume", "--overwrite"}) {
       CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), flag})), contains("run.json does not describe a run"));
@@ -204,13 +214,15 @@ TEST_CASE("overwriting deletes figures and event files of a run, and nothing els
   const FinishedRun run;
   write_figures(run.out, {{"overview", "<svg/>", "a,b\n"}});
   fs::create_directories(run.file("tensorboard/pre-seed-0"));
-  for (const char* file : {"comparisons.csv", "tensorboard/pre-seed-0/events.out.tfevents.0.plumb"}) put(run.file(file));
-  for (const char* foreign :
-       {"figures/notes.txt", "figures/paper.svg", "figures/mine/table.csv", "weights/mine/best.safetensors", "tensorboard/pre-seed-0/mine.svg"}) {
+  for (const char* file : {"comparisons.csv", "tensorboard/pre-seed-0/events.out.tfevents.0.plumb"})
+    put(run.file(file));
+  for (const char* foreign : {"figures/notes.txt", "figures/paper.svg", "figures/mine/table.csv",
+                              "weights/mine/best.safetensors", "tensorboard/pre-seed-0/mine.svg"}) {
     const bool has_folder = fs::exists(fs::path(run.file(foreign)).parent_path());
     fs::create_directories(fs::path(run.file(foreign)).parent_path());
     put(run.file(foreign));
-    CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})), contains("also holds " + fs::path(foreign).begin()->string()));
+    CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), "--overwrite"})),
+               contains("also holds " + fs::path(foreign).begin()->string()));
     CHECK(fs::exists(run.file(foreign)));
     CHECK(fs::exists(run.file("figures/overview.svg")));
     CHECK(fs::exists(run.file("tensorboard/pre-seed-0/events.out.tfevents.0.plumb")));
@@ -227,8 +239,9 @@ TEST_CASE("figures of a former call go when there are others, what else lies the
   write_figures(run.out, {{"loss-depth-6", "<svg/>", "a\n"}, {"overview", "<svg/>", "a\n"}});
   put(run.file("figures/paper.svg"));
   write_figures(run.out, {{"loss-depth-6-lr-0-001", "<svg/>", "a\n"}, {"overview", "<svg/>", "b\n"}});
-  CHECK(names_in(run.file("figures")) ==
-        std::set<std::string>{".figures", "loss-depth-6-lr-0-001.svg", "loss-depth-6-lr-0-001.csv", "overview.svg", "overview.csv", "paper.svg"});
+  CHECK(names_in(run.file("figures")) == std::set<std::string>{".figures", "loss-depth-6-lr-0-001.svg",
+                                                               "loss-depth-6-lr-0-001.csv", "overview.svg",
+                                                               "overview.csv", "paper.svg"});
   CHECK(read_file(run.file("figures/overview.csv")) == "b\n");
   put(run.file("figures/.figures"), "../run.json\n..\n\nnotes.txt\noverview.svg\n");  // a damaged list
   put(run.file("figures/notes.txt"));
@@ -309,7 +322,8 @@ TEST_CASE("two processes do not share a folder", "[experiments]") {
   }
   char byte;
   REQUIRE(::read(ready[0], &byte, 1) == 1);
-  CHECK_THAT(test::error_of([&] { study.open(); }), contains("another process is writing " + temporary.path().string()));
+  CHECK_THAT(test::error_of([&] { study.open(); }),
+             contains("another process is writing " + temporary.path().string()));
   CHECK(names_in(temporary.path()) == std::set<std::string>{".lock", "run.json"});
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);

@@ -72,12 +72,14 @@ int count(const std::string& text, const std::string& part) {
 
 TEST_CASE("the bar shows every field where there is room", "[experiments]") {
   CHECK(progress_bar(moment, 117, ascii) ==
-        " 3/24  layerscale depth 48 seed 0  [##########          ]  step  50/200  loss 1.234  lr 1.0e-03  38 steps/s  ETA 4:12");
+        " 3/24  layerscale depth 48 seed 0  [##########          ]  step  50/200  loss 1.234  lr 1.0e-03  38 steps/s  "
+        "ETA 4:12");
   CHECK_THAT(progress_bar(moment, 117, utf8), contains("▕██████████          ▏"));
 }
 
 TEST_CASE("narrow terminals lose fields in the order of their weight", "[experiments]") {
-  CHECK(progress_bar(moment, 77, ascii) == " 3/24  layerscale depth 48 seed 0  [##  ]  step  50/200  loss 1.234  ETA 4:12");
+  CHECK(progress_bar(moment, 77, ascii) ==
+        " 3/24  layerscale depth 48 seed 0  [##  ]  step  50/200  loss 1.234  ETA 4:12");
   CHECK(progress_bar(moment, 76, ascii) == " 3/24  layerscale depth 48 seed 0  step  50/200  loss 1.234  ETA 4:12");
   CHECK(progress_bar(moment, 60, ascii) == " 3/24  layerscale depth 48 seed 0  loss 1.234  ETA 4:12");
   CHECK(progress_bar(moment, 40, ascii) == " 3/24  layerscale depth 48..  loss 1.234");
@@ -100,7 +102,8 @@ TEST_CASE("the bar fits every width", "[experiments]") {
 }
 
 TEST_CASE("colour changes nothing but colour, ASCII holds only ASCII", "[experiments]") {
-  const std::string plain = progress_bar(moment, 120, utf8), coloured = progress_bar(moment, 120, {.utf8 = true, .colour = true});
+  const std::string plain = progress_bar(moment, 120, utf8),
+                    coloured = progress_bar(moment, 120, {.utf8 = true, .colour = true});
   CHECK(display_width(plain) == display_width(coloured));
   CHECK(plain.find('\033') == std::string::npos);
   CHECK(coloured.find('\033') != std::string::npos);
@@ -206,7 +209,8 @@ TEST_CASE("without progress only finished runs and notes are seen", "[experiment
   CHECK(sweep.written() == "a note\nok   pre depth 6    loss 1  1:00\n");
 }
 
-TEST_CASE("the time left weighs runs by cost, skips the skipped and credits the diverged with their steps only", "[experiments]") {
+TEST_CASE("the time left weighs runs by cost, skips the skipped and credits the diverged with their steps only",
+          "[experiments]") {
   Sweep sweep(Mode::lines, {{"a", 10}, {"b", 30}, {"c", 40}, {"d", 20}});
   sweep.progress->skip(0);
   sweep.progress->begin(1, 100);
@@ -246,7 +250,8 @@ TEST_CASE("on a terminal TERM, NO_COLOR and the locale decide", "[experiments]")
     return output;
   };
   const std::string term = getenv("TERM") ? getenv("TERM") : "", locale = getenv("LC_ALL") ? getenv("LC_ALL") : "";
-  const ProgressOutput rich = seen("xterm", "", "C.UTF-8"), plain = seen("xterm", "1", "C"), dumb = seen("dumb", "", "C");
+  const ProgressOutput rich = seen("xterm", "", "C.UTF-8"), plain = seen("xterm", "1", "C"),
+                       dumb = seen("dumb", "", "C");
   ::setenv("TERM", term.c_str(), 1);
   ::setenv("LC_ALL", locale.c_str(), 1);
   ::unsetenv("NO_COLOR");

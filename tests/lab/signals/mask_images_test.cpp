@@ -11,19 +11,20 @@ using nn::Schedule;
 
 namespace {
 
-// A class token and 4 x 4 patches. Queries and keys are 0 and values the tokens themselves, which are the unit vectors: what attention gives of a row
-// is how it weighs the tokens.
+// A class token and 4 x 4 patches. Queries and keys are 0 and values the tokens themselves, which are the unit vectors:
+// what attention gives of a row is how it weighs the tokens.
 constexpr std::int64_t side = 4, tokens = side * side + 1;
 
 std::unique_ptr<nn::Stack> stack_of(DropShape shape, Schedule schedule) {
-  auto stack = std::make_unique<nn::Stack>(
-      nn::StackOptions{.dim = tokens,
-                       .heads = 1,
-                       .hidden = 4,
-                       .depth = 3,
-                       .gate = "pre",
-                       .drop_key = {.rate = 0.4, .schedule = schedule, .empty = EmptyRow::zero, .shape = shape, .match = nn::DropMatch::share},
-                       .grid = {side, side}});
+  auto stack = std::make_unique<nn::Stack>(nn::StackOptions{
+      .dim = tokens,
+      .heads = 1,
+      .hidden = 4,
+      .depth = 3,
+      .gate = "pre",
+      .drop_key =
+          {.rate = 0.4, .schedule = schedule, .empty = EmptyRow::zero, .shape = shape, .match = nn::DropMatch::share},
+      .grid = {side, side}});
   nn::initialize(*stack, 0);
   std::vector<double> eye(tokens * tokens, 0), packed(2 * tokens * tokens, 0);
   for (std::int64_t i = 0; i < tokens; ++i) eye[static_cast<std::size_t>(i * tokens + i)] = 1;
@@ -67,5 +68,6 @@ TEST_CASE("pictures of masks are what attention drops in the first step") {
       }
     }
   CHECK(dropped > 100);
-  CHECK_FALSE(lab::masks_picture(nn::Stack({.dim = 8, .heads = 2, .hidden = 8, .depth = 1, .gate = "pre", .grid = {2, 2}}), 5, 4));
+  CHECK_FALSE(lab::masks_picture(
+      nn::Stack({.dim = 8, .heads = 2, .hidden = 8, .depth = 1, .gate = "pre", .grid = {2, 2}}), 5, 4));
 }

@@ -26,7 +26,11 @@ struct TwoNumbers : nn::ScaleGate {
 };
 
 nn::Stack two_channel_stack() {
-  return nn::Stack({.dim = 2, .heads = 1, .hidden = 2, .depth = 1, .gate = nn::Method{.norm = Norm::none, .build = nn::gate_per_branch<TwoNumbers>}});
+  return nn::Stack({.dim = 2,
+                    .heads = 1,
+                    .hidden = 2,
+                    .depth = 1,
+                    .gate = nn::Method{.norm = Norm::none, .build = nn::gate_per_branch<TwoNumbers>}});
 }
 
 void set(nn::Stack& stack, const std::string& name, const std::vector<double>& values) {
@@ -146,7 +150,8 @@ TEST_CASE("passport: uniform attention has entropy ln T, and heads are apart") {
   nn::initialize(stack, 0);
   for (const nn::Parameter& p : stack.parameters())
     if (p.name.find("attn") != std::string::npos) copy_into(zeros_like(p.value).array(), p.value.array());
-  set(stack, "blocks.0.attn.qkv.bias", {0, 1, 3, 0, 0, 5, 7, 0, 0, 0, 0, 0});  // logits 5 / sqrt(2) in the first head, 21 / sqrt(2) in the second
+  set(stack, "blocks.0.attn.qkv.bias",
+      {0, 1, 3, 0, 0, 5, 7, 0, 0, 0, 0, 0});  // logits 5 / sqrt(2) in the first head, 21 / sqrt(2) in the second
   lab::SignalProbe probe(stack);
   Gradients g = backward(sum(stack(random_normal({6, 5, 4}, 0, "x"))));
   const lab::BranchStats attn = probe.finish(g).branches[0];
@@ -200,7 +205,8 @@ TEST_CASE("passport: a probe changes nothing, is gone when it is gone, and wants
     CHECK(gradient() == alone);
     CHECK(probe.finish(Gradients(zeros({}), {})).branches.size() == 4);
   }
-  for (const auto& block : stack.blocks()) CHECK_FALSE((block->attn().first().hooked() || block->mlp().first().hooked()));
+  for (const auto& block : stack.blocks())
+    CHECK_FALSE((block->attn().first().hooked() || block->mlp().first().hooked()));
   CHECK(gradient() == alone);
 }
 
@@ -209,7 +215,8 @@ TEST_CASE("passport: blocks that are recomputed have the same passport") {
     nn::ViT model = fresh("pre", 2);
     model.checkpoint_blocks(checkpoints);
     lab::SignalProbe probe(model.stack());
-    return probe.finish(backward(cross_entropy(model(random_normal({2, 1, 32, 32}, 3, "images")), integers({0, 1}, {2}))));
+    return probe.finish(
+        backward(cross_entropy(model(random_normal({2, 1, 32, 32}, 3, "images")), integers({0, 1}, {2}))));
   };
   const lab::LayerStats kept = passport(false), recomputed = passport(true);
   for (std::size_t i = 0; i < 4; ++i) {
@@ -220,11 +227,18 @@ TEST_CASE("passport: blocks that are recomputed have the same passport") {
 }
 
 TEST_CASE("passport: what DropKey drops is seen under talking heads, too") {
-  nn::CaiT model({.image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 2, .heads = 2, .drop_key = {.rate = 0.4}});
+  nn::CaiT model({.image = 8,
+                  .patch = 4,
+                  .channels = 1,
+                  .classes = 3,
+                  .dim = 8,
+                  .depth = 2,
+                  .heads = 2,
+                  .drop_key = {.rate = 0.4}});
   const RandomScope random({.seed = 0, .step = 0});
   const lab::SignalProbe probe(model.stack());
-  const lab::LayerStats passport =
-      probe.finish(backward(cross_entropy(model(random_normal({4, 1, 8, 8}, 3, "images")), integers({0, 1, 2, 0}, {4}))));
+  const lab::LayerStats passport = probe.finish(
+      backward(cross_entropy(model(random_normal({4, 1, 8, 8}, 3, "images")), integers({0, 1, 2, 0}, {4}))));
   REQUIRE(passport.branches[0].drop_ratio.has_value());
   CHECK(std::abs(*passport.branches[0].drop_ratio - 0.4) < 0.25);
   CHECK(passport.branches[0].empty_rows.has_value());
@@ -268,7 +282,9 @@ TEST_CASE("passport: a gate that reads the stream is measured on it") {
         : w(parameter("w", {c.dim, c.dim}, nn::Init::truncated_normal(0.02), Role::gate)),
           b(parameter("b", {c.dim}, nn::Init::constant(3), Role::gate)) {}
     Tensor values(const Tensor& skip) const override { return 0.5 + 0.5 * tanh(0.5 * linear(skip, w, b)); }
-    Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + values(skip) * (branch - skip); }
+    Tensor combine(const Tensor& skip, const Tensor& branch) const override {
+      return skip + values(skip) * (branch - skip);
+    }
     Tensor w, b;
   };
   nn::ViT model = fresh(nn::Method{.growth = Growth::unstated, .build = nn::gate_per_branch<Highway>}, 2);
@@ -301,7 +317,9 @@ TEST_CASE("passport: a method that does not do what it says is warned of") {
   };
   struct WithoutNorm : nn::Gate {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch; }
-    void join(nn::Stream& s, const Tensor& branch, const Tensor&, const nn::Layer*) const override { s.x = s.x + branch; }
+    void join(nn::Stream& s, const Tensor& branch, const Tensor&, const nn::Layer*) const override {
+      s.x = s.x + branch;
+    }
   };
   struct Overflowing : nn::Gate {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + 1e30 * branch * 1e30; }
@@ -315,7 +333,8 @@ TEST_CASE("passport: a method that does not do what it says is warned of") {
   CHECK_THAT(first_warning({.norm = Norm::pre, .build = nn::gate_per_branch<Doubling>}), contains("linear growth"));
   CHECK_THAT(first_warning({.norm = Norm::post, .build = nn::gate_per_branch<WithoutNorm>}),
              contains("after the attention of block 0, which ends in a norm: expected 1"));
-  CHECK_THAT(first_warning({.norm = Norm::pre, .build = nn::gate_per_branch<Overflowing>}), contains("not finite after the attention of block 0"));
+  CHECK_THAT(first_warning({.norm = Norm::pre, .build = nn::gate_per_branch<Overflowing>}),
+             contains("not finite after the attention of block 0"));
 }
 
 TEST_CASE("passport: the Jacobian of blocks that are the identity is 1, exactly or by random vectors") {

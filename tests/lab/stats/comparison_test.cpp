@@ -32,8 +32,10 @@ Noise diverging(const Noise& noise) {
   return [noise](std::mt19937_64& g) { return std::bernoulli_distribution(0.1)(g) ? inf : noise(g); };
 }
 
-// Series that differ in nothing but noise, beside a part that all have at a seed; `spread`: the ratio of the largest and smallest size of noise.
-std::vector<Outcomes> study(std::mt19937_64& g, const Noise& noise, std::size_t methods, std::size_t seeds, double spread = 1) {
+// Series that differ in nothing but noise, beside a part that all have at a seed; `spread`: the ratio of the largest
+// and smallest size of noise.
+std::vector<Outcomes> study(std::mt19937_64& g, const Noise& noise, std::size_t methods, std::size_t seeds,
+                            double spread = 1) {
   Outcomes common(seeds);
   for (double& c : common) c = normal(g);
   std::vector<Outcomes> series(methods, common);
@@ -52,14 +54,16 @@ struct Family {
   const char* name;
   std::function<std::vector<Difference>(const std::vector<Outcomes>&)> judge;
 };
-const Family families[] = {{"a planned claim",
-                            [](const std::vector<Outcomes>& s) {
-                              return compare({s[0], s[1]}, {{0, 1}});
-                            }},
-                           {"against the control", [](const std::vector<Outcomes>& s) { return compare(s, against_first(s.size())); }},
-                           {"all pairs", [](const std::vector<Outcomes>& s) { return compare(s, all_pairs(s.size())); }}};
+const Family families[] = {
+    {"a planned claim",
+     [](const std::vector<Outcomes>& s) {
+       return compare({s[0], s[1]}, {{0, 1}});
+     }},
+    {"against the control", [](const std::vector<Outcomes>& s) { return compare(s, against_first(s.size())); }},
+    {"all pairs", [](const std::vector<Outcomes>& s) { return compare(s, all_pairs(s.size())); }}};
 
-double share_of_false(const Family& family, const Noise& noise, std::size_t methods, std::size_t seeds, double spread, unsigned simulation) {
+double share_of_false(const Family& family, const Noise& noise, std::size_t methods, std::size_t seeds, double spread,
+                      unsigned simulation) {
   std::mt19937_64 g(simulation);
   int found = 0;
   for (int i = 0; i < 1000; ++i) found += any_apart(family.judge(study(g, noise, methods, seeds, spread)));
@@ -93,10 +97,14 @@ TEST_CASE("differences of pairs, with their interval and verdict") {
   CHECK(describe(compare({{1}, {2}}, {{0, 1}}).at(0)) == "lower by 1 in one pair");
   CHECK(describe(compare({{missing}, {2}}, {{0, 1}}).at(0)) == "no pairs");
   // Equal to the last bit: no difference and no number of pairs that shows one.
-  CHECK(compare({{1, 2, 3}, {2, 3, 4}}, {{0, 1}}).at(0).order == Order::undecided);  // without any variance nothing is known
+  CHECK(compare({{1, 2, 3}, {2, 3, 4}}, {{0, 1}}).at(0).order ==
+        Order::undecided);  // without any variance nothing is known
   const Difference same = compare({{1, 2, 3}, {1, 2, 3}}, {{0, 1}}).at(0);
   CHECK((same.order == Order::undecided && pairs_needed(same) == 0));
-  CHECK_THAT(error_of([] { compare({{1, 2}, {1}}, {{0, 1}}); }), contains("[compare] expected outcomes at the same seeds, got 2 and 1"));
+  CHECK_THAT(error_of([] {
+               compare({{1, 2}, {1}}, {{0, 1}});
+             }),
+             contains("[compare] expected outcomes at the same seeds, got 2 and 1"));
 }
 
 TEST_CASE("a series that diverges is worse, by the exact sign test") {
@@ -116,7 +124,8 @@ TEST_CASE("a series that diverges is worse, by the exact sign test") {
   CHECK(pairs_needed(in_family) == 8);
 }
 
-TEST_CASE("Holm's procedure: the next pair is judged more mildly, and intervals hold 0 exactly where nothing is decided") {
+TEST_CASE(
+    "Holm's procedure: the next pair is judged more mildly, and intervals hold 0 exactly where nothing is decided") {
   std::mt19937_64 g(5);
   for (int i = 0; i < 300; ++i) {
     std::vector<Outcomes> series = study(g, normal, 6, 5);
@@ -137,17 +146,19 @@ TEST_CASE("Holm's procedure: the next pair is judged more mildly, and intervals 
 
 TEST_CASE("where nothing differs, at most 7 of 100 studies separate anything") {
   const unsigned simulation = GENERATE(0u, 1u, 2u);
-  const auto [noise, name, spread] = GENERATE(table<Noise, const char*, double>({{normal, "normal", 1},
-                                                                                 {student_3, "Student, 3 degrees", 1},
-                                                                                 {bimodal, "bimodal", 1},
-                                                                                 {seldom, "bimodal, one in five", 1},
-                                                                                 {normal, "normal of unequal size", 100},
-                                                                                 {diverging(normal), "normal, one in ten diverges", 1},
-                                                                                 {diverging(bimodal), "bimodal, one in ten diverges", 1}}));
+  const auto [noise, name, spread] =
+      GENERATE(table<Noise, const char*, double>({{normal, "normal", 1},
+                                                  {student_3, "Student, 3 degrees", 1},
+                                                  {bimodal, "bimodal", 1},
+                                                  {seldom, "bimodal, one in five", 1},
+                                                  {normal, "normal of unequal size", 100},
+                                                  {diverging(normal), "normal, one in ten diverges", 1},
+                                                  {diverging(bimodal), "bimodal, one in ten diverges", 1}}));
   for (const Family& family : families)
     for (const std::size_t methods : {2u, 6u, 12u, 31u})
       for (const std::size_t seeds : {3u, 5u, 10u}) {
-        INFO(family.name << ", " << name << ", " << methods << " methods, " << seeds << " seeds, simulation " << simulation);
+        INFO(family.name << ", " << name << ", " << methods << " methods, " << seeds << " seeds, simulation "
+                         << simulation);
         CHECK(share_of_false(family, noise, methods, seeds, spread, simulation) <= 0.07);
       }
 }
@@ -183,7 +194,8 @@ TEST_CASE("a method that diverges at times does not widen the intervals of the o
   int control = 0, pairs = 0;
   for (int i = 0; i < 1000; ++i) {
     std::vector<Outcomes> series = study(g, noise, 6, seeds);
-    for (double& y : series.back()) y = std::bernoulli_distribution(0.5)(g) ? inf : 10 * normal(g);  // where it ends, it ends anywhere
+    for (double& y : series.back())
+      y = std::bernoulli_distribution(0.5)(g) ? inf : 10 * normal(g);  // where it ends, it ends anywhere
     for (const bool all : {false, true}) {
       const auto family = all ? all_pairs(6) : against_first(6);
       const std::vector<Difference> found = compare(series, family);
@@ -207,9 +219,11 @@ TEST_CASE("a method that diverges at times does not widen the intervals of the o
   CHECK(beside[0].high - width < 2);  // a larger family alone
 }
 
-// Power: one method of `methods` is better than the others by so many deviations of a single training. The share of studies that say so.
+// Power: one method of `methods` is better than the others by so many deviations of a single training. The share of
+// studies that say so.
 TEST_CASE("the tables of docs/statistics.md are what studies made up give", "[statistics]") {
-  std::string text = "| noise | family | methods | 3 seeds | 5 seeds | 10 seeds |\n| --- | --- | ---: | ---: | ---: | ---: |\n";
+  std::string text =
+      "| noise | family | methods | 3 seeds | 5 seeds | 10 seeds |\n| --- | --- | ---: | ---: | ---: | ---: |\n";
   for (const auto& [name, noise, spread] : {std::tuple<const char*, Noise, double>{"normal", normal, 1},
                                             {"Student, 3 degrees", student_3, 1},
                                             {"bimodal", bimodal, 1},
@@ -223,7 +237,8 @@ TEST_CASE("the tables of docs/statistics.md are what studies made up give", "[st
           text += fmt::format(" {:.1f} % |", 100 * share_of_false(family, noise, methods, seeds, spread, 0));
         text += "\n";
       }
-  std::string power = "| difference | family | methods | 3 seeds | 5 seeds | 10 seeds |\n| ---: | --- | ---: | ---: | ---: | ---: |\n";
+  std::string power =
+      "| difference | family | methods | 3 seeds | 5 seeds | 10 seeds |\n| ---: | --- | ---: | ---: | ---: | ---: |\n";
   for (const double difference : {1.0, 2.0, 5.0})
     for (const Family& family : families)
       for (const std::size_t methods : {2u, 6u, 12u, 31u}) {

@@ -75,12 +75,15 @@ TEST_CASE("going down mirrors going up, and there is no edge where nothing train
   CHECK_FALSE(next_above(known, 2, octaves, 14));
 }
 
-TEST_CASE("shares count trials that ended well and trained, with Wilson's interval, and none that failed for want of memory or the like") {
+TEST_CASE(
+    "shares count trials that ended well and trained, with Wilson's interval, and none that failed for want of memory "
+    "or the like") {
   const auto trial = [](std::int64_t depth, std::int64_t seed, Status status, double trained) {
     return Record{.point = {{"depth", depth}, {"seed", seed}}, .status = status, .values = {{"trained", trained}}};
   };
-  const std::vector<Record> trials{trial(12, 0, Status::ok, 1),       trial(12, 1, Status::ok, 0),       trial(24, 0, Status::ok, 1),
-                                   trial(24, 1, Status::diverged, 1), trial(24, 2, Status::hopeless, 1), trial(24, 3, Status::ok, 1),
+  const std::vector<Record> trials{trial(12, 0, Status::ok, 1),       trial(12, 1, Status::ok, 0),
+                                   trial(24, 0, Status::ok, 1),       trial(24, 1, Status::diverged, 1),
+                                   trial(24, 2, Status::hopeless, 1), trial(24, 3, Status::ok, 1),
                                    trial(24, 4, Status::failed, 1),   trial(48, 0, Status::failed, 0)};
   std::vector<const Record*> pointers;
   for (const Record& r : trials) pointers.push_back(&r);

@@ -17,7 +17,8 @@ namespace {
 // Exact for two degrees of freedom, an inverse nobody has to look up.
 double quantile_two_degrees(double p) { return (2 * p - 1) / std::sqrt(2 * p * (1 - p)); }
 
-TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, Status status, std::optional<double> loss) {
+TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, Status status,
+                  std::optional<double> loss) {
   TrialResult a;
   a.method = gate;
   a.depth = depth;
@@ -35,8 +36,9 @@ TEST_CASE("t quantiles equal the known ones") {
   CHECK(student_t_quantile(0.975, 1) == Approx(std::tan(0.475 * pi)).epsilon(1e-11));
   CHECK(student_t_quantile(0.975, 2) == Approx(quantile_two_degrees(0.975)).epsilon(1e-11));
   // Tables of the t distribution, ten digits.
-  const std::pair<double, double> known[] = {{3, 3.182446305},  {4, 2.776445105},  {5, 2.570581836},  {9, 2.262157163},   {10, 2.228138852},
-                                             {29, 2.045229642}, {30, 2.042272456}, {99, 1.984216952}, {100, 1.983971519}, {1000, 1.962339081}};
+  const std::pair<double, double> known[] = {
+      {3, 3.182446305},  {4, 2.776445105},  {5, 2.570581836},  {9, 2.262157163},   {10, 2.228138852},
+      {29, 2.045229642}, {30, 2.042272456}, {99, 1.984216952}, {100, 1.983971519}, {1000, 1.962339081}};
   for (const auto& [degrees, t] : known) CHECK(student_t_quantile(0.975, degrees) == Approx(t).margin(2e-9).epsilon(0));
   CHECK(student_t_quantile(0.95, 7) == Approx(1.894578605).margin(2e-9).epsilon(0));
   CHECK(student_t_quantile(0.9995, 2) == Approx(quantile_two_degrees(0.9995)).epsilon(1e-10));
@@ -88,8 +90,9 @@ TEST_CASE("tails of Student's distribution and the quantiles that undo them") {
 
 TEST_CASE("trials are gathered over seeds in order of appearance") {
   const std::vector<TrialGroup> groups =
-      group_trials({trial("rezero", 48, 0, Status::ok, 1.0), trial("post", 6, 0, Status::diverged, 900.0), trial("rezero", 48, 1, Status::ok, 2.0),
-                    trial("rezero", 6, 0, Status::failed, std::nullopt), trial("rezero", 48, 2, Status::diverged, std::nullopt)});
+      group_trials({trial("rezero", 48, 0, Status::ok, 1.0), trial("post", 6, 0, Status::diverged, 900.0),
+                    trial("rezero", 48, 1, Status::ok, 2.0), trial("rezero", 6, 0, Status::failed, std::nullopt),
+                    trial("rezero", 48, 2, Status::diverged, std::nullopt)});
   REQUIRE(groups.size() == 3);
   CHECK(groups[0].method == "rezero");
   CHECK(groups[0].depth == 48);
@@ -113,7 +116,8 @@ namespace {
 
 TrialGroup survivors(const std::vector<std::int64_t>& diverged_at, int ok) {
   std::vector<TrialResult> trials;
-  for (const std::int64_t step : diverged_at) trials.push_back({.method = "a", .status = Status::diverged, .steps = step, .diverged_at = step});
+  for (const std::int64_t step : diverged_at)
+    trials.push_back({.method = "a", .status = Status::diverged, .steps = step, .diverged_at = step});
   for (int i = 0; i < ok; ++i) trials.push_back({.method = "a", .steps = 300, .train_loss = 1});
   return group_trials(trials).front();
 }
@@ -121,11 +125,14 @@ TrialGroup survivors(const std::vector<std::int64_t>& diverged_at, int ok) {
 }  // namespace
 
 TEST_CASE("median survival: what half survive, with an interval by order statistics") {
-  const auto words = [](const std::vector<std::int64_t>& diverged_at, int ok) { return to_string(survival(survivors(diverged_at, ok)), 300); };
+  const auto words = [](const std::vector<std::int64_t>& diverged_at, int ok) {
+    return to_string(survival(survivors(diverged_at, ok)), 300);
+  };
   CHECK(words({41, 69}, 1) == "median survival 69 steps, n = 3 (no interval below 6)");
   CHECK(words({41}, 2) == "median survival beyond 300 steps, n = 3 (no interval below 6)");
   CHECK(words({41}, 1) == "median survival 41 steps, n = 2 (no interval below 6)");  // half are gone
-  // n = 6: the smallest and the largest, 1 - 2 / 64 = 97 %; n = 10: the second, 98 %; n = 20: the sixth, 96 % (a textbook's table).
+  // n = 6: the smallest and the largest, 1 - 2 / 64 = 97 %; n = 10: the second, 98 %; n = 20: the sixth, 96 % (a
+  // textbook's table).
   CHECK(words({10, 20, 30, 40, 50, 60}, 0) == "median survival 30 steps, n = 6 (95 % interval 10 to 60)");
   CHECK(words({10, 20, 30, 40, 50, 60}, 4) == "median survival 50 steps, n = 10 (95 % interval 20 to beyond 300)");
   CHECK(words({5}, 9) == "median survival beyond 300 steps, n = 10, and so is its 95 % interval");

@@ -16,7 +16,13 @@ TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t see
 }
 
 TrialResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed, std::int64_t step, double lr = 1e-3) {
-  return {.method = gate, .depth = depth, .lr = lr, .seed = seed, .status = Status::diverged, .steps = step, .diverged_at = step};
+  return {.method = gate,
+          .depth = depth,
+          .lr = lr,
+          .seed = seed,
+          .status = Status::diverged,
+          .steps = step,
+          .diverged_at = step};
 }
 
 // Of the deepest condition.
@@ -38,18 +44,21 @@ TEST_CASE("the verdict names the best, what is apart from the control, what stay
   }
   const std::string text = verdict_of(trials);
   INFO(text);
-  CHECK_THAT(
-      text, contains("At depth 48, rezero trained best, to a training loss of 0.603 ± 0.2") &&
-                contains("; post stayed near chance (ln 10 = 2.303); fixup diverged. Against pre: rezero is lower; post is higher; no verdict on ") &&
-                contains("skipinit (") && contains("seeds would decide)") && contains("fixup (about 7 seeds would decide)"));
+  CHECK_THAT(text, contains("At depth 48, rezero trained best, to a training loss of 0.603 ± 0.2") &&
+                       contains("; post stayed near chance (ln 10 = 2.303); fixup diverged. Against pre: rezero is "
+                                "lower; post is higher; no verdict on ") &&
+                       contains("skipinit (") && contains("seeds would decide)") &&
+                       contains("fixup (about 7 seeds would decide)"));
 }
 
 TEST_CASE("without the control the best is compared with all others") {
   std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed)
     for (double base : {0.5, 1.0})
-      trials.push_back(trial(base < 1 ? "a" : "b", 6, seed, base + 0.01 * static_cast<double>(seed) + (seed == 1 ? 0.01 : 0) * base));
-  CHECK_THAT(verdict_of(trials), contains("a trained best, to a training loss of 0.512 ± 0.0") && contains("(n = 3), apart from the other."));
+      trials.push_back(trial(base < 1 ? "a" : "b", 6, seed,
+                             base + 0.01 * static_cast<double>(seed) + (seed == 1 ? 0.01 : 0) * base));
+  CHECK_THAT(verdict_of(trials), contains("a trained best, to a training loss of 0.512 ± 0.0") &&
+                                     contains("(n = 3), apart from the other."));
   trials.push_back(trial("c", 6, 0, 0.52));
   CHECK_THAT(verdict_of(trials), contains("no verdict between it and c."));
 }
@@ -73,7 +82,8 @@ TEST_CASE("a method that does not train when shallow says nothing about depth, a
   std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     const double own = 0.001 * static_cast<double>(seed * seed);
-    for (const auto& [gate, shallow, deep] : {std::tuple("a", 2.3, 2.3), {"b", 0.5, 2.3}, {"pre", 0.4, 1.0}, {"e", 0.4, 0.6}}) {
+    for (const auto& [gate, shallow, deep] :
+         {std::tuple("a", 2.3, 2.3), {"b", 0.5, 2.3}, {"pre", 0.4, 1.0}, {"e", 0.4, 0.6}}) {
       trials.push_back(trial(gate, 6, seed, shallow + own));
       trials.push_back(trial(gate, 48, seed, deep - own));
     }
@@ -86,8 +96,10 @@ TEST_CASE("a method that does not train when shallow says nothing about depth, a
   CHECK_THAT(sentence(found[0], how), contains("; a stayed near chance (ln 10 = 2.303); d diverged."));
   const std::string text = verdict_of(trials);
   INFO(text);
-  CHECK_THAT(text, contains("; b and f stayed near chance (ln 10 = 2.303); a and d stayed near chance (ln 10 = 2.303), and did not train at depth 6 "
-                            "either, so that nothing follows about depth. Against pre: e is lower; b and f are higher."));
+  CHECK_THAT(text,
+             contains("; b and f stayed near chance (ln 10 = 2.303); a and d stayed near chance (ln 10 = 2.303), and "
+                      "did not train at depth 6 "
+                      "either, so that nothing follows about depth. Against pre: e is lower; b and f are higher."));
   CHECK(found[1].against_control.size() == 3);
   CHECK(found[1].pairs.size() == 6);
   // A control that did not train when shallow compares with nothing.
@@ -95,10 +107,11 @@ TEST_CASE("a method that does not train when shallow says nothing about depth, a
   CHECK(conditions(trials, by_a)[1].against_control.empty());
   CHECK_THAT(verdict_of(trials, by_a), !contains("Against"));
   // At another rate it may train.
-  const std::vector<TrialResult> rates{trial("a", 6, 0, 2.3),       trial("a", 48, 0, 2.3),       trial("b", 6, 0, 0.5),
-                                       trial("a", 6, 0, 0.5, 1e-2), trial("a", 48, 0, 2.3, 1e-2), trial("b", 48, 0, 0.5)};
-  CHECK_THAT(verdict_of(rates),
-             contains("At depth 48 and lr 0.01, no method trained: a stayed near chance (ln 10 = 2.303), and trained at a smaller depth."));
+  const std::vector<TrialResult> rates{trial("a", 6, 0, 2.3),        trial("a", 48, 0, 2.3),
+                                       trial("b", 6, 0, 0.5),        trial("a", 6, 0, 0.5, 1e-2),
+                                       trial("a", 48, 0, 2.3, 1e-2), trial("b", 48, 0, 0.5)};
+  CHECK_THAT(verdict_of(rates), contains("At depth 48 and lr 0.01, no method trained: a stayed near chance (ln 10 = "
+                                         "2.303), and trained at a smaller depth."));
 }
 
 TEST_CASE("trials that were stopped as hopeless count as lost, and failed ones not at all") {
@@ -113,13 +126,16 @@ TEST_CASE("trials that were stopped as hopeless count as lost, and failed ones n
   }
   const std::string text = verdict_of(trials);
   INFO(text);
-  CHECK_THAT(text, contains("pre trained best, ") &&
-                       contains("; a was stopped as hopeless in 5 of 6 seeds; b ended without a training loss. Against pre: ") &&
-                       contains("no verdict on a ("));
+  CHECK_THAT(
+      text,
+      contains("pre trained best, ") &&
+          contains("; a was stopped as hopeless in 5 of 6 seeds; b ended without a training loss. Against pre: ") &&
+          contains("no verdict on a ("));
 }
 
 TEST_CASE("the verdict tells of seeds that diverged beside a mean, and ranks them below those without") {
-  const std::string text = verdict_of({trial("a", 6, 0, 0.5), dead("a", 6, 1, 9), trial("b", 6, 0, 0.7), trial("b", 6, 1, 0.8)});
+  const std::string text =
+      verdict_of({trial("a", 6, 0, 0.5), dead("a", 6, 1, 9), trial("b", 6, 0, 0.7), trial("b", 6, 1, 0.8)});
   CHECK_THAT(text, contains("b trained best, ") && contains("; a diverged in 1 of 2 seeds."));
 }
 
@@ -130,7 +146,8 @@ TEST_CASE("the best rate is chosen by some of the seeds, which are not judged") 
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     trials.push_back(trial("a", 6, seed, slow[seed], 1e-3));
     trials.push_back(trial("a", 6, seed, fast[seed], 1e-2));
-    trials.push_back(seed == 1 ? dead("a", 6, seed, 3, 1e-1) : trial("a", 6, seed, faster[seed], 1e-1));  // the best, but one of two diverged
+    trials.push_back(seed == 1 ? dead("a", 6, seed, 3, 1e-1)
+                               : trial("a", 6, seed, faster[seed], 1e-1));  // the best, but one of two diverged
   }
   const std::vector<Condition> found = conditions(trials, how);
   REQUIRE(found.size() == 1);
@@ -138,10 +155,12 @@ TEST_CASE("the best rate is chosen by some of the seeds, which are not judged") 
   CHECK(found[0].standings[0].losses == Outcomes{0.9, 0.8});
   // A rate of which nothing is known yet is no choice.
   std::vector<TrialResult> early{trial("a", 6, 2, 0.9, 1e-3), trial("a", 6, 3, 0.9, 1e-3)};
-  for (std::uint64_t seed = 0; seed < 4; ++seed) early.push_back(seed < 1 ? dead("a", 6, seed, 3, 1e-2) : trial("a", 6, seed, 0.5, 1e-2));
+  for (std::uint64_t seed = 0; seed < 4; ++seed)
+    early.push_back(seed < 1 ? dead("a", 6, seed, 3, 1e-2) : trial("a", 6, seed, 0.5, 1e-2));
   CHECK(conditions(early, how)[0].standings[0].rate == 1e-2);
   // One seed chooses for itself.
-  const std::vector<TrialResult> one{trial("a", 6, 0, 2.0, 1e-4), trial("a", 6, 0, 0.4, 1e-3), trial("b", 6, 0, 0.5, 1e-3)};
+  const std::vector<TrialResult> one{trial("a", 6, 0, 2.0, 1e-4), trial("a", 6, 0, 0.4, 1e-3),
+                                     trial("b", 6, 0, 0.5, 1e-3)};
   CHECK(conditions(one, {.classes = 10, .choosing = {0}}).empty());  // as long as there may be others
   CHECK_THAT(verdict_of(one, {.classes = 10, .choosing = {0}, .no_others = true}),
              contains("a trained best, to a training loss of 0.400 (n = 1) at lr 0.001"));
@@ -168,14 +187,18 @@ TEST_CASE("comparisons.csv has a row for each pair, in both families") {
   std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed)
     for (const auto& [gate, base] : {std::pair("post", 1.0), {"pre", 2.0}, {"x", 2.0}})
-      trials.push_back(trial(gate, 6, seed, base + 0.1 * static_cast<double>(seed) + (seed == 0 && gate[1] == 'r' ? 0.01 : 0)));
+      trials.push_back(
+          trial(gate, 6, seed, base + 0.1 * static_cast<double>(seed) + (seed == 0 && gate[1] == 'r' ? 0.01 : 0)));
   const std::string csv = comparisons_csv(conditions(trials, {.classes = 10, .control = "pre"}));
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 2 + 3);
-  CHECK_THAT(csv, contains("\n6,0.001,control,post,pre,lower,-1.00") && contains("\n6,0.001,control,x,pre,undecided,-0.00333") &&
+  CHECK_THAT(csv, contains("\n6,0.001,control,post,pre,lower,-1.00") &&
+                      contains("\n6,0.001,control,x,pre,undecided,-0.00333") &&
                       contains("\n6,0.001,pairs,pre,post,higher,") && contains("\n6,0.001,pairs,post,x,lower,"));
   CHECK_FALSE(conditions(trials, {.classes = 10, .control = "pre"}).front().rate);  // nothing to say in sentences
   // Without an axis of rates: that of all trials, where it is known.
   for (TrialResult& a : trials) a.lr = 0;
-  CHECK_THAT(comparisons_csv(conditions(trials, {.classes = 10, .control = "pre", .rate = 0.25})), contains("\n6,0.25,control,post,pre,lower,"));
-  CHECK_THAT(comparisons_csv(conditions(trials, {.classes = 10, .control = "pre"})), contains("\n6,,control,post,pre,lower,"));
+  CHECK_THAT(comparisons_csv(conditions(trials, {.classes = 10, .control = "pre", .rate = 0.25})),
+             contains("\n6,0.25,control,post,pre,lower,"));
+  CHECK_THAT(comparisons_csv(conditions(trials, {.classes = 10, .control = "pre"})),
+             contains("\n6,,control,post,pre,lower,"));
 }

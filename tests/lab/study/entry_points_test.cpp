@@ -18,9 +18,10 @@ struct Prores : nn::ScaleGate {  // x + f(LN(x)) / T
 // Once in this process, whatever test comes first.
 void register_prores() {
   static const bool once = [] {
-    nn::register_gate<Prores>("prores", {.formula = "x + f(LN(x)) / T",
-                                         .source = "this test",
-                                         .constants = {{.name = "T", .standard = 3, .least = 1, .meaning = "divides every branch"}}});
+    nn::register_gate<Prores>(
+        "prores", {.formula = "x + f(LN(x)) / T",
+                   .source = "this test",
+                   .constants = {{.name = "T", .standard = 3, .least = 1, .meaning = "divides every branch"}}});
     return true;
   }();
   CHECK(once);
@@ -108,8 +109,10 @@ TEST_CASE("constants on the command line: equal methods are one trial, and what 
   };
   REQUIRE(gates("prores:T=4,fixup:scales=0:factor=0.5").status == 0);
   CHECK(gates_of(folder) == std::set<std::string>{"prores:T=4", "fixup:factor=0.5:scales=0"});
-  const Ended again = call(folder.path(), depth_stability,
-                           with(few, {"--depths", "2", "--gates", "fixup:factor=0.50:scales=0,prores:T=4e0", "--resume"}), "depth_stability");
+  const Ended again =
+      call(folder.path(), depth_stability,
+           with(few, {"--depths", "2", "--gates", "fixup:factor=0.50:scales=0,prores:T=4e0", "--resume"}),
+           "depth_stability");
   CHECK(again.status == 0);  // the same trials
   const auto refused = [&](const std::string& names, const std::string& text) {
     const Ended ended = gates(names);
@@ -122,11 +125,13 @@ TEST_CASE("constants on the command line: equal methods are one trial, and what 
   refused("prores:T", "[gate] expected NAME:CONSTANT=VALUE, a number or by_depth, got \"T\"");
   refused("prors:T=5", "unknown gate 'prors'; did you mean 'prores'?");
   const Ended list = call(folder.path(), depth_stability, {"--list-gates"}, "depth_stability");
-  CHECK_THAT(list.out, contains("prores:T=3  divides every branch\n") && contains("mix_ln:post_share=0.25  share of the blocks") &&
+  CHECK_THAT(list.out, contains("prores:T=3  divides every branch\n") &&
+                           contains("mix_ln:post_share=0.25  share of the blocks") &&
                            contains("deepnorm:alpha=by_depth"));
   const TemporaryFolder judged;
   const Ended control =
-      call(judged.path(), depth_stability, with(few, {"--depths", "2", "--gates", "pre,prores:T=5", "--control", "prores:T=5.0"}), "depth_stability");
+      call(judged.path(), depth_stability,
+           with(few, {"--depths", "2", "--gates", "pre,prores:T=5", "--control", "prores:T=5.0"}), "depth_stability");
   CHECK(control.status == 0);
   CHECK_THAT(control.out + file(judged, "a/report.html"), contains("prores:T=5"));
 }
@@ -134,14 +139,17 @@ TEST_CASE("constants on the command line: equal methods are one trial, and what 
 TEST_CASE("a network with a gate of one's own and its constants is trained, saved, loaded elsewhere and drawn") {
   register_prores();
   const TemporaryFolder folder;
-  const Ended trained =
-      call(folder.path(), vit, with(few, {"--depth", "2", "--pool", "token", "--gate", "prores:T=5", "--warmup", "0", "--save-weights"}), "vit");
+  const Ended trained = call(
+      folder.path(), vit,
+      with(few, {"--depth", "2", "--pool", "token", "--gate", "prores:T=5", "--warmup", "0", "--save-weights"}), "vit");
   INFO(trained.err);
   REQUIRE(trained.status == 0);
   const std::string weights = "a/weights/seed-0.safetensors";
-  CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / weights), "w").options).gate->text() == "prores:T=5");
+  CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / weights), "w").options).gate->text() ==
+        "prores:T=5");
   const Ended drawn =
-      call(folder.path(), attention_maps, {"--weights", weights, "--data", "glyphs", "--numbers", "0", "--out", "m"}, "attention_maps");
+      call(folder.path(), attention_maps, {"--weights", weights, "--data", "glyphs", "--numbers", "0", "--out", "m"},
+           "attention_maps");
   INFO(drawn.err);
   CHECK(drawn.status == 0);
   CHECK_THAT(drawn.err, contains("it computes what the file's network did"));

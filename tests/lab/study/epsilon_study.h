@@ -57,7 +57,8 @@ struct EpsilonStudy {
     lab::Study study("layerscale_init", "Does the initial value of LayerScale matter?");
     const auto depth = study.axis<int>("--depths", {1, 2}, "Numbers of blocks").at_least(1).slowest();
     const auto epsilon = study.axis<double>("--epsilons", {0, 0.1}, "Initial value").at_least(0);
-    study.claim("eps > 0 trains better than 0", "CaiT, table 1", lab::lower("train_loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}).at({{"depth", 2}}));
+    study.claim("eps > 0 trains better than 0", "CaiT, table 1",
+                lab::lower("train_loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}).at({{"depth", 2}}));
     return study.run(argc, argv, [&](lab::Trial& trial) {
       ++bodies;
       nn::ViT model(trial.vit({.depth = trial[depth], .gate = nn::methods::layerscale(trial[epsilon])}));

@@ -49,7 +49,10 @@ TEST_CASE("seeds that diverge are marked, counted, and left out of the statistic
           return experiment(argc, argv, {.name = "study", .summary = "A study."}, [&](Run& r) {
             ++bodies;
             if (r.seed() == 2) r.note("a note");
-            r.log({{"loss", r.seed() == 3 ? 4.0 : 2.0}, {"odd", r.seed() == 2 ? -std::nan("") : r.seed() == 1 ? 100 : 1}});
+            r.log({{"loss", r.seed() == 3 ? 4.0 : 2.0},
+                   {"odd", r.seed() == 2   ? -std::nan("")
+                           : r.seed() == 1 ? 100
+                                           : 1}});
             if (r.seed() == 1) r.mark_diverged(5, "because");
           });
         },
@@ -58,13 +61,16 @@ TEST_CASE("seeds that diverge are marked, counted, and left out of the statistic
   const Ended first = run({});
   INFO(first.err << first.out);
   CHECK(first.status == 0);
-  CHECK_THAT(first.err,
-             contains("seed 1") && contains("diverged at step 5: because") && contains("a note\n") && contains("odd not finite") && !contains("nan"));
-  CHECK_THAT(first.out, contains("diverged             1 of 4 seeds: seed 1 at step 5\n") && contains("2.6667 ") && contains("n = 3") &&
-                            contains(" 1 ± 0  n = 2") && !contains("nan"));
-  const std::string csv = "seed,status,steps,seconds,loss,odd,diverged_at\n0,ok,0,0,2,1,\n1,diverged,0,0,2,100,5\n2,ok,0,0,2,,\n3,ok,0,0,4,1,\n";
+  CHECK_THAT(first.err, contains("seed 1") && contains("diverged at step 5: because") && contains("a note\n") &&
+                            contains("odd not finite") && !contains("nan"));
+  CHECK_THAT(first.out, contains("diverged             1 of 4 seeds: seed 1 at step 5\n") && contains("2.6667 ") &&
+                            contains("n = 3") && contains(" 1 ± 0  n = 2") && !contains("nan"));
+  const std::string csv =
+      "seed,status,steps,seconds,loss,odd,diverged_at\n0,ok,0,0,2,1,\n1,diverged,0,0,2,100,5\n2,ok,0,0,2,,\n3,ok,0,0,4,"
+      "1,\n";
   CHECK(read_file(folder / "run/results.csv") == csv);
-  CHECK_THAT(read_file(folder / "run/metrics.jsonl"), contains("{\"seed\":1,\"step\":5,\"diverged_at\":5,\"divergence\":\"because\"}\n"));
+  CHECK_THAT(read_file(folder / "run/metrics.jsonl"),
+             contains("{\"seed\":1,\"step\":5,\"diverged_at\":5,\"divergence\":\"because\"}\n"));
   CHECK_THAT(read_file(folder / "run/report.html"), contains("</html>") && contains("A study."));
   const Ended again = run({"--resume"});
   CHECK(again.status == 0);
@@ -88,7 +94,8 @@ TEST_CASE("a loss or a norm of gradients that is logged and not finite ends its 
         if (r.seed() == 1) r.log({{"loss", bad ? nan : 1}});
         if (r.seed() == 2) r.trace({{"loss", 1}, {"grad_norm", bad ? INFINITY : 1}});
         if (r.seed() == 3) r.log({{"loss", bad ? -INFINITY : 1}});
-        if (r.seed() == 3 && bad && r.check_divergence(backward(log_of_zero()), log_of_zero)) return;  // a better reason, after the log
+        if (r.seed() == 3 && bad && r.check_divergence(backward(log_of_zero()), log_of_zero))
+          return;  // a better reason, after the log
         if (r.seed() == 4) r.log({{"loss", 1}});
         r.log({{"of_step", static_cast<double>(step)}});
       }
@@ -100,8 +107,10 @@ TEST_CASE("a loss or a norm of gradients that is logged and not finite ends its 
   INFO(e.err << e.out);
   CHECK(e.status == 0);
   CHECK(steps == std::map<std::uint64_t, int>{{0, 4}, {1, 3}, {2, 3}, {3, 3}, {4, 4}});
-  CHECK_THAT(e.err, contains("diverged at step 2: loss is not finite") && contains("diverged at step 2: grad_norm is not finite") &&
-                        contains("diverged at step 2: [log]") && contains("diverged at step 3: val_loss is not finite"));
+  CHECK_THAT(e.err, contains("diverged at step 2: loss is not finite") &&
+                        contains("diverged at step 2: grad_norm is not finite") &&
+                        contains("diverged at step 2: [log]") &&
+                        contains("diverged at step 3: val_loss is not finite"));
   CHECK_THAT(e.out, contains("4 of 5 seeds: seed 1 at step 2"));
   std::istringstream rows(read_file(folder / "run/results.csv"));
   std::vector<std::string> outcomes;
@@ -113,8 +122,9 @@ TEST_CASE("a loss or a norm of gradients that is logged and not finite ends its 
   CHECK(outcomes[3].ends_with(",,,1,,,2"));
   CHECK(outcomes[5].ends_with(",1,,3,,,3"));
   for (int seed = 0; seed < 5; ++seed) CHECK_THAT(outcomes[seed + 1], contains(seed == 0 ? ",ok," : ",diverged,"));
-  CHECK_THAT(read_file(folder / "run/metrics.jsonl"),
-             contains("{\"seed\":1,\"step\":2,\"loss\":null,\"diverged_at\":2,\"divergence\":\"loss is not finite\"}\n"));
+  CHECK_THAT(
+      read_file(folder / "run/metrics.jsonl"),
+      contains("{\"seed\":1,\"step\":2,\"loss\":null,\"diverged_at\":2,\"divergence\":\"loss is not finite\"}\n"));
 }
 
 TEST_CASE("what a loop logs of a step is one line of metrics.jsonl") {
@@ -132,7 +142,8 @@ TEST_CASE("what a loop logs of a step is one line of metrics.jsonl") {
   CHECK(e.status == 0);
   const std::string line = "\"loss\":1.0,\"both\":2.0,\"norm\":2.0";
   CHECK(read_file(folder / "run/metrics.jsonl") ==
-        fmt::format("{{\"seed\":0,\"step\":0,{0}}}\n{{\"seed\":0,\"step\":1,{0},\"diverged_at\":1,\"divergence\":\"as seen in step 1\"}}\n"
+        fmt::format("{{\"seed\":0,\"step\":0,{0}}}\n{{\"seed\":0,\"step\":1,{0},\"diverged_at\":1,\"divergence\":\"as "
+                    "seen in step 1\"}}\n"
                     "{{\"seed\":0,\"step\":2,{0}}}\n",
                     line));
 }
@@ -161,16 +172,20 @@ TEST_CASE("the table shows the values asked for, or a handful and how many more 
   const std::string run = read_file(folder / "run/run.json");
   CHECK_THAT(run, contains("\"experiment\": \"study\"") && contains("\"command_line\": \"my_study --seeds 0..1") &&
                       contains("\"data\": \"glyphs, 12800 training images"));
-  const auto help = [](int argc, const char* const* argv) { return experiment(argc, argv, {.name = "study", .summary = "A study."}, [](Run&) {}); };
+  const auto help = [](int argc, const char* const* argv) {
+    return experiment(argc, argv, {.name = "study", .summary = "A study."}, [](Run&) {});
+  };
   CHECK_THAT(call(folder.path(), help, {"--help"}, "/somewhere/my_study").out, contains("Usage: my_study [options]"));
 }
 
 TEST_CASE("a seed diverges once, and its mark is not logged by hand") {
   const TemporaryFolder folder;
   const auto error = [&](const std::function<void(Run&)>& body) {
-    const Ended e =
-        call(folder.path(), [&](int argc, const char* const* argv) { return experiment(argc, argv, {.name = "study", .summary = "A study."}, body); },
-             {"--steps", "1", "--no-progress", "--overwrite", "--out", "run"});
+    const Ended e = call(folder.path(),
+                         [&](int argc, const char* const* argv) {
+                           return experiment(argc, argv, {.name = "study", .summary = "A study."}, body);
+                         },
+                         {"--steps", "1", "--no-progress", "--overwrite", "--out", "run"});
     CHECK(e.status == 1);
     return e.err;
   };

@@ -55,8 +55,9 @@ TEST_CASE("replay tells a number format that is too narrow from a training that 
   const Ended replayed = call(folder.path(), main, with(words, {"--replay", "seed 0"}));
   INFO(replayed.out << replayed.err);
   CHECK(replayed.status == 0);
-  CHECK_THAT(replayed.out, contains("seed 0: recorded as diverged at step 18") && contains("fp32 from step 0: diverged at step 18: ") &&
-                               contains("exp") && contains("Overflowing") && contains("f64 from step 8: no divergence up to step 38") &&
+  CHECK_THAT(replayed.out, contains("seed 0: recorded as diverged at step 18") &&
+                               contains("fp32 from step 0: diverged at step 18: ") && contains("exp") &&
+                               contains("Overflowing") && contains("f64 from step 8: no divergence up to step 38") &&
                                contains("\nnumerical: "));
   // With a checkpoint it begins there: stopped in step 5, and gone on without writing another.
   stop_at = 5;
@@ -66,7 +67,8 @@ TEST_CASE("replay tells a number format that is too narrow from a training that 
   stop_at = -1;
   REQUIRE(call(folder.path(), main, with(kept, {"--resume", "--checkpoint-every", "0"})).status == 0);
   const Ended from_checkpoint = call(folder.path(), main, with(kept, {"--replay", "seed 0"}));
-  CHECK_THAT(from_checkpoint.out, contains("fp32 from step 6: diverged at step 18: ") && contains("f64 from step 8: no divergence up to step 38") &&
+  CHECK_THAT(from_checkpoint.out, contains("fp32 from step 6: diverged at step 18: ") &&
+                                      contains("f64 from step 8: no divergence up to step 38") &&
                                       contains("\nnumerical: "));
   CHECK_THAT(call(folder.path(), main, with(words, {"--replay", "seed 1"})).err,
              contains("a has no diverged run of that name; did you mean 'seed 0'?"));
@@ -79,7 +81,8 @@ TEST_CASE("replay tells a number format that is too narrow from a training that 
       trial.train(model);
     });
   };
-  const Words other{"--dim", "8", "--batch", "4", "--steps", "60", "--checkpoint-every", "0.0001", "--no-progress", "--out", "w"};
+  const Words other{"--dim",         "8",     "--batch", "4", "--steps", "60", "--checkpoint-every", "0.0001",
+                    "--no-progress", "--out", "w"};
   const Ended ran = call(folder.path(), wild, other);
   INFO(ran.err);
   REQUIRE(ran.status == 0);
@@ -101,7 +104,8 @@ TEST_CASE("replay's f64 steps are those of a run in f64 from the same state") {
     });
   };
   // Diverged by the limit in step 19 + onset, so that the state before the first steps is where both begin.
-  const Words words{"--dim", "8", "--batch", "4", "--steps", "45", "--optimizer", "sgd", "--loss-limit", "0.5", "--no-progress", "--out"};
+  const Words words{"--dim",       "8",   "--batch",      "4",   "--steps",       "45",
+                    "--optimizer", "sgd", "--loss-limit", "0.5", "--no-progress", "--out"};
   REQUIRE(call(folder.path(), main, with(words, {"f32"})).status == 0);
   CHECK_THAT(file(folder, "f32/results.csv"), contains(",diverged,19,"));
   const Ended exact = call(folder.path(), main, with(words, {"f64", "--dtype", "fp64"}));
@@ -112,7 +116,8 @@ TEST_CASE("replay's f64 steps are those of a run in f64 from the same state") {
     if (const auto json = nlohmann::json::parse(line); json.contains("loss")) loss = json["loss"];
   const Ended replayed = call(folder.path(), main, with(words, {"f32", "--replay", "lr 0.01 seed 0"}));
   INFO(replayed.out << replayed.err);
-  // The same initial weights but for f32's rounding: the same losses to some digits, where those after 19 updates would be others.
+  // The same initial weights but for f32's rounding: the same losses to some digits, where those after 19 updates would
+  // be others.
   CHECK_THAT(replayed.out, contains("f64 from step 0: diverged at step 19") && contains("\ndynamical: "));
   const std::string said = fmt::format("loss {:.4g}", loss);
   CHECK_THAT(replayed.out, contains(said));

@@ -29,19 +29,22 @@ TEST_CASE("a study of one file: axes, files, table, claims, and the order of --d
   REQUIRE(e.status == 0);
   CHECK(study.bodies == 8);
   const std::string csv = file(folder, "a/results.csv");
-  CHECK(csv.starts_with("depth,epsilon,seed,status,steps,seconds,train_loss,val_loss,val_accuracy,images_per_second\n1,0,0,ok,4,"));
+  CHECK(csv.starts_with(
+      "depth,epsilon,seed,status,steps,seconds,train_loss,val_loss,val_accuracy,images_per_second\n1,0,0,ok,4,"));
   CHECK(lines_of(csv) == 9);
   CHECK(lines_of(file(folder, "a/ledger.jsonl")) == 8);
   CHECK(lines_of(file(folder, "a/metrics.jsonl")) == 8 * 4);
   CHECK(file(folder, "a/metrics.jsonl").starts_with("{\"depth\":1,\"epsilon\":0.0,\"seed\":0,\"step\":0,\"loss\":"));
-  CHECK_THAT(e.out, contains("depth  epsilon") && contains("±") && contains("eps > 0 trains better than 0 (CaiT, table 1)\n  ") &&
-                        contains(" in two pairs"));
-  CHECK_THAT(file(folder, "a/report.html"), contains("Does the initial value of LayerScale matter?") && contains("eps &gt; 0 trains better") &&
-                                                contains("<svg") && contains("<th>epsilon</th>"));
+  CHECK_THAT(e.out, contains("depth  epsilon") && contains("±") &&
+                        contains("eps > 0 trains better than 0 (CaiT, table 1)\n  ") && contains(" in two pairs"));
+  CHECK_THAT(file(folder, "a/report.html"), contains("Does the initial value of LayerScale matter?") &&
+                                                contains("eps &gt; 0 trains better") && contains("<svg") &&
+                                                contains("<th>epsilon</th>"));
   CHECK_THAT(file(folder, "a/claims.csv"), contains("\neps > 0 trains better than 0,\"CaiT, table 1\","));
   CHECK_THAT(file(folder, "a/results.md"), contains("| depth | epsilon |") && contains("| eps > 0 trains better"));
 
-  const Ended dry = call(folder.path(), main, {"--dim", "8", "--batch", "4", "--steps", "4", "--seeds", "0..1", "--dry-run"});
+  const Ended dry =
+      call(folder.path(), main, {"--dim", "8", "--batch", "4", "--steps", "4", "--seeds", "0..1", "--dry-run"});
   INFO(dry.err);
   REQUIRE(dry.status == 0);
   std::istringstream rows(csv), labels(dry.out);
@@ -54,8 +57,8 @@ TEST_CASE("a study of one file: axes, files, table, claims, and the order of --d
     std::getline(cells, depth, ','), std::getline(cells, epsilon, ','), std::getline(cells, seed, ',');
     CHECK(label == "depth " + depth + " epsilon " + epsilon + " seed " + seed);
   }
-  CHECK_THAT(dry.out, contains("8 runs of 4 steps of 4 images: 32 steps, 128 images") && contains("parameters of a network: ") &&
-                          contains("training: about "));
+  CHECK_THAT(dry.out, contains("8 runs of 4 steps of 4 images: 32 steps, 128 images") &&
+                          contains("parameters of a network: ") && contains("training: about "));
   CHECK_THAT(call(folder.path(), main, {"--help"}).out,
              contains("--depths N,..") && contains("--epsilons N,..") && contains("--lr N") && !contains("--gate "));
 }
@@ -153,7 +156,8 @@ TEST_CASE("one trial's failure is not the sweep's, and --resume tries it again")
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
   const Ended e = call(folder.path(), main, tiny);
   CHECK(e.status == 1);
-  CHECK_THAT(e.err, contains("failed: no such thing  ") && contains("error: 1 of 4 runs failed; --resume tries them again\n"));
+  CHECK_THAT(e.err,
+             contains("failed: no such thing  ") && contains("error: 1 of 4 runs failed; --resume tries them again\n"));
   CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0.1,0,failed,0,"));
   fails = false;
   CHECK(call(folder.path(), main, with(tiny, {"--resume"})).status == 0);
@@ -177,13 +181,19 @@ TEST_CASE("a study that is put together wrongly says so") {
     CHECK(lines_of(e.err) == 1);
     return e.err;
   };
-  const auto axis = [](const char* option) { return [option](Study& s) { s.axis<std::string>(option, {"a"}, "An axis"); }; };
-  CHECK_THAT(error(axis("--dtypes")),
-             contains("[study] expected axes that stand for no option of the library, or for one that each trial reads, got one for --dtype"));
-  CHECK_THAT(error(axis("--statuss")), contains("[study] expected axes with names of their own, got status for --statuss"));
-  CHECK_THAT(error(axis("--seeds")), contains("expected axes with options of their own (seeds have --seeds), got a second --seeds"));
-  CHECK_THAT(error([](Study& s) { s.searched<int>("depth"); }), contains("expected search() and searched axes together, got searched axes alone"));
-  CHECK_THAT(error([](Study& s) { s.search([](const Search&) { return std::vector<Point>(); }); }), contains("got search() alone"));
+  const auto axis = [](const char* option) {
+    return [option](Study& s) { s.axis<std::string>(option, {"a"}, "An axis"); };
+  };
+  CHECK_THAT(error(axis("--dtypes")), contains("[study] expected axes that stand for no option of the library, or for "
+                                               "one that each trial reads, got one for --dtype"));
+  CHECK_THAT(error(axis("--statuss")),
+             contains("[study] expected axes with names of their own, got status for --statuss"));
+  CHECK_THAT(error(axis("--seeds")),
+             contains("expected axes with options of their own (seeds have --seeds), got a second --seeds"));
+  CHECK_THAT(error([](Study& s) { s.searched<int>("depth"); }),
+             contains("expected search() and searched axes together, got searched axes alone"));
+  CHECK_THAT(error([](Study& s) { s.search([](const Search&) { return std::vector<Point>(); }); }),
+             contains("got search() alone"));
   CHECK_THAT(error([](Study& s) {
                s.claim("x", "y", lower("loss", {{"depht", 1}}, {{"depht", 2}}));
              }),
@@ -193,19 +203,23 @@ TEST_CASE("a study that is put together wrongly says so") {
                s.claim("y", "z", lower("loss", {{"depth", 1}, {"seed", 1}}, {{"depth", 2}}));
              }),
              contains("[claim] \"y\": expected two points on the same axes, got depth 1 seed 1 and depth 2"));
-  CHECK_THAT(error([](Study& s) { s.output({"ledger.jsonl", [](const StudyResults&) { return std::string(); }}); }),
+  CHECK_THAT(error([](Study& s) {
+               s.output({"ledger.jsonl", [](const StudyResults&) { return std::string(); }});
+             }),
              contains("expected a file of the study's own in the run's folder, got ledger.jsonl"));
   CHECK_THAT(error([](Study& s) { s.searched<int>("depth").at_least(1); }), contains("bounds of the axis depth"));
   // Plurals: "--batches" is the batch, which trials read.
-  const Ended batches = call(folder.path(),
-                             [&](int argc, const char* const* argv) {
-                               Study study("batches", "Batches.", {.network = false, .optimization = false});
-                               study.axis<int>("--batches", {4, 8}, "Batches");
-                               return study.run(argc, argv, [](Trial& trial) { trial.measure({{"size", trial.options().batch}}); });
-                             },
-                             {"--steps", "1", "--no-progress", "--out", "b"});
+  const Ended batches =
+      call(folder.path(),
+           [&](int argc, const char* const* argv) {
+             Study study("batches", "Batches.", {.network = false, .optimization = false});
+             study.axis<int>("--batches", {4, 8}, "Batches");
+             return study.run(argc, argv, [](Trial& trial) { trial.measure({{"size", trial.options().batch}}); });
+           },
+           {"--steps", "1", "--no-progress", "--out", "b"});
   CHECK(batches.status == 0);
-  CHECK_THAT(file(folder, "b/results.csv"), contains("batch,seed,status,steps,seconds,size\n4,0,ok,0,0,4\n8,0,ok,0,0,8\n"));
+  CHECK_THAT(file(folder, "b/results.csv"),
+             contains("batch,seed,status,steps,seconds,size\n4,0,ok,0,0,4\n8,0,ok,0,0,8\n"));
   CHECK(StudyOptions().deterministic == "strict");
   // Steps as an axis stand beside those that were taken.
   const auto lengths = [&](int argc, const char* const* argv) {
@@ -216,7 +230,8 @@ TEST_CASE("a study that is put together wrongly says so") {
   const Ended long_or_short = call(folder.path(), lengths, {"--no-progress", "--out", "s", "--json"});
   INFO(long_or_short.err);
   REQUIRE(long_or_short.status == 0);
-  CHECK_THAT(file(folder, "s/results.csv"), contains("steps,seed,status,steps_taken,seconds,size\n1,0,ok,0,0,1\n2,0,ok,0,0,2\n"));
+  CHECK_THAT(file(folder, "s/results.csv"),
+             contains("steps,seed,status,steps_taken,seconds,size\n1,0,ok,0,0,1\n2,0,ok,0,0,2\n"));
   CHECK(nlohmann::json::parse(long_or_short.out)["results"][1]["steps"] == 2);
   // What an axis sets is refused as the option would refuse it.
   const Ended optimizers = call(folder.path(),
@@ -241,7 +256,8 @@ TEST_CASE("a claim that cannot be judged says so: when the study starts, and whe
       study.axis<int>("--depths", {1, 2}, "Depths");
       study.axis<std::string>("--gates", {"pre", "post"}, "Gates").one_of("gate", {"pre", "post", "rezero"});
       study.axis<std::string>("--forms", {"plain", "block"}, "Forms");
-      study.only([](const Point& p) { return p.get<std::string>("form") == "plain" || p.get<std::int64_t>("depth") == 2; });
+      study.only(
+          [](const Point& p) { return p.get<std::string>("form") == "plain" || p.get<std::int64_t>("depth") == 2; });
       study.claim("so it is", "a test", comparison);
       return study.run(argc, argv, [&](Trial& trial) {
         ++bodies;
@@ -259,21 +275,30 @@ TEST_CASE("a claim that cannot be judged says so: when the study starts, and whe
     CHECK(std::count(e.err.begin(), e.err.end(), '\n') == 1 + after);  // a line for each trial
     CHECK_THAT(e.err, contains("error: [claim] \"so it is\": " + text));
   };
-  refused(lower("train_loss", {{"depht", 1}}, {{"depht", 2}}), 0, "expected axes of this study, got depht; did you mean 'depth'?");
-  refused(lower("train_loss", {{"gate", "per"}}, {{"gate", "post"}}), 0, "expected a value that --gates takes, got 'per'; did you mean 'pre'?");
-  refused(lower("train_loss", {{"depth", 1}}, {{"depth", 2}}).at({{"gate", 1}}), 0, "expected a text for gate, got the number 1");
+  refused(lower("train_loss", {{"depht", 1}}, {{"depht", 2}}), 0,
+          "expected axes of this study, got depht; did you mean 'depth'?");
+  refused(lower("train_loss", {{"gate", "per"}}, {{"gate", "post"}}), 0,
+          "expected a value that --gates takes, got 'per'; did you mean 'pre'?");
+  refused(lower("train_loss", {{"depth", 1}}, {{"depth", 2}}).at({{"gate", 1}}), 0,
+          "expected a text for gate, got the number 1");
   refused(lower("train_loss", {{"depth", "1"}}, {{"depth", 2}}), 0, "expected a number for depth, got the text 1");
-  refused(lower("train_loss", {{"depth", 1}}, {{"gate", "pre"}}), 0, "expected two points on the same axes, got depth 1 and pre");
+  refused(lower("train_loss", {{"depth", 1}}, {{"gate", "pre"}}), 0,
+          "expected two points on the same axes, got depth 1 and pre");
   // The first trial that the claim is about.
   refused(lower("train_los", {{"depth", 1}}, {{"depth", 2}}), 1,
-          "expected a value that trials measure, got train_los, which depth 1 gate pre form plain seed 0 has not; did you mean 'train_loss'?");
-  refused(above("val_loss", 1, {{"depth", 1}, {"gate", "post"}}), 3, "expected a value that trials measure, got val_loss, which depth 1 gate post");
+          "expected a value that trials measure, got train_los, which depth 1 gate pre form plain seed 0 has not; did "
+          "you mean 'train_loss'?");
+  refused(above("val_loss", 1, {{"depth", 1}, {"gate", "post"}}), 3,
+          "expected a value that trials measure, got val_loss, which depth 1 gate post");
   // Right elsewhere: said, in one line, and in the report.
   for (const auto& [comparison, text] : std::vector<std::pair<Comparison, std::string>>{
            {lower("train_loss", {{"depth", 1}}, {{"depth", 12}}), "so it is: no depth 12 in --depths 1,2"},
-           {lower("train_loss", {{"gate", "pre"}}, {{"gate", "rezero"}}), "so it is: no gate rezero in --gates pre,post"},
-           {lower("train_loss", {{"form", "plain"}}, {{"form", "blok"}}), "so it is: no form blok in --forms plain,block, did you mean 'block'?"},
-           {below("train_loss", 1, {{"depth", 1}, {"form", "block"}}), "so it is: the study leaves depth 1 form block out"},
+           {lower("train_loss", {{"gate", "pre"}}, {{"gate", "rezero"}}),
+            "so it is: no gate rezero in --gates pre,post"},
+           {lower("train_loss", {{"form", "plain"}}, {{"form", "blok"}}),
+            "so it is: no form blok in --forms plain,block, did you mean 'block'?"},
+           {below("train_loss", 1, {{"depth", 1}, {"form", "block"}}),
+            "so it is: the study leaves depth 1 form block out"},
            {above("train_loss", 1, {{"seed", 7}}), "so it is: no seed 7 in --seeds 0,1"}}) {
     const Ended e = ends(comparison);
     INFO(e.err);
@@ -331,7 +356,8 @@ TEST_CASE("what a body fixes of the network that it trains is in the ledger and 
     });
   };
   const auto settings = [&] {
-    const Ended e = call(folder.path(), main, {"--dim", "8", "--batch", "4", "--steps", "1", "--no-progress", "--overwrite", "--out", "a"});
+    const Ended e = call(folder.path(), main,
+                         {"--dim", "8", "--batch", "4", "--steps", "1", "--no-progress", "--overwrite", "--out", "a"});
     INFO(e.err);
     REQUIRE(e.status == 0);
     const std::string page = file(folder, "a/report.html");
@@ -339,12 +365,15 @@ TEST_CASE("what a body fixes of the network that it trains is in the ledger and 
     REQUIRE(at != page.npos);
     return page.substr(at, page.find("parameters", at) == page.npos ? 400 : page.find("parameters", at) + 40 - at);
   };
-  CHECK_THAT(settings(), contains("vit, image 32, channels 3") && contains("depth 1 or 2, ") && contains("mlp_ratio 3, ") &&
-                             contains("gate post, ") && contains("pool mean") && contains("parameters "));
-  CHECK_THAT(file(folder, "a/ledger.jsonl"), contains("\"model\":{\"model\":\"vit\",") && contains("\"gate\":\"post\""));
+  CHECK_THAT(settings(), contains("vit, image 32, channels 3") && contains("depth 1 or 2, ") &&
+                             contains("mlp_ratio 3, ") && contains("gate post, ") && contains("pool mean") &&
+                             contains("parameters "));
+  CHECK_THAT(file(folder, "a/ledger.jsonl"),
+             contains("\"model\":{\"model\":\"vit\",") && contains("\"gate\":\"post\""));
   // It survives: tables anew, and folders that are merged.
   const std::string ledger = file(folder, "a/ledger.jsonl");
-  REQUIRE(call(folder.path(), main, {"--dim", "8", "--batch", "4", "--steps", "1", "--out", "a", "--rebuild"}).status == 0);
+  REQUIRE(call(folder.path(), main, {"--dim", "8", "--batch", "4", "--steps", "1", "--out", "a", "--rebuild"}).status ==
+          0);
   CHECK_THAT(file(folder, "a/report.html"), contains("gate post"));
   CHECK(file(folder, "a/ledger.jsonl") == ledger);
   std::filesystem::copy(folder / "a", folder / "b", std::filesystem::copy_options::recursive);
@@ -415,13 +444,19 @@ TEST_CASE("a report has the levels that numbers are compared with") {
     study.reference("score", 3, "the optimum");
     study.output([](const StudyResults& r) {
       return Section{.title = "Charts",
-                     .charts = {plot_of(r, {.value = "val_accuracy", .axis = "depth"}), dots_of(r, "score", "Score"), dots_of(r, "other", "Other")}};
+                     .charts = {plot_of(r, {.value = "val_accuracy", .axis = "depth"}), dots_of(r, "score", "Score"),
+                                dots_of(r, "other", "Other")}};
     });
     return study.run(argc, argv, [&](Trial& trial) {
-      trial.measure({{"val_accuracy", accuracy + 0.01 * trial[depth]}, {"train_loss", 1.6}, {"score", 3.0 - trial[depth]}, {"other", 1}});
+      trial.measure({{"val_accuracy", accuracy + 0.01 * trial[depth]},
+                     {"train_loss", 1.6},
+                     {"score", 3.0 - trial[depth]},
+                     {"other", 1}});
     });
   };
-  const auto ended = [&] { return call(folder.path(), main, {"--steps", "1", "--seeds", "0..1", "--no-progress", "--overwrite", "--out", "a"}); };
+  const auto ended = [&] {
+    return call(folder.path(), main, {"--steps", "1", "--seeds", "0..1", "--no-progress", "--overwrite", "--out", "a"});
+  };
   const LinearModel linear = linear_model_of_glyphs();
   REQUIRE((0.37 < linear.val_accuracy && linear.val_accuracy < 0.5));
   Ended e = ended();
@@ -432,10 +467,12 @@ TEST_CASE("a report has the levels that numbers are compared with") {
   e = ended();
   CHECK_THAT(e.out, contains("Beside what is known: no trial is better than a linear model on the pixels\n"));
   CHECK_THAT(spaced(e.out), contains("val_accuracy chance, 10 % 10 %") && contains("score the optimum 3 1 2") &&
-                                contains(fmt::format("val_accuracy a linear model on the pixels {:.3g} %", 100 * linear.val_accuracy)) &&
+                                contains(fmt::format("val_accuracy a linear model on the pixels {:.3g} %",
+                                                     100 * linear.val_accuracy)) &&
                                 contains("train_loss chance, ln 10 = 2.303 2.303 1.6 1.6"));
   const std::string page = file(folder, "a/report.html");
-  CHECK_THAT(page, contains("a linear model on the pixels") && contains(">the optimum<") && contains("no trial is better than"));
+  CHECK_THAT(page, contains("a linear model on the pixels") && contains(">the optimum<") &&
+                       contains("no trial is better than"));
   CHECK_THAT(file(folder, "a/results.md"), contains("Beside what is known: no trial is better"));
   CHECK_THAT(file(folder, "a/run.json"), contains("\"linear_model\": {"));
   REQUIRE(call(folder.path(), main, {"--steps", "1", "--seeds", "0..1", "--out", "a", "--rebuild"}).status == 0);
@@ -446,7 +483,8 @@ TEST_CASE("a report has the levels that numbers are compared with") {
   accuracy = 0.98;
   REQUIRE(ended().status == 0);
   const std::string svg = file(folder, "a/figures/val-accuracy-by-depth.svg");
-  CHECK_THAT(svg, contains(">1.000<") && !contains(">1.0005<") && !contains(">1.001<") && !contains(">1.002<") && !contains(">1.005<"));
+  CHECK_THAT(svg, contains(">1.000<") && !contains(">1.0005<") && !contains(">1.001<") && !contains(">1.002<") &&
+                      !contains(">1.005<"));
 }
 
 TEST_CASE("the linear model of glyphs is as it is said, and others are computed") {
@@ -467,7 +505,8 @@ TEST_CASE("what does not go together in a sweep is said before anything is made"
            {{"--shard", "3/2"}, "--shard expects I/N"},
            {{"--shard", "1"}, "--shard expects I/N"},
            {{"--shard", "1/2x"}, "--shard expects I/N"},
-           {{"--jobs", "2", "--deterministic", "threads"}, "--jobs 2 changes the threads of a run, and with --deterministic threads its bits"},
+           {{"--jobs", "2", "--deterministic", "threads"},
+            "--jobs 2 changes the threads of a run, and with --deterministic threads its bits"},
            {{"--jobs", "2", "--profile", "--steps", "9"}, "--profile is about one run at a time"},
            {{"--jobs", "0"}, "--jobs"},
            {{"--checkpoint-every", "-1"}, "--checkpoint-every"},
@@ -499,35 +538,44 @@ TEST_CASE("a study may leave combinations out, and tell parts of its own beside 
     Study study("parts", "Parts.");
     const auto rate = study.axis<double>("--rates", {0, 0.1, 0.3}, "Rates").at_least(0);
     const auto form = study.axis<std::string>("--forms", {"a", "b"}, "Forms").one_of("form", {"a", "b"});
-    study.only([&](const Point& p) { return p.get<double>("rate") > 0 || p.get<std::string>("form") == form.values().front(); });
+    study.only([&](const Point& p) {
+      return p.get<double>("rate") > 0 || p.get<std::string>("form") == form.values().front();
+    });
     study.claim("0.1 ends above 5", "arithmetic", above("score", 5, {{"rate", 0.1}}));
     study.output([](const StudyResults& r) {
       using enum TextTable::Align;
-      Section section{.title = "How <many>", .caption = "Counted.", .charts = {plot_of(r, {.value = "score", .axis = "rate"})}};
+      Section section{
+          .title = "How <many>", .caption = "Counted.", .charts = {plot_of(r, {.value = "score", .axis = "rate"})}};
       section.table.column("trials", right);
       section.table.row({std::to_string(r.records.size())});
       return section;
     });
     study.published({{"rate", 0.3}}, "score", "9 of 10", "A. Author 1999");
     study.published({{"rate", 0.7}}, "score", "nobody has this", "A. Author 1999");
-    return study.run(argc, argv, [&](Trial& trial) { trial.measure({{"score", 10 * trial[rate] + static_cast<double>(trial.seed())}}); });
+    return study.run(argc, argv, [&](Trial& trial) {
+      trial.measure({{"score", 10 * trial[rate] + static_cast<double>(trial.seed())}});
+    });
   };
   const Ended e = call(folder.path(), main, {"--seeds", "0..2", "--no-progress", "--out", "a"});
   INFO(e.err);
   REQUIRE(e.status == 0);
   CHECK(lines_of(file(folder, "a/results.csv")) == 1 + 5 * 3);
-  CHECK_THAT(e.out, contains("How <many>\ntrials\n    15\n") && contains("0.1 ends above 5 (arithmetic)\n  disagree: lower by 3") &&
-                        contains("3 pairs with 5") && contains("What was published") && contains("rate 0.3  score 4.000, mean of 2 trials") &&
-                        contains("9 of 10") && !contains("nobody has this"));
-  CHECK_THAT(file(folder, "a/report.html"), contains("<h2>How &lt;many&gt;</h2>") && contains("<td class=\"num\">15</td>") &&
-                                                contains("score by rate") && contains("<td>A. Author 1999</td>"));
+  CHECK_THAT(e.out, contains("How <many>\ntrials\n    15\n") &&
+                        contains("0.1 ends above 5 (arithmetic)\n  disagree: lower by 3") &&
+                        contains("3 pairs with 5") && contains("What was published") &&
+                        contains("rate 0.3  score 4.000, mean of 2 trials") && contains("9 of 10") &&
+                        !contains("nobody has this"));
+  CHECK_THAT(file(folder, "a/report.html"), contains("<h2>How &lt;many&gt;</h2>") &&
+                                                contains("<td class=\"num\">15</td>") && contains("score by rate") &&
+                                                contains("<td>A. Author 1999</td>"));
   CHECK_THAT(file(folder, "a/results.md"), contains("How <many>. Counted.\n\n| trials |\n| ---: |\n| 15 |\n"));
   CHECK(std::filesystem::exists(folder / "a/figures/score-by-rate.svg"));
   const std::string csv = file(folder, "a/figures/score-by-rate.csv");
   CHECK_THAT(csv, contains("0.1,2") && contains("0.3,4"));
   // b has no rate of 0: two of three points.
   CHECK(lines_of(csv) == 1 + 3 + 2);
-  const Ended none = call(folder.path(), main, {"--rates", "0", "--forms", "b,a", "--seeds", "0", "--no-progress", "--dry-run"});
+  const Ended none =
+      call(folder.path(), main, {"--rates", "0", "--forms", "b,a", "--seeds", "0", "--no-progress", "--dry-run"});
   CHECK(none.status == 0);
   CHECK_THAT(none.out, contains("rate 0 form b seed 0\n") && !contains("form a"));
 }

@@ -24,7 +24,8 @@ TEST_CASE("a resumed study may have further values of axes and seeds, and only w
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
   REQUIRE(call(folder.path(), main, with(tiny, {"--depths", "1", "--epsilons", "0.1"})).status == 0);
   CHECK(study.bodies == 1);
-  const Ended more = call(folder.path(), main, with(tiny, {"--depths", "1,2", "--epsilons", "0,0.1", "--seeds", "0..1", "--resume"}));
+  const Ended more =
+      call(folder.path(), main, with(tiny, {"--depths", "1,2", "--epsilons", "0,0.1", "--seeds", "0..1", "--resume"}));
   INFO(more.err);
   REQUIRE(more.status == 0);
   CHECK(study.bodies == 8);
@@ -38,7 +39,8 @@ TEST_CASE("a resumed study may have further values of axes and seeds, and only w
   // Fewer: nothing is lost, and it is said.
   const Ended fewer = call(folder.path(), main, with(tiny, {"--depths", "2", "--epsilons", "0.1", "--resume"}));
   CHECK(study.bodies == 16);
-  CHECK_THAT(fewer.err, contains("7 runs of a/ledger.jsonl outside the axes of this call: kept there, not in the tables\n"));
+  CHECK_THAT(fewer.err,
+             contains("7 runs of a/ledger.jsonl outside the axes of this call: kept there, not in the tables\n"));
   CHECK(lines_of(file(folder, "a/results.csv")) == 2);
   CHECK(lines_of(file(folder, "a/ledger.jsonl")) == 8);
   // Other settings do not go into this folder.
@@ -84,8 +86,9 @@ TEST_CASE("every number format has the same bits side by side") {
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
   const std::string dtype = GENERATE("bf16", "fp64");
   const auto run = [&](const std::string& out, const Words& more) {
-    const Ended e =
-        call(folder.path(), main, with({"--dim", "8", "--batch", "4", "--steps", "4", "--no-progress", "--dtype", dtype, "--out", out}, more));
+    const Ended e = call(
+        folder.path(), main,
+        with({"--dim", "8", "--batch", "4", "--steps", "4", "--no-progress", "--dtype", dtype, "--out", out}, more));
     INFO(e.err);
     REQUIRE(e.status == 0);
     return std::pair(timeless(file(folder, out + "/results.csv")), file(folder, out + "/metrics.jsonl"));
@@ -125,7 +128,8 @@ TEST_CASE("an interrupt stops all that runs side by side, and --resume ends as i
 TEST_CASE("a study that searches names its next trials from those that it has, the same way again") {
   const TemporaryFolder folder;
   std::atomic<int> bodies = 0;
-  // The largest depth of 1..16 whose trials end "well": those up to a limit that is 5 for one kind and 11 for the other.
+  // The largest depth of 1..16 whose trials end "well": those up to a limit that is 5 for one kind and 11 for the
+  // other.
   const auto main = [&](int argc, const char* const* argv) {
     Study study("limit", "How deep?", {.network = false, .optimization = false});
     const auto kind = study.axis<std::string>("--kinds", {"low", "high"}, "Kinds");
@@ -154,7 +158,8 @@ TEST_CASE("a study that searches names its next trials from those that it has, t
   REQUIRE(whole.status == 0);
   const std::string csv = timeless(file(folder, "a/results.csv"));
   CHECK(csv.starts_with("kind,depth,seed,status,steps,loss,diverged_at,\nlow,8,0,diverged,0,8,0,\n"));
-  CHECK_THAT(csv, contains("\nlow,5,0,ok,") && contains("\nlow,6,2,diverged,") && contains("\nhigh,11,0,ok,") && contains("\nhigh,12,1,diverged,"));
+  CHECK_THAT(csv, contains("\nlow,5,0,ok,") && contains("\nlow,6,2,diverged,") && contains("\nhigh,11,0,ok,") &&
+                      contains("\nhigh,12,1,diverged,"));
   const int all = bodies;
   REQUIRE(call(folder.path(), main, with(words, {"j", "--jobs", "3"})).status == 0);
   CHECK(timeless(file(folder, "j/results.csv")) == csv);
@@ -179,25 +184,30 @@ TEST_CASE("a study that searches names its next trials from those that it has, t
 TEST_CASE("with --best-lr some seeds try all rates, the others train at the best of them alone") {
   const TemporaryFolder folder;
   std::atomic<int> bodies = 0;
-  // Kind a does best at 0.1, b at 0.01; at 1 both diverge. At its own rate b is lower by a little more than the seeds differ.
+  // Kind a does best at 0.1, b at 0.01; at 1 both diverge. At its own rate b is lower by a little more than the seeds
+  // differ.
   const auto main = [&](int argc, const char* const* argv) {
     Study study("rates", "Which rate?", {.network = false, .optimization = false});
     const auto kind = study.axis<std::string>("--kinds", {"a", "b"}, "Kinds");
     const auto rate = study.axis<double>("--lrs", {0.01}, "Rates").above(0);
     study.judging().control = "a";
     study.claim("b is lower", "a test", lab::lower("train_loss", {{"kind", "b"}}, {{"kind", "a"}}));
-    study.claim("b is lower at 0.1", "a test", lab::lower("train_loss", {{"kind", "b"}}, {{"kind", "a"}}).at({{"lr", 0.1}}));
+    study.claim("b is lower at 0.1", "a test",
+                lab::lower("train_loss", {{"kind", "b"}}, {{"kind", "a"}}).at({{"lr", 0.1}}));
     return study.run(argc, argv, [&](Trial& trial) {
       ++bodies;
       if (trial[rate] == 1) return trial.mark_diverged(0, "too fast");
       const bool best = trial[rate] == (trial[kind] == "a" ? 0.1 : 0.01);
       // Seeds 0 and 1, which choose, are apart from the others.
       const double noise = trial.seed() < 2 ? 0.1 : 0.01 * static_cast<double>(trial.seed() * trial.seed() % 3);
-      trial.measure({{"train_loss", (best ? 0.5 : 1) - (trial[kind] == "b" ? 0.2 : 0) + (trial[kind] == "b" ? noise : 0)}});
+      trial.measure(
+          {{"train_loss", (best ? 0.5 : 1) - (trial[kind] == "b" ? 0.2 : 0) + (trial[kind] == "b" ? noise : 0)}});
     });
   };
   const Words words{"--steps", "1", "--no-progress", "--lrs", "1,0.1,0.01", "--best-lr", "--seeds", "0..6", "--out"};
-  const Ended look = call(folder.path(), main, {"--steps", "1", "--no-progress", "--lrs", "1,0.1,0.01", "--best-lr", "--seeds", "0..6", "--dry-run"});
+  const Ended look =
+      call(folder.path(), main,
+           {"--steps", "1", "--no-progress", "--lrs", "1,0.1,0.01", "--best-lr", "--seeds", "0..6", "--dry-run"});
   CHECK_THAT(look.out, contains("22 runs") && contains("\nand 10 more, at the rates that these choose\n"));
   bodies = 0;
   const Ended whole = call(folder.path(), main, with(words, {"a"}));
@@ -205,33 +215,43 @@ TEST_CASE("with --best-lr some seeds try all rates, the others train at the best
   REQUIRE(whole.status == 0);
   CHECK(bodies == 2 * (2 * 3 + 5));
   const std::string csv = timeless(file(folder, "a/results.csv"));
-  for (const char* row : {"\na,0.1,2,ok,", "\na,0.1,6,ok,", "\nb,0.01,2,ok,", "\na,1,1,diverged,", "\nb,0.1,1,ok,"}) CHECK_THAT(csv, contains(row));
+  for (const char* row : {"\na,0.1,2,ok,", "\na,0.1,6,ok,", "\nb,0.01,2,ok,", "\na,1,1,diverged,", "\nb,0.1,1,ok,"})
+    CHECK_THAT(csv, contains(row));
   for (const char* row : {"\na,0.01,2,", "\nb,0.1,2,", "\na,1,2,"}) CHECK_THAT(csv, !contains(row));
   // Judged without what chose, each at its own rate; a claim about one rate has the trials at that.
-  CHECK_THAT(file(folder, "a/claims.csv"), contains("b is lower,a test,agree,-0.19") && contains("b is lower at 0.1,a test,undecided,"));
+  CHECK_THAT(file(folder, "a/claims.csv"),
+             contains("b is lower,a test,agree,-0.19") && contains("b is lower at 0.1,a test,undecided,"));
   CHECK_THAT(file(folder, "a/claims.csv"), contains(",5,5\n"));
-  CHECK_THAT(file(folder, "a/results.md"), contains("b trained best, to a training loss of 0.306 ") && contains("(n = 5) at lr 0.01"));
-  CHECK_THAT(file(folder, "a/report.html"), contains("Seeds 0, 1 chose each method") && contains("the others trained at that rate"));
+  CHECK_THAT(file(folder, "a/results.md"),
+             contains("b trained best, to a training loss of 0.306 ") && contains("(n = 5) at lr 0.01"));
+  CHECK_THAT(file(folder, "a/report.html"),
+             contains("Seeds 0, 1 chose each method") && contains("the others trained at that rate"));
   CHECK(lines_of(file(folder, "a/comparisons.csv")) == 1 + 2);
-  CHECK_THAT(file(folder, "a/comparisons.csv"), contains("lr_first,lr_second\n0,,control,b,a,lower,") && contains(",5,0.01,0.1\n"));
+  CHECK_THAT(file(folder, "a/comparisons.csv"),
+             contains("lr_first,lr_second\n0,,control,b,a,lower,") && contains(",5,0.01,0.1\n"));
   CHECK_THAT(file(folder, "a/report.html"), contains("lower, lr 0.01<") && contains("control, lr 0.1<"));
 
   REQUIRE(call(folder.path(), main, with(words, {"j", "--jobs", "3"})).status == 0);
   CHECK(timeless(file(folder, "j/results.csv")) == csv);
   // A folder without it may go on with it: what is there already is used, and what is not named stays in the ledger.
   bodies = 0;
-  REQUIRE(call(folder.path(), main, {"--steps", "1", "--no-progress", "--lrs", "0.1,0.01", "--seeds", "0..2", "--out", "r"}).status == 0);
+  REQUIRE(
+      call(folder.path(), main, {"--steps", "1", "--no-progress", "--lrs", "0.1,0.01", "--seeds", "0..2", "--out", "r"})
+          .status == 0);
   CHECK(bodies == 12);
   const Ended on = call(folder.path(), main, with(words, {"r", "--resume"}));
   CHECK(bodies == 12 + 2 * 2 + 2 * 4);
-  CHECK_THAT(on.err, contains("2 runs of r/ledger.jsonl outside the axes of this call: kept there, not in the tables\n"));
+  CHECK_THAT(on.err,
+             contains("2 runs of r/ledger.jsonl outside the axes of this call: kept there, not in the tables\n"));
   CHECK(timeless(file(folder, "r/results.csv")) == csv);
   REQUIRE(call(folder.path(), main, with(words, {"r", "--rebuild"})).status == 0);
   CHECK(timeless(file(folder, "r/results.csv")) == csv);
   // One seed chooses for itself, and is judged by nothing.
-  REQUIRE(call(folder.path(), main, {"--steps", "1", "--no-progress", "--lrs", "0.1,0.01", "--best-lr", "--out", "one"}).status == 0);
-  CHECK_THAT(file(folder, "one/results.md"),
-             contains("b trained best, to a training loss of 0.400 (n = 1) at lr 0.01") && contains("nothing is judged"));
+  REQUIRE(call(folder.path(), main, {"--steps", "1", "--no-progress", "--lrs", "0.1,0.01", "--best-lr", "--out", "one"})
+              .status == 0);
+  CHECK_THAT(
+      file(folder, "one/results.md"),
+      contains("b trained best, to a training loss of 0.400 (n = 1) at lr 0.01") && contains("nothing is judged"));
   // Parts hold whole cells.
   for (const char* shard : {"1/2", "2/2"})
     REQUIRE(call(folder.path(), main, with(words, {shard[0] == '1' ? "p1" : "p2", "--shard", shard})).status == 0);
@@ -248,7 +268,9 @@ TEST_CASE("a trial that fails ends its search, and no other, until it is tried a
     Study study("failing", "Failing.", {.network = false, .optimization = false});
     const auto kind = study.axis<std::string>("--kinds", {"a", "b"}, "Kinds");
     const auto depth = study.searched<int>("depth");
-    study.search([](const Search& s) { return s.round < 3 ? std::vector<Point>{{{"depth", s.round + 1}}} : std::vector<Point>(); });
+    study.search([](const Search& s) {
+      return s.round < 3 ? std::vector<Point>{{{"depth", s.round + 1}}} : std::vector<Point>();
+    });
     return study.run(argc, argv, [&](Trial& trial) {
       if (fails && trial[kind] == "a" && trial[depth] == 2) throw Error("no");
       trial.measure({{"x", 1}});
@@ -332,8 +354,8 @@ TEST_CASE("runs of other code are kept and not used, unless accepted, and damage
   CHECK(study.bodies == 7);
   CHECK_THAT(anew.err, contains("3 runs of b/ledger.jsonl computed by other code, beef (this is " + here +
                                 "): kept and not used; --accept-code beef uses them\n"));
-  CHECK_THAT(anew.err,
-             contains("damaged: b/ledger.jsonl, line 5: ") && contains("; the line stays, its run is repeated unless another line has it\n"));
+  CHECK_THAT(anew.err, contains("damaged: b/ledger.jsonl, line 5: ") &&
+                           contains("; the line stays, its run is repeated unless another line has it\n"));
   CHECK(Ledger(folder / "b/ledger.jsonl").entries().size() == 7);
   CHECK_THAT(file(folder, "b/ledger.jsonl"), contains("{\"key\":\"half\n"));
   // Runs of before an option that decides results was there: of other keys, so they can be shown, and not gone on with.
@@ -346,7 +368,8 @@ TEST_CASE("runs of other code are kept and not used, unless accepted, and damage
   { std::ofstream(folder / "younger/run.json") << run.dump(); }
   const Ended refused = call(folder.path(), main, with(other, {"--resume", "--accept-code", "beef"}));
   CHECK(refused.status == 2);
-  CHECK_THAT(refused.err, contains("all its runs in younger/ledger.jsonl are of other data, or recorded before an option of this program was there"));
+  CHECK_THAT(refused.err, contains("all its runs in younger/ledger.jsonl are of other data, or recorded before an "
+                                   "option of this program was there"));
   CHECK(study.bodies == 7);
   CHECK(file(folder, "younger/run.json") == run.dump());
   CHECK(call(folder.path(), main, with(other, {"--rebuild", "--accept-code", "beef"})).status == 0);
@@ -358,7 +381,10 @@ TEST_CASE("runs of other code are kept and not used, unless accepted, and damage
   other[8] = "old";
   const Ended old = call(folder.path(), main, with(other, {"--resume"}));
   CHECK(old.status == 2);
-  CHECK_THAT(old.err, contains("old/run.json was written by an older version of this program, which kept no ledger; choose another --out"));
+  CHECK_THAT(
+      old.err,
+      contains(
+          "old/run.json was written by an older version of this program, which kept no ledger; choose another --out"));
 }
 
 TEST_CASE("two thousand signals a second change no byte of a study, side by side") {
@@ -373,8 +399,8 @@ TEST_CASE("two thousand signals a second change no byte of a study, side by side
   const auto run = [&](const std::string& out) {
     // Gradients of weights of 192 x 192 and more are products that move the stack pointer.
     const Ended e = call(folder.path(), main,
-                         {"--dim", "192", "--heads", "3", "--patch", "8", "--batch", "8", "--steps", steps, "--depths", "1", "--jobs", "2",
-                          "--no-progress", "--out", out});
+                         {"--dim", "192", "--heads", "3", "--patch", "8", "--batch", "8", "--steps", steps, "--depths",
+                          "1", "--jobs", "2", "--no-progress", "--out", out});
     INFO(e.err);
     REQUIRE(e.status == 0);
     return std::pair(timeless(file(folder, out + "/results.csv")), file(folder, out + "/metrics.jsonl"));

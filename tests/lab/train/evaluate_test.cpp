@@ -68,7 +68,8 @@ TEST_CASE("modes come back when the model throws") {
 
 TEST_CASE("any function from images to logits is evaluated as it is") {
   Threshold model;
-  CHECK(lab::evaluate([&](const Tensor& images) { return model(images); }, five_pixels(), as_it_is).accuracy == 0.2);  // in training mode
+  CHECK(lab::evaluate([&](const Tensor& images) { return model(images); }, five_pixels(), as_it_is).accuracy ==
+        0.2);  // in training mode
   const Tensor weight = variable(tensor({-1, 1, 0}, {3, 1}));
   bool recorded = false;
   const auto linear_model = [&](const Tensor& images) {

@@ -43,8 +43,9 @@ TEST_CASE("a trial that is interrupted goes on from its checkpoint to the same b
       });
     });
   };
-  const Words words{"--dim", "8",           "--batch", "4",          "--steps", "12",          "--no-progress", "--optimizer", optimizers, "--warmup",
-                    "3",     "--ema-decay", "0.9",     "--drop-key", "0.2",     "--drop-path", "0.1",           "--drop-head", "0.2",      "--out"};
+  const Words words{"--dim",       "8",           "--batch",  "4",           "--steps",     "12",   "--no-progress",
+                    "--optimizer", optimizers,    "--warmup", "3",           "--ema-decay", "0.9",  "--drop-key",
+                    "0.2",         "--drop-path", "0.1",      "--drop-head", "0.2",         "--out"};
   REQUIRE(call(folder.path(), main, with(words, {"whole"})).status == 0);
   stop_at = 6;
   const Ended stopped = call(folder.path(), main, with(words, {"a"}));
@@ -92,7 +93,8 @@ TEST_CASE("a checkpoint that does not fit is named, and the trial begins anew") 
   };
   CHECK_THAT(resumed(good), !contains("begins anew"));
   CHECK(began == 3);
-  CHECK_THAT(resumed(good.substr(0, good.size() / 2)), contains("depth 1 seed 0 begins anew: ") && contains(checkpoint.filename().string()));
+  CHECK_THAT(resumed(good.substr(0, good.size() / 2)),
+             contains("depth 1 seed 0 begins anew: ") && contains(checkpoint.filename().string()));
   CHECK(began == 0);
   nn::TensorFile other;
   { std::ofstream(checkpoint, std::ios::binary) << good; }
@@ -103,9 +105,11 @@ TEST_CASE("a checkpoint that does not fit is named, and the trial begins anew") 
     nn::write_safetensors(checkpoint, c);
     return read_file(checkpoint);
   };
-  CHECK_THAT(resumed(changed("key", "0123")),
-             contains("begins anew") && contains("expected the state of a trial with its checksum, got one that was changed"));
-  CHECK_THAT(resumed(changed("format", "x")), contains("begins anew") && contains("expected the state of a trial of format"));
+  CHECK_THAT(
+      resumed(changed("key", "0123")),
+      contains("begins anew") && contains("expected the state of a trial with its checksum, got one that was changed"));
+  CHECK_THAT(resumed(changed("format", "x")),
+             contains("begins anew") && contains("expected the state of a trial of format"));
   CHECK(began == 0);
   std::string bit = good;
   bit[bit.size() - 5] ^= 1;  // in a tensor
@@ -117,7 +121,8 @@ TEST_CASE("a checkpoint that does not fit is named, and the trial begins anew") 
   }();
   c.code = "0123";
   write_checkpoint(checkpoint, c);
-  CHECK_THAT(resumed(read_file(checkpoint)), contains("begins anew") && contains("it is of other code (0123, this is "));
+  CHECK_THAT(resumed(read_file(checkpoint)),
+             contains("begins anew") && contains("it is of other code (0123, this is "));
   CHECK(read_checkpoint(checkpoint.parent_path() / (checkpoint.stem().string() + "-0123.safetensors")).code == "0123");
   c.code = "";
   c.key = "0123";
@@ -130,7 +135,9 @@ TEST_CASE("evaluation while it trains, of some of the images, and weights that a
   EpsilonStudy study;
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
   const Words one = with(tiny, {"--depths", "1", "--epsilons", "0.1"});
-  REQUIRE(call(folder.path(), main, with(one, {"--eval-every", "2", "--eval-images", "50", "--save-weights", "--ema-decay", "0.5"})).status == 0);
+  REQUIRE(call(folder.path(), main,
+               with(one, {"--eval-every", "2", "--eval-images", "50", "--save-weights", "--ema-decay", "0.5"}))
+              .status == 0);
   std::istringstream lines(file(folder, "a/metrics.jsonl"));
   std::vector<std::pair<int, double>> evaluated;
   for (std::string line; std::getline(lines, line);) {
@@ -173,12 +180,15 @@ TEST_CASE("a loop of one's own tells what it trains, or does without what needs 
     });
   };
   const Words words{"--batch", "4", "--steps", "6", "--no-progress", "--out"};
-  for (const Words& flag : {Words{"--eval-every", "2"}, Words{"--save-weights"}, Words{"--stop-hopeless", "--steps", "40"}}) {
+  for (const Words& flag :
+       {Words{"--eval-every", "2"}, Words{"--save-weights"}, Words{"--stop-hopeless", "--steps", "40"}}) {
     Words given = words;
     if (flag.size() == 3) given.erase(given.begin() + 2, given.begin() + 4);
     const Ended e = call(folder.path(), main, with(given, with({"u"}, flag)));
     CHECK(e.status == 2);
-    CHECK_THAT(e.err, contains(flag[0] + ": this program does not say what it trains; its loop would call track(model, optimizer)"));
+    CHECK_THAT(
+        e.err,
+        contains(flag[0] + ": this program does not say what it trains; its loop would call track(model, optimizer)"));
     CHECK_FALSE(std::filesystem::exists(folder / "u"));  // nothing began
   }
   losses.clear();
@@ -192,7 +202,8 @@ TEST_CASE("a loop of one's own tells what it trains, or does without what needs 
   REQUIRE(call(folder.path(), main, with(words, {"t", "--eval-every", "2", "--save-weights", "--resume"})).status == 0);
   CHECK(losses == std::vector<double>(whole.begin() + 3, whole.end()));
   CHECK(std::filesystem::exists(folder / "t/weights/seed-0.safetensors"));
-  CHECK_THAT(file(folder, "t/metrics.jsonl"), contains("{\"seed\":0,\"step\":3,\"loss\":") && contains(",\"val_loss\":"));
+  CHECK_THAT(file(folder, "t/metrics.jsonl"),
+             contains("{\"seed\":0,\"step\":3,\"loss\":") && contains(",\"val_loss\":"));
 }
 
 TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults") {
@@ -217,9 +228,13 @@ TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults") {
     CHECK(trial.vit().gate->name == nn::ViTOptions().gate->name);
   };
   const auto study = [&](int argc, const char* const* argv) { return Study("own", "Own.").run(argc, argv, body); };
-  const auto loop = [&](int argc, const char* const* argv) { return experiment(argc, argv, {.name = "own", .summary = "Own."}, body); };
+  const auto loop = [&](int argc, const char* const* argv) {
+    return experiment(argc, argv, {.name = "own", .summary = "Own."}, body);
+  };
   for (const Main& main : {Main(study), Main(loop)})
-    REQUIRE(call(folder.path(), main, {"--steps", "1", "--batch", "4", "--seeds", "3", "--no-progress", "--overwrite", "--out", "a"}).status == 0);
+    REQUIRE(call(folder.path(), main,
+                 {"--steps", "1", "--batch", "4", "--seeds", "3", "--no-progress", "--overwrite", "--out", "a"})
+                .status == 0);
   REQUIRE(parameters.size() == 4);
   for (std::size_t i = 1; i < 4; ++i) {
     CHECK(parameters[i] == parameters[0]);
@@ -228,7 +243,8 @@ TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults") {
   // The options of the network on the command line of a loop.
   std::int64_t dim = 0;
   const auto with_options = [&](int argc, const char* const* argv) {
-    return experiment(argc, argv, {.name = "own", .summary = "Own.", .network = true}, [&](Run& run) { dim = run.vit().dim; });
+    return experiment(argc, argv, {.name = "own", .summary = "Own.", .network = true},
+                      [&](Run& run) { dim = run.vit().dim; });
   };
   REQUIRE(call(folder.path(), with_options, {"--steps", "1", "--dim", "8", "--no-progress", "--out", "b"}).status == 0);
   CHECK(dim == 8);
@@ -251,7 +267,8 @@ TEST_CASE("hopeless trials stop by the stated rule and are not finished") {
   const Ended e = call(folder.path(), main, with(words, {"--stop-hopeless"}));
   INFO(e.err);
   CHECK(e.status == 0);
-  CHECK_THAT(e.err, contains("stopped: loss 2.") && contains("after half of the steps, at least 98 % of chance (2.303)"));
+  CHECK_THAT(e.err,
+             contains("stopped: loss 2.") && contains("after half of the steps, at least 98 % of chance (2.303)"));
   CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0,hopeless,30,"));
   CHECK_THAT(e.out, contains("hopeless"));
   CHECK_THAT(e.err, contains("1 of 1 run stopped as hopeless, not finished"));
@@ -266,7 +283,8 @@ TEST_CASE("hopeless trials stop by the stated rule and are not finished") {
   Words other = words;
   other[10] = "b";
   REQUIRE(call(folder.path(), main, other).status == 0);
-  CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "b/results.csv")));  // it went on from where it was stopped
+  CHECK(timeless(file(folder, "a/results.csv")) ==
+        timeless(file(folder, "b/results.csv")));  // it went on from where it was stopped
 }
 
 TEST_CASE("weights of a model that no card describes are saved, and both the run and the file say so") {
@@ -285,8 +303,11 @@ TEST_CASE("weights of a model that no card describes are saved, and both the run
   const Ended ended = call(folder.path(), main, with(tiny, {"--save-weights"}));
   INFO(ended.err);
   REQUIRE(ended.status == 0);
-  CHECK_THAT(ended.err, contains("--save-weights: weights of one seed 0 will have no card, so that other programs cannot make the model: ") &&
-                            contains("its method \"layerscale:init=0.1\" is not the table's"));
+  CHECK_THAT(
+      ended.err,
+      contains(
+          "--save-weights: weights of one seed 0 will have no card, so that other programs cannot make the model: ") &&
+          contains("its method \"layerscale:init=0.1\" is not the table's"));
   const std::string weights = "a/weights/one-seed-0.safetensors";
   CHECK_THAT(error_of([&] { nn::card_of(nn::read_safetensors(folder / weights), "w"); }),
              contains("w: these weights are of a model that a card cannot"));
@@ -297,5 +318,6 @@ TEST_CASE("weights of a model that no card describes are saved, and both the run
   by_hand = false;
   const Ended good = call(folder.path(), main, with(tiny, {"--save-weights", "--overwrite"}));
   CHECK_THAT(good.err, !contains("no card"));
-  CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / weights), "w").options).gate->label() == "layerscale:init=0.1");
+  CHECK(std::get<nn::ViTOptions>(nn::card_of(nn::read_safetensors(folder / weights), "w").options).gate->label() ==
+        "layerscale:init=0.1");
 }
