@@ -127,7 +127,7 @@ int plumb::lab::layerscale_init(int argc, const char* const* argv) {
   study.output([](const lab::StudyResults& r) {
     lab::Section section{.title = "Training loss against eps",
                          .caption = "A start at 0 has no place on a log scale: it is the dashed line."};
-    for (const lab::Condition& condition : lab::judged_conditions(r))
+    for (const lab::Condition& condition : r.conditions)
       for (const char* name : {"layerscale", "scalar_gate"}) {
         lab::Plot plot = lab::plot_of(r, {.value = "train_loss",
                                           .axis = "epsilon",

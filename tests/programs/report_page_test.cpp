@@ -62,10 +62,16 @@ constexpr const char* overflow = R"js(
           charts: document.querySelectorAll('svg').length, tall: root.scrollHeight};
 )js";
 
+// The report of trials that are judged.
+Report render(ReportInput input) {
+  input.conditions = conditions(input.trials, input.judging);
+  return render_report(input);
+}
+
 }  // namespace
 
 TEST_CASE("a report of 31 methods, 3 depths and 5 seeds is under 2 MB and fits phone and desk, in light and dark") {
-  const std::string html = render_report(study_of(31, 5)).html;
+  const std::string html = render(study_of(31, 5)).html;
   CHECK(html.size() < 2'000'000);
   if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
   for (const int width : {390, 1440})
@@ -82,7 +88,7 @@ TEST_CASE("a report of 31 methods, 3 depths and 5 seeds is under 2 MB and fits p
 
 TEST_CASE(
     "the filter of a report shows some methods, its tables sort by a click, and without a script everything is there") {
-  const std::string html = render_report(study_of(31, 3)).html;
+  const std::string html = render(study_of(31, 3)).html;
   if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
   const Look look = look_at(html, 1440, false, R"js(
     const shown = () => [...document.querySelector('table.results').tBodies[0].rows].filter(r => r.offsetParent !== null).map(r => r.cells[0].textContent);
@@ -140,7 +146,7 @@ TEST_CASE("several rates and long names fit a phone") {
   const std::vector<TrialResult> once = input.trials;
   for (const double rate : {1e-3, 1e-2})
     for (TrialResult a : once) a.lr = rate, input.trials.push_back(a);
-  const Look look = look_at(render_report(input).html, 390, false, overflow);
+  const Look look = look_at(render(input).html, 390, false, overflow);
   INFO(look.found.dump());
   CHECK(look.console == "");
   CHECK(look.found["sideways"] == 0);
@@ -153,7 +159,7 @@ TEST_CASE("small, empty and single studies fit a phone") {
   one.question = "Does a method with a very_long_name_that_has_no_place_to_break_in_it_at_all fit?";
   one.trials.resize(1);
   for (const ReportInput& input : {study_of(2, 1), one, ReportInput{.title = "Nothing yet"}}) {
-    const Look look = look_at(render_report(input).html, 390, false, overflow);
+    const Look look = look_at(render(input).html, 390, false, overflow);
     INFO(look.found.dump());
     CHECK(look.console == "");
     CHECK(look.found["sideways"] == 0);

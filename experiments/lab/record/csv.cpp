@@ -31,7 +31,8 @@ std::string metrics_jsonl(const std::vector<Record>& records) {
   std::string text;
   for (const Record& r : records) {
     const std::string trial = to_json(r.point);  // {"gate":"pre",...,"seed":0} and {"step":0,...} become one
-    for (const std::string& line : r.metrics) text += trial.substr(0, trial.size() - 1) + "," + line.substr(1) + "\n";
+    for (const StepValues& step : r.metrics)
+      text += trial.substr(0, trial.size() - 1) + "," + to_json(step, r.status).substr(1) + "\n";
   }
   return text;
 }

@@ -99,7 +99,7 @@ void Ledger::append_all(std::vector<LedgerEntry> entries) {
   if (end == 0 && error.empty()) sync_folder_of(file_);  // the file is new
   check(error.empty(), "cannot write {}: {}", file_.string(), error);
   for (LedgerEntry& e : entries) {
-    e.record = record_from_json(to_json(e.record));  // as it will be read: what is not finite is NaN
+    e.record = as_read(std::move(e.record));
     keep(std::move(e));
   }
 }

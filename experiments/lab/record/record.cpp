@@ -32,6 +32,30 @@ Point point_from(const Json& json) {
   return point;
 }
 
+Json step_json(const StepValues& step, Status status) {
+  Json json{{"step", step.step}};
+  for (const auto& [name, value] : step.values) json[name] = value;  // nlohmann-json writes what is not finite as null
+  if (step.ended.empty()) return json;
+  if (status == Status::failed) {
+    json["failure"] = step.ended;
+  } else {
+    json["diverged_at"] = step.step;
+    json["divergence"] = step.ended;
+  }
+  return json;
+}
+
+StepValues step_from(const Json& json) {
+  StepValues step{.step = json.at("step")};
+  for (const auto& [name, value] : json.items()) {
+    if (name == "divergence" || name == "failure")
+      step.ended = value;
+    else if (name != "step" && name != "diverged_at" && !value.is_string())
+      step.values.emplace_back(name, value.is_null() ? unknown : value.get<double>());
+  }
+  return step;
+}
+
 }  // namespace
 
 std::string_view to_string(Status status) {
@@ -81,10 +105,10 @@ std::string to_json(const Record& r) {
   json["values"] = Json::object();
   for (const auto& [name, value] : r.values)
     json["values"][name] = value;  // nlohmann-json writes what is not finite as null
-  for (const auto& [name, objects] : {std::pair("metrics", &r.metrics), {"attachments", &r.attachments}}) {
-    json[name] = Json::array();
-    for (const std::string& object : *objects) json[name].push_back(Json::parse(object));
-  }
+  json["metrics"] = Json::array();
+  for (const StepValues& step : r.metrics) json["metrics"].push_back(step_json(step, r.status));
+  json["attachments"] = Json::array();
+  for (const std::string& object : r.attachments) json["attachments"].push_back(Json::parse(object));
   return dumped(json);
 }
 
@@ -103,12 +127,24 @@ Record record_from_json(std::string_view text) {
     if (json.contains("model")) r.model = dumped(json["model"]);
     for (const auto& [key, value] : json.at("values").items())
       r.values.emplace_back(key, value.is_null() ? unknown : value.get<double>());
-    for (const auto& [key, objects] : {std::pair("metrics", &r.metrics), {"attachments", &r.attachments}})
-      for (const Json& object : json.at(key)) objects->push_back(dumped(object));
+    for (const Json& step : json.at("metrics")) r.metrics.push_back(step_from(step));
+    for (const Json& object : json.at("attachments")) r.attachments.push_back(dumped(object));
     return r;
   } catch (const std::exception& e) {
     fail(fmt::format("expected the record of a trial as one JSON object ({})", e.what()));
   }
+}
+
+std::string to_json(const StepValues& step, Status status) { return dumped(step_json(step, status)); }
+
+Record as_read(Record record) {
+  const auto read = [](Values& values) {
+    for (auto& [name, value] : values)
+      if (!std::isfinite(value)) value = unknown;
+  };
+  read(record.values);
+  for (StepValues& step : record.metrics) read(step.values);
+  return record;
 }
 
 std::vector<std::string> measured_names(const std::vector<Record>& records) {

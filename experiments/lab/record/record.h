@@ -31,6 +31,13 @@ using Values = std::vector<std::pair<std::string, double>>;  // each name once
 double value_of(const Values& values, std::string_view name);  // unknown if it is not there
 void set_value(Values& values, const std::string& name, double value);
 
+// The values that a trial logged in one step.
+struct StepValues {
+  std::int64_t step = 0;
+  Values values = {};
+  std::string ended = {};  // why the trial diverged or failed, in the step where it did
+};
+
 struct Record {
   Point point = {};
   Status status = Status::ok;
@@ -39,7 +46,7 @@ struct Record {
   std::string reason = {};          // of a divergence, a stop or a failure, in one line
   std::int64_t diverges_from = -1;  // the step at which a divergence began, at the latest its "diverged_at"; -1: none
   Values values = {};               // what was measured of the trial
-  std::vector<std::string> metrics = {};      // of its steps: JSON objects that begin with "step"
+  std::vector<StepValues> metrics = {};       // of its steps, in their order, each once
   std::string model = {};                     // what was trained: a JSON object (model_facts.h); empty: not said
   std::vector<std::string> attachments = {};  // further JSON objects, for the study's own files
 
@@ -55,6 +62,10 @@ struct Record {
 std::string to_json(const Record& record);
 Record record_from_json(std::string_view json);
 std::string to_json(const Point& point);
+// {"step":0,"loss":2.3}, and the reason where the trial ended: a line of metrics.jsonl without the axes.
+std::string to_json(const StepValues& step, Status status);
+// The same values as they are read back: those that are not finite are NaN.
+Record as_read(Record record);
 
 // The names that were measured, in order of first appearance.
 std::vector<std::string> measured_names(const std::vector<Record>& records);

@@ -25,7 +25,7 @@ std::string layers_csv(const StudyResults& results) {
 
 std::vector<LayerPoint> layer_points(const StudyResults& results) {
   std::vector<LayerPoint> points;
-  const std::vector<TrialResult> trials = trial_results(results);
+  const std::vector<TrialResult>& trials = results.trials;
   for (std::size_t i = 0; i < results.records.size(); ++i)
     for (const auto& [step, passport] : passports_of(results.records[i]))
       for (const BranchStats& row : passport.branches)

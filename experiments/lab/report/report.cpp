@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "experiments/lab/report/layers.h"
@@ -107,7 +106,7 @@ Report render_report(const ReportInput& input) {
   Gallery gallery(report.figures);
   const Judging& how = input.judging;
   const std::vector<TrialGroup> groups = groups_by_depth(input.trials);
-  const std::vector<Condition> judged = conditions(input.trials, how);
+  const std::vector<Condition>& judged = input.conditions;
   std::string html =
       input.question.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(input.question));
   html += claims_html(input.claims);
@@ -203,16 +202,16 @@ ReportInput report_input(const StudyResults& r) {
                     .columns = further_columns(r),
                     .settings = r.settings,
                     .judging = r.judging,
-                    .trials = trial_results(r),
+                    .conditions = r.conditions,
+                    .trials = r.trials,
                     .layers = layer_points(r),
                     .notes = r.notes};
   for (std::size_t i = 0; i < r.records.size(); ++i)
-    for (const std::string& line : r.records[i].metrics) {
-      const auto json = nlohmann::json::parse(line);
+    for (const StepValues& step : r.records[i].metrics) {
       const TrialResult& a = input.trials[i];
-      if (const auto loss = json.find("loss"); loss != json.end())
-        input.losses.push_back(
-            {a.method, a.depth, a.lr, a.seed, json["step"], loss->is_null() ? unknown : loss->get<double>()});
+      if (const auto loss = std::ranges::find(step.values, "loss", &Values::value_type::first);
+          loss != step.values.end())
+        input.losses.push_back({a.method, a.depth, a.lr, a.seed, step.step, loss->second});
     }
   return input;
 }

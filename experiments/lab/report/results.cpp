@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <set>
+#include <tuple>
 
 #include "experiments/lab/stats/summary.h"
 
@@ -111,6 +114,45 @@ std::vector<TrialResult> trial_results(const StudyResults& r) {
   return trials;
 }
 
-std::vector<Condition> judged_conditions(const StudyResults& r) { return conditions(trial_results(r), r.judging); }
+namespace {
+
+// The pair that a claim compares, if it is of two methods under one condition.
+std::optional<ClaimedPair> pair_of(const Comparison& c, const Difference& difference, const StudyResults& r) {
+  if (c.value != "train_loss" || c.higher || c.margin || c.constant) return std::nullopt;
+  if (c.names("lr") && !r.judging.choosing.empty()) return std::nullopt;  // judged at the seeds that chose
+  const auto side = [&](const Point& point) {
+    std::set<std::tuple<std::string, std::int64_t, double>> found;  // method, depth, rate
+    for (std::size_t i = 0; i < r.records.size(); ++i) {
+      const TrialResult& t = r.trials[i];
+      if (r.records[i].point.contains(point) && r.records[i].point.contains(c.where))
+        found.emplace(t.method, t.depth, r.judging.choosing.empty() ? t.lr : 0);
+    }
+    return found;
+  };
+  const auto first = side(c.a), second = side(c.b);
+  if (first.size() != 1 || second.size() != 1) return std::nullopt;
+  const auto& [method, depth, rate] = *first.begin();
+  const auto& [other, other_depth, other_rate] = *second.begin();
+  if (method == other || depth != other_depth || rate != other_rate) return std::nullopt;
+  return ClaimedPair{.first = method, .second = other, .depth = depth, .rate = rate, .difference = difference};
+}
+
+}  // namespace
+
+void judge_all(StudyResults& r, const std::vector<Claim>& claims, const std::vector<Point>& named,
+               const std::vector<Record>& judging, const std::vector<Record>& about_rates) {
+  r.trials = trial_results(r);
+  std::vector<ClaimedPair> pairs;
+  for (const Claim& claim : claims) {
+    const Comparison& c = claim.comparison;
+    const auto any_at = [&](const Point& side) {
+      return std::ranges::any_of(named, [&](const Point& p) { return p.contains(side) && p.contains(c.where); });
+    };
+    if (!any_at(c.a) || !any_at(c.b)) continue;  // not about these values of the axes
+    r.claims.push_back({claim.text, claim.source, judge(c, c.names("lr") ? about_rates : judging)});
+    if (const auto pair = pair_of(c, r.claims.back().result.judged, r)) pairs.push_back(*pair);
+  }
+  r.conditions = conditions(r.trials, r.judging, pairs);
+}
 
 }  // namespace plumb::lab

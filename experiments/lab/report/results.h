@@ -24,10 +24,12 @@ struct StudyResults {
   std::vector<std::string> show = {};     // values that the table on the terminal shows; if empty, the first few
   std::vector<Record> records = {};
   DataFacts data = {};
-  NamedTexts settings = {}, notes = {};  // how it was done; where the numbers come from
-  std::vector<JudgedClaim> claims = {};  // what was claimed, and what came of it
-  std::vector<Section> sections = {};    // of the study's own
-  Judging judging = {};                  // how methods are compared
+  NamedTexts settings = {}, notes = {};    // how it was done; where the numbers come from
+  std::vector<TrialResult> trials = {};    // the records as reports see them, in their order
+  std::vector<Condition> conditions = {};  // how the methods compare; none where nothing has a training loss
+  std::vector<JudgedClaim> claims = {};    // what was claimed, and what came of it
+  std::vector<Section> sections = {};      // of the study's own
+  Judging judging = {};                    // how methods are compared
   std::filesystem::path folder = {};
   bool colour = false;  // whether text goes to a terminal that shows colours
 
@@ -51,8 +53,12 @@ std::string method_name(const StudyResults& results, const Point& point);
 std::vector<TrialResult> trial_results(const StudyResults& results);
 // The values of TrialResult::further.
 std::vector<std::string> further_columns(const StudyResults& results);
-// How they compare; none where nothing has a training loss.
-std::vector<Condition> judged_conditions(const StudyResults& results);
+// Judges the trials once, for every table, file and figure: fills in `trials`, `claims` and `conditions`. A claim that
+// compares two methods under one condition is that pair's verdict there as well, so that a claim and the sentences
+// below it agree. `named`: the points of all trials of the call, so that claims about other values of the axes are left
+// out; `judging` and `about_rates`: the records by which claims are judged, and those about rates.
+void judge_all(StudyResults& results, const std::vector<Claim>& claims, const std::vector<Point>& named,
+               const std::vector<Record>& judging, const std::vector<Record>& about_rates);
 
 // The values that the table has columns for: those that the study asks for, or the first few that were measured.
 struct ShownValues {

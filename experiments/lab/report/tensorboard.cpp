@@ -2,7 +2,6 @@
 
 #include <array>
 #include <bit>
-#include <nlohmann/json.hpp>
 
 #include "core/atomic_file.h"
 
@@ -70,14 +69,12 @@ std::uint32_t crc32c(std::string_view bytes) {
 std::string event_file(const Record& record) {
   const double step_seconds = record.steps > 0 ? record.seconds / static_cast<double>(record.steps) : 0;
   std::string file = tf_record(real64(1, 0) + bytes(3, "brain.Event:2"));
-  for (const std::string& line : record.metrics) {
-    const auto json = nlohmann::ordered_json::parse(line);
-    const std::int64_t step = json.at("step");
+  for (const StepValues& step : record.metrics) {
     std::string scalars;
-    for (const auto& [name, value] : json.items())
-      if (name != "step" && (value.is_number() || value.is_null()))
-        scalars += scalar(name, value.is_null() ? unknown : value.get<double>());
-    if (!scalars.empty()) file += event(step_seconds * static_cast<double>(step), step, scalars);
+    for (const auto& [name, value] : step.values) scalars += scalar(name, value);
+    if (!step.ended.empty() && record.status == Status::diverged)
+      scalars += scalar("diverged_at", static_cast<double>(step.step));
+    if (!scalars.empty()) file += event(step_seconds * static_cast<double>(step.step), step.step, scalars);
   }
   std::string scalars;
   for (const auto& [name, value] : record.values) scalars += scalar("final/" + name, value);

@@ -117,7 +117,7 @@ std::string results_markdown(const StudyResults& r) {
   for (const Section& section : r.sections)
     if (!section.table.empty())
       text += fmt::format("\n{}. {}\n\n{}", section.title, section.caption, section.table.markdown());
-  const std::vector<Condition> judged = judged_conditions(r);
+  const std::vector<Condition>& judged = r.conditions;
   if (!judged.empty()) text += "\n";
   for (const Condition& condition : judged) text += fmt::format("- {}\n", sentence(condition, r.judging));
   if (const std::string chose = who_chose(r.judging); !chose.empty()) text += "\n" + chose + "\n";

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "core/error.h"
 #include "experiments/lab/record/csv.h"
@@ -86,6 +87,23 @@ std::vector<JudgedPair> judged(const std::vector<Standing>& standings,
   std::vector<JudgedPair> pairs;
   for (std::size_t k = 0; k < family.size(); ++k) pairs.push_back({family[k].first, family[k].second, differences[k]});
   return pairs;
+}
+
+// The same difference, of the second than the first.
+Difference turned(Difference d) {
+  d.order = d.order == Order::lower ? Order::higher : d.order == Order::higher ? Order::lower : d.order;
+  d.mean = -d.mean;
+  d.low = -std::exchange(d.high, -d.low);
+  std::swap(d.better, d.worse), std::swap(d.diverged_first, d.diverged_second);
+  return d;
+}
+
+void take_verdict(std::vector<JudgedPair>& pairs, const std::vector<Standing>& standings, const ClaimedPair& claim) {
+  for (auto& [first, second, difference] : pairs) {
+    const std::string &a = standings[first].method, &b = standings[second].method;
+    if (a == claim.first && b == claim.second) difference = claim.difference;
+    if (a == claim.second && b == claim.first) difference = turned(claim.difference);
+  }
 }
 
 std::string loss_of(const Standing& s) {
@@ -178,7 +196,8 @@ std::string who_chose(const Judging& how) {
          "rate, and they alone are judged. Means by rate are over all seeds that trained at it.";
 }
 
-std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const Judging& how) {
+std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const Judging& how,
+                                  const std::vector<ClaimedPair>& claimed) {
   if (how.off || !has_training_losses(trials)) return {};
   std::vector<std::string> methods;
   std::set<std::int64_t> depths;
@@ -236,6 +255,10 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
       if (condition.has_control)
         condition.against_control = judged(condition.standings, against_first(condition.standings.size()));
       condition.pairs = judged(condition.standings, all_pairs(condition.standings.size()));
+      for (const ClaimedPair& claim : claimed)
+        if (claim.depth == depth && claim.rate == rate)
+          for (std::vector<JudgedPair>* pairs : {&condition.against_control, &condition.pairs})
+            take_verdict(*pairs, condition.standings, claim);
       found.push_back(std::move(condition));
     }
   return found;

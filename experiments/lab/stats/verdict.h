@@ -76,8 +76,18 @@ struct Condition {
   std::vector<JudgedPair> pairs = {};            // of all that are tested; one family
 };
 
+// Two methods under one condition that a claim compares: stated before the trials ran, it is judged as one comparison
+// alone, and the condition has its verdict in place of its family's.
+struct ClaimedPair {
+  std::string first, second;
+  std::int64_t depth = 0;
+  double rate = 0;  // 0: with Judging::choosing, or where the study has no axis of rates
+  Difference difference = {};
+};
+
 // By ascending depth, then rate; none where there is nothing to judge (has_training_losses).
-std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const Judging& how);
+std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const Judging& how,
+                                  const std::vector<ClaimedPair>& claimed = {});
 
 // One sentence or more (plain text): what trained best, what is apart from the control, what stayed near chance, what
 // diverged.

@@ -141,17 +141,10 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
         "code", fmt::format("{}, and runs computed by other code: {}", run.facts.code, fmt::join(others, ", ")));
   if (const std::vector<std::string> not_judged = plan.claims_not_judged(); !not_judged.empty())
     r.notes.emplace_back("claims not judged", fmt::format("{}", fmt::join(not_judged, "; ")));
-  const std::vector<Point> named = sweep.named();
-  const std::vector<Record> own = study.best_lr ? at_own_rates(r) : std::vector<Record>(),
-                            tried = study.best_lr ? that_chose(r) : std::vector<Record>();
-  for (const Claim& claim : study.claims) {
-    const Comparison& c = claim.comparison;
-    const auto any_at = [&](const Point& side) {
-      return std::ranges::any_of(named, [&](const Point& p) { return p.contains(side) && p.contains(c.where); });
-    };
-    if (!any_at(c.a) || !any_at(c.b)) continue;  // not about these values of the axes
-    r.claims.push_back({claim.text, claim.source, judge(c, !study.best_lr ? r.records : c.names("lr") ? tried : own)});
-  }
+  if (study.best_lr)
+    judge_all(r, study.claims, sweep.named(), at_own_rates(r), that_chose(r));
+  else
+    judge_all(r, study.claims, sweep.named(), r.records, r.records);
   for (const Output& output : study.outputs)
     if (output.kind() == Output::Kind::section) r.sections.push_back(std::get<Section>(output.make(r)));
   if (!study.published.empty()) r.sections.push_back(published_section(r, study.published));
@@ -178,7 +171,7 @@ void write_files(const StudyDeclaration& study, const StudyResults& r, const Dis
     write_file_atomically(r.folder / "claims.csv", claims_csv(r.claims));
   else
     std::filesystem::remove(r.folder / "claims.csv");  // of a former call, under a preset that claims
-  const std::vector<Condition> judged = judged_conditions(r);
+  const std::vector<Condition>& judged = r.conditions;
   if (std::ranges::any_of(judged, [](const Condition& p) { return p.standings.size() > 1; }))
     write_file_atomically(r.folder / "comparisons.csv", comparisons_csv(judged));
   else

@@ -95,11 +95,9 @@ void Trial::measure(const Values& values) {
 
 std::vector<std::pair<std::int64_t, double>> Trial::traced(const std::string& name) const {
   std::vector<std::pair<std::int64_t, double>> found;
-  for (const std::string& line : run_.record.metrics) {
-    const Json json = Json::parse(line);
-    if (const auto value = json.find(name); value != json.end())
-      found.emplace_back(json["step"], value->is_null() ? unknown : value->get<double>());
-  }
+  for (const StepValues& step : run_.record.metrics)
+    if (const auto value = std::ranges::find(step.values, name, &Values::value_type::first); value != step.values.end())
+      found.emplace_back(step.step, value->second);
   return found;
 }
 

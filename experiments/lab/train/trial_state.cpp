@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
-#include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "core/one_line.h"
 #include "experiments/lab/cli/cli.h"
@@ -35,10 +35,6 @@ void check_tracked(const TrialState& run) {
                 "(experiments/lab/train/trial.h)",
                 option);
 }
-
-using Json = nlohmann::ordered_json;
-
-std::string line_of(const Json& object) { return object.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace
 
@@ -219,33 +215,23 @@ void TrialState::settle(std::size_t most_left) {
   }
 }
 
-// Lines are in the order of their steps, one a step.
-void TrialState::join(std::int64_t of_step, const std::string& object) {
-  auto line = record.metrics.end();
-  Json joined{{"step", of_step}};
-  for (; line != record.metrics.begin(); --line) {
-    Json former = Json::parse(*std::prev(line));
-    const auto its_step = former.at("step").get<std::int64_t>();
-    if (its_step < of_step) break;
-    if (its_step > of_step) continue;
-    joined = std::move(former);
-    line = record.metrics.erase(std::prev(line));
-    break;
-  }
-  joined.update(Json::parse(object));
-  record.metrics.insert(line, line_of(joined));
+StepValues& TrialState::at(std::int64_t of_step) {
+  std::vector<StepValues>& all = record.metrics;
+  auto after = all.end();  // most often the last
+  while (after != all.begin() && std::prev(after)->step > of_step) --after;
+  if (after != all.begin() && std::prev(after)->step == of_step) return *std::prev(after);
+  return *all.insert(after, {.step = of_step});
 }
 
 void TrialState::trace(std::int64_t of_step, const Values& values) {
   if (repeats()) return;
-  Json line = Json::object();
+  StepValues& logged = at(of_step);
   for (const auto& [name, value] : values) {
     check_name(record.point, name);
-    line[name] = value;  // written as null where not finite
+    set_value(logged.values, name, value);
     if (name == "loss") last_loss = value, watch.see(of_step, value);
     if (name == "lr" || name == "lr_now") last_rate = value;
   }
-  join(of_step, line_of(line));
   if (env.progress) env.progress->step(place, of_step + 1, last_loss, last_rate);
 }
 
@@ -342,10 +328,9 @@ void TrialState::call(const std::function<void()>& body) {
     ended_as(Status::failed, e.what());
   }
   if (record.status == Status::diverged) {
-    const auto at = static_cast<std::int64_t>(value_of(record.values, diverged_at));
-    join(at, line_of({{diverged_at, at}, {"divergence", record.reason}}));
+    at(static_cast<std::int64_t>(value_of(record.values, diverged_at))).ended = record.reason;
   }
-  if (record.status == Status::failed) join(step, line_of({{"failure", record.reason}}));
+  if (record.status == Status::failed) at(step).ended = record.reason;
   model = nullptr, optimizer = nullptr, ema = nullptr;
   pending_.clear();
 }

@@ -128,8 +128,7 @@ class TrialState {
   static constexpr std::size_t most_pending = 2;
   std::deque<TakenStep> pending_;
   bool ended_ = false, ended_by_value_ = false;
-  void join(std::int64_t of_step,
-            const std::string& object);  // adds the JSON object's values to the step's line of metrics.jsonl
+  StepValues& at(std::int64_t of_step);  // what the step logged, made if it logged nothing yet
   using Clock = std::chrono::steady_clock;
   Clock::time_point step_began_{}, checkpointed_ = Clock::now();
 };

@@ -21,7 +21,7 @@ Record a_record() {
           .steps = 200,
           .seconds = 12.5,
           .values = {{"train_loss", 0.1 + 0.2}, {"val_loss", 1.0 / 3.0}},
-          .metrics = {R"({"step":0,"loss":2.3})", R"({"step":1,"loss":null})"},
+          .metrics = {{.step = 0, .values = {{"loss", 2.3}}}, {.step = 1, .values = {{"loss", unknown}}}},
           .model = R"({"model":"vit","depth":48,"gate":"rezero"})",
           .attachments = {R"({"a":[1,2.5]})"}};
 }
@@ -75,7 +75,7 @@ TEST_CASE("a record survives a round trip to the bit, and what is not finite is 
   CHECK(std::isnan(back.value("odd")));
   CHECK(std::isnan(back.value("absent")));
   CHECK(back.value("steps") == 200);
-  CHECK(back.metrics == record.metrics);
+  CHECK(to_json(back) == to_json(record));
   CHECK(back.model == record.model);
   CHECK(back.attachments == record.attachments);
   CHECK(to_json(back) == to_json(record));

@@ -48,6 +48,12 @@ std::vector<Condition> judged(const std::string& control = "a") {
   return conditions(trials(), {.classes = 10, .control = control});
 }
 
+// The report of trials that are judged.
+Report render(ReportInput input) {
+  input.conditions = conditions(input.trials, input.judging);
+  return render_report(input);
+}
+
 }  // namespace
 
 TEST_CASE("rankings: the deepest first, lost seeds below all others, with what is known beside the control") {
@@ -128,7 +134,7 @@ TEST_CASE("gates over training: geometric means over blocks and branches, from t
 TEST_CASE(
     "figures beside a report: a picture that stands alone and a table of what it shows, each under a name of its own") {
   ReportInput input{.title = "t", .judging = {.classes = 10, .control = "a"}, .trials = trials()};
-  const Report report = render_report(input);
+  const Report report = render(input);
   std::vector<std::string> ids;
   for (const Figure& f : report.figures) {
     CHECK(f.id == slug(f.id));
@@ -204,6 +210,6 @@ TEST_CASE("a study without training losses is not judged by them") {
   CHECK(has_training_losses({dead("a", 6, 1)}));
   CHECK(has_training_losses({accurate, trial("a", 6, 1, 1.0)}));
   const std::string html =
-      render_report({.title = "t", .judging = {.classes = 10}, .trials = {accurate, dead("a", 6, 1)}}).html;
+      render({.title = "t", .judging = {.classes = 10}, .trials = {accurate, dead("a", 6, 1)}}).html;
   CHECK(html.find("no method trained") == std::string::npos);
 }

@@ -88,6 +88,12 @@ std::string first_unbalanced(const std::string& html) {
   return open.empty() ? "" : open.back();
 }
 
+// The report of trials that are judged.
+Report render(ReportInput input) {
+  input.conditions = conditions(input.trials, input.judging);
+  return render_report(input);
+}
+
 }  // namespace
 
 TEST_CASE("outcomes in words") {
@@ -101,8 +107,8 @@ TEST_CASE("outcomes in words") {
 }
 
 TEST_CASE("a report is one self-contained, well-formed, escaped page") {
-  const std::string html = render_report(input_of({trial("<pre>", 3, 0, 1), trial("<pre>", 3, 1, 1.2),
-                                                   dead("b&c", 3, 0, 2), trial("b&c", 12, 0, 1)}))
+  const std::string html = render(input_of({trial("<pre>", 3, 0, 1), trial("<pre>", 3, 1, 1.2), dead("b&c", 3, 0, 2),
+                                            trial("b&c", 12, 0, 1)}))
                                .html;
   CHECK(first_unbalanced(html) == "");
   for (const char* absent : {"<link", "src=", "@import", "url(http", "<pre>", "b&c", "NaN"}) {
@@ -224,11 +230,11 @@ TEST_CASE("layer plots take the last logged step and the geometric mean over see
 
 TEST_CASE("sections of layers are left out without layers, and an empty study is a page") {
   ReportInput input = input_of({trial("a", 3, 0, 1)});
-  CHECK_THAT(render_report(input).html, contains("<h2>Branch against stream</h2>"));
-  CHECK(render_report(input).html.find("<h2>Gates</h2>") == std::string::npos);
+  CHECK_THAT(render(input).html, contains("<h2>Branch against stream</h2>"));
+  CHECK(render(input).html.find("<h2>Gates</h2>") == std::string::npos);
   input.layers.clear();
-  CHECK(render_report(input).html.find("Branch against stream") == std::string::npos);
-  const std::string empty = render_report({.title = "t"}).html;
+  CHECK(render(input).html.find("Branch against stream") == std::string::npos);
+  const std::string empty = render({.title = "t"}).html;
   CHECK(first_unbalanced(empty) == "");
   CHECK_THAT(empty, contains("No trial has ended yet."));
 }
@@ -241,10 +247,10 @@ TEST_CASE("a study of five hundred trials, and one in which all diverged") {
         many.push_back(trial("gate_" + std::to_string(gate), depth, seed, 1 + 0.01 * gate));
         all_dead.push_back(dead("gate_" + std::to_string(gate), depth, seed, 3));
       }
-  const std::string html = render_report(input_of(many)).html;
+  const std::string html = render(input_of(many)).html;
   CHECK(first_unbalanced(html) == "");
   CHECK(count(html, "<tr") == 2 + 100);
-  const std::string sad = render_report(input_of(all_dead)).html;
+  const std::string sad = render(input_of(all_dead)).html;
   CHECK(first_unbalanced(sad) == "");
   CHECK(count(sad, "nan") == count(sad, "Provenance"));
   CHECK_THAT(
@@ -298,7 +304,7 @@ TEST_CASE("the terminal says near chance where the report does") {
   ReportInput input;
   input.trials = trials;
   input.judging.classes = 10;
-  const std::string html = render_report(input).html;
+  const std::string html = render(input).html;
   CHECK_THAT(html, contains(">near chance<") &&
                        contains(">near chance; 1 of 2 diverged at step 49; median survival 49 steps"));
 }
@@ -311,7 +317,7 @@ TEST_CASE("report: a study without depths has no column of them") {
         trials.push_back(trial(design, depth, seed, (*design == 'b' ? 1.0 : 2.0) + 0.01 * static_cast<double>(seed)));
     ReportInput input = input_of(std::move(trials));
     input.judging.control = "pre";
-    return render_report(input).html;
+    return render(input).html;
   };
   CHECK_THAT(html_at(6), contains("<h2>Against pre</h2>") && contains(R"(<th class="num">depth</th>)"));
   CHECK_THAT(html_at(0), contains("<h2>Against pre</h2>") && !contains(R"(<th class="num">depth</th>)"));

@@ -84,7 +84,8 @@ Record a_record() {
           .steps = 300,
           .seconds = 30,
           .values = {{"train_loss", 0.25}},
-          .metrics = {R"({"step":0,"loss":2.5,"note":"text"})", R"({"step":299,"loss":null,"lr":0.003})"}};
+          .metrics = {{.step = 0, .values = {{"loss", 2.5}}},
+                      {.step = 299, .values = {{"loss", std::nan("")}, {"lr", 0.003}}}}};
 }
 
 }  // namespace

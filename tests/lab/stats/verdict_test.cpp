@@ -202,3 +202,30 @@ TEST_CASE("comparisons.csv has a row for each pair, in both families") {
   CHECK_THAT(comparisons_csv(conditions(trials, {.classes = 10, .control = "pre"})),
              contains("\n6,,control,post,pre,lower,"));
 }
+
+TEST_CASE("a pair that a claim compares has the claim's verdict in sentences, tables and files") {
+  std::vector<TrialResult> trials;
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    const double noise = seed == 1 ? 0.2 : 0;
+    for (const auto& [method, loss] : {std::pair("pre", 1.0), {"a", 0.8}, {"b", 0.9}, {"c", 1.1}})
+      trials.push_back(trial(method, 24, seed, loss + noise * (loss - 0.9)));
+  }
+  const Judging how{.classes = 10, .control = "pre"};
+  const Difference claim{.order = Difference::Order::lower, .n = 3, .mean = -0.7, .low = -0.9, .high = -0.5};
+  const auto condition = [&](const ClaimedPair& pair) { return conditions(trials, how, {pair}).front(); };
+  const Condition without = conditions(trials, how).front();
+  const Condition with = condition({.first = "b", .second = "pre", .depth = 24, .rate = 1e-3, .difference = claim});
+  REQUIRE(with.against_control.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const bool claimed = with.standings[with.against_control[i].first].method == "b";
+    CHECK(with.against_control[i].difference.mean == (claimed ? -0.7 : without.against_control[i].difference.mean));
+  }
+  CHECK_THAT(comparisons_csv({with}), contains("control,b,pre,lower,-0.7,-0.9,-0.5"));
+  // Said the other way round it is the same verdict, of the first than the second.
+  const Condition turned = condition({.first = "pre", .second = "b", .depth = 24, .rate = 1e-3, .difference = claim});
+  CHECK_THAT(comparisons_csv({turned}), contains("control,b,pre,higher,0.7,0.5,0.9"));
+  CHECK_THAT(sentence(turned, how), contains("b and c are higher"));
+  // Another depth is another condition.
+  const Condition other = condition({.first = "b", .second = "pre", .depth = 12, .rate = 1e-3, .difference = claim});
+  CHECK(comparisons_csv({other}) == comparisons_csv({without}));
+}

@@ -206,7 +206,7 @@ TEST_CASE("a study that is put together wrongly says so") {
   CHECK_THAT(error([](Study& s) {
                s.output({"ledger.jsonl", [](const StudyResults&) { return std::string(); }});
              }),
-             contains("expected a file of the study's own in the run's folder, got ledger.jsonl"));
+             contains("expected a file of the study's own in its folder, got ledger.jsonl"));
   CHECK_THAT(error([](Study& s) { s.searched<int>("depth").at_least(1); }), contains("bounds of the axis depth"));
   // Plurals: "--batches" is the batch, which trials read.
   const Ended batches =
