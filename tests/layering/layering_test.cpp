@@ -1,5 +1,6 @@
 // Who may include whom: backends -> core and what they share; autograd -> core; nn -> autograd, core; experiments -> nn
 // and below; nobody includes experiments or tests.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -59,6 +60,34 @@ std::vector<Violation> violations(const fs::path& root) {
   return found;
 }
 
+// The rooms of the laboratory, lowest first: a room includes only rooms below it. Files that lie loose in it are for
+// all.
+const std::vector<std::string> rooms{"data", "record", "cli",     "plot",   "options", "stats",
+                                     "run",  "train",  "signals", "report", "study"};
+const std::string lab = "experiments/lab/";
+
+// "experiments/lab/data/idx.h" -> "data"; "" for a loose file, and for one outside the laboratory.
+std::string room_of(const std::string& path) {
+  if (!path.starts_with(lab)) return "";
+  const std::size_t end = path.find('/', lab.size());
+  return end == path.npos ? "" : path.substr(lab.size(), end - lab.size());
+}
+
+// Includes of a higher room, and files in rooms that have no place in the order (with an empty include).
+std::vector<Violation> room_violations(const fs::path& root) {
+  const auto height = [](const std::string& room) { return std::ranges::find(rooms, room) - rooms.begin(); };
+  std::vector<Violation> found;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / lab)) {
+    if (!entry.is_regular_file()) continue;
+    const std::string file = fs::relative(entry.path(), root).string(), room = room_of(file);
+    if (!room.empty() && height(room) == std::ssize(rooms)) found.push_back({file, ""});
+    for (const std::string& include : includes_of(entry.path()))
+      if (const std::string other = room_of(include); !other.empty() && (room.empty() || height(other) > height(room)))
+        found.push_back({file, include});
+  }
+  return found;
+}
+
 // Files that mention a text in an #include line.
 std::set<std::string> users_of(const fs::path& root, const std::string& header) {
   std::set<std::string> found;
@@ -88,6 +117,33 @@ TEST_CASE("the cuda backend knows of the emulator where threads start and meet, 
       if (line.find("PLUMB_CUDA_EMULATED") != line.npos) found.insert(entry.path().filename().string());
   }
   CHECK(found == std::set<std::string>{"launch.h", "warp.cuh"});
+}
+
+TEST_CASE("every include of the laboratory points down its rooms, and each room is known") {
+  for (const Violation& v : room_violations(PLUMB_SOURCE_DIR))
+    FAIL_CHECK(v.file << (v.include.empty() ? " is in a room without a place in the order" : " includes " + v.include));
+  std::size_t loose = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(PLUMB_SOURCE_DIR) / lab))
+    loose += entry.is_regular_file();
+  CHECK(loose <= 6);
+  for (const char* room : {"plot", "report", "study"})
+    CHECK(fs::is_directory(fs::path(PLUMB_SOURCE_DIR) / "tests/lab" / room));
+}
+
+TEST_CASE("the check sees a room that includes a higher one, and a room that it does not know") {
+  const fs::path root = fs::path(PLUMB_BINARY_DIR) / "tests" / "layering_rooms";
+  fs::remove_all(root);
+  for (const char* room : {"data", "report", "attic"}) fs::create_directories(root / lab / room);
+  std::ofstream(root / lab / "data" / "bad.h")
+      << "#include \"experiments/lab/report/page.h\"\n#include \"core/shape.h\"\n";
+  std::ofstream(root / lab / "report" / "good.h")
+      << "#include \"experiments/lab/data/idx.h\"\n#include \"experiments/lab/hash.h\"\n";
+  std::ofstream(root / lab / "attic" / "lost.h") << "#pragma once\n";
+  std::ofstream(root / lab / "loose.h") << "#include \"experiments/lab/data/idx.h\"\n";
+  std::vector<std::string> files;
+  for (const Violation& v : room_violations(root)) files.push_back(v.file);
+  std::ranges::sort(files);
+  CHECK(files == std::vector<std::string>{lab + "attic/lost.h", lab + "data/bad.h", lab + "loose.h"});
 }
 
 TEST_CASE("the check sees an include that points up") {

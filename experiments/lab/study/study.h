@@ -99,6 +99,14 @@ class Study {
   [[deprecated("output({name, text})")]] void file(const std::string& name, F text) {
     output(Output(name, std::move(text)));
   }
+  template <class F>
+  [[deprecated("cli().derive(f)")]] void derive(F f) {
+    cli().derive(std::move(f));
+  }
+  template <class F>
+  [[deprecated("cli().action(f)")]] void instead(F f) {
+    cli().action(std::move(f));
+  }
 
  private:
   AxisData& add_axis(const std::string& option, const std::string& help, AxisData data);

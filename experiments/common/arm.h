@@ -1,0 +1,4 @@
+// Where this header was before; for one version.
+#pragma once
+
+#include "experiments/lab/train/trial.h"
