@@ -42,6 +42,19 @@ function(plumb_add_code_hash target template)
   target_sources(${target} PRIVATE ${out})
 endfunction()
 
+# Compiles files such as experiments/lab/report/page.css into the target. A function such as page_css(), which assets.h
+# in the folder of the file declares, returns the bytes. Paths are relative to the project.
+function(plumb_embed target)
+  foreach(file IN LISTS ARGN)
+    set(out ${PROJECT_BINARY_DIR}/embedded/${file}.cpp)
+    add_custom_command(OUTPUT ${out}
+      COMMAND ${CMAKE_COMMAND} -DFILE=${file} -DOUT=${out} -P ${PROJECT_SOURCE_DIR}/cmake/EmbedFile.cmake
+      DEPENDS ${PROJECT_SOURCE_DIR}/${file} ${PROJECT_SOURCE_DIR}/cmake/EmbedFile.cmake
+      WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMENT "Embedding ${file}" VERBATIM)
+    target_sources(${target} PRIVATE ${out})
+  endforeach()
+endfunction()
+
 function(plumb_add_program name)
   add_executable(${name} ${ARGN})
   set(sources)

@@ -3,7 +3,7 @@
 # Usage: tools/install.sh build|test      build: to build and run programs; test: the tests, too
 set -euo pipefail
 
-build=(g++ cmake ninja-build ccache libdnnl-dev libhwy-dev libfmt-dev nlohmann-json3-dev zlib1g-dev libpng-dev libjpeg-dev)
+build=(g++ cmake ninja-build ccache libdnnl-dev libhwy-dev libfmt-dev nlohmann-json3-dev zlib1g-dev libpng-dev libjpeg-dev libboost-math-dev)
 case "${1:-}" in
   build) wanted=("${build[@]}") ;;
   test) wanted=("${build[@]}" catch2) ;;
@@ -14,7 +14,7 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   cat >&2 <<'END'
 error: this system has no apt-get, so nothing was installed. Plumb needs:
   a C++20 compiler with OpenMP (g++ 12 or newer), CMake 3.25, Ninja (ccache helps),
-  oneDNN 2.6 or 3.x, Highway 1.0, fmt 9, nlohmann-json 3.11, zlib, libpng 1.6, libjpeg-turbo 2; for the tests also Catch2 2.13 or 3.
+  oneDNN 2.6 or 3.x, Highway 1.0, fmt 9, nlohmann-json 3.11, zlib, libpng 1.6, libjpeg-turbo 2, Boost.Math 1.74; for the tests also Catch2 2.13 or 3.
 Install them, then: cmake --preset release -DPLUMB_BUILD_TESTS=OFF && cmake --build --preset release
 END
   exit 1

@@ -163,5 +163,6 @@ TEST_CASE("heavy or replaceable dependencies have one user each") {
                                                                        "backends/cpu/onednn_products.cpp"});
   CHECK(users_of(root, "<omp.h>").size() <= 1);
   CHECK(users_of(root, "zlib.h") == std::set<std::string>{"experiments/lab/data/input_file.cpp"});
+  CHECK(users_of(root, "<boost/") == std::set<std::string>{"experiments/lab/stats/distributions.cpp"});
   for (const std::string& file : users_of(root, "nlohmann/")) CHECK(file.ends_with(".cpp"));
 }

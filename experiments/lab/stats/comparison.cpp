@@ -20,30 +20,6 @@ constexpr double level = 0.05;
 constexpr std::int64_t fewest_pairs = 3, most_needed = 1000;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// The derivatives of log gamma: by recurrence up to where the asymptotic series is good to 1e-12.
-double digamma(double x) {
-  double sum = 0;
-  for (; x < 12; ++x) sum -= 1 / x;
-  const double r = 1 / (x * x);
-  return sum + std::log(x) - 0.5 / x - r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r / 240)));
-}
-double trigamma(double x) {
-  double sum = 0;
-  for (; x < 12; ++x) sum += 1 / (x * x);
-  const double r = 1 / (x * x);
-  return sum + 1 / x + r / 2 + r / x * (1.0 / 6 - r * (1.0 / 30 - r * (1.0 / 42 - r / 30)));
-}
-// x > 0 with trigamma(x) = y > 0, which falls from infinity to 0.
-double inverse_trigamma(double y) {
-  double low = 1e-8, high = 1;
-  while (trigamma(high) > y && high < 1e8) high *= 2;
-  for (int i = 0; i < 200; ++i) {
-    const double middle = std::sqrt(low * high);
-    (trigamma(middle) > y ? low : high) = middle;
-  }
-  return high;
-}
-
 // Chance of a |T| above |t|.
 double two_sided(double t, double degrees) { return std::min(1.0, 2 * student_t_tail(std::abs(t), degrees)); }
 
@@ -165,16 +141,6 @@ Evidence evidence_of(const Pair& pair, const Prior& prior) {
     e.t[i] = e.error[i] > 0 ? pair.mean / e.error[i] : pair.mean == 0 ? 0 : infinity;
   }
   return e;
-}
-
-// P of as many wins or losses as the larger of the two, or more, of fair coins; both sides.
-double sign_test(std::int64_t wins, std::int64_t losses) {
-  const std::int64_t n = wins + losses, k = std::max(wins, losses);
-  double p = 0;
-  for (std::int64_t i = k; i <= n; ++i)
-    p += std::exp(std::lgamma(static_cast<double>(n) + 1) - std::lgamma(static_cast<double>(i) + 1) -
-                  std::lgamma(static_cast<double>(n - i) + 1) - static_cast<double>(n) * std::log(2.0));
-  return std::min(1.0, 2 * p);
 }
 
 }  // namespace
