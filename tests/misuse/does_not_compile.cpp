@@ -28,6 +28,7 @@ void good(Tensor x, const Tensor& y, nn::Ema& ema) {
   nn::register_gate<Gate>("gate");
 }
 
+// clang-format off: a comment must stand on the line of its mistake
 #ifdef WITH_MISTAKES
 struct ByValue : nn::Gate {
   Tensor combine(Tensor skip, Tensor branch) const { return skip + branch; }
@@ -51,10 +52,8 @@ void mistakes(Tensor x, const Tensor& y, nn::Ema& ema) {
   ThreadShare(1);                        // refused: name it: ThreadShare share(threads);
   Profile();                             // refused: name it: Profile profile;
   nn::EmaScope{ema};                     // refused: name it: EmaScope scope(ema);
-  nn::register_gate<ByValue>(
-      "by_value");  // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
-  nn::register_gate<nn::Gate>(
-      "abstract");  // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
+  nn::register_gate<ByValue>("by_value");   // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
+  nn::register_gate<nn::Gate>("abstract");  // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
   nn::register_gate<NoGate>("no_gate");  // refused: derives from nn::Gate
   nn::register_gate<OfTwo>("of_two");    // refused: a public constructor that takes a const nn::GateContext& or nothing
 }
