@@ -29,7 +29,8 @@ void good(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model) {
   nn::register_gate<Gate>("gate");
 }
 
-// clang-format off: a comment must stand on the line of its mistake
+// clang-format off
+// A comment stands on the line of its mistake.
 #ifdef WITH_MISTAKES
 struct ByValue : nn::Gate {
   Tensor combine(Tensor skip, Tensor branch) const { return skip + branch; }
