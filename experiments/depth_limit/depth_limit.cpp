@@ -12,7 +12,6 @@
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
 #include "experiments/lab/train/trained_at.h"
-#include "nn/audit.h"
 
 using namespace plumb;
 
@@ -146,7 +145,6 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
   study.show({"train_loss", "val_accuracy"});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
-    nn::audit_init(model, trial.seed());
     trial.train(model);
     trained.measure(trial);
   });

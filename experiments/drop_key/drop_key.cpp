@@ -15,7 +15,6 @@
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
 #include "nn/attention_maps.h"
-#include "nn/audit.h"
 #include "nn/evaluation_scope.h"
 
 using namespace plumb;
@@ -227,7 +226,6 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
       o.drop_key.shape = drop_shape_named(trial[form]);
     }
     nn::ViT model(o);
-    nn::audit_init(model, trial.seed());
     const std::int64_t grid = o.image / o.patch;
     lab::attach_masks(trial, model.stack(), grid * grid + (o.pool == nn::Pool::token));
     const auto without =

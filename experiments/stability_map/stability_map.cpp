@@ -13,7 +13,6 @@
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
 #include "experiments/lab/train/trained_at.h"
-#include "nn/audit.h"
 
 using namespace plumb;
 
@@ -144,7 +143,6 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
   study.show({"train_loss", "val_accuracy"});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
-    nn::audit_init(model, trial.seed());
     trial.train(model);
     trained.measure(trial);
   });
