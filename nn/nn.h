@@ -5,6 +5,7 @@
 #include "nn/audit.h"
 #include "nn/block.h"
 #include "nn/drop_key.h"
+#include "nn/evaluation_scope.h"
 #include "nn/gate_check.h"
 #include "nn/gates/factors.h"
 #include "nn/gates/gate.h"

@@ -1,4 +1,4 @@
-// Layer norm by itself; before a product it is part of linear_simd.cpp.
+// Layer norm by itself; before a product it is part of linear_forward_simd.cpp.
 #include "backends/cpu/column_sums.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/parallel.h"

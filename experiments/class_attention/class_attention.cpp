@@ -11,7 +11,6 @@
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
-#include "nn/audit.h"
 #include "nn/models/cait.h"
 
 using namespace plumb;
@@ -121,7 +120,6 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
       o.pool = d.kind == Design::Kind::mean ? nn::Pool::mean : nn::Pool::token;
       o.token_block = d.first;
       nn::ViT model(o);
-      nn::audit_init(model, trial.seed());
       trial.train(model, lab::passports(trial, model.stack()));
       return lab::attach_attention(trial, model);
     }
@@ -143,7 +141,6 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
                     .drop_head = o.drop_head,
                     .drop_path = o.drop_path,
                     .seed = o.seed});
-    nn::audit_init(model, trial.seed());
     trial.train(model, lab::passports(trial, model.stack()));
     lab::attach_attention(trial, model);
   });

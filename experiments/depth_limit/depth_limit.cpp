@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "experiments/lab/report/curves.h"
-#include "experiments/lab/stats/edges.h"
+#include "experiments/lab/study/edge_search.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
 #include "experiments/lab/train/trained_at.h"
-#include "nn/audit.h"
 
 using namespace plumb;
 
@@ -89,26 +89,23 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
   cli.example("--gates post,deepnorm --most 768 --seeds 0..4 --jobs 2");
 
   const auto depths = [&] { return lab::Octaves{static_cast<double>(first), ticks}; };
-  study.search([&](const lab::Search& search) {
+  study.search(lab::edge_search([&] {
     const lab::Octaves at = depths();
-    std::vector<lab::Point> next;
-    const auto ask = [&](int tick) {
-      next.push_back({{"depth", static_cast<std::int64_t>(std::lround(at.at(tick)))}});
-    };
-    const auto known = lab::shares(search.so_far, "depth", at);
     const int lowest = at.lowest_whole(static_cast<double>(least));
-    const int highest =
-        static_cast<int>(std::floor(ticks * std::log2(static_cast<double>(most) / static_cast<double>(first)) + 1e-9));
-    const auto trains = std::ranges::find_if(known, [](const auto& k) { return k.second.most(); });
-    if (known.empty())
-      ask(0);
-    else if (trains != known.end()) {
-      if (const auto tick = lab::next_above(known, trains->first, at, highest)) ask(*tick);
-    } else if (known.begin()->first > lowest) {  // then shallower
-      ask(std::max(known.begin()->first - ticks, lowest));
-    }
-    return next;
-  });
+    return lab::EdgeSearch{
+        .axis = "depth",
+        .octaves = at,
+        .lowest = lowest,
+        .highest = static_cast<int>(
+            std::floor(ticks * std::log2(static_cast<double>(most) / static_cast<double>(first)) + 1e-9)),
+        .edges = lab::EdgeSearch::Edges::upper,
+        .value = [at](int tick) { return static_cast<std::int64_t>(std::lround(at.at(tick))); },
+        .look = [lowest](const std::map<int, lab::Share>& known) -> std::optional<int> {  // an octave shallower
+          const int shallowest = known.begin()->first;
+          if (shallowest <= lowest) return std::nullopt;
+          return std::max(shallowest - ticks, lowest);
+        }};
+  }));
   study.output([&](const lab::StudyResults& r) {
     using enum lab::TextTable::Align;
     lab::Section section{
@@ -148,7 +145,6 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
   study.show({"train_loss", "val_accuracy"});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
-    nn::audit_init(model, trial.seed());
     trial.train(model);
     trained.measure(trial);
   });

@@ -11,7 +11,6 @@
 #include "experiments/lab/stats/verdict.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
-#include "nn/audit.h"
 #include "nn/gate_check.h"
 
 namespace plumb::lab {
@@ -180,7 +179,6 @@ int depth_stability(int argc, const char* const* argv) {
   });
   return study.run(argc, argv, [&](Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
-    nn::audit_init(model, trial.seed());
     trial.train(model, passports(trial, model.stack()));
   });
 }

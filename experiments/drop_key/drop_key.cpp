@@ -15,7 +15,7 @@
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
 #include "nn/attention_maps.h"
-#include "nn/audit.h"
+#include "nn/evaluation_scope.h"
 
 using namespace plumb;
 
@@ -26,12 +26,11 @@ namespace {
 lab::Values peakedness(const lab::Trial& trial, nn::ViT& model) {
   const lab::ImageSet& set = trial.data().validation;
   const NoGrad no_grad;
-  model.eval();
+  const nn::EvaluationScope scope(model);
   const nn::AttentionMaps maps(model);
   model(
       lab::to_tensors(lab::evaluation_batch(set, trial.normalization(), 0, std::min<std::int64_t>(64, set.size())), set)
           .images);
-  model.train();
   double entropy = 0, largest = 0, queries = 0;
   for (const nn::AttentionMap& map : maps.all()) {
     const auto keys = static_cast<std::size_t>(map.probabilities.dim(3));
@@ -227,7 +226,6 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
       o.drop_key.shape = drop_shape_named(trial[form]);
     }
     nn::ViT model(o);
-    nn::audit_init(model, trial.seed());
     const std::int64_t grid = o.image / o.patch;
     lab::attach_masks(trial, model.stack(), grid * grid + (o.pool == nn::Pool::token));
     const auto without =

@@ -7,7 +7,6 @@
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
-#include "nn/audit.h"
 #include "nn/gates/methods.h"
 
 using namespace plumb;
@@ -100,7 +99,6 @@ int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
     nn::ViTOptions o = trial.vit({.depth = trial[depth], .gate = nn::methods::fixup(p.parts)});
     o.recipe = p.recipe;
     nn::ViT model(o);
-    nn::audit_init(model, trial.seed());
     trial.train(model, lab::passports(trial, model.stack()));
   });
 }

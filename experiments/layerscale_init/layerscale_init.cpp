@@ -11,7 +11,6 @@
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
-#include "nn/audit.h"
 #include "nn/gates/layerscale.h"
 #include "nn/gates/methods.h"
 
@@ -145,7 +144,6 @@ int plumb::lab::layerscale_init(int argc, const char* const* argv) {
     nn::ViT model(trial.vit(
         {.depth = trial[depth],
          .gate = trial[gate] == "layerscale" ? nn::methods::layerscale(eps) : nn::methods::scalar_gate(eps)}));
-    nn::audit_init(model, trial.seed());
     trial.train(model, watch(trial, model, eps));
     if (!trial.has_diverged()) trial.measure({{"gate_end", mean_distance(model, 0)}});
   });

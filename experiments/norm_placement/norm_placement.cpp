@@ -8,7 +8,6 @@
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
-#include "nn/audit.h"
 #include "nn/gates/methods.h"
 
 using namespace plumb;
@@ -109,7 +108,6 @@ int plumb::lab::norm_placement(int argc, const char* const* argv) {
   study.output({"layers.csv", lab::layers_csv});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
-    nn::audit_init(model, trial.seed());
     trial.train(model, lab::passports(trial, model.stack()));
   });
 }

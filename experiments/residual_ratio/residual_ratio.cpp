@@ -11,7 +11,6 @@
 #include "experiments/lab/stats/summary.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
-#include "nn/audit.h"
 
 using namespace plumb;
 
@@ -133,7 +132,6 @@ int plumb::lab::residual_ratio(int argc, const char* const* argv) {
   study.output({"layers.csv", lab::layers_csv});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
-    nn::audit_init(model, trial.seed());
     trial.train(model, watch(trial, model.stack()));
   });
 }

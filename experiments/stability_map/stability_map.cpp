@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
-#include "experiments/lab/stats/edges.h"
 #include "experiments/lab/stats/summary.h"
+#include "experiments/lab/study/edge_search.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
 #include "experiments/lab/train/trained_at.h"
-#include "nn/audit.h"
 
 using namespace plumb;
 
@@ -73,23 +73,20 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
   cli.example("--gates post,deepnorm --depths 12,48 --seeds 0..4 --jobs 2");
 
   const auto rates = [&] { return lab::Octaves{first_lr, ticks}; };
-  study.search([&](const lab::Search& search) {
-    std::vector<lab::Point> next;
-    const auto ask = [&](int tick) {
-      next.push_back({{"lr", tick == 0 ? first_lr : std::stod(fmt::format("{:.2g}", rates().at(tick)))}});
-    };
-    const Known known = lab::shares(search.so_far, "lr", rates());
-    if (known.empty()) {
-      ask(0);
-    } else if (const std::optional<int> from = lab::foothold(known)) {
-      if (const auto tick = lab::next_above(known, *from, rates(), span)) ask(*tick);
-      if (const auto tick = lab::next_below(known, *from, rates(), -span)) ask(*tick);
-    } else {
-      const auto look = std::ranges::find_if(looks, [&](int tick) { return !known.contains(tick); });
-      if (look != std::end(looks)) ask(*look);
-    }
-    return next;
-  });
+  study.search(lab::edge_search([&] {
+    return lab::EdgeSearch{
+        .axis = "lr",
+        .octaves = rates(),
+        .lowest = -span,
+        .highest = span,
+        .edges = lab::EdgeSearch::Edges::both,
+        .value = [&](int tick) { return tick == 0 ? first_lr : std::stod(fmt::format("{:.2g}", rates().at(tick))); },
+        .look = [](const Known& known) -> std::optional<int> {
+          const auto look = std::ranges::find_if(looks, [&](int tick) { return !known.contains(tick); });
+          if (look == std::end(looks)) return std::nullopt;
+          return *look;
+        }};
+  }));
   study.output([&](const lab::StudyResults& r) {
     using enum lab::TextTable::Align;
     lab::Section section{.title = "Where each method trains",
@@ -146,7 +143,6 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
   study.show({"train_loss", "val_accuracy"});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = trial[gate]}));
-    nn::audit_init(model, trial.seed());
     trial.train(model);
     trained.measure(trial);
   });

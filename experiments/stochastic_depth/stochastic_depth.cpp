@@ -9,7 +9,6 @@
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/study/published_settings.h"
 #include "experiments/lab/study/study.h"
-#include "nn/audit.h"
 
 using namespace plumb;
 
@@ -102,7 +101,6 @@ int plumb::lab::stochastic_depth(int argc, const char* const* argv) {
   study.show({"train_loss", "val_loss", "val_accuracy"});
   return study.run(argc, argv, [&](lab::Trial& trial) {
     nn::ViT model(trial.vit({.depth = trial[depth], .gate = gate}));
-    nn::audit_init(model, trial.seed());
     trial.train(model, lab::passports(trial, model.stack()));
   });
 }

@@ -9,7 +9,6 @@
 #include "experiments/lab/signals/layer_probe.h"
 #include "experiments/lab/study/pretrained_weights.h"
 #include "experiments/lab/study/study.h"
-#include "nn/audit.h"
 #include "nn/gates/methods.h"
 #include "nn/io/weights.h"
 
@@ -120,7 +119,6 @@ int plumb::lab::vit(int argc, const char* const* argv) {
     nn::ViTOptions options = trial.vit({.depth = o.depth, .gate = gate_of(o)});
     options.mlp_ratio = o.mlp_ratio;
     nn::ViT model(options);
-    nn::audit_init(model, trial.seed());
     if (o.weights.given()) o.weights.put_into(model, trial, is_layerscale(o) ? std::optional(o.init) : std::nullopt);
     trial.save_under(nn::timm_vit(options.channels));
     trial.train(model, lab::passports(trial, model.stack()));

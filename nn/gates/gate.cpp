@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/names.h"
+#include "nn/evaluation_scope.h"
 #include "nn/layers/norm.h"
 
 namespace plumb::nn {
@@ -72,23 +73,15 @@ void Gate::join(Stream& stream, const Tensor& branch, const Tensor& row_scale, c
 Calibration* calibrating() { return current_calibration(); }
 
 void calibrate(Layer& model, const Tensor& x) {
-  struct Pass {  // restores modes and state, whatever the model throws
-    explicit Pass(Layer& model) {
-      model.each_module([&](Module& m) { modes.emplace_back(&m, m.training()); });
-      model.eval();
-      outer = std::exchange(current_calibration(), &calibration);
-    }
-    ~Pass() {
-      current_calibration() = outer;
-      for (const auto& [module, training] : modes)
-        module->train(training);  // parents first, so that children have the last word
-    }
-    std::vector<std::pair<Module*, bool>> modes;
+  struct CalibrationScope {  // whatever the model throws, the outer calibration goes on
+    CalibrationScope() : outer(std::exchange(current_calibration(), &calibration)) {}
+    ~CalibrationScope() { current_calibration() = outer; }
     Calibration calibration;
     Calibration* outer;
   };
   const NoGrad no_grad;
-  const Pass pass(model);
+  const EvaluationScope evaluation(model);
+  const CalibrationScope calibration;
   model(x);
 }
 

@@ -11,7 +11,7 @@ struct Gate : nn::Gate {
   Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + branch; }
 };
 
-void good(Tensor x, const Tensor& y, nn::Ema& ema) {
+void good(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model) {
   x = y[0];
   x = where(y > 0, 1, 0);
   const NoGrad guard;
@@ -25,9 +25,12 @@ void good(Tensor x, const Tensor& y, nn::Ema& ema) {
   const ThreadShare share(1);
   const Profile profile;
   const nn::EmaScope averaged(ema);
+  const nn::EvaluationScope evaluation(model);
   nn::register_gate<Gate>("gate");
 }
 
+// clang-format off
+// A comment stands on the line of its mistake.
 #ifdef WITH_MISTAKES
 struct ByValue : nn::Gate {
   Tensor combine(Tensor skip, Tensor branch) const { return skip + branch; }
@@ -37,7 +40,7 @@ struct OfTwo : Gate {
   OfTwo(int, int) {}
 };
 
-void mistakes(Tensor x, const Tensor& y, nn::Ema& ema) {
+void mistakes(Tensor x, const Tensor& y, nn::Ema& ema, nn::Module& model) {
   x[0] = y;                              // refused: operator=
   x + y = y;                             // refused: operator=
   NoGrad();                              // refused: name it: NoGrad guard;
@@ -51,10 +54,9 @@ void mistakes(Tensor x, const Tensor& y, nn::Ema& ema) {
   ThreadShare(1);                        // refused: name it: ThreadShare share(threads);
   Profile();                             // refused: name it: Profile profile;
   nn::EmaScope{ema};                     // refused: name it: EmaScope scope(ema);
-  nn::register_gate<ByValue>(
-      "by_value");  // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
-  nn::register_gate<nn::Gate>(
-      "abstract");  // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
+  nn::EvaluationScope{model};            // refused: name it: EvaluationScope scope(model);
+  nn::register_gate<ByValue>("by_value");   // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
+  nn::register_gate<nn::Gate>("abstract");  // refused: override Tensor combine(const Tensor& skip, const Tensor& branch) const
   nn::register_gate<NoGate>("no_gate");  // refused: derives from nn::Gate
   nn::register_gate<OfTwo>("of_two");    // refused: a public constructor that takes a const nn::GateContext& or nothing
 }

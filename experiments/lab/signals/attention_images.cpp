@@ -10,6 +10,7 @@
 #include "experiments/lab/data/image_file.h"
 #include "experiments/lab/data/loader.h"
 #include "experiments/lab/train/train.h"
+#include "nn/evaluation_scope.h"
 
 namespace plumb::lab {
 namespace {
@@ -180,7 +181,7 @@ void attach_attention(Trial& trial, nn::Classifier& model) {
   constexpr std::int64_t count = 4, side = 96;
   const ImageSet& set = trial.data().validation;
   const NoGrad no_grad;
-  model.eval();
+  const nn::EvaluationScope scope(model);
   try {
     std::vector<Pixels> pictures;
     for (std::int64_t i = 0; i < std::min(count, set.size()); ++i) {  // one by one: the maps of a large model are large
@@ -194,7 +195,6 @@ void attach_attention(Trial& trial, nn::Classifier& model) {
   } catch (const std::exception& e) {  // what was measured stays
     trial.note(fmt::format("no picture of what {} attends to: {}", trial.point().label(), e.what()));
   }
-  model.train();
 }
 
 }  // namespace plumb::lab

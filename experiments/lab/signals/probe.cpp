@@ -10,6 +10,7 @@
 #include "core/backend.h"
 #include "experiments/lab/signals/growth.h"
 #include "experiments/lab/train/evaluate.h"
+#include "nn/evaluation_scope.h"
 
 namespace plumb::lab {
 namespace {
@@ -212,13 +213,7 @@ std::vector<std::string> warnings(const LayerStats& passport) {
 }
 
 JacobianMeasure jacobian(nn::Stack& stack, const LayerStats& passport, const JacobianOptions& options) {
-  struct Evaluation {
-    explicit Evaluation(nn::Stack& s) : stack(s), was_training(s.training()) { stack.eval(); }
-    ~Evaluation() { stack.train(was_training); }
-    nn::Stack& stack;
-    bool was_training;
-  };
-  const Evaluation evaluation(stack);
+  const nn::EvaluationScope scope(stack);
   const Tensor x = random_normal({1, passport.tokens, passport.dim}, options.seed, "passport.input") *
                    std::sqrt(passport.input_mean_square);
   return mean_squared_singular_value(

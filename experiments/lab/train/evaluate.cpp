@@ -2,38 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
-#include <vector>
 
 #include "autograd/autograd.h"
 #include "experiments/lab/data/batch.h"
+#include "nn/evaluation_scope.h"
 
 namespace plumb::lab {
-namespace {
-
-// Evaluation mode while it lives; then every module has its own mode again.
-class EvaluationMode {
- public:
-  explicit EvaluationMode(nn::Module& model) {
-    model.each_module([&](nn::Module& m) { modes_.emplace_back(&m, m.training()); });
-    model.eval();
-  }
-  ~EvaluationMode() {
-    for (const auto& [module, training] : modes_)
-      module->train(training);  // parents first: what is below one comes after it
-  }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
-
- private:
-  std::vector<std::pair<nn::Module*, bool>> modes_;
-};
-
-}  // namespace
 
 Evaluation evaluate(nn::Layer& model, const ImageSet& set, const Normalization& normalization, std::int64_t batch,
                     std::int64_t most) {
-  const EvaluationMode mode(model);
+  const nn::EvaluationScope scope(model);
   return evaluate([&](const Tensor& images) { return model(images); }, set, normalization, batch, most);
 }
 

@@ -6,11 +6,23 @@
 #include "autograd/autograd.h"
 #include "experiments/lab/data/batch.h"
 #include "experiments/lab/train/trial_state.h"
+#include "nn/audit.h"
 
 namespace plumb::lab {
 namespace {
 
 constexpr std::int64_t traced_steps = 200;
+
+void check_fresh(const nn::Module& model, std::uint64_t seed) {
+  try {
+    nn::audit_init(model, seed);
+  } catch (const Error& e) {
+    throw Error(fmt::format(
+        "{}, and with the trial's seed (Trial::seed); if the weights are trained, call Trial::mark_pretrained before "
+        "Trial::train",
+        e.what()));
+  }
+}
 
 }  // namespace
 
@@ -59,6 +71,7 @@ std::function<Tensor()> ImageTask::loss_of(std::int64_t step) {
 
 void Trial::train(nn::Layer& model, const AroundStep& around) {
   const OptimizationOptions o = run_.env.by_point.optimization(point());
+  if (!run_.trained && !run_.calibrated) check_fresh(model, seed());
   calibrate(model);
   const auto optimizer = o.make(model.parameters(), warmup(), steps());
   std::optional<nn::Ema> ema;

@@ -52,6 +52,7 @@ void Trial::calibrate(nn::Layer& model) {
   const RandomScope random({.seed = seed(), .step = 0});
   BatchLoader loader(data().train, normalization(), {.batch = options().batch, .seed = seed()});
   nn::calibrate(model, to_tensors(loader.next(), data().train).images);
+  run_.calibrated = true;
 }
 
 void Trial::track(nn::Layer& model, nn::Optimizer& optimizer, nn::Ema* ema) {

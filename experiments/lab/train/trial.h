@@ -61,7 +61,9 @@ class Trial {
   nn::ViTOptions vit(const ViTChoice& choice = {});
   // Trains it by the options of the command line, minimising the cross-entropy: optimizer, schedule, clipping, moving
   // average; measures train_loss (mean over the last 20 steps), val_loss, val_accuracy and images_per_second; traces
-  // loss, lr_now and grad_norm in about 200 points. The model ends with the weights that were evaluated.
+  // loss, lr_now and grad_norm in about 200 points. The model ends with the weights that were evaluated. Throws if the
+  // model does not start as its modules declare for this trial's seed (nn::audit_init); models that the body has
+  // calibrated or marked as pretrained are not checked.
   void train(nn::Layer& model, const AroundStep& around = {});
 
   // The --steps training batches of this trial, or the numbers of its steps.
@@ -69,7 +71,8 @@ class Trial {
   Steps each_step();
   // Runs what a method asks of the first training batch before the first step (nn::calibrate).
   void calibrate(nn::Layer& model);
-  // The model has trained weights: nothing is set from data, here or in train().
+  // The model has trained weights: nothing is set from data, here or in train(), and train() does not check how it
+  // starts.
   void mark_pretrained();
   [[deprecated("mark_pretrained")]] void is_trained() { mark_pretrained(); }
   // The record of a trial says what was trained: the network of track(), or else the ViT that vit() described.

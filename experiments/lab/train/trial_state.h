@@ -108,7 +108,8 @@ class TrialState {
   bool checkpoint_is_ours() const { return restored_ || checkpoint_written_; }
   // Whether the body is between track() and its loop after a restore: what it logs there it has logged before.
   bool repeats() const { return restored_ && !looped_; }
-  bool trained = false;  // Trial::mark_pretrained
+  bool trained = false;     // Trial::mark_pretrained
+  bool calibrated = false;  // Trial::calibrate has set values from data
   void note(const std::string& text) const;
   // So that a file of the model's weights says what it is of; and why it cannot, if so.
   std::pair<std::map<std::string, std::string>, std::string> weights_metadata() const;

@@ -251,6 +251,46 @@ TEST_CASE("nn::ViT and the ViT of a study or a loop have the same defaults") {
   CHECK(call(folder.path(), loop, {"--dim", "8"}).status == 2);
 }
 
+TEST_CASE("a training refuses a model that does not start as declared, unless it is calibrated or pretrained") {
+  const TemporaryFolder folder;
+  enum class Body { other_seed, changed, pretrained, calibrated } what = Body::other_seed;
+  const auto main = [&](int argc, const char* const* argv) {
+    Study study("fresh", "Fresh.");
+    study.axis<std::string>("--gates", {"admin_profile"}, "Gates");  // sets initial values from the first batch
+    return study.run(argc, argv, [&](Trial& trial) {
+      nn::ViTOptions o = trial.vit({.depth = 1});
+      if (what == Body::other_seed) o.seed = trial.seed() + 1;
+      nn::ViT model(o);
+      if (what == Body::changed || what == Body::pretrained) {
+        const Tensor w = model.parameters().front().value;
+        copy_into((w.detach() + 1).array(), w.array());
+      }
+      if (what == Body::pretrained) trial.mark_pretrained();
+      if (what == Body::calibrated) trial.calibrate(model);
+      trial.train(model);
+    });
+  };
+  const auto ended = [&](Body body) {
+    what = body;
+    return call(folder.path(), main,
+                {"--dim", "8", "--batch", "4", "--steps", "2", "--no-progress", "--out",
+                 std::to_string(static_cast<int>(body))});
+  };
+  for (const Body refused : {Body::other_seed, Body::changed}) {
+    const Ended e = ended(refused);
+    CHECK(e.status == 1);
+    CHECK_THAT(e.err, contains("[audit_init] expected every tensor of ViT to start as it declares for seed 0, got ") &&
+                          contains("call initialize() last, once every declared Init is final, and with the trial's "
+                                   "seed (Trial::seed); if the weights are trained, call Trial::mark_pretrained "
+                                   "before Trial::train"));
+  }
+  for (const Body trains : {Body::pretrained, Body::calibrated}) {
+    const Ended e = ended(trains);
+    INFO(e.err);
+    CHECK(e.status == 0);
+  }
+}
+
 TEST_CASE("hopeless trials stop by the stated rule and are not finished") {
   const TemporaryFolder folder;
   std::atomic<int> bodies = 0;

@@ -1,18 +1,12 @@
-// The linear layer with what stands before and after it, block of rows by block of rows, so that what a block makes is
-// used while it is in the second-level cache: x -> layer norm -> product -> bias, GELU or the residual junction.
-// Backward, the same in reverse: gradient of u -> product -> gradient of the layer norm, added to what x has got so
-// far. Neither the normalised x nor the branch's output is kept: the one is made again from x, and the gate's gradient
-// follows from that of the weights:
+// The linear layer backward, block of rows by block of rows, as forward in reverse: gradient of u -> product ->
+// gradient of the layer norm, added to what x has got so far. Neither the normalised x nor the branch's output is kept:
+// the one is made again from x, and the gate's gradient follows from that of the weights:
 //   dgate_j = sum_k w_jk (dy^T x)_jk + b_j sum dy_j,  dw_jk = gate_j (dy^T x)_jk.
-//
-// In bf16 the operands of each product are rounded, in the same passes. oneDNN multiplies them where that is faster
-// (bf16_products); elsewhere they stay f32 that hold rounded values (Rounded), and their f32 product is the same up to
-// the order of its sums.
+// bf16: linear_forward_simd.cpp.
 #include "backends/cpu/linear.h"
 
 #include <algorithm>
 #include <optional>
-#include <type_traits>
 
 #include "backends/cpu/column_sums.h"
 #include "backends/cpu/kernels.h"
@@ -21,98 +15,13 @@
 #include "backends/cpu/scratch.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "backends/cpu/linear_simd.cpp"
+#define HWY_TARGET_INCLUDE "backends/cpu/linear_backward_simd.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/cpu/gelu-inl.h"
-#include "backends/cpu/layer_norm-inl.h"
-#include "backends/cpu/panels-inl.h"
+#include "backends/cpu/linear-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace plumb::cpu::HWY_NAMESPACE {
-
-bool PackedAlready(const PackedMatrix& b) { return packed_already(b); }
-std::int64_t Pieces(const PackedMatrix& b) { return pieces(b); }
-void PackPieces(const PackedMatrix& b, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i) pack_piece(b, i);
-}
-
-// y = x, element by element, in y's type.
-template <class X, class Y>
-HWY_INLINE void convert(const X* x, std::int64_t n, Y* y) {
-  if constexpr (std::is_same_v<X, bfloat16> && std::is_same_v<Y, Rounded>)
-    convert(x, n, &y->value);  // is rounded already
-  else
-    for_lanes(n, [&](std::int64_t i, auto part) HWY_ATTR { store(load(x + i, part), y + i, part); });
-}
-
-// y = skip + s gate u
-HWY_INLINE void join_rows(const LinearForward& f, const float* u, std::int64_t begin, std::int64_t end, float* y) {
-  const std::int64_t N = f.b.N;
-  for (std::int64_t r = begin; r < end; ++r, u += N, y += N) {
-    const V s = set(f.row_scale ? f.row_scale[r / f.rows_per_sample] : 1.0f);
-    for_lanes(N, [&](std::int64_t i, auto part) HWY_ATTR {
-      const V g = f.gate ? hn::Mul(s, load(f.gate + i, part)) : s;
-      store(hn::MulAdd(g, load(u + i, part), load(f.skip + r * N + i, part)), y + i, part);
-    });
-  }
-}
-
-// The rows that the product reads: x or its layer norm, in the product's type T; `room` is for rows that have to be
-// made.
-template <class T>
-HWY_INLINE const T* operand_rows(const LinearForward& f, std::int64_t begin, std::int64_t rows, T* room) {
-  const std::int64_t K = f.b.K;
-  if (f.gamma) {
-    layer_norm_rows(static_cast<const float*>(f.x.data) + begin * K, f.gamma, f.beta, f.eps, rows, K, room,
-                    f.mean + begin, f.rstd + begin);
-    return room;
-  }
-  const T* result = room;
-  typed(f.x + begin * K, [&]<class X>(X* x) HWY_ATTR {
-    if constexpr (std::is_same_v<X, T>)
-      result = x;
-    else
-      convert(x, rows * K, room);
-  });
-  return result;
-}
-
-// u in f32 -> y
-HWY_INLINE void finish_rows(const LinearForward& f, const float* u, std::int64_t begin, std::int64_t rows) {
-  const std::int64_t N = f.b.N;
-  typed(f.y + begin * N, [&]<class Y>(Y* y) HWY_ATTR {
-    if (f.after == LinearCall::After::gelu) {
-      gelu_rows(f.gelu, u, nullptr, rows, N, y, static_cast<Y*>((f.slope + begin * N).data));
-    } else if constexpr (std::is_same_v<Y, float>) {
-      if (f.after == LinearCall::After::residual) join_rows(f, u, begin, begin + rows, y);
-    } else {
-      convert(u, rows * N, y);
-    }
-  });
-}
-
-void LinearForwardRows(const LinearForward& f, std::int64_t begin, std::int64_t end) {
-  const std::int64_t K = f.b.K, N = f.b.N, rows = end - begin;
-  const bool f32_result = f.y.dtype == DType::f32;
-  const Scratch u_room(f32_result ? 0 : rows * N);
-  float* const u = f32_result ? static_cast<float*>(f.y.data) + begin * N : u_room.data();
-  if (f.half) {
-    const Scratch room(rows * K / 2 + 1);
-    const bfloat16* const a = operand_rows(f, begin, rows, reinterpret_cast<bfloat16*>(room.data()));
-    if (!f32_result && f.after == LinearCall::After::nothing)
-      return f.half->multiply(a, rows, f.bias, static_cast<bfloat16*>(f.y.data) + begin * N);
-    f.half->multiply(a, rows, f.bias, u);
-  } else if (f.b.rounded) {
-    const Scratch room(rows * K);
-    multiply_panels(f.b, &operand_rows(f, begin, rows, reinterpret_cast<Rounded*>(room.data()))->value, rows, f.bias,
-                    u);
-  } else {
-    const Scratch room(f.gamma ? rows * K : 0);
-    multiply_panels(f.b, operand_rows(f, begin, rows, room.data()), rows, f.bias, u);
-  }
-  if (!f32_result || f.after != LinearCall::After::nothing) finish_rows(f, u, begin, rows);
-}
 
 // Whether dw [N, K] is summed block by block, as its operands are in cache: where it stays in the second-level cache
 // itself.
@@ -250,10 +159,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::cpu {
 
-HWY_EXPORT(PackedAlready);
-HWY_EXPORT(Pieces);
-HWY_EXPORT(PackPieces);
-HWY_EXPORT(LinearForwardRows);
 HWY_EXPORT(SumsByBlocks);
 HWY_EXPORT(LinearBackwardBlocks);
 HWY_EXPORT(GateGradient);
@@ -261,99 +166,12 @@ HWY_EXPORT(AddSums);
 
 namespace {
 
-const float* in(const Array& a) { return a.defined() ? a.data<float>() : nullptr; }
-float* out(const Out& a) { return a.defined() ? a.mutable_data<float>() : nullptr; }
-
-// The gate as one factor for each of N outputs; undefined where there is none.
-Array per_output(const Array& gate, std::int64_t N) {
-  if (!gate.defined() || gate.numel() == N) return gate;
-  Array all = empty_like(gate, {N});
-  std::fill_n(Out(all).mutable_data<float>(), N, *gate.data<float>());
-  return all;
-}
-
 // x [B, ..] with each sample multiplied by its scale [B].
 Array scaled(const Array& x, const Array& scale) {
   Array y = empty_like(x);
   gated_residual_backward(x, Array(), Array(), scale, y, Out());
   return y;
 }
-
-// B ready for products, packed if need be into memory that lives as long as this.
-class Packed {
- public:
-  Packed(PackedMatrix b, bool wanted)
-      : b_(b), panels_(wanted && !HWY_DYNAMIC_DISPATCH(PackedAlready)(b) ? packed_floats(b.K, b.N) : 0) {
-    if (!wanted || HWY_DYNAMIC_DISPATCH(PackedAlready)(b)) return;
-    b_.panels = panels_.data();
-    const std::int64_t pieces = HWY_DYNAMIC_DISPATCH(Pieces)(b_);
-    // Elements are worth another thread from 4 K on.
-    parallel_for(pieces, std::max<std::int64_t>(1, 4096 * pieces / std::max<std::int64_t>(1, b.K * b.N)),
-                 [&](std::int64_t begin, std::int64_t end) { HWY_DYNAMIC_DISPATCH(PackPieces)
-                                                             (b_, begin, end); });
-  }
-  const PackedMatrix& matrix() const { return b_; }
-
- private:
-  PackedMatrix b_;
-  Scratch panels_;
-};
-
-// Rows a block where that costs no sums, or where oneDNN multiplies: each block reads the panels again, and a call
-// costs oneDNN as much as some ten rows. Twice partial_rows, if eight blocks are left.
-std::int64_t more_rows(std::int64_t R) {
-  const std::int64_t rows = partial_rows(R);
-  return R > 15 * rows ? 2 * rows : rows;
-}
-
-// parallel_for the parts of a product of so many operations; small ones stay on the calling thread.
-template <class F>
-void each_part(std::int64_t n, std::int64_t grain, std::int64_t operations, F&& f) {
-  parallel_for(n, grain, std::forward<F>(f), operations < small_product ? n + 1 : 2);
-}
-
-bool by_onednn(const LinearCall& call) { return call.products == Precision::bf16 && bf16_products().faster_than_f32; }
-
-}  // namespace
-
-void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const LinearKeptOut& kept,
-                    const Out& y) {
-  const std::int64_t N = w.dim(0), K = w.dim(1), R = x.shape().with(-1, 1).numel();
-  if (y.numel() == 0) return;
-  const bool half = K > 0 && by_onednn(call);
-  const Array gate = per_output(call.gate, N);
-  const std::int64_t rows = more_rows(R);
-  std::optional<PackedBf16> half_matrix;
-  if (half) half_matrix.emplace(K, N, w.data<float>(), true, rows);
-  const Packed b_packed({K, N, w.data<float>(), true, nullptr, nullptr, call.products == Precision::bf16}, !half);
-  const Scratch bias(b.defined() ? (N + 15) / 16 * 16 : 0);
-  if (b.defined()) {
-    std::copy_n(b.data<float>(), N, bias.data());
-    std::fill(bias.data() + N, bias.data() + (N + 15) / 16 * 16, 0.0f);
-  }
-  const LinearForward f{.b = b_packed.matrix(),
-                        .half = half ? &*half_matrix : nullptr,
-                        .x = Elements(x),
-                        .gamma = in(call.gamma),
-                        .beta = in(call.beta),
-                        .eps = static_cast<float>(call.eps),
-                        .mean = out(kept.mean),
-                        .rstd = out(kept.rstd),
-                        .bias = b.defined() ? bias.data() : nullptr,
-                        .after = call.after,
-                        .gelu = call.gelu,
-                        .slope = Elements(kept.slope),
-                        .skip = in(call.skip),
-                        .gate = in(gate),
-                        .row_scale = in(call.row_scale),
-                        .rows_per_sample = call.row_scale.defined() ? R / call.row_scale.numel() : R,
-                        .y = Elements(y)};
-  each_part(R, rows, 2 * R * K * N, [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(LinearForwardRows)(f, begin, end);
-  });
-}
-
-namespace {
 
 // How dw is summed over rows. In a whole: its two operands are arrays, and product_over_rows multiplies them. By blocks
 // (SumsByBlocks): what of them has to be made lives for some blocks of rows, whose products are added up while they are

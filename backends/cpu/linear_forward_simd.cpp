@@ -1,0 +1,141 @@
+// The linear layer with what stands before and after it, block of rows by block of rows, so that what a block makes is
+// used while it is in the second-level cache: x -> layer norm -> product -> bias, GELU or the residual junction.
+//
+// In bf16 the operands of each product are rounded, in the same passes. oneDNN multiplies them where that is faster
+// (bf16_products); elsewhere they stay f32 that hold rounded values (Rounded), and their f32 product is the same up to
+// the order of its sums.
+#include "backends/cpu/linear.h"
+
+#include <algorithm>
+#include <optional>
+#include <type_traits>
+
+#include "backends/cpu/kernels.h"
+#include "backends/cpu/onednn.h"
+#include "backends/cpu/scratch.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/linear_forward_simd.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/cpu/gelu-inl.h"
+#include "backends/cpu/linear-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace plumb::cpu::HWY_NAMESPACE {
+
+// y = skip + s gate u
+HWY_INLINE void join_rows(const LinearForward& f, const float* u, std::int64_t begin, std::int64_t end, float* y) {
+  const std::int64_t N = f.b.N;
+  for (std::int64_t r = begin; r < end; ++r, u += N, y += N) {
+    const V s = set(f.row_scale ? f.row_scale[r / f.rows_per_sample] : 1.0f);
+    for_lanes(N, [&](std::int64_t i, auto part) HWY_ATTR {
+      const V g = f.gate ? hn::Mul(s, load(f.gate + i, part)) : s;
+      store(hn::MulAdd(g, load(u + i, part), load(f.skip + r * N + i, part)), y + i, part);
+    });
+  }
+}
+
+// The rows that the product reads: x or its layer norm, in the product's type T; `room` is for rows that have to be
+// made.
+template <class T>
+HWY_INLINE const T* operand_rows(const LinearForward& f, std::int64_t begin, std::int64_t rows, T* room) {
+  const std::int64_t K = f.b.K;
+  if (f.gamma) {
+    layer_norm_rows(static_cast<const float*>(f.x.data) + begin * K, f.gamma, f.beta, f.eps, rows, K, room,
+                    f.mean + begin, f.rstd + begin);
+    return room;
+  }
+  const T* result = room;
+  typed(f.x + begin * K, [&]<class X>(X* x) HWY_ATTR {
+    if constexpr (std::is_same_v<X, T>)
+      result = x;
+    else
+      convert(x, rows * K, room);
+  });
+  return result;
+}
+
+// u in f32 -> y
+HWY_INLINE void finish_rows(const LinearForward& f, const float* u, std::int64_t begin, std::int64_t rows) {
+  const std::int64_t N = f.b.N;
+  typed(f.y + begin * N, [&]<class Y>(Y* y) HWY_ATTR {
+    if (f.after == LinearCall::After::gelu) {
+      gelu_rows(f.gelu, u, nullptr, rows, N, y, static_cast<Y*>((f.slope + begin * N).data));
+    } else if constexpr (std::is_same_v<Y, float>) {
+      if (f.after == LinearCall::After::residual) join_rows(f, u, begin, begin + rows, y);
+    } else {
+      convert(u, rows * N, y);
+    }
+  });
+}
+
+void LinearForwardRows(const LinearForward& f, std::int64_t begin, std::int64_t end) {
+  const std::int64_t K = f.b.K, N = f.b.N, rows = end - begin;
+  const bool f32_result = f.y.dtype == DType::f32;
+  const Scratch u_room(f32_result ? 0 : rows * N);
+  float* const u = f32_result ? static_cast<float*>(f.y.data) + begin * N : u_room.data();
+  if (f.half) {
+    const Scratch room(rows * K / 2 + 1);
+    const bfloat16* const a = operand_rows(f, begin, rows, reinterpret_cast<bfloat16*>(room.data()));
+    if (!f32_result && f.after == LinearCall::After::nothing)
+      return f.half->multiply(a, rows, f.bias, static_cast<bfloat16*>(f.y.data) + begin * N);
+    f.half->multiply(a, rows, f.bias, u);
+  } else if (f.b.rounded) {
+    const Scratch room(rows * K);
+    multiply_panels(f.b, &operand_rows(f, begin, rows, reinterpret_cast<Rounded*>(room.data()))->value, rows, f.bias,
+                    u);
+  } else {
+    const Scratch room(f.gamma ? rows * K : 0);
+    multiply_panels(f.b, operand_rows(f, begin, rows, room.data()), rows, f.bias, u);
+  }
+  if (!f32_result || f.after != LinearCall::After::nothing) finish_rows(f, u, begin, rows);
+}
+
+}  // namespace plumb::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace plumb::cpu {
+
+HWY_EXPORT(LinearForwardRows);
+
+void linear_forward(const LinearCall& call, const Array& x, const Array& w, const Array& b, const LinearKeptOut& kept,
+                    const Out& y) {
+  const std::int64_t N = w.dim(0), K = w.dim(1), R = x.shape().with(-1, 1).numel();
+  if (y.numel() == 0) return;
+  const bool half = K > 0 && by_onednn(call);
+  const Array gate = per_output(call.gate, N);
+  const std::int64_t rows = more_rows(R);
+  std::optional<PackedBf16> half_matrix;
+  if (half) half_matrix.emplace(K, N, w.data<float>(), true, rows);
+  const Packed b_packed({K, N, w.data<float>(), true, nullptr, nullptr, call.products == Precision::bf16}, !half);
+  const Scratch bias(b.defined() ? (N + 15) / 16 * 16 : 0);
+  if (b.defined()) {
+    std::copy_n(b.data<float>(), N, bias.data());
+    std::fill(bias.data() + N, bias.data() + (N + 15) / 16 * 16, 0.0f);
+  }
+  const LinearForward f{.b = b_packed.matrix(),
+                        .half = half ? &*half_matrix : nullptr,
+                        .x = Elements(x),
+                        .gamma = in(call.gamma),
+                        .beta = in(call.beta),
+                        .eps = static_cast<float>(call.eps),
+                        .mean = out(kept.mean),
+                        .rstd = out(kept.rstd),
+                        .bias = b.defined() ? bias.data() : nullptr,
+                        .after = call.after,
+                        .gelu = call.gelu,
+                        .slope = Elements(kept.slope),
+                        .skip = in(call.skip),
+                        .gate = in(gate),
+                        .row_scale = in(call.row_scale),
+                        .rows_per_sample = call.row_scale.defined() ? R / call.row_scale.numel() : R,
+                        .y = Elements(y)};
+  each_part(R, rows, 2 * R * K * N, [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(LinearForwardRows)(f, begin, end);
+  });
+}
+
+}  // namespace plumb::cpu
+#endif

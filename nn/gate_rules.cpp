@@ -1,0 +1,397 @@
+#include "nn/gate_rules.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "autograd/autograd.h"
+#include "autograd/node.h"
+#include "core/names.h"
+#include "nn/audit.h"
+#include "nn/gate_check.h"
+#include "nn/io/weights.h"
+#include "nn/models/vit.h"
+#include "nn/optim/optimizer.h"
+
+namespace plumb::nn {
+namespace {
+
+using Outcome = RuleOutcome;
+
+constexpr std::int64_t dim = 8, heads = 2, classes = 5, depth = 3;
+constexpr Defaults f64_reference{DType::f64, Device::reference}, f64_cpu{DType::f64, Device::cpu},
+    f32_cpu{DType::f32, Device::cpu};
+
+std::unique_ptr<Stack> make_stack(const GateChoice& gate, std::int64_t blocks = depth) {
+  auto stack = std::make_unique<Stack>(StackOptions{.dim = dim,
+                                                    .heads = heads,
+                                                    .hidden = 4 * dim,
+                                                    .depth = blocks,
+                                                    .gate = gate,
+                                                    .norm_eps = 1e-6,
+                                                    .final_norm = true});
+  initialize(*stack, 0);
+  return stack;
+}
+
+std::unique_ptr<ViT> make_vit(const GateChoice& gate, std::uint64_t seed = 0) {
+  return std::make_unique<ViT>(ViTOptions{.image = 8,
+                                          .patch = 4,
+                                          .channels = 1,
+                                          .classes = classes,
+                                          .dim = dim,
+                                          .depth = 2,
+                                          .heads = heads,
+                                          .gate = gate,
+                                          .pool = Pool::token,
+                                          .seed = seed});
+}
+
+Tensor stream() { return random_normal({2, 5, dim}, 0, "stream"); }
+Tensor images() { return random_normal({3, 1, 8, 8}, 0, "images"); }
+Tensor labels() { return integers({0, 3, 4}, {3}); }
+
+// Moves every parameter off its special value, so that no term of a gradient is hidden by a 0 or a 1.
+void shake(const Module& module) {
+  for (const Parameter& p : module.parameters()) {
+    const Tensor noise = random_normal(p.value.shape(), 1, p.name) * (p.value.shape().rank() > 1 ? 0.3 : 0.2);
+    copy_into((p.value.detach() + noise).array(), p.value.array());
+  }
+}
+
+// The larger one; NaN if either is.
+double worse(double a, double b) { return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b); }
+
+double largest(const Tensor& x) {
+  double m = 0;
+  for (double v : x.values()) m = worse(m, std::abs(v));
+  return m;
+}
+
+// Largest difference / largest entry of b, over pairs.
+double difference(const Tensors& a, const Tensors& b) {
+  double gap = 0, size = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const std::vector<double> x = a[i].values(), y = b[i].values();
+    check(x.size() == y.size(), "expected shape {}, got {}", b[i].shape(), a[i].shape());
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      gap = worse(gap, std::abs(x[j] - y[j]));
+      size = std::max(size, std::abs(y[j]));
+    }
+  }
+  return gap == 0 ? 0 : gap / size;
+}
+
+// A stack off its special values, a stream to feed it, and all that gradients are taken of: the parameters, then x.
+struct Shaken {
+  explicit Shaken(const GateChoice& gate, std::int64_t blocks = depth) : stack(make_stack(gate, blocks)) {
+    shake(*stack);
+    for (const Parameter& p : stack->parameters()) variables.push_back(p.value);
+    variables.push_back(x);
+  }
+  std::unique_ptr<Stack> stack;
+  Tensor x = variable(stream());
+  Tensors variables;
+};
+
+// Gradients and output.
+Tensors pass_of(const GateChoice& gate, Defaults where) {
+  const DefaultsScope scope(where);
+  const Shaken s(gate);
+  const Tensor y = (*s.stack)(s.x);
+  Tensors results = grad(sum(y * random_normal(y.shape(), 2, "cotangent")), s.variables);
+  results.push_back(y);
+  return results;
+}
+
+Outcome limited(double error, double limit) {
+  return {error <= limit, fmt::format("error {:.1e}, limit {:g}", error, limit)};
+}
+
+Outcome builds(const GateChoice& gate) {
+  const auto stack = make_stack(gate);
+  return {true, fmt::format("{} parameters in {} blocks", stack->parameter_count(), depth)};
+}
+
+// Every variable that gets a gradient is a parameter that optimizers, files and --list-gates see.
+Outcome registered(const GateChoice& gate) {
+  const auto model = make_vit(gate);
+  std::set<const Node*> known;
+  for (const Parameter& p : model->parameters()) known.insert(p.value.node().get());
+  const Gradients g = backward(cross_entropy((*model)(images()), labels()));
+  std::vector<std::string> strangers;
+  for (const Gradients::Entry& e : g.entries()) {
+    if (known.contains(e.node.get())) continue;
+    const std::string stranger = fmt::format(
+        "{} {}", e.node->name.empty() ? "a tensor" : fmt::format("\"{}\"", e.node->name), e.gradient.shape());
+    if (std::ranges::find(strangers, stranger) == strangers.end()) strangers.push_back(stranger);
+  }
+  if (strangers.empty()) return {true, fmt::format("{} parameters get a gradient, nothing else", g.entries().size())};
+  return {false, fmt::format("a gradient goes to {}, of which the model does not know: no optimizer would train it and "
+                             "no file keep it; make tensors with "
+                             "parameter(), and register member modules with child()",
+                             some_of(strangers))};
+}
+
+Outcome gradients_of_order(const GateChoice& gate, CheckGradientsOptions options) {
+  const DefaultsScope scope(f64_reference);
+  const Shaken s(gate, 2);
+  return limited(check_gradients([&] { return (*s.stack)(s.x); }, s.variables, options), options.tolerance);
+}
+
+Outcome gradients(const GateChoice& gate) {
+  return gradients_of_order(gate, {.order = 1, .tolerance = 1e-6, .elements = 2, .directions = 2});
+}
+Outcome second_order(const GateChoice& gate) {
+  return gradients_of_order(gate, {.order = 2, .tolerance = 1e-5, .elements = 1, .directions = 1});
+}
+
+struct Found {
+  bool holds;
+  std::string measure;
+};
+
+Found identity_at_init(const GateChoice& gate) {
+  const auto stack = make_stack(gate);
+  double changed = 0;
+  std::vector<Handle> watch;
+  for (const auto& block : stack->blocks())
+    watch.push_back(
+        block->observe([&](const Junction& j) { changed = worse(changed, difference({j.output}, {j.stream})); }));
+  (*stack)(stream());
+  return {changed == 0, fmt::format("a block changes its input by {:.1e}", changed)};
+}
+
+Found zero_branch_gradient(const GateChoice& gate) {
+  const auto model = make_vit(gate);
+  const Gradients g = backward(cross_entropy((*model)(images()), labels()));
+  double most = 0;
+  for (const char* weight : {"attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2"})
+    most = worse(most, largest(g[fmt::format("blocks.0.{}.weight", weight)]));
+  return {most == 0, most == 0 && gate->paper.zero_head ? "hidden by the head of zeros"
+                                                        : fmt::format("largest gradient {:.1e}", most)};
+}
+
+Found loss_is_log_classes(const GateChoice& gate) {
+  const NoGrad no_grad;
+  const double loss = cross_entropy((*make_vit(gate))(images()), labels()).item(),
+               expected = std::log(static_cast<double>(classes));
+  return {std::abs(loss - expected) < 1e-12, fmt::format("loss {:.6f}, ln({}) = {:.6f}", loss, classes, expected)};
+}
+
+// What the method claims must hold; what else holds is only reported.
+template <Claim c, Found (*measure)(const GateChoice&)>
+Outcome claim(const GateChoice& gate) {
+  const DefaultsScope scope(f64_reference);
+  const Found found = measure(gate);
+  const bool claimed = gate->claims_that(c);
+  return {found.holds || !claimed, found.measure + (claimed ? "" : "; not claimed")};
+}
+
+// Still as declared after passes that change nothing.
+Outcome initial_values(const GateChoice& gate) {
+  const auto model = make_vit(gate, 7);
+  AdamW optimizer(model->parameters(), {.lr = 0});
+  optimizer.step_own(backward(cross_entropy((*model)(images()), labels())));  // others are for the rule "registered"
+  audit_init(*model, 7);
+  return {true, "as declared"};
+}
+
+bool of_gate(const Parameter& p) {
+  for (const char* part : {".attn.", ".mlp.", ".norm1.", ".norm2."})
+    if (p.name.find(part) != std::string::npos) return false;
+  return p.name.starts_with("blocks.");
+}
+
+Outcome roles(const GateChoice& gate) {
+  std::vector<std::string> decaying;
+  std::size_t count = 0;
+  for (const Parameter& p : make_stack(gate)->parameters()) {
+    if (!of_gate(p)) continue;
+    ++count;
+    if (p.decay_factor != 0)
+      decaying.push_back(fmt::format("{} (role {}) has decay factor {:g}", p.name, nn::name(p.role), p.decay_factor));
+  }
+  return {decaying.empty(),
+          decaying.empty()
+              ? fmt::format("{} tensors without decay", count)
+              : fmt::format("{}: weight decay would pull the gate to 0; give it Role::gate, or decay_factor 0 (own(), "
+                            "each_parameter())",
+                            some_of(decaying))};
+}
+
+Outcome learning(const GateChoice& gate) {
+  const DefaultsScope scope(f64_reference);
+  const auto model = make_vit(gate);
+  calibrate(*model, images());
+  std::map<std::string, std::vector<double>> before;
+  for (const Parameter& p : model->parameters()) before[p.name] = p.value.values();
+  AdamW optimizer(model->parameters(), {.lr = 1e-2, .weight_decay = 0});
+  for (int step = 0; step < 5; ++step)
+    optimizer.step_own(backward(cross_entropy((*model)(images()), labels())));  // others are for the rule "registered"
+  std::vector<std::string> still;
+  for (const Parameter& p : model->parameters())
+    if (p.value.values() == before[p.name]) still.push_back(p.name);
+  return {still.empty(),
+          still.empty() ? "5 steps move every parameter" : fmt::format("5 steps do not move {}", some_of(still))};
+}
+
+// What is added is proportional to the sample's factor; and where all samples are dropped, branches do not matter.
+Outcome stochastic_depth(const GateChoice& gate) {
+  const DefaultsScope scope(f64_reference);
+  double proportion = 0, kept = 0;  // kept: of what a dropped sample keeps, beside its skip
+  {
+    const Shaken s(gate);
+    std::vector<Handle> watch;
+    for (const auto& block : s.stack->blocks())
+      watch.push_back(block->observe([&](const Junction& j) {
+        const auto with = [&](double factor) {
+          return j.gate.combine_scaled(j.stream.detach(), j.branch_value.detach(), full({2}, factor));
+        };
+        const Tensor none = with(0), once = with(1), twice = with(2);
+        proportion = worse(proportion, difference({twice - none}, {(once - none) * 2}));
+        proportion =
+            worse(proportion, difference({once}, {j.gate.combine(j.stream.detach(), j.branch_value.detach())}));
+        kept = worse(kept, difference({none}, {j.stream.detach()}));
+      }));
+    (*s.stack)(s.x);
+  }
+  const auto all_dropped = [&](double weights) {
+    Stack stack({.dim = dim,
+                 .heads = heads,
+                 .hidden = 4 * dim,
+                 .depth = depth,
+                 .gate = gate,
+                 .norm_eps = 1e-6,
+                 .drop_path = {.rate = 0.9999},
+                 .final_norm = true});
+    shake(stack);
+    for (const auto& block : stack.blocks())
+      for (const Branch* branch : {&block->attn(), &block->mlp()})
+        for (const Parameter& p : branch->parameters())
+          if (p.role == Role::weight) copy_into((p.value.detach() * weights).array(), p.value.array());
+    return stack(stream());
+  };
+  const RandomScope random({.seed = 1, .step = 1});
+  const double leak = difference({all_dropped(2)}, {all_dropped(1)});
+  if (!(proportion <= 1e-9))
+    return {
+        false,
+        fmt::format(
+            "what the gate adds is not in proportion to the sample's factor (off by {:.1e}): override combine_scaled",
+            proportion)};
+  if (!(leak <= 1e-12))
+    return {false, fmt::format("dropped branches change the output by {:.1e}: combine_scaled, or the gate's own join, "
+                               "must multiply what the branch adds by "
+                               "row_scale",
+                               leak)};
+  return {
+      true,
+      fmt::format(
+          "in proportion to {:.1e}; {}", proportion,
+          kept <= 1e-12
+              ? "a dropped sample is its skip"
+              : fmt::format(
+                    "a dropped sample differs from its skip by {:.1e}: if that is not meant, override combine_scaled",
+                    kept))};
+}
+
+Outcome checkpointed(const GateChoice& gate) {
+  const DefaultsScope scope(f64_reference);
+  const Shaken s(gate);
+  const auto run = [&](bool recompute) {
+    s.stack->checkpoint_blocks(recompute);
+    const Tensor y = (*s.stack)(s.x);
+    return grad(sum(y * y), s.variables);
+  };
+  return limited(difference(run(true), run(false)), 1e-12);
+}
+
+Outcome devices(const GateChoice& gate) {
+  const Tensors expected = pass_of(gate, f64_reference);
+  const double f64_error = difference(pass_of(gate, f64_cpu), expected),
+               f32_error = difference(pass_of(gate, f32_cpu), expected);
+  return {f64_error <= 1e-9 && f32_error <= 2e-4,
+          fmt::format("cpu f64 {:.1e}, limit 1e-09; cpu f32 {:.1e}, limit 2e-04", f64_error, f32_error)};
+}
+
+Outcome save_and_load(const GateChoice& gate) {
+  const auto model = make_vit(gate, 1), other = make_vit(gate, 2);
+  shake(*model);
+  calibrate(*model, images());
+  const auto file = std::filesystem::temp_directory_path() /
+                    fmt::format("plumb_gate_check.{}.{}.safetensors", getpid(), static_cast<const void*>(model.get()));
+  struct Removed {
+    const std::filesystem::path& path;
+    ~Removed() {
+      std::error_code ignored;
+      std::filesystem::remove(path, ignored);
+    }
+  } const removed{file};
+  save_weights(*model, file);
+  load_weights(*other, file);
+  model->eval();
+  other->eval();
+  const double gap = difference({(*other)(images())}, {(*model)(images())});
+  return {gap == 0,
+          gap == 0 ? "the same outputs"
+                   : fmt::format("outputs differ by {:.1e}: is something that the gate keeps not a parameter?", gap)};
+}
+
+Outcome deep(const GateChoice& gate) {
+  const DefaultsScope scope(f32_cpu);
+  const auto stack = make_stack(gate, 48);
+  const Tensor x = variable(stream()), y = (*stack)(x), dx = grad(sum(y * random_normal(y.shape(), 2, "cotangent")), x);
+  return {all_finite(y.array()) && all_finite(dx.array()),
+          fmt::format("48 blocks: largest value {:.2g}, largest gradient {:.2g}", largest(y), largest(dx))};
+}
+
+Outcome bf16(const GateChoice& gate) {
+  const auto stack = make_stack(gate, 24);
+  std::vector<double> shares;
+  std::vector<Handle> watch;
+  for (const auto& block : stack->blocks())
+    watch.push_back(block->observe([&](const Junction& j) {
+      const Tensor added = j.gate.added(j.stream, j.branch_value);
+      if (!(largest(added) == 0)) shares.push_back(unchanged_in_bf16(j.stream.values(), added.values()));
+    }));
+  (*stack)(stream());
+  if (shares.empty()) return {true, "branches add nothing at init"};
+  return {true, fmt::format("24 blocks: bf16 would lose {:.0f} % of what a branch adds",
+                            100 * *std::ranges::max_element(shares))};
+}
+
+Outcome documented(const GateChoice& gate) {
+  const bool both = !gate->formula.empty() && !gate->source.empty();
+  return {both, both ? gate->formula : "give the Method a formula and a source"};
+}
+
+}  // namespace
+
+std::vector<GateRule> gate_rules() {
+  return {
+      {"builds", builds},
+      {"registered", registered},
+      {"gradients", gradients},
+      {"second order", second_order},
+      {name(Claim::identity_at_init), claim<Claim::identity_at_init, identity_at_init>},
+      {name(Claim::zero_branch_gradient), claim<Claim::zero_branch_gradient, zero_branch_gradient>},
+      {name(Claim::loss_is_log_classes), claim<Claim::loss_is_log_classes, loss_is_log_classes>},
+      {"initial values", initial_values},
+      {"roles", roles},
+      {"learning", learning},
+      {"stochastic depth", stochastic_depth},
+      {"checkpoint", checkpointed},
+      {"devices and dtypes", devices},
+      {"save and load", save_and_load},
+      {"depth", deep},
+      {"bf16", bf16},
+      {"documented", documented},
+  };
+}
+
+}  // namespace plumb::nn

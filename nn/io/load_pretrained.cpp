@@ -1,0 +1,144 @@
+// Weights of a file into a model of another image size, other classes or with new gates.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "autograd/autograd.h"
+#include "nn/io/model_card_parts.h"
+#include "nn/io/positions.h"
+#include "nn/io/weights.h"
+
+namespace plumb::nn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Target {
+  std::int64_t side, prefix;
+  KeyMap timm;
+};
+Target target_of(const Classifier& model) {
+  if (const auto* vit = dynamic_cast<const ViT*>(&model)) {
+    const ViTOptions& o = vit->options();
+    return {o.image / o.patch, o.pool == Pool::token && o.token_block == 0, timm_vit(o.channels)};
+  }
+  const auto* cait = dynamic_cast<const CaiT*>(&model);
+  check(cait, "[load_pretrained] expected a ViT or a CaiT, got {}", *model.path());
+  return {cait->options().image / cait->options().patch, 0, timm_cait(cait->options().channels)};
+}
+
+// Sets `start`: `factor` for factors of branch or skip (Gate::scales), the initial value for other parameters.
+void choose_starts(std::vector<NewGate>& new_gates, Classifier& model, double factor) {
+  Tensors factors;
+  model.each_module([&](Module& module) {
+    if (const auto* gate = dynamic_cast<const Gate*>(&module))
+      for (const Tensor& scale : gate->scales()) factors.push_back(scale);
+  });
+  for (NewGate& gate : new_gates) {
+    const Tensor& value = gate.parameter.value;
+    const bool is_factor = std::ranges::any_of(
+        factors, [&](const Tensor& scale) { return scale.array().shares_buffer_with(value.array()); });
+    gate.start =
+        is_factor ? full(value.shape(), factor, {.dtype = value.dtype(), .device = value.device()}) : value.detach();
+  }
+}
+
+// The advice for weights that do not fit, if their names do not give it: the constants that the file's metadata lacks
+// and that decide which parameters there are, or else the method that the file is of.
+std::string advice_on_method(const Classifier& model, const TensorFile& file, const std::string& path,
+                             const std::string& message) {
+  const auto written = file.metadata.find(metadata_key);
+  if (written == file.metadata.end()) return "";
+  try {
+    const MethodText text = method_text(Json::parse(written->second).at("gate").get<std::string>());
+    const ModelCard here = *card_of(model);
+    const Method& ours = method_of(here);
+    std::vector<std::string> names, values;
+    std::string option = text.name;
+    for (const MethodConstant& c : ours.constants)
+      if (ours.name == text.name && c.affects == Affects::parameters && !text.values.contains(c.name)) {
+        names.push_back(c.name), values.push_back(c.text(ours.value(c.name)));
+        option += fmt::format(":{}=VALUE", c.name);
+      }
+    if (!names.empty())
+      return fmt::format(
+          "; its metadata, of an older version, does not say {} of its method {}, and the model has {}; if the file is "
+          "of another value, give it: --gate {} in programs, nn::card_of(file, path, {{}}, \"{}\") in code",
+          fmt::join(names, ", "), text.name, fmt::join(values, ", "), option, option);
+    if (message.find("--gate") != std::string::npos) return "";
+    const ModelCard there = card_of(file, path);
+    const std::string label = method_of(there).label();
+    if (label == ours.label()) return "";
+    return fmt::format(
+        "; the file is of the method {0}, the model of {1}: make it with {{.gate = \"{0}\"}} (--gate {0})", label,
+        ours.label());
+  } catch (const std::exception&) {
+    return "";
+  }
+}
+
+}  // namespace
+
+std::string Adapted::text() const {
+  const std::string why = reasons.empty() ? "" : fmt::format(": {}", fmt::join(reasons, "; "));
+  return !same_function   ? "whether it computes what the file's network did is not known" + why
+         : *same_function ? "it computes what the file's network did"
+                          : "it does not compute what the file's network did" + why;
+}
+
+Adapted load_pretrained(Classifier& model, const TensorFile& file, const std::string& path, Adaptation adaptation) {
+  const Target target = target_of(model);
+  NamedTensors from = file.tensors;
+  const auto patches = from.find("patch_embed.proj.weight");
+  const KeyMap map = patches != from.end() && patches->second.shape().rank() == 4 ? target.timm : KeyMap();
+  const NamedTensors to = weights(model, map);
+  Adapted adapted;
+  const auto ours = to.find("pos_embed");
+  if (const auto given = from.find("pos_embed"); given != from.end() && ours != to.end()) {
+    if (const Shape s = given->second.shape(); s.rank() == 3 && lacks_token_position(s[1], target.prefix == 1))
+      given->second = concat({slice(given->second, 1, 0, 1) * 0.0, given->second}, 1);
+    const Shape theirs = given->second.shape();
+    if (theirs.rank() == 3 && theirs != ours->second.shape() && theirs[2] == ours->second.dim(2)) {
+      adapted.positions_from = side_of(theirs[1] - target.prefix, path);
+      given->second = resized_positions(given->second, target.prefix, target.side);
+    }
+  }
+  if (adaptation.new_head)
+    for (const char* name : {"head.weight", "head.bias"})
+      if (from.contains(name) && to.contains(name) && from.at(name).shape() != to.at(name).shape()) {
+        from.erase(name);
+        adapted.as_initialised.push_back(name);
+      }
+  if (!adapted.as_initialised.empty()) adapted.reasons.push_back("the head is new");
+  if (adapted.positions_from)
+    adapted.reasons.push_back(
+        fmt::format("positions of {0} x {0} patches are resized to {1} x {1}", *adapted.positions_from, target.side));
+  std::vector<NewGate> new_gates;
+  if (adaptation.new_gates)
+    for (const Parameter& p : model.parameters())
+      if (const std::string name = name_under(map, p.name); p.role == Role::gate && !from.contains(name)) {
+        new_gates.push_back({.name = name, .parameter = p});
+        adapted.as_initialised.push_back(name);
+      }
+  const bool lacks = std::ranges::any_of(to, [&](const auto& entry) {
+    return !from.contains(entry.first) &&
+           std::ranges::find(adapted.as_initialised, entry.first) == adapted.as_initialised.end();
+  });
+  choose_starts(new_gates, model, adaptation.gate_start.value_or(1));
+  FunctionComparison compared = compare_functions(*card_of(model), file, path, new_gates, adaptation.method);
+  adapted.same_function = adapted.reasons.empty() ? compared.same : false;
+  std::ranges::move(compared.reasons, std::back_inserter(adapted.reasons));
+  try {
+    assign(to, from, fmt::format("[load_pretrained] {}", path), {.allow_missing = !lacks});
+  } catch (const Error& e) {
+    throw Error(std::string(e.what()) + advice_on_method(model, file, path, e.what()));
+  }
+  // Nothing throws from here on: the model has changed.
+  for (const NewGate& gate : new_gates) copy_into(gate.start.array(), gate.parameter.value.array());
+  return adapted;
+}
+
+}  // namespace plumb::nn

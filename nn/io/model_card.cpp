@@ -1,0 +1,142 @@
+// Model cards of models, as text and metadata, and models from them.
+#include <cmath>
+#include <exception>
+#include <nlohmann/json.hpp>
+
+#include "nn/io/model_card_parts.h"
+
+namespace plumb::nn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Whether the attention of stage 1 is TalkingHeadsAttention. It is made at the model's sizes, as a factory may refuse
+// others. A factory that fails even so asks for options of the model that are not known here; its attention is one of
+// the caller's own.
+bool has_talking_heads(const CaiTOptions& o) {
+  try {
+    const auto attention = o.attention({.dim = o.dim, .heads = o.heads});
+    return dynamic_cast<const TalkingHeadsAttention*>(attention.get()) != nullptr;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+// A whole number as an integer, as versions wrote and read it that knew no other ratios of the MLPs.
+Json number_of(double x) {
+  return x == std::floor(x) && std::abs(x) < 0x1p53 ? Json(static_cast<std::int64_t>(x)) : Json(x);
+}
+
+// Sizes, and what decides the function.
+Json fields_of(const ModelCard& card) {
+  Json json = std::visit(
+      [](const auto& o) -> Json {
+        return {{"model", ""},
+                {"image", o.image},
+                {"channels", o.channels},
+                {"patch", o.patch},
+                {"classes", o.classes},
+                {"dim", o.dim},
+                {"depth", o.depth},
+                {"heads", o.heads},
+                {"mlp_ratio", number_of(o.mlp_ratio)},
+                {"norm_eps", o.norm_eps},
+                {"gate", o.gate->text()},
+                {"gelu", gelu_form},
+                {"attention_scale", attention_scale}};
+      },
+      card.options);
+  if (const auto* vit = std::get_if<ViTOptions>(&card.options)) {
+    json["model"] = "vit";
+    json["pool"] = vit->pool == Pool::token ? "token" : "mean";
+    json["token_block"] = vit->token_block;
+  } else {
+    const auto& cait = std::get<CaiTOptions>(card.options);
+    json["model"] = "cait";
+    json["depth_token_only"] = cait.depth_token_only;
+    json["talking_heads"] = has_talking_heads(cait);
+  }
+  std::visit(
+      [&](const auto& o) {  // the other form is the identity in evaluation
+        if (o.drop_path.form == DropPathForm::original && o.drop_path.rate > 0)
+          json["drop_path"] = {
+              {"rate", o.drop_path.rate}, {"schedule", name(o.drop_path.schedule)}, {"form", name(o.drop_path.form)}};
+      },
+      card.options);
+  return json;
+}
+
+}  // namespace
+
+std::int64_t ModelCard::image() const {
+  return std::visit([](const auto& o) { return o.image; }, options);
+}
+std::int64_t ModelCard::patch() const {
+  return std::visit([](const auto& o) { return o.patch; }, options);
+}
+std::int64_t ModelCard::channels() const {
+  return std::visit([](const auto& o) { return o.channels; }, options);
+}
+std::int64_t ModelCard::classes() const {
+  return std::visit([](const auto& o) { return o.classes; }, options);
+}
+
+const Method& method_of(const ModelCard& card) {
+  return std::visit([](const auto& o) -> const Method& { return *o.gate; }, card.options);
+}
+
+std::int64_t heads_of(const ModelCard& card) {
+  return std::visit([](const auto& o) { return o.heads; }, card.options);
+}
+
+const char* or_attention(const ModelCard& card) {
+  return std::holds_alternative<CaiTOptions>(card.options)
+             ? ", or its attention is neither Attention nor TalkingHeadsAttention"
+             : "";
+}
+
+std::optional<ModelCard> card_of(const Module& model) {
+  if (const auto* vit = dynamic_cast<const ViT*>(&model)) return ModelCard{.options = vit->options()};
+  if (const auto* cait = dynamic_cast<const CaiT*>(&model)) return ModelCard{.options = cait->options()};
+  return std::nullopt;
+}
+
+std::string json_of(const ModelCard& card) {
+  Json json = fields_of(card);
+  if (const auto* cait = std::get_if<CaiTOptions>(&card.options); cait && cait->init) json["init"] = *cait->init;
+  json["mean"] = card.mean, json["std"] = card.std, json["class_names"] = card.class_names;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::map<std::string, std::string> metadata_of(const ModelCard& card) {
+  const std::string text = json_of(card), gate = method_of(card).label();
+  const char* const remedy =
+      "register the method under a name of its own with its constants declared (nn::register_method, "
+      "Method::constants), in programs that read the "
+      "file as well, or save the weights without a card (nn::metadata_without_card)";
+  std::optional<double> gap;
+  try {
+    gap = logit_difference(card, card_from(text, "", "metadata"));
+  } catch (const std::exception& e) {
+    throw Error(fmt::format(
+        "[metadata_of] expected a model that can be made again from a card, got one of the method \"{}\": {}; {}", gate,
+        e.what(), remedy));
+  }
+  check(gap == 0.0,
+        "[metadata_of] expected a model that can be made again from a card, got one that reads back as another "
+        "network: its method \"{}\" is not the "
+        "table's{}; {}",
+        gate, or_attention(card), remedy);
+  return {{metadata_key, text}};
+}
+
+std::map<std::string, std::string> metadata_without_card(const std::string& reason) {
+  return {{metadata_key, Json{{"no_card", reason}}.dump(-1, ' ', false, Json::error_handler_t::replace)}};
+}
+
+std::unique_ptr<Classifier> make_model(const ModelCard& card) {
+  if (const auto* vit = std::get_if<ViTOptions>(&card.options)) return std::make_unique<ViT>(*vit);
+  return std::make_unique<CaiT>(std::get<CaiTOptions>(card.options));
+}
+
+}  // namespace plumb::nn

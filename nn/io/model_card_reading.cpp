@@ -1,0 +1,192 @@
+// Model cards from files: what their metadata says, checked against their weights.
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "nn/io/model_card_parts.h"
+#include "nn/name_remedies.h"
+
+namespace plumb::nn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The method that a card names: with the constants that it says, and those of `supplied`, a text form, where it is of
+// the same method.
+GateChoice gate_from(const std::string& text, const std::string& supplied, const std::string& path) {
+  const MethodText written = method_text(text), given = method_text(supplied);
+  const Method method = method_named(written.name);
+  ConstantValues values = written.values;
+  for (const MethodConstant& c : method.constants) {
+    const auto more = given.values.find(c.name);
+    if (given.name == method.name && more != given.values.end()) {
+      const auto [there, is_new] = values.emplace(*more);
+      if (!is_new && there->second != more->second && c.affects != Affects::start)
+        fail(fmt::format("{}: {} was given, its metadata says {}; leave it out", path, c.text(more->second),
+                         method.with(written.values).text()));
+    }
+    if (c.affects == Affects::function && !values.contains(c.name))
+      fail(fmt::format(
+          "{0}: its metadata, of an older version, does not say the constant {1} of its method {2}, which decides "
+          "what the network computes ({3}); give the value that it was trained with; the standard one is "
+          "--gate {2}:{4} in programs, nn::card_of(file, path, {{}}, \"{2}:{4}\") in code",
+          path, c.name, method.name, c.meaning, c.text(c.standard)));
+  }
+  return method.with(values);
+}
+
+// The value of a key, which leaves the object: the keys that remain at the end are unknown (refuse_rest).
+Json take(Json& object, const char* key) {
+  Json value = object.at(key);
+  object.erase(key);
+  return value;
+}
+
+void refuse_rest(const Json& object, const std::string& path) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object.items())
+    keys.push_back(Json(key).dump(-1, ' ', false, Json::error_handler_t::replace));
+  check(keys.empty(),
+        "{}: its metadata has keys that this version does not know and that may decide what the network computes: {}; "
+        "read the file with the version that wrote it, or a later one",
+        path, fmt::join(keys, ", "));
+}
+
+template <class Options>
+void read_common(Json& card, Options& o, const std::string& supplied, const std::string& path) {
+  o.image = take(card, "image"), o.channels = take(card, "channels"), o.patch = take(card, "patch");
+  o.classes = take(card, "classes"), o.dim = take(card, "dim"), o.depth = take(card, "depth");
+  o.heads = take(card, "heads"), o.mlp_ratio = take(card, "mlp_ratio"), o.norm_eps = take(card, "norm_eps");
+  o.gate = gate_from(take(card, "gate"), supplied, path);
+  // The rest came later; files without it are of models that have it so.
+  for (const auto& [key, ours] : {std::pair("gelu", gelu_form), std::pair("attention_scale", attention_scale)})
+    if (card.contains(key))
+      if (const std::string given = take(card, key); given != ours)
+        fail(fmt::format("expected {} {}, got {}", key, ours, given));
+  if (card.contains("drop_path")) {
+    Json drop = take(card, "drop_path");
+    o.drop_path.rate = take(drop, "rate");
+    o.drop_path.schedule = schedule_named(take(drop, "schedule"));
+    o.drop_path.form = drop_path_form_named(take(drop, "form"));
+    refuse_rest(drop, path);
+  }
+}
+
+// Sizes of which a model is made at once: a file may say anything.
+void check_sizes(const ModelCard& card) {
+  std::visit(
+      [](const auto& o) {
+        for (const std::int64_t size : {o.image, o.channels, o.patch, o.classes, o.dim, o.depth, o.heads})
+          check(0 < size && size <= 1 << 20, "expected sizes from 1 to {}, got {}", 1 << 20, size);
+        check(o.mlp_ratio <= 1 << 20, "expected an mlp_ratio of at most {}, got {}", 1 << 20, o.mlp_ratio);
+        mlp_hidden("card", o.mlp_ratio, o.dim);  // checks
+        check(o.image % o.patch == 0 && o.dim % o.heads == 0,
+              "expected an image of whole patches and a width of whole heads, got {}/{} and {}/{}", o.image, o.patch,
+              o.dim, o.heads);
+      },
+      card.options);
+}
+
+// What a card says is made only where the file has it: sizes that it invents would ask for any amount of memory.
+void check_fits(const ModelCard& card, const NamedTensors& tensors, const std::string& path) {
+  std::visit(
+      [&](const auto& o) {
+        const auto has = [&](const std::string& name, std::int64_t elements) {
+          const auto found = tensors.find(name);
+          check(found != tensors.end() && found->second.numel() == elements,
+                "{}: expected \"{}\" with {} elements, as {} says, got {}", path, name, elements, "its description",
+                found == tensors.end() ? "none" : to_string(found->second.shape()));
+        };
+        has("patch_embed.proj.weight", o.dim * o.channels * o.patch * o.patch);
+        has(fmt::format("blocks.{}.mlp.fc1.weight", o.depth - 1), mlp_hidden("card", o.mlp_ratio, o.dim) * o.dim);
+        has("head.weight", o.classes * o.dim);
+        const auto positions = tensors.find("pos_embed");
+        const std::int64_t side = o.image / o.patch;
+        check(positions != tensors.end() && positions->second.shape().rank() == 3 && positions->second.dim(0) == 1 &&
+                  positions->second.dim(2) == o.dim && std::abs(positions->second.dim(1) - side * side) <= 1,
+              "{}: expected positions of {} patches, got {}", path, side * side,
+              positions == tensors.end() ? "none" : to_string(positions->second.shape()));
+      },
+      card.options);
+  if (const auto* cait = std::get_if<CaiTOptions>(&card.options))
+    check(tensors.contains(fmt::format("blocks_token_only.{}.norm1.weight", cait->depth_token_only - 1)),
+          "{}: expected {} blocks of class attention", path, cait->depth_token_only);
+}
+
+}  // namespace
+
+ModelCard card_from(const std::string& text, const std::string& supplied, const std::string& path) {
+  Json json = Json::parse(text);
+  ModelCard card;
+  if (json.is_object() && json.contains("no_card"))
+    fail(
+        fmt::format("{}: these weights are of a model that a card cannot describe: {}; load them with nn::load_weights "
+                    "in the program that makes the model",
+                    path, json.at("no_card").get<std::string>()));
+  if (const std::string model = take(json, "model"); model == "cait") {
+    CaiTOptions o;
+    read_common(json, o, supplied, path);
+    if (json.contains("init")) o.init = take(json, "init").get<double>();
+    o.depth_token_only = take(json, "depth_token_only");
+    check(0 < o.depth_token_only && o.depth_token_only <= 1 << 20, "expected a second stage, got {} blocks",
+          o.depth_token_only);
+    if (!take(json, "talking_heads").get<bool>()) o.attention = make_attention<Attention>;
+    card.options = std::move(o);
+  } else {
+    check(model == "vit", "expected a model vit or cait, got {}", model);
+    ViTOptions o;
+    read_common(json, o, supplied, path);
+    const std::string pool = take(json, "pool");
+    check(pool == "token" || pool == "mean", "expected a pool token or mean, got {}", pool);
+    o.pool = pool == "token" ? Pool::token : Pool::mean;
+    o.token_block = take(json, "token_block");
+    card.options = std::move(o);
+  }
+  card.mean = take(json, "mean").get<std::vector<double>>(), card.std = take(json, "std").get<std::vector<double>>();
+  card.class_names = take(json, "class_names").get<std::vector<std::string>>();
+  refuse_rest(json, path);
+  check_sizes(card);
+  const auto of_channels = [&](const std::vector<double>& v) {
+    return v.empty() || v.size() == static_cast<std::size_t>(card.channels());
+  };
+  check(of_channels(card.mean) && of_channels(card.std) && card.mean.empty() == card.std.empty(),
+        "expected a mean and a deviation for each of {} channels, got {} and {}", card.channels(), card.mean.size(),
+        card.std.size());
+  for (const double m : card.mean) check(std::isfinite(m), "expected finite means, got {}", m);
+  for (const double s : card.std) check(std::isfinite(s) && s > 0, "expected deviations above 0, got {}", s);
+  check(card.class_names.empty() || static_cast<std::int64_t>(card.class_names.size()) == card.classes(),
+        "expected {} names of classes, got {}", card.classes(), card.class_names.size());
+  return card;
+}
+
+ModelCard card_of(const TensorFile& file, const std::string& path, std::optional<std::int64_t> heads,
+                  const std::string& method) {
+  const auto written = file.metadata.find(metadata_key);
+  const auto begins_with_path = [&](const Error& e) { return std::string(e.what()).starts_with(path + ": "); };
+  try {
+    if (written != file.metadata.end()) {
+      ModelCard card = card_from(written->second, method, path);
+      check_fits(card, file.tensors, path);
+      return card;
+    }
+  } catch (const Json::exception& e) {
+    throw Error(fmt::format("{}: its metadata \"{}\" is not what Plumb writes: {}", path, metadata_key, e.what()));
+  } catch (const Error& e) {
+    if (begins_with_path(e)) throw;
+    throw Error(fmt::format("{}: its metadata \"{}\" describes no model: {}", path, metadata_key, e.what()));
+  }
+  try {
+    ModelCard card = card_of_timm(file.tensors, path, heads);
+    check_sizes(card);
+    check_fits(card, file.tensors, path);
+    return card;
+  } catch (const Error& e) {
+    const std::string remedy = remedy_for_names(file.tensors);
+    throw Error(
+        fmt::format("{}{}{}", begins_with_path(e) ? "" : path + ": ", e.what(), remedy.empty() ? "" : "; " + remedy));
+  }
+}
+
+}  // namespace plumb::nn

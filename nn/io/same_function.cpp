@@ -1,0 +1,163 @@
+// Whether two networks compute the same function: cards compared by what small networks made from them give.
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "autograd/autograd.h"
+#include "core/precision.h"
+#include "nn/io/model_card_parts.h"
+#include "nn/io/weights.h"
+
+namespace plumb::nn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A network of the same function on images of 2 x 2 patches, at `head` channels a head: depth, heads and all else are
+// the card's.
+std::unique_ptr<Classifier> small_model(ModelCard card, std::int64_t head) {
+  std::visit(
+      [&](auto& o) {
+        o.image = 2, o.channels = 1, o.patch = 1, o.classes = 3, o.dim = o.heads * std::min(head, o.dim / o.heads);
+        o.drop_key = {}, o.attention_dropout = 0, o.drop_head = {};
+      },
+      card.options);
+  auto model = make_model(card);
+  model->eval();
+  return model;
+}
+
+// Largest difference of the logits of two networks with the same weights, to the largest logit. If they do not have the
+// same parameters, there is no value. The parameters of `b` alone must be among `added`, by our names, and have these
+// values. If a logit is finite in neither network, the difference is not known, and it throws.
+std::optional<double> difference_at(const ModelCard& a, const ModelCard& b, const NamedTensors& added,
+                                    std::int64_t head) {
+  const DefaultsScope f64({.dtype = DType::f64, .device = Device::cpu});
+  const PrecisionScope precision(Precision::f32);
+  const NoGrad no_grad;
+  const auto first = small_model(a, head), second = small_model(b, head);
+  // Off their initial values, so that no zero and no one hides a term; little, so that deep networks stay finite.
+  for (const Parameter& p : first->parameters()) {
+    const double scale = 0.1 / std::sqrt(p.value.shape().rank() > 1 ? static_cast<double>(p.value.dim(-1)) : 1);
+    copy_into((p.value.detach() + random_normal(p.value.shape(), 1, p.name) * scale).array(), p.value.array());
+  }
+  NamedTensors from = weights(*first);
+  const NamedTensors to = weights(*second);
+  for (const auto& [name, target] : to) {
+    const auto value = added.find(name);
+    if (value == added.end() || from.contains(name)) continue;
+    const std::vector<double> all = value->second.values();
+    const bool even = std::ranges::all_of(all, [&](double x) { return x == all.front(); });
+    from[name] = even                                      ? full(target.shape(), all.front())
+                 : value->second.shape() == target.shape() ? tensor(all, target.shape())
+                                                           : target;
+  }
+  if (from.size() != to.size()) return std::nullopt;
+  for (const auto& [name, target] : to)
+    if (!from.contains(name) || from.at(name).shape() != target.shape()) return std::nullopt;
+  assign(to, from, "[difference]");
+  const Tensor images = random_normal({2, 1, 2, 2}, 1, "images");
+  const std::vector<double> x = (*first)(images).values(), y = (*second)(images).values();
+  double gap = 0, size = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    check(std::isfinite(x[i]) || std::isfinite(y[i]), "both networks give a logit that is not finite");
+    if (!std::isfinite(x[i]) || !std::isfinite(y[i])) return std::numeric_limits<double>::infinity();
+    gap = std::max(gap, std::abs(x[i] - y[i]));
+    size = std::max(size, std::abs(x[i]));
+  }
+  return gap == 0 ? 0 : gap / size;
+}
+
+std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+// The method with the constants on which trained weights depend.
+std::string text_without_start(const Method& method) {
+  std::string text = method.name;
+  for (const MethodConstant& c : method.constants)
+    if (c.affects != Affects::start) text += ":" + c.text(method.value(c.name));
+  return text;
+}
+
+// The heads of a file without a card, by timm's rule, which talking heads need not; no value if it gives none.
+std::optional<std::int64_t> heads_by_rule(const TensorFile& file, const std::string& path) {
+  try {
+    return heads_of(card_of(file, path));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+FunctionComparison not_known(std::string reason) { return {std::nullopt, {std::move(reason)}}; }
+
+}  // namespace
+
+std::optional<double> logit_difference(const ModelCard& a, const ModelCard& b, const NamedTensors& added) {
+  try {
+    return difference_at(a, b, added, 4);
+  } catch (const std::exception&) {  // a gate or an attention of one's own may ask for its width, a small mlp_ratio for
+                                     // a hidden unit
+    return difference_at(a, b, added, std::numeric_limits<std::int64_t>::max());
+  }
+}
+
+FunctionComparison compare_functions(const ModelCard& here, const TensorFile& file, const std::string& path,
+                                     const std::vector<NewGate>& new_gates, const std::string& method) {
+  constexpr double rounding = 1e-9;
+  const bool described = file.metadata.contains(metadata_key);
+  ModelCard there;
+  try {
+    there = card_of(file, path, heads_of(here), method);
+  } catch (const Error& e) {
+    return not_known(described ? e.what() : "the file has no card and is not read as timm's");
+  }
+  if (!described)
+    if (const auto heads = heads_by_rule(file, path); heads != heads_of(here))
+      return not_known(fmt::format("the file does not say its heads: timm's rule gives {}, the model has {}",
+                                   heads ? std::to_string(*heads) : "none for this width", heads_of(here)));
+  NamedTensors added;
+  for (const NewGate& gate : new_gates) added[gate.parameter.name] = gate.start;
+  const bool alike = there.options.index() == here.options.index() && heads_of(there) == heads_of(here);
+  std::optional<double> gap, gap_of_gates;
+  try {
+    if (alike) gap = logit_difference(there, here, added);
+    if (gap && *gap <= rounding) return {true, {}};
+    if (!described && !gap) return not_known("the file has no card, and parameters that timm's models have not");
+    if (!new_gates.empty()) {  // the file's network with the new gates alone
+      ModelCard gated = there;
+      const GateChoice gate = std::visit([](const auto& o) { return o.gate; }, here.options);
+      std::visit([&](auto& o) { o.gate = gate; }, gated.options);
+      gap_of_gates = logit_difference(there, gated, added);
+    }
+  } catch (const std::exception& e) {
+    return not_known(fmt::format("the two cannot be compared: {}", e.what()));
+  }
+  FunctionComparison result{false, {}};
+  const auto blame = [&](const std::string& reason) { result.reasons.push_back(reason); };
+  Json ours = Json::parse(json_of(here)), theirs = Json::parse(json_of(there));
+  for (const char* other_function : {"image", "classes", "init", "mean", "std", "class_names"})
+    ours.erase(other_function), theirs.erase(other_function);
+  ours["gate"] = text_without_start(method_of(here)), theirs["gate"] = text_without_start(method_of(there));
+  if (gap_of_gates) {
+    if (*gap_of_gates > rounding)
+      blame(fmt::format("gates are new: {} starts at {:g} (logits of a small network move by {:.1g} of the largest)",
+                        new_gates.front().name, new_gates.front().start.values().front(), *gap_of_gates));
+    ours.erase("gate"), theirs.erase("gate");
+  }
+  for (const auto& [key, value] : ours.items()) {
+    if (theirs.contains(key) && theirs[key] == value) continue;
+    const std::string other = !theirs.contains(key) ? "not in the file"
+                              : !described && key == "norm_eps"
+                                  ? fmt::format("timm's {}, as the file does not say its own", text_of(theirs[key]))
+                                  : text_of(theirs[key]) + " in the file";
+    blame(fmt::format("{} is {} here and {}", key, text_of(value), other));
+  }
+  for (const auto& [key, value] : theirs.items())
+    if (!ours.contains(key)) blame(fmt::format("{} is {} in the file and not here", key, text_of(value)));
+  if (result.reasons.empty())
+    blame(fmt::format("the method {} here is not the table's{}", method_of(here).label(), or_attention(here)));
+  return result;
+}
+
+}  // namespace plumb::nn

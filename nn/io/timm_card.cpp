@@ -1,0 +1,68 @@
+// A model card from names and shapes of timm's weights.
+#include "nn/io/model_card_parts.h"
+#include "nn/io/positions.h"
+
+namespace plumb::nn {
+namespace {
+
+// How many blocks "PREFIX.N." there are.
+std::int64_t count_blocks(const NamedTensors& tensors, const std::string& prefix) {
+  std::int64_t count = 0;
+  while (tensors.contains(fmt::format("{}.{}.norm1.weight", prefix, count))) ++count;
+  return count;
+}
+
+const Shape& shape_of(const NamedTensors& tensors, const std::string& name, std::size_t rank, const std::string& path) {
+  const auto found = tensors.find(name);
+  check(found != tensors.end() && found->second.shape().rank() == static_cast<std::int64_t>(rank),
+        "{}: expected weights of timm's VisionTransformer or Cait, or a file that Plumb wrote: no \"{}\" with {} "
+        "dimensions in it",
+        path, name, rank);
+  return found->second.shape();
+}
+
+}  // namespace
+
+ModelCard card_of_timm(const NamedTensors& tensors, const std::string& path, std::optional<std::int64_t> heads) {
+  const Shape &patches = shape_of(tensors, "patch_embed.proj.weight", 4, path),
+              &positions = shape_of(tensors, "pos_embed", 3, path);
+  const std::int64_t dim = patches[0], patch = patches[2];
+  check(dim > 0 && patches[1] > 0 && patch > 0 && patch == patches[3],
+        "{}: expected a projection [dim, channels, p, p] of patches, got {}", path, patches);
+  const std::int64_t classes = shape_of(tensors, "head.weight", 2, path)[0], depth = count_blocks(tensors, "blocks");
+  const std::int64_t hidden = shape_of(tensors, "blocks.0.mlp.fc1.weight", 2, path)[0];
+  check(hidden > 0, "{}: expected MLPs of at least one hidden unit, got none", path);
+  const double mlp_ratio = static_cast<double>(hidden) / static_cast<double>(dim);
+  if (const std::int64_t last = count_blocks(tensors, "blocks_token_only"); last > 0) {
+    const bool talks = tensors.contains("blocks.0.attn.proj_l.weight");
+    CaiTOptions o{
+        .image = patch * side_of(positions[1], path),
+        .patch = patch,
+        .channels = patches[1],
+        .classes = classes,
+        .dim = dim,
+        .depth = depth,
+        .heads = talks ? shape_of(tensors, "blocks.0.attn.proj_l.weight", 2, path)[0] : heads.value_or(dim / 48),
+        .depth_token_only = last,
+        .mlp_ratio = mlp_ratio};
+    if (!talks) o.attention = make_attention<Attention>;
+    return {.options = std::move(o)};
+  }
+  const bool token = tensors.contains("cls_token");
+  const std::int64_t of_patches = positions[1] - (token && !lacks_token_position(positions[1], token));
+  check(heads || dim % 64 == 0,
+        "{}: a width of {} is no multiple of 64, the width of a head in timm's models; say how many heads there are",
+        path, dim);
+  return {.options = ViTOptions{.image = patch * side_of(of_patches, path),
+                                .patch = patch,
+                                .channels = patches[1],
+                                .classes = classes,
+                                .dim = dim,
+                                .depth = depth,
+                                .heads = heads.value_or(dim / 64),
+                                .mlp_ratio = mlp_ratio,
+                                .gate = tensors.contains("blocks.0.ls1.gamma") ? "layerscale" : "pre",
+                                .pool = token ? Pool::token : Pool::mean}};
+}
+
+}  // namespace plumb::nn

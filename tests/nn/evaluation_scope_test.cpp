@@ -1,0 +1,71 @@
+#include "nn/evaluation_scope.h"
+
+#include "tests/support/catch.h"
+
+using namespace plumb;
+using namespace plumb::test;
+
+namespace {
+
+struct Part : nn::Module {
+  Part() : Module("Part") {}
+};
+struct Middle : nn::Module {
+  Middle() : Module("Middle") { child("inner", inner); }
+  Part inner;
+};
+struct Model : nn::Module {
+  Model() : Module("Model") { child("first", first), child("second", second); }
+  Middle first;
+  Part second;
+  std::vector<bool> modes() {
+    std::vector<bool> modes;
+    each_module([&](nn::Module& m) { modes.push_back(m.training()); });
+    return modes;
+  }
+};
+
+const std::vector<bool> evaluation(4, false);
+
+}  // namespace
+
+TEST_CASE("an evaluation scope gives every module its own mode back") {
+  // All modes of the model, first, first.inner and second: a parent in one mode with a child in the other among them.
+  for (unsigned modes = 0; modes < 16; ++modes) {
+    INFO(modes);
+    Model model;
+    model.train(modes & 1), model.first.train(modes & 2), model.first.inner.train(modes & 4);
+    model.second.train(modes & 8);
+    const std::vector<bool> before = model.modes();
+    {
+      const nn::EvaluationScope scope(model);
+      CHECK(model.modes() == evaluation);
+      {
+        const nn::EvaluationScope nested(model.first);
+        CHECK(model.modes() == evaluation);
+      }
+      CHECK(model.modes() == evaluation);
+    }
+    CHECK(model.modes() == before);
+  }
+}
+
+TEST_CASE("an evaluation scope of a part leaves the rest of the model in training mode") {
+  Model model;
+  {
+    const nn::EvaluationScope scope(model.first);
+    CHECK(model.modes() == std::vector<bool>{true, false, false, true});
+  }
+  CHECK(model.modes() == std::vector<bool>(4, true));
+}
+
+TEST_CASE("modes come back when an exception leaves an evaluation scope") {
+  Model model;
+  model.second.eval();
+  CHECK_THAT(error_of([&] {
+               const nn::EvaluationScope scope(model);
+               fail("[model] as it should be");
+             }),
+             contains("as it should be"));
+  CHECK(model.modes() == std::vector<bool>{true, true, true, false});
+}
