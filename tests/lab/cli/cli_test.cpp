@@ -499,9 +499,9 @@ TEST_CASE("an option of an enum reads names, shows them, and refuses others", "[
   CHECK(p.cli.settings() == R"({"wall":"blue","door":"red","tone":"deep"})");
   p.door = Colour::blue;
   CHECK_THAT(p.cli.settings(), contains(R"("door":"blue")"));
-  CHECK_THAT(Paint().cli.help(), contains("  --wall NAME   Of the walls: red, green, blue [green]\n") &&
-                                     contains("  --door NAME   Of the door: blue, red [blue]\n") &&
-                                     contains("  --tone NAME   Of both: shrill, deep [shrill]\n"));
+  CHECK_THAT(Paint().cli.help(), contains("  --wall NAME     Of the walls: red, green, blue [green]\n") &&
+                                     contains("  --door NAME     Of the door: blue, red [blue]\n") &&
+                                     contains("  --tone NAME     Of both: shrill, deep [shrill]\n"));
   CHECK(paint_error({"--wall", "bleu"}) == "--wall: unknown colour 'bleu'; did you mean 'blue'?");
   CHECK(paint_error({"--wall", "black"}) == "--wall: unknown colour 'black'; known: red, green, blue");
   CHECK(paint_error({"--door", "green"}) == "--door: unknown colour 'green'; known: blue, red");
