@@ -23,10 +23,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+enum class Work { step, hvp };
+constexpr auto names_of(Work) { return std::array{"step", "hvp"}; }
+
 struct Options {
   std::int64_t depth = 12, dim = 192, heads = 3, batch = 64, image = 32, patch = 4, classes = 100, threads = 2,
                steps = 20, warmup = 5, seed = 0;
-  std::string gate = "none", dtype = "fp32", device = "cpu", deterministic = "threads", work = "step";
+  std::string gate = "none";
+  Work work = Work::step;
+  lab::NumberFormat dtype = lab::NumberFormat::fp32;
+  lab::DeviceChoice device = lab::DeviceChoice::cpu;
+  lab::Determinism deterministic = lab::Determinism::threads;
   double dropkey = 0;
 };
 
@@ -55,14 +62,15 @@ void declare(lab::Cli& cli, Options& o) {
       .one_of("gate", method_names());
   cli.option("--dropkey", &o.dropkey, "DropKey rate").at_least(0).at_most(1);
   cli.section("Measurement");
-  cli.option("--work", &o.work, "A training step, or a product of the Hessian with a vector")
-      .one_of("work", {"step", "hvp"});
+  cli.option("--work", &o.work, "A training step, or a product of the Hessian with a vector").one_of("work");
   cli.option("--batch", &o.batch, "Images a step").at_least(1);
-  cli.option("--dtype", &o.dtype, "Arithmetic of the matrix products").one_of("dtype", {"fp32", "bf16"});
-  cli.option("--device", &o.device, "Where to compute").one_of("device", {"cpu", "cuda"});
+  cli.option("--dtype", &o.dtype, "Arithmetic of the matrix products")
+      .one_of("dtype", std::vector{lab::NumberFormat::fp32, lab::NumberFormat::bf16});
+  cli.option("--device", &o.device, "Where to compute")
+      .one_of("device", std::vector{lab::DeviceChoice::cpu, lab::DeviceChoice::cuda});
   cli.option("--threads", &o.threads, "CPU threads; 0: all").at_least(0);
   cli.option("--deterministic", &o.deterministic, "The same bits for the same number of threads, or strictly for any")
-      .one_of("kind", {"threads", "strict"});
+      .one_of("kind");
   cli.option("--steps", &o.steps, "Steps measured").at_least(1);
   cli.option("--warmup", &o.warmup, "Steps before them").at_least(0);
   cli.option("--seed", &o.seed, "Of initial values, data and dropping").at_least(0);
@@ -91,7 +99,7 @@ rusage usage() {
 }
 
 Json measure(const Options& o) {
-  const Device device = lab::device_named(o.device);
+  const Device device = lab::device_of(o.device);
   const DefaultsScope defaults({.device = device});
   const Precision products = lab::precision_for(o.dtype, device);
   const PrecisionScope precision(products);
@@ -123,7 +131,7 @@ Json measure(const Options& o) {
     const RandomScope random({.seed = seed, .step = static_cast<std::uint32_t>(step)});
     if (step == o.warmup) faults = usage().ru_minflt;
     const auto start = std::chrono::steady_clock::now();
-    if (o.work == "hvp") {
+    if (o.work == Work::hvp) {
       const Tensor value = cross_entropy(model(images), targets);
       norm_of_product = norm(hvp(value, parameters, direction));
       loss = value.item();
@@ -136,7 +144,7 @@ Json measure(const Options& o) {
       seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   const rusage end = usage();
-  if (o.work == "hvp")
+  if (o.work == Work::hvp)
     check(std::isfinite(norm_of_product) && norm_of_product > 0,
           "[bench_step] expected a finite product, got one of norm {}", norm_of_product);
   std::ranges::sort(seconds);
@@ -163,7 +171,7 @@ int main(int argc, char** argv) {
     declare(cli, o);
     if (cli.parse(argc, argv) == lab::Action::done) return 0;
     set_num_threads(static_cast<int>(o.threads));
-    set_strict_determinism(o.deterministic == "strict");
+    set_strict_determinism(o.deterministic == lab::Determinism::strict);
     Json result = Json::parse(cli.settings());
     result["threads"] = num_threads();
     result.update(measure(o));

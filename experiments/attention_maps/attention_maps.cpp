@@ -27,7 +27,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string weights, gate, image, data, data_dir, normalization = "imagenet", out;
+  std::string weights, gate, image, data, data_dir, out;
+  lab::NormalizationKind normalization = lab::NormalizationKind::imagenet;
   std::optional<std::int64_t> heads, size;
   std::vector<std::int64_t> blocks{}, numbers{0, 1, 2, 3};
   std::optional<std::int64_t> query;
@@ -59,7 +60,7 @@ void declare(Options& o, lab::Cli& cli) {
       .above(0)
       .at_most(1);
   cli.option("--normalization", &o.normalization, "Means and deviations of pixels, where the file does not say them")
-      .one_of("normalization", {"imagenet", "half"});
+      .one_of("normalization", std::vector{lab::NormalizationKind::imagenet, lab::NormalizationKind::half});
   cli.section("Pictures");
   cli.option("--blocks", &o.blocks,
              "Blocks of self-attention to draw, counted from 0; by default the first, the middle and the last")
@@ -211,7 +212,7 @@ int run(int argc, const char* const* argv) {
   model->eval();
   const lab::Normalization normalization =
       card.mean.empty() || cli.given("--normalization")
-          ? lab::normalization_named(o.normalization, images.set)
+          ? lab::normalization_of(images.set, o.normalization)
           : lab::Normalization{{card.mean.begin(), card.mean.end()}, {card.std.begin(), card.std.end()}};
   const fs::path out = o.out.empty() ? lab::new_run_folder("attention") : fs::path(o.out);
   std::error_code error;

@@ -2,6 +2,7 @@
 #include "experiments/cait/cait.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -26,12 +27,21 @@ namespace {
 
 constexpr std::int64_t drop_logged_every = 10;  // steps: the statistics draw every mask again
 
+// How the mixes of heads in stage 1 start.
+enum class TalkingHeads {
+  cait,      // as CaiT's
+  identity,  // mixing nothing
+  none       // no mixes
+};
+constexpr auto names_of(TalkingHeads) { return std::array{"cait", "identity", "none"}; }
+
 struct Options {
   nn::CaitPreset preset;  // as published: values that options change are in them alone
   std::int64_t dim = 0, heads = 0, depth = 0, depth_token_only = 0, patch = 0;
   double mlp_ratio = 0, norm_eps = 0, init = 0, ema_decay = 0;
   double lr = 0, lr_start = 0, lr_end = 0, weight_decay = 0, adam_eps = 0, clip_norm = 0, label_smoothing = 0;
-  std::string gate = "layerscale", talking_heads = "cait";
+  std::string gate = "layerscale";
+  TalkingHeads talking_heads = TalkingHeads::cait;
   lab::DropOptions drop;
   lab::AugmentOptions augment;
   bool checkpoint = false;
@@ -107,8 +117,8 @@ void take_sizes(Options& o, lab::Cli& cli, bool init_is_of_gate) {
   o.weights.decide(cli, "--norm-eps", o.norm_eps, there->norm_eps);
   const bool talks =
       dynamic_cast<nn::TalkingHeadsAttention*>(there->attention({.dim = 2, .heads = 1}).get()) != nullptr;
-  if (!talks || o.talking_heads == "none")
-    o.weights.decide(cli, "--talking-heads", o.talking_heads, std::string(talks ? "cait" : "none"));
+  if (!talks || o.talking_heads == TalkingHeads::none)
+    o.weights.decide(cli, "--talking-heads", o.talking_heads, talks ? TalkingHeads::cait : TalkingHeads::none);
   if (there->gate->name != "pre" || !is_layerscale(o))
     o.weights.decide_gate(cli, o.gate, *there->gate);
   else if (!init_is_of_gate)
@@ -192,7 +202,7 @@ void declare(Options& o, lab::Cli& cli) {
   cli.option("--init", &o.init, "LayerScale's initial value").at_least(0).at_most(10);
   cli.option("--talking-heads", &o.talking_heads,
              "Mixes of heads in stage 1: as CaiT starts them, from the identity, or none")
-      .one_of("start of talking heads", {"cait", "identity", "none"});
+      .one_of("start of talking heads");
   o.drop.declare(cli);
   cli.section("Training");
   cli.option("--lr", &o.lr, "Peak learning rate; if not given, the preset's x batch / 512").above(0);
@@ -215,7 +225,7 @@ void declare(Options& o, lab::Cli& cli) {
   o.weights.declare(cli);
   cli.section("Machine");
   cli.option("--checkpoint", &o.checkpoint, "Recompute the blocks of stage 1 in the backward pass, for less memory")
-      .decides_speed_only();
+      .scope(lab::Scope::speed);
   for (const std::string& name : nn::cait_preset_names()) {
     const nn::CaitPreset preset = nn::cait_preset(name);
     cli.preset(name,
@@ -247,7 +257,7 @@ KeyGrid grid_of(const Options& o, const lab::ImageSet& images) {
 std::string describe_drop_key(const Options& o, const lab::ImageSet& images) {
   const KeyGrid grid = grid_of(o, images);
   std::string text = o.drop.describe_key(grid.height * grid.width, grid);
-  if (o.drop.drop_key > 0 && o.talking_heads != "none" && o.drop.drop_key_sharing != "heads")
+  if (o.drop.drop_key > 0 && o.talking_heads != TalkingHeads::none && o.drop.drop_key_sharing != DropSharing::heads)
     text +=
         "; under talking heads a key dropped in one head comes back through others, unless --drop-key-sharing heads";
   return text;
@@ -271,8 +281,8 @@ nn::CaiTOptions model_options(Options o, const lab::Trial& run) {
   model.drop_key = o.drop.key();
   model.drop_head = o.drop.head(run.steps());
   model.drop_path = o.drop.path();
-  if (o.talking_heads == "none") model.attention = nn::make_attention<nn::Attention>;
-  if (o.talking_heads == "identity")
+  if (o.talking_heads == TalkingHeads::none) model.attention = nn::make_attention<nn::Attention>;
+  if (o.talking_heads == TalkingHeads::identity)
     model.attention = [](const nn::AttentionOptions& a) {
       return std::make_unique<nn::TalkingHeadsAttention>(a, nn::HeadMixInit::identity);
     };

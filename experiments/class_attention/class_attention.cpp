@@ -62,8 +62,8 @@ int plumb::lab::class_attention(int argc, const char* const* argv) {
   study.network().patch = 4;
   study.cli().leave_out("--pool", "give --designs token,mean");
   study.cli().rule([&study] {
-    lab::usage_check(study.network().recipe == "shared", "--recipe {}: the designs are compared under the shared one",
-                     study.network().recipe);
+    lab::usage_check(study.network().recipe == lab::RecipeKind::shared,
+                     "--recipe {}: the designs are compared under the shared one", enum_name(study.network().recipe));
   });
   study.options().steps = 300, study.options().warmup = 30;
   study.optimization().lr = 1e-3;

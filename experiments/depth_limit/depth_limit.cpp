@@ -61,13 +61,14 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
   cli.option("--most", &most, "No network is deeper than this")
       .at_least(static_cast<double>(least))
       .at_most(lab::largest_size)
-      .decides_which_trials();
+      .scope(lab::Scope::study);
   trained.declare(cli, study.optimization().augment);
   cli.rule([&] { lab::usage_check(first <= most, "--first {} is deeper than --most {}", first, most); });
   study.options().steps = 300, study.options().seeds = {0, 1, 2}, study.options().stop_hopeless = true;
   study.network().dim = 32;
-  study.network().recipe = "paper",
-  study.network().weight_init = "xavier";  // with which all train fast: what does not train is not merely slow
+  study.network().recipe = lab::RecipeKind::paper,
+  study.network().weight_init =
+      lab::WeightInit::xavier;  // with which all train fast: what does not train is not merely slow
   cli.preset("quick", "three methods up to depth 48, 200 steps, one seed: three minutes on two cores", [&] {
     gate.set({"post", "pre", "rezero"});
     study.options().steps = 200, study.options().seeds = {0};

@@ -105,11 +105,11 @@ int depth_stability(int argc, const char* const* argv) {
   cli.section("Verdict");
   cli.option("--control", &study.judging().control, "The gate that others are compared with")
       .one_of_methods("gate")
-      .decides_speed_only();
+      .scope(Scope::speed);
   cli.section(Cli::instead);
   cli.option("--check-gates", &only_check,
              "Check what --gates must fulfil (gradients, claims, save and load, ...) and train nothing")
-      .decides_nothing_later();
+      .scope(Scope::call);
   cli.listing("--list-gates", "Print the residual gates, their formulas, papers and constants", list_gates);
   cli.preset("quick", "six gates at depths 6 and 48, one seed: minutes on two cores", [&] {
     gate.set({"post", "pre", "rezero", "skipinit", "fixup", "layerscale"});
@@ -120,7 +120,7 @@ int depth_stability(int argc, const char* const* argv) {
     gate.set({"pre", "rezero_ln", "t_fixup_ln", "fixup_ln", "scalar_gate", "layerscale", "rezero", "t_fixup", "fixup"});
     depth.set(depths);
     study.options().seeds = seeds, study.options().steps = steps;
-    study.network().recipe = "paper";
+    study.network().recipe = lab::RecipeKind::paper;
     set_deit_weights(study);
     lr.set({1e-3});
     claim_cait_table1(study);
@@ -139,8 +139,8 @@ int depth_stability(int argc, const char* const* argv) {
              [=, &study] {
                cait_table1({12, 18, 24, 36}, 1, {0});
                set_deit_small(study, [gate] { return gate.values(); });
-               study.network().recipe = "paper", study.network().drop.drop_path = 0.05,
-               study.network().drop.drop_path_schedule = "uniform";
+               study.network().recipe = lab::RecipeKind::paper, study.network().drop.drop_path = 0.05,
+               study.network().drop.drop_path_schedule = nn::Schedule::constant;
                lr.set({study.optimization().lr});
                explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");
                explain(

@@ -101,11 +101,12 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
     for (const std::string& name : form.values()) {
       lab::NetworkOptions network = study.network();
       if (name != "dropout")
-        network.drop.drop_key = std::max(0.01, rate.values().back()), network.drop.drop_key_shape = name;
+        network.drop.drop_key = std::max(0.01, rate.values().back()),
+        network.drop.drop_key_shape = drop_shape_named(name);
       network.check_for(images);
     }
   });
-  study.network().drop.drop_key_match = "share";
+  study.network().drop.drop_key_match = nn::DropMatch::share;
   study.options().steps = 600, study.options().warmup = 30;
   study.optimization().lr = 1e-3;
   cli.preset("quick", "none, plain, block, cross and dropout at 0.3 on glyphs, one seed: a minute on two cores", [&] {
@@ -131,8 +132,8 @@ int plumb::lab::drop_key(int argc, const char* const* argv) {
         for (const char* option : {"--dim", "--heads", "--depth"}) lab::explain(study, option, size);
         study.network().patch = 4;
         lab::explain(study, "--patch", "ours: CIFAR's 32 pixels as they are; T2T-ViT reads them at 224");
-        study.options().data = "cifar-100", study.options().normalization = "data", study.options().image_size = 224,
-        study.options().image_crop = 1;
+        study.options().data = "cifar-100", study.options().normalization = lab::NormalizationKind::data,
+        study.options().image_size = 224, study.options().image_crop = 1;
         for (const char* option : {"--image-size", "--image-crop"})
           lab::explain(study, option, "of images in files, not used here");
         lab::explain(study, "--data", "Li et al., CVPR 2023, DropKey, as a secondary text reports it");

@@ -48,7 +48,7 @@ int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
   const auto lr = study.axis<double>("--lrs", {1e-3}, "Peak learning rates").above(0);
   study.options().steps = 600;  // the whole needs that many to leave the hues behind
   study.judging().control = "whole";
-  study.network().recipe = "paper";
+  study.network().recipe = lab::RecipeKind::paper;
   for (const char* option : {"--recipe", "--weight-init"})
     study.cli().leave_out(option, "each piece has a recipe of its own");
   study.cli().preset("quick", "five pieces at depth 12, one seed: two minutes on two cores", [&] {
@@ -61,7 +61,7 @@ int plumb::lab::fixup_scalars(int argc, const char* const* argv) {
       "paper", "DeiT-S with Fixup, which has no warm-up, at depths 12 to 36 on ImageNet: give --image-folder, and GPUs",
       [&] {
         lab::set_deit_small(study, [] { return std::vector<std::string>{"fixup"}; });
-        study.network().recipe = "paper", study.options().warmup.reset();
+        study.network().recipe = lab::RecipeKind::paper, study.options().warmup.reset();
         lab::explain(study, "--warmup", "as --recipe has it");
         depth.set({12, 18, 24, 36}), lr.set({study.optimization().lr});
         lab::explain(study, "--lrs", "facebookresearch/deit, main.py: 5e-4 x batch / 512");

@@ -101,7 +101,7 @@ NamedTexts settings_of(Study& study, const Options& o, const DataFacts& data) {
                        ? "not measured"
                        : fmt::format("at a Gaussian input as large as the network's own, {} random vectors", o.probes)},
       {"seeds", fmt::format("{}", fmt::join(run.seeds, ", "))},
-      {"number format", run.dtype}};
+      {"number format", enum_name(run.dtype)}};
 }
 
 }  // namespace

@@ -50,8 +50,9 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
   trained.declare(cli, study.optimization().augment);
   study.options().steps = 300, study.options().seeds = {0, 1, 2}, study.options().stop_hopeless = true;
   study.network().dim = 32;
-  study.network().recipe = "paper",
-  study.network().weight_init = "xavier";  // with which all train fast: what does not train is not merely slow
+  study.network().recipe = lab::RecipeKind::paper,
+  study.network().weight_init =
+      lab::WeightInit::xavier;  // with which all train fast: what does not train is not merely slow
   cli.preset("quick", "two methods at depths 2 and 8, one seed: two minutes on two cores", [&] {
     gate.set({"post", "pre"}), depth.set({2, 8});
     study.options().steps = 200, study.options().seeds = {0};

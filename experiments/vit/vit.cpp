@@ -48,7 +48,7 @@ void declare(Options& o, lab::Study& study) {
                  const std::string source =
                      fmt::format("timm 1.0.31, vision_transformer.py, vit_{}_patch16_224", size.name);
                  study.network().dim = size.dim, study.network().heads = size.heads, study.network().patch = 16,
-                 study.network().pool = "token";
+                 study.network().pool = nn::Pool::token;
                  o.depth = 12;
                  for (const char* option : {"--dim", "--heads", "--patch", "--pool", "--depth"})
                    cli.explain(option, source);
@@ -71,7 +71,7 @@ void take_sizes(Options& o, lab::Study& study) {
   o.weights.decide(cli, "--depth", o.depth, there->depth);
   o.weights.decide(cli, "--mlp-ratio", o.mlp_ratio, there->mlp_ratio);
   o.weights.decide(cli, "--patch", network.patch, there->patch);
-  o.weights.decide(cli, "--pool", network.pool, std::string(there->pool == nn::Pool::mean ? "mean" : "token"));
+  o.weights.decide(cli, "--pool", network.pool, there->pool);
   if (there->gate->name == "pre" && nn::method_text(o.gate).name == "layerscale") {
     if (!o.init_is_of_gate) o.weights.take_init(cli, o.init);
     return;

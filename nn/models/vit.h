@@ -1,6 +1,8 @@
 // Vision transformer (Dosovitskiy et al. 2021) whose residual method is named by its options.
 #pragma once
 
+#include <array>
+
 #include "nn/layers/patch_embed.h"
 #include "nn/models/classifier.h"
 
@@ -9,6 +11,7 @@ namespace plumb::nn {
 // What the head reads after the last norm: a class token beside the patches, or the mean of the patches, without a
 // token.
 enum class Pool { token, mean };
+constexpr auto names_of(Pool) { return std::array{"token", "mean"}; }
 
 struct ViTOptions {
   std::int64_t image = 32, patch = 8, channels = 3, classes = 10;  // initialisers must keep this order, which is timm's

@@ -23,7 +23,7 @@ constexpr int steps = 10, batch = 8, classes = 10;
 // A model is made and called where defaults() say.
 using Model = std::function<std::unique_ptr<nn::Layer>()>;
 
-std::vector<double> losses(const Defaults& where, const Model& make, const std::string& optimizer,
+std::vector<double> losses(const Defaults& where, const Model& make, lab::OptimizerKind optimizer,
                            double clip_norm = 0) {
   const DefaultsScope defaults(where);
   const auto model = make();
@@ -53,8 +53,8 @@ double apart(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 // Where the cpu's own rounding carries it farther from f64 than 1e-5, ten times that distance is allowed.
-void check_training(const std::string& name, const Model& make, const std::string& optimizer = "adamw",
-                    double clip_norm = 0) {
+void check_training(const std::string& name, const Model& make,
+                    lab::OptimizerKind optimizer = lab::OptimizerKind::adamw, double clip_norm = 0) {
   INFO(name);
   const std::vector<double> cpu = losses({DType::f32, Device::cpu}, make, optimizer, clip_norm);
   const double rounding = apart(cpu, losses({DType::f64, Device::reference}, make, optimizer, clip_norm));
@@ -123,8 +123,8 @@ TEST_CASE("CaiT and a deep MLP train as on the cpu") {
 
 TEST_CASE("every optimizer, with and without clipping, trains as on the cpu") {
   PLUMB_REQUIRE_CUDA();
-  for (const std::string& optimizer : lab::optimizer_names())
-    for (const double clip_norm : {0.0, 0.1}) check_training(optimizer, vit(small()), optimizer, clip_norm);
+  for (const lab::OptimizerKind optimizer : enum_values<lab::OptimizerKind>())
+    for (const double clip_norm : {0.0, 0.1}) check_training(enum_name(optimizer), vit(small()), optimizer, clip_norm);
 }
 
 namespace {
@@ -234,8 +234,8 @@ TEST_CASE("in bf16 a step has its kernels on the device too, and trains as on th
     options.gate = gate;
     options.drop_key = {.rate = 0.1};
     options.drop_path = {.rate = 0.1};
-    const std::vector<double> cpu = losses({DType::f32, Device::cpu}, vit(options), "adamw", 1),
-                              cuda = losses({DType::f32, Device::cuda}, vit(options), "adamw", 1);
+    const std::vector<double> cpu = losses({DType::f32, Device::cpu}, vit(options), lab::OptimizerKind::adamw, 1),
+                              cuda = losses({DType::f32, Device::cuda}, vit(options), lab::OptimizerKind::adamw, 1);
     INFO(gate << ": " << apart(cuda, cpu));
     CHECK(apart({cuda[0]}, {cpu[0]}) < 1e-3);  // roundings of 2^-9, before any step has carried them on
     CHECK(apart(cuda, cpu) < 2e-2);
@@ -246,10 +246,10 @@ TEST_CASE("a step that is not finite is the last that changes anything, and what
   PLUMB_REQUIRE_CUDA();
   for (const Device device : {Device::cpu, Device::cuda}) {
     const DefaultsScope defaults({DType::f32, device});
-    for (const std::string& name : lab::optimizer_names()) {
-      INFO(name);
+    for (const lab::OptimizerKind kind : enum_values<lab::OptimizerKind>()) {
+      INFO(enum_name(kind));
       const nn::ViT model(small());
-      const auto optimizer = lab::make_optimizer(name, model.parameters(), 1e-3, 0.05, 1);
+      const auto optimizer = lab::make_optimizer(kind, model.parameters(), 1e-3, 0.05, 1);
       const Tensor labels = integers(std::vector<std::int64_t>(batch, 3), {batch}),
                    good = random_normal({batch, 3, 16, 16}, 0, "images");
       const auto step = [&](const Tensor& images) {
@@ -280,11 +280,11 @@ TEST_CASE("a step that is not finite is the last that changes anything, and what
 TEST_CASE("step() leaves out a step whose gradients are not finite, waits for nothing, and a later call says which") {
   PLUMB_REQUIRE_CUDA();
   const DefaultsScope defaults({DType::f32, Device::cuda});
-  for (const std::string& name : lab::optimizer_names())
+  for (const lab::OptimizerKind kind : enum_values<lab::OptimizerKind>())
     for (const double clip_norm : {0.0, 1.0}) {
-      CAPTURE(name, clip_norm);
+      CAPTURE(enum_name(kind), clip_norm);
       const nn::ViT model(small());
-      const auto optimizer = lab::make_optimizer(name, model.parameters(), 1e-3, 0.05, clip_norm);
+      const auto optimizer = lab::make_optimizer(kind, model.parameters(), 1e-3, 0.05, clip_norm);
       const Tensor labels = integers(std::vector<std::int64_t>(batch, 3), {batch}),
                    good = random_normal({batch, 3, 16, 16}, 0, "images"),
                    bad = full({batch, 3, 16, 16}, std::numeric_limits<double>::infinity());

@@ -209,7 +209,7 @@ TEST_CASE("folders are evaluated: labels by their order where the weights name n
                       .classes = 2,
                       .files = lab::image_files((folder / "images/val").string())};
     for (const std::string& file : set.files) set.labels.push_back((file.find("/five/") != file.npos) != five_is_first);
-    return by_hand(*model, set, lab::normalization_named("imagenet", set));
+    return by_hand(*model, set, lab::normalization_of(set, lab::NormalizationKind::imagenet));
   };
   check_scores(nlohmann::json::parse(slurp(folder / "e/evaluation.json")), expected_of(true), 4);
   // Each file as before, with its loss.
@@ -301,9 +301,10 @@ TEST_CASE("cait and vit say what they take images for, as the library does") {
     lab::ImageSet set{.channels = 3, .height = 16, .width = 16, .classes = 4, .labels = {0}, .files = {image}};
     const NoGrad no_grad;
     const std::vector<double> expected =
-        softmax(
-            (*model)(lab::to_tensors(lab::evaluation_batch(set, lab::normalization_named("imagenet", set), 0, 1), set)
-                         .images))
+        softmax((*model)(lab::to_tensors(lab::evaluation_batch(
+                                             set, lab::normalization_of(set, lab::NormalizationKind::imagenet), 0, 1),
+                                         set)
+                             .images))
             .values();
     double before = 1, sum = 0;
     for (const auto& top : found[0]["top"]) {

@@ -14,7 +14,6 @@ namespace plumb::lab {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Decides = CliOption::Decides;
 
 const std::string general = "General";
 
@@ -80,12 +79,10 @@ std::string did_you_mean(const std::string& near, const std::string& otherwise) 
 
 Cli::Cli(std::string experiment, std::string summary)
     : experiment_(std::move(experiment)), program_(experiment_), summary_(std::move(summary)), section_(general) {
-  option("--config", &config_, "Values from a file as --print-config prints it")
-      .value_name("FILE")
-      .decides_nothing_later();
-  option("--print-config", &print_config_, "Print all settings as a file for --config").decides_nothing_later();
-  option("--help", &help_, "Print this text (-h)").decides_nothing_later();
-  option("--version", &version_, "Print the version").decides_nothing_later();
+  option("--config", &config_, "Values from a file as --print-config prints it").value_name("FILE").scope(Scope::call);
+  option("--print-config", &print_config_, "Print all settings as a file for --config").scope(Scope::call);
+  option("--help", &help_, "Print this text (-h)").scope(Scope::call);
+  option("--version", &version_, "Print the version").scope(Scope::call);
 }
 
 void Cli::section(const std::string& title) {
@@ -96,10 +93,10 @@ void Cli::section(const std::string& title) {
 
 CliOption& Cli::option(const std::string& name, CliOption::Field field, const std::string& help) {
   if (std::ranges::find(left_out_, name, &std::pair<std::string, std::string>::first) != left_out_.end())
-    return not_declared_.emplace_back(name, section_, field, help);
+    return not_declared_.emplace_back(name, section_, std::move(field), help);
   check(name.starts_with("--") && !find(name), "[cli] expected an option that begins with -- and is new, got {}{}",
         name, find(name) ? " again: choose another name" : "");
-  return options_.emplace_back(name, section_, field, help);
+  return options_.emplace_back(name, section_, std::move(field), help);
 }
 
 void Cli::words(const std::string& title, std::vector<std::string>* words) {
@@ -112,7 +109,7 @@ void Cli::listing(const std::string& name, const std::string& help, std::functio
   Listing& listing = listings_.emplace_back(Listing{false, nullptr, std::move(text)});
   const std::string here = section_;
   section(instead);
-  option(name, &listing.wanted, help).decides_nothing_later();
+  option(name, &listing.wanted, help).scope(Scope::call);
   section_ = here;
 }
 
@@ -121,7 +118,7 @@ CliOption& Cli::listing(const std::string& name, std::vector<std::string>* about
   listings_.push_back({false, about, std::move(text)});
   const std::string here = section_;
   section(instead);
-  CliOption& listed = option(name, about, help).decides_nothing_later();
+  CliOption& listed = option(name, about, help).scope(Scope::call);
   section_ = here;
   return listed;
 }
@@ -146,7 +143,7 @@ bool Cli::given(const std::string& name) const { return std::find(given_.begin()
 
 void Cli::preset(const std::string& name, const std::string& help, std::function<void()> set) {
   if (presets_.empty())
-    options_.emplace_front("--preset", general, &preset_, "A named set of values, listed below").decides_speed_only();
+    options_.emplace_front("--preset", general, &preset_, "A named set of values, listed below").scope(Scope::speed);
   presets_.push_back({name, help, std::move(set)});
 }
 
@@ -228,7 +225,7 @@ void Cli::apply_preset(const std::string& name, const std::string& where) {
   }
   presets_[static_cast<std::size_t>(it - names.begin())].set();
   for (CliOption& option : options_)
-    if (option.decides() != Decides::call) option.validate(fmt::format("preset {}: {}", name, option.key()));
+    if (option.scope() != Scope::call) option.validate(fmt::format("preset {}: {}", name, option.key()));
 }
 
 // The preset that the file was made from, unless the command line names another.
@@ -247,7 +244,7 @@ void Cli::apply_config(const std::string& path) {
     CliOption* option = nullptr;
     for (CliOption& o : options_) {
       if (o.key() == key) option = &o;
-      if (o.decides() != Decides::call) keys.push_back(o.key());
+      if (o.scope() != Scope::call) keys.push_back(o.key());
     }
     if (!option) {
       const std::string near = nearest_name(key, keys);
@@ -255,7 +252,7 @@ void Cli::apply_config(const std::string& path) {
           fmt::format("{}: unknown key \"{}\"; {}", path, key,
                       did_you_mean(near.empty() ? "" : "\"" + near + "\"", "--print-config shows all keys")));
     }
-    usage_check(option->decides() != Decides::call, "{}: \"{}\" belongs on the command line, as {}", path, key,
+    usage_check(option->scope() != Scope::call, "{}: \"{}\" belongs on the command line, as {}", path, key,
                 option->name);
     option->read_json(fmt::format("{}: \"{}\"", path, key), value.dump());
     given_.push_back(option->name);
@@ -310,14 +307,14 @@ Action Cli::parse(int argc, const char* const* argv, std::FILE* out) {
 std::string Cli::settings() const {
   Json settings = Json::object();
   for (const CliOption& option : options_)
-    if (option.decides() != Decides::call) settings[option.key()] = Json::parse(option.json());
+    if (option.scope() != Scope::call) settings[option.key()] = Json::parse(option.json());
   return settings.dump();
 }
 
 std::string Cli::fixed_settings() const {
   Json settings = Json::object();
   for (const CliOption& option : options_)
-    if (option.decides() == Decides::result) settings[option.key()] = Json::parse(option.json());
+    if (option.decides_results()) settings[option.key()] = Json::parse(option.json());
   return settings.dump();
 }
 
@@ -333,7 +330,7 @@ std::string Cli::config() const {
   std::vector<Line> lines;
   for (const std::string& section : section_order())
     for (const CliOption& option : options_) {
-      if (option.section != section || option.decides() == Decides::call) continue;
+      if (option.section != section || option.scope() == Scope::call) continue;
       lines.push_back({section, fmt::format("\"{}\": {}", option.key(), spaced(option.json())), comment(option)});
     }
   std::string text = fmt::format("// Settings of {} {}; read with --config FILE\n{{\n", program_, version());
@@ -353,7 +350,7 @@ std::string Cli::difference(const std::string& recorded_settings) const {
   const Json ours = Json::parse(settings()), recorded = Json::parse(recorded_settings);
   for (const CliOption& option : options_) {
     const std::string key = option.key();
-    if (option.decides() != Decides::result) continue;
+    if (!option.decides_results()) continue;
     if (!recorded.contains(key)) {
       if (!given(option.name)) continue;  // younger than the record, and as it was before it could be said
       return fmt::format("{} is not recorded there and {} here", key, ours[key].dump());

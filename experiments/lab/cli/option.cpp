@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "core/error.h"
+#include "core/names.h"
 #include "core/nearest.h"
 #include "nn/gates/gate.h"
 
@@ -60,7 +61,9 @@ std::string show(const T& value) {
 }  // namespace
 
 CliOption::CliOption(std::string name_, std::string section_, Field field_, std::string help_)
-    : name(std::move(name_)), section(std::move(section_)), field(field_), help(std::move(help_)) {}
+    : name(std::move(name_)), section(std::move(section_)), field(std::move(field_)), help(std::move(help_)) {
+  if (const auto* variable = std::get_if<EnumVariable>(&field); variable && !variable->names().empty()) one_of("name");
+}
 
 CliOption& CliOption::bound(double& limit, double value, bool& open, bool is_open) {
   limit = value;
@@ -72,6 +75,21 @@ CliOption& CliOption::one_of(std::string noun, std::vector<std::string> names) {
   noun_ = std::move(noun);
   names_ = std::move(names);
   return *this;
+}
+
+CliOption& CliOption::one_of(std::string noun) {
+  const auto* variable = std::get_if<EnumVariable>(&field);
+  internal_check(variable && !variable->names().empty(), "{} takes all names of an enum, and there are none", name);
+  return one_of_values(std::move(noun), variable->names(), variable->type());
+}
+
+CliOption& CliOption::one_of_values(std::string noun, const EnumVariable::Names& values, const std::type_info& type) {
+  auto* variable = std::get_if<EnumVariable>(&field);
+  internal_check(variable && variable->type() == type, "{} takes names of another enum than its variable's", name);
+  if (variable->names().empty()) variable->set_names(values);
+  std::vector<std::string> names;
+  for (const auto& [name_, value] : values) names.push_back(name_);
+  return one_of(std::move(noun), std::move(names));
 }
 
 CliOption& CliOption::one_of_methods(std::string noun, bool as_typed) {
@@ -96,23 +114,8 @@ CliOption& CliOption::value_name(std::string name_) {
   return *this;
 }
 
-CliOption& CliOption::same_for_all() {
-  same_for_all_ = true;
-  return *this;
-}
-
-CliOption& CliOption::decides_speed_only() {
-  decides_ = Decides::speed;
-  return *this;
-}
-
-CliOption& CliOption::decides_which_trials() {
-  decides_ = Decides::trials;
-  return *this;
-}
-
-CliOption& CliOption::decides_nothing_later() {
-  decides_ = Decides::call;
+CliOption& CliOption::scope(Scope what) {
+  scope_ = what;
   return *this;
 }
 
@@ -123,15 +126,18 @@ std::string CliOption::key() const {
 }
 
 bool CliOption::is_axis() const {
-  return std::visit([](auto* variable) { return is_vector<std::remove_pointer_t<decltype(variable)>>; }, field);
+  return std::visit([](auto variable) { return is_vector<std::remove_pointer_t<decltype(variable)>>; }, field);
 }
 
 std::string CliOption::value_name() const {
   if (is_switch()) return "";
   if (!value_name_.empty()) return value_name_;
-  const bool is_text =
-      std::holds_alternative<std::string*>(field) || std::holds_alternative<std::vector<std::string>*>(field);
-  return std::string(is_text ? "NAME" : "N") + (is_axis() ? ",.." : "");
+  return std::string(takes_text() ? "NAME" : "N") + (is_axis() ? ",.." : "");
+}
+
+bool CliOption::takes_text() const {
+  return std::holds_alternative<std::string*>(field) || std::holds_alternative<std::vector<std::string>*>(field) ||
+         std::holds_alternative<EnumVariable>(field);
 }
 
 std::string CliOption::expected() const {
@@ -163,6 +169,23 @@ void CliOption::check_name(const std::string& where, const std::string& name_) c
   if (!names_.empty() && std::find(names_.begin(), names_.end(), name_) == names_.end()) refuse_name(where, name_);
 }
 
+std::string CliOption::name_of_value(const EnumVariable& variable) const {
+  const auto& names = variable.names();
+  const auto found = std::ranges::find(names, variable.get(), &std::pair<std::string, long long>::second);
+  check(found != names.end(), "[cli] expected the variable of {} to hold {}, got the value {} of its enum", name,
+        alternatives(names_), variable.get());
+  return found->first;
+}
+
+long long CliOption::value_named(const EnumVariable& variable, const std::string& where,
+                                 const std::string& name_) const {
+  check_name(where, name_);
+  const auto& names = variable.names();
+  const auto found = std::ranges::find(names, name_, &std::pair<std::string, long long>::first);
+  internal_check(found != names.end(), "{} takes {}, and its enum has no such value", name, name_);
+  return found->second;
+}
+
 template <class T>
 void CliOption::check_bounds(const std::string& where, T value) const {
   const auto number = static_cast<double>(value);
@@ -174,12 +197,18 @@ void CliOption::check_bounds(const std::string& where, T value) const {
 // The variable lies in the struct, so its counterpart lies as far behind the start of the copy.
 void CliOption::set_at(const void* original, void* copy, std::size_t size, const AxisValue& value) const {
   std::visit(
-      [&](auto* variable) {
+      [&](auto variable) {
         using T = std::remove_pointer_t<decltype(variable)>;
+        constexpr bool is_enum = std::is_same_v<T, EnumVariable>;
+        const void* place = nullptr;
+        if constexpr (is_enum)
+          place = variable.address();
+        else
+          place = variable;
         const auto offset =
-            static_cast<std::size_t>(reinterpret_cast<const char*>(variable) - static_cast<const char*>(original));
+            static_cast<std::size_t>(static_cast<const char*>(place) - static_cast<const char*>(original));
         if (offset >= size) return;  // of another struct; one before `original` wraps around
-        T& target = *reinterpret_cast<T*>(static_cast<char*>(copy) + offset);
+        void* const counterpart = static_cast<char*>(copy) + offset;
         const auto number = [&]<class N>(N) -> N {
           const auto* whole = std::get_if<std::int64_t>(&value);
           const auto* real = std::get_if<double>(&value);
@@ -188,14 +217,17 @@ void CliOption::set_at(const void* original, void* copy, std::size_t size, const
           check_bounds(name, n);
           return n;
         };
-        if constexpr (std::is_same_v<T, std::string>) {
+        if constexpr (std::is_same_v<T, std::string> || is_enum) {
           const auto* text = std::get_if<std::string>(&value);
           if (!text) throw UsageError(fmt::format("{} expects text, got {}", name, to_string(value)));
-          check_name(name, *text);
-          target = *text;
+          if constexpr (is_enum)
+            variable.set_at(counterpart, value_named(variable, name, *text));
+          else
+            check_name(name, *text), *static_cast<T*>(counterpart) = *text;
         } else if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, double>) {
-          target = number(T{});
+          *static_cast<T*>(counterpart) = number(T{});
         } else if constexpr (is_optional<T>) {
+          T& target = *static_cast<T*>(counterpart);
           if (const auto* text = std::get_if<std::string>(&value); text && *text == word_)
             target.reset();
           else
@@ -263,9 +295,11 @@ std::vector<T> CliOption::axis(const std::string& where, const std::vector<std::
 
 void CliOption::read_items(const std::string& where, std::vector<std::string> items) {
   std::visit(
-      [&](auto* variable) {
+      [&](auto variable) {
         using T = std::remove_pointer_t<decltype(variable)>;
-        if constexpr (is_vector<T>) {
+        if constexpr (std::is_same_v<T, EnumVariable>) {
+          variable.set(value_named(variable, where, items[0]));
+        } else if constexpr (is_vector<T>) {
           *variable = axis<typename T::value_type>(where, items);
         } else if constexpr (is_optional<T>) {
           if (items[0] == word_)
@@ -294,14 +328,12 @@ void CliOption::read_json(const std::string& where, const std::string& json) {
     **variable = value.get<bool>();
     return;
   }
-  const bool takes_text =
-      std::holds_alternative<std::string*>(field) || std::holds_alternative<std::vector<std::string>*>(field);
   // A string reads as on the command line ("0..4", "all"), a number as its digits.
   const auto typed = [&](const Json& one) {
     if (one.is_string()) return one.get<std::string>();
-    if (one.is_number() && !takes_text) return one.dump();
+    if (one.is_number() && !takes_text()) return one.dump();
     throw UsageError(
-        fmt::format("{} expects {}, got {}", where, takes_text ? "text in quotes" : expected(), one.dump()));
+        fmt::format("{} expects {}, got {}", where, takes_text() ? "text in quotes" : expected(), one.dump()));
   };
   std::vector<std::string> items;
   if (value.is_array() && is_axis())
@@ -315,9 +347,11 @@ void CliOption::validate(const std::string& where) { read_json(where, json()); }
 
 std::string CliOption::text() const {
   return std::visit(
-      [&](const auto* variable) -> std::string {
-        using T = std::remove_cv_t<std::remove_pointer_t<decltype(variable)>>;
-        if constexpr (std::is_same_v<T, bool>)
+      [&](auto variable) -> std::string {
+        using T = std::remove_pointer_t<decltype(variable)>;
+        if constexpr (std::is_same_v<T, EnumVariable>)
+          return name_of_value(variable);
+        else if constexpr (std::is_same_v<T, bool>)
           return *variable ? "true" : "false";
         else if constexpr (is_optional<T>)
           return *variable ? show(**variable) : word_;
@@ -329,8 +363,11 @@ std::string CliOption::text() const {
 
 std::string CliOption::json() const {
   const Json value = std::visit(
-      [&](const auto* variable) -> Json {
-        if constexpr (is_optional<std::remove_cv_t<std::remove_pointer_t<decltype(variable)>>>)
+      [&](auto variable) -> Json {
+        using T = std::remove_pointer_t<decltype(variable)>;
+        if constexpr (std::is_same_v<T, EnumVariable>)
+          return Json(name_of_value(variable));
+        else if constexpr (is_optional<T>)
           return *variable ? Json(**variable) : Json(word_);
         else
           return Json(*variable);

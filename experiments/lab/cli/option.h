@@ -9,23 +9,27 @@
 #include <variant>
 #include <vector>
 
+#include "experiments/lab/cli/enum_variable.h"
 #include "experiments/lab/record/point.h"
 
 namespace plumb::lab {
 
+// What the value of an option decides. --resume and bin/merge insist on equal values of the first two.
+enum class Scope {
+  trial,  // how a trial ends; an axis of a study may stand for the option, so that its trials differ
+  run,    // how the trials end, alike for all trials of a run; no axis may stand for the option
+  study,  // which trials there are, not how one ends; --resume may change it
+  speed,  // how fast a run is; recorded and free to change, as is a preset's name (the values it sets are recorded)
+  call    // about this call only; neither in a configuration nor in run.json
+};
+
 struct CliOption {
   // The variable; what it holds when declared is the default. bool is a switch without a value; vector is an axis:
   // "6,24,48", and for integers also ranges that include both ends: "0..2,7"; optional also takes a word for "none
-  // given" (or_word).
+  // given" (or_word); an enum takes the names of its values (one_of).
   using Field =
       std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<std::int64_t>*, std::optional<double>*,
-                   std::vector<std::int64_t>*, std::vector<double>*, std::vector<std::string>*>;
-
-  // What a setting decides. `result`: equal settings give equal results, and --resume insists on them. `speed`:
-  // recorded, free to change (a preset's name is such: what it sets is recorded by itself). `trials`: which runs there
-  // are, not how one ends; --resume may add to them. `call`: about this call only; neither in a configuration nor in
-  // run.json.
-  enum class Decides { result, trials, speed, call };
+                   std::vector<std::int64_t>*, std::vector<double>*, std::vector<std::string>*, EnumVariable>;
 
   CliOption(std::string name_, std::string section_, Field field_, std::string help_);
 
@@ -42,6 +46,19 @@ struct CliOption {
   CliOption& below(double high) { return bound(highest_, high, high_open_, true); }
   // The names accepted; an axis also takes "all". `noun` is for messages: "unknown gate 'x'".
   CliOption& one_of(std::string noun, std::vector<std::string> names);
+  // The names of an enum: of all its values; of some, in this order; or `names`, of an enum that declares none itself,
+  // with the function that has the value of each.
+  CliOption& one_of(std::string noun);
+  template <NamedEnum E>
+  CliOption& one_of(std::string noun, const std::vector<E>& values) {
+    return one_of_values(std::move(noun), EnumVariable::names(values), typeid(E));
+  }
+  template <class E>
+  CliOption& one_of(std::string noun, const std::vector<std::string>& names, E (*named)(const std::string&)) {
+    EnumVariable::Names values;
+    for (const std::string& name_ : names) values.emplace_back(name_, static_cast<long long>(named(name_)));
+    return one_of_values(std::move(noun), std::move(values), typeid(E));
+  }
   // Residual methods: nn::method_names(), each also with constants, NAME:CONSTANT=VALUE[:CONSTANT=VALUE..]. The value
   // becomes nn::Method::label(), so that equal methods are equal texts; or stays as it is typed, with its standard
   // values.
@@ -52,10 +69,7 @@ struct CliOption {
   CliOption& pair();
   // What stands for the value in --help, such as FILE.
   CliOption& value_name(std::string name);
-  CliOption& decides_speed_only();
-  CliOption& same_for_all();  // the trials of a run: no axis may stand for it
-  CliOption& decides_which_trials();
-  CliOption& decides_nothing_later();
+  CliOption& scope(Scope what);  // Scope::trial if it is not called
 
   std::string key() const;  // its name in JSON: "drop_key"
   bool is_switch() const { return std::holds_alternative<bool*>(field); }
@@ -64,8 +78,8 @@ struct CliOption {
   }  // a switch that is set, and that --no-NAME sets back
   bool is_axis() const;
   bool is_pair() const { return pair_; }
-  Decides decides() const { return decides_; }
-  bool may_differ_by_trial() const { return decides_ == Decides::result && !same_for_all_; }
+  Scope scope() const { return scope_; }
+  bool decides_results() const { return scope_ == Scope::trial || scope_ == Scope::run; }
   const std::vector<std::string>& names() const { return names_; }
   std::string value_name() const;  // "N", "N,...", "NAME"
 
@@ -87,6 +101,10 @@ struct CliOption {
   std::string json() const;  // "[6,24]"
 
  private:
+  CliOption& one_of_values(std::string noun, const EnumVariable::Names& values, const std::type_info& type);
+  bool takes_text() const;
+  std::string name_of_value(const EnumVariable& variable) const;
+  long long value_named(const EnumVariable& variable, const std::string& where, const std::string& name) const;
   CliOption& bound(double& limit, double value, bool& open, bool is_open);
   void set_at(const void* original, void* copy, std::size_t size, const AxisValue& value) const;
   template <class T>
@@ -107,8 +125,8 @@ struct CliOption {
   std::vector<std::string> names_;
   std::string word_;
   std::string value_name_;
-  bool pair_ = false, same_for_all_ = false, methods_ = false, as_typed_ = false;
-  Decides decides_ = Decides::result;
+  bool pair_ = false, methods_ = false, as_typed_ = false;
+  Scope scope_ = Scope::trial;
 };
 
 }  // namespace plumb::lab

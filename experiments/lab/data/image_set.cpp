@@ -6,6 +6,7 @@
 
 #include <fmt/ranges.h>
 
+#include "core/enum_names.h"
 #include "core/error.h"
 #include "experiments/lab/data/image_file.h"
 
@@ -67,16 +68,11 @@ Pixels fitted(const Pixels& image, std::int64_t height, std::int64_t width, doub
   return part;
 }
 
-const std::vector<std::string>& normalization_names() {
-  static const std::vector<std::string> names{"data", "imagenet", "half"};
-  return names;
-}
-
-Normalization normalization_named(const std::string& name, const ImageSet& set) {
-  if (name == "data") return normalization_of(set);
-  check(set.channels == 3, "[normalization] expected three channels for {}, got {}; choose data", name, set.channels);
-  if (name == "imagenet") return {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
-  check(name == "half", "[normalization] expected one of {}, got {}", fmt::join(normalization_names(), ", "), name);
+Normalization normalization_of(const ImageSet& set, NormalizationKind kind) {
+  if (kind == NormalizationKind::data) return normalization_of(set);
+  check(set.channels == 3, "[normalization] expected three channels for {}, got {}; choose data", enum_name(kind),
+        set.channels);
+  if (kind == NormalizationKind::imagenet) return {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
   return {{0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}};
 }
 

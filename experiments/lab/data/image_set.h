@@ -1,6 +1,7 @@
 // Labelled images: in memory, as bytes, or in files that are read when they are wanted.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -49,10 +50,14 @@ struct Normalization {
 // The statistics of a set's own pixels (of files: fitted, each is read once), the same bits on every machine. A channel
 // that is constant gets std 1, so that it becomes 0. Error when the set is empty.
 Normalization normalization_of(const ImageSet& set);
-// By name: "data", the set's own; "imagenet", what timm's CaiT and DeiT were trained with; "half", (0.5, 0.5), as its
-// other ViTs. The named ones are for three channels.
-const std::vector<std::string>& normalization_names();
-Normalization normalization_named(const std::string& name, const ImageSet& set);
+// Whose statistics a normalization has. The last two are for three channels.
+enum class NormalizationKind {
+  data,      // the set's own
+  imagenet,  // what timm's CaiT and DeiT were trained with
+  half       // (0.5, 0.5), as timm's other ViTs
+};
+constexpr auto names_of(NormalizationKind) { return std::array{"data", "imagenet", "half"}; }
+Normalization normalization_of(const ImageSet& set, NormalizationKind kind);
 
 // Of a set in memory. Images lower or narrower than `side` get a border of zero bytes that centres them (an odd
 // remainder goes to the bottom and the right).

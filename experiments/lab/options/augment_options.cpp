@@ -16,9 +16,8 @@ void AugmentOptions::declare(Cli& cli) {
   const auto help = [&](const std::string& text) { return text + as; };
   cli.option("--augment", &augment,
              "Of training images: none, light (crops and flips), or deit, as DeiT and CaiT train")
-      .one_of("augmentation", {"none", "light", "deit"});
-  cli.option("--flip", &flip, help("Mirror half of the images, left to right"))
-      .one_of("choice", {"augment", "on", "off"});
+      .one_of("augmentation");
+  cli.option("--flip", &flip, help("Mirror half of the images, left to right")).one_of("choice");
   cli.option("--crop-padding", &crop_padding, help("Shift images by up to so many pixels each way"))
       .at_least(0)
       .or_word("augment");
@@ -61,10 +60,10 @@ void AugmentOptions::declare_smoothing(Cli& cli) {
 
 Augmentation AugmentOptions::make(const std::string& data, const ImageSet& images, std::int64_t batch) const {
   const std::int64_t side = std::min(images.height, images.width);
-  Augmentation a = augment == "deit"    ? deit_augmentation(side)
-                   : augment == "light" ? light_augmentation()
-                                        : Augmentation();
-  a.flip = flip == "augment" ? a.flip && mirrors_keep_class(data) : flip == "on";
+  Augmentation a = augment == AugmentKind::deit    ? deit_augmentation(side)
+                   : augment == AugmentKind::light ? light_augmentation()
+                                                   : Augmentation();
+  a.flip = flip == FlipChoice::augment ? a.flip && mirrors_keep_class(data) : flip == FlipChoice::on;
   if (crop_padding) a.crop_padding = *crop_padding;
   if (crop_scale) a.crop_scale = *crop_scale;
   if (crop_scale && a.crop_scale < 1 && !crop_padding) a.crop_padding = 0;
@@ -85,12 +84,12 @@ Augmentation AugmentOptions::make(const std::string& data, const ImageSet& image
 }
 
 bool AugmentOptions::any() const {
-  return augment != "none" || flip == "on" || crop_padding.value_or(0) > 0 || crop_scale.value_or(1) < 1 ||
-         rand_augment.value_or(0) > 0 || erase.value_or(0) > 0 || mixup.value_or(0) > 0 || cutmix.value_or(0) > 0 ||
-         smoothing() > 0;
+  return augment != AugmentKind::none || flip == FlipChoice::on || crop_padding.value_or(0) > 0 ||
+         crop_scale.value_or(1) < 1 || rand_augment.value_or(0) > 0 || erase.value_or(0) > 0 || mixup.value_or(0) > 0 ||
+         cutmix.value_or(0) > 0 || smoothing() > 0;
 }
 
-double AugmentOptions::smoothing() const { return label_smoothing.value_or(augment == "deit" ? 0.1 : 0); }
+double AugmentOptions::smoothing() const { return label_smoothing.value_or(augment == AugmentKind::deit ? 0.1 : 0); }
 
 std::string AugmentOptions::describe(const Augmentation& a) const {
   std::vector<std::string> parts;

@@ -1,6 +1,7 @@
 // What is done to training images, by name: none, light, or as DeiT and CaiT do it; and each switch by itself.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,8 +12,15 @@ namespace plumb::lab {
 
 class Cli;
 
+enum class AugmentKind { none, light, deit };  // light: crops and flips
+constexpr auto names_of(AugmentKind) { return std::array{"none", "light", "deit"}; }
+
+enum class FlipChoice { augment, on, off };  // augment: as the kind has it, where a mirrored image is of the same class
+constexpr auto names_of(FlipChoice) { return std::array{"augment", "on", "off"}; }
+
 struct AugmentOptions {
-  std::string augment = "none", flip = "augment";
+  AugmentKind augment = AugmentKind::none;
+  FlipChoice flip = FlipChoice::augment;
   // Nothing: as `augment` has it.
   std::optional<std::int64_t> crop_padding, rand_augment, repeats;
   std::optional<double> crop_scale, magnitude, erase, mixup, cutmix, label_smoothing;

@@ -5,33 +5,39 @@
 
 namespace plumb::lab {
 
-Device device_named(const std::string& text) {
-  for (const Device device : {Device::cpu, Device::reference, Device::cuda}) {
-    if (text != name(device)) continue;
-    const std::string why = in_host_memory(device) ? "" : why_no_cuda();
-    check(why.empty(), "--device {}: {}", text, why);
-    return device;
+Device device_of(DeviceChoice choice) {
+  switch (choice) {
+    case DeviceChoice::cpu:
+      return Device::cpu;
+    case DeviceChoice::reference:
+      return Device::reference;
+    case DeviceChoice::cuda:
+      break;
+    case DeviceChoice::automatic:
+      fail("expected a device, cpu, cuda or reference, got auto; best_device() says which it is");
   }
-  fail(fmt::format("expected a device, cpu, cuda or reference, got {}", text));
-}
-
-Device best_device() {
   const std::string why = why_no_cuda();
-  if (why.empty()) return Device::cuda;
-  note_error(fmt::format("--device auto: the CPU ({})\n", why));
-  return Device::cpu;
+  check(why.empty(), "--device cuda: {}", why);
+  return Device::cuda;
 }
 
-Precision precision_of(const std::string& dtype) { return dtype == "bf16" ? Precision::bf16 : Precision::f32; }
+DeviceChoice best_device() {
+  const std::string why = why_no_cuda();
+  if (why.empty()) return DeviceChoice::cuda;
+  note_error(fmt::format("--device auto: the CPU ({})\n", why));
+  return DeviceChoice::cpu;
+}
 
-Precision precision_for(const std::string& dtype, Device device) {
-  if (precision_of(dtype) == Precision::bf16 && device == Device::cpu)
+Precision precision_of(NumberFormat format) { return format == NumberFormat::bf16 ? Precision::bf16 : Precision::f32; }
+
+Precision precision_for(NumberFormat format, Device device) {
+  if (precision_of(format) == Precision::bf16 && device == Device::cpu)
     note_error(fmt::format(
         "--dtype bf16: operands of products are rounded to bf16 and multiplied by {}{}\n", bf16_products().instructions,
         bf16_products().faster_than_f32
             ? ""
             : ", as this processor has none that are faster: expect results of bf16 in the time of f32"));
-  return precision_of(dtype);
+  return precision_of(format);
 }
 
 }  // namespace plumb::lab

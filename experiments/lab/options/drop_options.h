@@ -11,10 +11,14 @@ class Cli;
 
 struct DropOptions {
   double drop_key = 0, attn_drop = 0, drop_head = 0, drop_path = 0;
-  std::string drop_key_schedule = "constant", drop_key_shape = "plain", drop_key_sharing = "per_entry",
-              drop_key_match = "rate", empty_rows = "keep_all";
-  std::int64_t drop_key_window = 0;  // 0: the shape's own
-  std::string drop_path_schedule = "uniform", drop_path_form = "rescaled";
+  nn::Schedule drop_key_schedule = nn::Schedule::constant;
+  DropShape drop_key_shape = DropShape::plain;
+  DropSharing drop_key_sharing = DropSharing::per_entry;
+  nn::DropMatch drop_key_match = nn::DropMatch::rate;
+  EmptyRow empty_rows = EmptyRow::keep_all;
+  std::int64_t drop_key_window = 0;                          // 0: the shape's own
+  nn::Schedule drop_path_schedule = nn::Schedule::constant;  // uniform, or increasing: linear
+  nn::DropPathForm drop_path_form = nn::DropPathForm::rescaled;
 
   // Declares them in the section Dropping.
   void declare(Cli& cli);

@@ -16,26 +16,25 @@ void NetworkOptions::declare(Cli& cli) {
   cli.option("--dim", &dim, "Width").at_least(1).at_most(largest_size);
   cli.option("--heads", &heads, "Attention heads").at_least(1).at_most(largest_size);
   cli.option("--patch", &patch, "Side of a patch in pixels").at_least(1).at_most(largest_size);
-  cli.option("--pool", &pool, "What the head reads: a class token, or the mean of the patches")
-      .one_of("pool", {"token", "mean"});
+  cli.option("--pool", &pool, "What the head reads: a class token, or the mean of the patches").one_of("pool");
   cli.option("--recipe", &recipe,
              "Everything equal but the gate, or weights, head, rates of scalars and warm-up of each method's paper, or "
              "DeiT's where that says nothing")
-      .one_of("recipe", {"shared", "paper"});
-  std::vector<std::string> inits = nn::base_names();
-  inits.insert(inits.begin(), {"recipe", "recipe_scaled"});
+      .one_of("recipe");
   cli.option("--weight-init", &weight_init,
              "The base of the weights, before a method scales them: as --recipe has it; the same with a deviation of "
              "0.02, DeiT's, as a width other than "
              "384 would have it; or one for all methods")
-      .one_of("base", inits);
+      .one_of("base");
   drop.declare(cli);
 }
 
 nn::Recipe NetworkOptions::recipe_of(const nn::Method& method) const {
-  nn::Recipe r = recipe == "paper" ? method.paper : nn::Recipe();
-  if (weight_init == "recipe" || (weight_init == "recipe_scaled" && r.base != nn::Base::truncated_normal)) return r;
-  r.base = weight_init == "recipe_scaled" ? nn::Base::scaled_normal : nn::base_named(weight_init);
+  nn::Recipe r = recipe == RecipeKind::paper ? method.paper : nn::Recipe();
+  if (weight_init == WeightInit::recipe ||
+      (weight_init == WeightInit::recipe_scaled && r.base != nn::Base::truncated_normal))
+    return r;
+  r.base = weight_init == WeightInit::recipe_scaled ? nn::Base::scaled_normal : nn::base_named(enum_name(weight_init));
   if (!r.source.empty()) r.source += "; weights as --weight-init has them";
   return r;
 }
@@ -57,31 +56,31 @@ nn::ViTOptions NetworkOptions::vit(const ImageSet& images, std::int64_t steps) c
           .attention_dropout = drop.attn_drop,
           .drop_head = drop.head(steps),
           .drop_path = drop.path(),
-          .pool = pool == "mean" ? nn::Pool::mean : nn::Pool::token};
+          .pool = pool};
 }
 
 std::string NetworkOptions::describe(const ImageSet& images) const {
   const std::int64_t side = patches(*this, images);
-  return fmt::format(
-      "ViT, dim {}, {} heads, patch {}, {}", dim, heads, patch,
-      pool == "mean" ? fmt::format("mean of {} tokens", side * side) : fmt::format("{} tokens", side * side + 1));
+  return fmt::format("ViT, dim {}, {} heads, patch {}, {}", dim, heads, patch,
+                     pool == nn::Pool::mean ? fmt::format("mean of {} tokens", side * side)
+                                            : fmt::format("{} tokens", side * side + 1));
 }
 
 std::string NetworkOptions::describe_recipe() const {
-  if (recipe == "shared")
+  if (recipe == RecipeKind::shared)
     return fmt::format(
         "shared, everything equal but the gate: weights {} (patch embedding: uniform), of the same draws; an ordinary "
         "head; one learning rate",
         nn::name(recipe_of(nn::Method()).base));
   const std::string own = "each method's own: ", rest = "head, rates of scalars and warm-up of its paper";
-  if (weight_init == "recipe") return own + "weights, " + rest;
-  if (weight_init == "recipe_scaled")
+  if (weight_init == WeightInit::recipe) return own + "weights, " + rest;
+  if (weight_init == WeightInit::recipe_scaled)
     return own + "weights, " + rest + "; in place of a std of 0.02: " + nn::name(nn::Base::scaled_normal);
-  return own + rest + "; weights: " + nn::name(nn::base_named(weight_init));
+  return own + rest + "; weights: " + nn::name(nn::base_named(enum_name(weight_init)));
 }
 
 std::string NetworkOptions::describe_warmup(std::optional<std::int64_t> given) const {
-  return given ? fmt::format("{}", *given) : recipe == "paper" ? "as each paper has it" : "0";
+  return given ? fmt::format("{}", *given) : recipe == RecipeKind::paper ? "as each paper has it" : "0";
 }
 
 std::string NetworkOptions::describe_recipe_of(const nn::Method& method) const {
@@ -94,7 +93,7 @@ std::string NetworkOptions::describe_recipe_of(const nn::Method& method) const {
 
 std::string NetworkOptions::describe_drop_key(const ImageSet& images) const {
   const std::int64_t side = patches(*this, images);
-  return drop.describe_key(side * side + (pool == "token"), {side, side});
+  return drop.describe_key(side * side + (pool == nn::Pool::token), {side, side});
 }
 
 }  // namespace plumb::lab

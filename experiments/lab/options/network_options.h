@@ -1,20 +1,31 @@
 // The ViT that a study is about, as far as the command line decides it.
 #pragma once
 
+#include <array>
+
 #include "experiments/lab/data/image_set.h"
 #include "experiments/lab/options/drop_options.h"
 #include "nn/models/vit.h"
 
 namespace plumb::lab {
 
+// Whether everything is equal but the gate, or as each method's paper prescribes (nn::Recipe).
+enum class RecipeKind { shared, paper };
+constexpr auto names_of(RecipeKind) { return std::array{"shared", "paper"}; }
+
+// The base of the weights: as the recipe has it; the same with its 0.02 at this width (scaled_normal); or one of
+// nn::Base, under its name, for all methods.
+enum class WeightInit { recipe, recipe_scaled, truncated_normal, xavier, xavier_normal, xavier_packed, scaled_normal };
+constexpr auto names_of(WeightInit) {
+  return std::array{"recipe",        "recipe_scaled", "truncated_normal", "xavier",
+                    "xavier_normal", "xavier_packed", "scaled_normal"};
+}
+
 struct NetworkOptions {
   std::int64_t dim = 64, heads = 2, patch = 8;
-  std::string pool = "mean";
-  std::string recipe =
-      "shared";  // everything equal but the gate; or "paper": as each method's paper prescribes (nn::Recipe)
-  // The base of the weights: as the recipe has it; the same with its 0.02 at this width (scaled_normal); or one of
-  // nn::base_names() for all methods.
-  std::string weight_init = "recipe";
+  nn::Pool pool = nn::Pool::mean;
+  RecipeKind recipe = RecipeKind::shared;
+  WeightInit weight_init = WeightInit::recipe;
   DropOptions drop;
 
   void declare(Cli& cli);

@@ -2,33 +2,15 @@
 
 #include <algorithm>
 
-#include "core/names.h"
 #include "experiments/lab/cli/cli.h"
 #include "experiments/lab/options/study_options.h"
 
 namespace plumb::lab {
-namespace {
-
-// In the order of the names.
-enum class OptimizerKind { adamw, sgd, lamb, adagrad };
-enum class ScheduleKind { constant, cosine, inverse_sqrt, step };
-
-OptimizerKind optimizer_named(const std::string& name) {
-  return static_cast<OptimizerKind>(index_of_name("optimizer", optimizer_names(), name));
-}
-ScheduleKind schedule_named(const std::string& name) {
-  return static_cast<ScheduleKind>(index_of_name("learning_rate", schedule_names(), name));
-}
-
-}  // namespace
-
 void OptimizationOptions::declare(Cli& cli) {
   cli.section("Training");
   cli.option("--lr", &lr, "Peak learning rate").above(0);
-  cli.option("--optimizer", &optimizer, "Optimizer; sgd has Nesterov's momentum 0.9")
-      .one_of("optimizer", optimizer_names());
-  cli.option("--schedule", &schedule, "Course of the learning rate after the warm-up")
-      .one_of("schedule", schedule_names());
+  cli.option("--optimizer", &optimizer, "Optimizer; sgd has Nesterov's momentum 0.9").one_of("optimizer");
+  cli.option("--schedule", &schedule, "Course of the learning rate after the warm-up").one_of("schedule");
   cli.option("--weight-decay", &weight_decay, "Weight decay, of weights only").at_least(0);
   cli.option("--clip-norm", &clip_norm, "Largest norm of all gradients together; 0: any").at_least(0);
   cli.option("--ema-decay", &ema_decay,
@@ -48,7 +30,7 @@ std::unique_ptr<nn::Optimizer> OptimizationOptions::make(std::vector<nn::Paramet
 std::string OptimizationOptions::describe(const StudyOptions& run, const std::string& rates,
                                           const std::string& warmup) const {
   return fmt::format("{} steps of batch {}, {}, decay {} on weights, peak rate {}, warm-up {}, {}{}", run.steps,
-                     run.batch, optimizer_title(optimizer), weight_decay, rates, warmup, schedule_title(schedule),
+                     run.batch, title(optimizer), weight_decay, rates, warmup, title(schedule),
                      clip_norm > 0 ? fmt::format(", gradients clipped at norm {}", clip_norm) : "");
 }
 
@@ -56,30 +38,20 @@ std::string OptimizationOptions::describe_evaluated() const {
   return ema_decay > 0 ? fmt::format("their moving average, decay {} after a warm-up", ema_decay) : "the last";
 }
 
-const std::vector<std::string>& optimizer_names() {
-  static const std::vector<std::string> names{"adamw", "sgd", "lamb", "adagrad"};
-  return names;
-}
-
-const std::vector<std::string>& schedule_names() {
-  static const std::vector<std::string> names{"constant", "cosine", "inverse_sqrt", "step"};
-  return names;
-}
-
-std::string optimizer_title(const std::string& name) {
+const char* title(OptimizerKind optimizer) {
   constexpr const char* titles[] = {"AdamW", "SGD with Nesterov's momentum 0.9", "LAMB", "Adagrad"};
-  return titles[static_cast<int>(optimizer_named(name))];
+  return titles[static_cast<int>(optimizer)];
 }
 
-std::string schedule_title(const std::string& name) {
+const char* title(ScheduleKind schedule) {
   constexpr const char* titles[] = {"constant", "cosine to 0", "inverse square root of the step",
                                     "a tenth from half of the steps on, a hundredth from three quarters"};
-  return titles[static_cast<int>(schedule_named(name))];
+  return titles[static_cast<int>(schedule)];
 }
 
-std::unique_ptr<nn::Optimizer> make_optimizer(const std::string& name, std::vector<nn::Parameter> ps,
+std::unique_ptr<nn::Optimizer> make_optimizer(OptimizerKind optimizer, std::vector<nn::Parameter> ps,
                                               const nn::LearningRate& rate, double weight_decay, double clip_norm) {
-  switch (optimizer_named(name)) {
+  switch (optimizer) {
     case OptimizerKind::sgd:
       return std::make_unique<nn::Sgd>(
           std::move(ps),
@@ -98,10 +70,10 @@ std::unique_ptr<nn::Optimizer> make_optimizer(const std::string& name, std::vect
       std::move(ps), nn::AdamWOptions{.lr = rate, .weight_decay = weight_decay, .clip_norm = clip_norm});
 }
 
-nn::LearningRate make_schedule(const std::string& name, double peak, std::int64_t warmup, std::int64_t steps) {
+nn::LearningRate make_schedule(ScheduleKind schedule, double peak, std::int64_t warmup, std::int64_t steps) {
   check(0 <= warmup && warmup <= steps, "[learning_rate] expected warm-up steps in 0..{}, got {}", steps, warmup);
   const std::int64_t rest = std::max<std::int64_t>(steps - warmup, 1);
-  switch (schedule_named(name)) {
+  switch (schedule) {
     case ScheduleKind::constant:
       return nn::warmup_constant(peak, warmup);
     case ScheduleKind::inverse_sqrt:

@@ -26,7 +26,7 @@ StudyOptions::Shard StudyOptions::shard_of_call() const {
 
 void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
   cli.section("Axes");
-  cli.option("--seeds", &seeds, "Seeds; each is a run of its own").at_least(0).decides_which_trials();
+  cli.option("--seeds", &seeds, "Seeds; each is a run of its own").at_least(0).scope(Scope::study);
 
   cli.section("Training");
   cli.option("--steps", &steps, "Optimizer steps of a run")
@@ -38,38 +38,38 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
   else
     cli.option("--warmup", &warmup, rising + "; recipe: as --recipe has it").at_least(0).or_word("recipe");
   cli.option("--batch", &batch, "Samples in a step").at_least(1).at_most(1 << 20);
-  cli.option("--data", &data, "Data set").one_of("data set", choices.data).same_for_all();
-  cli.option("--data-dir", &data_dir, "Folder with the files of the data set").value_name("DIR").decides_speed_only();
+  cli.option("--data", &data, "Data set").one_of("data set", choices.data).scope(Scope::run);
+  cli.option("--data-dir", &data_dir, "Folder with the files of the data set").value_name("DIR").scope(Scope::speed);
   cli.option("--image-folder", &image_folder,
              "Images by class, PNG or JPEG, in DIR/train/CLASS and DIR/val/CLASS, or DIR/CLASS: the same as --data "
              "image-folder --data-dir DIR")
       .value_name("DIR")
-      .decides_speed_only();
+      .scope(Scope::speed);
   cli.option("--image-size", &image_size,
              "Side to which the images of an image folder are resized; native: that of the first training image, its "
              "shorter one")
       .at_least(1)
       .at_most(4096)
       .or_word("native")
-      .same_for_all();
+      .scope(Scope::run);
   cli.option("--image-crop", &image_crop, "Share of an evaluated image's shorter side that is kept, in the middle")
       .at_least(0.05)
       .at_most(1)
-      .same_for_all();
+      .scope(Scope::run);
   cli.option("--normalization", &normalization,
              "Means and deviations of pixels: the training images' own, ImageNet's, or one half; of an image folder "
              "ImageNet's")
-      .one_of("normalization", normalization_names())
-      .same_for_all();
+      .one_of("normalization")
+      .scope(Scope::run);
   cli.option("--train-images", &train_images, "Train on so many images, drawn by class; 0: all")
       .at_least(0)
-      .same_for_all();
+      .scope(Scope::run);
   cli.option("--validation-split", &validation_split,
              "Share of the training images, drawn by class, to validate on, so that the test set stays unseen; 0: "
              "validate on the published test set")
       .at_least(0)
       .below(1)
-      .same_for_all();
+      .scope(Scope::run);
   cli.option("--loss-limit", &loss_limit,
              "A loss that stays above so many times chance for 20 steps has diverged; 0: only one that is not finite")
       .at_least(0);
@@ -80,65 +80,64 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
   cli.section("Machine");
   cli.option("--dtype", &dtype, "Number format; bf16: of what is multiplied, sums and all else stay f32")
       .one_of("dtype", choices.dtypes)
-      .same_for_all();
+      .scope(Scope::run);
   cli.option("--device", &device, "Where to compute; auto: cuda, where there is such a device, else cpu")
       .one_of("device", choices.devices)
-      .same_for_all();
+      .scope(Scope::run);
   cli.option("--deterministic", &deterministic, "The same bits for the same number of threads, or strictly for any")
-      .one_of("kind", {"threads", "strict"})
-      .same_for_all();
-  cli.option("--threads", &threads, "CPU threads").at_least(1).at_most(256).or_word("all").decides_speed_only();
+      .one_of("kind")
+      .scope(Scope::run);
+  cli.option("--threads", &threads, "CPU threads").at_least(1).at_most(256).or_word("all").scope(Scope::speed);
 
   cli.section("Sweep");
   cli.option("--jobs", &jobs, "Runs side by side, among which the threads are shared out")
       .at_least(1)
       .at_most(256)
-      .decides_speed_only();
+      .scope(Scope::speed);
   cli.option("--shard", &shard,
              "Only the I-th of N parts of the runs, into a folder of its own; bin/merge puts such folders together")
       .value_name("I/N")
-      .decides_speed_only();
+      .scope(Scope::speed);
   cli.option("--checkpoint-every", &checkpoint_every,
              "Minutes after which the state of a run is saved, for --resume to go on from; 0: never")
       .at_least(0)
-      .decides_speed_only();
+      .scope(Scope::speed);
   cli.option("--stop-hopeless", &stop_hopeless,
              "Stop a run whose mean loss over 20 steps, after half of its steps (20 or more), is still at least 98 % "
              "of chance; it counts as unfinished")
-      .decides_nothing_later();
+      .scope(Scope::call);
   cli.option("--accept-code", &accept_code, "Use runs of the folder that code of this hash has computed, too")
       .value_name("HASH")
-      .decides_nothing_later();
+      .scope(Scope::call);
 
   cli.section("Output");
   cli.option("--out", &out, "Folder of the results; a new one under runs/ by default")
       .value_name("DIR")
-      .decides_nothing_later();
-  cli.option("--resume", &resume, "Finish what the folder --out holds").decides_nothing_later();
-  cli.option("--overwrite", &overwrite, "Delete the results that the folder --out holds").decides_nothing_later();
+      .scope(Scope::call);
+  cli.option("--resume", &resume, "Finish what the folder --out holds").scope(Scope::call);
+  cli.option("--overwrite", &overwrite, "Delete the results that the folder --out holds").scope(Scope::call);
   cli.option("--dry-run", &dry_run, "Check all that can be checked, list the runs and what they cost, and start none")
-      .decides_nothing_later();
-  cli.option("--json", &json, "Print the result as JSON").decides_nothing_later();
+      .scope(Scope::call);
+  cli.option("--json", &json, "Print the result as JSON").scope(Scope::call);
   cli.option("--profile", &profile,
              fmt::format("Time steps {} to {} of the first run by kernel and module: a table on stderr and in "
                          "profile.txt, and a trace for Perfetto in "
                          "profile.json",
                          first_profiled_step, last_profiled_step))
-      .decides_nothing_later();
+      .scope(Scope::call);
   cli.option("--save-weights", &save_weights,
              "Save each run's weights as they are evaluated, in weights/ as safetensors")
-      .decides_nothing_later();
+      .scope(Scope::call);
   cli.option("--tensorboard", &tensorboard, "Write each finished run's numbers for TensorBoard, in tensorboard/")
-      .decides_nothing_later();
-  cli.option("--no-progress", &no_progress, "No progress bar, only a line for each finished run")
-      .decides_nothing_later();
+      .scope(Scope::call);
+  cli.option("--no-progress", &no_progress, "No progress bar, only a line for each finished run").scope(Scope::call);
   cli.section(Cli::instead);
-  cli.option("--rebuild", &rebuild, "Write tables and report of --out anew from its ledger").decides_nothing_later();
+  cli.option("--rebuild", &rebuild, "Write tables and report of --out anew from its ledger").scope(Scope::call);
   cli.option("--replay", &replay,
              "Repeat the end of a diverged run of --out in f32 and f64, and say what went wrong; the run as --dry-run "
              "prints it")
       .value_name("RUN")
-      .decides_nothing_later();
+      .scope(Scope::call);
 
   const auto defaults = std::make_shared<std::pair<std::int64_t, std::int64_t>>();
   cli.when_defaults_are_set([this, defaults] { *defaults = {steps, warmup.value_or(0)}; });
@@ -162,9 +161,9 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
     const bool in_files = data == "image-folder";
     for (const char* option : {"--image-size", "--image-crop"})
       usage_check(in_files || !cli.typed(option), "{} is about images in files; give --image-folder with it", option);
-    if (in_files && !cli.given("--normalization")) normalization = "imagenet";
-    if (device == "auto") {
-      device = name(best_device());  // settings, keys and reports have what was taken
+    if (in_files && !cli.given("--normalization")) normalization = NormalizationKind::imagenet;
+    if (device == DeviceChoice::automatic) {
+      device = best_device();  // settings, keys and reports have what was taken
       if (cli.has("--device") && !cli.given("--device")) cli.explain("--device", "ours: auto, what there is");
     }
     usage_check(warmup.value_or(0) <= steps || !cli.left_out().empty(), "--warmup {} is longer than --steps {}",
@@ -179,7 +178,7 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
                 modes.empty() ? "" : modes.front());
     if (dry_run && (rebuild || !replay.empty())) modes.push_back("--dry-run");
     usage_check(modes.size() <= 1, "{} exclude each other; give one", fmt::join(modes, " and "));
-    usage_check(jobs == 1 || deterministic == "strict",
+    usage_check(jobs == 1 || deterministic == Determinism::strict,
                 "--jobs {} changes the threads of a run, and with --deterministic threads its bits; give "
                 "--deterministic strict or --jobs 1",
                 jobs);

@@ -11,17 +11,20 @@
 #include <string>
 #include <vector>
 
+#include "core/enum_names.h"
+#include "experiments/lab/data/image_set.h"
 #include "experiments/lab/data/open_data.h"
+#include "experiments/lab/options/device.h"
 
 namespace plumb::lab {
 
 class Cli;
 
-// The names that --data, --dtype and --device take.
+// What --data, --dtype and --device take.
 struct StudyChoices {
   std::vector<std::string> data = data_set_names();
-  std::vector<std::string> dtypes{"fp32", "bf16", "fp64"};
-  std::vector<std::string> devices{"cpu", "cuda", "auto", "reference"};
+  std::vector<NumberFormat> dtypes = enum_values<NumberFormat>();
+  std::vector<DeviceChoice> devices = enum_values<DeviceChoice>();
   std::int64_t least_steps = 1;
 };
 
@@ -48,14 +51,14 @@ struct StudyOptions {
   std::string data_dir;      // "": where the data set looks by itself
   std::string image_folder;  // "": none; else data is image-folder, and this data_dir
   std::optional<std::int64_t> image_size =
-      224;                             // side of what an image folder's become; nothing: as they are (FolderOptions)
-  std::int64_t train_images = 0;       // how many images to train on, 0: all
-  double image_crop = 1;               // data/image_folder.h
-  std::string normalization = "data";  // data/image_set.h
+      224;                        // side of what an image folder's become; nothing: as they are (FolderOptions)
+  std::int64_t train_images = 0;  // how many images to train on, 0: all
+  double image_crop = 1;          // data/image_folder.h
+  NormalizationKind normalization = NormalizationKind::data;
   double validation_split = 0;  // share of the training images to validate on; 0: the published test set (data/split.h)
-  std::string dtype = "fp32";
-  std::string device = "cpu";
-  std::string deterministic = "strict";
+  NumberFormat dtype = NumberFormat::fp32;
+  DeviceChoice device = DeviceChoice::cpu;  // once the command line is read, not automatic
+  Determinism deterministic = Determinism::strict;
   std::optional<std::int64_t> threads;  // nothing: all that this process may use
   double loss_limit = 10;               // divergence.h
 

@@ -27,10 +27,10 @@ ImageData data_of(const StudyOptions& o) {
 
 Machine machine_of(const StudyOptions& o) {
   set_num_threads(static_cast<int>(o.threads.value_or(0)));
-  set_strict_determinism(o.deterministic == "strict");
+  set_strict_determinism(o.deterministic == Determinism::strict);
   // What bf16 was asked for ran in is a fact of the machine.
   return {.device = (in_host_memory(defaults().device) ? "" : cuda_description() + ", host: ") + cpu_description() +
-                    (o.dtype == "bf16"
+                    (o.dtype == NumberFormat::bf16
                          ? fmt::format(", products in bf16{}", defaults().device == Device::cpu
                                                                    ? fmt::format(" by {}", bf16_products().instructions)
                                                                    : "")
@@ -79,14 +79,14 @@ DataFacts facts_of(const ImageData& data) {
 }  // namespace
 
 Defaults defaults_for(const StudyOptions& o) {
-  return {.dtype = o.dtype == "fp64" ? DType::f64 : DType::f32, .device = device_named(o.device)};
+  return {.dtype = o.dtype == NumberFormat::fp64 ? DType::f64 : DType::f32, .device = device_of(o.device)};
 }
 
 Setup::Setup(const StudyOptions& o)
     : defaults_(defaults_for(o)),
       precision_(precision_for(o.dtype, defaults().device)),
       data(data_of(o)),
-      normalization(normalization_named(o.normalization, data.train)),
+      normalization(normalization_of(data.train, o.normalization)),
       machine(machine_of(o)),
       arithmetic(without_threads(machine.device)),
       facts(facts_of(data)) {}

@@ -19,7 +19,7 @@ void declare_best_lr(StudyDeclaration& study) {
                           "the other axes; the other seeds train at "
                           "that one, and are judged",
                           rates->option))
-      .decides_which_trials();
+      .scope(Scope::study);
   study.cli.rule([&study, &rates = *rates] {
     usage_check(!study.best_lr || std::get<std::vector<double>>(rates.values).size() > 1,
                 "--best-lr chooses among rates; give several, such as {} 1e-3,3e-3", rates.option);

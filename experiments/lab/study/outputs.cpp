@@ -62,7 +62,7 @@ NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) 
          {"drop-path", by_axis("--drop-path") ? "varied" : drop.describe_path()}});
   }
   if (const auto gates = std::ranges::find(study.axes, "gate", &AxisData::name);
-      gates != study.axes.end() && study.network.recipe == "paper")
+      gates != study.axes.end() && study.network.recipe == RecipeKind::paper)
     if (const auto* names = std::get_if<std::vector<std::string>>(&gates->values))
       for (const std::string& name : *names)
         texts.emplace_back("recipe of " + name, study.network.describe_recipe_of(nn::method_named(name)));
@@ -73,7 +73,7 @@ NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) 
   const Json fixed = Json::parse(study.cli.fixed_settings());
   for (const std::string& key : study.own_settings)
     texts.emplace_back(key, fixed[key].is_string() ? fixed[key].get<std::string>() : fixed[key].dump());
-  texts.emplace_back("number format", study.options.dtype);
+  texts.emplace_back("number format", enum_name(study.options.dtype));
   return texts;
 }
 

@@ -69,7 +69,7 @@ double Plan::cost_of(const Point& point) const {
 std::string Plan::key_of(const Point& point, const DataFacts& data) const {
   // Strictly deterministic trials have the same bits on any number of threads.
   const std::string threads =
-      study_.options.deterministic == "strict" ? "" : fmt::format("\n{} threads", num_threads());
+      study_.options.deterministic == Determinism::strict ? "" : fmt::format("\n{} threads", num_threads());
   return hash_of(
       fmt::format("{}\n{}\n{}\n{}{}", study_.name, study_.cli.fixed_settings(), data.hash, to_json(point), threads));
 }

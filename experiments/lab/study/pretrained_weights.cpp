@@ -52,9 +52,9 @@ Normalization normalization_for(const nn::ModelCard& card, const StudyOptions& r
                                 const ImageSet* training) {
   if (!cli.given("--normalization") && !card.mean.empty())
     return {{card.mean.begin(), card.mean.end()}, {card.std.begin(), card.std.end()}};
-  usage_check(training || run.normalization != "data",
+  usage_check(training || run.normalization != NormalizationKind::data,
               "--normalization data: these images are not what the model was trained on; choose imagenet or half");
-  return normalization_named(run.normalization, training ? *training : ImageSet{.channels = card.channels()});
+  return normalization_of(training ? *training : ImageSet{.channels = card.channels()}, run.normalization);
 }
 
 std::string describe(const nn::ModelCard& card) {
@@ -229,19 +229,19 @@ void PretrainedWeights::declare(Cli& cli) {
              "Trained weights, safetensors under timm's names or as --save-weights writes them; the model's sizes are "
              "the file's")
       .value_name("FILE")
-      .decides_speed_only();
+      .scope(Scope::speed);
   cli.option("--weights-hash", &hash_, "What --weights must hold; set from the file, and recorded")
       .value_name("HASH")
-      .same_for_all();
+      .scope(Scope::run);
   cli.option("--fine-tune", &fine_tune_,
              "Train them on: a head for other classes is new, positions are resized to other images");
   cli.option("--evaluate", &evaluate_,
              "Train nothing: print the likeliest classes of --image-folder's images or the scores on --data's, with a "
              "report and pictures in --out")
-      .decides_nothing_later();
+      .scope(Scope::call);
   cli.option("--class-names", &class_names_, "Names of the classes of --weights, one a line")
       .value_name("FILE")
-      .decides_speed_only();
+      .scope(Scope::speed);
   cli.rule([this, &cli] {
     usage_check(!path_.empty() || !(evaluate_ || fine_tune_), "--{} is about --weights FILE; give it",
                 evaluate_ ? "evaluate" : "fine-tune");
@@ -294,15 +294,15 @@ void PretrainedWeights::take_images(Cli& cli, StudyOptions& run) {
     run.image_size = card().image();
     cli.explain("--image-size", path_);
   }
-  const auto is = [&](const char* name) {
-    const Normalization n = normalization_named(name, {.channels = 3});
+  const auto is = [&](NormalizationKind kind) {
+    const Normalization n = normalization_of({.channels = 3}, kind);
     const auto near = [](const std::vector<double>& a, const std::vector<float>& b) {
       return a.size() == b.size() &&
              std::equal(a.begin(), a.end(), b.begin(), [](double x, float y) { return std::abs(x - y) < 1e-6; });
     };
     return near(card().mean, n.mean) && near(card().std, n.std);
   };
-  if (!cli.given("--normalization") && is("half")) run.normalization = "half";
+  if (!cli.given("--normalization") && is(NormalizationKind::half)) run.normalization = NormalizationKind::half;
 }
 
 void PretrainedWeights::take_init(Cli& cli, double& init) {

@@ -35,7 +35,14 @@ class PretrainedWeights {
   // Sets an option's variable as the file has it. Throws UsageError where the command line gave it otherwise.
   template <class T>
   void decide(Cli& cli, const std::string& option, T& variable, const T& there) {
-    usage_check(!cli.given(option) || variable == there, "{} {}: {} has {}", option, variable, path_, there);
+    const auto shown = [](const T& value) {
+      if constexpr (NamedEnum<T>)
+        return enum_name(value);
+      else
+        return value;
+    };
+    usage_check(!cli.given(option) || variable == there, "{} {}: {} has {}", option, shown(variable), path_,
+                shown(there));
     variable = there;
     cli.explain(option, path_);
   }

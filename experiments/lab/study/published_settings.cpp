@@ -37,7 +37,7 @@ void note_constants(Study& study, Methods methods) {
     for (const char* gate : {"layerscale", "scalar_gate"})
       if (std::ranges::find(names, gate) != names.end() && !study.cli().has("--epsilons"))
         line(fmt::format("eps of {}", gate), "by depth", nn::layerscale_init_source(36) + "; between them ours");
-    if (study.network().recipe == "paper")
+    if (study.network().recipe == RecipeKind::paper)
       for (const std::string& name : names)
         text += fmt::format("  {:<22} {}\n", name, study.network().describe_recipe_of(nn::method_named(name)));
     return text + "Formulas, constants and sources of each method: docs/gates\n";
@@ -50,7 +50,7 @@ void explain(Study& study, const std::string& option, const std::string& source)
   if (study.cli().has(option)) study.cli().explain(option, source);
 }
 
-void set_deit_weights(Study& study) { study.network().weight_init = "recipe_scaled"; }
+void set_deit_weights(Study& study) { study.network().weight_init = WeightInit::recipe_scaled; }
 
 void set_deit_small(Study& study, Methods methods) {
   const std::string model = "facebookresearch/deit, models.py, deit_small_patch16_224",
@@ -59,12 +59,12 @@ void set_deit_small(Study& study, Methods methods) {
     for (const char* option : options) explain(study, option, source);
   };
   NetworkOptions& network = study.network();
-  network.dim = 384, network.heads = 6, network.patch = 16, network.pool = "token";
+  network.dim = 384, network.heads = 6, network.patch = 16, network.pool = nn::Pool::token;
   say(model, {"--dim", "--heads", "--patch", "--pool"});
-  network.recipe = "shared", network.weight_init = "recipe";
+  network.recipe = RecipeKind::shared, network.weight_init = WeightInit::recipe;
   say("facebookresearch/deit, models.py: the same initial weights for all", {"--recipe"});
   say("as --recipe has it", {"--weight-init"});
-  network.drop.drop_path = 0.1, network.drop.drop_path_schedule = "linear";
+  network.drop.drop_path = 0.1, network.drop.drop_path_schedule = nn::Schedule::increasing;
   say(recipe + "; CaiT has it uniform", {"--drop-path", "--drop-path-schedule"});
   say("facebookresearch/deit, through timm's DropPath", {"--drop-path-form"});
   say("facebookresearch/deit, models.py: none", {"--attn-drop"});
@@ -73,7 +73,8 @@ void set_deit_small(Study& study, Methods methods) {
 
   constexpr std::int64_t batch = 1024, images = 1'281'167, epochs = 300;
   StudyOptions& run = study.options();
-  run.data = "image-folder", run.image_size = 224, run.image_crop = 0.875, run.normalization = "imagenet";
+  run.data = "image-folder", run.image_size = 224, run.image_crop = 0.875,
+  run.normalization = NormalizationKind::imagenet;
   say("ImageNet-1k, with --image-folder DIR", {"--data"});
   say("facebookresearch/deit, datasets.py: 256 pixels, of which 224", {"--image-size", "--image-crop"});
   say("timm, IMAGENET_DEFAULT_MEAN and _STD", {"--normalization"});
@@ -86,16 +87,17 @@ void set_deit_small(Study& study, Methods methods) {
   say("ours: at the end", {"--eval-every"});
   say("ours", {"--loss-limit", "--best-lr", "--control"});
   say("paths", {"--data-dir", "--image-folder"});
-  run.device = "auto";
-  run.dtype = "bf16";
+  run.device = DeviceChoice::automatic;
+  run.dtype = NumberFormat::bf16;
   say("ours: theirs is PyTorch's automatic mixed precision, in f16", {"--dtype"});
 
   OptimizationOptions& o = study.optimization();
-  o.lr = 5e-4 * batch / 512, o.optimizer = "adamw", o.schedule = "cosine", o.weight_decay = 0.05, o.clip_norm = 0;
+  o.lr = 5e-4 * batch / 512, o.optimizer = OptimizerKind::adamw, o.schedule = ScheduleKind::cosine,
+  o.weight_decay = 0.05, o.clip_norm = 0;
   say(recipe + ": 5e-4 x batch / 512", {"--lr"});
   say(recipe, {"--optimizer", "--weight-decay", "--clip-norm"});
   say(recipe + "; theirs ends at 1e-5, ours at 0", {"--schedule"});
-  o.augment.augment = "deit";
+  o.augment.augment = AugmentKind::deit;
   say(recipe +
           ": resized crops, flips, rand-m9-mstd0.5-inc1, erasing 0.25, mixup 0.8, CutMix 1, 3 repeats, smoothing 0.1",
       {"--augment"});
@@ -111,12 +113,12 @@ void set_deit_small(Study& study, Methods methods) {
 
 void set_deit_small_for_search(Study& study, Methods methods) {
   set_deit_small(study, std::move(methods));
-  study.network().recipe = "paper";
+  study.network().recipe = RecipeKind::paper;
   explain(study, "--recipe", "each method's own, of its paper");
   study.options().steps /= 20, study.options().warmup.reset();
   explain(study, "--steps", "ours: a twentieth of DeiT's 300 epochs");
   explain(study, "--warmup", "as --recipe has it");
-  study.optimization().augment.augment = "none";
+  study.optimization().augment.augment = AugmentKind::none;
   explain(study, "--augment", "ours: whether a network trains is judged by the loss of plain images");
   study.options().seeds = {0, 1, 2};
   explain(study, "--seeds", "ours: shares of seeds are what is sought");

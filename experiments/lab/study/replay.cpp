@@ -16,7 +16,7 @@ constexpr std::int64_t before = 10, after = 20;  // steps
 int replay(const TrialEnvironment& environment, const StudyFolder& folder,
            const std::function<std::string(const Point&)>& key, const std::function<void(Trial&)>& body) {
   const StudyOptions& o = environment.options;
-  usage_check(o.dtype != "fp64", "--replay compares with f64, in which this run is already");
+  usage_check(o.dtype != NumberFormat::fp64, "--replay compares with f64, in which this run is already");
   const Ledger ledger(folder / Ledger::file_name);
   const Record* found = nullptr;
   std::vector<std::string> others;
@@ -50,7 +50,7 @@ int replay(const TrialEnvironment& environment, const StudyFolder& folder,
         first.capture_before);
   const bool again = first.record.status == Status::diverged;
   text += fmt::format(
-      "{} from step {}: {}\n", o.dtype, from ? from->step : 0,
+      "{} from step {}: {}\n", enum_name(o.dtype), from ? from->step : 0,
       again ? fmt::format("diverged at step {:.0f}: {}", first.record.value("diverged_at"), first.record.reason)
             : "did not diverge; the code or the machine is another than the run's");
 
@@ -75,7 +75,7 @@ int replay(const TrialEnvironment& environment, const StudyFolder& folder,
                            : fmt::format("diverged at step {:.0f}, loss {:.4g}: {}", second.record.value("diverged_at"),
                                          second.last_loss.value_or(unknown), second.record.reason));
   if (again)
-    text += survived ? fmt::format("numerical: {} cannot hold what f64 can\n", o.dtype)
+    text += survived ? fmt::format("numerical: {} cannot hold what f64 can\n", enum_name(o.dtype))
                      : "dynamical: exact arithmetic diverges as well; look at the recipe (learning rate, warm-up, "
                        "initial values)\n";
   write_result(text);

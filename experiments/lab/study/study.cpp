@@ -30,7 +30,7 @@ void check_axes(const StudyDeclaration& study) {
           axis.option);
   }
   for (const CliOption& option : study.cli.left_out())
-    check(option.may_differ_by_trial(),
+    check(option.scope() == Scope::trial,
           "[study] expected axes that stand for no option of the library, or for one that each trial reads, got one "
           "for {}: "
           "choose another name, Axis::named()",
@@ -82,7 +82,7 @@ AxisData& Study::add_axis(const std::string& option, const std::string& help, Ax
   AxisData& axis = d_.axes.emplace_back(std::move(data));
   d_.cli.section("Axes");
   axis.declared = std::visit([&](auto& values) { return &d_.cli.option(option, &values, help); }, axis.values);
-  axis.declared->decides_which_trials();
+  axis.declared->scope(Scope::study);
   return axis;
 }
 

@@ -1,6 +1,7 @@
 // The command line of an experiment, on one that has every kind of option.
 #include "experiments/lab/options/study_options.h"
 
+#include <array>
 #include <fstream>
 #include <limits>
 #include <memory>
@@ -20,6 +21,10 @@ using test::TemporaryFolder;
 namespace {
 
 using Names = std::vector<std::string>;
+enum class Colour { red, green, blue };
+constexpr auto names_of(Colour) { return std::array{"red", "green", "blue"}; }
+enum class Tone { low, high };  // without names of its own
+Tone tone_named(const std::string& name) { return name == "deep" ? Tone::low : Tone::high; }
 using Integers = std::vector<std::int64_t>;
 using Numbers = std::vector<double>;
 
@@ -39,7 +44,7 @@ struct Study : StudyOptions {
     cli.option("--gates", &gates, "Residual gates").one_of("gate", {"post", "pre", "rezero", "layerscale"});
     cli.option("--depths", &depths, "Residual blocks").at_least(1);
     cli.option("--lrs", &lrs, "Learning rates").above(0);
-    declare(cli, {.data = {"glyphs", "fashion"}, .dtypes = {"fp32", "fp64"}});
+    declare(cli, {.data = {"glyphs", "fashion"}, .dtypes = {NumberFormat::fp32, NumberFormat::fp64}});
     cli.section("Model");
     cli.option("--drop-key", &drop_key, "Share of keys left out").at_least(0).below(1);
     cli.option("--init", &init, "First value of the gate").or_word("auto");
@@ -95,7 +100,7 @@ TEST_CASE("without arguments the defaults hold", "[experiments]") {
   CHECK(s.parse({}) == Action::run);
   CHECK(s.seeds == Integers{0});
   CHECK((s.steps == 200 && s.warmup == 0 && s.batch == 64));
-  CHECK((s.data == "glyphs" && s.dtype == "fp32" && s.device == "cpu" && !s.threads));
+  CHECK((s.data == "glyphs" && s.dtype == NumberFormat::fp32 && s.device == DeviceChoice::cpu && !s.threads));
   CHECK(s.printed.empty());
 }
 
@@ -455,4 +460,102 @@ TEST_CASE("the command line and the help name the program that was called, run.j
   CHECK(s.cli.experiment() == "study");
   CHECK(s.cli.command_line() == "'my study' --steps 3");
   CHECK_THAT(s.cli.help(), contains("Usage: my study [options]") && contains("  my study --preset quick\n"));
+}
+
+namespace {
+
+struct Painted {
+  Colour wall = Colour::green, door = Colour::blue;
+  Tone tone = Tone::high;
+};
+
+// A program "paint" with options of enum types.
+struct Paint : Painted {
+  Cli cli{"paint", "Paints."};
+
+  Paint() {
+    cli.section("Paint");
+    cli.option("--wall", &wall, "Of the walls").one_of("colour");
+    cli.option("--door", &door, "Of the door").one_of("colour", std::vector{Colour::blue, Colour::red});
+    cli.option("--tone", &tone, "Of both").one_of("tone", {"shrill", "deep"}, tone_named);
+  }
+  void parse(const std::vector<const char*>& words) {
+    std::vector<const char*> argv{"paint"};
+    argv.insert(argv.end(), words.begin(), words.end());
+    cli.parse(static_cast<int>(argv.size()), argv.data());
+  }
+};
+
+std::string paint_error(const std::vector<const char*>& words) {
+  return test::error_of([&] { Paint().parse(words); });
+}
+
+}  // namespace
+
+TEST_CASE("an option of an enum reads names, shows them, and refuses others", "[experiments]") {
+  Paint p;
+  p.parse({"--wall", "blue", "--door=red", "--tone", "deep"});
+  CHECK((p.wall == Colour::blue && p.door == Colour::red && p.tone == Tone::low));
+  CHECK(p.cli.settings() == R"({"wall":"blue","door":"red","tone":"deep"})");
+  p.door = Colour::blue;
+  CHECK_THAT(p.cli.settings(), contains(R"("door":"blue")"));
+  CHECK_THAT(Paint().cli.help(), contains("  --wall NAME     Of the walls: red, green, blue [green]\n") &&
+                                     contains("  --door NAME     Of the door: blue, red [blue]\n") &&
+                                     contains("  --tone NAME     Of both: shrill, deep [shrill]\n"));
+  CHECK(paint_error({"--wall", "bleu"}) == "--wall: unknown colour 'bleu'; did you mean 'blue'?");
+  CHECK(paint_error({"--wall", "black"}) == "--wall: unknown colour 'black'; known: red, green, blue");
+  CHECK(paint_error({"--door", "green"}) == "--door: unknown colour 'green'; known: blue, red");
+  CHECK(paint_error({"--tone", "low"}) == "--tone: unknown tone 'low'; known: shrill, deep");
+  CHECK(paint_error({"--wall", ""}) == "--wall expects a value, got nothing");
+}
+
+TEST_CASE("an option of an enum in a configuration, and a default that the option does not take", "[experiments]") {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "c.json").string();
+  { std::ofstream(file) << R"({"wall": "red", "tone": "deep"})"; }
+  Paint p;
+  p.parse({"--config", file.c_str()});
+  CHECK((p.wall == Colour::red && p.door == Colour::blue && p.tone == Tone::low));
+  { std::ofstream(file) << R"({"wall": 2})"; }
+  CHECK(paint_error({"--config", file.c_str()}) == file + ": \"wall\" expects text in quotes, got 2");
+  Paint q;
+  q.cli.preset("wrong", "a door that is not to be had", [&q] { q.door = Colour::green; });
+  CHECK(test::error_of([&] {
+          q.parse({"--preset", "wrong"});
+        }) == "preset wrong: door: unknown colour 'green'; known: blue, red");
+  q.tone = static_cast<Tone>(7);
+  CHECK(test::error_of([&] { q.cli.settings(); }) ==
+        "[cli] expected the variable of --tone to hold shrill or deep, got the value 7 of its enum");
+}
+
+TEST_CASE("an axis of texts sets an option of an enum in a copy, and nothing else", "[experiments]") {
+  const Painted painted;
+  Painted copy, other;
+  const auto option = [&](auto* variable) { return CliOption("--x", "", variable, ""); };
+  CliOption wall = option(const_cast<Colour*>(&painted.wall)), tone = option(const_cast<Tone*>(&painted.tone)),
+            elsewhere = option(&other.wall);
+  wall.one_of("colour"), tone.one_of("tone", {"shrill", "deep"}, tone_named), elsewhere.one_of("colour");
+  wall.set_in_copy(painted, copy, "red");
+  tone.set_in_copy(painted, copy, "deep");
+  CHECK((copy.wall == Colour::red && copy.door == Colour::blue && copy.tone == Tone::low));
+  elsewhere.set_in_copy(painted, copy, "blue");
+  CHECK((copy.wall == Colour::red && other.wall == Colour::green));
+  CHECK((painted.wall == Colour::green && painted.tone == Tone::high));
+  CHECK(test::error_of([&] { wall.set_in_copy(painted, copy, "rde"); }) ==
+        "--x: unknown colour 'rde'; did you mean 'red'?");
+  CHECK(test::error_of([&] { wall.set_in_copy(painted, copy, std::int64_t{1}); }) == "--x expects text, got 1");
+}
+
+TEST_CASE("the scope of an option says where its value stands", "[experiments]") {
+  std::int64_t trial = 1, run = 2, study = 3, speed = 4, call = 5;
+  Cli cli("scopes", "Scopes.");
+  cli.option("--trial", &trial, "Trial");
+  cli.option("--run", &run, "Run").scope(Scope::run);
+  cli.option("--study", &study, "Study").scope(Scope::study);
+  cli.option("--speed", &speed, "Speed").scope(Scope::speed);
+  cli.option("--call", &call, "Call").scope(Scope::call);
+  CHECK(cli.settings() == R"({"trial":1,"run":2,"study":3,"speed":4})");
+  CHECK(cli.fixed_settings() == R"({"trial":1,"run":2})");
+  CHECK(cli.difference(R"({"trial":1,"run":2,"study":0,"speed":0})") == "");
+  CHECK(cli.difference(R"({"trial":1,"run":0,"study":3,"speed":4})") == "run is 0 there and 2 here");
 }

@@ -281,10 +281,10 @@ TEST_CASE("folders that hold no classes or other ones are refused, and one witho
 
 TEST_CASE("normalizations by name") {
   const ImageSet set{.channels = 3, .height = 1, .width = 1, .classes = 1, .pixels = {0, 51, 255}, .labels = {0}};
-  CHECK(normalization_named("imagenet", set).mean == std::vector<float>{0.485f, 0.456f, 0.406f});
-  CHECK(normalization_named("half", set).std == std::vector<float>{0.5f, 0.5f, 0.5f});
-  CHECK(normalization_named("data", set).mean == std::vector<float>{0, 0.2f, 1});
+  CHECK(normalization_of(set, NormalizationKind::imagenet).mean == std::vector<float>{0.485f, 0.456f, 0.406f});
+  CHECK(normalization_of(set, NormalizationKind::half).std == std::vector<float>{0.5f, 0.5f, 0.5f});
+  CHECK(normalization_of(set, NormalizationKind::data).mean == std::vector<float>{0, 0.2f, 1});
   const ImageSet grey{.channels = 1, .height = 1, .width = 1, .classes = 1, .pixels = {0}, .labels = {0}};
-  CHECK_THAT(error_of([&] { normalization_named("half", grey); }),
+  CHECK_THAT(error_of([&] { normalization_of(grey, NormalizationKind::half); }),
              contains("expected three channels for half, got 1; choose data"));
 }

@@ -220,7 +220,7 @@ TEST_CASE("a study that is put together wrongly says so") {
   CHECK(batches.status == 0);
   CHECK_THAT(file(folder, "b/results.csv"),
              contains("batch,seed,status,steps,seconds,size\n4,0,ok,0,0,4\n8,0,ok,0,0,8\n"));
-  CHECK(StudyOptions().deterministic == "strict");
+  CHECK(StudyOptions().deterministic == Determinism::strict);
   // Steps as an axis stand beside those that were taken.
   const auto lengths = [&](int argc, const char* const* argv) {
     Study study("lengths", "Lengths.");
