@@ -51,8 +51,8 @@ class Output {
   using Value = std::variant<Section, Display, std::string>;
   // A function that returns a Section (shown in table, report and results.md) or a Display (in place of the library's).
   template <class F>
-  requires std::invocable<F, const StudyResults&> Output(F make)
-      : make_([make = std::move(make)](const StudyResults& r) { return Value(make(r)); }), kind_(kind_of<F>) {}
+  requires std::invocable<F, const StudyResults&> Output(F f)
+      : make_([f = std::move(f)](const StudyResults& r) { return Value(f(r)); }), kind_(kind_of<F>) {}
   // A further file in the study's folder.
   template <class F>
   Output(std::string file, F text)
