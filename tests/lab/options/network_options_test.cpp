@@ -7,7 +7,7 @@
 
 using namespace plumb;
 
-TEST_CASE("--weight-init takes the recipe's weights, and each base under its name") {
+TEST_CASE("the option --weight-init takes the recipe's weights, and each base under its name") {
   std::vector<std::string> names{"recipe", "recipe_scaled"};
   names.insert(names.end(), nn::base_names().begin(), nn::base_names().end());
   std::vector<std::string> ours;
