@@ -20,7 +20,7 @@ int former_names(int argc, char** argv) {
   return study.run(argc, argv, [&](lab::Arm& arm) {
     nn::ViT model(arm.vit({.depth = 2, .gate = arm[gate]}));
     arm.is_trained();
-    nn::SGD optimizer(model.parameters(), {.lr = 0.1});
+    nn::Sgd optimizer(model.parameters(), {.lr = 0.1});
     arm.track(model, optimizer);
     for (const lab::Batch& batch : arm.batches()) {
       const auto loss = [&] { return cross_entropy(model(batch.images), batch.labels); };
