@@ -10,8 +10,8 @@
 namespace plumb::lab {
 
 void declare_best_lr(StudyDeclaration& study) {
-  const auto rates = std::ranges::find(study.axes, "lr", &AxisData::name);
-  if (study.next || rates == study.axes.end() || !std::holds_alternative<std::vector<double>>(rates->values)) return;
+  const AxisData* rates = study.axis("lr");
+  if (study.next || !rates || !rates->values_of<double>()) return;
   study.cli.section("Axes");
   study.cli
       .option("--best-lr", &study.best_lr,
@@ -20,9 +20,9 @@ void declare_best_lr(StudyDeclaration& study) {
                           "that one, and are judged",
                           rates->option))
       .scope(Scope::study);
-  study.cli.rule([&study, &rates = *rates] {
-    usage_check(!study.best_lr || std::get<std::vector<double>>(rates.values).size() > 1,
-                "--best-lr chooses among rates; give several, such as {} 1e-3,3e-3", rates.option);
+  study.cli.rule([&study, rates] {
+    usage_check(!study.best_lr || rates->values_of<double>()->size() > 1,
+                "--best-lr chooses among rates; give several, such as {} 1e-3,3e-3", rates->option);
   });
 }
 

@@ -33,9 +33,8 @@ NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) 
   NamedTexts texts{{"data", data.text}};
   if (study.parts.network) texts.emplace_back("model", study.network.describe(data.images));
   std::string rates = fmt::format("{}", study.optimization.lr);
-  for (const AxisData& axis : study.axes)
-    if (const auto* values = std::get_if<std::vector<double>>(&axis.values); values && axis.name == "lr")
-      rates = fmt::format("{}", fmt::join(*values, ", "));
+  if (const AxisData* axis = study.axis("lr"))
+    if (const auto* values = axis->values_of<double>()) rates = fmt::format("{}", fmt::join(*values, ", "));
   const std::string warmup = study.options.warmup_share && by_axis("--steps")
                                  ? fmt::format("{:.3g} % of the steps", 100 * *study.options.warmup_share)
                                  : study.network.describe_warmup(study.options.warmup);
@@ -61,9 +60,8 @@ NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) 
           drop.drop_head > 0 ? fmt::format("{:g} at the ends of training, 0 at its middle", drop.drop_head) : "none"},
          {"drop-path", by_axis("--drop-path") ? "varied" : drop.describe_path()}});
   }
-  if (const auto gates = std::ranges::find(study.axes, "gate", &AxisData::name);
-      gates != study.axes.end() && study.network.recipe == RecipeKind::paper)
-    if (const auto* names = std::get_if<std::vector<std::string>>(&gates->values))
+  if (const AxisData* gates = study.axis("gate"); gates && study.network.recipe == RecipeKind::paper)
+    if (const auto* names = gates->values_of<std::string>())
       for (const std::string& name : *names)
         texts.emplace_back("recipe of " + name, study.network.describe_recipe_of(nn::method_named(name)));
   std::vector<std::string> varied;
@@ -121,8 +119,7 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
   r.judging.references = chance_references(data.images.classes);
   if (data.linear) std::ranges::copy(references_of(*data.linear), std::back_inserter(r.judging.references));
   std::ranges::copy(study.references, std::back_inserter(r.judging.references));
-  if (study.parts.optimization && std::ranges::find(study.axes, "lr", &AxisData::name) == study.axes.end())
-    r.judging.rate = study.optimization.lr;
+  if (study.parts.optimization && !study.axis("lr")) r.judging.rate = study.optimization.lr;
   for (const Record& record : r.records)
     if (Point method = record.point.without("seed").without("lr").without("depth");
         method.label() == study.judging.control)

@@ -78,16 +78,18 @@ void check_accept_code(const StudyDeclaration& study, const Plan& plan, const Da
               code, ledger.path().string());
 }
 
-void write_all(const StudyDeclaration& study, const StudyResults& results, Writing when) {
-  write_files(study, results, display_of(study, results), when);
-}
-
-// Writes the last files, prints the table, and says what is not finished. Returns the exit status.
-int conclude(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep, const StudyFolder& folder) {
-  const StudyResults results = results_of(study, plan, sweep, folder);
+// Writes the last files and prints the table.
+StudyResults write_and_print(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep,
+                             const StudyFolder& folder) {
+  StudyResults results = results_of(study, plan, sweep, folder);
   const Display display = display_of(study, results);
   write_files(study, results, display, Writing::last);
   print(study, sweep, results, display);
+  return results;
+}
+
+// Says what is not finished, and returns the exit status.
+int status_of(const Sweep& sweep, const StudyFolder& folder) {
   const std::size_t all = sweep.size(), finished = sweep.count(Status::ok) + sweep.count(Status::diverged);
   if (interrupted() && finished < all) {
     note_error(fmt::format("interrupted: {} of {} runs are finished; go on with --resume --out {}\n", finished, all,
@@ -109,10 +111,7 @@ int rebuild(const StudyDeclaration& study, const Plan& plan) {
   Ledger ledger(folder / Ledger::file_name);
   const Sweep sweep(plan, folder.description().facts.data, ledger, codes_of(study.options, ledger, folder),
                     Sweep::Takes::ended);
-  const StudyResults results = results_of(study, plan, sweep, folder);
-  const Display display = display_of(study, results);
-  write_files(study, results, display, Writing::last);
-  print(study, sweep, results, display);
+  const StudyResults results = write_and_print(study, plan, sweep, folder);
   for (const Record& record : results.records)
     if (const std::optional<std::string> wrong = unmeasured_claim(study.claims, record)) {
       note_error(*wrong + "\n");
@@ -176,14 +175,18 @@ int run_study(const StudyDeclaration& study) {
               {.body = study.body,
                .shown = [&](const Record& record) { return shown_in_progress(study, record); },
                .ended = check_measures,
-               .changed = [&] { write_all(study, results_of(study, plan, sweep, folder), Writing::between); }});
+               .changed =
+                   [&] {
+                     const StudyResults results = results_of(study, plan, sweep, folder);
+                     write_files(study, results, display_of(study, results), Writing::between);
+                   }});
   } catch (const UsageError&) {
     if (ledger.entries().empty()) folder.discard();
     throw;
   }
-  const int status = conclude(study, plan, sweep, folder);
+  write_and_print(study, plan, sweep, folder);
   if (profile) profile->finish();
-  return status;
+  return status_of(sweep, folder);
 }
 
 }  // namespace plumb::lab
