@@ -136,7 +136,7 @@ void attention_rows(const Model& m, std::vector<Row>& rows) {
                              .head_dim = hd,
                              .scale = 1 / std::sqrt(static_cast<double>(hd)),
                              .keep = {},
-                             .drop_key = key_drop(p, shape, 0, DropSharing::per_entry, {side, side}, T, 5),
+                             .drop_key = key_mask(p, shape, 0, DropSharing::per_entry, {side, side}, T, 5),
                              .dropout = {}};
     rows.push_back({fmt::format("attention_forward{}", suffix), 4 * X, 2 * product, [=, &k] {
                       const Array qkv = random_array({B, T, 3, H, hd});

@@ -60,8 +60,8 @@ using HeadsOut = HeadsOf<Out>;
 
 // Attention dropout; probability 0 draws nothing.
 struct AttentionDrop {
-  std::uint32_t threshold = 0;  // round(65536 p)
-  std::uint64_t key = 0;
+  std::uint32_t threshold = 0;   // round(65536 p)
+  std::uint64_t random_key = 0;  // random_key(seed, path)
 };
 
 struct AttentionCall {
@@ -69,7 +69,7 @@ struct AttentionCall {
   double scale;           // of the scores, head_dim^-1/2
   Array keep;             // u8 [B, H, N, M], 1 = key kept; undefined: all
   bool causal = false;    // a query sees the keys up to last_key() alone
-  KeyDrop drop_key;       // before the softmax, survivors are renormalised by it
+  KeyMask drop_key;       // before the softmax, survivors are renormalised by it
   AttentionDrop dropout;  // after the softmax, survivors are scaled by 1 / (1 - p)
   EmptyRow empty = EmptyRow::keep_all;
   std::uint32_t step = 0, first_sample = 0;

@@ -79,11 +79,12 @@ double drop_seed_rate(DropShape shape, double rate, KeyGrid grid, std::int64_t w
   return -std::expm1(std::log1p(-rate) / centres);
 }
 
-KeyDrop key_drop(double rate, DropShape shape, std::int64_t window, DropSharing sharing, KeyGrid grid,
+KeyMask key_mask(double rate, DropShape shape, std::int64_t window, DropSharing sharing, KeyGrid grid,
                  std::int64_t keys, std::uint64_t random_key) {
   check(0 <= rate && rate <= 1, "[drop_key] expected a probability in [0, 1], got {}", rate);
   if (rate == 0) return {};
-  if (shape == DropShape::plain) return {.threshold = drop_threshold(rate), .key = random_key, .sharing = sharing};
+  if (shape == DropShape::plain)
+    return {.threshold = drop_threshold(rate), .random_key = random_key, .sharing = sharing};
   if (window == 0) window = shape == DropShape::block ? 3 : 1;
   check(grid.height > 0 && grid.width > 0,
         "[drop_key] expected the grid of patches that the shape {} drops on, got {} x {}: set height and width",
@@ -95,20 +96,21 @@ KeyDrop key_drop(double rate, DropShape shape, std::int64_t window, DropSharing 
         "[drop_key] expected an odd window that fits into the grid of {} x {} patches, got {}", grid.height, grid.width,
         window);
   return {.threshold = drop_threshold(drop_seed_rate(shape, rate, grid, window)),
-          .key = random_key,
+          .random_key = random_key,
           .shape = shape,
           .sharing = sharing,
           .window = window,
           .grid = grid};
 }
 
-void drop_keys(const KeyDrop& drop, std::uint32_t step, std::int64_t sample, std::int64_t heads, std::int64_t head,
+void drop_keys(const KeyMask& drop, std::uint32_t step, std::int64_t sample, std::int64_t heads, std::int64_t head,
                std::int64_t query, std::span<std::uint8_t> dropped) {
   if (drop.sharing == DropSharing::heads) head = 0;
   if (drop.sharing == DropSharing::column) query = 0;
   for (std::size_t first = 0; first < dropped.size(); first += 8) {
-    const Draw d = attention_draw(drop.key, step, Purpose::drop_key, static_cast<std::uint32_t>(sample * heads + head),
-                                  static_cast<std::uint32_t>(query), static_cast<std::uint32_t>(first / 8));
+    const Draw d =
+        attention_draw(drop.random_key, step, Purpose::drop_key, static_cast<std::uint32_t>(sample * heads + head),
+                       static_cast<std::uint32_t>(query), static_cast<std::uint32_t>(first / 8));
     for (std::size_t j = first; j < std::min(first + 8, dropped.size()); ++j)
       dropped[j] = draw16(d, static_cast<int>(j % 8)) < drop.threshold;
   }

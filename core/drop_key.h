@@ -65,9 +65,9 @@ double drop_seed_rate(DropShape shape, double rate, KeyGrid grid, std::int64_t w
 
 // DropKey's part of an attention call. The rate is rounded to the 16 bits of a draw: a seed rate below 2^-17 drops
 // nothing.
-struct KeyDrop {
-  std::uint32_t threshold = 0;  // round(65536 p) of an entry (plain) or a seed; 0: no DropKey
-  std::uint64_t key = 0;        // random_key(seed, path)
+struct KeyMask {
+  std::uint32_t threshold = 0;   // round(65536 p) of an entry (plain) or a seed; 0: no DropKey
+  std::uint64_t random_key = 0;  // random_key(seed, path)
   DropShape shape = DropShape::plain;
   DropSharing sharing = DropSharing::per_entry;
   std::int64_t window = 1;
@@ -77,12 +77,12 @@ struct KeyDrop {
 // The call's part for a probability `rate` in [0, 1] that a key is dropped. window 0: the shape's default (block 3,
 // cross 1). A structured shape wants an odd window no larger than the grid, and a grid of at most `keys` cells. A rate
 // of 0 gives no DropKey, unchecked.
-KeyDrop key_drop(double rate, DropShape shape, std::int64_t window, DropSharing sharing, KeyGrid grid,
+KeyMask key_mask(double rate, DropShape shape, std::int64_t window, DropSharing sharing, KeyGrid grid,
                  std::int64_t keys, std::uint64_t random_key);
 
 // dropped[j] = 1 where DropKey drops key j of the row (sample, head, query), else 0; draws as in core/random.h.
 // `sample` counts from the start of the whole batch.
-void drop_keys(const KeyDrop& drop, std::uint32_t step, std::int64_t sample, std::int64_t heads, std::int64_t head,
+void drop_keys(const KeyMask& drop, std::uint32_t step, std::int64_t sample, std::int64_t heads, std::int64_t head,
                std::int64_t query, std::span<std::uint8_t> dropped);
 
 }  // namespace plumb

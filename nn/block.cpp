@@ -112,7 +112,7 @@ Tensor Block::forward(const Tensor& x) const {
 
 void Block::pass(Stream& s, const Branch& branch, const Gate& gate, const Layer* norm, const DropPath& drop) const {
   const Tensor x = s.x, u = gate.read(s);
-  const std::unique_ptr<Inside> inside = gate.inside(s);
+  const std::unique_ptr<BranchHooks> hooks = gate.inside(s);
   const Layer* const before = norm_ == Norm::pre ? norm : nullptr;
   const Layer* const after = norm_ == Norm::post ? norm : nullptr;
   // Once a pass: not again when a checkpoint recomputes.
@@ -126,13 +126,12 @@ void Block::pass(Stream& s, const Branch& branch, const Gate& gate, const Layer*
       return Tensor();
     });
   if (scale) {
-    const Place::Junction junction{x, *scale, drop.row_scale(x), gate.path()};
-    const Tensor y =
-        branch(u, {.inside = inside.get(), .norm = before, .junction = &junction, .value = watched ? &f : nullptr});
+    const ResidualAdd add{x, *scale, drop.row_scale(x), gate.path()};
+    const Tensor y = branch(u, {.hooks = hooks.get(), .norm = before, .add = &add, .value = watched ? &f : nullptr});
     const PathScope scope(gate.path());
     s.x = after ? (*after)(y) : y;
   } else {
-    f = branch(u, {.inside = inside.get(), .norm = before});
+    f = branch(u, {.hooks = hooks.get(), .norm = before});
     const PathScope scope(gate.path());
     if (Calibration* calibration = calibrating()) gate.calibrate(x, f, *calibration);
     gate.join(s, f, drop.row_scale(f), after);

@@ -6,60 +6,60 @@
 namespace plumb::nn {
 namespace {
 
-const Place nowhere;
+const BranchCall nowhere;
 
 Tensor normed(const Layer* norm, const Tensor& x) { return norm ? (*norm)(x) : x; }
 
 }  // namespace
 
-Tensor Branch::operator()(const Tensor& x, const Place& place) const {
+Tensor Branch::operator()(const Tensor& x, const BranchCall& call) const {
   // Hooks see the branch without its neighbours.
-  const Place alone{.inside = place.inside};
-  const Tensor u = hooked() ? normed(place.norm, x) : x;
-  const ScopedValue current(place_, hooked() ? &alone : &place);
+  const BranchCall alone{.hooks = call.hooks};
+  const Tensor u = hooked() ? normed(call.norm, x) : x;
+  const ScopedValue current(call_, hooked() ? &alone : &call);
   entered_ = left_ = false;
   const Tensor y = (*this)(u);
   check(entered_ && left_,
         "[branch] expected {}'s forward() to begin with enter() and to end with leave(), which bring its norm and "
-        "junction, got one without {}()",
+        "residual sum, got one without {}()",
         *path(), entered_ ? "leave" : "enter");
-  return hooked() && place.junction ? join(place, y) : y;
+  return hooked() && call.add ? join(call, y) : y;
 }
 
-Tensor Branch::join(const Place& place, const Tensor& f) const {
-  if (place.value) *place.value = f.detach();
-  const PathScope scope(place.junction->path);
-  return gated_residual(place.junction->skip, f, place.junction->gate, place.junction->row_scale);
+Tensor Branch::join(const BranchCall& call, const Tensor& f) const {
+  if (call.value) *call.value = f.detach();
+  const PathScope scope(call.add->path);
+  return gated_residual(call.add->skip, f, call.add->gate, call.add->row_scale);
 }
 
 Tensor Branch::enter(const Linear& first, const Tensor& x, bool bf16_result) const {
-  const Place& place = place_ ? *place_ : nowhere;
+  const BranchCall& call = call_ ? *call_ : nowhere;
   entered_ = true;
-  if (!place.inside) return first.after(place.norm, x, bf16_result);
-  return place.inside->projected(first(place.inside->input(normed(place.norm, x))));
+  if (!call.hooks) return first.after(call.norm, x, bf16_result);
+  return call.hooks->projected(first(call.hooks->input(normed(call.norm, x))));
 }
 
 Tensor Branch::enter_gelu(const Linear& first, const Tensor& x, Gelu form) const {
-  const Place& place = place_ ? *place_ : nowhere;
+  const BranchCall& call = call_ ? *call_ : nowhere;
   entered_ = true;
-  return place.inside ? gelu(enter(first, x), form) : first.gelu_after(place.norm, x, form, true);
+  return call.hooks ? gelu(enter(first, x), form) : first.gelu_after(call.norm, x, form, true);
 }
 
 Tensor Branch::leave(const Linear& last, const Tensor& h, const Layer* after) const {
-  const Place& place = place_ ? *place_ : nowhere;
+  const BranchCall& call = call_ ? *call_ : nowhere;
   left_ = true;
-  const Tensor hidden = place.inside ? place.inside->hidden(h) : h;
+  const Tensor hidden = call.hooks ? call.hooks->hidden(h) : h;
   if (after) {
     const Tensor f = (*after)(last(hidden));
-    return place.junction ? join(place, f) : f;
+    return call.add ? join(call, f) : f;
   }
-  if (!place.junction) return last(hidden);
-  if (last.hooked()) return join(place, last(hidden));
-  if (place.value) {
+  if (!call.add) return last(hidden);
+  if (last.hooked()) return join(call, last(hidden));
+  if (call.value) {
     const NoGrad no_grad;
-    *place.value = last(hidden.detach());
+    *call.value = last(hidden.detach());
   }
-  return last.joined(place.junction->skip, hidden, place.junction->gate, place.junction->row_scale);
+  return last.joined(call.add->skip, hidden, call.add->gate, call.add->row_scale);
 }
 
 }  // namespace plumb::nn

@@ -5,29 +5,32 @@
 
 namespace plumb::nn {
 
-// What a residual method does inside a branch, at the three places where papers put something. A branch that has none
-// takes its fused path.
-class Inside {
+// What a residual method changes inside a branch, at the three points where papers put something. A branch without
+// hooks takes its fused path.
+class BranchHooks {
  public:
-  virtual ~Inside() = default;
+  virtual ~BranchHooks() = default;
   // Before the first linear, after the norm: [B, T, D].
   virtual Tensor input(const Tensor& x) const { return x; }
-  // After the first linear: q, k, v packed [B, T, 3D], or what the activation gets [B, T, 4D].
+  // After the first linear: q, k and v packed as [B, T, 3D] in attention, the activation's input [B, T, 4D] in an MLP.
   virtual Tensor projected(const Tensor& u) const { return u; }
   // Before the last linear: [B, T, D] or [B, T, 4D].
   virtual Tensor hidden(const Tensor& h) const { return h; }
 };
+using Inside [[deprecated("BranchHooks")]] = BranchHooks;
 
-// Where a branch stands in its block: what it shares its first and last product with. All of it may be missing.
-struct Place {
-  const Inside* inside = nullptr;  // what the method does inside
-  const Layer* norm = nullptr;     // before the branch
-  struct Junction {                // after it: skip + row_scale gate f, as gated_residual() has it
-    Tensor skip, gate, row_scale;
-    Path path;  // of the gate, for messages
-  };
-  const Junction* junction = nullptr;
-  Tensor* value = nullptr;  // where there is a junction: gets f, without a graph, for who watches
+// The sum after a branch: skip + row_scale gate f, as in gated_residual().
+struct ResidualAdd {
+  Tensor skip, gate, row_scale;
+  Path path;  // the gate's, for messages
+};
+
+// The neighbours that a branch may fuse with, and the hooks inside it. Each of them is optional.
+struct BranchCall {
+  const BranchHooks* hooks = nullptr;
+  const Layer* norm = nullptr;  // before the branch
+  const ResidualAdd* add = nullptr;
+  Tensor* value = nullptr;  // with `add`: receives f, detached, if an observer is attached
 };
 
 class Branch : public Layer {
@@ -41,8 +44,8 @@ class Branch : public Layer {
   virtual void scale_value_path(double factor) = 0;
 
   using Layer::operator();
-  // The branch in its place: norm, branch and junction. Hooks on the branch see it without norm and junction.
-  Tensor operator()(const Tensor& x, const Place& place) const;
+  // Norm, branch and residual sum. A module hook on the branch sees the branch alone.
+  Tensor operator()(const Tensor& x, const BranchCall& call) const;
 
  protected:
   // For forward(), which must begin with the one and end with the other.
@@ -53,9 +56,9 @@ class Branch : public Layer {
   Tensor leave(const Linear& last, const Tensor& h, const Layer* after = nullptr) const;
 
  private:
-  Tensor join(const Place& place, const Tensor& f) const;  // the junction by itself
+  Tensor join(const BranchCall& call, const Tensor& f) const;  // the residual sum by itself
 
-  mutable const Place* place_ = nullptr;  // during a call
+  mutable const BranchCall* call_ = nullptr;  // during a call
   mutable bool entered_ = false, left_ = false;
 };
 

@@ -12,15 +12,15 @@
 namespace plumb::nn {
 namespace {
 
-KeyDrop draws_of(const DropKey& o, std::int64_t keys, KeyGrid grid, std::uint64_t random_key) {
+KeyMask draws_of(const DropKey& o, std::int64_t keys, KeyGrid grid, std::uint64_t random_key) {
   check(keys > 0, "[drop_key] expected at least one key, got {}", keys);
-  return key_drop(o.rate, o.shape, o.window, o.sharing, grid, keys, random_key);
+  return key_mask(o.rate, o.shape, o.window, o.sharing, grid, keys, random_key);
 }
 
 bool all_dropped(std::span<const std::uint8_t> dropped) { return std::ranges::find(dropped, 0) == dropped.end(); }
 
 // Over all sets of seeds: `seed_cells` are the cells that can be one.
-double empty_by_enumeration(const KeyDrop& drop, double seed_rate, const std::vector<std::size_t>& seed_cells) {
+double empty_by_enumeration(const KeyMask& drop, double seed_rate, const std::vector<std::size_t>& seed_cells) {
   double probability = 0;
   std::vector<std::uint8_t> seeds(static_cast<std::size_t>(drop.grid.cells()));
   for (unsigned set = 0; set < 1u << seed_cells.size(); ++set) {
@@ -32,7 +32,7 @@ double empty_by_enumeration(const KeyDrop& drop, double seed_rate, const std::ve
   return probability;
 }
 
-Estimate empty_by_draws(const KeyDrop& drop, std::int64_t keys) {
+Estimate empty_by_draws(const KeyMask& drop, std::int64_t keys) {
   constexpr std::int64_t rows = 100'000;
   std::vector<std::uint8_t> dropped(static_cast<std::size_t>(keys));
   std::int64_t hits = 0;
@@ -60,7 +60,7 @@ DropMatch drop_match_named(const std::string& given) {
 }
 
 std::vector<double> key_drop_probabilities(const DropKey& drop_key, std::int64_t keys, KeyGrid grid) {
-  const KeyDrop drop = draws_of(drop_key, keys, grid, 0);
+  const KeyMask drop = draws_of(drop_key, keys, grid, 0);
   const double rate = drop.threshold / 65536.0;
   if (drop.shape == DropShape::plain) return std::vector<double>(static_cast<std::size_t>(keys), rate);
   const std::int64_t H = grid.height, W = grid.width, w = drop.window;
@@ -99,7 +99,7 @@ DropKey by_rate(DropKey o, KeyGrid grid) {
 }
 
 Estimate empty_row_probability(const DropKey& drop_key, std::int64_t keys, KeyGrid grid) {
-  const KeyDrop drop = draws_of(drop_key, keys, grid, random_key(0, "empty_row_probability"));
+  const KeyMask drop = draws_of(drop_key, keys, grid, random_key(0, "empty_row_probability"));
   const double rate = drop.threshold / 65536.0;
   if (drop.shape == DropShape::plain) return {std::pow(rate, keys), 0};
   if (keys > grid.cells()) return {0, 0};
@@ -117,7 +117,7 @@ DropKeyStatistics drop_key_statistics(const DropKey& drop_key, KeyGrid grid, std
                                       const RandomState& random) {
   check(batch > 0 && heads > 0 && queries > 0,
         "[drop_key] expected at least one sample, head and query, got {}, {} and {}", batch, heads, queries);
-  const KeyDrop drop = draws_of(drop_key, keys, grid, random_key);
+  const KeyMask drop = draws_of(drop_key, keys, grid, random_key);
   if (!drop.threshold) return {};
   // Rows that share a mask are alike: one stands for all.
   const std::int64_t H = drop.sharing == DropSharing::heads ? 1 : heads,

@@ -33,7 +33,7 @@ struct DropKey {
 
 // In what follows drop_key.rate is the rate of the layer at hand (neither schedule nor match is looked at), and rates
 // are those of the 16-bit draws: r means round(65536 r) / 65536. A grid is asked for by the structured shapes alone;
-// errors are key_drop's (core/drop_key.h).
+// errors are key_mask's (core/drop_key.h).
 
 // The probability [keys] that a row loses each key. Plain: r. Block and cross: 1 - (1 - q)^n with seed rate q and the n
 // cells whose seed reaches the key; 0 for keys off the grid.

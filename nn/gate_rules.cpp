@@ -184,7 +184,7 @@ Found loss_is_log_classes(const GateChoice& gate) {
 }
 
 // What the method claims must hold; what else holds is only reported.
-template <Claim c, Found (*measure)(const GateChoice&)>
+template <InitProperty c, Found (*measure)(const GateChoice&)>
 Outcome claim(const GateChoice& gate) {
   const DefaultsScope scope(f64_reference);
   const Found found = measure(gate);
@@ -378,9 +378,9 @@ std::vector<GateRule> gate_rules() {
       {"registered", registered},
       {"gradients", gradients},
       {"second order", second_order},
-      {name(Claim::identity_at_init), claim<Claim::identity_at_init, identity_at_init>},
-      {name(Claim::zero_branch_gradient), claim<Claim::zero_branch_gradient, zero_branch_gradient>},
-      {name(Claim::loss_is_log_classes), claim<Claim::loss_is_log_classes, loss_is_log_classes>},
+      {name(InitProperty::identity_at_init), claim<InitProperty::identity_at_init, identity_at_init>},
+      {name(InitProperty::zero_branch_gradient), claim<InitProperty::zero_branch_gradient, zero_branch_gradient>},
+      {name(InitProperty::loss_is_log_classes), claim<InitProperty::loss_is_log_classes, loss_is_log_classes>},
       {"initial values", initial_values},
       {"roles", roles},
       {"learning", learning},

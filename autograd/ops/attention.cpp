@@ -29,7 +29,7 @@ AttentionCall make_call(const char* op, std::int64_t batch, std::int64_t heads, 
                      .scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(head_dim))),
                      .keep = {},
                      .causal = o.causal,
-                     .drop_key = key_drop(o.drop_key, o.drop_shape, o.drop_window, o.drop_sharing, o.grid, keys, key),
+                     .drop_key = key_mask(o.drop_key, o.drop_shape, o.drop_window, o.drop_sharing, o.grid, keys, key),
                      .dropout = {dropout, key},
                      .empty = o.empty,
                      .step = random.step,
@@ -79,7 +79,7 @@ Masks draw_masks(const AttentionCall& call, const Tensor& like) {
       drop_keys(call.drop_key, call.step, sample_head / call.heads, call.heads, sample_head % call.heads, query,
                 dropped);
     for (std::size_t first = 0; call.dropout.threshold && first < M; first += 8) {
-      const Draw draw = attention_draw(call.dropout.key, call.step, Purpose::dropout, sample_head, query,
+      const Draw draw = attention_draw(call.dropout.random_key, call.step, Purpose::dropout, sample_head, query,
                                        static_cast<std::uint32_t>(first / 8));
       for (std::size_t j = first; j < std::min(first + 8, M); ++j)
         multiplier[row * M + j] = draw16(draw, static_cast<int>(j % 8)) < call.dropout.threshold ? 0 : scaled_up;

@@ -149,17 +149,17 @@ class KeyBits {
     const auto sample_head = static_cast<std::uint32_t>((call_.first_sample + b) * call_.heads + h);
     if (call_.dropout.threshold) {
       count(first, rows);
-      draws_below(call_.dropout.key, call_.step, Purpose::dropout, sample_head, counters_, rows * groups_,
+      draws_below(call_.dropout.random_key, call_.step, Purpose::dropout, sample_head, counters_, rows * groups_,
                   call_.dropout.threshold, drawn_);
       for (std::int64_t r = 0; r < rows; ++r) without(all_, r, undropped_ + r * words_);
     }
     if (!masked()) return;
-    const KeyDrop& drop = call_.drop_key;
+    const KeyMask& drop = call_.drop_key;
     const bool column = drop.sharing == DropSharing::column;  // one row of draws serves all queries
     if (drop.threshold) {
       const std::int64_t drawn_rows = column ? 1 : rows;
       count(column ? 0 : first, drawn_rows);
-      draws_below(drop.key, call_.step, Purpose::drop_key,
+      draws_below(drop.random_key, call_.step, Purpose::drop_key,
                   drop.sharing == DropSharing::heads ? sample_head - static_cast<std::uint32_t>(h) : sample_head,
                   counters_, drawn_rows * groups_, drop.threshold, drawn_);
       for (std::int64_t r = 0; drop.shape != DropShape::plain && r < drawn_rows; ++r) {

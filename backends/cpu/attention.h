@@ -26,7 +26,7 @@ inline std::int64_t attention_grain(const AttentionCall& call) {
 
 // The keys that a row's seeds drop (core/drop_key.h: dropped_by_seeds), both as bits of keys; every bit of `dropped` is
 // written.
-inline void drop_by_seeds(const KeyDrop& drop, std::int64_t keys, const std::uint8_t* seeds, std::uint8_t* dropped) {
+inline void drop_by_seeds(const KeyMask& drop, std::int64_t keys, const std::uint8_t* seeds, std::uint8_t* dropped) {
   const std::int64_t bytes = (keys + 7) / 8, H = drop.grid.height, W = drop.grid.width, off_grid = keys - H * W,
                      reach = drop.window / 2;
   std::fill_n(dropped, bytes, std::uint8_t{0});

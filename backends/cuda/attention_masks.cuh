@@ -13,7 +13,7 @@ struct Call {
   T scale, survivors;  // 1 / (1 - p) of attention dropout, 0 where it leaves none
   const std::uint8_t* keep;
   bool causal;
-  KeyDrop drop_key;
+  KeyMask drop_key;
   AttentionDrop dropout;
   EmptyRow empty;
   std::uint32_t step, first_sample;
@@ -45,7 +45,7 @@ __device__ __forceinline__ RowMemory<T> row_memory(std::int64_t keys, std::int64
 }
 
 // Whether the seeds of a structured shape drop cell (i, j).
-__device__ __forceinline__ bool dropped_by(const KeyDrop& drop, const std::uint8_t* seeds, std::int64_t i,
+__device__ __forceinline__ bool dropped_by(const KeyMask& drop, const std::uint8_t* seeds, std::int64_t i,
                                            std::int64_t j) {
   const std::int64_t height = drop.grid.height, width = drop.grid.width, reach = drop.window / 2;
   bool dropped = false;
@@ -82,11 +82,11 @@ __device__ bool draw_masks(const Call<T>& call, std::int64_t b, std::int64_t h, 
   const std::uint8_t* const allowed = call.keep ? call.keep + ((b * call.heads + h) * call.queries + n) * M : nullptr;
   const auto sample = static_cast<std::uint32_t>(call.first_sample + b), heads = static_cast<std::uint32_t>(call.heads);
   if (call.dropout.threshold)
-    draw_row(call.dropout.key, call.step, Purpose::dropout, sample * heads + static_cast<std::uint32_t>(h),
+    draw_row(call.dropout.random_key, call.step, Purpose::dropout, sample * heads + static_cast<std::uint32_t>(h),
              static_cast<std::uint32_t>(n), call.dropout.threshold, M, row.on);
-  const KeyDrop& drop = call.drop_key;
+  const KeyMask& drop = call.drop_key;
   if (drop.threshold)
-    draw_row(drop.key, call.step, Purpose::drop_key,
+    draw_row(drop.random_key, call.step, Purpose::drop_key,
              sample * heads + (drop.sharing == DropSharing::heads ? 0 : static_cast<std::uint32_t>(h)),
              drop.sharing == DropSharing::column ? 0 : static_cast<std::uint32_t>(n), drop.threshold, M, row.seeds);
   __syncwarp();

@@ -56,7 +56,7 @@ RowMask mask_of(const AttentionCall& call, std::int64_t b, std::int64_t h, std::
   RowMask mask{.kept = {}, .multiplier = std::vector<double>(M, 1.0)};
   if (call.dropout.threshold)
     for (std::size_t j = 0; j < M; ++j) {
-      const Draw d = attention_draw(call.dropout.key, call.step, Purpose::dropout, sample_head,
+      const Draw d = attention_draw(call.dropout.random_key, call.step, Purpose::dropout, sample_head,
                                     static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(j / 8));
       mask.multiplier[j] =
           draw16(d, static_cast<int>(j % 8)) < call.dropout.threshold ? 0 : 1 / (1 - call.dropout.threshold / 65536.0);

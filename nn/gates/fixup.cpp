@@ -25,13 +25,13 @@ struct Shifts : Module {
   Tensor shift(const char* name) { return parameter(name, {1}, Init::constant(0), Role::shift); }
 };
 
-struct InsideAttention : Inside {
+struct InsideAttention : BranchHooks {
   explicit InsideAttention(const Shifts& s) : shifts(s) {}
   Tensor input(const Tensor& x) const override { return x + shifts.attn; }
   const Shifts& shifts;
 };
 
-struct InsideMlp : Inside {
+struct InsideMlp : BranchHooks {
   explicit InsideMlp(const Shifts& s) : shifts(s) {}
   Tensor input(const Tensor& x) const override { return x + shifts.fc1; }
   Tensor projected(const Tensor& u) const override { return u + shifts.act; }
@@ -53,7 +53,9 @@ class FixupGate : public ScaleGate {
     branch.first().scale_init(factor_);
     if (zero_last_) branch.last().scale_init(0);
   }
-  std::unique_ptr<Inside> inside(Stream&) const override { return shifts_ ? std::make_unique<I>(*shifts_) : nullptr; }
+  std::unique_ptr<BranchHooks> inside(Stream&) const override {
+    return shifts_ ? std::make_unique<I>(*shifts_) : nullptr;
+  }
 
  private:
   const Shifts* shifts_;  // null: none
@@ -76,28 +78,29 @@ methods::FixupParts all_parts(const GateContext&) { return {}; }
 
 Method method(const char* name, Norm norm, Recipe paper, const char* formula, const char* use,
               methods::FixupParts (*parts_of)(const GateContext&)) {
-  return {.name = name,
-          .norm = norm,
-          .claims = {Claim::identity_at_init, Claim::zero_branch_gradient, Claim::loss_is_log_classes},
-          .paper = std::move(paper),
-          .growth = Growth::identity,
-          .formula = formula,
-          .source = "Zhang, Dauphin, Ma 2019, Fixup initialization",
-          .counts = "L = 2N branches",
-          .use = use,
-          .pitfalls =
-              "Scalars learn at a tenth of the rate; without that training can diverge. Never with a gate that starts "
-              "at 0. Step 1 moves the "
-              "head alone. The paper's results need strong regularisation (mixup 0.7).",
-          .build = [parts_of](const GateContext& c) {
-            BlockGates gates;
-            const methods::FixupParts parts = parts_of(c);
-            auto shifts = parts.shifts ? std::make_unique<Shifts>() : nullptr;
-            gates.attn = &gates.add("gate1", std::make_unique<FixupGate<InsideAttention, 4>>(parts, shifts.get(), c));
-            gates.mlp = &gates.add("gate2", std::make_unique<FixupGate<InsideMlp, 2>>(parts, shifts.get(), c));
-            if (shifts) gates.add("shifts", std::move(shifts));
-            return gates;
-          }};
+  return {
+      .name = name,
+      .norm = norm,
+      .claims = {InitProperty::identity_at_init, InitProperty::zero_branch_gradient, InitProperty::loss_is_log_classes},
+      .paper = std::move(paper),
+      .growth = Growth::identity,
+      .formula = formula,
+      .source = "Zhang, Dauphin, Ma 2019, Fixup initialization",
+      .counts = "L = 2N branches",
+      .use = use,
+      .pitfalls =
+          "Scalars learn at a tenth of the rate; without that training can diverge. Never with a gate that starts "
+          "at 0. Step 1 moves the "
+          "head alone. The paper's results need strong regularisation (mixup 0.7).",
+      .build = [parts_of](const GateContext& c) {
+        BlockGates gates;
+        const methods::FixupParts parts = parts_of(c);
+        auto shifts = parts.shifts ? std::make_unique<Shifts>() : nullptr;
+        gates.attn = &gates.add("gate1", std::make_unique<FixupGate<InsideAttention, 4>>(parts, shifts.get(), c));
+        gates.mlp = &gates.add("gate2", std::make_unique<FixupGate<InsideMlp, 2>>(parts, shifts.get(), c));
+        if (shifts) gates.add("shifts", std::move(shifts));
+        return gates;
+      }};
 }
 
 }  // namespace
@@ -124,7 +127,7 @@ Method methods::fixup(const FixupParts& parts) {
                  part("scales", Affects::parameters, "rule 3: scalars at the ends of branches")};
   m.follow = [claims = m.claims, growth = m.growth](Method& fixup) {
     const bool whole = fixup.chosen.empty();  // the whole alone promises something
-    fixup.claims = whole ? claims : std::vector<Claim>();
+    fixup.claims = whole ? claims : std::vector<InitProperty>();
     fixup.growth = whole ? growth : Growth::unstated;
   };
   return m.with(

@@ -90,7 +90,7 @@ const char* name(Norm norm) {
   return names[static_cast<int>(norm)];
 }
 
-const char* name(Claim claim) {
+const char* name(InitProperty claim) {
   constexpr const char* names[] = {"identity at init", "zero branch gradient", "loss ln(classes)"};
   return names[static_cast<int>(claim)];
 }
@@ -173,7 +173,7 @@ double GateContext::constant(const std::string& constant_name, std::optional<dou
   return *value;
 }
 
-bool Method::claims_that(Claim c) const { return std::ranges::find(claims, c) != claims.end(); }
+bool Method::claims_that(InitProperty c) const { return std::ranges::find(claims, c) != claims.end(); }
 
 Method Method::with(const ConstantValues& wanted) const {
   Method m = *this;

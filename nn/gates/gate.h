@@ -49,7 +49,7 @@ class Gate : public Module {
   // Changes how the branch's weights start: scales their declared Init. Called once, before the model is initialised.
   virtual void init_branch(Branch&) {}
   // What the method does inside the branch in this pass; null leaves it its fused path.
-  virtual std::unique_ptr<Inside> inside(Stream&) const { return nullptr; }
+  virtual std::unique_ptr<BranchHooks> inside(Stream&) const { return nullptr; }
 
   // What the branch reads, before the norm: [B, T, D].
   virtual Tensor read(const Stream& stream) const { return stream.x; }
@@ -147,12 +147,13 @@ enum class Norm { none, pre, post };
 const char* name(Norm norm);
 
 // What a method promises about a freshly initialised network; tested for every registered method.
-enum class Claim {
+enum class InitProperty {
   identity_at_init,      // every block is the identity
   zero_branch_gradient,  // weights inside branches get gradient 0 in the first step
   loss_is_log_classes    // all logits are 0, so cross-entropy is ln(classes)
 };
-const char* name(Claim claim);
+const char* name(InitProperty property);
+using Claim [[deprecated("InitProperty")]] = InitProperty;
 
 // How the mean square of the stream grows over branches at init. Blocks whose norm is post need no law: each norm
 // resets it to 1.
@@ -254,7 +255,7 @@ std::unique_ptr<Layer> make_layer_norm(std::int64_t dim, double eps);
 struct Method {
   std::string name = {};
   Norm norm = Norm::pre;
-  std::vector<Claim> claims = {};
+  std::vector<InitProperty> claims = {};
   Recipe paper = deit_recipe();  // as its paper prescribes
   Growth growth = Growth::linear;
   std::string formula = {};  // one line, for lists and reports
@@ -278,7 +279,7 @@ struct Method {
   std::function<void(Method&)> follow = {};
   ConstantValues chosen = {};  // set by with(): the constants that are not at their standard value
 
-  bool claims_that(Claim c) const;
+  bool claims_that(InitProperty c) const;
   // The same method with these constants, the others as they are. Throws for a constant that it does not declare, or a
   // value out of its bounds.
   Method with(const ConstantValues& values) const;

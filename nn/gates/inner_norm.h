@@ -7,7 +7,7 @@
 namespace plumb::nn {
 
 // A norm before the last linear of a branch.
-struct InnerNorm : Inside {
+struct InnerNorm : BranchHooks {
   explicit InnerNorm(const Layer& n) : norm(n) {}
   Tensor hidden(const Tensor& h) const override { return norm(h); }
   const Layer& norm;

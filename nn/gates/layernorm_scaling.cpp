@@ -8,7 +8,7 @@
 namespace plumb::nn {
 namespace {
 
-struct ScaledInput : Inside {
+struct ScaledInput : BranchHooks {
   explicit ScaledInput(double s) : scale(s) {}
   Tensor input(const Tensor& x) const override { return x * scale; }
   double scale;
@@ -17,7 +17,7 @@ struct ScaledInput : Inside {
 class ScaledNormGate : public ScaleGate {
  public:
   explicit ScaledNormGate(const GateContext& c) : factor_(1 / std::sqrt(static_cast<double>(c.block + 1))) {}
-  std::unique_ptr<Inside> inside(Stream&) const override { return std::make_unique<ScaledInput>(factor_); }
+  std::unique_ptr<BranchHooks> inside(Stream&) const override { return std::make_unique<ScaledInput>(factor_); }
 
  private:
   double factor_;

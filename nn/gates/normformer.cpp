@@ -8,7 +8,7 @@
 namespace plumb::nn {
 namespace {
 
-struct HeadScale : Inside {
+struct HeadScale : BranchHooks {
   explicit HeadScale(const Tensor& s) : scale(s) {}
   Tensor hidden(const Tensor& h) const override {
     const Shape split{h.dim(0), h.dim(1), scale.numel(), h.dim(2) / scale.numel()};
@@ -21,7 +21,7 @@ class AttentionGate : public NormAfter {
  public:
   AttentionGate(const Layer& norm, const GateContext& c)
       : NormAfter(norm), head_scale_(parameter("head_scale", {c.heads}, Init::constant(1), Role::gate)) {}
-  std::unique_ptr<Inside> inside(Stream&) const override { return std::make_unique<HeadScale>(head_scale_); }
+  std::unique_ptr<BranchHooks> inside(Stream&) const override { return std::make_unique<HeadScale>(head_scale_); }
 
  private:
   Tensor head_scale_;
@@ -32,7 +32,7 @@ class MlpGate : public SkipScaleGate {
   MlpGate(const Layer& norm, const GateContext& c) : norm_(norm) {
     scale_ = parameter("residual_scale", {c.dim}, Init::constant(1), Role::gate);
   }
-  std::unique_ptr<Inside> inside(Stream&) const override { return std::make_unique<InnerNorm>(norm_); }
+  std::unique_ptr<BranchHooks> inside(Stream&) const override { return std::make_unique<InnerNorm>(norm_); }
 
  private:
   const Layer& norm_;

@@ -12,7 +12,7 @@ namespace {
 Method method(const char* name, Norm norm, const char* formula, const char* use) {
   return {.name = name,
           .norm = norm,
-          .claims = {Claim::identity_at_init, Claim::zero_branch_gradient},
+          .claims = {InitProperty::identity_at_init, InitProperty::zero_branch_gradient},
           .paper = {.base = Base::xavier_packed,
                     .source = "Bachlechner et al. 2020: Glorot uniform of the packed qkv, no warm-up"},
           .growth = Growth::identity,

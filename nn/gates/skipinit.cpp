@@ -6,17 +6,18 @@
 
 namespace plumb::nn {
 Method methods::skipinit() {
-  return {.name = "skipinit",
-          .norm = Norm::none,
-          .claims = {Claim::identity_at_init, Claim::zero_branch_gradient, Claim::loss_is_log_classes},
-          .paper = {.zero_head = true,
-                    .source = "De, Smith 2020: no warm-up, a classifier that starts at 0; weights: ours, of ViT"},
-          .growth = Growth::identity,
-          .formula = "x + a f(x), a = 0, head = 0",
-          .source = "De, Smith 2020, Batch normalization biases residual blocks towards the identity function",
-          .use = "Residual networks without norm; beside ReZero it shows what a zeroed head changes.",
-          .pitfalls = "Step 1 moves the head alone, step 2 the gates, step 3 the rest.",
-          .build = [](const GateContext&) { return two_gates<AlphaGate>(0.0); }};
+  return {
+      .name = "skipinit",
+      .norm = Norm::none,
+      .claims = {InitProperty::identity_at_init, InitProperty::zero_branch_gradient, InitProperty::loss_is_log_classes},
+      .paper = {.zero_head = true,
+                .source = "De, Smith 2020: no warm-up, a classifier that starts at 0; weights: ours, of ViT"},
+      .growth = Growth::identity,
+      .formula = "x + a f(x), a = 0, head = 0",
+      .source = "De, Smith 2020, Batch normalization biases residual blocks towards the identity function",
+      .use = "Residual networks without norm; beside ReZero it shows what a zeroed head changes.",
+      .pitfalls = "Step 1 moves the head alone, step 2 the gates, step 3 the rest.",
+      .build = [](const GateContext&) { return two_gates<AlphaGate>(0.0); }};
 }
 
 }  // namespace plumb::nn

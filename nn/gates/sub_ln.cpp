@@ -15,7 +15,7 @@ class SubLnGate : public ScaleGate {
  public:
   SubLnGate(const Layer& norm, double factor) : norm_(norm), factor_(factor) {}
   void init_branch(Branch& branch) override { branch.scale_value_path(factor_); }
-  std::unique_ptr<Inside> inside(Stream&) const override { return std::make_unique<InnerNorm>(norm_); }
+  std::unique_ptr<BranchHooks> inside(Stream&) const override { return std::make_unique<InnerNorm>(norm_); }
 
  private:
   const Layer& norm_;

@@ -7,7 +7,7 @@
 namespace plumb::nn {
 namespace {
 
-struct KeepValues : Inside {
+struct KeepValues : BranchHooks {
   explicit KeepValues(Stream& s) : stream(s) {}
   Tensor projected(const Tensor& qkv) const override {
     stream.carried = {slice(qkv, -1, qkv.dim(-1) / 3 * 2, qkv.dim(-1))};
@@ -16,7 +16,7 @@ struct KeepValues : Inside {
   Stream& stream;
 };
 
-struct MixValues : Inside {
+struct MixValues : BranchHooks {
   MixValues(const Tensor& first_values, const Tensor& l) : first(first_values), lambdas(l) {}
   Tensor projected(const Tensor& qkv) const override {
     const std::int64_t D = qkv.dim(-1) / 3;
@@ -27,13 +27,13 @@ struct MixValues : Inside {
 };
 
 struct FirstGate : ScaleGate {
-  std::unique_ptr<Inside> inside(Stream& s) const override { return std::make_unique<KeepValues>(s); }
+  std::unique_ptr<BranchHooks> inside(Stream& s) const override { return std::make_unique<KeepValues>(s); }
 };
 
 class LaterGate : public ScaleGate {
  public:
   LaterGate() : lambdas_(parameter("lambdas", {2}, Init::constant(0.5), Role::gate)) {}
-  std::unique_ptr<Inside> inside(Stream& s) const override {
+  std::unique_ptr<BranchHooks> inside(Stream& s) const override {
     check(!s.carried.empty(),
           "[value_residual] expected the values of the first block in the stream, got none: run the blocks in a Stack");
     return std::make_unique<MixValues>(s.carried[0], lambdas_);

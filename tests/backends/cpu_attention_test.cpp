@@ -31,7 +31,7 @@ AttentionCall call_of(const AttentionCase& c) {
           .scale = 1 / std::sqrt(static_cast<double>(c.head_dim)),
           .keep = c.keep < 1 ? bytes({c.batch, c.heads, c.queries, c.keys}, c.keep) : Array(),
           .causal = c.causal,
-          .drop_key = key_drop(c.drop_key, c.shape, 0, c.sharing, c.grid, c.keys, 0x123456789abcdefull),
+          .drop_key = key_mask(c.drop_key, c.shape, 0, c.sharing, c.grid, c.keys, 0x123456789abcdefull),
           .dropout = {drop_threshold(c.dropout), 0xfedcba987654321ull},
           .empty = c.empty,
           .step = 3,

@@ -20,7 +20,7 @@ Bytes bytes(const std::string& text) {
   return b;
 }
 
-Bytes row_of(const KeyDrop& drop, std::int64_t keys, std::int64_t sample, std::int64_t head, std::int64_t query) {
+Bytes row_of(const KeyMask& drop, std::int64_t keys, std::int64_t sample, std::int64_t head, std::int64_t query) {
   Bytes row(static_cast<std::size_t>(keys), 7);
   drop_keys(drop, 7, sample, 3, head, query, row);
   return row;
@@ -46,14 +46,14 @@ TEST_CASE("seeds drop squares where they fit, or full rows and columns") {
 }
 
 TEST_CASE("plain DropKey draws the numbers it always drew") {
-  const KeyDrop drop = key_drop(0.3, DropShape::plain, 0, DropSharing::per_entry, {}, 20, key);
+  const KeyMask drop = key_mask(0.3, DropShape::plain, 0, DropSharing::per_entry, {}, 20, key);
   CHECK(row_of(drop, 20, 5, 2, 4) == bytes("00011000100011010000"));  // from a Philox of another language
 }
 
 TEST_CASE("a shared mask is the one of head 0 or of query 0") {
   for (const DropShape shape : {DropShape::plain, DropShape::block, DropShape::cross}) {
     const auto row = [&](DropSharing sharing, std::int64_t sample, std::int64_t head, std::int64_t query) {
-      return row_of(key_drop(0.5, shape, 0, sharing, {7, 9}, 65, key), 65, sample, head, query);
+      return row_of(key_mask(0.5, shape, 0, sharing, {7, 9}, 65, key), 65, sample, head, query);
     };
     using enum DropSharing;
     CHECK(row(heads, 1, 2, 3) == row(per_entry, 1, 0, 3));
@@ -70,24 +70,24 @@ TEST_CASE("structured shapes draw seeds at their keys and leave keys off the gri
   const std::int64_t keys = 45;  // three of them off the grid
   for (const DropShape shape : {DropShape::block, DropShape::cross})
     for (double rate : {0.1, 0.6, 1.0}) {
-      const KeyDrop drop = key_drop(rate, shape, 3, DropSharing::per_entry, grid, keys, key);
+      const KeyMask drop = key_mask(rate, shape, 3, DropSharing::per_entry, grid, keys, key);
       const double centres = shape == DropShape::block ? 9 : 3 * 13 - 9;
       CHECK(drop.threshold == drop_threshold(1 - std::pow(1 - rate, 1 / centres)));
       const Bytes row = row_of(drop, keys, 1, 1, 9);
-      const Bytes seeds = row_of({.threshold = drop.threshold, .key = key}, keys, 1, 1, 9);
+      const Bytes seeds = row_of({.threshold = drop.threshold, .random_key = key}, keys, 1, 1, 9);
       CHECK(std::vector(row.begin() + 3, row.end()) == dropped_by_seeds(shape, 6, 7, 3, std::span(seeds).subspan(3)));
       CHECK(std::vector(row.begin(), row.begin() + 3) == Bytes(3, 0));
       if (rate == 1) CHECK(std::vector(row.begin() + 3, row.end()) == Bytes(42, 1));
     }
   CHECK(drop_seed_rate(DropShape::cross, 0.3, {14, 14}, 1) == Approx(1 - std::pow(0.7, 1.0 / 27)));
   CHECK(drop_seed_rate(DropShape::cross, 0.3, {14, 14}, 1) == Approx(0.0131).epsilon(0.01));
-  CHECK(key_drop(0.3, DropShape::block, 0, DropSharing::per_entry, grid, keys, key).window == 3);
-  CHECK(key_drop(0.3, DropShape::cross, 0, DropSharing::per_entry, grid, keys, key).window == 1);
+  CHECK(key_mask(0.3, DropShape::block, 0, DropSharing::per_entry, grid, keys, key).window == 3);
+  CHECK(key_mask(0.3, DropShape::cross, 0, DropSharing::per_entry, grid, keys, key).window == 1);
 }
 
 TEST_CASE("DropKey refuses rates, grids and windows that mean nothing") {
   const auto make = [](double rate, DropShape shape, std::int64_t window, KeyGrid grid, std::int64_t keys) {
-    return error_of([&] { key_drop(rate, shape, window, DropSharing::per_entry, grid, keys, 1); });
+    return error_of([&] { key_mask(rate, shape, window, DropSharing::per_entry, grid, keys, 1); });
   };
   using enum DropShape;
   CHECK_THAT(make(1.5, plain, 0, {}, 9), contains("[drop_key] expected a probability in [0, 1], got 1.5"));
@@ -105,7 +105,7 @@ TEST_CASE("DropKey refuses rates, grids and windows that mean nothing") {
   CHECK_THAT(error_of([] { dropped_by_seeds(cross, std::int64_t{1} << 32, std::int64_t{1} << 32, 1, {}); }),
              contains("below 65536"));
   CHECK_THAT(make(0.1, cross, -1, {2, 6}, 12), contains("got -1"));
-  CHECK(key_drop(0, block, 0, DropSharing::per_entry, {}, 9, 1).threshold == 0);
+  CHECK(key_mask(0, block, 0, DropSharing::per_entry, {}, 9, 1).threshold == 0);
 }
 
 TEST_CASE("DropKey's choices have names") {

@@ -365,9 +365,9 @@ TEST_CASE("dropout inside and after an MLP and after attention, in a block as we
     check_gradients([&](const Tensors& in) { return dropping(in[0]) + attention(in[0]); }, {x}, {.order = 2});
     // With a junction behind it the sum is the same as without: nothing is fused past the dropout.
     Tensor gate = tensor({0.5}, {1});
-    const nn::Place::Junction junction{.skip = x, .gate = gate, .row_scale = {}, .path = {}};
-    const nn::Place place{.junction = &junction};
-    CHECK(relative_error(static_cast<const nn::Branch&>(dropping)(x, place), x + gate * dropping(x)) < 1e-14);
+    const nn::ResidualAdd add{.skip = x, .gate = gate, .row_scale = {}, .path = {}};
+    const nn::BranchCall call{.add = &add};
+    CHECK(relative_error(static_cast<const nn::Branch&>(dropping)(x, call), x + gate * dropping(x)) < 1e-14);
   }
   dropping.eval();
   CHECK(dropping(x).values() == plain(x).values());

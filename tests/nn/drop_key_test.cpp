@@ -75,7 +75,7 @@ TEST_CASE("a block drops an interior key as often as wished and border keys less
   for (double each : nn::key_drop_probabilities({.rate = 0.3}, 30)) CHECK(each == drop_threshold(0.3) / 65536.0);
   // Key by key against draws.
   for (const nn::DropKey& o : {block, nn::DropKey{.rate = 0.3, .shape = DropShape::cross, .window = 3}}) {
-    const KeyDrop drop = key_drop(o.rate, o.shape, o.window, o.sharing, grid, 31, 5);
+    const KeyMask drop = key_mask(o.rate, o.shape, o.window, o.sharing, grid, 31, 5);
     std::vector<double> count(31);
     std::vector<std::uint8_t> row(31);
     for (std::uint32_t step = 0; step < steps; ++step) {
@@ -102,12 +102,12 @@ TEST_CASE("the probability of an empty row is exact where it can be, else an est
   }
   // A 3 x 3 block needs the seed of each of its corners' windows on a grid of 4 x 4: all four centres.
   const nn::DropKey block{.rate = 0.9, .shape = DropShape::block};
-  const double q = key_drop(0.9, DropShape::block, 0, DropSharing::per_entry, {4, 4}, 16, 0).threshold / 65536.0;
+  const double q = key_mask(0.9, DropShape::block, 0, DropSharing::per_entry, {4, 4}, 16, 0).threshold / 65536.0;
   CHECK(nn::empty_row_probability(block, 16, {4, 4}).probability == Approx(std::pow(q, 4)));
   // A cross of window 1 empties a 2 x 3 grid where each row, or each column, has a seed.
   const nn::DropKey cross{.rate = 0.8, .shape = DropShape::cross};
   const double s =
-      1 - key_drop(0.8, DropShape::cross, 0, DropSharing::per_entry, {2, 3}, 6, 0).threshold / 65536.0;  // no seed
+      1 - key_mask(0.8, DropShape::cross, 0, DropSharing::per_entry, {2, 3}, 6, 0).threshold / 65536.0;  // no seed
   const double rows_hit = std::pow(1 - std::pow(s, 3), 2), columns_hit = std::pow(1 - std::pow(s, 2), 3);
   double both = 0;  // by inclusion and exclusion over columns without a seed
   for (int k = 0; k <= 3; ++k)

@@ -22,7 +22,7 @@ struct Sound : nn::Gate {
 };
 
 template <class G>
-nn::Method method_of(std::vector<nn::Claim> claims = {}) {
+nn::Method method_of(std::vector<nn::InitProperty> claims = {}) {
   return {.name = "under_test",
           .claims = std::move(claims),
           .formula = "x + f(x)",
@@ -209,7 +209,7 @@ TEST_CASE("every method of the table passes the conformance kit") {
 }
 
 TEST_CASE("the kit finds each broken rule, and only that") {
-  using enum nn::Claim;
+  using enum nn::InitProperty;
   CHECK(broken_rules(method_of<Sound>()) == Broken{});
   CHECK(broken_rules(method_of<ForgottenChild>()) == Broken{"registered"});
   CHECK(broken_rules(method_of<PastParameter>()) == Broken{"registered"});

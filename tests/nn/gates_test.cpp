@@ -163,12 +163,12 @@ TEST_CASE("what a method claims about a fresh network holds") {
     double branch_gradient = 0;
     for (const char* weight : {"attn.qkv.weight", "attn.proj.weight", "mlp.fc1.weight", "mlp.fc2.weight"})
       branch_gradient += deviation(g[fmt::format("blocks.0.{}", weight)]);
-    const auto claims = [&](nn::Claim c) { return std::ranges::find(method.claims, c) != method.claims.end(); };
-    CHECK(identity == claims(nn::Claim::identity_at_init));
+    const auto claims = [&](nn::InitProperty c) { return std::ranges::find(method.claims, c) != method.claims.end(); };
+    CHECK(identity == claims(nn::InitProperty::identity_at_init));
     // A zeroed head hides every gradient but its own, so silence proves a claim only without one.
-    if (!method.paper.zero_head) CHECK((branch_gradient == 0) == claims(nn::Claim::zero_branch_gradient));
-    if (claims(nn::Claim::zero_branch_gradient)) CHECK(branch_gradient == 0);
-    CHECK((std::abs(g.loss() - std::log(7.0)) < 1e-12) == claims(nn::Claim::loss_is_log_classes));
+    if (!method.paper.zero_head) CHECK((branch_gradient == 0) == claims(nn::InitProperty::zero_branch_gradient));
+    if (claims(nn::InitProperty::zero_branch_gradient)) CHECK(branch_gradient == 0);
+    CHECK((std::abs(g.loss() - std::log(7.0)) < 1e-12) == claims(nn::InitProperty::loss_is_log_classes));
   }
 }
 
@@ -461,10 +461,11 @@ TEST_CASE("a registered gate is in the table and trains, and a bad registration 
   struct Shrinking : nn::Gate {
     Tensor combine(const Tensor& skip, const Tensor&) const override { return slice(skip, 1, 0, 1); }
   };
-  nn::register_gate<TanhGate>("tanh_gate", {.norm = nn::Norm::pre,
-                                            .claims = {nn::Claim::identity_at_init, nn::Claim::zero_branch_gradient},
-                                            .formula = "x + tanh(a) f(LN(x))",
-                                            .source = "test"});
+  nn::register_gate<TanhGate>("tanh_gate",
+                              {.norm = nn::Norm::pre,
+                               .claims = {nn::InitProperty::identity_at_init, nn::InitProperty::zero_branch_gradient},
+                               .formula = "x + tanh(a) f(LN(x))",
+                               .source = "test"});
   CHECK(nn::method_names().back() == "tanh_gate");
   nn::ViT model = make_vit("tanh_gate");
   const Tensor images = random_normal({8, 1, 16, 16}, 0, "images"), labels = integers({0, 1, 2, 3, 4, 5, 6, 0}, {8});

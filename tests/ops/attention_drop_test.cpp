@@ -57,8 +57,8 @@ std::vector<double> probabilities(const AttentionOptions& o, Defaults where, std
 
 // What the draws drop [B, H, N, keys], 1 = dropped.
 std::vector<std::uint8_t> drawn(const AttentionOptions& o, std::int64_t keys) {
-  const KeyDrop drop =
-      key_drop(o.drop_key, o.drop_shape, o.drop_window, o.drop_sharing, o.grid, keys, random_key(state.seed, *path));
+  const KeyMask drop =
+      key_mask(o.drop_key, o.drop_shape, o.drop_window, o.drop_sharing, o.grid, keys, random_key(state.seed, *path));
   std::vector<std::uint8_t> all, row(static_cast<std::size_t>(keys));
   for (std::int64_t i = 0; i < B * H * N; ++i) {
     drop_keys(drop, state.step, state.first_sample + i / (H * N), H, i / N % H, i % N, row);

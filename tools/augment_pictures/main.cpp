@@ -77,8 +77,8 @@ std::vector<float> to_floats(const std::vector<Pixels>& images) {
 Pixels masks(DropShape shape) {
   constexpr KeyGrid grid{12, 12};
   const nn::DropKey by_rate = nn::by_rate({.rate = 0.3, .shape = shape, .match = nn::DropMatch::share}, grid);
-  const KeyDrop drop =
-      key_drop(by_rate.rate, shape, 0, DropSharing::per_entry, grid, grid.cells(), random_key(1, "picture"));
+  const KeyMask drop =
+      key_mask(by_rate.rate, shape, 0, DropSharing::per_entry, grid, grid.cells(), random_key(1, "picture"));
   std::vector<Pixels> rows;
   for (std::int64_t query = 0; query < 4; ++query) rows.push_back(lab::mask_picture(drop, grid, grid.cells(), query));
   return lab::beside(rows, 0, lab::mask_gap);

@@ -76,7 +76,7 @@ std::string page(const fs::path& root, const nn::Method& m) {
       {.dim = dim, .heads = heads, .hidden = 4 * dim, .depth = depth, .gate = "pre", .final_norm = true});
   const fs::path source = source_of(root, m.name);
   std::vector<std::string> claims;
-  for (const nn::Claim c : m.claims) claims.emplace_back(nn::name(c));
+  for (const nn::InitProperty c : m.claims) claims.emplace_back(nn::name(c));
   const auto posts =
       std::ranges::count_if(stack.blocks(), [](const auto& block) { return block->norm() == nn::Norm::post; });
   const std::string placement = m.norm == nn::Norm::none ? "none in blocks; the model's final norm stays"
@@ -156,7 +156,7 @@ std::string index() {
   for (const std::string& name : nn::method_names()) {
     const nn::Method& m = nn::method_named(name);
     std::vector<std::string> claims;
-    for (const nn::Claim c : m.claims) claims.emplace_back(nn::name(c));
+    for (const nn::InitProperty c : m.claims) claims.emplace_back(nn::name(c));
     text += fmt::format("| [{}]({}.md) | `{}` | {} | {} |\n", name, name, m.formula, m.source, fmt::join(claims, ", "));
   }
   return text;

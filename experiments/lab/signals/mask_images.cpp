@@ -7,7 +7,7 @@
 
 namespace plumb::lab {
 
-Pixels mask_picture(const KeyDrop& drop, KeyGrid grid, std::int64_t keys, std::int64_t query) {
+Pixels mask_picture(const KeyMask& drop, KeyGrid grid, std::int64_t keys, std::int64_t query) {
   constexpr std::int64_t scale = 8;  // pixels a patch
   std::vector<std::uint8_t> dropped(static_cast<std::size_t>(keys));
   drop_keys(drop, 0, 0, 1, 0, query, dropped);
@@ -35,8 +35,8 @@ std::optional<Pixels> masks_picture(const nn::Stack& stack, std::uint64_t seed, 
     if (!attention) return std::nullopt;
     const nn::AttentionOptions& o = attention->options();
     const nn::DropKey& d = o.drop_key;
-    const KeyDrop drop =
-        key_drop(d.rate, d.shape, d.window, d.sharing, o.grid, tokens, random_key(seed, *attention->path()));
+    const KeyMask drop =
+        key_mask(d.rate, d.shape, d.window, d.sharing, o.grid, tokens, random_key(seed, *attention->path()));
     drops = drops || drop.threshold > 0;
     for (std::int64_t row = 0; row < rows_shown; ++row)
       masks.push_back(mask_picture(drop, o.grid, tokens, row * tokens / rows_shown));

@@ -13,7 +13,7 @@ namespace plumb::lab {
 
 // The patches of the grid that row (sample 0, head 0, query) of a call on so many keys draws in its first step: dark is
 // dropped. A row that loses all of them is drawn so, whatever becomes of it (EmptyRow).
-Pixels mask_picture(const KeyDrop& drop, KeyGrid grid, std::int64_t keys, std::int64_t query);
+Pixels mask_picture(const KeyMask& drop, KeyGrid grid, std::int64_t keys, std::int64_t query);
 
 inline constexpr std::int64_t mask_gap = 10;  // pixels between such pictures
 
