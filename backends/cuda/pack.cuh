@@ -1,4 +1,4 @@
-// 16 bytes of neighbouring elements: what a thread reads or writes at once. Arrays begin at multiples of 64 bytes.
+// 16 bytes of neighbouring elements, which a thread reads or writes at once. Arrays begin at multiples of 64 bytes.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,7 +24,7 @@ __device__ __forceinline__ void store_pack(const Pack<T, n>& pack, T* p) {
   *reinterpret_cast<Pack<T, n>*>(p) = pack;
 }
 
-// bf16 is computed with as f32.
+// arithmetic<T>: the type that elements of type T are computed in; f32 for bf16.
 template <class T>
 struct Arithmetic {
   using type = T;

@@ -1,4 +1,5 @@
-// Calls that the device has no kernel for, of some dtypes: the cpu backend computes them, which the traffic counts.
+// Kernel calls that the cuda backend has no kernel for (for some dtypes). The cpu backend computes them; Traffic counts
+// them.
 #pragma once
 
 #include "backends/cuda/runtime.h"
