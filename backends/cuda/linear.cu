@@ -88,9 +88,9 @@ Array normed(const LinearCall& call, const Array& x, const Out& mean, const Out&
 }
 
 // Computes du, the gradient of u = before(x) w^T + b, as an operand of type U: du = dy slope (GELU), or dy times the
-// gate and the scale of its sample. Also adds du to the column sums for db (sums[0]), and the product of u and du
-// without the gate to the column sums for the gate's gradient (sums[1]). All pointers but dy may be null. S is the type
-// that dy and slope are stored in.
+// gate and the scale of its sample. Also adds to two column sums: du to sums[0], for db; and u du', where du' is du
+// without the gate, to sums[1], for the gate's gradient. All pointers but dy may be null. S is the type that dy and
+// slope are stored in.
 template <class T, class S, class U>
 struct OutputGradient {
   const S *dy, *slope;
