@@ -51,7 +51,7 @@ label out of range not seen|backends/cuda/softmax.cu|s/losses\[row\] = loss \+ t
 index out of range read|backends/cuda/movement.cu|s/0 <= row && row < rows/true/|cuda eager labels and indices out of range*
 a training that goes on although it is not finite|backends/cuda/optimizer.cu|s/if \(state && state->goes_on == 0\) return;//g|cuda eager a step that is not finite*
 state of the step before forgotten|backends/cuda/optimizer.cu|s/max_norm, state_of\(before\)/max_norm, state_of(Array())/|cuda eager a step that is not finite*
-sum written over an earlier one|backends/cuda/warp.cuh|s/__syncthreads\(\);  \/\/ nobody reads an earlier sum there any more\n//|backends eager
+sum written over an earlier one|backends/cuda/warp.cuh|s/__syncthreads\(\);[^\n]*\n(\s*memory\[threadIdx\.x\] = x;)/$1/|backends eager
 second launch of a long table left out|backends/cuda/optimizer.cu|s/if \(table\.count == squares_rows\) flush\(\);/if (table.count == squares_rows) continue;/|cuda eager
 tensor found a block late|backends/cuda/optimizer.cu|s/rows\[middle\]\.first_block <= block/rows[middle].first_block < block/|backends eager
 draws of the wrong elements|backends/cuda/dropout.cu|s/first \/ 8 \+ static_cast/first \/ 8 + 1 + static_cast/|backends eager
