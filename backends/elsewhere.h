@@ -1,5 +1,5 @@
 // Runs a kernel call on another device: copies the operands there, runs the kernel, and copies the written results
-// back. The CUDA backend uses it for calls that it has no kernel for.
+// back. The CUDA backend uses it for calls that it has no kernel for, and tests use it to compare backends.
 #pragma once
 
 #include <unordered_map>

@@ -16,6 +16,7 @@
 
 namespace plumb::bench {
 
+// Returns the seconds that a call of f takes.
 inline double elapsed(const std::function<void()>& f) {
   const auto start = std::chrono::steady_clock::now();
   f();

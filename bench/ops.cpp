@@ -47,7 +47,7 @@ struct Result {
   std::optional<Timing> cold, warm;
 };
 
-Out like(const Array& a) { return random_array(a.shape()); }  // random values also touch the memory before timing
+Out like(const Array& a) { return random_array(a.shape()); }  // writing values touches the memory before it is timed
 
 void linear_rows(const Model& m, std::vector<Row>& rows) {
   using After = LinearCall::After;

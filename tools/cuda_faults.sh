@@ -82,7 +82,7 @@ tests() {
 
 # Prints the first test that fails, and its schedule; nothing if all pass. Runs the caller's test first, then all others
 # in this order.
-caught_by() {  # ['TESTS SCHEDULE [CASE]']
+caught_by() {  # optional argument: the tests to run first, 'TESTS SCHEDULE [CASE]'
   local schedule name status only
   while read -r name schedule only; do
     status=0

@@ -45,7 +45,7 @@ for log in "$work"/*.cu.log; do
         match($0, /Used [0-9]+/); registers = substr($0, RSTART + 5, RLENGTH - 5)
         shared = match($0, /[0-9]+ bytes smem/) ? substr($0, RSTART, RLENGTH - 11) : 0
         gsub(/plumb::(cuda::)?|\(anonymous namespace\)::/, "", name)
-        depth = 0; end = length(name)  # the parameters begin at the last bracket that closes at the end
+        depth = 0; end = length(name)  # the parameters begin at the bracket that matches the last closing one
         for (i = length(name); i > 0; --i) {
           c = substr(name, i, 1)
           if (c == ")") ++depth

@@ -51,7 +51,7 @@ HWY_INLINE V log1p(V x) {
   return hn::IfThenElse(hn::Ge(x, set(-1.0f)), y, nan);
 }
 HWY_INLINE V sigmoid(V x) {
-  const V e = exp(hn::Neg(hn::Abs(x))), one = set(1.0f);  // at most 1
+  const V e = exp(hn::Neg(hn::Abs(x))), one = set(1.0f);  // at most 1: no overflow
   return hn::Div(hn::IfThenElse(hn::Lt(x, zero()), e, one), hn::Add(one, e));
 }
 HWY_INLINE V sign(V x) {

@@ -22,7 +22,7 @@ namespace {
 bool keeps([[maybe_unused]] unsigned states) {
 #if HWY_ARCH_X86
   unsigned a, b, c, d;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) return false;  // OSXSAVE
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) return false;  // no OSXSAVE
   unsigned low, high;
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return (low & states) == states;
@@ -40,8 +40,9 @@ Features of_processor() {
 #if HWY_ARCH_X86
   constexpr unsigned avx512 = 0xe6, amx = 0x60000, auth = 0x68747541;
   unsigned a, b, c, d;
-  f.amd = __get_cpuid(0, &a, &b, &c, &d) && b == auth;                                            // "AuthenticAMD"
-  f.amx_bf16 = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & d >> 24 & 1) && keeps(amx);  // AMX-BF16, AMX-TILE
+  f.amd = __get_cpuid(0, &a, &b, &c, &d) && b == auth;  // the vendor is "AuthenticAMD"
+  f.amx_bf16 =
+      __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & d >> 24 & 1) && keeps(amx);  // AMX-BF16 and AMX-TILE
   f.avx512_bf16 = __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1) && keeps(avx512);
 #endif
   return f;
@@ -71,13 +72,15 @@ struct Row {
   Bf16Products products;
 };
 constexpr Row rows[] = {
-    // Xeon with AMX: not measured for a step. Large products alone ran 4 to 5.5 times as fast as in f32.
+    // Xeon with AMX: the time of a step was not measured; large products ran 4 to 5.5 times as fast as in f32.
     {[](const Features& f) { return f.amx_bf16; }, {"AMX", true}},
-    // EPYC, Zen 4: 0.61 and 0.77 with these instructions (at 6efe73c, when weights were packed on all threads).
+    // EPYC, Zen 4: bf16 takes 0.61 and 0.77 times as long as f32 (at commit 6efe73c, when weights were packed on all
+    // threads).
     {[](const Features& f) { return f.amd && f.avx512_bf16; }, {"AVX-512 bf16", true}},
-    // Xeon with AVX-512 bf16 instructions but without AMX: 1.74 and 1.61 with the bf16 instructions, whose large
-    // products run at 0.6 times the speed of f32; not measured with f32 instructions. EPYC, Zen 3, which has only AVX2:
-    // 0.97 to 1.11 and 1.03 to 1.09 with f32 instructions (equal within noise).
+    // Xeon with AVX-512 bf16 instructions but without AMX: bf16 takes 1.74 and 1.61 times as long as f32 with the bf16
+    // instructions (their large products run at 0.6 times the speed of f32); not measured with f32 instructions. EPYC,
+    // Zen 3, which has only AVX2: 0.97 to 1.11 and 1.03 to 1.09 times as long with f32 instructions, equal within
+    // noise.
     {[](const Features&) { return true; }, {"f32 instructions", false}},
 };
 

@@ -1,6 +1,7 @@
-// Layer norm over the last axis, row by row, since a row stays in the first cache: y = gamma h + beta, h = (x - mean)
-// rstd. Backward: dx = rstd (u - mean(u) - h mean(u h)), u = gamma dy; dgamma = sum dy h, dbeta = sum dy. Each block of
-// rows keeps partial sums of dgamma and dbeta.
+// Layer norm over the last axis, row by row, because a row stays in the first cache:
+//   y = gamma h + beta, h = (x - mean) rstd.
+// Backward; each block of rows keeps partial sums of dgamma and dbeta:
+//   dx = rstd (u - mean(u) - h mean(u h)), u = gamma dy; dgamma = sum dy h, dbeta = sum dy.
 #if defined(PLUMB_CPU_LAYER_NORM_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_CPU_LAYER_NORM_INL
 #undef PLUMB_CPU_LAYER_NORM_INL

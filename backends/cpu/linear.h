@@ -63,7 +63,7 @@ struct LinearBackward {
   bool want_dx;    // dx, or the gradients of the norm before it
   Elements dy;     // [R, N]
   Elements slope;  // [R, N]
-  Elements du;     // [R, N]: dy slope, rounded if products are; may be dy itself; null: computed per block
+  Elements du;     // [R, N]: dy slope (rounded for bf16); may be dy itself; null: kept for one block only
   float* db;       // [blocks, N]: the sum of each block of rows
   Elements x;      // [R, K]
   const float *gamma, *beta, *mean, *rstd;
@@ -75,6 +75,7 @@ struct LinearBackward {
   float *dgamma, *dbeta;  // [blocks, K]
 };
 
+// The f32 elements of an array, or null if it is undefined.
 inline const float* in(const Array& a) { return a.defined() ? a.data<float>() : nullptr; }
 inline float* out(const Out& a) { return a.defined() ? a.mutable_data<float>() : nullptr; }
 

@@ -10,8 +10,8 @@ namespace {
 
 using namespace onednn;
 
-// Describes a product of bf16 operands on one thread, c [M, N] = a [M, K] b [K, N] + bias. Element (i, j) of a is at i
-// * a_row + j * a_column, and likewise for b and c.
+// Describes a product of bf16 operands on one thread, c [M, N] = a [M, K] b [K, N] + bias. Element (i, j) of a is at
+// i * a_row + j * a_column, and likewise for b and c.
 struct HalfKey {
   std::int64_t M, K, N, a_row, a_column, b_row, c_row;
   std::int64_t packed_rows;  // rows per block that b is packed for; 0: b is not packed
@@ -104,8 +104,8 @@ void PackedBf16::multiply(const bfloat16* a, std::int64_t n, const float* bias, 
 }
 
 void product_over_rows(std::int64_t m, std::int64_t n, std::int64_t k, const bfloat16* a, const bfloat16* b, float* y) {
-  // The number of parts depends only on the shape, because oneDNN's bits in bf16 depend on it. Another thread is worth
-  // its cost for parts of about 5 us or more.
+  // The number of parts depends only on the shape, because it changes the bits of oneDNN's bf16 results. Another thread
+  // is worth its cost for parts of about 5 us or more.
   const std::int64_t parts = 2 * m * n * k < 2'000'000 ? 1 : fixed_parts;
   across_longer_side(
       m, n, k, parts, y,

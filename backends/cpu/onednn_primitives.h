@@ -37,7 +37,7 @@ class Room {
   Room() = default;
   explicit Room(const dnnl::memory::desc& wanted)
       : memory_(wanted, engine(), nullptr), floats_(static_cast<std::int64_t>(wanted.get_size() / sizeof(float) + 1)) {}
-  std::int64_t floats() const { return floats_; }
+  std::int64_t floats() const { return floats_; }  // size of the memory that lies_at() takes
   void lies_at(float* p) {
     if (memory_) memory_.set_data_handle(p);
   }
@@ -48,6 +48,7 @@ class Room {
   std::int64_t floats_ = 0;
 };
 
+// Returns the descriptor of a product c = a b + bias, for oneDNN 2 and 3. Its user provides the scratch memory.
 inline dnnl::matmul::primitive_desc matmul_descriptor(const dnnl::memory::desc& a, const dnnl::memory::desc& b,
                                                       const std::optional<dnnl::memory::desc>& bias,
                                                       const dnnl::memory::desc& c) {
@@ -75,6 +76,7 @@ class Matmul {
     if (bias) bias_ = arguments_[DNNL_ARG_BIAS] = dnnl::memory(*bias, engine(), nullptr);
   }
 
+  // Computes c = a b + bias on the calling thread. bias must be null if the matmul has none.
   void run(const OneDnnCall& call, const void* a, const void* b, const float* bias, void* c) {
     a_.set_data_handle(const_cast<void*>(a));
     b_.set_data_handle(const_cast<void*>(b));

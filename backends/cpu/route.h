@@ -7,6 +7,7 @@
 
 namespace plumb::cpu {
 
+// Whether an argument of a kernel is, or contains, an array of this dtype.
 template <class T>
 constexpr bool is(DType dtype, const T& argument) {
   if constexpr (std::is_base_of_v<Array, T>)

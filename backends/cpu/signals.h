@@ -22,7 +22,7 @@ class SignalsWait {
   SignalsWait& operator=(const SignalsWait&) = delete;
 
  private:
-  std::uint64_t former_;  // the thread's signal mask before
+  std::uint64_t former_;  // the thread's earlier signal mask
 };
 
 }  // namespace plumb::cpu

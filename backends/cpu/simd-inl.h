@@ -21,6 +21,7 @@ namespace plumb::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Vectors of f32, and masks for them.
 using F32 = hn::ScalableTag<float>;
 using V = hn::Vec<F32>;
 using Mask = hn::Mask<F32>;
@@ -105,6 +106,7 @@ HWY_INLINE void store(V v, bfloat16* p, Part part) {
 }
 #endif
 
+// A store to Rounded rounds to bf16.
 template <class P>
 HWY_INLINE V load(const Rounded* p, P part) {
   return load(&p->value, part);
@@ -140,6 +142,7 @@ HWY_INLINE void typed(const Elements& e, F&& f) {
     f(static_cast<float*>(e.data));
 }
 
+// All lanes x; all lanes 0; the sum and the maximum of the lanes.
 HWY_INLINE V set(float x) { return hn::Set(f32, x); }
 HWY_INLINE V zero() { return hn::Zero(f32); }
 HWY_INLINE float sum_lanes(V v) { return hn::GetLane(hn::SumOfLanes(f32, v)); }

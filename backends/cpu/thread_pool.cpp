@@ -96,8 +96,7 @@ bool ThreadPool::run(std::int64_t blocks, int threads, void* context, BlockBody 
 
   work(0);
 
-  // All blocks are taken. Workers that arrive now find the door closed. Workers that are inside compute their last
-  // block.
+  // All blocks are taken. From now on no worker can enter the loop. The workers inside compute their last block.
   std::uint32_t inside = door_.fetch_sub(open, std::memory_order_acquire) - open;
   while (inside != 0) inside = wait_for_change(door_, inside);
   const std::exception_ptr error = std::exchange(error_, nullptr);
@@ -132,7 +131,7 @@ bool ThreadPool::enter() {
 
 void ThreadPool::leave() {
   if (door_.fetch_sub(one_inside, std::memory_order_release) == one_inside)
-    door_.notify_all();  // this was the last worker, and the door is closed
+    door_.notify_all();  // this was the last worker, and no other can enter
 }
 
 void ThreadPool::work_forever(int self) {

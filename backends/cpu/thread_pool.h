@@ -53,16 +53,17 @@ class ThreadPool {
   // Whether a loop runs. The thread that sets it owns the members below.
   std::atomic<bool> busy_{false};
   int workers_ = 0;
-  // The current loop. Written only while the door is closed and no worker is inside.
+  // The current loop. Written only while no worker is inside it and none can enter.
   void* context_ = nullptr;
   BlockBody body_ = nullptr;
-  std::atomic<int> shares_in_use_{0};  // workers also read it from outside the door: those without a share stay outside
+  std::atomic<int> shares_in_use_{0};  // workers read it before they enter the loop: those without a share do not enter
   std::unique_ptr<Share[]> shares_;    // max_threads of them
   std::atomic<bool> failed_{false};
   std::exception_ptr error_;
 
   alignas(64) std::atomic<std::uint32_t> loops_{0};  // loops started so far; workers wait for a change
-  alignas(64) std::atomic<std::uint32_t> door_{0};   // bit 0: open; higher bits: the number of workers inside
+  alignas(64) std::atomic<std::uint32_t> door_{
+      0};  // bit 0: workers may enter the loop; higher bits: how many are inside
 };
 
 }  // namespace plumb::cpu

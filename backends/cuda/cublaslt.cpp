@@ -27,7 +27,7 @@ const Opened& opened() {
     }
 #define PLUMB_CUBLASLT_FIND(name)                                                \
   o.functions.name = reinterpret_cast<decltype(&::name)>(dlsym(library, #name)); \
-  if (!o.functions.name) o.why = fmt::format("{} has no {}", library_name, #name);
+  if (!o.functions.name) o.why = fmt::format("{} has no function {}", library_name, #name);
     PLUMB_CUBLASLT_FUNCTIONS(PLUMB_CUBLASLT_FIND)
 #undef PLUMB_CUBLASLT_FIND
     return o;

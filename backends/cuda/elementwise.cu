@@ -60,7 +60,7 @@ __device__ __forceinline__ T apply(T x, T p) {
   if constexpr (op == Unary::floor) return floor(x);
   if constexpr (op == Unary::round) return rint(x);
   if constexpr (op == Unary::sigmoid) {
-    const T e = exp(-abs(x));  // at most 1
+    const T e = exp(-abs(x));  // at most 1: no overflow
     return (x < 0 ? e : T{1}) / (1 + e);
   }
   if constexpr (op == Unary::pow) return pow(x, p);

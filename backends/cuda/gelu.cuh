@@ -25,7 +25,7 @@ __device__ __forceinline__ T gelu_curvature(T x) {
     const T u = c * (x + cubic * x * x * x), t = std::tanh(u), du = c * (1 + 3 * cubic * x * x),
             ddu = c * 6 * cubic * x;
     const T e = std::exp(-2 * std::abs(u)),
-            slope_of_t = 4 * e / ((1 + e) * (1 + e));  // 1 - t^2; stays exact when t rounds to 1
+            slope_of_t = 4 * e / ((1 + e) * (1 + e));  // 1 - t^2; accurate even if t rounds to 1
     return slope_of_t * (du + half * x * (ddu - 2 * t * du * du));
   }
 }

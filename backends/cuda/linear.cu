@@ -234,7 +234,7 @@ void backward(const LinearCall& call, const LinearKept& kept, const Array& dy, c
                 of_rows = g.dgate.numel() == N ? g.dgate : Out(empty_like(weight, {N}));
       weight_gradient(du, again(), dw);
       if (parts)
-        count_bytes(RowSums<T>::blocks_of(R) * N * static_cast<std::int64_t>(sizeof(T)));  // fold_kernel reads them
+        count_bytes(RowSums<T>::blocks_of(R) * N * static_cast<std::int64_t>(sizeof(T)));  // read by fold_kernel
       const Out gated_weight = wants_x ? Out(scratch(weight)) : Out();
       launch_rows(N, fold_kernel<T>,
                   Fold<T>{.w = elements<T>(weight),

@@ -155,7 +155,7 @@ void norm_backward(const NormBackward<T, S>& n, const T* beta, std::int64_t rows
            dim3{static_cast<unsigned>(32 * warps), 1, 1}, static_cast<std::size_t>(partial ? warps * of_warp : 0), n,
            beta, rows, D, blocks, partial, also);
   if (!wants_sums || fits) return;
-  count_bytes(2 * rows * D * static_cast<std::int64_t>(sizeof(T)));  // dy and x once more
+  count_bytes(2 * rows * D * static_cast<std::int64_t>(sizeof(T)));  // the kernel below reads dy and x again
   sums.template add<2>(NormColumns<T>{n.dy, n.x, n.mean, n.rstd, D}, rows, D, {dgamma, dbeta});
 }
 template void norm_backward(const NormBackward<float, float>&, const float*, std::int64_t, std::int64_t, const Out&,

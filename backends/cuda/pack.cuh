@@ -7,14 +7,17 @@
 
 namespace plumb::cuda {
 
+// Elements of type T in 16 bytes.
 template <class T>
 inline constexpr int pack_size = static_cast<int>(16 / sizeof(T));
 
+// n neighbouring elements.
 template <class T, int n = pack_size<T>>
 struct alignas(n * sizeof(T)) Pack {
   T v[n];
 };
 
+// Load and store n elements with one access. p must be a multiple of n * sizeof(T).
 template <class T, int n = pack_size<T>>
 __device__ __forceinline__ Pack<T, n> load_pack(const T* p) {
   return *reinterpret_cast<const Pack<T, n>*>(p);

@@ -152,7 +152,7 @@ void multiply(const Product& product, const void* a, const void* b, const void* 
   if (elements == 0) return;
   if (product.K > 0) return library.multiply(product, a, b, bias, y);
   internal_check(!product.bias && (product.count == 1 || product.stride_y == product.M * product.N),
-                 "an empty product with a bias or gaps");
+                 "a product with K = 0 must have no bias and no gaps between its results");
   if (product.add_to_y) return;
   const std::size_t bytes = static_cast<std::size_t>(elements) * size_of(product.dtype);
   counters.bytes += bytes;

@@ -14,7 +14,7 @@ struct Product {
   bool transpose_a, transpose_b;  // if set, a is stored as [K, M], b as [N, K]
   std::int64_t stride_a, stride_b, stride_y;
   bool bias = false;           // [N], added to each row of y
-  bool add_to_y = false;       // adds the product to y
+  bool add_to_y = false;       // if true, the product is added to y
   bool bf16_operands = false;  // a and b are bf16; y and bias are f32
   DType operands() const { return bf16_operands ? DType::bf16 : dtype; }
 

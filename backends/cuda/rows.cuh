@@ -84,7 +84,7 @@ __global__ void add_parts(AllParts<T> parts) {
     p.y[column] = sum;
     return;
   }
-  if (blockIdx.x > 0) return;  // the whole block
+  if (blockIdx.x > 0) return;  // the whole block returns
   T sum = 0;
   for (std::int64_t i = threadIdx.x; i < p.blocks * p.columns; i += blockDim.x) sum += p.first[i];
   const T all = block_sum(sum, shared<T>());

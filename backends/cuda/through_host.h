@@ -17,6 +17,7 @@ struct ThroughHost<entry> {
   }
 };
 
+// Calls the kernel `entry` of the cpu backend with device arrays.
 template <auto entry>
 inline constexpr auto through_host = &ThroughHost<entry>::call;
 

@@ -57,7 +57,7 @@ double apply(Unary op, double p, double x) {
     case Unary::round:
       return std::nearbyint(x);
     case Unary::sigmoid: {
-      const double e = std::exp(-std::abs(x));  // at most 1
+      const double e = std::exp(-std::abs(x));  // at most 1: no overflow
       return (x < 0 ? e : 1) / (1 + e);
     }
     case Unary::pow:

@@ -22,8 +22,8 @@ TEST_CASE("cpu cast between f32 and bf16 rounds like bfloat16") {
   for (std::int64_t n : {1, 5, 17, 65, 191, 4099, 70000}) {
     const Out x = random({n}), bits = fresh({n}, DType::bf16);
     for (std::int64_t i = 0; i < n; ++i) {
-      x.mutable_data<float>()[i] =
-          std::bit_cast<float>(static_cast<std::uint32_t>(generator()) & ~(i % 3 ? 0u : 0x7fffu));  // a third are ties
+      x.mutable_data<float>()[i] = std::bit_cast<float>(static_cast<std::uint32_t>(generator()) &
+                                                        ~(i % 3 ? 0u : 0x7fffu));  // a third are ties in rounding
       bits.mutable_data<bfloat16>()[i] = bfloat16::from_bits(static_cast<std::uint16_t>(i));
     }
     const Out narrow = fresh({n}, DType::bf16), wide = fresh({n}), same = fresh({n}, DType::bf16);
@@ -131,7 +131,7 @@ TEST_CASE("cpu linear in bf16") {
 
 TEST_CASE("cpu linear in bf16 when ONEDNN_MAX_CPU_ISA forbids the instructions") {
   if (std::getenv("ONEDNN_MAX_CPU_ISA") || std::getenv("DNNL_MAX_CPU_ISA"))
-    return;  // in the second process, or if the user has set the limit
+    return;  // in the process that this test starts, or if the user has set the limit
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   CHECK(std::system(("ONEDNN_MAX_CPU_ISA=AVX512_CORE '" + self + "' 'cpu linear in bf16' > /dev/null").c_str()) == 0);
 }

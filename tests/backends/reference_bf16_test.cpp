@@ -97,7 +97,7 @@ TEST_CASE("processor and ONEDNN_MAX_CPU_ISA determine the instructions for bf16 
   const std::string by = bf16_products().instructions;
   CHECK(bf16_products().faster_than_f32 == (by != "f32 instructions"));
   const char* const leave = std::getenv("ONEDNN_MAX_CPU_ISA");
-  if (leave && std::string(leave) == "AVX2") {  // in the second process
+  if (leave && std::string(leave) == "AVX2") {  // in the process that this test starts below
     CHECK(by == "f32 instructions");
     return;
   }

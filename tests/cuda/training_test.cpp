@@ -52,8 +52,8 @@ double apart(const std::vector<double>& a, const std::vector<double>& b) {
   return most;
 }
 
-// The device may differ from the cpu by 1e-4. If the cpu's rounding alone differs from f64 by more than 1e-5, ten times
-// that difference is allowed if larger.
+// The losses on the device may differ from those on the cpu by a relative 1e-4. If rounding makes the cpu differ from
+// f64 by more than 1e-5, they may differ by ten times that difference, if this is more.
 void check_training(const std::string& name, const Model& make,
                     lab::OptimizerKind optimizer = lab::OptimizerKind::adamw, double clip_norm = 0) {
   INFO(name);

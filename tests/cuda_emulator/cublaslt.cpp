@@ -178,7 +178,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   *results = {};
   results->workspaceSize = wanted_workspace;
   for (int i = 0; i < 4; ++i)
-    results->algo.data[i] = preference->alignment[i];  // an algorithm that needs every alignment that it was promised
+    results->algo.data[i] = preference->alignment[i];  // the algorithm requires the alignments of the preference
   *found = 1;
   return CUBLAS_STATUS_SUCCESS;
 }

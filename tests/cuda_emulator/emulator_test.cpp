@@ -18,7 +18,7 @@ int signal_of(F&& f) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    for (const int s : {SIGSEGV, SIGBUS, SIGABRT}) std::signal(s, SIG_DFL);  // removes the handlers of other code
+    for (const int s : {SIGSEGV, SIGBUS, SIGABRT}) std::signal(s, SIG_DFL);  // remove the handlers of other code
     std::freopen("/dev/null", "w", stderr);
     f();
     _exit(0);
@@ -113,7 +113,7 @@ TEST_CASE("a stream that waits for an event runs after it and a stream that does
   cudaDeviceSynchronize();
 }
 
-TEST_CASE("host reads of device memory and accesses after its end end the process") {
+TEST_CASE("reading device memory from the host or accessing bytes after its end stops the process") {
   Device d(Schedule::eager);
   cudaMemcpyAsync(d.a, d.pinned, 4 * sizeof(float), cudaMemcpyHostToDevice, d.stream);
   CHECK(signal_of([&] { std::printf("%f", static_cast<double>(*static_cast<volatile float*>(d.a))); }) != 0);
@@ -127,7 +127,7 @@ TEST_CASE("host reads of device memory and accesses after its end end the proces
   CHECK(d.first() == 1);
 }
 
-TEST_CASE("barriers and shuffles that some threads do not reach end the process") {
+TEST_CASE("a barrier or shuffle that some threads do not reach stops the process") {
   const auto run = [](unsigned threads, std::size_t shared, const std::function<void()>& kernel) {
     emulator::run_grid(dim3{2, 1, 1}, dim3{threads, 1, 1}, shared, kernel);
   };
@@ -166,7 +166,7 @@ TEST_CASE("barriers and shuffles that some threads do not reach end the process"
   CHECK(signal_of([&] {
           run(32, 64, [] { reinterpret_cast<volatile int*>(emulator::shared_memory())[threadIdx.x] = 1; });
         }) != 0);
-  CHECK(signal_of([&] { run(48, 0, [] {}); }) == SIGABRT);  // half a warp
+  CHECK(signal_of([&] { run(48, 0, [] {}); }) == SIGABRT);  // one and a half warps
 }
 
 TEST_CASE("freed memory is released and freeing its address again is an error") {
