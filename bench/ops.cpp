@@ -1,4 +1,4 @@
-// Times every kernel of a training step with the shapes of three models, and compares it with the best speed of the
+// Times every kernel of a training step with the shapes of three models, and compares each with the best speed of the
 // machine: that of a large product for operations, that of a copy for bytes. `cold` times several sets of operands in
 // turn, so that the operands are in memory rather than in the cache, as in most of a training step. `warm` calls the
 // kernel repeatedly with one set.

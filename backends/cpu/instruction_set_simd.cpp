@@ -22,7 +22,8 @@ namespace {
 bool keeps([[maybe_unused]] unsigned states) {
 #if HWY_ARCH_X86
   unsigned a, b, c, d;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) return false;  // no OSXSAVE
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1))
+    return false;  // the system does not support XSAVE (OSXSAVE is 0)
   unsigned low, high;
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return (low & states) == states;

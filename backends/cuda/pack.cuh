@@ -7,7 +7,7 @@
 
 namespace plumb::cuda {
 
-// Elements of type T in 16 bytes.
+// The number of elements of type T in 16 bytes.
 template <class T>
 inline constexpr int pack_size = static_cast<int>(16 / sizeof(T));
 

@@ -14,8 +14,9 @@ namespace plumb::cuda {
 void checked(cudaError_t status, const char* call);
 #define PLUMB_CUDA_CHECKED(call) ::plumb::cuda::checked(call, #call)
 
-// Returns the stream that all work runs on, in the order of the calls, from whichever thread. So freed memory can be
-// reused at once. The first call selects device 0. Throws Error if there is no device (why_no_cuda).
+// Returns the stream that all work of the process runs on, in the order of the calls, whichever thread makes them. This
+// order allows freed memory to be reused at once. The first call selects device 0. Throws Error if there is no device
+// (why_no_cuda).
 cudaStream_t stream();
 
 // The counts behind Traffic. All threads add to them.

@@ -1,5 +1,5 @@
-// Kernel calls that the cuda backend has no kernel for (for some dtypes). The cpu backend computes them; Traffic counts
-// them.
+// Runs kernel calls on the cpu backend if the cuda backend has no kernel for their dtypes or sizes. Traffic counts
+// these calls.
 #pragma once
 
 #include "backends/cuda/runtime.h"

@@ -33,7 +33,7 @@ class Head {
 
 // The keys that a query may attend to.
 struct RowMask {
-  std::vector<bool> kept;          // empty: the probabilities of this row are the constant `empty`
+  std::vector<bool> kept;          // no elements: every probability of this row is `empty`
   std::vector<double> multiplier;  // attention dropout: 0 or 1 / (1 - p); 1 without it
   double empty = 0;
   bool attends() const { return !kept.empty(); }

@@ -37,8 +37,8 @@ inline const std::map<std::string, Tolerance> tolerances{
     {"gradient16",
      {6e-2, 1e-2}},  // 4.4e-2 measured: a gate or norm was rounded the other way, 2^-9 of each of up to 576 terms
     {"gelu", {1e-6, 1e-6}},           // erf's 3e-7 times |x| up to 4
-    {"softmax", {1e-6, 1e-6}},        // exp within 1e-7, a sum of up to 4099
-    {"log_softmax", {2e-6, 1e-6}},    // log of that sum
+    {"softmax", {1e-6, 1e-6}},        // exp within 1e-7, a sum of up to 4099 terms
+    {"log_softmax", {2e-6, 1e-6}},    // log of a sum of up to 4099 exponentials
     {"norm", {1e-5, 1e-5}},           // mean and variance in f32, times rstd up to 3
     {"norm_gradient", {1e-4, 1e-5}},  // sums over up to 260 rows
     {"dyt", {2e-6, 1e-6}},            // tanh within 4 ulp, one multiply-add

@@ -96,7 +96,8 @@ void reach(emulated_event* event) {
 
 enum class Place { device, pinned, host };
 
-// Returns where the bytes are. Bytes that begin in device memory must end in the same allocation.
+// Returns the kind of memory that holds the bytes: device, pinned or other host memory. Ends the process if bytes that
+// begin in device memory go beyond the end of their allocation.
 Place place_of(const void* address, std::size_t bytes) {
   State& s = state();
   auto* const begin = static_cast<std::byte*>(const_cast<void*>(address));
