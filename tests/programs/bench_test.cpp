@@ -79,5 +79,5 @@ TEST_CASE("bench_ops lists kernels, times those asked for, and writes a table") 
 
   const Finished wrong = run(folder.path(), program("bench_ops") + " --filter atention");
   CHECK(wrong.status == 2);
-  CHECK_THAT(wrong.err, contains("--filter 'atention' is part of no kernel's name; --list shows them"));
+  CHECK_THAT(wrong.err, contains("--filter 'atention'") && contains("--list"));
 }
