@@ -25,7 +25,7 @@ wrong leading dimension|backends/cuda/products.cpp|s/static_cast<std::uint64_t>\
 transposed operand|backends/cuda/products.cpp|s/p\.transpose_b \? CUBLAS_OP_T : CUBLAS_OP_N/p.transpose_b ? CUBLAS_OP_N : CUBLAS_OP_T/|backends eager
 bias skipped|backends/cuda/products.cpp|s/p\.bias \? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT/CUBLASLT_EPILOGUE_DEFAULT/|backends eager
 sum not added to|backends/cuda/products.cpp|s/p\.add_to_y \? 1 : 0/0/|backends eager
-no workspace|backends/cuda/products.cpp|s/aligned_workspace_, plan\.workspace, stream/nullptr, 0, stream/|cuda eager
+no workspace|backends/cuda/products.cpp|s/aligned_workspace_,\s*plan\.workspace, stream/nullptr, 0, stream/|cuda eager
 plan of another product|backends/cuda/products.h|s/auto operator<=>\(const Product&\) const = default;/auto operator<=>(const Product& o) const { return M <=> o.M; } bool operator==(const Product& o) const { return M == o.M; }/|cuda eager
 wrong batch stride|backends/cuda/linear.cu|s/walk\.inner_stride\[0\] \* M \* K/walk.inner_stride[0] * K/|backends eager
 last rows of a weight gradient left out|backends/cuda/linear.cu|s/if \(rest > 0\)/if (rest < 0)/|backends eager
