@@ -83,9 +83,18 @@ class Nesting:
             self.statement += '\n' if self.statement.strip() else ''
 
 
+DIVIDER = re.compile(r'^-{3,} .*-{3,}$')
+
+
 def escape(text):
-    """Commands of Doxygen and HTML in a comment stand for themselves."""
-    text = re.sub(r'([\\@#<>%&])', r'\\\1', text).replace('*/', '*\u200b/')
+    """Commands of Doxygen and HTML in a comment stand for themselves, `code` is set as code."""
+    def outside_quotes(part):
+        part = re.sub(r'([\\@#<>%&])', r'\\\1', part)
+        part = re.sub(r'`([^`]+)`', r'<tt>\1</tt>', part)
+        return re.sub(r'\b(et al|e\.g|i\.e|cf|vs)\. ', r'\1.\\ ', part)  # no end of a sentence
+
+    parts = re.split(r'("[^"]*")', text)
+    text = ''.join(part if i % 2 else outside_quotes(part) for i, part in enumerate(parts)).replace('*/', '*\u200b/')
     return re.sub(r'^(\s*)\.', r'\1\\.', text)  # a full stop at the start of a line would end a list
 
 
@@ -121,7 +130,8 @@ def filtered(lines):
             elif nesting.declares():
                 close_run()
                 trailing = None
-                comment.append((len(out), column, text))
+                if not DIVIDER.match(text):
+                    comment.append((len(out), column, text))
                 out.append('')
             elif nesting.enumerates():
                 out.append(f'{" " * column}/** {escape(text)} */')

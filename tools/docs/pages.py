@@ -27,7 +27,7 @@ sources += sorted(path for path in root.glob('docs/**/*.md') if path.parts[:2] !
 reference = {}
 for compound in xml.etree.ElementTree.parse(site / 'tags.xml').getroot().iter('compound'):
     if compound.get('kind') == 'file':
-        reference[compound.findtext('path', '') + compound.findtext('name')] = compound.findtext('filename')
+        reference[os.path.relpath(compound.findtext('path', '') + compound.findtext('name'))] = compound.findtext('filename')
 
 
 def page_of(path):
@@ -65,6 +65,8 @@ def write(page, title, body, contents=''):
 <div class="columns">{contents}<main>{body}</main></div></body></html>
 ''', encoding='utf-8')
 
+
+CLOSE_ON_PHONE = '<script>if (innerWidth < 1120) document.querySelector("aside details").open = false</script>'
 
 others = set()  # files and folders that pages link to
 
@@ -108,14 +110,27 @@ with open(site / 'site.css', 'a', encoding='utf-8') as css:
     dark = pygments.formatters.HtmlFormatter(style='github-dark', nobackground=True)
     css.write('@media (prefers-color-scheme: dark) {\n' + dark.get_style_defs('.code') + '\n}\n')
 
+
+
+def fenced(text):
+    """Indented code as fenced code, so that lists may be indented by two."""
+    return re.sub(r'(?<=\n\n)((?:    .*\n)(?:(?:    .*)?\n)*)(?=\S|\Z)',
+                  lambda m: '```text\n' + re.sub(r'^    ', '', m[1].rstrip('\n'), flags=re.M) + '\n```\n\n', text)
+
+
+def short_code(match):
+    return f'<code class="short">{match[1]}</code>' if len(match[1]) < 30 else match[0]
+
+
 for source in sources:
     converter = markdown.Markdown(
         extensions=['tables', 'fenced_code', 'codehilite', 'toc', 'sane_lists', 'md_in_html'], tab_length=2,
         extension_configs={'toc': {'slugify': slug, 'toc_depth': '2-2'},
                            'codehilite': {'css_class': 'code', 'guess_lang': False}})
     text = source.read_text(encoding='utf-8')
-    body = relink(source, converter.convert(text))
+    body = relink(source, converter.convert(fenced(text)))
     body = re.sub(r'<table>.*?</table>', lambda m: f'<div class="wide">{m[0]}</div>', body, flags=re.S)
+    body = re.sub(r'<code>([^<]*)</code>', short_code, body)
     title = re.search(r'^# (.+)$', text, re.M)
     sections = converter.toc_tokens
     while len(sections) == 1 and sections[0]['level'] == 1:
@@ -123,7 +138,7 @@ for source in sources:
     contents = ''
     if len(sections) > 3:
         items = ''.join(f'<li><a href="#{s["id"]}">{s["name"]}</a></li>' for s in sections)
-        contents = f'<aside><details><summary>On this page</summary><ul>{items}</ul></details></aside>'
+        contents = f'<aside><details open><summary>On this page</summary><ul>{items}</ul></details></aside>' + CLOSE_ON_PHONE
     name = title[1] if title else source.stem
     write(page_of(source), name if name == 'Plumb' else f'{name} · Plumb', body, contents)
 
