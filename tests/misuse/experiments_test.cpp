@@ -93,7 +93,7 @@ TEST_CASE("misuse: a gate twice, an empty list, two words for a list") {
   refused({"--gates", "pre,pre"}, 2, "pre is given twice");
   refused({"--gates", "pre,"}, 2, "unknown gate ''");
   refused({"--gates", ""}, 2, "--gates expects a list, got nothing");
-  refused({"--depths", "6", "12"}, 2, "a list takes commas: --depths 6,12");
+  refused({"--depths", "6", "12"}, 2, "--depths 6,12");
   refused({"--steps", "3", "--steps", "4"}, 2, "--steps is given twice");
   refused({"--steps"}, 2, "--steps expects a value");
 }
@@ -103,7 +103,7 @@ TEST_CASE("misuse: options that do not go together") {
   refused({"--warmup", "10", "--steps", "5"}, 2, "--warmup 10 is longer than --steps 5");
   refused({"--resume", "--overwrite", "--out", "a"}, 2, "--resume and --overwrite exclude each other");
   refused({"--resume"}, 2, "--resume needs --out DIR");
-  refused({"--profile", "--steps", "2"}, 2, "--profile is about steps 3 to 7");
+  refused({"--profile", "--steps", "2"}, 2, "--profile times the steps 3 to 7");
   refused({"--drop-key", "0.3", "--drop-key-shape", "block", "--drop-key-window", "9"}, 2, "window");
 }
 TEST_CASE("misuse: a batch larger than the data") {
@@ -221,7 +221,7 @@ TEST_CASE("misuse: configurations that are missing, malformed, or of another pro
   refuse("{\"stepz\": 3}", "did you mean \"steps\"?");
   refuse("{\"steps\": \"x\"}", "steps");
   refuse("{\"steps\": 3, \"steps\": 4}", "\"steps\" is given twice");
-  refuse("{\"resume\": true}", "belongs on the command line");
+  refuse("{\"resume\": true}", "as --resume");
 }
 TEST_CASE("misuse: values of a run that cannot be logged") {
   const TemporaryFolder folder;
