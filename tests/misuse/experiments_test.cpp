@@ -144,7 +144,7 @@ TEST_CASE("misuse: data files that are cut off, empty, of another format, or unr
   write("train-images-idx3-ubyte", "");
   refused_also_dry(folder, words, 1, "the file is empty");
   write("train-images-idx3-ubyte", labels);
-  refused_also_dry(folder, words, 1, "is it a file of labels?");
+  refused_also_dry(folder, words, 1, "file of labels?");
   write("train-images-idx3-ubyte", images + std::string(2 * 28 * 28, '\0'));
   write("train-labels-idx1-ubyte", std::string("\0\0\x08\x01\0\0\0\x02\x01\x0b", 10));
   refused_also_dry(folder, words, 1, "expected labels in 0..9, got 11 for image 1");
@@ -189,7 +189,7 @@ TEST_CASE("misuse: to resume with other settings, another experiment, or spoiled
   refused_also_dry(folder, with(run, {"--overwrite"}), 2, "a also holds extra.txt, which no run wrote");
   fs::remove(folder / "a/extra.txt");
   std::ofstream(folder / "a/run.json") << "{";
-  refused_also_dry(folder, with(run, {"--resume"}), 2, "run.json does not describe a run");
+  refused_also_dry(folder, with(run, {"--resume"}), 2, "run.json does not describe a study");
 }
 TEST_CASE("misuse: an experiment of one's own resumed with a spoiled ledger") {
   const TemporaryFolder folder;

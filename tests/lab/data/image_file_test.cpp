@@ -183,7 +183,7 @@ TEST_CASE("files that are no whole picture are refused in one line") {
   for (std::size_t i = 0; i + 8 < huge.size(); ++i)
     if (huge[i] == 0xff && huge[i + 1] == 0xc0)
       std::fill_n(huge.begin() + static_cast<std::ptrdiff_t>(i) + 5, 4, std::uint8_t{0xfd});
-  CHECK_THAT(error(huge), contains("expected at most 67108864 pixels, its header says 65021 x 65021"));
+  CHECK_THAT(error(huge), contains("expected at most 67108864 pixels, got a header with 65021 x 65021"));
 }
 
 TEST_CASE("an evaluated image is resized and cut as torchvision does it for timm") {
@@ -202,10 +202,7 @@ TEST_CASE("an evaluated image is resized and cut as torchvision does it for timm
       CAPTURE(name);
       CHECK(largest_difference(fitted(image, side, side, crop), expected(name)) <= 1);
     }
-  CHECK_THAT(error_of([] {
-               fitted({1, 1, 500'000, Bytes(500'000)}, 224, 224, 1);
-             }),
-             contains("sides are nearer to each other, got 500000 x 1"));
+  CHECK_THAT(error_of([] { fitted({1, 1, 500'000, Bytes(500'000)}, 224, 224, 1); }), contains("got 500000 x 1"));
 }
 
 TEST_CASE("a folder of images: classes by name, files at any depth, sizes of their own") {
@@ -249,7 +246,7 @@ TEST_CASE("a folder of images: classes by name, files at any depth, sizes of the
   CHECK(parts.rest.class_names == data.train.class_names);
   for (const std::int64_t count : {1, 3, 4, 6}) CHECK(with_few_training_images(data, count).train.size() == count);
   CHECK(with_few_training_images(data, 4).train.labels == std::vector<std::int32_t>{0, 0, 1, 1});
-  CHECK_THAT(error_of([&] { with_few_training_images(data, 7); }), contains("expected 1 to 6 images to train on"));
+  CHECK_THAT(error_of([&] { with_few_training_images(data, 7); }), contains("expected 1 to 6 training images"));
   write_bytes(data.train.files[4], {'b', 'a', 'd'});
   const auto broken = [&] { evaluation_batch(data.train, plain, 0, 6, 3); };
   CHECK_THAT(data_error_of(data.train.files[4], broken), contains("expected a PNG or JPEG file, got other bytes"));

@@ -77,7 +77,7 @@ TEST_CASE("a batch may be the whole set, and no larger") {
   BatchLoader loader(set, plain, {.batch = 6});
   for (std::int64_t epoch = 0; epoch < 3; ++epoch) CHECK(loader.next().epoch == epoch);
   CHECK_THAT(error_of([&] { BatchLoader(set, plain, {.batch = 7}); }),
-             contains("a batch of at most 6, the images of the training set, got 7"));
+             contains("a batch of at most 6 images, the size of the training set, got 7"));
 }
 
 TEST_CASE("a loader's options are checked") {

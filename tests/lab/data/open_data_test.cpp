@@ -90,13 +90,12 @@ TEST_CASE("missing folders and files are named, with what was expected and --dat
   const TemporaryFolder folder;
   CHECK_THROWS_AS(open_data("mnist", ""), plumb::UsageError);
   CHECK_THAT(error_of([] { open_data("mnist", ""); }),
-             contains("mnist needs --data-dir: the folder of train-images-idx3-ubyte, "));
+             contains("mnist needs --data-dir: the folder with train-images-idx3-ubyte, "));
   const std::string absent = folder / "absent";
   const std::string no_folder = data_error_of(absent, [&] { open_data("cifar-100", absent); });
   CHECK_THAT(
       no_folder,
-      contains(
-          "no such folder; --data-dir expects the folder of cifar-100's files: train.bin, test.bin (plain or .gz)"));
+      contains("no such folder; --data-dir expects the folder of cifar-100 with train.bin, test.bin (plain or .gz)"));
   const std::string here = folder.path();
   CHECK_THAT(data_error_of(here, [&] { open_data("cifar-10", here); }),
              contains("holds none of cifar-10's files, nor does cifar-10-batches-bin/ or cifar-10/ in it; --data-dir "

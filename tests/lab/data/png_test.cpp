@@ -200,7 +200,7 @@ TEST_CASE("a PNG of more pixels than any picture has is refused before memory is
   put_chunk(file, "IDAT", deflated({0}));
   const std::string path = write_bytes(folder / "a.png", file);
   CHECK_THAT(data_error_of(path, [&] { read_image(path); }),
-             contains("expected at most 67108864 pixels, its header says 65000 x 66000"));
+             contains("expected at most 67108864 pixels, got a header with 65000 x 66000"));
 }
 
 TEST_CASE("libpng writes nothing to the standard error stream: neither warnings nor errors") {

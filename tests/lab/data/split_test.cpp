@@ -75,8 +75,7 @@ TEST_CASE("data with a validation split keep the published test set apart and sa
 TEST_CASE("a share that leaves one side without images is refused") {
   for (double share : {0.0, 1.0, -0.5, std::nan("")})
     CHECK_THAT(error_of([&] { split(numbered(), share); }), contains("expected a share above 0 and below 1"));
-  CHECK_THAT(error_of([] { split(numbered(), 0.001); }),
-             contains("leaves images on both sides, got 0.001 of 60 images in 3 classes"));
+  CHECK_THAT(error_of([] { split(numbered(), 0.001); }), contains("got 0.001 of 60 images in 3 classes"));
   CHECK(split(numbered(), 0.999).rest.size() == 3);  // no class loses all of its images
   CHECK_THAT(error_of([] { split(ImageSet{}, 0.5); }), contains("[split]"));
 }
