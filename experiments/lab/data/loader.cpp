@@ -149,8 +149,8 @@ std::vector<std::int64_t> epoch_order(std::int64_t count, std::uint64_t seed, st
   std::iota(order.begin(), order.end(), std::int64_t{0});
   const std::uint64_t key = random_key(seed, "data.order");
   Draw draw{};
-  for (std::size_t i = 0; i + 1 < order.size();
-       ++i) {  // Fisher-Yates shuffle; position i uses word i of the random stream
+  // Fisher-Yates shuffle; position i uses word i of the random stream.
+  for (std::size_t i = 0; i + 1 < order.size(); ++i) {
     if (i % 4 == 0) draw = element_draw(key, epoch, Purpose::augmentation, i / 4);
     const std::uint64_t rest = order.size() - i;
     std::swap(order[i], order[i + static_cast<std::size_t>(draw[i % 4] * rest >> 32)]);

@@ -98,8 +98,7 @@ TEST_CASE("missing folders and files are named, with what was expected and --dat
       contains("no such folder; --data-dir expects the folder of cifar-100 with train.bin, test.bin (plain or .gz)"));
   const std::string here = folder.path();
   CHECK_THAT(data_error_of(here, [&] { open_data("cifar-10", here); }),
-             contains("holds none of cifar-10's files, nor does cifar-10-batches-bin/ or cifar-10/ in it; --data-dir "
-                      "expects the folder of "
+             contains("cifar-10-batches-bin/ or cifar-10/, got none; --data-dir expects the folder with "
                       "data_batch_1.bin ... data_batch_5.bin, test_batch.bin"));
   const std::string file = write_bytes(folder / "file", {1});
   CHECK_THAT(data_error_of(file, [&] { open_data("mnist", file); }), contains("expected a folder, got a file"));
