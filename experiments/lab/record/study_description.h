@@ -26,9 +26,9 @@ struct Machine {
 
 // Facts about the training and validation data, without the images.
 struct DataFacts {
-  std::string name = {};  // "mnist"
-  // "mnist, 60000 training images, 10000 validation images: the published test set; 10 classes".
-  std::string text = {};
+  // For example "mnist" and "mnist, 60000 training images, 10000 validation images: the published test set; 10
+  // classes".
+  std::string name = {}, text = {};
   std::string validation_is = {};          // "the published test set"
   std::string hash = {};                   // of the images and labels
   ImageSet images = {};                    // only sizes and number of classes
