@@ -44,7 +44,8 @@ void AugmentOptions::declare(Cli& cli) {
       .at_least(0)
       .at_most(100)
       .or_word("augment");
-  cli.option("--repeated-augmentation", &repeats, help("Number of times that an epoch repeats each image in a row"))
+  cli.option("--repeated-augmentation", &repeats,
+             help("Number of copies of each image that follow each other in an epoch"))
       .at_least(1)
       .at_most(1024)
       .or_word("augment");

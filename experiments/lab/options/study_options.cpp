@@ -74,10 +74,9 @@ void StudyOptions::declare(Cli& cli, const StudyChoices& choices) {
       .at_least(0)
       .below(1)
       .scope(Scope::run);
-  cli.option(
-         "--loss-limit", &loss_limit,
-         "A trial has diverged if its loss is above this limit times the chance loss for 20 steps in a row; 0: only "
-         "if its loss or its gradient is not finite")
+  cli.option("--loss-limit", &loss_limit,
+             "A trial has diverged if its loss is above this limit times the chance loss (that of a uniform guess) for "
+             "20 steps in a row; 0: only if its loss or gradient is not finite")
       .at_least(0);
   cli.option("--eval-every", &eval_every, "Training steps between evaluations; 0: evaluate only at the end")
       .at_least(0);
