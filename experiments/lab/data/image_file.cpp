@@ -225,7 +225,7 @@ Bytes bytes_of(const std::string& path) {
   InputFile file(path);
   check(file.size().value_or(0) <= most_bytes, "{}: expected at most {} bytes, got {}", path, most_bytes,
         file.size().value_or(0));
-  check(file.size().has_value(), "{}: expected a PNG or JPEG file, got gzip", path);
+  check(file.size().has_value(), "{}: expected a PNG or JPEG file, got a gzip file", path);
   Bytes bytes;
   file.append(bytes, *file.size(), "the image");
   return bytes;

@@ -24,7 +24,7 @@ void NetworkOptions::declare(Cli& cli) {
       .one_of("recipe");
   cli.option("--weight-init", &weight_init,
              "Base distribution of the initial weights, before a method scales them. recipe: as set by --recipe. "
-             "recipe_scaled: the same, but with DeiT's deviation of 0.02, which suits a width of 384, scaled to the "
+             "recipe_scaled: the same, but with DeiT's deviation of 0.02, which is for a width of 384, scaled to the "
              "width. One base for all methods: truncated_normal, xavier, xavier_normal, xavier_packed, scaled_normal")
       .one_of("base");
   drop.declare(cli);

@@ -27,8 +27,8 @@ class Ledger {
  public:
   static constexpr const char* file_name = "ledger.jsonl";
 
-  // Reads the file if it exists. A line that differs from every line that append() writes is damaged: it is ignored,
-  // but stays in the file. Throws Error if the file cannot be read.
+  // Reads the file if it exists. A line that append() did not write or that was changed is damaged: it is ignored, but
+  // stays in the file. Throws Error if the file cannot be read.
   explicit Ledger(std::filesystem::path file);
 
   const std::filesystem::path& path() const { return file_; }

@@ -136,7 +136,7 @@ TEST_CASE("Files without a complete image are refused with an error of one line"
   CHECK_THAT(error({'h', 'e', 'l', 'l', 'o', ' ', 'y', 'o', 'u'}),
              contains("expected a PNG or JPEG file, got other bytes"));
   CHECK_THAT(error({1}), contains("expected a PNG or JPEG file, got other bytes"));
-  CHECK_THAT(error(gzip({'x'})), contains("expected a PNG or JPEG file, got gzip"));
+  CHECK_THAT(error(gzip({'x'})), contains("expected a PNG or JPEG file, got a gzip file"));
   CHECK_THAT(error({}), contains("the file is empty"));
   const std::string missing = (folder / "none.png").string();
   CHECK_THAT(data_error_of(missing, [&] { read_image(missing); }), contains("no such file"));
