@@ -39,7 +39,8 @@ class Cli {
   // Section of the listings and of other options that print something and end the program.
   static constexpr const char* instead = "Instead of a run";
   // Declares an option that sets *field. The present value of *field is the default; *field must outlive the Cli. The
-  // returned option takes bounds and names (option.h). Throws Error if the name does not begin with -- or exists.
+  // returned option takes bounds and names (option.h). Throws Error if the name does not begin with -- or is already
+  // declared.
   CliOption& option(const std::string& name, CliOption::Field field, const std::string& help);
   // Suppresses a later option() of this name, because an axis or the program sets its variable. If a user gives the
   // option anyway and `advice` is not empty, the error is "--pool cannot be given, because this program varies it; "

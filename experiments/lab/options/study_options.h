@@ -54,7 +54,7 @@ struct StudyOptions {
   std::string data = "glyphs";
   std::string data_dir;      // "": none
   std::string image_folder;  // "": none; otherwise `data` is image-folder and this is equal to data_dir
-  // Side of the images of an image folder after resizing. No value: FolderOptions::side without a value.
+  // Side of the images of an image folder after resizing. No value: the shorter side of the first training image.
   std::optional<std::int64_t> image_size = 224;
   std::int64_t train_images = 0;  // number of images to train on; 0: all
   double image_crop = 1;          // FolderOptions::crop (data/image_folder.h)
