@@ -124,7 +124,7 @@ TEST_CASE("misuse: a data set that needs files and gets none") {
     refused_also_dry(folder, {"--data", "mnist", "--data-dir", "nowhere"}, 1, "nowhere: no such folder", main);
   }
   refused_also_dry(folder, {"--data", "mnist", "--data-dir", "file"}, 1, "file: expected a folder, got a file");
-  refused_also_dry(folder, {"--data", "cifar-10", "--data-dir", "empty"}, 1, "empty: holds none of cifar-10's files");
+  refused_also_dry(folder, {"--data", "cifar-10", "--data-dir", "empty"}, 1, "empty: expected files of cifar-10");
   CHECK_FALSE(fs::exists(folder / "runs"));
 }
 TEST_CASE("misuse: data files that are cut off, empty, of another format, or unreadable") {
@@ -158,7 +158,7 @@ TEST_CASE("misuse: shares to validate on that leave nothing") {
   refused({"--validation-split", "half"}, 2, "--validation-split");
   const TemporaryFolder folder;
   refused_also_dry(folder, {"--validation-split", "1e-9"}, 1,
-                   "[split] expected a share that leaves images on both sides");
+                   "[split] expected a share that leaves images in both parts");
   CHECK_REFUSED(split(open_data("glyphs", "").train, 2), "[split] expected a share above 0 and below 1, got 2");
 }
 TEST_CASE("misuse: an output folder that is a file, or below one, or not ours") {
@@ -239,7 +239,7 @@ TEST_CASE("misuse: values of a run that cannot be logged") {
   fails([](Run& r) { r.log({{"seed", 1}}); }, "[log] expected a name other than seed");
   fails([](Run& r) { r.log({{"a,b", 1}}); }, "without comma, quote and line end");
   fails([](Run& r) { r.log({{"", 1}}); }, "[log] expected a name");
-  fails([](Run&) { throw 1; }, "not an exception");
+  fails([](Run&) { throw 1; }, "not a std::exception");
 }
 TEST_CASE("misuse: a gate that fails ends its trial, not the sweep") {
   struct OneToken : nn::Gate {

@@ -394,7 +394,7 @@ TEST_CASE("settings printed are settings understood, and lists and dry runs go t
   CHECK_THAT(dry.out, contains(std::to_string(runs) + " runs of 300 steps of 4 images: " + std::to_string(300 * runs) +
                                " steps") &&
                           contains("parameters of a network: ") && contains("training: about ") &&
-                          contains("2000 validation images: the made test set"));
+                          contains("2000 validation images: the generated test set"));
   CHECK_THAT(run(folder.path(), program("depth_stability") + " --version").out, contains("depth_stability 0."));
   CHECK_THAT(run(folder.path(), program("depth_stability") + " --help").out,
              contains("--drop-key-schedule") && contains("--gates"));
@@ -618,7 +618,7 @@ TEST_CASE("every optimizer and schedule trains, and the report names them") {
   CHECK(std::get<0>(trained("decay", "--weight-decay 2")) != loss);
   const auto clipped = trained("clip", "--clip-norm 0.01 --optimizer sgd");
   CHECK(!losses.contains(std::get<0>(clipped)));
-  CHECK_THAT(std::get<3>(clipped), contains("gradients clipped at norm 0.01"));
+  CHECK_THAT(std::get<3>(clipped), contains("gradients clipped to norm 0.01"));
   const auto averaged = trained("ema", "--ema-decay 0.9");  // the training is the same, the evaluation is not
   CHECK(std::get<0>(averaged) == loss);
   CHECK(std::get<1>(averaged) != val_loss);

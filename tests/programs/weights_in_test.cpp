@@ -582,7 +582,7 @@ TEST_CASE("weights that do not go with what else is asked for are refused") {
           "half: no val/ beside train/, so nothing to validate on; give --validation-split 0.1");
   refused("cait --weights c --evaluate --image-folder images --image-size native", 2,
           "--image-size native is about training");
-  refused("vit --train-images 99999", 1, "expected 1 to 12800 images to train on, those of glyphs, got 99999");
+  refused("vit --train-images 99999", 1, "expected 1 to 12800 training images of glyphs, got 99999");
 }
 
 TEST_CASE("attention_maps draws each image, from files and from a data set") {

@@ -81,7 +81,7 @@ TEST_CASE("An image written as PNG is read back unchanged") {
       CHECK(std::equal(back.plane(c), back.plane(c) + back.height * back.width,
                        original.plane(original.channels == 1 ? 0 : c)));
   }
-  CHECK_THAT(error_of([] { png({2, 1, 1, {0, 0}}); }), contains("expected one channel or three, got 2"));
+  CHECK_THAT(error_of([] { png({2, 1, 1, {0, 0}}); }), contains("expected 1 or 3 channels, got 2"));
 }
 
 TEST_CASE("Images in files can keep their size and one line reports that they are enlarged") {

@@ -161,7 +161,7 @@ TEST_CASE("Evaluation batches are slices of the set in order") {
   CHECK(evaluation_batch(set, plain, 9, 1).labels[0] == 9);
   for (const auto& [first, count] :
        {std::pair<std::int64_t, std::int64_t>{0, 11}, {10, 1}, {-1, 2}, {3, 0}, {11, 1}, {5, INT64_MAX}})
-    CHECK_THAT(error_of([&, f = first, n = count] { evaluation_batch(set, plain, f, n); }), contains("within 0..9"));
+    CHECK_THAT(error_of([&, f = first, n = count] { evaluation_batch(set, plain, f, n); }), contains("in 0..9"));
 }
 
 TEST_CASE("A loader can be destroyed at any time") {

@@ -65,10 +65,9 @@ TEST_CASE("Data with a validation split keep the test set separate and describe 
   CHECK(data.train.size() == 90);
   CHECK(data.validation.size() == 10);
   CHECK(data.test.labels == made.validation.labels);
-  CHECK(made.validation_is == "the made test set (drawn apart from the training images by the same procedure)");
-  CHECK(data.validation_is ==
-        "10 % of the training images, drawn by class; the made test set (drawn apart from the training images by the "
-        "same procedure) stays unseen");
+  CHECK(made.validation_is ==
+        "the generated test set (drawn separately from the training images by the same procedure)");
+  CHECK(data.validation_is == "10 % of the training images, drawn by class; " + made.validation_is + " stays unseen");
   CHECK(ImageData().validation_is == "the published test set");
 }
 

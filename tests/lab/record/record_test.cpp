@@ -54,7 +54,7 @@ TEST_CASE("Points are compared by value in any order of axes and for any number 
   CHECK_THAT(error_of([&] { (void)point.get<std::int64_t>("width"); }),
              contains("expected a trial with the axis width, got epsilon 0 depth 6"));
   CHECK_THAT(error_of([&] { (void)point.get<std::string>("depth"); }),
-             contains("expected another type of value of depth, got 6"));
+             contains("expected a value of another type on the axis depth, got 6"));
   CHECK_THAT(error_of([&] { (void)point.get<std::int64_t>("epsilon"); }), contains("another type"));
 }
 

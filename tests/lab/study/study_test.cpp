@@ -417,7 +417,7 @@ TEST_CASE("a warm-up that nobody gives keeps its share of the steps") {
   CHECK(warmups({"--preset", "long", "--steps", "30"}) == Set{2});
   CHECK(warmups({"--preset", "quick"}) == Set{30});
   const Ended config = call(folder.path(), main, {"--preset", "long", "--steps", "30", "--print-config"});
-  CHECK_THAT(config.out, contains("\"warmup\": 2,") && contains("[6.67 % of the steps, as by default]"));
+  CHECK_THAT(config.out, contains("\"warmup\": 2,") && contains("[6.67 % of the steps, the default share]"));
   { std::ofstream(folder / "c.json") << config.out; }
   CHECK(warmups({"--config", "c.json"}) == Set{2});
   CHECK(warmups({"--config", "c.json", "--steps", "15"}) == Set{2});  // the file has given it
