@@ -93,7 +93,7 @@ TEST_CASE("misuse: a gate twice, an empty list, two words for a list") {
   refused({"--gates", "pre,pre"}, 2, "pre is given twice");
   refused({"--gates", "pre,"}, 2, "unknown gate ''");
   refused({"--gates", ""}, 2, "--gates expects a list, got nothing");
-  refused({"--depths", "6", "12"}, 2, "a list takes commas: --depths 6,12");
+  refused({"--depths", "6", "12"}, 2, "--depths 6,12");
   refused({"--steps", "3", "--steps", "4"}, 2, "--steps is given twice");
   refused({"--steps"}, 2, "--steps expects a value");
 }
@@ -103,7 +103,7 @@ TEST_CASE("misuse: options that do not go together") {
   refused({"--warmup", "10", "--steps", "5"}, 2, "--warmup 10 is longer than --steps 5");
   refused({"--resume", "--overwrite", "--out", "a"}, 2, "--resume and --overwrite exclude each other");
   refused({"--resume"}, 2, "--resume needs --out DIR");
-  refused({"--profile", "--steps", "2"}, 2, "--profile is about steps 3 to 7");
+  refused({"--profile", "--steps", "2"}, 2, "--profile times the steps 3 to 7");
   refused({"--drop-key", "0.3", "--drop-key-shape", "block", "--drop-key-window", "9"}, 2, "window");
 }
 TEST_CASE("misuse: a batch larger than the data") {
@@ -124,7 +124,7 @@ TEST_CASE("misuse: a data set that needs files and gets none") {
     refused_also_dry(folder, {"--data", "mnist", "--data-dir", "nowhere"}, 1, "nowhere: no such folder", main);
   }
   refused_also_dry(folder, {"--data", "mnist", "--data-dir", "file"}, 1, "file: expected a folder, got a file");
-  refused_also_dry(folder, {"--data", "cifar-10", "--data-dir", "empty"}, 1, "empty: holds none of cifar-10's files");
+  refused_also_dry(folder, {"--data", "cifar-10", "--data-dir", "empty"}, 1, "empty: expected files of cifar-10");
   CHECK_FALSE(fs::exists(folder / "runs"));
 }
 TEST_CASE("misuse: data files that are cut off, empty, of another format, or unreadable") {
@@ -144,7 +144,7 @@ TEST_CASE("misuse: data files that are cut off, empty, of another format, or unr
   write("train-images-idx3-ubyte", "");
   refused_also_dry(folder, words, 1, "the file is empty");
   write("train-images-idx3-ubyte", labels);
-  refused_also_dry(folder, words, 1, "is it a file of labels?");
+  refused_also_dry(folder, words, 1, "file of labels?");
   write("train-images-idx3-ubyte", images + std::string(2 * 28 * 28, '\0'));
   write("train-labels-idx1-ubyte", std::string("\0\0\x08\x01\0\0\0\x02\x01\x0b", 10));
   refused_also_dry(folder, words, 1, "expected labels in 0..9, got 11 for image 1");
@@ -158,7 +158,7 @@ TEST_CASE("misuse: shares to validate on that leave nothing") {
   refused({"--validation-split", "half"}, 2, "--validation-split");
   const TemporaryFolder folder;
   refused_also_dry(folder, {"--validation-split", "1e-9"}, 1,
-                   "[split] expected a share that leaves images on both sides");
+                   "[split] expected a share that leaves images in both parts");
   CHECK_REFUSED(split(open_data("glyphs", "").train, 2), "[split] expected a share above 0 and below 1, got 2");
 }
 TEST_CASE("misuse: an output folder that is a file, or below one, or not ours") {
@@ -189,7 +189,7 @@ TEST_CASE("misuse: to resume with other settings, another experiment, or spoiled
   refused_also_dry(folder, with(run, {"--overwrite"}), 2, "a also holds extra.txt, which no run wrote");
   fs::remove(folder / "a/extra.txt");
   std::ofstream(folder / "a/run.json") << "{";
-  refused_also_dry(folder, with(run, {"--resume"}), 2, "run.json does not describe a run");
+  refused_also_dry(folder, with(run, {"--resume"}), 2, "run.json does not describe a study");
 }
 TEST_CASE("misuse: an experiment of one's own resumed with a spoiled ledger") {
   const TemporaryFolder folder;
@@ -221,7 +221,7 @@ TEST_CASE("misuse: configurations that are missing, malformed, or of another pro
   refuse("{\"stepz\": 3}", "did you mean \"steps\"?");
   refuse("{\"steps\": \"x\"}", "steps");
   refuse("{\"steps\": 3, \"steps\": 4}", "\"steps\" is given twice");
-  refuse("{\"resume\": true}", "belongs on the command line");
+  refuse("{\"resume\": true}", "as --resume");
 }
 TEST_CASE("misuse: values of a run that cannot be logged") {
   const TemporaryFolder folder;
@@ -239,7 +239,7 @@ TEST_CASE("misuse: values of a run that cannot be logged") {
   fails([](Run& r) { r.log({{"seed", 1}}); }, "[log] expected a name other than seed");
   fails([](Run& r) { r.log({{"a,b", 1}}); }, "without comma, quote and line end");
   fails([](Run& r) { r.log({{"", 1}}); }, "[log] expected a name");
-  fails([](Run&) { throw 1; }, "not an exception");
+  fails([](Run&) { throw 1; }, "not a std::exception");
 }
 TEST_CASE("misuse: a gate that fails ends its trial, not the sweep") {
   struct OneToken : nn::Gate {

@@ -394,7 +394,7 @@ TEST_CASE("settings printed are settings understood, and lists and dry runs go t
   CHECK_THAT(dry.out, contains(std::to_string(runs) + " runs of 300 steps of 4 images: " + std::to_string(300 * runs) +
                                " steps") &&
                           contains("parameters of a network: ") && contains("training: about ") &&
-                          contains("2000 validation images: the made test set"));
+                          contains("2000 validation images: the generated test set"));
   CHECK_THAT(run(folder.path(), program("depth_stability") + " --version").out, contains("depth_stability 0."));
   CHECK_THAT(run(folder.path(), program("depth_stability") + " --help").out,
              contains("--drop-key-schedule") && contains("--gates"));
@@ -429,7 +429,7 @@ TEST_CASE("the recipe of its paper trains each method so and says how, and a war
   REQUIRE(run(folder.path(), command + "--gates post --schedule constant --out s").status == 0);
   CHECK(rising(rates("s", "post")) == 0);
   CHECK_THAT(slurp(folder / "s/report.html"),
-             contains("shared, everything equal but the gate") && !contains("recipe of post"));
+             contains("shared, everything equal except the gate") && !contains("recipe of post"));
 }
 
 TEST_CASE("one base for all methods by --weight-init under either recipe, and the report says so") {
@@ -467,7 +467,7 @@ TEST_CASE("one base for all methods by --weight-init under either recipe, and th
              contains("in place of a std of 0.02: truncated normal, std 0.02 x sqrt(384 / dim)"));
   CHECK_THAT(slurp(folder / "packed/report.html"), contains("weights Xavier uniform of the packed qkv"));
   CHECK_THAT(slurp(folder / "paper-shared/report.html"),
-             contains("weights: truncated normal, std 0.02") && contains("weights as --weight-init has them"));
+             contains("weights: truncated normal, std 0.02") && contains("weights as set by --weight-init"));
   const Finished bad = run(folder.path(), command + "--weight-init glorot --out bad");
   CHECK(bad.status == 2);
   CHECK_THAT(bad.err, contains("glorot") && contains("recipe") && contains("xavier_packed"));
@@ -542,7 +542,7 @@ TEST_CASE("DropKey's forms: what is expected is said before, what was dropped is
       INFO(name << f.err);
       REQUIRE(f.status == 0);
       CHECK_THAT(f.err, contains("DropKey 0.4, constant, " + shape + ", " + sharing + "; expected share of keys 0.") &&
-                            contains("chance of an empty row"));
+                            contains("probability of an empty row"));
       std::istringstream rows(slurp(folder / (name + "/layers.csv")));
       std::string line;
       std::getline(rows, line);
@@ -589,7 +589,7 @@ TEST_CASE("every optimizer and schedule trains, and the report names them") {
                       slurp(folder / (name + "/report.html")));
   };
   const auto [loss, val_loss, rates, report] = trained("default", "");
-  CHECK_THAT(report, contains("AdamW, decay 0.05 on weights, peak rate 0.01, warm-up 2, cosine to 0"));
+  CHECK_THAT(report, contains("AdamW, decay 0.05 on weights, peak learning rate 0.01, warm-up 2, cosine to 0"));
   std::set<double> losses;
   for (const auto& [name, title] : std::map<std::string, std::string>{{"adamw", "AdamW, decay"},
                                                                       {"sgd", "SGD with Nesterov&#39;s momentum 0.9"},
@@ -618,11 +618,11 @@ TEST_CASE("every optimizer and schedule trains, and the report names them") {
   CHECK(std::get<0>(trained("decay", "--weight-decay 2")) != loss);
   const auto clipped = trained("clip", "--clip-norm 0.01 --optimizer sgd");
   CHECK(!losses.contains(std::get<0>(clipped)));
-  CHECK_THAT(std::get<3>(clipped), contains("gradients clipped at norm 0.01"));
+  CHECK_THAT(std::get<3>(clipped), contains("gradients clipped to norm 0.01"));
   const auto averaged = trained("ema", "--ema-decay 0.9");  // the training is the same, the evaluation is not
   CHECK(std::get<0>(averaged) == loss);
   CHECK(std::get<1>(averaged) != val_loss);
-  CHECK_THAT(std::get<3>(averaged), contains("their moving average, decay 0.9"));
+  CHECK_THAT(std::get<3>(averaged), contains("moving average of the weights, decay 0.9"));
 
   for (const auto& [flags, message] :
        std::map<std::string, std::string>{{"--optimizer rmsprop", "known: adamw, sgd, lamb, adagrad"},

@@ -83,7 +83,7 @@ TEST_CASE(
   const Finished refused = run(folder.path(), command + "--overwrite --steps 3");
   CHECK(refused.status == 2);
   CHECK_THAT(refused.err,
-             contains("--profile is about steps 3 to 7, counted from 0; give --steps of at least 4, got 3"));
+             contains("--profile times the steps 3 to 7, counted from 0; give --steps of at least 4, got 3"));
 }
 
 TEST_CASE("a profile in the folder is no obstacle to --resume and --overwrite") {

@@ -521,7 +521,7 @@ TEST_CASE("constants of methods are trained with, saved, read back, and asked fo
              contains("gates are new: blocks.0.ls1.gamma starts at 1e-05"));
   const Finished both = run(folder.path(), tune + "--gate layerscale:init=1e-5 --init 0.5 --out d");
   CHECK(both.status == 2);
-  CHECK_THAT(both.err, contains("--init 0.5 and --gate layerscale:init=1e-5 say different starts; give one of them"));
+  CHECK_THAT(both.err, contains("--init 0.5 and --gate layerscale:init=1e-5 give different initial values"));
   const Finished unknown = run(folder.path(), train + "--gate layerscale:eps=1");
   CHECK(unknown.status == 2);
   CHECK_THAT(unknown.err,
@@ -549,7 +549,7 @@ TEST_CASE("weights that do not go with what else is asked for are refused") {
   refused("cait --class-names names", 2, "--class-names is about what --evaluate prints");
   refused("cait --weights c --evaluate --image-folder images --steps 3", 2,
           "--steps is about training, --evaluate about images");
-  refused("vit --image-size 64", 2, "--image-size is about images in files; give --image-folder with it");
+  refused("vit --image-size 64", 2, "--image-size applies only to an image folder");
   refused("cait --weights c --evaluate", 2,
           "--evaluate expects images: --image-folder DIR, or one file; or --data NAME");
   refused("cait --weights c --evaluate --data glyphs", 2,
@@ -572,7 +572,7 @@ TEST_CASE("weights that do not go with what else is asked for are refused") {
           "names: expected a name on each of 4 lines");
   refused("cait --weights text --evaluate --image-folder images", 1, "text");
   refused("cait --weights c --evaluate --image-folder none", 1, "none: no such file or folder");
-  refused("vit --image-folder images --data glyphs", 2, "--image-folder is a data set; leave --data glyphs out");
+  refused("vit --image-folder images --data glyphs", 2, "leave out --data glyphs");
   refused("vit --image-folder images/train", 1,
           "images/train: no train/ and val/ in it, only folders that are taken for the classes, so nothing to validate "
           "on; give --validation-split 0.1");
@@ -582,7 +582,7 @@ TEST_CASE("weights that do not go with what else is asked for are refused") {
           "half: no val/ beside train/, so nothing to validate on; give --validation-split 0.1");
   refused("cait --weights c --evaluate --image-folder images --image-size native", 2,
           "--image-size native is about training");
-  refused("vit --train-images 99999", 1, "expected 1 to 12800 images to train on, those of glyphs, got 99999");
+  refused("vit --train-images 99999", 1, "expected 1 to 12800 training images of glyphs, got 99999");
 }
 
 TEST_CASE("attention_maps draws each image, from files and from a data set") {

@@ -23,8 +23,7 @@ TEST_CASE("an error that a program does not catch ends in one line and an exit c
         "begun\n");
   ends(wrong + "gate", 1, "pre");
   ends("WRONG_AT_NAMESPACE_SCOPE=1 " + wrong, 1, "pre");
-  ends(wrong + "option", 1,
-       "[cli] expected an option that begins with -- and is new, got --help again: choose another name");
+  ends(wrong + "option", 1, "[cli] expected a new option whose name begins with --, got --help, which exists");
   ends(wrong + "usage", 2, "error: not so");
   ends(wrong + "tensor", 1, "[2, 3]");
   ends(wrong + "standard", 1, "stod");

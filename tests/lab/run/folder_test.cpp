@@ -196,7 +196,7 @@ TEST_CASE("a run.json that is not ours is an error and stays", "[experiments]") 
                               "{\"experiment\": \"study\", \"settings\": 1}"}) {
     put(run.file("run.json"), content);
     for (const char* flag : {"--resume", "--overwrite"}) {
-      CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), flag})), contains("run.json does not describe a run"));
+      CHECK_THAT(usage_error(Study({"--out", run.out.c_str(), flag})), contains("run.json does not describe a study"));
       CHECK(read_file(run.file("run.json")) == content);
       CHECK(fs::exists(run.file("results.csv")));
     }

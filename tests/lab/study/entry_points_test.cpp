@@ -119,7 +119,7 @@ TEST_CASE("constants on the command line: equal methods are one trial, and what 
     CHECK(ended.status == 2);
     CHECK_THAT(ended.err, contains(text));
   };
-  refused("prores,prores:T=3", "--gates: prores is given twice; each value once");
+  refused("prores,prores:T=3", "--gates: prores is given twice");
   refused("prores:T=0.5", "--gates prores:T=0.5: [prores] expected T to be a number of at least 1, got 0.5");
   refused("prores:t=5", "[prores] expected one of its constants (T), got \"t\"");
   refused("prores:T", "[gate] expected NAME:CONSTANT=VALUE, a number or by_depth, got \"T\"");

@@ -105,15 +105,15 @@ TEST_CASE("a checkpoint that does not fit is named, and the trial begins anew") 
     nn::write_safetensors(checkpoint, c);
     return read_file(checkpoint);
   };
-  CHECK_THAT(
-      resumed(changed("key", "0123")),
-      contains("begins anew") && contains("expected the state of a trial with its checksum, got one that was changed"));
+  CHECK_THAT(resumed(changed("key", "0123")),
+             contains("begins anew") &&
+                 contains("expected the state of a trial with a valid checksum, got a file that was changed"));
   CHECK_THAT(resumed(changed("format", "x")),
              contains("begins anew") && contains("expected the state of a trial of format"));
   CHECK(began == 0);
   std::string bit = good;
   bit[bit.size() - 5] ^= 1;  // in a tensor
-  CHECK_THAT(resumed(bit), contains("begins anew") && contains("got one that was changed"));
+  CHECK_THAT(resumed(bit), contains("begins anew") && contains("got a file that was changed"));
   // Of other code: kept beside, under its name.
   TrialCheckpoint c = [&] {
     std::ofstream(checkpoint, std::ios::binary) << good;
