@@ -8,7 +8,8 @@
 
 namespace plumb::nn {
 
-// Options of a CaiT. The defaults are those of CaiT-XXS24. The order of the first four follows timm.
+// Options of a CaiT. The defaults are those of CaiT-XXS24. The first four are in timm's order, which designated
+// initialisers must keep.
 struct CaiTOptions {
   // Sides of images and patches in pixels, channels of the images, and classes.
   std::int64_t image = 224, patch = 16, channels = 3, classes = 1000;

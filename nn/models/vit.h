@@ -14,7 +14,7 @@ enum class Pool { token, mean };
 // The names of the values of Pool, in their order.
 constexpr auto names_of(Pool) { return std::array{"token", "mean"}; }
 
-// Options of a ViT. The order of the first four follows timm.
+// Options of a ViT. The first four are in timm's order, which designated initialisers must keep.
 struct ViTOptions {
   std::int64_t image = 32, patch = 8, channels = 3, classes = 10;  // sides of images and patches in pixels
   std::int64_t dim = 64, depth = 12, heads = 2;                    // depth: number of blocks
