@@ -164,8 +164,8 @@ TEST_CASE("a branch of one's own that forgets its norm or its junction is told")
   };
   const Tensor x = random_normal({2, 3, 8}, 0, "x");
   CHECK_THAT(test::error_of([&] { Forgetful(true)(x, {}); }),
-             test::contains("[branch] expected Forgetful's forward() to begin with enter() and to end with "
-                            "leave(), which bring its norm and junction, got one without leave()"));
+             test::contains("[branch] expected forward() of Forgetful to begin with enter() and to end with leave(), "
+                            "which add norm and residual sum, got one without leave()"));
   CHECK_THAT(test::error_of([&] { Forgetful(false)(x, {}); }), test::contains("without enter()"));
 }
 

@@ -458,8 +458,9 @@ TEST_CASE("presets: the published constants, and where paper and timm differ") {
                                          {"eval_crop", 1.0}})
     CHECK(timm.at(constant).value == wanted);
   for (const std::int64_t depth : {19, 23, 25, 35})
-    CHECK_THAT(nn::layerscale_init_source(depth), contains("ours between the published depths"));
-  for (const std::int64_t depth : {6, 18, 24, 36, 48}) CHECK_THAT(nn::layerscale_init_source(depth), !contains("ours"));
+    CHECK_THAT(nn::layerscale_init_source(depth), contains("our value between the published depths"));
+  for (const std::int64_t depth : {6, 18, 24, 36, 48})
+    CHECK_THAT(nn::layerscale_init_source(depth), !contains("our value"));
   const nn::Constant derived = nn::cait_preset("cait-paper-xs48").at("drop_path");
   CHECK(derived.value == Approx(0.15));
   CHECK(derived.source.starts_with("rule: "));
@@ -474,8 +475,7 @@ TEST_CASE("presets: the published constants, and where paper and timm differ") {
 TEST_CASE("errors of CaiT and its parts say what was expected") {
   nn::CaiTOptions o = tiny();
   o.depth_token_only = 0;
-  CHECK_THAT(error_of([&] { nn::CaiT{o}; }),
-             contains("[cait] expected at least one block for the class token to read the patches, got 0"));
+  CHECK_THAT(error_of([&] { nn::CaiT{o}; }), contains("[cait] expected a depth_token_only of at least 1 block, got 0"));
   CHECK_THAT(error_of([&] { nn::TalkingHeadsAttention({.dim = 8, .heads = 3}); }),
              contains("[talking_heads] expected a width that is a multiple"));
   CHECK_THAT(error_of([&] { nn::TalkingHeadsAttention({.dim = 8, .heads = 0}); }),
@@ -497,7 +497,7 @@ TEST_CASE("errors of CaiT and its parts say what was expected") {
   CHECK_THAT(error_of([&] {
                attention(zeros({2, 3, 4}));
              }),
-             contains("[class_attention] expected [B, 1 + T, 8], the class token first, got [2, 3, 4]"));
+             contains("[class_attention] expected an input [B, 1 + T, 8] with the class token first, got [2, 3, 4]"));
   nn::LayerScaleBlockClassAttn block({.dim = 8, .heads = 2, .hidden = 16});
   CHECK_THAT(
       error_of([&] {

@@ -69,7 +69,7 @@ TEST_CASE("BatchNorm2d moves its running statistics by a tenth, and uses them in
   CHECK_THAT(error_of([&] {
                norm(ones({1, 3, 1, 1}));
              }),
-             contains("more than one value a channel in training, got images [1, 3, 1, 1]"));
+             contains("more than one value per channel in training, got images [1, 3, 1, 1]"));
   CHECK(error_of([] { nn::BatchNorm2d bad(0); }) == "[batch_norm2d] expected at least one channel, got 0");
   CHECK_THAT(error_of([] { nn::BatchNorm2d bad(-3); }), contains("at least one channel"));
   for (const double eps : {0.0, -1e-5, std::nan("")})

@@ -132,7 +132,7 @@ TEST_CASE("Xavier's normal and the uniform init follow their formulas, and refus
 
 TEST_CASE("a deep MLP refuses what it cannot be built from or run on") {
   CHECK_THAT(error_of([] { nn::DeepMlp model({.method = "rezeno"}); }),
-             contains("[deep_mlp] expected a method of vanilla, residual, layer_norm, rezero, got \"rezeno\""));
+             contains("[deep_mlp] expected one of the methods vanilla, residual, layer_norm, rezero, got \"rezeno\""));
   CHECK_THAT(error_of([] { nn::DeepMlp model({.depth = 0}); }),
              contains("expected positive inputs, width, depth and classes, got 3072, 256, 0 and 10"));
   const nn::DeepMlp model(small("vanilla"));

@@ -239,7 +239,7 @@ TEST_CASE("matched by share, every shape is expected to drop as many patches, in
   CHECK(nn::by_rate({.rate = 0, .shape = DropShape::block, .match = nn::DropMatch::share}, {4, 4}).rate == 0);
   CHECK(nn::by_rate({.rate = 0.3, .shape = DropShape::block}, {4, 4}).rate == 0.3);
   CHECK_THAT(error_of([] { nn::drop_match_named("size"); }),
-             contains("expected a match of \"rate\" or \"share\", got \"size\""));
+             contains("expected a match \"rate\" or \"share\", got \"size\""));
 
   nn::Attention layer({.dim = 12,
                        .heads = 3,

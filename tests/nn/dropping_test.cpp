@@ -92,7 +92,7 @@ TEST_CASE("a layer scales its heads by DropHead's factors in training, also alon
   CHECK_THAT(error_of([] { nn::Attention bad({.dim = 4, .heads = 2, .drop_head = 1}); }),
              contains("[attention] expected a DropHead rate in [0, 1), got 1"));
   CHECK_THAT(error_of([] { nn::Attention bad({.dim = 4, .heads = 2, .drop_head = 0.1, .drop_head_steps = -1}); }),
-             contains("or 0, got -1"));
+             contains("DropHead steps of at least 0, got -1"));
 }
 
 TEST_CASE("a layer with DropHead and a structured DropKey has right gradients of order two") {

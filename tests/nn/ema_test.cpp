@@ -47,8 +47,8 @@ TEST_CASE("a scope evaluates with the averages and puts the weights back") {
   {
     const nn::EmaScope averaged(ema);
     CHECK(model.w.values() == std::vector<double>{2, 2, 0});
-    CHECK_THAT(error_of([&] { ema.update(); }), contains("[ema] expected update() with the weights in place"));
-    CHECK_THAT(error_of([&] { ema.state(); }), contains("[ema] expected state with the weights in place"));
+    CHECK_THAT(error_of([&] { ema.update(); }), contains("[ema] expected update() while the weights are in place"));
+    CHECK_THAT(error_of([&] { ema.state(); }), contains("saved or loaded while the weights are in place"));
   }
   CHECK(model.w.values() == std::vector<double>{3, 6, -3});
   CHECK(ema.updates() == 1);
@@ -82,7 +82,7 @@ TEST_CASE("an average that is saved and loaded continues to the bit") {
   const std::vector<double> average = b.state().at("w.average").values();
   CHECK(error_of([&] {
           b.load_state({{"w.average", zeros({3})}, {"updates", integers({-2}, {})}});
-        }) == "[ema] load_state: expected \"updates\" of at least 0, got -2");
+        }) == "[ema] load_state: expected \"updates\" to be at least 0, got -2");
   CHECK(b.state().at("w.average").values() == average);
 }
 
@@ -156,7 +156,7 @@ TEST_CASE(
   const auto every_use_refused = [](nn::Ema& ema, const nn::Module& model, const nn::NamedTensors& state,
                                     const std::string& changes) {
     const std::string expected = "[ema] expected the parameters that Headed had when its average was made, got " +
-                                 changes + "; make the average when the model is complete";
+                                 changes + "; make the average after the model is complete";
     const std::vector<double> before = all_values(model);
     CHECK(error_of([&] { ema.update(); }) == expected);
     CHECK(error_of([&] { ema.swap(); }) == expected);
@@ -218,5 +218,6 @@ TEST_CASE("a parameter under two names has no average: it would be exchanged twi
   const DefaultsScope scope(reference_f64);
   Headed model;
   model.own_of_head("w") = model.body.own("w");
-  CHECK(error_of([&] { nn::Ema(model, {}); }) == "[ema] expected each parameter once, got one as body.w and as head.w");
+  CHECK(error_of([&] { nn::Ema(model, {}); }) ==
+        "[ema] expected each parameter once, got the same one as body.w and head.w");
 }

@@ -263,9 +263,10 @@ TEST_CASE("the kit says what to do, and one mistake once") {
   CHECK_THAT(detail_of(method_of<ForgottenChild>(), "registered"),
              contains("expected initialised parameters, got weight") && contains("child()"));
   CHECK_THAT(detail_of(method_of<PastParameter>(), "registered"), contains("a tensor [1]") && contains("parameter()"));
-  CHECK_THAT(detail_of(method_of<Decaying>(), "roles"), contains("give it Role::gate, or decay_factor 0"));
+  CHECK_THAT(detail_of(method_of<Decaying>(), "roles"),
+             contains("register it with Role::gate, or set its decay_factor to 0"));
   CHECK_THAT(detail_of(method_of<IgnoredRowScale>(), "stochastic depth"), contains("row_scale"));
-  CHECK_THAT(detail_of(method_of<Sound>(), "stochastic depth"), contains("a dropped sample is its skip"));
+  CHECK_THAT(detail_of(method_of<Sound>(), "stochastic depth"), contains("a dropped sample equals its skip"));
   // A long list is cut to ten names and the number of the others.
   const std::string still = detail_of(method_of<ManyIdle>(), "learning");
   CHECK_THAT(still, contains("5 steps do not move blocks.0.gate1.i1, ") && contains(" and 18 more"));
@@ -278,13 +279,12 @@ TEST_CASE("the kit says what to do, and one mistake once") {
   INFO(report.text());
   CHECK(std::ranges::count(report.rules, false, &nn::RuleResult::passed) == 1);
   CHECK_THAT(report.text(), contains("expected combine to return the shape of the stream") &&
-                                contains("(and so in 13 rules after it"));
+                                contains("(13 later rules fail with the same error"));
 }
 
 TEST_CASE("a dead combination is refused at construction with the reason") {
   CHECK_THAT(error_of([] { nn::Stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 1, .gate = method_of<Dead>()}); }),
-             contains("got a gate that passes nothing and a last layer (Block.attn.proj) of zeros: neither would ever "
-                      "get a gradient"));
+             contains("(Block.attn.proj)") && contains("neither would ever get a gradient"));
 }
 
 TEST_CASE("what bf16 would not see of a branch") {

@@ -242,7 +242,7 @@ TEST_CASE("Fixup piece by piece: each rule can be left out, and nothing else cha
 TEST_CASE("Fixup's parts come from its constants, and fixup_ln always has them all") {
   nn::GateContext c{.dim = 8, .heads = 2, .hidden = 32, .block = 0, .blocks = 2};
   CHECK_THAT(error_of([&] { nn::methods::fixup().build(c); }),
-             contains("got \"zero_last\"; add it to Method::constants"));
+             contains("got \"zero_last\"; declare it in Method::constants"));
   c.constants = {{"shifts", 0}, {"scales", 0}};
   CHECK(nn::methods::fixup_ln().build(c).modules.size() == 3);
 }
@@ -289,9 +289,9 @@ TEST_CASE("a class token may join the patches late: the blocks before see patche
   CHECK_THAT(error_of([&] { build(3, nn::Pool::token, "pre"); }),
              contains("[vit] expected a class token that joins before one of 3 blocks, got block 3"));
   CHECK_THAT(error_of([&] { build(1, nn::Pool::mean, "pre"); }),
-             contains("[vit] expected a pool of the class token where it joins late, before block 1"));
+             contains("[vit] expected pool token if the class token joins late (token_block 1)"));
   CHECK_THAT(error_of([&] { build(1, nn::Pool::token, "residual_dual"); }),
-             contains("whose stream is the tokens alone") && contains("residual_dual"));
+             contains("whose stream is only the tokens") && contains("residual_dual"));
 }
 
 TEST_CASE("a recipe says how weights, head and rates of scalars start, the shared one the same for all") {

@@ -316,14 +316,14 @@ TEST_CASE("audit_init finds what does not start as declared") {
   nn::initialize(*stack, 0);  // idempotent
   nn::audit_init(*stack, 0);
   CHECK_THAT(error_of([&] { nn::audit_init(*stack, 1); }),
-             contains("[audit_init] expected every tensor of Stack to start as it declares for seed 1"));
+             contains("[audit_init] expected every tensor of Stack to start as its Init declares for seed 1"));
   set_all(*stack, "blocks.1.gate1.gamma", 1);  // "reset to ones": a bug that happened elsewhere
   CHECK_THAT(error_of([&] { nn::audit_init(*stack, 0); }),
-             contains("got 1 that do not") &&
+             contains("got 1 that differ") &&
                  contains("blocks.1.gate1.gamma [8]: declared 0.1, element 0 would be 0.1, found 1"));
   stack->blocks()[0]->mlp().first().weight_init() = nn::Init::xavier_uniform();  // declared after the pass
   CHECK_THAT(error_of([&] { nn::audit_init(*stack, 0); }),
-             contains("got 2 that do not") && contains("blocks.0.mlp.fc1.weight [32, 8]: declared xavier_uniform"));
+             contains("got 2 that differ") && contains("blocks.0.mlp.fc1.weight [32, 8]: declared xavier_uniform"));
 }
 
 TEST_CASE("with a head of zeros the head alone gets a gradient in the first step") {

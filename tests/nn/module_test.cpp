@@ -283,7 +283,8 @@ TEST_CASE("a nameless child shows its parameters as its parent's") {
   Root empty_part, one_more;
   one_more.add("part", empty_part);  // no parameters, but a path, by which random draws are keyed
   CHECK_THAT(error_of([&] { root.add("", one_more); }), contains("expected a new name in Root, got \"part\" again"));
-  CHECK_THAT(error_of([&] { a.late(); }), contains("expected a nameless child to be complete when it is registered"));
+  CHECK_THAT(error_of([&] { a.late(); }),
+             contains("expected a child without a name to be complete when it is registered"));
   Leaf three("w"), leaf("w");
   Root four;
   four.add("3", leaf);

@@ -185,7 +185,7 @@ TEST_CASE("a parameter's eps factor multiplies the optimizer's eps") {
   pair.own("gamma").eps_factor = 0;
   CHECK_THAT(
       error_of([&] { nn::Sgd bad(pair.parameters(), {}); }),
-      contains("finite factors for gamma: of the rate and the decay at least 0, of eps above 0; got 0.1, 0 and 0"));
+      contains("finite factors for gamma: at least 0 for learning rate and decay, above 0 for eps; got 0.1, 0 and 0"));
 }
 
 TEST_CASE("a parameter's decay factor multiplies the optimizer's weight decay, whatever its role") {
@@ -267,7 +267,7 @@ TEST_CASE("options outside their bounds are refused") {
     CHECK_THAT(error_of([&] { nn::Sgd bad(ps, {.clip_norm = bad_number}); }),
                contains("[optimizer] expected a finite weight decay and clip norm"));
     CHECK_THAT(error_of([&] { nn::Sgd bad(ps, {.lr = bad_number}); }),
-               contains("[learning_rate] expected a finite rate of at least 0, got "));
+               contains("[learning_rate] expected a finite learning rate of at least 0, got "));
     nn::Sgd optimizer(ps, {.lr = nn::LearningRate([bad_number](std::int64_t) { return bad_number; })});
     CHECK_THAT(error_of([&] { optimizer.step(pair.gradients(1)); }),
                contains("expected a finite learning rate of at least 0 in step 0, got "));
@@ -336,7 +336,7 @@ TEST_CASE("state that does not belong to the optimizer is refused as a whole") {
   CHECK(error_of([&] { optimizer.load_state(state); }) ==
         "[optimizer] load_state: expected 3 tensors with the names and shapes they have here, got 1 missing: steps; 1 "
         "unexpected: weight.velocity; "
-        "1 that do not fit: weight.moment2 (expected f32 [3], got f32 [2])");
+        "1 of another shape or dtype: weight.moment2 (expected f32 [3], got f32 [2])");
   CHECK(optimizer.state().at("weight.moment1").values() == before);
   CHECK(optimizer.steps_taken() == 1);
 
@@ -350,7 +350,7 @@ TEST_CASE("state that does not belong to the optimizer is refused as a whole") {
   std::vector<nn::Parameter> twice = pair.parameters();
   twice.push_back(twice[0]);
   CHECK_THAT(error_of([&] { nn::AdamW(twice, {}).state(); }),
-             contains("[optimizer] expected each parameter once, got one as weight and as weight"));
+             contains("[optimizer] expected each parameter once, got the same one as weight and weight"));
   twice.back().value = variable(twice[0].value);
   CHECK_THAT(error_of([&] { nn::AdamW(twice, {}).state(); }), contains("got two named weight"));
 }
@@ -595,7 +595,7 @@ TEST_CASE("several optimizers over one model: each steps its own") {
   nn::Sgd first({ps[0]}, {.lr = 1}), second({ps[1]}, {.lr = 1, .clip_norm = 1});
   const Gradients g = pair.gradients(1);
   CHECK_THAT(error_of([&] { first.step(g); }),
-             contains("got 1 of others, which would never train: gamma [1]") && contains("step_own()"));
+             contains("got 1 of other variables, which would never train: gamma [1]") && contains("step_own()"));
   first.step_own(g), second.step_own(g);
   CHECK(pair.weight.values() == std::vector<double>{0, -4, 4});
   CHECK(pair.gamma.item() == Approx(0.4));
@@ -736,6 +736,7 @@ TEST_CASE("a gradient with an inf or a NaN is refused by every optimizer, and no
   // Finite numbers whose squares overflow.
   const DefaultsScope f64(reference_f64);
   Wide large;
-  CHECK_THAT(error_of([&] { nn::Sgd(large.parameters(), {}).step(large.gradients(1e200, 1)); }),
-             contains("expected gradients of a norm that f64 can hold, got one that overflows; nothing has changed"));
+  CHECK_THAT(
+      error_of([&] { nn::Sgd(large.parameters(), {}).step(large.gradients(1e200, 1)); }),
+      contains("expected gradients with a norm that f64 can hold, got a norm that overflows; nothing has changed"));
 }

@@ -221,7 +221,8 @@ TEST_CASE("a model that no card describes is refused before a file says otherwis
     return error_of([&] { nn::metadata_of({.options = o}); });
   };
   const auto another = contains(
-      "one that reads back as another network: its method \"layerscale\" is not the table's; register the method "
+      "one that reads back as another network: its method \"layerscale\" differs from the method of this name in the "
+      "table; register the method "
       "under");
   nn::Method norm = nn::methods::layerscale(), layer = norm, build = norm, close = norm, nameless = norm;
   norm.norm = nn::Norm::post;
@@ -298,8 +299,9 @@ TEST_CASE("networks whose logits are not finite count neither as equal nor as di
   const nn::TensorFile file = edited(saved(nn::ViT(o)), "\"gate\":\"pre\"", "\"gate\":\"root:of=-1\"");
   const nn::Adapted adapted = nn::load_pretrained(model, file, "w");
   CHECK_FALSE(adapted.same_function.has_value());
-  CHECK_THAT(adapted.text(), contains("not known: the two cannot be compared: both networks give a logit that is not "
-                                      "finite"));
+  CHECK_THAT(adapted.text(),
+             contains("network: the two networks cannot be compared: both networks give a logit that is not "
+                      "finite"));
 }
 
 TEST_CASE(
@@ -332,7 +334,7 @@ TEST_CASE(
              contains("[metadata_of] ") && contains("made already"));
   const nn::Adapted adapted = nn::load_pretrained(once, saved(theirs), "w");
   CHECK_FALSE(adapted.same_function.has_value());
-  CHECK_THAT(adapted.text(), contains("not known: the two cannot be compared: made already"));
+  CHECK_THAT(adapted.text(), contains("network: the two networks cannot be compared: made already"));
   CHECK(logits(once, 16) == logits(theirs, 16));
 }
 
@@ -387,13 +389,12 @@ TEST_CASE("files of older versions load if the name of the method suffices, and 
   // Shapes tell, and are not believed blindly.
   const nn::TensorFile two = older(nn::methods::hyper_connections(2));
   const auto four = nn::make_model(nn::card_of(two, "w"));
-  CHECK_THAT(
-      error_of([&] { nn::load_pretrained(*four, two, "w"); }),
-      contains("do not fit") &&
-          contains("; its metadata, of an older version, does not say streams of its method hyper_connections, and "
-                   "the model has streams=4; ") &&
-          contains("give it: --gate hyper_connections:streams=VALUE in programs, "
-                   "nn::card_of(file, path, {}, \"hyper_connections:streams=VALUE\") in code"));
+  CHECK_THAT(error_of([&] { nn::load_pretrained(*four, two, "w"); }),
+             contains("of another shape or dtype") &&
+                 contains("; its metadata, from an older version, lacks streams of its method hyper_connections, and "
+                          "the model has streams=4; ") &&
+                 contains("give it: --gate hyper_connections:streams=VALUE in programs, "
+                          "nn::card_of(file, path, {}, \"hyper_connections:streams=VALUE\") in code"));
   const nn::TensorFile unscaled = older(nn::methods::fixup({.scales = false}));
   const auto scaled = nn::make_model(nn::card_of(unscaled, "w"));
   CHECK_THAT(error_of([&] { nn::load_pretrained(*scaled, unscaled, "w"); }),
@@ -408,11 +409,10 @@ TEST_CASE("files of older versions load if the name of the method suffices, and 
     const nn::MethodText text = nn::method_text(gate);
     const std::string constant = text.values.begin()->first;
     const nn::TensorFile file = older(gate);
-    CHECK_THAT(
-        error_of([&] { nn::card_of(file, "w"); }),
-        contains(fmt::format("w: its metadata, of an older version, does not say the constant {} of its method {}",
-                             constant, text.name)) &&
-            contains(fmt::format("--gate {}:{}=", text.name, constant)));
+    CHECK_THAT(error_of([&] { nn::card_of(file, "w"); }),
+               contains(fmt::format("w: its metadata, from an older version, lacks the constant {} of its method {}",
+                                    constant, text.name)) &&
+                   contains(fmt::format("--gate {}:{}=", text.name, constant)));
     CHECK(described(file, gate) == gate);
     nn::ViTOptions o = vit;
     o.gate = gate, o.depth = 4;
@@ -425,8 +425,9 @@ TEST_CASE("files of older versions load if the name of the method suffices, and 
   CHECK(described(older("deepnorm"), "deepnorm:alpha=by_depth") == "deepnorm:alpha=by_depth");
   nn::ViTOptions o = vit;
   o.gate = nn::methods::mix_ln(0.75);
-  CHECK_THAT(error_of([&] { nn::card_of(saved(nn::ViT(o)), "w", {}, "mix_ln:post_share=0.5"); }),
-             contains("w: post_share=0.5 was given, its metadata says mix_ln:post_share=0.75; leave it out"));
+  CHECK_THAT(
+      error_of([&] { nn::card_of(saved(nn::ViT(o)), "w", {}, "mix_ln:post_share=0.5"); }),
+      contains("w: post_share=0.5 was given, but its metadata says mix_ln:post_share=0.75; do not give the constant"));
   CHECK(described(saved(nn::ViT(o)), "deepnorm:alpha=8") ==
         "mix_ln:post_share=0.75");  // of another method: the caller's to compare
 }
@@ -465,7 +466,7 @@ TEST_CASE("timm's files say by names and shapes what they are of") {
   narrow.dim = 48, narrow.heads = 4;
   const nn::TensorFile of_narrow = file_of(nn::ViT(narrow), nn::timm_vit());
   CHECK_THAT(error_of([&] { nn::card_of(of_narrow, "n"); }),
-             contains("n: a width of 48 is no multiple of 64") && contains("say how many heads"));
+             contains("n: expected a width that is a multiple of 64") && contains("got 48; give the number of heads"));
   CHECK(std::get<nn::ViTOptions>(nn::card_of(of_narrow, "n", 4).options).heads == 4);
 }
 
@@ -499,9 +500,8 @@ TEST_CASE("the ratio of the MLPs is any number: an integer in cards where it is 
   for (const double ratio : {0.0, 0.001, -4.0, std::nan(""), HUGE_VAL}) {
     o.mlp_ratio = ratio, c.mlp_ratio = ratio;
     const std::string got = fmt::format("got {}", ratio);
-    CHECK_THAT(
-        error_of([&] { nn::ViT bad(o); }),
-        contains("[vit] expected an mlp_ratio that gives MLPs of 1 to 2^40 hidden units at a width of 64, " + got));
+    CHECK_THAT(error_of([&] { nn::ViT bad(o); }),
+               contains("[vit] expected an mlp_ratio that gives MLPs of 1 to 2^40 hidden units at width 64, " + got));
     CHECK_THAT(error_of([&] { nn::CaiT bad(c); }), contains("[cait] expected an mlp_ratio") && contains(got));
   }
   CHECK_THAT(error_of([&] { nn::card_of(edited(saved(model), "2.51", "-2.51"), "w"); }),
@@ -517,7 +517,7 @@ TEST_CASE("files that describe no model are refused in one line") {
     return text;
   };
   CHECK_THAT(error({.tensors = {{"a", tensor({1}, {1})}}, .metadata = {}}),
-             contains("no \"patch_embed.proj.weight\" with 4 dimensions in it"));
+             contains("got one without \"patch_embed.proj.weight\" of 4 dimensions"));
   for (const char* name : {"patch_embed.proj.weight", "pos_embed", "head.weight", "blocks.0.mlp.fc1.weight"}) {
     nn::TensorFile hollow = file_of(nn::ViT(vit), nn::timm_vit());
     hollow.tensors[name] = zeros(hollow.tensors.at(name).shape().with(0, 0));
@@ -536,8 +536,8 @@ TEST_CASE("files that describe no model are refused in one line") {
     text.replace(at, text.find(',', at) - at, size);
     CHECK_THAT(error(says(text)), contains("expected"));
   }
-  CHECK_THAT(error(says("no json")), contains("its metadata \"plumb\" is not what Plumb writes"));
-  CHECK_THAT(error(says("[]")), contains("is not what Plumb writes"));
+  CHECK_THAT(error(says("no json")), contains("its metadata \"plumb\" is not in Plumb's format"));
+  CHECK_THAT(error(says("[]")), contains("is not in Plumb's format"));
   CHECK_THAT(error(says("{\"model\": \"bert\"}")),
              contains("describes no model: expected a model vit or cait, got bert"));
   const std::string good = nn::metadata_of({.options = vit}).at("plumb");
@@ -552,9 +552,10 @@ TEST_CASE("files that describe no model are refused in one line") {
   CHECK_THAT(error(changed("\"dim\":64", "\"dim\":0")), contains("expected sizes from 1"));
   CHECK_THAT(error(changed("\"heads\":1", "\"heads\":7")), contains("width of whole heads"));
   CHECK_THAT(error(changed("layerscale", "layerscal")), contains("layerscal"));
-  CHECK_THAT(error(changed("\"mean\":[]", "\"mean\":[1]")), contains("a mean and a deviation for each of 3 channels"));
+  CHECK_THAT(error(changed("\"mean\":[]", "\"mean\":[1]")),
+             contains("a mean and a standard deviation for each of 3 channels"));
   CHECK_THAT(error(changed("\"mean\":[],\"std\":[]", "\"mean\":[0,0,0],\"std\":[1,0,1]")),
-             contains("expected deviations above 0, got 0"));
+             contains("expected standard deviations above 0, got 0"));
   CHECK_THAT(error(changed("\"class_names\":[]", "\"class_names\":[\"a\"]")),
              contains("expected 5 names of classes, got 1"));
   CHECK_THAT(error(changed("\"token\"", "\"sum\"")), contains("expected a pool token or mean, got sum"));
@@ -637,15 +638,16 @@ TEST_CASE("new gates leave trained branches as they are, and the result says whe
     for (const char* gate : {"layerscale", "rezero_ln", "scalar_gate:init=0.1"}) {
       nn::ViT model(of(gate));
       INFO(gate);
-      is(nn::load_pretrained(model, file, "w", {.new_gates = true}), true, "it computes what the file's network did");
+      is(nn::load_pretrained(model, file, "w", {.new_gates = true}), true,
+         "the model computes the same function as the file's network");
       CHECK(gates_of(model) == std::set<double>{1});
       CHECK(near(model, pre));
     }
   nn::ViT admin(of("admin"));  // its factor is the skip's
-  is(nn::load_pretrained(admin, of_post, "w", {.new_gates = true}), true, "it computes");
+  is(nn::load_pretrained(admin, of_post, "w", {.new_gates = true}), true, "computes the same function");
   CHECK(near(admin, post));
   nn::ViT act(of("act_norm"));  // neutral as initialised
-  is(nn::load_pretrained(act, own, "w", {.new_gates = true}), true, "it computes");
+  is(nn::load_pretrained(act, own, "w", {.new_gates = true}), true, "computes the same function");
   CHECK(near(act, pre));
   // The final norm sees n times the stream, to which its eps is less.
   nn::ViT hyper(of("hyper_connections"));
@@ -653,8 +655,9 @@ TEST_CASE("new gates leave trained branches as they are, and the result says whe
 
   nn::ViT small(of("layerscale"));
   is(nn::load_pretrained(small, own, "w", {.new_gates = true, .gate_start = 1e-5}), false,
-     "it does not compute what the file's network did: gates are new: blocks.0.gate1.gamma starts at 1e-05 (logits of "
-     "a small network move by ");
+     "the model does not compute the same function as the file's network: gates are new: blocks.0.gate1.gamma starts "
+     "at 1e-05 (the "
+     "logits of a small network change by ");
   CHECK(gates_of(small) == std::set<double>{static_cast<float>(1e-5)});
   CHECK_FALSE(near(small, pre));
   nn::ViT mixed(of("value_residual"));  // no factor of a branch: as initialised
@@ -671,26 +674,29 @@ TEST_CASE("new gates leave trained branches as they are, and the result says whe
   o.norm_eps = 1e-3;
   nn::ViT eps(o), scaled(of(nn::methods::branch_scale(1.0))), slower(of("branch_scale"));
   is(nn::load_pretrained(eps, own, "w"), false, "norm_eps is 0.001 here and 1e-06 in the file");
-  is(nn::load_pretrained(scaled, own, "w"), true, "it computes");  // another method, the same function
+  is(nn::load_pretrained(scaled, own, "w"), true, "computes the same function");  // another method, the same function
   is(nn::load_pretrained(slower, own, "w"), false, "gate is branch_scale:multiplier=by_depth here and pre in the file");
   nn::Method hand = nn::methods::pre();
   hand.build = nn::gate_per_branch<nn::SkipScaleGate>;
   hand.norm_layer = [](std::int64_t dim, double) { return std::make_unique<nn::LayerNorm>(dim, 1e-2); };
   nn::ViT by_hand(of(hand));
-  is(nn::load_pretrained(by_hand, own, "w"), false, "the method pre here is not the table's");
+  is(nn::load_pretrained(by_hand, own, "w"), false,
+     "the method pre here differs from the method of this name in the table");
   nn::ViT again(of("pre"));
   is(nn::load_pretrained(again, file_of(pre), "w"), {},
-     "whether it computes what the file's network did is not known: the file has no card");
+     "it is not known whether the model computes the same function as the file's network: the file has no card");
   is(nn::load_pretrained(head, file_of(pre), "w", {.new_head = true}), false,
-     "it does not compute what the file's network did: the head is new; the file has no card");
+     "the model does not compute the same function as the file's network: the head is new; the file has no card");
   // New gates are blamed only if they alone change the function.
   o = of("layerscale");
   o.norm_eps = 1e-3;
   nn::ViT gated_eps(o), gated_small(o);
   is(nn::load_pretrained(gated_eps, own, "w", {.new_gates = true}), false,
-     "it does not compute what the file's network did: norm_eps is 0.001 here and 1e-06 in the file");
+     "the model does not compute the same function as the file's network: norm_eps is 0.001 here and 1e-06 in the "
+     "file");
   const nn::Adapted both = nn::load_pretrained(gated_small, own, "w", {.new_gates = true, .gate_start = 0.5});
-  is(both, false, "did: gates are new: blocks.0.gate1.gamma starts at 0.5 (logits of a small network move by ");
+  is(both, false,
+     "the file's network: gates are new: blocks.0.gate1.gamma starts at 0.5 (the logits of a small network change by ");
   is(both, false, "; norm_eps is 0.001 here and 1e-06 in the file");
 }
 
@@ -704,10 +710,10 @@ TEST_CASE("a file without a card says neither its heads nor its norm_eps: timm's
   const nn::TensorFile tiny = file_of(nn::ViT(o), nn::timm_vit());
   CHECK(loaded(o, tiny).same_function == true);
   o.norm_eps = 1e-5;
-  CHECK_THAT(loaded(o, tiny).text(),
-             contains("it does not compute what the file's network did: norm_eps is 1e-05 here and timm's 1e-06"));
+  CHECK_THAT(loaded(o, tiny).text(), contains("the model does not compute the same function as the file's network: "
+                                              "norm_eps is 1e-05 here and 1e-06 in timm"));
   o.norm_eps = vit.norm_eps, o.heads = 6;
-  const std::string heads = "the file does not say its heads: timm's rule gives 3, the model has 6";
+  const std::string heads = "the file does not say the number of heads: timm's rule gives 3, the model has 6";
   const nn::Adapted other = loaded(o, tiny);
   CHECK_FALSE(other.same_function.has_value());
   CHECK(other.reasons == std::vector<std::string>{heads});
@@ -718,10 +724,9 @@ TEST_CASE("a file without a card says neither its heads nor its norm_eps: timm's
   CHECK(head.reasons == std::vector<std::string>{"the head is new", resized, heads});
   o = vit;
   o.dim = 48, o.heads = 4;
-  CHECK_THAT(
-      loaded(o, file_of(nn::ViT(o), nn::timm_vit())).text(),
-      contains(
-          "is not known: the file does not say its heads: timm's rule gives none for this width, the model has 4"));
+  CHECK_THAT(loaded(o, file_of(nn::ViT(o), nn::timm_vit())).text(),
+             contains("network: the file does not say the number of heads: timm's rule gives none for this width, the "
+                      "model has 4"));
 }
 
 TEST_CASE("attention maps weigh the values as the layers do, and change nothing") {

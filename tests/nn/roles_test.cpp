@@ -58,9 +58,8 @@ TEST_CASE("factors that are no factors are refused at registration") {
       parameter("w", {2}, nn::Init::constant(0), Role::weight, lr, decay);
     }
   };
-  CHECK_THAT(
-      error_of([] { Bad(-0.1, {}); }),
-      contains("[module] expected finite factors of at least 0 for Bad.w, got -0.1 of the rate and 1 of the decay"));
-  CHECK_THAT(error_of([] { Bad({}, -1); }), contains("got 1 of the rate and -1 of the decay"));
-  CHECK_THAT(error_of([] { Bad(std::nan(""), {}); }), contains("got nan of the rate"));
+  CHECK_THAT(error_of([] { Bad(-0.1, {}); }), contains("[module] expected finite factors of at least 0 for Bad.w, got "
+                                                       "-0.1 for the learning rate and 1 for the decay"));
+  CHECK_THAT(error_of([] { Bad({}, -1); }), contains("got 1 for the learning rate and -1 for the decay"));
+  CHECK_THAT(error_of([] { Bad(std::nan(""), {}); }), contains("got nan for the learning rate"));
 }

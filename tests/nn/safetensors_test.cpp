@@ -136,18 +136,19 @@ TEST_CASE("a damaged file is named with what was expected and what came") {
   refuses("", "at least 8 bytes, got 0");
   refuses("1234567", "at least 8 bytes, got 7");
   refuses(std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10),
-          "expected a safetensors file, got one of another kind, or a damaged one");
+          "expected a safetensors file, got one of another kind, or damaged");
   refuses("claim,source,verdict\n1,2,3\n",
           "expected a safetensors file, got one that begins with \"claim,source,verdict\"");
   refuses("a text that is longer than what is shown of it", "got one that begins with \"a text that is longer th\"");
-  refuses("version https://git-lfs.github.com/spec/v1\noid", "got a pointer of Git LFS to one: git lfs pull brings it");
+  refuses("version https://git-lfs.github.com/spec/v1\noid",
+          "got a Git LFS pointer: download the file with git lfs pull");
   refuses(std::string("\x89PNG\r\n\x1a\n\0\0", 10), "got one of another kind");
   refuses(file_of("{" + w + "}", 24).substr(0, 20), "as the file says, got a file of 20 bytes: is it cut off?");
   refuses(file_of("", 0), "expected a header in JSON");
   refuses(file_of("{" + w, 24), "expected a header in JSON");
   refuses(file_of("[1]", 0), "expected a JSON object as header, got array");
   refuses(file_of("{\"\xff\":1}", 0), "expected a header in JSON");
-  refuses(file_of("{" + w + "," + w + "}", 24), "expected each name once in the header, got \"w\" again");
+  refuses(file_of("{" + w + "," + w + "}", 24), "expected each name once in the header, got \"w\" twice");
   refuses(file_of(R"({"__metadata__":{"a":"1","a":"2"}})", 0), "got \"a\" again");
   refuses(file_of(R"({"__metadata__":[]})", 0), "expected strings by name under __metadata__, got array");
   refuses(file_of(R"({"__metadata__":{"a":1}})", 0), "expected a string for __metadata__ \"a\", got number");

@@ -116,7 +116,7 @@ TEST_CASE("everything that does not fit is listed in one error and nothing is ch
   CHECK(error_of([&] { nn::load_weights(small, folder / "w"); }) ==
         fmt::format("[load_weights] {} into Small: expected 2 tensors with the names and shapes they have here, got 1 "
                     "missing: gamma; 2 unexpected: a, b; "
-                    "1 that do not fit: weight (expected f32 [2, 3], got f32 [3, 2])",
+                    "1 of another shape or dtype: weight (expected f32 [2, 3], got f32 [3, 2])",
                     (folder / "w").string()));
   write({{"weight", zeros({2, 3})}, {"gamma", integers({1}, {1})}});
   CHECK_THAT(error_of([&] { nn::load_weights(small, folder / "w"); }),
@@ -139,7 +139,7 @@ TEST_CASE("everything that does not fit is listed in one error and nothing is ch
   write({{"weight", zeros({3, 2})}});  // a wrong shape is never allowed
   CHECK_THAT(
       error_of([&] { nn::load_weights(small, folder / "w", {}, {.allow_missing = true, .allow_unexpected = true}); }),
-      contains("got 1 that do"));
+      contains("got 1 of another shape or dtype"));
 }
 
 TEST_CASE("timm's ViT: names and shapes both ways") {
@@ -204,12 +204,12 @@ TEST_CASE("a star stands for one segment, and no two parameters share a name") {
   // On either side, and whether the rule matches or not.
   for (const nn::KeyRule& rule : {nn::KeyRule{"a.0.w", "b.*"}, nn::KeyRule{"a.*.w", "b"}, nn::KeyRule{"none.*", "b"}})
     CHECK_THAT(error_of([&] { nn::weights(tree, {rule}); }),
-               contains("[weights] expected as many * on both sides of a rule, got \"" + rule.ours + "\" and \"" +
-                        rule.theirs + "\""));
+               contains("[weights] expected the same number of * on both sides of a rule, got \"" + rule.ours +
+                        "\" and \"" + rule.theirs + "\""));
   for (const std::int64_t channels : {0, -3}) {
     CHECK_THAT(error_of([&] { nn::timm_vit(channels); }),
-               contains("[weights] expected at least one channel of the images, got "));
+               contains("[weights] expected images with at least one channel, got "));
     CHECK_THAT(error_of([&] { nn::timm_cait(channels); }),
-               contains("[weights] expected at least one channel of the images, got "));
+               contains("[weights] expected images with at least one channel, got "));
   }
 }
