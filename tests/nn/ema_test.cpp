@@ -38,7 +38,7 @@ TEST_CASE("the average follows its equation, with and without warm-up of the dec
     }
 }
 
-TEST_CASE("a scope evaluates with the averages and puts the weights back") {
+TEST_CASE("an EmaScope evaluates with the averages and puts the weights back") {
   const DefaultsScope scope(reference_f64);
   Model model;
   nn::Ema ema(model, {.decay = 0.5});
@@ -59,7 +59,7 @@ TEST_CASE("a scope evaluates with the averages and puts the weights back") {
   CHECK_THAT(error_of([&] { nn::Ema(model, {.decay = 1.5}); }), contains("a decay in 0..1, got 1.5"));
 }
 
-TEST_CASE("an average that is saved and loaded continues to the bit") {
+TEST_CASE("a saved and loaded average continues bit for bit") {
   const DefaultsScope scope(cpu_f32);
   Model one, two;
   nn::Ema a(one, {.decay = 0.9, .warm_up = true}), b(two, {.decay = 0.9, .warm_up = true});
@@ -88,7 +88,7 @@ TEST_CASE("an average that is saved and loaded continues to the bit") {
 
 namespace {
 
-// A body and a head, which may change after an average was made.
+// A body and a head, which can be changed after an average was made.
 struct Headed : nn::Module {
   Headed() : Module("Headed") {
     child("body", body);
@@ -120,7 +120,7 @@ std::vector<double> all_values(const nn::Module& model) {
 
 }  // namespace
 
-TEST_CASE("an average made before parameters were frozen or unfrozen is right") {
+TEST_CASE("an average stays correct if parameters are frozen or unfrozen later") {
   for (const Defaults where : {reference_f64, cpu_f32})
     for (const bool freeze : {true, false}) {
       CAPTURE(freeze);
@@ -149,9 +149,7 @@ TEST_CASE("an average made before parameters were frozen or unfrozen is right") 
     }
 }
 
-TEST_CASE(
-    "an average made before a head was replaced, a module added or a name given another tensor is refused with their "
-    "names") {
+TEST_CASE("an average rejects a model with replaced, added or removed parameters and names them") {
   const DefaultsScope scope(reference_f64);
   const auto every_use_refused = [](nn::Ema& ema, const nn::Module& model, const nn::NamedTensors& state,
                                     const std::string& changes) {
@@ -200,7 +198,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a scope in which the model changes puts back the weights that it took") {
+TEST_CASE("an EmaScope in which the model changes puts back the weights that it took") {
   const DefaultsScope scope(reference_f64);
   Headed model;
   nn::Ema ema(model, {.decay = 0.5});
@@ -214,7 +212,7 @@ TEST_CASE("a scope in which the model changes puts back the weights that it took
   CHECK_THAT(error_of([&] { ema.update(); }), contains("2 added: late.w, late.b"));
 }
 
-TEST_CASE("a parameter under two names has no average: it would be exchanged twice") {
+TEST_CASE("a parameter with two names cannot be averaged because swap() would exchange it twice") {
   const DefaultsScope scope(reference_f64);
   Headed model;
   model.own_of_head("w") = model.body.own("w");

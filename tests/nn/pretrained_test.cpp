@@ -1,4 +1,4 @@
-// Files of weights that say what they are of, weights for other sizes, and what attention looks at.
+// Weight files with model cards, weights for models of other sizes, and attention maps.
 #include "nn/io/pretrained.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ std::vector<double> logits(const nn::Layer& model, std::int64_t image) {
 
 const std::vector<std::string> built_in_gates = nn::method_names();  // before a test registers more
 
-// Every parameter off its initial value, so that no zero and no one hides a term.
+// Moves every parameter away from its initial value, so that no 0 and no 1 hides a term.
 void shake(nn::Module& model) {
   for (const nn::Parameter& p : model.parameters())
     copy_into((p.value.detach() + random_normal(p.value.shape(), 5, p.name) * 0.1).array(), p.value.array());
@@ -55,7 +55,7 @@ void shake(nn::Module& model) {
 
 nn::TensorFile saved(const nn::Module& model) { return file_of(model, {}, nn::metadata_of(*nn::card_of(model))); }
 
-// The logits of the model that a file describes, with its weights.
+// The logits of the model that a file describes, with the weights of the file.
 std::vector<double> logits_of(const nn::TensorFile& file, const std::string& method = "") {
   const auto model = nn::make_model(nn::card_of(file, "w", {}, method));
   const nn::Adapted adapted = nn::load_pretrained(*model, file, "w", {.method = method});
@@ -66,7 +66,7 @@ std::vector<double> logits_of(const nn::TensorFile& file, const std::string& met
   return (*model)(random_normal({2, 3, 16, 16}, 1, "images")).values();
 }
 
-// A model of these options saved and read back has its logits; they are returned.
+// Checks that a model with these options gives the same logits after saving and reading, and returns them.
 template <class Model, class Options>
 std::vector<double> check_comes_back(const Options& options) {
   Model model(options);
@@ -83,7 +83,7 @@ double off_standard(const nn::MethodConstant& c) {
   return *c.standard + 0.5;
 }
 
-// The file with another text in its metadata.
+// A copy of the file in which part of the metadata is replaced.
 nn::TensorFile edited(nn::TensorFile file, const std::string& from, const std::string& to) {
   std::string& text = file.metadata.at("plumb");
   const std::size_t at = text.find(from);
@@ -94,7 +94,7 @@ nn::TensorFile edited(nn::TensorFile file, const std::string& from, const std::s
 
 }  // namespace
 
-TEST_CASE("positions of another grid are timm's") {
+TEST_CASE("positions resized to another grid agree with timm's") {
   const nn::TensorFile golden =
       nn::read_safetensors(std::string(PLUMB_SOURCE_DIR) + "/tests/golden/positions.safetensors");
   int cases = 0;
@@ -117,7 +117,7 @@ TEST_CASE("positions of another grid are timm's") {
              contains("expected positions of a square grid, got 2"));
 }
 
-TEST_CASE("a card comes back from metadata as it was") {
+TEST_CASE("a card read back from metadata equals the original") {
   nn::ModelCard card{
       .options = vit, .mean = {0.1, 0.2, 0.3}, .std = {1, 2, 3}, .class_names = {"a", "b", "c", "d", "ü"}};
   const nn::ModelCard back = nn::card_of(file_of(nn::ViT(vit), {}, nn::metadata_of(card)), "w");
@@ -142,8 +142,8 @@ TEST_CASE("a card comes back from metadata as it was") {
 }
 
 TEST_CASE(
-    "a file gives back the function of its network: every method with every constant off its standard value, every "
-    "option of the models") {
+    "a file describes the function of its network for every method with every constant changed and every model "
+    "option") {
   nn::ViTOptions o = vit;
   o.dim = 16, o.heads = 2, o.depth = 4;
   int changed = 0, constants = 0;
@@ -161,7 +161,7 @@ TEST_CASE(
       const nn::ViT model(o);
       const nn::ModelCard back = nn::card_of(saved(model), "w");
       CHECK(std::get<nn::ViTOptions>(back.options).gate->text() ==
-            method.text());  // those that decide the start alone, too
+            method.text());  // the text includes constants that affect only the start
       for (const nn::MethodConstant& c : standard.constants) {
         if (values.size() != 1 || !values.contains(c.name)) continue;
         ++constants;
@@ -209,12 +209,12 @@ TEST_CASE(
   nn::CaiTOptions started = cait;
   started.init = 0.3;
   CHECK(std::get<nn::CaiTOptions>(nn::card_of(saved(nn::CaiT(started)), "w").options).init == 0.3);
-  // A version that has other forms says so in the file; this one refuses it.
+  // A later version may support other forms, and then writes them in the file; this version rejects the file.
   CHECK_THAT(error_of([] { nn::card_of(edited(saved(nn::ViT(vit)), "\"gelu\":\"erf\"", "\"gelu\":\"tanh\""), "w"); }),
              contains("w: its metadata \"plumb\" describes no model: expected gelu erf, got tanh"));
 }
 
-TEST_CASE("a model that no card describes is refused before a file says otherwise") {
+TEST_CASE("a model that no card describes is rejected before it is saved with a wrong card") {
   const auto refusal = [](const nn::GateChoice& gate) {
     nn::ViTOptions o = vit;
     o.gate = gate;
@@ -236,10 +236,10 @@ TEST_CASE("a model that no card describes is refused before a file says otherwis
   nameless.name = "mine";
   for (const nn::Method& changed : {norm, layer, build, close})
     CHECK_THAT(refusal(changed), another && !contains("\n"));
-  CHECK_THAT(refusal(nameless), contains("one of the method \"mine\"") &&
+  CHECK_THAT(refusal(nameless), contains("one with the method \"mine\"") &&
                                     contains("expected the name of a residual method, got \"mine\"") &&
                                     contains("nn::metadata_without_card"));
-  nn::Method same = nn::methods::layerscale(0.5);  // made by hand, and the same
+  nn::Method same = nn::methods::layerscale(0.5);  // made by hand, but equal to the method of the table
   same.build = [](const nn::GateContext& c) { return nn::two_gates<nn::LayerScale>(c.dim, 0.5); };
   nn::ViTOptions equal = vit;
   equal.gate = same;
@@ -259,7 +259,7 @@ TEST_CASE("a model that no card describes is refused before a file says otherwis
   };
   CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }), contains("reads back as another network"));
 
-  // Saved all the same, the file does not pass for another model's.
+  // If the weights are saved without a card, they are not taken for those of another model.
   const nn::TensorFile file =
       file_of(nn::ViT(vit), nn::timm_vit(), nn::metadata_without_card("its method was changed"));
   CHECK_THAT(error_of([&] { nn::card_of(file, "w"); }),
@@ -269,7 +269,7 @@ TEST_CASE("a model that no card describes is refused before a file says otherwis
   CHECK_FALSE(nn::load_pretrained(model, file, "w").same_function.has_value());
 }
 
-TEST_CASE("a card with keys of a later version is refused, and the keys are named") {
+TEST_CASE("a card with keys of a later version is rejected and the keys are named") {
   const auto check_refused = [](const nn::TensorFile& file, const std::string& keys) {
     const std::string message = error_of([&] { nn::card_of(file, "w"); });
     CHECK_THAT(message, contains("w: its metadata has keys that this version does not know"));
@@ -293,7 +293,7 @@ TEST_CASE("networks whose logits are not finite count neither as equal nor as di
   nn::ViTOptions o = vit;
   o.gate = "root:of=-1";
   CHECK_THAT(error_of([&] { nn::metadata_of({.options = o}); }),
-             contains("one of the method \"root:of=-1\": both networks give a logit that is not finite; "));
+             contains("one with the method \"root:of=-1\": both networks give a logit that is not finite; "));
   nn::ViT model(o);
   o.gate = "pre";
   const nn::TensorFile file = edited(saved(nn::ViT(o)), "\"gate\":\"pre\"", "\"gate\":\"root:of=-1\"");
@@ -304,8 +304,7 @@ TEST_CASE("networks whose logits are not finite count neither as equal nor as di
                       "finite"));
 }
 
-TEST_CASE(
-    "an attention of one's own is asked for at the model's sizes, and its errors neither escape nor spoil a load") {
+TEST_CASE("a custom attention is made at the model's sizes and its exceptions do not disturb loading") {
   nn::CaiTOptions o = cait;
   const auto sized = [](const nn::AttentionFactory& make) -> nn::AttentionFactory {
     return [make](const nn::AttentionOptions& a) {
@@ -320,7 +319,7 @@ TEST_CASE(
   CHECK_THAT(json(), contains("\"talking_heads\":true"));
   CHECK(nn::metadata_of({.options = o}).contains("plumb"));
 
-  // It is never made again, not even with an Error of Plumb's.
+  // A factory that throws an exception of another type after its first call.
   bool made = false;
   o.attention = [&](const nn::AttentionOptions& a) {
     if (made) throw std::runtime_error("made already");
@@ -338,7 +337,7 @@ TEST_CASE(
   CHECK(logits(once, 16) == logits(theirs, 16));
 }
 
-TEST_CASE("a gate that fails while weights are loaded leaves the model as it was") {
+TEST_CASE("a gate that throws while weights are loaded leaves the model unchanged") {
   struct Failing : nn::AlphaGate {
     Failing() : AlphaGate(0.5) {}
     Tensors scales() const override { throw Error("no scales"); }
@@ -371,14 +370,15 @@ TEST_CASE("a registered gate's constants are in the card") {
   CHECK(seen[0] != seen[1]);
 }
 
-TEST_CASE("files of older versions load if the name of the method suffices, and name the constant if it does not") {
-  const auto older = [](const nn::GateChoice& gate) {  // the metadata as older versions wrote it: the name alone
-    nn::ViTOptions o = vit;
-    o.gate = gate, o.depth = 4;
-    nn::ViT model(o);
-    shake(model);
-    return edited(saved(model), gate->text(), gate->name);
-  };
+TEST_CASE("files of older versions load if the name of the method is enough and otherwise name the missing constant") {
+  const auto older =
+      [](const nn::GateChoice& gate) {  // the metadata of older versions, with only the name of the method
+        nn::ViTOptions o = vit;
+        o.gate = gate, o.depth = 4;
+        nn::ViT model(o);
+        shake(model);
+        return edited(saved(model), gate->text(), gate->name);
+      };
   const auto described = [](const nn::TensorFile& file, const std::string& method = "") {
     return std::get<nn::ViTOptions>(nn::card_of(file, "w", {}, method).options).gate->text();
   };
@@ -386,7 +386,7 @@ TEST_CASE("files of older versions load if the name of the method suffices, and 
   CHECK(described(older(nn::methods::layerscale(0.3))) == "layerscale:init=by_depth");
   CHECK(described(older("hyper_connections")) == "hyper_connections:streams=4");
   CHECK(described(older("fixup")) == nn::method_named("fixup").text());
-  // Shapes tell, and are not believed blindly.
+  // Wrong values of constants that decide the parameters show in the shapes.
   const nn::TensorFile two = older(nn::methods::hyper_connections(2));
   const auto four = nn::make_model(nn::card_of(two, "w"));
   CHECK_THAT(error_of([&] { nn::load_pretrained(*four, two, "w"); }),
@@ -398,7 +398,7 @@ TEST_CASE("files of older versions load if the name of the method suffices, and 
   const nn::TensorFile unscaled = older(nn::methods::fixup({.scales = false}));
   const auto scaled = nn::make_model(nn::card_of(unscaled, "w"));
   CHECK_THAT(error_of([&] { nn::load_pretrained(*scaled, unscaled, "w"); }),
-             contains("does not say shifts, scales of its method fixup, and the model has shifts=1, scales=1; ") &&
+             contains("lacks shifts, scales of its method fixup, and the model has shifts=1, scales=1; ") &&
                  contains("--gate fixup:shifts=VALUE:scales=VALUE in programs"));
   CHECK(described(unscaled, "fixup:scales=0") == nn::methods::fixup({.scales = false}).text());
   CHECK(described(two, "hyper_connections:streams=2") == "hyper_connections:streams=2");
@@ -429,10 +429,10 @@ TEST_CASE("files of older versions load if the name of the method suffices, and 
       error_of([&] { nn::card_of(saved(nn::ViT(o)), "w", {}, "mix_ln:post_share=0.5"); }),
       contains("w: post_share=0.5 was given, but its metadata says mix_ln:post_share=0.75; do not give the constant"));
   CHECK(described(saved(nn::ViT(o)), "deepnorm:alpha=8") ==
-        "mix_ln:post_share=0.75");  // of another method: the caller's to compare
+        "mix_ln:post_share=0.75");  // a `method` with another name is ignored
 }
 
-TEST_CASE("timm's files say by names and shapes what they are of") {
+TEST_CASE("names and shapes of timm's files show which model they belong to") {
   for (const nn::Pool pool : {nn::Pool::token, nn::Pool::mean})
     for (const char* gate : {"pre", "layerscale"}) {
       nn::ViTOptions o = vit;
@@ -451,7 +451,7 @@ TEST_CASE("timm's files say by names and shapes what they are of") {
   nn::load_pretrained(*made, file, "w");
   CHECK(logits(*made, 16) == logits(model, 16));
 
-  // DeiT III: a class token without a position is one whose position is 0.
+  // DeiT III has a class token without a position, which is read as a position of 0.
   nn::TensorFile without = file_of(nn::ViT(vit), nn::timm_vit());
   const Tensor positions = without.tensors.at("pos_embed");
   nn::TensorFile zero = without;
@@ -470,7 +470,7 @@ TEST_CASE("timm's files say by names and shapes what they are of") {
   CHECK(std::get<nn::ViTOptions>(nn::card_of(of_narrow, "n", 4).options).heads == 4);
 }
 
-TEST_CASE("the ratio of the MLPs is any number: an integer in cards where it is whole, as all versions wrote it") {
+TEST_CASE("the MLP ratio can be any number and whole numbers are written as integers, as in all versions") {
   const auto text = [](double ratio) {
     nn::ViTOptions o = vit;
     o.mlp_ratio = ratio;
@@ -479,7 +479,7 @@ TEST_CASE("the ratio of the MLPs is any number: an integer in cards where it is 
   CHECK_THAT(text(4), contains("\"mlp_ratio\":4,"));
   CHECK_THAT(text(2.5), contains("\"mlp_ratio\":2.5,"));
   nn::ViTOptions o = vit;
-  o.mlp_ratio = 2.51;  // 160.64 units
+  o.mlp_ratio = 2.51;  // 160.64 hidden units
   const nn::ViT model(o);
   CHECK(nn::weights(model).at("blocks.1.mlp.fc1.weight").shape() == Shape{161, 64});
   nn::CaiTOptions c = cait;
@@ -487,7 +487,7 @@ TEST_CASE("the ratio of the MLPs is any number: an integer in cards where it is 
   const nn::CaiT of_cait(c);
   for (const char* name : {"blocks.0.mlp.fc1.weight", "blocks_token_only.1.mlp.fc1.weight"})
     CHECK(nn::weights(of_cait).at(name).shape() == Shape{24, 16});
-  // Read as an integer or as a number, and from the widths of a file without a card.
+  // The ratio is read as an integer or as a number, or from the widths of a file without a card.
   for (const char* written : {"\"mlp_ratio\":4", "\"mlp_ratio\":4.0"})
     CHECK(std::get<nn::ViTOptions>(nn::card_of(edited(saved(nn::ViT(vit)), "\"mlp_ratio\":4", written), "w").options)
               .mlp_ratio == 4);
@@ -496,7 +496,7 @@ TEST_CASE("the ratio of the MLPs is any number: an integer in cards where it is 
   const auto made = nn::make_model(nn::card_of(without, "w"));
   nn::load_pretrained(*made, without, "w");
   CHECK(logits(*made, 16) == logits(model, 16));
-  // None gives no hidden unit.
+  // A ratio below one hidden unit is rejected.
   for (const double ratio : {0.0, 0.001, -4.0, std::nan(""), HUGE_VAL}) {
     o.mlp_ratio = ratio, c.mlp_ratio = ratio;
     const std::string got = fmt::format("got {}", ratio);
@@ -510,7 +510,7 @@ TEST_CASE("the ratio of the MLPs is any number: an integer in cards where it is 
              contains("blocks.1.mlp.fc1.weight"));
 }
 
-TEST_CASE("files that describe no model are refused in one line") {
+TEST_CASE("files that describe no model are rejected with one line") {
   const auto error = [](const nn::TensorFile& file) {
     const std::string text = error_of([&] { nn::card_of(file, "w.safetensors"); });
     CHECK_THAT(text, contains("w.safetensors: ") && !contains("\n"));
@@ -527,7 +527,7 @@ TEST_CASE("files that describe no model are refused in one line") {
   const auto says = [&](const std::string& text) {
     return nn::TensorFile{.tensors = whole.tensors, .metadata = {{"plumb", text}}};
   };
-  // Sizes that the file does not have: nothing is made of them.
+  // Sizes that the file's weights do not have: no model is made.
   for (const char* size :
        {"\"dim\":1048576", "\"depth\":900000", "\"classes\":1048576", "\"image\":1048576", "\"mlp_ratio\":1048576"}) {
     std::string text = nn::metadata_of({.options = vit}).at("plumb");
@@ -561,7 +561,7 @@ TEST_CASE("files that describe no model are refused in one line") {
   CHECK_THAT(error(changed("\"token\"", "\"sum\"")), contains("expected a pool token or mean, got sum"));
 }
 
-TEST_CASE("weights for other images, other classes and new gates") {
+TEST_CASE("weights load into models for other images, other classes and with new gates") {
   const nn::ViT model(vit);
   const nn::TensorFile file = file_of(model, nn::timm_vit());
   nn::ViT larger(with_image(vit, 32));
@@ -581,13 +581,13 @@ TEST_CASE("weights for other images, other classes and new gates") {
   const Tensor first = nn::weights(tuned).at("blocks.0.attn.qkv.weight");
   const std::vector<double> untouched = first.values();
   CHECK_THAT(error_of([&] { nn::load_pretrained(tuned, file, "w"); }), contains("head.weight"));
-  CHECK(first.values() == untouched);  // nothing has changed
+  CHECK(first.values() == untouched);  // unchanged
   CHECK(nn::load_pretrained(tuned, file, "w", {.new_head = true}).as_initialised ==
         std::vector<std::string>{"head.weight", "head.bias"});
   CHECK(nn::weights(tuned).at("head.weight").values() == head);
   CHECK(first.values() == nn::weights(model).at("blocks.0.attn.qkv.weight").values());
 
-  // New LayerScales that start at 1 leave a pre-norm network as it was.
+  // New LayerScales that start at 1 do not change a pre-norm network.
   nn::ViTOptions plain = vit;
   plain.gate = "pre";
   const nn::ViT old(plain);
@@ -606,7 +606,8 @@ TEST_CASE("weights for other images, other classes and new gates") {
              contains("norm.bias"));
 }
 
-TEST_CASE("new gates leave trained branches as they are, and the result says whether the function is the file's") {
+TEST_CASE(
+    "new gates do not change trained branches and the result says whether the function is the same as the file's") {
   const auto is = [](const nn::Adapted& adapted, const std::optional<bool>& same, const std::string& text) {
     INFO(adapted.text());
     CHECK(adapted.same_function == same);
@@ -643,13 +644,13 @@ TEST_CASE("new gates leave trained branches as they are, and the result says whe
       CHECK(gates_of(model) == std::set<double>{1});
       CHECK(near(model, pre));
     }
-  nn::ViT admin(of("admin"));  // its factor is the skip's
+  nn::ViT admin(of("admin"));  // its factor multiplies the skip
   is(nn::load_pretrained(admin, of_post, "w", {.new_gates = true}), true, "computes the same function");
   CHECK(near(admin, post));
-  nn::ViT act(of("act_norm"));  // neutral as initialised
+  nn::ViT act(of("act_norm"));  // its initial values change nothing
   is(nn::load_pretrained(act, own, "w", {.new_gates = true}), true, "computes the same function");
   CHECK(near(act, pre));
-  // The final norm sees n times the stream, to which its eps is less.
+  // The final norm reads n times the stream, so its eps has less weight.
   nn::ViT hyper(of("hyper_connections"));
   is(nn::load_pretrained(hyper, own, "w", {.new_gates = true}), false, "of the largest");
 
@@ -660,7 +661,7 @@ TEST_CASE("new gates leave trained branches as they are, and the result says whe
      "logits of a small network change by ");
   CHECK(gates_of(small) == std::set<double>{static_cast<float>(1e-5)});
   CHECK_FALSE(near(small, pre));
-  nn::ViT mixed(of("value_residual"));  // no factor of a branch: as initialised
+  nn::ViT mixed(of("value_residual"));  // has no factor of a branch, so it keeps its initial values
   is(nn::load_pretrained(mixed, own, "w", {.new_gates = true}), false,
      "gates are new: blocks.1.gate1.lambdas starts at 0.5");
   CHECK(gates_of(mixed) == std::set<double>{0.5});
@@ -674,7 +675,8 @@ TEST_CASE("new gates leave trained branches as they are, and the result says whe
   o.norm_eps = 1e-3;
   nn::ViT eps(o), scaled(of(nn::methods::branch_scale(1.0))), slower(of("branch_scale"));
   is(nn::load_pretrained(eps, own, "w"), false, "norm_eps is 0.001 here and 1e-06 in the file");
-  is(nn::load_pretrained(scaled, own, "w"), true, "computes the same function");  // another method, the same function
+  is(nn::load_pretrained(scaled, own, "w"), true,
+     "computes the same function");  // another method with the same function
   is(nn::load_pretrained(slower, own, "w"), false, "gate is branch_scale:multiplier=by_depth here and pre in the file");
   nn::Method hand = nn::methods::pre();
   hand.build = nn::gate_per_branch<nn::SkipScaleGate>;
@@ -687,7 +689,7 @@ TEST_CASE("new gates leave trained branches as they are, and the result says whe
      "it is not known whether the model computes the same function as the file's network: the file has no card");
   is(nn::load_pretrained(head, file_of(pre), "w", {.new_head = true}), false,
      "the model does not compute the same function as the file's network: the head is new; the file has no card");
-  // New gates are blamed only if they alone change the function.
+  // New gates are a reason only if they change the function by themselves.
   o = of("layerscale");
   o.norm_eps = 1e-3;
   nn::ViT gated_eps(o), gated_small(o);
@@ -700,7 +702,7 @@ TEST_CASE("new gates leave trained branches as they are, and the result says whe
   is(both, false, "; norm_eps is 0.001 here and 1e-06 in the file");
 }
 
-TEST_CASE("a file without a card says neither its heads nor its norm_eps: timm's are taken") {
+TEST_CASE("for a file without a card, the number of heads and norm_eps are those of timm") {
   const auto loaded = [](nn::ViTOptions o, const nn::TensorFile& file, const nn::Adaptation& adaptation = {}) {
     nn::ViT model(o);
     return nn::load_pretrained(model, file, "w", adaptation);
@@ -717,7 +719,7 @@ TEST_CASE("a file without a card says neither its heads nor its norm_eps: timm's
   const nn::Adapted other = loaded(o, tiny);
   CHECK_FALSE(other.same_function.has_value());
   CHECK(other.reasons == std::vector<std::string>{heads});
-  o.classes = 7, o.image = 32;  // decides, whatever the heads
+  o.classes = 7, o.image = 32;  // is the reason, whatever the heads are
   const nn::Adapted head = loaded(o, tiny, {.new_head = true});
   CHECK(head.same_function == false);
   const std::string resized = "positions of 4 x 4 patches are resized to 8 x 8";
@@ -729,8 +731,8 @@ TEST_CASE("a file without a card says neither its heads nor its norm_eps: timm's
                       "model has 4"));
 }
 
-TEST_CASE("attention maps weigh the values as the layers do, and change nothing") {
-  // A block's attention, without its map: what the probabilities collect of the values, through the last product.
+TEST_CASE("attention maps are the weights that the layers apply to the values and recording changes nothing") {
+  // The attention of a block without its map: the values weighted by the probabilities, then the last product.
   const auto check_layer = [](nn::SelfAttention& layer, std::int64_t heads) {
     nn::initialize(layer, 7);
     layer.eval();
@@ -766,21 +768,22 @@ TEST_CASE("attention maps weigh the values as the layers do, and change nothing"
   CHECK(logits(model, 16) == without);
 }
 
-TEST_CASE("rollout is the product of the layers' means with what goes past them") {
+TEST_CASE("rollout is the product over layers of the mean attention and the skip connection") {
   const auto map = [](const std::string& path, const std::vector<double>& values, const Shape& shape) {
     return nn::AttentionMap{path, tensor(values, shape)};
   };
-  // Two heads, two tokens: means {{0.5, 0.5}, {0, 1}}, then {{1, 0}, {0.5, 0.5}}.
+  // Two heads and two tokens, with the means {{0.5, 0.5}, {0, 1}} and then {{1, 0}, {0.5, 0.5}}.
   const nn::AttentionMap first = map("a", {1, 0, 0, 1, 0, 1, 0, 1}, {1, 2, 2, 2}),
                          second = map("b", {1, 0, 0.5, 0.5}, {1, 1, 2, 2});
   const std::vector<double> through = nn::rollout({first, second}).values(), expected{0.75, 0.25, 0.1875, 0.8125};
   for (std::size_t i = 0; i < 4; ++i) CHECK(std::abs(through[i] - expected[i]) < 1e-6);
-  // A class token that joins late reads the patches as they were then.
+  // A class token that joins late reads the patches of that layer.
   const nn::AttentionMap late = map("e", {0.5, 0.25, 0.25, 0, 1, 0, 0, 0, 1}, {1, 1, 3, 3});
   const std::vector<double> joined = nn::rollout({first, late}).values();
   const double token[] = {0.75, 0.125 * 0.75, 0.125 * 0.25 + 0.125};
   for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(joined[i] - token[i]) < 1e-6);
-  const nn::AttentionMap of_class = map("c", {0.5, 0.25, 0.25}, {1, 1, 1, 3});  // half of it goes to the token itself
+  const nn::AttentionMap of_class =
+      map("c", {0.5, 0.25, 0.25}, {1, 1, 1, 3});  // half of the attention goes to the class token itself
   const std::vector<double> of_token = nn::rollout({first, second, of_class}).values();
   CHECK(std::abs(of_token[0] - 0.46875) < 1e-6);
   CHECK_THAT(error_of([] { nn::rollout({}); }), contains("expected at least one attention map"));
