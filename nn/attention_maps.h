@@ -28,6 +28,7 @@ class AttentionMaps {
   AttentionMaps(const AttentionMaps&) = delete;
   AttentionMaps& operator=(const AttentionMaps&) = delete;
 
+  // The maps that were recorded.
   const std::vector<AttentionMap>& all() const { return maps_; }
 
  private:

@@ -49,13 +49,14 @@ double expected_drop_ratio(const DropKey& drop_key, std::int64_t keys, KeyGrid g
 // themselves.
 DropKey by_rate(DropKey drop_key, KeyGrid grid);
 
-// The probability that a row loses every key; sharing masks between rows does not change it. The result is exact, with
-// standard_error 0, for plain (r^keys), for structured shapes if a key is outside the grid (0), and if at most 16 cells
-// can be seeds (by enumeration). Otherwise it is the share of such rows among 100,000 rows with fixed draws; its
-// standard error is that of Laplace's estimate (hits + 1) / (rows + 2), which is not 0 even without a hit.
+// An estimate of the probability that a row loses every key; sharing masks between rows does not change it. The result
+// is exact, with standard_error 0, for plain (r^keys), for structured shapes if a key is outside the grid (0), and if
+// at most 16 cells can be seeds (by enumeration). Otherwise it is the share of such rows among 100,000 rows with fixed
+// draws; its standard error is that of Laplace's estimate (hits + 1) / (rows + 2), which is not 0 even without a hit.
 struct Estimate {
   double probability, standard_error;
 };
+// The probability that a row loses every key, as described above.
 Estimate empty_row_probability(const DropKey& drop_key, std::int64_t keys, KeyGrid grid = {});
 
 // The share of drops in one attention call, before the rule for empty rows. EmptyRow::keep_all restores the keys of

@@ -38,8 +38,9 @@ struct Parameter {
   // frozen if the role is statistic.
   Parameter(std::string name, Tensor value, Role role, Init init, std::optional<double> lr_factor = {},
             std::optional<double> decay_factor = {});
-  Parameter(const Parameter&) = default;         // makes this a handle of the same parameter
-  Parameter& operator=(const Parameter& other);  // becomes a handle of the same
+  // A copy is a handle of the same parameter.
+  Parameter(const Parameter&) = default;
+  Parameter& operator=(const Parameter& other);
 
   std::string name;  // the name within its module; parameters() returns full names
   Tensor value;      // a variable, whose buffer optimizers change in place

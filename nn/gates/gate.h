@@ -143,6 +143,7 @@ class SkipScaleGate : public Gate {
 // derived gate must override after(), which maps [B, T, D] to [B, T, D].
 class AfterGate : public Gate {
  public:
+  // Returns the term that is added to the skip.
   virtual Tensor after(const Tensor& branch) const = 0;
   Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + after(branch); }
   Tensor combine_scaled(const Tensor& skip, const Tensor& branch, const Tensor& row_scale) const override {

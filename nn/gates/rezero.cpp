@@ -32,7 +32,7 @@ Method method(const char* name, Norm norm, const char* formula, const char* use)
 }  // namespace
 
 Method methods::rezero() {
-  Method m = method("rezero", Norm::none, "x + a f(x), a = 0, one a block",
+  Method m = method("rezero", Norm::none, "x + a f(x), a = 0, one per block",
                     "Signal propagation without any norm. The paper uses no warm-up.");
   m.build = [](const GateContext&) {
     BlockGates gates;
@@ -43,12 +43,12 @@ Method methods::rezero() {
 }
 
 Method methods::rezero_separate() {
-  return method("rezero_separate", Norm::none, "x + a f(x), a = 0, one a branch",
+  return method("rezero_separate", Norm::none, "x + a f(x), a = 0, one per branch",
                 "ReZero as in the comparison of the CaiT paper, but without norm.");
 }
 
 Method methods::rezero_ln() {
-  Method m = method("rezero_ln", Norm::pre, "x + a f(LN(x)), a = 0, one a branch",
+  Method m = method("rezero_ln", Norm::pre, "x + a f(LN(x)), a = 0, one per branch",
                     "The ReZero column of table 1 in the CaiT paper, which adds norm and warm-up.");
   m.paper = cait_recipe();
   return m;

@@ -96,8 +96,8 @@ class Reader {
     in_.seekg(0);
     bytes(start.data(), start.size());
     check(start.size() <= 8 || start[8] != '{' || length > longest_header,
-          "{}: expected a header of {} bytes, as the file says, got a file of {} bytes: is it cut off?", path_, length,
-          size_);
+          "{}: expected a header of {} bytes, as the file says, got a file of {} bytes: it is probably cut off", path_,
+          length, size_);
     check(!start.starts_with("version https://git-lfs"),
           "{}: expected a safetensors file, got a Git LFS pointer: download the file with git lfs pull", path_);
     const std::string line = start.substr(0, start.find_first_of("\r\n"));

@@ -315,7 +315,7 @@ TEST_CASE("step() leaves out a step whose gradients are not finite, waits for no
                    optimizer->check_finite();
                  }),
                  contains("[optimizer] expected gradients without inf and NaN") &&
-                     contains("got others in step 1; step 1") && contains("the next step is 1 again"));
+                     contains("got others in step 1. Step 1") && contains("the next step is 1 again"));
       CHECK(weights() == before);
       CHECK(optimizer->steps_taken() == 1);
       for (const auto& [key, value] : optimizer->state()) CHECK(value.values() == state.at(key).values());
@@ -330,7 +330,7 @@ TEST_CASE("step() leaves out a step whose gradients are not finite, waits for no
                    for (const Tensor& images : {good, good, bad, good, good}) step(images);
                    optimizer->check_finite();
                  }),
-                 contains("got others in step 3; step 3"));
+                 contains("got others in step 3. Step 3"));
       CHECK(optimizer->steps_taken() == 3);
       // A guarded step waits for what step() has under way.
       step(bad);

@@ -184,10 +184,10 @@ TEST_CASE("misuse: state of other shapes, with negative counts or undefined tens
   CHECK_REFUSED(optimizer.load_state(state), "w.moment1 (expected f32 [3], got an undefined tensor)");
   state["w.moment1"] = zeros({3});
   state["steps"] = integers({-3}, {});
-  CHECK_REFUSED(optimizer.load_state(state), "expected \"steps\" of at least 0, got -3");
+  CHECK_REFUSED(optimizer.load_state(state), "expected \"steps\" to be at least 0, got -3");
   state["steps"] = integers({3}, {});
   state["w.steps"] = integers({-1}, {});
-  CHECK_REFUSED(optimizer.load_state(state), "expected \"w.steps\" of at least 0, got -1");
+  CHECK_REFUSED(optimizer.load_state(state), "expected \"w.steps\" to be at least 0, got -1");
 }
 
 TEST_CASE("misuse: half of a frozen parameter's state") {

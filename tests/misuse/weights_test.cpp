@@ -162,9 +162,9 @@ TEST_CASE("misuse: LayerScale in a CaiT, whose second stage always has it") {
 TEST_CASE("misuse: no file, a folder, an empty file, a file cut off") {
   const TemporaryFolder folder;
   nn::ViT model(options());
-  CHECK_REFUSED(nn::load_weights(model, folder / "none"), "expected a safetensors file, got nothing there");
+  CHECK_REFUSED(nn::load_weights(model, folder / "none"), "expected a safetensors file, got nothing at this path");
   CHECK_REFUSED(nn::load_weights(model, folder.path()),
-                "expected a safetensors file, got something that is not a file");
+                "expected a safetensors file, got something that is not a regular file");
   write(folder / "empty", "");
   CHECK_REFUSED(nn::load_weights(model, folder / "empty"), "of at least 8 bytes, got 0");
   nn::save_weights(model, folder / "w");
@@ -179,7 +179,7 @@ TEST_CASE("misuse: a map of names that is not one to one") {
                 "expected the same number of * on both sides");
   CHECK_REFUSED(nn::save_weights(model, folder / "w",
                                  {{"blocks.*.gate1.gamma", "blocks.*.g"}, {"blocks.*.gate2.gamma", "blocks.*.g"}}),
-                "got another");
+                "got a second one");
 }
 
 TEST_CASE("misuse: saving where nothing can be written") {

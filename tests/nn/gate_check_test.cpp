@@ -13,7 +13,7 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in_gates = nn::method_names();  // before a test registers more
+const std::vector<std::string> built_in_gates = nn::method_names();  // read before a test registers further methods
 
 // A method that passes every rule, x + (1 + a) f(LN(x)). The gates below each break one rule of it.
 struct Sound : nn::Gate {

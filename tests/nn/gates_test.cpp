@@ -12,7 +12,7 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in_gates = nn::method_names();  // before a test registers more
+const std::vector<std::string> built_in_gates = nn::method_names();  // read before a test registers further methods
 
 nn::ViT make_vit(const nn::GateChoice& gate, std::int64_t depth = 2, bool paper_init = false) {
   return nn::ViT({.image = 16,

@@ -12,7 +12,7 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in = nn::method_names();  // before a test registers more
+const std::vector<std::string> built_in = nn::method_names();  // read before a test registers further methods
 
 std::string listed(const std::string& what, const std::vector<std::string>& names) {
   return names.empty() ? "" : fmt::format("{}\n  {}\n", what, fmt::join(names, "\n  "));
@@ -68,6 +68,6 @@ TEST_CASE("the decaying parameters and the learning-rate and eps factors of ever
   }
   write_file_atomically(actual, text);
   FAIL("the groups differ: look at\n  diff " << golden.string() << " " << actual.string()
-                                             << "\nand if that is meant,\n  cp " << actual.string() << " "
+                                             << "\nand if the change is intended, run\n  cp " << actual.string() << " "
                                              << golden.string());
 }

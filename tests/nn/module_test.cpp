@@ -12,7 +12,7 @@ using namespace plumb::test;
 
 namespace {
 
-const std::vector<std::string> built_in_gates = nn::method_names();  // before a test registers more
+const std::vector<std::string> built_in_gates = nn::method_names();  // read before a test registers further methods
 
 nn::ViTOptions small_vit(const std::string& gate = "layerscale") {
   return {.image = 16,

@@ -65,7 +65,7 @@ TEST_CASE("SGD follows its equations with and without momentum and with Nesterov
   plain.step(pair.gradients(1));
   CHECK(pair.weight.values() == std::vector<double>{1 - 0.1, -2 - 0.2, 3 + 0.1});
   CHECK_THAT(error_of([&] { nn::Sgd bad(pair.parameters(), {.nesterov = true}); }),
-             contains("expected momentum above 0"));
+             contains("expected a momentum above 0"));
 }
 
 // timm 1.0.31 in float64: w = sin(i + 1) [2, 3], gamma = sin(i + 7) [3], Lamb([w with weight_decay 0.1, gamma with 0],
@@ -346,7 +346,7 @@ TEST_CASE("a state that does not fit the optimizer is rejected as a whole") {
   state["weight.moment1"] = zeros({3});
   state["steps"] = integers({-1}, {});
   CHECK(error_of([&] { optimizer.load_state(state); }) ==
-        "[optimizer] load_state: expected \"steps\" of at least 0, got -1");
+        "[optimizer] load_state: expected \"steps\" to be at least 0, got -1");
   CHECK(optimizer.state().at("weight.moment1").values() == before);
 
   std::vector<nn::Parameter> twice = pair.parameters();

@@ -45,7 +45,7 @@ std::vector<double> logits(const nn::Layer& model, std::int64_t image) {
   return model(random_normal({2, 3, image, image}, 1, "images")).values();
 }
 
-const std::vector<std::string> built_in_gates = nn::method_names();  // before a test registers more
+const std::vector<std::string> built_in_gates = nn::method_names();  // read before a test registers further methods
 
 // Moves every parameter away from its initial value, so that no 0 and no 1 hides a term.
 void shake(nn::Module& model) {
@@ -557,7 +557,7 @@ TEST_CASE("files that describe no model are rejected with one line") {
   CHECK_THAT(error(changed("\"mean\":[],\"std\":[]", "\"mean\":[0,0,0],\"std\":[1,0,1]")),
              contains("expected standard deviations above 0, got 0"));
   CHECK_THAT(error(changed("\"class_names\":[]", "\"class_names\":[\"a\"]")),
-             contains("expected 5 names of classes, got 1"));
+             contains("expected names of 5 classes, got 1"));
   CHECK_THAT(error(changed("\"token\"", "\"sum\"")), contains("expected a pool token or mean, got sum"));
 }
 

@@ -119,8 +119,8 @@ TEST_CASE("a profile of a training step knows kernel, module, phase, step, time 
   REQUIRE(backward.size() == 1);
   CHECK(std::string(forward[0].kernel) == "attention_forward");
   CHECK(std::string(backward[0].kernel) == "attention_backward");
-  // The heads are parts of the packed qkv: q, k, v and the output, each [B, T, D], and two numbers for each row of the
-  // scores.
+  // Bytes of the forward call: q, k and v (parts of the packed qkv) and the output, each [B, T, D], and two numbers for
+  // each row of the scores.
   constexpr double x = 4.0 * batch * tokens * dim, sums = 4.0 * batch * heads * tokens * 2;
   CHECK(forward[0].bytes == 4 * x + sums);
   CHECK(backward[0].bytes == 7 * x + sums);

@@ -143,7 +143,7 @@ TEST_CASE("the error for a damaged file gives its path, the expected and the fou
   refuses("version https://git-lfs.github.com/spec/v1\noid",
           "got a Git LFS pointer: download the file with git lfs pull");
   refuses(std::string("\x89PNG\r\n\x1a\n\0\0", 10), "got one of another kind");
-  refuses(file_of("{" + w + "}", 24).substr(0, 20), "as the file says, got a file of 20 bytes: is it cut off?");
+  refuses(file_of("{" + w + "}", 24).substr(0, 20), "as the file says, got a file of 20 bytes: it is probably cut off");
   refuses(file_of("", 0), "expected a header in JSON");
   refuses(file_of("{" + w, 24), "expected a header in JSON");
   refuses(file_of("[1]", 0), "expected a JSON object as header, got array");
@@ -179,7 +179,7 @@ TEST_CASE("the error for a damaged file gives its path, the expected and the fou
           "expected \"w\" to begin at byte 0, where the tensor before it ends, got 4");
 
   CHECK_THAT(error_of([&] { nn::read_safetensors(folder / "no"); }),
-             contains("no: expected a safetensors file, got nothing there"));
+             contains("no: expected a safetensors file, got nothing at this path"));
   CHECK_THAT(error_of([&] { nn::read_safetensors(folder.path()); }), contains("something that is not a file"));
   CHECK_THAT(error_of([&] { nn::read_safetensors("/dev/zero"); }), contains("something that is not a file"));
 }
