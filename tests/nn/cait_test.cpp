@@ -47,7 +47,7 @@ nn::CaiTOptions tiny() {
 
 }  // namespace
 
-TEST_CASE("CaiT's parameters have the expected names and shapes and decay") {
+TEST_CASE("CaiT's parameters have the expected names, shapes and decay") {
   nn::CaiT model(tiny());
   std::vector<std::string> lines;
   for (const nn::Parameter& p : model.parameters())
@@ -130,7 +130,8 @@ TEST_CASE("a recipe's base applies to all weights of CaiT: both stages and the h
 }
 
 TEST_CASE(
-    "talking heads that start from the identity equal plain attention in every residual method, also while dropping") {
+    "talking heads that start from the identity equal plain attention in every residual method with and without "
+    "dropping") {
   const DefaultsScope f64(reference_f64);
   const RandomScope random({.seed = 3, .step = 2});
   const Tensor x = random_normal({2, 5, 12}, 1, "x");

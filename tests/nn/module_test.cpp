@@ -65,7 +65,7 @@ TEST_CASE("parameters have timm's names, in the order of registration") {
                                                          "head.bias"});
 }
 
-TEST_CASE("names must be new and without dots and a module has one parent") {
+TEST_CASE("a name that is taken or has dots and a second parent are rejected") {
   struct Bad : nn::Module {
     Bad() : Module("Bad") { parameter("w", {2}, nn::Init::constant(0), Role::weight); }
     void again() { parameter("w", {2}, nn::Init::constant(0), Role::weight); }
@@ -97,7 +97,7 @@ TEST_CASE("an error inside a model names the module, the phase and both shapes")
   CHECK(current_place().empty());  // the scopes are closed
 }
 
-TEST_CASE("initial values depend only on seed and name and initialising again changes nothing") {
+TEST_CASE("initial values depend only on seed and name: initialising again changes nothing") {
   nn::ViT a(small_vit("layerscale")), b(small_vit("rezero"));
   const auto values = [](nn::Module& m) {
     std::map<std::string, std::vector<double>> all;
