@@ -317,7 +317,7 @@ TEST_CASE("step() skips non-finite gradients without waiting and a later call na
                    optimizer->check_finite();
                  }),
                  contains("[optimizer] expected gradients without inf and NaN") &&
-                     contains("got others in step 1; step 1") && contains("the next step is 1 again"));
+                     contains("got others in step 1. Step 1") && contains("the next step is 1 again"));
       CHECK(weights() == before);
       CHECK(optimizer->steps_taken() == 1);
       for (const auto& [key, value] : optimizer->state()) CHECK(value.values() == state.at(key).values());
@@ -332,7 +332,7 @@ TEST_CASE("step() skips non-finite gradients without waiting and a later call na
                    for (const Tensor& images : {good, good, bad, good, good}) step(images);
                    optimizer->check_finite();
                  }),
-                 contains("got others in step 3; step 3"));
+                 contains("got others in step 3. Step 3"));
       CHECK(optimizer->steps_taken() == 3);
       // A guarded step waits for the steps that step() has started.
       step(bad);

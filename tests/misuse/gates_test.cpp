@@ -67,8 +67,8 @@ TEST_CASE("misuse: a gate under a name with spaces, capitals or dots") {
 }
 TEST_CASE("misuse: a method that builds nothing") {
   CHECK_REFUSED(nn::register_method("builds_nothing", {}),
-                "expected a method that builds gates for \"builds_nothing\", got none");
-  CHECK_REFUSED(nn::GateChoice(nn::Method{}), "expected a method that builds gates");
+                "expected a Method with a build function for \"builds_nothing\", got one without");
+  CHECK_REFUSED(nn::GateChoice(nn::Method{}), "expected a Method with a build function");
 }
 TEST_CASE("misuse: a mistyped gate in code") {
   CHECK_REFUSED(nn::GateChoice("layer_scale"), "did you mean 'layerscale'?");
@@ -90,7 +90,8 @@ TEST_CASE("misuse: a gate that returns another dtype") {
   struct Doubles : nn::Gate {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return cast(skip + branch, DType::f64); }
   };
-  CHECK_REFUSED(pass<Doubles>(), "[gate] expected combine to return the stream's dtype f32, got f64; cast()");
+  CHECK_REFUSED(pass<Doubles>(),
+                "[gate] expected combine to return the stream's dtype f32, got f64; convert the result with cast()");
   CHECK_REFUSED(pass<Doubles>(nn::Norm::none), "expected combine to return the stream's dtype f32, got f64");
 }
 TEST_CASE("misuse: a gate that returns nothing") {
@@ -124,14 +125,14 @@ TEST_CASE("misuse: a gate that makes its variable past parameter()") {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + a * branch; }
     Tensor a = variable(ones({1}));
   };
-  CHECK(only_failure<Variable>().find("make tensors with parameter()") != std::string::npos);
+  CHECK(only_failure<Variable>().find("Make tensors with parameter()") != std::string::npos);
 }
 TEST_CASE("misuse: a gate whose weights decay") {
   struct Decaying : nn::Gate {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + a * branch; }
     Tensor a = parameter("a", {1}, nn::Init::constant(1), Role::weight);
   };
-  CHECK(only_failure<Decaying>().find("give it Role::gate") != std::string::npos);
+  CHECK(only_failure<Decaying>().find("register it with Role::gate") != std::string::npos);
 }
 TEST_CASE("misuse: a parameter twice, or with a dot in its name") {
   struct Twice : Plain {
@@ -147,7 +148,7 @@ TEST_CASE("misuse: a parameter twice, or with a dot in its name") {
 TEST_CASE("misuse: a method whose gates are not handed over") {
   static Plain outside;
   CHECK_REFUSED(stack_of(nn::Method{.name = "mine", .build = [](const nn::GateContext&) { return nn::BlockGates{}; }}),
-                "to build a gate for each branch, got none");
+                "to build a gate for each branch, got null");
   CHECK_REFUSED(stack_of(nn::Method{.name = "mine",
                                     .build =
                                         [](const nn::GateContext&) {
@@ -155,7 +156,7 @@ TEST_CASE("misuse: a method whose gates are not handed over") {
                                           gates.attn = gates.mlp = &outside;
                                           return gates;
                                         }}),
-                "to hand over its gates in BlockGates::modules");
+                "to list its gates in BlockGates::modules");
   CHECK_REFUSED(stack_of(nn::Method{.name = "mine",
                                     .build =
                                         [](const nn::GateContext&) {
@@ -163,7 +164,7 @@ TEST_CASE("misuse: a method whose gates are not handed over") {
                                           gates.modules.emplace_back("none", nullptr);
                                           return gates;
                                         }}),
-                "got null under \"none\"");
+                "got null for \"none\"");
 }
 TEST_CASE("misuse: a method without a norm where its block has one") {
   nn::Method none = method<Plain>(), null = method<Plain>();
@@ -181,14 +182,16 @@ TEST_CASE("misuse: constants of methods out of range") {
                 "[layerscale] expected init to be a finite number, got nan");
 }
 TEST_CASE("misuse: constants of methods that are not there, or not written as they must be") {
-  CHECK_REFUSED(nn::GateChoice("layerscale:eps=1"), "[layerscale] expected one of its constants (init), got \"eps\"");
-  CHECK_REFUSED(nn::GateChoice("pre:init=1"), "[pre] expected no constant, got \"init\": the method declares none");
+  CHECK_REFUSED(nn::GateChoice("layerscale:eps=1"),
+                "[layerscale] expected a constant of the method (init), got \"eps\"");
+  CHECK_REFUSED(nn::GateChoice("pre:init=1"), "[pre] expected no constant, got \"init\": the method has no constants");
   for (const char* text : {"layerscale:", "layerscale:init", "layerscale:init=", "layerscale:init=1e", "layerscale:=1",
                            "layerscale:init=0.1 "})
-    CHECK_REFUSED(nn::GateChoice(text), "[gate] expected NAME:CONSTANT=VALUE, a number or by_depth, got ");
-  CHECK_REFUSED(nn::GateChoice("layerscale:init=1:init=2"), "expected each constant once, got init again");
+    CHECK_REFUSED(nn::GateChoice(text),
+                  "[gate] expected NAME:CONSTANT=VALUE, where VALUE is a number or by_depth, got ");
+  CHECK_REFUSED(nn::GateChoice("layerscale:init=1:init=2"), "expected each constant once, got init twice");
   CHECK_REFUSED(nn::GateChoice("mix_ln:post_share=by_depth"),
-                "[mix_ln] expected post_share to be a number in [0, 1], got none");
+                "[mix_ln] expected post_share to be a number in [0, 1], got by_depth");
   CHECK_REFUSED(nn::GateChoice("hyper_connections:streams=2.5"), "an integer in [1, 1024], got 2.5");
   CHECK_REFUSED(nn::GateChoice("fixup:shifts=2"), "an integer in [0, 1], got 2");
   nn::Method none = method<Plain>(), twice = none, outside = none, chosen = nn::methods::layerscale(0.5);
@@ -196,8 +199,8 @@ TEST_CASE("misuse: constants of methods that are not there, or not written as th
   twice.constants = {{.name = "a"}, {.name = "a"}};
   outside.constants = {{.name = "a", .standard = 2, .most = 1}};
   CHECK_REFUSED(nn::register_method("mine", none),
-                "names of constants of letters, digits and underscores for \"mine\", got \"a b\"");
-  CHECK_REFUSED(nn::register_method("mine", twice), "each constant of \"mine\" once, got \"a\" again");
+                "constants of \"mine\" with names of letters, digits and underscores, got \"a b\"");
+  CHECK_REFUSED(nn::register_method("mine", twice), "each constant of \"mine\" once, got \"a\" twice");
   CHECK_REFUSED(nn::register_method("mine", outside), "[mine] expected a to be a number of at most 1, got 2");
   CHECK_REFUSED(nn::register_method("mine", chosen), "expected the constants of \"mine\" at their standard values");
   struct Asks : Plain {
@@ -213,7 +216,7 @@ TEST_CASE("misuse: a gate of zeros before a last layer of zeros") {
     Dead() : AlphaGate(0) {}
     void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }
   };
-  CHECK_REFUSED(stack_of(method<Dead>()), "neither would ever get a gradient; start the gate at another value");
+  CHECK_REFUSED(stack_of(method<Dead>()), "neither would ever get a gradient. Start the gate at another value");
 }
 TEST_CASE("misuse: stacks of sizes that do not go together") {
   CHECK_REFUSED(nn::Stack({.dim = 8, .heads = 3, .hidden = 32, .depth = 1}),

@@ -118,8 +118,8 @@ TEST_CASE("misuse: a module registered twice") {
   nn::Linear a({.in = 1, .out = 1});
   model.child("a", a);
   CHECK_REFUSED(model.child("b", a),
-                "[module] expected a module without a parent for Open.b, got one that is Open.a already: a module is "
-                "registered once");
+                "[module] expected a module without a parent for Open.b, got one that is Open.a already: register a "
+                "module once");
   // Two of one type, that share a module under one name.
   struct Shares : nn::Module {
     explicit Shares(nn::Linear& l) : Module("Shares") { child("l", l); }
@@ -147,8 +147,7 @@ TEST_CASE("misuse: a local variable registered as a child") {
     model.child("fc", local);
   }
   const char* const message =
-      "[module] expected child \"fc\" of Open to live as long as its parent, got one that is destroyed: register "
-      "members";
+      "[module] expected child \"fc\" of Open to live as long as its parent, got a destroyed module: register members";
   CHECK_REFUSED(model.parameters(), message);
   CHECK_REFUSED(model(ones({1})), message);
   CHECK_REFUSED(model.eval(), message);
@@ -182,7 +181,7 @@ TEST_CASE("misuse: a parameter made of a constant") {
 TEST_CASE("misuse: factors and initial values that are not finite") {
   Open model;
   CHECK_REFUSED(model.parameter("w", {1}, nn::Init::constant(1), nn::Role::weight, not_a_number),
-                "[module] expected finite factors of at least 0 for Open.w, got nan of the rate");
+                "[module] expected finite factors of at least 0 for Open.w, got nan for the learning rate");
   CHECK_REFUSED(model.parameter("w", {1}, nn::Init::constant(1), nn::Role::weight, -1),
                 "of at least 0 for Open.w, got -1");
   CHECK_REFUSED(nn::Init::constant(not_a_number), "[init] expected a finite constant, got nan");
@@ -192,14 +191,15 @@ TEST_CASE("misuse: factors and initial values that are not finite") {
 
 TEST_CASE("misuse: a layer that returns nothing") {
   const Open model([](const Tensor&) { return Tensor(); });
-  CHECK_REFUSED(model(ones({1})), "[layer] expected forward() of Open to return a tensor, got an undefined one");
+  CHECK_REFUSED(model(ones({1})), "[layer] expected forward() of Open to return a tensor, got an undefined tensor");
 }
 
 TEST_CASE("misuse: a forward hook that returns another shape, dtype or device") {
   const Open model;
   Handle hook = model.on_forward([](const nn::Layer&, const Tensor&, const Tensor& y) { return mean(y); });
   CHECK_REFUSED(model(ones({2, 3})),
-                "[on_forward] expected a hook that returns f32 [2, 3], as it got, or an undefined tensor, got f32 []");
+                "[on_forward] expected a hook that returns f32 [2, 3], like the tensor it replaces, or an undefined "
+                "tensor, got f32 []");
   hook = model.on_forward([](const nn::Layer&, const Tensor&, const Tensor& y) { return cast(y, DType::f64); });
   CHECK_REFUSED(model(ones({2, 3})), "got f64 [2, 3]");
   hook = model.on_forward([](const nn::Layer&, const Tensor&, const Tensor& y) { return ones(y.shape(), reference); });
@@ -211,7 +211,8 @@ TEST_CASE("misuse: an input hook that returns another dtype, or a shape that the
   nn::initialize(model, 0);
   Handle hook = model.on_input([](const nn::Layer&, const Tensor& x) { return cast(x, DType::f64); });
   CHECK_REFUSED(model(ones({2, 3})),
-                "[on_input] expected a hook that returns f32 [2, 3], of any shape, as it got, or an undefined tensor, "
+                "[on_input] expected a hook that returns f32 [2, 3], of any shape, like the tensor it replaces, or an "
+                "undefined tensor, "
                 "got f64 [2, 3]");
   hook = model.on_input([](const nn::Layer&, const Tensor& x) { return slice(x, 1, 0, 2); });
   CHECK_REFUSED(model(ones({2, 3})), "[linear] expected input [.., 3] for weight [2, 3], got [2, 2]");
@@ -268,5 +269,5 @@ TEST_CASE("misuse: an EmaScope inside an EmaScope, and updates of swapped averag
   const nn::EmaScope outer(ema);
   CHECK_REFUSED(nn::EmaScope(ema),
                 "[ema] expected an EmaScope while the weights are in place, got one while the averages are");
-  CHECK_REFUSED(ema.update(), "[ema] expected update() with the weights in place");
+  CHECK_REFUSED(ema.update(), "[ema] expected update() while the weights are in place");
 }

@@ -33,8 +33,8 @@ TEST_CASE("misuse: a tensor that was not registered never trains: its gradient i
   scale.node()->name = "scale";
   nn::AdamW optimizer(model.parameters(), {});
   CHECK_REFUSED(optimizer.step(backward(model.loss() + sum(scale))),
-                "[optimizer] expected gradients of its own parameters alone, got 1 of others, which would never train: "
-                "scale [3]; register what belongs");
+                "[optimizer] expected gradients of its own parameters only, got 1 of other variables, which would "
+                "never train: scale [3]; register them");
   CHECK(optimizer.steps_taken() == 0);
   CHECK(model.w.values() == std::vector<double>{1, 2, 3});
   CHECK_NOTHROW(optimizer.step_own(backward(model.loss() + sum(scale))));
@@ -54,14 +54,14 @@ TEST_CASE("misuse: a module that was not registered") {
   Model model, forgotten;
   nn::Sgd optimizer(model.parameters(), {});
   CHECK_REFUSED(optimizer.step(backward(model.loss() + forgotten.loss())),
-                "got 2 of others, which would never train: w [3], gate [1]; register");
+                "got 2 of other variables, which would never train: w [3], gate [1]; register");
 }
 
 TEST_CASE("misuse: a parameter on which the loss does not depend") {
   Model model;
   nn::Sgd optimizer(model.parameters(), {});
   CHECK_REFUSED(optimizer.step(backward(sum(model.w))),
-                "[optimizer] expected a gradient for gate [1], got none: the loss does not depend on it");
+                "[optimizer] expected a gradient for gate [1], got none: the loss does not depend on the parameter");
   CHECK_REFUSED(optimizer.step_own(backward(sum(model.w))), "[optimizer] expected a gradient for gate [1], got none");
 }
 
@@ -71,9 +71,9 @@ TEST_CASE("misuse: a parameter unfrozen after the loss was computed") {
   nn::Sgd optimizer(model.parameters(), {});
   const Gradients g = backward(model.loss());
   model.freeze(false);
-  CHECK_REFUSED(
-      optimizer.step(g),
-      "expected a gradient for gate [1], got none: the loss does not depend on it, or it was frozen when the loss was");
+  CHECK_REFUSED(optimizer.step(g),
+                "expected a gradient for gate [1], got none: the loss does not depend on the parameter, or the "
+                "parameter was frozen");
 }
 
 TEST_CASE("misuse: a gradient hook that returns another shape never reaches an optimizer") {
@@ -94,7 +94,7 @@ TEST_CASE("misuse: two gradients of one variable") {
   nn::Sgd optimizer(model.parameters(), {});
   const Gradients g(zeros({}),
                     {{model.w.node(), ones({3})}, {model.w.node(), ones({3})}, {model.gate.node(), ones({1})}});
-  CHECK_REFUSED(optimizer.step(g), "[optimizer] expected one gradient a variable, got two of w [3]");
+  CHECK_REFUSED(optimizer.step(g), "[optimizer] expected one gradient per variable, got two of w [3]");
 }
 
 TEST_CASE("misuse: no parameters, one twice, or a constant") {
@@ -107,8 +107,8 @@ TEST_CASE("misuse: no parameters, one twice, or a constant") {
     nn::Linear fc{{.in = 2, .out = 2}};
   };
   CHECK_REFUSED(nn::AdamW(Forgetful().parameters(), {}),
-                "that it registers with parameter(), and those of the members that it registers with child()");
-  CHECK_REFUSED(nn::Sgd(twice, {}), "[optimizer] expected each parameter once, got one as w and as w");
+                "register the parameters of a module with parameter(), and its member modules with child()");
+  CHECK_REFUSED(nn::Sgd(twice, {}), "[optimizer] expected each parameter once, got the same one as w and w");
   auto constant = model.parameters();
   constant[0].value = ones({3});
   CHECK_REFUSED(nn::Sgd(constant, {}), "[optimizer] expected variables, got a constant f32 [3] as w");
@@ -118,7 +118,7 @@ TEST_CASE("misuse: parameters of two devices or dtypes in one optimizer") {
   const Tensor here = variable(ones({2})), there = variable(ones({2}, reference)), wide = variable(ones({2}, f64));
   CHECK_REFUSED(nn::AdamW({of(here, "a"), of(there, "b")}, {}),
                 "[optimizer] expected parameters of one dtype on one device, got a in f32 on cpu and b in f32 on "
-                "reference: make an optimizer for each");
+                "reference: make a separate optimizer for each");
   CHECK_REFUSED(nn::AdamW({of(here, "a"), of(wide, "b")}, {}), "got a in f32 on cpu and b in f64 on cpu");
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("misuse: factors that are not finite, or negative, set after the optim
     nn::Parameter& p = model.own("w");
     p.lr_factor = lr, p.decay_factor = decay, p.eps_factor = eps;
     CHECK_REFUSED(optimizer.step(backward(model.loss())),
-                  "[optimizer] expected finite factors for w: of the rate and the decay at least 0, of eps above 0");
+                  "[optimizer] expected finite factors for w: at least 0 for learning rate and decay, above 0 for eps");
     CHECK_REFUSED(nn::Sgd(model.parameters(), {}), "[optimizer] expected finite factors for w");
   }
   CHECK(optimizer.steps_taken() == 0);
@@ -140,7 +140,7 @@ TEST_CASE("misuse: factors that are not finite, or negative, set after the optim
 TEST_CASE("misuse: a learning rate that is not finite, negative, or not a function") {
   Model model;
   for (const double rate : {not_a_number, -1.0, 1 / 0.0}) {
-    const char* refused = "[learning_rate] expected a finite rate of at least 0, got ";
+    const char* refused = "[learning_rate] expected a finite learning rate of at least 0, got ";
     CHECK_REFUSED(nn::AdamW(model.parameters(), {.lr = rate}), refused);
     CHECK_REFUSED(nn::Lamb(model.parameters(), {.lr = rate}), refused);
     CHECK_REFUSED(nn::Sgd(model.parameters(), {.lr = rate}), refused);
@@ -162,7 +162,7 @@ TEST_CASE("misuse: options out of bounds") {
                 "[adamw] expected beta1 and beta2 in [0, 1), got nan");
   CHECK_REFUSED(nn::AdamW(model.parameters(), {.eps = 0}), "[adamw] expected an eps above 0, got 0");
   CHECK_REFUSED(nn::Sgd(model.parameters(), {.nesterov = true}),
-                "[sgd] expected momentum above 0 for Nesterov's form, got 0");
+                "[sgd] expected a momentum above 0 with nesterov, got 0");
   CHECK_REFUSED(nn::Sgd(model.parameters(), {.clip_norm = not_a_number}),
                 "[optimizer] expected a finite weight decay and clip norm of at least 0, got 0 and nan");
 }
@@ -179,15 +179,15 @@ TEST_CASE("misuse: state of other shapes, with negative counts or undefined tens
   nn::AdamW optimizer(model.parameters(), {});
   nn::NamedTensors state = optimizer.state();
   state["w.moment1"] = zeros({4});
-  CHECK_REFUSED(optimizer.load_state(state), "1 that do not fit: w.moment1 (expected f32 [3], got f32 [4])");
+  CHECK_REFUSED(optimizer.load_state(state), "1 of another shape or dtype: w.moment1 (expected f32 [3], got f32 [4])");
   state["w.moment1"] = Tensor();
   CHECK_REFUSED(optimizer.load_state(state), "w.moment1 (expected f32 [3], got an undefined tensor)");
   state["w.moment1"] = zeros({3});
   state["steps"] = integers({-3}, {});
-  CHECK_REFUSED(optimizer.load_state(state), "expected \"steps\" of at least 0, got -3");
+  CHECK_REFUSED(optimizer.load_state(state), "expected \"steps\" to be at least 0, got -3");
   state["steps"] = integers({3}, {});
   state["w.steps"] = integers({-1}, {});
-  CHECK_REFUSED(optimizer.load_state(state), "expected \"w.steps\" of at least 0, got -1");
+  CHECK_REFUSED(optimizer.load_state(state), "expected \"w.steps\" to be at least 0, got -1");
 }
 
 TEST_CASE("misuse: half of a frozen parameter's state") {

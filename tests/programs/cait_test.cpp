@@ -197,7 +197,7 @@ TEST_CASE("print-config shows each constant with its source, and reads back") {
       line_with(run(folder.path(), cait + " --preset cait-timm-xxs36 --depth 36 --print-config").out, "\"init\""),
       contains("1e-05") && contains("[timm 1.0.31, cait.py, cait_xxs36]"));
   CHECK_THAT(line_with(run(folder.path(), cait + " --depth 30 --print-config").out, "\"init\""),
-             contains("1e-06") && contains("[rule: by --depth; ours between the published depths"));
+             contains("1e-06") && contains("[rule: by --depth; our value between the published depths"));
 }
 
 TEST_CASE("preset-diff shows the constants that differ, and no others") {

@@ -363,7 +363,8 @@ TEST_CASE("weights are trained on: a new head, resized positions, new gates at 1
   CHECK_THAT(
       f.err,
       contains("w: loaded; positions resized from 4 x 4 patches; new: head.weight, head.bias, blocks.0.ls1.gamma") &&
-          contains("it does not compute what the file's network did: the head is new; positions of 4 x 4 patches are "
+          contains("the model does not compute the same function as the file's network: the head is new; positions of "
+                   "4 x 4 patches are "
                    "resized to 8 x 8\n"));
   CHECK_THAT(f.out, contains("image-folder, 16 training images, 4 validation images: the images in val/; 2 classes"));
   // What it leaves says what it is of, and is evaluated at its size with its names.
@@ -404,10 +405,8 @@ TEST_CASE("weights are trained on: a new head, resized positions, new gates at 1
           " --weights c --image-folder images --image-size 16 --batch 8 --fine-tune --steps 2 --no-progress --out b");
   INFO(cait.err);
   CHECK(cait.status == 0);
-  CHECK_THAT(
-      cait.err,
-      contains(
-          "c: loaded; new: head.weight, head.bias; it does not compute what the file's network did: the head is new"));
+  CHECK_THAT(cait.err, contains("c: loaded; new: head.weight, head.bias; the model does not compute the same function "
+                                "as the file's network: the head is new"));
 }
 
 TEST_CASE("gates that a file has are not set from data again, and sizes and talking heads are the file's") {
@@ -475,9 +474,9 @@ TEST_CASE("constants of methods are trained with, saved, read back, and asked fo
   const Finished seen = ran(program("vit") + " --weights " + mine + " --image-folder images --evaluate --json --out e");
   CHECK_THAT(seen.err, contains("1 head, mix_ln:post_share=0.75, 2 classes") ||
                            contains("2 heads, mix_ln:post_share=0.75, 2 classes"));
-  CHECK_THAT(seen.err, contains("; it computes what the file's network did\n"));
+  CHECK_THAT(seen.err, contains("; the model computes the same function as the file's network\n"));
   CHECK_THAT(ran(program("attention_maps") + " --weights " + mine + " --image images/val --out m").err,
-             contains(mine + ": it computes what the file's network did\n"));
+             contains(mine + ": the model computes the same function as the file's network\n"));
 
   // The same file as older versions wrote it.
   nn::TensorFile old = nn::read_safetensors(folder / mine);
@@ -488,7 +487,7 @@ TEST_CASE("constants of methods are trained with, saved, read back, and asked fo
                                      program("attention_maps") + " --image images --out f"}) {
     const Finished lacking = run(folder.path(), command + " --weights old");
     CHECK(lacking.status == 1);
-    CHECK_THAT(lacking.err, contains("old: its metadata, of an older version, does not say the constant post_share") &&
+    CHECK_THAT(lacking.err, contains("old: its metadata, from an older version, lacks the constant post_share") &&
                                 contains("--gate mix_ln:post_share=0.25 in programs"));
     ran(command + " --weights old --gate mix_ln:post_share=0.75");
     fs::remove_all(folder / "f");
@@ -504,14 +503,14 @@ TEST_CASE("constants of methods are trained with, saved, read back, and asked fo
   CHECK(tops_of(ran(evaluate + "--weights old --gate mix_ln:post_share=0.25 --out h").out) != as_saved);
   const Finished other = run(folder.path(), program("vit") + " --weights " + mine +
                                                 " --image-folder images --fine-tune --gate mix_ln:post_share=0.5");
-  CHECK_THAT(other.err, contains("post_share=0.5 was given, its metadata says mix_ln:post_share=0.75; leave it out"));
+  CHECK_THAT(other.err, contains("post_share=0.5 was given, but its metadata says mix_ln:post_share=0.75"));
   const Finished another =
       run(folder.path(), program("vit") + " --weights " + mine + " --image-folder images --fine-tune --gate pre");
   CHECK(another.status == 2);
   CHECK_THAT(another.err,
              contains("--gate pre: " + mine + " has mix_ln:post_share=0.75; leave --gate out, or give that"));
   CHECK_THAT(ran(train + "--weights " + mine + " --fine-tune --out b").err,
-             contains("loaded; it computes what the file's network did\n"));
+             contains("loaded; the model computes the same function as the file's network\n"));
 
   // LayerScale's start, as a constant of the gate and as --init.
   vit_file(folder / "w");
@@ -525,7 +524,7 @@ TEST_CASE("constants of methods are trained with, saved, read back, and asked fo
   const Finished unknown = run(folder.path(), train + "--gate layerscale:eps=1");
   CHECK(unknown.status == 2);
   CHECK_THAT(unknown.err,
-             contains("--gate layerscale:eps=1: [layerscale] expected one of its constants (init), got \"eps\""));
+             contains("--gate layerscale:eps=1: [layerscale] expected a constant of the method (init), got \"eps\""));
   CHECK_THAT(run(folder.path(), train + "--gate layerscal:init=1").err,
              contains("unknown gate 'layerscal'; did you mean 'layerscale'?"));
 }

@@ -279,10 +279,11 @@ TEST_CASE("a training refuses a model that does not start as declared, unless it
   for (const Body refused : {Body::other_seed, Body::changed}) {
     const Ended e = ended(refused);
     CHECK(e.status == 1);
-    CHECK_THAT(e.err, contains("[audit_init] expected every tensor of ViT to start as it declares for seed 0, got ") &&
-                          contains("call initialize() last, once every declared Init is final, and with the trial's "
-                                   "seed (Trial::seed); if the weights are trained, call Trial::mark_pretrained "
-                                   "before Trial::train"));
+    CHECK_THAT(e.err,
+               contains("[audit_init] expected every tensor of ViT to start as its Init declares for seed 0, got ") &&
+                   contains("call initialize() last, after every change of an Init, and with the trial's "
+                            "seed (Trial::seed); if the weights are trained, call Trial::mark_pretrained "
+                            "before Trial::train"));
   }
   for (const Body trains : {Body::pretrained, Body::calibrated}) {
     const Ended e = ended(trains);
@@ -347,7 +348,7 @@ TEST_CASE("weights of a model that no card describes are saved, and both the run
       ended.err,
       contains(
           "--save-weights: weights of one seed 0 will have no card, so that other programs cannot make the model: ") &&
-          contains("its method \"layerscale:init=0.1\" is not the table's"));
+          contains("its method \"layerscale:init=0.1\" differs from the method of this name in the table"));
   const std::string weights = "a/weights/one-seed-0.safetensors";
   CHECK_THAT(error_of([&] { nn::card_of(nn::read_safetensors(folder / weights), "w"); }),
              contains("w: these weights are of a model that a card cannot"));
