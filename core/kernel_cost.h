@@ -1,5 +1,5 @@
-// What a call of a kernel costs, from its arguments: bytes of the arrays that it reads and writes, each once, and
-// floating-point operations of its matrix products.
+// The cost of a kernel call, computed from its arguments: the bytes of the arrays that the kernel reads and writes,
+// each counted once, and the floating-point operations of matrix products. Profile uses it.
 #pragma once
 
 #include <span>
@@ -37,8 +37,8 @@ double bytes_of(std::span<const Update> updates) {
 template <class T>
 requires(!std::is_base_of_v<Array, T>) double bytes_of(const T&) { return 0; }
 
-// Of the arrays that a kernel gets, by the member of the table. Heads lie among others in a wider buffer, so the call's
-// extents count them.
+// The bytes of the arrays in a call of the kernel `entry`, a member of Kernels. For attention the extents of the call
+// count, because its heads are only a part of their buffers.
 template <auto entry>
 struct Bytes {
   template <class... Args>
@@ -68,7 +68,7 @@ struct Bytes<&Kernels::attention_backward> {
 
 inline double elements(const Array& a) { return static_cast<double>(a.numel()); }
 
-// Floating-point operations of the kernels that are matrix products, by the member of the table.
+// The floating-point operations in a call of the kernel `entry`, a member of Kernels; 0 unless it is a matrix product.
 template <auto entry>
 struct Operations {
   template <class... Args>

@@ -253,7 +253,7 @@ TEST_CASE("mistakes are explained with both shapes") {
         Tensor undefined;
         exp(undefined);
       }),
-      contains("[exp] expected a tensor, got an undefined tensor (given up by an earlier backward(std::move(loss))?)"));
+      contains("[exp] expected a tensor, got an undefined tensor (consumed by an earlier backward(std::move(loss))?)"));
 }
 
 TEST_CASE("check_gradients finds a wrong gradient, of either order") {

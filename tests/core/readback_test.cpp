@@ -18,7 +18,7 @@ TEST_CASE("what is read back is what the array was when it was asked for") {
 
 TEST_CASE("a readback is of few bytes, and of an array") {
   CHECK_THAT(error_of([] { Readback{array_from(std::vector<double>(33), {33}, DType::f64, Device::cpu)}; }),
-             contains("[readback] expected at most 256 bytes, got f64 [33], which to_vector() fetches"));
+             contains("[readback] expected at most 256 bytes, got f64 [33]: use to_vector()"));
   CHECK_THAT(error_of([] { Readback{Array()}; }), contains("[readback] expected a tensor, got an undefined tensor"));
 }
 

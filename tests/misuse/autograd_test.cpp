@@ -26,7 +26,7 @@ Tensor given_up() {
 }
 
 const char* const undefined =
-    "expected a tensor, got an undefined tensor (given up by an earlier backward(std::move(loss))?)";
+    "expected a tensor, got an undefined tensor (consumed by an earlier backward(std::move(loss))?)";
 
 }  // namespace
 
