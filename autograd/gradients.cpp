@@ -1,4 +1,4 @@
-// Gradients as a value: looked up, added and multiplied.
+// Gradients as a value: lookup, sums and multiples.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -12,7 +12,7 @@
 namespace plumb {
 namespace {
 
-// Where to write a result that takes `value`'s place: its own buffer, if nobody else holds it.
+// Returns the array for a result that replaces `value`: the buffer of `value` if no other tensor uses it.
 Array place_of(const Tensor& value) { return value.array().unique() ? value.array() : empty_like(value.array()); }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// The mean squared singular value of a Jacobian, exactly or by random cotangents.
 #include "autograd/jacobian.h"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ JacobianMeasure mean_squared_singular_value(const std::function<Tensor(const Ten
 
   if (!y.requires_grad()) return {};  // f is constant
 
-  const auto squared_norm = [&](const std::vector<double>& v) {  // ||J^T v||^2
+  const auto squared_norm = [&](const std::vector<double>& v) {  // returns ||J^T v||^2
     double sum = 0;
     for (double g : grad(y, x, {.cotangent = tensor(v, y.shape(), {y.dtype(), y.device()})}).values()) sum += g * g;
     return sum;

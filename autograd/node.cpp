@@ -1,3 +1,4 @@
+// Nodes of the graph: how they are made, hooked and freed.
 #include "autograd/node.h"
 
 #include <atomic>
@@ -17,13 +18,13 @@ bool& enabled() {
   return e;
 }
 
-// What a dying node held. Dropping it may kill further nodes, which leave theirs to the outermost destructor of the
-// thread: so a chain of any length is freed without recursion.
+// The contents of a destroyed node. Freeing them may destroy further nodes. These pass their contents to the outermost
+// destructor of the thread, so that a chain of any length is freed without recursion.
 struct Remains {
   std::vector<Node::Input> inputs;
   Backward backward, differentiable_backward;
 };
-thread_local std::vector<Remains>* left_to_outermost = nullptr;  // null: nobody is dying
+thread_local std::vector<Remains>* left_to_outermost = nullptr;  // null: no destructor is running
 
 }  // namespace
 
@@ -99,7 +100,7 @@ void keep_output(Node& node, const Array& y) {
 Backward through(std::function<Tensor(const Tensors&)> composed, const Tensors& inputs) {
   std::vector<Saved> saved(inputs.begin(), inputs.end());
   return [composed = std::move(composed), saved = std::move(saved)](const Tensor& dy, const Tensor&) {
-    // Each input gets a node of its own, so that one tensor passed twice has two gradients.
+    // Each input gets a new node, so that a tensor that is passed twice has two gradients.
     Tensors aliases;
     Tensors wanted;
     for (const Tensor& x : saved) {

@@ -11,13 +11,12 @@ namespace plumb {
 
 // Counts of the work that a device was given since the process began.
 struct Traffic {
-  std::uint64_t launches = 0;  // kernel launches
-  std::uint64_t bytes =
-      0;  // bytes of the arrays of launches and of copies within the device, each array counted as a whole
-  std::uint64_t through_host = 0;      // calls without a kernel on the device: the arrays go to the host and back
-  std::uint64_t uploads = 0;           // copies from the host
-  std::uint64_t downloads = 0;         // copies to the host
-  std::uint64_t copies = 0;            // copies within the device
+  std::uint64_t launches = 0;      // kernel launches
+  std::uint64_t bytes = 0;         // bytes of the arrays of launches and of copies within the device, counted in full
+  std::uint64_t through_host = 0;  // calls without a kernel on the device: the arrays go to the host and back
+  std::uint64_t uploads = 0;       // copies from the host
+  std::uint64_t downloads = 0;     // copies to the host
+  std::uint64_t copies = 0;        // copies within the device
   std::uint64_t synchronizations = 0;  // waits of the host for all work of the device; each download is one
   std::uint64_t readbacks = 0;         // copies to the host that do not wait when they are requested (core/readback.h)
   // How often the host waited for work of an earlier step while later work was under way: for a readback, or for space
