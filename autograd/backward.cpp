@@ -78,8 +78,8 @@ Tensor hooked(const Node& node, Tensor gradient, bool recorded) {
     const std::uint32_t version = gradient.array().version();
     const Tensor replaced = hook(gradient);
     check(gradient.array().version() == version,
-          "[on_gradient] expected the hook to leave the gradient {} as it is, which others may share, got it changed "
-          "in place: return another",
+          "[on_gradient] expected the hook to leave the gradient {} unchanged, which other tensors may share, got it "
+          "changed in place: return a new tensor",
           describe(gradient));
     if (!replaced.defined()) continue;
     check(replaced.shape() == gradient.shape() && replaced.dtype() == gradient.dtype() &&
@@ -133,7 +133,7 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
     const Backward& f =
         graph == Graph::record && node->differentiable_backward ? node->differentiable_backward : node->backward;
     check(!node->output.defined() || node->output.version() == node->output_version,
-          "[{}] expected its result {} as it was in the forward pass, got one changed in place since", node->op,
+          "[{}] expected its result {} as it was in the forward pass, got one that was changed in place", node->op,
           node->shape);
     const Tensor y = node->output.defined() ? Tensor(node->output, graph == Graph::record ? node : nullptr) : Tensor();
     Tensors gradients;
@@ -169,7 +169,7 @@ std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, con
 // The reason why a result has no graph, as far as it can be known.
 const char* why_constant(const std::shared_ptr<Node>& node) {
   if (node) return "a frozen parameter";
-  if (!grad_enabled()) return "a constant: nothing is recorded while NoGrad is open";
+  if (!grad_enabled()) return "a constant: ops are not recorded while a NoGrad lives";
   return "a constant: it was computed from no variable() and no parameter that is not frozen, or within NoGrad";
 }
 
@@ -214,9 +214,8 @@ Tensors grad(const Tensor& y, const Tensors& xs, const GradOptions& options) {
     targets.insert(x.node().get());
   }
   check(y.requires_grad(),
-        "[grad] expected a y that depends on a variable, got {}, {} (from a grad() without .create_graph = true? "
-        "constant in fact: then its "
-        "gradient is zero)",
+        "[grad] expected a y that depends on a variable, got {}, {} (if y is a result of grad(), set "
+        ".create_graph = true there; if y is constant, its gradient is zero)",
         describe(y), why_constant(y.node()));
   Tensors result;
   const Tensor dy = given.defined() ? given : ones_like(y);

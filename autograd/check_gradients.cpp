@@ -120,7 +120,7 @@ double check_gradients(const Function& f, const Tensors& inputs, const CheckGrad
 double check_gradients(const std::function<Tensor()>& f, const Tensors& variables, const CheckGradientsOptions& o) {
   check_inputs(variables);
   for (const Tensor& x : variables)
-    check(x.requires_grad(), "[check_gradients] expected variables, got a constant {}", x.shape());
+    check(x.requires_grad(), "[check_gradients] expected variables, got a constant of shape {}", x.shape());
   return check_leaves([&f](const Tensors&) { return f(); }, variables, o);
 }
 

@@ -17,17 +17,18 @@ void flatten_into(const NestedList<T>& list, const std::string& path, std::size_
   const auto* items = list.items();
   const auto place = [&] { return path.empty() ? "the top" : path; };
   if (!items) {
-    check(depth == extents.size(), "[{}] expected a list at {}, like beside it, got the number {}", op, place(),
+    check(depth == extents.size(), "[{}] expected a list at {}, as in the first list, got the number {}", op, place(),
           list.number());
     values.push_back(list.number());
     return;
   }
-  check(depth < extents.size(), "[{}] expected a number at {}, like beside it, got a list of {}", op, place(),
+  check(depth < extents.size(), "[{}] expected a number at {}, as in the first list, got a list of {}", op, place(),
         items->size());
   const auto count = static_cast<std::int64_t>(items->size());
-  check(count == extents[depth],
-        "[{}] expected lists of one length, got {} elements at {} and {} in the first list there", op, count, place(),
-        extents[depth]);
+  check(
+      count == extents[depth],
+      "[{}] expected lists of equal length at each depth, got {} elements at {} and {} in the first list of that depth",
+      op, count, place(), extents[depth]);
   for (std::size_t i = 0; i < items->size(); ++i)
     flatten_into((*items)[i], path + fmt::format("[{}]", i), depth + 1, op, extents, values);
 }

@@ -81,7 +81,7 @@ std::shared_ptr<Node> make_node(const char* op, const Array& y, const Tensors& i
   for (const Tensor& t : inputs) {
     if (const Node* const node_of_t = t.node().get();
         node_of_t && (t.dtype() != node_of_t->dtype || !(t.shape() == node_of_t->shape))) [[unlikely]]
-      fail(fmt::format("[{}] expected a tensor with the node that was made for it, got {} with that of {} {}", op,
+      fail(fmt::format("[{}] expected a tensor with the node that was made for it, got {} with the node of {} {}", op,
                        describe(t), name(node_of_t->dtype), node_of_t->shape));
     node->inputs.push_back(t.defined()
                                ? Node::Input{t.requires_grad() ? t.node() : nullptr, t.shape(), t.dtype(), t.device()}
@@ -110,7 +110,8 @@ Backward through(std::function<Tensor(const Tensors&)> composed, const Tensors& 
     }
     const Tensor y = composed(aliases);
     check(y.defined() && y.shape() == dy.shape() && y.dtype() == dy.dtype() && y.device() == dy.device(),
-          "[through] expected a composed definition that gives {} as the op does, got {}", describe(dy), describe(y));
+          "[through] expected a composed definition whose result is {}, like the result of the op, got {}",
+          describe(dy), describe(y));
     const Tensors gradients = detail::partial_gradients(y, dy, wanted, /*create_graph=*/true);
     Tensors result;
     std::size_t next = 0;

@@ -18,9 +18,9 @@ class Saved {
   // The tensor, or its array. Throws Error if the buffer was changed in place.
   const Tensor& get() const {
     check(!tensor_.defined() || tensor_.array().version() == version_,
-          "[backward] expected a saved tensor of shape {} as it was in the forward pass, got one changed in place "
-          "since (an optimizer step "
-          "between forward and backward?)",
+          "[backward] expected a saved tensor of shape {} as it was in the forward pass, got one that was changed in "
+          "place "
+          "(by an optimizer step between forward and backward?)",
           tensor_.shape());
     return tensor_;
   }

@@ -77,7 +77,7 @@ class Header {
     while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\n')) rest_.remove_prefix(1);
   }
   [[noreturn]] void refuse() const {
-    fail(fmt::format("[load_npy] expected the header of a .npy file, got another near \"{}\" in {}",
+    fail(fmt::format("[load_npy] expected the header of a .npy file, got an invalid one near \"{}\" in {}",
                      rest_.substr(0, 20), path_.string()));
   }
 
@@ -117,12 +117,11 @@ Tensor load_npy(const std::filesystem::path& path, Device device) {
         "[load_npy] expected a .npy file, which begins with \\x93NUMPY, got {}", path.string());
   const std::size_t version = byte(6), wide = version == 1 ? 2 : 4, begin = 8 + wide;
   check(1 <= version && version <= 3 && all.size() >= begin,
-        "[load_npy] expected the format's version 1, 2 or 3 and a header, got version {} in {}", version,
-        path.string());
+        "[load_npy] expected format version 1, 2 or 3 and a header, got version {} in {}", version, path.string());
   std::size_t length = 0;
   for (std::size_t i = wide; i-- > 0;) length = length << 8 | byte(8 + i);
-  check(length <= all.size() - begin, "[load_npy] expected a header of {} bytes, got the end of {}: cut off?", length,
-        path.string());
+  check(length <= all.size() - begin,
+        "[load_npy] expected a header of {} bytes, got the end of {}: is the file truncated?", length, path.string());
 
   Header header(all.substr(begin, length), path);
   std::string_view descr;

@@ -12,7 +12,8 @@ namespace plumb {
 namespace {
 
 void check_alike(const char* op, const Tensors& a, const Tensors& b) {
-  check(a.size() == b.size(), "[{}] expected as many tensors on both sides, got {} and {}", op, a.size(), b.size());
+  check(a.size() == b.size(), "[{}] expected equally many tensors on both sides, got {} and {}", op, a.size(),
+        b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
     detail::check_operands(op, a[i], b[i]);
     check(a[i].shape() == b[i].shape(), "[{}] expected tensors of the same shapes on both sides, got {} and {} at {}",
@@ -108,7 +109,7 @@ double norm(const Tensors& x) {
   std::vector<Array> arrays;
   for (const Tensor& t : x) {
     detail::check_float("norm", t);
-    check(t.device() == x[0].device(), "[norm] expected tensors on one device, got some on {} and {}",
+    check(t.device() == x[0].device(), "[norm] expected tensors on one device, got tensors on {} and {}",
           name(x[0].device()), name(t.device()));
     arrays.push_back(t.array());
   }

@@ -172,7 +172,7 @@ TEST_CASE("second order: mistakes") {
   const Tensor x = variable(ones({2}));
   const Tensor loss = sum(x * x);
   CHECK_THAT(error_of([&] { static_cast<void>(hvp(loss, {x}, {})); }),
-             contains("[hvp] expected as many tensors on both sides, got 1 and 0"));
+             contains("[hvp] expected equally many tensors on both sides, got 1 and 0"));
   CHECK_THAT(error_of([&] { static_cast<void>(hvp(loss, {x}, {ones({3})})); }),
              contains("[hvp] expected tensors of the same shapes on both sides, got [2] and [3] at 0"));
   CHECK_THAT(error_of([&] { static_cast<void>(dot(Tensors{}, Tensors{})); }),

@@ -199,7 +199,7 @@ TEST_CASE("errors of attention name the op that was called") {
   const Inputs x = inputs(reference_f32);
   for (const double scale : {-0.5, std::nan("")})
     CHECK_THAT(error_of([&] { attention(x.q, x.k, x.v, {.scale = scale}); }),
-               contains("[attention] expected a finite scale of the scores of at least 0, got "));
+               contains("[attention] expected a finite scale of at least 0 for the scores, got "));
   CHECK_THAT(error_of([&] { attention(x.q, x.k, x.q); }),
              contains("[attention] expected q [B, H, N, E] and k, v [B, H, M, E], got "));
   CHECK_THAT(error_of([&] { attention(x.q, x.k, x.v, {.dropout = 0.999999}); }),

@@ -153,5 +153,5 @@ TEST_CASE("errors of talking heads say what was expected") {
       contains("[attention_talking] expected a dropout probability in [0, 1), got 1"));
   CHECK_THAT(
       error_of([&] { attention_talking(in.q, in.k, in.v, in.weight, in.bias, in.weight, in.bias, {.scale = -1}); }),
-      contains("[attention_talking] expected a finite scale of the scores of at least 0, got -1"));
+      contains("[attention_talking] expected a finite scale of at least 0 for the scores, got -1"));
 }
