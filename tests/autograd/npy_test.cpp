@@ -1,4 +1,4 @@
-// .npy files: bytes as NumPy writes them, and what is refused.
+// .npy files: the bytes that NumPy writes, and the files that are refused.
 #include <cmath>
 
 #include "autograd/autograd.h"
@@ -15,7 +15,7 @@ std::string header(const std::string& descr, const std::string& order, const std
   return fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}", descr, order, shape);
 }
 
-// A file of version 1, its header filled up to 64 bytes or 128.
+// Makes a file of version 1; its header is padded so that the elements begin at byte 64 or 128.
 std::string file_of(std::string text, const std::string& elements, char version = 1) {
   const std::size_t before = version == 1 ? 10 : 12;
   text.append(63 - (before + text.size()) % 64, ' ');

@@ -129,7 +129,7 @@ TEST_CASE("misuse: backward of what is not a scalar, is a constant, or holds int
         "no parameter that is "
         "not frozen, or within NoGrad");
   const NoGrad no_grad;
-  CHECK_REFUSED(backward(sum(x)), "got a constant: nothing is recorded while NoGrad is open");
+  CHECK_REFUSED(backward(sum(x)), "got a constant: ops are not recorded while a NoGrad lives");
 }
 
 TEST_CASE("misuse: a loss that was given up, differentiated again") {
@@ -217,7 +217,7 @@ TEST_CASE("misuse: the derivative of a gradient that was not recorded") {
   CHECK_REFUSED(grad(sum(first), x),
                 "[grad] expected a y that depends on a variable, got f32 [], a constant: it was computed from no "
                 "variable() and no parameter that is "
-                "not frozen, or within NoGrad (from a grad() without .create_graph = true?");
+                "not frozen, or within NoGrad (if y is a result of grad(), set .create_graph = true there");
   CHECK_REFUSED(grad(sum(x), ones({2})),
                 "[grad] expected tensors that require a gradient, got a constant f32 [2]: variable(x) makes one of it");
   CHECK(grad(sum(grad(sum(x * x * x), x, {.create_graph = true})), x).values()[1] == 12);

@@ -1,4 +1,4 @@
-// The one suite of op cases, in all its modes.
+// The op cases of tests/support/op_case.cpp, each run on all backends and for all orders of derivatives.
 #include "tests/support/catch.h"
 #include "tests/support/cuda.h"
 #include "tests/support/op_case.h"
@@ -81,7 +81,7 @@ TEST_CASE("the second derivatives on cuda agree with the reference in f32") {
   });
 }
 
-TEST_CASE("the gradient that is recorded equals the one that is not") {
+TEST_CASE("the recorded gradient equals the gradient that is not recorded") {
   const RandomScope random(at_step_3);
   each_case([](const OpCase& c) {
     Tensors leaves;
