@@ -33,7 +33,7 @@ JacobianMeasure mean_squared_singular_value(const std::function<Tensor(const Ten
         "[jacobian] expected a floating result with elements, got {}",
         y.defined() ? fmt::format("{} {}", name(y.dtype()), y.shape()) : "an undefined one");
 
-  if (!y.requires_grad()) return {};  // f is constant
+  if (!y.requires_grad()) return {};  // f does not depend on x
 
   const auto squared_norm = [&](const std::vector<double>& v) {  // returns ||J^T v||^2
     double sum = 0;

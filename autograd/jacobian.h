@@ -17,9 +17,9 @@ struct JacobianOptions {
 
 // The result of mean_squared_singular_value().
 struct JacobianMeasure {
-  double value = 0;
+  double value = 0;           // the mean squared singular value
   double standard_error = 0;  // standard error of the estimate; 0 if exact
-  bool exact = true;
+  bool exact = true;          // whether the value is exact, not an estimate
 };
 
 // The mean of the squared singular values of J = df/dx at x: ||J||_F^2 / min(outputs, inputs), both counted in

@@ -55,7 +55,7 @@ struct Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  const char* op;
+  const char* op;          // name of the op, for messages
   std::uint64_t sequence;  // increases with every node, so that inputs have smaller numbers than outputs
   Path path;               // the module that recorded the op
   Shape shape;

@@ -57,8 +57,8 @@ struct TopEigenvalueOptions {
 };
 // The result of top_eigenvalue().
 struct TopEigenvalue {
-  double value = 0;
-  Tensors vector;  // the eigenvector, of norm 1
+  double value = 0;  // the largest eigenvalue
+  Tensors vector;    // the eigenvector, of norm 1
   // An upper bound of || A vector - value vector ||: an eigenvalue lies within this distance of `value`.
   double residual = 0;
   int products = 0;       // number of products that were computed

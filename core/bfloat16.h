@@ -10,7 +10,7 @@ namespace plumb {
 
 // A 16-bit floating-point number. It converts to float exactly.
 struct bfloat16 {
-  std::uint16_t bits;
+  std::uint16_t bits;  // the bit pattern
 
   bfloat16() = default;
   // Rounds to the nearest value, ties to even, as hardware does. Values beyond the largest finite one become infinite,

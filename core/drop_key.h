@@ -49,6 +49,7 @@ DropSharing drop_sharing_named(const std::string& name);
 // 65536.
 struct KeyGrid {
   std::int64_t height = 0, width = 0;
+  // The number of cells of the grid; 0 if there is no grid.
   std::int64_t cells() const { return height * width; }
 };
 

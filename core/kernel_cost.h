@@ -9,6 +9,7 @@
 
 namespace plumb::detail {
 
+// The bytes of an operand: an array, a struct of arrays, or a list of updates. 0 for operands without arrays.
 inline double bytes_of(const Array& a) {
   return a.defined() ? static_cast<double>(a.numel()) * static_cast<double>(size_of(a.dtype())) : 0;
 }
@@ -54,7 +55,7 @@ template <>
 struct Bytes<&Kernels::attention_forward> {
   static double of(const AttentionCall& c, const Heads& q, const Heads&, const Heads&, const HeadsOut&,
                    const Array& sums) {
-    return bytes_of_heads(c, q, 2, 2) + bytes_of(sums) + bytes_of(c.keep);  // q, out; k, v
+    return bytes_of_heads(c, q, 2, 2) + bytes_of(sums) + bytes_of(c.keep);  // of queries: q, out; of keys: k, v
   }
 };
 template <>
@@ -62,7 +63,8 @@ struct Bytes<&Kernels::attention_backward> {
   template <class... Gradients>
   static double of(const AttentionCall& c, const Heads&, const Heads& q, const Heads&, const Heads&, const Array& sums,
                    const Gradients&...) {
-    return bytes_of_heads(c, q, 3, 4) + bytes_of(sums) + bytes_of(c.keep);  // dout, q, dq; k, v, dk, dv
+    return bytes_of_heads(c, q, 3, 4) + bytes_of(sums) +
+           bytes_of(c.keep);  // of queries: dout, q, dq; of keys: k, v, dk, dv
   }
 };
 
@@ -109,6 +111,7 @@ struct Operations<&Kernels::conv2d_backward> {
     return 2 * elements(dy) * elements(w) / static_cast<double>(w.dim(0)) * (dx.defined() + dw.defined());
   }
 };
+// The operations of one matrix product in attention, such as q k^T.
 inline double attention_product(const AttentionCall& c) {
   return 2.0 * static_cast<double>(c.batch * c.heads * c.queries * c.keys * c.head_dim);
 }

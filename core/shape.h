@@ -16,6 +16,7 @@ namespace plumb {
 // for a negative extent, and for more than 2^59 elements.
 class Shape {
  public:
+  // The largest number of axes.
   static constexpr int max_rank = 8;
 
   Shape() = default;

@@ -21,10 +21,10 @@ struct Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  void* data;
+  void* data;  // address in the memory of the device
   std::size_t bytes;
   Device device;
-  std::uint32_t version = 0;
+  std::uint32_t version = 0;  // number of recorded in-place changes
 
  private:
   HeapBlock* block_;  // null for a part of another storage

@@ -115,7 +115,7 @@ TEST_CASE("ops inside NoGrad are not recorded") {
   CHECK_FALSE((x * x).detach().requires_grad());
 }
 
-TEST_CASE("an rvalue loss gives up its graph, an lvalue keeps it") {
+TEST_CASE("backward of an rvalue frees the graph, and backward of an lvalue keeps it") {
   const Tensor x = variable(tensor({2}, {1}));
   const Tensor h = x * x;
   Tensor loss = h * h;
@@ -184,7 +184,7 @@ TEST_CASE("a graph without users is freed") {
     for (int i = 0; i < 20; ++i) {
       const Tensor y = softmax(gelu(linear(random_normal({8, 64}, 0, "x"), w)));
       (void)grad(grad(sum(y * y), w, {.create_graph = true}), w,
-                 {.cotangent = ones({64, 64})});  // a graph of a gradient
+                 {.cotangent = ones({64, 64})});  // the gradient has a graph too
       (void)backward(sum(y * y));
     }
     CHECK(live_nodes() == 1);
@@ -256,7 +256,7 @@ TEST_CASE("messages about wrong shapes show both shapes") {
       contains("[exp] expected a tensor, got an undefined tensor (consumed by an earlier backward(std::move(loss))?)"));
 }
 
-TEST_CASE("check_gradients finds a wrong gradient, of either order") {
+TEST_CASE("check_gradients finds a wrong gradient of first or second order") {
   const Defaults f64{DType::f64, Device::reference};
   const Tensor x = random_normal({5}, 0, "x", f64);
   const auto cube = [](auto backward_of) {

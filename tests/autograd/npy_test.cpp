@@ -67,7 +67,7 @@ TEST_CASE("load_npy reads column-major arrays, booleans, and headers of later ve
   CHECK(load_npy(path).values() == std::vector<double>{1, 0});
 }
 
-TEST_CASE("npy: mistakes and damaged files") {
+TEST_CASE("save_npy and load_npy refuse wrong dtypes and damaged files") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "x.npy";
   const auto message = [&](const std::string& content) {

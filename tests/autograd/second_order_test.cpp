@@ -38,7 +38,7 @@ nn::ViTOptions small_vit() {
 
 }  // namespace
 
-TEST_CASE("vectors of tensors: dot, scale, add, norm") {
+TEST_CASE("dot, scale, add and norm treat a list of tensors as one vector") {
   const Tensors a{tensor({1, 2}), tensor({{3}})}, b{tensor({4, 5}), tensor({{6}})};
   CHECK(dot(a, b).item() == 32);
   CHECK(norm(a) == Approx(std::sqrt(14.0)));
@@ -89,7 +89,7 @@ TEST_CASE("hvp of a ViT equals the difference of gradients along v and is symmet
     CHECK(relative_error(hv[i], (ahead[i] - behind[i]) / (2 * step)) < 2e-7);
 }
 
-TEST_CASE("top_eigenvalue is the largest one, not the largest in magnitude") {
+TEST_CASE("top_eigenvalue is the largest eigenvalue and not the largest in magnitude") {
   for (const Defaults where : {reference_f64, cpu_f32}) {
     const double exact = where.dtype == DType::f64 ? 1e-9 : 1e-5;
     const Tensor a = with_eigenvalues({2, -7, 1, 0.5, 1.9, -3, 0, 0.2}, where);
@@ -168,7 +168,7 @@ TEST_CASE("the sharpness of a ViT is the largest eigenvalue of its Hessian, row 
   CHECK(top.value == Approx(value).epsilon(1e-6));
 }
 
-TEST_CASE("second order: mistakes") {
+TEST_CASE("second-order functions refuse mismatched tensors and invalid options") {
   const Tensor x = variable(ones({2}));
   const Tensor loss = sum(x * x);
   CHECK_THAT(error_of([&] { static_cast<void>(hvp(loss, {x}, {})); }),

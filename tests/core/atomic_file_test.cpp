@@ -78,7 +78,7 @@ TEST_CASE("a write that fails half way leaves the old file and no other file", "
   CHECK(files_in(folder.path()) == 1);
 }
 
-TEST_CASE("a full disk is a one-line error", "[core]") {
+TEST_CASE("a full disk gives an error of one line", "[core]") {
   if (!fs::exists("/dev/full")) PLUMB_SKIP("no /dev/full");
   CHECK(error_of([] { write_file_atomically("/dev/full", "x"); }) == "cannot write /dev/full: No space left on device");
   CHECK(fs::is_character_file("/dev/full"));
@@ -92,14 +92,14 @@ TEST_CASE("a folder is not replaced by a file", "[core]") {
   CHECK(files_in(folder.path()) == 1);
 }
 
-TEST_CASE("a folder that is missing is named with the reason", "[core]") {
+TEST_CASE("the error about a missing folder has its name and the reason", "[core]") {
   const TemporaryFolder folder;
   CHECK(error_of([&] { write_file_atomically(folder / "no" / "a", "x"); }) ==
         "cannot write " + (folder / "no/a").string() + ": No such file or directory");
   CHECK_THAT(error_of([&] { read_file(folder / "no"); }), contains("cannot read"));
 }
 
-TEST_CASE("a folder that is not writable is named with the reason", "[core]") {
+TEST_CASE("the error about a read-only folder has its name and the reason", "[core]") {
   if (::geteuid() == 0) PLUMB_SKIP("root may write everywhere");
   const TemporaryFolder folder;
   fs::permissions(folder.path(), fs::perms::owner_read | fs::perms::owner_exec);

@@ -42,7 +42,7 @@ TEST_CASE("broadcasting follows NumPy's rules") {
              contains("[add]") && contains("[2, 3] and [4] (axis -1: 3 and 4)"));
 }
 
-TEST_CASE("arrays are handles to one buffer, with a version") {
+TEST_CASE("copies of an array share its buffer and its version") {
   const Array a = array_from(std::vector<double>{1, 2, 3, 4}, {2, 2}, DType::f32, Device::cpu), flat = a.reshaped({4});
   Out(flat).mutable_data<float>()[3] = 7;
   CHECK(to_vector(a) == std::vector<double>{1, 2, 3, 7});
@@ -75,7 +75,7 @@ TEST_CASE("draws depend on seed, path, step, purpose and element only") {
   CHECK(drop_threshold(1) == 65536);
 }
 
-TEST_CASE("normal draws have the moments and the independence of normal draws") {
+TEST_CASE("normal draws have the moments of a normal distribution and are independent") {
   std::vector<double> v(200'000);
   normal_draws(random_key(0, "w"), v);
   double mean = 0, square = 0, fourth = 0, neighbours = 0;

@@ -50,7 +50,7 @@ TEST_CASE("plain DropKey draws the same numbers as in earlier versions") {
   CHECK(row_of(drop, 20, 5, 2, 4) == bytes("00011000100011010000"));  // computed with a Philox in another language
 }
 
-TEST_CASE("a shared mask is the one of head 0 or of query 0") {
+TEST_CASE("a shared mask is the mask of head 0 or of query 0") {
   for (const DropShape shape : {DropShape::plain, DropShape::block, DropShape::cross}) {
     const auto row = [&](DropSharing sharing, std::int64_t sample, std::int64_t head, std::int64_t query) {
       return row_of(key_mask(0.5, shape, 0, sharing, {7, 9}, 65, key), 65, sample, head, query);

@@ -144,7 +144,7 @@ TEST_CASE("a heap's live blocks never overlap, keep their contents, and join int
   CHECK(heap.reserved() == 64 * mib);
 }
 
-TEST_CASE("a heap takes the smallest free block that fits and leaves the rest of it free") {
+TEST_CASE("a heap takes the smallest free block that fits and keeps the remainder free") {
   Heap heap(host_memory());
   std::vector<HeapBlock*> held, gaps;
   for (std::size_t n : {300 * kib, 100 * kib, 101 * kib, 200 * kib}) {

@@ -7,7 +7,7 @@
 using namespace plumb;
 using namespace plumb::test;
 
-TEST_CASE("cast to bf16 rounds values and gradients, and is recorded") {
+TEST_CASE("cast to bf16 rounds values and gradients and is recorded") {
   for (Device device : {Device::reference, Device::cpu})
     for (DType dtype : {DType::f32, DType::f64}) {
       const Defaults where{dtype, device};
@@ -36,7 +36,7 @@ TEST_CASE("ops that do not take bf16 say so and suggest cast()") {
              contains("[cast] expected a tensor, got an undefined tensor (given up"));
 }
 
-TEST_CASE("integers and masks are cast to floating dtypes, without a gradient") {
+TEST_CASE("integers and masks are cast to floating dtypes without a gradient") {
   for (Device device : {Device::reference, Device::cpu}) {
     const Tensor labels = integers({3, 0, -7}, {3}, device), mask = labels >= 0;
     for (DType dtype : {DType::f32, DType::f64, DType::bf16}) {

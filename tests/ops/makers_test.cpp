@@ -57,7 +57,7 @@ TEST_CASE("arange and linspace: integers, real numbers and both ends") {
   CHECK(linspace(3, 4, 0).shape() == Shape{0});
 }
 
-TEST_CASE("eye, one_hot, full_like") {
+TEST_CASE("eye, one_hot and full_like fill in the right values") {
   CHECK(eye(2).values() == Values{1, 0, 0, 1});
   CHECK(eye(2, 3).values() == Values{1, 0, 0, 0, 1, 0});
   CHECK(eye(0).shape() == Shape{0, 0});

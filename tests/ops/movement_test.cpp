@@ -18,7 +18,7 @@ const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}}), labels = integers({3, 1, 2});
 
 }  // namespace
 
-TEST_CASE("x[i] and select take one index, a negative one from the end, of any dtype") {
+TEST_CASE("x[i] and select take one index of tensors of any dtype, and count negative indices from the end") {
   CHECK(x[1].shape() == Shape{3});
   CHECK(x[1].values() == Values{4, 5, 6});
   CHECK(x[-2].values() == Values{1, 2, 3});
@@ -116,7 +116,7 @@ TEST_CASE("tril and triu put 0 beyond a diagonal, even in place of NaN") {
   CHECK(tril(zeros({0, 3})).shape() == Shape{0, 3});
 }
 
-TEST_CASE("diag makes a matrix of a vector and a vector of a matrix") {
+TEST_CASE("diag makes a matrix from a vector and a vector from a matrix") {
   CHECK(diag(tensor({1, 2})).values() == Values{1, 0, 0, 2});
   CHECK(diag(tensor({1, 2}), 1).values() == Values{0, 1, 0, 0, 0, 2, 0, 0, 0});
   CHECK(diag(tensor({1, 2}), -1).values() == Values{0, 0, 0, 1, 0, 0, 0, 2, 0});

@@ -118,7 +118,7 @@ TEST_CASE("the cuda backend agrees with the reference in f32, value and gradient
   });
 }
 
-TEST_CASE("the reference backend in f32 agrees with itself in f64") {
+TEST_CASE("the reference backend in f32 agrees with the reference backend in f64") {
   const RandomScope random(at_step_3);
   each_case([](const OpCase& c) {
     const Tensors single = value_and_gradients(c.f, inputs_of(c, reference_f32)),

@@ -86,7 +86,7 @@ TEST_CASE("any and all: every dtype, NaN as not 0, and no elements") {
   CHECK(all(integers({0, 3})).item() == 0);
 }
 
-TEST_CASE("cumsum along any axis") {
+TEST_CASE("cumsum works along any axis") {
   for (const Defaults where : everywhere) {
     const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}}, where);
     CHECK(cumsum(x, -1).values() == Values{1, 3, 6, 4, 9, 15});

@@ -28,7 +28,7 @@ Values slopes(const std::function<Tensor(const Tensor&)>& f, const Values& at, D
 
 }  // namespace
 
-TEST_CASE("sigmoid, silu, softplus and log1p are exact at both ends, and so are their derivatives") {
+TEST_CASE("sigmoid, silu, softplus, log1p and their derivatives are exact at both ends") {
   for (const Defaults where : everywhere) {
     const double relative = where.dtype == DType::f64 ? 1e-14 : 1e-6;
     const auto near = [&](double value) { return Approx(value).epsilon(relative).margin(0); };
@@ -172,7 +172,7 @@ TEST_CASE("maximum and minimum: NaN is passed on, and ties share the gradient") 
   }
 }
 
-TEST_CASE("pow of tensors, and its derivatives where a formula would be NaN") {
+TEST_CASE("pow of tensors, and its derivatives at points where the plain formula gives NaN") {
   for (const Defaults where : everywhere) {
     const Tensor x = row({2, 0, 0, -2, 0, 5}, where), y = row({3, 0, 2, 3, 1, 0}, where);
     CHECK(pow(x, y).values() == Values{8, 1, 0, -8, 0, 1});
@@ -193,7 +193,7 @@ TEST_CASE("pow of tensors, and its derivatives where a formula would be NaN") {
   }
 }
 
-TEST_CASE("sin, cos, expm1, floor and round at the ends, and for large arguments") {
+TEST_CASE("sin, cos, expm1, floor and round at limits and for large arguments") {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
   for (const Defaults where : everywhere) {
     const double relative = where.dtype == DType::f64 ? 1e-14 : 2e-7;
@@ -354,7 +354,7 @@ TEST_CASE("accuracy is the fraction of rows whose largest logit is at the label"
   CHECK(accuracy(variable(logits), integers({0, 1, 1, 2}, {2, 2})) == 0);
 }
 
-TEST_CASE("the norm of zeros has derivatives of 0, of order one and two") {
+TEST_CASE("the norm of zeros has first and second derivatives of 0") {
   const Tensor x = variable(tensor({0, 0, 3, 4}, {2, 2}));
   const Tensor slope = grad(sum(norm(x, {1})), x, {.create_graph = true});
   CHECK(slope.values() == Values{0, 0, 0.6f, 0.8f});

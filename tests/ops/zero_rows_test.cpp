@@ -178,8 +178,8 @@ ZeroCase attention_case(EmptyRow empty, Loss loss) {
           [=](const Tensors& in, double) { return matmul(probabilities(empty, loss, in[0]), in[2]); },
           [=](const Tensors& in, double, const Tensor& dy) {
             const Tensor p = probabilities(empty, loss, in[0]), dp = matmul(dy, in[2], false, true);
-            std::vector<double> flows(N,
-                                      1);  // no gradient through the scores of queries without keys, but with keep_all
+            // Except with keep_all, no gradient flows through the scores of queries without keys.
+            std::vector<double> flows(N, 1);
             for (std::int64_t n = 0; n < N; ++n)
               if (is_empty(loss, n) && empty != EmptyRow::keep_all) flows[static_cast<std::size_t>(n)] = 0;
             const Tensor ds = p * (dp - sum(p * dp, {-1}, true)) * tensor(flows, {N, 1}, {dy.dtype(), dy.device()});
@@ -199,7 +199,7 @@ ZeroCase attention_qkv_case(EmptyRow empty, Loss loss) {
           [=](const Tensors& in, double) {
             return like(in[0], {B, M, H * E}, 0);
           },
-          [=](const Tensors& in, double, const Tensor& dy) {  // q and k are 0, so the gradient flows to v alone
+          [=](const Tensors& in, double, const Tensor& dy) {  // q and k are 0, so the gradient flows only to v
             const Tensor none = like(in[0], {B, M, H * E}, 0);
             return concat({none, none, matmul(probabilities(empty, loss, in[0], M), dy, true)}, -1);
           }};
@@ -307,19 +307,19 @@ void check_everything(Device device) {
 }  // namespace
 
 TEST_CASE(
-    "rows of zeros and queries without keys have the values of the header and finite gradients of order one and two on "
+    "rows of zeros and queries without keys have the values in ops.h and finite first and second gradients on "
     "the reference backend") {
   check_everything(Device::reference);
 }
 
 TEST_CASE(
-    "rows of zeros and queries without keys have the values of the header and finite gradients of order one and two on "
+    "rows of zeros and queries without keys have the values in ops.h and finite first and second gradients on "
     "cpu") {
   check_everything(Device::cpu);
 }
 
 TEST_CASE(
-    "rows of zeros and queries without keys have the values of the header and finite gradients of order one and two on "
+    "rows of zeros and queries without keys have the values in ops.h and finite first and second gradients on "
     "cuda") {
   PLUMB_REQUIRE_CUDA();
   check_everything(Device::cuda);
