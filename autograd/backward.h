@@ -28,12 +28,12 @@ class Gradients {
   // The first call waits for the value.
   double loss() const;
   double norm() const;
-  // The same numbers as arrays of one element on the gradients' device, for kernels; they do not wait. squared_norm()
+  // loss() and norm() as arrays of one element on the gradients' device, for kernels; they do not wait. squared_norm()
   // is the square of norm() in f64, and is computed by the first call. loss_array() throws Error if there is no loss,
   // squared_norm() if there are no gradients.
   Array loss_array() const;
-  // All gradients, in the order in which their variables were made.
   const Array& squared_norm() const;
+  // All gradients, in the order in which their variables were made.
   const std::vector<Entry>& entries() const { return entries_; }
 
   // The gradient of a variable; undefined if there is none.

@@ -29,7 +29,7 @@ struct CheckGradientsOptions {
 double check_gradients(const std::function<Tensor(const Tensors&)>& f, const Tensors& inputs,
                        const CheckGradientsOptions& options = {});
 
-// The same with respect to variables that f captures, such as the parameters of a module.
+// Checks the gradients with respect to variables that f captures, such as the parameters of a module.
 //   check_gradients([&] { return model(x); }, {model.weight()});
 double check_gradients(const std::function<Tensor()>& f, const Tensors& variables,
                        const CheckGradientsOptions& options = {});

@@ -80,8 +80,9 @@ Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options);
 // The mean and the variance of each channel, [C] each.
 struct BatchStatistics {
   Tensor mean, variance;
-  // Computes the statistics of x [B, C, H, W] over (B, H, W). The variance is divided by B H W (biased).
 };
+// Computes the mean and the variance of each channel of x [B, C, H, W] over (B, H, W). The variance is divided by B H W
+// (biased).
 BatchStatistics batch_statistics(const Tensor& x);
 // Batch norm (Ioffe, Szegedy 2015) of x [B, C, H, W]: weight (x - mean) / sqrt(variance + eps) + bias; weight and bias
 // [C]. The first function uses the statistics of this batch, and gradients flow through them (training). The second
@@ -112,8 +113,8 @@ Tensor log_softmax(const Tensor& x, int axis = -1);
 // gradients of first and second order, even in f32. With eps = 0 they would be NaN.
 inline constexpr double least_eps = 1e-12;
 // Layer norm over the last axis of x [.., D]: weight (x - mean) / sqrt(var + eps) + bias; weight and bias [D]. The
-// variance is divided by D. A row of zeros becomes bias, and its gradient is (u - mean(u)) / sqrt(eps) with u = weight
-// dy.
+// variance is divided by D. A row of zeros becomes bias, and with u = weight dy its gradient is
+// (u - mean(u)) / sqrt(eps).
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
 // RMS norm over the last axis of x [.., D]: weight x / sqrt(mean(x^2) + eps); weight [D]. A row of zeros stays zero,
 // and its gradient is weight dy / sqrt(eps).
@@ -148,18 +149,19 @@ struct AttentionOptions {
 //   zero      0, and no gradient flows
 //   paper     the mean of all M rows of v; gradients flow only to v
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
-// Attention on a packed projection qkv [B, T, 3 D] (q, k, v side by side, each with `heads` heads side by side) -> [B,
-// T, D]. No head is copied. qkv may be bf16; the result is then bf16, and scores, softmax and sums are f32.
+// Attention on a packed projection qkv [B, T, 3 D] (q, k, v side by side, each with `heads` heads side by side) ->
+// [B, T, D]. No head is copied. qkv may be bf16; the result is then bf16, and scores, softmax and sums are f32.
 Tensor attention_qkv(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options = {});
 
-// Mixes heads, as in talking heads (Shazeer et al. 2020): x [B, H, N, M], weight [H, H], bias [H] -> y_i = sum_j
-// weight_ij x_j + bias_i over the head axis.
+// Mixes heads, as in talking heads (Shazeer et al. 2020): x [B, H, N, M], weight [H, H], bias [H] ->
+// y_i = sum_j weight_ij x_j + bias_i over the head axis.
 Tensor mix_heads(const Tensor& x, const Tensor& weight, const Tensor& bias);
-// Attention that mixes heads before and after the softmax (talking heads, Shazeer et al. 2020): A = softmax(mix(scale q
-// k^T)), result mix(A) v; pre_weight and post_weight [H, H], pre_bias and post_bias [H]. DropKey, the keep mask and the
-// policy for empty rows act on the mixed scores; dropout acts on the mixed probabilities. The draws are those of
-// attention(). Under EmptyRow::zero, a row without keys is 0 in A, but the other heads still contribute to its result.
-// pre_bias shifts whole rows, which does not change the softmax: its gradient is 0.
+// Attention that mixes heads before and after the softmax (talking heads, Shazeer et al. 2020):
+//   A = softmax(mix(scale q k^T)), result mix(A) v
+// pre_weight and post_weight are [H, H], pre_bias and post_bias [H]. DropKey, the keep mask and the policy for empty
+// rows act on the mixed scores; dropout acts on the mixed probabilities. The draws are those of attention(). Under
+// EmptyRow::zero, a row without keys is 0 in A, but the other heads still contribute to its result. pre_bias shifts
+// whole rows, which does not change the softmax: its gradient is 0.
 //
 // The op is not fused, because each entry needs all heads. It keeps several [B, H, N, M] arrays for the backward pass,
 // but no masks; derivatives of higher order keep masks too.
@@ -180,23 +182,23 @@ Tensor gated_residual(const Tensor& skip, const Tensor& branch, const Tensor& ga
 
 // ---- definitions of fused ops (for tests and derivatives)
 
-// The definition of a fused op in terms of other ops. Tests compare the fused op with it, and most derivatives of
-// higher order go through it.
+// Definitions of linear() and gelu() in terms of other ops. Tests compare a fused op with its definition, and most
+// derivatives of higher order go through it.
 Tensor linear_composed(const Tensor& x, const Tensor& weight, const Tensor& bias);
 Tensor gelu_composed(const Tensor& x, Gelu form);
-// The last axis only.
+// Definitions of softmax() and log_softmax() over the last axis.
 Tensor softmax_composed(const Tensor& x);
 Tensor log_softmax_composed(const Tensor& x);
-// As the fused ops above.
+// Definitions of norms and of conv2d(), with the operands of the fused ops.
 Tensor layer_norm_composed(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
 Tensor rms_norm_composed(const Tensor& x, const Tensor& weight, double eps);
 Tensor dyt_composed(const Tensor& x, const Tensor& alpha, const Tensor& weight, const Tensor& bias);
 Tensor conv2d_composed(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options);
-// `keep` is u8 [B, H, N, M]; a row without a kept key gives 0. `multiplier` [B, H, N, M] multiplies the probabilities
-// if it is defined.
+// Definition of attention() with its masks given: `keep` is u8 [B, H, N, M], and a row without a kept key gives 0. If
+// `multiplier` [B, H, N, M] is defined, it multiplies the probabilities.
 Tensor attention_composed(const Tensor& q, const Tensor& k, const Tensor& v, double scale, const Tensor& keep,
                           const Tensor& multiplier);
-// As the fused ops. cross_entropy_composed() takes logits and target [.., C].
+// Definitions of soft_cross_entropy() (logits and target [.., C]) and of gated_residual().
 Tensor cross_entropy_composed(const Tensor& logits, const Tensor& target);
 Tensor gated_residual_composed(const Tensor& skip, const Tensor& branch, const Tensor& gate, const Tensor& row_scale);
 
@@ -205,7 +207,7 @@ namespace detail {
 inline void check_defined(const char* op, const Tensor& x) { check(x.defined(), "[{}] {}", op, expected_a_tensor); }
 // Throws Error unless both are defined and share dtype and device.
 void check_alike(const char* op, const Tensor& a, const Tensor& b);
-// The same, and both must be f32 or f64.
+// Throws Error unless both are f32 or f64 and share dtype and device.
 void check_operands(const char* op, const Tensor& a, const Tensor& b);
 // Throws Error unless x is f32 or f64.
 void check_float(const char* op, const Tensor& x);

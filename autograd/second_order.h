@@ -18,9 +18,9 @@ namespace plumb {
 // The inner product of two vectors, as a scalar tensor: an op with derivatives of any order. Throws Error for empty
 // lists.
 Tensor dot(const Tensors& a, const Tensors& b);
-// factor x.
+// Returns factor x.
 Tensors scale(const Tensors& x, double factor);
-// x + factor y.
+// Returns x + factor y.
 Tensors add(const Tensors& x, const Tensors& y, double factor = 1);
 // The Euclidean norm of a vector; the sum of squares is f64. Waits for it. Throws Error for an empty list.
 double norm(const Tensors& x);
@@ -30,7 +30,7 @@ Tensors random_normal_like(const Tensors& x, std::uint64_t seed, std::string_vie
 // ---- products with the Hessian H of a scalar
 
 // The product H v, for v like the parameters: the exact derivative of the gradient along v, computed by differentiating
-// the graph of the gradient (for the quantity see Pearlmutter 1994). It is 0 where the gradient is constant. The loss
+// the graph of the gradient (Pearlmutter 1994 describes this product). It is 0 where the gradient is constant. The loss
 // keeps its graph.
 Tensors hvp(const Tensor& loss, const Tensors& parameters, const Tensors& v);
 

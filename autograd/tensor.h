@@ -65,7 +65,7 @@ class Tensor {
   bool requires_grad() const;
   // The node of this tensor in the graph; null for a constant.
   const std::shared_ptr<Node>& node() const { return node_; }
-  // The same data as a constant: shares the buffer and has no node.
+  // A constant with the same data: shares the buffer and has no node.
   Tensor detach() const { return Tensor(array_); }
   // x[i, ..], without the first axis. A negative i counts from the end. Gradients flow through it. Throws Error if i is
   // out of range.
@@ -110,7 +110,8 @@ inline Tensor variable(const Tensor& value) { return variable(value.array()); }
 Tensor full(const Shape& shape, double value, Defaults where = defaults());
 inline Tensor zeros(const Shape& shape, Defaults where = defaults()) { return full(shape, 0, where); }
 inline Tensor ones(const Shape& shape, Defaults where = defaults()) { return full(shape, 1, where); }
-// The same with the shape, dtype and device of `x`. Throws Error if x is undefined.
+// A tensor with the shape, dtype and device of `x` whose elements are all `value`, 0 or 1. Throws Error if x is
+// undefined.
 Tensor full_like(const Tensor& x, double value);
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
@@ -142,8 +143,8 @@ class NestedList {
 // lists at the same depth differ in length; the message says where.
 Tensor tensor(const NestedList<double>& values);
 Tensor integers(const NestedList<std::int64_t>& values);
-// The same with another dtype and device. (These are templates, so that the second argument of tensor({2}, {}) is a
-// shape.)
+// A tensor from nested lists with the given dtype and device. (These are templates, so that the second argument of
+// tensor({2}, {}) is a shape.)
 template <std::same_as<Defaults> D>
 Tensor tensor(const NestedList<double>& values, D where) {
   const DefaultsScope scope(where);
@@ -155,15 +156,16 @@ Tensor integers(const NestedList<std::int64_t>& values, D device) {
   return integers(values);
 }
 
-// The sequence begin, begin + step, .., up to but not including `end`. If all arguments are integers, the result is
-// i64, else floating. Throws Error unless the step leads from begin towards end.
+// The floating sequence begin, begin + step, .., up to but not including `end`. Throws Error unless the step leads from
+// begin towards end.
 Tensor arange(double begin, double end, double step = 1, Defaults where = defaults());
-// The same sequence from 0 in steps of 1.
+// The sequence 0, 1, 2, .. up to but not including `end`, floating.
 Tensor arange(double end, Defaults where = defaults());
 namespace detail {
 Tensor arange_integers(std::int64_t begin, std::int64_t end, std::int64_t step, Device device);
 }
-// The same for integers, as i64.
+// The i64 sequence for integer arguments: from 0 or begin, in steps of 1 or step, up to but not including `end`.
+// Throws Error unless the step leads from begin towards end.
 Tensor arange(std::integral auto end, Device device = defaults().device) {
   return detail::arange_integers(0, end, 1, device);
 }

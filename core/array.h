@@ -45,7 +45,7 @@ class Array {
       refuse_read(dtype_of<T>, asked);
     return static_cast<const T*>(storage_->data);
   }
-  // The same memory as untyped bytes. The array must be defined. Throws Error if the array is on a device.
+  // The memory of the elements as untyped bytes. The array must be defined. Throws Error if the array is on a device.
   const void* bytes(std::source_location asked = std::source_location::current()) const {
     if (!in_host_memory(storage_->device)) [[unlikely]]
       refuse_read(dtype_, asked);
@@ -57,7 +57,8 @@ class Array {
   // The size of all elements in bytes.
   std::size_t size_in_bytes() const { return static_cast<std::size_t>(numel_) * size_of(dtype_); }
 
-  // The same elements with another shape; shares the buffer. Throws Error if the number of elements differs.
+  // An array with the same elements and another shape; shares the buffer. Throws Error if the number of elements
+  // differs.
   Array reshaped(const Shape& shape) const;
 
   // The number of in-place changes that were recorded for the buffer. The backward pass compares it to detect that a

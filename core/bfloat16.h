@@ -16,7 +16,7 @@ struct bfloat16 {
   // Rounds to the nearest value, ties to even, as hardware does. Values beyond the largest finite one become infinite,
   // denormals are kept, and a NaN stays a (quiet) NaN with its sign and the upper bits of its payload.
   constexpr explicit bfloat16(float x) : bits(rounded(std::bit_cast<std::uint32_t>(x))) {}
-  // The same for a double or an integer, rounded once.
+  // Rounds a double or an integer once, to the nearest value, ties to even.
   constexpr explicit bfloat16(double x) : bfloat16(to_odd(x)) {}
   constexpr explicit bfloat16(std::integral auto x) : bfloat16(static_cast<double>(x)) {}
   constexpr operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }

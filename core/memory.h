@@ -39,8 +39,8 @@ class Download {
 // buffer is a region.) Copies and kernels happen in the order in which the device was given them.
 class Memory {
  public:
-  // The unit in which memory is supplied. The sizes of a heap's regions are multiples of it. The addresses are too, if
-  // regions are supplied in pieces.
+  // The unit in which memory is supplied. The sizes of a heap's regions are multiples of it. If regions are supplied in
+  // pieces, their addresses are multiples of it too.
   static constexpr std::size_t chunk = std::size_t{2} << 20;  // bytes
 
   virtual ~Memory() = default;

@@ -75,8 +75,8 @@ constexpr std::uint32_t draw16(const Draw& d, int i) {
 // round(65536 p) for a probability p in [0, 1]. An event happens if its 16-bit draw is below this number.
 inline std::uint32_t drop_threshold(double p) { return static_cast<std::uint32_t>(std::lround(65536.0 * p)); }
 
-// The same for a probability in [0, 1) that must leave survivors. Throws Error "[op] expected a <what> in [0, 1)", or
-// "of at most 1 - 2^-16" if p rounds to 1. A probability below 2^-17 rounds to 0: nothing is dropped.
+// round(65536 p) for a probability in [0, 1) that must leave survivors. Throws Error "[op] expected a <what> in [0,
+// 1)", or "of at most 1 - 2^-16" if p rounds to 1. A probability below 2^-17 rounds to 0: nothing is dropped.
 std::uint32_t survivable_threshold(const char* op, const char* what, double p);
 
 // The draws for the keys 8 * key8 to 8 * key8 + 7 in the row of one query: DropKey and attention dropout.
@@ -95,9 +95,9 @@ constexpr Draw element_draw(std::uint64_t key, std::uint32_t step, Purpose purpo
 // Turns a word of a draw into a uniform number in [0, 1); its 32 bits are exact in double.
 constexpr double uniform(std::uint32_t word) { return word * 0x1p-32; }
 
-// Standard normal numbers for initial values, by the Box-Muller transform (purpose init): element i uses the words 2 (i
-// % 2) and 2 (i % 2) + 1 of block i / 2. `attempt` selects further numbers for the same element, as truncated draws
-// need them; it takes the place of the step, which is otherwise 0.
+// Standard normal numbers for initial values, by the Box-Muller transform (purpose init): element i uses
+// the words 2 (i % 2) and 2 (i % 2) + 1 of block i / 2. `attempt` selects further numbers for the same element, as
+// truncated draws need them; it takes the place of the step, which is otherwise 0.
 double normal_draw(std::uint64_t key, std::uint64_t element, std::uint32_t attempt = 0);
 // Fills `values` with the normal draws of elements 0, 1, 2, ...
 void normal_draws(std::uint64_t key, std::span<double> values);

@@ -20,7 +20,7 @@ struct RandomState {
   std::uint32_t first_sample = 0;  // index of the batch's first sample in the whole batch of all workers
 };
 
-// The module path and the random state of this thread, for ops and modules.
+// The module path and the random state of this thread.
 const Path& current_path();
 const RandomState& random_state();
 // The random state for an op that draws. Throws Error if no RandomScope is open, because then every step would draw the

@@ -36,11 +36,11 @@ class Shape {
   const std::int64_t* begin() const { return dims_.data(); }
   const std::int64_t* end() const { return dims_.data() + rank_; }
 
-  // The same shape with the extent of axis i replaced. Throws Error if i is out of range.
+  // This shape with the extent of axis i replaced. Throws Error if i is out of range.
   Shape with(int i, std::int64_t extent) const;
-  // The same shape without axis i. Throws Error if i is out of range.
+  // This shape without axis i. Throws Error if i is out of range.
   Shape without(int i) const;
-  // The same shape with one more axis at the end.
+  // This shape with one more axis at the end.
   Shape appended(std::int64_t extent) const;
 
   friend bool operator==(const Shape& a, const Shape& b);
@@ -50,8 +50,8 @@ class Shape {
   int rank_ = 0;
 };
 
-// The shape that both broadcast to by NumPy's rules. Throws Error "[op] expected shapes that broadcast together, got
-// ..."
+// The shape that both broadcast to by NumPy's rules. Throws Error "[op] expected shapes that broadcast
+// together, got ..."
 Shape broadcast(const Shape& a, const Shape& b, const char* op);
 // Whether an array of shape `from` broadcasts to `to` by NumPy's rules.
 bool broadcasts_to(const Shape& from, const Shape& to);

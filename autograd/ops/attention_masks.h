@@ -9,7 +9,7 @@ namespace plumb::detail {
 // the current module path. Error messages begin with `op`.
 AttentionCall make_call(const char* op, std::int64_t batch, std::int64_t heads, std::int64_t queries, std::int64_t keys,
                         std::int64_t head_dim, const Tensor& like, const AttentionOptions& options);
-// The same for q [B, H, N, E] and k, v [B, H, M, E] with M > 0, which are checked too.
+// Makes the call for q [B, H, N, E] and k, v [B, H, M, E] with M > 0. Throws Error if their shapes do not fit.
 AttentionCall make_call(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
                         const AttentionOptions& options);
 

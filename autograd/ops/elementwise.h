@@ -91,7 +91,7 @@ bool allclose(const Tensor& a, const Tensor& b, double relative = 1e-5, double a
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
 Tensor where(const Tensor& mask, const Tensor& a, double b);
 Tensor where(const Tensor& mask, double a, const Tensor& b);
-// The same for two numbers: a constant in f32, f64 or bf16 on the device of the mask.
+// Selects between two numbers by a mask (u8): a constant in f32, f64 or bf16 on the device of the mask.
 Tensor where(const Tensor& mask, double a, double b, DType dtype = defaults().dtype);
 // value where the mask (u8) is not 0, else x.
 inline Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) { return where(mask, value, x); }

@@ -12,13 +12,14 @@ namespace plumb {
 
 // ---- shapes (movement.cpp, shape.cpp)
 
-// The same elements with another shape; shares the buffer. Throws Error if the number of elements differs.
+// Gives x another shape; shares the buffer. Throws Error if the number of elements differs.
 Tensor reshape(const Tensor& x, const Shape& shape);
-// The same; one extent may be -1, which stands for the extent that the others leave: reshape(x, {batch, -1}).
+// Gives x another shape; one extent may be -1, which stands for the extent that the others leave:
+// reshape(x, {batch, -1}).
 Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents);
 // Reorders axes: axis i of the result is axis axes[i] of x.
 Tensor permute(const Tensor& x, const Axes& axes);
-// Swaps two axes.
+// Swaps two axes, by default the last two.
 Tensor transpose(const Tensor& x, int axis_a = -2, int axis_b = -1);
 // x without its axes of extent 1; shares the buffer.
 Tensor squeeze(const Tensor& x);
@@ -57,10 +58,10 @@ Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& repeats);
 Tensor repeat_interleave(const Tensor& x, std::int64_t count, int axis);
 // x in reverse order along each of the axes; {} means all axes.
 Tensor flip(const Tensor& x, const Axes& axes = {});
-// Shifts x along the axis: x[i] moves to index i + shift, and around the end to the start.
+// Shifts x along the axis: x[i] moves to index i + shift. An element that passes the end continues at the start.
 Tensor roll(const Tensor& x, std::int64_t shift, int axis);
-// x [.., M, N], floating, with 0 above (tril) or below (triu) a diagonal. It starts at column `diagonal`, or, if
-// negative, at row -diagonal.
+// x [.., M, N], floating, with 0 above (tril) or below (triu) a diagonal, which starts at column `diagonal`. A
+// negative `diagonal` starts at row -diagonal.
 Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
 Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
 // For a vector [N], the matrix with the vector on the given diagonal and 0 elsewhere. For a matrix, the vector of its
@@ -72,10 +73,10 @@ Tensor trace(const Tensor& x);
 Tensor clone(const Tensor& x);
 
 // ---- elements chosen by index (movement.cpp, along_axis.cpp)
-// Indices are i64 in 0 .. extent - 1 and constants. An index out of range throws Error on the host. On cuda, where no
-// check waits for indices, the element becomes NaN (-1 for integers) or is not added; anomaly mode (autograd/debug.h)
-// throws Error there too. Indices may repeat: gradients are added in the order of the indices, so that results are the
-// same in every run.
+// Indices are i64 in 0 .. extent - 1 and constants. An index out of range throws Error on the host. On cuda, a check
+// would have to wait for the indices. There the element becomes NaN (-1 for integers) or is not added; only anomaly
+// mode (autograd/debug.h) throws Error. Indices may repeat: gradients are added in the order of the indices, so that
+// results are the same in every run.
 
 // The rows of x [V, ..] at index [..] -> [index.., ..].
 Tensor gather(const Tensor& x, const Tensor& index);

@@ -15,16 +15,17 @@ class Axes : public std::vector<int> {
   Axes(int axis) : std::vector<int>{axis} {}  // NOLINT(google-explicit-constructor): one axis stands for a list of one
 };
 
-// Sum and mean.
+// The sum, or the mean, over the axes. mean() throws Error if there is no element.
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-// Product; 1 for no elements. Derivatives are exact even next to zeros.
+// The product over the axes; 1 for no elements. Derivatives are exact even next to zeros.
 Tensor prod(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-// Largest and smallest element. Equal extremes share the gradient.
+// The largest, or the smallest, element over the axes. Equal extremes share the gradient. Throws Error if there is no
+// element.
 Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 Tensor min(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-// Variance in two passes: the sum of squared distances from the mean, divided by n - correction. A correction of 0 is
-// NumPy's default and the one of norms; 1 gives the unbiased estimate, PyTorch's default.
+// Variance in two passes: the sum of squared distances from the mean, divided by n - correction. 0 is NumPy's
+// default and what norms use; 1 gives the unbiased estimate, PyTorch's default. Throws Error unless correction < n.
 Tensor var(const Tensor& x, const Axes& axes = {}, bool keep_axes = false, double correction = 0);
 // Standard deviation: sqrt(var(..)) with the same default correction; the derivative is 0 where it is 0. (It is not
 // called `std`, because that is the namespace of the standard library.)

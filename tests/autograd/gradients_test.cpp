@@ -36,7 +36,7 @@ TEST_CASE("the mean of the gradients of micro-batches is the gradient of the who
   for (std::size_t i = 0; i < 3; ++i) CHECK(g["w"].values()[i] == Approx(whole["w"].values()[i]));
 }
 
-TEST_CASE("sums match entries by variable and keep entries of one summand") {
+TEST_CASE("a sum of gradients matches entries by variable and keeps entries that one summand lacks") {
   const Tensor a = named("a", {1, 2}), b = named("b", {3, 4}), c = named("c", {5});
   const Gradients first = backward(sum(a * a) + sum(c)), second = backward(sum(a * b)), both = first + second;
   CHECK(both.loss() == 10 + 11);

@@ -161,7 +161,7 @@ TEST_CASE("maximum and minimum: NaN is passed on, and ties share the gradient") 
     CHECK(of_larger[1].values() == Values{1, 0.5, 0});
     CHECK(of_smaller[0].values() == Values{1, 0.5, 0});
     CHECK(of_smaller[1].values() == Values{0, 0.5, 1});
-    // The same with a number.
+    // maximum and minimum of a tensor and a number.
     const Tensor capped = minimum(a, 2), floored = maximum(a, 2);
     CHECK((floored.dtype() == where.dtype && floored.device() == where.device));
     CHECK(slice(floored, 0, 0, 3).values() == Values{2, 2, 3});

@@ -49,7 +49,7 @@ class Judge {
 
   // Compares an answer, such as "out.y" or "grad.in.x"; an error above the limit is a failure.
   void answer(const std::string& name, const Tensor& ours);
-  // The same, but without a limit.
+  // Records the error of an answer without a limit.
   void report(const std::string& name, const Tensor& ours);
   // Answers the gradients of y (fed with cot.y) or of a scalar loss, with respect to inputs and parameters, which are
   // given under their names in the case.
