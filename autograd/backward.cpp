@@ -17,8 +17,8 @@ enum class Graph { keep, consume, record };
 
 using NodeSet = std::unordered_set<const Node*>;
 
-// Returns the nodes at or behind `root` through which a gradient reaches one of `targets`. The search does not go
-// beyond `stops`.
+// Returns the nodes at or behind `root` through which a gradient reaches one of `targets`. The
+// search does not go beyond `stops`.
 NodeSet on_the_way(const std::shared_ptr<Node>& root, const NodeSet& targets, const NodeSet& stops) {
   std::vector<const Node*> found{root.get()};
   NodeSet seen{root.get()};
@@ -97,8 +97,8 @@ struct Taking {
 };
 thread_local Taking taking;
 
-// Walks from `root` to the variables, or to `targets` if they are given. Returns the gradients of those found, newest
-// first.
+// Walks from `root` to the variables, or to `targets` if they are given. Returns the gradients
+// of those found, newest first.
 std::vector<Reached> propagate(const std::shared_ptr<Node>& root, Tensor dy, const NodeSet* targets,
                                const NodeSet& stops, Graph graph) {
   const PhaseScope phase("backward");

@@ -1,5 +1,5 @@
-// backward() and grad(): gradients of tensors. The graph is walked with loops, not with recursion, so only memory
-// limits its depth.
+// backward() and grad(): gradients of tensors. The graph is walked with loops, not with recursion, so
+// only memory limits its depth.
 #pragma once
 
 #include <optional>

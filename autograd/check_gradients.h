@@ -11,8 +11,8 @@ namespace plumb {
 struct CheckGradientsOptions {
   int order = 1;       // 2: also check the gradients of the gradients
   double step = 1e-5;  // the step h of the central difference
-  // The largest allowed |analytic - numeric| / max(1, |numeric|). In f64 with h = 1e-5, smooth functions give errors of
-  // about 1e-9.
+  // The largest allowed |analytic - numeric| / max(1, |numeric|). In f64 with h = 1e-5, smooth
+  // functions give errors of about 1e-9.
   double tolerance = 1e-6;
   std::uint64_t seed = 0;  // seed of the random cotangent and of random directions
   // Inputs with more elements than this are checked along random directions instead of element by element.

@@ -22,8 +22,8 @@ class AnomalyMode {
 bool all_finite(const Array& a);
 
 namespace detail {
-// Pauses the checks while a backward function runs: only its result is checked, under the name of its op, and not each
-// step inside it.
+// Pauses the checks while a backward function runs: only its result is checked, under the name of its op,
+// and not each step inside it.
 class PauseAnomalyMode {
  public:
   [[nodiscard("checks are paused while it lives; name it: PauseAnomalyMode guard;")]] PauseAnomalyMode();

@@ -26,9 +26,9 @@ struct JacobianMeasure {
 // elements. It is 1 for an isometry. Bachlechner et al. 2020 (ReZero) report this number for their networks. If f
 // treats the rows of x [B, n] separately, J has one block for each row, and the result is the mean over rows.
 //
-// The estimate is the mean of ||J^T v||^2 over random v of +1 and -1 (Hutchinson 1990); it is unbiased. f runs once. v
-// depends only on (seed, probe), so equal calls give equal results. Sums are f64. A value that is not finite is
-// returned unchanged.
+// The estimate is the mean of ||J^T v||^2 over random v of +1 and -1 (Hutchinson 1990); it is unbiased. f runs
+// once. v depends only on (seed, probe), so equal calls give equal results. Sums are f64. A value that is not
+// finite is returned unchanged.
 //   mean_squared_singular_value([&](const Tensor& x) { return block(x); }, random_normal({1, T, D}, seed, "x"))
 // Throws Error if x or f(x) is not floating or has no elements, or if an option is out of range.
 JacobianMeasure mean_squared_singular_value(const std::function<Tensor(const Tensor&)>& f, const Tensor& x,

@@ -10,8 +10,8 @@
 
 namespace plumb {
 
-// A tensor that is kept for the backward pass. Reading it throws Error if its buffer was changed in place in the
-// meantime.
+// A tensor that is kept for the backward pass. Reading it throws Error if its buffer was
+// changed in place in the meantime.
 class Saved {
  public:
   explicit Saved(const Tensor& tensor) : tensor_(tensor), version_(tensor.defined() ? tensor.array().version() : 0) {}
@@ -34,10 +34,10 @@ class Saved {
   std::uint32_t version_;
 };
 
-// A backward function: returns the gradient of each input, given the gradient dy of the output y. An undefined gradient
-// counts as zero. Each gradient has the dtype and device of its input, and the shape of the input or one that the input
-// broadcasts to, such as the shape of y; the engine sums it to the shape of the input. The engine throws Error for any
-// other gradient.
+// A backward function: returns the gradient of each input, given the gradient dy of the output y. An undefined
+// gradient counts as zero. Each gradient has the dtype and device of its input, and the shape of the input or one that
+// the input broadcasts to, such as the shape of y; the engine sums it to the shape of the input. The engine throws
+// Error for any other gradient.
 using Backward = std::function<Tensors(const Tensor& dy, const Tensor& y)>;
 
 // An op that was recorded in the graph, or a variable. A variable has no backward function.
@@ -87,14 +87,14 @@ void check_finite(const char* op, const Array& y);
 // Returns the elements of `numbers` (i64) on the host, for an op that checks them. Outside anomaly mode, returns an
 // undefined array if they are on a GPU: there the kernels turn invalid numbers into NaN, and no check waits for them.
 Array numbers_to_check(const Array& numbers);
-// Lets the backward function of a fused op save a pass over memory. Returns the sum of the gradients that input i has
-// received from other ops so far, if no other tensor uses its buffer; else an undefined array. The caller must add its
-// gradient to this array in place and return it as the gradient of input i. Always undefined while a graph of the
-// gradient is recorded.
+// Lets the backward function of a fused op save a pass over memory. Returns the sum of the gradients that input i
+// has received from other ops so far, if no other tensor uses its buffer; else an undefined array. The caller must
+// add its gradient to this array in place and return it as the gradient of input i. Always undefined while a graph
+// of the gradient is recorded.
 Array take_gradient(std::size_t i);
 
-// A backward function takes (dy), or (dy, y) if it reads the output. Only in the second case is the output kept, and
-// only its data.
+// A backward function takes (dy), or (dy, y) if it reads the output. Only in the second case is the
+// output kept, and only its data.
 template <class F>
 inline constexpr bool reads_output = std::is_invocable_v<F, const Tensor&, const Tensor&>;
 template <class F>

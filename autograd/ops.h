@@ -81,8 +81,8 @@ Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options);
 struct BatchStatistics {
   Tensor mean, variance;
 };
-// Computes the mean and the variance of each channel of x [B, C, H, W] over (B, H, W). The variance is divided by B H W
-// (biased).
+// Computes the mean and the variance of each channel of x [B, C, H, W] over (B, H, W). The variance
+// is divided by B H W (biased).
 BatchStatistics batch_statistics(const Tensor& x);
 // Batch norm (Ioffe, Szegedy 2015) of x [B, C, H, W]: weight (x - mean) / sqrt(variance + eps) + bias; weight and bias
 // [C]. The first function uses the statistics of this batch, and gradients flow through them (training). The second
@@ -171,10 +171,10 @@ Tensor attention_talking(const Tensor& q, const Tensor& k, const Tensor& v, cons
 
 // ---- residual branches (ops/dropout.cpp, ops/gated_residual.cpp)
 
-// Dropout: each element is 0 with probability p, else x / (1 - p). p in [0, 1) is rounded to the 16 bits of a draw: p
-// below 2^-17 drops nothing, and p that rounds to 1 throws Error. Draws depend on seed, step, module path and element
-// (sample-major). Throws Error if p > 0 and no RandomScope is open. The op always drops; nn::Dropout is the layer that
-// eval() turns off.
+// Dropout: each element is 0 with probability p, else x / (1 - p). p in [0, 1) is rounded to the 16 bits of a draw:
+// p below 2^-17 drops nothing, and p that rounds to 1 throws Error. Draws depend on seed, step, module path and
+// element (sample-major). Throws Error if p > 0 and no RandomScope is open. The op always drops; nn::Dropout is the
+// layer that eval() turns off.
 Tensor dropout(const Tensor& x, double p);
 // Residual sum: skip + row_scale[sample] * gate * branch. skip and branch [B, .., D]; gate [1], [D] or undefined;
 // row_scale [B], a constant, or undefined.

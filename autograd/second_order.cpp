@@ -28,8 +28,8 @@ Tensors each(const Tensors& x, F&& f) {
   return y;
 }
 
-// The largest eigenvalue of a symmetric tridiagonal matrix and its eigenvector, whose elements are the coordinates in
-// the Lanczos basis.
+// The largest eigenvalue of a symmetric tridiagonal matrix and its eigenvector, whose elements are the
+// coordinates in the Lanczos basis.
 struct Ritz {
   double value;
   std::vector<double> vector;
@@ -139,8 +139,8 @@ Tensors hvp(const Tensor& loss, const Tensors& parameters, const Tensors& v) {
   return HessianProduct(loss, parameters)(v);
 }
 
-// The Lanczos iteration: a basis q_0, q_1, .. in which A is tridiagonal, A q_k = beta_(k-1) q_(k-1) + alpha_k q_k +
-// beta_k q_(k+1).
+// The Lanczos iteration: a basis q_0, q_1, .. in which A is tridiagonal, A q_k = beta_(k-1) q_(k-1) +
+// alpha_k q_k + beta_k q_(k+1).
 TopEigenvalue top_eigenvalue(const std::function<Tensors(const Tensors&)>& product, const Tensors& like,
                              const TopEigenvalueOptions& o) {
   check(!like.empty(), "[top_eigenvalue] expected at least one tensor, got none");

@@ -15,8 +15,8 @@ namespace plumb {
 // ---- vectors of tensors
 // Two vectors in one call must have the same shapes, dtypes and devices, else Error is thrown.
 
-// The inner product of two vectors, as a scalar tensor: an op with derivatives of any order. Throws Error for empty
-// lists.
+// The inner product of two vectors, as a scalar tensor: an op with derivatives of any order.
+// Throws Error for empty lists.
 Tensor dot(const Tensors& a, const Tensors& b);
 // Returns factor x.
 Tensors scale(const Tensors& x, double factor);
@@ -29,9 +29,9 @@ Tensors random_normal_like(const Tensors& x, std::uint64_t seed, std::string_vie
 
 // ---- products with the Hessian H of a scalar
 
-// The product H v, for v like the parameters: the exact derivative of the gradient along v, computed by differentiating
-// the graph of the gradient (Pearlmutter 1994 describes this product). It is 0 where the gradient is constant. The loss
-// keeps its graph.
+// The product H v, for v like the parameters: the exact derivative of the gradient along v, computed by
+// differentiating the graph of the gradient (Pearlmutter 1994 describes this product). It is 0 where the gradient is
+// constant. The loss keeps its graph.
 Tensors hvp(const Tensor& loss, const Tensors& parameters, const Tensors& v);
 
 // Products H v for several v: the gradient and its graph are computed once and kept as long as the object lives.

@@ -60,19 +60,19 @@ class Tensor {
   DType dtype() const { return array_.dtype(); }
   Device device() const { return array_.device(); }
 
-  // Whether gradients flow to this tensor: it is a variable that is not frozen, or it was computed from one while the
-  // graph was recorded.
+  // Whether gradients flow to this tensor: it is a variable that is not frozen, or it was computed from one
+  // while the graph was recorded.
   bool requires_grad() const;
   // The node of this tensor in the graph; null for a constant.
   const std::shared_ptr<Node>& node() const { return node_; }
   // A constant with the same data: shares the buffer and has no node.
   Tensor detach() const { return Tensor(array_); }
-  // x[i, ..], without the first axis. A negative i counts from the end. Gradients flow through it. Throws Error if i is
-  // out of range.
+  // x[i, ..], without the first axis. A negative i counts from the end. Gradients flow through it.
+  // Throws Error if i is out of range.
   Tensor operator[](std::int64_t i) const;
 
-  // The only element, as a double. Waits for it. Throws Error if the tensor is undefined or has not exactly one
-  // element.
+  // The only element, as a double. Waits for it. Throws Error if the tensor is undefined or
+  // has not exactly one element.
   double item() const { return plumb::item(array_); }
   // All elements, row-major, as doubles. Waits for them. Throws Error if the tensor is undefined.
   std::vector<double> values() const { return to_vector(array_); }
@@ -110,8 +110,8 @@ inline Tensor variable(const Tensor& value) { return variable(value.array()); }
 Tensor full(const Shape& shape, double value, Defaults where = defaults());
 inline Tensor zeros(const Shape& shape, Defaults where = defaults()) { return full(shape, 0, where); }
 inline Tensor ones(const Shape& shape, Defaults where = defaults()) { return full(shape, 1, where); }
-// A tensor with the shape, dtype and device of `x` whose elements are all `value`, 0 or 1. Throws Error if x is
-// undefined.
+// A tensor with the shape, dtype and device of `x` whose elements are all `value`, 0 or 1.
+// Throws Error if x is undefined.
 Tensor full_like(const Tensor& x, double value);
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
@@ -156,8 +156,8 @@ Tensor integers(const NestedList<std::int64_t>& values, D device) {
   return integers(values);
 }
 
-// The floating sequence begin, begin + step, .., up to but not including `end`. Throws Error unless the step leads from
-// begin towards end.
+// The floating sequence begin, begin + step, .., up to but not including `end`. Throws Error unless the step
+// leads from begin towards end.
 Tensor arange(double begin, double end, double step = 1, Defaults where = defaults());
 // The sequence 0, 1, 2, .. up to but not including `end`, floating.
 Tensor arange(double end, Defaults where = defaults());

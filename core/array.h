@@ -57,8 +57,8 @@ class Array {
   // The size of all elements in bytes.
   std::size_t size_in_bytes() const { return static_cast<std::size_t>(numel_) * size_of(dtype_); }
 
-  // An array with the same elements and another shape; shares the buffer. Throws Error if the number of elements
-  // differs.
+  // An array with the same elements and another shape; shares the buffer. Throws Error if
+  // the number of elements differs.
   Array reshaped(const Shape& shape) const;
 
   // The number of in-place changes that were recorded for the buffer. The backward pass compares it to detect that a
@@ -150,8 +150,8 @@ std::vector<double> to_vector(const Array& a);
 // The only element of `a`, converted to double from any dtype. Waits for the kernels that `a` depends on. Throws Error
 // if `a` is undefined or has not exactly one element.
 double item(const Array& a);
-// `a` itself if it is on `device`, else a copy there. A copy from a device to the host waits for the kernels that `a`
-// depends on.
+// `a` itself if it is on `device`, else a copy there. A copy from a device to the host waits for the
+// kernels that `a` depends on.
 Array to_device(const Array& a, Device device);
 // `a` itself if it is undefined or in host memory, else a copy in host memory. For host code that reads elements.
 inline Array on_host(const Array& a) { return in_host_memory(a.device()) ? a : to_device(a, Device::cpu); }

@@ -20,8 +20,8 @@ void sync_folder_of(const std::filesystem::path& path);
 // Returns the bytes of a file. Throws Error with the path and the system's reason.
 std::string read_file(const std::filesystem::path& path);
 
-// Whether `path` has the name of a temporary file of write_file_atomically(). A killed process leaves such files
-// behind.
+// Whether `path` has the name of a temporary file of write_file_atomically(). A killed
+// process leaves such files behind.
 bool is_temporary_file(const std::filesystem::path& path);
 
 }  // namespace plumb

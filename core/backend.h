@@ -89,8 +89,8 @@ struct AttentionCall {
   }
 };
 
-// Options of a 2-d convolution, the same along both axes: the input gets `padding` zeros on each side, and the filter
-// moves by `stride`.
+// Options of a 2-d convolution, the same along both axes: the input gets `padding` zeros on each side, and
+// the filter moves by `stride`.
 struct Conv2dOptions {
   std::int64_t stride = 1, padding = 0;
   // The extent of the output for an input of extent `extent` and a filter of extent `kernel`.
@@ -216,8 +216,8 @@ inline thread_local bool profiling = false;      // whether a Profile of this th
 const Kernels& profiled_kernels(Device device);  // the same kernels; each call is recorded
 }  // namespace detail
 
-// The kernels of a device, or of the device that `a` is on. While a Profile records, each call is timed. Throws Error
-// like cuda_kernels().
+// The kernels of a device, or of the device that `a` is on. While a Profile records, each call is timed.
+// Throws Error like cuda_kernels().
 inline const Kernels& kernels(Device device) {
   return detail::profiling ? detail::profiled_kernels(device) : detail::kernels_of(device);
 }
@@ -228,9 +228,9 @@ inline const Kernels& kernels(const Array& a) { return kernels(a.device()); }
 double sum_of_squares(std::span<const Array> arrays);
 inline double sum_of_squares(const Array& a) { return sum_of_squares(std::span(&a, 1)); }
 
-// The number of threads of the cpu backend, including the calling thread. 0 means every processor that the process may
-// use; OMP_NUM_THREADS is ignored. No setting is needed for how these threads wait (docs/numerics.md: "Threads that
-// wait").
+// The number of threads of the cpu backend, including the calling thread. 0 means every processor that the
+// process may use; OMP_NUM_THREADS is ignored. No setting is needed for how these threads wait
+// (docs/numerics.md: "Threads that wait").
 void set_num_threads(int n);
 int num_threads();
 // The same seed and number of threads always give the same bits. In strict mode, any number of threads gives the same

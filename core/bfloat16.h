@@ -33,9 +33,9 @@ struct bfloat16 {
     if ((x & 0x7fffffff) > 0x7f800000) return static_cast<std::uint16_t>(x >> 16 | 0x40);
     return static_cast<std::uint16_t>((x + 0x7fff + (x >> 16 & 1)) >> 16);
   }
-  // Rounds a double to an f32 by round-to-odd: if x is not an f32, the result is the neighbour of x, towards 0 or away
-  // from 0, whose last bit is odd. Rounding that to bfloat16 gives the same as rounding x directly (Boldo, Melquiond
-  // 2008).
+  // Rounds a double to an f32 by round-to-odd: if x is not an f32, the result is the neighbour of x,
+  // towards 0 or away from 0, whose last bit is odd. Rounding that to bfloat16 gives the same as rounding x
+  // directly (Boldo, Melquiond 2008).
   static constexpr float to_odd(double x) {
     const float nearest = static_cast<float>(x);
     const double back = nearest;

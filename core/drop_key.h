@@ -16,8 +16,8 @@ enum class EmptyRow {
   paper      // uniform probabilities over all keys; the scores count as constants
 };
 
-// The keys that one draw drops. The shapes block and cross draw seeds on the grid of patches; each seed drops the cells
-// around it.
+// The keys that one draw drops. The shapes block and cross draw seeds on the grid of patches; each
+// seed drops the cells around it.
 enum class DropShape {
   plain,  // the key itself
   block,  // the window x window square around a seed; a seed counts only if its window fits (the paper's window is 3)
@@ -44,9 +44,9 @@ EmptyRow empty_row_named(const std::string& name);
 DropShape drop_shape_named(const std::string& name);
 DropSharing drop_sharing_named(const std::string& name);
 
-// The grid of patches: the last height * width keys, row by row. Keys before them, such as a class token, are not on
-// the grid, and the shapes block and cross never drop them. 0 x 0 means that there is no grid. Each side is below
-// 65536.
+// The grid of patches: the last height * width keys, row by row. Keys before them, such as a class
+// token, are not on the grid, and the shapes block and cross never drop them. 0 x 0 means that there is
+// no grid. Each side is below 65536.
 struct KeyGrid {
   std::int64_t height = 0, width = 0;
   // The number of cells of the grid; 0 if there is no grid.
@@ -70,8 +70,8 @@ std::vector<std::uint8_t> dropped_by_seeds(DropShape shape, std::int64_t height,
 //          away from the border.
 double drop_seed_rate(DropShape shape, double rate, KeyGrid grid, std::int64_t window);
 
-// The DropKey settings of an attention call. The rate is rounded to the 16 bits of a draw: a seed rate below 2^-17
-// drops nothing.
+// The DropKey settings of an attention call. The rate is rounded to the 16 bits of a draw: a seed
+// rate below 2^-17 drops nothing.
 struct KeyMask {
   std::uint32_t threshold = 0;   // round(65536 p), with p the rate of a key (plain) or of a seed; 0: no DropKey
   std::uint64_t random_key = 0;  // random_key(seed, path)

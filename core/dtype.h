@@ -32,8 +32,8 @@ inline std::size_t size_of(DType dtype) {
 
 // Whether ops compute in this type: f32 or f64.
 inline bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
-// Whether the type is f32, f64 or bf16. bf16 is only passed between fused ops; an op that takes bf16 says so, and
-// cast() converts.
+// Whether the type is f32, f64 or bf16. bf16 is only passed between fused ops; an op that takes bf16
+// says so, and cast() converts.
 inline bool is_real(DType dtype) { return is_float(dtype) || dtype == DType::bf16; }
 
 // The DType of a C++ element type; any other type does not compile.

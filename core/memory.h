@@ -19,8 +19,8 @@ struct Traffic {
   std::uint64_t copies = 0;        // copies within the device
   std::uint64_t synchronizations = 0;  // waits of the host for all work of the device; each download is one
   std::uint64_t readbacks = 0;         // copies to the host that do not wait when they are requested (core/readback.h)
-  // How often the host waited for work of an earlier step while later work was under way: for a readback, or for space
-  // to upload.
+  // How often the host waited for work of an earlier step while later work was under way: for a
+  // readback, or for space to upload.
   std::uint64_t paced = 0;
 };
 

@@ -50,8 +50,8 @@ using Pool = std::conditional_t<buffers_are_reused, Heap, System>;
 
 constexpr std::size_t large_from = std::size_t{64} << 10;  // bytes
 
-// Tests set this environment variable to fill fresh buffers with NaN, so that a kernel that reads unwritten memory
-// fails.
+// Tests set this environment variable to fill fresh buffers with NaN, so that a kernel that
+// reads unwritten memory fails.
 const bool fills_fresh_buffers = std::getenv("PLUMB_FILL_FRESH_BUFFERS") != nullptr;
 
 class Cache {

@@ -31,8 +31,8 @@ struct Storage {
   std::shared_ptr<Storage> whole_;
 };
 
-// Whether freed memory is reused without asking the system. Not under AddressSanitizer, which puts red zones around
-// every buffer.
+// Whether freed memory is reused without asking the system. Not under AddressSanitizer, which puts
+// red zones around every buffer.
 #if defined(__SANITIZE_ADDRESS__)
 #define PLUMB_ADDRESS_SANITIZER
 #elif defined(__has_feature)
@@ -46,8 +46,8 @@ inline constexpr bool buffers_are_reused = false;
 inline constexpr bool buffers_are_reused = true;
 #endif
 
-// The memory use of this process's arrays on a device. Devices that share a memory (reference and cpu) share the
-// numbers.
+// The memory use of this process's arrays on a device. Devices that share a memory
+// (reference and cpu) share the numbers.
 struct MemoryStats {
   std::size_t in_use;                // bytes of live storages, each rounded up to 64
   std::size_t peak;                  // highest in_use since the last reset_peak_memory()

@@ -1,5 +1,5 @@
-// Elementwise primitives. Formulas of gradients ignore broadcasting, because the engine sums each gradient to the shape
-// of its input.
+// Elementwise primitives. Formulas of gradients ignore broadcasting, because the engine sums each
+// gradient to the shape of its input.
 #include <cmath>
 #include <numbers>
 

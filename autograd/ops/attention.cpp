@@ -108,9 +108,9 @@ namespace {
 
 using detail::make_call;
 
-// The backward pass in ops that are recorded. With P = softmax(scale q k^T) under the call's masks and A = dropped(P):
-// dv = A^T dy, dA = dy v^T, dS = P (dP - sum(P dP)), dq = scale dS k, dk = scale dS^T q. The result of the forward pass
-// is not needed.
+// The backward pass in ops that are recorded. With P = softmax(scale q k^T) under the call's masks and A =
+// dropped(P): dv = A^T dy, dA = dy v^T, dS = P (dP - sum(P dP)), dq = scale dS k, dk = scale dS^T q. The result of
+// the forward pass is not needed.
 Tensors recorded_backward(const AttentionCall& call, const Tensor& keep, const Tensor& dy, const Tensor& q,
                           const Tensor& k, const Tensor& v) {
   const Tensor scaled = q * call.scale, p = detail::masked_softmax(call, keep, matmul(scaled, k, false, true));
@@ -118,8 +118,8 @@ Tensors recorded_backward(const AttentionCall& call, const Tensor& keep, const T
   return {matmul(ds, k) * call.scale, matmul(ds, scaled, true), matmul(detail::dropped(call, p), dy, true)};
 }
 
-// The layout of heads in an array [B, H, T, E], and of part `which` of a packed array [B, T, parts * D]. A is Array, or
-// Out for results.
+// The layout of heads in an array [B, H, T, E], and of part `which` of a packed array [B, T, parts * D]. A
+// is Array, or Out for results.
 template <class A>
 HeadsOf<A> heads_of(const A& a) {
   return {a, 0, a.dim(1) * a.dim(2) * a.dim(3), a.dim(2) * a.dim(3), a.dim(3)};

@@ -1,5 +1,5 @@
-// Softmax of attention scores under the masks of a call, and dropout of probabilities. Kernels draw the masks and do
-// not store them.
+// Softmax of attention scores under the masks of a call, and dropout of probabilities. Kernels draw the
+// masks and do not store them.
 #include "autograd/node.h"
 #include "autograd/ops/attention_masks.h"
 #include "autograd/ops/second.h"

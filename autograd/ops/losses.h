@@ -12,8 +12,8 @@ namespace plumb {
 // (1 - s) onehot + s / C. A label out of range throws Error on the host. On cuda, it makes the loss NaN, because a
 // check would have to wait for the labels; in anomaly mode (autograd/debug.h), it throws Error there too.
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing = 0);
-// The mean cross entropy of the rows of logits with a target of probabilities, both [.., C]. The target must be a
-// constant.
+// The mean cross entropy of the rows of logits with a target of probabilities, both [.., C].
+// The target must be a constant.
 Tensor soft_cross_entropy(const Tensor& logits, const Tensor& target);
 // The fraction of rows of logits [.., C] whose argmax is the label, in [0, 1]; labels i64 [..] as in cross_entropy().
 // Waits for the result.

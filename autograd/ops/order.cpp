@@ -1,5 +1,5 @@
-// Sorting along an axis. Indices are computed on the host; take_along_axis() then moves the values, and gradients flow
-// back through it.
+// Sorting along an axis. Indices are computed on the host; take_along_axis() then moves the values, and
+// gradients flow back through it.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -20,8 +20,8 @@ Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 // The product over the axes; 1 for no elements. Derivatives are exact even next to zeros.
 Tensor prod(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-// The largest, or the smallest, element over the axes. Equal extremes share the gradient. Throws Error if there is no
-// element.
+// The largest, or the smallest, element over the axes. Equal extremes share the gradient. Throws
+// Error if there is no element.
 Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 Tensor min(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 // Variance in two passes: the sum of squared distances from the mean, divided by n - correction. 0 is NumPy's
@@ -32,8 +32,8 @@ Tensor var(const Tensor& x, const Axes& axes = {}, bool keep_axes = false, doubl
 Tensor stddev(const Tensor& x, const Axes& axes = {}, bool keep_axes = false, double correction = 0);
 // Euclidean norm: the square root of the sum of squares. The derivative is 0 where it is 0.
 Tensor norm(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-// log(sum(exp(x))), computed without overflow. If all elements are -infinity, the result is -infinity and its
-// derivatives are 0.
+// log(sum(exp(x))), computed without overflow. If all elements are -infinity, the result is
+// -infinity and its derivatives are 0.
 Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 // Whether any element, or every element, is not 0; NaN counts as not 0. x has any dtype; the result is a mask u8. For
 // no elements, any is 0 and all is 1.
@@ -49,16 +49,16 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape);
 // Cumulative sum along the axis: y[k] = x[0] + .. + x[k], added in this order.
 Tensor cumsum(const Tensor& x, int axis);
 
-// The result of sorting a floating x. NaN counts as larger than any number; equal elements keep the order of their
-// indices. Indices are i64 and have no gradient; values have one. The indices are computed on the host, so sorting
-// waits for x.
+// The result of sorting a floating x. NaN counts as larger than any number; equal elements keep the order of
+// their indices. Indices are i64 and have no gradient; values have one. The indices are computed on the
+// host, so sorting waits for x.
 struct Ordered {
   Tensor values, indices;  // values = take_along_axis(x, indices, axis)
 };
 // Sorts along the axis.
 Ordered sort(const Tensor& x, int axis = -1, bool descending = false);
-// The k largest elements along the axis, largest first; or the k smallest, smallest first. 0 <= k <= extent of the
-// axis.
+// The k largest elements along the axis, largest first; or the k smallest, smallest first.
+// 0 <= k <= extent of the axis.
 Ordered topk(const Tensor& x, std::int64_t k, int axis = -1, bool largest = true);
 // The indices of sort().
 Tensor argsort(const Tensor& x, int axis = -1, bool descending = false);

@@ -1,5 +1,5 @@
-// Products with the Hessian compared with known values, and its largest eigenvalue compared with matrices whose
-// eigenvalues are known.
+// Products with the Hessian compared with known values, and its largest eigenvalue compared with matrices
+// whose eigenvalues are known.
 #include <cmath>
 #include <numbers>
 

@@ -65,8 +65,8 @@ TEST_CASE("f32 and f64 round to the nearest bfloat16, ties to even") {
     }
     REQUIRE(bfloat16(x).bits == nearest_bits(x));
   }
-  // Between two neighbours: their middle, and the doubles next to it. Rounding these to f32 first would give the
-  // middle.
+  // Between two neighbours: their middle, and the doubles next to it. Rounding these to f32
+  // first would give the middle.
   for (unsigned bits = 0; bits < 0x7f80; bits += 1 + bits % 7) {
     const double middle = (value_of(bits) + value_of(bits + 1)) / 2;
     for (double x : {middle, std::nextafter(middle, 0), std::nextafter(middle, 1e300), -middle,

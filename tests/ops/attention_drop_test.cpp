@@ -1,5 +1,5 @@
-// DropKey in attention: every shape, sharing and policy for empty rows, in the fused and the composed form, on both
-// backends.
+// DropKey in attention: every shape, sharing and policy for empty rows, in the fused and the
+// composed form, on both backends.
 #include <algorithm>
 #include <cmath>
 

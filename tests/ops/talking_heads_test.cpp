@@ -87,8 +87,8 @@ TEST_CASE("talking heads drop keys after the first mixing and probabilities afte
   const AttentionOptions drop_key{.drop_key = 0.5};
   CHECK(relative_error(attention_talking(in.q, in.k, in.v, nothing, one, in.weight, in.bias, drop_key),
                        attention(in.q * 0, in.k, in.v, drop_key)) < 1e-13);
-  // Mixed probabilities that are all 1 are dropped afterwards: the output counts the survivors of 9 keys, each
-  // multiplied by 2.
+  // Mixed probabilities that are all 1 are dropped afterwards: the output counts the survivors of
+  // 9 keys, each multiplied by 2.
   const Tensor counts = attention_talking(in.q, in.k, in.v * 0 + 1, in.weight, in.bias, nothing, one, {.dropout = 0.5});
   double total = 0;
   for (double count : counts.values()) {

@@ -1,5 +1,5 @@
-// Cases that random numbers do not reach: values at the ends of their domain, derivatives at kinks and ties, and ops
-// that return integers.
+// Cases that random numbers do not reach: values at the ends of their domain, derivatives at kinks and ties,
+// and ops that return integers.
 #include <cmath>
 #include <limits>
 

@@ -1,6 +1,6 @@
-// Rows of zeros, and queries without keys, in every op that normalises. The tests check the values that autograd/ops.h
-// states, and that gradients of first and second order have no NaN: in every dtype, fused and composed, on every
-// device.
+// Rows of zeros, and queries without keys, in every op that normalises. The tests check the values that
+// autograd/ops.h states, and that gradients of first and second order have no NaN: in every dtype, fused
+// and composed, on every device.
 #include <cmath>
 
 #include "core/precision.h"
@@ -21,8 +21,8 @@ struct ZeroCase {
   std::string name;
   std::vector<Shape> shapes;
   std::function<Tensor(const Tensors&, double eps, Input)> f;
-  // The expected value of f, and the expected gradient of its first input under the cotangent dy, if all rows of that
-  // input are zeros.
+  // The expected value of f, and the expected gradient of its first input under the cotangent dy, if all
+  // rows of that input are zeros.
   std::function<Tensor(const Tensors&, double eps)> value;
   std::function<Tensor(const Tensors&, double eps, const Tensor& dy)> gradient;
 };
@@ -249,8 +249,8 @@ bool finite(const Tensor& x) {
   return true;
 }
 
-// Checks the value, the first-order gradients from the fused backward pass, the same gradients recorded, and the
-// second-order gradients.
+// Checks the value, the first-order gradients from the fused backward pass, the same gradients recorded,
+// and the second-order gradients.
 struct Results {
   Tensor value;
   Tensors plain, recorded, second;

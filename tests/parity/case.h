@@ -63,8 +63,8 @@ class Judge {
   Verdict verdict_;
 };
 
-// Runs a case on the default device in the default dtype. Throws Error for an unknown kind, op, method, model or
-// optimizer.
+// Runs a case on the default device in the default dtype. Throws Error for an unknown kind,
+// op, method, model or optimizer.
 void run(const Case& c, Judge& judge);
 void run_op(const Case& c, Judge& judge);
 void run_attention(const Case& c, Judge& judge);
@@ -74,8 +74,8 @@ void run_training(const Case& c, Judge& judge);
 void run_optimizer(const Case& c, Judge& judge);
 void run_clip(const Case& c, Judge& judge);
 
-// Compares our factors, schedules, and block and cross masks with those of a tables.json. Returns one line for each
-// difference.
+// Compares our factors, schedules, and block and cross masks with those of a tables.json. Returns
+// one line for each difference.
 std::vector<std::string> check_tables(const nlohmann::json& tables);
 
 }  // namespace plumb::parity

@@ -27,8 +27,8 @@ struct Target {
   double training_limit;         // limit for the losses of a training case, whose rounding grows from step to step
   // Errors of small tensors are relative to at least this share of the largest gradient of the case.
   double floor_share;
-  // An ill-conditioned case may have an error of cost_factor times the cost of rounding, if that cost is below
-  // `hopeless`.
+  // An ill-conditioned case may have an error of cost_factor times the cost of rounding, if
+  // that cost is below `hopeless`.
   double cost_factor, hopeless;
   bool judges_hopeless;  // whether cases with a larger cost fail; else they are not judged
 };
