@@ -90,7 +90,7 @@ Tensor hooked(const Node& node, Tensor gradient, bool recorded) {
   return gradient;
 }
 
-// The gradients that take_gradient() may take from while a backward function runs that is not recorded.
+// The state of take_gradient() while a backward function runs unrecorded; empty at all other times.
 struct Taking {
   const Node* node = nullptr;
   Pending* pending = nullptr;

@@ -61,7 +61,7 @@ class Gradients {
     std::uint32_t version;  // version of the loss's array
   };
   static const Tensor& unchanged(const Term& term);
-  std::vector<Term> terms_;     // their sum is the loss
+  std::vector<Term> terms_;     // the loss is the sum of these terms
   std::vector<Entry> entries_;  // in the order in which the variables were made
   mutable std::optional<double> loss_ = {}, norm_ = {};
   mutable Array squared_norm_;

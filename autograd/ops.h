@@ -50,16 +50,16 @@ struct NormParameters {
   Tensor weight = {}, bias = {};
   double eps = 1e-6;
 };
-// gelu(linear(x, weight, bias)).
+// Computes gelu(linear(x, weight, bias)) in one pass.
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form = Gelu::erf,
                    bool bf16_result = false);
-// linear(layer_norm(x, ..), weight, bias).
+// Computes linear(layer_norm(x, ..), weight, bias) in one pass.
 Tensor norm_linear(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias = {},
                    bool bf16_result = false);
-// gelu(linear(layer_norm(x, ..), weight, bias)).
+// Computes gelu(linear(layer_norm(x, ..), weight, bias)) in one pass.
 Tensor norm_linear_gelu(const Tensor& x, const NormParameters& norm, const Tensor& weight, const Tensor& bias,
                         Gelu form = Gelu::erf, bool bf16_result = false);
-// gated_residual(skip, linear(x, weight, bias), gate, row_scale).
+// Computes gated_residual(skip, linear(x, weight, bias), gate, row_scale) in one pass.
 Tensor linear_residual(const Tensor& skip, const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                        const Tensor& gate = {}, const Tensor& row_scale = {});
 

@@ -18,9 +18,9 @@ namespace plumb {
 // The inner product of two vectors, as a scalar tensor: an op with derivatives of any order.
 // Throws Error for empty lists.
 Tensor dot(const Tensors& a, const Tensors& b);
-// Returns factor x.
+// Multiplies a vector: factor * x.
 Tensors scale(const Tensors& x, double factor);
-// Returns x + factor y.
+// Adds vectors: x + factor * y.
 Tensors add(const Tensors& x, const Tensors& y, double factor = 1);
 // The Euclidean norm of a vector; the sum of squares is f64. Waits for it. Throws Error for an empty list.
 double norm(const Tensors& x);

@@ -1,6 +1,6 @@
-// einsum() of two operands as one matmul. There are four kinds of letters: batch letters are in a, b and the
-// result; contracted letters are in a and b only; letters of one operand may be in the result, or not. The
-// last kind is summed over first.
+// einsum() of two operands as one matmul. There are four kinds of letters: batch letters are in a, b and the result;
+// contracted letters are in a and b only; kept letters are in one operand and the result; all other letters are in one
+// operand only and are summed over first.
 #include <algorithm>
 #include <cctype>
 #include <map>

@@ -36,19 +36,20 @@ Tensor abs(const Tensor& x);    // derivative 0 at 0
 Tensor sign(const Tensor& x);   // -1, 0 or 1; derivative 0
 Tensor floor(const Tensor& x);  // derivative 0
 Tensor round(const Tensor& x);  // to the nearest integer, ties to even; derivative 0
-// x^exponent.
+// Elementwise power: x^exponent.
 Tensor pow(const Tensor& x, double exponent);
-// x^y. The derivative with respect to x is 0 where y is 0. The derivative with respect to y is 0 where x is 0 and y >=
-// 0, and NaN where x < 0.
+// Elementwise power: x^y. The derivative with respect to x is 0 where y is 0. The derivative with respect to y is 0
+// where x is 0 and y >= 0, and NaN where x < 0.
 Tensor pow(const Tensor& x, const Tensor& y);
-// c / x.
+// Elementwise c / x.
 inline Tensor operator/(double c, const Tensor& x) { return pow(x, -1) * c; }
 // The larger, or the smaller, of two operands; NaN if one is NaN. If both are equal, each gets half of the gradient.
 Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);
 Tensor maximum(const Tensor& x, double c);
 Tensor minimum(const Tensor& x, double c);
-// low if x < low, high if x > high, else x. A bound may be infinite. The derivative is 1 if low <= x <= high, else 0.
+// Limits x elementwise: low if x < low, high if x > high, else x. A bound may be infinite. The derivative is 1 if low
+// <= x <= high, else 0.
 Tensor clamp(const Tensor& x, double low, double high);
 // Converts from any dtype to f32, f64 or bf16, rounding to nearest, ties to even. The gradient is converted back.
 // Integers have no gradient; a mask becomes 0 and 1.
@@ -87,13 +88,14 @@ bool allclose(const Tensor& a, const Tensor& b, double relative = 1e-5, double a
 
 // ---- selection (where.cpp)
 
-// a where the mask (u8) is not 0, else b. Each element's gradient flows only to the operand that it comes from.
+// Selects elementwise: a where the mask (u8) is not 0, else b. Each element's gradient flows only to the operand that
+// it comes from.
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
 Tensor where(const Tensor& mask, const Tensor& a, double b);
 Tensor where(const Tensor& mask, double a, const Tensor& b);
 // Selects between two numbers by a mask (u8): a constant in f32, f64 or bf16 on the device of the mask.
 Tensor where(const Tensor& mask, double a, double b, DType dtype = defaults().dtype);
-// value where the mask (u8) is not 0, else x.
+// Replaces elements of x: value where the mask (u8) is not 0, else x.
 inline Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) { return where(mask, value, x); }
 
 }  // namespace plumb

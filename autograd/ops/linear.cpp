@@ -131,7 +131,7 @@ Tensor fused(const char* op, const Around& around, const Tensor& x, const Tensor
     call.row_scale = around.row_scale.array();
   }
   kernels(y).linear_forward(call, x.array(), weight.array(), bias.array(), rows, y);
-  call.skip = Array();  // the backward pass does not need it
+  call.skip = Array();  // not needed in the backward pass
   const auto kept = std::make_shared<const Kept>(Kept{.call = call,
                                                       .rows = {rows.mean, rows.rstd, rows.slope},
                                                       .x = Saved(x),

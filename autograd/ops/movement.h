@@ -45,7 +45,7 @@ Tensors chunk(const Tensor& x, std::int64_t count, int axis);
 Tensors split(const Tensor& x, std::int64_t size, int axis = 0);
 // Slices of these extents along the axis. Throws Error if their sum is not the extent of the axis.
 Tensors split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis = 0);
-// x[.., begin:end, ..].
+// The part of x with indices begin to end - 1 along the axis: x[.., begin:end, ..].
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end);
 // x[.., index, ..], without the axis. A negative index counts from the end. x[i] is short for axis 0.
 Tensor select(const Tensor& x, int axis, std::int64_t index);
@@ -60,7 +60,7 @@ Tensor repeat_interleave(const Tensor& x, std::int64_t count, int axis);
 Tensor flip(const Tensor& x, const Axes& axes = {});
 // Shifts x along the axis: x[i] moves to index i + shift. An element that passes the end continues at the start.
 Tensor roll(const Tensor& x, std::int64_t shift, int axis);
-// x [.., M, N], floating, with 0 above (tril) or below (triu) a diagonal, which starts at column `diagonal`. A
+// Copies x [.., M, N], floating, with 0 above (tril) or below (triu) a diagonal, which starts at column `diagonal`. A
 // negative `diagonal` starts at row -diagonal.
 Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
 Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
@@ -80,7 +80,7 @@ Tensor clone(const Tensor& x);
 
 // The rows of x [V, ..] at index [..] -> [index.., ..].
 Tensor gather(const Tensor& x, const Tensor& index);
-// x[.., index, ..]: the axes of index, of any number, replace `axis`.
+// The elements of x at `index` along the axis: x[.., index, ..]. index has any number of axes, which replace `axis`.
 Tensor index_select(const Tensor& x, int axis, const Tensor& index);
 // The rows of weight [V, D] at index [..] -> [.., D]. Floating.
 Tensor embedding(const Tensor& index, const Tensor& weight);

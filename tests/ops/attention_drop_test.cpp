@@ -87,7 +87,7 @@ TEST_CASE("attention drops the keys of drop_keys, and its rows sum to 1 over the
       const std::vector<double> p = probabilities(o, where, M);
       for (std::size_t row = 0; row < p.size(); row += M) {
         if (std::all_of(&dropped[row], &dropped[row] + M, [](auto d) { return d != 0; }))
-          continue;  // an empty row, which keep_all ignores
+          continue;  // an empty row keeps all its keys
         double sum = 0;
         for (std::size_t j = 0; j < M; ++j) {
           if ((p[row + j] == 0) != (dropped[row + j] != 0))

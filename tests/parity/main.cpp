@@ -32,7 +32,7 @@ struct Target {
   double cost_factor, hopeless;
   bool judges_hopeless;  // whether cases with a larger cost fail; else they are not judged
 };
-// All targets. Those of cuda are included if there is a device.
+// All targets; cuda is included if there is a device.
 const std::vector<Target>& targets() {
   static const std::vector<Target> all = [] {
     std::vector<Target> found{
