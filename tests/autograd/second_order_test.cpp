@@ -107,7 +107,7 @@ TEST_CASE("top_eigenvalue is the largest eigenvalue and not the largest in magni
   }
 }
 
-TEST_CASE("top_eigenvalue of the second difference, which has known and close eigenvalues") {
+TEST_CASE("top_eigenvalue finds the largest of the close eigenvalues of the second difference") {
   const std::int64_t n = 60;
   const Defaults where = reference_f64;
   const Tensor a = 2 * eye(n, where) - diag(ones({n - 1}, where), 1) - diag(ones({n - 1}, where), -1);
