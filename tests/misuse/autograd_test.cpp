@@ -307,7 +307,7 @@ TEST_CASE("misuse: a gradient under a name that two variables have") {
   const Tensor a = x_2_3(), b = x_2_3();
   a.node()->name = b.node()->name = "w";
   const Gradients g = backward(sum(a * b));
-  CHECK_REFUSED(g["w"], "[gradients] expected one parameter of the name, got several \"w\": ask with find(variable)");
+  CHECK_REFUSED(g["w"], "[gradients] expected one parameter of this name, got several \"w\": use find(variable)");
   CHECK(g.find(b).values() == a.values());
 }
 
@@ -338,9 +338,7 @@ TEST_CASE("misuse: random draws without an open RandomScope") {
   const Tensor x = ones({1, 1, 4, 2});
   CHECK_REFUSED(dropout(x, 0.5), "[dropout] expected an open RandomScope, got none");
   // The op knows no modes.
-  CHECK_REFUSED(
-      dropout(x, 0.5),
-      "for no dropout in evaluation, use nn::Dropout in place of dropout(): eval() on the model turns it off");
+  CHECK_REFUSED(dropout(x, 0.5), "or use nn::Dropout, which eval() on the model turns off");
   CHECK_REFUSED(attention(x, x, x, {.dropout = 0.1}), "[attention] expected an open RandomScope, got none");
   CHECK_REFUSED(attention(x, x, x, {.drop_key = 0.1}), "RandomScope scope({.seed = seed, .step = step})");
   CHECK_REFUSED(attention_qkv(ones({1, 4, 6}), 1, {.drop_key = 0.1, .drop_shape = DropShape::cross, .grid = {2, 2}}),
