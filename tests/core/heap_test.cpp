@@ -227,7 +227,8 @@ TEST_CASE("a heap is unchanged after the system refused memory") {
   CHECK(heap.reserved() == 0);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadow memory fills the address space
+#if !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)  // the sanitizers' shadow memory fills the address space
 TEST_CASE("a heap reserves small regions if address space is limited") {
   rlimit limit{};
   REQUIRE(getrlimit(RLIMIT_AS, &limit) == 0);

@@ -41,7 +41,7 @@ TEST_CASE("the peak of memory use counts all storages together") {
 
 TEST_CASE("a storage larger than memory throws and leaves the counts unchanged") {
   const MemoryStats start = memory_stats();
-#ifndef PLUMB_ADDRESS_SANITIZER  // it ends the program instead
+#ifndef PLUMB_ADDRESS_SANITIZER  // AddressSanitizer ends the program instead
   CHECK_THROWS_AS(Storage(std::size_t{1} << 60), std::bad_alloc);
   CHECK_THROWS_AS(Array({1ll << 58}, DType::f64, Device::cpu), std::bad_alloc);
 #endif
@@ -77,7 +77,7 @@ TEST_CASE("storages of different threads are separate") {
   CHECK(memory_stats().in_use == start);
 }
 
-#ifndef PLUMB_ADDRESS_SANITIZER  // it puts red zones around every buffer instead
+#ifndef PLUMB_ADDRESS_SANITIZER  // AddressSanitizer puts red zones around every buffer
 
 TEST_CASE("freed buffers are reused, counted, and given back on request") {
   for (std::size_t size : {50'000u, 3'000'000u}) {
