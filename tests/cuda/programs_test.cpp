@@ -40,7 +40,7 @@ TEST_CASE("bin/depth_stability on the device runs two trials at once and writes 
   const Finished one = run(here.path(), program("depth_stability") + " --device cuda --profile --out one" + words);
   INFO(one.err);
   REQUIRE(one.status == 0);
-  CHECK_THAT(slurp(here.path() / "one/profile.txt"), contains("cuda, a step: "));
+  CHECK_THAT(slurp(here.path() / "one/profile.txt"), contains("cuda, per step: "));
   const auto both = rows_of(slurp(here.path() / "two/results.csv")),
              alone = rows_of(slurp(here.path() / "one/results.csv"));
   REQUIRE(both.size() == 2);

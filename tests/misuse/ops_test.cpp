@@ -212,14 +212,14 @@ TEST_CASE("misuse: labels given to ops of floats") {
 
 TEST_CASE("misuse: reshape whose -1 does not come out even") {
   CHECK_REFUSED(reshape(matrix, {4, -1}),
-                "[reshape] expected extents beside -1 whose product divides the 6 elements of [2, 3], got [4, -1]");
+                "[reshape] expected extents other than -1 whose product divides the 6 elements of [2, 3], got [4, -1]");
 }
 TEST_CASE("misuse: reshape with two -1") {
   CHECK_REFUSED(reshape(matrix, {-1, -1}), "[reshape] expected at most one extent of -1, got [-1, -1]");
 }
 TEST_CASE("misuse: reshape with -1 beside 0, where any number would do") {
   CHECK_REFUSED(reshape(zeros({0, 3}), {0, -1}),
-                "[reshape] expected extents beside -1 whose product divides the 0 elements of [0, 3], got [0, -1]");
+                "[reshape] expected extents other than -1 whose product divides the 0 elements of [0, 3], got [0, -1]");
 }
 TEST_CASE("misuse: reshape with another negative extent") {
   CHECK_REFUSED(reshape(matrix, {-2, -1}), "[reshape] expected extents of at least 0, or one of -1, got [-2, -1]");
@@ -285,21 +285,22 @@ TEST_CASE("misuse: reductions of nothing") {
   CHECK_REFUSED(mean(zeros({0, 3}), {0}), "[mean] expected at least one element, got shape [0, 3]");
   CHECK_REFUSED(min(zeros({0})), "[min] expected at least one element, got shape [0]");
   CHECK_REFUSED(max(zeros({0})), "[max] expected at least one element, got shape [0]");
-  CHECK_REFUSED(var(zeros({0})), "[var] expected more than 0 elements");
+  CHECK_REFUSED(var(zeros({0})), "[var] expected more elements than the correction 0");
   CHECK_REFUSED(argmax(zeros({2, 0})), "[argmax] expected a non-empty axis 1, got shape [2, 0]");
   CHECK_REFUSED(argmin(zeros({2, 0})), "[argmin] expected a non-empty axis 1, got shape [2, 0]");
   CHECK_REFUSED(logsumexp(zeros({2, 0}), -1), "[logsumexp] expected at least one element, got shape [2, 0]");
-  CHECK_REFUSED(stddev(zeros({0})), "[stddev] expected more than 0 elements");
+  CHECK_REFUSED(stddev(zeros({0})), "[stddev] expected more elements than the correction 0");
 }
 TEST_CASE("misuse: a variance of as many elements as are taken off") {
   CHECK_REFUSED(var(ones({4, 1}), {1}, false, 1),
-                "[var] expected more than 1 elements, which are taken off their number, got 1 of shape [4, 1]");
-  CHECK_REFUSED(var(ones({4}), {}, false, std::nan("")), "[var] expected more than nan elements");
+                "[var] expected more elements than the correction 1, got 1 of shape [4, 1]");
+  CHECK_REFUSED(var(ones({4}), {}, false, std::nan("")), "[var] expected more elements than the correction nan");
 }
 
 TEST_CASE("misuse: chunks that do not come out even") {
-  CHECK_REFUSED(chunk(matrix, 2, 1),
-                "[chunk] expected a count that divides the 3 of axis 1 of [2, 3], got 2: slice() takes unequal parts");
+  CHECK_REFUSED(
+      chunk(matrix, 2, 1),
+      "[chunk] expected a count that divides the 3 of axis 1 of [2, 3], got 2: use split() for unequal parts");
 }
 TEST_CASE("misuse: no chunk, or fewer") {
   CHECK_REFUSED(chunk(matrix, 0, 1), "[chunk] expected a count that divides the 3 of axis 1 of [2, 3], got 0");
@@ -307,13 +308,13 @@ TEST_CASE("misuse: no chunk, or fewer") {
 }
 TEST_CASE("misuse: a stack of nothing") { CHECK_REFUSED(stack({}), "[stack] expected at least one tensor, got none"); }
 TEST_CASE("misuse: a stack of different shapes") {
-  CHECK_REFUSED(
-      stack({matrix, ones({3, 2})}),
-      "[stack] expected tensors of one shape, got [2, 3] and [3, 2]: concat() joins what differs along an axis");
+  CHECK_REFUSED(stack({matrix, ones({3, 2})}),
+                "[stack] expected tensors of one shape, got [2, 3] and [3, 2]: use concat() for shapes that differ "
+                "along an axis");
 }
 TEST_CASE("misuse: concat of shapes that differ elsewhere, of nothing") {
   CHECK_REFUSED(concat({matrix, ones({3, 2})}, 0),
-                "[concat] expected shapes equal but for axis 0, got [2, 3] and [3, 2]");
+                "[concat] expected shapes that are equal except on axis 0, got [2, 3] and [3, 2]");
   CHECK_REFUSED(concat({}, 0), "[concat] expected at least one tensor, got none");
 }
 TEST_CASE("misuse: a slice outside, or backwards") {
@@ -338,13 +339,11 @@ TEST_CASE("misuse: devices mixed") {
   CHECK_REFUSED(matrix >= there, "[greater_equal] expected operands on one device");
   CHECK_REFUSED(stack({matrix, there}), "[stack] expected operands on one device");
   CHECK_REFUSED(where(matrix > 0, there, there),
-                "[where] expected a mask on reference, where its operands are, got one on cpu");
-  CHECK_REFUSED(gather(there, labels),
-                "[gather] expected indices on reference, where the elements are, got some on cpu");
+                "[where] expected a mask on reference like the operands, got one on cpu");
+  CHECK_REFUSED(gather(there, labels), "[gather] expected indices on reference like the elements, got indices on cpu");
   CHECK_REFUSED(cross_entropy(there, labels),
-                "[cross_entropy] expected labels on reference, where the logits are, got some on cpu");
-  CHECK_REFUSED(accuracy(there, labels),
-                "[accuracy] expected labels on reference, where the logits are, got some on cpu");
+                "[cross_entropy] expected labels on reference like the logits, got labels on cpu");
+  CHECK_REFUSED(accuracy(there, labels), "[accuracy] expected labels on reference like the logits, got labels on cpu");
 }
 
 TEST_CASE("misuse: shapes that do not fit a comparison, in the order that was written") {
@@ -352,13 +351,15 @@ TEST_CASE("misuse: shapes that do not fit a comparison, in the order that was wr
   CHECK_REFUSED(equal(matrix, ones({3, 2})), "[equal] expected shapes that broadcast together, got [2, 3] and [3, 2]");
 }
 TEST_CASE("misuse: integers compared with what they cannot be") {
-  CHECK_REFUSED(labels > 0.5, "[greater] expected a number that i64 holds to compare i64 [2] with, got 0.5");
-  CHECK_REFUSED(equal(matrix > 0, 300), "[equal] expected a number that u8 holds to compare u8 [2, 3] with, got 300");
-  CHECK_REFUSED(labels < std::nan(""), "[less] expected a number that i64 holds");
+  CHECK_REFUSED(labels > 0.5,
+                "[greater] expected a number that i64 can represent, to compare it with i64 [2], got 0.5");
+  CHECK_REFUSED(equal(matrix > 0, 300),
+                "[equal] expected a number that u8 can represent, to compare it with u8 [2, 3], got 300");
+  CHECK_REFUSED(labels < std::nan(""), "[less] expected a number that i64 can represent");
 }
 
 TEST_CASE("misuse: where without a mask") {
-  CHECK_REFUSED(where(matrix, matrix, matrix), "[where] expected a u8 mask, got f32 [2, 3]: comparisons make them");
+  CHECK_REFUSED(where(matrix, matrix, matrix), "[where] expected a u8 mask, got f32 [2, 3]: use a comparison");
   CHECK_REFUSED(where(labels, matrix, matrix), "[where] expected a u8 mask, got i64 [2]");
   CHECK_REFUSED(where(ones({4}) > 0, matrix, matrix),
                 "[where] expected shapes that broadcast together, got [4] and [2, 3]");
@@ -395,7 +396,7 @@ TEST_CASE("misuse: products of shapes that do not fit") {
   CHECK_REFUSED(matmul(matrix, ones({2})), "[matmul] expected equal inner extents, got [2, 3] and [2]");
   CHECK_REFUSED(matmul(matrix, full({}, 1)), "[matmul] expected at least one axis each, got [2, 3] and []");
   CHECK_REFUSED(matmul(ones({3}), matrix, true),
-                "[matmul] expected at least two axes of what is transposed, got [3]^T and [2, 3]");
+                "[matmul] expected at least two axes for a transposed operand, got [3]^T and [2, 3]");
   CHECK_REFUSED(dot(ones({2}), ones({3})), "[dot] expected two vectors of one length, got [2] and [3]");
   CHECK_REFUSED(dot(matrix, matrix), "[dot] expected two vectors of one length, got [2, 3] and [2, 3]");
   CHECK_REFUSED(outer(matrix, ones({3})), "[outer] expected two vectors, got [2, 3] and [3]");
@@ -427,9 +428,9 @@ TEST_CASE("misuse: an index out of range, of an axis that is named") {
 }
 TEST_CASE("misuse: an index of another shape or dtype") {
   CHECK_REFUSED(take_along_axis(matrix, integers({{0}}), 1),
-                "[take_along_axis] expected an index with the extents of [2, 3] but for axis 1, got [1, 1]");
+                "[take_along_axis] expected an index with the extents of [2, 3] except on axis 1, got [1, 1]");
   CHECK_REFUSED(take_along_axis(matrix, labels, 1),
-                "[take_along_axis] expected an index with the extents of [2, 3] but for axis 1, got [2]");
+                "[take_along_axis] expected an index with the extents of [2, 3] except on axis 1, got [2]");
   CHECK_REFUSED(scatter_add(matrix, 1, integers({{0}, {1}}), matrix),
                 "[scatter_add] expected a source of the index's shape [2, 1], got [2, 3]");
   CHECK_REFUSED(index_select(matrix, 0, ones({1})), "[index_select] expected i64 indices, got f32 [1]");
@@ -450,7 +451,7 @@ TEST_CASE("misuse: parts that do not make the whole") {
 TEST_CASE("misuse: widths and repeats that are not the axes', or negative") {
   CHECK_REFUSED(pad(matrix, {{1, 1}}), "[pad] expected a pair of widths for each axis of [2, 3], got 1");
   CHECK_REFUSED(pad(matrix, {{0, 0}, {0, -1}}),
-                "[pad] expected widths of at least 0, got 0 and -1 for axis 1: slice() takes parts");
+                "[pad] expected widths of at least 0, got 0 and -1 for axis 1: use slice() to remove elements");
   CHECK_REFUSED(repeat(matrix, {2}), "[repeat] expected a number for each axis of [2, 3], got 1");
   CHECK_REFUSED(repeat(matrix, {2, -1}), "[repeat] expected numbers of at least 0, got -1 for axis 1");
   CHECK_REFUSED(repeat_interleave(matrix, -1, 0), "[repeat_interleave] expected a number of at least 0, got -1");
@@ -472,15 +473,16 @@ TEST_CASE("misuse: einsum") {
   CHECK_REFUSED(einsum("ij,jk,kl", matrix, other), "[einsum] expected the letters of two operands");
   CHECK_REFUSED(
       einsum("...j,jk", matrix, other),
-      "[einsum] expected letters alone, one for each axis, got '.' in \"...j,jk\": name the axes that ... stands for");
-  CHECK_REFUSED(einsum("i1,1k", matrix, other), "[einsum] expected letters alone, one for each axis, got '1'");
+      "[einsum] expected only letters, one for each axis, got '.' in \"...j,jk\": name the axes that ... stands for");
+  CHECK_REFUSED(einsum("i1,1k", matrix, other), "[einsum] expected only letters, one for each axis, got '1'");
   CHECK_REFUSED(einsum("ii,jk", matrix, other),
                 "[einsum] expected each letter once in an operand and in the result, got 'i' twice in \"ii,jk\"");
-  CHECK_REFUSED(einsum("ij,jk->iz", matrix, other), "[einsum] expected letters of an operand in the result, got 'z'");
+  CHECK_REFUSED(einsum("ij,jk->iz", matrix, other),
+                "[einsum] expected only letters of an operand in the result, got 'z'");
   CHECK_REFUSED(einsum("ijk,kl", matrix, other),
                 "[einsum] expected a letter for each axis in \"ijk,kl\", got ijk for [2, 3]");
   CHECK_REFUSED(einsum("ij,ik", matrix, other),
-                "[einsum] expected one extent of 'i' in \"ij,ik\", got 2 and 3 for [2, 3] and [3, 4]");
+                "[einsum] expected one extent for 'i' in \"ij,ik\", got 2 and 3 for [2, 3] and [3, 4]");
 }
 TEST_CASE("misuse: pooling") {
   const Tensor images = ones({1, 1, 4, 4});
@@ -521,11 +523,14 @@ TEST_CASE("misuse: sequences that go nowhere") {
 }
 TEST_CASE("misuse: ragged lists") {
   CHECK_REFUSED(tensor({{1, 2}, {3}}),
-                "[tensor] expected lists of one length, got 1 elements at [1] and 2 in the first list there");
+                "[tensor] expected lists of equal length at each depth, got 1 elements at [1] and 2 in the first list "
+                "of that depth");
   CHECK_REFUSED(tensor({{{1}, {2}}, {{3}, {4, 5}}}),
-                "[tensor] expected lists of one length, got 2 elements at [1][1] and 1 in the first list there");
-  CHECK_REFUSED(tensor({{1, 2}, 3}), "[tensor] expected a list at [1], like beside it, got the number 3");
-  CHECK_REFUSED(tensor({1, {2, 3}}), "[tensor] expected a number at [1], like beside it, got a list of 2");
+                "[tensor] expected lists of equal length at each depth, got 2 elements at [1][1] and 1 in the first "
+                "list of that depth");
+  CHECK_REFUSED(tensor({{1, 2}, 3}), "[tensor] expected a list at [1], as in the first list, got the number 3");
+  CHECK_REFUSED(tensor({1, {2, 3}}), "[tensor] expected a number at [1], as in the first list, got a list of 2");
   CHECK_REFUSED(integers({{1}, {}}),
-                "[integers] expected lists of one length, got 0 elements at [1] and 1 in the first list there");
+                "[integers] expected lists of equal length at each depth, got 0 elements at [1] and 1 in the first "
+                "list of that depth");
 }

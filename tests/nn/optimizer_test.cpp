@@ -670,9 +670,9 @@ TEST_CASE("the loss of a sum of gradients is the sum of the losses, also on the 
   CHECK(item(g.squared_norm()) == 8);
   CHECK(g.norm() == Approx(std::sqrt(8.0)));
   CHECK_THAT(error_of([] { static_cast<void>(Gradients().loss_array()); }),
-             contains("[gradients] expected the gradients of a loss, got those of nothing"));
+             contains("[gradients] expected the gradients of a loss, got an empty sum"));
   CHECK_THAT(error_of([] { static_cast<void>(Gradients().squared_norm()); }),
-             contains("[gradients] expected gradients of a variable at least, got none"));
+             contains("[gradients] expected the gradient of at least one variable, got none"));
 }
 
 TEST_CASE("every optimizer rejects a gradient with an inf or a NaN and changes nothing") {

@@ -152,7 +152,8 @@ TEST_CASE("a thread has one profile at a time and stop ends it") {
   const Tensor x = ones({2, 3});
   {
     Profile profile;
-    CHECK_THAT(error_of([] { Profile second; }), contains("[profile] expected no other profile in this thread"));
+    CHECK_THAT(error_of([] { Profile second; }),
+               contains("[profile] expected at most one profile at a time in a thread"));
     softmax(x);
     const std::size_t recorded = profile.events().size();
     CHECK(recorded == 1);
