@@ -62,8 +62,8 @@ struct HeadsOf {
   A array;
   std::int64_t offset, batch, head, token;
 };
-using Heads = HeadsOf<Array>;
-using HeadsOut = HeadsOf<Out>;
+using Heads = HeadsOf<Array>;   // read by a kernel
+using HeadsOut = HeadsOf<Out>;  // written by a kernel
 
 // The dropout of an attention call. With threshold 0 nothing is drawn.
 struct AttentionDrop {
@@ -132,8 +132,8 @@ template <class A>
 struct LinearKeptOf {
   A mean = {}, rstd = {}, slope = {};
 };
-using LinearKept = LinearKeptOf<Array>;
-using LinearKeptOut = LinearKeptOf<Out>;
+using LinearKept = LinearKeptOf<Array>;   // read by linear_backward
+using LinearKeptOut = LinearKeptOf<Out>;  // written by linear_forward
 // The gradients that linear_backward writes; an undefined one is not wanted. The gradient of `skip` is dy.
 struct LinearGradients {
   Out dx = {};
@@ -246,6 +246,7 @@ struct Bf16Products {
   const char* instructions;  // "AMX", "AVX-512 bf16" or "f32 instructions"
   bool faster_than_f32;
 };
+// The instructions for bf16 products of this process.
 const Bf16Products& bf16_products();
 // One line for logs: "AMD EPYC, AVX-512, 2 threads, oneDNN 2.6.3".
 std::string cpu_description();

@@ -27,6 +27,7 @@ const char* name(Role role);
 struct RoleFactors {
   double lr, decay;  // of the optimizer's learning rate and weight decay
 };
+// The default factors of parameters with this role.
 constexpr RoleFactors factors(Role role) { return {.lr = 1, .decay = role == Role::weight ? 1.0 : 0.0}; }
 // Whether weight decay applies to parameters of this role by default.
 inline bool decays(Role role) { return factors(role).decay > 0; }

@@ -173,6 +173,7 @@ enum class InitProperty {
   zero_branch_gradient,  // the weights inside the branches get gradient 0 in the first step
   loss_is_log_classes    // all logits are 0, so the cross-entropy is ln(classes)
 };
+// The name in messages and pages, such as "identity_at_init".
 const char* name(InitProperty property);
 // The former name of InitProperty.
 using Claim [[deprecated("InitProperty")]] = InitProperty;
@@ -186,6 +187,7 @@ enum class Growth {
   geometric,  // every branch adds the same share of the stream that it reads, because there is no norm
   unstated    // the method states no law: signal probes predict nothing and give no warning
 };
+// The name in messages and pages, such as "linear".
 const char* name(Growth growth);
 
 // Distribution of the initial weights before a method scales them. The patch embedding is not affected: it always
@@ -231,6 +233,7 @@ enum class Affects {
   parameters,  // the set of parameters: weights of a network with another value do not fit
   start        // only the initial values: trained weights compute the same function
 };
+// The words in lists and pages of methods.
 const char* name(Affects affects);
 
 // A constant that the formula of a method leaves open. The method declares it; the option --gate NAME:CONSTANT=VALUE,

@@ -13,7 +13,7 @@ Method pre();
 Method rezero();           // one scalar for each block
 Method rezero_separate();  // one scalar for each branch
 Method rezero_ln();        // one scalar for each branch, with pre-norm
-Method skipinit();
+Method skipinit();         // one scalar for each branch, starting at 0; the head starts at 0
 // The rules of Fixup (nn/gates/fixup.cpp) that are applied, for ablations. The zero classifier and the learning rate of
 // the scalars belong to the recipe, not to these rules.
 struct FixupParts {
@@ -23,9 +23,9 @@ struct FixupParts {
   bool scales = true;     // rule 3: scalar scales at the ends of the branches
   bool operator==(const FixupParts&) const = default;
 };
-Method fixup(const FixupParts& parts = {});
-Method fixup_ln();  // with pre-norm
-Method t_fixup();
+Method fixup(const FixupParts& parts = {});           // without norms; scaled initial weights, scalar shifts and scales
+Method fixup_ln();                                    // with pre-norm
+Method t_fixup();                                     // without norms; scaled initial weights
 Method t_fixup_ln();                                  // with pre-norm
 Method scalar_gate(std::optional<double> init = {});  // init: by default from the depth, as for layerscale
 Method layerscale(std::optional<double> init = {});   // init: by default from the depth (layerscale_init)
@@ -33,20 +33,20 @@ Method deepnorm(std::optional<double> alpha = {});    // alpha: by default (2N)^
 Method admin();                                       // omega in closed form
 Method admin_profile();                               // omega from a pass over the first batch
 Method residual_dual();                               // ResiDual
-Method b2t();
-Method sub_ln();
-Method normformer();
-Method sandwich();
-Method peri_ln();
-Method layernorm_scaling();
-Method mix_ln(double post_share = 0.25);  // the first ceil(post_share N) blocks are post-norm
-Method gpt2_init();
+Method b2t();                                         // post-norm with a connection around the first norm
+Method sub_ln();                                      // a second norm inside each branch
+Method normformer();                                  // norms inside and after branches, one scale per head
+Method sandwich();                                    // norms before and after each branch
+Method peri_ln();                                     // norms before and after each branch, and at the ends
+Method layernorm_scaling();                           // the norm of block l is divided by sqrt(l)
+Method mix_ln(double post_share = 0.25);              // the first ceil(post_share N) blocks are post-norm
+Method gpt2_init();                                   // the last layer of each branch starts times (2N)^(-1/2)
 Method branch_scale(std::optional<double> multiplier = {});  // multiplier: by default N^(-1/2)
 Method depth_mup(double base_depth = 2);                     // exponent a = 1/2
 Method complete_p(double base_depth = 2);                    // exponent a = 1
-Method dyt();
-Method value_residual();
-Method hyper_connections(std::int64_t streams = 4);
-Method act_norm();
+Method dyt();                                                // w tanh(a x) + b in place of every norm
+Method value_residual();                                     // values mixed with those of the first block
+Method hyper_connections(std::int64_t streams = 4);          // several streams, mixed at each junction
+Method act_norm();                                           // scale and shift per channel, set from the first batch
 
 }  // namespace plumb::nn::methods

@@ -42,7 +42,7 @@ class CaiT : public Classifier {
  public:
   explicit CaiT(const CaiTOptions& options);
 
-  const CaiTOptions& options() const { return options_; }
+  const CaiTOptions& options() const { return options_; }  // as given to the constructor
   Stack& stack() override { return stack_; }  // stage 1
   // The blocks of stage 1 and of stage 2.
   const std::vector<std::unique_ptr<Block>>& blocks() const { return stack_.blocks(); }

@@ -109,7 +109,10 @@ def filtered(lines):
 
     def write(first_word):
         """Puts the comment above into the lines that it had. Indented lines stay as they are laid out."""
-        laid_out = [text.startswith('  ') for _, _, text in comment]
+        laid_out, in_list = [], False
+        for _, _, text in comment:
+            in_list = bool(re.match(r'\s*(-|\d+\.) ', text)) or (in_list and text.startswith('  '))
+            laid_out.append(text.startswith('  ') and not in_list)
         for k, (i, column, text) in enumerate(comment):
             before = '<pre>' if laid_out[k] and not (k and laid_out[k - 1]) else ''
             after = '</pre>' if laid_out[k] and not (k + 1 < len(comment) and laid_out[k + 1]) else ''
@@ -151,7 +154,7 @@ def filtered(lines):
                 out.append(line)
             continue
         file_is_described = True
-        if code.strip().startswith('}'):
+        if code.strip().startswith('}') and nesting.stack and nesting.stack[-1] != 'body':
             close_run()
         starts = nesting.declares() and not code.strip().startswith('}')
         if comment:
