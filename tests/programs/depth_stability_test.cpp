@@ -206,7 +206,7 @@ TEST_CASE(
              contains("s1 and mlp do not go together: the experiment is depth_stability there and deep_mlp here"));
   CHECK_THAT(refused("s1 s2 --out s1"), contains("--out s1 is not empty"));
   CHECK_THAT(refused("s1 nowhere --out x"), contains("nowhere: no such folder"));
-  CHECK_THAT(refused("s1 . --out x"), contains(". holds no run.json"));
+  CHECK_THAT(refused("s1 . --out x"), contains(". has no run.json"));
   CHECK_THAT(refused("s1 s2"), contains("expected merge DIR.. --out DIR"));
   CHECK_THAT(refused("s1 --outt x"), contains("unknown option --outt"));
   // A shard alone is a part, and says so; a damaged line is named and left out; another machine is named.

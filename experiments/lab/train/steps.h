@@ -1,4 +1,4 @@
-// The loops of a body: over the numbers of the steps, or over the batches.
+// The loops of a study body: over the step numbers of a trial, or over its training batches.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace plumb::lab {
 
 class TrialState;
 
-// The numbers of a trial's steps, each of which is a step of its own for all random draws while the loop's body runs.
-// An interrupt ends the loop, and the trial, by an exception that the study catches.
+// The step numbers of a trial. While the loop body runs, random draws belong to the current step. An interrupt ends the
+// loop and the trial by an exception, which the study catches.
 class Steps {
  public:
   class Iterator {
@@ -49,7 +49,7 @@ class Steps {
   std::optional<TrainingStep> scope_;
 };
 
-// The same with the training batch of each step.
+// The training batches of a trial, one for each step. Otherwise the loop is the same as with Steps.
 class Batches {
  public:
   class Iterator {
