@@ -1,4 +1,4 @@
-// For tests of the cuda backend.
+// Support for tests of the cuda backend.
 #pragma once
 
 #include <cstdlib>
@@ -6,8 +6,7 @@
 #include "core/device.h"
 #include "tests/support/catch.h"
 
-// Ends the test as skipped where there is no device; fails it if the environment variable REQUIRE_GPU says that there
-// must be one.
+// Skips the test if there is no CUDA device. If the environment variable REQUIRE_GPU is set, fails the test instead.
 #define PLUMB_REQUIRE_CUDA()                                                \
   do {                                                                      \
     const std::string why = plumb::why_no_cuda();                           \
