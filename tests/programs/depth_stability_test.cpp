@@ -654,7 +654,7 @@ TEST_CASE("real data sets train") {
   const std::filesystem::path data =
       std::filesystem::path(set ? set : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "data";
   if (!std::filesystem::exists(data / "fashion-mnist"))
-    PLUMB_SKIP("no data sets in " + data.string() + " (PLUMB_TEST_DATA)");
+    PLUMB_SKIP("no data sets in " + data.string() + "; set PLUMB_TEST_DATA");
   const TemporaryFolder folder;
   const Finished fashion = run(folder.path(), small + "--data fashion-mnist --data-dir '" + data.string() +
                                                   "' --gates layerscale --depths 1 --out a");

@@ -39,7 +39,7 @@ TEST_CASE("parity with PyTorch on the cases in the repository") {
 TEST_CASE("parity with PyTorch and timm on the reference cases") {
   const char* set = std::getenv("PLUMB_TEST_DATA");
   const auto folder = fs::path(set ? set : std::string(PLUMB_SOURCE_DIR) + "/../shared") / "reference/cases";
-  if (!fs::exists(folder)) PLUMB_SKIP("no reference cases in " + folder.string() + " (PLUMB_TEST_DATA)");
+  if (!fs::exists(folder)) PLUMB_SKIP("no reference cases in " + folder.string() + "; set PLUMB_TEST_DATA");
   const Finished f = parity(folder);
   INFO(f.out << f.err);
   CHECK(f.status == 0);

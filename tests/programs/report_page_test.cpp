@@ -74,7 +74,7 @@ TEST_CASE(
     "a report of 31 methods and 3 depths and 5 seeds is under 2 MB and fits phone and desktop in light and dark mode") {
   const std::string html = render(study_of(31, 5)).html;
   CHECK(html.size() < 2'000'000);
-  if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
+  if (!browser()) PLUMB_SKIP("Chromium is not installed, so reports cannot be checked");
   for (const int width : {390, 1440})
     for (const bool dark : {false, true}) {
       const Look look = look_at(html, width, dark, overflow);
@@ -89,7 +89,7 @@ TEST_CASE(
 
 TEST_CASE("the filter of a report hides methods and tables sort by a click and all is visible without a script") {
   const std::string html = render(study_of(31, 3)).html;
-  if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
+  if (!browser()) PLUMB_SKIP("Chromium is not installed, so reports cannot be checked");
   const Look look = look_at(html, 1440, false, R"js(
     const shown = () => [...document.querySelector('table.results').tBodies[0].rows].filter(r => r.offsetParent !== null).map(r => r.cells[0].textContent);
     const faint = () => document.querySelectorAll('svg .off').length;
@@ -132,7 +132,7 @@ TEST_CASE("the filter of a report hides methods and tables sort by a click and a
 }
 
 TEST_CASE("look_at() finds errors of a page's script and overflowing parts") {
-  if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
+  if (!browser()) PLUMB_SKIP("Chromium is not installed, so reports cannot be checked");
   const Look broken = look_at(
       "<body><script>throw new Error('broken')</script><div style='width:2000px'>x</div></body>", 390, false, overflow);
   CHECK_THAT(broken.console, contains("broken"));
@@ -140,7 +140,7 @@ TEST_CASE("look_at() finds errors of a page's script and overflowing parts") {
 }
 
 TEST_CASE("several learning rates and long names fit a phone") {
-  if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
+  if (!browser()) PLUMB_SKIP("Chromium is not installed, so reports cannot be checked");
   ReportInput input = study_of(8, 2);
   for (TrialResult& a : input.trials) a.method += "_with_a_long_name_indeed";
   const std::vector<TrialResult> once = input.trials;
@@ -154,7 +154,7 @@ TEST_CASE("several learning rates and long names fit a phone") {
 }
 
 TEST_CASE("small and empty and single studies fit a phone") {
-  if (!browser()) PLUMB_SKIP("no Chromium to look at reports with");
+  if (!browser()) PLUMB_SKIP("Chromium is not installed, so reports cannot be checked");
   ReportInput one = study_of(1, 1);
   one.question = "Does a method with a very_long_name_that_has_no_place_to_break_in_it_at_all fit?";
   one.trials.resize(1);

@@ -12,5 +12,5 @@
     const std::string why = plumb::why_no_cuda();                           \
     INFO(why);                                                              \
     if (!why.empty()) REQUIRE_FALSE(std::getenv("REQUIRE_GPU") != nullptr); \
-    if (!why.empty()) PLUMB_SKIP("no device for cuda: " + why);             \
+    if (!why.empty()) PLUMB_SKIP("no CUDA device: " + why);                 \
   } while (false)

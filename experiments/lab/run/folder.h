@@ -16,6 +16,7 @@ class Cli;
 // Creates the first of runs/NAME, runs/NAME-2, runs/NAME-3, ... that does not exist. Throws Error if it cannot.
 std::filesystem::path new_run_folder(const std::string& name);
 
+// The run folder of a study, locked while this object exists.
 class StudyFolder {
  public:
   // Opens options.out, or a new folder runs/<experiment>-<YYYYmmdd-HHMMSS>, locks it and writes run.json. A missing or
@@ -35,8 +36,11 @@ class StudyFolder {
   // Makes the checks of the first constructor and throws its errors, but creates and changes nothing.
   static void check_beforehand(const Cli& cli, const StudyOptions& options);
 
+  // The path of the folder.
   const std::filesystem::path& path() const { return path_; }
+  // The path of a file in the folder.
   std::filesystem::path operator/(const char* file) const { return path_ / file; }
+  // The content of run.json.
   const StudyDescription& description() const { return description_; }
   // Deletes run.json, and the folder if it is then empty: for a study that failed before its first trial.
   void discard();

@@ -25,6 +25,7 @@ class InterruptHandler {
   struct sigaction former_interrupt_, former_terminate_;
 };
 
+// Whether SIGINT or SIGTERM has arrived since the handler was created.
 bool interrupted();
 
 // The exit status after an interrupt: 130 for SIGINT, 143 for SIGTERM, 0 if there was none.

@@ -26,6 +26,7 @@ struct ProgressState {
   double fraction = 0;            // of the whole sweep
 };
 
+// The characters and colours that a terminal can show.
 struct ProgressStyle {
   bool utf8 = true;
   bool colour = false;
@@ -63,6 +64,7 @@ struct ProgressOutput {
   static ProgressOutput standard_error(bool no_progress);
 };
 
+// A trial, for Progress.
 struct ProgressArm {
   std::string label;
   double cost;  // in any unit, such as depth x steps; the estimate of the time left is based on it
@@ -80,6 +82,7 @@ class Progress {
   std::size_t add(ProgressArm trial);
   // Counts a trial that an earlier call has completed; it takes no time.
   void skip(std::size_t trial);
+  // Starts a trial of `steps` training steps.
   void begin(std::size_t trial, std::int64_t steps);
   // Continues the trial from a checkpoint at step `first`. Earlier steps do not count for speed and time left.
   void goes_on(std::size_t trial, std::int64_t first);

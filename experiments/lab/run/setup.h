@@ -9,8 +9,10 @@
 
 namespace plumb::lab {
 
+// The default dtype and device for --dtype and --device.
 Defaults defaults_for(const StudyOptions& options);
 
+// The data, the machine and the defaults for all trials of a call.
 class Setup {
  public:
   // Throws the errors of open_data() and of the validation split, and Error if the batch is larger than the training
@@ -22,12 +24,13 @@ class Setup {
   PrecisionScope precision_;
 
  public:
+  // The images, how their pixels are normalised, and the machine for run.json.
   const ImageData data;
   const Normalization normalization;
   const Machine machine;
   // The part of machine.device that may change result bits: processor and instruction set, but not the thread count.
   const std::string arithmetic;
-  const DataFacts facts;
+  const DataFacts facts;  // name, sizes and hash of the data
 };
 
 }  // namespace plumb::lab

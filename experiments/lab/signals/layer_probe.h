@@ -13,6 +13,7 @@ namespace plumb::lab {
 // about `count` - 1 steps in between.
 AroundStep passports(Trial& trial, const nn::Stack& stack, std::int64_t count = 10);
 
+// The passport of one step.
 struct StepStats {
   std::int64_t step;
   LayerStats passport;

@@ -35,6 +35,7 @@ class DivergenceWatch {
   // so this step may lie before the one at which observe() returned true.
   std::int64_t bad_since() const;
 
+  // The loss of a uniform guess.
   double chance() const { return chance_; }
   // Whether the last step was bad.
   bool is_bad() const { return !finite_ || (!recent_.empty() && is_above(recent_.back())); }

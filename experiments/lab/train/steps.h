@@ -15,6 +15,7 @@ class TrialState;
 // loop and the trial by an exception, which the study catches.
 class Steps {
  public:
+  // An iterator for range-based for. Its increment finishes a step and begins the next one.
   class Iterator {
    public:
     std::int64_t operator*() const { return owner_->step_; }
@@ -34,6 +35,7 @@ class Steps {
   ~Steps();
   Steps(const Steps&) = delete;
   Steps& operator=(const Steps&) = delete;
+  // For range-based for. begin() starts the first step.
   Iterator begin() {
     advance();
     return Iterator(this);
@@ -52,6 +54,7 @@ class Steps {
 // The training batches of a trial, one for each step. Otherwise the loop is the same as with Steps.
 class Batches {
  public:
+  // An iterator for range-based for, like that of Steps.
   class Iterator {
    public:
     const Batch& operator*() const { return owner_->batch_; }
@@ -68,6 +71,7 @@ class Batches {
   };
 
   Batches(TrialState& run, const Augmentation& augment);
+  // For range-based for. begin() starts the first step.
   Iterator begin() {
     advance();
     return Iterator(this);

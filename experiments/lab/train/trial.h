@@ -47,12 +47,16 @@ class Trial {
   T operator[](const Axis<T>& axis) const {
     return point().template get<T>(axis.name());
   }
+  // The values of this trial on all axes.
   const Point& point() const;
 
+  // The options of the call, with the values of the point.
   const StudyOptions& options() const;
+  // The seed of this trial, and its number of training steps.
   std::uint64_t seed() const;
   std::int64_t steps() const { return options().steps; }
   std::int64_t warmup() const;  // in steps: --warmup, or the recipe of the network from vit(), or 0
+  // The training and validation images, and how their pixels are normalised.
   const ImageData& data() const;
   const Normalization& normalization() const;
   const std::filesystem::path& folder() const;  // the run folder
@@ -119,6 +123,7 @@ class Trial {
   [[deprecated("check_divergence")]] bool diverges(const Gradients& step, const std::function<Tensor()>& loss) {
     return check_divergence(step, loss);
   }
+  // Whether the trial has been marked as diverged.
   bool has_diverged() const;
   // Marks the trial as diverged at this step (counted from 0) by a rule of the body; the body should return afterwards.
   // The step becomes the result "diverged_at". The values of the trial stay in the files but do not enter the
@@ -129,6 +134,7 @@ class Trial {
   }
   // The mean loss over the last 20 steps that check_divergence() or took() have seen; unknown before the first.
   double recent_loss() const;
+  // The rule that decides when this trial has diverged.
   DivergenceWatch& watch() const;
 
   // Shows a warning on this trial's progress line instead of its values.

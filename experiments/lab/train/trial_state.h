@@ -40,14 +40,15 @@ struct TrialStopped {
   enum class Why { interrupted, hopeless, enough } why;
 };
 
+// The state of one trial while its body runs.
 class TrialState {
  public:
   TrialState(const TrialEnvironment& environment, const Point& point, std::string key, std::size_t place);
 
   const TrialEnvironment& env;
   const StudyOptions options;  // the options of the call, with the values of the point
-  const std::string key;
-  const std::size_t place;  // index in the progress
+  const std::string key;       // identifies settings and data of the trial
+  const std::size_t place;     // index in the progress
   Record record;
   DivergenceWatch watch;
 
@@ -57,7 +58,7 @@ class TrialState {
   std::int64_t capture_before = -1;                                 // keeps the state before this step
   std::optional<TrialCheckpoint> captured = {};
   const TrialCheckpoint* start_from = nullptr;  // used instead of the checkpoint in the folder
-  bool leaves_files = true;
+  bool leaves_files = true;                     // whether checkpoints and weights are written
 
   // The arguments of Trial::track() and of the functions that depend on it.
   nn::Layer* model = nullptr;
@@ -84,6 +85,7 @@ class TrialState {
   // Processes all queued steps and returns whether one has diverged. After that, values that the body reports are
   // ignored.
   bool has_ended();
+  // Records values of a step, and shows the step in the progress.
   void trace(std::int64_t of_step, const Values& values);
   void log(const Values& values);    // Trial::log
   void trace(const Values& values);  // Trial::trace
@@ -92,33 +94,41 @@ class TrialState {
   // Ends the trial as diverged if one of these values is not finite and tells_divergence() is true for its name. The
   // body may still give a better reason, by Trial::mark_diverged() or Trial::check_divergence().
   void end_if_not_finite(const Values& values);
+  // Whether end_if_not_finite() has ended the trial, and no better reason was given since.
   bool ended_by_value() const { return ended_by_value_; }
+  // Shows loss and learning rate of a step in the progress.
   void show(std::int64_t of_step, double loss, double rate);
+  // Marks the trial as diverged and deletes its weights file. Throws Error if it is marked already.
   void mark_diverged(std::int64_t at_step, const std::string& reason);
 
-  // Called by the loop over the steps.
-  std::int64_t first_step();  // first step of the loop that begins
+  // Called by the loop over the steps. first_step() is the step with which the loop begins. before_step() throws
+  // TrialStopped if the trial must stop. after_step() takes the time, evaluates and saves.
+  std::int64_t first_step();
   void before_step(std::int64_t next);
   void after_step();
   void keep_error(std::exception_ptr error) { error_ = std::move(error); }  // from a destructor, which must not throw
 
+  // The trial's files in the run folder.
   std::filesystem::path checkpoint_file() const;
   std::filesystem::path weights_file() const;
+  // Loads the trial's checkpoint, if it fits, into the tracked model, optimizer and average.
   void restore();
+  // Whether the checkpoint file was read or written by this call.
   bool checkpoint_is_ours() const { return restored_ || checkpoint_written_; }
   // Whether the body is between track() and its loop after a restore. The checkpoint already holds the values that the
   // body logs there.
   bool repeats() const { return restored_ && !looped_; }
-  bool trained = false;     // Trial::mark_pretrained
-  bool calibrated = false;  // Trial::calibrate has set values from data
-  void note(const std::string& text) const;
+  bool trained = false;                      // Trial::mark_pretrained
+  bool calibrated = false;                   // Trial::calibrate has set values from data
+  void note(const std::string& text) const;  // Trial::note
   // The metadata of the model's weights file: a model card. If there can be no card, the second string says why.
   std::pair<std::map<std::string, std::string>, std::string> weights_metadata() const;
+  // Writes the weights file, if --save-weights is given.
   void save_weights();
   // Calls a body and records how it ended (see run_body() in trial.h).
   void call(const std::function<void()>& body);
-  std::string outcome(
-      const std::vector<std::string>& show) const;  // for the progress: "loss 1.2  acc 61 %", "diverged at step 3: ..."
+  // The outcome for the progress, with the values named in `show`: "loss 1.2  acc 61 %", "diverged at step 3: ...".
+  std::string outcome(const std::vector<std::string>& show) const;
 
  private:
   TrialCheckpoint state() const;

@@ -57,7 +57,7 @@ std::string usage_error(const Study& study) {
   } catch (const UsageError& e) {
     return e.what();
   }
-  FAIL("expected a UsageError, none came");
+  FAIL("expected a UsageError, got none");
   return {};
 }
 

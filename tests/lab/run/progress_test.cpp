@@ -239,7 +239,8 @@ TEST_CASE("stderr in a file gets lines without colour", "[experiments]") {
 
 TEST_CASE("on a terminal the style depends on TERM, NO_COLOR and the locale", "[experiments]") {
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
-  if (terminal < 0 || ::grantpt(terminal) != 0 || ::unlockpt(terminal) != 0) PLUMB_SKIP("no pseudo terminal");
+  if (terminal < 0 || ::grantpt(terminal) != 0 || ::unlockpt(terminal) != 0)
+    PLUMB_SKIP("this system has no pseudo terminal");
   const int screen = ::open(::ptsname(terminal), O_RDWR | O_NOCTTY), saved = ::dup(STDERR_FILENO);
   const auto seen = [&](const char* term, const char* no_color, const char* locale) {
     ::setenv("TERM", term, 1);
