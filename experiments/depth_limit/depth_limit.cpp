@@ -33,7 +33,7 @@ std::string published_depth(const std::string& gate) {
 std::string limit_words(const std::map<int, lab::Share>& known, const lab::Octaves& depths, std::int64_t most) {
   const auto depth = [&](int tick) { return std::lround(depths.at(tick)); };
   const auto trains = std::ranges::find_if(known, [](const auto& k) { return k.second.most(); });
-  if (trains == known.end()) return fmt::format("none from {} on trains", depth(known.begin()->first));
+  if (trains == known.end()) return fmt::format("none ({} was the lowest tried)", depth(known.begin()->first));
   const auto edge = lab::edge_above(known, trains->first);
   if (!edge->outside)
     return fmt::format("{} or more ({} was the deepest tried)", depth(edge->inside),

@@ -197,7 +197,7 @@ TEST_CASE("depth_limit: the search doubles the depth up to --most or goes shallo
                                                arguments + "--trained-at 0.05 --first 8");
   INFO(none.err);
   CHECK(none.status == 0);
-  CHECK_THAT(none.out, contains("none from 4 on trains") && contains("4 (0/1), 8 (0/1)"));
+  CHECK_THAT(none.out, contains("none (4 was the lowest tried)") && contains("4 (0/1), 8 (0/1)"));
   const Finished bad = run(folder.path(), program("depth_limit") + " --first 20 --most 10");
   CHECK(bad.status == 2);
   CHECK_THAT(bad.err, contains("--first 20 is larger than --most 10"));

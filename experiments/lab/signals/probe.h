@@ -39,7 +39,7 @@ struct BranchStats {
   // stochastic depth and of factors on the skip in this pass. Equals the ratio, up to rounding, if y = x + g(x).
   double change = 0;
 
-  double grad_norm = 0;  // of the gradient of the loss by the branch's own parameters
+  double grad_norm = 0;  // L2 norm of the loss's gradient by the branch's parameters
   // ||p_after - p_before|| / ||p_before|| over these parameters: the effect of the optimizer's step. Absent if no
   // parameter changed.
   std::optional<double> update = {};

@@ -203,7 +203,7 @@ TEST_CASE("an invalid run.json is an error and is not changed", "[experiments]")
   }
 }
 
-TEST_CASE("overwriting deletes the files of a study with any settings", "[experiments]") {
+TEST_CASE("overwriting deletes a study's files even if its settings differ", "[experiments]") {
   const FinishedRun run;
   Study({"--out", run.out.c_str(), "--overwrite", "--steps=10"}).open();
   CHECK(names_in(run.out) == std::set<std::string>{"run.json"});

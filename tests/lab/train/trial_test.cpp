@@ -315,7 +315,7 @@ TEST_CASE("hopeless trials stop early and can be resumed") {
   CHECK(call(folder.path(), main, with(words, {"--rebuild"})).status == 0);  // the tables show hopeless trials
   CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0,hopeless,30,"));
   CHECK(call(folder.path(), main, with(words, {"--stop-hopeless", "--resume"})).status == 0);
-  CHECK(bodies == 1);  // not repeated: the rule would stop it again
+  CHECK(bodies == 1);  // the trial does not run again: the rule would stop it again
   const Ended whole = call(folder.path(), main, with(words, {"--resume"}));
   CHECK(whole.status == 0);
   CHECK(bodies == 2);
@@ -324,7 +324,7 @@ TEST_CASE("hopeless trials stop early and can be resumed") {
   other[10] = "b";
   REQUIRE(call(folder.path(), main, other).status == 0);
   CHECK(timeless(file(folder, "a/results.csv")) ==
-        timeless(file(folder, "b/results.csv")));  // continued where the rule had stopped it
+        timeless(file(folder, "b/results.csv")));  // the trial continued where the rule had stopped it
 }
 
 TEST_CASE("weights of a model without a card are saved and both the program and the file report it") {
