@@ -398,7 +398,7 @@ TEST_CASE("printed settings can be read back and lists and dry runs go to stdout
              contains("--drop-key-schedule") && contains("--gates"));
 }
 
-TEST_CASE("--recipe paper uses and reports each method's recipe and --warmup holds for all methods") {
+TEST_CASE("the option --recipe paper uses and reports each method's recipe and --warmup holds for all methods") {
   const TemporaryFolder folder;
   const std::string command = program("depth_stability") + " --dim 8 --batch 4 --steps 180 --no-progress --depths 1 ";
   const auto rates = [&](const std::string& out, const std::string& gate) {
@@ -484,7 +484,7 @@ TEST_CASE("one base for all methods by --weight-init under either recipe and in 
   CHECK(only_loss("stages") != only_loss("stages-recipe"));
 }
 
-TEST_CASE("--control and --best-lr change the report without new trials") {
+TEST_CASE("the options --control and --best-lr change the report without new trials") {
   const TemporaryFolder folder;
   const std::string command =
       small + "--gates pre,post,layerscale --depths 1,2 --lrs 1e-3,3e-3 --seeds 0..3 --pool mean ";

@@ -77,7 +77,7 @@ TEST_CASE("the bar shows every field if there is enough space", "[experiments]")
   CHECK_THAT(progress_bar(moment, 117, utf8), contains("▕██████████          ▏"));
 }
 
-TEST_CASE("a narrow terminal shows fewer fields, the least important ones first", "[experiments]") {
+TEST_CASE("a narrow terminal loses the least important fields first", "[experiments]") {
   CHECK(progress_bar(moment, 77, ascii) ==
         " 3/24  layerscale depth 48 seed 0  [##  ]  step  50/200  loss 1.234  ETA 4:12");
   CHECK(progress_bar(moment, 76, ascii) == " 3/24  layerscale depth 48 seed 0  step  50/200  loss 1.234  ETA 4:12");
@@ -198,7 +198,7 @@ TEST_CASE("without a terminal a plain line appears every ten seconds and at the 
   CHECK(log.find_first_of("\r\033") == std::string::npos);
 }
 
-TEST_CASE("--no-progress shows only finished trials and notes", "[experiments]") {
+TEST_CASE("the option --no-progress shows only finished trials and notes", "[experiments]") {
   Sweep sweep(Mode::finished);
   sweep.progress->begin(0, 100);
   sweep.time += 60;
@@ -209,9 +209,7 @@ TEST_CASE("--no-progress shows only finished trials and notes", "[experiments]")
   CHECK(sweep.written() == "a note\nok   pre depth 6    loss 1  1:00\n");
 }
 
-TEST_CASE(
-    "the time left depends on the trials' costs, without skipped trials and with only the steps taken by diverged ones",
-    "[experiments]") {
+TEST_CASE("the time left weighs trials by cost and counts only the steps that were taken", "[experiments]") {
   Sweep sweep(Mode::lines, {{"a", 10}, {"b", 30}, {"c", 40}, {"d", 20}});
   sweep.progress->skip(0);
   sweep.progress->begin(1, 100);
@@ -237,7 +235,7 @@ TEST_CASE("stderr in a file gets lines without colour", "[experiments]") {
   CHECK(quiet.mode == Mode::finished);
 }
 
-TEST_CASE("on a terminal the style depends on TERM, NO_COLOR and the locale", "[experiments]") {
+TEST_CASE("on a terminal the style depends on TERM and NO_COLOR and the locale", "[experiments]") {
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
   if (terminal < 0 || ::grantpt(terminal) != 0 || ::unlockpt(terminal) != 0)
     PLUMB_SKIP("this system has no pseudo terminal");

@@ -193,7 +193,7 @@ TEST_CASE("passport: the gradient norm covers a branch's parameters under any na
   CHECK(probe.finish(g).branches[3].grad_norm == Approx(std::sqrt(squares)));
 }
 
-TEST_CASE("passport: a probe changes no result, removes its hooks and needs a forward pass") {
+TEST_CASE("passport: a probe changes no result and removes its hooks and needs a forward pass") {
   nn::Stack stack({.dim = 8, .heads = 2, .hidden = 16, .depth = 2, .gate = "pre"});
   nn::initialize(stack, 0);
   const Tensor x = random_normal({2, 3, 8}, 0, "x");
@@ -339,7 +339,7 @@ TEST_CASE("passport: a method that breaks its growth law gives a warning") {
              contains("not finite after the attention of block 0"));
 }
 
-TEST_CASE("passport: the Jacobian of identity blocks is 1, exact or estimated with random vectors") {
+TEST_CASE("passport: the Jacobian of identity blocks is 1 both exactly and with random vectors") {
   nn::ViT model = fresh("rezero", 3);
   lab::LayerStats passport = forward_passport(model);
   CHECK(passport.tokens == 17);
