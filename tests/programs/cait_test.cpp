@@ -81,7 +81,8 @@ TEST_CASE("cait describes its DropKey and logs its statistics every tenth step")
     const std::string said = line_with(f.err, "DropKey");
     CHECK_THAT(said, contains("DropKey: 0.3, constant, plain, per_entry; expected share of keys 0.3"));
     CHECK(said.find("--drop-key-sharing heads") == (talking.empty() ? std::string::npos : said.size() - 24));
-    CHECK(f.err.find("DropKey", f.err.find(said) + said.size()) == std::string::npos);  // once, not for each seed
+    CHECK(f.err.find("DropKey", f.err.find(said) + said.size()) ==
+          std::string::npos);  // the line appears once, not for each seed
     std::vector<std::size_t> logged;
     std::istringstream lines(slurp(folder.path() / "a/metrics.jsonl"));
     for (std::string line; std::getline(lines, line);)

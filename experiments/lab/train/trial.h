@@ -146,8 +146,8 @@ class Trial {
   TrialState& run_;
 };
 
-// Calls a body on the trial of this state, and records how it ended. Lets UsageError and TrialStopped with the reasons
-// interrupted and enough through.
+// Calls a body on the trial of this state, and records how it ended. Passes on the exceptions UsageError and
+// TrialStopped (with the reasons interrupted and enough).
 void run_body(TrialState& run, const std::function<void(Trial&)>& body);
 
 // Another name for a trial, used by experiments whose only axis is the seed (experiment.h).
