@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Puts the example programs into the README: each ```cpp block after a line <!-- examples/NAME.cpp --> is replaced by that file.
+# Copies the example programs into README.md: each ```cpp block after a line <!-- examples/NAME.cpp --> is replaced by
+# that file.
 # Usage: tools/readme_snippets.sh [--check]      --check: changes nothing, fails if a block differs from its file
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -37,7 +37,7 @@ Method b2t();                                         // post-norm with a connec
 Method sub_ln();                                      // a second norm inside each branch
 Method normformer();                                  // norms inside and after branches, one scale per head
 Method sandwich();                                    // norms before and after each branch
-Method peri_ln();                                     // norms before and after each branch, and at the ends
+Method peri_ln();                                     // as sandwich, without scaled initial weights
 Method layernorm_scaling();                           // the norm of block l is divided by sqrt(l)
 Method mix_ln(double post_share = 0.25);              // the first ceil(post_share N) blocks are post-norm
 Method gpt2_init();                                   // the last layer of each branch starts times (2N)^(-1/2)

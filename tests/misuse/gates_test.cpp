@@ -1,4 +1,4 @@
-// Mistakes with gates: registration, names, and gates that do not do what a block needs.
+// Mistakes with gates: registration, names, and gates that break the rules of a block.
 #include "autograd/autograd.h"
 #include "nn/gate_check.h"
 #include "nn/gates/methods.h"
@@ -24,7 +24,7 @@ nn::Method method() {
   return {.name = "mine", .build = nn::gate_per_branch<G>};
 }
 
-// One pass of a stack with this gate.
+// One forward and backward pass of a stack with this gate.
 template <class G>
 Tensor pass(nn::Norm norm = nn::Norm::pre) {
   nn::Method m = method<G>();
@@ -34,7 +34,7 @@ Tensor pass(nn::Norm norm = nn::Norm::pre) {
   return stack(random_normal({2, 5, 8}, 0, "x"));
 }
 
-// The detail of the one rule that fails.
+// Runs the conformance check on the gate and returns the detail of the only rule that fails.
 template <class G>
 std::string only_failure() {
   nn::Method m = method<G>();
@@ -54,14 +54,14 @@ std::string only_failure() {
 
 }  // namespace
 
-TEST_CASE("misuse: a gate under a name that is taken") {
+TEST_CASE("misuse: a gate under a name that exists") {
   CHECK_REFUSED(nn::register_gate<Plain>("pre"), "expected a new name, got \"pre\"");
 }
 TEST_CASE("misuse: a gate without a name") {
   CHECK_REFUSED(nn::register_gate<Plain>(""), "lower-case letters, digits and underscores, got \"\"");
 }
 TEST_CASE("misuse: a gate named all") { CHECK_REFUSED(nn::register_gate<Plain>("all"), "another name than \"all\""); }
-TEST_CASE("misuse: a gate under a name with spaces, capitals or dots") {
+TEST_CASE("misuse: a gate under a name with spaces or capitals or dots") {
   for (const char* name : {"my gate", "MyGate", "my.gate", "my-gate"})
     CHECK_REFUSED(nn::register_gate<Plain>(name), "lower-case letters");
 }
@@ -101,13 +101,13 @@ TEST_CASE("misuse: a gate that returns nothing") {
   CHECK_REFUSED(pass<Nothing>(), "expected combine to return a stream of shape [2, 5, 8], got an undefined tensor");
   CHECK_REFUSED(pass<Nothing>(nn::Norm::post), "got an undefined tensor");
 }
-TEST_CASE("misuse: a gate whose own junction leaves no stream") {
+TEST_CASE("misuse: a gate whose residual sum leaves no stream") {
   struct Lost : Plain {
     void join(nn::Stream& s, const Tensor&, const Tensor&, const nn::Layer*) const override { s.x = {}; }
   };
   CHECK_REFUSED(pass<Lost>(), "got an undefined tensor");
 }
-TEST_CASE("misuse: a gate of another width") {
+TEST_CASE("misuse: a gate with another width") {
   struct Narrow : nn::ScaleGate {
     Narrow() { scale_ = parameter("gamma", {3}, nn::Init::constant(1), Role::gate); }
   };
@@ -120,7 +120,7 @@ TEST_CASE("misuse: a gate that forgets child()") {
   };
   CHECK(only_failure<Forgetful>().find("register this module in its parent with child()") != std::string::npos);
 }
-TEST_CASE("misuse: a gate that makes its variable past parameter()") {
+TEST_CASE("misuse: a gate that creates its variable without parameter()") {
   struct Variable : nn::Gate {
     Tensor combine(const Tensor& skip, const Tensor& branch) const override { return skip + a * branch; }
     Tensor a = variable(ones({1}));
@@ -134,7 +134,7 @@ TEST_CASE("misuse: a gate whose weights decay") {
   };
   CHECK(only_failure<Decaying>().find("register it with Role::gate") != std::string::npos);
 }
-TEST_CASE("misuse: a parameter twice, or with a dot in its name") {
+TEST_CASE("misuse: a parameter that is registered twice or has a dot in its name") {
   struct Twice : Plain {
     Tensor a = parameter("a", {1}, nn::Init::constant(1), Role::gate),
            b = parameter("a", {1}, nn::Init::constant(1), Role::gate);
@@ -145,7 +145,7 @@ TEST_CASE("misuse: a parameter twice, or with a dot in its name") {
   CHECK_REFUSED(stack_of(method<Twice>()), "expected a new name in Gate, got \"a\" again");
   CHECK_REFUSED(stack_of(method<Dotted>()), "expected a parameter name without dots, got \"a.b\"");
 }
-TEST_CASE("misuse: a method whose gates are not handed over") {
+TEST_CASE("misuse: a method whose gates are not passed on") {
   static Plain outside;
   CHECK_REFUSED(stack_of(nn::Method{.name = "mine", .build = [](const nn::GateContext&) { return nn::BlockGates{}; }}),
                 "to build a gate for each branch, got null");
@@ -166,7 +166,7 @@ TEST_CASE("misuse: a method whose gates are not handed over") {
                                         }}),
                 "got null for \"none\"");
 }
-TEST_CASE("misuse: a method without a norm where its block has one") {
+TEST_CASE("misuse: a method without a norm in a block with a norm") {
   nn::Method none = method<Plain>(), null = method<Plain>();
   none.norm_layer = nullptr;
   null.norm_layer = [](std::int64_t, double) { return std::unique_ptr<nn::Layer>(); };
@@ -181,7 +181,7 @@ TEST_CASE("misuse: constants of methods out of range") {
   CHECK_REFUSED(stack_of(nn::methods::layerscale(std::nan(""))),
                 "[layerscale] expected init to be a finite number, got nan");
 }
-TEST_CASE("misuse: constants of methods that are not there, or not written as they must be") {
+TEST_CASE("misuse: constants of methods that are unknown or malformed") {
   CHECK_REFUSED(nn::GateChoice("layerscale:eps=1"),
                 "[layerscale] expected a constant of the method (init), got \"eps\"");
   CHECK_REFUSED(nn::GateChoice("pre:init=1"), "[pre] expected no constant, got \"init\": the method has no constants");
@@ -211,21 +211,21 @@ TEST_CASE("misuse: constants of methods that are not there, or not written as th
   empty.constants = {{.name = "T"}};
   CHECK_REFUSED(stack_of(empty), "expected a value of the constant \"T\", got none");
 }
-TEST_CASE("misuse: a gate of zeros before a last layer of zeros") {
+TEST_CASE("misuse: a gate of zeros with a last layer of zeros") {
   struct Dead : nn::AlphaGate {
     Dead() : AlphaGate(0) {}
     void init_branch(nn::Branch& branch) override { branch.last().scale_init(0); }
   };
   CHECK_REFUSED(stack_of(method<Dead>()), "neither would ever get a gradient. Start the gate at another value");
 }
-TEST_CASE("misuse: stacks of sizes that do not go together") {
+TEST_CASE("misuse: stacks with sizes that do not fit") {
   CHECK_REFUSED(nn::Stack({.dim = 8, .heads = 3, .hidden = 32, .depth = 1}),
                 "a width that is a multiple of the heads, got dim 8 and 3 heads");
   CHECK_REFUSED(nn::Stack({.dim = 8, .heads = 0, .hidden = 32, .depth = 1}), "got dim 8 and 0 heads");
   CHECK_REFUSED(nn::Stack({.dim = 8, .heads = 2, .hidden = 32, .depth = 0}), "expected a depth of at least 1, got 0");
   CHECK_REFUSED(nn::ViT({.image = 32, .patch = 5}), "5");
 }
-TEST_CASE("misuse: the weights of another method, another width, no weights at all") {
+TEST_CASE("misuse: weights of another method or another width or none") {
   const test::TemporaryFolder folder;
   const nn::ViTOptions tiny{
       .image = 8, .patch = 4, .channels = 1, .classes = 3, .dim = 8, .depth = 1, .heads = 2, .gate = "layerscale"};

@@ -1,4 +1,4 @@
-// Mistakes with modules: initial values, registration, hooks, dropping.
+// Mistakes with modules: initial values, registration, hooks, dropout.
 #include <limits>
 #include <memory>
 
@@ -14,7 +14,7 @@ namespace {
 constexpr Defaults f64{DType::f64, Device::cpu}, reference{DType::f32, Device::reference};
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-// Two linears, side by side; made without initialize().
+// Two linear layers, side by side, that are created without initialize().
 struct Two : nn::Layer {
   Two() : Layer("Two") {
     child("a", a);
@@ -24,7 +24,7 @@ struct Two : nn::Layer {
   nn::Linear a{{.in = 2, .out = 2}}, b{{.in = 2, .out = 2}};
 };
 
-// Lets a test register what it likes.
+// A module with which a test can register anything.
 struct Open : nn::Layer {
   Open() : Layer("Open") {}
   explicit Open(std::function<Tensor(const Tensor&)> function) : Layer("Open"), f(std::move(function)) {}
@@ -53,7 +53,7 @@ TEST_CASE("misuse: a model used without initialize()") {
   CHECK(two.a.weight().values() != two.b.weight().values());
 }
 
-TEST_CASE("misuse: a part of a model used before initialize()") {
+TEST_CASE("misuse: a submodule used before initialize()") {
   Two two;
   CHECK_REFUSED(two.a(ones({1, 2})), "[Two.a] expected initialised parameters, got weight");
 }
@@ -63,7 +63,7 @@ TEST_CASE("misuse: a module added after initialize()") {
   Open model([&](const Tensor& x) { return two(x); });
   CHECK_NOTHROW(model.training());
   nn::initialize(model, 0);
-  CHECK_REFUSED(model(ones({1, 2})), "[Two] expected initialised parameters");  // it was not registered
+  CHECK_REFUSED(model(ones({1, 2})), "[Two] expected initialised parameters");  // not registered
   model.child("two", two);
   CHECK_REFUSED(model(ones({1, 2})), "[Open] expected initialised parameters, got two.a.weight");
   nn::initialize(model, 0);
@@ -83,7 +83,7 @@ TEST_CASE("misuse: an Init that was changed and never filled in") {
   CHECK_REFUSED(changed(ones({1})), "[Open] expected initialised parameters, got scale as it was declared");
 }
 
-TEST_CASE("misuse: weights that are loaded need no initialize(), and what they leave out does") {
+TEST_CASE("misuse: loaded weights need no initialize() but missing ones do") {
   const test::TemporaryFolder folder;
   Two saved;
   nn::initialize(saved, 3);
@@ -100,7 +100,7 @@ TEST_CASE("misuse: weights that are loaded need no initialize(), and what they l
   CHECK_REFUSED(bigger(ones({1, 2})), "got c.weight as it was declared");
 }
 
-TEST_CASE("misuse: a name given twice, with a dot, or empty") {
+TEST_CASE("misuse: a name that is repeated or empty or has a dot") {
   Open model;
   nn::Linear a({.in = 1, .out = 1}), b({.in = 1, .out = 1});
   model.child("a", a);
@@ -120,7 +120,7 @@ TEST_CASE("misuse: a module registered twice") {
   CHECK_REFUSED(model.child("b", a),
                 "[module] expected a module without a parent for Open.b, got one that is Open.a already: register a "
                 "module once");
-  // Two of one type, that share a module under one name.
+  // Two modules of one type share a module under one name.
   struct Shares : nn::Module {
     explicit Shares(nn::Linear& l) : Module("Shares") { child("l", l); }
   };
@@ -165,7 +165,7 @@ TEST_CASE("misuse: a parent that is destroyed before its child leaves it a root"
   CHECK_NOTHROW(next.child("fc", child));
 }
 
-TEST_CASE("misuse: a parameter that starts as nothing or as integers") {
+TEST_CASE("misuse: a parameter that starts undefined or as integers") {
   Open model;
   CHECK_REFUSED(model.parameter("w", Tensor(), nn::Role::weight),
                 "[module] expected initial values in f32 or f64 for Open.w, got an undefined tensor");
@@ -178,7 +178,7 @@ TEST_CASE("misuse: a parameter made of a constant") {
                 "[parameter] expected a variable for w, got f32 [2]");
 }
 
-TEST_CASE("misuse: factors and initial values that are not finite") {
+TEST_CASE("misuse: non-finite factors and initial values") {
   Open model;
   CHECK_REFUSED(model.parameter("w", {1}, nn::Init::constant(1), nn::Role::weight, not_a_number),
                 "[module] expected finite factors of at least 0 for Open.w, got nan for the learning rate");
@@ -194,7 +194,7 @@ TEST_CASE("misuse: a layer that returns nothing") {
   CHECK_REFUSED(model(ones({1})), "[layer] expected forward() of Open to return a tensor, got an undefined tensor");
 }
 
-TEST_CASE("misuse: a forward hook that returns another shape, dtype or device") {
+TEST_CASE("misuse: a forward hook that returns another shape or dtype or device") {
   const Open model;
   Handle hook = model.on_forward([](const nn::Layer&, const Tensor&, const Tensor& y) { return mean(y); });
   CHECK_REFUSED(model(ones({2, 3})),
@@ -206,7 +206,7 @@ TEST_CASE("misuse: a forward hook that returns another shape, dtype or device") 
   CHECK_REFUSED(model(ones({2, 3})), "got f32 [2, 3] on reference");
 }
 
-TEST_CASE("misuse: an input hook that returns another dtype, or a shape that the layer does not take") {
+TEST_CASE("misuse: an input hook that returns another dtype or an unfit shape") {
   nn::Linear model({.in = 3, .out = 2});
   nn::initialize(model, 0);
   Handle hook = model.on_input([](const nn::Layer&, const Tensor& x) { return cast(x, DType::f64); });
@@ -227,7 +227,7 @@ TEST_CASE("misuse: hooks and observers without a function") {
   CHECK_REFUSED(vit.blocks()[0]->observe({}), "[observe] expected a function to call, got an empty one");
 }
 
-TEST_CASE("misuse: layers that drop, in training without an open RandomScope") {
+TEST_CASE("misuse: dropout layers in training mode without an open RandomScope") {
   const Tensor x = ones({2, 4, 4});
   nn::Dropout dropout(0.5);
   const nn::Dropout none(0);
@@ -248,7 +248,7 @@ TEST_CASE("misuse: layers that drop, in training without an open RandomScope") {
   CHECK_NOTHROW((path(x), attention(x), keys(x)));
 }
 
-TEST_CASE("misuse: a model of which everything is frozen, or a gradient of a frozen parameter") {
+TEST_CASE("misuse: a fully frozen model and a gradient of a frozen parameter") {
   nn::Linear model({.in = 2, .out = 1});
   nn::initialize(model, 0);
   model.freeze();
@@ -260,7 +260,7 @@ TEST_CASE("misuse: a model of which everything is frozen, or a gradient of a fro
                 "requires a gradient, got a frozen parameter");
 }
 
-TEST_CASE("misuse: an EmaScope inside an EmaScope, and updates of swapped averages") {
+TEST_CASE("misuse: an EmaScope inside an EmaScope and updates of swapped averages") {
   nn::Linear model({.in = 2, .out = 1});
   nn::initialize(model, 0);
   nn::Ema ema(model, {});

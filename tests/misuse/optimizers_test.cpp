@@ -1,4 +1,4 @@
-// Mistakes with optimizers: gradients that are not theirs, rates, state.
+// Mistakes with optimizers: gradients of other variables, learning rates, state.
 #include <limits>
 #include <tuple>
 
@@ -13,7 +13,7 @@ namespace {
 constexpr Defaults f64{DType::f64, Device::cpu}, reference{DType::f32, Device::reference};
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-// w and gate, of which the loss is a linear function.
+// Two parameters, w and gate; the loss is a linear function of them.
 struct Model : nn::Module {
   Model() : Module("Model") {}
   Tensor w = parameter("w", tensor({1, 2, 3}, {3}), Role::weight),
@@ -27,7 +27,7 @@ nn::Parameter of(const Tensor& value, const std::string& name = "p") {
 
 }  // namespace
 
-TEST_CASE("misuse: a tensor that was not registered never trains: its gradient is refused, by name") {
+TEST_CASE("misuse: the gradient of an unregistered tensor is refused by name") {
   Model model;
   const Tensor scale = variable(ones({3}));
   scale.node()->name = "scale";
@@ -50,7 +50,7 @@ TEST_CASE("misuse: a tensor without a name that was made in a forward pass") {
                 "a variable without a name [2, 2] made in Model.fc");
 }
 
-TEST_CASE("misuse: a module that was not registered") {
+TEST_CASE("misuse: an unregistered module") {
   Model model, forgotten;
   nn::Sgd optimizer(model.parameters(), {});
   CHECK_REFUSED(optimizer.step(backward(model.loss() + forgotten.loss())),
@@ -97,13 +97,13 @@ TEST_CASE("misuse: two gradients of one variable") {
   CHECK_REFUSED(optimizer.step(g), "[optimizer] expected one gradient per variable, got two of w [3]");
 }
 
-TEST_CASE("misuse: no parameters, one twice, or a constant") {
+TEST_CASE("misuse: no parameters or a repeated parameter or a constant") {
   Model model;
   auto twice = model.parameters();
   twice.push_back(twice[0]);
   CHECK_REFUSED(nn::Sgd({}, {}), "[optimizer] expected at least one parameter, got none");
   struct Forgetful : nn::Module {
-    Forgetful() : Module("Forgetful") {}  // no child("fc", fc)
+    Forgetful() : Module("Forgetful") {}  // without child("fc", fc)
     nn::Linear fc{{.in = 2, .out = 2}};
   };
   CHECK_REFUSED(nn::AdamW(Forgetful().parameters(), {}),
@@ -122,7 +122,7 @@ TEST_CASE("misuse: parameters of two devices or dtypes in one optimizer") {
   CHECK_REFUSED(nn::AdamW({of(here, "a"), of(wide, "b")}, {}), "got a in f32 on cpu and b in f64 on cpu");
 }
 
-TEST_CASE("misuse: factors that are not finite, or negative, set after the optimizer was made") {
+TEST_CASE("misuse: non-finite or negative factors that are set after the optimizer was created") {
   Model model;
   nn::AdamW optimizer(model.parameters(), {});
   for (const auto& [lr, decay, eps] : {std::tuple(not_a_number, 1.0, 1.0), std::tuple(-1.0, 1.0, 1.0),
@@ -137,7 +137,7 @@ TEST_CASE("misuse: factors that are not finite, or negative, set after the optim
   CHECK(model.w.values() == std::vector<double>{1, 2, 3});
 }
 
-TEST_CASE("misuse: a learning rate that is not finite, negative, or not a function") {
+TEST_CASE("misuse: a learning rate that is non-finite or negative or not a function") {
   Model model;
   for (const double rate : {not_a_number, -1.0, 1 / 0.0}) {
     const char* refused = "[learning_rate] expected a finite learning rate of at least 0, got ";
@@ -174,7 +174,7 @@ TEST_CASE("misuse: the state of another optimizer") {
   CHECK_REFUSED(sgd.load_state(adamw.state()), "2 missing: gate.velocity, w.velocity; 4 unexpected: gate.moment1");
 }
 
-TEST_CASE("misuse: state of other shapes, with negative counts or undefined tensors") {
+TEST_CASE("misuse: state with other shapes or negative counts or undefined tensors") {
   Model model;
   nn::AdamW optimizer(model.parameters(), {});
   nn::NamedTensors state = optimizer.state();

@@ -1,4 +1,4 @@
-// Mistakes with files of weights.
+// Mistakes with weights files.
 #include <fstream>
 
 #include "nn/nn.h"
@@ -14,7 +14,7 @@ nn::ViTOptions options(const char* gate = "layerscale", std::int64_t dim = 8) {
   return {.image = 8, .patch = 4, .channels = 3, .classes = 5, .dim = dim, .depth = 6, .heads = 2, .gate = gate};
 }
 
-// The weights of a model under names that `rename` makes.
+// The weights of a model, with names changed by `rename`.
 void save_renamed(const std::filesystem::path& file, const nn::KeyMap& map, const std::string& prefix) {
   const nn::ViT model(options());
   nn::TensorFile renamed;
@@ -40,7 +40,7 @@ TEST_CASE("misuse: a file that torch.save made") {
                 "expected a safetensors file, got a pickle (from torch.save?");
 }
 
-TEST_CASE("misuse: timm's weights without the map of names") {
+TEST_CASE("misuse: timm's weights without the name map") {
   const TemporaryFolder folder;
   save_renamed(folder / "timm", nn::timm_vit(), "");
   nn::ViT model(options());
@@ -57,7 +57,7 @@ TEST_CASE("misuse: weights of a model within a model") {
   CHECK_REFUSED(nn::load_weights(model, folder / "inner"), "all names begin with \"model.\": remove it");
 }
 
-TEST_CASE("misuse: both allowances, and nothing matches") {
+TEST_CASE("misuse: both allowances and no matching name") {
   const TemporaryFolder folder;
   save_renamed(folder / "inner", {}, "model.");
   nn::ViT model(options());
@@ -69,7 +69,7 @@ TEST_CASE("misuse: both allowances, and nothing matches") {
                 "got 2 others (a, b): nothing would be loaded");
 }
 
-TEST_CASE("misuse: weights of another model name ten and count the rest") {
+TEST_CASE("misuse: weights of another model give an error with ten names and a count") {
   const TemporaryFolder folder;
   nn::save_weights(nn::ViT(options("pre", 16)), folder / "w");
   nn::ViT model(options());
@@ -80,7 +80,7 @@ TEST_CASE("misuse: weights of another model name ten and count the rest") {
   CHECK(message.size() < 2000);
 }
 
-TEST_CASE("misuse: names that other programs write are recognised, and the remedy is named") {
+TEST_CASE("misuse: names of other programs are recognised and the error names the remedy") {
   const TemporaryFolder folder;
   nn::ViT model(options());
   const nn::NamedTensors timm = nn::weights(model, nn::timm_vit());
@@ -90,7 +90,7 @@ TEST_CASE("misuse: names that other programs write are recognised, and the remed
     nn::write_safetensors(folder / "w", file);
     INFO(remedy);
     CHECK(refusal([&] { nn::load_weights(model, folder / "w", nn::timm_vit()); }).find(remedy) != std::string::npos);
-    // The programs' way: the card that names and shapes tell, then the weights.
+    // As the programs do it: first the card from names and shapes, then the weights.
     CHECK(refusal([&] {
             const auto made = nn::make_model(nn::card_of(file, "w", 2));
             nn::load_pretrained(*made, file, "w");
@@ -123,7 +123,7 @@ TEST_CASE("misuse: names that other programs write are recognised, and the remed
         fmt::format("the file has averaged weights under \"{}\" and other weights: keep only one of the two", average));
 }
 
-TEST_CASE("misuse: weights with LayerScale into a model without, and the reverse") {
+TEST_CASE("misuse: weights with LayerScale in a model without it and the reverse") {
   const TemporaryFolder folder;
   nn::ViT with(options()), without(options("pre")), rezero(options("rezero_ln"));
   nn::save_weights(with, folder / "with", nn::timm_vit());
@@ -140,7 +140,7 @@ TEST_CASE("misuse: weights with LayerScale into a model without, and the reverse
                 "(--gate rezero_ln)");
 }
 
-TEST_CASE("misuse: LayerScale in a CaiT, whose second stage always has it") {
+TEST_CASE("misuse: LayerScale weights in a CaiT with another method") {
   const TemporaryFolder folder;
   const auto cait = [](const char* gate) {
     return nn::CaiT({.image = 8, .patch = 4, .classes = 5, .dim = 8, .depth = 2, .heads = 2, .gate = gate});
@@ -159,7 +159,7 @@ TEST_CASE("misuse: LayerScale in a CaiT, whose second stage always has it") {
   }
 }
 
-TEST_CASE("misuse: no file, a folder, an empty file, a file cut off") {
+TEST_CASE("misuse: a missing file and a folder and an empty file and a truncated file") {
   const TemporaryFolder folder;
   nn::ViT model(options());
   CHECK_REFUSED(nn::load_weights(model, folder / "none"), "expected a safetensors file, got nothing at this path");
@@ -172,7 +172,7 @@ TEST_CASE("misuse: no file, a folder, an empty file, a file cut off") {
   CHECK_REFUSED(nn::load_weights(model, folder / "w"), "the file is cut off");
 }
 
-TEST_CASE("misuse: a map of names that is not one to one") {
+TEST_CASE("misuse: a name map that is not one to one") {
   const TemporaryFolder folder;
   const nn::ViT model(options());
   CHECK_REFUSED(nn::save_weights(model, folder / "w", {{"blocks.*.gate1.gamma", "gamma"}}),
@@ -182,6 +182,6 @@ TEST_CASE("misuse: a map of names that is not one to one") {
                 "got a second one");
 }
 
-TEST_CASE("misuse: saving where nothing can be written") {
+TEST_CASE("misuse: saving to a place that cannot be written") {
   CHECK_REFUSED(nn::save_weights(nn::ViT(options()), "/nonexistent/folder/w"), "/nonexistent/folder");
 }

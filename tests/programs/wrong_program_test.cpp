@@ -1,4 +1,4 @@
-// Errors of a program outside of Study::run.
+// Errors of a program outside Study::run().
 #include <algorithm>
 
 #include "tests/programs/program.h"
@@ -6,7 +6,7 @@
 
 using namespace plumb::test;
 
-TEST_CASE("an error that a program does not catch ends in one line and an exit code") {
+TEST_CASE("an uncaught error of a program ends with one line and an exit status") {
   const TemporaryFolder folder;
   const auto ends = [&](const std::string& words, int status, const std::string& text) {
     const Finished f = run(folder.path(), words);
@@ -29,5 +29,5 @@ TEST_CASE("an error that a program does not catch ends in one line and an exit c
   ends(wrong + "standard", 1, "stod");
   ends(wrong + "thread", 1, "error: in a thread, of two lines");
   ends(wrong + "'own handler'", 7, "");
-  CHECK(run(folder.path(), wrong + "other").status >= 128);  // no exception that says what it is: an abort, as ever
+  CHECK(run(folder.path(), wrong + "other").status >= 128);  // an exception of unknown type aborts the program
 }

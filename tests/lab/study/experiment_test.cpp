@@ -197,5 +197,5 @@ TEST_CASE("a seed diverges once, and its mark is not logged by hand") {
                r.mark_diverged(1, "a");
                r.mark_diverged(2, "b");
              }),
-             contains("[diverged] expected one divergence a trial, got a second at step 2"));
+             contains("[diverged] expected one divergence per trial, got a second at step 2"));
 }
