@@ -29,6 +29,7 @@ class [[nodiscard]] Handle {
     remove_ = std::exchange(other.remove_, nullptr);
     return *this;
   }
+  // Removes the hook now, if it is not removed yet.
   void reset() {
     if (auto remove = std::exchange(remove_, nullptr)) remove();
   }

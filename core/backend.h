@@ -198,6 +198,7 @@ struct StepState {
 
 // The table of a backend: one function pointer for each kernel of core/kernels.def.
 struct Kernels {
+// Declares the pointer to one kernel.
 #define PLUMB_KERNEL(dtypes, name, parameters) void(*name) parameters;
 #include "core/kernels.def"
 };

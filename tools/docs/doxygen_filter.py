@@ -64,22 +64,22 @@ class Nesting:
                 elif ENUM.match(text):
                     self.stack.append('enum')
                 else:
-                    self.stack.append('body')
-                if self.stack[-1] != 'body':
+                    self.stack.append('body' if self.parentheses == 0 else 'inner')  # inner: of an argument
+                if self.stack[-1] not in ('body', 'inner'):
                     self.statement = ''
             elif c == '}':
                 kind = self.stack.pop() if self.stack else 'scope'
                 # A body of a function ends its statement; the braces of an initializer do not, up to the semicolon.
-                if kind == 'body' and '(' in self.statement and '=' not in self.statement.split('(')[0]:
+                if kind == 'body' and '(' in self.statement and '=' not in self.statement.replace('operator=', '').split('(')[0]:
                     self.statement = ''
             elif c == ';':
-                if not self.stack or self.stack[-1] != 'body':
+                if not self.stack or self.stack[-1] not in ('body', 'inner'):
                     if self.parentheses == 0:
                         self.statement = ''
-            elif not self.stack or self.stack[-1] != 'body':
+            elif not self.stack or self.stack[-1] not in ('body', 'inner'):
                 self.statement += c
         self.statement = re.sub(r'^\s*(public|protected|private)\s*:', '', self.statement)
-        if not self.stack or self.stack[-1] != 'body':
+        if not self.stack or self.stack[-1] not in ('body', 'inner'):
             self.statement += '\n' if self.statement.strip() else ''
 
 
@@ -146,6 +146,8 @@ def filtered(lines):
             if comment and not file_is_described:
                 write('/** @file\n')
                 shifted = True
+            elif comment and line.lstrip().startswith('#define'):
+                write('/** ')
             file_is_described = True
             comment, trailing = [], None
             if shifted and not line.strip():
@@ -154,7 +156,7 @@ def filtered(lines):
                 out.append(line)
             continue
         file_is_described = True
-        if code.strip().startswith('}') and nesting.stack and nesting.stack[-1] != 'body':
+        if code.strip().startswith('}') and nesting.stack and nesting.stack[-1] not in ('body', 'inner'):
             close_run()
         starts = nesting.declares() and not code.strip().startswith('}')
         if comment:
@@ -170,7 +172,7 @@ def filtered(lines):
         else:
             out.append(line if text is None else code)
             trailing = None
-        if run is not None and nesting.stack and nesting.stack[-1] != 'body' and code.rstrip().endswith('{'):
+        if run is not None and nesting.stack and nesting.stack[-1] not in ('body', 'inner') and code.rstrip().endswith('{'):
             close_run()  # a type: its members have comments of their own
     close_run()
     return out

@@ -93,7 +93,7 @@ class Cli {
   // to `out`.
   Action parse(int argc, const char* const* argv, std::FILE* out = stdout);
 
-  const std::string& experiment() const { return experiment_; }
+  const std::string& experiment() const { return experiment_; }  // as given to the constructor
   // The name of the program as it was called, without its folder. Before parse(): the experiment's name.
   const std::string& program() const { return program_; }
   const std::string& command_line() const { return command_line_; }  // quoted for a shell

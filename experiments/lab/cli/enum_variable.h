@@ -33,9 +33,9 @@ class EnumVariable {
     return named;
   }
 
-  const Names& names() const { return names_; }  // the names of all values of the enum
-  void set_names(Names names) { names_ = std::move(names); }
-  const std::type_info& type() const { return *type_; }  // the enum type
+  const Names& names() const { return names_; }               // the names of all values of the enum
+  void set_names(Names names) { names_ = std::move(names); }  // for an enum without names, or for other names
+  const std::type_info& type() const { return *type_; }       // the enum type
 
   const void* address() const { return variable_; }            // of the variable
   long long get() const { return get_(variable_); }            // the value of the variable

@@ -74,8 +74,8 @@ struct CliOption {
   // Sets the scope; the default is Scope::trial.
   CliOption& scope(Scope what);
 
-  std::string key() const;  // the option's key in JSON: "drop_key"
-  bool is_switch() const { return std::holds_alternative<bool*>(field); }
+  std::string key() const;                                                 // the option's key in JSON: "drop_key"
+  bool is_switch() const { return std::holds_alternative<bool*>(field); }  // whether the variable is a bool
   // Whether the option is a switch that is on; --no-NAME turns it off.
   bool is_on() const { return is_switch() && *std::get<bool*>(field); }
   bool is_axis() const;                   // whether the variable is a vector

@@ -20,7 +20,7 @@ struct ImageSet {
   double crop = 1;                            // for files: the share of the shorter side that fitted() keeps
   std::vector<std::string> class_names = {};  // by label; empty if unknown
 
-  bool in_files() const { return !files.empty(); }
+  bool in_files() const { return !files.empty(); }  // whether the images are read from `files`
   // The number of images.
   std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
   std::int64_t image_bytes() const { return channels * height * width; }
@@ -60,6 +60,7 @@ enum class NormalizationKind {
   imagenet,  // as for timm's CaiT and DeiT
   half       // mean 0.5 and deviation 0.5, as for timm's other ViTs
 };
+// The names on the command line.
 constexpr auto names_of(NormalizationKind) { return std::array{"data", "imagenet", "half"}; }
 // The normalization of this kind. Throws Error if the set is empty or the kind does not suit its number of channels.
 Normalization normalization_of(const ImageSet& set, NormalizationKind kind);

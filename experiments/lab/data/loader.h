@@ -20,7 +20,7 @@ struct HostBatch {
   std::int64_t first = 0;  // position of the first sample in the order of the epoch, or in the set
   std::int64_t epoch = 0;
 
-  std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
+  std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }  // the number of images
 };
 
 // Settings of a BatchLoader.

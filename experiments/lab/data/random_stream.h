@@ -19,10 +19,10 @@ class RandomStream {
   RandomStream(std::uint64_t seed, std::string_view what, std::uint32_t epoch, std::int64_t item)
       : key_(random_key(seed, what)), epoch_(epoch), next_(static_cast<std::uint64_t>(item) << 20) {}
 
-  double uniform() { return word() / 4294967296.0; }  // [0, 1)
-  double uniform(double low, double high) { return low + (high - low) * uniform(); }
-  bool happens(double probability) { return uniform() < probability; }  // true with this probability
-  std::int64_t below(std::int64_t count) {                              // uniform in 0..count - 1
+  double uniform() { return word() / 4294967296.0; }                                  // [0, 1)
+  double uniform(double low, double high) { return low + (high - low) * uniform(); }  // [low, high)
+  bool happens(double probability) { return uniform() < probability; }                // true with this probability
+  std::int64_t below(std::int64_t count) {                                            // uniform in 0..count - 1
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(word()) * static_cast<std::uint64_t>(count) >> 32);
   }
   double normal() {  // standard normal (Box and Muller 1958)

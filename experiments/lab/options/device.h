@@ -14,6 +14,7 @@ enum class NumberFormat {
   bf16,  // only the operands of matrix products; sums and all other values are f32
   fp64
 };
+// The names on the command line.
 constexpr auto names_of(NumberFormat) { return std::array{"fp32", "bf16", "fp64"}; }
 
 // The values of --device.
@@ -23,6 +24,7 @@ enum class DeviceChoice {
   automatic,  // "auto": cuda if it can be used, otherwise cpu
   reference
 };
+// The names on the command line.
 constexpr auto names_of(DeviceChoice) { return std::array{"cpu", "cuda", "auto", "reference"}; }
 
 // The values of --deterministic: bit-identical results for calls with the same number of threads, or for all calls.

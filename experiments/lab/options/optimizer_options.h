@@ -26,6 +26,7 @@ enum class ScheduleKind {
   inverse_sqrt,  // peak sqrt(w / (s + 1)) in step s, where w = max(warmup, 1) (Vaswani et al. 2017)
   step           // peak for the first half of the remaining steps, peak / 10 for the third quarter, then peak / 100
 };
+// The names on the command line.
 constexpr auto names_of(ScheduleKind) { return std::array{"constant", "cosine", "inverse_sqrt", "step"}; }
 
 // The values of the options that decide how a study trains.

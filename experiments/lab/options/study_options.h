@@ -95,6 +95,7 @@ struct StudyOptions {
   // The part of the trials that this call runs: those whose number, counted from 0, is `index` modulo `count`.
   struct Shard {
     std::int64_t index = 0, count = 1;
+    // Whether the trial of this number belongs to the shard.
     bool has(std::size_t number) const { return static_cast<std::int64_t>(number) % count == index; }
   };
   // The shard that --shard names. Throws UsageError if `shard` does not have the form I/N with I in 1..N.

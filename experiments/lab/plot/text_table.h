@@ -9,7 +9,9 @@ namespace plumb::lab {
 // A table of text cells.
 class TextTable {
  public:
-  enum class Align { left, right };                    // alignment of a column
+  // Alignment of a column.
+  enum class Align { left, right };
+
   void column(const std::string& title, Align align);  // appends a column; call it before row()
   // Appends a row, with one cell for each column. `colour` is the ANSI code of the last cell, such as "31"; "": none.
   void row(std::vector<std::string> cells, const std::string& colour = "");
