@@ -128,9 +128,8 @@ std::string page(const fs::path& root, const nn::Method& m) {
   }
   text += fmt::format(
       "## Parameters and their initial values\n\nThe parameters of a block, and `norm` of the stack, at dim {}, {} "
-      "heads, "
-      "{} blocks, with ViT's weights and the learning-rate factors of the method's paper. Biases of linear layers "
-      "start "
+      "heads, {} blocks, with ViT's weights and the learning-rate factors of the method's paper. Biases of linear "
+      "layers start "
       "at 0.\n\n",
       dim, heads, depth);
   text +=
@@ -159,9 +158,30 @@ std::string index() {
   return text;
 }
 
+// The page with its prose wrapped at 120 columns. Tables, headings and code blocks stay as they are.
+std::string wrapped(const std::string& page) {
+  constexpr std::size_t width = 120;
+  std::string result;
+  bool in_code = false;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("```")) in_code = !in_code;
+    if (in_code || line.starts_with("|") || line.starts_with("#")) {
+      result += line + "\n";
+      continue;
+    }
+    for (std::size_t end; line.size() > width && (end = line.rfind(' ', width)) != std::string::npos && end > 0;) {
+      result += line.substr(0, end) + "\n";
+      line.erase(0, end + 1);
+    }
+    result += line + "\n";
+  }
+  return result;
+}
+
 int run(const fs::path& root, bool check_only) {
-  std::map<std::string, std::string> pages{{"README.md", index()}};
-  for (const std::string& name : nn::method_names()) pages[name + ".md"] = page(root, nn::method_named(name));
+  std::map<std::string, std::string> pages{{"README.md", wrapped(index())}};
+  for (const std::string& name : nn::method_names()) pages[name + ".md"] = wrapped(page(root, nn::method_named(name)));
   const fs::path folder = root / "docs/gates";
   if (!check_only) fs::create_directories(folder);
   int different = 0;
