@@ -13,9 +13,6 @@
 
 namespace plumb::lab {
 
-// What became of the trials of a group, in words: "ok", "diverged at step 37", "2 of 3 diverged at steps 37 to 41".
-std::string outcome(const TrialGroup& group);
-
 // The groups of a study by ascending depth, then rate, then first appearance.
 std::vector<TrialGroup> groups_by_depth(const std::vector<TrialResult>& trials);
 

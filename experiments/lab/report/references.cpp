@@ -29,7 +29,7 @@ Section references_section(const StudyResults& results) {
   section.table.column("highest here", right);
   for (const Reference& r : results.judging.references) {
     double low = std::numeric_limits<double>::infinity(), high = -low;
-    for (const StudyResults::Group& group : results.groups())
+    for (const TrialGroup& group : results.groups())
       if (const Summary s = group.over_ok(r.value); s.n > 0) low = std::min(low, s.mean), high = std::max(high, s.mean);
     if (low > high) continue;
     section.table.row({r.value, r.name, describe_level(r.value, r.level), describe_level(r.value, low),

@@ -43,10 +43,11 @@ std::string claims_html(const std::vector<JudgedClaim>& claims) {
 std::string table_caption(const std::vector<TrialGroup>& groups, const Judging& how) {
   const std::int64_t classes = how.classes;
   std::string text = "Mean over the n seeds that ended ok";
-  const bool intervals = std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.ok > 1; });
+  const bool intervals =
+      std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.count(Status::ok) > 1; });
   text += intervals ? ", ± half the width of its 95 % Student-t interval; with n = 1 there is no interval."
                     : "; with n = 1 there is no interval.";
-  if (classes >= 2 && std::ranges::any_of(groups, [](const TrialGroup& g) { return g.train_loss.n > 0; }))
+  if (classes >= 2 && std::ranges::any_of(groups, [](const TrialGroup& g) { return g.over_ok("train_loss").n > 0; }))
     text += fmt::format(" Near chance: mean training loss at or above {:.0f} % of ln {}.", 100 * near_chance_share,
                         classes);
   if (!how.choosing.empty()) text += " " + escape_markup(who_chose(how));
@@ -146,9 +147,9 @@ Report render_report(const ReportInput& input) {
                         " Long runs are shown as means of consecutive logged steps. Point at a plot for " +
                         (crowded ? "where its line begins and ends." : "its values."),
                     gallery.show(losses));
-  if (!how.off &&
-      (std::ranges::any_of(groups, [](const TrialGroup& g) { return g.depth > 0 && g.val_accuracy.n > 0; }) ||
-       input.losses.empty()))
+  if (!how.off && (std::ranges::any_of(
+                       groups, [](const TrialGroup& g) { return g.depth() > 0 && g.over_ok("val_accuracy").n > 0; }) ||
+                   input.losses.empty()))
     html += section("Accuracy against depth",
                     accuracy_caption + (crowded ? "" : "Methods at one depth stand side by side to keep them apart."),
                     gallery.show(accuracy_plots(input)));
@@ -211,7 +212,7 @@ ReportInput report_input(const StudyResults& r) {
       const TrialResult& a = input.trials[i];
       if (const auto loss = std::ranges::find(step.values, "loss", &Values::value_type::first);
           loss != step.values.end())
-        input.losses.push_back({a.method, a.depth, a.lr, a.seed, step.step, loss->second});
+        input.losses.push_back({a.method, a.depth(), a.lr(), a.seed(), step.step, loss->second});
     }
   return input;
 }

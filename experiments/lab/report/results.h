@@ -11,8 +11,8 @@
 #include "experiments/lab/record/record.h"
 #include "experiments/lab/record/study_description.h"
 #include "experiments/lab/stats/claims.h"
+#include "experiments/lab/stats/groups.h"
 #include "experiments/lab/stats/outcome.h"
-#include "experiments/lab/stats/summary.h"
 #include "experiments/lab/stats/verdict.h"
 
 namespace plumb::lab {
@@ -33,14 +33,8 @@ struct StudyResults {
   std::filesystem::path folder = {};
   bool colour = false;  // whether text goes to a terminal that shows colours
 
-  // The trials that share everything but their seeds and, if given, where they are on the axis `across`, in order of
-  // first appearance.
-  struct Group {
-    Point point;  // without these
-    std::vector<const Record*> trials;
-    Summary over_ok(const std::string& value) const;  // of the trials that ended ok
-  };
-  std::vector<Group> groups(std::string_view across = {}) const;
+  // The trials without their seeds and, if given, without the axis `across` (group_trials).
+  std::vector<TrialGroup> groups(std::string_view across = {}) const { return group_trials(trials, across); }
 };
 
 // How many values tables and progress show where the study does not say which.
@@ -51,7 +45,7 @@ inline constexpr std::size_t shown_unasked = 8;
 std::string method_name(const StudyResults& results, const Point& point);
 // The trials as reports see them: the axes depth and lr are depth and rate, all others together name the method.
 std::vector<TrialResult> trial_results(const StudyResults& results);
-// The values of TrialResult::further.
+// The measured values that tables have columns for, besides the losses and the accuracy.
 std::vector<std::string> further_columns(const StudyResults& results);
 // Judges the trials once, for every table, file and figure: fills in `trials`, `claims` and `conditions`. A claim that
 // compares two methods under one condition is that pair's verdict there as well, so that a claim and the sentences

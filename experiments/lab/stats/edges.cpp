@@ -23,6 +23,20 @@ double wilson(const Share& s, double sign) {
   return std::clamp((middle + sign * reach) / (1 + z * z / n), 0.0, 1.0);
 }
 
+template <class Trial>
+std::map<int, Share> shares_of(const std::vector<const Trial*>& trials, const std::string& axis,
+                               const Octaves& octaves) {
+  std::map<int, Share> found;
+  for (const Trial* r : trials) {
+    if (r->status == Status::failed) continue;  // says nothing of the method
+    const Point& point = r->point;
+    Share& share = found[octaves.tick_of(point.get<double>(axis))];
+    ++share.seeds;
+    share.trained += r->status == Status::ok && r->value("trained") > 0;
+  }
+  return found;
+}
+
 }  // namespace
 
 double Octaves::at(double tick) const { return start * std::exp2(tick / ticks); }
@@ -41,14 +55,11 @@ double Share::high() const { return wilson(*this, 1); }
 std::string to_string(const Share& share) { return fmt::format("{}/{}", share.trained, share.seeds); }
 
 std::map<int, Share> shares(const std::vector<const Record*>& trials, const std::string& axis, const Octaves& octaves) {
-  std::map<int, Share> found;
-  for (const Record* r : trials) {
-    if (r->status == Status::failed) continue;  // says nothing of the method
-    Share& share = found[octaves.tick_of(r->point.get<double>(axis))];
-    ++share.seeds;
-    share.trained += r->status == Status::ok && r->value("trained") > 0;
-  }
-  return found;
+  return shares_of(trials, axis, octaves);
+}
+std::map<int, Share> shares(const std::vector<const TrialResult*>& trials, const std::string& axis,
+                            const Octaves& octaves) {
+  return shares_of(trials, axis, octaves);
 }
 
 std::optional<Edge> edge_above(const std::map<int, Share>& known, int from) {

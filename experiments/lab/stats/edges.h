@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "experiments/lab/record/record.h"
+#include "experiments/lab/stats/outcome.h"
 
 namespace plumb::lab {
 
@@ -35,6 +36,8 @@ std::string to_string(const Share& share);
 
 // By tick of the number on `axis`; a trial trained where it ended ok and measured "trained" above 0.
 std::map<int, Share> shares(const std::vector<const Record*>& trials, const std::string& axis, const Octaves& octaves);
+std::map<int, Share> shares(const std::vector<const TrialResult*>& trials, const std::string& axis,
+                            const Octaves& octaves);
 
 // The edge above `from`, where most seeds train: the last tick, going up, at which they do, and the first at which they
 // do not, once it is known.

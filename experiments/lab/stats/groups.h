@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiments/lab/stats/outcome.h"
@@ -11,17 +12,26 @@
 
 namespace plumb::lab {
 
-// The trials that differ only in their seed. The summaries are over the trials that ended ok: a diverged or failed one
-// has no final loss.
+// Trials that share their values on all axes but the seed, and perhaps one further axis. The members point into the
+// list of trials that was grouped.
 struct TrialGroup {
-  std::string method = {};
-  std::int64_t depth = 0;
-  double lr = 0;
-  std::vector<TrialResult> trials = {};
-  std::int64_t ok = 0, diverged = 0, hopeless = 0, failed = 0;
-  Summary train_loss = {}, val_loss = {}, val_accuracy = {};
-  std::vector<Summary> further = {};
+  Point point = {};         // the shared values
+  std::string method = {};  // of the first trial
+  std::vector<const TrialResult*> trials = {};
+
+  std::int64_t depth() const { return depth_of(point); }  // 0 if the trials share none
+  double lr() const { return lr_of(point); }              // 0 if the trials share none
+  std::int64_t count(Status status) const;
+  // Summarizes a measured value, "steps" or "seconds" over the trials that ended ok.
+  Summary over_ok(std::string_view value) const;
 };
+
+// Groups trials that differ only in their seeds and, if given, in their values on the axis `across`. Groups are in the
+// order of their first trials. `trials` must outlive the groups.
+std::vector<TrialGroup> group_trials(const std::vector<TrialResult>& trials, std::string_view across = {});
+
+// The outcome of a group in words: "ok", "diverged at step 37", "2 of 3 diverged at steps 37 to 41; 1 of 3 failed".
+std::string outcome(const TrialGroup& group);
 
 // How many steps half of the trials of a group survive without diverging or being given up as hopeless; failed trials
 // are left out. The 95 % interval is by order statistics (the sign test inverted; no assumption on their distribution)
@@ -36,8 +46,5 @@ struct Survival {
 Survival survival(const TrialGroup& group);
 // "median survival 69 steps (95 % interval 41 to 120)"; "median survival beyond 300 steps (no interval below 6 seeds)"
 std::string to_string(const Survival& survival, std::int64_t steps);
-
-// By (method, depth, lr), in the order of first appearance.
-std::vector<TrialGroup> group_trials(const std::vector<TrialResult>& trials);
 
 }  // namespace plumb::lab

@@ -4,25 +4,33 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiments/lab/record/record.h"
 
 namespace plumb::lab {
 
-// How one trial ended. Losses are nats a sample, accuracy is a fraction in [0, 1]; absent where the trial did not get
-// that far.
+// How one trial ended, and the name of its method in reports.
 struct TrialResult {
-  std::string method = {};  // all that is neither depth nor rate nor seed
-  std::int64_t depth = 0;   // 0 where the study has no such axis
-  double lr = 0;            // likewise
-  std::uint64_t seed = 0;
+  std::string method = {};  // names the values on all axes other than depth, lr and seed
+  Point point = {};
   Status status = Status::ok;
   std::int64_t steps = 0;  // optimizer steps taken
-  std::optional<double> train_loss = {}, val_loss = {}, val_accuracy = {};
-  std::optional<std::int64_t> diverged_at = {};  // step
-  std::vector<double> further = {};              // of ReportInput::columns
+  double seconds = 0;      // taken by these steps
+  Values values = {};      // losses in nats per sample, accuracies as fractions in [0, 1]
+
+  std::int64_t depth() const;  // 0 if the study has no axis "depth" of integers
+  double lr() const;           // 0 if the study has no axis "lr"
+  std::uint64_t seed() const;
+  // A measured value, "steps" or "seconds"; empty if the trial did not measure it or if it is not finite.
+  std::optional<double> value(std::string_view name) const;
+  std::optional<std::int64_t> diverged_at() const;  // step
 };
+
+// The depth and the learning rate of a point, as in TrialResult.
+std::int64_t depth_of(const Point& point);
+double lr_of(const Point& point);
 
 // One logged step of one trial. A measurement that was not finite, or not logged, is NaN.
 struct LossPoint {

@@ -35,13 +35,15 @@ std::string listed(const std::vector<std::string>& names) {
 using Cell = std::map<std::uint64_t, const TrialResult*>;
 using ByRate = std::map<double, Cell>;
 
-bool has_ended(const TrialResult& a) { return a.status != Status::failed && (a.status != Status::ok || a.train_loss); }
+bool has_ended(const TrialResult& a) {
+  return a.status != Status::failed && (a.status != Status::ok || a.value("train_loss"));
+}
 
 // Unknown where there is no trial.
 double outcome_at(const Cell& cell, std::uint64_t seed) {
   const auto trial = cell.find(seed);
   if (trial == cell.end() || !has_ended(*trial->second)) return unknown;
-  return trial->second->status == Status::ok ? *trial->second->train_loss : infinity;
+  return trial->second->status == Status::ok ? *trial->second->value("train_loss") : infinity;
 }
 
 double best_rate_of(const ByRate& by_rate, const std::vector<std::uint64_t>& seeds) {
@@ -157,7 +159,7 @@ std::string against_best(const Condition& condition, std::size_t best) {
 }  // namespace
 
 bool has_training_losses(const std::vector<TrialResult>& trials) {
-  return std::ranges::any_of(trials, [](const TrialResult& a) { return a.train_loss.has_value(); }) ||
+  return std::ranges::any_of(trials, [](const TrialResult& a) { return a.value("train_loss").has_value(); }) ||
          std::ranges::none_of(trials, [](const TrialResult& a) { return a.status == Status::ok; });
 }
 
@@ -205,7 +207,7 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
   std::set<std::uint64_t> seeds;
   for (const TrialResult& a : trials) {
     if (std::ranges::find(methods, a.method) == methods.end()) methods.push_back(a.method);
-    depths.insert(a.depth), rates.insert(a.lr), seeds.insert(a.seed);
+    depths.insert(a.depth()), rates.insert(a.lr()), seeds.insert(a.seed());
   }
   if (const auto control = std::ranges::find(methods, how.control); control != methods.end())
     std::rotate(methods.begin(), control, control + 1);
@@ -216,7 +218,7 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
   if (how.no_others) judging = choosing;
 
   std::map<std::pair<std::int64_t, std::string>, ByRate> table;
-  for (const TrialResult& a : trials) table[{a.depth, a.method}][a.lr][a.seed] = &a;
+  for (const TrialResult& a : trials) table[{a.depth(), a.method}][a.lr()][a.seed()] = &a;
 
   struct Shallow {
     std::int64_t depth;

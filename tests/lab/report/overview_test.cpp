@@ -8,6 +8,7 @@
 #include "experiments/lab/report/input.h"
 #include "experiments/lab/report/parts.h"
 #include "experiments/lab/report/report.h"
+#include "tests/lab/stats/trial_result.h"
 #include "tests/support/catch.h"
 
 using namespace plumb::lab;
@@ -16,17 +17,11 @@ using namespace plumb::test;
 namespace {
 
 TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss) {
-  return {.method = gate, .depth = depth, .lr = 1e-3, .seed = seed, .steps = 4, .train_loss = loss};
+  return trial_of(gate, depth, seed, {{"train_loss", loss}});
 }
 
 TrialResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed) {
-  return {.method = gate,
-          .depth = depth,
-          .lr = 1e-3,
-          .seed = seed,
-          .status = Status::diverged,
-          .steps = 3,
-          .diverged_at = 3};
+  return plumb::test::dead(gate, depth, seed, 3);
 }
 
 // a trains at both depths and is the control, b at the smaller, c loses one seed of three, d all.
@@ -108,7 +103,8 @@ TEST_CASE("axes of losses show the data: near chance they do not begin at zero")
       .title = "t", .judging = {.classes = 10}, .trials = {trial("a", 6, 0, 2.31), trial("b", 6, 0, 2.30)}};
   for (const TrialResult& a : input.trials)
     for (std::int64_t step = 0; step < 4; ++step)
-      input.losses.push_back({a.method, 6, a.lr, 0, step, *a.train_loss + 0.001 * static_cast<double>(step)});
+      input.losses.push_back(
+          {a.method, 6, a.lr(), 0, step, *a.value("train_loss") + 0.001 * static_cast<double>(step)});
   const Plot plot = loss_plots(input)[0];
   CHECK(*plot.y.low > 2.29);
   CHECK(*plot.y.high < 2.33);
@@ -159,7 +155,7 @@ TEST_CASE("several rates: two heads a column, rows by the best of the deepest, a
     for (const std::int64_t depth : {6, 48})
       for (const auto& [gate, loss] : {std::pair("a", 1.0), {"b", 2.0}}) {
         all.push_back(trial(gate, depth, 0, gate[0] == 'b' && rate > 2e-3 && depth == 48 ? 0.01 : loss));
-        all.back().lr = rate;
+        all.back().point.set("lr", rate);
       }
   const std::vector<Condition> judged_conditions = conditions(all, {.classes = 10});
   const HeatMap map = overview(judged_conditions, 10).value();
@@ -205,7 +201,7 @@ TEST_CASE("a ranking shows where the values are: chance far off is named, one hu
 }
 
 TEST_CASE("a study without training losses is not judged by them") {
-  TrialResult accurate{.method = "a", .depth = 6, .seed = 0, .steps = 4, .val_accuracy = 0.5};
+  const TrialResult accurate = trial_of("a", 6, 0, {{"val_accuracy", 0.5}});
   CHECK_FALSE(has_training_losses({accurate, dead("a", 6, 1)}));
   CHECK(has_training_losses({dead("a", 6, 1)}));
   CHECK(has_training_losses({accurate, trial("a", 6, 1, 1.0)}));

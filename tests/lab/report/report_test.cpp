@@ -8,32 +8,16 @@
 #include "experiments/lab/report/input.h"
 #include "experiments/lab/report/parts.h"
 #include "experiments/lab/stats/groups.h"
+#include "tests/lab/stats/trial_result.h"
 #include "tests/support/catch.h"
 
 using namespace plumb::lab;
-using plumb::test::contains;
+using namespace plumb::test;
 
 namespace {
 
 TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss, double lr = 1e-3) {
-  return {.method = gate,
-          .depth = depth,
-          .lr = lr,
-          .seed = seed,
-          .steps = 4,
-          .train_loss = loss,
-          .val_loss = loss + 0.1,
-          .val_accuracy = 0.5};
-}
-
-TrialResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed, std::int64_t step) {
-  return {.method = gate,
-          .depth = depth,
-          .lr = 1e-3,
-          .seed = seed,
-          .status = Status::diverged,
-          .steps = step,
-          .diverged_at = step};
+  return trial_of(gate, depth, seed, {{"train_loss", loss}, {"val_loss", loss + 0.1}, {"val_accuracy", 0.5}}, lr);
 }
 
 ReportInput input_of(std::vector<TrialResult> trials) {
@@ -44,17 +28,17 @@ ReportInput input_of(std::vector<TrialResult> trials) {
   for (const TrialResult& a : input.trials) {
     for (std::int64_t step = 0; step < 4; ++step)
       input.losses.push_back({.method = a.method,
-                              .depth = a.depth,
-                              .lr = a.lr,
-                              .seed = a.seed,
+                              .depth = a.depth(),
+                              .lr = a.lr(),
+                              .seed = a.seed(),
                               .step = step,
-                              .loss = a.diverged_at == step ? std::nan("") : 2.3 - 0.1 * static_cast<double>(step)});
+                              .loss = a.diverged_at() == step ? std::nan("") : 2.3 - 0.1 * static_cast<double>(step)});
     for (const char* branch : {"attn", "mlp"})
-      for (std::int64_t block = 0; block < a.depth; ++block)
+      for (std::int64_t block = 0; block < a.depth(); ++block)
         input.layers.push_back({.method = a.method,
-                                .depth = a.depth,
-                                .lr = a.lr,
-                                .seed = a.seed,
+                                .depth = a.depth(),
+                                .lr = a.lr(),
+                                .seed = a.seed(),
                                 .step = 3,
                                 .block = block,
                                 .branch = branch,

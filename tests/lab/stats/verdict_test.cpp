@@ -4,25 +4,16 @@
 #include <tuple>
 
 #include "experiments/lab/stats/reference.h"
+#include "tests/lab/stats/trial_result.h"
 #include "tests/support/catch.h"
 
 using namespace plumb::lab;
-using plumb::test::contains;
+using namespace plumb::test;
 
 namespace {
 
 TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss, double lr = 1e-3) {
-  return {.method = gate, .depth = depth, .lr = lr, .seed = seed, .steps = 4, .train_loss = loss};
-}
-
-TrialResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed, std::int64_t step, double lr = 1e-3) {
-  return {.method = gate,
-          .depth = depth,
-          .lr = lr,
-          .seed = seed,
-          .status = Status::diverged,
-          .steps = step,
-          .diverged_at = step};
+  return trial_of(gate, depth, seed, {{"train_loss", loss}}, lr);
 }
 
 // Of the deepest condition.
@@ -74,7 +65,7 @@ TEST_CASE("the verdict says when nothing trained") {
         "At depth 6, no method trained: b stayed near chance (ln 10 = 2.303); a diverged.");
   TrialResult failed = dead("a", 6, 0, 3);
   failed.status = Status::failed;
-  failed.diverged_at = std::nullopt;
+  failed.values.clear();
   CHECK(verdict_of({failed}) == "At depth 6, no method trained: a ended without a training loss.");
 }
 
@@ -119,8 +110,8 @@ TEST_CASE("trials that were stopped as hopeless count as lost, and failed ones n
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
     trials.push_back(trial("pre", 6, seed, 1.0));
     TrialResult stopped = trial("a", 6, seed, 0.1), failed = trial("b", 6, seed, 0.1);
-    if (seed > 0) stopped.status = Status::hopeless, stopped.train_loss.reset();
-    failed.status = Status::failed, failed.train_loss.reset();
+    if (seed > 0) stopped.status = Status::hopeless, stopped.values.clear();
+    failed.status = Status::failed, failed.values.clear();
     trials.push_back(stopped);
     trials.push_back(failed);
   }
@@ -167,7 +158,7 @@ TEST_CASE("the best rate is chosen by some of the seeds, which are not judged") 
   // As long as only those that choose have ended, nothing is judged.
   std::vector<TrialResult> choice;
   for (const TrialResult& a : trials)
-    if (a.seed < 2) choice.push_back(a);
+    if (a.seed() < 2) choice.push_back(a);
   CHECK(conditions(choice, how).empty());
 }
 
@@ -196,7 +187,7 @@ TEST_CASE("comparisons.csv has a row for each pair, in both families") {
                       contains("\n6,0.001,pairs,pre,post,higher,") && contains("\n6,0.001,pairs,post,x,lower,"));
   CHECK_FALSE(conditions(trials, {.classes = 10, .control = "pre"}).front().rate);  // nothing to say in sentences
   // Without an axis of rates: that of all trials, where it is known.
-  for (TrialResult& a : trials) a.lr = 0;
+  for (TrialResult& a : trials) a.point = a.point.without("lr");
   CHECK_THAT(comparisons_csv(conditions(trials, {.classes = 10, .control = "pre", .rate = 0.25})),
              contains("\n6,0.25,control,post,pre,lower,"));
   CHECK_THAT(comparisons_csv(conditions(trials, {.classes = 10, .control = "pre"})),
