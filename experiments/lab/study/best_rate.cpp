@@ -54,6 +54,22 @@ std::vector<Point> next_rates(const StudyDeclaration& study, const Search& searc
   return points;
 }
 
+std::vector<Point> trials_to_follow(const StudyDeclaration& study, const std::vector<Point>& named) {
+  std::vector<Point> points;
+  if (!study.best_lr) return points;
+  const std::set<std::int64_t> choosing = choosing_seeds(study.options.seeds);
+  const double lowest = std::ranges::min(rates_to_choose_from(study));
+  for (Point point : named) {
+    if (point.get<double>("lr") != lowest || point.get<std::int64_t>("seed") != *choosing.begin()) continue;
+    for (const std::int64_t seed : study.options.seeds) {
+      if (choosing.contains(seed)) continue;
+      point.set("seed", seed);
+      points.push_back(point);
+    }
+  }
+  return points;
+}
+
 std::vector<Record> at_own_rates(const StudyResults& r) {
   std::vector<Record> records;
   for (const Record& record : r.records)

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "core/backend.h"
 #include "experiments/lab/hash.h"
@@ -86,23 +85,6 @@ std::vector<std::string> Plan::claims_not_judged() const {
   axes.push_back(
       {.name = "seed", .option = "--seeds", .values = {study_.options.seeds.begin(), study_.options.seeds.end()}});
   return lab::claims_not_judged(study_.claims, axes, grid());
-}
-
-std::vector<Point> Plan::to_follow(const std::vector<Point>& named) const {
-  std::vector<Point> points;
-  if (!study_.best_lr) return points;
-  const std::set<std::int64_t> choosing = choosing_seeds(study_.options.seeds);
-  const std::vector<double>& rates = rates_to_choose_from(study_);
-  for (Point point : named) {
-    if (point.get<double>("lr") != std::ranges::min(rates) || point.get<std::int64_t>("seed") != *choosing.begin())
-      continue;
-    for (const std::int64_t seed : study_.options.seeds) {
-      if (choosing.contains(seed)) continue;
-      point.set("seed", seed);
-      points.push_back(point);
-    }
-  }
-  return points;
 }
 
 void Plan::check_for(const ImageSet& images) const {

@@ -23,8 +23,6 @@ class Plan {
   std::vector<Point> next_points(const Search& search) const;
   // The whole point of a trial, in the order of the columns.
   Point point_of(const Point& on_grid, const Point& searched, std::int64_t seed) const;
-  // The trials that the named ones will choose rates for, each at the lowest of its rates: with --best-lr.
-  std::vector<Point> to_follow(const std::vector<Point>& named) const;
   // Identifies a trial's result in the ledger.
   std::string key_of(const Point& point, const DataFacts& data) const;
   // What a trial costs beside others: its steps, times its depth.

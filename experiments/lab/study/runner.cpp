@@ -10,6 +10,7 @@
 #include "experiments/lab/run/setup.h"
 #include "experiments/lab/run/step_profile.h"
 #include "experiments/lab/stats/claim_check.h"
+#include "experiments/lab/study/best_rate.h"
 #include "experiments/lab/study/dry_run.h"
 #include "experiments/lab/study/outputs.h"
 #include "experiments/lab/study/plan.h"
@@ -138,7 +139,7 @@ int run_study(const StudyDeclaration& study) {
     StudyFolder::check_beforehand(study.cli, options);
     Ledger none{{}};
     const std::vector<Point> named = Sweep(plan, setup.facts, none, {}, Sweep::Takes::finished).named(),
-                             later = plan.to_follow(named);
+                             later = trials_to_follow(study, named);
     const int jobs = jobs_for(plan, named.size() + later.size());
     write_result(dry_run(environment({}, nullptr), named, later, jobs, setup.facts, study.body) +
                  (plan.is_searched() && !study.best_lr
