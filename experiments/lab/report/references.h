@@ -15,8 +15,8 @@ namespace plumb::lab {
 std::vector<PlotRule> rules_of(const std::vector<Reference>& references, std::string_view value, double low,
                                double high);
 
-// Each reference beside the means of the trials that ended ok. The title says where no trial is better than a linear
-// model. Empty where no trial has one of the values.
+// A table of each reference and the means of the trials that ended ok. The title says so if no trial is better than the
+// linear model in any measured value but train_loss. Empty if no trial has measured one of the values.
 Section references_section(const StudyResults& results);
 
 }  // namespace plumb::lab
