@@ -21,11 +21,19 @@
 namespace plumb::lab {
 namespace {
 
-void check_accepted(const StudyOptions& options, const Ledger& ledger) {
+// Throws UsageError if the ledger has no trial of --accept-code, or none whose key this call can use.
+void check_accept_code(const StudyOptions& options, const Ledger& ledger,
+                       const std::function<bool(const LedgerEntry&)>& usable) {
+  const std::string& code = options.accept_code;
+  if (code.empty()) return;
   const std::vector<std::string> there = ledger.codes();
-  usage_check(std::ranges::find(there, options.accept_code) != there.end(), "--accept-code {}: {} has runs of {}",
-              options.accept_code, ledger.path().string(),
-              there.empty() ? "no code" : fmt::format("{}", fmt::join(there, ", ")));
+  usage_check(std::ranges::find(there, code) != there.end(), "--accept-code {}: {} has runs of {}", code,
+              ledger.path().string(), there.empty() ? "no code" : fmt::format("{}", fmt::join(there, ", ")));
+  usage_check(std::ranges::any_of(ledger.entries(), [&](const LedgerEntry& e) { return e.code == code && usable(e); }),
+              "--accept-code {}: all its runs in {} are of other data, or recorded before an option of this program "
+              "was there: they cannot be gone on "
+              "with, only shown (--rebuild); for new runs choose another --out",
+              code, ledger.path().string());
 }
 
 // Whose trials count; says what does not.
@@ -37,10 +45,7 @@ std::vector<std::string> codes_of(const StudyOptions& options, const Ledger& led
   std::vector<std::string> codes{folder.description().facts.code};
   const std::vector<std::string>& accepted = folder.description().accepted_code;
   codes.insert(codes.end(), accepted.begin(), accepted.end());
-  if (!options.accept_code.empty()) {
-    check_accepted(options, ledger);
-    codes.push_back(options.accept_code);
-  }
+  if (!options.accept_code.empty()) codes.push_back(options.accept_code);
   for (const std::string& code : ledger.codes())
     if (std::ranges::find(codes, code) == codes.end()) {
       const auto count = std::ranges::count(ledger.entries(), code, &LedgerEntry::code);
@@ -62,21 +67,6 @@ void announce(const StudyDeclaration& study, const ImageSet& images,
     note_error(fmt::format(
         "{} not judged in this call: {}{}\n", plural(claims_not_judged.size(), "claim"), claims_not_judged.front(),
         claims_not_judged.size() > 1 ? fmt::format("; and {} more, in the report", claims_not_judged.size() - 1) : ""));
-}
-
-// --accept-code, before anything is written: throws UsageError where it takes no run of the folder.
-void check_accept_code(const StudyDeclaration& study, const Plan& plan, const DataFacts& data) {
-  const std::string& code = study.options.accept_code;
-  if (code.empty()) return;
-  const Ledger ledger(std::filesystem::path(study.options.out) / Ledger::file_name);
-  check_accepted(study.options, ledger);
-  usage_check(std::ranges::any_of(
-                  ledger.entries(),
-                  [&](const LedgerEntry& e) { return e.code == code && e.key == plan.key_of(e.record.point, data); }),
-              "--accept-code {}: all its runs in {} are of other data, or recorded before an option of this program "
-              "was there: they cannot be gone on "
-              "with, only shown (--rebuild); for new runs choose another --out",
-              code, ledger.path().string());
 }
 
 // Writes the last files and prints the table.
@@ -110,6 +100,7 @@ int status_of(const Sweep& sweep, const StudyFolder& folder) {
 int rebuild(const StudyDeclaration& study, const Plan& plan) {
   const StudyFolder folder(study.cli, study.options);
   Ledger ledger(folder / Ledger::file_name);
+  check_accept_code(study.options, ledger, [](const LedgerEntry&) { return true; });
   const Sweep sweep(plan, folder.description().facts.data, ledger, codes_of(study.options, ledger, folder),
                     Sweep::Takes::ended);
   const StudyResults results = write_and_print(study, plan, sweep, folder);
@@ -154,7 +145,9 @@ int run_study(const StudyDeclaration& study) {
         [&](const Point& point) { return plan.key_of(point, setup.facts); }, study.body);
   }
 
-  check_accept_code(study, plan, setup.facts);
+  if (!options.accept_code.empty())  // before anything is written
+    check_accept_code(options, Ledger(std::filesystem::path(options.out) / Ledger::file_name),
+                      [&](const LedgerEntry& e) { return e.key == plan.key_of(e.record.point, setup.facts); });
   DataFacts facts = setup.facts;
   const bool plain_glyphs = options.data == "glyphs" && options.train_images == 0 && options.validation_split == 0;
   facts.linear = plain_glyphs ? linear_model_of_glyphs() : linear_model(setup.data);
