@@ -8,7 +8,7 @@
 namespace plumb::lab {
 namespace {
 
-// Turned over: what is above is below.
+// The shares with all ticks negated, so that code for the upper edge also finds the lower one.
 std::map<int, Share> mirrored(const std::map<int, Share>& known) {
   std::map<int, Share> other;
   for (const auto& [tick, share] : known) other[-tick] = share;
@@ -28,7 +28,7 @@ std::map<int, Share> shares_of(const std::vector<const Trial*>& trials, const st
                                const Octaves& octaves) {
   std::map<int, Share> found;
   for (const Trial* r : trials) {
-    if (r->status == Status::failed) continue;  // says nothing of the method
+    if (r->status == Status::failed) continue;  // does not depend on the method
     const Point& point = r->point;
     Share& share = found[octaves.tick_of(point.get<double>(axis))];
     ++share.seeds;

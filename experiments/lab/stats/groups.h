@@ -1,4 +1,4 @@
-// The trials of a study as reports see them, gathered by what they share.
+// Groups of trials that differ only in their seeds, and the summaries of their values.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace plumb::lab {
 
-// Trials that share their values on all axes but the seed, and perhaps one further axis. The members point into the
-// list of trials that was grouped.
+// Trials that have the same values on all axes other than the seed and, if group_trials() was asked so, one further
+// axis. The trials point into the list that was grouped.
 struct TrialGroup {
   Point point = {};         // the shared values
   std::string method = {};  // of the first trial
@@ -33,18 +33,19 @@ std::vector<TrialGroup> group_trials(const std::vector<TrialResult>& trials, std
 // The outcome of a group in words: "ok", "diverged at step 37", "2 of 3 diverged at steps 37 to 41; 1 of 3 failed".
 std::string outcome(const TrialGroup& group);
 
-// How many steps half of the trials of a group survive without diverging or being given up as hopeless; failed trials
-// are left out. The 95 % interval is by order statistics (the sign test inverted; no assumption on their distribution)
-// and needs six of them.
+// The median number of steps that trials of a group survive before they diverge or are stopped as hopeless. Failed
+// trials are left out. The 95 % interval needs at least six trials. It comes from order statistics (the inverted sign
+// test), so it assumes nothing about the distribution of the steps.
 struct Survival {
   std::int64_t n = 0;
-  std::optional<std::int64_t> median = {};  // nothing: more than half survived all steps
+  std::optional<std::int64_t> median = {};  // empty if more than half of the trials survived all steps
   bool has_interval = false;
-  std::int64_t low = 0;                   // with an interval
-  std::optional<std::int64_t> high = {};  // nothing: beyond the last step
+  std::int64_t low = 0;                   // end of the interval, if there is one
+  std::optional<std::int64_t> high = {};  // the other end; empty if it is beyond the last step
 };
 Survival survival(const TrialGroup& group);
-// "median survival 69 steps (95 % interval 41 to 120)"; "median survival beyond 300 steps (no interval below 6 seeds)"
+// The survival in words, for trials of `steps` steps: "median survival 69 steps, n = 6 (95 % interval 41 to 120)" or
+// "median survival beyond 300 steps, n = 3 (no interval below 6)".
 std::string to_string(const Survival& survival, std::int64_t steps);
 
 }  // namespace plumb::lab

@@ -1,4 +1,4 @@
-// The trials of a study as its report sees them: methods at depths and learning rates, over seeds.
+// Results of trials and their logged measurements, as reports use them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace plumb::lab {
 
-// How one trial ended, and the name of its method in reports.
+// The result of one trial, and the name of its method in reports.
 struct TrialResult {
   std::string method = {};  // names the values on all axes other than depth, lr and seed
   Point point = {};
@@ -32,7 +32,7 @@ struct TrialResult {
 std::int64_t depth_of(const Point& point);
 double lr_of(const Point& point);
 
-// One logged step of one trial. A measurement that was not finite, or not logged, is NaN.
+// The training loss at one logged step of one trial; NaN if it was not finite or not logged.
 struct LossPoint {
   std::string method = {};
   std::int64_t depth = 0;
@@ -42,18 +42,17 @@ struct LossPoint {
   double loss = unknown;
 };
 
-// One residual branch of one block at one logged step of one trial; a norm is NaN where it was not finite. The gate's
-// factors are absent for a gate without any.
+// Measurements of one residual branch of one block at one logged step of one trial.
 struct LayerPoint {
   std::string method = {};
   std::int64_t depth = 0;
   double lr = 0;
   std::uint64_t seed = 0;
   std::int64_t step = 0;
-  std::int64_t block = 0;   // 0 is next to the input
-  std::string branch = {};  // "attn" or "mlp"
-  double ratio = unknown;
-  std::optional<double> gate_max = {};
+  std::int64_t block = 0;               // counted from the input
+  std::string branch = {};              // "attn" or "mlp"
+  double ratio = unknown;               // norm of the addition over norm of the stream; NaN if it is not finite
+  std::optional<double> gate_max = {};  // largest magnitude of the gate's factors; empty for a gate without factors
 };
 
 }  // namespace plumb::lab

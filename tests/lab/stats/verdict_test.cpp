@@ -190,7 +190,7 @@ TEST_CASE("the verdict in words") {
                        contains("fixup (about 7 seeds would decide)"));
   std::vector<TrialResult> trials = two_methods();
   CHECK_THAT(verdict_of(trials), contains("a trained best, to a training loss of 0.512 ± 0.0") &&
-                                     contains("(n = 3), apart from the other."));
+                                     contains("(n = 3); it differs from the other."));
   trials.push_back(trial("c", 6, 0, 0.52));
   CHECK_THAT(verdict_of(trials), contains("no verdict between it and c."));
   CHECK(verdict_of({trial("a", 6, 0, 0.5), trial("b", 6, 0, 1.5)}) ==
@@ -204,7 +204,7 @@ TEST_CASE("the verdict in words") {
   CHECK_THAT(verdict_of(two_depths()),
              contains("; b and f stayed near chance (ln 10 = 2.303); a and d stayed near chance (ln 10 = 2.303), and "
                       "did not train at depth 6 "
-                      "either, so that nothing follows about depth. Against pre: e is lower; b and f are higher."));
+                      "either, so nothing follows about depth. Against pre: e is lower; b and f are higher."));
   CHECK_THAT(verdict_of(two_depths(), {.classes = 10, .control = "a"}), !contains("Against"));
   CHECK_THAT(verdict_of({trial("a", 6, 0, 0.5), trial("a", 48, 0, 2.3)}),
              contains("At depth 48, no method trained: a stayed near chance (ln 10 = 2.303), and trained at a smaller "
@@ -219,7 +219,7 @@ TEST_CASE("the verdict in words") {
              contains("a trained, to a training loss of 0.400 (n = 1) at lr 0.001"));
 }
 
-TEST_CASE("the best rate is chosen by some of the seeds, which are not judged") {
+TEST_CASE("the learning rate is chosen by some of the seeds and only the other seeds are judged") {
   const Judging how{.classes = 10, .choosing = {0, 1}};
   std::vector<TrialResult> trials;
   const double slow[] = {0.5, 0.5, 0.4, 0.6}, fast[] = {0.3, 0.4, 0.9, 0.8}, faster[] = {0.1, 0.1, 0.1, 0.1};
@@ -227,44 +227,44 @@ TEST_CASE("the best rate is chosen by some of the seeds, which are not judged") 
     trials.push_back(trial("a", 6, seed, slow[seed], 1e-3));
     trials.push_back(trial("a", 6, seed, fast[seed], 1e-2));
     trials.push_back(seed == 1 ? dead("a", 6, seed, 3, 1e-1)
-                               : trial("a", 6, seed, faster[seed], 1e-1));  // the best, but one of two diverged
+                               : trial("a", 6, seed, faster[seed], 1e-1));  // the lowest loss, but one of two diverged
   }
   const std::vector<Condition> found = conditions(trials, how);
   REQUIRE(found.size() == 1);
   CHECK(found[0].standings[0].rate == 1e-2);
   CHECK(found[0].standings[0].losses == Outcomes{0.9, 0.8});
-  // A rate of which nothing is known yet is no choice.
+  // A learning rate at which no choosing seed has ended is not chosen.
   std::vector<TrialResult> early{trial("a", 6, 2, 0.9, 1e-3), trial("a", 6, 3, 0.9, 1e-3)};
   for (std::uint64_t seed = 0; seed < 4; ++seed)
     early.push_back(seed < 1 ? dead("a", 6, seed, 3, 1e-2) : trial("a", 6, seed, 0.5, 1e-2));
   CHECK(conditions(early, how)[0].standings[0].rate == 1e-2);
-  // One seed chooses for itself.
+  // If there is only one seed, the same seed chooses and is judged.
   const std::vector<TrialResult> one{trial("a", 6, 0, 2.0, 1e-4), trial("a", 6, 0, 0.4, 1e-3),
                                      trial("b", 6, 0, 0.5, 1e-3)};
-  CHECK(conditions(one, {.classes = 10, .choosing = {0}}).empty());  // as long as there may be others
+  CHECK(conditions(one, {.classes = 10, .choosing = {0}}).empty());  // other seeds may still come
   const Condition chosen = conditions(one, {.classes = 10, .choosing = {0}, .no_others = true}).at(0);
   CHECK(standing(chosen, "a").rate == 1e-3);
   CHECK(standing(chosen, "a").loss.mean == Approx(0.4));
-  // As long as only those that choose have ended, nothing is judged.
+  // Nothing is judged while only choosing seeds have ended.
   std::vector<TrialResult> choice;
   for (const TrialResult& a : trials)
     if (a.seed() < 2) choice.push_back(a);
   CHECK(conditions(choice, how).empty());
 }
 
-TEST_CASE("a third of the seeds chooses, the smallest, and one at least") {
+TEST_CASE("the smallest third of the seeds chooses and at least one seed does") {
   CHECK(choosing_seeds({7}) == std::set<std::int64_t>{7});
   CHECK(choosing_seeds({3, 2}) == std::set<std::int64_t>{2});
   CHECK(choosing_seeds({0, 1, 2, 3, 4}) == std::set<std::int64_t>{0});
   CHECK(choosing_seeds({5, 4, 3, 2, 1, 0}) == std::set<std::int64_t>{0, 1});
 }
 
-TEST_CASE("without classes nothing is near chance") {
+TEST_CASE("without classes no loss is near chance") {
   CHECK_FALSE(conditions({trial("a", 6, 0, 5.0)}, {}).at(0).standings.at(0).near_chance);
   CHECK(chance_loss(10) == Approx(std::log(10.0)));
 }
 
-TEST_CASE("comparisons.csv has a row for each pair, in both families") {
+TEST_CASE("comparisons.csv has a row for each pair in both families") {
   std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed)
     for (const auto& [gate, base] : {std::pair("post", 1.0), {"pre", 2.0}, {"x", 2.0}})
@@ -275,8 +275,8 @@ TEST_CASE("comparisons.csv has a row for each pair, in both families") {
   CHECK_THAT(csv, contains("\n6,0.001,control,post,pre,lower,-1.00") &&
                       contains("\n6,0.001,control,x,pre,undecided,-0.00333") &&
                       contains("\n6,0.001,pairs,pre,post,higher,") && contains("\n6,0.001,pairs,post,x,lower,"));
-  CHECK_FALSE(conditions(trials, {.classes = 10, .control = "pre"}).front().rate);  // nothing to say in sentences
-  // Without an axis of rates: that of all trials, where it is known.
+  CHECK_FALSE(conditions(trials, {.classes = 10, .control = "pre"}).front().rate);  // all trials have the same
+  // Without an axis of learning rates the rows have the rate of all trials, if it is known.
   for (TrialResult& a : trials) a.point = a.point.without("lr");
   CHECK_THAT(comparisons_csv(conditions(trials, {.classes = 10, .control = "pre", .rate = 0.25})),
              contains("\n6,0.25,control,post,pre,lower,"));
@@ -284,7 +284,7 @@ TEST_CASE("comparisons.csv has a row for each pair, in both families") {
              contains("\n6,,control,post,pre,lower,"));
 }
 
-TEST_CASE("a pair that a claim compares has the claim's verdict in sentences, tables and files") {
+TEST_CASE("the verdict of a claim replaces the verdict of its pair in tables and files") {
   std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     const double noise = seed == 1 ? 0.2 : 0;
@@ -302,11 +302,11 @@ TEST_CASE("a pair that a claim compares has the claim's verdict in sentences, ta
     CHECK(with.against_control[i].difference.mean == (claimed ? -0.7 : without.against_control[i].difference.mean));
   }
   CHECK_THAT(comparisons_csv({with}), contains("control,b,pre,lower,-0.7,-0.9,-0.5"));
-  // Said the other way round it is the same verdict, of the first than the second.
+  // A claim about the same two methods in the other order gives the same verdict with the sign reversed.
   const Condition turned = condition({.first = "pre", .second = "b", .depth = 24, .rate = 1e-3, .difference = claim});
   CHECK_THAT(comparisons_csv({turned}), contains("control,b,pre,higher,0.7,0.5,0.9"));
   CHECK(order(turned, "b") == Difference::Order::higher);
-  // Another depth is another condition.
+  // A claim at another depth does not change this condition.
   const Condition other = condition({.first = "b", .second = "pre", .depth = 12, .rate = 1e-3, .difference = claim});
   CHECK(comparisons_csv({other}) == comparisons_csv({without}));
 }

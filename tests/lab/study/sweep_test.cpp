@@ -225,7 +225,7 @@ TEST_CASE("with --best-lr some seeds try all rates, the others train at the best
   CHECK_THAT(file(folder, "a/results.md"),
              contains("b trained best, to a training loss of 0.306 ") && contains("(n = 5) at lr 0.01"));
   CHECK_THAT(file(folder, "a/report.html"),
-             contains("Seeds 0, 1 chose each method") && contains("the others trained at that rate"));
+             contains("Seeds 0, 1 chose each method") && contains("only they are judged"));
   CHECK(lines_of(file(folder, "a/comparisons.csv")) == 1 + 2);
   CHECK_THAT(file(folder, "a/comparisons.csv"),
              contains("lr_first,lr_second\n0,,control,b,a,lower,") && contains(",5,0.01,0.1\n"));
@@ -251,7 +251,7 @@ TEST_CASE("with --best-lr some seeds try all rates, the others train at the best
               .status == 0);
   CHECK_THAT(
       file(folder, "one/results.md"),
-      contains("b trained best, to a training loss of 0.400 (n = 1) at lr 0.01") && contains("nothing is judged"));
+      contains("b trained best, to a training loss of 0.400 (n = 1) at lr 0.01") && contains("no verdict is possible"));
   // Parts hold whole cells.
   for (const char* shard : {"1/2", "2/2"})
     REQUIRE(call(folder.path(), main, with(words, {shard[0] == '1' ? "p1" : "p2", "--shard", shard})).status == 0);
