@@ -186,7 +186,7 @@ TEST_CASE(
                        contains(fmt::format("{:.4f} nats; chance is ln 10 = 2.3026", expected.loss)));
   CHECK(fs::exists(folder / "e/figures/confusion.svg"));
   const Finished text = run(folder.path(), call + "g");
-  CHECK_THAT(text.out, contains(fmt::format("of 130 images of glyphs: {}: the likeliest is right for {} (",
+  CHECK_THAT(text.out, contains(fmt::format("130 images of glyphs: {}: the likeliest class is right for {} (",
                                             data.validation_is, expected.right)) &&
                            contains("class    images  right  accuracy"));
 }
@@ -278,7 +278,7 @@ TEST_CASE("of more than 20 classes the page has the pairs that are confused most
   CHECK((most != page.npos && less != page.npos && most < less));
   CHECK_THAT(page, !contains("Confusion matrix"));
   const std::string text = lab::predictions_text(facts, predictions);
-  CHECK_THAT(text, contains("the likeliest is right for 57 (95.0 %)") &&
+  CHECK_THAT(text, contains("the likeliest class is right for 57 (95.0 %)") &&
                        contains("the 20 classes with the lowest accuracy; all 30 are in classes.csv"));
   CHECK((text.find("class 7 ") < text.find("class 9 ") && text.find("class 9 ") < text.find("class 0 ")));
 }
@@ -340,7 +340,7 @@ TEST_CASE("accuracy where folders are named as classes, and a file that is no im
       std::getline(lines, first);
       right += first.find(line.find("/five/") != line.npos ? "five" : "two") != first.npos;
     }
-  CHECK_THAT(whole.out, contains(fmt::format("the likeliest is right for {} (", right)));
+  CHECK_THAT(whole.out, contains(fmt::format("the likeliest class is right for {} (", right)));
   CHECK_THAT(whole.err, contains("CaiT, 2 + 2 blocks, width 16, 2 heads, layerscale, 2 classes, images of 16 x 16"));
   write_bytes(folder / "images/val/two/broken.jpg", {'n', 'o'});
   CHECK_THAT(run(folder.path(), call).err, contains("--out e is not empty; choose a new folder for the pictures"));

@@ -92,8 +92,8 @@ DotPlot dots_of(const StudyResults& results, const std::string& value, const std
 Section published_section(const StudyResults& results, const std::vector<Published>& published) {
   using enum TextTable::Align;
   Section section{
-      .title = "What was published",
-      .caption = "Published figures are of other data and sizes: what can be compared is the order, not the number."};
+      .title = "Published results",
+      .caption = "Published numbers are for other data and sizes: compare the order of methods, not the numbers."};
   section.table.column("trials", left);
   section.table.column("here", right);
   section.table.column("published", left);
@@ -111,7 +111,7 @@ Section published_section(const StudyResults& results, const std::vector<Publish
         one.n == 0
             ? "–"
             : p.value + " " + (p.value == "val_accuracy" ? fmt::format("{:.1f} %", 100 * one.mean) : to_string(one));
-    if (there.size() > 1) ours += fmt::format(", mean of {} trials", there.size());
+    if (there.size() > 1) ours += fmt::format(", mean over {} points", there.size());
     section.table.row({p.where.label(), ours, p.figure, p.source});
   }
   return section;

@@ -25,7 +25,7 @@ TrialId id_of(const T& t) {
 }
 TrialId id_of(const TrialResult& t) { return {t.method, t.depth(), t.lr(), t.seed()}; }
 
-// A group of trials, and the number of its method among those of the study.
+// A group of trials, and the number of its method, which determines colour and marker.
 struct StyledGroup : TrialGroup {
   int style = 0;
 };
@@ -43,7 +43,7 @@ class StudyGroups {
     for (auto& [condition, groups] : by_condition_) std::ranges::stable_sort(groups, {}, &StyledGroup::style);
   }
 
-  // Ascending; the groups of each in the order in which their methods first appear.
+  // The groups of each condition, in the order in which their methods first appear in the report.
   const std::map<DepthAndRate, std::vector<StyledGroup>>& by_condition() const { return by_condition_; }
   const std::set<std::int64_t>& depths() const { return depths_; }
   const std::set<double>& rates() const { return rates_; }
@@ -67,7 +67,7 @@ PlotPoint with_interval(double x, const Summary& s) {
   return p;
 }
 
-// The trials a mean is taken over: those that ended ok, and only without any of these the others.
+// The trials over which a mean is taken: those that ended ok, or all trials if none did.
 std::vector<const TrialResult*> averaged(const TrialGroup& group) {
   std::vector<const TrialResult*> ok;
   for (const TrialResult* a : group.trials)
@@ -82,7 +82,7 @@ std::string death(const TrialResult& a) {
 
 using Curve = std::vector<PlotPoint>;
 
-// Means of `every` consecutive logged steps: minibatch noise of hundreds of steps would cover what the lines say.
+// The means of `every` consecutive logged losses. Without them the noise of minibatches would hide the trend.
 Curve binned(const std::vector<const LossPoint*>& points, std::size_t every) {
   Curve curve;
   for (std::size_t i = 0; i < points.size(); i += every) {
@@ -107,7 +107,7 @@ Curve mean_over_seeds(const std::vector<Curve>& curves) {
 
 using LossLog = std::map<TrialId, std::vector<const LossPoint*>>;
 
-// The mean over the trials that ended ok, then each other trial as a thin line, with a cross where it diverged.
+// Adds the mean over the trials that ended ok, and a thin line for each other trial, with a cross where it diverged.
 void add_loss_curves(Plot& plot, const StyledGroup& group, const LossLog& log, std::size_t every) {
   std::vector<Curve> ok;
   std::vector<PlotSeries> others;
@@ -132,8 +132,8 @@ void add_loss_curves(Plot& plot, const StyledGroup& group, const LossLog& log, s
   plot.series.insert(plot.series.end(), others.begin(), others.end());
 }
 
-// One range for all depths, from zero where that is near. An exploding trial leaves it at the top: it must not flatten
-// the others.
+// Gives all plots the same range of losses. It starts at 0 if the lowest loss is near 0. The loss of an exploding trial
+// leaves the range at the top, so that it does not flatten the other curves.
 void share_loss_range(std::vector<Plot>& plots, const ReportInput& input) {
   const double chance = chance_loss(input.judging.classes);
   double lowest = std::numeric_limits<double>::infinity(), highest = 0, highest_mean = 0, last_step = 1;
@@ -159,7 +159,7 @@ std::string branch_name(const std::string& branch) {
   return branch == "attn" ? "attention branch" : branch == "mlp" ? "MLP branch" : branch + " branch";
 }
 
-// The geometric means of values at blocks or steps.
+// A series of geometric means by block or step. `at` has the values by block or step.
 PlotSeries log_means(const StyledGroup& group, const std::map<std::int64_t, std::vector<double>>& at) {
   PlotSeries series{.name = group.count(Status::ok) > 0 ? group.method : group.method + " (diverged)",
                     .style = group.style};
@@ -167,7 +167,8 @@ PlotSeries log_means(const StyledGroup& group, const std::map<std::int64_t, std:
   return series;
 }
 
-// One plot a condition and branch: `value` of each trial's last logged step against the block, log scale.
+// A plot for each condition and branch: `value` at the last logged step of each trial against the block, on a log
+// scale.
 std::vector<Plot> layer_plots(const ReportInput& input, const std::string& id, const std::string& y_title,
                               const std::function<std::optional<double>(const LayerPoint&)>& value) {
   const StudyGroups study(input);
@@ -308,7 +309,7 @@ std::vector<Plot> gate_plots(const ReportInput& input) {
 
 std::vector<Plot> gate_step_plots(const ReportInput& input) {
   const StudyGroups study(input);
-  std::map<TrialId, std::map<std::int64_t, std::vector<double>>> by_trial;  // the branches of a step
+  std::map<TrialId, std::map<std::int64_t, std::vector<double>>> by_trial;  // trial -> step -> values of all branches
   std::size_t longest = 0;
   for (const LayerPoint& p : input.layers)
     if (p.gate_max) by_trial[id_of(p)][p.step].push_back(*p.gate_max);

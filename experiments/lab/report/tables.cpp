@@ -14,7 +14,7 @@
 namespace plumb::lab {
 namespace {
 
-// Decimals of a column of losses: three, and more where a mean would lose its digits.
+// The number of decimals in columns of losses: three, or up to six if a mean would have fewer than two digits.
 int loss_decimals(const std::vector<TrialGroup>& groups) {
   int decimals = 3;
   for (const TrialGroup& g : groups)
@@ -39,14 +39,14 @@ std::string interval_text(const Summary& s, int decimals, double factor) {
   return s.n == 1 ? "n = 1" : "";
 }
 
-// The outcome, and whether it is near chance.
+// The outcome of a group in words, and whether its loss is near chance.
 std::string verdict_words(const TrialGroup& g, std::int64_t classes) {
   const std::string words = outcome(g);
   if (!near_chance(g.over_ok("train_loss"), classes)) return words;
   return words == "ok" ? "near chance" : "near chance; " + words;
 }
 
-// Of several seeds of which one diverged at least.
+// The median survival in words; empty for a single seed, or if no trial diverged.
 std::string survival_words(const TrialGroup& g) {
   std::int64_t steps = 0;
   for (const TrialResult* a : g.trials) steps = std::max(steps, a->steps);
@@ -185,7 +185,7 @@ std::string results_table(const std::vector<TrialResult>& trials, std::int64_t c
     table.row(std::move(row), outcome(g) != "ok" ? "31" : near_chance(loss, classes) ? "33" : "32");
   }
   std::string text = table.text(colour);
-  if (!groups.empty() && !intervals) text += "One seed a trial (n = 1): no intervals.\n";
+  if (!groups.empty() && !intervals) text += "One seed for each line (n = 1): no intervals.\n";
   if (std::ranges::any_of(groups, [&](const TrialGroup& g) { return near_chance(g.over_ok("train_loss"), classes); }))
     text += fmt::format("near chance: mean training loss at or above {:.0f} % of ln {} = {:.3f}.\n",
                         100 * near_chance_share, classes, chance_loss(classes));

@@ -35,7 +35,7 @@ TextTable table_of(const StudyResults& r, const std::vector<std::string>& names)
   return table;
 }
 
-// Of a study whose only axis is the seed: a line a value.
+// The results of a study whose only axis is the seed: a line for each value.
 std::string list_of(const StudyResults& r, const std::vector<std::string>& names) {
   std::string text;
   const TrialGroup group = r.groups().front();
@@ -70,7 +70,7 @@ std::string list_of(const StudyResults& r, const std::vector<std::string>& names
 
 std::string results_text(const StudyResults& r, bool colour) {
   const ShownValues s = shown_values(r);
-  std::string text = r.records.empty()   ? "No run has ended yet.\n"
+  std::string text = r.records.empty()   ? "No trial has ended yet.\n"
                      : r.axes.size() > 1 ? table_of(r, s.names).text(colour)
                                          : list_of(r, s.names);
   if (s.left_out > 0 && !r.records.empty())

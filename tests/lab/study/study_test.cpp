@@ -465,7 +465,7 @@ TEST_CASE("a report has the levels that numbers are compared with") {
   const auto spaced = [](const std::string& text) { return one_line(text); };
   accuracy = linear.val_accuracy - 0.03;
   e = ended();
-  CHECK_THAT(e.out, contains("Beside what is known: no trial is better than a linear model on the pixels\n"));
+  CHECK_THAT(e.out, contains("Known levels: no trial is better than a linear model on the pixels\n"));
   CHECK_THAT(spaced(e.out), contains("val_accuracy chance, 10 % 10 %") && contains("score the optimum 3 1 2") &&
                                 contains(fmt::format("val_accuracy a linear model on the pixels {:.3g} %",
                                                      100 * linear.val_accuracy)) &&
@@ -473,12 +473,12 @@ TEST_CASE("a report has the levels that numbers are compared with") {
   const std::string page = file(folder, "a/report.html");
   CHECK_THAT(page, contains("a linear model on the pixels") && contains(">the optimum<") &&
                        contains("no trial is better than"));
-  CHECK_THAT(file(folder, "a/results.md"), contains("Beside what is known: no trial is better"));
+  CHECK_THAT(file(folder, "a/results.md"), contains("no trial is better than"));
   CHECK_THAT(file(folder, "a/run.json"), contains("\"linear_model\": {"));
   REQUIRE(call(folder.path(), main, {"--steps", "1", "--seeds", "0..1", "--out", "a", "--rebuild"}).status == 0);
-  CHECK_THAT(file(folder, "a/results.md"), contains("Beside what is known: no trial is better"));
+  CHECK_THAT(file(folder, "a/results.md"), contains("no trial is better than"));
   accuracy = linear.val_accuracy;  // the deeper one is above it
-  CHECK_THAT(ended().out, contains("Beside what is known\n") && !contains("no trial is better"));
+  CHECK_THAT(ended().out, contains("Known levels\n") && !contains("no trial is better"));
   // An axis of accuracy ends at 100 %.
   accuracy = 0.98;
   REQUIRE(ended().status == 0);
@@ -562,8 +562,8 @@ TEST_CASE("a study may leave combinations out, and tell parts of its own beside 
   CHECK(lines_of(file(folder, "a/results.csv")) == 1 + 5 * 3);
   CHECK_THAT(e.out, contains("How <many>\ntrials\n    15\n") &&
                         contains("0.1 ends above 5 (arithmetic)\n  disagree: lower by 3") &&
-                        contains("3 pairs with 5") && contains("What was published") &&
-                        contains("rate 0.3  score 4.000, mean of 2 trials") && contains("9 of 10") &&
+                        contains("3 pairs with 5") && contains("Published results") &&
+                        contains("rate 0.3  score 4.000, mean over 2 points") && contains("9 of 10") &&
                         !contains("nobody has this"));
   CHECK_THAT(file(folder, "a/report.html"), contains("<h2>How &lt;many&gt;</h2>") &&
                                                 contains("<td class=\"num\">15</td>") && contains("score by rate") &&
