@@ -203,7 +203,7 @@ TEST_CASE("misuse: an experiment of one's own resumed with a spoiled ledger") {
     INFO(bad << e.err);
     CHECK(e.status == 0);
     CHECK_THAT(e.err,
-               contains("damaged: a/ledger.jsonl, line 1: ") && contains("; the line stays, its run is repeated"));
+               contains("damaged: a/ledger.jsonl, line 1: ") && contains("; the line stays, its trial is repeated"));
     CHECK_THAT(read_file(folder / "a/ledger.jsonl"), contains(bad));
     CHECK(read_file(folder / "a/results.csv").starts_with("seed,status,steps,seconds,loss\n0,ok,"));
   }

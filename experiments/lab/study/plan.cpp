@@ -41,7 +41,7 @@ std::vector<Point> Plan::grid() const {
     points = std::move(longer);
   }
   if (study_.wanted) std::erase_if(points, [&](const Point& p) { return !study_.wanted(p); });
-  usage_check(!points.empty(), "{} runs none of the combinations of these values; see --help", study_.name);
+  usage_check(!points.empty(), "{} runs no combination of these values; see --help", study_.name);
   return points;
 }
 
@@ -53,7 +53,7 @@ Point Plan::point_of(const Point& on_grid, const Point& searched, std::int64_t s
     point.set(axis.name, *value);
   }
   check(searched.entries().size() + on_grid.entries().size() == study_.axes.size(),
-        "[search] expected values of searched axes alone, got {}", searched.label());
+        "[search] expected values of searched axes only, got {}", searched.label());
   point.set("seed", seed);
   return point;
 }
@@ -66,7 +66,7 @@ double Plan::cost_of(const Point& point) const {
 }
 
 std::string Plan::key_of(const Point& point, const DataFacts& data) const {
-  // Strictly deterministic trials have the same bits on any number of threads.
+  // Strictly deterministic trials give the same bits with any number of threads, so the number is not in their keys.
   const std::string threads =
       study_.options.deterministic == Determinism::strict ? "" : fmt::format("\n{} threads", num_threads());
   return hash_of(
