@@ -1,4 +1,4 @@
-// What the first screen of a report shows: which method trains at which depth, and how sure that is.
+// The first charts of a report: rankings of methods, and the heat map of methods by depth.
 #include <fmt/format.h>
 
 #include <algorithm>

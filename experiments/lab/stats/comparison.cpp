@@ -235,7 +235,7 @@ std::int64_t pairs_needed(const Difference& d) {
 std::string describe(const Difference& d) {
   if (d.n == 0) return "no pairs";
   if (d.by_signs)
-    return fmt::format("better in {} of {} pairs, worse in {}; of the first {} diverged, of the second {}", d.better,
+    return fmt::format("better in {} of {} pairs, worse in {}; the first diverged in {}, the second in {}", d.better,
                        d.n, d.worse, d.diverged_first, d.diverged_second);
   const std::string by = fmt::format("{} by {:.3g}", d.mean < 0 ? "lower" : "higher", std::abs(d.mean));
   if (d.n < fewest_pairs) return fmt::format("{} in {}", by, d.n == 1 ? "one pair" : "two pairs");

@@ -38,7 +38,7 @@ std::string describe(const Difference& d);
 // Error if the series differ in length.
 //
 // A pair in which no trial diverged is judged by a t statistic of its mean difference, with Holm's correction over the
-// family (Holm 1979). The test must be significant with two variances. The first is the variance of the pair's
+// family (Holm 1979). The test must be significant with each of two variances. The first is the variance of the pair's
 // differences, or the same moderated by the variances of all pairs of the series (Smyth 2004) if that is larger. The
 // second is the mean of the larger half of the variances of all pairs: if trainings either work or fail, three equal
 // differences have almost no variance and are still no evidence. The interval has the level at which Holm's procedure

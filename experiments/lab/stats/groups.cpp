@@ -81,7 +81,7 @@ std::string to_string(const Survival& s, std::int64_t steps) {
                               : fmt::format("median survival beyond {} steps", steps);
   text += fmt::format(", n = {}", s.n);
   if (s.n < 6) return text + " (no interval below 6)";
-  if (!s.has_interval) return text + ", and so is its 95 % interval";
+  if (!s.has_interval) return text + " (95 % interval also beyond these steps)";
   return text + (s.high ? fmt::format(" (95 % interval {} to {})", s.low, *s.high)
                         : fmt::format(" (95 % interval {} to beyond {})", s.low, steps));
 }

@@ -20,7 +20,7 @@ Display display_of(const StudyDeclaration& study, const StudyResults& results);
 enum class Writing { between, last };
 // Writes the files of the study folder, other than run.json and the ledger, from the results.
 void write_files(const StudyDeclaration& study, const StudyResults& results, const Display& display, Writing when);
-// The names of the files that the study writes besides those of every study.
+// The names of the files that this study writes in addition to the files of every study.
 std::vector<std::string> own_files(const StudyDeclaration& study);
 
 // Prints the results to stdout: the text of the display, or rows with --json. Notes go to stderr.

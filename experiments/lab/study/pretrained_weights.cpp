@@ -32,8 +32,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t images_at_once = 16, most_pictures = 32;
 
-// The class of an image: a folder on its path, at or below `root`, has the name of the class. Empty if no folder has
-// the name of a class, or if two classes have that name.
+// The class of an image, whose name is that of a folder on its path at or below `root`. Empty if no folder has the name
+// of a class, or if two classes have that name.
 std::optional<std::int64_t> label_of(const std::string& file, const fs::path& root,
                                      const std::vector<std::string>& names) {
   const fs::path end = root.lexically_normal().parent_path();

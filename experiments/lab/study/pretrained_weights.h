@@ -43,7 +43,8 @@ class PretrainedWeights {
       else
         return value;
     };
-    usage_check(!cli.given(option) || variable == there, "{} {}: {} has {}", option, shown(variable), path_,
+    usage_check(!cli.given(option) || variable == there,
+                "{} {}: {} has {}; give the same value or leave the option out", option, shown(variable), path_,
                 shown(there));
     variable = there;
     cli.explain(option, path_);

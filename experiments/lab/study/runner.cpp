@@ -50,7 +50,7 @@ std::vector<std::string> codes_of(const StudyOptions& options, const Ledger& led
     if (std::ranges::find(codes, code) == codes.end()) {
       const auto count = std::ranges::count(ledger.entries(), code, &LedgerEntry::code);
       note_error(fmt::format(
-          "{} of {} computed by other code, {} (this is {}): kept and not used; --accept-code {} uses them\n",
+          "{} of {} computed by other code, {} (this is {}): kept but not used; --accept-code {} uses them\n",
           plural(static_cast<std::size_t>(count), "trial"), ledger.path().string(), code, codes.front(), code));
     }
   return codes;
@@ -66,7 +66,7 @@ void announce(const StudyDeclaration& study, const ImageSet& images,
   if (!claims_not_judged.empty())
     note_error(fmt::format(
         "{} not judged in this call: {}{}\n", plural(claims_not_judged.size(), "claim"), claims_not_judged.front(),
-        claims_not_judged.size() > 1 ? fmt::format("; and {} more, in the report", claims_not_judged.size() - 1) : ""));
+        claims_not_judged.size() > 1 ? fmt::format("; the report has {} more", claims_not_judged.size() - 1) : ""));
 }
 
 // Writes the last files and prints the table.

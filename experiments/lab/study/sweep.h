@@ -81,7 +81,8 @@ class Sweep {
   Ledger& ledger_;
   std::vector<std::string> codes_;
   Takes takes_;
-  // Whether trials are found by their points, because no key of the ledger is one of this program (for tables only).
+  // Whether trials are looked up in the ledger by point instead of key. Only tables do so, of ledgers from a program
+  // whose keys differ.
   bool by_point_ = false;
   std::deque<Unit> units_;
 

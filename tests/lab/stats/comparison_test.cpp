@@ -110,7 +110,7 @@ TEST_CASE("a difference in words") {
   CHECK(describe(compare({{1}, {2}}, {{0, 1}}).at(0)) == "lower by 1 in one pair");
   CHECK(describe(compare({{missing}, {2}}, {{0, 1}}).at(0)) == "no pairs");
   CHECK(describe(compare({{1, 1, 1, 1, 1, 1}, {inf, inf, 2, 2, inf, 2}}, {{0, 1}}).at(0)) ==
-        "better in 6 of 6 pairs, worse in 0; of the first 0 diverged, of the second 3");
+        "better in 6 of 6 pairs, worse in 0; the first diverged in 0, the second in 3");
 }
 
 TEST_CASE("a series that diverges is worse by the exact sign test") {

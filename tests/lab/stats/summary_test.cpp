@@ -128,5 +128,6 @@ TEST_CASE("median survival in words") {
         "median survival 30 steps, n = 6 (95 % interval 10 to 60)");
   CHECK(to_string(Survival{.n = 10, .median = 50, .has_interval = true, .low = 20}, 300) ==
         "median survival 50 steps, n = 10 (95 % interval 20 to beyond 300)");
-  CHECK(to_string(Survival{.n = 10}, 300) == "median survival beyond 300 steps, n = 10, and so is its 95 % interval");
+  CHECK(to_string(Survival{.n = 10}, 300) ==
+        "median survival beyond 300 steps, n = 10 (95 % interval also beyond these steps)");
 }
