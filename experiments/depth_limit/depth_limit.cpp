@@ -126,7 +126,7 @@ int plumb::lab::depth_limit(int argc, const char* const* argv) {
                    .x = {.title = "depth, log scale", .log = true},
                    .y = {.title = "share of seeds", .low = 0, .high = 1},
                    .interval = lab::PlotInterval::bars};
-    for (const lab::StudyResults::Group& place : r.groups("depth")) {
+    for (const lab::TrialGroup& place : r.groups("depth")) {
       const auto known = lab::shares(place.trials, "depth", depths());
       std::vector<std::string> tried;
       lab::PlotSeries& series = plot.series.emplace_back(

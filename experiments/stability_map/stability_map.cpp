@@ -108,7 +108,7 @@ int plumb::lab::stability_map(int argc, const char* const* argv) {
                    .title = "Edges by depth",
                    .x = {.title = "depth, log scale", .log = true},
                    .y = {.title = "learning rate, log scale", .log = true}};
-    const std::vector<lab::StudyResults::Group> places = r.groups("lr");
+    const std::vector<lab::TrialGroup> places = r.groups("lr");
     int style = 0;
     for (const std::string& name : gate.values()) {
       std::vector<std::string> row{name};

@@ -202,7 +202,7 @@ TEST_CASE("misuse: a custom experiment resumed with a damaged ledger") {
     INFO(bad << e.err);
     CHECK(e.status == 0);
     CHECK_THAT(e.err,
-               contains("damaged: a/ledger.jsonl, line 1: ") && contains("; the line stays, its run is repeated"));
+               contains("damaged: a/ledger.jsonl, line 1: ") && contains("; the line stays, its trial is repeated"));
     CHECK_THAT(read_file(folder / "a/ledger.jsonl"), contains(bad));
     CHECK(read_file(folder / "a/results.csv").starts_with("seed,status,steps,seconds,loss\n0,ok,"));
   }

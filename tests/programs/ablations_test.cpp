@@ -96,7 +96,7 @@ TEST_CASE("class_attention: every design trains and an unknown design is refused
 TEST_CASE("reports of class_attention and drop_key show the attention of the class for the first seed") {
   const TemporaryFolder folder;
   const auto pictures = [&](const std::string& name, const std::string& arguments,
-                            const char* title = "What the class attends to") {
+                            const char* title = "Attention maps") {
     const TemporaryFolder here;
     run_tiny(here, name, arguments + " --seeds 3,4");
     const std::string page = slurp(here / "a/report.html");
@@ -110,7 +110,7 @@ TEST_CASE("reports of class_attention and drop_key show the attention of the cla
   CHECK(pictures("drop_key",
                  "--forms plain,dropout --rates 0.3 --drop-key-schedules constant --tunes 0 --depth 2 --steps 2 "
                  "--warmup 0 --patch 8",
-                 "What DropKey drops") == 3);
+                 "Keys dropped by DropKey") == 3);
   CHECK(pictures("cait", "--depth 2 --steps 2 --patch 8 --heads 2") == 1);
   CHECK(pictures("vit", "--depth 2 --steps 2 --warmup 0 --patch 8") == 1);
 }
@@ -241,11 +241,11 @@ TEST_CASE("depth_stability repeats CaiT's table 1 with its authors' claims") {
   const TemporaryFolder folder;
   const Finished f = run_tiny(folder, "depth_stability", "--preset cait-table1-quick --steps 2 --depths 12");
   CHECK(results(folder).size() == 9);
-  CHECK_THAT(f.out, contains("undecided: ") && contains("What was published"));
+  CHECK_THAT(f.out, contains("undecided: ") && contains("Published results"));
   const std::string claims = slurp(folder / "a/claims.csv");
   CHECK_THAT(claims, contains("depth 12: a scalar gate that starts at eps trains better than one that starts at 0") &&
                          contains("depth 12: fixup_ln is as good as LayerScale, within 0.1") && !contains("depth 24"));
-  CHECK_THAT(slurp(folder / "a/report.html"), contains("What was published") && contains("80.5 % top-1 on ImageNet"));
+  CHECK_THAT(slurp(folder / "a/report.html"), contains("Published results") && contains("80.5 % top-1 on ImageNet"));
   // --rebuild restores the claims of the preset from the ledger.
   const Finished report = run(folder.path(), program("report") + " a --markdown table.md");
   CHECK(report.status == 0);

@@ -210,14 +210,14 @@ TEST_CASE("merged shards of separate processes equal one process and folders tha
   // A single shard is reported as incomplete. A damaged line is named and left out. Another machine is named.
   const Finished part = run(folder.path(), merge + " s1 --out part");
   CHECK(part.status == 0);
-  CHECK_THAT(part.err, contains("3 of 6 runs have ended"));
+  CHECK_THAT(part.err, contains("3 of 6 trials have ended"));
   REQUIRE(run(folder.path(),
               "cp -r s2 hurt && sed -i '2s/pre/prf/;2s/rezero/rezerp/;2s/layerscale/layerscalf/' hurt/ledger.jsonl")
               .status == 0);
   const Finished without = run(folder.path(), merge + " s1 hurt --out without");
   CHECK(without.status == 0);
   CHECK_THAT(without.err, contains("damaged") && contains("hurt/ledger.jsonl, line 2: ") && contains("left out") &&
-                              contains("5 of 6 runs have ended"));
+                              contains("5 of 6 trials have ended"));
   REQUIRE(run(folder.path(), "cp -r s2 elsewhere && rm elsewhere/ledger.jsonl").status == 0);
   {
     lab::Ledger elsewhere(folder / "elsewhere/ledger.jsonl");
@@ -277,7 +277,7 @@ TEST_CASE("replay calls the study's program and finds a learning rate of 1000 dy
   CHECK_THAT(f.out, contains("recorded as diverged at step") && contains("\ndynamical: "));
   const Finished wrong = run(folder.path(), program("replay") + " a 'pre depth 3 lr 1000 seed 0'");
   CHECK(wrong.status == 2);
-  CHECK_THAT(wrong.err, contains("a has no diverged run of that name; did you mean 'pre depth 2 lr 1000 seed 0'?"));
+  CHECK_THAT(wrong.err, contains("a has no diverged trial of that name; did you mean 'pre depth 2 lr 1000 seed 0'?"));
   CHECK(run(folder.path(), program("replay") + " a").status == 2);
 }
 

@@ -118,6 +118,6 @@ TEST_CASE("passport program: an error on the command line ends with status 2 and
   const std::string dry =
       run(folder.path(), program("passport") + " --gates pre,post --depths 1,2 --seeds 0..2 --dry-run").out;
   CHECK(lines_of(dry.substr(0, dry.find("\n\n") + 1)) == 12);
-  CHECK_THAT(dry, contains("12 runs without training steps") && !contains("training: about"));
+  CHECK_THAT(dry, contains("12 trials without training steps") && !contains("training: about"));
   CHECK_FALSE(std::filesystem::exists(folder.path() / "runs"));
 }

@@ -4,6 +4,7 @@
 
 #include "experiments/lab/report/input.h"
 #include "experiments/lab/report/report.h"
+#include "tests/lab/stats/trial_result.h"
 #include "tests/support/browser.h"
 #include "tests/support/catch.h"
 
@@ -21,24 +22,22 @@ ReportInput study_of(int methods, int seeds) {
       for (int seed = 0; seed < seeds; ++seed) {
         const double worth = 0.2 + 2.1 * ((m * 7 + static_cast<int>(depth)) % methods) / methods + 0.03 * seed;
         const bool lost = m % 9 == 4 && depth == 48 && (seed % 2 == 0 || m == 4);
-        TrialResult a{.method = "method_" + std::to_string(m),
-                      .depth = depth,
-                      .lr = 3e-3,
-                      .seed = static_cast<std::uint64_t>(seed),
-                      .steps = 300};
-        if (lost)
-          a.status = Status::diverged, a.steps = a.diverged_at.emplace(40 + 10 * seed);
-        else
-          a.train_loss = worth, a.val_loss = worth + 0.05, a.val_accuracy = std::exp(-worth);
+        const std::string method = "method_" + std::to_string(m);
+        const auto number = static_cast<std::uint64_t>(seed);
+        TrialResult a =
+            trial_of(method, depth, number,
+                     {{"train_loss", worth}, {"val_loss", worth + 0.05}, {"val_accuracy", std::exp(-worth)}}, 3e-3);
+        a.steps = 300;
+        if (lost) a = dead(method, depth, number, 40 + 10 * seed, 3e-3);
         for (std::int64_t step = 0; step < a.steps; ++step)
-          input.losses.push_back({a.method, depth, a.lr, a.seed, step,
+          input.losses.push_back({a.method, depth, a.lr(), a.seed(), step,
                                   lost && step + 1 == a.steps
                                       ? unknown
                                       : worth + (2.3 - worth) * std::exp(-static_cast<double>(step) / 60.0)});
         for (std::int64_t step = 0; step < 300; step += 30)
           for (std::int64_t block = 0; block < depth; ++block)
             for (const char* branch : {"attn", "mlp"})
-              input.layers.push_back({a.method, depth, a.lr, a.seed, step, block, branch,
+              input.layers.push_back({a.method, depth, a.lr(), a.seed(), step, block, branch,
                                       0.1 + 0.01 * static_cast<double>(block),
                                       m % 2 ? std::optional(1e-4 * static_cast<double>(step + 1)) : std::nullopt});
         input.trials.push_back(std::move(a));
@@ -145,7 +144,7 @@ TEST_CASE("several learning rates and long names fit a phone") {
   for (TrialResult& a : input.trials) a.method += "_with_a_long_name_indeed";
   const std::vector<TrialResult> once = input.trials;
   for (const double rate : {1e-3, 1e-2})
-    for (TrialResult a : once) a.lr = rate, input.trials.push_back(a);
+    for (TrialResult a : once) a.point.set("lr", rate), input.trials.push_back(a);
   const Look look = look_at(render(input).html, 390, false, overflow);
   INFO(look.found.dump());
   CHECK(look.console == "");

@@ -19,7 +19,7 @@ TEST_CASE("an uncaught error of a program ends with one line and an exit status"
   };
   const std::string wrong = program("wrong_program") + " ";
   CHECK(ends(wrong + "axis", 1,
-             "[study] expected axes with options of their own (seeds have --seeds), got a second --depths") ==
+             "[study] expected an unused option for an axis (--seeds is for seeds), got a second --depths") ==
         "begun\n");
   ends(wrong + "gate", 1, "pre");
   ends("WRONG_AT_NAMESPACE_SCOPE=1 " + wrong, 1, "pre");

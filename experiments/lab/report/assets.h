@@ -1,4 +1,4 @@
-// Files of this folder that the library holds, byte for byte: the build makes the definitions from them
+// The style sheet and the script of reports. The build embeds page.css and page.js of this folder in the library
 // (plumb_embed in cmake/PlumbTargets.cmake).
 #pragma once
 
@@ -6,8 +6,9 @@
 
 namespace plumb::lab {
 
+// The text of page.css.
 std::string_view page_css();
-// Has no less-than sign, so that every one in the body of a report opens a tag.
+// The text of page.js. It contains no less-than sign, so that each less-than sign in a report opens a tag.
 std::string_view page_js();
 
 }  // namespace plumb::lab

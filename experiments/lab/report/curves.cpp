@@ -31,8 +31,8 @@ Plot plot_of(const StudyResults& results, const Curve& curve) {
             .y = {.title = curve.value + (curve.log_value ? ", log scale" : ""), .log = curve.log_value},
             .interval = PlotInterval::bars};
   double least = std::numeric_limits<double>::infinity(), most = 0;
-  std::vector<StudyResults::Group> groups;
-  for (const StudyResults::Group& group : results.groups())
+  std::vector<TrialGroup> groups;
+  for (const TrialGroup& group : results.groups())
     if (const auto x = number_at(group.point, curve.axis); x && group.point.contains(curve.where)) {
       if (*x > 0) least = std::min(least, *x), most = std::max(most, *x);
       groups.push_back(group);
@@ -40,7 +40,7 @@ Plot plot_of(const StudyResults& results, const Curve& curve) {
   plot.x.log = most > 20 * least;
   if (plot.x.log) plot.x.title += ", log scale";
   std::map<std::string, std::size_t> lines;
-  for (const StudyResults::Group& group : groups) {
+  for (const TrialGroup& group : groups) {
     Point rest = group.point.without(curve.axis);
     for (const auto& [axis, value] : curve.where.entries()) rest = rest.without(axis);
     const std::string name = rest.entries().empty() ? curve.value : rest.label();
@@ -72,13 +72,13 @@ Plot plot_of(const StudyResults& results, const Curve& curve) {
 DotPlot dots_of(const StudyResults& results, const std::string& value, const std::string& title,
                 const std::function<std::string(const Point&)>& name) {
   DotPlot plot{.id = slug(value + "-dots"), .title = title, .x = {.title = value}};
-  for (const StudyResults::Group& group : results.groups()) {
+  for (const TrialGroup& group : results.groups()) {
     const Summary s = group.over_ok(value);
     DotRow row{.name = name ? name(group.point) : group.point.label()};
     if (s.n > 0) row.dot.x = s.mean;
     if (s.half_width) row.dot.low = s.low(), row.dot.high = s.high();
-    for (const Record* trial : group.trials)
-      if (s.n > 1 && trial->status == Status::ok) row.singles.push_back(trial->value(value));
+    for (const TrialResult* trial : group.trials)
+      if (s.n > 1 && trial->status == Status::ok) row.singles.push_back(trial->value(value).value_or(unknown));
     plot.rows.push_back(std::move(row));
   }
   double low = std::numeric_limits<double>::infinity(), high = -low;
@@ -92,15 +92,15 @@ DotPlot dots_of(const StudyResults& results, const std::string& value, const std
 Section published_section(const StudyResults& results, const std::vector<Published>& published) {
   using enum TextTable::Align;
   Section section{
-      .title = "What was published",
-      .caption = "Published figures are of other data and sizes: what can be compared is the order, not the number."};
+      .title = "Published results",
+      .caption = "Published numbers are for other data and sizes: compare the order of methods, not the numbers."};
   section.table.column("trials", left);
   section.table.column("here", right);
   section.table.column("published", left);
   section.table.column("source", left);
   for (const Published& p : published) {
     std::vector<Summary> there;
-    for (const StudyResults::Group& group : results.groups())
+    for (const TrialGroup& group : results.groups())
       if (group.point.contains(p.where)) there.push_back(group.over_ok(p.value));
     if (there.empty()) continue;
     std::vector<double> means;
@@ -111,7 +111,7 @@ Section published_section(const StudyResults& results, const std::vector<Publish
         one.n == 0
             ? "–"
             : p.value + " " + (p.value == "val_accuracy" ? fmt::format("{:.1f} %", 100 * one.mean) : to_string(one));
-    if (there.size() > 1) ours += fmt::format(", mean of {} trials", there.size());
+    if (there.size() > 1) ours += fmt::format(", mean over {} points", there.size());
     section.table.row({p.where.label(), ours, p.figure, p.source});
   }
   return section;

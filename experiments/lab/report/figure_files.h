@@ -1,4 +1,4 @@
-// A report's figures as files in the folder of its run.
+// The figures of a report as files in the study folder.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 namespace plumb::lab {
 
-// Writes figures/<id>.svg and .csv into a run's folder, and removes those of a former call that are not among them.
-// What else lies there stays.
+// Writes figures/<id>.svg and figures/<id>.csv into the study folder `run`, and removes the figures of an earlier call
+// that are not among `figures`. Other files in the folder stay.
 void write_figures(const std::filesystem::path& run, const std::vector<Figure>& figures);
 
 }  // namespace plumb::lab

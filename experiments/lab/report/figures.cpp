@@ -23,45 +23,31 @@ template <class T>
 TrialId id_of(const T& t) {
   return {t.method, t.depth, t.lr, t.seed};
 }
+TrialId id_of(const TrialResult& t) { return {t.method, t.depth(), t.lr(), t.seed()}; }
 
-// The trials that the measurements speak of, in the order of the results: seeds of one method under one condition.
-struct Lanes {
-  std::string method = {};
+// A group of trials, and the number of its method, which determines colour and marker.
+struct StyledGroup : TrialGroup {
   int style = 0;
-  DepthAndRate condition = {};
-  std::vector<const TrialResult*> trials = {};
 };
 
-class StudyArms {
+// The trials of a report by condition (depth and learning rate) and method.
+class StudyGroups {
  public:
-  explicit StudyArms(const ReportInput& input) {
-    for (const TrialResult& a : input.trials) {
-      const int style = styles_.try_emplace(a.method, static_cast<int>(styles_.size())).first->second;
-      depths_.insert(a.depth);
-      rates_.insert(a.lr);
-      conditions_.insert({a.depth, a.lr});
-      const auto same = std::find_if(lanes_.begin(), lanes_.end(), [&](const Lanes& l) {
-        return l.method == a.method && l.condition == DepthAndRate{a.depth, a.lr};
-      });
-      if (same == lanes_.end())
-        lanes_.push_back({a.method, style, {a.depth, a.lr}, {&a}});
-      else
-        same->trials.push_back(&a);
+  explicit StudyGroups(const ReportInput& input) {
+    for (const TrialGroup& g : group_trials(input.trials)) {
+      depths_.insert(g.depth());
+      rates_.insert(g.lr());
+      const int style = styles_.try_emplace(g.method, static_cast<int>(styles_.size())).first->second;
+      by_condition_[{g.depth(), g.lr()}].push_back({g, style});
     }
-    std::stable_sort(lanes_.begin(), lanes_.end(), [](const Lanes& a, const Lanes& b) { return a.style < b.style; });
+    for (auto& [condition, groups] : by_condition_) std::ranges::stable_sort(groups, {}, &StyledGroup::style);
   }
 
-  const std::set<DepthAndRate>& conditions() const { return conditions_; }
+  // The groups of each condition, in the order in which their methods first appear in the report.
+  const std::map<DepthAndRate, std::vector<StyledGroup>>& by_condition() const { return by_condition_; }
   const std::set<std::int64_t>& depths() const { return depths_; }
   const std::set<double>& rates() const { return rates_; }
   int style(const std::string& method) const { return styles_.at(method); }
-
-  std::vector<Lanes> under(const DepthAndRate& condition) const {
-    std::vector<Lanes> some;
-    for (const Lanes& l : lanes_)
-      if (l.condition == condition) some.push_back(l);
-    return some;
-  }
 
   std::string name(const DepthAndRate& c) const {
     const std::string depth = c.first > 0 ? fmt::format("depth {}", c.first) : "";
@@ -72,8 +58,7 @@ class StudyArms {
   std::map<std::string, int> styles_;
   std::set<std::int64_t> depths_;
   std::set<double> rates_;
-  std::set<DepthAndRate> conditions_;
-  std::vector<Lanes> lanes_;
+  std::map<DepthAndRate, std::vector<StyledGroup>> by_condition_;
 };
 
 PlotPoint with_interval(double x, const Summary& s) {
@@ -82,27 +67,22 @@ PlotPoint with_interval(double x, const Summary& s) {
   return p;
 }
 
-// The trials a mean is taken over: those that ended ok, and only without any of these the others.
-std::vector<const TrialResult*> averaged(const Lanes& lanes) {
+// The trials over which a mean is taken: those that ended ok, or all trials if none did.
+std::vector<const TrialResult*> averaged(const TrialGroup& group) {
   std::vector<const TrialResult*> ok;
-  for (const TrialResult* a : lanes.trials)
+  for (const TrialResult* a : group.trials)
     if (a->status == Status::ok) ok.push_back(a);
-  return ok.empty() ? lanes.trials : ok;
-}
-
-bool any_ok(const Lanes& lanes) {
-  return std::any_of(lanes.trials.begin(), lanes.trials.end(),
-                     [](const TrialResult* a) { return a->status == Status::ok; });
+  return ok.empty() ? group.trials : ok;
 }
 
 std::string death(const TrialResult& a) {
-  return fmt::format("{}, seed {}: diverged{}", a.method, a.seed,
-                     a.diverged_at ? fmt::format(" at step {}", *a.diverged_at) : "");
+  return fmt::format("{}, seed {}: diverged{}", a.method, a.seed(),
+                     a.diverged_at() ? fmt::format(" at step {}", *a.diverged_at()) : "");
 }
 
 using Curve = std::vector<PlotPoint>;
 
-// Means of `every` consecutive logged steps: minibatch noise of hundreds of steps would cover what the lines say.
+// The means of `every` consecutive logged losses. Without them the noise of minibatches would hide the trend.
 Curve binned(const std::vector<const LossPoint*>& points, std::size_t every) {
   Curve curve;
   for (std::size_t i = 0; i < points.size(); i += every) {
@@ -127,18 +107,18 @@ Curve mean_over_seeds(const std::vector<Curve>& curves) {
 
 using LossLog = std::map<TrialId, std::vector<const LossPoint*>>;
 
-// The mean over the trials that ended ok, then each other trial as a thin line, with a cross where it diverged.
-void add_loss_curves(Plot& plot, const Lanes& lanes, const LossLog& log, std::size_t every) {
+// Adds the mean over the trials that ended ok, and a thin line for each other trial, with a cross where it diverged.
+void add_loss_curves(Plot& plot, const StyledGroup& group, const LossLog& log, std::size_t every) {
   std::vector<Curve> ok;
   std::vector<PlotSeries> others;
-  for (const TrialResult* a : lanes.trials) {
+  for (const TrialResult* a : group.trials) {
     const auto points = log.find(id_of(*a));
     Curve curve = points == log.end() ? Curve() : binned(points->second, every);
     if (a->status == Status::diverged) {
-      PlotMark mark{.x = static_cast<double>(a->diverged_at.value_or(a->steps)),
-                    .style = lanes.style,
+      PlotMark mark{.x = static_cast<double>(a->diverged_at().value_or(a->steps)),
+                    .style = group.style,
                     .title = death(*a),
-                    .of = lanes.method};
+                    .of = group.method};
       for (const PlotPoint& p : curve)
         if (std::isfinite(p.y)) mark.y = p.y;
       plot.marks.push_back(std::move(mark));
@@ -146,14 +126,14 @@ void add_loss_curves(Plot& plot, const Lanes& lanes, const LossLog& log, std::si
     if (a->status == Status::ok)
       ok.push_back(std::move(curve));
     else
-      others.push_back({.name = lanes.method, .style = lanes.style, .points = std::move(curve), .thin = true});
+      others.push_back({.name = group.method, .style = group.style, .points = std::move(curve), .thin = true});
   }
-  if (!ok.empty()) plot.series.push_back({.name = lanes.method, .style = lanes.style, .points = mean_over_seeds(ok)});
+  if (!ok.empty()) plot.series.push_back({.name = group.method, .style = group.style, .points = mean_over_seeds(ok)});
   plot.series.insert(plot.series.end(), others.begin(), others.end());
 }
 
-// One range for all depths, from zero where that is near. An exploding trial leaves it at the top: it must not flatten
-// the others.
+// Gives all plots the same range of losses. It starts at 0 if the lowest loss is near 0. The loss of an exploding trial
+// leaves the range at the top, so that it does not flatten the other curves.
 void share_loss_range(std::vector<Plot>& plots, const ReportInput& input) {
   const double chance = chance_loss(input.judging.classes);
   double lowest = std::numeric_limits<double>::infinity(), highest = 0, highest_mean = 0, last_step = 1;
@@ -179,17 +159,19 @@ std::string branch_name(const std::string& branch) {
   return branch == "attn" ? "attention branch" : branch == "mlp" ? "MLP branch" : branch + " branch";
 }
 
-// The geometric means of values at blocks or steps.
-PlotSeries log_means(const Lanes& lanes, const std::map<std::int64_t, std::vector<double>>& at) {
-  PlotSeries series{.name = any_ok(lanes) ? lanes.method : lanes.method + " (diverged)", .style = lanes.style};
+// A series of geometric means by block or step. `at` has the values by block or step.
+PlotSeries log_means(const StyledGroup& group, const std::map<std::int64_t, std::vector<double>>& at) {
+  PlotSeries series{.name = group.count(Status::ok) > 0 ? group.method : group.method + " (diverged)",
+                    .style = group.style};
   for (const auto& [x, values] : at) series.points.push_back(log_mean(static_cast<double>(x), values));
   return series;
 }
 
-// One plot a condition and branch: `value` of each trial's last logged step against the block, log scale.
+// A plot for each condition and branch: `value` at the last logged step of each trial against the block, on a log
+// scale.
 std::vector<Plot> layer_plots(const ReportInput& input, const std::string& id, const std::string& y_title,
                               const std::function<std::optional<double>(const LayerPoint&)>& value) {
-  const StudyArms study(input);
+  const StudyGroups study(input);
   std::map<TrialId, std::vector<const LayerPoint*>> by_trial;
   std::map<TrialId, std::int64_t> last_step;
   std::set<std::string> branches;
@@ -200,21 +182,21 @@ std::vector<Plot> layer_plots(const ReportInput& input, const std::string& id, c
     branches.insert(p.branch);
   }
   std::vector<Plot> plots;
-  for (const DepthAndRate& condition : study.conditions())
+  for (const auto& [condition, groups] : study.by_condition())
     for (const std::string& branch : branches) {
       Plot plot{.id = slug(id + "-" + study.name(condition) + "-" + branch),
                 .title = (study.name(condition).empty() ? "" : study.name(condition) + ", ") + branch_name(branch),
                 .x = {.title = "block"}};
       plot.y = {.title = y_title, .log = true};
-      for (const Lanes& lanes : study.under(condition)) {
+      for (const StyledGroup& group : groups) {
         std::map<std::int64_t, std::vector<double>> at;
-        for (const TrialResult* a : averaged(lanes))
+        for (const TrialResult* a : averaged(group))
           if (const auto points = by_trial.find(id_of(*a)); points != by_trial.end())
             for (const LayerPoint* p : points->second)
               if (p->branch == branch && p->step == last_step.at(id_of(*a)))
                 if (const std::optional<double> v = value(*p)) at[p->block].push_back(*v);
         if (at.empty()) continue;
-        plot.series.push_back(log_means(lanes, at));
+        plot.series.push_back(log_means(group, at));
       }
       if (!plot.series.empty()) plots.push_back(std::move(plot));
     }
@@ -245,20 +227,20 @@ void share_log_range(std::vector<Plot>& plots) {
 std::vector<Plot> loss_plots(const ReportInput& input) {
   constexpr std::size_t most_points = 100;
   const double chance = chance_loss(input.judging.classes);
-  const StudyArms study(input);
+  const StudyGroups study(input);
   LossLog log;
   for (const LossPoint& p : input.losses) log[id_of(p)].push_back(&p);
   std::size_t longest = 1;
   for (const auto& [trial, points] : log) longest = std::max(longest, points.size());
   const std::size_t every = (longest + most_points - 1) / most_points;
   std::vector<Plot> plots;
-  for (const DepthAndRate& condition : study.conditions()) {
+  for (const auto& [condition, groups] : study.by_condition()) {
     Plot plot{.id = slug("loss-" + study.name(condition)),
               .title = study.name(condition),
               .x = {.title = "step"},
               .y = {.title = "training loss"}};
     plot.marks_name = "diverged";
-    for (const Lanes& lanes : study.under(condition)) add_loss_curves(plot, lanes, log, every);
+    for (const StyledGroup& group : groups) add_loss_curves(plot, group, log, every);
     if (std::isfinite(chance))
       plot.rules.push_back({chance, fmt::format("chance, ln {} = {:.3f}", input.judging.classes, chance)});
     for (const Reference& r : input.judging.references)
@@ -271,7 +253,7 @@ std::vector<Plot> loss_plots(const ReportInput& input) {
 }
 
 std::vector<Plot> accuracy_plots(const ReportInput& input) {
-  const StudyArms study(input);
+  const StudyGroups study(input);
   const std::vector<TrialGroup> groups = group_trials(input.trials);
   std::vector<Plot> plots;
   for (double lr : study.rates()) {
@@ -285,20 +267,20 @@ std::vector<Plot> accuracy_plots(const ReportInput& input) {
     plot.marks_name = "no seed finished";
     std::map<int, PlotSeries> series;
     for (const TrialGroup& g : groups) {
-      if (g.lr != lr) continue;
+      if (g.lr() != lr) continue;
       const int style = study.style(g.method);
       PlotSeries& s = series.try_emplace(style, PlotSeries{.name = g.method, .style = style}).first->second;
-      PlotPoint p = with_interval(static_cast<double>(g.depth), g.val_accuracy);
+      PlotPoint p = with_interval(static_cast<double>(g.depth()), g.over_ok("val_accuracy"));
       p.y *= 100, p.low *= 100, p.high *= 100;
       s.points.push_back(p);
-      if (g.ok == 0)
-        plot.marks.push_back({.x = static_cast<double>(g.depth),
+      if (g.count(Status::ok) == 0)
+        plot.marks.push_back({.x = static_cast<double>(g.depth()),
                               .style = style,
-                              .title = fmt::format("{}, depth {}: {}", g.method, g.depth, outcome(g)),
+                              .title = fmt::format("{}, depth {}: {}", g.method, g.depth(), outcome(g)),
                               .of = g.method});
     }
     if (std::none_of(groups.begin(), groups.end(),
-                     [&](const TrialGroup& g) { return g.lr == lr && g.val_accuracy.n > 0; }))
+                     [&](const TrialGroup& g) { return g.lr() == lr && g.over_ok("val_accuracy").n > 0; }))
       plot.y.low = 0, plot.y.high = 100;
     for (auto& [style, s] : series) {
       std::sort(s.points.begin(), s.points.end(), [](const PlotPoint& a, const PlotPoint& b) { return a.x < b.x; });
@@ -326,26 +308,26 @@ std::vector<Plot> gate_plots(const ReportInput& input) {
 }
 
 std::vector<Plot> gate_step_plots(const ReportInput& input) {
-  const StudyArms study(input);
-  std::map<TrialId, std::map<std::int64_t, std::vector<double>>> by_trial;  // the branches of a step
+  const StudyGroups study(input);
+  std::map<TrialId, std::map<std::int64_t, std::vector<double>>> by_trial;  // trial -> step -> values of all branches
   std::size_t longest = 0;
   for (const LayerPoint& p : input.layers)
     if (p.gate_max) by_trial[id_of(p)][p.step].push_back(*p.gate_max);
   for (const auto& [trial, steps] : by_trial) longest = std::max(longest, steps.size());
   std::vector<Plot> plots;
   if (longest < 3) return plots;
-  for (const DepthAndRate& condition : study.conditions()) {
+  for (const auto& [condition, groups] : study.by_condition()) {
     Plot plot{
         .id = slug("gate-steps-" + study.name(condition)), .title = study.name(condition), .x = {.title = "step"}};
     plot.y = {.title = "largest |gate factor|, log scale", .log = true};
-    for (const Lanes& lanes : study.under(condition)) {
+    for (const StyledGroup& group : groups) {
       std::map<std::int64_t, std::vector<double>> at;
-      for (const TrialResult* a : averaged(lanes))
+      for (const TrialResult* a : averaged(group))
         if (const auto steps = by_trial.find(id_of(*a)); steps != by_trial.end())
           for (const auto& [step, values] : steps->second)
             if (std::ranges::all_of(values, [](double v) { return v > 0; })) at[step].push_back(log_mean(0, values).y);
       if (at.empty()) continue;
-      plot.series.push_back(log_means(lanes, at));
+      plot.series.push_back(log_means(group, at));
     }
     if (!plot.series.empty()) plots.push_back(std::move(plot));
   }

@@ -1,4 +1,4 @@
-// What a report is made from.
+// The contents of a report.
 #pragma once
 
 #include <string>
@@ -12,20 +12,21 @@
 
 namespace plumb::lab {
 
+// Everything that a report shows.
 struct ReportInput {
   std::string title = {};
-  std::string question = {};  // what the study asks; none if empty
+  std::string question = {};  // of the study; empty if there is none
   std::vector<JudgedClaim> claims = {};
-  std::vector<Section> sections = {};      // before the library's own
-  std::string series = "gate";             // what TrialResult::method is called
-  std::vector<std::string> columns = {};   // further values, TrialResult::further
-  NamedTexts settings = {};                // what was compared and how: name, value
-  Judging judging = {};                    // no chance level is drawn for fewer than two classes
-  std::vector<Condition> conditions = {};  // how the trials compare
-  std::vector<TrialResult> trials = {};    // gates, depths and rates appear in this order
+  std::vector<Section> sections = {};      // of the study; shown before the sections of the library
+  std::string series = "gate";             // heading of the column of methods
+  std::vector<std::string> columns = {};   // measured values with a column, besides losses and accuracy
+  NamedTexts settings = {};                // the methods and settings of the study: name, value
+  Judging judging = {};                    // for fewer than two classes no chance level is drawn
+  std::vector<Condition> conditions = {};  // verdicts on the trials
+  std::vector<TrialResult> trials = {};    // methods appear in this order
   std::vector<LossPoint> losses = {};
   std::vector<LayerPoint> layers = {};
-  NamedTexts notes = {};  // where the numbers come from: version, commit, device, command line
+  NamedTexts notes = {};  // provenance: version, commit, device, command line
 };
 
 }  // namespace plumb::lab

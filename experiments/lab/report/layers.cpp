@@ -29,8 +29,8 @@ std::vector<LayerPoint> layer_points(const StudyResults& results) {
   for (std::size_t i = 0; i < results.records.size(); ++i)
     for (const auto& [step, passport] : passports_of(results.records[i]))
       for (const BranchStats& row : passport.branches)
-        points.push_back({trials[i].method, trials[i].depth, trials[i].lr, trials[i].seed, step, row.block, row.branch,
-                          row.ratio, row.gate_max});
+        points.push_back({trials[i].method, trials[i].depth(), trials[i].lr(), trials[i].seed(), step, row.block,
+                          row.branch, row.ratio, row.gate_max});
   return points;
 }
 

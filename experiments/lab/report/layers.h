@@ -1,4 +1,4 @@
-// Passports that trials attached (signals/layer_probe.h), as layers.csv and for figures.
+// Layer statistics that trials attached (signals/layer_probe.h), for layers.csv and for figures.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace plumb::lab {
 
-// layers.csv: the axes, step, block and branch, then what passports measure there.
+// The text of layers.csv: a row for each branch of a block at a logged step, with the axes and the statistics.
 std::string layers_csv(const StudyResults& results);
-// The same for reports (ReportInput::layers).
+// The statistics for figures (ReportInput::layers).
 std::vector<LayerPoint> layer_points(const StudyResults& results);
 
 }  // namespace plumb::lab

@@ -1,4 +1,4 @@
-// What the first screen of a report shows: which method trains at which depth, and how sure that is.
+// The first charts of a report: rankings of methods, and the heat map of methods by depth.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::string name_of(const Condition& condition) {
 
 std::int64_t lost(const Standing& s) { return s.diverged + s.stopped; }
 
-// One with a lost seed ranks below any without, one without a loss below all.
+// A sort key: a method that lost a seed ranks below all that lost none, and a method without a loss ranks last.
 std::tuple<bool, std::int64_t, double> rank_of(const Standing& s) {
   return {s.loss.n == 0, lost(s), s.loss.n == 0 ? 0 : s.loss.mean};
 }
@@ -51,7 +51,7 @@ std::string all_of(const Standing& s, const Condition& condition) {
   return text;
 }
 
-// What is known of it beside the control.
+// The note next to a method: its lost seeds, "near chance", or its order against the control.
 std::string beside_control(const Condition& condition, const Standing& s) {
   if (lost(s) > 0) return lost_words(s);
   if (s.near_chance) return s.untested ? "untested" : "near chance";
@@ -80,7 +80,7 @@ std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int
   std::int64_t deepest = 0;
   for (const Condition& condition : conditions) deepest = std::max(deepest, condition.depth);
   for (const Condition& condition : conditions) {
-    if (condition.rate && condition.depth < deepest) continue;  // the heat map has them all
+    if (condition.rate && condition.depth < deepest) continue;  // only the heat map shows it
     if (condition.standings.size() < 2 ||
         std::ranges::none_of(condition.standings, [](const Standing& s) { return s.loss.n > 0; }))
       continue;
@@ -109,7 +109,7 @@ std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int
           if (std::isfinite(v)) row.singles.push_back(v);
       plot.rows.push_back(std::move(row));
     }
-    if (reaches_below && !any_below) plot.x.low = 0;  // an interval that reaches below what a loss can be
+    if (reaches_below && !any_below) plot.x.low = 0;  // only intervals reach below 0, and these losses do not
     plots.push_back(std::move(plot));
   }
   std::ranges::reverse(plots);  // the deepest first
@@ -124,11 +124,12 @@ std::optional<HeatMap> overview(const std::vector<Condition>& conditions, std::i
   HeatMap map{.id = "overview",
               .title = "Training loss by method and " + std::string(depths ? "depth" : "learning rate")};
   const bool rates = std::ranges::any_of(conditions, [](const Condition& p) { return p.rate.has_value(); });
-  map.columns_title = !rates ? "depth" : depths ? "depth, and below it the learning rate" : "learning rate";
+  map.columns_title = !rates ? "depth" : depths ? "depth and learning rate" : "learning rate";
   for (const Condition& condition : conditions)
     map.columns.push_back({condition.depth > 0 ? std::to_string(condition.depth) : "",
                            condition.rate ? fmt::format("{}", *condition.rate) : ""});
-  // By the best at the largest depth (of several rates), then what is only at smaller ones.
+  // Rows are sorted by the best result at the largest depth (over all learning rates). Methods without trials at the
+  // largest depth come last.
   std::map<std::string, std::tuple<std::int64_t, bool, std::int64_t, double>> worth;
   for (const Condition& condition : conditions)
     for (const Standing& s : condition.standings) {
@@ -162,11 +163,11 @@ std::optional<HeatMap> overview(const std::vector<Condition>& conditions, std::i
         cell.text = s->diverged > 0 ? "diverged" : s->stopped > 0 ? "hopeless" : "–";
       }
     }
-  map.legend = classes >= 2 ? fmt::format("mean training loss; the paler, the nearer to chance, ln {} = {:.3f}",
-                                          classes, chance_loss(classes))
-                            : "mean training loss; the stronger, the lower";
+  map.legend = classes >= 2 ? fmt::format("mean training loss; paler is nearer to chance, ln {} = {:.3f}", classes,
+                                          chance_loss(classes))
+                            : "mean training loss; a stronger colour is a lower loss";
   if (std::ranges::any_of(map.cells, [](const HeatCell& c) { return c.crossed; }))
-    map.legend += "; ✕: so many seeds diverged or were given up";
+    map.legend += "; ✕n: n seeds diverged or were stopped as hopeless";
   return map;
 }
 

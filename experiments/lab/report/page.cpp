@@ -34,7 +34,7 @@ std::string grid(const std::vector<std::string>& svgs) {
 }
 
 std::string filter(const std::string& what, std::size_t count) {
-  constexpr std::size_t few = 6;  // a glance finds one of these
+  constexpr std::size_t few = 6;  // so few names need no filter
   if (count <= few) return "";
   return fmt::format(
       "<p id=\"filter\" hidden><label>Show only <input type=\"search\" placeholder=\"parts of names\" "

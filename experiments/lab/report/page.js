@@ -15,7 +15,7 @@
     });
     svg.addEventListener('pointerleave', () => parts.forEach(el => el.classList.remove('beside')));
   }
-  // Numbers, then texts, whichever way; a cell that only begins with letters is a text.
+  // Cells with numbers come before cells with text, in both directions. A cell that begins with a letter is text.
   const key = cell => {
     const text = cell ? cell.textContent.trim() : '', number = /^[-+±>\s]*[0-9.]/.test(text) ? parseFloat(text.replace(/^[±>\s]+/, '')) : Infinity;
     return Number.isFinite(number) ? [0, number] : [1, text];

@@ -1,4 +1,4 @@
-// The pieces that reports put together.
+// Tables and charts of which reports consist.
 #pragma once
 
 #include <string>
@@ -13,34 +13,36 @@
 
 namespace plumb::lab {
 
-// What became of the trials of a group, in words: "ok", "diverged at step 37", "2 of 3 diverged at steps 37 to 41".
-std::string outcome(const TrialGroup& group);
-
-// The groups of a study by ascending depth, then rate, then first appearance.
+// The groups of trials by ascending depth, then learning rate, then first appearance.
 std::vector<TrialGroup> groups_by_depth(const std::vector<TrialResult>& trials);
 
-// The <table> of the report.
+// The <table> of all groups.
 std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput& input);
-// The <table> of comparisons with the control; empty where there is none, or one seed alone.
+// The <table> of comparisons with the control; empty without a control, or if no method has two seeds.
 std::string html_comparisons(const std::vector<Condition>& conditions);
 
-// The methods under each condition by training loss, the deepest condition first, and with several rates the largest
-// depth alone; none where there is nothing to rank.
+// For each condition a dot plot of its methods by training loss, the deepest condition first. With several learning
+// rates only the largest depth is shown. Conditions with fewer than two methods, or without a loss, have no plot.
 std::vector<DotPlot> rankings(const std::vector<Condition>& conditions, std::int64_t classes,
                               const std::vector<Reference>& references = {});
-// Methods by depths (and rates); none for a single condition or method.
+// A heat map of training losses by method and condition; empty for a single condition or method.
 std::optional<HeatMap> overview(const std::vector<Condition>& conditions, std::int64_t classes);
 
-// Geometric mean of positive values with its interval: the arithmetic of a log axis.
+// The geometric mean of positive values and its interval, for a logarithmic axis.
 PlotPoint log_mean(double x, const std::vector<double>& values);
-// One y range for all, so that plots compare at a glance; wide intervals may leave it.
+// Gives all plots the same logarithmic y range, so that they are easy to compare. Wide intervals may exceed the range.
 void share_log_range(std::vector<Plot>& plots);
 
+// Training losses against the step, a plot for each condition.
 std::vector<Plot> loss_plots(const ReportInput& input);
+// Validation accuracies against the depth, a plot for each learning rate.
 std::vector<Plot> accuracy_plots(const ReportInput& input);
+// The ratios of branch and stream norms against the block, a plot for each condition and branch.
 std::vector<Plot> ratio_plots(const ReportInput& input);
-std::vector<Plot> gate_plots(const ReportInput& input);  // empty where no method has gate parameters
-// The same against the step: the mean over blocks and branches. Empty where fewer than three steps were logged.
+// The largest gate factors against the block, a plot for each condition and branch. Empty if no method has any.
+std::vector<Plot> gate_plots(const ReportInput& input);
+// The largest gate factors against the step, as means over blocks and branches. Empty for fewer than three logged
+// steps.
 std::vector<Plot> gate_step_plots(const ReportInput& input);
 
 }  // namespace plumb::lab

@@ -15,20 +15,18 @@ Section picture_section(const StudyResults& results, const std::string& name, co
 }
 
 Section attention_section(const StudyResults& results) {
-  return picture_section(results, "attention", "What the class attends to",
-                         "The first validation images: as they are, with the attention that the class is read from "
-                         "(CaiT's last class attention, "
-                         "the class token's row in the last block, or the mean over all queries), and with attention "
-                         "rolled out through all blocks, "
-                         "above its least value. Mean over heads; the largest weight is yellow. First seed.");
+  return picture_section(results, "attention", "Attention maps",
+                         "The first validation images: the image, the attention from which the class is predicted "
+                         "(CaiT's last class attention, the class token's row in the last block, or the mean over all "
+                         "queries), and the attention rolled out through all blocks, minus its smallest value. The "
+                         "maps are means over heads; the largest weight is yellow. Trials of the first seed.");
 }
 
 Section masks_section(const StudyResults& results) {
-  return picture_section(results, "masks", "What DropKey drops",
-                         "The patches (dark) that four queries of the first image lose in the first step, for one "
-                         "head: of the first block, of the "
-                         "middle one, and of the last, from top to bottom. One that loses all of them keeps all, "
-                         "unless --empty-rows says otherwise. First seed.");
+  return picture_section(results, "masks", "Keys dropped by DropKey",
+                         "The patches (dark) whose keys four queries of the first image lose in the first step, for "
+                         "one head of the first, the middle and the last block (top to bottom). A query that would "
+                         "lose all keys keeps them all, unless --empty-rows is given. Trials of the first seed.");
 }
 
 }  // namespace plumb::lab

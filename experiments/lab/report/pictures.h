@@ -1,5 +1,4 @@
-// Pictures that trials attached (signals/attention_images.h, signals/mask_images.h), as sections of a report; without
-// pictures where none did.
+// Sections of a report with pictures that trials attached (signals/attention_images.h, signals/mask_images.h).
 #pragma once
 
 #include <string>
@@ -9,9 +8,10 @@
 
 namespace plumb::lab {
 
-// All that were attached under `name`.
+// A section with all pictures that were attached under `name`. It has no pictures if no trial attached one.
 Section picture_section(const StudyResults& results, const std::string& name, const std::string& title,
                         const std::string& caption);
+// The sections of attention maps and of DropKey masks.
 Section attention_section(const StudyResults& results);
 Section masks_section(const StudyResults& results);
 

@@ -19,14 +19,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
 
-constexpr std::size_t most_rows = 20;  // classes of a matrix, and lines of a table on the terminal
+constexpr std::size_t most_rows = 20;  // limit for classes in a matrix and for lines of a table on the terminal
 constexpr std::size_t most_pairs = 30;
 
 std::string name_of(const EvaluationFacts& facts, std::int64_t label) {
   return facts.names.empty() ? "" : facts.names[static_cast<std::size_t>(label)];
 }
 
-// "tabby (281)", "class 281"
+// The name of a class in tables: "tabby (281)", or "class 281" without names.
 std::string class_text(const EvaluationFacts& facts, std::int64_t label) {
   return facts.names.empty() ? fmt::format("class {}", label) : fmt::format("{} ({})", name_of(facts, label), label);
 }
@@ -44,7 +44,7 @@ std::string json_text(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// The class that images of `label` are most often taken for, beside itself: "five (3 of 20)".
+// The wrong class that is predicted most often for images of `label`, and how often: "five (5): 3".
 std::string most_confused(const EvaluationFacts& facts, const Scores& scores, std::int64_t label) {
   std::int64_t most = 0, with = 0;
   for (auto it = scores.confusion.lower_bound({label, 0}); it != scores.confusion.end() && it->first.first == label;
@@ -53,7 +53,7 @@ std::string most_confused(const EvaluationFacts& facts, const Scores& scores, st
   return most == 0 ? "" : fmt::format("{}: {}", class_text(facts, with), most);
 }
 
-// Rows in the order of the classes; of more than `most` those with the lowest accuracy.
+// A table with a row for each class. If there are more than `most`, it has the classes with the lowest accuracy.
 TextTable class_table(const EvaluationFacts& facts, const Scores& scores, std::size_t most) {
   std::vector<std::int64_t> labels;
   for (const auto& [label, count] : scores.by_class) labels.push_back(label);
@@ -64,7 +64,7 @@ TextTable class_table(const EvaluationFacts& facts, const Scores& scores, std::s
   TextTable table;
   table.column("class", Align::left);
   for (const char* title : {"images", "right", "accuracy", "loss"}) table.column(title, Align::right);
-  table.column("most often taken for", Align::left);
+  table.column("most often predicted as", Align::left);
   for (const std::int64_t label : labels) {
     const Scores::Count& of = scores.by_class.at(label);
     table.row({class_text(facts, label), std::to_string(of.images), std::to_string(of.right), percent(of.accuracy()),
@@ -91,7 +91,7 @@ HeatMap confusion_map(const EvaluationFacts& facts, const Scores& scores) {
                                                 class_text(facts, predicted), count, images)});
     }
   }
-  map.legend = "A row for each true class. Number: images. Colour: their share of the images of the class.";
+  map.legend = "A row for each true class. Numbers count images; colours show their share of the images of the class.";
   return map;
 }
 
@@ -102,8 +102,8 @@ TextTable confused_pairs(const EvaluationFacts& facts, const Scores& scores) {
   std::ranges::stable_sort(pairs, std::greater<>(), &decltype(pairs)::value_type::second);
   pairs.resize(std::min(pairs.size(), most_pairs));
   TextTable table;
-  table.column("class", Align::left), table.column("taken for", Align::left);
-  table.column("images", Align::right), table.column("of the class", Align::right);
+  table.column("class", Align::left), table.column("predicted as", Align::left);
+  table.column("images", Align::right), table.column("share of the class", Align::right);
   for (const auto& [pair, count] : pairs)
     table.row({class_text(facts, pair.first), class_text(facts, pair.second), std::to_string(count),
                percent(static_cast<double>(count) / static_cast<double>(scores.by_class.at(pair.first).images))});
@@ -128,7 +128,8 @@ constexpr const char* count_columns = "images,right,accuracy,accuracy_5,loss";
 Prediction prediction_of(std::span<const double> logits, std::optional<std::int64_t> label, std::string image,
                          std::int64_t number) {
   check(std::ranges::all_of(logits, [](double v) { return std::isfinite(v); }),
-        "{}: the model gives probabilities that are not finite; are these its weights, and its normalization?", image);
+        "{}: the model gives probabilities that are not finite; check the weights and the normalization of the images",
+        image);
   const double largest = *std::ranges::max_element(logits);
   double sum = 0;
   for (const double v : logits) sum += std::exp(v - largest);
@@ -177,7 +178,8 @@ Scores scores_of(const std::vector<Prediction>& predictions) {
 }
 
 std::vector<std::size_t> spread_over_classes(const std::vector<Prediction>& predictions, std::size_t most) {
-  std::map<std::pair<bool, std::int64_t>, std::vector<std::size_t>> by_class;  // (without label, label)
+  std::map<std::pair<bool, std::int64_t>, std::vector<std::size_t>>
+      by_class;  // key: whether there is no label, and the label
   for (std::size_t i = 0; i < predictions.size(); ++i)
     by_class[{!predictions[i].label, predictions[i].label.value_or(0)}].push_back(i);
   std::vector<const std::vector<std::size_t>*> classes;
@@ -205,13 +207,15 @@ std::string predictions_text(const EvaluationFacts& facts, const std::vector<Pre
   }
   const Scores scores = scores_of(predictions);
   if (scores.all.images == 0) return text;
-  text += fmt::format("of {} images {}: the likeliest is right for {} ({}), one of {} for {} ({}); mean loss {:.4f}\n",
-                      scores.all.images, facts.in_files ? "in folders named as classes" : "of " + facts.data,
-                      scores.all.right, percent(scores.all.accuracy()), predictions.front().top.size(),
-                      scores.all.among, percent(scores.all.accuracy_5()), scores.all.loss);
+  text += fmt::format(
+      "{} images {}: the likeliest class is right for {} ({}), one of the {} likeliest for {} ({}); mean loss "
+      "{:.4f}\n",
+      scores.all.images, facts.in_files ? "in folders named as classes" : "of " + facts.data, scores.all.right,
+      percent(scores.all.accuracy()), predictions.front().top.size(), scores.all.among,
+      percent(scores.all.accuracy_5()), scores.all.loss);
   text += "\n" + class_table(facts, scores, most_rows).text(false);
   if (scores.by_class.size() > most_rows)
-    text += fmt::format("the {} classes with the lowest accuracy; all {} are in classes.csv\n", most_rows,
+    text += fmt::format("these are the {} classes with the lowest accuracy; all {} are in classes.csv\n", most_rows,
                         scores.by_class.size());
   return text;
 }
@@ -296,26 +300,25 @@ Report predictions_report(const EvaluationFacts& facts, const std::vector<Predic
                   {fmt::format("Among {}", std::min<std::int64_t>(facts.classes, top_classes)),
                    percent(scores.all.accuracy_5())}});
   html += section({.title = "By class",
-                   .caption = "Accuracy: the share of the images of a class whose likeliest class it is. Loss: mean "
-                              "cross-entropy in nats. "
-                              "A click on a head sorts.",
+                   .caption = "Accuracy is the share of images of the class that are predicted as it. Loss is the mean "
+                              "cross-entropy in nats. Click on a column heading to sort.",
                    .table = class_table(facts, scores, scores.by_class.size())},
                   gallery);
   const bool small = scores.classes().size() <= most_rows;
   Section confusion{.title = "Confusion",
-                    .caption = "Classes that occur, as true or as predicted ones. confusion.csv has the numbers."};
+                    .caption = "All classes that occur as true or predicted classes. confusion.csv has the numbers."};
   if (small)
     confusion.charts.emplace_back(confusion_map(facts, scores));
   else
-    confusion.caption = "The pairs of classes that are confused most. confusion.csv has all of them.",
+    confusion.caption = "The most frequently confused pairs of classes. confusion.csv has all pairs.",
     confusion.table = confused_pairs(facts, scores);
   html += section(confusion, gallery);
-  html += section({.title = "Pictures",
-                   .caption = "Images from all classes in turn: as the network sees them, and with the attention that "
-                              "the class is read from. The "
-                              "largest weight is yellow.",
-                   .pictures = pictures},
-                  gallery);
+  html +=
+      section({.title = "Pictures",
+               .caption = "Images of all classes in turn: the input of the network, and the attention from which the "
+                          "class is predicted. The largest weight is yellow.",
+               .pictures = pictures},
+              gallery);
   report.html = page("Evaluation of " + facts.weights, html);
   return report;
 }
@@ -327,7 +330,7 @@ std::string prediction_title(const EvaluationFacts& facts, const Prediction& p) 
   const std::string chance = percent(p.top.front().second);
   if (!p.label) return fmt::format("{}: {}, {}", p.image, name(p.first()), chance);
   return *p.label == p.first() ? fmt::format("{}: right, {}", name(*p.label), chance)
-                               : fmt::format("{}: taken for {}, {}", name(*p.label), name(p.first()), chance);
+                               : fmt::format("{}: predicted as {}, {}", name(*p.label), name(p.first()), chance);
 }
 
 }  // namespace plumb::lab

@@ -1,4 +1,4 @@
-// References (stats/reference.h) in charts and tables.
+// Reference levels (stats/reference.h) in charts and tables.
 #pragma once
 
 #include <string_view>
@@ -10,13 +10,13 @@
 
 namespace plumb::lab {
 
-// The dashed lines of a chart of `value`, whose values lie in low..high: those that are not so far that they would
-// flatten it.
+// The dashed lines of reference levels for a chart of `value` whose data lie in low..high. Levels that are so far away
+// that they would flatten the chart are left out.
 std::vector<PlotRule> rules_of(const std::vector<Reference>& references, std::string_view value, double low,
                                double high);
 
-// Each reference beside the means of the trials that ended ok. The title says where no trial is better than a linear
-// model. Empty where no trial has one of the values.
+// A table of each reference and the means of the trials that ended ok. The title says so if no trial is better than the
+// linear model in any measured value but train_loss. Empty if no trial has measured one of the values.
 Section references_section(const StudyResults& results);
 
 }  // namespace plumb::lab

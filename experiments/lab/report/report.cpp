@@ -15,9 +15,8 @@ namespace {
 
 std::string verdict_html(const std::vector<Condition>& conditions, const Judging& how) {
   if (conditions.empty())
-    return fmt::format("<p class=\"verdict\">No trial has ended yet{}.</p>\n",
-                       how.choosing.empty() ? "" : " that is judged");
-  // The deepest networks are what such a study is about.
+    return fmt::format("<p class=\"verdict\">No {}trial has ended yet.</p>\n", how.choosing.empty() ? "" : "judged ");
+  // The deepest networks matter most, so they come first.
   std::string deepest, others;
   for (const Condition& condition : conditions) {
     if (condition.depth == conditions.back().depth)
@@ -30,7 +29,7 @@ std::string verdict_html(const std::vector<Condition>& conditions, const Judging
   return deepest + (others.empty() ? "" : "<ul class=\"verdicts\">" + others + "</ul>\n");
 }
 
-// What was claimed before, and what came of it.
+// The claims of the study and their verdicts.
 std::string claims_html(const std::vector<JudgedClaim>& claims) {
   if (claims.empty()) return "";
   std::string html = "<ul class=\"verdicts\">";
@@ -43,17 +42,18 @@ std::string claims_html(const std::vector<JudgedClaim>& claims) {
 std::string table_caption(const std::vector<TrialGroup>& groups, const Judging& how) {
   const std::int64_t classes = how.classes;
   std::string text = "Mean over the n seeds that ended ok";
-  const bool intervals = std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.ok > 1; });
+  const bool intervals =
+      std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.count(Status::ok) > 1; });
   text += intervals ? ", ± half the width of its 95 % Student-t interval; with n = 1 there is no interval."
                     : "; with n = 1 there is no interval.";
-  if (classes >= 2 && std::ranges::any_of(groups, [](const TrialGroup& g) { return g.train_loss.n > 0; }))
+  if (classes >= 2 && std::ranges::any_of(groups, [](const TrialGroup& g) { return g.over_ok("train_loss").n > 0; }))
     text += fmt::format(" Near chance: mean training loss at or above {:.0f} % of ln {}.", 100 * near_chance_share,
                         classes);
   if (!how.choosing.empty()) text += " " + escape_markup(who_chose(how));
   return text;
 }
 
-// Which method trains at which depth, and how sure that is.
+// The heat map of methods by depth and the rankings with intervals, and their caption.
 std::string first_look(const std::vector<Condition>& judged, const Judging& how, Gallery& gallery) {
   const std::vector<DotPlot> ranks = rankings(judged, how.classes, how.references);
   std::vector<std::string> svgs;
@@ -66,17 +66,17 @@ std::string first_look(const std::vector<Condition>& judged, const Judging& how,
   std::string caption;
   if (repeated)
     caption =
-        "Dots are means over the seeds that ended ok, bars their 95 % t intervals (those of few seeds are wide, and "
-        "end at the frame), ticks single "
-        "seeds. ";
+        "Dots are means over the seeds that ended ok, bars are 95 % t intervals (wide for few seeds, and cut at the "
+        "frame), ticks are single seeds. ";
   if (std::ranges::any_of(judged, [](const Condition& p) {
         return std::ranges::any_of(p.against_control, [](const JudgedPair& j) { return j.difference.n > 1; });
       }))
-    caption += fmt::format("Lower, higher and no verdict are against {}, by the differences seed by seed below. ",
-                           escape_markup(how.control));
+    caption +=
+        fmt::format("Lower, higher and no verdict compare with {}, seed by seed; the table below has the differences. ",
+                    escape_markup(how.control));
   if (std::ranges::any_of(judged,
                           [](const Condition& p) { return std::ranges::any_of(p.standings, &Standing::untested); }))
-    caption += "Untested: near chance, and already at the smallest depth, so that nothing follows about depth.";
+    caption += "Untested methods are near chance already at the smallest depth, so nothing follows about depth.";
   return grid(svgs) + (caption.empty() ? "" : fmt::format("<p class=\"caption\">{}</p>\n", caption));
 }
 
@@ -117,61 +117,59 @@ Report render_report(const ReportInput& input) {
   for (const Section& own : input.sections) html += section(own, gallery);
   html += section("Results", table_caption(groups, how), scroll_region("Results", html_table(groups, input)));
   if (const std::string comparisons = html_comparisons(judged); !comparisons.empty())
-    html += section("Against " + how.control,
-                    "Difference of training losses, seed by seed: the same data, batches and draws. Holm's correction "
-                    "over the methods at one depth, in the "
-                    "interval as well: the chance of any wrong verdict there is at most about 5 %. A trial that "
-                    "diverged is worse than any that did not, by "
-                    "the exact sign test. n to decide: how many seeds would, with an even chance, if mean and spread "
-                    "are as they seem. comparisons.csv has all "
-                    "pairs.",
-                    scroll_region("Against " + how.control, comparisons));
+    html +=
+        section("Against " + how.control,
+                "Differences of training losses, seed by seed: both trials have the same data, batches and random "
+                "draws. Verdicts and intervals include Holm's correction over the methods at one depth: the chance of "
+                "any wrong verdict there is at most about 5 %. A diverged trial is worse than any other, and the "
+                "exact sign test then decides. The column n to decide estimates the number of seeds that would "
+                "give a verdict with a chance of one half, if mean and spread stay the same. comparisons.csv has "
+                "all pairs.",
+                scroll_region("Against " + how.control, comparisons));
   const bool repeated =
       std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) { return g.trials.size() > 1; });
   const std::string over_seeds = repeated ? " Geometric mean over seeds." : "";
   const std::vector<Plot> losses = loss_plots(input);
   const bool crowded = std::any_of(losses.begin(), losses.end(), is_crowded);
-  const std::string behind = crowded ? " One panel a method, the others in grey behind it." : "";
-  std::string loss_caption = "One seed a line; a thin line that ends in a cross diverged.";
+  const std::string behind = crowded ? " There is a panel for each method, with the other methods in grey." : "";
+  std::string loss_caption = "A line is one seed; a thin line that ends in a cross diverged.";
   std::string accuracy_caption;
   if (repeated) {
     loss_caption =
-        "Mean over the seeds that ended ok, with the band of its 95 % interval; seeds that diverged are thin lines "
+        "Means over the seeds that ended ok, with bands for their 95 % intervals; seeds that diverged are thin lines "
         "that end in a cross.";
     accuracy_caption = "Bars are 95 % intervals over seeds. ";
   }
   if (!how.off && !input.losses.empty())
     html += section("Training loss",
                     loss_caption + behind +
-                        " Long runs are shown as means of consecutive logged steps. Point at a plot for " +
+                        " Long trials are shown as means of consecutive logged steps. Point at a plot to see " +
                         (crowded ? "where its line begins and ends." : "its values."),
                     gallery.show(losses));
-  if (!how.off &&
-      (std::ranges::any_of(groups, [](const TrialGroup& g) { return g.depth > 0 && g.val_accuracy.n > 0; }) ||
-       input.losses.empty()))
+  if (!how.off && (std::ranges::any_of(
+                       groups, [](const TrialGroup& g) { return g.depth() > 0 && g.over_ok("val_accuracy").n > 0; }) ||
+                   input.losses.empty()))
     html += section("Accuracy against depth",
-                    accuracy_caption + (crowded ? "" : "Methods at one depth stand side by side to keep them apart."),
+                    accuracy_caption + (crowded ? "" : "Methods at one depth are drawn side by side."),
                     gallery.show(accuracy_plots(input)));
   if (const std::vector<Plot> plots = ratio_plots(input); !plots.empty())
     html += section("Branch against stream",
-                    "How much a branch adds to the residual stream: the norm of what is added over the norm of what it "
-                    "is added to, by block, "
-                    "at each trial's last logged step. What a gate keeps of the stream may itself be scaled: the "
-                    "column change of layers.csv is the norm "
-                    "of all that a junction changes, before a post-norm, over that of the stream." +
+                    "The norm of the addition of a branch divided by the norm of the residual stream that it is added "
+                    "to, by block, at the last logged step of each trial. A gate may also scale the stream: the column "
+                    "change of layers.csv has the norm of the whole change at a residual sum, before a post-norm, "
+                    "divided by the norm of the stream." +
                         over_seeds,
                     gallery.show(plots));
   if (const std::vector<Plot> plots = gate_plots(input); !plots.empty())
     html += section("Gates",
-                    "The largest magnitude among the factors with which a gate acts, by block, at each trial's last "
-                    "logged step; methods without such "
-                    "factors are absent, and one of exactly zero has no condition on a log scale." +
+                    "The largest magnitude of the factors of a gate, by block, at the last logged step of each trial. "
+                    "Methods without factors are not shown, and a factor of exactly 0 has no place on a log scale." +
                         over_seeds,
                     gallery.show(plots));
   if (const std::vector<Plot> plots = gate_step_plots(input); !plots.empty())
     html += section("Gates over training",
-                    "The same against the optimizer step: the geometric mean over blocks and branches of each one's "
-                    "largest factor." +
+                    "The largest factor of each branch as a geometric mean over blocks and branches, against the "
+                    "optimizer step." +
                         over_seeds,
                     gallery.show(plots));
   if (!input.settings.empty()) html += "<section>\n<h2>Settings</h2>\n" + facts(input.settings) + "</section>\n";
@@ -182,7 +180,7 @@ Report render_report(const ReportInput& input) {
 
 namespace {
 
-// The axes that together name the series of a report.
+// The axes whose values name the methods of a report.
 std::vector<std::string> series_axes(const StudyResults& r) {
   std::vector<std::string> series;
   for (const std::string& axis : r.axes)
@@ -211,7 +209,7 @@ ReportInput report_input(const StudyResults& r) {
       const TrialResult& a = input.trials[i];
       if (const auto loss = std::ranges::find(step.values, "loss", &Values::value_type::first);
           loss != step.values.end())
-        input.losses.push_back({a.method, a.depth, a.lr, a.seed, step.step, loss->second});
+        input.losses.push_back({a.method, a.depth(), a.lr(), a.seed(), step.step, loss->second});
     }
   return input;
 }

@@ -1,4 +1,4 @@
-// What a person reads after a study: report.html and the table at the end of a run.
+// report.html, and the table of methods by depth on the terminal.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,19 @@
 
 namespace plumb::lab {
 
-// Of any study: its trial_results(); losses are what it traced as "loss".
+// The contents of the report of a study. Loss curves are the values that trials traced as "loss".
 ReportInput report_input(const StudyResults& results);
 
-// One HTML file that holds all it needs and opens in any browser without network, in light and dark mode, from 390 px
-// up; what its script adds (a filter, sorting, highlighting) it can be read without. Everything in it is computed from
-// the input; its text is escaped.
+// The report as one HTML file (page.h) and its figures. Everything in it is computed from the input; its text is
+// escaped.
 Report render_report(const ReportInput& input);
 
-// Of any study: report.html and its figures.
+// The report of a study: render_report(report_input(results)).
 Report results_report(const StudyResults& results);
 
-// The trials for a terminal, one line each (gate, depth, lr), at most 100 columns wide as long as the numbers are of
-// common size. Says as the report does which are near chance, ln(classes); none for fewer than two classes. `colour`
-// adds ANSI colours.
+// A table of the trials for a terminal, with a line for each method, depth and learning rate. It is at most 100 columns
+// wide unless numbers are unusually long. Like the report it marks methods near chance, ln(classes), for two or more
+// classes. `colour` adds ANSI colours.
 std::string results_table(const std::vector<TrialResult>& trials, std::int64_t classes, bool colour);
 
 }  // namespace plumb::lab

@@ -6,8 +6,6 @@
 #include <set>
 #include <tuple>
 
-#include "experiments/lab/stats/summary.h"
-
 namespace plumb::lab {
 namespace {
 
@@ -25,23 +23,6 @@ ShownValues shown_values(const StudyResults& r) {
   s.left_out = static_cast<std::size_t>(std::ranges::count_if(
       measured, [&](const std::string& name) { return std::ranges::find(s.names, name) == s.names.end(); }));
   return s;
-}
-
-Summary StudyResults::Group::over_ok(const std::string& value) const {
-  std::vector<double> values;
-  for (const Record* r : trials)
-    if (r->status == Status::ok) values.push_back(r->value(value));
-  return summarize(values);
-}
-
-std::vector<StudyResults::Group> StudyResults::groups(std::string_view across) const {
-  std::vector<Group> groups;
-  for (const Record& r : records) {
-    const Point place = r.point.without("seed").without(across);
-    const auto group = std::ranges::find(groups, place, &Group::point);
-    (group == groups.end() ? groups.emplace_back(Group{place, {}}) : *group).trials.push_back(&r);
-  }
-  return groups;
 }
 
 namespace {
@@ -93,39 +74,30 @@ std::vector<std::string> further_columns(const StudyResults& r) {
 std::string method_name(const StudyResults& results, const Point& point) { return MethodNames(results)(point); }
 
 std::vector<TrialResult> trial_results(const StudyResults& r) {
-  const std::vector<std::string> further = further_columns(r);
   const MethodNames namer(r);
   std::vector<TrialResult> trials;
-  for (const Record& record : r.records) {
-    TrialResult& a = trials.emplace_back(
-        TrialResult{.seed = static_cast<std::uint64_t>(record.seed()), .status = record.status, .steps = record.steps});
-    if (record.point.find("lr")) a.lr = record.point.get<double>("lr");
-    if (const AxisValue* depth = record.point.find("depth"); depth && std::holds_alternative<std::int64_t>(*depth))
-      a.depth = std::get<std::int64_t>(*depth);
-    a.method = namer(record.point);
-    const auto measured = [&](const char* name) {
-      const double value = record.value(name);
-      return std::isfinite(value) ? std::optional(value) : std::nullopt;
-    };
-    a.train_loss = measured("train_loss"), a.val_loss = measured("val_loss"), a.val_accuracy = measured("val_accuracy");
-    if (const auto step = measured("diverged_at")) a.diverged_at = static_cast<std::int64_t>(*step);
-    for (const std::string& name : further) a.further.push_back(record.value(name));
-  }
+  for (const Record& record : r.records)
+    trials.push_back({.method = namer(record.point),
+                      .point = record.point,
+                      .status = record.status,
+                      .steps = record.steps,
+                      .seconds = record.seconds,
+                      .values = record.values});
   return trials;
 }
 
 namespace {
 
-// The pair that a claim compares, if it is of two methods under one condition.
+// The verdict of a claim as the verdict of a pair, if the claim compares two methods under one condition.
 std::optional<ClaimedPair> pair_of(const Comparison& c, const Difference& difference, const StudyResults& r) {
   if (c.value != "train_loss" || c.higher || c.margin || c.constant) return std::nullopt;
-  if (c.names("lr") && !r.judging.choosing.empty()) return std::nullopt;  // judged at the seeds that chose
+  if (c.names("lr") && !r.judging.choosing.empty()) return std::nullopt;  // judged by the choosing seeds
   const auto side = [&](const Point& point) {
     std::set<std::tuple<std::string, std::int64_t, double>> found;  // method, depth, rate
     for (std::size_t i = 0; i < r.records.size(); ++i) {
       const TrialResult& t = r.trials[i];
       if (r.records[i].point.contains(point) && r.records[i].point.contains(c.where))
-        found.emplace(t.method, t.depth, r.judging.choosing.empty() ? t.lr : 0);
+        found.emplace(t.method, t.depth(), r.judging.choosing.empty() ? t.lr() : 0);
     }
     return found;
   };
@@ -148,7 +120,7 @@ void judge_all(StudyResults& r, const std::vector<Claim>& claims, const std::vec
     const auto any_at = [&](const Point& side) {
       return std::ranges::any_of(named, [&](const Point& p) { return p.contains(side) && p.contains(c.where); });
     };
-    if (!any_at(c.a) || !any_at(c.b)) continue;  // not about these values of the axes
+    if (!any_at(c.a) || !any_at(c.b)) continue;  // about points that this call does not have
     r.claims.push_back({claim.text, claim.source, judge(c, c.names("lr") ? about_rates : judging)});
     if (const auto pair = pair_of(c, r.claims.back().result.judged, r)) pairs.push_back(*pair);
   }

@@ -1,4 +1,4 @@
-// What a study's tables, reports and claims are made from: its finished trials, in the order of --dry-run.
+// The results of a study, from which its tables, report and claims are made.
 #pragma once
 
 #include <filesystem>
@@ -11,59 +11,55 @@
 #include "experiments/lab/record/record.h"
 #include "experiments/lab/record/study_description.h"
 #include "experiments/lab/stats/claims.h"
+#include "experiments/lab/stats/groups.h"
 #include "experiments/lab/stats/outcome.h"
-#include "experiments/lab/stats/summary.h"
 #include "experiments/lab/stats/verdict.h"
 
 namespace plumb::lab {
 
+// The results of a study: the records of its ended trials, and everything that follows from them.
 struct StudyResults {
   std::string name = {}, question = {};
   std::vector<std::string> axes = {};     // in the order of columns; "seed" is the last
-  std::vector<std::string> columns = {};  // that come first among the measured values
-  std::vector<std::string> show = {};     // values that the table on the terminal shows; if empty, the first few
-  std::vector<Record> records = {};
+  std::vector<std::string> columns = {};  // measured values that come first in results.csv
+  std::vector<std::string> show = {};     // measured values in the table on the terminal; if empty, the first few
+  std::vector<Record> records = {};       // of all trials that ended, in the order of --dry-run
   DataFacts data = {};
-  NamedTexts settings = {}, notes = {};    // how it was done; where the numbers come from
-  std::vector<TrialResult> trials = {};    // the records as reports see them, in their order
-  std::vector<Condition> conditions = {};  // how the methods compare; none where nothing has a training loss
-  std::vector<JudgedClaim> claims = {};    // what was claimed, and what came of it
-  std::vector<Section> sections = {};      // of the study's own
+  NamedTexts settings = {}, notes = {};    // settings of the study; provenance of the results
+  std::vector<TrialResult> trials = {};    // one for each record, in the same order
+  std::vector<Condition> conditions = {};  // verdicts on the methods; empty without training losses
+  std::vector<JudgedClaim> claims = {};    // the claims with their verdicts
+  std::vector<Section> sections = {};      // made by the study
   Judging judging = {};                    // how methods are compared
-  std::filesystem::path folder = {};
-  bool colour = false;  // whether text goes to a terminal that shows colours
+  std::filesystem::path folder = {};       // study folder
+  bool colour = false;                     // whether text goes to a terminal that shows colours
 
-  // The trials that share everything but their seeds and, if given, where they are on the axis `across`, in order of
-  // first appearance.
-  struct Group {
-    Point point;  // without these
-    std::vector<const Record*> trials;
-    Summary over_ok(const std::string& value) const;  // of the trials that ended ok
-  };
-  std::vector<Group> groups(std::string_view across = {}) const;
+  // Groups of trials that differ only in their seeds and, if given, on the axis `across` (group_trials).
+  std::vector<TrialGroup> groups(std::string_view across = {}) const { return group_trials(trials, across); }
 };
 
-// How many values tables and progress show where the study does not say which.
+// The number of values that tables and progress show if the study does not choose values.
 inline constexpr std::size_t shown_unasked = 8;
 
-// What reports call the method of a trial: all its axes but depth, lr and seed; of several, those alone that differ
-// between trials.
+// The name of the method of a trial in reports: its values on all axes other than depth, lr and seed. Axes on which all
+// trials agree are left out, unless all agree.
 std::string method_name(const StudyResults& results, const Point& point);
-// The trials as reports see them: the axes depth and lr are depth and rate, all others together name the method.
+// The results of all records, with the names of their methods.
 std::vector<TrialResult> trial_results(const StudyResults& results);
-// The values of TrialResult::further.
+// The measured values that tables have columns for, besides the losses and the accuracy.
 std::vector<std::string> further_columns(const StudyResults& results);
-// Judges the trials once, for every table, file and figure: fills in `trials`, `claims` and `conditions`. A claim that
-// compares two methods under one condition is that pair's verdict there as well, so that a claim and the sentences
-// below it agree. `named`: the points of all trials of the call, so that claims about other values of the axes are left
-// out; `judging` and `about_rates`: the records by which claims are judged, and those about rates.
+// Judges the trials once for all tables, files and figures: sets `trials`, `claims` and `conditions` of `results`. If a
+// claim compares two methods under one condition, its verdict is also the verdict of that pair, so that the claim
+// agrees with the sentences about the condition. `named` has the points of all trials of the call; claims about other
+// points are left out. Claims that name learning rates are judged by the records `about_rates`, all others by
+// `judging`.
 void judge_all(StudyResults& results, const std::vector<Claim>& claims, const std::vector<Point>& named,
                const std::vector<Record>& judging, const std::vector<Record>& about_rates);
 
-// The values that the table has columns for: those that the study asks for, or the first few that were measured.
+// The measured values that have a column in tables: those that the study chose, or the first few.
 struct ShownValues {
   std::vector<std::string> names;
-  std::size_t left_out = 0;
+  std::size_t left_out = 0;  // number of other measured values
 };
 ShownValues shown_values(const StudyResults& results);
 

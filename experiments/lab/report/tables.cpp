@@ -14,18 +14,19 @@
 namespace plumb::lab {
 namespace {
 
-// Decimals of a column of losses: three, and more where a mean would lose its digits.
+// The number of decimals in columns of losses: three, or up to six if a mean would have fewer than two digits.
 int loss_decimals(const std::vector<TrialGroup>& groups) {
   int decimals = 3;
   for (const TrialGroup& g : groups)
-    for (const Summary* s : {&g.train_loss, &g.val_loss})
-      while (decimals < 6 && s->n > 0 && s->mean != 0 && std::abs(s->mean) < 10 * std::pow(10.0, -decimals)) ++decimals;
+    for (const Summary& s : {g.over_ok("train_loss"), g.over_ok("val_loss")})
+      while (decimals < 6 && s.n > 0 && s.mean != 0 && std::abs(s.mean) < 10 * std::pow(10.0, -decimals)) ++decimals;
   return decimals;
 }
 
 bool any_interval(const std::vector<TrialGroup>& groups) {
   return std::any_of(groups.begin(), groups.end(), [](const TrialGroup& g) {
-    return g.train_loss.half_width || g.val_loss.half_width || g.val_accuracy.half_width;
+    return g.over_ok("train_loss").half_width || g.over_ok("val_loss").half_width ||
+           g.over_ok("val_accuracy").half_width;
   });
 }
 
@@ -38,19 +39,19 @@ std::string interval_text(const Summary& s, int decimals, double factor) {
   return s.n == 1 ? "n = 1" : "";
 }
 
-// The outcome, and whether it is near chance.
+// The outcome of a group in words, and whether its loss is near chance.
 std::string verdict_words(const TrialGroup& g, std::int64_t classes) {
   const std::string words = outcome(g);
-  if (!near_chance(g.train_loss, classes)) return words;
+  if (!near_chance(g.over_ok("train_loss"), classes)) return words;
   return words == "ok" ? "near chance" : "near chance; " + words;
 }
 
-// Of several seeds of which one diverged at least.
+// The median survival in words; empty for a single seed, or if no trial diverged.
 std::string survival_words(const TrialGroup& g) {
   std::int64_t steps = 0;
-  for (const TrialResult& a : g.trials) steps = std::max(steps, a.steps);
+  for (const TrialResult* a : g.trials) steps = std::max(steps, a->steps);
   const Survival s = survival(g);
-  return g.diverged > 0 && s.n > 1 ? "; " + to_string(s, steps) : "";
+  return g.count(Status::diverged) > 0 && s.n > 1 ? "; " + to_string(s, steps) : "";
 }
 
 std::string html_pair(const Summary& s, int decimals, double factor, bool intervals) {
@@ -64,27 +65,9 @@ std::string html_pair(const Summary& s, int decimals, double factor, bool interv
 std::vector<TrialGroup> groups_by_depth(const std::vector<TrialResult>& trials) {
   std::vector<TrialGroup> groups = group_trials(trials);
   std::stable_sort(groups.begin(), groups.end(), [](const TrialGroup& a, const TrialGroup& b) {
-    return std::pair(a.depth, a.lr) < std::pair(b.depth, b.lr);
+    return std::pair(a.depth(), a.lr()) < std::pair(b.depth(), b.lr());
   });
   return groups;
-}
-
-std::string outcome(const TrialGroup& g) {
-  std::vector<std::int64_t> steps;
-  for (const TrialResult& a : g.trials)
-    if (a.status == Status::diverged && a.diverged_at) steps.push_back(*a.diverged_at);
-  const auto counted = [all = g.trials.size()](std::int64_t n, const char* what) {
-    return all == 1 ? std::string(what) : fmt::format("{} of {} {}", n, all, what);
-  };
-  std::string text;
-  if (g.diverged > 0) text = counted(g.diverged, "diverged");
-  if (!steps.empty()) {
-    const auto [first, last] = std::minmax_element(steps.begin(), steps.end());
-    text += *first == *last ? fmt::format(" at step {}", *first) : fmt::format(" at steps {} to {}", *first, *last);
-  }
-  if (g.hopeless > 0) text += (text.empty() ? "" : "; ") + counted(g.hopeless, "stopped as hopeless");
-  if (g.failed > 0) text += (text.empty() ? "" : "; ") + counted(g.failed, "failed");
-  return text.empty() ? "ok" : text;
 }
 
 std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput& input) {
@@ -92,20 +75,19 @@ std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput&
   const bool intervals = any_interval(groups);
   const int decimals = loss_decimals(groups);
   const auto any = [&](auto&& has) { return std::ranges::any_of(groups, has); };
-  const bool depths = any([](const TrialGroup&g) { return g.depth > 0; }),
-             rates = any([](const TrialGroup&g) { return g.lr > 0; });
+  const bool depths = any([](const TrialGroup&g) { return g.depth() > 0; }),
+             rates = any([](const TrialGroup&g) { return g.lr() > 0; });
   struct Column {
-    const char* title;
-    Summary TrialGroup::*of;
+    const char *title, *value;
     int decimals;
     double factor, chance;
   };
   const double chance = chance_loss(classes);
   std::vector<Column> columns;
-  for (const Column& c : {Column{"train loss", &TrialGroup::train_loss, decimals, 1, chance},
-                          {"val loss", &TrialGroup::val_loss, decimals, 1, chance},
-                          {"val accuracy, %", &TrialGroup::val_accuracy, 1, 100, 100 / static_cast<double>(classes)}})
-    if (groups.empty() || any([&](const TrialGroup& g) { return (g.*c.of).n > 0; }) || input.columns.empty())
+  for (const Column& c : {Column{"train loss", "train_loss", decimals, 1, chance},
+                          {"val loss", "val_loss", decimals, 1, chance},
+                          {"val accuracy, %", "val_accuracy", 1, 100, 100 / static_cast<double>(classes)}})
+    if (groups.empty() || any([&](const TrialGroup& g) { return g.over_ok(c.value).n > 0; }) || input.columns.empty())
       columns.push_back(c);
   const char* span = intervals ? R"( colspan="2")" : "";
   const char* gap = intervals ? R"(<td class="interval"></td>)" : "";
@@ -125,15 +107,18 @@ std::string html_table(const std::vector<TrialGroup>& groups, const ReportInput&
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const TrialGroup& g = groups[i];
-    const bool new_block = i > 0 && (groups[i - 1].depth != g.depth || groups[i - 1].lr != g.lr);
+    const bool new_block = i > 0 && (groups[i - 1].depth() != g.depth() || groups[i - 1].lr() != g.lr());
     html += fmt::format("<tr{}{}><td>{}</td>", new_block ? R"( class="rule")" : "", svg::belongs_to(g.method),
                         escape_markup(g.method));
-    if (depths) html += fmt::format(R"(<td class="num">{}</td>)", g.depth);
-    if (rates) html += fmt::format(R"(<td class="num">{}</td>)", g.lr);
-    html += fmt::format(R"(<td class="num">{}</td>)", g.ok);
-    for (const Column& c : columns) html += html_pair(g.*c.of, c.decimals, c.factor, intervals);
-    for (const Summary& s : g.further) html += fmt::format(R"(<td class="num">{}</td>)", to_string(s));
-    const char* kind = g.diverged > 0 || g.failed > 0 ? "bad" : near_chance(g.train_loss, classes) ? "warn" : "";
+    if (depths) html += fmt::format(R"(<td class="num">{}</td>)", g.depth());
+    if (rates) html += fmt::format(R"(<td class="num">{}</td>)", g.lr());
+    html += fmt::format(R"(<td class="num">{}</td>)", g.count(Status::ok));
+    for (const Column& c : columns) html += html_pair(g.over_ok(c.value), c.decimals, c.factor, intervals);
+    for (const std::string& name : input.columns)
+      html += fmt::format(R"(<td class="num">{}</td>)", to_string(g.over_ok(name)));
+    const char* kind = g.count(Status::diverged) > 0 || g.count(Status::failed) > 0 ? "bad"
+                       : near_chance(g.over_ok("train_loss"), classes)              ? "warn"
+                                                                                    : "";
     html += fmt::format(R"(<td class="outcome {}">{}</td></tr>)", kind,
                         escape_markup(verdict_words(g, classes) + survival_words(g)));
   }
@@ -191,17 +176,17 @@ std::string results_table(const std::vector<TrialResult>& trials, std::int64_t c
   table.column("val acc", right);
   table.column("status", left);
   for (const TrialGroup& g : groups) {
-    std::vector<std::string> row = {shortened(g.method, 20), std::to_string(g.depth), fmt::format("{}", g.lr),
-                                    mean_text(g.train_loss, decimals, 1)};
-    if (intervals) row.push_back(interval_text(g.train_loss, decimals, 1));
-    row.push_back(g.val_accuracy.n == 0 ? "–" : fmt::format("{:.1f} %", 100 * g.val_accuracy.mean));
+    const Summary loss = g.over_ok("train_loss"), accuracy = g.over_ok("val_accuracy");
+    std::vector<std::string> row = {shortened(g.method, 20), std::to_string(g.depth()), fmt::format("{}", g.lr()),
+                                    mean_text(loss, decimals, 1)};
+    if (intervals) row.push_back(interval_text(loss, decimals, 1));
+    row.push_back(accuracy.n == 0 ? "–" : fmt::format("{:.1f} %", 100 * accuracy.mean));
     row.push_back(shortened(verdict_words(g, classes), 33));
-    const bool all_ok = g.ok == static_cast<std::int64_t>(g.trials.size());
-    table.row(std::move(row), !all_ok ? "31" : near_chance(g.train_loss, classes) ? "33" : "32");
+    table.row(std::move(row), outcome(g) != "ok" ? "31" : near_chance(loss, classes) ? "33" : "32");
   }
   std::string text = table.text(colour);
-  if (!groups.empty() && !intervals) text += "One seed a trial (n = 1): no intervals.\n";
-  if (std::ranges::any_of(groups, [&](const TrialGroup& g) { return near_chance(g.train_loss, classes); }))
+  if (!groups.empty() && !intervals) text += "One seed for each line (n = 1): no intervals.\n";
+  if (std::ranges::any_of(groups, [&](const TrialGroup& g) { return near_chance(g.over_ok("train_loss"), classes); }))
     text += fmt::format("near chance: mean training loss at or above {:.0f} % of ln {} = {:.3f}.\n",
                         100 * near_chance_share, classes, chance_loss(classes));
   return text;

@@ -15,7 +15,7 @@ std::string little_endian(T value) {
   return bytes;
 }
 
-// Protobuf's wire format: a key (field number and type), then the value.
+// A field in protobuf's wire format is a key (field number and type), then the value.
 std::string varint(std::uint64_t value) {
   std::string bytes;
   for (; value > 127; value >>= 7) bytes += static_cast<char>((value & 127) | 128);
@@ -33,7 +33,7 @@ std::string bytes(int field, std::string_view value) {
   return key(field, 2) + varint(value.size()) + std::string(value);
 }
 
-// A CRC of data that holds CRCs is masked.
+// A masked checksum. The TFRecord format masks checksums because its data may contain checksums as well.
 std::uint32_t masked_crc(std::string_view data) { return std::rotr(crc32c(data), 15) + 0xa282ead8u; }
 
 std::string tf_record(const std::string& data) {
@@ -41,8 +41,8 @@ std::string tf_record(const std::string& data) {
   return length + little_endian(masked_crc(length)) + data + little_endian(masked_crc(data));
 }
 
-// tensorflow.Event: wall_time 1, step 2, file_version 3, summary 5; Summary: value 1; Summary.Value: tag 1,
-// simple_value 2.
+// Field numbers: tensorflow.Event has wall_time 1, step 2, file_version 3, summary 5; Summary has value 1;
+// Summary.Value has tag 1, simple_value 2.
 std::string scalar(const std::string& tag, double value) {
   return bytes(1, bytes(1, tag) + real32(2, static_cast<float>(value)));
 }

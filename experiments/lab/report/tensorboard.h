@@ -1,5 +1,5 @@
-// Event files for TensorBoard, written without it: records of TensorFlow's TFRecord format (length, masked CRC-32C,
-// bytes, masked CRC-32C), each a tensorflow.Event in protobuf's wire format.
+// Event files for TensorBoard, written without its libraries. A file consists of records in the TFRecord format of
+// TensorFlow (length, masked CRC-32C, bytes, masked CRC-32C); a record is a tensorflow.Event in protobuf's wire format.
 // https://www.tensorflow.org/tutorials/load_data/tfrecord, tensorflow/core/util/event.proto
 #pragma once
 
@@ -13,15 +13,15 @@
 
 namespace plumb::lab {
 
-// CRC-32C (Castagnoli), as in RFC 3720, B.4.
+// The CRC-32C checksum (Castagnoli), as in RFC 3720, appendix B.4.
 std::uint32_t crc32c(std::string_view bytes);
 
-// The event file of a trial: each number that it logged as a scalar at its step, a value that was not finite as NaN;
-// then what was measured of it at its end as final/<name>, at its last step. Times are those of an even pace from 0.
+// The event file of a trial. Each logged number is a scalar at its step, and NaN if it was not finite. The values
+// measured at the end are scalars named final/<name> at the last step. Wall times are interpolated linearly from 0.
 std::string event_file(const Record& record);
 
-// tensorboard/<trial>/events.out.tfevents.0.plumb in the folder, for each record; those that are there stay as they are
-// unless `again`.
+// Writes tensorboard/<trial>/events.out.tfevents.0.plumb in the folder for each record. Existing files are rewritten
+// only if `again` is set.
 void write_event_files(const std::filesystem::path& folder, const std::vector<Record>& records, bool again);
 
 }  // namespace plumb::lab

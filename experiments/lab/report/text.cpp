@@ -10,23 +10,10 @@
 namespace plumb::lab {
 namespace {
 
-std::string cell_of(const StudyResults::Group& group, const std::string& name) {
+std::string cell_of(const TrialGroup& group, const std::string& name) {
   Summary s = group.over_ok(name);
   if (name != "val_accuracy" || s.n == 0) return to_string(s);
   return fmt::format("{:.1f}{} %", 100 * s.mean, s.half_width ? fmt::format(" ± {:.1f}", 100 * *s.half_width) : "");
-}
-
-// "ok", "diverged", "1 of 3 diverged"
-std::string outcome(const StudyResults::Group& group) {
-  std::string text;
-  for (const Status status : {Status::diverged, Status::hopeless, Status::failed}) {
-    const auto n = std::ranges::count(group.trials, status, &Record::status);
-    if (n > 0)
-      text += fmt::format("{}{}{}", text.empty() ? "" : "; ",
-                          group.trials.size() == 1 ? "" : fmt::format("{} of {} ", n, group.trials.size()),
-                          to_string(status));
-  }
-  return text.empty() ? "ok" : text;
 }
 
 TextTable table_of(const StudyResults& r, const std::vector<std::string>& names) {
@@ -37,23 +24,23 @@ TextTable table_of(const StudyResults& r, const std::vector<std::string>& names)
   for (const std::string& name : names) table.column(name, right);
   table.column("n", right);
   table.column("outcome", left);
-  for (const StudyResults::Group& group : r.groups()) {
+  for (const TrialGroup& group : r.groups()) {
     std::vector<std::string> row;
     for (const auto& [axis, value] : group.point.entries()) row.push_back(to_string(value));
     for (const std::string& name : names) row.push_back(cell_of(group, name));
-    row.push_back(std::to_string(std::ranges::count(group.trials, Status::ok, &Record::status)));
+    row.push_back(std::to_string(group.count(Status::ok)));
     row.push_back(outcome(group));
     table.row(std::move(row), outcome(group) == "ok" ? "32" : "31");
   }
   return table;
 }
 
-// Of a study whose only axis is the seed: a line a value.
+// The results of a study whose only axis is the seed: a line for each value.
 std::string list_of(const StudyResults& r, const std::vector<std::string>& names) {
   std::string text;
-  const StudyResults::Group group{{}, r.groups().front().trials};
+  const TrialGroup group = r.groups().front();
   for (const std::string& name : names) {
-    const bool logged = std::ranges::any_of(group.trials, [&](const Record* s) {
+    const bool logged = std::ranges::any_of(group.trials, [&](const TrialResult* s) {
       return s->status == Status::ok &&
              std::ranges::find(s->values, name, &Values::value_type::first) != s->values.end();
     });
@@ -62,7 +49,7 @@ std::string list_of(const StudyResults& r, const std::vector<std::string>& names
       return std::isfinite(v) ? fmt::format("{:.{}g}", v, digits) : "not finite";
     };
     if (!logged) {
-      if (std::ranges::any_of(group.trials, [](const Record* seed) { return seed->status == Status::ok; }))
+      if (std::ranges::any_of(group.trials, [](const TrialResult* seed) { return seed->status == Status::ok; }))
         text += fmt::format("{:<20} {:>12}\n", name, "never logged");
       continue;
     }
@@ -70,9 +57,9 @@ std::string list_of(const StudyResults& r, const std::vector<std::string>& names
                         s.half_width ? fmt::format(" ± {:.3g}", *s.half_width) : "", s.n);
   }
   std::vector<std::string> diverged;
-  for (const Record* s : group.trials)
+  for (const TrialResult* s : group.trials)
     if (s->status == Status::diverged)
-      diverged.push_back(fmt::format("seed {} at step {:.0f}", s->seed(), s->value("diverged_at")));
+      diverged.push_back(fmt::format("seed {} at step {}", s->seed(), s->diverged_at().value_or(s->steps)));
   if (!diverged.empty())
     text += fmt::format("{:<20} {} of {} seeds: {}\n", "diverged", diverged.size(), group.trials.size(),
                         fmt::join(diverged, ", "));
@@ -83,14 +70,13 @@ std::string list_of(const StudyResults& r, const std::vector<std::string>& names
 
 std::string results_text(const StudyResults& r, bool colour) {
   const ShownValues s = shown_values(r);
-  std::string text = r.records.empty()   ? "No run has ended yet.\n"
+  std::string text = r.records.empty()   ? "No trial has ended yet.\n"
                      : r.axes.size() > 1 ? table_of(r, s.names).text(colour)
                                          : list_of(r, s.names);
   if (s.left_out > 0 && !r.records.empty())
     text += fmt::format("{} more value{} in {}\n", s.left_out, s.left_out == 1 ? "" : "s",
                         (r.folder / "results.csv").string());
-  if (r.axes.size() > 1 &&
-      std::ranges::any_of(r.groups(), [](const StudyResults::Group& g) { return g.trials.size() > 1; }))
+  if (r.axes.size() > 1 && std::ranges::any_of(r.groups(), [](const TrialGroup& g) { return g.trials.size() > 1; }))
     text += "Means over the n seeds that ended ok, ± half the width of the 95 % Student-t interval.\n";
   if (const std::string chose = who_chose(r.judging); !chose.empty()) text += chose + "\n";
   return text + findings_text(r, colour) + fmt::format("\ndata: {}\n", r.data.text);

@@ -1,4 +1,4 @@
-// What a study found, as text: for a terminal and as results.md.
+// The results of a study as text for a terminal and as results.md.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace plumb::lab {
 
-// The table for a terminal: means over seeds with 95 % t intervals, then the findings.
+// Text for a terminal: a table of means over seeds with 95 % t intervals, then findings_text().
 std::string results_text(const StudyResults& results, bool colour);
-// What was claimed and what came of it, and the study's own sections.
+// The claims with their verdicts, and the tables of the study's own sections.
 std::string findings_text(const StudyResults& results, bool colour);
-// The same table in Markdown.
+// The text of results.md: table, claims, sections and verdicts in Markdown.
 std::string results_markdown(const StudyResults& results);
 
 }  // namespace plumb::lab

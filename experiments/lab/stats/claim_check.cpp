@@ -10,7 +10,7 @@
 namespace plumb::lab {
 namespace {
 
-// The points whose trials a comparison is about.
+// The points of the two sides of a comparison.
 std::vector<Point> sides_of(const Comparison& c) {
   if (c.constant) return {c.where};
   std::vector<Point> sides{c.a, c.b};
@@ -29,7 +29,7 @@ std::vector<std::string> texts_of(const std::vector<AxisValue>& values) {
   return texts;
 }
 
-// Throws for what no command line makes right.
+// Throws Error if an entry of a claim is wrong whatever the command line says.
 void check_entry(const std::string& claim, const Point::Entry& entry, const std::vector<ClaimAxis>& axes) {
   const auto& [name, value] = entry;
   const auto axis = std::ranges::find(axes, name, &ClaimAxis::name);
@@ -43,11 +43,11 @@ void check_entry(const std::string& claim, const Point::Entry& entry, const std:
   check(axis->text == (text != nullptr), "[claim] \"{}\": expected a {} for {}, got {} {}", claim,
         axis->text ? "text" : "number", name, text ? "the text" : "the number", to_string(value));
   check(!text || axis->names.empty() || std::ranges::find(axis->names, *text) != axis->names.end(),
-        "[claim] \"{}\": expected a value that {} takes, got '{}'; {}", claim, axis->option, to_string(value),
+        "[claim] \"{}\": expected a value that {} accepts, got '{}'; {}", claim, axis->option, to_string(value),
         suggest_name(to_string(value), axis->names));
 }
 
-// "no depth 48 in --depths 12,24"; empty if the value is there.
+// "no depth 48 in --depths 12,24"; empty if this call has the value.
 std::string missing(const Point::Entry& entry, const std::vector<ClaimAxis>& axes) {
   const auto& [name, value] = entry;
   const ClaimAxis& axis = *std::ranges::find(axes, name, &ClaimAxis::name);
@@ -58,15 +58,15 @@ std::string missing(const Point::Entry& entry, const std::vector<ClaimAxis>& axe
                      near.empty() ? "" : fmt::format(", did you mean '{}'?", near));
 }
 
-// Why no trial of this call is at `side`; empty if one is.
+// The reason why this call has no trial at `side`; empty if it has one.
 std::string why_absent(const Point& side, const std::vector<ClaimAxis>& axes, const std::vector<Point>& places) {
-  Point named;  // on the axes that places have
+  Point named;  // `side` on the axes of `places`
   for (const Point::Entry& entry : side.entries()) {
     if (std::string why = missing(entry, axes); !why.empty()) return why;
     if (places.empty() || places.front().find(entry.first)) named.set(entry.first, entry.second);
   }
   if (std::ranges::any_of(places, [&](const Point& p) { return p.contains(named); })) return "";
-  return fmt::format("the study leaves {} out", named.label());
+  return fmt::format("the study does not run {}", named.label());
 }
 
 }  // namespace
@@ -97,8 +97,8 @@ std::optional<std::string> unmeasured_claim(const std::vector<Claim>& claims, co
                        std::ranges::find(record.values, c.value, &Values::value_type::first) != record.values.end();
     if (there || std::ranges::none_of(sides_of(c), [&](const Point& side) { return record.point.contains(side); }))
       continue;
-    return fmt::format("[claim] \"{}\": expected a value that trials measure, got {}, which {} has not; {}", claim.text,
-                       c.value, record.point.label(), suggest_name(c.value, measured_names({record})));
+    return fmt::format("[claim] \"{}\": expected a value that trials measure, got {}, which {} did not measure; {}",
+                       claim.text, c.value, record.point.label(), suggest_name(c.value, measured_names({record})));
   }
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// Mistakes in claims that show before they are judged: axes, values and measures that are not there.
+// Checks of claims before they are judged: unknown axes and values, and values that no trial measures.
 #pragma once
 
 #include <optional>
@@ -11,24 +11,25 @@
 
 namespace plumb::lab {
 
-// An axis of the study in which claims are made.
+// An axis of the study whose claims are checked.
 struct ClaimAxis {
   std::string name, option;
-  bool text = false;                    // its values are texts, not numbers
-  std::vector<AxisValue> values = {};   // of this call
-  std::vector<std::string> names = {};  // all texts that the option takes; empty: any
-  bool searched = false;                // its values are found while the study runs
+  bool text = false;                    // whether the values are texts, not numbers
+  std::vector<AxisValue> values = {};   // the values in this call
+  std::vector<std::string> names = {};  // all texts that the option accepts; empty if it accepts any
+  bool searched = false;                // whether the study finds the values while it runs
 };
 
-// When a study starts. Throws Error, which suggests the nearest name, for a claim about an axis that is not there, a
-// text that the axis refuses, a value of another type, or two sides that name other axes. Returns the claims that this
-// call cannot judge, as other values or combinations are run, each with the reason: "at depth 48, ...: no depth 48 in
-// --depths 12,24". `places`: the combinations that are run, without seed and searched axes.
+// Checks the claims when a study starts. Returns the claims that this call cannot judge because it runs no trials at
+// their values or combinations of values, each with the reason: "at depth 48, ...: no depth 48 in --depths 12,24".
+// `places` are the points that the call runs, without the seed and without searched axes. Throws Error, which suggests
+// the nearest name, for an unknown axis, a text that the axis does not accept, a value of another type, or two sides
+// that name different axes.
 std::vector<std::string> claims_not_judged(const std::vector<Claim>& claims, const std::vector<ClaimAxis>& axes,
                                            const std::vector<Point>& places);
 
-// When a trial has ended: the first claim about it whose value it did not measure, with the nearest name; nothing for
-// trials that did not end ok.
+// Checks the claims when a trial has ended. Returns a message about the first claim whose value the trial should have
+// measured and did not, with the nearest name. Returns nothing if there is none, or if the trial did not end ok.
 std::optional<std::string> unmeasured_claim(const std::vector<Claim>& claims, const Record& record);
 
 }  // namespace plumb::lab

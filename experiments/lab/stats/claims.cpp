@@ -30,7 +30,7 @@ Comparison Comparison::by_at_least(double amount) const {
   plumb::check(amount > 0 && std::isfinite(amount),
                "[claim] expected by_at_least() of an amount above 0 for {}, got {}", value, amount);
   plumb::check(!margin && !constant, "[claim] expected by_at_least() of lower() or higher() for {}, got it of {}",
-               value, constant ? "above() or below(), where the constant says it" : "a comparison with a margin");
+               value, constant ? "above() or below(): change their constant instead" : "a comparison with a margin");
   Comparison c = *this;
   c.margin = -amount;
   return c;
@@ -52,7 +52,7 @@ ClaimResult judge(const Comparison& c, const std::vector<Record>& records) {
     const double found = r.outcome(c.value);
     return c.higher && std::isfinite(found) ? -found : found;
   };
-  // Seed by seed: means over all else that the points leave open, infinite where any trial of them diverged.
+  // For each seed, the outcomes of its pairs. The mean over the pairs is infinite if a trial of them diverged.
   std::map<std::int64_t, std::array<std::vector<double>, 2>> by_seed;
   for (const Record& a : records) {
     if (a.status == Status::failed || !a.point.contains(c.a) || !a.point.contains(c.where)) continue;

@@ -20,10 +20,10 @@ constexpr double level = 0.05;
 constexpr std::int64_t fewest_pairs = 3, most_needed = 1000;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Chance of a |T| above |t|.
+// The probability that |T| is above |t|.
 double two_sided(double t, double degrees) { return std::min(1.0, 2 * student_t_tail(std::abs(t), degrees)); }
 
-// Of |T| at a level, both sides; each once, as they are costly.
+// Two-sided critical values of Student's t by level and degrees of freedom. Each is computed once because it is slow.
 class Bounds {
  public:
   double operator()(double at, double degrees) {
@@ -36,16 +36,16 @@ class Bounds {
   std::map<std::pair<double, double>, double> known_;
 };
 
-// What the variances of a family say together.
+// Statistics of the variances of all pairs of the series.
 struct Prior {
-  double degrees = 0, variance = 0;  // of Smyth's scaled inverse chi-squared; no degrees: nothing is known
-  double pooled_degrees = 0, pooled_variance = 0;  // the mean of the larger half
-  double smallest = 0;                             // variances below count as this: exact ties are no evidence
+  double degrees = 0, variance = 0;  // of Smyth's scaled inverse chi-squared distribution; 0 degrees: unknown
+  double pooled_degrees = 0, pooled_variance = 0;  // the mean of the larger half of the variances
+  double smallest = 0;                             // smaller variances count as this one: exact ties are no evidence
 };
 
 struct Pair {
-  std::int64_t trained = 0;       // seeds at which both did; of these:
-  double mean = 0, variance = 0;  // of the differences, NaN without any; unbiased, of two or more
+  std::int64_t trained = 0;       // seeds at which neither trial diverged
+  double mean = 0, variance = 0;  // of the differences at these seeds; NaN mean without any; unbiased for two or more
   std::int64_t better = 0, worse = 0, diverged_first = 0, diverged_second = 0, n = 0;
 };
 
@@ -70,7 +70,7 @@ Prior prior_of(const std::vector<Outcomes>& series) {
   std::vector<std::pair<double, double>> found;  // variance, degrees
   std::vector<bool> counts(series.size());
   for (const auto& [a, b] : all_pairs(series.size()))
-    // Where a trial diverged signs decide, and what its series' other trials vary is no measure of the rest.
+    // Pairs with a divergence are left out: signs decide them, and their variance does not describe other pairs.
     if (const Pair pair = pair_of(series[a], series[b]);
         pair.trained >= 2 && pair.diverged_first + pair.diverged_second == 0) {
       found.emplace_back(pair.variance, static_cast<double>(pair.trained - 1));
@@ -80,17 +80,17 @@ Prior prior_of(const std::vector<Outcomes>& series) {
   if (found.empty()) return prior;
   std::ranges::sort(found);
   prior.smallest = 1e-5 * found[found.size() / 2].first;
-  // Of the larger half: series that stay at chance vary next to nothing, and say nothing of those that do not.
+  // Only the larger half counts: series that stay at chance have almost no variance, and the other series do vary.
   double all = 0, degrees_of_all = 0;
   for (std::size_t i = found.size() / 2; i < found.size(); ++i)
     prior.pooled_variance += found[i].second * found[i].first, all += found[i].second;
   prior.pooled_variance /= all;
   for (const auto& [variance, d] : found) degrees_of_all += d;
   const auto varying = static_cast<double>(std::ranges::count(counts, true));
-  prior.pooled_degrees =
-      (varying - 1) * degrees_of_all / static_cast<double>(found.size());  // of a table of series and seeds
+  // The degrees of freedom of a table of series and seeds.
+  prior.pooled_degrees = (varying - 1) * degrees_of_all / static_cast<double>(found.size());
   if (found.size() < 3 || prior.smallest == 0) return prior;
-  // Smyth 2004, section 6.2: moments of e = log s^2 - digamma(d/2) + log(d/2).
+  // Smyth 2004, section 6.2: the moments of e = log s^2 - digamma(d/2) + log(d/2).
   const auto count = static_cast<double>(found.size());
   std::vector<double> e;
   double expected = 0;
@@ -112,11 +112,12 @@ Prior prior_of(const std::vector<Outcomes>& series) {
   return prior;
 }
 
-// A mean with the two variances that may speak for it.
+// The t statistic of a mean difference with each of the two variances (comparison.h).
 struct Evidence {
   double t[2], degrees[2], error[2];
 
-  // Which is 1 where no degrees of freedom would make it as small as the level, and for exact ties.
+  // The larger of the two p values. It is 1 for exact ties, and if no number of degrees of freedom could bring it down
+  // to the level.
   double p() const {
     if (std::min(std::abs(t[0]), std::abs(t[1])) < 1.95 || error[0] == 0 || error[1] == 0) return 1;
     return std::max(two_sided(t[0], degrees[0]), two_sided(t[1], degrees[1]));
@@ -225,8 +226,8 @@ std::int64_t pairs_needed(const Difference& d) {
   };
   const bool may = d.by_signs ? d.better != d.worse : d.deviation > 0 && d.mean != 0;
   if (!may || !decides(most_needed)) return 0;
-  std::int64_t low = std::max(d.n, fewest_pairs - 1),
-               high = most_needed;  // between them the answer, but for the steps of a sign test
+  // The answer lies between `low` and `high`. For a sign test it is approximate, as shares of pairs are rounded.
+  std::int64_t low = std::max(d.n, fewest_pairs - 1), high = most_needed;
   while (high - low > 1) (decides((low + high) / 2) ? high : low) = (low + high) / 2;
   return high;
 }
@@ -234,7 +235,7 @@ std::int64_t pairs_needed(const Difference& d) {
 std::string describe(const Difference& d) {
   if (d.n == 0) return "no pairs";
   if (d.by_signs)
-    return fmt::format("better in {} of {} pairs, worse in {}; of the first {} diverged, of the second {}", d.better,
+    return fmt::format("better in {} of {} pairs, worse in {}; the first diverged in {}, the second in {}", d.better,
                        d.n, d.worse, d.diverged_first, d.diverged_second);
   const std::string by = fmt::format("{} by {:.3g}", d.mean < 0 ? "lower" : "higher", std::abs(d.mean));
   if (d.n < fewest_pairs) return fmt::format("{} in {}", by, d.n == 1 ? "one pair" : "two pairs");

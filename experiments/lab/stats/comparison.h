@@ -1,5 +1,5 @@
-// Which of several series of trials did better, judged pair by pair: two trials that differ in what is compared and in
-// nothing else, above all not in the seed, and so have the same data and the same draws.
+// Compares series of trials pair by pair. The two trials of a pair have the same seed, so they see the same data and
+// the same random draws, and they differ only in the setting that is compared.
 #pragma once
 
 #include <cstdint>
@@ -9,44 +9,46 @@
 
 namespace plumb::lab {
 
-// What one series has at each seed: a number that is lower where it is better, as a loss is; infinity where the trial
-// diverged, which is worse than any number; NaN where there is no trial.
+// The outcome of one series at each seed: a number that is lower if the trial is better, such as a loss; infinity if
+// the trial diverged, which is worse than any number; NaN if there is no trial.
 using Outcomes = std::vector<double>;
 
+// The difference of two series, first minus second.
 struct Difference {
-  enum class Order { undecided, lower, higher };  // the first than the second
+  enum class Order { undecided, lower, higher };  // of the first series compared with the second
   Order order = Order::undecided;
-  std::int64_t n = 0;  // pairs, with those that diverged
-  double mean = 0;     // of the differences; NaN without any
-  double low = 0,
-         high = 0;  // its interval; infinite for fewer than three pairs, which decide nothing; NaN where signs decide
-  double level = 0.05;                                                          // at which it was judged
-  double deviation = 0;                                                         // of a difference, as it was judged
-  bool by_signs = false;                                                        // a trial diverged
-  std::int64_t better = 0, worse = 0, diverged_first = 0, diverged_second = 0;  // pairs
+  std::int64_t n = 0;  // pairs, including those in which a trial diverged
+  double mean = 0;     // mean difference; NaN if there is none
+  // The interval of the mean. It is infinite for fewer than three pairs, which decide nothing, and NaN if `by_signs`.
+  double low = 0, high = 0;
+  double level = 0.05;    // significance level at which the pair was judged
+  double deviation = 0;   // standard deviation of a single difference, as used in the judgement
+  bool by_signs = false;  // whether a trial diverged, so that the sign test decides
+  std::int64_t better = 0, worse = 0, diverged_first = 0, diverged_second = 0;  // numbers of pairs
 };
 
-// How many pairs would decide, with an even chance, if mean and deviation, or the shares of pairs, were as they seem:
-// more than d.n; 0 where that is unknown or more than 1000.
+// The number of pairs that would decide the order with a chance of one half, if the true mean and deviation (or the
+// true shares of better and worse pairs) are those of `d`. It is above d.n, or 0 if it is unknown or above 1000.
 std::int64_t pairs_needed(const Difference& d);
-// "lower by 0.21, 95 % interval 0.17 to 0.25, 5 pairs"
+// The difference in words: "lower by 0.21, 95 % interval 0.17 to 0.25, 5 pairs".
 std::string describe(const Difference& d);
 
-// Judges pairs of these series, which have the same seeds, as one family: the chance that any pair is separated where
-// no series differs is at most about 5 % (docs/statistics.md has what simulated studies give, and the power).
+// Judges pairs of series as one family; all series have the same seeds. If no two series differ, the chance that any
+// pair is decided is at most about 5 % (docs/statistics.md shows rates in simulated studies, and the power). Throws
+// Error if the series differ in length.
 //
-// A pair in which no trial diverged: the mean of its differences in t statistics, with Holm's correction over the
-// family (Holm 1979). Two variances must both agree that the pair is apart. One is that of its differences, or, where
-// that is larger, what it becomes when it is moderated by those of all pairs of the series (Smyth 2004). The other is
-// the mean of the larger half of the variances of all pairs: where trainings either work or do not, three equal
-// differences have next to no variance of their own, and are no evidence. The interval is of the level at which Holm's
-// procedure judged the pair, so that it holds 0 exactly where the order is undecided.
+// A pair in which no trial diverged is judged by a t statistic of its mean difference, with Holm's correction over the
+// family (Holm 1979). The test must be significant with each of two variances. The first is the variance of the pair's
+// differences, or the same moderated by the variances of all pairs of the series (Smyth 2004) if that is larger. The
+// second is the mean of the larger half of the variances of all pairs: if trainings either work or fail, three equal
+// differences have almost no variance and are still no evidence. The interval has the level at which Holm's procedure
+// judged the pair, so it contains 0 exactly if the order is undecided.
 //
-// A pair with a trial that diverged: the exact sign test over seeds (both diverged: a tie), with the same correction;
-// it needs six seeds to decide anything, and more in a family. There is no interval then.
+// A pair in which a trial diverged is judged by the exact sign test over seeds, with the same correction; if both
+// trials of a seed diverged, they tie. The test needs at least six seeds, and more in a family. There is no interval.
 std::vector<Difference> compare(const std::vector<Outcomes>& series,
                                 const std::vector<std::pair<std::size_t, std::size_t>>& family);
-// Families: each series from the second on against the first; each against each (0,1), (0,2), .., (1,2), ..
+// The two usual families: each later series against the first; and all pairs (0,1), (0,2), .., (1,2), ..
 std::vector<std::pair<std::size_t, std::size_t>> against_first(std::size_t series);
 std::vector<std::pair<std::size_t, std::size_t>> all_pairs(std::size_t series);
 

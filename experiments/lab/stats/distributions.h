@@ -1,23 +1,24 @@
-// Distributions and special functions that statistics over seeds need.
+// Distributions and special functions for statistics over seeds.
 #pragma once
 
 #include <cstdint>
 
 namespace plumb::lab {
 
-// P(T > t) for t >= 0 and Student's distribution with `degrees` degrees of freedom, which may be infinite.
+// P(T > t) for t >= 0 and Student's t distribution with `degrees` degrees of freedom, which may be infinite.
 double student_t_tail(double t, double degrees);
-// The t with P(T <= t) = p for Student's distribution with `degrees` degrees of freedom; 0 < p < 1, degrees > 0, else
-// Error. Relative error below 1e-9.
+// The t with P(T <= t) = p for Student's t distribution with `degrees` degrees of freedom. The relative error is below
+// 1e-9. Throws Error unless 0 < p < 1 and degrees > 0.
 double student_t_quantile(double p, double degrees);
 
-// The exact sign test, two-sided: twice P(X >= max(wins, losses)) for X heads of wins + losses fair coins, at most 1.
+// The p value of the exact two-sided sign test: 2 P(X >= max(wins, losses)), at most 1, where X is the number of heads
+// in wins + losses tosses of a fair coin.
 double sign_test(std::int64_t wins, std::int64_t losses);
 
-// The first and the second derivative of log gamma at x > 0.
+// The first and second derivatives of the logarithm of the gamma function, for x > 0.
 double digamma(double x);
 double trigamma(double x);
-// The x > 0 with trigamma(x) = y, for y > 0. Relative error below 1e-9.
+// The x > 0 with trigamma(x) = y, for y > 0. The relative error is below 1e-9.
 double inverse_trigamma(double y);
 
 }  // namespace plumb::lab

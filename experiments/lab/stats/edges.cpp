@@ -8,7 +8,7 @@
 namespace plumb::lab {
 namespace {
 
-// Turned over: what is above is below.
+// The shares with all ticks negated, so that code for the upper edge also finds the lower one.
 std::map<int, Share> mirrored(const std::map<int, Share>& known) {
   std::map<int, Share> other;
   for (const auto& [tick, share] : known) other[-tick] = share;
@@ -21,6 +21,20 @@ double wilson(const Share& s, double sign) {
   const double p = s.value(), middle = p + z * z / (2 * n),
                reach = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
   return std::clamp((middle + sign * reach) / (1 + z * z / n), 0.0, 1.0);
+}
+
+template <class Trial>
+std::map<int, Share> shares_of(const std::vector<const Trial*>& trials, const std::string& axis,
+                               const Octaves& octaves) {
+  std::map<int, Share> found;
+  for (const Trial* r : trials) {
+    if (r->status == Status::failed) continue;  // does not depend on the method
+    const Point& point = r->point;
+    Share& share = found[octaves.tick_of(point.get<double>(axis))];
+    ++share.seeds;
+    share.trained += r->status == Status::ok && r->value("trained") > 0;
+  }
+  return found;
 }
 
 }  // namespace
@@ -41,14 +55,11 @@ double Share::high() const { return wilson(*this, 1); }
 std::string to_string(const Share& share) { return fmt::format("{}/{}", share.trained, share.seeds); }
 
 std::map<int, Share> shares(const std::vector<const Record*>& trials, const std::string& axis, const Octaves& octaves) {
-  std::map<int, Share> found;
-  for (const Record* r : trials) {
-    if (r->status == Status::failed) continue;  // says nothing of the method
-    Share& share = found[octaves.tick_of(r->point.get<double>(axis))];
-    ++share.seeds;
-    share.trained += r->status == Status::ok && r->value("trained") > 0;
-  }
-  return found;
+  return shares_of(trials, axis, octaves);
+}
+std::map<int, Share> shares(const std::vector<const TrialResult*>& trials, const std::string& axis,
+                            const Octaves& octaves) {
+  return shares_of(trials, axis, octaves);
 }
 
 std::optional<Edge> edge_above(const std::map<int, Share>& known, int from) {

@@ -1,4 +1,4 @@
-// Where, along a geometric grid, trainings begin or cease to work: for studies that trace an edge by bisection.
+// Edges along a geometric grid at which trainings begin or cease to work, for studies that find them by bisection.
 #pragma once
 
 #include <cstdint>
@@ -8,55 +8,59 @@
 #include <vector>
 
 #include "experiments/lab/record/record.h"
+#include "experiments/lab/stats/outcome.h"
 
 namespace plumb::lab {
 
-// The grid: start 2^(tick / ticks), ticks to an octave.
+// A geometric grid: the number at a tick is start 2^(tick / ticks).
 struct Octaves {
   double start;
-  int ticks;
+  int ticks;  // in an octave, that is, a factor of 2
   double at(double tick) const;
-  int tick_of(double x) const;  // the nearest
-  // Of whole numbers: the lowest tick, 0 or below, from which on each rounds to a number of its own whose nearest tick
-  // it is, at least `least`.
+  int tick_of(double x) const;  // the nearest tick
+  // The lowest tick t <= 0 such that the numbers at t, t + 1, .., 0, rounded to integers, are all different, each has
+  // its tick as its nearest tick, and the number at t is at least `least` before rounding.
   int lowest_whole(double least) const;
 };
 
-// The share of seeds that trained, with its 95 % interval (Wilson 1927).
+// The share of seeds that trained, and its 95 % interval (Wilson 1927).
 struct Share {
   std::int64_t trained = 0, seeds = 0;
   double value() const { return static_cast<double>(trained) / static_cast<double>(seeds); }
-  bool most() const { return 2 * trained > seeds; }
+  bool most() const { return 2 * trained > seeds; }  // whether more than half of the seeds trained
   double low() const;
   double high() const;
 };
-// "2/3"
+// The share as text: "2/3".
 std::string to_string(const Share& share);
 
-// By tick of the number on `axis`; a trial trained where it ended ok and measured "trained" above 0.
+// The share of seeds that trained, by the tick nearest to the number on `axis`. A trial trained if it ended ok and
+// measured a value "trained" above 0. Failed trials do not count. Throws Error if a trial has no number on the axis.
 std::map<int, Share> shares(const std::vector<const Record*>& trials, const std::string& axis, const Octaves& octaves);
+std::map<int, Share> shares(const std::vector<const TrialResult*>& trials, const std::string& axis,
+                            const Octaves& octaves);
 
-// The edge above `from`, where most seeds train: the last tick, going up, at which they do, and the first at which they
-// do not, once it is known.
+// An edge, seen from a tick at which most seeds train.
 struct Edge {
-  int inside;
-  std::optional<int> outside = {};
-  double middle() const { return 0.5 * (inside + outside.value_or(inside)); }  // in ticks, half way between the two
+  int inside;                       // the last tick at which most seeds train
+  std::optional<int> outside = {};  // the first known tick at which they do not; empty if there is none yet
+  double middle() const { return 0.5 * (inside + outside.value_or(inside)); }  // half way between the two, in ticks
 };
-std::optional<Edge> edge_above(const std::map<int, Share>& known,
-                               int from);  // nothing: `from` is unknown, or does not train
-std::optional<Edge> edge_below(const std::map<int, Share>& known, int from);  // going down
-// A tick at which most train, the one nearest to 0.
+// The edge above (below) the tick `from`. Empty if `from` is unknown, or if most seeds do not train there.
+std::optional<Edge> edge_above(const std::map<int, Share>& known, int from);
+std::optional<Edge> edge_below(const std::map<int, Share>& known, int from);
+// The tick nearest to 0 at which most seeds train. Empty if there is none.
 std::optional<int> foothold(const std::map<int, Share>& known);
-// How far the ticks at which most train reach around the foothold, from the middle of one edge to that of the other; 0
-// without one.
+// The width of the region around the foothold in which most seeds train, from the middle of one edge to the middle of
+// the other.
 struct Width {
-  double octaves = 0;
-  bool open = false;  // an edge lies beyond what is known: it is at least so wide
+  double octaves = 0;  // 0 without a foothold
+  bool open = false;   // an edge is not known yet, so the region is at least this wide
 };
 Width width_of(const std::map<int, Share>& known, const Octaves& octaves);
-// The tick to try next for it: an octave further, at most `last`, until one is outside, then half way. Nothing: it is
-// found, or lies beyond `last`.
+// The next tick to try in the search for the edge above (below) `from`: an octave further, but not beyond `last`, until
+// a tick is outside the edge, then half way. Empty if the edge is found or lies beyond `last`, or if most seeds do not
+// train at `from`.
 std::optional<int> next_above(const std::map<int, Share>& known, int from, const Octaves& octaves, int last);
 std::optional<int> next_below(const std::map<int, Share>& known, int from, const Octaves& octaves, int last);
 

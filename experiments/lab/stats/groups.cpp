@@ -5,60 +5,66 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <tuple>
+#include <utility>
 
 namespace plumb::lab {
 
-std::vector<TrialGroup> group_trials(const std::vector<TrialResult>& trials) {
+std::int64_t TrialGroup::count(Status status) const { return std::ranges::count(trials, status, &TrialResult::status); }
+
+Summary TrialGroup::over_ok(std::string_view value) const {
+  std::vector<double> values;
+  for (const TrialResult* a : trials)
+    if (a->status == Status::ok) values.push_back(a->value(value).value_or(unknown));
+  return summarize(values);
+}
+
+std::vector<TrialGroup> group_trials(const std::vector<TrialResult>& trials, std::string_view across) {
   std::vector<TrialGroup> groups;
-  std::map<std::tuple<std::string, std::int64_t, double>, std::size_t> places;
   for (const TrialResult& a : trials) {
-    const auto [place, is_new] = places.try_emplace({a.method, a.depth, a.lr}, groups.size());
-    if (is_new) groups.push_back({.method = a.method, .depth = a.depth, .lr = a.lr});
-    TrialGroup& g = groups[place->second];
-    g.trials.push_back(a);
-    ++(a.status == Status::ok         ? g.ok
-       : a.status == Status::diverged ? g.diverged
-       : a.status == Status::hopeless ? g.hopeless
-                                      : g.failed);
-  }
-  for (TrialGroup& g : groups) {
-    const auto over_ok = [&](std::optional<double> TrialResult::*field) {
-      std::vector<double> values;
-      for (const TrialResult& a : g.trials)
-        if (a.status == Status::ok && a.*field) values.push_back(*(a.*field));
-      return summarize(values);
-    };
-    g.train_loss = over_ok(&TrialResult::train_loss);
-    g.val_loss = over_ok(&TrialResult::val_loss);
-    g.val_accuracy = over_ok(&TrialResult::val_accuracy);
-    for (std::size_t i = 0; i < g.trials.front().further.size(); ++i) {
-      std::vector<double> values;
-      for (const TrialResult& a : g.trials)
-        if (a.status == Status::ok) values.push_back(a.further[i]);
-      g.further.push_back(summarize(values));
-    }
+    const Point shared = a.point.without("seed").without(across);
+    const auto group = std::ranges::find(groups, shared, &TrialGroup::point);
+    (group == groups.end() ? groups.emplace_back(TrialGroup{.point = shared, .method = a.method}) : *group)
+        .trials.push_back(&a);
   }
   return groups;
+}
+
+std::string outcome(const TrialGroup& g) {
+  std::string text;
+  for (const auto& [status, words] : {std::pair(Status::diverged, "diverged"),
+                                      {Status::hopeless, "stopped as hopeless"},
+                                      {Status::failed, "failed"}}) {
+    const std::int64_t n = g.count(status);
+    if (n == 0) continue;
+    if (!text.empty()) text += "; ";
+    text += g.trials.size() == 1 ? words : fmt::format("{} of {} {}", n, g.trials.size(), words);
+    if (status != Status::diverged) continue;
+    std::vector<std::int64_t> steps;
+    for (const TrialResult* a : g.trials)
+      if (a->status == Status::diverged && a->diverged_at()) steps.push_back(*a->diverged_at());
+    if (steps.empty()) continue;
+    const auto [first, last] = std::ranges::minmax(steps);
+    text += first == last ? fmt::format(" at step {}", first) : fmt::format(" at steps {} to {}", first, last);
+  }
+  return text.empty() ? "ok" : text;
 }
 
 Survival survival(const TrialGroup& group) {
   constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> times;
-  for (const TrialResult& a : group.trials) {
-    if (a.status == Status::failed) continue;
-    // One that was given up counts as lost when it was: so do verdicts.
-    times.push_back(a.status == Status::ok ? beyond : a.diverged_at.value_or(a.steps));
+  for (const TrialResult* a : group.trials) {
+    if (a->status == Status::failed) continue;
+    // A hopeless trial counts as lost at the step at which it was stopped. Verdicts count it as lost as well.
+    times.push_back(a->status == Status::ok ? beyond : a->diverged_at().value_or(a->steps));
   }
   std::ranges::sort(times);
   Survival s{.n = static_cast<std::int64_t>(times.size())};
   if (times.empty()) return s;
   const auto at = [&](std::size_t i) { return times[i] == beyond ? std::nullopt : std::optional(times[i]); };
-  // The first time by which half are gone (Kaplan and Meier's estimate, where nothing is lost on the way).
+  // The first time by which half of the trials are lost (the estimate of Kaplan and Meier without censoring).
   s.median = at((times.size() - 1) / 2);
-  // The k-th smallest and the k-th largest hold the median with probability 1 - 2 P(Bin(n, 1/2) < k): the largest k
-  // that leaves 95 %.
+  // The k-th smallest and the k-th largest time enclose the median with probability 1 - 2 P(Bin(n, 1/2) < k). The
+  // interval uses the largest k for which this is at least 95 %.
   double tail = 0, term = std::pow(0.5, static_cast<double>(s.n));
   std::size_t k = 0;
   for (std::size_t i = 0; tail + term <= 0.025 && i < times.size(); ++i, ++k) {
@@ -75,7 +81,7 @@ std::string to_string(const Survival& s, std::int64_t steps) {
                               : fmt::format("median survival beyond {} steps", steps);
   text += fmt::format(", n = {}", s.n);
   if (s.n < 6) return text + " (no interval below 6)";
-  if (!s.has_interval) return text + ", and so is its 95 % interval";
+  if (!s.has_interval) return text + " (95 % interval also beyond these steps)";
   return text + (s.high ? fmt::format(" (95 % interval {} to {})", s.low, *s.high)
                         : fmt::format(" (95 % interval {} to beyond {})", s.low, steps));
 }

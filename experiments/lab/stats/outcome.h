@@ -1,30 +1,38 @@
-// The trials of a study as its report sees them: methods at depths and learning rates, over seeds.
+// Results of trials and their logged measurements, as reports use them.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiments/lab/record/record.h"
 
 namespace plumb::lab {
 
-// How one trial ended. Losses are nats a sample, accuracy is a fraction in [0, 1]; absent where the trial did not get
-// that far.
+// The result of one trial, and the name of its method in reports.
 struct TrialResult {
-  std::string method = {};  // all that is neither depth nor rate nor seed
-  std::int64_t depth = 0;   // 0 where the study has no such axis
-  double lr = 0;            // likewise
-  std::uint64_t seed = 0;
+  std::string method = {};  // names the values on all axes other than depth, lr and seed
+  Point point = {};
   Status status = Status::ok;
   std::int64_t steps = 0;  // optimizer steps taken
-  std::optional<double> train_loss = {}, val_loss = {}, val_accuracy = {};
-  std::optional<std::int64_t> diverged_at = {};  // step
-  std::vector<double> further = {};              // of ReportInput::columns
+  double seconds = 0;      // taken by these steps
+  Values values = {};      // losses in nats per sample, accuracies as fractions in [0, 1]
+
+  std::int64_t depth() const;  // 0 if the study has no axis "depth" of integers
+  double lr() const;           // 0 if the study has no axis "lr"
+  std::uint64_t seed() const;
+  // A measured value, "steps" or "seconds"; empty if the trial did not measure it or if it is not finite.
+  std::optional<double> value(std::string_view name) const;
+  std::optional<std::int64_t> diverged_at() const;  // step
 };
 
-// One logged step of one trial. A measurement that was not finite, or not logged, is NaN.
+// The depth and the learning rate of a point, as in TrialResult.
+std::int64_t depth_of(const Point& point);
+double lr_of(const Point& point);
+
+// The training loss at one logged step of one trial; NaN if it was not finite or not logged.
 struct LossPoint {
   std::string method = {};
   std::int64_t depth = 0;
@@ -34,18 +42,17 @@ struct LossPoint {
   double loss = unknown;
 };
 
-// One residual branch of one block at one logged step of one trial; a norm is NaN where it was not finite. The gate's
-// factors are absent for a gate without any.
+// Measurements of one residual branch of one block at one logged step of one trial.
 struct LayerPoint {
   std::string method = {};
   std::int64_t depth = 0;
   double lr = 0;
   std::uint64_t seed = 0;
   std::int64_t step = 0;
-  std::int64_t block = 0;   // 0 is next to the input
-  std::string branch = {};  // "attn" or "mlp"
-  double ratio = unknown;
-  std::optional<double> gate_max = {};
+  std::int64_t block = 0;               // counted from the input
+  std::string branch = {};              // "attn" or "mlp"
+  double ratio = unknown;               // norm of the addition over norm of the stream; NaN if it is not finite
+  std::optional<double> gate_max = {};  // largest magnitude of the gate's factors; empty for a gate without factors
 };
 
 }  // namespace plumb::lab

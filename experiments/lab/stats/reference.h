@@ -1,5 +1,4 @@
-// Levels that the numbers of a study are compared with: chance, a linear model on the pixels, the optimum if it is
-// known.
+// Reference levels for the values of a study: chance, a linear model on the pixels, and known optima.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +10,27 @@
 
 namespace plumb::lab {
 
-// A level of a value, drawn as a dashed line in its charts.
+// A reference level of a measured value. Charts of the value show it as a dashed line.
 struct Reference {
   std::string value;  // "val_accuracy"
   double level;
   std::string name;  // "chance, 10 %"
 };
 
-// Whether a value is an accuracy, a share in 0..1: "accuracy", "val_accuracy".
+// Whether a value is an accuracy, a fraction in 0..1, by its name: "accuracy", "val_accuracy".
 bool is_accuracy(std::string_view value);
-std::string describe_level(std::string_view value, double level);  // "38.1 %" of an accuracy, else "1.49"
+// A level of a value as text: "38.1 %" for an accuracy, "1.49" for other values.
+std::string describe_level(std::string_view value, double level);
 
-// Chance for a training on labelled images: ln(classes) for losses, 1/classes for the accuracy. Empty for fewer than
-// two classes.
+// The levels of random guessing in classification: ln(classes) for losses, 1/classes for the accuracy. Empty for fewer
+// than two classes.
 std::vector<Reference> chance_references(std::int64_t classes);
 
-// A linear model on the pixels: a network that does no better has learned nothing that needs a network.
+// The levels of a linear model on the pixels. A network that is no better has learned nothing that needs a network.
 inline constexpr const char* linear_model_name = "a linear model on the pixels";
 std::vector<Reference> references_of(const LinearModel& model);
 
-// ln(classes), or infinity for fewer than two classes: nothing is near that.
+// The loss of a uniform guess, ln(classes); infinity for fewer than two classes, so that no loss is near it.
 double chance_loss(std::int64_t classes);
 
 }  // namespace plumb::lab

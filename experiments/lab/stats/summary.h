@@ -1,4 +1,4 @@
-// The mean of values with its 95 % Student-t interval.
+// Means with 95 % Student-t intervals.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace plumb::lab {
 
-// Mean of n values and the 95 % Student-t interval mean ± half_width. One value has no interval; no value has no mean
-// (NaN).
+// The mean of n values and its 95 % Student-t interval, mean ± half_width. The mean is NaN for n = 0, and there is no
+// interval for n < 2.
 struct Summary {
   std::int64_t n = 0;
   double mean = std::numeric_limits<double>::quiet_NaN();
@@ -21,10 +21,10 @@ struct Summary {
   double high() const { return mean + half_width.value_or(0); }
 };
 
-// Values that are not finite are left out and not counted in n.
+// Summarizes values. Values that are not finite are left out and not counted in n.
 Summary summarize(const std::vector<double>& values);
 
-// "1.234 ± 0.05": as many digits after the point as keep four of the mean; "–" without a value.
+// The summary as text, with four significant digits of a mean of common size: "1.234 ± 0.050"; "–" without a value.
 std::string to_string(const Summary& summary);
 
 }  // namespace plumb::lab

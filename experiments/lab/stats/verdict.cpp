@@ -20,7 +20,7 @@ namespace {
 using Order = Difference::Order;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// "a", "a and b", "a, b and c", and a count for what is beyond six.
+// Lists names: "a", "a and b", "a, b and c". Beyond six names it ends with a count.
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t most = 6;
   std::vector<std::string> shown(names.begin(),
@@ -31,17 +31,19 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-// Of one method at one depth and rate, by seed.
+// The trials of one method at one depth and learning rate, by seed.
 using Cell = std::map<std::uint64_t, const TrialResult*>;
 using ByRate = std::map<double, Cell>;
 
-bool has_ended(const TrialResult& a) { return a.status != Status::failed && (a.status != Status::ok || a.train_loss); }
+bool has_ended(const TrialResult& a) {
+  return a.status != Status::failed && (a.status != Status::ok || a.value("train_loss"));
+}
 
-// Unknown where there is no trial.
+// The outcome (comparison.h) of the trial at a seed. Unknown if there is none or it failed.
 double outcome_at(const Cell& cell, std::uint64_t seed) {
   const auto trial = cell.find(seed);
   if (trial == cell.end() || !has_ended(*trial->second)) return unknown;
-  return trial->second->status == Status::ok ? *trial->second->train_loss : infinity;
+  return trial->second->status == Status::ok ? *trial->second->value("train_loss") : infinity;
 }
 
 double best_rate_of(const ByRate& by_rate, const std::vector<std::uint64_t>& seeds) {
@@ -73,7 +75,7 @@ std::vector<JudgedPair> judged(const std::vector<Standing>& standings,
                                std::vector<std::pair<std::size_t, std::size_t>> family) {
   std::erase_if(family,
                 [&](const auto& pair) { return standings[pair.first].untested || standings[pair.second].untested; });
-  // Variances are those of what is tested.
+  // Only tested methods contribute to the variances.
   std::vector<Outcomes> series;
   std::vector<std::size_t> condition(standings.size());
   for (std::size_t i = 0; i < standings.size(); ++i) {
@@ -89,7 +91,7 @@ std::vector<JudgedPair> judged(const std::vector<Standing>& standings,
   return pairs;
 }
 
-// The same difference, of the second than the first.
+// The difference with its first and second series exchanged.
 Difference turned(Difference d) {
   d.order = d.order == Order::lower ? Order::higher : d.order == Order::higher ? Order::lower : d.order;
   d.mean = -d.mean;
@@ -111,20 +113,20 @@ std::string loss_of(const Standing& s) {
   return fmt::format("{:.3f} (n = {})", s.loss.mean, s.loss.n);
 }
 
-// "post (about 5 seeds would decide)"
+// A method without a verdict: "post (about 5 seeds would decide)".
 std::string undecided(const Standing& s, const Difference& d) {
   const std::string& method = s.method;
-  const bool chosen = s.rate.has_value();  // some seeds are not judged
+  const bool chosen = s.rate.has_value();  // then only some of the seeds are judged
   const std::int64_t needed = pairs_needed(d);
   return needed > 0 ? fmt::format("{} (about {} {}seeds would decide)", method, needed, chosen ? "judged " : "")
                     : method;
 }
 
-// What is apart from the control, in words; empty where nothing can be said.
+// The comparisons with the control in words; empty without any.
 std::string against_control(const Condition& condition) {
   std::vector<std::string> lower, higher, none;
   for (const auto& [first, second, d] : condition.against_control) {
-    if (d.n < 2) continue;  // one seed is said to be one
+    if (d.n < 2) continue;  // the sentence already says that one seed gives no interval
     const std::string& method = condition.standings[first].method;
     if (d.order == Order::undecided)
       none.push_back(undecided(condition.standings[first], d));
@@ -139,7 +141,7 @@ std::string against_control(const Condition& condition) {
   return fmt::format(" Against {}: {}.", condition.standings.front().method, fmt::join(parts, "; "));
 }
 
-// Which others the best is not separated from, where there is no control.
+// The comparisons of the best method with the others in words, for a condition without a control.
 std::string against_best(const Condition& condition, std::size_t best) {
   std::vector<std::string> none;
   std::size_t apart = 0;
@@ -151,13 +153,13 @@ std::string against_best(const Condition& condition, std::size_t best) {
       ++apart;
   }
   if (!none.empty()) return "; no verdict between it and " + listed(none);
-  return apart > 0 ? fmt::format(", apart from {}", apart == 1 ? "the other" : "all others") : "";
+  return apart > 0 ? fmt::format("; it differs from {}", apart == 1 ? "the other" : "all others") : "";
 }
 
 }  // namespace
 
 bool has_training_losses(const std::vector<TrialResult>& trials) {
-  return std::ranges::any_of(trials, [](const TrialResult& a) { return a.train_loss.has_value(); }) ||
+  return std::ranges::any_of(trials, [](const TrialResult& a) { return a.value("train_loss").has_value(); }) ||
          std::ranges::none_of(trials, [](const TrialResult& a) { return a.status == Status::ok; });
 }
 
@@ -182,18 +184,19 @@ double best_rate(const std::map<double, Outcomes>& by_rate) {
     }
     return std::tuple(losses.empty(), all > 0 ? lost / all : 1, losses.empty() ? infinity : summarize(losses).mean);
   };
-  internal_check(!by_rate.empty(), "the best of no rates");
+  internal_check(!by_rate.empty(), "best_rate: expected at least one learning rate");
   return std::ranges::min_element(by_rate, {}, rank)->first;
 }
 
 std::string who_chose(const Judging& how) {
   if (how.choosing.empty()) return "";
   const std::string seeds = fmt::format("Seed{} {}", how.choosing.size() > 1 ? "s" : "", fmt::join(how.choosing, ", "));
-  if (how.no_others) return seeds + " chose each method's learning rate, and with no other seed nothing is judged.";
+  if (how.no_others)
+    return seeds + " chose each method's learning rate. There is no other seed, so no verdict is possible.";
   return seeds +
-         " chose each method's learning rate at each depth (the fewest diverged, then the lowest mean training loss); "
-         "the others trained at that "
-         "rate, and they alone are judged. Means by rate are over all seeds that trained at it.";
+         " chose each method's learning rate at each depth (fewest diverged trials, then lowest mean training loss). "
+         "The other seeds trained at that rate, and only they are judged. Means at a learning rate are over all seeds "
+         "that trained at it.";
 }
 
 std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const Judging& how,
@@ -205,7 +208,7 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
   std::set<std::uint64_t> seeds;
   for (const TrialResult& a : trials) {
     if (std::ranges::find(methods, a.method) == methods.end()) methods.push_back(a.method);
-    depths.insert(a.depth), rates.insert(a.lr), seeds.insert(a.seed);
+    depths.insert(a.depth()), rates.insert(a.lr()), seeds.insert(a.seed());
   }
   if (const auto control = std::ranges::find(methods, how.control); control != methods.end())
     std::rotate(methods.begin(), control, control + 1);
@@ -216,7 +219,7 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
   if (how.no_others) judging = choosing;
 
   std::map<std::pair<std::int64_t, std::string>, ByRate> table;
-  for (const TrialResult& a : trials) table[{a.depth, a.method}][a.lr][a.seed] = &a;
+  for (const TrialResult& a : trials) table[{a.depth(), a.method}][a.lr()][a.seed()] = &a;
 
   struct Shallow {
     std::int64_t depth;
@@ -238,7 +241,7 @@ std::vector<Condition> conditions(const std::vector<TrialResult>& trials, const 
         const auto at_rate = cell->second.find(own);
         if (at_rate == cell->second.end()) continue;
         if (std::ranges::none_of(judging, [&](std::uint64_t seed) { return at_rate->second.contains(seed); }))
-          continue;  // chosen, not yet judged
+          continue;  // the rate was chosen, but no judged trial has ended yet
         Standing s = standing_of(method, at_rate->second, judging, how);
         if (!how.choosing.empty()) s.rate = own;
         s.shallowest = depth;
@@ -271,7 +274,7 @@ std::string sentence(const Condition& condition, const Judging& how) {
     return listed(all);
   };
   std::vector<const Standing*> trained, chance, diverged, stopped, unfinished;
-  std::map<std::int64_t, std::vector<const Standing*>> untested;  // by their smallest depth
+  std::map<std::int64_t, std::vector<const Standing*>> untested;  // by smallest depth
   std::vector<std::string> partly;
   for (const Standing& s : condition.standings) {
     (s.untested       ? untested[s.shallowest]
@@ -286,7 +289,7 @@ std::string sentence(const Condition& condition, const Judging& how) {
     if (s.loss.n > 0 && s.stopped > 0)
       partly.push_back(fmt::format("{} was stopped as hopeless in {} of {} seeds", s.method, s.stopped, s.seeds));
   }
-  std::string text = condition.depth > 0 ? fmt::format("At depth {}", condition.depth) : "Of all trials";
+  std::string text = condition.depth > 0 ? fmt::format("At depth {}", condition.depth) : "Among all trials";
   if (condition.rate) text += fmt::format(" and lr {}", *condition.rate);
   text += ",";
   std::string against = against_control(condition);
@@ -294,7 +297,7 @@ std::string sentence(const Condition& condition, const Judging& how) {
     text += " no method trained";
     against.clear();
   } else {
-    // One with a lost seed ranks below any without.
+    // A method that lost a seed ranks below all methods that lost none.
     const auto best = *std::ranges::min_element(
         trained, {}, [](const Standing* s) { return std::pair(s->diverged + s->stopped, s->loss.mean); });
     text += fmt::format(" {} {}, ", best->method, trained.size() == 1 ? "trained" : "trained best") +
@@ -313,7 +316,7 @@ std::string sentence(const Condition& condition, const Judging& how) {
     rest.push_back(names(chance) + " " + at_chance + (deeper ? ", and trained at a smaller depth" : ""));
   }
   for (const auto& [depth, some] : untested)
-    rest.push_back(fmt::format("{} {}, and did not train at depth {} either, so that nothing follows about depth",
+    rest.push_back(fmt::format("{} {}, and did not train at depth {} either, so nothing follows about depth",
                                names(some), at_chance, depth));
   if (!diverged.empty()) rest.push_back(names(diverged) + " diverged");
   if (!stopped.empty())

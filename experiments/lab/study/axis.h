@@ -12,35 +12,38 @@
 
 namespace plumb::lab {
 
-// An axis of a study: its values come from an option of the command line, or from what the study finds
+// The data of an axis. Its values come from an option of the command line, or the study finds them while it runs
 // (Study::searched).
 struct AxisData {
   std::string name, option;
   std::variant<std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>> values;
-  CliOption* declared = nullptr;  // null: searched
+  CliOption* declared = nullptr;  // null if the axis is searched
   bool slowest = false;
 
+  // The values, or null if they have another type.
   template <class T>
   const std::vector<T>* values_of() const {
     return std::get_if<std::vector<T>>(&values);
   }
 };
 
+// The types of values of an axis, and the types in which the values are stored.
 template <class T>
 concept AxisType = std::is_same_v<T, int> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, double> ||
     std::is_same_v<T, std::string>;
 template <class T>
 using StoredAxisValue = std::conditional_t<std::is_same_v<T, int>, std::int64_t, T>;
 
+// A handle to an axis of a study. Trials use it to read their value: trial[axis].
 template <class T>
 class Axis {
  public:
   explicit Axis(AxisData& data) : data_(&data) {}
   const std::string& name() const { return data_->name; }
 
-  Axis named(const std::string& name) {
-    return data_->name = name, *this;
-  }  // "--depths" is "depth" unless this says otherwise
+  // Sets the name of the axis. Without this call it follows from the option: "depth" for "--depths".
+  Axis named(const std::string& name) { return data_->name = name, *this; }
+  // Bounds and names of the values, as for an option (cli/option.h).
   Axis at_least(double low) { return option().at_least(low), *this; }
   Axis above(double low) { return option().above(low), *this; }
   Axis at_most(double high) { return option().at_most(high), *this; }
@@ -49,17 +52,17 @@ class Axis {
     return option().one_of(noun, std::move(names)), *this;
   }
   Axis one_of_methods(const std::string& noun) { return option().one_of_methods(noun), *this; }
-  // The values now, for reports; and others in their place, for presets.
+  // The current values, and a setter for presets.
   std::vector<T> values() const { return {stored().begin(), stored().end()}; }
   void set(const std::vector<T>& values) const { stored().assign(values.begin(), values.end()); }
-  // Trials come in the order of the axes, the first varying slowest; but this one varies slower than all others.
-  // Columns are in the order of the axes.
+  // Makes this axis vary slower than all others in the order of trials. By default the first axis varies slowest.
+  // Columns are always in the order of the axes.
   Axis slowest() { return data_->slowest = true, *this; }
 
  private:
   auto& stored() const { return std::get<std::vector<StoredAxisValue<T>>>(data_->values); }
   CliOption& option() const {
-    internal_check(data_->declared, "bounds of the axis {}, whose values no option gives", data_->name);
+    internal_check(data_->declared, "bounds of the searched axis {}, which has no option", data_->name);
     return *data_->declared;
   }
   AxisData* data_;

@@ -15,14 +15,13 @@ void declare_best_lr(StudyDeclaration& study) {
   study.cli.section("Axes");
   study.cli
       .option("--best-lr", &study.best_lr,
-              fmt::format("The smallest third of the seeds (one at least) chooses a rate of {} for each combination of "
-                          "the other axes; the other seeds train at "
-                          "that one, and are judged",
+              fmt::format("The smallest third of the seeds (at least one) chooses a learning rate of {} for each "
+                          "combination of the other axes; the other seeds train at that rate and are judged",
                           rates->option))
       .scope(Scope::study);
   study.cli.rule([&study, rates] {
     usage_check(!study.best_lr || rates->values_of<double>()->size() > 1,
-                "--best-lr chooses among rates; give several, such as {} 1e-3,3e-3", rates->option);
+                "--best-lr chooses among learning rates: give several, such as {} 1e-3,3e-3", rates->option);
   });
 }
 
@@ -45,11 +44,27 @@ std::vector<Point> next_rates(const StudyDeclaration& study, const Search& searc
       measured = measured || !std::isnan(outcome);
     }
     check(measured,
-          "--best-lr chooses by train_loss, which no run of {} measured: Trial::train does, or Trial::measure in the "
-          "study's own loop",
+          "--best-lr chooses by train_loss, which no trial of {} measured: call Trial::train, or Trial::measure in the "
+          "loop of the study",
           search.point.label());
     for (const std::int64_t seed : study.options.seeds)
       if (!choosing.contains(seed)) points.push_back({{"lr", best_rate(by_rate)}, {"seed", seed}});
+  }
+  return points;
+}
+
+std::vector<Point> trials_to_follow(const StudyDeclaration& study, const std::vector<Point>& named) {
+  std::vector<Point> points;
+  if (!study.best_lr) return points;
+  const std::set<std::int64_t> choosing = choosing_seeds(study.options.seeds);
+  const double lowest = std::ranges::min(rates_to_choose_from(study));
+  for (Point point : named) {
+    if (point.get<double>("lr") != lowest || point.get<std::int64_t>("seed") != *choosing.begin()) continue;
+    for (const std::int64_t seed : study.options.seeds) {
+      if (choosing.contains(seed)) continue;
+      point.set("seed", seed);
+      points.push_back(point);
+    }
   }
   return points;
 }

@@ -1,4 +1,4 @@
-// What a study declares: programs write it down through Study (study.h); plan.h, outputs.h and runner.h read it.
+// The declaration of a study. Programs fill it in through Study (study.h); plan.h, outputs.h and runner.h read it.
 #pragma once
 
 #include <concepts>
@@ -24,36 +24,38 @@
 
 namespace plumb::lab {
 
-// One of the searches of a study with searched axes: it has a value on every other axis but the seed, and names its
-// next trials from those that it has.
+// The state of a search. A study with searched axes has one search for each combination of values on the other axes.
+// Each search names its next trials from the results of its earlier trials.
 struct Search {
   Point point;  // on the axes that are not searched, without the seed
-  std::vector<const Record*>
-      so_far;  // its trials, all ended (ok, diverged or hopeless), in the order in which they were named, seed by seed
-  int round = 0;  // how often it was asked before
+  // The trials so far in the order in which they were named, then by seed. All have ended (ok, diverged or hopeless).
+  std::vector<const Record*> so_far;
+  int round = 0;  // number of earlier calls for this search
 };
-// The points that are wanted next, each with a value on every searched axis; they are run for every seed, or for the
-// seed alone that a point has. An empty result ends the search. It must depend on `search` only, so that a resumed
-// sweep takes the same path. A trial that fails ends its search until --resume has tried it again.
+// Returns the next points of a search, each with a value on every searched axis. A point is run for every seed, unless
+// it has a seed itself. An empty result ends the search. The result must depend on `search` only, so that a resumed
+// sweep takes the same path. If a trial fails, its search stops until --resume has run the trial again.
 using NextPoints = std::function<std::vector<Point>(const Search& search)>;
 
-// How a study shows its results: the page, the table on the terminal, and the array that --json prints.
+// The presentation of results: the page, the text on the terminal, and the array that --json prints.
 struct Display {
   Report report;
   std::string terminal;
-  std::string json_rows = {};  // "": a row a trial
+  std::string json_rows = {};  // if empty, --json prints a row for each trial
 };
-Display display_of(const StudyResults& results);  // of any study
+// The default display of results.
+Display display_of(const StudyResults& results);
 
-// What a study makes of its results besides the files of every study.
+// An output that a study makes from its results, in addition to the files of every study.
 class Output {
  public:
   using Value = std::variant<Section, Display, std::string>;
-  // A function that returns a Section (shown in table, report and results.md) or a Display (in place of the library's).
+  // `f` returns a Section (shown on the terminal, in the report and in results.md) or a Display (used instead of the
+  // default display).
   template <class F>
   requires std::invocable<F, const StudyResults&> Output(F f)
       : make_([f = std::move(f)](const StudyResults& r) { return Value(f(r)); }), kind_(kind_of<F>) {}
-  // A further file in the study's folder.
+  // `text` returns the contents of a further file in the study folder.
   template <class F>
   Output(std::string file, F text)
       : file_(std::move(file)), make_([text = std::move(text)](const StudyResults& r) { return Value(text(r)); }) {}
@@ -72,11 +74,13 @@ class Output {
   Kind kind_ = Kind::file;
 };
 
+// The groups of options that the command line of a study has.
 struct StudyParts {
-  bool network = true;       // options of the ViT that Trial::vit makes
-  bool optimization = true;  // and of how Trial::train trains
+  bool network = true;       // options of the ViT that Trial::vit builds
+  bool optimization = true;  // options of the training by Trial::train
 };
 
+// Everything that a study declares, and the values of its options.
 struct StudyDeclaration {
   StudyDeclaration(std::string name_, std::string question_, StudyParts parts_)
       : name(name_), question(question_), parts(parts_), cli(std::move(name_), std::move(question_)) {
@@ -87,7 +91,7 @@ struct StudyDeclaration {
 
   const std::string name, question;
   const StudyParts parts;
-  std::string title = {};  // of the report: "Depth stability", on the data; "": the name
+  std::string title = {};  // of the report, followed by "on" and the data; if empty, the name
   Cli cli;
   StudyOptions options = {};
   StudyChoices choices = {};
@@ -96,7 +100,7 @@ struct StudyDeclaration {
   OptionsByPoint by_point{options, network, optimization};
   std::deque<AxisData> axes = {};  // a deque keeps references valid
   NextPoints next = {};
-  bool best_lr = false;  // --best-lr: the axis lr is searched
+  bool best_lr = false;  // --best-lr, which makes the axis lr searched
   std::function<bool(const Point&)> wanted = {};
   std::function<void(const ImageSet&)> check = {};
   std::function<void(Trial&)> body = {};
@@ -106,9 +110,10 @@ struct StudyDeclaration {
   std::vector<Reference> references = {};
   Judging judging = {};
   std::vector<std::string> columns = {}, show = {};
-  std::vector<std::string> own_settings = {};  // decided by options of the study's own
+  std::vector<std::string> own_settings = {};  // names of settings from the study's own options
   std::vector<std::string> notes = {};         // lines on stderr before the first trial
 
+  // The axis of this name, or null.
   const AxisData* axis(const std::string& axis_name) const {
     for (const AxisData& a : axes)
       if (a.name == axis_name) return &a;

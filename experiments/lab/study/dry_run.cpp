@@ -14,13 +14,13 @@ namespace plumb::lab {
 namespace {
 
 constexpr std::int64_t measured_steps = 3;
-constexpr double long_enough = 2;         // seconds
-constexpr double deepest_measured = 256;  // so that a look at a very deep network stays one
+constexpr double long_enough = 2;         // seconds after which the measurement stops
+constexpr double deepest_measured = 256;  // blocks; measuring deeper networks would take too long
 
 struct Measured {
   std::string trial;
-  double depth = 1, seconds = 0;  // of a step: the fastest of three, or the first where that takes long
-  std::int64_t parameters = 0;    // 0: the body does not say what it trains
+  double depth = 1, seconds = 0;  // time of a step: the fastest of three, or of fewer if steps are slow
+  std::int64_t parameters = 0;    // 0 if the body does not tell which model it trains
 };
 
 double depth_of(const Point& point) {
@@ -50,7 +50,8 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
   const StudyOptions& o = environment.options;
   std::string text;
   for (const Point& point : named) text += point.label() + "\n";
-  if (!later.empty()) text += fmt::format("and {} more, at the rates that these choose\n", later.size());
+  if (!later.empty())
+    text += fmt::format("and {} more, at the learning rates that these trials choose\n", later.size());
   std::vector<Point> trials = named;
   trials.insert(trials.end(), later.begin(), later.end());
   std::int64_t steps = 0, images = 0;
@@ -60,18 +61,18 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
     steps += own.steps, images += own.steps * own.batch;
     lengths.insert(own.steps);
   }
-  text += fmt::format("\n{} run{}", trials.size(), trials.size() == 1 ? "" : "s");
+  text += fmt::format("\n{} trial{}", trials.size(), trials.size() == 1 ? "" : "s");
   if (steps == 0)
     text += " without training steps";
   else
     text += fmt::format("{}: {} steps, {} images",
                         lengths.size() == 1 ? fmt::format(" of {} steps of {} images", *lengths.begin(), o.batch) : "",
                         steps, images);
-  text += o.resume ? "; --resume leaves out those that are finished\n" : "\n";
+  text += o.resume ? "; --resume skips finished trials\n" : "\n";
   text += "data: " + data.text + "\n";
   if (steps == 0 || trials.empty()) return text;
 
-  // The shallowest, and the deepest that is soon measured; the others in proportion. On the threads that a job has.
+  // Measures the shallowest trial and the deepest one that can be measured quickly, with the threads of one job.
   std::optional<ThreadShare> share;
   if (jobs > 1) share.emplace(std::max(1, num_threads() / jobs));
   const auto shallow = std::ranges::min_element(trials, {}, depth_of);
@@ -98,10 +99,12 @@ std::string dry_run(const TrialEnvironment& environment, const std::vector<Point
     total += static_cast<double>(environment.by_point.study(point).steps) * at(point, first.seconds, last.seconds);
   text += fmt::format("training: about {} on this machine{}. Steps measured just now: {:.3g} ms ({})",
                       duration(total / jobs),
-                      jobs > 1 ? fmt::format(" in {} jobs, if each has processors of its own", jobs) : "",
+                      jobs > 1 ? fmt::format(" in {} jobs, if each job has its own processors", jobs) : "",
                       1e3 * first.seconds, first.trial);
   if (last.trial != first.trial) text += fmt::format(", {:.3g} ms ({})", 1e3 * last.seconds, last.trial);
-  return text + ";\nothers are taken to cost as much, in proportion to depth. Evaluation and start-up come on top.\n";
+  return text +
+         ";\nthe time of other trials is assumed proportional to depth. Evaluation and start-up take additional "
+         "time.\n";
 }
 
 }  // namespace plumb::lab

@@ -1,4 +1,4 @@
-// --dry-run: what a call would do, and what it would cost.
+// --dry-run: the trials that a call would run, and their cost.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,12 @@
 
 namespace plumb::lab {
 
-// A line a trial that is named, and how many come later at rates that these choose; then how many trials, steps and
-// images there are, and, where there are steps to take, the numbers of parameters and an estimate of the training time:
-// from a few steps of the shallowest trial and of the deepest of at most 256 blocks, by the axis "depth", if the study
-// has one, and in proportion to depth for the others. Their bodies run up to there, on the threads that each of so many
-// jobs has. Makes and changes no file.
+// Returns the text of --dry-run: a line for each trial of `named`, the number of trials that --best-lr will add
+// (`later`), and the totals of trials, steps and images. If trials take steps, the numbers of parameters and an
+// estimate of the training time follow. The estimate measures a few steps of the shallowest trial and of the deepest
+// trial of at most 256 blocks (on the axis "depth", if the study has one), and extrapolates linearly in depth. These
+// two bodies run with the threads that one of `jobs` jobs has. No file is made or changed. Throws Error if a measured
+// trial fails.
 std::string dry_run(const TrialEnvironment& environment, const std::vector<Point>& named,
                     const std::vector<Point>& later, int jobs, const DataFacts& data,
                     const std::function<void(Trial&)>& body);

@@ -1,11 +1,11 @@
-// An experiment over seeds alone, with a loop of its own: command line, run folder, data, progress, log and statistics
-// around a few lines.
+// Experiments whose only axis is the seed, with a custom training loop. The library adds command line, run folder,
+// data, progress, log and statistics.
 //
 //   int main(int argc, char** argv) {
 //     return lab::experiment(argc, argv, {.name = "warmup_study", .summary = "..."}, [](lab::Run& run) {
 //       nn::ViT model(run.vit({.depth = 48, .gate = "layerscale"}));
 //       nn::AdamW optimizer(model.parameters(), {.lr = nn::warmup_cosine(1e-3, run.warmup(), run.steps())});
-//       run.track(model, optimizer);  // for checkpoints, --eval-every and --save-weights; may be left out
+//       run.track(model, optimizer);  // optional, for checkpoints, --eval-every and --save-weights
 //       for (const lab::Batch& batch : run.batches()) {
 //         const Gradients g = backward(cross_entropy(model(batch.images), batch.labels));
 //         optimizer.step(g);
@@ -14,7 +14,7 @@
 //     });
 //   }
 //
-// With axes of its own it is a Study (study.h), in whose body the same loop may stand.
+// An experiment with further axes is a Study (study.h). Its body can have the same loop.
 #pragma once
 
 #include <functional>
@@ -28,22 +28,22 @@
 
 namespace plumb::lab {
 
+// The declaration of an experiment.
 struct ExperimentInfo {
   std::string name, summary;
   StudyOptions defaults = {};
-  std::function<void(Cli&)> declare = {};  // adds options of its own, whose variables outlive the experiment
-  // Runs when all values are set: derives some from others, where the caller gave none (Cli::given); Cli::by_rule names
-  // them in --help.
+  std::function<void(Cli&)> declare = {};  // adds options; their variables must outlive the experiment
+  // Called when all options are set. It may derive values that the user did not give (Cli::given) from others.
+  // Cli::by_rule marks such values in --help.
   std::function<void(Cli&, StudyOptions&)> derive = {};
-  // The values that the table at the end and the line of a finished seed show, in this order. If empty, the first eight
-  // that were logged, and how many there are beside them.
+  // Measured values in the table at the end and on the progress line of a finished seed, in this order. If empty, the
+  // first eight and the number of the others.
   std::vector<std::string> show = {};
-  std::function<void(const ImageSet&)> check = {};  // throws UsageError where options do not suit the images
-  bool network = false;  // whether the command line has the options of the ViT that Run::vit makes: --dim, --heads,
-                         // --patch, --pool, ...
+  std::function<void(const ImageSet&)> check = {};  // throws UsageError if options do not suit the images
+  bool network = false;  // adds the options of the ViT that Run::vit builds: --dim, --heads, --patch, --pool, ...
 };
 
-// Runs body once a seed, and returns the exit status, as Study::run does.
+// Runs the body once for each seed. Returns the exit status, as Study::run does.
 int experiment(int argc, const char* const* argv, const ExperimentInfo& info, std::function<void(Run&)> body);
 
 }  // namespace plumb::lab

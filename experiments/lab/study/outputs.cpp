@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// How it was done: what was compared, the options of the library in words, then the study's own.
+// The settings of a study for its report: data, model, the options of the library in words, then the study's own.
 NamedTexts settings_texts(const StudyDeclaration& study, const DataFacts& data) {
   const auto by_axis = [&](const char* option) {
     return std::ranges::find(study.cli.left_out(), option, &CliOption::name) != study.cli.left_out().end();
@@ -135,7 +135,7 @@ StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const S
   std::erase(others, run.facts.code);
   if (!others.empty())
     r.notes.emplace_back(
-        "code", fmt::format("{}, and runs computed by other code: {}", run.facts.code, fmt::join(others, ", ")));
+        "code", fmt::format("{}, and trials computed by other code: {}", run.facts.code, fmt::join(others, ", ")));
   if (const std::vector<std::string> not_judged = plan.claims_not_judged(); !not_judged.empty())
     r.notes.emplace_back("claims not judged", fmt::format("{}", fmt::join(not_judged, "; ")));
   if (study.best_lr)
@@ -167,12 +167,12 @@ void write_files(const StudyDeclaration& study, const StudyResults& r, const Dis
   if (!study.claims.empty())
     write_file_atomically(r.folder / "claims.csv", claims_csv(r.claims));
   else
-    std::filesystem::remove(r.folder / "claims.csv");  // of a former call, under a preset that claims
+    std::filesystem::remove(r.folder / "claims.csv");  // of an earlier call with a preset that has claims
   const std::vector<Condition>& judged = r.conditions;
   if (std::ranges::any_of(judged, [](const Condition& p) { return p.standings.size() > 1; }))
     write_file_atomically(r.folder / "comparisons.csv", comparisons_csv(judged));
   else
-    std::filesystem::remove(r.folder / "comparisons.csv");  // of a former call, with more axes
+    std::filesystem::remove(r.folder / "comparisons.csv");  // of an earlier call with more axes
   write_file_atomically(r.folder / "results.md", results_markdown(r));
   if (study.options.tensorboard) write_event_files(r.folder, r.records, when == Writing::last);
   write_file_atomically(r.folder / "report.html", display.report.html);
@@ -182,16 +182,17 @@ void write_files(const StudyDeclaration& study, const StudyResults& r, const Dis
 
 void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults& r, const Display& display) {
   if (r.records.size() < sweep.size())
-    note_error(fmt::format("{} of {} have ended\n", r.records.size(), plural(sweep.size(), "run")));
+    note_error(fmt::format("{} of {} have ended\n", r.records.size(), plural(sweep.size(), "trial")));
   if (const std::size_t others = sweep.elsewhere(); others > 0)
     note_error(fmt::format("{} of {} outside the axes of this call: kept there, not in the tables\n",
-                           plural(others, "run"), (r.folder / Ledger::file_name).string()));
+                           plural(others, "trial"), (r.folder / Ledger::file_name).string()));
   if (const std::vector<std::string> machines = sweep.machines(); machines.size() > 1)
-    note_error(fmt::format("runs of different machines; equal bits are promised within one instruction set: {}\n",
-                           fmt::join(machines, "; ")));
+    note_error(fmt::format(
+        "trials come from different machines; results are bitwise equal only within one instruction set: {}\n",
+        fmt::join(machines, "; ")));
   const std::string report = (r.folder / "report.html").string();
   if (!study.options.json) {
-    const std::string& table = r.records.empty() ? "No run has ended yet.\n" : display.terminal;
+    const std::string& table = r.records.empty() ? "No trial has ended yet.\n" : display.terminal;
     return write_result(fmt::format("\n{}\nreport: {}\n", table, report));
   }
   Json rows = display.json_rows.empty() ? Json::array() : Json::parse(display.json_rows);
@@ -199,7 +200,7 @@ void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults
     Json row = Json::parse(to_json(record.point));
     row["status"] = to_string(record.status);
     row[row.contains("steps") ? "steps_taken" : "steps"] = record.steps;
-    for (const std::string& name : study.columns) row[name] = record.value(name);  // written as null where not finite
+    for (const std::string& name : study.columns) row[name] = record.value(name);  // null if it is not finite
     row["seconds"] = record.seconds;
     for (const auto& [name, value] : record.values) row[name] = value;
     if (!record.reason.empty()) row["reason"] = record.reason;

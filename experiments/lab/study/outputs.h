@@ -1,4 +1,4 @@
-// What a study tells: its results from the trials of a sweep, the files of its folder, and the table on the terminal.
+// The outputs of a study: results from the trials of a sweep, files in the study folder, and text on the terminal.
 #pragma once
 
 #include <string>
@@ -11,22 +11,23 @@
 
 namespace plumb::lab {
 
+// The results of the trials of a sweep that have ended, with all verdicts and sections.
 StudyResults results_of(const StudyDeclaration& study, const Plan& plan, const Sweep& sweep, const StudyFolder& folder);
-// The study's own display, or the library's.
+// The display that the study defines, or the default display.
 Display display_of(const StudyDeclaration& study, const StudyResults& results);
 
-// The ledger holds the results; these files are made from them. Trials are yet to come, or not: figures are written at
-// the last alone.
+// Whether trials may still follow. Figures are written only with Writing::last.
 enum class Writing { between, last };
+// Writes the files of the study folder, other than run.json and the ledger, from the results.
 void write_files(const StudyDeclaration& study, const StudyResults& results, const Display& display, Writing when);
-// The names of the files that the study writes besides those of every study.
+// The names of the files that this study writes in addition to the files of every study.
 std::vector<std::string> own_files(const StudyDeclaration& study);
 
-// The table on stdout, or with --json the rows.
+// Prints the results to stdout: the text of the display, or rows with --json. Notes go to stderr.
 void print(const StudyDeclaration& study, const Sweep& sweep, const StudyResults& results, const Display& display);
-// The values that the progress shows of a trial that ended.
+// The names of the values that the progress line of an ended trial shows.
 std::vector<std::string> shown_in_progress(const StudyDeclaration& study, const Record& record);
-// "1 run", "2 runs"
+// A count with its noun: "1 trial", "2 trials".
 std::string plural(std::size_t count, const char* noun);
 
 }  // namespace plumb::lab

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "core/backend.h"
 #include "experiments/lab/hash.h"
@@ -42,7 +41,7 @@ std::vector<Point> Plan::grid() const {
     points = std::move(longer);
   }
   if (study_.wanted) std::erase_if(points, [&](const Point& p) { return !study_.wanted(p); });
-  usage_check(!points.empty(), "{} runs none of the combinations of these values; see --help", study_.name);
+  usage_check(!points.empty(), "{} runs no combination of these values; see --help", study_.name);
   return points;
 }
 
@@ -54,7 +53,7 @@ Point Plan::point_of(const Point& on_grid, const Point& searched, std::int64_t s
     point.set(axis.name, *value);
   }
   check(searched.entries().size() + on_grid.entries().size() == study_.axes.size(),
-        "[search] expected values of searched axes alone, got {}", searched.label());
+        "[search] expected values of searched axes only, got {}", searched.label());
   point.set("seed", seed);
   return point;
 }
@@ -67,7 +66,7 @@ double Plan::cost_of(const Point& point) const {
 }
 
 std::string Plan::key_of(const Point& point, const DataFacts& data) const {
-  // Strictly deterministic trials have the same bits on any number of threads.
+  // Strictly deterministic trials give the same bits with any number of threads, so the number is not in their keys.
   const std::string threads =
       study_.options.deterministic == Determinism::strict ? "" : fmt::format("\n{} threads", num_threads());
   return hash_of(
@@ -86,23 +85,6 @@ std::vector<std::string> Plan::claims_not_judged() const {
   axes.push_back(
       {.name = "seed", .option = "--seeds", .values = {study_.options.seeds.begin(), study_.options.seeds.end()}});
   return lab::claims_not_judged(study_.claims, axes, grid());
-}
-
-std::vector<Point> Plan::to_follow(const std::vector<Point>& named) const {
-  std::vector<Point> points;
-  if (!study_.best_lr) return points;
-  const std::set<std::int64_t> choosing = choosing_seeds(study_.options.seeds);
-  const std::vector<double>& rates = rates_to_choose_from(study_);
-  for (Point point : named) {
-    if (point.get<double>("lr") != std::ranges::min(rates) || point.get<std::int64_t>("seed") != *choosing.begin())
-      continue;
-    for (const std::int64_t seed : study_.options.seeds) {
-      if (choosing.contains(seed)) continue;
-      point.set("seed", seed);
-      points.push_back(point);
-    }
-  }
-  return points;
 }
 
 void Plan::check_for(const ImageSet& images) const {

@@ -1,4 +1,4 @@
-// Which trials a study runs: the points on its axes and, in a search, those that follow from how others ended.
+// The plan of a study: the points of its trials on the axes, and the next points of its searches.
 #pragma once
 
 #include <cstdint>
@@ -10,34 +10,36 @@
 
 namespace plumb::lab {
 
+// Derives the trials of a study from its declaration.
 class Plan {
  public:
-  // Reads the declaration, which outlives it, when all options are set.
+  // The declaration must have all options set, and must outlive the plan.
   explicit Plan(const StudyDeclaration& study) : study_(study) {}
 
-  // The combinations on the axes that are not searched, without the seed, in the order of the trials. Throws UsageError
-  // where there is none.
+  // The combinations of values on the axes that are not searched, without the seed, in the order of the trials. Throws
+  // UsageError if there is none.
   std::vector<Point> grid() const;
+  // Whether the study has searched axes.
   bool is_searched() const;
-  // What a search wants next; with --best-lr the rates that choose, then the rate that was chosen.
+  // The next points of a search. With --best-lr they are all learning rates, then the chosen one.
   std::vector<Point> next_points(const Search& search) const;
-  // The whole point of a trial, in the order of the columns.
+  // The complete point of a trial, in the order of the columns. Throws Error if `searched` lacks a searched axis or has
+  // another one.
   Point point_of(const Point& on_grid, const Point& searched, std::int64_t seed) const;
-  // The trials that the named ones will choose rates for, each at the lowest of its rates: with --best-lr.
-  std::vector<Point> to_follow(const std::vector<Point>& named) const;
-  // Identifies a trial's result in the ledger.
+  // The key of a trial in the ledger: a hash of the study, its settings, the data, the point and, unless training is
+  // strictly deterministic, the number of threads.
   std::string key_of(const Point& point, const DataFacts& data) const;
-  // What a trial costs beside others: its steps, times its depth.
+  // The relative cost of a trial: its number of steps times its depth.
   double cost_of(const Point& point) const;
-  // The claims that this call does not judge, each with the reason. Throws Error for claims that no call can judge.
+  // The claims that this call does not judge, each with the reason. Throws Error for claims that are wrong in any call.
   std::vector<std::string> claims_not_judged() const;
-  // Throws UsageError where the options of a trial do not suit the images or each other.
+  // Throws UsageError if the options of a trial do not suit the images or each other.
   void check_for(const ImageSet& images) const;
 
   const StudyOptions& options() const { return study_.options; }
 
  private:
-  bool is_searched(const AxisData& axis) const;  // its values are not all combined with those of the other axes
+  bool is_searched(const AxisData& axis) const;  // whether a search chooses among the values of the axis
 
   const StudyDeclaration& study_;
 };

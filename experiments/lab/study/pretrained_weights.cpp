@@ -32,7 +32,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t images_at_once = 16, most_pictures = 32;
 
-// The class whose name a folder of the image has, at or below `root`; none where two classes have that name.
+// The class of an image, whose name is that of a folder on its path at or below `root`. Empty if no folder has the name
+// of a class, or if two classes have that name.
 std::optional<std::int64_t> label_of(const std::string& file, const fs::path& root,
                                      const std::vector<std::string>& names) {
   const fs::path end = root.lexically_normal().parent_path();
@@ -46,14 +47,14 @@ std::optional<std::int64_t> label_of(const std::string& file, const fs::path& ro
   return std::nullopt;
 }
 
-// The weights' own, where nobody gave another; `training`: the images that --normalization data is about, if there are
-// any.
+// The normalization of the weights, or that of --normalization if it is given. `training` has the images for
+// --normalization data; null if there are none.
 Normalization normalization_for(const nn::ModelCard& card, const StudyOptions& run, const Cli& cli,
                                 const ImageSet* training) {
   if (!cli.given("--normalization") && !card.mean.empty())
     return {{card.mean.begin(), card.mean.end()}, {card.std.begin(), card.std.end()}};
   usage_check(training || run.normalization != NormalizationKind::data,
-              "--normalization data: these images are not what the model was trained on; choose imagenet or half");
+              "--normalization data: the model was not trained on these images; choose imagenet or half");
   return normalization_of(training ? *training : ImageSet{.channels = card.channels()}, run.normalization);
 }
 
@@ -68,9 +69,9 @@ std::string describe(const nn::ModelCard& card) {
       card.options);
 }
 
-// The images that --evaluate is about.
+// The images of --evaluate.
 struct Images {
-  ImageSet set = {};  // its labels are not looked at
+  ImageSet set = {};  // its labels are not used
   std::vector<std::optional<std::int64_t>> labels = {};
   std::vector<std::string> names = {};  // of the images
   std::string text = {};                // "images/val", "glyphs: the published test set"
@@ -78,7 +79,7 @@ struct Images {
   Normalization normalization = {};
 };
 
-// Folders in `root`, by name: of its classes, where there is one for each.
+// The names of the folders in `root`, sorted. In a folder of classes they are the names of the classes.
 std::vector<std::string> folders_in(const fs::path& root) {
   std::vector<std::string> names;
   if (fs::is_directory(root))
@@ -89,10 +90,10 @@ std::vector<std::string> folders_in(const fs::path& root) {
   return names;
 }
 
-// By the names of the model's classes. Where nobody knows them, or a list of names is given that has none of the
-// folders, by the order of the folders, if these are as many as the classes.
+// The images in files, with labels from the names of their folders. If the names of the classes are unknown, or no
+// folder has one of them, the sorted folders are the classes in order, if there are as many folders as classes.
 Images images_in_files(PretrainedWeights& weights, const nn::ModelCard& card, const StudyOptions& run, const Cli& cli) {
-  usage_check(card.channels() == 3, "{} is for images of {} channels; those of files have 3", weights.path(),
+  usage_check(card.channels() == 3, "{} expects images of {} channels, but image files have 3", weights.path(),
               card.channels());
   Images images;
   images.class_names = weights.class_names();
@@ -100,7 +101,7 @@ Images images_in_files(PretrainedWeights& weights, const nn::ModelCard& card, co
   const bool drawn = run.validation_split > 0;
   fs::path root = given;
   if (fs::is_directory(given / "train"))
-    for (const char* name : {"test", "validation", "val"})  // the last one that is there, as open_image_folder chooses
+    for (const char* name : {"test", "validation", "val"})  // the last existing one, as in open_image_folder
       if (fs::is_directory(given / name)) root = given / name;
   if (drawn && fs::is_directory(given / "train")) root = given / "train";
   images.text = root.string();
@@ -123,18 +124,18 @@ Images images_in_files(PretrainedWeights& weights, const nn::ModelCard& card, co
              as_many = std::ssize(folders) == card.classes();
   if (!known && as_many) by = folders;
   if (images.class_names.empty()) images.class_names = by;
-  if (drawn || root != given) {  // folders that are meant to be classes
+  if (drawn || root != given) {  // the folders must be classes
     usage_check(as_many || (known && std::ranges::all_of(folders, is_class)),
-                "{} has {} classes, {} {}; evaluate it on images of its own classes", weights.path(), card.classes(),
-                root.string(), folders.size());
+                "{} has {} classes, but {} has {}; evaluate it on images of the same classes", weights.path(),
+                card.classes(), root.string(), folders.size());
     const auto other = known ? std::ranges::find_if_not(folders, is_class) : folders.end();
-    usage_check(other == folders.end(), "{}: {} has no class of the name {}", root.string(), weights.path(),
+    usage_check(other == folders.end(), "{}: {} has no class named {}", root.string(), weights.path(),
                 other == folders.end() ? "" : *other);
   } else if (!known && !as_many && !folders.empty()) {
-    note_error(
-        fmt::format("{} has {} classes, {} {} folder{}: its images are taken without labels; --class-names FILE names "
-                    "the classes\n",
-                    weights.path(), card.classes(), root.string(), folders.size(), folders.size() == 1 ? "" : "s"));
+    note_error(fmt::format(
+        "{} has {} classes, but {} has {} folder{}: its images have no labels; give the names of the classes "
+        "with --class-names FILE\n",
+        weights.path(), card.classes(), root.string(), folders.size(), folders.size() == 1 ? "" : "s"));
   }
   images.names = images.set.files;
   for (const std::string& file : images.names) images.labels.push_back(label_of(file, root, by));
@@ -150,10 +151,11 @@ Images images_of_data_set(PretrainedWeights& weights, const nn::ModelCard& card,
                 .text = fmt::format("{}: {}", run.data, data.validation_is),
                 .class_names = weights.class_names()};
   const ImageSet& set = images.set;
-  usage_check(set.classes == card.classes(), "{} has {} classes, {} {}; evaluate it on images of its own classes",
-              weights.path(), card.classes(), run.data, set.classes);
+  usage_check(set.classes == card.classes(),
+              "{} has {} classes, but {} has {}; evaluate it on images of the same classes", weights.path(),
+              card.classes(), run.data, set.classes);
   usage_check(set.channels == card.channels() && set.height == card.image() && set.width == card.image(),
-              "{} is for images of {} channels and {} x {}; those of {} have {} and {} x {}", weights.path(),
+              "{} expects images of {} channels and {} x {}, but {} has {} channels and {} x {}", weights.path(),
               card.channels(), card.image(), card.image(), run.data, set.channels, set.height, set.width);
   if (images.class_names.empty()) images.class_names = set.class_names;
   images.labels.assign(set.labels.begin(), set.labels.end());
@@ -162,7 +164,8 @@ Images images_of_data_set(PretrainedWeights& weights, const nn::ModelCard& card,
   return images;
 }
 
-// What the model says of each image, in batches. A file that cannot be read costs a line on stderr, and is left out.
+// The predictions of the model for all images, computed in batches. A file that cannot be read is left out, with an
+// error on stderr.
 std::vector<Prediction> predictions_of(const nn::Classifier& model, const Images& images) {
   std::vector<Prediction> predictions;
   const auto count = std::ssize(images.names);
@@ -194,12 +197,12 @@ std::vector<Prediction> predictions_of(const nn::Classifier& model, const Images
   return predictions;
 }
 
-// Draws images from all classes into `out`, and says so in the predictions.
+// Draws pictures of images of all classes into the folder `out`, and sets the files in the predictions.
 std::vector<Picture> draw(nn::Classifier& model, const Images& images, const EvaluationFacts& facts,
                           const fs::path& out, std::vector<Prediction>& predictions) {
   std::vector<Picture> pictures;
-  for (const std::size_t i :
-       spread_over_classes(predictions, most_pictures)) {  // one by one: the maps of a large model are large
+  // Images go through the model one by one, because the attention maps of a large model take much memory.
+  for (const std::size_t i : spread_over_classes(predictions, most_pictures)) {
     Prediction& p = predictions[i];
     const Pixels image = fitted(images.set, p.number);
     ImageSet one{.channels = image.channels,
@@ -225,38 +228,40 @@ std::vector<Picture> draw(nn::Classifier& model, const Images& images, const Eva
 
 void PretrainedWeights::declare(Cli& cli) {
   cli.section("Weights");
-  cli.option("--weights", &path_,
-             "Trained weights, safetensors under timm's names or as --save-weights writes them; the model's sizes are "
-             "the file's")
+  cli.option(
+         "--weights", &path_,
+         "Trained weights: a safetensors file with timm's names or from --save-weights; it also sets the sizes of the "
+         "model")
       .value_name("FILE")
       .scope(Scope::speed);
-  cli.option("--weights-hash", &hash_, "What --weights must hold; set from the file, and recorded")
+  cli.option("--weights-hash", &hash_,
+             "Expected hash of --weights; by default it is computed from the file, and it is recorded")
       .value_name("HASH")
       .scope(Scope::run);
   cli.option("--fine-tune", &fine_tune_,
-             "Train them on: a head for other classes is new, positions are resized to other images");
+             "Fine-tune the weights: the head is new for other classes, positions are resized for other image sizes");
   cli.option("--evaluate", &evaluate_,
-             "Train nothing: print the likeliest classes of --image-folder's images or the scores on --data's, with a "
-             "report and pictures in --out")
+             "Do not train: print the likeliest classes of the images of --image-folder, or the scores on those of "
+             "--data; --out receives a report and pictures")
       .scope(Scope::call);
-  cli.option("--class-names", &class_names_, "Names of the classes of --weights, one a line")
+  cli.option("--class-names", &class_names_, "Names of the classes of --weights, one per line")
       .value_name("FILE")
       .scope(Scope::speed);
   cli.rule([this, &cli] {
-    usage_check(!path_.empty() || !(evaluate_ || fine_tune_), "--{} is about --weights FILE; give it",
+    usage_check(!path_.empty() || !(evaluate_ || fine_tune_), "--{} needs --weights FILE",
                 evaluate_ ? "evaluate" : "fine-tune");
     usage_check(path_.empty() || evaluate_ != fine_tune_, "--weights: give {} --evaluate {} --fine-tune",
                 evaluate_ ? "only one of" : "either", evaluate_ ? "and" : "or");
     usage_check(class_names_.empty() || evaluate_,
-                "--class-names is about what --evaluate prints; folders of images name the classes of a training");
+                "--class-names is for --evaluate only; in a training the folders of images name the classes");
     if (path_.empty()) return;
     const std::string hash = hash_of(read_file(path_));
-    usage_check(hash_.empty() || hash_ == hash, "--weights {} holds {}, not {}, with which the run began", path_, hash,
-                hash_);
+    usage_check(hash_.empty() || hash_ == hash,
+                "--weights {} has the hash {}, but the study began with {}; give the same file", path_, hash, hash_);
     hash_ = hash;
     if (evaluate_)
       for (const char* option : {"--resume", "--overwrite", "--rebuild", "--train-images", "--steps", "--seeds"})
-        usage_check(!cli.typed(option), "{} is about training, --evaluate about images; leave one out", option);
+        usage_check(!cli.typed(option), "{} is for training and does not go with --evaluate; leave one out", option);
   });
 }
 
@@ -282,7 +287,7 @@ void PretrainedWeights::decide_gate(Cli& cli, std::string& gate, const nn::Metho
         if (const auto value = typed.values.find(c.name);
             value != typed.values.end() && c.affects != nn::Affects::start)
           agrees = agrees && value->second == there.value(c.name);
-    usage_check(agrees, "--gate {}: {} has {}; leave --gate out, or give that", gate, path_, there.label());
+    usage_check(agrees, "--gate {}: {} has {}; give the same or leave --gate out", gate, path_, there.label());
   }
   gate = there.label();
   cli.explain("--gate", path_);
@@ -311,7 +316,7 @@ void PretrainedWeights::take_init(Cli& cli, double& init) {
                    tensors.contains("blocks.0.gamma_1");
   if (has || cli.given("--init")) return;
   init = 1;
-  cli.explain("--init", "rule: new LayerScales of trained weights start at 1");
+  cli.explain("--init", "rule: new LayerScales in trained weights start at 1");
 }
 
 void PretrainedWeights::put_into(nn::Classifier& model, Trial& trial, std::optional<double> gate_start) const {
@@ -343,8 +348,8 @@ std::vector<std::string> PretrainedWeights::class_names() {
   }
   while (!names.empty() && names.back().empty()) names.pop_back();
   check(static_cast<std::int64_t>(names.size()) == card().classes(),
-        "{}: expected a name on each of {} lines, one for each class of {}, got {} lines", class_names_,
-        card().classes(), path_, names.size());
+        "{}: expected {} lines, one for each class of {}, got {} lines", class_names_, card().classes(), path_,
+        names.size());
   return names;
 }
 
@@ -359,9 +364,11 @@ int evaluate_images(PretrainedWeights& weights, const StudyOptions& run, const C
   set_num_threads(static_cast<int>(run.threads.value_or(0)));
   nn::ModelCard card = weights.card();
   if (cli.given("--image-size")) {
-    usage_check(run.image_size.has_value(),
-                "--image-size native is about training; --evaluate takes a number, or the size of {}", weights.path());
-    usage_check(*run.image_size % card.patch() == 0, "--image-size {} is no multiple of the patches of {}, {}",
+    usage_check(
+        run.image_size.has_value(),
+        "--image-size native is for training; with --evaluate give a number, or leave it out for the size of {}",
+        weights.path());
+    usage_check(*run.image_size % card.patch() == 0, "--image-size {} is not a multiple of the patch size of {}, {}",
                 *run.image_size, weights.path(), card.patch());
     std::visit([&](auto& o) { o.image = *run.image_size; }, card.options);
   }
@@ -398,7 +405,7 @@ int evaluate_images(PretrainedWeights& weights, const StudyOptions& run, const C
   write_result(run.json ? json(facts, predictions) : predictions_text(facts, predictions));
   if (!predictions.empty())
     note_error(fmt::format(
-        "what the class attends to{}: {}\n",
+        "attention maps{}: {}\n",
         predictions.size() > pictures.size()
             ? fmt::format(", {} images{}", pictures.size(), labelled ? " from all classes in turn" : ", the first")
             : "",

@@ -1,4 +1,4 @@
-// --weights of the programs that take a trained model: to evaluate it as it is, or to train it on.
+// The option --weights of programs that accept a trained model, to evaluate it or to fine-tune it.
 #pragma once
 
 #include <optional>
@@ -12,27 +12,29 @@
 
 namespace plumb::lab {
 
+// A file of trained weights, and the options of the command line about it.
 class PretrainedWeights {
  public:
-  // --weights, --weights-hash, --class-names, --evaluate and --fine-tune, in a section of their own.
+  // Declares --weights, --weights-hash, --class-names, --evaluate and --fine-tune in a section of --help.
   void declare(Cli& cli);
 
+  // Whether --weights is given, and whether it is for fine-tuning or for evaluation.
   bool given() const { return !path_.empty(); }
   bool trains_on() const { return given() && !evaluate_; }
   bool evaluates() const { return evaluate_; }
   const std::string& path() const { return path_; }
-  // Supplies a ViT's heads, and constants of the method as --gate gives them, for a file that does not say them. Call
-  // it before card().
+  // Supplies the number of heads of a ViT, and the method with its constants as in --gate, for a file that does not
+  // have them. Must be called before card().
   void supply(std::optional<std::int64_t> heads, const std::string& method) { heads_ = heads, method_ = method; }
-  // What the file says of its model; read when it is asked for first.
+  // The description of the model in the file. The first call reads the file.
   const nn::ModelCard& card();
-  // To be called before options are checked: image size and normalization as the file has them, where they were not
-  // given.
+  // Sets image size and normalization to those of the file if the command line does not give them. Must be called
+  // before the options are checked.
   void take_images(Cli& cli, StudyOptions& run);
-  // LayerScale's initial value, where the file has none of its own and nobody gave one: 1, so that the network computes
-  // at first what it did.
+  // Sets the initial value of LayerScale to 1 if the file has no LayerScale and --init is not given. The fine-tuned
+  // network then starts with the same function as the network in the file.
   void take_init(Cli& cli, double& init);
-  // Sets an option's variable as the file has it. Throws UsageError where the command line gave it otherwise.
+  // Sets the variable of an option to the value in the file. Throws UsageError if the command line gives another value.
   template <class T>
   void decide(Cli& cli, const std::string& option, T& variable, const T& there) {
     const auto shown = [](const T& value) {
@@ -41,24 +43,25 @@ class PretrainedWeights {
       else
         return value;
     };
-    usage_check(!cli.given(option) || variable == there, "{} {}: {} has {}", option, shown(variable), path_,
+    usage_check(!cli.given(option) || variable == there,
+                "{} {}: {} has {}; give the same value or leave the option out", option, shown(variable), path_,
                 shown(there));
     variable = there;
     cli.explain(option, path_);
   }
 
-  // --gate as the file has it. Throws UsageError where the command line gave another method, or another constant that
-  // its weights depend on.
+  // Sets --gate to the method in the file. Throws UsageError if the command line gives another method, or another value
+  // of a constant on which the trained weights depend.
   void decide_gate(Cli& cli, std::string& gate, const nn::Method& there);
 
-  // Puts the weights into a model that a trial trains on, with what the file lacks as it was initialised, a head for
-  // other classes, and new gates at their start (nn::Adaptation). stderr gets a line about it, and whether the network
-  // computes what the file's did. Throws as nn::load_pretrained does.
+  // Loads the weights into a model that a trial fine-tunes (nn::Adaptation). Parameters that the file lacks keep their
+  // initial values, as do a head for other classes and new gates. Prints a line about it on stderr, which also tells
+  // whether the network computes the same function as the one in the file. Throws the errors of nn::load_pretrained.
   void put_into(nn::Classifier& model, Trial& trial, std::optional<double> gate_start = {}) const;
   const std::string& supplied_method() const { return method_; }
 
-  // Names of the classes: those of --class-names (one a line), of the file, or none. Throws where they are not as many
-  // as the classes.
+  // The names of the classes: from --class-names (one per line), else from the file, else none. Throws Error if their
+  // number is not the number of classes.
   std::vector<std::string> class_names();
 
  private:
@@ -71,13 +74,13 @@ class PretrainedWeights {
   std::optional<nn::ModelCard> card_;
 };
 
-// --evaluate: the five likeliest classes of each image at or below --image-folder (below val/, if that stands beside
-// train/), or the validation images of --data; with --validation-split those that it draws. Of images with labels, as
-// in a data set and in folders named as classes, also mean loss, accuracy, accuracy by class and a confusion matrix.
-// stdout gets tables (--json: an array of the files, or an object of scores),
-// --out the same as CSV, evaluation.json and report.html, and pictures of what the class attends to, from all classes
-// in turn. Returns the exit status: 1 if a file cannot be read. Throws UsageError for images of other classes than
-// those of the weights.
+// --evaluate: predicts the classes of images with the weights. The images are those at or below --image-folder (below
+// val/ if it is next to train/), or the validation images of --data, or the images that --validation-split draws. For
+// each file in a folder stdout has the five likeliest classes. For images with labels (from a data set, or in folders
+// named as classes) it also has mean loss, accuracy, and accuracy by class. With --json stdout has an array of the
+// files, or an object of scores. The folder --out receives CSV files and attention maps of some images, and, for images
+// with labels, a confusion matrix, evaluation.json and report.html. Returns the exit status, 1 if a file cannot be
+// read. Throws UsageError if the images have other classes than the weights.
 int evaluate_images(PretrainedWeights& weights, const StudyOptions& run, const Cli& cli);
 
 }  // namespace plumb::lab

@@ -1,4 +1,4 @@
-// The published setting of the ablations, for presets called "paper", and what a small network takes of it.
+// The published settings of the ablations, for presets named "paper" and for small networks.
 #pragma once
 
 #include <functional>
@@ -8,25 +8,27 @@
 namespace plumb::lab {
 
 class Study;
-using Methods = std::function<std::vector<std::string>()>;  // the residual methods that a study trains, by name, when
-                                                            // all options are read
+// Returns the names of the residual methods that a study trains. It is called when all options are read.
+using Methods = std::function<std::vector<std::string>()>;
 
-// DeiT-S on ImageNet as DeiT and CaiT train it: model, recipe, augmentation and evaluation, each option with its source
-// for --print-config; those that a study varies, or does not have, stay as they are. Below them --print-config says the
-// constants that no option sets, and under --recipe paper what that is for each of the methods. The images come with
+// Sets the options of DeiT-S on ImageNet as DeiT and CaiT train it (model, recipe, augmentation and evaluation), each
+// with its source for --print-config. Options that the study varies or does not have are left alone. --print-config
+// then also shows the constants that no option sets and, with --recipe paper, the recipe of each method. The images
+// come from
 // --image-folder.
 void set_deit_small(Study& study, Methods methods);
 
-// set_deit_small for a search for where methods train: each under its paper's recipe, without augmentation, for a
-// twentieth of the epochs, three seeds.
+// Sets the options of set_deit_small for a search for the settings at which methods train: the recipe of each method's
+// paper, no augmentation, a twentieth of the epochs, three seeds.
 void set_deit_small_for_search(Study& study, Methods methods);
 
-// For ablations on narrow networks: where a recipe has DeiT's weights, they are what DeiT-S has, at this width. With
-// its 0.02 as it is branches are so small at a width of 64 that what decides is how fast a method outgrows that
-// (docs/results.md, cait_table1).
+// Sets --weight-init to recipe_scaled, for ablations on narrow networks: recipes with DeiT's initial weights then scale
+// them from the width of DeiT-S to this width. With DeiT's deviation of 0.02 the branches of a network of width 64 are
+// so small that a comparison mostly shows how fast a method outgrows them (docs/results.md, cait_table1).
 void set_deit_weights(Study& study);
 
-// Says where the values of an option come from that a preset has set; nothing where the study has no such option.
+// Sets the source of an option's value, for values that a preset has set. Does nothing if the study does not have the
+// option.
 void explain(Study& study, const std::string& option, const std::string& source);
 
 }  // namespace plumb::lab

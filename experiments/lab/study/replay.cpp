@@ -16,7 +16,7 @@ constexpr std::int64_t before = 10, after = 20;  // steps
 int replay(const TrialEnvironment& environment, const StudyFolder& folder,
            const std::function<std::string(const Point&)>& key, const std::function<void(Trial&)>& body) {
   const StudyOptions& o = environment.options;
-  usage_check(o.dtype != NumberFormat::fp64, "--replay compares with f64, in which this run is already");
+  usage_check(o.dtype != NumberFormat::fp64, "--replay compares with f64, but this study already uses f64");
   const Ledger ledger(folder / Ledger::file_name);
   const Record* found = nullptr;
   std::vector<std::string> others;
@@ -25,7 +25,7 @@ int replay(const TrialEnvironment& environment, const StudyFolder& folder,
     if (e.record.point.label() == o.replay && e.key == key(e.record.point)) found = &e.record;
     others.push_back(e.record.point.label());
   }
-  usage_check(found, "--replay '{}': {} has no diverged run of that name; {}", o.replay, folder.path().string(),
+  usage_check(found, "--replay '{}': {} has no diverged trial of that name; {}", o.replay, folder.path().string(),
               others.empty() ? "none diverged" : suggest_name(o.replay, others));
   const auto at = static_cast<std::int64_t>(found->value("diverged_at"));
   const std::int64_t onset = found->diverges_from;
@@ -46,13 +46,13 @@ int replay(const TrialEnvironment& environment, const StudyFolder& folder,
   first.capture_before = std::max<std::int64_t>(onset - before, 0);
   run_body(first, body);
   check(first.record.status != Status::failed, "{}: {}", o.replay, first.record.reason);
-  check(first.captured.has_value(), "the program has taken no step {}: expected the run to go as far as it went",
+  check(first.captured.has_value(), "the replay ended before step {}, which the recorded trial reached",
         first.capture_before);
   const bool again = first.record.status == Status::diverged;
   text += fmt::format(
       "{} from step {}: {}\n", enum_name(o.dtype), from ? from->step : 0,
       again ? fmt::format("diverged at step {:.0f}: {}", first.record.value("diverged_at"), first.record.reason)
-            : "did not diverge; the code or the machine is another than the run's");
+            : "did not diverge; the code or the machine differs from that of the recorded trial");
 
   const DefaultsScope f64({.dtype = DType::f64, .device = defaults().device});
   const PrecisionScope exact(Precision::f32);  // nothing is rounded to bf16
@@ -75,8 +75,9 @@ int replay(const TrialEnvironment& environment, const StudyFolder& folder,
                            : fmt::format("diverged at step {:.0f}, loss {:.4g}: {}", second.record.value("diverged_at"),
                                          second.last_loss.value_or(unknown), second.record.reason));
   if (again)
-    text += survived ? fmt::format("numerical: {} cannot hold what f64 can\n", enum_name(o.dtype))
-                     : "dynamical: exact arithmetic diverges as well; look at the recipe (learning rate, warm-up, "
+    text += survived ? fmt::format("numerical: the rounding of {} is the cause, as f64 does not diverge\n",
+                                   enum_name(o.dtype))
+                     : "dynamical: f64 diverges as well; check the recipe (learning rate, warm-up, "
                        "initial values)\n";
   write_result(text);
   return 0;

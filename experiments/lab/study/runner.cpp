@@ -10,6 +10,7 @@
 #include "experiments/lab/run/setup.h"
 #include "experiments/lab/run/step_profile.h"
 #include "experiments/lab/stats/claim_check.h"
+#include "experiments/lab/study/best_rate.h"
 #include "experiments/lab/study/dry_run.h"
 #include "experiments/lab/study/outputs.h"
 #include "experiments/lab/study/plan.h"
@@ -20,37 +21,42 @@
 namespace plumb::lab {
 namespace {
 
-void check_accepted(const StudyOptions& options, const Ledger& ledger) {
+// Throws UsageError if the ledger has no trial of the code of --accept-code, or no `usable` one. Does nothing without
+// the option.
+void check_accept_code(const StudyOptions& options, const Ledger& ledger,
+                       const std::function<bool(const LedgerEntry&)>& usable) {
+  const std::string& code = options.accept_code;
+  if (code.empty()) return;
   const std::vector<std::string> there = ledger.codes();
-  usage_check(std::ranges::find(there, options.accept_code) != there.end(), "--accept-code {}: {} has runs of {}",
-              options.accept_code, ledger.path().string(),
-              there.empty() ? "no code" : fmt::format("{}", fmt::join(there, ", ")));
+  usage_check(std::ranges::find(there, code) != there.end(), "--accept-code {}: {} has only trials of {}", code,
+              ledger.path().string(), there.empty() ? "no code" : fmt::format("{}", fmt::join(there, ", ")));
+  usage_check(std::ranges::any_of(ledger.entries(), [&](const LedgerEntry& e) { return e.code == code && usable(e); }),
+              "--accept-code {}: all its trials in {} have other data or lack an option of this program, so this study "
+              "cannot be resumed, only displayed (--rebuild); for new trials choose another --out",
+              code, ledger.path().string());
 }
 
-// Whose trials count; says what does not.
+// The hashes of the codes whose trials count. Prints damaged lines of the ledger, and trials of other code.
 std::vector<std::string> codes_of(const StudyOptions& options, const Ledger& ledger, const StudyFolder& folder) {
   for (const std::string& line : ledger.damaged())
     note_error(fmt::format(
         "damaged: {}; the line stays, {}\n", line,
-        options.mode() == Mode::rebuild ? "and counts for nothing" : "its run is repeated unless another line has it"));
+        options.mode() == Mode::rebuild ? "but is ignored" : "its trial is repeated unless another line has it"));
   std::vector<std::string> codes{folder.description().facts.code};
   const std::vector<std::string>& accepted = folder.description().accepted_code;
   codes.insert(codes.end(), accepted.begin(), accepted.end());
-  if (!options.accept_code.empty()) {
-    check_accepted(options, ledger);
-    codes.push_back(options.accept_code);
-  }
+  if (!options.accept_code.empty()) codes.push_back(options.accept_code);
   for (const std::string& code : ledger.codes())
     if (std::ranges::find(codes, code) == codes.end()) {
       const auto count = std::ranges::count(ledger.entries(), code, &LedgerEntry::code);
       note_error(fmt::format(
-          "{} of {} computed by other code, {} (this is {}): kept and not used; --accept-code {} uses them\n",
-          plural(static_cast<std::size_t>(count), "run"), ledger.path().string(), code, codes.front(), code));
+          "{} of {} computed by other code, {} (this is {}): kept but not used; --accept-code {} uses them\n",
+          plural(static_cast<std::size_t>(count), "trial"), ledger.path().string(), code, codes.front(), code));
     }
   return codes;
 }
 
-// What the call says before its first trial.
+// Prints notes before the first trial.
 void announce(const StudyDeclaration& study, const ImageSet& images,
               const std::vector<std::string>& claims_not_judged) {
   if (const std::string enlarged = enlargement(images); !enlarged.empty() && !study.cli.typed("--image-size"))
@@ -60,22 +66,7 @@ void announce(const StudyDeclaration& study, const ImageSet& images,
   if (!claims_not_judged.empty())
     note_error(fmt::format(
         "{} not judged in this call: {}{}\n", plural(claims_not_judged.size(), "claim"), claims_not_judged.front(),
-        claims_not_judged.size() > 1 ? fmt::format("; and {} more, in the report", claims_not_judged.size() - 1) : ""));
-}
-
-// --accept-code, before anything is written: throws UsageError where it takes no run of the folder.
-void check_accept_code(const StudyDeclaration& study, const Plan& plan, const DataFacts& data) {
-  const std::string& code = study.options.accept_code;
-  if (code.empty()) return;
-  const Ledger ledger(std::filesystem::path(study.options.out) / Ledger::file_name);
-  check_accepted(study.options, ledger);
-  usage_check(std::ranges::any_of(
-                  ledger.entries(),
-                  [&](const LedgerEntry& e) { return e.code == code && e.key == plan.key_of(e.record.point, data); }),
-              "--accept-code {}: all its runs in {} are of other data, or recorded before an option of this program "
-              "was there: they cannot be gone on "
-              "with, only shown (--rebuild); for new runs choose another --out",
-              code, ledger.path().string());
+        claims_not_judged.size() > 1 ? fmt::format("; the report has {} more", claims_not_judged.size() - 1) : ""));
 }
 
 // Writes the last files and prints the table.
@@ -88,27 +79,28 @@ StudyResults write_and_print(const StudyDeclaration& study, const Plan& plan, co
   return results;
 }
 
-// Says what is not finished, and returns the exit status.
+// Prints how many trials are not finished, and returns the exit status.
 int status_of(const Sweep& sweep, const StudyFolder& folder) {
   const std::size_t all = sweep.size(), finished = sweep.count(Status::ok) + sweep.count(Status::diverged);
   if (interrupted() && finished < all) {
-    note_error(fmt::format("interrupted: {} of {} runs are finished; go on with --resume --out {}\n", finished, all,
-                           folder.path().string()));
+    note_error(fmt::format("interrupted: {} of {} trials are finished; continue with --resume --out {}\n", finished,
+                           all, folder.path().string()));
     return interrupt_status();
   }
   if (const std::size_t hopeless = sweep.count(Status::hopeless); hopeless > 0)
     note_error(
-        fmt::format("{} of {} stopped as hopeless, not finished; --resume without --stop-hopeless goes on with them\n",
-                    hopeless, plural(all, "run")));
+        fmt::format("{} of {} stopped as hopeless, not finished; --resume without --stop-hopeless continues them\n",
+                    hopeless, plural(all, "trial")));
   const std::size_t failed = sweep.count(Status::failed);
   if (failed > 0)
-    note_error(fmt::format("error: {} of {} failed; --resume tries them again\n", failed, plural(all, "run")));
+    note_error(fmt::format("error: {} of {} failed; --resume tries them again\n", failed, plural(all, "trial")));
   return failed > 0 ? 1 : 0;
 }
 
 int rebuild(const StudyDeclaration& study, const Plan& plan) {
   const StudyFolder folder(study.cli, study.options);
   Ledger ledger(folder / Ledger::file_name);
+  check_accept_code(study.options, ledger, [](const LedgerEntry&) { return true; });
   const Sweep sweep(plan, folder.description().facts.data, ledger, codes_of(study.options, ledger, folder),
                     Sweep::Takes::ended);
   const StudyResults results = write_and_print(study, plan, sweep, folder);
@@ -138,11 +130,11 @@ int run_study(const StudyDeclaration& study) {
     StudyFolder::check_beforehand(study.cli, options);
     Ledger none{{}};
     const std::vector<Point> named = Sweep(plan, setup.facts, none, {}, Sweep::Takes::finished).named(),
-                             later = plan.to_follow(named);
+                             later = trials_to_follow(study, named);
     const int jobs = jobs_for(plan, named.size() + later.size());
     write_result(dry_run(environment({}, nullptr), named, later, jobs, setup.facts, study.body) +
                  (plan.is_searched() && !study.best_lr
-                      ? "These are the first runs of each search; the others follow from their results.\n"
+                      ? "These are the first trials of each search; further trials follow from their results.\n"
                       : ""));
     return 0;
   }
@@ -153,7 +145,9 @@ int run_study(const StudyDeclaration& study) {
         [&](const Point& point) { return plan.key_of(point, setup.facts); }, study.body);
   }
 
-  check_accept_code(study, plan, setup.facts);
+  if (!options.accept_code.empty())  // before anything is written
+    check_accept_code(options, Ledger(std::filesystem::path(options.out) / Ledger::file_name),
+                      [&](const LedgerEntry& e) { return e.key == plan.key_of(e.record.point, setup.facts); });
   DataFacts facts = setup.facts;
   const bool plain_glyphs = options.data == "glyphs" && options.train_images == 0 && options.validation_split == 0;
   facts.linear = plain_glyphs ? linear_model_of_glyphs() : linear_model(setup.data);

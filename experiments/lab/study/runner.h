@@ -1,12 +1,12 @@
-// The program of a study: what one call of it does.
+// The program of a study.
 #pragma once
 
 #include "experiments/lab/study/declaration.h"
 
 namespace plumb::lab {
 
-// Runs, resumes, looks at (--dry-run), rebuilds or replays a study whose command line is read. Returns the exit status
-// (Study::run).
+// Runs, resumes, rebuilds or replays a study, or shows its plan (--dry-run), when the command line is read. Returns the
+// exit status (Study::run).
 int run_study(const StudyDeclaration& study);
 
 }  // namespace plumb::lab

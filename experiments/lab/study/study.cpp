@@ -12,7 +12,7 @@
 namespace plumb::lab {
 namespace {
 
-// "--drop-keys" -> "drop_key"
+// The name of the axis of an option: "drop_key" for "--drop-keys".
 std::string axis_name(const std::string& option) {
   std::string name = option.substr(std::min<std::size_t>(option.find_first_not_of('-'), option.size()));
   std::ranges::replace(name, '-', '_');
@@ -21,26 +21,25 @@ std::string axis_name(const std::string& option) {
   return name.ends_with('s') && name.size() > 1 ? name.substr(0, name.size() - 1) : name;
 }
 
-// What can only be wrong in the program itself.
+// Throws Error if the program declares its axes wrongly.
 void check_axes(const StudyDeclaration& study) {
   for (const AxisData& axis : study.axes) {
     const auto same_name = std::ranges::count(study.axes, axis.name, &AxisData::name);
     const bool taken = axis.name == "seed" || axis.name == "status" || axis.name == "step" || axis.name == "seconds";
-    check(same_name == 1 && !taken, "[study] expected axes with names of their own, got {} for {}", axis.name,
-          axis.option);
+    check(same_name == 1 && !taken, "[study] expected unused names of axes, got {} for {}", axis.name, axis.option);
   }
   for (const CliOption& option : study.cli.left_out())
-    check(option.scope() == Scope::trial,
-          "[study] expected axes that stand for no option of the library, or for one that each trial reads, got one "
-          "for {}: "
-          "choose another name, Axis::named()",
-          option.name);
+    check(
+        option.scope() == Scope::trial,
+        "[study] expected an axis that replaces no option of the library, or an option that each trial reads, got one "
+        "for {}: choose another name with Axis::named()",
+        option.name);
   check(std::ranges::any_of(study.axes, [](const AxisData& a) { return !a.declared; }) == (study.next != nullptr),
         "[study] expected search() and searched axes together, got {}",
-        study.next ? "search() alone" : "searched axes alone");
+        study.next ? "only search()" : "only searched axes");
 }
 
-// The default values of an axis of warm-ups keep their share of the steps, as --warmup does.
+// The default values of an axis of warm-ups keep their shares of the steps if --steps changes, as --warmup does.
 void declare_warmups(StudyDeclaration& study) {
   const auto axis = std::ranges::find(study.axes, "warmup", &AxisData::name);
   if (axis == study.axes.end() || !axis->declared || !std::holds_alternative<std::vector<std::int64_t>>(axis->values))
@@ -58,14 +57,14 @@ void declare_warmups(StudyDeclaration& study) {
           s == 0 ? 0 : std::max<std::int64_t>(std::llround(share * static_cast<double>(study.options.steps)), 1);
       if (std::ranges::find(values, scaled) == values.end()) values.push_back(scaled);
     }
-    study.notes.push_back(fmt::format("{} {} of {} steps: by default {} of {}", option.name, fmt::join(values, ","),
-                                      study.options.steps, fmt::join(steps, ","), of_steps));
-    study.cli.explain(option.name,
-                      fmt::format("of the steps as by default: {} of {}", fmt::join(steps, ", "), of_steps));
+    study.notes.push_back(fmt::format("{} {} of {} steps: the defaults are {} of {}", option.name,
+                                      fmt::join(values, ","), study.options.steps, fmt::join(steps, ","), of_steps));
+    study.cli.explain(
+        option.name, fmt::format("the share of the steps of the defaults, {} of {}", fmt::join(steps, ", "), of_steps));
   });
 }
 
-// An axis that has the name of an option of the library sets it in each trial.
+// An axis with the name of an option of the library sets that option in each trial.
 void bind_axes(StudyDeclaration& study) {
   for (const AxisData& axis : study.axes)
     for (const CliOption& option : study.cli.left_out())
@@ -78,7 +77,7 @@ AxisData& Study::add_axis(const std::string& option, const std::string& help, Ax
   data.name = axis_name(option);
   data.option = option;
   plumb::check(std::ranges::find(d_.axes, option, &AxisData::option) == d_.axes.end() && option != "--seeds",
-               "[study] expected axes with options of their own (seeds have --seeds), got a second {}", option);
+               "[study] expected an unused option for an axis (--seeds is for seeds), got a second {}", option);
   AxisData& axis = d_.axes.emplace_back(std::move(data));
   d_.cli.section("Axes");
   axis.declared = std::visit([&](auto& values) { return &d_.cli.option(option, &values, help); }, axis.values);
@@ -89,7 +88,7 @@ AxisData& Study::add_axis(const std::string& option, const std::string& help, Ax
 void Study::output(Output output) {
   plumb::check(output.kind() != Output::Kind::file ||
                    (!is_run_file(output.file()) && output.file().find('/') == std::string::npos),
-               "[study] expected a file of the study's own in its folder, got {}", output.file());
+               "[study] expected an unused file name without folders for an output, got {}", output.file());
   d_.outputs.push_back(std::move(output));
 }
 

@@ -1,5 +1,5 @@
-// An ablation in one file: axes, how one trial is built, what it expects. Command line, data, folder, ledger, resume,
-// side by side, shards, checkpoints, progress, statistics and report are the library's.
+// A study in one file: its axes, the training of one trial, and its claims. The library adds command line, data,
+// folder, ledger, resuming, parallel jobs, shards, checkpoints, progress, statistics and report.
 //
 // clang-format off
 //   int main(int argc, char** argv) {
@@ -25,72 +25,80 @@
 
 namespace plumb::lab {
 
+// A study: it is declared with the functions below, then run() is the whole program.
 class Study {
  public:
-  // The name stands in run.json and decides what --resume takes; the question is what --help and the report say first.
+  // The name is written to run.json, and --resume accepts only folders with the same name. The question is the first
+  // line of --help and of the report.
   Study(std::string name, std::string question, StudyParts parts = {})
       : d_(std::move(name), std::move(question), parts) {}
 
-  // The command line: options of the study's own, presets, examples, rules. Variables outlive the study.
+  // The command line, for the study's own options, presets, examples and rules. Variables of options must outlive the
+  // study.
   Cli& cli() { return d_.cli; }
   // The options that every study has. Their values before run() are the defaults.
   StudyOptions& options() { return d_.options; }
   NetworkOptions& network() { return d_.network; }
   OptimizationOptions& optimization() { return d_.optimization; }
+  // Restricts the values of common options: data sets, number formats, devices, least number of steps.
   void takes(const StudyChoices& choices) { d_.choices = choices; }
-  // How the report compares methods; the number of classes is the data's.
+  // The settings for comparing methods in the report. The number of classes is set from the data.
   Judging& judging() { return d_.judging; }
 
-  // An axis over values of int, std::int64_t, double or std::string. Its name is its option's without dashes and the
-  // plural s. An option of the library that has its name ("--dim" for "--dims") makes room for it. The seed is an axis
-  // of every study, the last. One of learning rates (double) that is named "lr" brings the option --best-lr, which
-  // compares train_loss.
+  // Declares an axis with values of int, std::int64_t, double or std::string, and its option. The name of the axis is
+  // the name of the option without dashes and the plural s. It replaces an option of the library with the name of the
+  // axis
+  // ("--dim" for "--dims"). The seed is the last axis of every study. An axis of double named "lr" adds the option
+  // --best-lr, which compares train_loss. Throws Error for a second axis with the same option.
   template <AxisType T>
   Axis<T> axis(const std::string& option, std::vector<T> values, const std::string& help);
-  // An axis whose values search() names.
+  // Declares an axis whose values come from search().
   template <AxisType T>
   Axis<T> searched(const std::string& name);
+  // Sets the function that names the next trials of a search.
   void search(NextPoints next) { d_.next = std::move(next); }
-  // Which combinations of the axes' values are run, each without seed, without searched axes and, with --best-lr,
-  // without "lr"; all if not given.
+  // Restricts the study to the combinations of values for which `wanted` returns true. The points have no seed, no
+  // searched axes and, with --best-lr, no "lr".
   void only(std::function<bool(const Point&)> wanted) { d_.wanted = std::move(wanted); }
-  // Runs when the training images are there and before anything is made: throws UsageError where options do not suit
-  // them.
+  // Sets a function that is called with the training images before any file is made. It throws UsageError if the
+  // options do not suit the images.
   void check(std::function<void(const ImageSet&)> f) { d_.check = std::move(f); }
 
-  // An expectation about the trials, stated before they run. It is checked when the study starts (axes, values:
-  // claim_check.h). A trial that it is about, and that ends ok without the value, ends the study; a body that has no
-  // number for it measures `unknown`.
+  // Adds a claim about the trials, stated before they run. Its axes and values are checked when the study starts
+  // (stats/claim_check.h). If a trial of the claim ends ok without measuring the value, the study ends with an error; a
+  // body that has no number for the value measures `unknown`.
   void claim(const std::string& text, const std::string& source, const Comparison& comparison) {
     d_.claims.push_back({text, source, comparison});
   }
-  // A level of a value that charts and the table "Beside what is known" have, such as the optimum of a task; chance and
-  // a linear model on the pixels are there for trainings on labelled images.
+  // Adds a reference level of a value, such as the optimum of a task, for charts and the table "Known levels". Studies
+  // on labelled images always have the levels of chance and of a linear model on the pixels.
   void reference(const std::string& value, double level, const std::string& name) {
     d_.references.push_back({value, level, name});
   }
-  // A figure from a paper, shown beside what the trials at `where` give; `source` with where it was read.
+  // Adds a published result, which is shown next to the results of the trials at `where`. `source` says where it was
+  // published.
   void published(const Point& where, const std::string& value, const std::string& figure, const std::string& source) {
     d_.published.push_back({where, value, figure, source});
   }
-  // A section, a file or a display of the study's own, made from its results. Sections come in the order of the calls,
-  // what was published last.
+  // Adds a section, a file or a display that is made from the results. Sections appear in the order of the calls, and
+  // the published results come last. Throws Error if the file has the name of a file of every study.
   //   study.output([](const lab::StudyResults& r) { return lab::Section{...}; });
   //   study.output({"layers.csv", lab::layers_csv});
   void output(Output output);
 
-  // Values that come first in results.csv, in this order ("seconds" may be among them), and in the table at the end.
+  // Sets the values that come first in results.csv, in this order ("seconds" may be among them).
   void columns(std::vector<std::string> names) { d_.columns = std::move(names); }
+  // Sets the values in the table on the terminal.
   void show(std::vector<std::string> names) { d_.show = std::move(names); }
-  // The report's title is followed by "on" and the name of the data.
+  // Sets the title of the report. It is followed by "on" and the name of the data.
   void title(std::string text) { d_.title = std::move(text); }
 
-  // The whole program. `body` makes and trains one trial; with --jobs above 1 it runs in several threads at once.
-  // Returns the exit status: 0 when every trial reached a verdict (divergence is one), 1 for what went wrong at run
-  // time, 2 for what is wrong on the command line, 130 and 143 after an interrupt.
+  // Runs the whole program. `body` builds and trains one trial; with --jobs above 1 it is called in several threads at
+  // once. Returns the exit status: 0 if no trial failed (a divergence is no failure), 1 for an error at run time, 2 for
+  // an error on the command line, 130 or 143 after an interrupt.
   int run(int argc, const char* const* argv, std::function<void(Trial&)> body);
 
-  // The names of before, for one version.
+  // Former names, kept for one version.
   template <class F>
   [[deprecated("output(make)")]] void section(F make) {
     output(Output(std::move(make)));

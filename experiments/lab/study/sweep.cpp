@@ -17,9 +17,8 @@
 namespace plumb::lab {
 namespace {
 
-constexpr double write_every = 5,
-                 writing_share =
-                     0.05;  // seconds between two writings of the tables, and their share of the time at most
+// The least number of seconds between two updates of the files, and the largest share of time that updates may take.
+constexpr double write_every = 5, writing_share = 0.05;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -50,7 +49,7 @@ void Sweep::ask(Unit& unit) {
       Search search{.point = unit.point, .so_far = {}, .round = unit.round};
       for (const Named& a : unit.trials) {
         if (takes_ == Takes::finished && a.record->status == Status::failed) {
-          unit.over = true;  // no way to go on from, until --resume has tried it again
+          unit.over = true;  // the search cannot continue until --resume has run the trial again
           return;
         }
         search.so_far.push_back(&*a.record);
@@ -66,7 +65,7 @@ void Sweep::ask(Unit& unit) {
       for (const std::int64_t seed : one ? std::vector{point.get<std::int64_t>("seed")} : unit.seeds) {
         Named trial{.point = plan_.point_of(unit.point, point.without("seed"), seed), .key = {}};
         check(std::ranges::find(unit.trials, trial.point, &Named::point) == unit.trials.end(),
-              "[search] expected points that are new, got {} again", trial.point.label());
+              "[search] expected new points, got {} again", trial.point.label());
         trial.key = plan_.key_of(trial.point, data_);
         for (const std::string& code : codes_) {
           const LedgerEntry* entry = trial.record ? nullptr : ledger_.find(trial.key, code);
@@ -154,7 +153,7 @@ void Sweep::run(const TrialEnvironment& environment, Progress& progress, const C
       a.slot = progress.add({a.point.label(), plan_.cost_of(a.point)});
       if (a.record) progress.skip(a.slot);
     }
-  // Each job at least one thread, the first some more where they do not come out even.
+  // Each job has at least one thread. The first jobs have one more if the threads do not divide evenly.
   std::size_t missing = 0;
   each([&](const Named& a) { missing += !a.record; });
   const int jobs = jobs_for(plan_, missing);
@@ -168,7 +167,7 @@ void Sweep::run(const TrialEnvironment& environment, Progress& progress, const C
         workers.emplace_back([&, share = std::max(1, threads / jobs + (job < threads % jobs ? 1 : 0))] {
           work(environment, share, calls);
         });
-    } catch (const std::system_error&) {  // the system gives no more threads: those that there are do it
+    } catch (const std::system_error&) {  // no more threads available: continue with those that started
       if (workers.empty()) work(environment, 0, calls);
     }
     for (std::thread& worker : workers) worker.join();
@@ -193,11 +192,11 @@ Sweep::Named* Sweep::take() {
       over = over && unit.over;
     }
     if (over) return nullptr;
-    changed_.wait(lock);  // for a search to name its next trials
+    changed_.wait(lock);  // until a search names its next trials
   }
 }
 
-// `threads` of this worker's own; 0: those of the process.
+// Runs trials until none is left. `threads` is the worker's number of threads; 0 means those of the process.
 void Sweep::work(const TrialEnvironment& environment, int threads, const Calls& calls) {
   try {
     std::optional<ThreadShare> share;
@@ -214,7 +213,7 @@ void Sweep::work(const TrialEnvironment& environment, int threads, const Calls& 
           written_ < 0 || start - written_ >= std::max(write_every, writing_took_ / writing_share)) {
         try {
           calls.changed();
-        } catch (const std::exception& e) {  // the ledger is what counts, and at the end they are written again
+        } catch (const std::exception& e) {  // not fatal: the ledger has all results, and the end writes files again
           progress_->note(fmt::format("tables not written: {}", e.what()));
         }
         written_ = now();

@@ -1,4 +1,4 @@
-// The trials of a study: which there are, which are finished, and running the others, side by side if asked.
+// The sweep of a study: its named trials, their results in the ledger, and the jobs that run the missing ones.
 #pragma once
 
 #include <condition_variable>
@@ -19,49 +19,50 @@ namespace plumb::lab {
 
 class Progress;
 
-// How many of so many trials run side by side: no more than there are, unless searches name further ones.
+// The number of jobs for n trials to run: min(n, --jobs) but at least 1, or --jobs if searches may name further trials.
 int jobs_for(const Plan& plan, std::size_t trials);
 
+// The trials of a study, with the results of those that have ended.
 class Sweep {
  public:
-  // Which of the ledger's trials count: those that nobody would run again, or, for tables alone, all that ended.
+  // Which trials of the ledger count: only finished ones, which need not run again, or (for tables) all that ended.
   enum class Takes { finished, ended };
-  // Names the trials, and takes those of the ledger that one of these codes has computed.
+  // Names the trials, and takes their results from the ledger if one of `codes` has computed them.
   Sweep(const Plan& plan, const DataFacts& data, Ledger& ledger, std::vector<std::string> codes, Takes takes);
 
-  std::vector<Record> records() const;  // of all that ended, in the order of --dry-run
-  std::vector<Point> named() const;
-  std::size_t size() const;                // named
-  std::size_t count(Status status) const;  // ended so
-  std::vector<std::string> codes() const;  // that computed what ended, each once
-  std::vector<std::string> machines() const;
-  // Trials of the ledger, finished by one of the codes, that are not among those named.
+  std::vector<Record> records() const;        // of all trials that ended, in the order of --dry-run
+  std::vector<Point> named() const;           // points of all named trials
+  std::size_t size() const;                   // number of named trials
+  std::size_t count(Status status) const;     // number of trials that ended with this status
+  std::vector<std::string> codes() const;     // hashes of the codes that computed the ended trials, each once
+  std::vector<std::string> machines() const;  // machines that computed the ended trials, each once
+  // The number of trials in the ledger that one of the codes has finished, but that are not named here.
   std::size_t elsewhere() const;
 
-  // What a sweep asks of its study, in any thread; all but the body by one thread at a time.
+  // Functions of the study. The body is called in several threads at once, the others by one thread at a time.
   struct Calls {
     const std::function<void(Trial&)>& body;
-    std::function<std::vector<std::string>(const Record&)>
-        shown;                                 // the values that the progress shows of a trial that ended
-    std::function<void(const Record&)> ended;  // after each trial; may throw
-    std::function<void()> changed;             // now and then, when there are new records
+    // Returns the names of the values that the progress line of an ended trial shows.
+    std::function<std::vector<std::string>(const Record&)> shown;
+    std::function<void(const Record&)> ended;  // called after each trial; may throw
+    std::function<void()> changed;             // called from time to time when there are new records
   };
-  // Runs what is missing, until all ended or an interrupt came. What a body threw that is not its trial's failure
-  // leaves here, when all threads have stopped.
+  // Runs the missing trials until all have ended or an interrupt arrives. If a function throws an error that is not the
+  // failure of a trial, run() throws it when all threads have stopped.
   void run(const TrialEnvironment& environment, Progress& progress, const Calls& calls);
 
  private:
   struct Named {
     Point point;
     std::string key;
-    std::size_t slot = 0;  // in the progress
+    std::size_t slot = 0;  // index in the progress
     bool begun = false;
     std::optional<Record> record = {};
-    std::string code = {}, machine = {};  // of the record
+    std::string code = {}, machine = {};  // that computed the record
   };
-  // Trials that are named together: all of a search, or a single one.
+  // Trials that are named together: all trials of a search, or a single trial.
   struct Unit {
-    Point point;  // on the grid
+    Point point;  // of the grid
     std::vector<std::int64_t> seeds;
     std::deque<Named> trials = {};  // a deque keeps references valid
     int round = 0;
@@ -69,8 +70,8 @@ class Sweep {
   };
 
   template <class F>
-  void each(F&& f) const;  // named trial, in the order of --dry-run
-  void ask(Unit& unit);    // for what is next, as long as all is there
+  void each(F&& f) const;  // calls f for each named trial, in the order of --dry-run
+  void ask(Unit& unit);    // names the next trials of the unit if all earlier ones have ended
   Named* take();
   void work(const TrialEnvironment& environment, int threads, const Calls& calls);
   void finish(Named& trial, TrialState& run, const Calls& calls);
@@ -80,8 +81,9 @@ class Sweep {
   Ledger& ledger_;
   std::vector<std::string> codes_;
   Takes takes_;
-  bool by_point_ =
-      false;  // tables of a ledger whose keys are of other programs than this: its trials are found by where they are
+  // Whether trials are looked up in the ledger by point instead of key. Only tables do so, of ledgers from a program
+  // whose keys differ.
+  bool by_point_ = false;
   std::deque<Unit> units_;
 
   Progress* progress_ = nullptr;

@@ -8,6 +8,7 @@
 #include "experiments/lab/report/input.h"
 #include "experiments/lab/report/parts.h"
 #include "experiments/lab/report/report.h"
+#include "tests/lab/stats/trial_result.h"
 #include "tests/support/catch.h"
 
 using namespace plumb::lab;
@@ -16,20 +17,15 @@ using namespace plumb::test;
 namespace {
 
 TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss) {
-  return {.method = gate, .depth = depth, .lr = 1e-3, .seed = seed, .steps = 4, .train_loss = loss};
+  return trial_of(gate, depth, seed, {{"train_loss", loss}});
 }
 
 TrialResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed) {
-  return {.method = gate,
-          .depth = depth,
-          .lr = 1e-3,
-          .seed = seed,
-          .status = Status::diverged,
-          .steps = 3,
-          .diverged_at = 3};
+  return plumb::test::dead(gate, depth, seed, 3);
 }
 
-// a trains at both depths and is the control, b at the smaller, c loses one seed of three, d all.
+// Method a is the control and trains at both depths, b trains only at depth 6, c loses one of its three seeds at depth
+// 48, and d loses all of them.
 std::vector<TrialResult> trials() {
   std::vector<TrialResult> all;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
@@ -48,7 +44,7 @@ std::vector<Condition> judged(const std::string& control = "a") {
   return conditions(trials(), {.classes = 10, .control = control});
 }
 
-// The report of trials that are judged.
+// The report with verdicts on its trials.
 Report render(ReportInput input) {
   input.conditions = conditions(input.trials, input.judging);
   return render_report(input);
@@ -56,7 +52,7 @@ Report render(ReportInput input) {
 
 }  // namespace
 
-TEST_CASE("rankings: the deepest first, lost seeds below all others, with what is known beside the control") {
+TEST_CASE("rankings begin with the deepest condition and put methods with lost seeds last") {
   const std::vector<DotPlot> plots = rankings(judged(), 10);
   REQUIRE(plots.size() == 2);
   CHECK(plots[0].title == "Depth 48");
@@ -65,14 +61,14 @@ TEST_CASE("rankings: the deepest first, lost seeds below all others, with what i
   const auto row = [&](std::size_t i) { return fmt::format("{}: {}", plots[0].rows[i].name, plots[0].rows[i].note); };
   CHECK(row(0) == "a: control");
   CHECK(row(1) == "b: near chance");
-  CHECK(row(2) == "c: 1 of 3 diverged");  // though its mean is the lowest
+  CHECK(row(2) == "c: 1 of 3 diverged");  // ranked third, although its mean is the lowest
   CHECK(row(3) == "d: 3 of 3 diverged");
   CHECK(plots[0].rows[0].singles == std::vector<double>{0.4, 0.39, 0.38});
   CHECK(plots[0].rows[0].dot.low < 0.39);
   CHECK(plots[0].rows[1].quiet);
   CHECK(std::isnan(plots[0].rows[3].dot.x));
   CHECK(plots[1].rows[0].name == "b");
-  CHECK(plots[1].rows[0].note == "no verdict");  // three seeds
+  CHECK(plots[1].rows[0].note == "no verdict");  // three seeds are too few
   std::vector<TrialResult> many;
   for (std::uint64_t seed = 0; seed < 6; ++seed)
     for (const auto& [gate, loss] : {std::pair("a", 1.0), {"b", 0.5}, {"e", 1.5}})
@@ -85,7 +81,7 @@ TEST_CASE("rankings: the deepest first, lost seeds below all others, with what i
   CHECK(rankings(conditions({trial("a", 6, 0, 1)}, {.classes = 10}), 10).empty());
 }
 
-TEST_CASE("the overview: methods by depths, in the order of the deepest, stronger the farther from chance") {
+TEST_CASE("the overview has methods by depth, sorted by the deepest, with stronger colours far from chance") {
   const std::optional<HeatMap> map = overview(judged(), 10);
   REQUIRE(map);
   CHECK(map->rows == std::vector<std::string>{"a", "b", "c", "d"});
@@ -103,18 +99,19 @@ TEST_CASE("the overview: methods by depths, in the order of the deepest, stronge
   CHECK_FALSE(overview(conditions({trial("a", 6, 0, 1), trial("a", 48, 0, 1)}, {.classes = 10}), 10));  // one method
 }
 
-TEST_CASE("axes of losses show the data: near chance they do not begin at zero") {
+TEST_CASE("the axis of losses does not begin at zero if all losses are near chance") {
   ReportInput input{
       .title = "t", .judging = {.classes = 10}, .trials = {trial("a", 6, 0, 2.31), trial("b", 6, 0, 2.30)}};
   for (const TrialResult& a : input.trials)
     for (std::int64_t step = 0; step < 4; ++step)
-      input.losses.push_back({a.method, 6, a.lr, 0, step, *a.train_loss + 0.001 * static_cast<double>(step)});
+      input.losses.push_back(
+          {a.method, 6, a.lr(), 0, step, *a.value("train_loss") + 0.001 * static_cast<double>(step)});
   const Plot plot = loss_plots(input)[0];
   CHECK(*plot.y.low > 2.29);
   CHECK(*plot.y.high < 2.33);
 }
 
-TEST_CASE("gates over training: geometric means over blocks and branches, from three steps on") {
+TEST_CASE("gate factors over training are geometric means and need three logged steps") {
   ReportInput input{.title = "t", .judging = {.classes = 10}, .trials = {trial("a", 6, 0, 1), trial("b", 6, 0, 1)}};
   for (std::int64_t step : {0, 10, 20})
     for (std::int64_t block : {0, 1}) {
@@ -131,8 +128,7 @@ TEST_CASE("gates over training: geometric means over blocks and branches, from t
   CHECK(gate_step_plots(input).empty());
 }
 
-TEST_CASE(
-    "figures beside a report: a picture that stands alone and a table of what it shows, each under a name of its own") {
+TEST_CASE("each figure of a report has its own name, a standalone picture and a table of its data") {
   ReportInput input{.title = "t", .judging = {.classes = 10, .control = "a"}, .trials = trials()};
   const Report report = render(input);
   std::vector<std::string> ids;
@@ -153,13 +149,13 @@ TEST_CASE(
   CHECK(slug("loss depth 24, lr 0.003") == "loss-depth-24-lr-0-003");
 }
 
-TEST_CASE("several rates: two heads a column, rows by the best of the deepest, and only the deepest ranked") {
+TEST_CASE("with several learning rates a column has two heads and only the largest depth is ranked") {
   std::vector<TrialResult> all;
   for (const double rate : {1e-3, 3e-3})
     for (const std::int64_t depth : {6, 48})
       for (const auto& [gate, loss] : {std::pair("a", 1.0), {"b", 2.0}}) {
         all.push_back(trial(gate, depth, 0, gate[0] == 'b' && rate > 2e-3 && depth == 48 ? 0.01 : loss));
-        all.back().lr = rate;
+        all.back().point.set("lr", rate);
       }
   const std::vector<Condition> judged_conditions = conditions(all, {.classes = 10});
   const HeatMap map = overview(judged_conditions, 10).value();
@@ -172,7 +168,7 @@ TEST_CASE("several rates: two heads a column, rows by the best of the deepest, a
   CHECK(plots[1].title == "Depth 48, lr 0.001");
 }
 
-TEST_CASE("a heat map never cuts a number: where there is no room for all, colour and hover say it") {
+TEST_CASE("a heat map never cuts a number and leaves all numbers out if one has no room") {
   HeatMap map{.id = "m", .rows = {"a"}};
   for (int i = 0; i < 4; ++i)
     map.columns.push_back({std::to_string(i), ""}), map.cells.push_back({.text = "0.1234", .title = "all of it"});
@@ -184,13 +180,13 @@ TEST_CASE("a heat map never cuts a number: where there is no room for all, colou
   CHECK_THAT(error_of([&] { render_svg(map); }), contains("expected 1 x 30 cells, got 29"));
 }
 
-TEST_CASE("a ranking shows where the values are: chance far off is named, one huge mean stays at the frame") {
+TEST_CASE("a ranking names a chance level beyond the frame and keeps a huge mean at the frame") {
   DotPlot plot{.id = "p",
                .x = {.title = "training loss"},
                .rows = {{.name = "a", .dot = {.x = 0.05}}, {.name = "b", .dot = {.x = 0.1}}}};
   plot.rules = {{2.303, "chance"}};
   CHECK_THAT(render_svg(plot), contains("chance (beyond the frame)"));
-  const auto at = [&](int row) {  // of the dot of a row
+  const auto at = [&](int row) {  // x of the dot of a row
     const std::string svg = render_svg(plot);
     std::size_t i = 0;
     for (int k = 0; k <= row; ++k) i = svg.find("<circle cx=\"", i + 1);
@@ -204,8 +200,8 @@ TEST_CASE("a ranking shows where the values are: chance far off is named, one hu
   CHECK(at(1) - at(0) > 50);
 }
 
-TEST_CASE("a study without training losses is not judged by them") {
-  TrialResult accurate{.method = "a", .depth = 6, .seed = 0, .steps = 4, .val_accuracy = 0.5};
+TEST_CASE("a study without training losses has no verdicts") {
+  const TrialResult accurate = trial_of("a", 6, 0, {{"val_accuracy", 0.5}});
   CHECK_FALSE(has_training_losses({accurate, dead("a", 6, 1)}));
   CHECK(has_training_losses({dead("a", 6, 1)}));
   CHECK(has_training_losses({accurate, trial("a", 6, 1, 1.0)}));

@@ -8,32 +8,16 @@
 #include "experiments/lab/report/input.h"
 #include "experiments/lab/report/parts.h"
 #include "experiments/lab/stats/groups.h"
+#include "tests/lab/stats/trial_result.h"
 #include "tests/support/catch.h"
 
 using namespace plumb::lab;
-using plumb::test::contains;
+using namespace plumb::test;
 
 namespace {
 
 TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss, double lr = 1e-3) {
-  return {.method = gate,
-          .depth = depth,
-          .lr = lr,
-          .seed = seed,
-          .steps = 4,
-          .train_loss = loss,
-          .val_loss = loss + 0.1,
-          .val_accuracy = 0.5};
-}
-
-TrialResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed, std::int64_t step) {
-  return {.method = gate,
-          .depth = depth,
-          .lr = 1e-3,
-          .seed = seed,
-          .status = Status::diverged,
-          .steps = step,
-          .diverged_at = step};
+  return trial_of(gate, depth, seed, {{"train_loss", loss}, {"val_loss", loss + 0.1}, {"val_accuracy", 0.5}}, lr);
 }
 
 ReportInput input_of(std::vector<TrialResult> trials) {
@@ -44,17 +28,17 @@ ReportInput input_of(std::vector<TrialResult> trials) {
   for (const TrialResult& a : input.trials) {
     for (std::int64_t step = 0; step < 4; ++step)
       input.losses.push_back({.method = a.method,
-                              .depth = a.depth,
-                              .lr = a.lr,
-                              .seed = a.seed,
+                              .depth = a.depth(),
+                              .lr = a.lr(),
+                              .seed = a.seed(),
                               .step = step,
-                              .loss = a.diverged_at == step ? std::nan("") : 2.3 - 0.1 * static_cast<double>(step)});
+                              .loss = a.diverged_at() == step ? std::nan("") : 2.3 - 0.1 * static_cast<double>(step)});
     for (const char* branch : {"attn", "mlp"})
-      for (std::int64_t block = 0; block < a.depth; ++block)
+      for (std::int64_t block = 0; block < a.depth(); ++block)
         input.layers.push_back({.method = a.method,
-                                .depth = a.depth,
-                                .lr = a.lr,
-                                .seed = a.seed,
+                                .depth = a.depth(),
+                                .lr = a.lr(),
+                                .seed = a.seed(),
                                 .step = 3,
                                 .block = block,
                                 .branch = branch,
@@ -70,8 +54,8 @@ std::size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-// Tags that are opened and not closed in order; empty for well-formed markup. Void elements and the doctype stand
-// alone.
+// The first tag that is not opened and closed in order; empty for well-formed markup. Void elements and the doctype
+// have no closing tag.
 std::string first_unbalanced(const std::string& html) {
   std::vector<std::string> open;
   for (std::size_t i = html.find('<'); i != std::string::npos; i = html.find('<', i + 1)) {
@@ -88,7 +72,7 @@ std::string first_unbalanced(const std::string& html) {
   return open.empty() ? "" : open.back();
 }
 
-// The report of trials that are judged.
+// The report with verdicts on its trials.
 Report render(ReportInput input) {
   input.conditions = conditions(input.trials, input.judging);
   return render_report(input);
@@ -96,7 +80,7 @@ Report render(ReportInput input) {
 
 }  // namespace
 
-TEST_CASE("outcomes in words") {
+TEST_CASE("the outcome of a group in words") {
   const auto words = [](const std::vector<TrialResult>& trials) { return outcome(group_trials(trials).front()); };
   CHECK(words({trial("a", 6, 0, 1)}) == "ok");
   CHECK(words({dead("a", 6, 0, 37)}) == "diverged at step 37");
@@ -127,7 +111,7 @@ TEST_CASE("a report is one self-contained, well-formed, escaped page") {
     CHECK(ids.insert(html.substr(i, html.find('"', i + 5) - i)).second);
 }
 
-TEST_CASE("the table has intervals only where there are seeds enough") {
+TEST_CASE("the table has intervals only for groups with several seeds") {
   const auto table = [](const std::vector<TrialResult>& trials) {
     return html_table(groups_by_depth(trials), {.judging = {.classes = 10}});
   };
@@ -142,11 +126,11 @@ TEST_CASE("the table has intervals only where there are seeds enough") {
   CHECK_THAT(table({trial("a", 6, 0, 2.3)}), contains("<td class=\"num\">10.0</td><td>ln 10 = 2.303</td>"));
 }
 
-TEST_CASE("small losses keep their digits") {
+TEST_CASE("small losses are shown with more decimals") {
   CHECK_THAT(results_table({trial("a", 6, 0, 0.00123)}, 0, false), contains(" 0.0012 "));
 }
 
-TEST_CASE("loss curves: a mean with a band over the ok seeds, thin lines for the diverged") {
+TEST_CASE("loss curves have a mean with a band over the ok seeds and thin lines for diverged seeds") {
   const std::vector<Plot> plots =
       loss_plots(input_of({trial("a", 6, 0, 1), trial("a", 6, 1, 1), dead("a", 6, 2, 2), trial("b", 12, 0, 1)}));
   REQUIRE(plots.size() == 2);
@@ -173,7 +157,7 @@ TEST_CASE("an exploding trial does not flatten the loss curves") {
   CHECK(*loss_plots(input)[0].x.high == 4);
 }
 
-TEST_CASE("long runs are averaged over consecutive steps") {
+TEST_CASE("loss curves of long trials are means of consecutive steps") {
   ReportInput input{.title = "t", .judging = {.classes = 10}, .trials = {trial("a", 6, 0, 1)}};
   for (std::int64_t step = 0; step < 1000; ++step)
     input.losses.push_back(
@@ -228,7 +212,7 @@ TEST_CASE("layer plots take the last logged step and the geometric mean over see
   CHECK(gates[0].series[0].points[0].y == Approx(0.5));
 }
 
-TEST_CASE("sections of layers are left out without layers, and an empty study is a page") {
+TEST_CASE("sections about layers need layer statistics and an empty study still gives a page") {
   ReportInput input = input_of({trial("a", 3, 0, 1)});
   CHECK_THAT(render(input).html, contains("<h2>Branch against stream</h2>"));
   CHECK(render(input).html.find("<h2>Gates</h2>") == std::string::npos);
@@ -239,7 +223,7 @@ TEST_CASE("sections of layers are left out without layers, and an empty study is
   CHECK_THAT(empty, contains("No trial has ended yet."));
 }
 
-TEST_CASE("a study of five hundred trials, and one in which all diverged") {
+TEST_CASE("reports of five hundred trials and of a study in which all trials diverged are well-formed") {
   std::vector<TrialResult> many, all_dead;
   for (int gate = 0; gate < 25; ++gate)
     for (std::int64_t depth : {2, 3, 4, 5})
@@ -279,17 +263,17 @@ TEST_CASE("the terminal table is aligned and at most a hundred columns wide") {
   CHECK(text.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("the terminal table says it in words when there is one seed, and colours only when asked") {
+TEST_CASE("the terminal table says that one seed has no interval and has colours only on request") {
   const std::string text = results_table({trial("pre", 6, 0, 1), dead("fixup", 6, 0, 49)}, 10, false);
   CHECK(text ==
         "gate   depth     lr  train loss  val acc  status\n"
         "pre        6  0.001       1.000   50.0 %  ok\n"
         "fixup      6  0.001           –        –  diverged at step 49\n"
-        "One seed a trial (n = 1): no intervals.\n");
+        "One seed for each line (n = 1): no intervals.\n");
   CHECK_THAT(results_table({dead("fixup", 6, 0, 49)}, 10, true), contains("\x1b[31mdiverged at step 49\x1b[0m"));
 }
 
-TEST_CASE("the terminal says near chance where the report does") {
+TEST_CASE("the terminal table and the report mark the same methods as near chance") {
   const std::vector<TrialResult> trials{trial("pre", 6, 0, 1), trial("post", 6, 0, 2.3), trial("rezero", 6, 0, 2.29),
                                         dead("rezero", 6, 1, 49)};
   CHECK(results_table(trials, 10, false) ==
@@ -297,7 +281,7 @@ TEST_CASE("the terminal says near chance where the report does") {
         "pre         6  0.001       1.000   50.0 %  ok\n"
         "post        6  0.001       2.300   50.0 %  near chance\n"
         "rezero      6  0.001       2.290   50.0 %  near chance; 1 of 2 diverged at \u2026\n"
-        "One seed a trial (n = 1): no intervals.\n"
+        "One seed for each line (n = 1): no intervals.\n"
         "near chance: mean training loss at or above 95 % of ln 10 = 2.303.\n");
   CHECK_THAT(results_table(trials, 10, true), contains("\x1b[33mnear chance\x1b[0m") && contains("\x1b[32mok\x1b[0m"));
   CHECK_THAT(results_table(trials, 0, false), !contains("chance"));
@@ -309,7 +293,7 @@ TEST_CASE("the terminal says near chance where the report does") {
                        contains(">near chance; 1 of 2 diverged at step 49; median survival 49 steps"));
 }
 
-TEST_CASE("report: a study without depths has no column of them") {
+TEST_CASE("the report of a study without depths has no column of depths") {
   const auto html_at = [](std::int64_t depth) {
     std::vector<TrialResult> trials;
     for (const std::uint64_t seed : {0, 1, 2})

@@ -13,7 +13,7 @@ using namespace plumb::test;
 
 namespace {
 
-// Reads what it is given from the front.
+// Reads a text piece by piece from its beginning.
 struct Bytes {
   std::string_view rest;
 
@@ -42,7 +42,7 @@ struct Bytes {
 
 std::uint32_t unmasked(std::uint32_t crc) { return std::rotl(crc - 0xa282ead8u, 15); }
 
-// The events of a file: (step, tag) -> value; its first record is the version.
+// The scalars of a file by step and tag. The first record of the file is its version.
 std::map<std::pair<std::uint64_t, std::string>, float> scalars_of(const std::string& file) {
   std::map<std::pair<std::uint64_t, std::string>, float> found;
   Bytes in{file};
@@ -90,13 +90,13 @@ Record a_record() {
 
 }  // namespace
 
-TEST_CASE("CRC-32C of the vectors of RFC 3720") {
+TEST_CASE("CRC-32C of the test vectors of RFC 3720") {
   CHECK(crc32c("123456789") == 0xe3069283u);
   CHECK(crc32c(std::string(32, '\0')) == 0x8a9136aau);
   CHECK(crc32c(std::string(32, '\xff')) == 0x62a8ab43u);
 }
 
-TEST_CASE("event files hold what a trial logged and what was measured at its end") {
+TEST_CASE("event files hold the logged values and the final values of a trial") {
   const auto scalars = scalars_of(event_file(a_record()));
   REQUIRE(scalars.size() == 4);
   CHECK(scalars.at({0, "loss"}) == 2.5f);
@@ -105,7 +105,7 @@ TEST_CASE("event files hold what a trial logged and what was measured at its end
   CHECK(scalars.at({300, "final/train_loss"}) == 0.25f);
 }
 
-TEST_CASE("event files of a sweep: one folder a trial, written once, and again at the end") {
+TEST_CASE("each trial has its own folder of event files that are rewritten only on request") {
   const TemporaryFolder folder;
   const std::vector<Record> records{a_record()};
   write_event_files(folder.path(), records, false);

@@ -18,7 +18,7 @@ const Comparison comparison = lower("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}
 }  // namespace
 
 TEST_CASE("a claim is judged pair by pair") {
-  // Seeds differ far more than the two values do.
+  // The seeds differ far more than the two values of epsilon do.
   std::vector<Record> trials;
   for (std::int64_t seed = 0; seed < 4; ++seed) {
     trials.push_back(trial(0, 6, seed, 10.0 * static_cast<double>(seed)));
@@ -26,20 +26,23 @@ TEST_CASE("a claim is judged pair by pair") {
   }
   const ClaimResult agree = judge(comparison, trials);
   CHECK(agree.verdict == Verdict::agree);
-  CHECK_THAT(agree.why(), contains("lower by 1.15, 95 % interval ") && contains(" 4 pairs"));
+  CHECK(agree.difference.mean == Approx(-1.15));
+  CHECK(agree.difference.n == 4);
   const ClaimResult disagree = judge(higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}).at({{"depth", 6}}), trials);
   CHECK(disagree.verdict == Verdict::disagree);
   CHECK(judge(comparison.at({{"depth", 12}}), trials).verdict == Verdict::undecided);
-  CHECK_THAT(judge(comparison.at({{"depth", 12}}), trials).why(), contains("no pairs"));
+  CHECK(judge(comparison.at({{"depth", 12}}), trials).difference.n == 0);
   trials[1].values[0].second = 30;
   CHECK(judge(comparison, trials).verdict == Verdict::undecided);
 }
 
-TEST_CASE("a claim needs pairs: one is none, and divergence decides only where enough say the same") {
-  CHECK(judge(comparison, {trial(0, 6, 0, 2), trial(0.1, 6, 0, 1)}).verdict == Verdict::undecided);
-  CHECK_THAT(judge(comparison, {trial(0, 6, 0, 2), trial(0.1, 6, 0, 1)}).why(), contains("lower by 1 in one pair"));
-  CHECK(judge(comparison, {trial(0, 6, 0, 2), trial(0.1, 6, 1, 1)}).verdict ==
-        Verdict::undecided);  // of different seeds
+TEST_CASE("one pair decides no claim and divergence decides only in enough pairs") {
+  const ClaimResult one = judge(comparison, {trial(0, 6, 0, 2), trial(0.1, 6, 0, 1)});
+  CHECK(one.verdict == Verdict::undecided);
+  CHECK(one.difference.n == 1);
+  CHECK(one.difference.mean == Approx(-1));
+  // Trials of different seeds are no pair.
+  CHECK(judge(comparison, {trial(0, 6, 0, 2), trial(0.1, 6, 1, 1)}).difference.n == 0);
   const auto pairs = [](int n, Status at_zero, Status at_tenth) {
     std::vector<Record> trials;
     for (int seed = 0; seed < n; ++seed) {
@@ -51,21 +54,19 @@ TEST_CASE("a claim needs pairs: one is none, and divergence decides only where e
   CHECK(judge(comparison, pairs(6, Status::diverged, Status::ok)).verdict == Verdict::agree);
   CHECK(judge(comparison, pairs(6, Status::ok, Status::diverged)).verdict == Verdict::disagree);
   CHECK(judge(comparison, pairs(5, Status::diverged, Status::ok)).verdict == Verdict::undecided);
-  CHECK_THAT(judge(comparison, pairs(5, Status::diverged, Status::ok)).why(), contains("; about 6 pairs would decide"));
-  // The one that diverged is the worse, whichever way is better.
+  CHECK(pairs_needed(judge(comparison, pairs(5, Status::diverged, Status::ok)).judged) == 6);
+  // A diverged trial is worse even if a higher value is claimed.
   const Comparison up = higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}});
   CHECK(judge(up, pairs(6, Status::diverged, Status::ok)).verdict == Verdict::agree);
   CHECK(judge(up, pairs(6, Status::ok, Status::diverged)).verdict == Verdict::disagree);
-  CHECK_THAT(judge(up, {trial(0, 6, 0, 1), trial(0.1, 6, 0, 2), trial(0, 6, 1, 1), trial(0.1, 6, 1, 2.01)}).why(),
-             contains("higher by 1"));
-  // A failed trial is no pair; one that diverged against the others leaves it open.
+  // A failed trial forms no pair. One divergence against five better pairs leaves the claim undecided.
   CHECK(judge(comparison, pairs(6, Status::failed, Status::ok)).verdict == Verdict::undecided);
   std::vector<Record> against = pairs(6, Status::ok, Status::ok);
   against[1].status = Status::diverged;
   CHECK(judge(comparison, against).verdict == Verdict::undecided);
 }
 
-TEST_CASE("claims.csv has the numbers of each verdict, the right way round") {
+TEST_CASE("claims.csv has the numbers of each verdict with the sign of the measured values") {
   std::vector<Record> trials;
   for (int seed = 0; seed < 3; ++seed) {
     trials.push_back(trial(0, 6, seed, 1 + 0.1 * seed));
@@ -81,7 +82,7 @@ TEST_CASE("claims.csv has the numbers of each verdict, the right way round") {
           contains(",,3,3\n") && contains("\nless is,none,undecided,,,,,0,\n"));
 }
 
-TEST_CASE("what a claim leaves open is averaged within a seed: depths are no seeds") {
+TEST_CASE("values on axes that a claim does not name are averaged within a seed") {
   std::vector<Record> trials;
   for (const std::int64_t depth : {6, 12, 24})
     for (const double epsilon : {0.0, 0.1})
@@ -94,8 +95,8 @@ TEST_CASE("what a claim leaves open is averaged within a seed: depths are no see
   CHECK(judge(open, trials).difference.diverged_first == 1);
 }
 
-TEST_CASE("as good as, within a margin, is what the whole interval says") {
-  // Higher by 0.02, give or take 0.011.
+TEST_CASE("a claim with a margin needs the whole interval within the margin") {
+  // The difference is 0.02 higher, with an interval of about ± 0.011.
   std::vector<Record> trials;
   for (std::int64_t seed = 0; seed < 5; ++seed) {
     trials.push_back(trial(0, 6, seed, 3.0 + static_cast<double>(seed)));
@@ -107,25 +108,24 @@ TEST_CASE("as good as, within a margin, is what the whole interval says") {
   CHECK(within(0.1).verdict == Verdict::agree);
   CHECK(within(0.02).verdict == Verdict::undecided);
   CHECK(within(0.005).verdict == Verdict::disagree);
-  CHECK_THAT(within(0.02).why(), contains("higher by 0.02") && contains("5 pairs; margin 0.02 higher"));
-  CHECK_THAT(within(0.025).why(), contains("pairs would decide"));
-  // The other way round: what may not be lower.
+  CHECK(within(0.02).difference.mean == Approx(0.02));
+  CHECK(within(0.02).difference.n == 5);
+  CHECK(pairs_needed(within(0.025).judged) > 5);
   const auto not_less = [&](double margin) {
     return judge(not_lower("loss", {{"epsilon", 0}}, {{"epsilon", 0.1}}, margin), trials);
   };
   CHECK(not_less(0.1).verdict == Verdict::agree);
   CHECK(not_less(0.005).verdict == Verdict::disagree);
-  CHECK_THAT(not_less(0.1).why(), contains("lower by 0.02") && contains("margin 0.1 lower"));
   CHECK_THAT(claims_csv({{"as good", "none", not_less(0.1)}}),
              contains("as good,none,agree,-0.0") && contains(",-0.1,5,5\n"));
-  // Two pairs have no interval, and a trial that diverged is not as good as one that did not.
+  // Two pairs have no interval. A diverged trial is worse than a trial that did not diverge, whatever the margin.
   CHECK(judge(not_higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, 10), {trials.begin(), trials.begin() + 4})
             .verdict == Verdict::undecided);
   std::vector<Record> lost;
   for (int seed = 0; seed < 6; ++seed)
     lost.push_back(trial(0, 6, seed, 2)), lost.push_back(trial(0.1, 6, seed, 1, Status::diverged));
   CHECK(judge(not_higher("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, 10), lost).verdict == Verdict::disagree);
-  // One that diverged on the other side among nine that are worse by less than the margin: all ten are good enough.
+  // In one pair the second trial diverged, and in nine the first is worse by less than the margin: all ten agree.
   std::vector<Record> close;
   for (int seed = 0; seed < 10; ++seed)
     close.push_back(trial(0, 6, seed, 2, seed == 0 ? Status::diverged : Status::ok)),
@@ -135,8 +135,8 @@ TEST_CASE("as good as, within a margin, is what the whole interval says") {
   CHECK_THROWS_WITH(not_higher("loss", {}, {}, 0), contains("expected a margin above 0 for loss, got 0"));
 }
 
-TEST_CASE("better by an amount that matters is what the whole interval says") {
-  // Lower by 0.02, give or take 0.011.
+TEST_CASE("a claim of at least an amount needs the whole interval beyond the amount") {
+  // The difference is 0.02 lower, with an interval of about ± 0.011.
   std::vector<Record> trials;
   for (std::int64_t seed = 0; seed < 5; ++seed) {
     trials.push_back(trial(0, 6, seed, 3.02 + static_cast<double>(seed) + (seed % 2 ? 0.009 : -0.006)));
@@ -148,12 +148,8 @@ TEST_CASE("better by an amount that matters is what the whole interval says") {
   for (const Comparison& c : {plain, up}) {
     CHECK(judge(c.by_at_least(0.005), trials).verdict == Verdict::agree);
     CHECK(judge(c.by_at_least(0.02), trials).verdict == Verdict::undecided);
-    CHECK(judge(c.by_at_least(0.1), trials).verdict == Verdict::disagree);  // lower, and by too little
+    CHECK(judge(c.by_at_least(0.1), trials).verdict == Verdict::disagree);  // lower, but by too little
   }
-  CHECK_THAT(judge(plain.by_at_least(0.02), trials).why(),
-             contains("lower by 0.02") && contains("5 pairs; claimed at least 0.02 lower"));
-  CHECK_THAT(judge(up.by_at_least(0.02), trials).why(),
-             contains("higher by 0.02") && contains("5 pairs; claimed at least 0.02 higher"));
   CHECK_THAT(claims_csv({{"down", "none", judge(plain.by_at_least(0.005), trials)}}),
              contains("down,none,agree,-0.0") && contains(",-0.005,5,5\n"));
   CHECK_THAT(claims_csv({{"up", "none", judge(up.by_at_least(0.005), trials)}}),
@@ -166,7 +162,7 @@ TEST_CASE("better by an amount that matters is what the whole interval says") {
                     contains("a comparison with a margin"));
 }
 
-TEST_CASE("a value beside a number") {
+TEST_CASE("a claim compares a value with a constant") {
   std::vector<Record> trials;
   for (std::int64_t seed = 0; seed < 4; ++seed)
     trials.push_back(trial(0.1, 6, seed, 3.0 + 0.1 * static_cast<double>(seed))),
@@ -176,6 +172,31 @@ TEST_CASE("a value beside a number") {
   CHECK(judge(above("loss", 3.1, {{"epsilon", 0.1}}), trials).verdict == Verdict::undecided);
   CHECK(judge(below("loss", 9, {{"epsilon", 0.1}, {"depth", 7}}), trials).verdict ==
         Verdict::undecided);  // no such trials
-  CHECK_THAT(judge(above("loss", 1, {{"epsilon", 0.1}}), trials).why(),
-             contains("higher by 2.15") && contains("4 pairs with 1"));
+  const ClaimResult result = judge(above("loss", 1, {{"epsilon", 0.1}}), trials);
+  CHECK(result.difference.n == 4);
+  CHECK(result.constant == 1);
+}
+
+TEST_CASE("the reason of a claim's verdict in words") {
+  const std::vector<Record> one{trial(0, 6, 0, 2), trial(0.1, 6, 0, 1)};
+  CHECK_THAT(judge(comparison, {}).why(), contains("no pairs"));
+  CHECK_THAT(judge(comparison, one).why(), contains("lower by 1 in one pair"));
+  std::vector<Record> five, diverged;
+  for (std::int64_t seed = 0; seed < 5; ++seed) {
+    const double common = 3.0 + static_cast<double>(seed);
+    five.push_back(trial(0, 6, seed, common + 0.02 + (seed % 2 ? 0.009 : -0.006)));
+    five.push_back(trial(0.1, 6, seed, common));
+    diverged.push_back(trial(0, 6, seed, 2, Status::diverged));
+    diverged.push_back(trial(0.1, 6, seed, 1));
+  }
+  const Comparison up = higher("loss", {{"epsilon", 0}}, {{"epsilon", 0.1}});
+  CHECK_THAT(judge(comparison, five).why(), contains("lower by 0.02, 95 % interval ") && contains(" 5 pairs"));
+  CHECK_THAT(judge(comparison, diverged).why(), contains("; about 6 pairs would decide"));
+  CHECK_THAT(judge(not_higher("loss", {{"epsilon", 0}}, {{"epsilon", 0.1}}, 0.02), five).why(),
+             contains("higher by 0.02") && contains("5 pairs; margin 0.02 higher"));
+  CHECK_THAT(judge(not_lower("loss", {{"epsilon", 0.1}}, {{"epsilon", 0}}, 0.1), five).why(),
+             contains("lower by 0.02") && contains("margin 0.1 lower"));
+  CHECK_THAT(judge(comparison.by_at_least(0.02), five).why(), contains("5 pairs; claimed at least 0.02 lower"));
+  CHECK_THAT(judge(up.by_at_least(0.02), five).why(), contains("5 pairs; claimed at least 0.02 higher"));
+  CHECK_THAT(judge(above("loss", 1, {{"epsilon", 0}}), five).why(), contains("5 pairs with 1"));
 }

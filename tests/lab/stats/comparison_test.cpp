@@ -23,17 +23,17 @@ const double inf = std::numeric_limits<double>::infinity(), missing = std::numer
 
 double normal(std::mt19937_64& g) { return std::normal_distribution<double>()(g); }
 double student_3(std::mt19937_64& g) { return std::student_t_distribution<double>(3)(g); }
-// Trainings that work or do not.
+// Losses of trainings that either work or fail.
 double bimodal(std::mt19937_64& g) { return (std::bernoulli_distribution(0.5)(g) ? 2.3 : 0.3) + 0.02 * normal(g); }
 double seldom(std::mt19937_64& g) { return (std::bernoulli_distribution(0.2)(g) ? 2.3 : 0.3) + 0.02 * normal(g); }
 
-// The same in which one in ten diverges.
+// The noise, but one value in ten is infinite: its training diverged.
 Noise diverging(const Noise& noise) {
   return [noise](std::mt19937_64& g) { return std::bernoulli_distribution(0.1)(g) ? inf : noise(g); };
 }
 
-// Series that differ in nothing but noise, beside a part that all have at a seed; `spread`: the ratio of the largest
-// and smallest size of noise.
+// Series that differ only in their noise: all of them share a random part for each seed. `spread` is the ratio of the
+// largest and the smallest scale of the noise.
 std::vector<Outcomes> study(std::mt19937_64& g, const Noise& noise, std::size_t methods, std::size_t seeds,
                             double spread = 1) {
   Outcomes common(seeds);
@@ -72,7 +72,7 @@ double share_of_false(const Family& family, const Noise& noise, std::size_t meth
 
 }  // namespace
 
-TEST_CASE("differences of pairs, with their interval and verdict") {
+TEST_CASE("differences of pairs have an interval and an order") {
   // Differences -1, -2, -3: mean -2, deviation 1, t(0.975, 2) = 4.3027.
   const Outcomes a{1, 2, 3}, b{2, 4, 6};
   const Difference d = compare({a, b}, {{0, 1}}).at(0);
@@ -82,23 +82,20 @@ TEST_CASE("differences of pairs, with their interval and verdict") {
   CHECK(d.low == Approx(-2 - 4.302653 / std::sqrt(3)).epsilon(1e-6));
   CHECK(d.high == Approx(-2 + 4.302653 / std::sqrt(3)).epsilon(1e-6));
   CHECK(pairs_needed(d) == 4);  // 2 > t(0.975, 3) / 2 = 1.59
-  CHECK(describe(d) == "lower by 2, 95 % interval -0.484 to 4.48, 3 pairs");
-  // Two pairs decide nothing, however alike.
+  // Two pairs decide nothing, however similar they are.
   const Difference two = compare({{1, 2}, {2, 3.0001}}, {{0, 1}}).at(0);
   CHECK((two.order == Order::undecided && std::isinf(two.low) && pairs_needed(two) == 3));
   const Difference more = compare({{1, 2, 3, 4}, {2, 4, 6, 6}}, {{0, 1}}).at(0);  // differences -1, -2, -3, -2
   CHECK(more.order == Order::lower);
   CHECK(compare({{2, 4, 6, 6}, {1, 2, 3, 4}}, {{0, 1}}).at(0).order == Order::higher);
-  // A common part of a seed is no noise.
+  // A part that both trials of a seed share does not widen the interval.
   CHECK(compare({{1, 102, 3, 1004}, {2, 104, 6, 1006}}, {{0, 1}}).at(0).high == Approx(more.high));
-  // Missing trials, one pair, none.
+  // Missing trials form no pairs, and one pair has no finite interval.
   CHECK(compare({{1, missing, 3, missing}, {2, 4, missing, missing}}, {{0, 1}}).at(0).n == 1);
   CHECK(std::isinf(compare({{1}, {2}}, {{0, 1}}).at(0).low));
-  CHECK(describe(compare({{1}, {2}}, {{0, 1}}).at(0)) == "lower by 1 in one pair");
-  CHECK(describe(compare({{missing}, {2}}, {{0, 1}}).at(0)) == "no pairs");
-  // Equal to the last bit: no difference and no number of pairs that shows one.
-  CHECK(compare({{1, 2, 3}, {2, 3, 4}}, {{0, 1}}).at(0).order ==
-        Order::undecided);  // without any variance nothing is known
+  // Without any variance nothing is known.
+  CHECK(compare({{1, 2, 3}, {2, 3, 4}}, {{0, 1}}).at(0).order == Order::undecided);
+  // If all outcomes are equal, no number of pairs would decide.
   const Difference same = compare({{1, 2, 3}, {1, 2, 3}}, {{0, 1}}).at(0);
   CHECK((same.order == Order::undecided && pairs_needed(same) == 0));
   CHECK_THAT(error_of([] {
@@ -107,16 +104,26 @@ TEST_CASE("differences of pairs, with their interval and verdict") {
              contains("[compare] expected outcomes at the same seeds, got 2 and 1"));
 }
 
-TEST_CASE("a series that diverges is worse, by the exact sign test") {
+TEST_CASE("a difference in words") {
+  CHECK(describe(compare({{1, 2, 3}, {2, 4, 6}}, {{0, 1}}).at(0)) ==
+        "lower by 2, 95 % interval -0.484 to 4.48, 3 pairs");
+  CHECK(describe(compare({{1}, {2}}, {{0, 1}}).at(0)) == "lower by 1 in one pair");
+  CHECK(describe(compare({{missing}, {2}}, {{0, 1}}).at(0)) == "no pairs");
+  CHECK(describe(compare({{1, 1, 1, 1, 1, 1}, {inf, inf, 2, 2, inf, 2}}, {{0, 1}}).at(0)) ==
+        "better in 6 of 6 pairs, worse in 0; the first diverged in 0, the second in 3");
+}
+
+TEST_CASE("a series that diverges is worse by the exact sign test") {
   const Outcomes good{1, 1, 1, 1, 1, 1}, diverged{inf, inf, 2, 2, inf, 2};
   const Difference six = compare({good, diverged}, {{0, 1}}).at(0);  // 6 of 6: p = 2 / 64
   CHECK(six.order == Order::lower);
-  CHECK(describe(six) == "better in 6 of 6 pairs, worse in 0; of the first 0 diverged, of the second 3");
+  CHECK((six.better == 6 && six.worse == 0 && six.diverged_first == 0 && six.diverged_second == 3));
   const Difference five = compare({{1, 1, 1, 1, 1}, {inf, inf, 2, 2, inf}}, {{0, 1}}).at(0);  // p = 2 / 32
   CHECK(five.order == Order::undecided);
   CHECK(pairs_needed(five) == 6);
   CHECK(compare({{inf, 1, 1}, {inf, inf, 2}}, {{0, 1}}).at(0).better == 2);  // both diverged: a tie
-  // In a family of five with nothing else to tell, six seeds are too few, and eight are needed: 2 / 2^8 < 0.05 / 5.
+  // In a family of five in which the other four pairs are ties, six seeds are too few and eight are needed:
+  // 2 / 2^8 < 0.05 / 5.
   std::vector<Outcomes> series{good};
   for (int i = 0; i < 5; ++i) series.push_back(i == 0 ? diverged : good);
   const Difference in_family = compare(series, against_first(series.size())).at(0);
@@ -124,8 +131,7 @@ TEST_CASE("a series that diverges is worse, by the exact sign test") {
   CHECK(pairs_needed(in_family) == 8);
 }
 
-TEST_CASE(
-    "Holm's procedure: the next pair is judged more mildly, and intervals hold 0 exactly where nothing is decided") {
+TEST_CASE("Holm's procedure relaxes the level pair by pair and an interval contains 0 only if its pair is undecided") {
   std::mt19937_64 g(5);
   for (int i = 0; i < 300; ++i) {
     std::vector<Outcomes> series = study(g, normal, 6, 5);
@@ -144,7 +150,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("where nothing differs, at most 7 of 100 studies separate anything") {
+TEST_CASE("without a true difference at most 7 of 100 studies decide any pair") {
   const unsigned simulation = GENERATE(0u, 1u, 2u);
   const auto [noise, name, spread] =
       GENERATE(table<Noise, const char*, double>({{normal, "normal", 1},
@@ -163,7 +169,7 @@ TEST_CASE("where nothing differs, at most 7 of 100 studies separate anything") {
       }
 }
 
-TEST_CASE("series at chance, which vary next to nothing, do not make the others look apart") {
+TEST_CASE("series at chance that hardly vary do not make pairs of other series decided") {
   const std::size_t seeds = GENERATE(3u, 5u), at_chance = GENERATE(6u, 12u);
   std::mt19937_64 g(0);
   int control = 0, pairs = 0;
@@ -187,7 +193,7 @@ TEST_CASE("series at chance, which vary next to nothing, do not make the others 
   CHECK(pairs <= 70);
 }
 
-TEST_CASE("a method that diverges at times does not widen the intervals of the others, and makes none look apart") {
+TEST_CASE("a method that sometimes diverges neither widens the intervals of the others nor makes their pairs decided") {
   const std::size_t seeds = GENERATE(3u, 5u, 10u);
   const Noise noise = GENERATE(Noise(normal), Noise(bimodal), Noise(student_3));
   std::mt19937_64 g(0);
@@ -195,7 +201,7 @@ TEST_CASE("a method that diverges at times does not widen the intervals of the o
   for (int i = 0; i < 1000; ++i) {
     std::vector<Outcomes> series = study(g, noise, 6, seeds);
     for (double& y : series.back())
-      y = std::bernoulli_distribution(0.5)(g) ? inf : 10 * normal(g);  // where it ends, it ends anywhere
+      y = std::bernoulli_distribution(0.5)(g) ? inf : 10 * normal(g);  // a finite loss may be anything
     for (const bool all : {false, true}) {
       const auto family = all ? all_pairs(6) : against_first(6);
       const std::vector<Difference> found = compare(series, family);
@@ -216,12 +222,12 @@ TEST_CASE("a method that diverges at times does not widen the intervals of the o
   apart.push_back({inf, 100, inf, -100, inf});
   const std::vector<Difference> beside = compare(apart, against_first(6));
   CHECK(beside[0].order == Order::lower);
-  CHECK(beside[0].high - width < 2);  // a larger family alone
+  CHECK(beside[0].high - width < 2);  // from the larger family only
 }
 
-// Power: one method of `methods` is better than the others by so many deviations of a single training. The share of
-// studies that say so.
-TEST_CASE("the tables of docs/statistics.md are what studies made up give", "[statistics]") {
+// The table of power: one of the methods is better than the others by a number of standard deviations of a single
+// training. A cell is the share of simulated studies that find it.
+TEST_CASE("the tables of docs/statistics.md are those of simulated studies", "[statistics]") {
   std::string text =
       "| noise | family | methods | 3 seeds | 5 seeds | 10 seeds |\n| --- | --- | ---: | ---: | ---: | ---: |\n";
   for (const auto& [name, noise, spread] : {std::tuple<const char*, Noise, double>{"normal", normal, 1},
@@ -250,7 +256,7 @@ TEST_CASE("the tables of docs/statistics.md are what studies made up give", "[st
           for (int i = 0; i < 300; ++i) {
             std::vector<Outcomes> series = study(g, normal, methods, seeds);
             for (double& y : series[1]) y -= difference;
-            // Of the pair of the control, the first, and the better one, the right way round.
+            // The pair of the control (series 0) and the better method (series 1), in the order that the family has.
             const Difference d = family.judge(series).at(0);
             found += d.order == (&family == &families[1] ? Order::lower : Order::higher);
           }

@@ -14,16 +14,16 @@ using plumb::test::error_of;
 
 namespace {
 
-// Exact for two degrees of freedom, an inverse nobody has to look up.
+// The t quantile for two degrees of freedom, which has a closed form.
 double quantile_two_degrees(double p) { return (2 * p - 1) / std::sqrt(2 * p * (1 - p)); }
 
 }  // namespace
 
-TEST_CASE("t quantiles equal the known ones") {
+TEST_CASE("t quantiles equal published values") {
   const double pi = std::acos(-1.0);
   CHECK(student_t_quantile(0.975, 1) == Approx(std::tan(0.475 * pi)).epsilon(1e-11));
   CHECK(student_t_quantile(0.975, 2) == Approx(quantile_two_degrees(0.975)).epsilon(1e-11));
-  // Tables of the t distribution, ten digits.
+  // From tables of the t distribution with ten digits.
   const std::pair<double, double> known[] = {
       {3, 3.182446305},  {4, 2.776445105},  {5, 2.570581836},  {9, 2.262157163},   {10, 2.228138852},
       {29, 2.045229642}, {30, 2.042272456}, {99, 1.984216952}, {100, 1.983971519}, {1000, 1.962339081}};
@@ -32,7 +32,7 @@ TEST_CASE("t quantiles equal the known ones") {
   CHECK(student_t_quantile(0.9995, 2) == Approx(quantile_two_degrees(0.9995)).epsilon(1e-10));
 }
 
-TEST_CASE("t quantiles are antisymmetric, monotone in the degrees, and normal in the limit") {
+TEST_CASE("t quantiles are antisymmetric and monotone in the degrees and converge to normal quantiles") {
   CHECK(student_t_quantile(0.025, 4) == Approx(-student_t_quantile(0.975, 4)).epsilon(1e-13));
   CHECK(student_t_quantile(0.5, 4) == Approx(0).margin(1e-12));
   CHECK(student_t_quantile(0.975, 1e12) == Approx(1.959963984540054).epsilon(1e-11));
@@ -46,7 +46,7 @@ TEST_CASE("a t quantile outside its domain is refused") {
   CHECK_THROWS_AS(student_t_quantile(std::nan(""), 3), Error);
 }
 
-TEST_CASE("tails of Student's distribution and the quantiles that undo them") {
+TEST_CASE("t quantiles invert the tails of the t distribution") {
   CHECK(student_t_tail(0, 3) == Approx(0.5));
   CHECK(student_t_tail(2.7764451, 4) == Approx(0.025).epsilon(1e-6));
   CHECK(student_t_tail(1.9599640, 1e9) == Approx(0.025).epsilon(1e-6));
@@ -55,9 +55,9 @@ TEST_CASE("tails of Student's distribution and the quantiles that undo them") {
       CHECK(student_t_tail(student_t_quantile(1 - tail, degrees), degrees) == Approx(tail).epsilon(1e-7));
 }
 
-TEST_CASE("tails of Student's distribution far out, with any number of degrees of freedom") {
+TEST_CASE("far tails of the t distribution are exact for any number of degrees of freedom") {
   const double infinity = std::numeric_limits<double>::infinity();
-  // mpmath, 60 digits: the incomplete beta function, the integral of the density, the complementary error function.
+  // Computed by mpmath with 60 digits: incomplete beta function, integral of the density, complementary error function.
   CHECK(student_t_tail(30, 1e4) == Approx(1.0221635237127853e-189).epsilon(1e-11));
   CHECK(student_t_tail(10, 2e5) == Approx(7.7175865836856319e-24).epsilon(1e-11));
   CHECK(student_t_tail(30, infinity) == Approx(4.9067139271481871e-198).epsilon(1e-11));
@@ -66,7 +66,7 @@ TEST_CASE("tails of Student's distribution far out, with any number of degrees o
   CHECK(student_t_tail(1.959963984540054, infinity) == Approx(0.025).epsilon(1e-13));
 }
 
-TEST_CASE("the exact sign test counts outcomes of fair coins") {
+TEST_CASE("the exact sign test has the probabilities of fair coins") {
   CHECK(sign_test(0, 0) == 1);
   CHECK(sign_test(1, 0) == 1);
   CHECK(sign_test(5, 5) == 1);
@@ -76,7 +76,7 @@ TEST_CASE("the exact sign test counts outcomes of fair coins") {
   CHECK(sign_test(1000, 0) == Approx(std::ldexp(1, -999)).epsilon(1e-11));
 }
 
-TEST_CASE("digamma, trigamma and the inverse of trigamma") {
+TEST_CASE("digamma, trigamma and the inverse of trigamma have known values") {
   const double pi = std::numbers::pi;
   CHECK(digamma(1) == Approx(-std::numbers::egamma).epsilon(1e-14));
   CHECK(digamma(0.5) == Approx(-std::numbers::egamma - 2 * std::log(2.0)).epsilon(1e-14));

@@ -9,7 +9,7 @@ using namespace plumb::lab;
 
 namespace {
 
-// Follows `next` from tick 0 over seeds that train below their own edge; how often it asked.
+// Follows next_above() from tick 0, where each seed trains below its edge. Returns the number of ticks that were tried.
 int trace(const std::vector<double>& edges, const Octaves& octaves, int last, std::map<int, Share>& known) {
   int asked = 0;
   for (std::optional<int> tick = 0; tick; tick = next_above(known, 0, octaves, last)) {
@@ -23,12 +23,12 @@ int trace(const std::vector<double>& edges, const Octaves& octaves, int last, st
 
 }  // namespace
 
-TEST_CASE("the grid goes by octaves") {
+TEST_CASE("the grid has a factor of two per octave") {
   const Octaves octaves{12, 4};
   CHECK(octaves.at(0) == 12);
   CHECK(octaves.at(4) == 24);
   CHECK(octaves.at(-8) == 3);
-  // Depths are whole: from the lowest on, each tick has one of its own.
+  // Depths are integers. From the lowest tick on, all ticks have different depths.
   for (int first = 4; first <= 200; ++first) {
     const Octaves depths{static_cast<double>(first), 4};
     INFO(first);
@@ -41,7 +41,7 @@ TEST_CASE("the grid goes by octaves") {
   }
 }
 
-TEST_CASE("an edge is traced in few steps, and lies where most seeds cease to train") {
+TEST_CASE("the search finds in few steps the edge at which most seeds cease to train") {
   const Octaves octaves{12, 4};
   for (const double edge : {13.0, 30.0, 47.0, 100.0, 150.0}) {
     std::map<int, Share> known;
@@ -54,14 +54,14 @@ TEST_CASE("an edge is traced in few steps, and lies where most seeds cease to tr
     CHECK(octaves.at(*found->outside) >= edge);
     CHECK(asked <= 8);
   }
-  // Beyond the last tick: no more is asked, and the edge stays open.
+  // If the edge lies beyond the last tick, the search ends and the edge stays open.
   std::map<int, Share> known;
   CHECK(trace({1e9}, octaves, 14, known) == 5);  // 0, 4, 8, 12, 14
   CHECK(edge_above(known, 0)->inside == 14);
   CHECK_FALSE(edge_above(known, 0)->outside);
 }
 
-TEST_CASE("going down mirrors going up, and there is no edge where nothing trains") {
+TEST_CASE("the lower edge mirrors the upper one and there is no edge from a tick at which most seeds fail") {
   const Octaves octaves{1e-3, 2};
   std::map<int, Share> known{{0, {3, 3}}, {2, {0, 3}}, {-2, {3, 3}}, {-4, {1, 3}}};
   CHECK(edge_above(known, 0)->inside == 0);
@@ -75,9 +75,7 @@ TEST_CASE("going down mirrors going up, and there is no edge where nothing train
   CHECK_FALSE(next_above(known, 2, octaves, 14));
 }
 
-TEST_CASE(
-    "shares count trials that ended well and trained, with Wilson's interval, and none that failed for want of memory "
-    "or the like") {
+TEST_CASE("shares count trials that trained, with Wilson's interval, and leave out failed trials") {
   const auto trial = [](std::int64_t depth, std::int64_t seed, Status status, double trained) {
     return Record{.point = {{"depth", depth}, {"seed", seed}}, .status = status, .values = {{"trained", trained}}};
   };
@@ -91,7 +89,7 @@ TEST_CASE(
   REQUIRE(found.size() == 2);
   CHECK(to_string(found.at(0)) == "1/2");
   CHECK(to_string(found.at(4)) == "2/4");
-  CHECK_FALSE(found.at(4).most());  // a half is not most
+  CHECK_FALSE(found.at(4).most());  // most means more than half
   CHECK(Share{2, 3}.most());
   CHECK_FALSE(Share{1, 3}.most());
   CHECK(Share{2, 4}.low() == Approx(0.1500).margin(1e-4));  // Wilson 1927, by hand
@@ -102,7 +100,7 @@ TEST_CASE(
   CHECK(shares(none, "depth", {12, 4}).empty());
 }
 
-TEST_CASE("a width reaches from the middle of one edge to that of the other, around what trains nearest to the start") {
+TEST_CASE("a width reaches from the middle of the lower edge to the middle of the upper edge around the foothold") {
   const Share trains{3, 3}, fails{0, 3}, most{2, 3}, few{1, 3};
   const Octaves rates{1e-3, 2};
   CHECK_FALSE(foothold({{0, fails}, {4, few}}).has_value());
@@ -111,7 +109,7 @@ TEST_CASE("a width reaches from the middle of one edge to that of the other, aro
   const Width closed = width_of({{-3, fails}, {-2, most}, {0, trains}, {2, trains}, {3, few}}, rates);
   CHECK((closed.octaves == 2.5 && !closed.open));  // from -2.5 to 2.5, two ticks to an octave
   const Width open = width_of({{-3, fails}, {-2, trains}, {0, trains}, {4, trains}}, rates);
-  CHECK((open.octaves == 3.25 && open.open));  // from -2.5 to 4, where nothing further was tried
-  // A region beyond a gap is another one.
+  CHECK((open.octaves == 3.25 && open.open));  // from -2.5 to 4, the last tick that was tried
+  // A region beyond a gap does not count.
   CHECK(width_of({{0, trains}, {1, fails}, {2, trains}, {-1, fails}}, rates).octaves == 0.5);
 }

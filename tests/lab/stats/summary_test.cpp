@@ -1,8 +1,10 @@
 #include "experiments/lab/stats/summary.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "experiments/lab/stats/groups.h"
+#include "tests/lab/stats/trial_result.h"
 #include "tests/support/catch.h"
 
 using namespace plumb;
@@ -12,13 +14,9 @@ namespace {
 
 TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, Status status,
                   std::optional<double> loss) {
-  TrialResult a;
-  a.method = gate;
-  a.depth = depth;
-  a.lr = 1e-3;
-  a.seed = seed;
+  TrialResult a = test::trial_of(gate, depth, seed, {});
   a.status = status;
-  a.train_loss = loss;
+  if (loss) a.values = {{"train_loss", *loss}};
   return a;
 }
 
@@ -33,7 +31,7 @@ TEST_CASE("a summary has mean, sample deviation and t interval") {
   CHECK(s.low() == s.mean - *s.half_width);
 }
 
-TEST_CASE("one value has no interval, none has no mean, and what is not finite does not count") {
+TEST_CASE("one value has no interval and values that are not finite do not count") {
   const Summary one = summarize({7, std::nan(""), std::numeric_limits<double>::infinity()});
   CHECK(one.n == 1);
   CHECK(one.mean == 7);
@@ -43,61 +41,93 @@ TEST_CASE("one value has no interval, none has no mean, and what is not finite d
   CHECK(std::isnan(summarize({}).mean));
 }
 
-TEST_CASE("the deviation does not cancel far from zero") { CHECK(*summarize({1e9, 1e9 + 1, 1e9 + 2}).deviation == 1); }
+TEST_CASE("the deviation of large values does not suffer from cancellation") {
+  CHECK(*summarize({1e9, 1e9 + 1, 1e9 + 2}).deviation == 1);
+}
 
-TEST_CASE("trials are gathered over seeds in order of appearance") {
-  const std::vector<TrialGroup> groups =
-      group_trials({trial("rezero", 48, 0, Status::ok, 1.0), trial("post", 6, 0, Status::diverged, 900.0),
-                    trial("rezero", 48, 1, Status::ok, 2.0), trial("rezero", 6, 0, Status::failed, std::nullopt),
-                    trial("rezero", 48, 2, Status::diverged, std::nullopt)});
+TEST_CASE("trials that differ in their seeds form groups in the order of their first trials") {
+  const std::vector<TrialResult> trials{
+      trial("rezero", 48, 0, Status::ok, 1.0), trial("post", 6, 0, Status::diverged, 900.0),
+      trial("rezero", 48, 1, Status::ok, 2.0), trial("rezero", 6, 0, Status::failed, std::nullopt),
+      trial("rezero", 48, 2, Status::diverged, std::nullopt)};
+  const std::vector<TrialGroup> groups = group_trials(trials);
   REQUIRE(groups.size() == 3);
   CHECK(groups[0].method == "rezero");
-  CHECK(groups[0].depth == 48);
-  CHECK(groups[0].ok == 2);
-  CHECK(groups[0].diverged == 1);
+  CHECK(groups[0].depth() == 48);
+  CHECK(groups[0].count(Status::ok) == 2);
+  CHECK(groups[0].count(Status::diverged) == 1);
   CHECK(groups[0].trials.size() == 3);
-  CHECK(groups[0].train_loss.mean == 1.5);
+  CHECK(groups[0].over_ok("train_loss").mean == 1.5);
+  CHECK(groups[0].over_ok("steps").mean == 4);
+  CHECK(groups[0].over_ok("val_loss").n == 0);
   CHECK(groups[1].method == "post");
-  CHECK(groups[1].train_loss.n == 0);
-  CHECK(groups[2].depth == 6);
-  CHECK(groups[2].failed == 1);
+  CHECK(groups[1].over_ok("train_loss").n == 0);
+  CHECK(groups[2].depth() == 6);
+  CHECK(groups[2].count(Status::failed) == 1);
+
+  const std::vector<TrialGroup> across = group_trials(trials, "depth");
+  REQUIRE(across.size() == 2);
+  CHECK(across[0].point == Point{{"gate", "rezero"}, {"lr", 1e-3}});
+  CHECK(across[0].trials.size() == 4);
+  CHECK(across[0].depth() == 0);
 }
 
 TEST_CASE("trials with different learning rates are different groups") {
   TrialResult a = trial("pre", 6, 0, Status::ok, 1.0), b = a;
-  b.lr = 2e-3;
-  CHECK(group_trials({a, b}).size() == 2);
+  b.point.set("lr", 2e-3);
+  const std::vector<TrialResult> both{a, b};
+  CHECK(group_trials(both).size() == 2);
 }
 
 namespace {
 
-TrialGroup survivors(const std::vector<std::int64_t>& diverged_at, int ok) {
+std::vector<TrialResult> survivors(const std::vector<std::int64_t>& diverged_at, int ok) {
   std::vector<TrialResult> trials;
-  for (const std::int64_t step : diverged_at)
-    trials.push_back({.method = "a", .status = Status::diverged, .steps = step, .diverged_at = step});
-  for (int i = 0; i < ok; ++i) trials.push_back({.method = "a", .steps = 300, .train_loss = 1});
-  return group_trials(trials).front();
+  for (const std::int64_t step : diverged_at) trials.push_back(test::dead("a", 6, trials.size(), step));
+  for (int i = 0; i < ok; ++i) trials.push_back(trial("a", 6, trials.size(), Status::ok, 1));
+  return trials;
 }
 
 }  // namespace
 
-TEST_CASE("median survival: what half survive, with an interval by order statistics") {
-  const auto words = [](const std::vector<std::int64_t>& diverged_at, int ok) {
-    return to_string(survival(survivors(diverged_at, ok)), 300);
+TEST_CASE("median survival has an interval by order statistics") {
+  const auto of = [](const std::vector<std::int64_t>& diverged_at, int ok) {
+    const std::vector<TrialResult> trials = survivors(diverged_at, ok);
+    return survival(group_trials(trials).front());
   };
-  CHECK(words({41, 69}, 1) == "median survival 69 steps, n = 3 (no interval below 6)");
-  CHECK(words({41}, 2) == "median survival beyond 300 steps, n = 3 (no interval below 6)");
-  CHECK(words({41}, 1) == "median survival 41 steps, n = 2 (no interval below 6)");  // half are gone
-  // n = 6: the smallest and the largest, 1 - 2 / 64 = 97 %; n = 10: the second, 98 %; n = 20: the sixth, 96 % (a
-  // textbook's table).
-  CHECK(words({10, 20, 30, 40, 50, 60}, 0) == "median survival 30 steps, n = 6 (95 % interval 10 to 60)");
-  CHECK(words({10, 20, 30, 40, 50, 60}, 4) == "median survival 50 steps, n = 10 (95 % interval 20 to beyond 300)");
-  CHECK(words({5}, 9) == "median survival beyond 300 steps, n = 10, and so is its 95 % interval");
-  TrialGroup given_up = survivors({10, 10, 10}, 0);
-  for (int i = 0; i < 3; ++i) given_up.trials.push_back({.method = "a", .status = Status::hopeless, .steps = 150});
-  given_up.trials.push_back({.method = "a", .status = Status::failed, .steps = 5});
-  CHECK(to_string(survival(given_up), 300) == "median survival 10 steps, n = 6 (95 % interval 10 to 150)");
-  std::vector<std::int64_t> twenty;
-  for (std::int64_t i = 1; i <= 20; ++i) twenty.push_back(i);
-  CHECK(words(twenty, 0) == "median survival 10 steps, n = 20 (95 % interval 6 to 15)");
+  CHECK(of({41, 69}, 1).median == 69);
+  CHECK_FALSE(of({41}, 2).median);
+  CHECK(of({41}, 1).median == 41);  // half of the trials are gone
+  CHECK_FALSE(of({10, 20, 30, 40, 50}, 0).has_interval);
+  // n = 6: the smallest and the largest, 1 - 2 / 64 = 97 %; n = 10: the second smallest and second largest, 98 %;
+  // n = 20: the sixth, 96 % (a textbook's table).
+  const Survival six = of({10, 20, 30, 40, 50, 60}, 0);
+  CHECK((six.n == 6 && six.median == 30 && six.has_interval && six.low == 10 && six.high == 60));
+  const Survival ten = of({10, 20, 30, 40, 50, 60}, 4);
+  CHECK((ten.n == 10 && ten.median == 50 && ten.has_interval && ten.low == 20 && !ten.high));
+  const Survival most = of({5}, 9);
+  CHECK((most.n == 10 && !most.median && !most.has_interval));
+  std::vector<std::int64_t> until_20(20);
+  std::iota(until_20.begin(), until_20.end(), 1);
+  const Survival twenty = of(until_20, 0);
+  CHECK((twenty.median == 10 && twenty.low == 6 && twenty.high == 15));
+  // A hopeless trial is lost at its last step, and a failed trial does not count.
+  std::vector<TrialResult> given_up = survivors({10, 10, 10}, 0);
+  for (std::uint64_t seed = 3; seed < 7; ++seed) {
+    given_up.push_back(trial("a", 6, seed, seed < 6 ? Status::hopeless : Status::failed, std::nullopt));
+    given_up.back().steps = seed < 6 ? 150 : 5;
+  }
+  const Survival hopeless = survival(group_trials(given_up).front());
+  CHECK((hopeless.n == 6 && hopeless.median == 10 && hopeless.low == 10 && hopeless.high == 150));
+}
+
+TEST_CASE("median survival in words") {
+  CHECK(to_string(Survival{.n = 3, .median = 69}, 300) == "median survival 69 steps, n = 3 (no interval below 6)");
+  CHECK(to_string(Survival{.n = 3}, 300) == "median survival beyond 300 steps, n = 3 (no interval below 6)");
+  CHECK(to_string(Survival{.n = 6, .median = 30, .has_interval = true, .low = 10, .high = 60}, 300) ==
+        "median survival 30 steps, n = 6 (95 % interval 10 to 60)");
+  CHECK(to_string(Survival{.n = 10, .median = 50, .has_interval = true, .low = 20}, 300) ==
+        "median survival 50 steps, n = 10 (95 % interval 20 to beyond 300)");
+  CHECK(to_string(Survival{.n = 10}, 300) ==
+        "median survival beyond 300 steps, n = 10 (95 % interval also beyond these steps)");
 }

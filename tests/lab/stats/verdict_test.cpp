@@ -1,38 +1,43 @@
 #include "experiments/lab/stats/verdict.h"
 
+#include <algorithm>
 #include <cmath>
 #include <tuple>
 
 #include "experiments/lab/stats/reference.h"
+#include "tests/lab/stats/trial_result.h"
 #include "tests/support/catch.h"
 
 using namespace plumb::lab;
-using plumb::test::contains;
+using namespace plumb::test;
 
 namespace {
 
 TrialResult trial(const std::string& gate, std::int64_t depth, std::uint64_t seed, double loss, double lr = 1e-3) {
-  return {.method = gate, .depth = depth, .lr = lr, .seed = seed, .steps = 4, .train_loss = loss};
+  return trial_of(gate, depth, seed, {{"train_loss", loss}}, lr);
 }
 
-TrialResult dead(const std::string& gate, std::int64_t depth, std::uint64_t seed, std::int64_t step, double lr = 1e-3) {
-  return {.method = gate,
-          .depth = depth,
-          .lr = lr,
-          .seed = seed,
-          .status = Status::diverged,
-          .steps = step,
-          .diverged_at = step};
+const Judging against_pre{.classes = 10, .control = "pre"};
+
+const Standing& standing(const Condition& condition, const std::string& method) {
+  return *std::ranges::find(condition.standings, method, &Standing::method);
 }
 
-// Of the deepest condition.
-std::string verdict_of(const std::vector<TrialResult>& trials, const Judging& how = {.classes = 10, .control = "pre"}) {
+// The order of a method's losses against the control's.
+Difference::Order order(const Condition& condition, const std::string& method) {
+  for (const JudgedPair& pair : condition.against_control)
+    if (condition.standings[pair.first].method == method) return pair.difference.order;
+  FAIL("no comparison of " + method + " with the control");
+  return {};
+}
+
+// The sentence about the deepest condition.
+std::string verdict_of(const std::vector<TrialResult>& trials, const Judging& how = against_pre) {
   return sentence(conditions(trials, how).back(), how);
 }
 
-}  // namespace
-
-TEST_CASE("the verdict names the best, what is apart from the control, what stayed near chance and what diverged") {
+// Five methods at depth 48: rezero is the best, post stays near chance, fixup diverges.
+std::vector<TrialResult> five_methods() {
   std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     const double common = 0.1 * static_cast<double>(seed), own = seed == 1 ? 0.01 : 0;
@@ -42,43 +47,21 @@ TEST_CASE("the verdict names the best, what is apart from the control, what stay
     trials.push_back(trial("skipinit", 48, seed, 1.01 + common - own));
     trials.push_back(dead("fixup", 48, seed, 7));
   }
-  const std::string text = verdict_of(trials);
-  INFO(text);
-  CHECK_THAT(text, contains("At depth 48, rezero trained best, to a training loss of 0.603 ± 0.2") &&
-                       contains("; post stayed near chance (ln 10 = 2.303); fixup diverged. Against pre: rezero is "
-                                "lower; post is higher; no verdict on ") &&
-                       contains("skipinit (") && contains("seeds would decide)") &&
-                       contains("fixup (about 7 seeds would decide)"));
+  return trials;
 }
 
-TEST_CASE("without the control the best is compared with all others") {
+// Two methods at depth 6, three seeds each: a ends lower than b.
+std::vector<TrialResult> two_methods() {
   std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed)
     for (double base : {0.5, 1.0})
       trials.push_back(trial(base < 1 ? "a" : "b", 6, seed,
                              base + 0.01 * static_cast<double>(seed) + (seed == 1 ? 0.01 : 0) * base));
-  CHECK_THAT(verdict_of(trials), contains("a trained best, to a training loss of 0.512 ± 0.0") &&
-                                     contains("(n = 3), apart from the other."));
-  trials.push_back(trial("c", 6, 0, 0.52));
-  CHECK_THAT(verdict_of(trials), contains("no verdict between it and c."));
+  return trials;
 }
 
-TEST_CASE("one seed carries no ranking, and one method no comparison") {
-  CHECK(verdict_of({trial("a", 6, 0, 0.5), trial("b", 6, 0, 1.5)}) ==
-        "At depth 6, a trained best, to a training loss of 0.500 (n = 1); one seed gives no interval to rank by.");
-  CHECK(verdict_of({trial("a", 6, 0, 0.5)}) == "At depth 6, a trained, to a training loss of 0.500 (n = 1).");
-}
-
-TEST_CASE("the verdict says when nothing trained") {
-  CHECK(verdict_of({dead("a", 6, 0, 3), trial("b", 6, 0, 2.29)}) ==
-        "At depth 6, no method trained: b stayed near chance (ln 10 = 2.303); a diverged.");
-  TrialResult failed = dead("a", 6, 0, 3);
-  failed.status = Status::failed;
-  failed.diverged_at = std::nullopt;
-  CHECK(verdict_of({failed}) == "At depth 6, no method trained: a ended without a training loss.");
-}
-
-TEST_CASE("a method that does not train when shallow says nothing about depth, and is not compared") {
+// Depths 6 and 48: a and d train at neither depth, b trains at depth 6 only, f has no trials at depth 6.
+std::vector<TrialResult> two_depths() {
   std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     const double own = 0.001 * static_cast<double>(seed * seed);
@@ -89,57 +72,154 @@ TEST_CASE("a method that does not train when shallow says nothing about depth, a
     }
     trials.push_back(dead("d", 6, seed, 3));
     trials.push_back(trial("d", 48, seed, 2.3));
-    trials.push_back(trial("f", 48, seed, 2.3));  // never shallow
+    trials.push_back(trial("f", 48, seed, 2.3));
   }
-  const Judging how{.classes = 10, .control = "pre"};
-  const std::vector<Condition> found = conditions(trials, how);
-  CHECK_THAT(sentence(found[0], how), contains("; a stayed near chance (ln 10 = 2.303); d diverged."));
-  const std::string text = verdict_of(trials);
-  INFO(text);
-  CHECK_THAT(text,
-             contains("; b and f stayed near chance (ln 10 = 2.303); a and d stayed near chance (ln 10 = 2.303), and "
-                      "did not train at depth 6 "
-                      "either, so that nothing follows about depth. Against pre: e is lower; b and f are higher."));
-  CHECK(found[1].against_control.size() == 3);
-  CHECK(found[1].pairs.size() == 6);
-  // A control that did not train when shallow compares with nothing.
-  const Judging by_a{.classes = 10, .control = "a"};
-  CHECK(conditions(trials, by_a)[1].against_control.empty());
-  CHECK_THAT(verdict_of(trials, by_a), !contains("Against"));
-  // At another rate it may train.
-  const std::vector<TrialResult> rates{trial("a", 6, 0, 2.3),        trial("a", 48, 0, 2.3),
-                                       trial("b", 6, 0, 0.5),        trial("a", 6, 0, 0.5, 1e-2),
-                                       trial("a", 48, 0, 2.3, 1e-2), trial("b", 48, 0, 0.5)};
-  CHECK_THAT(verdict_of(rates), contains("At depth 48 and lr 0.01, no method trained: a stayed near chance (ln 10 = "
-                                         "2.303), and trained at a smaller depth."));
+  return trials;
 }
 
-TEST_CASE("trials that were stopped as hopeless count as lost, and failed ones not at all") {
+// Six seeds at depth 6: a is stopped as hopeless in five of them, b fails in all.
+std::vector<TrialResult> hopeless_and_failed() {
   std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
     trials.push_back(trial("pre", 6, seed, 1.0));
     TrialResult stopped = trial("a", 6, seed, 0.1), failed = trial("b", 6, seed, 0.1);
-    if (seed > 0) stopped.status = Status::hopeless, stopped.train_loss.reset();
-    failed.status = Status::failed, failed.train_loss.reset();
+    if (seed > 0) stopped.status = Status::hopeless, stopped.values.clear();
+    failed.status = Status::failed, failed.values.clear();
     trials.push_back(stopped);
     trials.push_back(failed);
   }
-  const std::string text = verdict_of(trials);
-  INFO(text);
-  CHECK_THAT(
-      text,
-      contains("pre trained best, ") &&
-          contains("; a was stopped as hopeless in 5 of 6 seeds; b ended without a training loss. Against pre: ") &&
-          contains("no verdict on a ("));
+  return trials;
 }
 
-TEST_CASE("the verdict tells of seeds that diverged beside a mean, and ranks them below those without") {
-  const std::string text =
-      verdict_of({trial("a", 6, 0, 0.5), dead("a", 6, 1, 9), trial("b", 6, 0, 0.7), trial("b", 6, 1, 0.8)});
-  CHECK_THAT(text, contains("b trained best, ") && contains("; a diverged in 1 of 2 seeds."));
+}  // namespace
+
+TEST_CASE("a condition compares each method with the control and marks methods near chance or diverged") {
+  const Condition condition = conditions(five_methods(), against_pre).back();
+  CHECK(condition.depth == 48);
+  CHECK(condition.has_control);
+  CHECK(condition.standings[0].method == "pre");
+  CHECK(standing(condition, "rezero").loss.mean == Approx(0.603).epsilon(0.001));
+  CHECK(order(condition, "rezero") == Difference::Order::lower);
+  CHECK(order(condition, "post") == Difference::Order::higher);
+  CHECK(order(condition, "skipinit") == Difference::Order::undecided);
+  CHECK(order(condition, "fixup") == Difference::Order::undecided);
+  CHECK(standing(condition, "post").near_chance);
+  CHECK_FALSE(standing(condition, "pre").near_chance);
+  CHECK(standing(condition, "fixup").diverged == 3);
+  CHECK(standing(condition, "fixup").loss.n == 0);
+  const auto fixup = std::ranges::find_if(condition.against_control, [&](const JudgedPair& pair) {
+    return condition.standings[pair.first].method == "fixup";
+  });
+  CHECK(pairs_needed(fixup->difference) == 7);
 }
 
-TEST_CASE("the best rate is chosen by some of the seeds, which are not judged") {
+TEST_CASE("without the control all pairs of methods are compared") {
+  std::vector<TrialResult> trials = two_methods();
+  const Condition two = conditions(trials, against_pre).back();
+  CHECK_FALSE(two.has_control);
+  CHECK(two.against_control.empty());
+  REQUIRE(two.pairs.size() == 1);
+  CHECK(two.pairs[0].difference.order == Difference::Order::lower);
+  trials.push_back(trial("c", 6, 0, 0.52));
+  const Condition three = conditions(trials, against_pre).back();
+  REQUIRE(three.pairs.size() == 3);
+  CHECK(three.pairs[1].difference.order == Difference::Order::undecided);  // a and c: one pair
+}
+
+TEST_CASE("one seed has no interval to rank by") {
+  const Condition condition = conditions({trial("a", 6, 0, 0.5), trial("b", 6, 0, 1.5)}, against_pre).back();
+  CHECK_FALSE(standing(condition, "a").loss.half_width);
+  CHECK(condition.pairs.at(0).difference.order == Difference::Order::undecided);
+}
+
+TEST_CASE("a failed trial has no outcome") {
+  TrialResult failed = dead("a", 6, 0, 3);
+  failed.status = Status::failed;
+  failed.values.clear();
+  const Standing s = conditions({failed}, against_pre).back().standings.at(0);
+  CHECK(s.seeds == 0);
+  CHECK(s.diverged == 0);
+  CHECK(s.loss.n == 0);
+}
+
+TEST_CASE("a method that trains at no depth is not compared at the larger depths") {
+  const std::vector<TrialResult> trials = two_depths();
+  const std::vector<Condition> found = conditions(trials, against_pre);
+  REQUIRE(found.size() == 2);
+  CHECK_FALSE(standing(found[0], "a").untested);
+  for (const char* method : {"a", "b", "d", "f"}) CHECK(standing(found[1], method).near_chance);
+  for (const char* method : {"a", "d"}) {
+    CHECK(standing(found[1], method).untested);
+    CHECK(standing(found[1], method).shallowest == 6);
+  }
+  for (const char* method : {"b", "e", "f", "pre"}) CHECK_FALSE(standing(found[1], method).untested);
+  CHECK(standing(found[1], "f").shallowest == 48);
+  CHECK(found[1].against_control.size() == 3);
+  CHECK(order(found[1], "e") == Difference::Order::lower);
+  CHECK(order(found[1], "b") == Difference::Order::higher);
+  CHECK(order(found[1], "f") == Difference::Order::higher);
+  CHECK(found[1].pairs.size() == 6);
+  // If the control is such a method, nothing is compared with it.
+  CHECK(conditions(trials, {.classes = 10, .control = "a"})[1].against_control.empty());
+  // Each learning rate is looked at separately: a trains at depth 6 with 1e-2.
+  const std::vector<TrialResult> rates{trial("a", 6, 0, 2.3),        trial("a", 48, 0, 2.3),
+                                       trial("b", 6, 0, 0.5),        trial("a", 6, 0, 0.5, 1e-2),
+                                       trial("a", 48, 0, 2.3, 1e-2), trial("b", 48, 0, 0.5)};
+  const Condition last = conditions(rates, against_pre).back();
+  CHECK(last.rate == 1e-2);
+  CHECK(standing(last, "a").near_chance);
+  CHECK_FALSE(standing(last, "a").untested);
+}
+
+TEST_CASE("trials stopped as hopeless count as lost and failed trials do not count") {
+  const Condition condition = conditions(hopeless_and_failed(), against_pre).back();
+  CHECK(standing(condition, "a").stopped == 5);
+  CHECK(standing(condition, "a").seeds == 6);
+  CHECK(standing(condition, "b").seeds == 0);
+  CHECK(standing(condition, "b").stopped == 0);
+  CHECK(order(condition, "a") == Difference::Order::undecided);
+}
+
+TEST_CASE("the verdict in words") {
+  const std::string five = verdict_of(five_methods());
+  INFO(five);
+  CHECK_THAT(five, contains("At depth 48, rezero trained best, to a training loss of 0.603 ± 0.2") &&
+                       contains("; post stayed near chance (ln 10 = 2.303); fixup diverged. Against pre: rezero is "
+                                "lower; post is higher; no verdict on ") &&
+                       contains("skipinit (") && contains("seeds would decide)") &&
+                       contains("fixup (about 7 seeds would decide)"));
+  std::vector<TrialResult> trials = two_methods();
+  CHECK_THAT(verdict_of(trials), contains("a trained best, to a training loss of 0.512 ± 0.0") &&
+                                     contains("(n = 3); it differs from the other."));
+  trials.push_back(trial("c", 6, 0, 0.52));
+  CHECK_THAT(verdict_of(trials), contains("no verdict between it and c."));
+  CHECK(verdict_of({trial("a", 6, 0, 0.5), trial("b", 6, 0, 1.5)}) ==
+        "At depth 6, a trained best, to a training loss of 0.500 (n = 1); one seed gives no interval to rank by.");
+  CHECK(verdict_of({trial("a", 6, 0, 0.5)}) == "At depth 6, a trained, to a training loss of 0.500 (n = 1).");
+  CHECK(verdict_of({dead("a", 6, 0, 3), trial("b", 6, 0, 2.29)}) ==
+        "At depth 6, no method trained: b stayed near chance (ln 10 = 2.303); a diverged.");
+  TrialResult failed = dead("a", 6, 0, 3);
+  failed.status = Status::failed;
+  CHECK(verdict_of({failed}) == "At depth 6, no method trained: a ended without a training loss.");
+  CHECK_THAT(verdict_of(two_depths()),
+             contains("; b and f stayed near chance (ln 10 = 2.303); a and d stayed near chance (ln 10 = 2.303), and "
+                      "did not train at depth 6 "
+                      "either, so nothing follows about depth. Against pre: e is lower; b and f are higher."));
+  CHECK_THAT(verdict_of(two_depths(), {.classes = 10, .control = "a"}), !contains("Against"));
+  CHECK_THAT(verdict_of({trial("a", 6, 0, 0.5), trial("a", 48, 0, 2.3)}),
+             contains("At depth 48, no method trained: a stayed near chance (ln 10 = 2.303), and trained at a smaller "
+                      "depth."));
+  CHECK_THAT(verdict_of(hopeless_and_failed()),
+             contains("; a was stopped as hopeless in 5 of 6 seeds; b ended without a training loss. Against pre: "));
+  // A method that lost a seed ranks below a method that lost none.
+  CHECK_THAT(verdict_of({trial("a", 6, 0, 0.5), dead("a", 6, 1, 9), trial("b", 6, 0, 0.7), trial("b", 6, 1, 0.8)}),
+             contains("b trained best, ") && contains("; a diverged in 1 of 2 seeds."));
+  CHECK(verdict_of({trial("a", 6, 0, 5.0)}, {}) == "At depth 6, a trained, to a training loss of 5.000 (n = 1).");
+  CHECK_THAT(verdict_of({trial("a", 6, 0, 0.4)}, {.classes = 10, .choosing = {0}, .no_others = true}),
+             contains("a trained, to a training loss of 0.400 (n = 1) at lr 0.001"));
+}
+
+TEST_CASE("the learning rate is chosen by some of the seeds and only the other seeds are judged") {
   const Judging how{.classes = 10, .choosing = {0, 1}};
   std::vector<TrialResult> trials;
   const double slow[] = {0.5, 0.5, 0.4, 0.6}, fast[] = {0.3, 0.4, 0.9, 0.8}, faster[] = {0.1, 0.1, 0.1, 0.1};
@@ -147,43 +227,44 @@ TEST_CASE("the best rate is chosen by some of the seeds, which are not judged") 
     trials.push_back(trial("a", 6, seed, slow[seed], 1e-3));
     trials.push_back(trial("a", 6, seed, fast[seed], 1e-2));
     trials.push_back(seed == 1 ? dead("a", 6, seed, 3, 1e-1)
-                               : trial("a", 6, seed, faster[seed], 1e-1));  // the best, but one of two diverged
+                               : trial("a", 6, seed, faster[seed], 1e-1));  // the lowest loss, but one of two diverged
   }
   const std::vector<Condition> found = conditions(trials, how);
   REQUIRE(found.size() == 1);
   CHECK(found[0].standings[0].rate == 1e-2);
   CHECK(found[0].standings[0].losses == Outcomes{0.9, 0.8});
-  // A rate of which nothing is known yet is no choice.
+  // A learning rate at which no choosing seed has ended is not chosen.
   std::vector<TrialResult> early{trial("a", 6, 2, 0.9, 1e-3), trial("a", 6, 3, 0.9, 1e-3)};
   for (std::uint64_t seed = 0; seed < 4; ++seed)
     early.push_back(seed < 1 ? dead("a", 6, seed, 3, 1e-2) : trial("a", 6, seed, 0.5, 1e-2));
   CHECK(conditions(early, how)[0].standings[0].rate == 1e-2);
-  // One seed chooses for itself.
+  // If there is only one seed, the same seed chooses and is judged.
   const std::vector<TrialResult> one{trial("a", 6, 0, 2.0, 1e-4), trial("a", 6, 0, 0.4, 1e-3),
                                      trial("b", 6, 0, 0.5, 1e-3)};
-  CHECK(conditions(one, {.classes = 10, .choosing = {0}}).empty());  // as long as there may be others
-  CHECK_THAT(verdict_of(one, {.classes = 10, .choosing = {0}, .no_others = true}),
-             contains("a trained best, to a training loss of 0.400 (n = 1) at lr 0.001"));
-  // As long as only those that choose have ended, nothing is judged.
+  CHECK(conditions(one, {.classes = 10, .choosing = {0}}).empty());  // other seeds may still come
+  const Condition chosen = conditions(one, {.classes = 10, .choosing = {0}, .no_others = true}).at(0);
+  CHECK(standing(chosen, "a").rate == 1e-3);
+  CHECK(standing(chosen, "a").loss.mean == Approx(0.4));
+  // Nothing is judged while only choosing seeds have ended.
   std::vector<TrialResult> choice;
   for (const TrialResult& a : trials)
-    if (a.seed < 2) choice.push_back(a);
+    if (a.seed() < 2) choice.push_back(a);
   CHECK(conditions(choice, how).empty());
 }
 
-TEST_CASE("a third of the seeds chooses, the smallest, and one at least") {
+TEST_CASE("the smallest third of the seeds chooses and at least one seed does") {
   CHECK(choosing_seeds({7}) == std::set<std::int64_t>{7});
   CHECK(choosing_seeds({3, 2}) == std::set<std::int64_t>{2});
   CHECK(choosing_seeds({0, 1, 2, 3, 4}) == std::set<std::int64_t>{0});
   CHECK(choosing_seeds({5, 4, 3, 2, 1, 0}) == std::set<std::int64_t>{0, 1});
 }
 
-TEST_CASE("without classes nothing is near chance") {
-  CHECK(verdict_of({trial("a", 6, 0, 5.0)}, {}) == "At depth 6, a trained, to a training loss of 5.000 (n = 1).");
+TEST_CASE("without classes no loss is near chance") {
+  CHECK_FALSE(conditions({trial("a", 6, 0, 5.0)}, {}).at(0).standings.at(0).near_chance);
   CHECK(chance_loss(10) == Approx(std::log(10.0)));
 }
 
-TEST_CASE("comparisons.csv has a row for each pair, in both families") {
+TEST_CASE("comparisons.csv has a row for each pair in both families") {
   std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed)
     for (const auto& [gate, base] : {std::pair("post", 1.0), {"pre", 2.0}, {"x", 2.0}})
@@ -194,16 +275,16 @@ TEST_CASE("comparisons.csv has a row for each pair, in both families") {
   CHECK_THAT(csv, contains("\n6,0.001,control,post,pre,lower,-1.00") &&
                       contains("\n6,0.001,control,x,pre,undecided,-0.00333") &&
                       contains("\n6,0.001,pairs,pre,post,higher,") && contains("\n6,0.001,pairs,post,x,lower,"));
-  CHECK_FALSE(conditions(trials, {.classes = 10, .control = "pre"}).front().rate);  // nothing to say in sentences
-  // Without an axis of rates: that of all trials, where it is known.
-  for (TrialResult& a : trials) a.lr = 0;
+  CHECK_FALSE(conditions(trials, {.classes = 10, .control = "pre"}).front().rate);  // all trials have the same
+  // Without an axis of learning rates the rows have the rate of all trials, if it is known.
+  for (TrialResult& a : trials) a.point = a.point.without("lr");
   CHECK_THAT(comparisons_csv(conditions(trials, {.classes = 10, .control = "pre", .rate = 0.25})),
              contains("\n6,0.25,control,post,pre,lower,"));
   CHECK_THAT(comparisons_csv(conditions(trials, {.classes = 10, .control = "pre"})),
              contains("\n6,,control,post,pre,lower,"));
 }
 
-TEST_CASE("a pair that a claim compares has the claim's verdict in sentences, tables and files") {
+TEST_CASE("the verdict of a claim replaces the verdict of its pair in tables and files") {
   std::vector<TrialResult> trials;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     const double noise = seed == 1 ? 0.2 : 0;
@@ -221,11 +302,11 @@ TEST_CASE("a pair that a claim compares has the claim's verdict in sentences, ta
     CHECK(with.against_control[i].difference.mean == (claimed ? -0.7 : without.against_control[i].difference.mean));
   }
   CHECK_THAT(comparisons_csv({with}), contains("control,b,pre,lower,-0.7,-0.9,-0.5"));
-  // Said the other way round it is the same verdict, of the first than the second.
+  // A claim about the same two methods in the other order gives the same verdict with the sign reversed.
   const Condition turned = condition({.first = "pre", .second = "b", .depth = 24, .rate = 1e-3, .difference = claim});
   CHECK_THAT(comparisons_csv({turned}), contains("control,b,pre,higher,0.7,0.5,0.9"));
-  CHECK_THAT(sentence(turned, how), contains("b and c are higher"));
-  // Another depth is another condition.
+  CHECK(order(turned, "b") == Difference::Order::higher);
+  // A claim at another depth does not change this condition.
   const Condition other = condition({.first = "b", .second = "pre", .depth = 12, .rate = 1e-3, .difference = claim});
   CHECK(comparisons_csv({other}) == comparisons_csv({without}));
 }

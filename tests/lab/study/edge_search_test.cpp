@@ -1,4 +1,4 @@
-// Searches for edges along an axis: their decisions, without a training.
+// Tests of searches for edges on an axis, without any training.
 #include "experiments/lab/study/edge_search.h"
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 using Edges = EdgeSearch::Edges;
 
-// Depths from 12 on, at most `highest` ticks up and an octave at a time down to -4.
+// A search over depths from 12 on, at most `highest` ticks up and one octave (4 ticks) down.
 EdgeSearch of_depths(int highest) {
   constexpr Octaves depths{12, 4};
   return {.axis = "depth",
@@ -40,7 +40,8 @@ EdgeSearch of_rates() {
           }};
 }
 
-// The values that a search names, round by round, until it ends; of three seeds, `trains` says how many train.
+// The values that a search names in each round until it ends. `trains` returns how many of three seeds train at a
+// value.
 std::vector<std::vector<double>> rounds(const EdgeSearch& settings, const std::function<int(double value)>& trains) {
   const NextPoints next = edge_search([&] { return settings; });
   std::deque<Record> ended;
@@ -49,7 +50,7 @@ std::vector<std::vector<double>> rounds(const EdgeSearch& settings, const std::f
     Search search;
     for (const Record& r : ended) search.so_far.push_back(&r);
     const std::vector<Point> points = next(search);
-    CHECK(next(search) == points);  // by the search alone
+    CHECK(next(search) == points);  // it depends only on the search
     if (points.empty()) return named;
     named.emplace_back();
     for (const Point& point : points) {
@@ -70,22 +71,22 @@ using Rounds = std::vector<std::vector<double>>;
 
 }  // namespace
 
-TEST_CASE("a search for the upper edge doubles until most seeds fail, then bisects") {
-  // 12, 24, 48; between 24 and 48: 34, then 40.
+TEST_CASE("a search for the upper edge doubles the value until most seeds fail and then bisects") {
+  // Doubling gives 12, 24, 48; bisection between 24 and 48 gives 34, then 40.
   CHECK(rounds(of_depths(16), [](double depth) { return depth < 38 ? 3 : 1; }) == Rounds{{12}, {24}, {48}, {34}, {40}});
   CHECK(rounds(of_depths(6), [](double) { return 2; }) ==
         Rounds{{12}, {24}, {34}});  // no further than the highest tick
 }
 
-TEST_CASE("a search looks elsewhere while no tick trains, traces the edge from where one does, or ends") {
+TEST_CASE("a search looks elsewhere until most seeds train at a tick and then finds the edge") {
   CHECK(rounds(of_depths(16), [](double depth) { return depth < 9 ? 3 : 0; }) == Rounds{{12}, {6}, {8}, {10}});
   CHECK(rounds(of_depths(16), [](double) { return 1; }) == Rounds{{12}, {6}});
-  // What trains lies between ticks 2 and 6; tick 0 bounds it from below from the start.
+  // Seeds train between ticks 2 and 6. Tick 0 already bounds the region from below.
   CHECK(rounds(of_rates(), [](double rate) { return rate > 2.5 && rate < 7 ? 3 : 0; }) ==
         Rounds{{1}, {4}, {8, 2}, {std::exp2(2.5), std::exp2(1.5)}});
 }
 
-TEST_CASE("a search for both edges goes outwards on either side, to its bounds") {
+TEST_CASE("a search for both edges goes outwards on both sides up to its bounds") {
   const auto tick = [](double t) { return std::exp2(t / 2); };
   CHECK(rounds(of_rates(), [](double) { return 3; }) ==
         Rounds{{1}, {tick(2), tick(-2)}, {tick(4), tick(-3)}, {tick(6)}});

@@ -1,4 +1,4 @@
-// Every program of experiments/ as a function: with gates of one's own, and with constants of methods on the command
+// Tests of the programs of experiments/ as functions, with a custom gate and with constants of methods on the command
 // line.
 #include <plumb/plumb.h>
 
@@ -15,7 +15,7 @@ struct Prores : nn::ScaleGate {  // x + f(LN(x)) / T
   explicit Prores(const nn::GateContext& c) : ScaleGate(full({1}, 1 / c.constant("T"))) {}
 };
 
-// Once in this process, whatever test comes first.
+// Registers the gate, once in this process.
 void register_prores() {
   static const bool once = [] {
     nn::register_gate<Prores>(
@@ -29,7 +29,7 @@ void register_prores() {
 
 const Words few{"--dim", "8", "--batch", "4", "--steps", "2", "--no-progress", "--out", "a"};
 
-// The gate of each row of results.csv, once.
+// All gates in results.csv.
 std::set<std::string> gates_of(const TemporaryFolder& folder) {
   std::istringstream lines(file(folder, "a/results.csv"));
   std::string line, cell;
@@ -49,7 +49,7 @@ std::set<std::string> gates_of(const TemporaryFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("each program is a function that says what it does") {
+TEST_CASE("each program is a function with --help") {
   const TemporaryFolder folder;
   const std::vector<std::pair<std::string, Main>> programs{{"attention_maps", attention_maps},
                                                            {"cait", cait},
@@ -76,7 +76,7 @@ TEST_CASE("each program is a function that says what it does") {
     }
 }
 
-TEST_CASE("a gate of one's own and its constants are in every ablation over gates, in its ledger and its report") {
+TEST_CASE("every ablation over gates accepts a custom gate with constants") {
   register_prores();
   const std::vector<std::pair<std::string, Main>> ablations{{"depth_limit", depth_limit},
                                                             {"norm_placement", norm_placement},
@@ -101,7 +101,7 @@ TEST_CASE("a gate of one's own and its constants are in every ablation over gate
   }
 }
 
-TEST_CASE("constants on the command line: equal methods are one trial, and what is wrong is named") {
+TEST_CASE("methods with equal constants are one trial and wrong constants are named") {
   register_prores();
   const TemporaryFolder folder;
   const auto gates = [&](const std::string& names) {
@@ -136,7 +136,7 @@ TEST_CASE("constants on the command line: equal methods are one trial, and what 
   CHECK_THAT(control.out + file(judged, "a/report.html"), contains("prores:T=5"));
 }
 
-TEST_CASE("a network with a gate of one's own and its constants is trained, saved, loaded elsewhere and drawn") {
+TEST_CASE("a network with a custom gate is trained, saved, loaded by another program and drawn") {
   register_prores();
   const TemporaryFolder folder;
   const Ended trained = call(

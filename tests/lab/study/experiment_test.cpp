@@ -1,4 +1,4 @@
-// Experiments with a loop of their own: seeds that diverge; and when a training has diverged.
+// Tests of experiments with a custom loop, and of the detection of divergence.
 #include "experiments/lab/study/experiment.h"
 
 #include <cmath>
@@ -15,7 +15,7 @@ using namespace plumb::test;
 
 namespace {}  // namespace
 
-TEST_CASE("a training has diverged when a number is not finite, or the loss stays above ten times chance") {
+TEST_CASE("a training has diverged if a number is not finite or the loss stays above ten times chance") {
   const DefaultsScope f64({.dtype = DType::f64, .device = Device::reference});
   const double infinity = std::numeric_limits<double>::infinity();
   for (const auto& [loss, gradient] : {std::pair{infinity, 1.0}, {std::nan(""), 1.0}, {1.0, infinity}})
@@ -25,7 +25,7 @@ TEST_CASE("a training has diverged when a number is not finite, or the loss stay
   const double limit = 20;
   for (int repeat = 0; repeat < 2; ++repeat) {
     for (int step = 0; step < 19; ++step) CHECK_FALSE(watch.observe(at++, limit + 0.1, 1));
-    if (repeat == 0) CHECK_FALSE(watch.observe(at++, limit - 0.1, 1));  // counts anew
+    if (repeat == 0) CHECK_FALSE(watch.observe(at++, limit - 0.1, 1));  // starts the count again
   }
   CHECK(watch.observe(at++, limit + 0.1, 1));
   CHECK(watch.reason([] { return Tensor(); }) == "loss above 20, 10 times chance (2), for 20 steps");
@@ -39,7 +39,7 @@ TEST_CASE("a training has diverged when a number is not finite, or the loss stay
   CHECK_THAT(finite.reason([&] { return sum(log(zero)); }), contains("log"));
 }
 
-TEST_CASE("seeds that diverge are marked, counted, and left out of the statistics, after a resume as before") {
+TEST_CASE("diverged seeds are counted and left out of the statistics, also after a resume") {
   const TemporaryFolder folder;
   int bodies = 0;
   const auto run = [&](const Words& more) {
@@ -79,7 +79,7 @@ TEST_CASE("seeds that diverge are marked, counted, and left out of the statistic
   CHECK(read_file(folder / "run/results.csv") == csv);
 }
 
-TEST_CASE("a loss or a norm of gradients that is logged and not finite ends its trial as diverged") {
+TEST_CASE("a logged loss or gradient norm that is not finite ends its trial as diverged") {
   const TemporaryFolder folder;
   const double nan = std::nan("");
   std::map<std::uint64_t, int> steps;
@@ -90,12 +90,12 @@ TEST_CASE("a loss or a norm of gradients that is logged and not finite ends its 
       for (const std::int64_t step : r.each_step()) {
         ++steps[r.seed()];
         const bool bad = step == 2;
-        if (r.seed() == 0) r.log({{"loss", 1}, {"ratio", nan}});  // no loss
+        if (r.seed() == 0) r.log({{"loss", 1}, {"ratio", nan}});  // this value is not a loss
         if (r.seed() == 1) r.log({{"loss", bad ? nan : 1}});
         if (r.seed() == 2) r.trace({{"loss", 1}, {"grad_norm", bad ? INFINITY : 1}});
         if (r.seed() == 3) r.log({{"loss", bad ? -INFINITY : 1}});
         if (r.seed() == 3 && bad && r.check_divergence(backward(log_of_zero()), log_of_zero))
-          return;  // a better reason, after the log
+          return;  // the reason from this call replaces the one from the log
         if (r.seed() == 4) r.log({{"loss", 1}});
         r.log({{"of_step", static_cast<double>(step)}});
       }
@@ -127,7 +127,7 @@ TEST_CASE("a loss or a norm of gradients that is logged and not finite ends its 
       contains("{\"seed\":1,\"step\":2,\"loss\":null,\"diverged_at\":2,\"divergence\":\"loss is not finite\"}\n"));
 }
 
-TEST_CASE("what a loop logs of a step is one line of metrics.jsonl") {
+TEST_CASE("all values that a loop logs in a step form one line of metrics.jsonl") {
   const TemporaryFolder folder;
   const auto main = [&](int argc, const char* const* argv) {
     return experiment(argc, argv, {.name = "study", .summary = "A study."}, [&](Run& r) {
@@ -148,7 +148,7 @@ TEST_CASE("what a loop logs of a step is one line of metrics.jsonl") {
                     line));
 }
 
-TEST_CASE("the table shows the values asked for, or a handful and how many more there are") {
+TEST_CASE("the table shows the chosen values or the first eight and the number of the others") {
   const TemporaryFolder folder;
   const auto table = [&](const std::vector<std::string>& show, int values) {
     const Ended e = call(
@@ -168,7 +168,7 @@ TEST_CASE("the table shows the values asked for, or a handful and how many more 
   CHECK_THAT(many, contains("v7 ") && !contains("v8 ") && contains("4 more values in run/results.csv"));
   CHECK_THAT(asked, contains("v8 ") && !contains("v7 ") && contains("never logged") && contains("11 more values in"));
   CHECK_THAT(asked, contains("data: glyphs, 12800 training images, 2000 validation images: the generated test set"));
-  // The program that ran is recorded, the experiment's name decides.
+  // run.json has the command line, and the name of the experiment instead of the program.
   const std::string run = read_file(folder / "run/run.json");
   CHECK_THAT(run, contains("\"experiment\": \"study\"") && contains("\"command_line\": \"my_study --seeds 0..1") &&
                       contains("\"data\": \"glyphs, 12800 training images"));
@@ -178,7 +178,7 @@ TEST_CASE("the table shows the values asked for, or a handful and how many more 
   CHECK_THAT(call(folder.path(), help, {"--help"}, "/somewhere/my_study").out, contains("Usage: my_study [options]"));
 }
 
-TEST_CASE("a seed diverges once, and its mark is not logged by hand") {
+TEST_CASE("a seed diverges at most once and only through mark_diverged") {
   const TemporaryFolder folder;
   const auto error = [&](const std::function<void(Run&)>& body) {
     const Ended e = call(folder.path(),

@@ -1,4 +1,4 @@
-// The end of a diverged trial again, in f32 and f64.
+// Tests of --replay, which repeats the end of a diverged trial in f32 and f64.
 #include "experiments/lab/study/study.h"
 
 #include <signal.h>
@@ -16,9 +16,9 @@ using namespace plumb;
 using namespace plumb::lab;
 using namespace plumb::test;
 
-TEST_CASE("replay tells a number format that is too narrow from a training that runs away") {
+TEST_CASE("replay distinguishes a number format that is too narrow from an unstable training") {
   const TemporaryFolder folder;
-  // exp(100 a), which no f32 holds, on the way to something small.
+  // The forward pass computes exp(100 a), which overflows in f32, and divides it by itself.
   struct Overflowing : nn::Layer {
     nn::Linear linear;
     Tensor a = parameter("a", zeros({1}), Role::gate);
@@ -33,7 +33,7 @@ TEST_CASE("replay tells a number format that is too narrow from a training that 
     return experiment(argc, argv, {.name = "overflow", .summary = "Overflow."}, [&](Run& run) {
       Overflowing model;
       nn::initialize(model, run.seed());
-      // Not by gradients, which cancel: a grows by 0.05 a step, and exp(100 a) overflows in step 18.
+      // The gradients of a cancel. The loop adds 0.05 to a in each step, so exp(100 a) overflows in step 18.
       nn::Sgd optimizer(model.parameters(), {.lr = 1e-3});
       run.track(model, optimizer);
       for (const Batch& batch : run.batches()) {
@@ -59,7 +59,7 @@ TEST_CASE("replay tells a number format that is too narrow from a training that 
                                contains("fp32 from step 0: diverged at step 18: ") && contains("exp") &&
                                contains("Overflowing") && contains("f64 from step 8: no divergence up to step 38") &&
                                contains("\nnumerical: "));
-  // With a checkpoint it begins there: stopped in step 5, and gone on without writing another.
+  // Replay starts from a checkpoint. This trial was interrupted in step 5 and resumed without further checkpoints.
   stop_at = 5;
   Words kept = words;
   kept.back() = "k";
@@ -71,7 +71,7 @@ TEST_CASE("replay tells a number format that is too narrow from a training that 
                                       contains("f64 from step 8: no divergence up to step 38") &&
                                       contains("\nnumerical: "));
   CHECK_THAT(call(folder.path(), main, with(words, {"--replay", "seed 1"})).err,
-             contains("a has no diverged run of that name; did you mean 'seed 0'?"));
+             contains("a has no diverged trial of that name; did you mean 'seed 0'?"));
 
   const auto wild = [&](int argc, const char* const* argv) {
     Study study("wild", "Wild.");
@@ -93,7 +93,7 @@ TEST_CASE("replay tells a number format that is too narrow from a training that 
   CHECK_THAT(again.out, contains("\ndynamical: "));
 }
 
-TEST_CASE("replay's f64 steps are those of a run in f64 from the same state") {
+TEST_CASE("the f64 steps of a replay equal those of a trial in f64 from the same state") {
   const TemporaryFolder folder;
   const auto main = [&](int argc, const char* const* argv) {
     Study study("wild", "Wild.");
@@ -103,7 +103,7 @@ TEST_CASE("replay's f64 steps are those of a run in f64 from the same state") {
       trial.train(model);
     });
   };
-  // Diverged by the limit in step 19 + onset, so that the state before the first steps is where both begin.
+  // The trial diverges by the loss limit in step 19, with onset in step 0, so both passes start from the initial state.
   const Words words{"--dim",       "8",   "--batch",      "4",   "--steps",       "45",
                     "--optimizer", "sgd", "--loss-limit", "0.5", "--no-progress", "--out"};
   REQUIRE(call(folder.path(), main, with(words, {"f32"})).status == 0);
@@ -116,8 +116,8 @@ TEST_CASE("replay's f64 steps are those of a run in f64 from the same state") {
     if (const auto json = nlohmann::json::parse(line); json.contains("loss")) loss = json["loss"];
   const Ended replayed = call(folder.path(), main, with(words, {"f32", "--replay", "lr 0.01 seed 0"}));
   INFO(replayed.out << replayed.err);
-  // The same initial weights but for f32's rounding: the same losses to some digits, where those after 19 updates would
-  // be others.
+  // The initial weights are equal up to rounding to f32, so the losses agree to some digits. Losses after 19 updates
+  // would differ.
   CHECK_THAT(replayed.out, contains("f64 from step 0: diverged at step 19") && contains("\ndynamical: "));
   const std::string said = fmt::format("loss {:.4g}", loss);
   CHECK_THAT(replayed.out, contains(said));

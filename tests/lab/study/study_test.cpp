@@ -1,4 +1,4 @@
-// Studies of tests' own: axes, files, what may go together.
+// Tests of studies: axes, files, claims, and options that exclude each other.
 #include "experiments/lab/study/study.h"
 
 #include <fstream>
@@ -20,7 +20,7 @@ using namespace plumb;
 using namespace plumb::lab;
 using namespace plumb::test;
 
-TEST_CASE("a study of one file: axes, files, table, claims, and the order of --dry-run") {
+TEST_CASE("a study in one file has axes, files, a table, claims and the order of --dry-run") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
@@ -57,13 +57,13 @@ TEST_CASE("a study of one file: axes, files, table, claims, and the order of --d
     std::getline(cells, depth, ','), std::getline(cells, epsilon, ','), std::getline(cells, seed, ',');
     CHECK(label == "depth " + depth + " epsilon " + epsilon + " seed " + seed);
   }
-  CHECK_THAT(dry.out, contains("8 runs of 4 steps of 4 images: 32 steps, 128 images") &&
+  CHECK_THAT(dry.out, contains("8 trials of 4 steps of 4 images: 32 steps, 128 images") &&
                           contains("parameters of a network: ") && contains("training: about "));
   CHECK_THAT(call(folder.path(), main, {"--help"}).out,
              contains("--depths N,..") && contains("--epsilons N,..") && contains("--lr N") && !contains("--gate "));
 }
 
-TEST_CASE("a dry run measures steps on the threads that a job has") {
+TEST_CASE("a dry run measures steps with the threads of one job") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   std::set<int> threads;
@@ -79,10 +79,10 @@ TEST_CASE("a dry run measures steps on the threads that a job has") {
   };
   CHECK(measured_on("1") == std::set{8});
   CHECK(measured_on("2") == std::set{4});
-  CHECK(measured_on("8") == std::set{2});  // of four trials
+  CHECK(measured_on("8") == std::set{2});  // four trials need only four jobs
 }
 
-TEST_CASE("an axis may be any option of the library, which makes room for it") {
+TEST_CASE("an axis may replace any option of the library") {
   const TemporaryFolder folder;
   std::mutex mutex;
   std::set<std::tuple<std::int64_t, double, std::int64_t, std::string>> seen;
@@ -110,7 +110,7 @@ TEST_CASE("an axis may be any option of the library, which makes room for it") {
   const Ended refused = call(folder.path(), main, {"--dim", "8"});
   CHECK(refused.status == 2);
   CHECK_THAT(refused.err, contains("did you mean --dims?"));
-  // Of several rates the losses differ: the axis is what trained.
+  // All losses differ, so the trainings used the values of the axes.
   std::set<std::string> losses;
   std::istringstream rows(timeless(file(folder, "a/results.csv")));
   for (std::string row; std::getline(rows, row);)
@@ -146,7 +146,7 @@ TEST_CASE("a training with a moving average ends with the weights that were eval
   CHECK(losses.size() == 2);
 }
 
-TEST_CASE("one trial's failure is not the sweep's, and --resume tries it again") {
+TEST_CASE("a failed trial does not end the sweep and --resume tries it again") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   bool fails = true;
@@ -156,8 +156,7 @@ TEST_CASE("one trial's failure is not the sweep's, and --resume tries it again")
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
   const Ended e = call(folder.path(), main, tiny);
   CHECK(e.status == 1);
-  CHECK_THAT(e.err,
-             contains("failed: no such thing  ") && contains("error: 1 of 4 runs failed; --resume tries them again\n"));
+  CHECK_THAT(e.err, contains("failed: no such thing  ") && contains("error: 1 of 4 trials failed; --resume "));
   CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0.1,0,failed,0,"));
   fails = false;
   CHECK(call(folder.path(), main, with(tiny, {"--resume"})).status == 0);
@@ -165,7 +164,7 @@ TEST_CASE("one trial's failure is not the sweep's, and --resume tries it again")
   CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0.1,0,ok,4,"));
 }
 
-TEST_CASE("a study that is put together wrongly says so") {
+TEST_CASE("wrong declarations of a study are errors") {
   const TemporaryFolder folder;
   const auto error = [&](const std::function<void(Study&)>& declare) {
     const Ended e = call(folder.path(),
@@ -184,16 +183,15 @@ TEST_CASE("a study that is put together wrongly says so") {
   const auto axis = [](const char* option) {
     return [option](Study& s) { s.axis<std::string>(option, {"a"}, "An axis"); };
   };
-  CHECK_THAT(error(axis("--dtypes")), contains("[study] expected axes that stand for no option of the library, or for "
-                                               "one that each trial reads, got one for --dtype"));
-  CHECK_THAT(error(axis("--statuss")),
-             contains("[study] expected axes with names of their own, got status for --statuss"));
+  CHECK_THAT(error(axis("--dtypes")), contains("[study] expected an axis that replaces no option of the library") &&
+                                          contains("got one for --dtype"));
+  CHECK_THAT(error(axis("--statuss")), contains("[study] expected unused names of axes, got status for --statuss"));
   CHECK_THAT(error(axis("--seeds")),
-             contains("expected axes with options of their own (seeds have --seeds), got a second --seeds"));
+             contains("expected an unused option for an axis (--seeds is for seeds), got a second --seeds"));
   CHECK_THAT(error([](Study& s) { s.searched<int>("depth"); }),
-             contains("expected search() and searched axes together, got searched axes alone"));
+             contains("expected search() and searched axes together, got only searched axes"));
   CHECK_THAT(error([](Study& s) { s.search([](const Search&) { return std::vector<Point>(); }); }),
-             contains("got search() alone"));
+             contains("got only search()"));
   CHECK_THAT(error([](Study& s) {
                s.claim("x", "y", lower("loss", {{"depht", 1}}, {{"depht", 2}}));
              }),
@@ -206,9 +204,9 @@ TEST_CASE("a study that is put together wrongly says so") {
   CHECK_THAT(error([](Study& s) {
                s.output({"ledger.jsonl", [](const StudyResults&) { return std::string(); }});
              }),
-             contains("expected a file of the study's own in its folder, got ledger.jsonl"));
+             contains("expected an unused file name without folders for an output, got ledger.jsonl"));
   CHECK_THAT(error([](Study& s) { s.searched<int>("depth").at_least(1); }), contains("bounds of the axis depth"));
-  // Plurals: "--batches" is the batch, which trials read.
+  // The axis of "--batches" is named "batch" and replaces --batch.
   const Ended batches =
       call(folder.path(),
            [&](int argc, const char* const* argv) {
@@ -221,7 +219,7 @@ TEST_CASE("a study that is put together wrongly says so") {
   CHECK_THAT(file(folder, "b/results.csv"),
              contains("batch,seed,status,steps,seconds,size\n4,0,ok,0,0,4\n8,0,ok,0,0,8\n"));
   CHECK(StudyOptions().deterministic == Determinism::strict);
-  // Steps as an axis stand beside those that were taken.
+  // If steps are an axis, the column of the steps taken has another name.
   const auto lengths = [&](int argc, const char* const* argv) {
     Study study("lengths", "Lengths.");
     study.axis<int>("--steps", {1, 2}, "Steps").named("steps");
@@ -233,7 +231,7 @@ TEST_CASE("a study that is put together wrongly says so") {
   CHECK_THAT(file(folder, "s/results.csv"),
              contains("steps,seed,status,steps_taken,seconds,size\n1,0,ok,0,0,1\n2,0,ok,0,0,2\n"));
   CHECK(nlohmann::json::parse(long_or_short.out)["results"][1]["steps"] == 2);
-  // What an axis sets is refused as the option would refuse it.
+  // An axis refuses the values that its option refuses.
   const Ended optimizers = call(folder.path(),
                                 [&](int argc, const char* const* argv) {
                                   Study study("optimizers", "Optimizers.");
@@ -246,7 +244,7 @@ TEST_CASE("a study that is put together wrongly says so") {
   CHECK_FALSE(std::filesystem::exists(folder / "o"));
 }
 
-TEST_CASE("a claim that cannot be judged says so: when the study starts, and when the first trial has ended") {
+TEST_CASE("wrong claims are reported when the study starts or when their first trial has ended") {
   const TemporaryFolder folder;
   int bodies = 0;
   const auto ends = [&](const Comparison& comparison) {
@@ -278,19 +276,20 @@ TEST_CASE("a claim that cannot be judged says so: when the study starts, and whe
   refused(lower("train_loss", {{"depht", 1}}, {{"depht", 2}}), 0,
           "expected axes of this study, got depht; did you mean 'depth'?");
   refused(lower("train_loss", {{"gate", "per"}}, {{"gate", "post"}}), 0,
-          "expected a value that --gates takes, got 'per'; did you mean 'pre'?");
+          "expected a value that --gates accepts, got 'per'; did you mean 'pre'?");
   refused(lower("train_loss", {{"depth", 1}}, {{"depth", 2}}).at({{"gate", 1}}), 0,
           "expected a text for gate, got the number 1");
   refused(lower("train_loss", {{"depth", "1"}}, {{"depth", 2}}), 0, "expected a number for depth, got the text 1");
   refused(lower("train_loss", {{"depth", 1}}, {{"gate", "pre"}}), 0,
           "expected two points on the same axes, got depth 1 and pre");
-  // The first trial that the claim is about.
+  // The study ends after the first trial of the claim.
   refused(lower("train_los", {{"depth", 1}}, {{"depth", 2}}), 1,
-          "expected a value that trials measure, got train_los, which depth 1 gate pre form plain seed 0 has not; did "
+          "expected a value that trials measure, got train_los, which depth 1 gate pre form plain seed 0 did not "
+          "measure; did "
           "you mean 'train_loss'?");
   refused(above("val_loss", 1, {{"depth", 1}, {"gate", "post"}}), 3,
           "expected a value that trials measure, got val_loss, which depth 1 gate post");
-  // Right elsewhere: said, in one line, and in the report.
+  // Claims about values that this call does not have are reported in one line and in the report.
   for (const auto& [comparison, text] : std::vector<std::pair<Comparison, std::string>>{
            {lower("train_loss", {{"depth", 1}}, {{"depth", 12}}), "so it is: no depth 12 in --depths 1,2"},
            {lower("train_loss", {{"gate", "pre"}}, {{"gate", "rezero"}}),
@@ -298,7 +297,7 @@ TEST_CASE("a claim that cannot be judged says so: when the study starts, and whe
            {lower("train_loss", {{"form", "plain"}}, {{"form", "blok"}}),
             "so it is: no form blok in --forms plain,block, did you mean 'block'?"},
            {below("train_loss", 1, {{"depth", 1}, {"form", "block"}}),
-            "so it is: the study leaves depth 1 form block out"},
+            "so it is: the study does not run depth 1 form block"},
            {above("train_loss", 1, {{"seed", 7}}), "so it is: no seed 7 in --seeds 0,1"}}) {
     const Ended e = ends(comparison);
     INFO(e.err);
@@ -309,11 +308,11 @@ TEST_CASE("a claim that cannot be judged says so: when the study starts, and whe
     for (std::size_t at = 0; (at = shown.find('\'', at)) != shown.npos;) shown.replace(at, 1, "&#39;");
     CHECK_THAT(file(folder, "a/report.html"), contains("claims not judged") && (contains(text) || contains(shown)));
   }
-  // A value that some trials alone have is theirs to be claimed of.
+  // A claim may be about a value that only its trials measure.
   const Ended fine = ends(above("of_post", 0, {{"gate", "post"}}));
   CHECK(fine.status == 0);
   CHECK_THAT(fine.err, !contains("claim"));
-  // Tables of what there is are made whatever was claimed.
+  // --rebuild makes the tables even if a claim is wrong.
   REQUIRE(ends(lower("train_loss", {{"depth", 1}}, {{"depth", 2}})).status == 0);
   const auto rebuilt = [&](int argc, const char* const* argv) {
     Study study("claims", "Claims.", {.network = false, .optimization = false});
@@ -329,7 +328,7 @@ TEST_CASE("a claim that cannot be judged says so: when the study starts, and whe
   CHECK_THAT(tables.err, contains("expected a value that trials measure, got train_los"));
 }
 
-TEST_CASE("what a body fixes of the network that it trains is in the ledger and in the report's settings") {
+TEST_CASE("the ledger and the report have the options of the network that the body sets") {
   const TemporaryFolder folder;
   struct Own : nn::Layer {
     nn::Linear head{{.in = 1024, .out = 10}};
@@ -349,7 +348,7 @@ TEST_CASE("what a body fixes of the network that it trains is in the ledger and 
         return trial.train(model);
       }
       nn::ViTOptions o = trial.vit({.depth = trial[depth], .gate = "post"});
-      if (what == Body::asks) return;  // a loop that tracks nothing
+      if (what == Body::asks) return;  // it trains nothing
       o.mlp_ratio = 3;
       nn::ViT model(o);
       trial.train(model);
@@ -370,7 +369,7 @@ TEST_CASE("what a body fixes of the network that it trains is in the ledger and 
                              contains("parameters "));
   CHECK_THAT(file(folder, "a/ledger.jsonl"),
              contains("\"model\":{\"model\":\"vit\",") && contains("\"gate\":\"post\""));
-  // It survives: tables anew, and folders that are merged.
+  // The description of the network survives --rebuild and merging of folders.
   const std::string ledger = file(folder, "a/ledger.jsonl");
   REQUIRE(call(folder.path(), main, {"--dim", "8", "--batch", "4", "--steps", "1", "--out", "a", "--rebuild"}).status ==
           0);
@@ -409,8 +408,8 @@ TEST_CASE("a warm-up that nobody gives keeps its share of the steps") {
   };
   using Set = std::set<std::int64_t>;
   CHECK(warmups({}) == Set{30});
-  CHECK(warmups({"--steps", "30"}) == Set{3});  // it was 30: all of them
-  CHECK(warmups({"--steps", "20"}) == Set{2});  // it was refused
+  CHECK(warmups({"--steps", "30"}) == Set{3});  // and not 30, which would be all steps
+  CHECK(warmups({"--steps", "20"}) == Set{2});  // and not an error
   CHECK(warmups({"--steps", "600"}) == Set{60});
   CHECK(warmups({"--steps", "30", "--warmup", "30"}) == Set{30});
   CHECK(warmups({"--preset", "long"}) == Set{100});
@@ -420,7 +419,7 @@ TEST_CASE("a warm-up that nobody gives keeps its share of the steps") {
   CHECK_THAT(config.out, contains("\"warmup\": 2,") && contains("[6.67 % of the steps, the default share]"));
   { std::ofstream(folder / "c.json") << config.out; }
   CHECK(warmups({"--config", "c.json"}) == Set{2});
-  CHECK(warmups({"--config", "c.json", "--steps", "15"}) == Set{2});  // the file has given it
+  CHECK(warmups({"--config", "c.json", "--steps", "15"}) == Set{2});  // the file sets it
   { std::ofstream(folder / "c.json") << "{\"preset\": \"long\", \"steps\": 30}"; }
   CHECK(warmups({"--config", "c.json"}) == Set{2});
   axis = "steps";
@@ -429,13 +428,13 @@ TEST_CASE("a warm-up that nobody gives keeps its share of the steps") {
   axis = "warmup";
   CHECK(warmups({}) == Set{0, 60});
   CHECK(warmups({"--steps", "30"}) == Set{0, 6});
-  CHECK(warmups({"--steps", "2"}) == Set{0, 1});  // no trial is lost
+  CHECK(warmups({"--steps", "2"}) == Set{0, 1});  // the two values stay different
   const Ended said = call(folder.path(), main, {"--steps", "30", "--dry-run"});
-  CHECK_THAT(said.err, contains("--warmups 0,6 of 30 steps: by default 0,60 of 300\n"));
+  CHECK_THAT(said.err, contains("--warmups 0,6 of 30 steps: ") && contains("0,60 of 300\n"));
   CHECK(warmups({"--steps", "30", "--warmups", "20"}) == Set{20});
 }
 
-TEST_CASE("a report has the levels that numbers are compared with") {
+TEST_CASE("a report has reference levels") {
   const TemporaryFolder folder;
   double accuracy = 0.36;
   const auto main = [&](int argc, const char* const* argv) {
@@ -465,7 +464,7 @@ TEST_CASE("a report has the levels that numbers are compared with") {
   const auto spaced = [](const std::string& text) { return one_line(text); };
   accuracy = linear.val_accuracy - 0.03;
   e = ended();
-  CHECK_THAT(e.out, contains("Beside what is known: no trial is better than a linear model on the pixels\n"));
+  CHECK_THAT(e.out, contains("Known levels: no trial is better than a linear model on the pixels\n"));
   CHECK_THAT(spaced(e.out), contains("val_accuracy chance, 10 % 10 %") && contains("score the optimum 3 1 2") &&
                                 contains(fmt::format("val_accuracy a linear model on the pixels {:.3g} %",
                                                      100 * linear.val_accuracy)) &&
@@ -473,13 +472,13 @@ TEST_CASE("a report has the levels that numbers are compared with") {
   const std::string page = file(folder, "a/report.html");
   CHECK_THAT(page, contains("a linear model on the pixels") && contains(">the optimum<") &&
                        contains("no trial is better than"));
-  CHECK_THAT(file(folder, "a/results.md"), contains("Beside what is known: no trial is better"));
+  CHECK_THAT(file(folder, "a/results.md"), contains("no trial is better than"));
   CHECK_THAT(file(folder, "a/run.json"), contains("\"linear_model\": {"));
   REQUIRE(call(folder.path(), main, {"--steps", "1", "--seeds", "0..1", "--out", "a", "--rebuild"}).status == 0);
-  CHECK_THAT(file(folder, "a/results.md"), contains("Beside what is known: no trial is better"));
-  accuracy = linear.val_accuracy;  // the deeper one is above it
-  CHECK_THAT(ended().out, contains("Beside what is known\n") && !contains("no trial is better"));
-  // An axis of accuracy ends at 100 %.
+  CHECK_THAT(file(folder, "a/results.md"), contains("no trial is better than"));
+  accuracy = linear.val_accuracy;  // the deeper trial is better
+  CHECK_THAT(ended().out, contains("Known levels\n") && !contains("no trial is better"));
+  // The axis of an accuracy ends at 100 %.
   accuracy = 0.98;
   REQUIRE(ended().status == 0);
   const std::string svg = file(folder, "a/figures/val-accuracy-by-depth.svg");
@@ -487,7 +486,7 @@ TEST_CASE("a report has the levels that numbers are compared with") {
                       !contains(">1.005<"));
 }
 
-TEST_CASE("the linear model of glyphs is as it is said, and others are computed") {
+TEST_CASE("the stored levels of the linear model of glyphs equal computed levels") {
   const ImageData data = open_data("glyphs", "");
   const LinearModel said = linear_model_of_glyphs(), computed = linear_model(data).value();
   INFO(fmt::format("{} {} {}", computed.train_loss, computed.val_loss, computed.val_accuracy));
@@ -496,7 +495,7 @@ TEST_CASE("the linear model of glyphs is as it is said, and others are computed"
   CHECK(computed.val_accuracy == Approx(said.val_accuracy).margin(0.003));
 }
 
-TEST_CASE("what does not go together in a sweep is said before anything is made") {
+TEST_CASE("options that do not go together are refused before any file is made") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
@@ -530,7 +529,7 @@ TEST_CASE("what does not go together in a sweep is said before anything is made"
   CHECK_FALSE(std::filesystem::exists(folder / "runs"));
 }
 
-TEST_CASE("a study may leave combinations out, and tell parts of its own beside published figures") {
+TEST_CASE("a study may leave combinations out and add sections and published results") {
   const TemporaryFolder folder;
   const auto main = [&](int argc, const char* const* argv) {
     Study study("parts", "Parts.");
@@ -560,8 +559,8 @@ TEST_CASE("a study may leave combinations out, and tell parts of its own beside 
   CHECK(lines_of(file(folder, "a/results.csv")) == 1 + 5 * 3);
   CHECK_THAT(e.out, contains("How <many>\ntrials\n    15\n") &&
                         contains("0.1 ends above 5 (arithmetic)\n  disagree: lower by 3") &&
-                        contains("3 pairs with 5") && contains("What was published") &&
-                        contains("rate 0.3  score 4.000, mean of 2 trials") && contains("9 of 10") &&
+                        contains("3 pairs with 5") && contains("Published results") &&
+                        contains("rate 0.3  score 4.000, mean over 2 points") && contains("9 of 10") &&
                         !contains("nobody has this"));
   CHECK_THAT(file(folder, "a/report.html"), contains("<h2>How &lt;many&gt;</h2>") &&
                                                 contains("<td class=\"num\">15</td>") && contains("score by rate") &&
@@ -570,7 +569,7 @@ TEST_CASE("a study may leave combinations out, and tell parts of its own beside 
   CHECK(std::filesystem::exists(folder / "a/figures/score-by-rate.svg"));
   const std::string csv = file(folder, "a/figures/score-by-rate.csv");
   CHECK_THAT(csv, contains("0.1,2") && contains("0.3,4"));
-  // b has no rate of 0: two of three points.
+  // Form b has no rate of 0, so its line has two points.
   CHECK(lines_of(csv) == 1 + 3 + 2);
   const Ended none =
       call(folder.path(), main, {"--rates", "0", "--forms", "b,a", "--seeds", "0", "--no-progress", "--dry-run"});
@@ -578,7 +577,7 @@ TEST_CASE("a study may leave combinations out, and tell parts of its own beside 
   CHECK_THAT(none.out, contains("rate 0 form b seed 0\n") && !contains("form a"));
 }
 
-TEST_CASE("a study that leaves all combinations out says so") {
+TEST_CASE("a study that leaves all combinations out is an error") {
   const TemporaryFolder folder;
   const auto main = [&](int argc, const char* const* argv) {
     Study study("nothing", "Nothing.");
@@ -588,5 +587,5 @@ TEST_CASE("a study that leaves all combinations out says so") {
   };
   const Ended e = call(folder.path(), main, {"--no-progress"});
   CHECK(e.status == 2);
-  CHECK_THAT(e.err, contains("error: nothing runs none of the combinations of these values; see --help"));
+  CHECK_THAT(e.err, contains("error: nothing runs no combination of these values"));
 }

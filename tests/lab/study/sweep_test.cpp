@@ -1,4 +1,4 @@
-// Many trials: resumed, side by side, in shards, searched, computed by other code.
+// Tests of sweeps: resuming, parallel jobs, shards, searches, and trials of other code.
 #include "experiments/lab/study/study.h"
 
 #include <signal.h>
@@ -18,7 +18,7 @@ using namespace plumb;
 using namespace plumb::lab;
 using namespace plumb::test;
 
-TEST_CASE("a resumed study may have further values of axes and seeds, and only what is missing runs") {
+TEST_CASE("a resumed study may have further values and seeds and runs only missing trials") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
@@ -30,26 +30,25 @@ TEST_CASE("a resumed study may have further values of axes and seeds, and only w
   REQUIRE(more.status == 0);
   CHECK(study.bodies == 8);
   CHECK(nlohmann::json::parse(file(folder, "a/run.json"))["settings"]["depths"] == std::vector<int>{1, 2});
-  // The same as in one go.
+  // The files equal those of a single call.
   Words whole = with(tiny, {"--depths", "1,2", "--epsilons", "0,0.1", "--seeds", "0..1", "--overwrite"});
   whole[8] = "b";
   REQUIRE(call(folder.path(), main, whole).status == 0);
   CHECK(timeless(file(folder, "a/results.csv")) == timeless(file(folder, "b/results.csv")));
   CHECK(file(folder, "a/metrics.jsonl") == file(folder, "b/metrics.jsonl"));
-  // Fewer: nothing is lost, and it is said.
+  // A call with fewer values keeps the other trials in the ledger, and says so.
   const Ended fewer = call(folder.path(), main, with(tiny, {"--depths", "2", "--epsilons", "0.1", "--resume"}));
   CHECK(study.bodies == 16);
-  CHECK_THAT(fewer.err,
-             contains("7 runs of a/ledger.jsonl outside the axes of this call: kept there, not in the tables\n"));
+  CHECK_THAT(fewer.err, contains("7 trials of a/ledger.jsonl outside the axes of this call"));
   CHECK(lines_of(file(folder, "a/results.csv")) == 2);
   CHECK(lines_of(file(folder, "a/ledger.jsonl")) == 8);
-  // Other settings do not go into this folder.
+  // A call with other settings is refused.
   const Ended other = call(folder.path(), main, with(tiny, {"--weight-decay", "0.1", "--resume"}));
   CHECK(other.status == 2);
   CHECK_THAT(other.err, contains("weight_decay is 0.05 there and 0.1 here"));
 }
 
-TEST_CASE("side by side, in shards, on other threads: the same bytes but for times") {
+TEST_CASE("parallel jobs, shards and other numbers of threads give the same bytes except for times") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
@@ -80,7 +79,7 @@ TEST_CASE("side by side, in shards, on other threads: the same bytes but for tim
   CHECK(rows.size() == static_cast<std::size_t>(count));
 }
 
-TEST_CASE("every number format has the same bits side by side") {
+TEST_CASE("every number format gives the same bits in parallel jobs") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
@@ -96,7 +95,7 @@ TEST_CASE("every number format has the same bits side by side") {
   CHECK(run("side", {"--jobs", "2", "--threads", "2"}) == run("alone", {"--threads", "1"}));
 }
 
-TEST_CASE("an interrupt stops all that runs side by side, and --resume ends as if there had been none") {
+TEST_CASE("an interrupt stops all parallel jobs and --resume completes the same files") {
   const TemporaryFolder folder;
   std::atomic<int> steps = 0;
   int stop_at = -1;
@@ -116,7 +115,7 @@ TEST_CASE("an interrupt stops all that runs side by side, and --resume ends as i
   steps = 0, stop_at = 25;
   const Ended stopped = call(folder.path(), main, with(words, {"a"}));
   CHECK(stopped.status == 130);
-  CHECK_THAT(stopped.err, contains(" of 4 runs are finished; go on with --resume --out a"));
+  CHECK_THAT(stopped.err, contains(" of 4 trials are finished") && contains("--resume --out a"));
   CHECK(lines_of(file(folder, "a/results.csv")) < 5);
   stop_at = -1;
   REQUIRE(call(folder.path(), main, with(words, {"a", "--resume"})).status == 0);
@@ -125,11 +124,11 @@ TEST_CASE("an interrupt stops all that runs side by side, and --resume ends as i
   CHECK(std::filesystem::is_empty(folder / "a/checkpoints"));
 }
 
-TEST_CASE("a study that searches names its next trials from those that it has, the same way again") {
+TEST_CASE("a search names its next trials from earlier results and takes the same path again") {
   const TemporaryFolder folder;
   std::atomic<int> bodies = 0;
-  // The largest depth of 1..16 whose trials end "well": those up to a limit that is 5 for one kind and 11 for the
-  // other.
+  // The search finds the largest depth of 1..16 whose trials end well. They do up to depth 5 for one kind and up to
+  // depth 11 for the other.
   const auto main = [&](int argc, const char* const* argv) {
     Study study("limit", "How deep?", {.network = false, .optimization = false});
     const auto kind = study.axis<std::string>("--kinds", {"low", "high"}, "Kinds");
@@ -163,7 +162,7 @@ TEST_CASE("a study that searches names its next trials from those that it has, t
   const int all = bodies;
   REQUIRE(call(folder.path(), main, with(words, {"j", "--jobs", "3"})).status == 0);
   CHECK(timeless(file(folder, "j/results.csv")) == csv);
-  // Resumed from part of its ledger: what is there is not repeated.
+  // A study that resumes from a part of the ledger does not repeat the trials in it.
   std::istringstream ledger(file(folder, "a/ledger.jsonl"));
   std::string part, line;
   for (int i = 0; i < 7 && std::getline(ledger, line); ++i) part += line + "\n";
@@ -174,18 +173,18 @@ TEST_CASE("a study that searches names its next trials from those that it has, t
   REQUIRE(call(folder.path(), main, with(words, {"r", "--resume"})).status == 0);
   CHECK(bodies == all - 7);
   CHECK(timeless(file(folder, "r/results.csv")) == csv);
-  // Shards hold whole searches.
+  // A shard has whole searches.
   REQUIRE(call(folder.path(), main, with(words, {"s", "--shard", "2/2"})).status == 0);
   const std::string shard = file(folder, "s/results.csv");
   CHECK(shard.find("\nlow,") == shard.npos);
   CHECK_THAT(shard, contains("\nhigh,11,2,ok,"));
 }
 
-TEST_CASE("with --best-lr some seeds try all rates, the others train at the best of them alone") {
+TEST_CASE("with --best-lr some seeds try all learning rates and the others train only at the best") {
   const TemporaryFolder folder;
   std::atomic<int> bodies = 0;
-  // Kind a does best at 0.1, b at 0.01; at 1 both diverge. At its own rate b is lower by a little more than the seeds
-  // differ.
+  // The best learning rate is 0.1 for kind a and 0.01 for kind b; at 1 both diverge. At these rates b is lower than a
+  // by more than the differences between seeds.
   const auto main = [&](int argc, const char* const* argv) {
     Study study("rates", "Which rate?", {.network = false, .optimization = false});
     const auto kind = study.axis<std::string>("--kinds", {"a", "b"}, "Kinds");
@@ -198,7 +197,7 @@ TEST_CASE("with --best-lr some seeds try all rates, the others train at the best
       ++bodies;
       if (trial[rate] == 1) return trial.mark_diverged(0, "too fast");
       const bool best = trial[rate] == (trial[kind] == "a" ? 0.1 : 0.01);
-      // Seeds 0 and 1, which choose, are apart from the others.
+      // The choosing seeds 0 and 1 have other losses than the judged seeds.
       const double noise = trial.seed() < 2 ? 0.1 : 0.01 * static_cast<double>(trial.seed() * trial.seed() % 3);
       trial.measure(
           {{"train_loss", (best ? 0.5 : 1) - (trial[kind] == "b" ? 0.2 : 0) + (trial[kind] == "b" ? noise : 0)}});
@@ -208,7 +207,7 @@ TEST_CASE("with --best-lr some seeds try all rates, the others train at the best
   const Ended look =
       call(folder.path(), main,
            {"--steps", "1", "--no-progress", "--lrs", "1,0.1,0.01", "--best-lr", "--seeds", "0..6", "--dry-run"});
-  CHECK_THAT(look.out, contains("22 runs") && contains("\nand 10 more, at the rates that these choose\n"));
+  CHECK_THAT(look.out, contains("22 trials") && contains("\nand 10 more, "));
   bodies = 0;
   const Ended whole = call(folder.path(), main, with(words, {"a"}));
   INFO(whole.err << whole.out);
@@ -218,14 +217,15 @@ TEST_CASE("with --best-lr some seeds try all rates, the others train at the best
   for (const char* row : {"\na,0.1,2,ok,", "\na,0.1,6,ok,", "\nb,0.01,2,ok,", "\na,1,1,diverged,", "\nb,0.1,1,ok,"})
     CHECK_THAT(csv, contains(row));
   for (const char* row : {"\na,0.01,2,", "\nb,0.1,2,", "\na,1,2,"}) CHECK_THAT(csv, !contains(row));
-  // Judged without what chose, each at its own rate; a claim about one rate has the trials at that.
+  // The choosing seeds are not judged, and each kind is judged at its best rate. A claim about a rate is judged by the
+  // choosing seeds at that rate.
   CHECK_THAT(file(folder, "a/claims.csv"),
              contains("b is lower,a test,agree,-0.19") && contains("b is lower at 0.1,a test,undecided,"));
   CHECK_THAT(file(folder, "a/claims.csv"), contains(",5,5\n"));
   CHECK_THAT(file(folder, "a/results.md"),
              contains("b trained best, to a training loss of 0.306 ") && contains("(n = 5) at lr 0.01"));
   CHECK_THAT(file(folder, "a/report.html"),
-             contains("Seeds 0, 1 chose each method") && contains("the others trained at that rate"));
+             contains("Seeds 0, 1 chose each method") && contains("only they are judged"));
   CHECK(lines_of(file(folder, "a/comparisons.csv")) == 1 + 2);
   CHECK_THAT(file(folder, "a/comparisons.csv"),
              contains("lr_first,lr_second\n0,,control,b,a,lower,") && contains(",5,0.01,0.1\n"));
@@ -233,7 +233,8 @@ TEST_CASE("with --best-lr some seeds try all rates, the others train at the best
 
   REQUIRE(call(folder.path(), main, with(words, {"j", "--jobs", "3"})).status == 0);
   CHECK(timeless(file(folder, "j/results.csv")) == csv);
-  // A folder without it may go on with it: what is there already is used, and what is not named stays in the ledger.
+  // A study that began without --best-lr may be resumed with it. Its trials are used if --best-lr names them, and the
+  // others stay in the ledger.
   bodies = 0;
   REQUIRE(
       call(folder.path(), main, {"--steps", "1", "--no-progress", "--lrs", "0.1,0.01", "--seeds", "0..2", "--out", "r"})
@@ -241,27 +242,26 @@ TEST_CASE("with --best-lr some seeds try all rates, the others train at the best
   CHECK(bodies == 12);
   const Ended on = call(folder.path(), main, with(words, {"r", "--resume"}));
   CHECK(bodies == 12 + 2 * 2 + 2 * 4);
-  CHECK_THAT(on.err,
-             contains("2 runs of r/ledger.jsonl outside the axes of this call: kept there, not in the tables\n"));
+  CHECK_THAT(on.err, contains("2 trials of r/ledger.jsonl outside the axes of this call"));
   CHECK(timeless(file(folder, "r/results.csv")) == csv);
   REQUIRE(call(folder.path(), main, with(words, {"r", "--rebuild"})).status == 0);
   CHECK(timeless(file(folder, "r/results.csv")) == csv);
-  // One seed chooses for itself, and is judged by nothing.
+  // With a single seed there is no verdict.
   REQUIRE(call(folder.path(), main, {"--steps", "1", "--no-progress", "--lrs", "0.1,0.01", "--best-lr", "--out", "one"})
               .status == 0);
   CHECK_THAT(
       file(folder, "one/results.md"),
-      contains("b trained best, to a training loss of 0.400 (n = 1) at lr 0.01") && contains("nothing is judged"));
-  // Parts hold whole cells.
+      contains("b trained best, to a training loss of 0.400 (n = 1) at lr 0.01") && contains("no verdict is possible"));
+  // A shard has all learning rates and seeds of a kind.
   for (const char* shard : {"1/2", "2/2"})
     REQUIRE(call(folder.path(), main, with(words, {shard[0] == '1' ? "p1" : "p2", "--shard", shard})).status == 0);
   CHECK(lines_of(file(folder, "p1/results.csv")) == 1 + 11);
   CHECK(file(folder, "p1/results.csv").find("\nb,") == std::string::npos);
   CHECK_THAT(call(folder.path(), main, {"--steps", "1", "--no-progress", "--best-lr"}).err,
-             contains("--best-lr chooses among rates; give several, such as --lrs 1e-3,3e-3"));
+             contains("--best-lr ") && contains("--lrs 1e-3,3e-3"));
 }
 
-TEST_CASE("a trial that fails ends its search, and no other, until it is tried again") {
+TEST_CASE("a failed trial stops only its own search until it is tried again") {
   const TemporaryFolder folder;
   bool fails = true;
   const auto main = [&](int argc, const char* const* argv) {
@@ -280,7 +280,7 @@ TEST_CASE("a trial that fails ends its search, and no other, until it is tried a
   for (const Words& jobs : {Words{"--jobs", "1", "--overwrite"}, Words{"--jobs", "3", "--overwrite"}}) {
     const Ended e = call(folder.path(), main, with(words, jobs));
     CHECK(e.status == 1);
-    CHECK_THAT(e.err, contains("error: 1 of 5 runs failed"));
+    CHECK_THAT(e.err, contains("error: 1 of 5 trials failed"));
   }
   REQUIRE(call(folder.path(), main, with(words, {"--rebuild"})).status == 0);
   CHECK(lines_of(file(folder, "a/results.csv")) == 1 + 5);
@@ -289,7 +289,7 @@ TEST_CASE("a trial that fails ends its search, and no other, until it is tried a
   CHECK(lines_of(file(folder, "a/results.csv")) == 1 + 6);
 }
 
-TEST_CASE("a search that names what it has, or what is no place, is an error") {
+TEST_CASE("a search that repeats a point or names a wrong one is an error") {
   const TemporaryFolder folder;
   const auto with_next = [&](const NextPoints& next) {
     return call(folder.path(),
@@ -305,7 +305,7 @@ TEST_CASE("a search that names what it has, or what is no place, is an error") {
   CHECK_THAT(with_next([](const Search&) {
                return std::vector<Point>{{{"depth", 1}}};
              }),
-             contains("[search] expected points that are new, got depth 1 seed 0 again"));
+             contains("[search] expected new points, got depth 1 seed 0 again"));
   CHECK_THAT(with_next([](const Search&) {
                return std::vector<Point>{{{"width", 1}}};
              }),
@@ -313,10 +313,10 @@ TEST_CASE("a search that names what it has, or what is no place, is an error") {
   CHECK_THAT(with_next([](const Search&) {
                return std::vector<Point>{{{"depth", 1}, {"width", 1}}};
              }),
-             contains("[search] expected values of searched axes alone"));
+             contains("[search] expected values of searched axes only"));
 }
 
-TEST_CASE("runs of other code are kept and not used, unless accepted, and damaged lines are repeated") {
+TEST_CASE("trials of other code are kept but not used unless accepted, and damaged lines are repeated") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
@@ -335,10 +335,10 @@ TEST_CASE("runs of other code are kept and not used, unless accepted, and damage
   CHECK(accepted.status == 0);
   CHECK(study.bodies == 4);
   CHECK(lines_of(file(folder, "a/results.csv")) == 5);
-  CHECK_THAT(file(folder, "a/report.html"), contains("runs computed by other code: beef"));
+  CHECK_THAT(file(folder, "a/report.html"), contains("computed by other code: beef"));
   const Ended unknown = call(folder.path(), main, with(resume, {"--accept-code", "cafe"}));
   CHECK(unknown.status == 2);
-  CHECK_THAT(unknown.err, contains("--accept-code cafe: a/ledger.jsonl has runs of " + here + ", beef"));
+  CHECK_THAT(unknown.err, contains("--accept-code cafe: a/ledger.jsonl ") && contains(here + ", beef"));
 
   Words other = tiny;
   other[8] = "b";
@@ -352,13 +352,12 @@ TEST_CASE("runs of other code are kept and not used, unless accepted, and damage
   INFO(anew.err);
   CHECK(anew.status == 0);
   CHECK(study.bodies == 7);
-  CHECK_THAT(anew.err, contains("3 runs of b/ledger.jsonl computed by other code, beef (this is " + here +
-                                "): kept and not used; --accept-code beef uses them\n"));
-  CHECK_THAT(anew.err, contains("damaged: b/ledger.jsonl, line 5: ") &&
-                           contains("; the line stays, its run is repeated unless another line has it\n"));
+  CHECK_THAT(anew.err, contains("3 trials of b/ledger.jsonl computed by other code, beef (this is " + here + ")") &&
+                           contains("--accept-code beef"));
+  CHECK_THAT(anew.err, contains("damaged: b/ledger.jsonl, line 5: ") && contains("its trial is repeated"));
   CHECK(Ledger(folder / "b/ledger.jsonl").entries().size() == 7);
   CHECK_THAT(file(folder, "b/ledger.jsonl"), contains("{\"key\":\"half\n"));
-  // Runs of before an option that decides results was there: of other keys, so they can be shown, and not gone on with.
+  // Trials from before an option was added have other keys, so they can be displayed but not resumed.
   other[8] = "younger";
   std::filesystem::create_directory(folder / "younger");
   for (LedgerEntry& e : entries) {
@@ -368,13 +367,12 @@ TEST_CASE("runs of other code are kept and not used, unless accepted, and damage
   { std::ofstream(folder / "younger/run.json") << run.dump(); }
   const Ended refused = call(folder.path(), main, with(other, {"--resume", "--accept-code", "beef"}));
   CHECK(refused.status == 2);
-  CHECK_THAT(refused.err, contains("all its runs in younger/ledger.jsonl are of other data, or recorded before an "
-                                   "option of this program was there"));
+  CHECK_THAT(refused.err, contains("--accept-code beef") && contains("younger/ledger.jsonl") && contains("--rebuild"));
   CHECK(study.bodies == 7);
   CHECK(file(folder, "younger/run.json") == run.dump());
   CHECK(call(folder.path(), main, with(other, {"--rebuild", "--accept-code", "beef"})).status == 0);
   CHECK(lines_of(file(folder, "younger/results.csv")) == 5);
-  // A folder of a program that kept no ledger.
+  // A folder from a program without a ledger.
   run.erase("code");
   std::filesystem::create_directory(folder / "old");
   { std::ofstream(folder / "old/run.json") << run.dump(); }
@@ -387,7 +385,7 @@ TEST_CASE("runs of other code are kept and not used, unless accepted, and damage
           "old/run.json was written by an older version of this program, which kept no ledger; choose another --out"));
 }
 
-TEST_CASE("two thousand signals a second change no byte of a study, side by side") {
+TEST_CASE("two thousand signals a second change no byte of a study with two jobs") {
   const TemporaryFolder folder;
   EpsilonStudy study;
   const auto main = [&](int argc, const char* const* argv) { return study(argc, argv); };
@@ -397,7 +395,7 @@ TEST_CASE("two thousand signals a second change no byte of a study, side by side
   const std::string steps = "60";
 #endif
   const auto run = [&](const std::string& out) {
-    // Gradients of weights of 192 x 192 and more are products that move the stack pointer.
+    // The gradients of weights of at least 192 x 192 use a kernel that moves the stack pointer.
     const Ended e = call(folder.path(), main,
                          {"--dim", "192", "--heads", "3", "--patch", "8", "--batch", "8", "--steps", steps, "--depths",
                           "1", "--jobs", "2", "--no-progress", "--out", out});

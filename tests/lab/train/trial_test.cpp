@@ -50,7 +50,7 @@ TEST_CASE("an interrupted trial continues from its checkpoint with the same bits
   stop_at = 6;
   const Ended stopped = call(folder.path(), main, with(words, {"a"}));
   CHECK(stopped.status == 130);
-  CHECK_THAT(stopped.err, contains("interrupted: 0 of 1 runs are finished; go on with --resume --out a"));
+  CHECK_THAT(stopped.err, contains("interrupted: 0 of 1 trials are finished") && contains("--resume --out a"));
   CHECK(checkpoint_in(folder / "a").filename().string().starts_with("admin_profile-seed-0-"));
   stop_at = -1;
   const Ended resumed = call(folder.path(), main, with(words, {"a", "--resume"}));
@@ -312,7 +312,7 @@ TEST_CASE("hopeless trials stop early and can be resumed") {
              contains("stopped: loss 2.") && contains("after half of the steps, at least 98 % of chance (2.303)"));
   CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0,hopeless,30,"));
   CHECK_THAT(e.out, contains("hopeless"));
-  CHECK_THAT(e.err, contains("1 of 1 run stopped as hopeless, not finished"));
+  CHECK_THAT(e.err, contains("1 of 1 trial stopped as hopeless, not finished"));
   CHECK(call(folder.path(), main, with(words, {"--rebuild"})).status == 0);  // the tables show hopeless trials
   CHECK_THAT(file(folder, "a/results.csv"), contains("\n1,0,hopeless,30,"));
   CHECK(call(folder.path(), main, with(words, {"--stop-hopeless", "--resume"})).status == 0);

@@ -1,0 +1,27 @@
+// Trials for tests of statistics and reports.
+#pragma once
+
+#include <string>
+
+#include "experiments/lab/stats/outcome.h"
+
+namespace plumb::test {
+
+// A trial of 4 steps that ended ok and measured `values`.
+inline lab::TrialResult trial_of(const std::string& method, std::int64_t depth, std::uint64_t seed, lab::Values values,
+                                 double lr = 1e-3) {
+  return {.method = method,
+          .point = {{"gate", method}, {"depth", depth}, {"lr", lr}, {"seed", static_cast<std::int64_t>(seed)}},
+          .steps = 4,
+          .values = std::move(values)};
+}
+
+// A trial that diverged at `step`.
+inline lab::TrialResult dead(const std::string& method, std::int64_t depth, std::uint64_t seed, std::int64_t step,
+                             double lr = 1e-3) {
+  lab::TrialResult a = trial_of(method, depth, seed, {{"diverged_at", static_cast<double>(step)}}, lr);
+  a.status = lab::Status::diverged, a.steps = step;
+  return a;
+}
+
+}  // namespace plumb::test
