@@ -1,4 +1,4 @@
-// Does the initial value of LayerScale matter? An ablation in one file.
+// An ablation in one file: does the initial value of LayerScale matter?
 #include <plumb/plumb.h>
 using namespace plumb;
 
